@@ -1,0 +1,19 @@
+# Every external library by one name, so that a folder's CMakeLists says only what it needs.
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(OpenSSL REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+if(KVASIR_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+
+# Boost is header-only here: each library's sources are compiled once, in src/base/boost_json.cc
+# (Boost.JSON) and src/net/boost_asio.cc (Asio and Beast).
+add_library(kvasir_boost INTERFACE)
+find_path(BOOST_INCLUDE boost/asio.hpp REQUIRED)
+target_include_directories(kvasir_boost SYSTEM INTERFACE ${BOOST_INCLUDE})
+target_compile_definitions(kvasir_boost INTERFACE BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION
+  BOOST_ASIO_NO_DEPRECATED)
+target_link_libraries(kvasir_boost INTERFACE Threads::Threads)

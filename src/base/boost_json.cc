@@ -1,0 +1,2 @@
+// Boost.JSON's one compiled copy.
+#include <boost/json/src.hpp>

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "base/check.h"
+
+namespace kvasir::base {
+
+// Why something from outside could not be done. `api/error_map.cc` turns it into an HTTP answer,
+// `app/` into an exit status and one line on stderr.
+enum class ErrorCode {
+  invalid_argument,  // the caller's input is wrong
+  not_found,
+  unsupported,  // understood, but not something that Kvasir does
+  too_large,    // over a limit that is a setting
+  exhausted,    // a queue or a quota is full: try later
+  unavailable,  // not ready, draining, or unreachable
+  timeout,
+  cancelled,
+  corrupt,  // a file or a message contradicts itself
+  io,
+  internal,
+};
+
+struct Error {
+  ErrorCode code = ErrorCode::internal;
+  std::string message;
+};
+
+template <class... Args>
+Error error(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) {
+  return Error{code, fmt::format(format, std::forward<Args>(args)...)};
+}
+
+// A value, or the Error that kept it from being made. Reading the wrong one is a bug and a CHECK.
+template <class T = std::monostate>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+
+  bool ok() const { return state_.index() == 0; }
+  explicit operator bool() const { return ok(); }
+
+  T& value() & {
+    CHECK(ok(), "{}", error().message);
+    return std::get<0>(state_);
+  }
+  const T& value() const& {
+    CHECK(ok(), "{}", error().message);
+    return std::get<0>(state_);
+  }
+  T&& value() && {
+    CHECK(ok(), "{}", error().message);
+    return std::get<0>(std::move(state_));
+  }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+  const Error& error() const& {
+    CHECK(!ok(), "error() of a value");
+    return std::get<1>(state_);
+  }
+  Error&& error() && {
+    CHECK(!ok(), "error() of a value");
+    return std::get<1>(std::move(state_));
+  }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+using Status = Result<std::monostate>;
+inline Status ok() {
+  return std::monostate{};
+}
+
+}  // namespace kvasir::base
+
+#define KVASIR_CONCAT_(a, b) a##b
+#define KVASIR_CONCAT(a, b) KVASIR_CONCAT_(a, b)
+
+// TRY(auto x, f()): declares x from f()'s value, or returns f()'s error from the enclosing function.
+#define TRY(declaration, expression) TRY_(declaration, expression, KVASIR_CONCAT(try_result_, __LINE__))
+#define TRY_(declaration, expression, name)       \
+  auto name = (expression);                       \
+  if (!name.ok()) return std::move(name).error(); \
+  declaration = std::move(name).value()
+
+// TRY_OK(f()): returns f()'s error from the enclosing function; drops its value.
+#define TRY_OK(expression)                                                                      \
+  do {                                                                                          \
+    if (auto try_status = (expression); !try_status.ok()) return std::move(try_status).error(); \
+  } while (false)

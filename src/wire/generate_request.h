@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace kvasir::wire {
+
+// How the next token is drawn. The defaults are OpenAI's; `temperature == 0` is greedy.
+struct SamplingParams {
+  float temperature = 1.0f;
+  float top_p = 1.0f;
+  int top_k = 0;  // 0: all
+  float min_p = 0.0f;
+  float presence_penalty = 0.0f;
+  float frequency_penalty = 0.0f;
+  float repetition_penalty = 1.0f;
+  std::uint64_t seed = 0;  // always set; the API draws one where the client gave none
+  std::vector<std::pair<TokenId, float>> logit_bias;
+  bool logprobs = false;
+  int num_top_logprobs = 0;
+};
+
+// One sequence to generate: tokens in. `n` choices of one client request are n of these.
+struct GenerateRequest {
+  std::string id;               // unique; in logs and traces
+  std::vector<TokenId> prompt;  // never empty
+  SamplingParams sampling;
+  int max_tokens = 0;  // > 0; the API has already bounded it by the context window
+  int min_tokens = 0;  // no end-of-sequence or stop token before this many
+  bool ignore_eos = false;
+  std::vector<TokenId> stop_tokens;  // the model's end tokens are added by the worker
+  std::string cache_namespace;       // prefix blocks are shared only inside one (tenant)
+  int priority = 0;                  // larger goes first
+};
+
+}  // namespace kvasir::wire

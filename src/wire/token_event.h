@@ -1,0 +1,44 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+
+namespace kvasir::wire {
+
+struct TokenLogprob {
+  float logprob = 0;
+  std::vector<std::pair<TokenId, float>> top;  // most likely first
+};
+
+struct Token {
+  TokenId id = 0;
+  std::optional<TokenLogprob> logprob;  // where the request asked for it
+};
+
+enum class FinishReason { stop, length };
+
+// What a finished sequence cost.
+struct Usage {
+  int prompt_tokens = 0;
+  int cached_tokens = 0;  // of the prompt, taken from the prefix cache
+  int output_tokens = 0;
+  int num_preemptions = 0;
+};
+
+// What one step gave one sequence. A stop token that ended the sequence is counted in `usage` and not in
+// `tokens`.
+struct TokenEvent {
+  std::vector<Token> tokens;
+  std::optional<FinishReason> finish;  // set on the last event of a sequence that ended well
+  std::optional<base::Error> error;    // set on the last event of one that did not
+  Usage usage;                         // set on the last event
+
+  bool last() const { return finish.has_value() || error.has_value(); }
+};
+
+}  // namespace kvasir::wire

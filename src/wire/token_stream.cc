@@ -1,0 +1,54 @@
+#include "wire/token_stream.h"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <iterator>
+
+namespace kvasir::wire {
+
+namespace asio = boost::asio;
+
+TokenStream::TokenStream(asio::any_io_executor reader) : reader_(std::move(reader)), wake_(reader_) {}
+
+void TokenStream::send(std::vector<Delivery> deliveries) {
+  while (!deliveries.empty()) {
+    const asio::any_io_executor reader = deliveries.front().stream->reader_;
+    auto rest = std::stable_partition(deliveries.begin(), deliveries.end(),
+                                      [&](const Delivery& d) { return d.stream->reader_ == reader; });
+    std::vector<Delivery> batch(std::make_move_iterator(deliveries.begin()), std::make_move_iterator(rest));
+    deliveries.erase(deliveries.begin(), rest);
+    for (Delivery& d : batch) d.stream->backlog_ += static_cast<int>(d.event.tokens.size());
+    asio::post(reader, [batch = std::move(batch)]() mutable {
+      for (Delivery& d : batch) d.stream->accept(std::move(d.event));
+    });
+  }
+}
+
+void TokenStream::accept(TokenEvent event) {
+  if (!pending_) {
+    pending_ = std::move(event);
+  } else {
+    std::move(event.tokens.begin(), event.tokens.end(), std::back_inserter(pending_->tokens));
+    pending_->finish = event.finish;
+    pending_->error = std::move(event.error);
+    pending_->usage = event.usage;
+  }
+  wake_.cancel();
+}
+
+asio::awaitable<std::optional<TokenEvent>> TokenStream::next(std::chrono::nanoseconds wait) {
+  if (!pending_) {
+    wake_.expires_after(std::chrono::duration_cast<asio::steady_timer::duration>(wait));
+    boost::system::error_code ignored;
+    co_await wake_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  }
+  if (!pending_) co_return std::nullopt;
+  std::optional<TokenEvent> event = std::move(pending_);
+  pending_.reset();
+  backlog_ -= static_cast<int>(event->tokens.size());
+  co_return event;
+}
+
+}  // namespace kvasir::wire

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <atomic>
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "wire/token_event.h"
+
+namespace kvasir::wire {
+
+// One sequence's events on their way from a worker's thread to the one I/O executor that reads them.
+// Shared by the two: the worker sends, the reader takes, and whoever is left frees it. Only `send`,
+// `backlog` and `cancelled` may be called off the reader's executor.
+class TokenStream : public std::enable_shared_from_this<TokenStream> {
+ public:
+  struct Delivery {
+    std::shared_ptr<TokenStream> stream;
+    TokenEvent event;
+  };
+
+  explicit TokenStream(boost::asio::any_io_executor reader);
+
+  // Worker's side. Hands over a step's events with one post for each reader's executor.
+  static void send(std::vector<Delivery> deliveries);
+  // Tokens sent and not yet taken. A worker leaves a sequence out of its steps while this is over its bound,
+  // so that a slow reader slows only itself.
+  int backlog() const { return backlog_.load(std::memory_order_relaxed); }
+  // True once the reader is gone; the worker drops the sequence before its next step.
+  bool cancelled() const { return cancelled_.load(std::memory_order_acquire); }
+
+  // Reader's side. The next events merged into one, or nothing when `wait` passed first.
+  // After an event with last() there is nothing more to take.
+  boost::asio::awaitable<std::optional<TokenEvent>> next(std::chrono::nanoseconds wait);
+  void cancel() { cancelled_.store(true, std::memory_order_release); }
+
+  const boost::asio::any_io_executor& reader() const { return reader_; }
+
+ private:
+  void accept(TokenEvent event);
+
+  boost::asio::any_io_executor reader_;
+  boost::asio::steady_timer wake_;
+  std::optional<TokenEvent> pending_;  // touched on the reader's executor only
+  std::atomic<int> backlog_{0};
+  std::atomic<bool> cancelled_{false};
+};
+
+}  // namespace kvasir::wire
