@@ -29,6 +29,9 @@ enum class ErrorCode {
 struct Error {
   ErrorCode code = ErrorCode::internal;
   std::string message;
+  std::string field = {};    // the request's field, flag or key that it is about, where there is one
+  std::string reason = {};   // a word for programs where a client's SDK knows one: "model_not_found"
+  double retry_after_s = 0;  // when trying again may help; 0: unknown
 };
 
 template <class... Args>

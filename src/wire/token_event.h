@@ -22,7 +22,7 @@ struct Token {
 
 enum class FinishReason { stop, length };
 
-// What a finished sequence cost.
+// What a sequence cost so far.
 struct Usage {
   int prompt_tokens = 0;
   int cached_tokens = 0;  // of the prompt, taken from the prefix cache
@@ -36,7 +36,7 @@ struct TokenEvent {
   std::vector<Token> tokens;
   std::optional<FinishReason> finish;  // set on the last event of a sequence that ended well
   std::optional<base::Error> error;    // set on the last event of one that did not
-  Usage usage;                         // set on the last event
+  Usage usage;                         // as of this event: a stop string may end the sequence at any
 
   bool last() const { return finish.has_value() || error.has_value(); }
 };

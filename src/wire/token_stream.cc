@@ -5,6 +5,7 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <iterator>
+#include <utility>
 
 namespace kvasir::wire {
 
@@ -36,6 +37,14 @@ void TokenStream::accept(TokenEvent event) {
     pending_->usage = event.usage;
   }
   wake_.cancel();
+  if (on_event_) on_event_();
+}
+
+std::optional<TokenEvent> TokenStream::take() {
+  if (!pending_) return std::nullopt;
+  std::optional<TokenEvent> event = std::exchange(pending_, std::nullopt);
+  backlog_ -= static_cast<int>(event->tokens.size());
+  return event;
 }
 
 asio::awaitable<std::optional<TokenEvent>> TokenStream::next(std::chrono::nanoseconds wait) {
@@ -44,11 +53,7 @@ asio::awaitable<std::optional<TokenEvent>> TokenStream::next(std::chrono::nanose
     boost::system::error_code ignored;
     co_await wake_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }
-  if (!pending_) co_return std::nullopt;
-  std::optional<TokenEvent> event = std::move(pending_);
-  pending_.reset();
-  backlog_ -= static_cast<int>(event->tokens.size());
-  co_return event;
+  co_return take();
 }
 
 }  // namespace kvasir::wire

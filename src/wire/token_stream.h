@@ -5,7 +5,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
-#include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -37,6 +37,11 @@ class TokenStream : public std::enable_shared_from_this<TokenStream> {
   // Reader's side. The next events merged into one, or nothing when `wait` passed first.
   // After an event with last() there is nothing more to take.
   boost::asio::awaitable<std::optional<TokenEvent>> next(std::chrono::nanoseconds wait);
+  // The same without waiting.
+  std::optional<TokenEvent> take();
+  // Called on the reader's executor whenever an event has come, so that one coroutine can wait for many
+  // streams. Set before the reader's executor runs anything else; empty: none.
+  void on_event(std::function<void()> callback) { on_event_ = std::move(callback); }
   void cancel() { cancelled_.store(true, std::memory_order_release); }
 
   const boost::asio::any_io_executor& reader() const { return reader_; }
@@ -46,6 +51,7 @@ class TokenStream : public std::enable_shared_from_this<TokenStream> {
 
   boost::asio::any_io_executor reader_;
   boost::asio::steady_timer wake_;
+  std::function<void()> on_event_;     // touched on the reader's executor only
   std::optional<TokenEvent> pending_;  // touched on the reader's executor only
   std::atomic<int> backlog_{0};
   std::atomic<bool> cancelled_{false};
