@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kvasir::net {
+
+struct HttpHeader {
+  std::string name;
+  std::string value;
+};
+
+// A whole request, already within the server's bounds. Plain values: it may outlive its connection.
+struct HttpRequest {
+  std::string method;  // as sent, except that HEAD reads "GET": the server drops the answer's body itself
+  std::string path;    // percent-decoded, begins with '/'
+  std::string query;   // after '?', raw
+  std::vector<HttpHeader> headers;
+  std::string body;
+  std::string peer;  // address of the client, without the port
+
+  // Names compare without case. The first one where several were sent.
+  std::optional<std::string_view> header(std::string_view name) const;
+};
+
+// Content-Length, Connection, Date and Server are the server's to write.
+struct HttpResponse {
+  HttpResponse() = default;
+  HttpResponse(int status_in, std::string content_type_in, std::string body_in);
+  static HttpResponse json(int status, std::string body);
+
+  int status = 200;
+  std::string content_type;  // empty: no such header
+  std::vector<HttpHeader> headers;
+  std::string body;
+};
+
+// "Not Found" for 404; empty for a status without a registered phrase.
+std::string_view reason_phrase(int status);
+
+}  // namespace kvasir::net

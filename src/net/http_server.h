@@ -1,0 +1,88 @@
+#pragma once
+
+#include <atomic>
+#include <boost/asio/awaitable.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "net/http_message.h"
+#include "net/responder.h"
+
+namespace kvasir::net {
+
+// A request that never reached the handler, or a handler that gave no answer.
+struct RefusedRequest {
+  int status = 400;
+  std::string code;     // "request_too_large", "header_timeout", ...
+  std::string message;  // one sentence for the client
+};
+
+struct ServerOptions {
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 0;  // 0: any free one
+  int num_io_threads = 1;
+  int max_connections = 10'000;                              // over it: 503
+  std::size_t max_header_bytes = 16 * 1024;                  // over it: 431
+  std::size_t max_body_bytes = 16 * 1024 * 1024;             // over it: 413
+  base::Duration header_timeout = std::chrono::seconds(10);  // from the first byte to the last header: 408
+  base::Duration body_timeout = std::chrono::seconds(60);    // for the whole body: 408
+  base::Duration idle_timeout = std::chrono::seconds(120);   // between requests: closed without a word
+  base::Duration write_timeout = std::chrono::seconds(30);   // a peer that takes nothing for so long is cut
+  int send_buffer_bytes = 0;                                 // of the socket; 0: the system decides
+  // The JSON body of a refusal. Called on any I/O thread; empty: OpenAI's error shape.
+  std::function<std::string(const RefusedRequest&)> refusal_body;
+};
+
+// Read by /metrics; counts only grow, the two gauges come and go.
+struct ServerStats {
+  std::atomic<std::int64_t> open_connections{0};
+  std::atomic<std::int64_t> active_requests{0};  // inside a handler
+  std::atomic<std::uint64_t> accepted{0};
+  std::atomic<std::uint64_t> requests{0};
+  std::atomic<std::uint64_t> refused_connections{0};  // over max_connections
+  std::atomic<std::uint64_t> refused_requests{0};     // malformed, too large, too slow
+  std::atomic<std::uint64_t> disconnects{0};          // the peer left while a handler ran
+};
+
+// Runs on an I/O thread for each request and answers through the responder. Both references live until it
+// ends. One that ends without an answer becomes a 500.
+using Handler = std::function<boost::asio::awaitable<void>(HttpRequest&, Responder&)>;
+
+// HTTP/1.1 on a few I/O threads, each with its own io_context and listener on the one port. A bad client
+// harms its own connection only. The public functions may be called from any thread that is not an I/O
+// thread.
+//
+// Whatever holds an executor of this server (a responder's) must be gone before the server is destroyed;
+// handlers that `stop` cut short are destroyed in the destructor.
+class HttpServer {
+ public:
+  HttpServer(ServerOptions options, Handler handler);
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  // Binds, starts the threads, and returns the port. Called once.
+  base::Result<std::uint16_t> start();
+  // Refuses new connections; open ones finish what they do and are then closed.
+  void stop_accepting();
+  // Blocks until no handler runs, at most so long. False: some still run.
+  bool wait_idle(base::Duration at_most);
+  // Cuts every connection, gives the handlers a moment to see it, and joins the threads. Safe to call twice.
+  void stop();
+
+  const ServerStats& stats() const;
+
+ private:
+  class IoThread;
+  struct Shared;
+  std::shared_ptr<Shared> shared_;
+  std::vector<std::unique_ptr<IoThread>> threads_;
+};
+
+}  // namespace kvasir::net
