@@ -1,5 +1,5 @@
 # One folder of src/ is one static library, kvasir_<folder>, and one test program,
-# <folder>_test, made of the x_test.cc files that stand beside the code.
+# <folder>_test, made of the x_test.cc files that stand beside the code. A main.cc is left to the folder.
 
 set(KVASIR_WARNINGS -Wall -Wextra -Wno-missing-field-initializers -Werror=return-type -Werror=unused-result)
 
@@ -8,7 +8,7 @@ function(kvasir_folder name)
   cmake_parse_arguments(ARG "" "" "DEPS;EXTERNAL;TEST_DEPS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   set(tests ${sources})
-  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "(_test|/main)\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   list(TRANSFORM ARG_DEPS PREPEND kvasir_)
   list(TRANSFORM ARG_TEST_DEPS PREPEND kvasir_)

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "base/result.h"
+
+namespace kvasir::app {
+
+// What the process reports to its caller. Set by the subcommand that ran.
+struct Outcome {
+  int status = 0;
+};
+
+inline constexpr int kFailure = 1;
+inline constexpr int kUsage = 2;
+
+// Prints "kvasir: <message>" on stderr and sets the status: kUsage where the command line itself is wrong,
+// kFailure otherwise.
+void report(Outcome& outcome, const base::Error& error);
+void report_usage(Outcome& outcome, const base::Error& error);
+
+// Each adds its subcommand to `app`, with a callback that runs it. Written in the file of that name.
+void add_version(CLI::App& app, Outcome& outcome);
+
+}  // namespace kvasir::app
