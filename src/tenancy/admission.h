@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/result.h"
+#include "tenancy/tenant.h"
+
+namespace kvasir::tenancy {
+
+// What a request may take at most, known before it runs.
+struct Cost {
+  int sequences = 1;
+  std::int64_t tokens = 0;  // prompt and output together
+};
+
+struct AdmissionLimits {
+  int max_sequences = 0;             // in the whole server
+  int max_sequences_per_tenant = 0;  // of one tenant
+};
+
+// A request's right to be inside, reserved up front. A move-only value; its destructor gives the reservation
+// back, however the request ended. May outlive its Admission.
+class Permit {
+ public:
+  Permit(Permit&&) noexcept = default;
+  Permit& operator=(Permit&& other) noexcept;
+  ~Permit();
+
+ private:
+  friend class Admission;
+  struct Ledger;
+  Permit(std::shared_ptr<Ledger> ledger, std::string tenant, Cost cost);
+
+  std::shared_ptr<Ledger> ledger_;  // null once moved from
+  std::string tenant_;
+  Cost cost_;
+};
+
+// Decides who may enter. Thread-safe.
+// Invariant: what is inside is the sum of the living permits' costs, and never over the limits.
+class Admission {
+ public:
+  explicit Admission(AdmissionLimits limits);
+
+  // Refuses with `exhausted` where the limits would be passed.
+  base::Result<Permit> enter(const Tenant& tenant, Cost cost);
+
+  Cost inside() const;
+
+ private:
+  const AdmissionLimits limits_;
+  std::shared_ptr<Permit::Ledger> ledger_;
+};
+
+}  // namespace kvasir::tenancy
