@@ -1,0 +1,35 @@
+# Kvasir's commands. `make serve` and `make test` need nothing but Debian, make and the network.
+.DEFAULT_GOAL := help
+JOBS ?= $(shell nproc)
+KVASIR := build/release/bin/kvasir
+
+help:      ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
+
+serve: build ## build what is missing, fetch the default models, serve on http://127.0.0.1:8080
+	@exec $(KVASIR) serve $(ARGS)
+
+build: ## the release binary: build/release/bin/kvasir
+	@scripts/setup.sh build
+	@scripts/build.sh release kvasir
+
+test: ## everything that CI runs
+	@scripts/setup.sh test
+	@scripts/test.sh
+
+asan: ## the C++ tests under the address and undefined-behaviour sanitizers
+	@scripts/setup.sh test
+	@scripts/sanitize.sh asan
+
+tsan: ## the C++ tests under the thread sanitizer
+	@scripts/setup.sh test
+	@scripts/sanitize.sh tsan
+
+format: ## rewrite the sources the way clang-format wants them
+	@scripts/setup.sh test
+	@git ls-files 'src/*.cc' 'src/*.h' 'bench/*.cc' | xargs clang-format-19 -i
+
+clean: ## throw the build away (downloaded models stay)
+	@rm -rf build
+
+.PHONY: help serve build test asan tsan format clean

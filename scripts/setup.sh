@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that are missing: `setup.sh build` or `setup.sh test` (which adds the tests' own).
+# As root, or through sudo; asks for nothing; silent when nothing is missing.
+set -euo pipefail
+
+build_packages=(g++ cmake ninja-build pkg-config ccache mold
+  libboost1.81-dev libfmt-dev libspdlog-dev libssl-dev libpcre2-dev libutf8proc-dev libxxhash-dev
+  libtomlplusplus-dev libcli11-dev ca-certificates python3 python3-pip)
+test_packages=(libgtest-dev librapidcheck-dev clang-format-19 clang-tidy-19 python3-venv openssl)
+
+packages=("${build_packages[@]}")
+[ "${1:-build}" = test ] && packages+=("${test_packages[@]}")
+
+installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "${packages[@]}" 2>/dev/null | sed -n 's/^installed //p' || true)
+missing=()
+for package in "${packages[@]}"; do
+  grep -qxF "$package" <<<"$installed" || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+as_root=()
+if [ "$(id -u)" != 0 ]; then
+  command -v sudo >/dev/null || { echo "setup: not root and no sudo; as root, run: apt-get install ${missing[*]}" >&2; exit 1; }
+  as_root=(sudo)
+fi
+echo "setup: installing ${missing[*]}" >&2
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! { "${as_root[@]}" apt-get update -q &&
+       "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"; } \
+       >"$log" 2>&1; then
+  tail -20 "$log" >&2
+  echo "setup: installing Debian packages failed; the lines above say why" >&2
+  exit 1
+fi

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Everything that CI runs, in order of how soon it can fail; prints how long each part took.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export KVASIR_BIN=$PWD/build/release/bin/kvasir
+
+part() {
+  local name=$1 start=$SECONDS
+  shift
+  echo "== $name"
+  "$@" || { echo "== $name FAILED after $((SECONDS - start)) s" >&2; exit 1; }
+  echo "== $name: $((SECONDS - start)) s"
+}
+format() { git ls-files 'src/*.cc' 'src/*.h' 'bench/*.cc' | xargs clang-format-19 --dry-run --Werror; }
+
+part layers python3 scripts/check_layers.py
+part format format
+part build scripts/build.sh release all
+part unit ctest --test-dir build/release --output-on-failure --timeout 300
+part tidy scripts/tidy.sh
+part models "$KVASIR_BIN" pull smollm2 qwen2.5-coder
+part clients scripts/test_clients.sh
+part end-to-end build/test-venv/bin/python -m pytest -q -x tests
+echo "== all passed in $SECONDS s"

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# clang-tidy over the sources, all cores; a file that passed is looked at again only when it, a header of the
+# project or the checks have changed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+passed=build/tidy
+mkdir -p "$passed"
+headers=$(git ls-files -z 'src/*.h' .clang-tidy | sort -z | xargs -0 cat | sha256sum)
+check() {
+  local file=$1 stamp
+  stamp=$passed/$(printf '%s' "$file $headers" "$(sha256sum <"$file")" | sha256sum | cut -c1-32)
+  [ -e "$stamp" ] && return 0
+  clang-tidy-19 --quiet -p build/release "$file" 2> >(grep -vE 'warnings? (generated|treated)|^Suppressed|^Use -header' >&2) && touch "$stamp"
+}
+export -f check
+export passed headers
+git ls-files 'src/*.cc' | grep -v '_test\.cc$' | xargs -P "$(nproc)" -I{} bash -c 'check {}'

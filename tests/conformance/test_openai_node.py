@@ -1,0 +1,24 @@
+"""Runs openai.mjs with the Node of the tests' own environment."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def test_openai_from_npm(server, tmp_path):
+    bin_dir = pathlib.Path(sys.executable).parent
+    script = shutil.copy(HERE / "openai.mjs", tmp_path)  # beside a node_modules that npm filled
+    (tmp_path / "node_modules").symlink_to(bin_dir.parent / "npm/node_modules")
+    run = subprocess.run(
+        [bin_dir / "node", "--preserve-symlinks", "--test-reporter=spec", "--test", script],
+        env={**os.environ, "KVASIR_URL": server.url},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "pass 6" in run.stdout, run.stdout

@@ -1,0 +1,185 @@
+"""Bad input gets its clear answer while another client's stream goes on undisturbed."""
+
+import contextlib
+import json
+import socket
+import threading
+
+import pytest
+
+from conftest import wait_until
+
+
+def exchange(server, data, pieces=None):
+    """Sends raw bytes, reads until the server closes or a whole answer is there."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as s:
+        with contextlib.suppress(ConnectionError):
+            s.sendall(data)
+        answer = b""
+        with contextlib.suppress(ConnectionError):
+            while True:
+                part = s.recv(65536)
+                if not part:
+                    break
+                answer += part
+                head, _, body = answer.partition(b"\r\n\r\n")
+                for line in head.lower().split(b"\r\n"):
+                    if line.startswith(b"content-length:") and len(body) >= int(line.split(b":")[1]):
+                        return answer
+        return answer
+
+
+def post(body, headers=b""):
+    return (
+        b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        + headers
+        + b"Content-Length: %d\r\n\r\n" % len(body)
+        + body
+    )
+
+
+def parse(answer):
+    head, _, body = answer.partition(b"\r\n\r\n")
+    error = json.loads(body)["error"]
+    assert error["message"] and error["type"]
+    return int(head.split()[1]), error
+
+
+@pytest.fixture(scope="module")
+def guarded():
+    from conftest import Server
+
+    s = Server("smollm2", args=["--header-timeout-s", "1", "--max-header-bytes", "8192"])
+    yield s.wait_ready("smollm2")
+    s.terminate()
+
+
+@pytest.fixture
+def bystander(guarded):
+    """Another client's stream, running all the while; checked at the end against an undisturbed one."""
+
+    def stream():
+        chunks = guarded.client().chat.completions.create(
+            model="smollm2",
+            messages=[{"role": "user", "content": "Tell me a long story."}],
+            temperature=0,
+            max_tokens=400,
+            stream=True,
+            extra_body={"ignore_eos": True},
+        )
+        for chunk in chunks:
+            if chunk.choices:
+                texts.append(chunk.choices[0].delta.content or "")
+
+    texts = []
+    thread = threading.Thread(target=stream)
+    thread.start()
+    wait_until(lambda: len(texts) > 3, 30, "the stream's first tokens")
+    yield
+    assert thread.is_alive() or len(texts) > 100
+    thread.join(120)
+    assert not thread.is_alive()
+    stories.add("".join(texts))
+    assert len(stories) == 1 and len("".join(texts)) > 400
+
+
+stories = set()
+
+
+def test_nested_json(guarded, bystander):
+    status, error = parse(exchange(guarded, post(b"[" * 10_000_000)))
+    assert status == 400 and "deep" in error["message"]
+
+
+def test_invalid_utf8(guarded, bystander):
+    body = b'{"model":"smollm2","messages":[{"role":"user","content":"\xff\xfe"}]}'
+    status, error = parse(exchange(guarded, post(body)))
+    assert status == 400 and "UTF-8" in error["message"].replace("utf-8", "UTF-8").replace("utf8", "UTF-8")
+
+
+def test_body_too_large(guarded, bystander):
+    status, _ = parse(exchange(guarded, post(b"", b"Content-Length: 99999999999\r\n")[:-22] + b"\r\n"))
+    assert status in (400, 413)
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n"
+    status, error = parse(exchange(guarded, head))
+    assert status == 413 and "16777216" in error["message"]
+
+
+def test_headers_too_large(guarded, bystander):
+    status, error = parse(exchange(guarded, b"GET /v1/models HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 20000 + b"\r\n\r\n"))
+    assert status == 431 and "8192" in error["message"]
+
+
+def test_not_http(guarded, bystander):
+    status, _ = parse(exchange(guarded, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 hello\r\n\r\n"))
+    assert status == 400
+
+
+def test_slow_loris(guarded, bystander):
+    """Many connections that never finish their headers: each is told and closed, none disturbs."""
+    sockets = [socket.create_connection(("127.0.0.1", guarded.port), timeout=30) for _ in range(50)]
+    for s in sockets:
+        s.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nX-A: ")
+    for s in sockets:
+        answer = b""
+        with contextlib.suppress(ConnectionError):
+            while part := s.recv(4096):
+                answer += part
+        assert answer.split()[1] == b"408"
+        s.close()
+
+
+def test_byte_at_a_time_reader_gets_it_all(guarded, bystander):
+    request = {
+        "model": "smollm2",
+        "messages": [{"role": "user", "content": "Count to ten."}],
+        "temperature": 0,
+        "max_tokens": 40,
+        "stream": True,
+    }
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        s.settimeout(60)
+        s.connect(("127.0.0.1", guarded.port))
+        s.sendall(post(json.dumps(request).encode()))
+        answer = b""
+        while not answer.endswith(b"0\r\n\r\n"):
+            byte = s.recv(1)
+            assert byte, answer
+            answer += byte
+    text = "".join(
+        (json.loads(line[6:])["choices"] or [{"delta": {}}])[0]["delta"].get("content") or ""
+        for line in answer.decode().splitlines()
+        if line.startswith("data: {")
+    )
+    whole = guarded.client().chat.completions.create(**{**request, "stream": False})
+    assert text == whole.choices[0].message.content
+
+
+def test_byte_at_a_time_writer_is_served(guarded, bystander):
+    body = json.dumps({"model": "smollm2", "prompt": "1, 2, 3,", "max_tokens": 4, "temperature": 0}).encode()
+    data = post(body).replace(b"/v1/chat/completions", b"/v1/completions")
+    with socket.create_connection(("127.0.0.1", guarded.port), timeout=60) as s:
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for i in range(len(data)):
+            s.sendall(data[i : i + 1])
+        assert s.recv(65536).startswith(b"HTTP/1.1 200")
+
+
+def test_reader_that_stops_costs_only_itself(guarded, bystander):
+    """It takes the headers and nothing more; others go on, and its sequence does not grow without bound."""
+    request = {
+        "model": "smollm2",
+        "prompt": "x",
+        "max_tokens": 4000,
+        "stream": True,
+        "ignore_eos": True,
+        "n": 1,
+    }
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        s.connect(("127.0.0.1", guarded.port))
+        s.sendall(post(json.dumps(request).encode()).replace(b"/v1/chat/completions", b"/v1/completions"))
+        assert s.recv(8).startswith(b"HTTP")
+        answer = guarded.client().completions.create(model="smollm2", prompt="1, 2,", max_tokens=4, temperature=0)
+        assert answer.choices[0].text
