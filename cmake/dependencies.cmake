@@ -7,7 +7,17 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 if(KVASIR_TESTS)
   find_package(GTest REQUIRED)
+  find_path(RAPIDCHECK_INCLUDE rapidcheck.h REQUIRED)
+  find_library(RAPIDCHECK_LIBRARY rapidcheck REQUIRED)
+  add_library(kvasir_rapidcheck INTERFACE)
+  target_include_directories(kvasir_rapidcheck SYSTEM INTERFACE ${RAPIDCHECK_INCLUDE})
+  target_link_libraries(kvasir_rapidcheck INTERFACE ${RAPIDCHECK_LIBRARY})
 endif()
+
+# Used header-only.
+add_library(kvasir_xxhash INTERFACE)
+find_path(XXHASH_INCLUDE xxhash.h REQUIRED)
+target_include_directories(kvasir_xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE})
 
 # Boost is header-only here: each library's sources are compiled once, in src/base/boost_json.cc
 # (Boost.JSON) and src/net/boost_asio.cc (Asio and Beast).

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cstdint>
+
+namespace kvasir::kv {
+
+// Tokens whose keys and values one block holds.
+inline constexpr int kBlockTokens = 16;
+
+// A physical block of one worker's pool: an index in [0, num_blocks).
+using BlockId = std::int32_t;
+inline constexpr BlockId kNoBlock = -1;
+
+constexpr int blocks_for(int num_tokens) {
+  return (num_tokens + kBlockTokens - 1) / kBlockTokens;
+}
+
+}  // namespace kvasir::kv

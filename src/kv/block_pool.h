@@ -1,0 +1,115 @@
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "kv/block.h"
+
+namespace kvasir::kv {
+
+class BlockPool;
+
+// A block that one sequence fills. The value is the ownership: destroying it returns the block to the pool.
+class WritableBlock {
+ public:
+  WritableBlock(WritableBlock&& other) noexcept
+      : pool_(std::exchange(other.pool_, nullptr)), id_(std::exchange(other.id_, kNoBlock)) {}
+  WritableBlock& operator=(WritableBlock&& other) noexcept;
+  WritableBlock(const WritableBlock&) = delete;
+  WritableBlock& operator=(const WritableBlock&) = delete;
+  ~WritableBlock();
+
+  BlockId id() const { return id_; }
+
+ private:
+  friend class BlockPool;
+  WritableBlock(BlockPool* pool, BlockId id) : pool_(pool), id_(id) {}
+
+  BlockPool* pool_;
+  BlockId id_;
+};
+
+// A share in a published block, whose content never changes again. When the last share dies the block stays
+// cached, and becomes the youngest candidate for eviction.
+class BlockRef {
+ public:
+  BlockRef(const BlockRef& other);
+  BlockRef(BlockRef&& other) noexcept
+      : pool_(std::exchange(other.pool_, nullptr)), id_(std::exchange(other.id_, kNoBlock)) {}
+  BlockRef& operator=(BlockRef other) noexcept;
+  ~BlockRef();
+
+  BlockId id() const { return id_; }
+
+ private:
+  friend class BlockPool;
+  BlockRef(BlockPool* pool, BlockId id) : pool_(pool), id_(id) {}
+
+  BlockPool* pool_;
+  BlockId id_;
+};
+
+// A fixed number of blocks, each in exactly one state: free, writable (one WritableBlock), published and
+// shared (one or more BlockRefs), or cached (published, no BlockRef, in the order of last use). Owned and
+// touched by one engine thread. Outlives every value it gave out.
+class BlockPool {
+ public:
+  explicit BlockPool(int num_blocks);
+  BlockPool(const BlockPool&) = delete;
+  BlockPool& operator=(const BlockPool&) = delete;
+  ~BlockPool();
+
+  int num_blocks() const { return static_cast<int>(slots_.size()); }
+  int num_free() const { return free_.size; }
+  int num_cached() const { return cached_.size; }
+  int num_available() const { return free_.size + cached_.size; }
+
+  // Walks the available blocks in the order in which they should be taken: the free ones, then the cached
+  // ones, least recently used first. Changes nothing, so that a plan can name blocks before they are taken.
+  BlockId first_available() const;
+  BlockId next_available(BlockId id) const;
+
+  // `id` must be free.
+  WritableBlock take(BlockId id);
+  // Freezes the block's content. Only PrefixTree publishes, since only it can find the block again.
+  BlockRef publish(WritableBlock block);
+  // Another share in a published block.
+  BlockRef share(BlockId id);
+  // Forgets a cached block's content: it is free afterwards.
+  void evict(BlockId id);
+
+  bool is_free(BlockId id) const { return slots_[id].state == State::free; }
+  bool is_cached(BlockId id) const { return slots_[id].state == State::cached; }
+  // Owners of the block: its BlockRefs, or one for its WritableBlock.
+  int num_refs(BlockId id) const { return slots_[id].num_refs; }
+
+ private:
+  friend class WritableBlock;
+  friend class BlockRef;
+
+  enum class State : std::uint8_t { free, writable, shared, cached };
+  struct Slot {
+    State state = State::free;
+    int num_refs = 0;
+    BlockId prev = kNoBlock;
+    BlockId next = kNoBlock;
+  };
+  struct List {
+    BlockId head = kNoBlock;
+    BlockId tail = kNoBlock;
+    int size = 0;
+  };
+
+  void push_back(List& list, BlockId id);
+  void remove(List& list, BlockId id);
+  void add_ref(BlockId id);
+  void drop_ref(BlockId id);
+  void drop_writable(BlockId id);
+
+  std::vector<Slot> slots_;
+  List free_;
+  List cached_;
+};
+
+}  // namespace kvasir::kv

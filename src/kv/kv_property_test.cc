@@ -1,0 +1,129 @@
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <map>
+#include <memory>
+
+#include "kv/block_table.h"
+
+namespace kvasir::kv {
+namespace {
+
+// A sequence over an alphabet of two tokens, so that random ones share prefixes often.
+struct Walker {
+  std::string ns;
+  std::vector<TokenId> tokens;
+  int num_computed = 0;
+  BlockChain chain{""};
+  BlockTable table;
+};
+
+// Mirrors the content of every physical block, as a device would hold it.
+class World {
+ public:
+  explicit World(int num_blocks) : pool(num_blocks), tree(pool), content(num_blocks) {}
+
+  void arrive(const std::string& ns, std::vector<TokenId> tokens) {
+    auto walker = std::make_unique<Walker>();
+    walker->ns = ns;
+    walker->tokens = std::move(tokens);
+    walker->chain = BlockChain(ns);
+    walker->chain.extend(walker->tokens);
+    const PrefixHit hit = tree.find(ns, walker->chain, walker->tokens);
+    RC_ASSERT(hit.num_tokens() < int(walker->tokens.size()));
+    for (BlockId id : hit.blocks) walker->table.append(pool.share(id));
+    walker->num_computed = int(hit.blocks.size()) * kBlockTokens;
+    if (hit.tail != kNoBlock) copy_tail(*walker, hit);
+    check_content(*walker);
+    walkers.push_back(std::move(walker));
+  }
+
+  void compute(std::size_t which, int num_rows) {
+    if (walkers.empty()) return;
+    Walker& w = *walkers[which % walkers.size()];
+    const int end = std::min<int>(w.num_computed + num_rows, int(w.tokens.size()));
+    while (w.table.size() < blocks_for(end)) {
+      if (pool.num_available() == 0) return;
+      w.table.append(take());
+    }
+    for (int i = w.num_computed; i < end; ++i) {
+      const BlockId id = w.table.ids()[i / kBlockTokens];
+      RC_ASSERT(pool.num_refs(id) == 1);
+      RC_ASSERT(i / kBlockTokens >= w.table.num_shared());
+      content[id].resize(i % kBlockTokens);
+      content[id].push_back(w.tokens[i]);
+    }
+    w.num_computed = end;
+    w.table.publish(tree, w.ns, w.chain, std::span(w.tokens).first(end));
+    check_content(w);
+  }
+
+  void leave(std::size_t which) {
+    if (walkers.empty()) return;
+    which %= walkers.size();
+    Walker& w = *walkers[which];
+    w.table.retire(tree, w.ns, w.chain, std::span(w.tokens).first(w.num_computed));
+    walkers.erase(walkers.begin() + std::ptrdiff_t(which));
+  }
+
+  void check_ownership() {
+    std::map<BlockId, int> owners;
+    for (const auto& w : walkers)
+      for (BlockId id : w->table.ids()) ++owners[id];
+    for (const auto& [id, n] : owners) RC_ASSERT(pool.num_refs(id) == n);
+    RC_ASSERT(pool.num_available() + int(owners.size()) == pool.num_blocks());
+  }
+
+  BlockPool pool;
+  PrefixTree tree;
+  std::vector<std::vector<TokenId>> content;
+  std::vector<std::unique_ptr<Walker>> walkers;
+
+ private:
+  WritableBlock take() {
+    const BlockId id = pool.first_available();
+    if (pool.is_cached(id)) tree.evict(id);
+    return pool.take(id);
+  }
+  void copy_tail(Walker& w, const PrefixHit& hit) {
+    const BlockRef source = pool.share(hit.tail);
+    if (pool.num_available() == 0) return;
+    WritableBlock copy = take();
+    RC_ASSERT(copy.id() != hit.tail);
+    content[copy.id()] = content[hit.tail];
+    w.table.append(std::move(copy));
+    w.num_computed += hit.num_tail_tokens;
+  }
+  void check_content(const Walker& w) {
+    for (int i = 0; i < w.num_computed; ++i)
+      RC_ASSERT(content[w.table.ids()[i / kBlockTokens]][i % kBlockTokens] == w.tokens[i]);
+  }
+};
+
+TEST(KvProperty, EveryBlockComesBackAndHoldsWhatItsReadersExpect) {
+  EXPECT_TRUE(rc::check([] {
+    World world(*rc::gen::inRange(1, 24));
+    const int num_operations = *rc::gen::inRange(0, 80);
+    for (int i = 0; i < num_operations; ++i) {
+      const int kind = *rc::gen::inRange(0, 10);
+      const auto which = *rc::gen::arbitrary<std::uint16_t>();
+      if (kind < 3) {
+        const auto length = *rc::gen::inRange(1, 100);
+        const auto fork = *rc::gen::inRange(0, 100);
+        std::vector<TokenId> tokens(length, 0);
+        if (fork < length) tokens[fork] = 1;
+        world.arrive(*rc::gen::element(std::string(""), std::string("b")), std::move(tokens));
+      } else if (kind < 8) {
+        world.compute(which, *rc::gen::inRange(1, 50));
+      } else {
+        world.leave(which);
+      }
+      world.check_ownership();
+    }
+    while (!world.walkers.empty()) world.leave(0);
+    RC_ASSERT(world.pool.num_available() == world.pool.num_blocks());
+  }));
+}
+
+}  // namespace
+}  // namespace kvasir::kv
