@@ -1,0 +1,17 @@
+#pragma once
+
+#include <span>
+
+#include "base/ids.h"
+#include "ops/context.h"
+#include "tensor/tensor_view.h"
+
+namespace kvasir::ops {
+
+// The tokens' rows of the table. Every token is in [0, vocab): the caller has checked.
+void embed(Context& context,
+           const tensor::TensorView& table,  // [vocab, dim], any type
+           std::span<const TokenId> tokens,  // [rows]
+           std::span<float> y);              // [rows, dim]
+
+}  // namespace kvasir::ops

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace kvasir::ops {
+
+// The instruction sets that kernels are written for. Every one computes the same bits.
+enum class Isa : std::uint8_t {
+  scalar,
+  avx2,         // AVX2, FMA, F16C
+  avx512,       // AVX-512 F, BW, DQ, VL
+  avx512_vnni,  // the same with VNNI
+  neon,         // what every arm64 has
+  neon_dotprod,
+};
+
+std::string_view name(Isa isa);
+
+// What this machine runs, slowest first; begins with `scalar`.
+const std::vector<Isa>& supported_isas();
+
+inline Isa best_isa() {
+  return supported_isas().back();
+}
+
+}  // namespace kvasir::ops

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <span>
+
+#include "ops/context.h"
+#include "ops/weight.h"
+
+namespace kvasir::ops {
+
+// y = x wᵀ + bias. A row of y is the same bits whatever other rows are in the call, in whatever place, on
+// however many threads, and on every instruction set.
+void matmul(Context& context,
+            std::span<const float> x,     // [rows, w.cols]
+            const Weight& w,              // [w.rows, w.cols]
+            std::span<const float> bias,  // [w.rows], or empty
+            std::span<float> y);          // [rows, w.rows]; not x
+
+}  // namespace kvasir::ops

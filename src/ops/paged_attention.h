@@ -1,0 +1,26 @@
+#pragma once
+
+#include <span>
+
+#include "ops/context.h"
+#include "ops/kv_cache.h"
+
+namespace kvasir::ops {
+
+struct AttentionArgs {
+  KvLayer layer;
+  std::span<const KvSlice> slices;
+  std::span<const float> q;  // [rows, num_heads, head_dim]
+  std::span<float> out;      // [rows, num_heads, head_dim]; not q
+  int num_heads = 0;         // a multiple of layer.num_kv_heads
+  float scale = 1;
+  int sliding_window = 0;  // a row sees this many of the last positions, its own included; 0: all
+  float softcap = 0;       // scores become softcap * tanh(score / softcap); 0: they stay
+};
+
+// Causal attention of the slices' rows over their sequences' blocks, which hold the rows' own keys and values
+// already. A row's result depends on its own position and context alone: it is the same bits when the prompt
+// came in chunks of 7 or of 512, alone or in a batch, on however many threads.
+void paged_attention(Context& context, const AttentionArgs& args);
+
+}  // namespace kvasir::ops
