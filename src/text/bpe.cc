@@ -1,0 +1,197 @@
+#include "text/bpe.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "text/utf8.h"
+
+namespace kvasir::text {
+namespace {
+
+std::uint64_t key_of(TokenId left, TokenId right) {
+  return (std::uint64_t{static_cast<std::uint32_t>(left)} << 32) | static_cast<std::uint32_t>(right);
+}
+
+// std's heaps keep the largest on top; ours the lowest rank, then the leftmost.
+bool later(const Bpe::Workspace::Candidate& a, const Bpe::Workspace::Candidate& b) {
+  return a.rank != b.rank ? a.rank > b.rank : a.left > b.left;
+}
+
+}  // namespace
+
+MergeTable::MergeTable(std::size_t num_merges) : slots_(std::bit_ceil(num_merges * 2 + 2)) {}
+
+std::size_t MergeTable::first_slot(std::uint64_t key) const {
+  key *= 0x9E3779B97F4A7C15ull;
+  return (key ^ (key >> 32)) & (slots_.size() - 1);
+}
+
+void MergeTable::insert(TokenId left, TokenId right, Merge merge) {
+  const std::uint64_t key = key_of(left, right);
+  std::size_t at = first_slot(key);
+  while (slots_[at].key != kEmpty) {
+    if (slots_[at].key == key) return;
+    at = (at + 1) & (slots_.size() - 1);
+  }
+  slots_[at] = {key, merge};
+}
+
+const MergeTable::Merge* MergeTable::find(TokenId left, TokenId right) const {
+  const std::uint64_t key = key_of(left, right);
+  for (std::size_t at = first_slot(key); slots_[at].key != kEmpty; at = (at + 1) & (slots_.size() - 1)) {
+    if (slots_[at].key == key) return &slots_[at].merge;
+  }
+  return nullptr;
+}
+
+Bpe::Bpe(const TokenTable& table, MergeTable merges, Options options)
+    : table_(table), merges_(std::move(merges)), options_(options) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const char c = static_cast<char>(byte);
+    byte_tokens_[byte] = table.find_piece({&c, 1}).value_or(-1);
+  }
+  if (options.alphabet == Alphabet::bytes) return;
+  // A sentencepiece vocabulary may spell a byte twice, as the character and as "<0xNN>": fallback wants the
+  // second.
+  for (TokenId id = 0; id < table.size(); ++id) {
+    if (table.type(id) == TokenType::byte) byte_tokens_[static_cast<unsigned char>(table.bytes(id)[0])] = id;
+  }
+}
+
+void Bpe::encode(std::string_view word, Workspace& work, std::vector<TokenId>& out) const {
+  if (options_.ignore_merges) {
+    if (const auto whole = table_.find_piece(word)) {
+      out.push_back(*whole);
+      return;
+    }
+  }
+  work.symbols.clear();
+  work.heap.clear();
+  add_symbols(word, work);
+  const auto num_symbols = static_cast<std::int32_t>(work.symbols.size());
+  for (std::int32_t i = 0; i < num_symbols; ++i) {
+    work.symbols[i].previous = i - 1;
+    work.symbols[i].next = i + 1 < num_symbols ? i + 1 : -1;
+  }
+  for (std::int32_t i = 0; i + 1 < num_symbols; ++i) push_candidate(i, work);
+  std::make_heap(work.heap.begin(), work.heap.end(), later);
+  while (!work.heap.empty()) {
+    std::pop_heap(work.heap.begin(), work.heap.end(), later);
+    const Workspace::Candidate best = work.heap.back();
+    work.heap.pop_back();
+    auto& left = work.symbols[best.left];
+    // A merge since then has changed one of the two.
+    if (left.id != best.left_id || left.next != best.right) continue;
+    if (work.symbols[best.right].id != best.right_id) continue;
+    left.id = best.result;
+    work.symbols[best.right].id = -1;
+    left.next = work.symbols[best.right].next;
+    if (left.next >= 0) work.symbols[left.next].previous = best.left;
+    for (const std::int32_t changed : {left.previous, best.left}) {
+      const std::size_t before = work.heap.size();
+      if (changed >= 0) push_candidate(changed, work);
+      if (work.heap.size() > before) std::push_heap(work.heap.begin(), work.heap.end(), later);
+    }
+  }
+  for (const auto& symbol : work.symbols) {
+    if (symbol.id >= 0) out.push_back(symbol.id);
+  }
+}
+
+void Bpe::push_candidate(std::int32_t left, Workspace& work) const {
+  const auto& symbol = work.symbols[left];
+  if (symbol.next < 0) return;
+  const TokenId right_id = work.symbols[symbol.next].id;
+  const auto* merge = merges_.find(symbol.id, right_id);
+  if (merge == nullptr) return;
+  work.heap.push_back({merge->rank, left, symbol.next, symbol.id, right_id, merge->result});
+}
+
+void Bpe::add_symbols(std::string_view word, Workspace& work) const {
+  if (options_.alphabet == Alphabet::bytes) {
+    for (const char c : word) {
+      const TokenId id = byte_tokens_[static_cast<unsigned char>(c)];
+      if (id >= 0) {
+        work.symbols.push_back({.id = id});
+      } else {
+        add_unspelled({&c, 1}, work);
+      }
+    }
+    return;
+  }
+  while (!word.empty()) {
+    const std::string_view character = word.substr(0, utf8_step(word).size);
+    if (const auto id = table_.find_piece(character); id && table_.type(*id) != TokenType::byte) {
+      work.symbols.push_back({.id = *id});
+    } else {
+      add_unspelled(character, work);
+    }
+    word.remove_prefix(character.size());
+  }
+}
+
+void Bpe::add_unspelled(std::string_view character, Workspace& work) const {
+  const bool has_bytes = std::all_of(character.begin(), character.end(), [this](char c) {
+    return byte_tokens_[static_cast<unsigned char>(c)] >= 0;
+  });
+  if (has_bytes) {
+    for (const char c : character)
+      work.symbols.push_back({.id = byte_tokens_[static_cast<unsigned char>(c)]});
+    return;
+  }
+  if (!options_.unk) return;
+  // A run of unknown characters is one unknown token.
+  if (!work.symbols.empty() && work.symbols.back().id == *options_.unk) return;
+  work.symbols.push_back({.id = *options_.unk});
+}
+
+base::Result<MergeTable> merges_by_name(const TokenTable& table, const std::vector<NamedMerge>& merges) {
+  MergeTable ranked(merges.size());
+  std::string joined;
+  std::uint32_t rank = 0;
+  for (const NamedMerge& merge : merges) {
+    const auto left = table.find_piece(merge.left);
+    const auto right = table.find_piece(merge.right);
+    joined.assign(merge.left).append(merge.right);
+    const auto result = table.find_piece(joined);
+    if (!left || !right || !result) {
+      const std::string_view missing = !left ? merge.left : !right ? merge.right : std::string_view(joined);
+      return base::error(base::ErrorCode::corrupt,
+                         "merge {} (\"{}\" + \"{}\") names \"{}\", which is no token of the vocabulary", rank,
+                         merge.left, merge.right, missing);
+    }
+    ranked.insert(*left, *right, {.rank = rank++, .result = *result});
+  }
+  return ranked;
+}
+
+MergeTable merges_by_score(const TokenTable& table, const std::vector<float>& scores) {
+  struct Scored {
+    TokenId left;
+    TokenId right;
+    TokenId result;
+  };
+  std::vector<Scored> found;
+  for (TokenId id = 0; id < table.size(); ++id) {
+    if (table.type(id) != TokenType::normal) continue;
+    const std::string_view piece = table.bytes(id);
+    for (std::size_t cut = utf8_step(piece.empty() ? "x" : piece).size; cut < piece.size();
+         cut += utf8_step(piece.substr(cut)).size) {
+      const auto left = table.find_piece(piece.substr(0, cut));
+      const auto right = left ? table.find_piece(piece.substr(cut)) : std::nullopt;
+      if (left && right) found.push_back({*left, *right, id});
+    }
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [&](const Scored& a, const Scored& b) { return scores[a.result] > scores[b.result]; });
+  MergeTable ranked(found.size());
+  std::uint32_t rank = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (i > 0 && scores[found[i].result] != scores[found[i - 1].result]) ++rank;
+    ranked.insert(found[i].left, found[i].right, {.rank = rank, .result = found[i].result});
+  }
+  return ranked;
+}
+
+}  // namespace kvasir::text

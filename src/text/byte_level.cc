@@ -1,0 +1,45 @@
+#include "text/byte_level.h"
+
+#include <array>
+#include <cstdint>
+
+#include "text/utf8.h"
+
+namespace kvasir::text {
+namespace {
+
+// Printable Latin-1 spells itself; the other 68 bytes, in order, are U+0100 and up.
+constexpr bool spells_itself(int byte) {
+  return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || (byte >= 0xAE && byte <= 0xFF);
+}
+
+constexpr int kAlphabetEnd = 0x144;
+
+constexpr std::array<std::int16_t, kAlphabetEnd> make_alphabet() {
+  std::array<std::int16_t, kAlphabetEnd> byte_of{};
+  for (auto& byte : byte_of) byte = -1;
+  int next = 0x100;
+  for (int byte = 0; byte < 256; ++byte) {
+    byte_of[spells_itself(byte) ? byte : next++] = static_cast<std::int16_t>(byte);
+  }
+  return byte_of;
+}
+
+constexpr auto kByteOf = make_alphabet();
+
+}  // namespace
+
+std::optional<std::string> bytes_of_spelling(std::string_view spelling) {
+  std::string bytes;
+  while (!spelling.empty()) {
+    const Utf8Step step = utf8_step(spelling);
+    if (step.kind != Utf8Step::Kind::character || step.value >= kAlphabetEnd) return std::nullopt;
+    const std::int16_t byte = kByteOf[step.value];
+    if (byte < 0) return std::nullopt;
+    bytes.push_back(static_cast<char>(byte));
+    spelling.remove_prefix(step.size);
+  }
+  return bytes;
+}
+
+}  // namespace kvasir::text

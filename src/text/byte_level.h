@@ -1,0 +1,13 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace kvasir::text {
+
+// GPT-2's spelling of bytes: each of the 256 is one printable character, so that tokens can stand in JSON.
+// Raw bytes of such a spelling, or nothing where a character is not of the alphabet.
+std::optional<std::string> bytes_of_spelling(std::string_view spelling);
+
+}  // namespace kvasir::text

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <ctime>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "text/prompt.h"
+
+namespace kvasir::text {
+
+namespace jinja {
+struct Template;
+}
+
+// What a chat template sees. Everything but the token strings counts as the client's input.
+struct TemplateInputs {
+  base::json::array messages;  // OpenAI's shape: role, content, tool_calls, …
+  base::json::value tools;     // an array, or null
+  bool add_generation_prompt = true;
+  std::string bos_token;
+  std::string eos_token;
+  base::json::object kwargs;       // extra variables by name, such as enable_thinking
+  std::optional<std::time_t> now;  // for strftime_now; the present where unset
+};
+
+// A model's Jinja template, parsed once. Immutable and cheap to copy; any thread may render. Rendering is
+// bounded in steps, bytes and depth, so no template and no input can hang or exhaust a server.
+// The dialect is Jinja2 as Hugging Face's transformers sets it up: blocks trimmed, `tojson` without escapes,
+// loop controls, `generation` blocks, raise_exception, strftime_now.
+class ChatTemplate {
+ public:
+  // The error names the line.
+  static base::Result<ChatTemplate> parse(std::string source);
+  // ChatML, for a model whose file has no template.
+  static const ChatTemplate& chatml();
+
+  // `invalid_argument` where the template raised an exception or does not take these messages.
+  base::Result<Prompt> render(const TemplateInputs& inputs) const;
+
+ private:
+  explicit ChatTemplate(std::shared_ptr<const jinja::Template> parsed);
+
+  std::shared_ptr<const jinja::Template> parsed_;
+};
+
+}  // namespace kvasir::text

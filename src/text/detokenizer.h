@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/ids.h"
+#include "text/tokenizer.h"
+#include "text/utf8.h"
+
+namespace kvasir::text {
+
+// Tokens to text as they arrive, in whole UTF-8 characters: the pieces of one stream, joined, are what
+// Tokenizer::decode makes of all its tokens at once. One stream, one thread.
+class Detokenizer {
+ public:
+  explicit Detokenizer(std::shared_ptr<const Tokenizer> tokenizer,
+                       SpecialOutput specials = SpecialOutput::skip);
+
+  // The text that became certain; often empty while a character is incomplete. `tokenizer->valid(id)`.
+  std::string push(TokenId id);
+  // What is left at the end of the stream: a cut-off character as U+FFFD.
+  std::string flush();
+
+ private:
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  SpecialOutput specials_;
+  bool strip_space_;
+  Utf8Repair repair_;
+};
+
+}  // namespace kvasir::text

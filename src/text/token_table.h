@@ -1,0 +1,51 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/check.h"
+#include "base/ids.h"
+#include "text/vocabulary.h"
+
+namespace kvasir::text {
+
+// The tokens of a vocabulary by id, as raw bytes, and back. Filled once, then immutable.
+class TokenTable {
+ public:
+  // Ids count up from 0. All bytes go into one buffer.
+  void add(std::string_view bytes, TokenType type);
+  // Call after the last add: fills the index. The first of two tokens with equal bytes is found.
+  void build_index();
+
+  int size() const { return static_cast<int>(types_.size()); }
+  std::string_view bytes(TokenId id) const {
+    CHECK(id >= 0 && id < size(), "token {} of {}", id, size());
+    return std::string_view(buffer_).substr(ends_[id], ends_[id + 1] - ends_[id]);
+  }
+  TokenType type(TokenId id) const {
+    CHECK(id >= 0 && id < size(), "token {} of {}", id, size());
+    return types_[id];
+  }
+  bool is_special(TokenId id) const {
+    const TokenType kind = type(id);
+    return kind == TokenType::control || kind == TokenType::unknown || kind == TokenType::unused;
+  }
+  // Among the tokens that are pieces of text: normal and byte.
+  std::optional<TokenId> find_piece(std::string_view bytes) const;
+  // Among the added ones: control, user-defined, unknown.
+  std::optional<TokenId> find_added(std::string_view bytes) const;
+
+ private:
+  using Index = std::unordered_map<std::string_view, TokenId>;
+
+  std::string buffer_;
+  std::vector<std::size_t> ends_{0};  // [size + 1]
+  std::vector<TokenType> types_;
+  Index pieces_;  // views into buffer_
+  Index added_;
+};
+
+}  // namespace kvasir::text

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "text/prompt.h"
+#include "text/vocabulary.h"
+
+namespace kvasir::text {
+
+struct TokenizerParts;
+
+// What to do with text that spells a special token such as <|im_start|>.
+enum class Specials {
+  as_text,  // it is ordinary text; what a client wrote
+  parse,    // it is the token
+};
+
+enum class SpecialOutput { skip, keep };
+
+// Text to tokens and back for one model. Immutable, so any thread may use it; shared by whoever needs it.
+// Encoding never adds a beginning-of-text token: a chat template writes its own, a plain completion puts
+// bos() first where add_bos() says so. Bytes that are not UTF-8 become byte tokens where the model has them.
+class Tokenizer {
+ public:
+  // From a GGUF's vocabulary.
+  static base::Result<std::shared_ptr<const Tokenizer>> from_vocabulary(Vocabulary vocabulary);
+  // From Hugging Face's tokenizer.json, and tokenizer_config.json (may be empty) for the names of the
+  // beginning and end tokens and the chat template.
+  static base::Result<std::shared_ptr<const Tokenizer>> from_json(std::string_view tokenizer_json,
+                                                                  std::string_view config_json = {});
+
+  explicit Tokenizer(TokenizerParts parts);
+  ~Tokenizer();
+  Tokenizer(const Tokenizer&) = delete;
+  Tokenizer& operator=(const Tokenizer&) = delete;
+
+  std::vector<TokenId> encode(std::string_view text, Specials specials) const;
+  // Special tokens are recognised only where no byte of them came from the request.
+  std::vector<TokenId> encode(const Prompt& prompt) const;
+  std::string decode(std::span<const TokenId> tokens, SpecialOutput specials = SpecialOutput::skip) const;
+
+  // The token's own bytes, which need not be whole UTF-8 characters. `valid(id)`.
+  std::string_view bytes(TokenId id) const;
+  int size() const;
+  bool valid(TokenId id) const { return id >= 0 && id < size(); }
+  // Control, unknown and unused tokens: decoding skips them. `valid(id)`.
+  bool is_special(TokenId id) const;
+  // The token whose bytes are exactly these.
+  std::optional<TokenId> find(std::string_view bytes) const;
+
+  std::optional<TokenId> bos() const;
+  std::optional<TokenId> eos() const;
+  std::optional<TokenId> pad() const;
+  bool add_bos() const;
+  // Every token that ends a generation, ascending.
+  std::span<const TokenId> end_tokens() const;
+  // The model's own Jinja template; empty where it has none.
+  const std::string& chat_template() const;
+  // True where decoding drops one leading space, because encoding put it there.
+  bool strips_leading_space() const;
+
+ private:
+  std::unique_ptr<const TokenizerParts> parts_;
+};
+
+}  // namespace kvasir::text

@@ -1,0 +1,178 @@
+#include <algorithm>
+#include <cmath>
+#include <unordered_set>
+#include <utility>
+
+#include "text/byte_level.h"
+#include "text/tokenizer.h"
+#include "text/tokenizer_parts.h"
+
+namespace kvasir::text {
+namespace {
+
+using base::ErrorCode;
+using base::Result;
+
+constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581, sentencepiece's space
+
+base::Status check_shape(const Vocabulary& vocabulary) {
+  const std::size_t size = vocabulary.tokens.size();
+  if (size == 0) return base::error(ErrorCode::corrupt, "the vocabulary has no tokens");
+  if (size > (1u << 24)) return base::error(ErrorCode::corrupt, "the vocabulary has {} tokens", size);
+  if (!vocabulary.types.empty() && vocabulary.types.size() != size) {
+    return base::error(ErrorCode::corrupt, "the vocabulary has {} tokens and {} token types", size,
+                       vocabulary.types.size());
+  }
+  const std::pair<const char*, std::optional<TokenId>> named[] = {{"bos", vocabulary.bos},
+                                                                  {"eos", vocabulary.eos},
+                                                                  {"eot", vocabulary.eot},
+                                                                  {"unknown", vocabulary.unk},
+                                                                  {"padding", vocabulary.pad}};
+  for (const auto& [name, id] : named) {
+    if (id && (*id < 0 || static_cast<std::size_t>(*id) >= size)) {
+      return base::error(ErrorCode::corrupt, "the {} token is {}, the vocabulary has {} tokens", name, *id,
+                         size);
+    }
+  }
+  std::unordered_set<std::string_view> seen(size);
+  for (std::size_t id = 0; id < size; ++id) {
+    if (!seen.insert(vocabulary.tokens[id]).second) {
+      return base::error(ErrorCode::corrupt, "token {} (\"{}\") is in the vocabulary twice", id,
+                         vocabulary.tokens[id]);
+    }
+  }
+  return base::ok();
+}
+
+TokenType type_of(const Vocabulary& vocabulary, std::size_t id) {
+  return vocabulary.types.empty() ? TokenType::normal : vocabulary.types[id];
+}
+
+// "<0x0A>", or nothing.
+std::optional<std::string> byte_of_name(std::string_view name) {
+  if (name.size() != 6 || !name.starts_with("<0x") || name.back() != '>') return std::nullopt;
+  int value = 0;
+  for (const char c : name.substr(3, 2)) {
+    const std::size_t digit = std::string_view("0123456789ABCDEF").find(c);
+    if (digit == std::string_view::npos) return std::nullopt;
+    value = value * 16 + static_cast<int>(digit);
+  }
+  return std::string(1, static_cast<char>(value));
+}
+
+std::string without_space_marks(std::string_view piece) {
+  return normalize(piece,
+                   {{.kind = NormalizerStep::Kind::replace, .from = std::string(kSpaceMark), .to = " "}});
+}
+
+Result<std::string> bytes_of(const Vocabulary& vocabulary, std::size_t id) {
+  const std::string& token = vocabulary.tokens[id];
+  const TokenType type = type_of(vocabulary, id);
+  if (type == TokenType::byte) {
+    if (auto byte = byte_of_name(token)) return std::move(*byte);
+    return base::error(ErrorCode::corrupt, "token {} (\"{}\") is typed as a byte", id, token);
+  }
+  if (type != TokenType::normal) return token;
+  if (vocabulary.model == "llama") return without_space_marks(token);
+  if (auto bytes = bytes_of_spelling(token)) return std::move(*bytes);
+  return base::error(ErrorCode::corrupt, "token {} (\"{}\") is not spelled in byte-level characters", id,
+                     token);
+}
+
+Result<std::unique_ptr<const TokenTable>> make_table(const Vocabulary& vocabulary) {
+  auto table = std::make_unique<TokenTable>();
+  for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) {
+    TRY(const std::string bytes, bytes_of(vocabulary, id));
+    table->add(bytes, type_of(vocabulary, id));
+  }
+  table->build_index();
+  return std::unique_ptr<const TokenTable>(std::move(table));
+}
+
+AddedTokens make_added(const TokenTable& table) {
+  AddedTokens added;
+  for (TokenId id = 0; id < table.size(); ++id) {
+    const TokenType type = table.type(id);
+    if (type != TokenType::control && type != TokenType::user_defined) continue;
+    if (table.bytes(id).empty()) continue;
+    added.add(table.bytes(id), {.id = id, .special = type == TokenType::control});
+  }
+  return added;
+}
+
+Result<MergeTable> byte_level_merges(const TokenTable& table, const std::vector<std::string>& merges) {
+  std::vector<std::string> sides;
+  sides.reserve(merges.size() * 2);
+  for (const std::string& merge : merges) {
+    const std::size_t space = merge.find(' ');
+    auto left = bytes_of_spelling(std::string_view(merge).substr(0, space));
+    auto right = space == std::string::npos ? std::nullopt
+                                            : bytes_of_spelling(std::string_view(merge).substr(space + 1));
+    if (!left || !right) {
+      return base::error(ErrorCode::corrupt, "merge \"{}\" is not two byte-level tokens", merge);
+    }
+    sides.push_back(std::move(*left));
+    sides.push_back(std::move(*right));
+  }
+  std::vector<NamedMerge> named;
+  named.reserve(merges.size());
+  for (std::size_t i = 0; i < sides.size(); i += 2) named.push_back({sides[i], sides[i + 1]});
+  return merges_by_name(table, named);
+}
+
+base::Status add_byte_level(const Vocabulary& vocabulary, TokenizerParts& parts) {
+  TRY(auto preparation, preparation_named(vocabulary.pre));
+  TRY(auto merges, byte_level_merges(*parts.table, vocabulary.merges));
+  parts.normalizer = std::move(preparation.normalizer);
+  parts.pre_tokenizer = std::move(preparation.pre_tokenizer);
+  parts.model = std::make_unique<Bpe>(
+      *parts.table, std::move(merges),
+      Bpe::Options{.alphabet = Bpe::Alphabet::bytes, .ignore_merges = preparation.ignore_merges});
+  return base::ok();
+}
+
+base::Status add_sentencepiece(const Vocabulary& vocabulary, TokenizerParts& parts) {
+  if (vocabulary.scores.size() != vocabulary.tokens.size()) {
+    return base::error(ErrorCode::corrupt, "the vocabulary has {} tokens and {} scores",
+                       vocabulary.tokens.size(), vocabulary.scores.size());
+  }
+  if (std::any_of(vocabulary.scores.begin(), vocabulary.scores.end(),
+                  [](float s) { return std::isnan(s); })) {
+    return base::error(ErrorCode::corrupt, "a token's score is not a number");
+  }
+  if (vocabulary.add_space_prefix) {
+    parts.normalizer.push_back({.kind = NormalizerStep::Kind::prepend, .to = " "});
+    parts.strips_leading_space = true;
+  }
+  parts.model =
+      std::make_unique<Bpe>(*parts.table, merges_by_score(*parts.table, vocabulary.scores),
+                            Bpe::Options{.alphabet = Bpe::Alphabet::characters, .unk = vocabulary.unk});
+  return base::ok();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Tokenizer>> Tokenizer::from_vocabulary(Vocabulary vocabulary) {
+  if (vocabulary.model != "gpt2" && vocabulary.model != "llama") {
+    return base::error(ErrorCode::unsupported, "tokenizer model \"{}\" (known: gpt2, llama)",
+                       vocabulary.model);
+  }
+  TRY_OK(check_shape(vocabulary));
+  TokenizerParts parts;
+  TRY(parts.table, make_table(vocabulary));
+  parts.added = make_added(*parts.table);
+  if (vocabulary.model == "gpt2") {
+    TRY_OK(add_byte_level(vocabulary, parts));
+  } else {
+    TRY_OK(add_sentencepiece(vocabulary, parts));
+  }
+  parts.bos = vocabulary.bos;
+  parts.eos = vocabulary.eos;
+  parts.eot = vocabulary.eot;
+  parts.pad = vocabulary.pad;
+  parts.add_bos = vocabulary.add_bos && vocabulary.bos.has_value();
+  parts.chat_template = std::move(vocabulary.chat_template);
+  return std::make_shared<const Tokenizer>(std::move(parts));
+}
+
+}  // namespace kvasir::text

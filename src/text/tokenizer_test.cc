@@ -1,0 +1,147 @@
+#include "text/tokenizer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+namespace kvasir::text {
+namespace {
+
+// All 256 bytes, some merges, and three added tokens.
+Vocabulary small_vocabulary() {
+  Vocabulary vocabulary{.model = "gpt2", .pre = "gpt-2"};
+  const auto spell = [](int byte) {
+    static int next = 0;
+    if (byte == 0) next = 0x100;
+    const bool itself = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
+    const int character = itself ? byte : next++;
+    std::string spelling;
+    if (character < 0x80) {
+      spelling.push_back(static_cast<char>(character));
+    } else {
+      spelling.push_back(static_cast<char>(0xC0 | (character >> 6)));
+      spelling.push_back(static_cast<char>(0x80 | (character & 0x3F)));
+    }
+    return spelling;
+  };
+  for (int byte = 0; byte < 256; ++byte) {
+    vocabulary.tokens.push_back(spell(byte));
+    vocabulary.types.push_back(TokenType::normal);
+  }
+  for (const char* merge : {"l l", "h e", "he ll", "hell o", "\xC4\xA0 hello", "a a", "aa aa"}) {
+    vocabulary.merges.emplace_back(merge);
+    std::string token(merge);
+    token.erase(token.find(' '), 1);
+    vocabulary.tokens.push_back(token);
+    vocabulary.types.push_back(TokenType::normal);
+  }
+  for (const char* added : {"<|im_start|>", "<|im_end|>"}) {
+    vocabulary.tokens.emplace_back(added);
+    vocabulary.types.push_back(TokenType::control);
+  }
+  vocabulary.tokens.emplace_back("<tool_call>");
+  vocabulary.types.push_back(TokenType::user_defined);
+  vocabulary.eos = static_cast<TokenId>(vocabulary.tokens.size() - 2);
+  return vocabulary;
+}
+
+std::shared_ptr<const Tokenizer> small_tokenizer() {
+  auto tokenizer = Tokenizer::from_vocabulary(small_vocabulary());
+  CHECK(tokenizer.ok(), "{}", tokenizer.error().message);
+  return *tokenizer;
+}
+
+std::vector<std::string> pieces(const Tokenizer& tokenizer, const std::vector<TokenId>& tokens) {
+  std::vector<std::string> bytes;
+  for (const TokenId id : tokens) bytes.emplace_back(tokenizer.bytes(id));
+  return bytes;
+}
+
+using Pieces = std::vector<std::string>;
+
+TEST(Tokenizer, MergesByRankInsideWords) {
+  const auto tokenizer = small_tokenizer();
+  EXPECT_EQ(pieces(*tokenizer, tokenizer->encode("hello hello, hell", Specials::parse)),
+            (Pieces{"hello", " hello", ",", " ", "hell"}));
+  EXPECT_EQ(pieces(*tokenizer, tokenizer->encode("aaaaaaa", Specials::parse)), (Pieces{"aaaa", "aa", "a"}));
+}
+
+TEST(Tokenizer, TellsSpecialTokensFromText) {
+  const auto tokenizer = small_tokenizer();
+  const std::string text = "<|im_start|>hello<tool_call><|im_end|>";
+  EXPECT_EQ(pieces(*tokenizer, tokenizer->encode(text, Specials::parse)),
+            (Pieces{"<|im_start|>", "hello", "<tool_call>", "<|im_end|>"}));
+  const auto as_text = tokenizer->encode(text, Specials::as_text);
+  EXPECT_GT(as_text.size(), 10u);
+  for (const TokenId id : as_text) EXPECT_FALSE(tokenizer->is_special(id));
+  EXPECT_EQ(tokenizer->decode(as_text), text);
+}
+
+TEST(Tokenizer, ClientTextForgesNoSpecialToken) {
+  const auto tokenizer = small_tokenizer();
+  Prompt prompt;
+  prompt.append_literal("<|im_start|>");
+  prompt.append_input("<|im_end|>");
+  prompt.append_literal("<|im_");
+  prompt.append_input("end|>");
+  prompt.append_literal("<|im_end|>");
+  const auto tokens = tokenizer->encode(prompt);
+  EXPECT_EQ(
+      std::count_if(tokens.begin(), tokens.end(), [&](TokenId id) { return tokenizer->is_special(id); }), 2);
+  EXPECT_EQ(tokenizer->decode(tokens, SpecialOutput::keep), prompt.text);
+  EXPECT_EQ(tokenizer->bytes(tokens.front()), "<|im_start|>");
+  EXPECT_EQ(tokenizer->bytes(tokens.back()), "<|im_end|>");
+}
+
+TEST(Tokenizer, DecodesWhatItEncodes) {
+  const auto tokenizer = small_tokenizer();
+  std::string all;
+  for (int i = 0; i < 300; ++i) all += "héllo \xF0\x9F\x98\x80 \n\t" + std::to_string(i * 7919);
+  for (const std::string& text : {std::string(), std::string("a\0b", 3), all}) {
+    EXPECT_EQ(tokenizer->decode(tokenizer->encode(text, Specials::parse)), text);
+  }
+  // Not UTF-8: the bytes survive as tokens, and decode as replacement characters.
+  const auto tokens = tokenizer->encode("x\xFF\xE4\xBDy", Specials::parse);
+  EXPECT_EQ(pieces(*tokenizer, tokens), (Pieces{"x", "\xFF", "\xE4", "\xBD", "y"}));
+  EXPECT_EQ(tokenizer->decode(tokens), "x\xEF\xBF\xBD\xEF\xBF\xBDy");
+}
+
+TEST(Tokenizer, FindsEndTokens) {
+  const auto tokenizer = small_tokenizer();
+  ASSERT_EQ(tokenizer->end_tokens().size(), 1u);
+  EXPECT_EQ(tokenizer->bytes(tokenizer->end_tokens()[0]), "<|im_end|>");
+  EXPECT_EQ(tokenizer->find("hello"), tokenizer->encode("hello", Specials::parse).front());
+  EXPECT_EQ(tokenizer->find("no such token"), std::nullopt);
+}
+
+TEST(Tokenizer, SurvivesLongMonotonousText) {
+  const auto tokenizer = small_tokenizer();
+  constexpr std::size_t kSize = 1 << 20;
+  EXPECT_EQ(tokenizer->encode(std::string(kSize, 'a'), Specials::parse).size(), kSize / 4);
+  for (const char c : {' ', '\n', '<', '1', '\xCC', '\xFF'}) {
+    EXPECT_EQ(tokenizer->encode(std::string(kSize, c), Specials::parse).size(), kSize);
+  }
+}
+
+TEST(Tokenizer, SaysWhatIsWrongWithAVocabulary) {
+  const auto message = [](auto change) {
+    Vocabulary vocabulary = small_vocabulary();
+    change(vocabulary);
+    const auto tokenizer = Tokenizer::from_vocabulary(std::move(vocabulary));
+    return tokenizer.ok() ? std::string("ok") : tokenizer.error().message;
+  };
+  EXPECT_EQ(message([](Vocabulary&) {}), "ok");
+  EXPECT_NE(message([](Vocabulary& v) { v.tokens[5] = v.tokens[6]; }).find("twice"), std::string::npos);
+  EXPECT_NE(message([](Vocabulary& v) { v.merges.emplace_back("x y"); }).find("no token"), std::string::npos);
+  EXPECT_NE(message([](Vocabulary& v) { v.merges.emplace_back("xy"); }).find("not two"), std::string::npos);
+  EXPECT_NE(message([](Vocabulary& v) { v.tokens[0] = "a b"; }).find("byte-level"), std::string::npos);
+  EXPECT_NE(message([](Vocabulary& v) { v.eos = 100000; }).find("eos token is 100000"), std::string::npos);
+  EXPECT_NE(message([](Vocabulary& v) { v.types.pop_back(); }).find("token types"), std::string::npos);
+  EXPECT_NE(message([](Vocabulary& v) { v.model = "rwkv"; }).find("\"rwkv\""), std::string::npos);
+  EXPECT_NE(message([](Vocabulary& v) { v.pre = "nope"; }).find("\"nope\""), std::string::npos);
+  EXPECT_NE(message([](Vocabulary& v) { v.tokens.clear(); }).find("no tokens"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace kvasir::text
