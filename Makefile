@@ -4,14 +4,14 @@ JOBS ?= $(shell nproc)
 KVASIR := build/release/bin/kvasir
 
 help:      ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z0-9-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
 serve: build ## build what is missing, fetch the default models, serve on http://127.0.0.1:8080
 	@exec $(KVASIR) serve $(ARGS)
 
 build: ## the release binary: build/release/bin/kvasir
 	@scripts/setup.sh build
-	@scripts/build.sh release kvasir
+	@scripts/build.sh release
 
 test: ## everything that CI runs
 	@scripts/setup.sh test
@@ -25,6 +25,11 @@ tsan: ## the C++ tests under the thread sanitizer
 	@scripts/setup.sh test
 	@scripts/sanitize.sh tsan
 
+arm64: ## cross build for arm64, and the C++ tests under qemu-user
+	@scripts/setup.sh arm64
+	@scripts/build.sh arm64 tests
+	@ctest --test-dir build/arm64 --output-on-failure --timeout 1200
+
 format: ## rewrite the sources the way clang-format wants them
 	@scripts/setup.sh test
 	@git ls-files 'src/*.cc' 'src/*.h' 'bench/*.cc' | xargs clang-format-19 -i
@@ -32,4 +37,4 @@ format: ## rewrite the sources the way clang-format wants them
 clean: ## throw the build away (downloaded models stay)
 	@rm -rf build
 
-.PHONY: help serve build test asan tsan format clean
+.PHONY: help serve build test asan tsan arm64 format clean

@@ -1,16 +1,24 @@
 #!/usr/bin/env bash
-# Builds targets of a preset, configuring it first where needed: build.sh PRESET TARGET...
+# Builds a preset: `build.sh PRESET` the program alone, `build.sh PRESET tests` the program and the C++ tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=$1
-shift
-if [ ! -f "build/$preset/build.ninja" ]; then
+target=kvasir
+configure=()
+if [ "${2:-}" = tests ]; then
+  target=all
+  grep -qs '^KVASIR_TESTS:BOOL=ON' "build/$preset/CMakeCache.txt" || configure=(-DKVASIR_TESTS=ON)
+elif [ ! -f "build/$preset/build.ninja" ]; then
+  configure=(-DKVASIR_TESTS=OFF)
+fi
+if [ ${#configure[@]} -gt 0 ] || [ ! -f "build/$preset/build.ninja" ]; then
   log=$(mktemp)
-  cmake --preset "$preset" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+  cmake --preset "$preset" "${configure[@]}" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
   rm -f "$log"
 fi
 if [ -t 1 ]; then
-  exec ninja -C "build/$preset" --quiet "$@"
+  exec ninja -C "build/$preset" --quiet "$target"
 fi
-# Without a terminal: a line every few seconds instead of one a file.
-ninja -C "build/$preset" "$@" | awk '/^\[/ { if (systime() - last >= 10) { print; fflush(); last = systime() } next } { print; fflush() }'
+# Without a terminal: a line every ten seconds instead of one a file.
+ninja -C "build/$preset" "$target" |
+  awk '/^\[/ { if (systime() - last >= 10) { print; fflush(); last = systime() } next } !/no work to do|Entering directory/ { print; fflush() }'

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that are missing: `setup.sh build` or `setup.sh test` (which adds the tests' own).
+# Installs the Debian packages that are missing: `setup.sh build`, `setup.sh test` (which adds the tests' own) or
+# `setup.sh arm64` (which adds the cross compiler, its libraries and the emulator).
 # As root, or through sudo; asks for nothing; silent when nothing is missing.
 set -euo pipefail
 
@@ -7,11 +8,18 @@ build_packages=(g++ cmake ninja-build pkg-config ccache mold
   libboost1.81-dev libfmt-dev libspdlog-dev libssl-dev libpcre2-dev libutf8proc-dev libxxhash-dev
   libtomlplusplus-dev libcli11-dev ca-certificates python3 python3-pip)
 test_packages=(libgtest-dev librapidcheck-dev clang-format-19 clang-tidy-19 python3-venv openssl)
+arm64_packages=(g++-aarch64-linux-gnu qemu-user-static libfmt-dev:arm64 libspdlog-dev:arm64 libssl-dev:arm64
+  libpcre2-dev:arm64 libutf8proc-dev:arm64 libxxhash-dev:arm64 libgtest-dev:arm64 librapidcheck-dev:arm64)
 
 packages=("${build_packages[@]}")
-[ "${1:-build}" = test ] && packages+=("${test_packages[@]}")
+case "${1:-build}" in
+  build) ;;
+  test) packages+=("${test_packages[@]}") ;;
+  arm64) packages+=("${test_packages[@]}" "${arm64_packages[@]}") ;;
+  *) echo "setup: unknown set '$1': build, test or arm64" >&2; exit 2 ;;
+esac
 
-installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "${packages[@]}" 2>/dev/null | sed -n 's/^installed //p' || true)
+installed=$(dpkg-query -W -f='${db:Status-Status} ${Package}\n${db:Status-Status} ${Package}:${Architecture}\n' "${packages[@]}" 2>/dev/null | sed -n 's/^installed //p' || true)
 missing=()
 for package in "${packages[@]}"; do
   grep -qxF "$package" <<<"$installed" || missing+=("$package")
@@ -26,6 +34,7 @@ fi
 echo "setup: installing ${missing[*]}" >&2
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+[ "${1:-build}" = arm64 ] && "${as_root[@]}" dpkg --add-architecture arm64
 if ! { "${as_root[@]}" apt-get update -q &&
        "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"; } \
        >"$log" 2>&1; then

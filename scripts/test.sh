@@ -15,7 +15,7 @@ format() { git ls-files 'src/*.cc' 'src/*.h' 'bench/*.cc' | xargs clang-format-1
 
 part layers python3 scripts/check_layers.py
 part format format
-part build scripts/build.sh release all
+part build scripts/build.sh release tests
 part unit ctest --test-dir build/release --output-on-failure --timeout 300
 part tidy scripts/tidy.sh
 part models "$KVASIR_BIN" pull smollm2 qwen2.5-coder
