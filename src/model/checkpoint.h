@@ -1,0 +1,28 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "model/model_config.h"
+#include "model/tensor_names.h"
+#include "model/weight_file.h"
+
+namespace kvasir::model {
+
+// A model as it lies on disk, understood but not yet loaded.
+struct Checkpoint {
+  std::unique_ptr<const WeightFile> weights;
+  TensorNames names;
+  ModelConfig config;              // valid
+  base::json::object config_json;  // empty for GGUF
+};
+
+// A GGUF file, or a directory with config.json and safetensors.
+base::Result<Checkpoint> open_checkpoint(const std::filesystem::path& path);
+
+// A JSON object of a model directory, at most 64 MiB of it; `not_found` where the file is not there.
+base::Result<base::json::object> read_json_file(const std::filesystem::path& path);
+
+}  // namespace kvasir::model

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "model/mapped_file.h"
+#include "model/weight_file.h"
+
+namespace kvasir::model {
+
+// A GGUF checkpoint, version 2 or 3, little-endian.
+class GgufFile final : public WeightFile {
+ public:
+  // Reads the header only; the weights stay on disk until they are touched.
+  static base::Result<std::unique_ptr<GgufFile>> open(const std::filesystem::path& path);
+
+  base::Result<tensor::TensorView> find(std::string_view name) const override;
+  bool contains(std::string_view name) const override { return tensors_.contains(name); }
+  std::vector<std::string_view> names() const override;
+  const Metadata& metadata() const override { return metadata_; }
+
+ private:
+  explicit GgufFile(MappedFile file) : file_(std::move(file)) {}
+  base::Status read();
+
+  MappedFile file_;
+  Metadata metadata_;
+  std::map<std::string_view, tensor::TensorView> tensors_;
+};
+
+}  // namespace kvasir::model

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+
+#include "base/result.h"
+
+namespace kvasir::model {
+
+// A regular file mapped read-only for as long as this lives; views into it die with it. Immutable, so any
+// thread may read. The file must not be truncated while it is mapped.
+class MappedFile {
+ public:
+  static base::Result<MappedFile> open(const std::filesystem::path& path);
+
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  ~MappedFile();
+
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  explicit MappedFile(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  std::span<const std::byte> bytes_;
+};
+
+}  // namespace kvasir::model

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/metadata.h"
+#include "tensor/tensor_view.h"
+
+namespace kvasir::model {
+
+// Named tensors of a checkpoint, whatever its format. Views stay valid while the file lives. Immutable
+// once open, so any thread may read. What a view promises (its bytes are inside the file, aligned for its
+// type, rows are whole blocks) was checked against the file.
+class WeightFile {
+ public:
+  virtual ~WeightFile() = default;
+
+  virtual base::Result<tensor::TensorView> find(std::string_view name) const = 0;
+  virtual bool contains(std::string_view name) const = 0;
+  virtual std::vector<std::string_view> names() const = 0;
+  // GGUF's key-value part; empty for formats that keep it in files of their own.
+  virtual const Metadata& metadata() const = 0;
+};
+
+}  // namespace kvasir::model
