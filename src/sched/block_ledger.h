@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "kv/block_pool.h"
+
+namespace kvasir::sched {
+
+// Names the blocks that a plan will take, on a pool that it does not change.
+class BlockLedger {
+ public:
+  explicit BlockLedger(const kv::BlockPool& pool)
+      : pool_(pool), cursor_(pool.first_available()), num_available_(pool.num_available()) {}
+
+  int num_available() const { return num_available_; }
+  // True for a block that other sequences keep in use anyway: sharing it costs nothing.
+  bool in_use(kv::BlockId id) const { return pool_.num_refs(id) > 0 || reserved_.contains(id); }
+  // Keeps a published block from being taken by this plan.
+  void reserve(kv::BlockId id);
+  // Adds the blocks of a preempted sequence that nobody else uses, last one first.
+  void release(std::span<const kv::BlockId> blocks);
+  // CHECKs that one is available.
+  kv::BlockId take();
+
+ private:
+  const kv::BlockPool& pool_;
+  kv::BlockId cursor_;
+  int num_available_;
+  std::unordered_set<kv::BlockId> reserved_;
+  std::unordered_map<kv::BlockId, int> num_releases_;
+  std::vector<kv::BlockId> released_;
+  std::size_t next_released_ = 0;
+};
+
+}  // namespace kvasir::sched

@@ -1,0 +1,292 @@
+#include "sched/planner.h"
+
+#include <algorithm>
+#include <ranges>
+#include <unordered_set>
+#include <utility>
+
+#include "base/check.h"
+#include "sched/block_ledger.h"
+
+namespace kvasir::sched {
+
+namespace {
+
+using kv::kBlockTokens;
+using kv::kNoBlock;
+
+// A step without running streams keeps nobody waiting but arrivals and aborts, and may take this much longer.
+constexpr double kSoloFactor = 4;
+// Prefill goes on at this rate even when the running streams alone fill the target.
+constexpr int kMinChunk = kBlockTokens;
+// A candidate is counted with at most this part of the budget, so that a long prompt does not keep short ones
+// out.
+constexpr int kMinPrefills = 4;
+
+struct Grant {
+  const Sequence* sequence = nullptr;
+  int num_computed = 0;
+  int num_rows = 0;
+  bool admitted = false;
+  kv::PrefixHit hit;  // of an admitted sequence
+  std::vector<kv::BlockId> new_blocks;
+
+  int num_left() const { return sequence->num_tokens() - num_computed; }
+  int num_old_blocks() const {
+    return admitted ? static_cast<int>(hit.blocks.size()) : sequence->blocks.size();
+  }
+};
+
+class Planner {
+ public:
+  explicit Planner(const SchedulerState& state) : s_(state), ledger_(state.pool) {}
+
+  StepPlan build() {
+    choose_running();
+    const int budget = prefill_budget();
+    admit_waiting(budget);
+    share(budget);
+    reserve_blocks();
+    return write_plan();
+  }
+
+ private:
+  int max_sequences() const { return std::min(s_.options.max_batch_sequences, s_.options.max_batch_tokens); }
+  void choose_running();
+  int prefill_budget() const;
+  void admit_waiting(int budget);
+  bool waits_for_prefix(const Sequence& sequence) const;
+  void count_as_computing(const Grant& grant);
+  bool admit(const Sequence& sequence, int& num_spare);
+  int num_held_blocks() const;
+  void share(int budget);
+  void reserve_blocks();
+  bool preempt_for(const Sequence* sequence);
+  bool preempt_held();
+  void preempt(const Sequence* victim);
+  bool is_preempted(const Sequence* sequence) const {
+    return std::ranges::find(preempted_, sequence) != preempted_.end();
+  }
+  StepPlan write_plan();
+
+  const SchedulerState& s_;
+  BlockLedger ledger_;
+  std::vector<Grant> decodes_;   // one row each, by rank
+  std::vector<Grant> prefills_;  // the running ones by rank, then the admitted ones by rank
+  std::vector<Grant*> grants_;   // both, the running ones by rank, then the admitted ones by rank
+  std::vector<const Sequence*> preempted_;
+  std::unordered_set<kv::BlockHash, kv::BlockHashHasher>
+      computing_;  // full blocks that prefills will publish
+};
+
+void Planner::choose_running() {
+  for (const Sequence* sequence : s_.running) {
+    if (sequence->held) continue;
+    if (static_cast<int>(decodes_.size() + prefills_.size()) == max_sequences()) break;
+    Grant grant{.sequence = sequence, .num_computed = sequence->num_computed};
+    if (sequence->num_pending() == 1) {
+      grant.num_rows = 1;
+      decodes_.push_back(std::move(grant));
+    } else {
+      count_as_computing(grant);
+      prefills_.push_back(std::move(grant));
+    }
+  }
+}
+
+int Planner::prefill_budget() const {
+  const int most = std::max(0, s_.options.max_batch_tokens - static_cast<int>(decodes_.size()));
+  if (s_.options.target_step_s <= 0) return most;
+  StepLoad load{.decode_sequences = static_cast<int>(decodes_.size())};
+  for (const Grant& grant : decodes_) load.kv_tokens += grant.sequence->num_tokens();
+  double context = 0;
+  for (const Grant& grant : prefills_) context += static_cast<double>(grant.num_computed) / prefills_.size();
+  const double target_s = s_.options.target_step_s * (decodes_.empty() ? kSoloFactor : 1);
+  const double room = s_.cost.prefill_room(load, target_s, context);
+  return static_cast<int>(std::clamp<double>(room, std::min(kMinChunk, most), most));
+}
+
+void Planner::admit_waiting(int budget) {
+  // Blocks beyond those that the running sequences still need for what they know, and one more for each to
+  // grow into: admission never causes a preemption right away.
+  int num_spare = s_.pool.num_available() - static_cast<int>(s_.running.size());
+  for (const Sequence* r : s_.running)
+    num_spare -= std::max(0, kv::blocks_for(r->num_tokens()) - r->blocks.size());
+  const int count_most = std::max(1, budget / kMinPrefills);
+  int num_wanted = 0;
+  for (const Grant& grant : prefills_) num_wanted += std::min(grant.num_left(), count_most);
+  int num_places = max_sequences() - static_cast<int>(decodes_.size() + prefills_.size());
+  for (const Sequence* sequence : s_.waiting) {
+    if (num_places <= 0 || num_wanted >= budget) break;
+    if (sequence->held || waits_for_prefix(*sequence)) continue;
+    if (!admit(*sequence, num_spare)) break;
+    --num_places;
+    num_wanted += std::min(prefills_.back().num_left(), count_most);
+  }
+}
+
+// True while a running sequence is about to publish the next block that this one needs. The one waiting holds
+// nothing, and the one computing goes on, so nobody waits in a circle.
+bool Planner::waits_for_prefix(const Sequence& sequence) const {
+  if (!s_.options.prefix_cache) return false;
+  const auto useful = sequence.chain.hashes().first((sequence.tokens.size() - 1) / kBlockTokens);
+  const std::size_t num_published = s_.tree.num_published(useful);
+  return num_published < useful.size() && computing_.contains(useful[num_published]);
+}
+
+void Planner::count_as_computing(const Grant& grant) {
+  const auto hashes = grant.sequence->chain.hashes();
+  for (std::size_t i = grant.num_computed / kBlockTokens; i < hashes.size(); ++i)
+    computing_.insert(hashes[i]);
+}
+
+bool Planner::admit(const Sequence& sequence, int& num_spare) {
+  Grant grant{.sequence = &sequence, .admitted = true};
+  if (s_.options.prefix_cache)
+    grant.hit = s_.tree.find(sequence.request.cache_namespace, sequence.chain, sequence.tokens);
+  int num_needed = kv::blocks_for(std::min(sequence.num_tokens() + 1, sequence.capacity()));
+  for (const kv::BlockId id : grant.hit.blocks) num_needed -= ledger_.in_use(id) ? 1 : 0;
+  // The source of a copy must stay for the step, a block more.
+  const int num_source = grant.hit.tail != kNoBlock && !ledger_.in_use(grant.hit.tail) ? 1 : 0;
+  if (num_source > 0 && num_needed + num_source > num_spare) {
+    grant.hit.tail = kNoBlock;
+    grant.hit.num_tail_tokens = 0;
+  } else {
+    num_needed += num_source;
+  }
+  if (num_needed > num_spare + num_held_blocks()) return false;
+  for (const kv::BlockId id : grant.hit.blocks) ledger_.reserve(id);
+  if (grant.hit.tail != kNoBlock) ledger_.reserve(grant.hit.tail);
+  while (num_needed > num_spare) {
+    const int num_before = ledger_.num_available();
+    if (!preempt_held()) return false;
+    num_spare += ledger_.num_available() - num_before;
+  }
+  num_spare -= num_needed;
+  grant.num_computed = grant.hit.num_tokens();
+  count_as_computing(grant);
+  prefills_.push_back(std::move(grant));
+  return true;
+}
+
+// The first in rank has half of the budget, whatever its length, and so is never starved; the other half
+// serves those with the least left, which brings the most of them to their first token soonest.
+void Planner::share(int budget) {
+  if (prefills_.empty()) return;
+  std::vector<Grant*> others;
+  for (Grant& grant : prefills_) others.push_back(&grant);
+  Grant* first = *std::ranges::min_element(others, ByRank{}, &Grant::sequence);
+  std::erase(others, first);
+  std::ranges::stable_sort(others, {}, &Grant::num_left);
+  int left = budget;
+  const auto give = [&left](Grant* grant, int most) {
+    const int rows = std::min({left, most, grant->num_left() - grant->num_rows});
+    grant->num_rows += rows;
+    left -= rows;
+  };
+  give(first, std::max(budget / 2, kMinChunk));
+  for (Grant* other : others) give(other, left);
+  give(first, left);
+  // A chunk that ends with a block lets that block be shared at once.
+  for (Grant& grant : prefills_) {
+    if (grant.num_rows == grant.num_left()) continue;
+    const int aligned =
+        (grant.num_computed + grant.num_rows) / kBlockTokens * kBlockTokens - grant.num_computed;
+    if (aligned * 4 >= grant.num_rows * 3) grant.num_rows = aligned;
+  }
+}
+
+// In the order of rank, so that whoever is preempted has not been served yet.
+void Planner::reserve_blocks() {
+  for (Grant& grant : decodes_) grants_.push_back(&grant);
+  for (Grant& grant : prefills_) grants_.push_back(&grant);
+  std::ranges::stable_sort(grants_, [](const Grant* a, const Grant* b) {
+    if (a->admitted != b->admitted) return b->admitted;
+    return ByRank{}(a->sequence, b->sequence);
+  });
+  for (Grant* grant : grants_) {
+    if (is_preempted(grant->sequence)) grant->num_rows = 0;
+    if (grant->num_rows == 0) continue;
+    const int num_old = grant->num_old_blocks();
+    int num_new = kv::blocks_for(grant->num_computed + grant->num_rows) - num_old;
+    while (num_new > ledger_.num_available() && !grant->admitted && preempt_for(grant->sequence)) {
+    }
+    if (num_new > ledger_.num_available()) {
+      num_new = ledger_.num_available();
+      grant->num_rows = std::max(0, (num_old + num_new) * kBlockTokens - grant->num_computed);
+    }
+    if (grant->num_rows == 0) continue;
+    for (int i = 0; i < num_new; ++i) grant->new_blocks.push_back(ledger_.take());
+  }
+}
+
+// Never one that ranks before the one in need, so that the first in rank always gets on.
+bool Planner::preempt_for(const Sequence* sequence) {
+  if (preempt_held()) return true;
+  for (const Sequence* candidate : s_.running | std::views::reverse) {
+    if (candidate == sequence) return false;
+    if (is_preempted(candidate)) continue;
+    preempt(candidate);
+    return true;
+  }
+  return false;
+}
+
+// Its reader, not the pool, keeps a held sequence from going on: whatever its rank, it goes first.
+bool Planner::preempt_held() {
+  for (const Sequence* candidate : s_.running | std::views::reverse) {
+    if (!candidate->held || is_preempted(candidate)) continue;
+    preempt(candidate);
+    return true;
+  }
+  return false;
+}
+
+void Planner::preempt(const Sequence* victim) {
+  preempted_.push_back(victim);
+  ledger_.release(victim->blocks.ids());
+}
+
+int Planner::num_held_blocks() const {
+  int num = 0;
+  for (const Sequence* sequence : s_.running)
+    if (sequence->held && !is_preempted(sequence)) num += sequence->blocks.size();
+  return num;
+}
+
+// Slices stand in the order in which their blocks were named, which is the order that evicts leaves first.
+StepPlan Planner::write_plan() {
+  StepPlan plan;
+  for (const Sequence* sequence : preempted_) plan.preempted.push_back(sequence->id);
+  for (const Grant* grant : grants_) {
+    if (grant->num_rows == 0) continue;
+    const Sequence& sequence = *grant->sequence;
+    StepPlan::Slice slice{.sequence = sequence.id,
+                          .request = &sequence.request,
+                          .known = sequence.tokens,
+                          .num_prompt = sequence.num_prompt,
+                          .num_computed = grant->num_computed,
+                          .num_rows = grant->num_rows,
+                          .num_new_blocks = static_cast<int>(grant->new_blocks.size()),
+                          .admitted = grant->admitted};
+    const auto old =
+        grant->admitted ? std::span<const kv::BlockId>(grant->hit.blocks) : sequence.blocks.ids();
+    slice.blocks.assign(old.begin(), old.end());
+    slice.blocks.insert(slice.blocks.end(), grant->new_blocks.begin(), grant->new_blocks.end());
+    if (grant->hit.tail != kNoBlock) plan.copies.push_back({grant->hit.tail, grant->new_blocks.front()});
+    const std::int64_t rows = grant->num_rows;
+    (rows == 1 ? plan.load.decode_sequences : plan.load.prefill_tokens) += grant->num_rows;
+    plan.load.kv_tokens += rows * grant->num_computed + rows * (rows + 1) / 2;
+    plan.slices.push_back(std::move(slice));
+  }
+  plan.predicted_s = s_.cost.predict_s(plan.load);
+  return plan;
+}
+
+}  // namespace
+
+StepPlan make_plan(const SchedulerState& state) {
+  return Planner(state).build();
+}
+
+}  // namespace kvasir::sched

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <vector>
+
+#include "kv/block_pool.h"
+#include "kv/prefix_tree.h"
+#include "sched/sequence.h"
+#include "sched/step_cost.h"
+#include "sched/step_plan.h"
+
+namespace kvasir::sched {
+
+struct SchedulerOptions {
+  int num_blocks = 0;
+  int max_batch_tokens = 512;
+  int max_batch_sequences = 64;
+  // A step that carries running streams should take no longer; 0 leaves the chunks to max_batch_tokens alone.
+  double target_step_s = 0.15;
+  bool prefix_cache = true;
+};
+
+// What a plan is made from.
+struct SchedulerState {
+  explicit SchedulerState(const SchedulerOptions& o) : options(o), pool(o.num_blocks), tree(pool) {}
+
+  SchedulerOptions options;
+  kv::BlockPool pool;
+  kv::PrefixTree tree;
+  StepCost cost;
+  std::vector<Sequence*> running;  // by rank; each holds its blocks
+  std::vector<Sequence*> waiting;  // by rank; none holds a block
+};
+
+// Decides the next step; changes nothing. Empty only when no sequence can go on: none is there, or all are
+// held.
+StepPlan make_plan(const SchedulerState& state);
+
+}  // namespace kvasir::sched

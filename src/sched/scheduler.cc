@@ -1,0 +1,187 @@
+#include "sched/scheduler.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "base/check.h"
+
+namespace kvasir::sched {
+
+namespace {
+
+void insert_by_rank(std::vector<Sequence*>& list, Sequence& sequence) {
+  list.insert(std::ranges::lower_bound(list, &sequence, ByRank{}), &sequence);
+}
+
+wire::Usage usage_of(const Sequence& sequence) {
+  return {.prompt_tokens = sequence.num_prompt,
+          .cached_tokens = std::max(0, sequence.num_cached),
+          .output_tokens = sequence.num_output(),
+          .num_preemptions = sequence.num_preemptions};
+}
+
+}  // namespace
+
+base::Status check_fits(const SchedulerOptions& options, const wire::GenerateRequest& request) {
+  using base::ErrorCode;
+  if (request.prompt.empty()) return base::error(ErrorCode::invalid_argument, "the prompt has no tokens");
+  if (request.max_tokens <= 0)
+    return base::error(ErrorCode::invalid_argument, "max_tokens is {}", request.max_tokens);
+  const std::int64_t capacity = std::int64_t{options.num_blocks} * kv::kBlockTokens;
+  const std::int64_t wanted = static_cast<std::int64_t>(request.prompt.size()) + request.max_tokens;
+  if (wanted - 1 > capacity)
+    return base::error(ErrorCode::too_large,
+                       "{} prompt tokens and up to {} more do not fit into the KV cache of {} tokens",
+                       request.prompt.size(), request.max_tokens, capacity);
+  return base::ok();
+}
+
+Scheduler::Scheduler(const SchedulerOptions& options) : state_(options) {
+  CHECK(options.max_batch_tokens > 0 && options.max_batch_sequences > 0, "an empty batch");
+}
+
+Scheduler::~Scheduler() = default;
+
+base::Result<SequenceId> Scheduler::submit(wire::GenerateRequest request) {
+  TRY_OK(check_fits(state_.options, request));
+  auto sequence = std::make_unique<Sequence>();
+  sequence->id = next_id_++;
+  sequence->tokens = std::exchange(request.prompt, {});
+  sequence->num_prompt = sequence->num_tokens();
+  sequence->chain = kv::BlockChain(request.cache_namespace);
+  sequence->chain.extend(sequence->tokens);
+  sequence->request = std::move(request);
+  insert_by_rank(state_.waiting, *sequence);
+  const SequenceId id = sequence->id;
+  sequences_.emplace(id, std::move(sequence));
+  return id;
+}
+
+void Scheduler::abort(SequenceId id) {
+  Sequence& sequence = find(id);
+  retire_blocks(sequence);
+  remove(sequence);
+  ++stats_.num_aborted;
+}
+
+void Scheduler::hold(SequenceId id) {
+  find(id).held = true;
+}
+
+void Scheduler::resume(SequenceId id) {
+  find(id).held = false;
+}
+
+std::vector<SequenceEvent> Scheduler::commit(const StepPlan& plan, StepResult result) {
+  CHECK(result.outcomes.size() == plan.slices.size(), "{} outcomes of {} slices", result.outcomes.size(),
+        plan.slices.size());
+  for (const SequenceId id : plan.preempted) preempt(find(id));
+  // Hits are shared before anything is evicted to make room.
+  for (const StepPlan::Slice& slice : plan.slices)
+    if (slice.admitted) admit(slice);
+  for (const StepPlan::Slice& slice : plan.slices) take_blocks(slice);
+  std::vector<SequenceEvent> events;
+  for (std::size_t i = 0; i < plan.slices.size(); ++i) {
+    SequenceEvent event = advance(plan.slices[i], std::move(result.outcomes[i]));
+    if (!event.event.tokens.empty() || event.event.last()) events.push_back(std::move(event));
+  }
+  ++stats_.num_steps;
+  stats_.num_prefill_tokens += plan.load.prefill_tokens;
+  stats_.num_decode_tokens += plan.load.decode_sequences;
+  state_.cost.observe(plan.load, result.seconds);
+  return events;
+}
+
+Sequence& Scheduler::find(SequenceId id) {
+  const auto found = sequences_.find(id);
+  CHECK(found != sequences_.end(), "sequence {} is not alive", id);
+  return *found->second;
+}
+
+void Scheduler::admit(const StepPlan::Slice& slice) {
+  Sequence& sequence = find(slice.sequence);
+  const std::size_t num_hit_blocks = slice.blocks.size() - slice.num_new_blocks;
+  for (const kv::BlockId id : std::span(slice.blocks).first(num_hit_blocks))
+    sequence.blocks.append(state_.pool.share(id));
+  sequence.num_computed = slice.num_computed;
+  if (sequence.num_cached < 0) {
+    sequence.num_cached = slice.num_computed;
+    stats_.num_cached_tokens += slice.num_computed;
+  }
+  std::erase(state_.waiting, &sequence);
+  insert_by_rank(state_.running, sequence);
+}
+
+void Scheduler::preempt(Sequence& sequence) {
+  retire_blocks(sequence);
+  sequence.num_computed = 0;
+  ++sequence.num_preemptions;
+  ++stats_.num_preemptions;
+  std::erase(state_.running, &sequence);
+  insert_by_rank(state_.waiting, sequence);
+}
+
+void Scheduler::take_blocks(const StepPlan::Slice& slice) {
+  Sequence& sequence = find(slice.sequence);
+  for (const kv::BlockId id : std::span(slice.blocks).last(slice.num_new_blocks)) {
+    if (state_.pool.is_cached(id)) state_.tree.evict(id);
+    sequence.blocks.append(state_.pool.take(id));
+  }
+}
+
+SequenceEvent Scheduler::advance(const StepPlan::Slice& slice, StepResult::Outcome outcome) {
+  Sequence& sequence = find(slice.sequence);
+  CHECK(sequence.num_computed == slice.num_computed, "sequence {} moved since the plan", sequence.id);
+  SequenceEvent event{.sequence = sequence.id};
+  if (outcome.error) {
+    event.event.error = std::move(outcome.error);
+    event.event.usage = usage_of(sequence);
+    sequence.blocks.clear();
+    remove(sequence);
+    ++stats_.num_failed;
+    return event;
+  }
+  sequence.num_computed += slice.num_rows;
+  if (state_.options.prefix_cache)
+    sequence.blocks.publish(state_.tree, sequence.request.cache_namespace, sequence.chain,
+                            std::span(sequence.tokens).first(sequence.num_computed));
+  if (!slice.wants_token()) return event;
+  CHECK(outcome.token.has_value(), "the runner gave sequence {} no token", sequence.id);
+  append(sequence, *std::move(outcome.token), event.event);
+  if (event.event.last()) {
+    event.event.usage = usage_of(sequence);
+    retire_blocks(sequence);
+    remove(sequence);
+    ++stats_.num_finished;
+  }
+  return event;
+}
+
+void Scheduler::append(Sequence& sequence, wire::Token token, wire::TokenEvent& event) {
+  const wire::GenerateRequest& request = sequence.request;
+  const bool may_stop = sequence.num_output() >= request.min_tokens;
+  sequence.tokens.push_back(token.id);
+  sequence.chain.extend(sequence.tokens);
+  ++stats_.num_output_tokens;
+  if (may_stop && std::ranges::find(request.stop_tokens, token.id) != request.stop_tokens.end()) {
+    event.finish = wire::FinishReason::stop;
+    return;
+  }
+  if (sequence.num_output() >= request.max_tokens) event.finish = wire::FinishReason::length;
+  event.tokens.push_back(std::move(token));
+}
+
+void Scheduler::remove(Sequence& sequence) {
+  std::erase(state_.running, &sequence);
+  std::erase(state_.waiting, &sequence);
+  sequences_.erase(sequence.id);
+}
+
+void Scheduler::retire_blocks(Sequence& sequence) {
+  if (!state_.options.prefix_cache) return sequence.blocks.clear();
+  sequence.blocks.retire(state_.tree, sequence.request.cache_namespace, sequence.chain,
+                         std::span(sequence.tokens).first(sequence.num_computed));
+}
+
+}  // namespace kvasir::sched

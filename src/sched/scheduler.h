@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "sched/planner.h"
+#include "sched/step_plan.h"
+
+namespace kvasir::sched {
+
+// Why the request could never be served: no tokens, or more than all blocks together hold.
+base::Status check_fits(const SchedulerOptions& options, const wire::GenerateRequest& request);
+
+struct SchedulerStats {
+  std::int64_t num_steps = 0;
+  std::int64_t num_prefill_tokens = 0;  // rows of slices with more than one row
+  std::int64_t num_decode_tokens = 0;   // rows of slices with one row
+  std::int64_t num_cached_tokens = 0;   // of prompts, taken from the prefix cache
+  std::int64_t num_output_tokens = 0;
+  std::int64_t num_preemptions = 0;
+  std::int64_t num_finished = 0;
+  std::int64_t num_failed = 0;
+  std::int64_t num_aborted = 0;
+};
+
+// Continuous batching over one pool of blocks: a step is plan, run, commit. Sequences join and leave between
+// any two steps. Touched by the engine thread only.
+class Scheduler {
+ public:
+  explicit Scheduler(const SchedulerOptions& options);
+  ~Scheduler();
+
+  base::Result<SequenceId> submit(wire::GenerateRequest request);
+  // Drops a live sequence, wherever it is. No event follows.
+  void abort(SequenceId id);
+  // Leaves a live sequence out of plans until it is resumed.
+  void hold(SequenceId id);
+  void resume(SequenceId id);
+
+  StepPlan plan() const { return make_plan(state_); }
+  // Carries out the plan's bookkeeping with what the runner made of it. Nothing else may have changed since.
+  std::vector<SequenceEvent> commit(const StepPlan& plan, StepResult result);
+
+  const SchedulerOptions& options() const { return state_.options; }
+  const kv::BlockPool& pool() const { return state_.pool; }
+  const SchedulerStats& stats() const { return stats_; }
+  int num_running() const { return static_cast<int>(state_.running.size()); }
+  int num_waiting() const { return static_cast<int>(state_.waiting.size()); }
+  bool idle() const { return sequences_.empty(); }
+
+ private:
+  Sequence& find(SequenceId id);
+  void admit(const StepPlan::Slice& slice);
+  void preempt(Sequence& sequence);
+  void take_blocks(const StepPlan::Slice& slice);
+  SequenceEvent advance(const StepPlan::Slice& slice, StepResult::Outcome outcome);
+  void append(Sequence& sequence, wire::Token token, wire::TokenEvent& event);
+  void remove(Sequence& sequence);
+  // Gives the blocks back; what is in them stays findable.
+  void retire_blocks(Sequence& sequence);
+
+  SchedulerState state_;
+  std::unordered_map<SequenceId, std::unique_ptr<Sequence>> sequences_;
+  SchedulerStats stats_;
+  SequenceId next_id_ = 1;
+};
+
+}  // namespace kvasir::sched

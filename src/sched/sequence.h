@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kv/block_table.h"
+#include "wire/generate_request.h"
+
+namespace kvasir::sched {
+
+// Given out in the order of arrival.
+using SequenceId = std::uint64_t;
+
+// One request on its way: `num_computed` catches up with `tokens`, which grows when it does.
+// Owned by the Scheduler.
+struct Sequence {
+  SequenceId id = 0;
+  wire::GenerateRequest request;  // its prompt was moved into `tokens`
+  std::vector<TokenId> tokens;    // prompt, then output
+  int num_prompt = 0;
+  int num_computed = 0;  // tokens whose keys and values are in `blocks`
+  kv::BlockChain chain{""};
+  kv::BlockTable blocks;
+  bool held = false;    // its reader is behind: left out of plans, first to be preempted
+  int num_cached = -1;  // of the prompt, found in the prefix cache; -1 before the first step
+  int num_preemptions = 0;
+
+  int num_tokens() const { return static_cast<int>(tokens.size()); }
+  int num_pending() const { return num_tokens() - num_computed; }
+  int num_output() const { return num_tokens() - num_prompt; }
+  // The most tokens that will ever be in its blocks: the last output is never fed back.
+  int capacity() const { return num_prompt + request.max_tokens - 1; }
+};
+
+// Who goes first, and who is preempted last.
+struct ByRank {
+  bool operator()(const Sequence* a, const Sequence* b) const {
+    if (a->request.priority != b->request.priority) return a->request.priority > b->request.priority;
+    return a->id < b->id;
+  }
+};
+
+}  // namespace kvasir::sched

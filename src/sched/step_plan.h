@@ -1,0 +1,61 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "sched/sequence.h"
+#include "sched/step_cost.h"
+#include "wire/token_event.h"
+
+namespace kvasir::sched {
+
+// What the next step does. Points into its Scheduler: valid until the next call of a method that changes it.
+struct StepPlan {
+  struct Slice {
+    SequenceId sequence = 0;
+    const wire::GenerateRequest* request = nullptr;  // without its prompt
+    std::span<const TokenId> known;                  // prompt, then output so far
+    int num_prompt = 0;
+    int num_computed = 0;
+    int num_rows = 0;                 // known[num_computed, num_computed + num_rows) are fed
+    std::vector<kv::BlockId> blocks;  // covering num_computed + num_rows tokens
+    int num_new_blocks = 0;           // the last ones of `blocks`, taken by this step
+    bool admitted = false;            // the sequence leaves the queue; its older blocks are a prefix hit
+
+    // The step reaches the end of what is known: the runner samples what comes next.
+    bool wants_token() const { return num_computed + num_rows == static_cast<int>(known.size()); }
+  };
+  struct Copy {
+    kv::BlockId from = kv::kNoBlock;
+    kv::BlockId to = kv::kNoBlock;
+  };
+
+  std::vector<Slice> slices;
+  std::vector<Copy> copies;  // whole blocks, all before any slice runs
+  std::vector<SequenceId> preempted;
+  StepLoad load;
+  double predicted_s = 0;
+
+  bool empty() const { return slices.empty(); }
+};
+
+// What came of a plan.
+struct StepResult {
+  // A token where the slice wanted one; an error ends that sequence and no other.
+  struct Outcome {
+    std::optional<wire::Token> token;
+    std::optional<base::Error> error;
+  };
+  std::vector<Outcome> outcomes;  // one for each slice, in order
+  double seconds = 0;
+};
+
+// What a step gave one sequence.
+struct SequenceEvent {
+  SequenceId sequence = 0;
+  wire::TokenEvent event;
+};
+
+}  // namespace kvasir::sched
