@@ -3,11 +3,18 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace kvasir::net {
 
+// These types have constructors on purpose: g++ 12 destroys an aggregate temporary inside a co_await
+// expression twice. Where an argument of an awaited call is built with braces, give it a name first.
 struct HttpHeader {
+  HttpHeader() = default;
+  HttpHeader(std::string name_in, std::string value_in)
+      : name(std::move(name_in)), value(std::move(value_in)) {}
+
   std::string name;
   std::string value;
 };

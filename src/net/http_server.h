@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -18,6 +19,10 @@ namespace kvasir::net {
 
 // A request that never reached the handler, or a handler that gave no answer.
 struct RefusedRequest {
+  RefusedRequest() = default;
+  RefusedRequest(int status_in, std::string code_in, std::string message_in)
+      : status(status_in), code(std::move(code_in)), message(std::move(message_in)) {}
+
   int status = 400;
   std::string code;     // "request_too_large", "header_timeout", ...
   std::string message;  // one sentence for the client
@@ -54,6 +59,9 @@ struct ServerStats {
 // ends. One that ends without an answer becomes a 500.
 using Handler = std::function<boost::asio::awaitable<void>(HttpRequest&, Responder&)>;
 
+class IoThread;
+struct ServerState;
+
 // HTTP/1.1 on a few I/O threads, each with its own io_context and listener on the one port. A bad client
 // harms its own connection only. The public functions may be called from any thread that is not an I/O
 // thread.
@@ -79,9 +87,7 @@ class HttpServer {
   const ServerStats& stats() const;
 
  private:
-  class IoThread;
-  struct Shared;
-  std::shared_ptr<Shared> shared_;
+  std::shared_ptr<ServerState> state_;
   std::vector<std::unique_ptr<IoThread>> threads_;
 };
 

@@ -1,0 +1,169 @@
+#include "net/deadline_socket.h"
+
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <utility>
+
+namespace kvasir::net {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+struct DeadlineSocket::State {
+  explicit State(tcp::socket s) : socket(std::move(s)), timer(socket.get_executor()) {}
+
+  tcp::socket socket;
+  asio::steady_timer timer;
+  asio::cancellation_signal cancel;  // of the wait under way
+  std::uint64_t epoch = 0;           // of the wait under way; a timer of an earlier one is stale
+  bool shut = false;
+};
+
+DeadlineSocket::DeadlineSocket(tcp::socket socket) : state_(std::make_shared<State>(std::move(socket))) {
+  error_code ignored;
+  state_->socket.non_blocking(true, ignored);
+  state_->socket.set_option(tcp::no_delay(true), ignored);
+}
+
+DeadlineSocket::~DeadlineSocket() {
+  error_code ignored;
+  ++state_->epoch;
+  state_->timer.cancel();
+  state_->socket.close(ignored);
+}
+
+asio::any_io_executor DeadlineSocket::executor() {
+  return state_->socket.get_executor();
+}
+
+std::string DeadlineSocket::peer() const {
+  error_code error;
+  const tcp::endpoint endpoint = state_->socket.remote_endpoint(error);
+  return error ? std::string() : endpoint.address().to_string();
+}
+
+DeadlineSocket::Taken DeadlineSocket::take(asio::mutable_buffer into) {
+  error_code error;
+  const std::size_t n = state_->socket.read_some(into, error);
+  if (!error) return {Found::bytes, n};
+  if (error == asio::error::would_block || error == asio::error::try_again ||
+      error == asio::error::interrupted) {
+    return {Found::nothing, 0};
+  }
+  return {Found::end, 0};
+}
+
+asio::awaitable<base::Status> DeadlineSocket::wait(tcp::socket::wait_type what, base::TimePoint deadline) {
+  const std::shared_ptr<State> state = state_;
+  if (state->shut) co_return base::error(base::ErrorCode::cancelled, "the connection was shut");
+  const std::uint64_t epoch = ++state->epoch;
+  const auto timed_out = std::make_shared<bool>(false);
+  state->timer.expires_at(deadline);
+  state->timer.async_wait([state, epoch, timed_out](error_code error) {
+    if (error || epoch != state->epoch) return;
+    *timed_out = true;
+    state->cancel.emit(asio::cancellation_type::terminal);
+  });
+  error_code error;
+  // By its own slot: a watch beside it goes on.
+  co_await state->socket.async_wait(
+      what,
+      asio::redirect_error(asio::bind_cancellation_slot(state->cancel.slot(), asio::use_awaitable), error));
+  ++state->epoch;
+  state->timer.cancel();
+  if (!error && !state->shut) co_return base::ok();
+  if (*timed_out && !state->shut) co_return base::error(base::ErrorCode::timeout, "the peer was too slow");
+  co_return base::error(base::ErrorCode::cancelled, "the connection was shut");
+}
+
+asio::awaitable<base::Status> DeadlineSocket::wait_readable(base::TimePoint deadline) {
+  return wait(tcp::socket::wait_read, deadline);
+}
+
+int DeadlineSocket::unacknowledged_bytes() const {
+  int bytes = 0;
+  if (ioctl(state_->socket.native_handle(), SIOCOUTQ, &bytes) != 0) return 0;
+  return bytes;
+}
+
+namespace {
+
+// Drops what was sent and returns what is left.
+std::span<asio::const_buffer> drop_sent(std::span<asio::const_buffer> buffers, std::size_t sent) {
+  while (!buffers.empty() && sent >= buffers.front().size()) {
+    sent -= buffers.front().size();
+    buffers = buffers.subspan(1);
+  }
+  if (!buffers.empty()) buffers.front() += sent;
+  return buffers;
+}
+
+}  // namespace
+
+asio::awaitable<base::Status> DeadlineSocket::write(std::span<asio::const_buffer> buffers,
+                                                    base::Duration patience) {
+  int outstanding = -1;
+  buffers = drop_sent(buffers, 0);
+  while (!buffers.empty()) {
+    if (state_->shut) co_return base::error(base::ErrorCode::cancelled, "the connection was shut");
+    error_code error;
+    const std::size_t sent = state_->socket.write_some(buffers, error);
+    if (!error) {
+      outstanding = -1;
+      buffers = drop_sent(buffers, sent);
+      continue;
+    }
+    if (error == asio::error::interrupted) continue;
+    if (error != asio::error::would_block && error != asio::error::try_again) {
+      co_return base::error(base::ErrorCode::cancelled, "the peer is gone: {}", error.message());
+    }
+    if (outstanding < 0) outstanding = unacknowledged_bytes();
+    const base::TimePoint deadline = base::RealClock().now() + patience;
+    const base::Status ready = co_await wait(tcp::socket::wait_write, deadline);
+    if (ready.ok()) continue;
+    // The socket turns writable only when a good part of its buffer is free: a reader that takes little by
+    // little shows in what the peer has acknowledged.
+    const int now_outstanding = unacknowledged_bytes();
+    const bool progressed = ready.error().code == base::ErrorCode::timeout && now_outstanding < outstanding;
+    if (!progressed) co_return ready.error();
+    outstanding = now_outstanding;
+  }
+  co_return base::ok();
+}
+
+void DeadlineSocket::watch(tcp::socket::wait_type what, std::function<void()> ready) {
+  state_->socket.async_wait(what, [state = state_, ready = std::move(ready)](error_code error) {
+    if (!error) ready();
+  });
+}
+
+void DeadlineSocket::cancel_waits() {
+  error_code ignored;
+  state_->socket.cancel(ignored);
+}
+
+void DeadlineSocket::shut_sending() {
+  error_code ignored;
+  state_->socket.shutdown(tcp::socket::shutdown_send, ignored);
+}
+
+void DeadlineSocket::shut() {
+  state_->shut = true;
+  error_code ignored;
+  state_->socket.shutdown(tcp::socket::shutdown_both, ignored);
+  state_->socket.cancel(ignored);
+}
+
+void DeadlineSocket::reset() {
+  error_code ignored;
+  state_->socket.set_option(asio::socket_base::linger(true, 0), ignored);
+  state_->shut = true;
+  state_->socket.cancel(ignored);
+}
+
+}  // namespace kvasir::net

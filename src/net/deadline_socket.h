@@ -1,0 +1,68 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/clock.h"
+#include "base/result.h"
+
+namespace kvasir::net {
+
+// A non-blocking TCP socket on which every wait has an end. Bytes move in plain system calls; only
+// readiness is awaited, so a cancelled wait never loses data. Touched on its executor only.
+class DeadlineSocket {
+ public:
+  using tcp = boost::asio::ip::tcp;
+
+  explicit DeadlineSocket(tcp::socket socket);
+  ~DeadlineSocket();
+  DeadlineSocket(const DeadlineSocket&) = delete;
+  DeadlineSocket& operator=(const DeadlineSocket&) = delete;
+
+  // What a read that does not wait found.
+  enum class Found { bytes, nothing, end };
+  struct Taken {
+    Found found = Found::nothing;
+    std::size_t num_bytes = 0;
+  };
+  Taken take(boost::asio::mutable_buffer into);
+
+  // timeout: the deadline passed first. cancelled: the socket was shut, or the wait was.
+  boost::asio::awaitable<base::Status> wait_readable(base::TimePoint deadline);
+  // Sends everything. timeout: the peer took nothing for `patience`; cancelled: it is gone.
+  boost::asio::awaitable<base::Status> write(std::span<boost::asio::const_buffer> buffers,
+                                             base::Duration patience);
+
+  // Calls `ready` when there is something to read (or, for wait_error, when the peer reset), unless a
+  // cancel_waits came first. Awaits of this class and at most one watch may run side by side.
+  void watch(tcp::socket::wait_type what, std::function<void()> ready);
+  void cancel_waits();
+
+  void shut_sending();
+  // Ends both directions: every wait, now or later, returns at once.
+  void shut();
+
+  // shut(), and the system forgets what it still held for the peer.
+  void reset();
+
+  boost::asio::any_io_executor executor();
+  // The peer's address without its port; empty when it is gone.
+  std::string peer() const;
+
+ private:
+  struct State;
+  boost::asio::awaitable<base::Status> wait(tcp::socket::wait_type what, base::TimePoint deadline);
+  int unacknowledged_bytes() const;
+
+  std::shared_ptr<State> state_;  // shared with handlers that a cancel came too late for
+};
+
+}  // namespace kvasir::net

@@ -1,0 +1,338 @@
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <string>
+#include <vector>
+
+#include "net/server_fixture.h"
+
+namespace kvasir::net {
+namespace {
+
+using namespace std::chrono_literals;
+using HostileClientTest = ServerTest;
+
+TEST_F(HostileClientTest, SlowLorisGets408) {
+  ServerOptions options;
+  options.header_timeout = 100ms;
+  serve(options);
+  LoopbackClient client = connect();
+  client.send("GET /hello HTTP/1.1\r\nHost: ");
+  expect_undisturbed();
+  const auto response = client.read_response();
+  ASSERT_TRUE(response.has_value());
+  EXPECT_EQ(response->status, 408);
+  EXPECT_EQ(code_of(*response), "header_timeout");
+  EXPECT_EQ(response->headers.at("connection"), "close");
+  EXPECT_TRUE(client.at_end());
+}
+
+TEST_F(HostileClientTest, TheHeaderTimeIsForAllHeadersTogether) {
+  ServerOptions options;
+  options.header_timeout = 100ms;
+  serve(options);
+  LoopbackClient client = connect();
+  client.send("GET /hello HTTP/1.1\r\n");
+  // Each line is in good time, all of them are not.
+  while (client.send("X: y\r\n")) {
+    if (server_->stats().refused_requests.load() > 0) break;
+  }
+  const auto response = client.read_response();
+  ASSERT_TRUE(response.has_value());
+  EXPECT_TRUE(response->status == 408 || response->status == 431) << response->status;
+}
+
+TEST_F(HostileClientTest, SlowBodyGets408) {
+  ServerOptions options;
+  options.body_timeout = 100ms;
+  serve(options);
+  LoopbackClient client = connect();
+  client.send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nhalf");
+  const auto response = client.read_response();
+  ASSERT_TRUE(response.has_value());
+  EXPECT_EQ(response->status, 408);
+  EXPECT_EQ(code_of(*response), "body_timeout");
+}
+
+TEST_F(HostileClientTest, QuietConnectionsAreClosedWithoutAWord) {
+  ServerOptions options;
+  options.header_timeout = 50ms;
+  options.idle_timeout = 100ms;
+  serve(options);
+  LoopbackClient mute = connect();
+  EXPECT_TRUE(mute.at_end());
+  LoopbackClient idle = connect();
+  idle.send(get_request("/hello"));
+  EXPECT_EQ(idle.read_response()->status, 200);
+  EXPECT_TRUE(idle.at_end());
+}
+
+TEST_F(HostileClientTest, OneByteAtATimeIsServed) {
+  serve();
+  LoopbackClient client = connect();
+  for (const char c : post_request("/echo", "slowly")) ASSERT_TRUE(client.send(std::string_view(&c, 1)));
+  EXPECT_EQ(client.read_response()->body, "POST slowly");
+  const std::string chunked =
+      "POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+  for (const char c : chunked) ASSERT_TRUE(client.send(std::string_view(&c, 1)));
+  EXPECT_EQ(client.read_response()->body, "POST abc");
+  client.send(get_request("/stream?4"));
+  std::string all;
+  while (!all.ends_with("0\r\n\r\n")) {
+    const std::string byte = client.read_some(1);
+    ASSERT_FALSE(byte.empty());
+    all += byte;
+  }
+  EXPECT_NE(all.find("data: 3"), std::string::npos);
+}
+
+TEST_F(HostileClientTest, HugeHeadersGet431) {
+  ServerOptions options;
+  options.max_header_bytes = 2000;
+  serve(options);
+  const std::string long_value = "X-Long: " + std::string(3000, 'x') + "\r\n";
+  std::string many_lines;
+  for (int i = 0; i < 500; ++i) many_lines += "X-" + std::to_string(i) + ": y\r\n";
+  const std::vector<std::string> requests = {
+      get_request("/hello", long_value), get_request("/hello", many_lines),
+      get_request("/" + std::string(3000, 'p')), std::string(5000, '\n') + get_request("/hello")};
+  for (const std::string& request : requests) {
+    LoopbackClient client = connect();
+    client.send(request);
+    const auto response = client.read_response();
+    ASSERT_TRUE(response.has_value()) << request.substr(0, 40);
+    EXPECT_EQ(response->status, 431);
+    EXPECT_EQ(code_of(*response), "headers_too_large");
+  }
+  expect_undisturbed();
+}
+
+TEST_F(HostileClientTest, EndlessHeadersAreCutShort) {
+  serve();
+  LoopbackClient client = connect();
+  client.send("GET /hello HTTP/1.1\r\n");
+  const std::string line = "X: " + std::string(1000, 'x') + "\r\n";
+  for (int i = 0; i < 100'000 && client.send(line); ++i) {
+    if (server_->stats().refused_requests.load() > 0) break;
+  }
+  EXPECT_EQ(server_->stats().refused_requests.load(), 1u);
+}
+
+TEST_F(HostileClientTest, HugeBodiesGet413WithoutBeingRead) {
+  ServerOptions options;
+  options.max_body_bytes = 1000;
+  serve(options);
+  const std::string big(1001, 'b');
+  const std::vector<std::string> requests = {
+      "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000000000\r\n\r\nonly the beginning",
+      "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 5000\r\nExpect: 100-continue\r\n\r\n",
+      "POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFF\r\nx",
+      "POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n" + big + "\r\n0\r\n\r\n",
+      post_request("/echo", big)};
+  for (const std::string& request : requests) {
+    LoopbackClient client = connect();
+    client.send(request);
+    const auto response = client.read_response();
+    ASSERT_TRUE(response.has_value()) << request.substr(0, 90);
+    EXPECT_EQ(response->status, 413);
+    EXPECT_EQ(code_of(*response), "request_too_large");
+  }
+  LoopbackClient client = connect();
+  client.send(post_request("/echo", std::string(1000, 'b')));
+  EXPECT_EQ(client.read_response()->status, 200);
+}
+
+TEST_F(HostileClientTest, WhoStillSendsABigBodyReadsTheAnswer) {
+  ServerOptions options;
+  options.max_body_bytes = 1000;
+  serve(options);
+  LoopbackClient client = connect();
+  ASSERT_TRUE(client.send(post_request("/echo", std::string(4'000'000, 'b'))));
+  EXPECT_EQ(client.read_response()->status, 413);
+}
+
+TEST_F(HostileClientTest, MalformedRequestsGetTheirOwnAnswers) {
+  serve();
+  struct Case {
+    std::string request;
+    int status;
+  };
+  const std::string huge_extension = "5;" + std::string(40'000, 'e');
+  const std::vector<Case> cases = {
+      {"nonsense\r\n\r\n", 400},
+      {std::string("\x16\x03\x01\x02\x00\x01\x00\x01", 8) + std::string(200, '\0'), 400},  // TLS
+      {"GET /hello HTTP/1.1\r\n\r\n", 400},                                                // no Host
+      {"GET /hello HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},
+      {"GET /hello HTTP/1.1\r\nHost h\r\n\r\n", 400},
+      {"GET /hello HTTP/1.1\r\nHost: h\r\nX : y\r\n\r\n", 400},
+      {"GET hello HTTP/1.1\r\nHost: h\r\n\r\n", 400},
+      {"GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n", 400},
+      {"GET /%00 HTTP/1.1\r\nHost: h\r\n\r\n", 400},
+      {"GET /hello HTTP/2.0\r\nHost: h\r\n\r\n", 505},
+      {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505},
+      {"CONNECT h:443 HTTP/1.1\r\nHost: h\r\n\r\n", 501},
+      {"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: ten\r\n\r\n", 400},
+      {"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: -1\r\n\r\n", 400},
+      {"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999999999999999\r\n\r\n", 400},
+      {"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400},
+      {"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+       400},
+      {"POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip\r\n\r\n", 501},
+      {"POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501},
+      {"POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", 400},
+      {"POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n", 400},
+      {"POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + huge_extension, 400},
+      {"POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nExpect: magic\r\n\r\nabc", 417},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.request.substr(0, 100));
+    LoopbackClient client = connect();
+    client.send(c.request);
+    const auto response = client.read_response();
+    ASSERT_TRUE(response.has_value());
+    EXPECT_EQ(response->status, c.status);
+    EXPECT_FALSE(code_of(*response).empty());
+    EXPECT_TRUE(client.at_end());
+  }
+  EXPECT_EQ(server_->stats().refused_requests.load(), cases.size());
+  EXPECT_EQ(server_->stats().requests.load(), 0u);
+  expect_undisturbed();
+}
+
+TEST_F(HostileClientTest, ARequestCutOffByItsSenderIsA400) {
+  serve();
+  for (const char* part : {"GET /hel", "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nabc"}) {
+    LoopbackClient client = connect();
+    client.send(part);
+    client.half_close();
+    EXPECT_EQ(client.read_response()->status, 400);
+  }
+}
+
+TEST_F(HostileClientTest, AHalfClosedPeerIsStillAnswered) {
+  serve();
+  LoopbackClient client = connect();
+  client.send(post_request("/echo", "last words"));
+  client.half_close();
+  EXPECT_EQ(client.read_response()->body, "POST last words");
+  EXPECT_TRUE(client.at_end());
+}
+
+TEST_F(HostileClientTest, DisconnectBeforeTheFirstByteIsHeard) {
+  serve();
+  {
+    LoopbackClient client = connect();
+    client.send(get_request("/wait"));
+    ASSERT_TRUE(entered_.try_acquire_for(kPatience));
+  }
+  EXPECT_TRUE(left_.try_acquire_for(kPatience));
+  LoopbackClient client = connect();
+  client.send(get_request("/wait"));
+  ASSERT_TRUE(entered_.try_acquire_for(kPatience));
+  client.reset();
+  EXPECT_TRUE(left_.try_acquire_for(kPatience));
+  EXPECT_TRUE(server_->wait_idle(kPatience));
+  EXPECT_EQ(server_->stats().disconnects.load(), 2u);
+}
+
+TEST_F(HostileClientTest, DisconnectIsHeardBehindPipelinedBytes) {
+  serve();
+  LoopbackClient a_little = connect();
+  a_little.send(get_request("/wait") + get_request("/hello"));
+  ASSERT_TRUE(entered_.try_acquire_for(kPatience));
+  a_little.half_close();
+  EXPECT_TRUE(left_.try_acquire_for(kPatience));
+  LoopbackClient a_lot = connect();
+  a_lot.send(get_request("/wait") + std::string(100'000, 'x'));
+  ASSERT_TRUE(entered_.try_acquire_for(kPatience));
+  a_lot.reset();
+  EXPECT_TRUE(left_.try_acquire_for(kPatience));
+}
+
+TEST_F(HostileClientTest, RequestsPipelinedBehindALongOneAreServed) {
+  serve();
+  LoopbackClient client = connect();
+  client.send(get_request("/stream?200") + get_request("/hello"));
+  EXPECT_TRUE(client.read_response()->body.ends_with("data: 199\n\n"));
+  EXPECT_EQ(client.read_response()->body, "hello");
+}
+
+TEST_F(HostileClientTest, DisconnectInTheMiddleOfAStreamEndsIt) {
+  serve();
+  {
+    LoopbackClient client = connect();
+    client.send(get_request("/flood"));
+    ASSERT_FALSE(client.read_until("data: ").empty());
+  }
+  EXPECT_TRUE(left_.try_acquire_for(kPatience));
+  EXPECT_EQ(flood_end_, base::ErrorCode::cancelled);
+  expect_undisturbed();
+}
+
+TEST_F(HostileClientTest, AReaderThatTakesNothingLosesItsConnectionOnly) {
+  ServerOptions options;
+  options.write_timeout = 100ms;
+  options.send_buffer_bytes = 8192;
+  serve(options);
+  LoopbackClient client(port_, 4096);
+  client.send(get_request("/flood"));
+  expect_undisturbed();
+  EXPECT_TRUE(left_.try_acquire_for(kPatience));
+  EXPECT_EQ(flood_end_, base::ErrorCode::timeout);
+  expect_undisturbed();
+}
+
+TEST_F(HostileClientTest, AReaderThatTakesALittleKeepsItsConnection) {
+  ServerOptions options;
+  options.write_timeout = 10s;
+  options.send_buffer_bytes = 8192;
+  serve(options);
+  LoopbackClient client(port_, 4096);
+  client.send(get_request("/stream?5000"));
+  std::string all;
+  while (!all.ends_with("0\r\n\r\n")) {
+    const std::string some = client.read_some(7);
+    ASSERT_FALSE(some.empty());
+    all += some;
+  }
+  EXPECT_NE(all.find("data: 4999\n\n"), std::string::npos);
+}
+
+TEST_F(HostileClientTest, OneConnectionTooManyGets503) {
+  ServerOptions options;
+  options.max_connections = 2;
+  serve(options);
+  LoopbackClient first = connect();
+  LoopbackClient second = connect();
+  for (LoopbackClient* client : {&first, &second}) {
+    client->send(get_request("/hello"));
+    EXPECT_EQ(client->read_response()->status, 200);
+  }
+  LoopbackClient third = connect();
+  const auto response = third.read_response();
+  ASSERT_TRUE(response.has_value());
+  EXPECT_EQ(response->status, 503);
+  EXPECT_EQ(code_of(*response), "too_many_connections");
+  EXPECT_TRUE(third.at_end());
+  first.send(get_request("/hello"));
+  EXPECT_EQ(first.read_response()->status, 200);
+  EXPECT_EQ(server_->stats().refused_connections.load(), 1u);
+}
+
+TEST_F(HostileClientTest, AThousandIdleConnectionsDisturbNobody) {
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const int num_clients = limit.rlim_max >= 4096 ? 1000 : static_cast<int>(limit.rlim_max / 4);
+  serve();
+  std::vector<LoopbackClient> clients;
+  for (int i = 0; i < num_clients; ++i) {
+    clients.push_back(connect());
+    ASSERT_TRUE(clients.back().connected());
+  }
+  expect_undisturbed();
+  for (LoopbackClient& client : clients) client.send(get_request("/hello"));
+  for (LoopbackClient& client : clients) EXPECT_EQ(client.read_response()->body, "hello");
+}
+
+}  // namespace
+}  // namespace kvasir::net

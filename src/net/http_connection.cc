@@ -1,0 +1,260 @@
+#include "net/http_connection.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <boost/asio/post.hpp>
+#include <ctime>
+#include <iterator>
+#include <utility>
+
+#include "base/json.h"
+
+namespace kvasir::net {
+
+namespace asio = boost::asio;
+
+namespace {
+
+std::string openai_error(const RefusedRequest& refusal) {
+  base::json::object error;
+  error["message"] = refusal.message;
+  error["type"] = refusal.status >= 500 ? "server_error" : "invalid_request_error";
+  error["param"] = nullptr;
+  error["code"] = refusal.code;
+  return base::json::serialize(base::json::object{{"error", std::move(error)}});
+}
+
+// What goes between a field's colon and its line end, with nothing in it that could end the line.
+void append_field(std::string& out, std::string_view name, std::string_view value) {
+  out.append(name).append(": ");
+  for (const char c : value) out.push_back(c == '\r' || c == '\n' || c == '\0' ? ' ' : c);
+  out.append("\r\n");
+}
+
+bool has_body(int status) {
+  return status >= 200 && status != 204 && status != 304;
+}
+
+asio::ip::tcp::socket with_send_buffer(asio::ip::tcp::socket socket, int num_bytes) {
+  boost::system::error_code ignored;
+  if (num_bytes > 0) socket.set_option(asio::socket_base::send_buffer_size(num_bytes), ignored);
+  return socket;
+}
+
+}  // namespace
+
+HttpConnection::HttpConnection(asio::ip::tcp::socket socket, std::shared_ptr<ServerState> state)
+    : state_(std::move(state)),
+      socket_(with_send_buffer(std::move(socket), state_->options.send_buffer_bytes)),
+      reader_(socket_, state_->options) {}
+
+asio::awaitable<void> HttpConnection::run() {
+  const std::shared_ptr<HttpConnection> self = shared_from_this();
+  const ServerOptions& options = state_->options;
+  base::TimePoint quiet_until = base::RealClock().now() + options.header_timeout;
+  while (!peer_gone_) {
+    ReadOutcome outcome = co_await reader_.next(quiet_until);
+    if (auto* refusal = std::get_if<RefusedRequest>(&outcome)) {
+      ++state_->stats.refused_requests;
+      co_await refuse(std::move(*refusal));
+      break;
+    }
+    auto* parsed = std::get_if<ParsedRequest>(&outcome);
+    if (parsed == nullptr) co_return;
+    co_await serve(*parsed);
+    if (answer_ == Answer::streaming) {
+      // Cut off. The missing last chunk says so; before chunks only a reset can.
+      if (is_http_1_0_) socket_.reset();
+      co_return;
+    }
+    if (!keep_alive_) break;
+    quiet_until = base::RealClock().now() + options.idle_timeout;
+  }
+  co_await close();
+}
+
+asio::awaitable<void> HttpConnection::close() {
+  socket_.shut_sending();
+  if (!peer_gone_) co_await reader_.drain();
+}
+
+asio::awaitable<void> HttpConnection::serve(ParsedRequest& parsed) {
+  if (peer_.empty()) peer_ = socket_.peer();
+  parsed.request.peer = peer_;
+  ++state_->stats.requests;
+  const Presence active(*state_, state_->stats.active_requests);
+  answer_ = Answer::none;
+  keep_alive_ = parsed.keep_alive;
+  is_head_ = parsed.is_head;
+  is_http_1_0_ = parsed.is_http_1_0;
+  bool threw = false;
+  {
+    Responder responder(*this);
+    try {
+      co_await state_->handler(parsed.request, responder);
+    } catch (...) {
+      threw = true;
+    }
+  }
+  ++exchange_;
+  gone_ = nullptr;
+  if (watching_) socket_.cancel_waits();
+  watching_ = false;
+  if (answer_ == Answer::none && !peer_gone_) {
+    RefusedRequest failure(
+        500, "internal_error",
+        threw ? "The server failed while it handled the request." : "The server did not answer the request.");
+    co_await refuse(std::move(failure));
+  }
+}
+
+asio::awaitable<void> HttpConnection::refuse(RefusedRequest refusal) {
+  const auto& shape = state_->options.refusal_body;
+  HttpResponse response = HttpResponse::json(refusal.status, shape ? shape(refusal) : openai_error(refusal));
+  if (refusal.status == 503) response.headers.push_back({"Retry-After", "1"});
+  keep_alive_ = false;
+  answer_ = Answer::none;
+  const base::Status sent = co_await send(std::move(response));
+  if (!sent.ok()) peer_gone_ = true;
+}
+
+asio::awaitable<void> HttpConnection::turn_away() {
+  const std::shared_ptr<HttpConnection> self = shared_from_this();
+  RefusedRequest refusal(503, "too_many_connections", "The server has too many open connections. Try again.");
+  co_await refuse(std::move(refusal));
+  co_await close();
+}
+
+std::string HttpConnection::head_of(int status, const std::vector<HttpHeader>& headers,
+                                    std::string_view framing) const {
+  std::string head = fmt::format("HTTP/1.1 {} {}\r\nServer: kvasir\r\n", status, reason_phrase(status));
+  fmt::format_to(std::back_inserter(head), "Date: {:%a, %d %b %Y %H:%M:%S} GMT\r\n",
+                 fmt::gmtime(std::time(nullptr)));
+  if (!keep_alive_) {
+    head += "Connection: close\r\n";
+  } else if (is_http_1_0_) {
+    head += "Connection: keep-alive\r\n";
+  }
+  for (const HttpHeader& h : headers) append_field(head, h.name, h.value);
+  head += framing;
+  head += "\r\n";
+  return head;
+}
+
+asio::awaitable<base::Status> HttpConnection::write(std::span<asio::const_buffer> buffers) {
+  CHECK(!writing_, "two writes at once on one connection");
+  writing_ = true;
+  base::Status written = co_await socket_.write(buffers, state_->options.write_timeout);
+  writing_ = false;
+  if (!written.ok()) {
+    if (written.error().code == base::ErrorCode::timeout) socket_.reset();
+    keep_alive_ = false;
+    report_gone();
+  }
+  co_return std::move(written);
+}
+
+asio::awaitable<base::Status> HttpConnection::send(HttpResponse response) {
+  CHECK(answer_ == Answer::none, "a second answer to one request");
+  answer_ = Answer::done;
+  if (state_->draining) keep_alive_ = false;
+  std::string framing;
+  if (!response.content_type.empty()) append_field(framing, "Content-Type", response.content_type);
+  if (has_body(response.status)) {
+    fmt::format_to(std::back_inserter(framing), "Content-Length: {}\r\n", response.body.size());
+  }
+  const std::string head = head_of(response.status, response.headers, framing);
+  const bool bare = is_head_ || !has_body(response.status);
+  std::array<asio::const_buffer, 2> buffers{asio::buffer(head),
+                                            bare ? asio::const_buffer() : asio::buffer(response.body)};
+  co_return co_await write(buffers);
+}
+
+asio::awaitable<base::Status> HttpConnection::start_stream(std::vector<HttpHeader> headers) {
+  CHECK(answer_ == Answer::none, "a second answer to one request");
+  answer_ = Answer::streaming;
+  if (state_->draining || is_http_1_0_) keep_alive_ = false;
+  std::string framing = "Content-Type: text/event-stream; charset=utf-8\r\nCache-Control: no-cache\r\n";
+  framing += "X-Accel-Buffering: no\r\n";
+  if (!is_http_1_0_) framing += "Transfer-Encoding: chunked\r\n";
+  const std::string head = head_of(200, headers, framing);
+  std::array<asio::const_buffer, 1> buffers{asio::buffer(head)};
+  co_return co_await write(buffers);
+}
+
+asio::awaitable<base::Status> HttpConnection::write_chunk(std::string data) {
+  CHECK(answer_ == Answer::streaming, "a write to a stream that is not open");
+  if (data.empty() || is_head_) co_return base::ok();
+  const std::string size = is_http_1_0_ ? std::string() : fmt::format("{:x}\r\n", data.size());
+  const std::string_view end = is_http_1_0_ ? "" : "\r\n";
+  std::array<asio::const_buffer, 3> buffers{asio::buffer(size), asio::buffer(data), asio::buffer(end)};
+  co_return co_await write(buffers);
+}
+
+asio::awaitable<base::Status> HttpConnection::finish_stream() {
+  CHECK(answer_ == Answer::streaming, "the end of a stream that is not open");
+  answer_ = Answer::done;
+  if (is_head_ || is_http_1_0_) co_return base::ok();
+  static constexpr std::string_view kLastChunk = "0\r\n\r\n";
+  std::array<asio::const_buffer, 1> buffers{asio::buffer(kLastChunk)};
+  co_return co_await write(buffers);
+}
+
+void HttpConnection::on_disconnect(std::function<void()> gone) {
+  gone_ = std::move(gone);
+  if (peer_gone_) {
+    peer_gone_ = false;
+    report_gone();
+  } else if (!watching_) {
+    watching_ = true;
+    watch_peer();
+  }
+}
+
+void HttpConnection::watch_peer() {
+  socket_.watch(asio::ip::tcp::socket::wait_read,
+                [self = shared_from_this(), exchange = exchange_] { self->look_at_peer(exchange); });
+}
+
+void HttpConnection::look_at_peer(std::uint64_t exchange) {
+  if (exchange != exchange_ || peer_gone_) return;
+  switch (reader_.read_ahead()) {
+    case DeadlineSocket::Found::nothing:
+      return watch_peer();
+    case DeadlineSocket::Found::end:
+      return report_gone();
+    case DeadlineSocket::Found::bytes:
+      // It has sent far ahead; what lies unread would hide its end. A reset is still seen here, and a close
+      // by the next write.
+      socket_.watch(asio::ip::tcp::socket::wait_error, [self = shared_from_this(), exchange] {
+        if (exchange == self->exchange_) self->report_gone();
+      });
+  }
+}
+
+void HttpConnection::report_gone() {
+  if (peer_gone_) return;
+  peer_gone_ = true;
+  keep_alive_ = false;
+  if (!gone_) return;
+  ++state_->stats.disconnects;
+  // Posted, so that it never runs inside the handler's own call.
+  asio::post(executor(), [self = shared_from_this(), exchange = exchange_] {
+    if (exchange != self->exchange_ || !self->gone_) return;
+    const std::function<void()> gone = std::exchange(self->gone_, nullptr);
+    gone();
+  });
+}
+
+void HttpConnection::close_if_idle() {
+  if (reader_.idle()) socket_.shut();
+}
+
+void HttpConnection::cut() {
+  socket_.shut();
+  report_gone();
+}
+
+}  // namespace kvasir::net

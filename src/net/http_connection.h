@@ -1,0 +1,72 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "net/deadline_socket.h"
+#include "net/request_reader.h"
+#include "net/responder.h"
+#include "net/server_state.h"
+
+namespace kvasir::net {
+
+// One accepted connection: reads a request, runs the handler, and so on until either side ends it. Lives as
+// long as its `run`; touched on its executor only. The Responder and its SseWriter are its public face.
+class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
+ public:
+  HttpConnection(boost::asio::ip::tcp::socket socket, std::shared_ptr<ServerState> state);
+
+  boost::asio::awaitable<void> run();
+  // Answers a connection that is one too many.
+  boost::asio::awaitable<void> turn_away();
+
+  // Ends a connection that waits for its next request.
+  void close_if_idle();
+  // Ends it whatever it does; a running handler hears of it as of a disconnect.
+  void cut();
+
+  boost::asio::awaitable<base::Status> send(HttpResponse response);
+  boost::asio::awaitable<base::Status> start_stream(std::vector<HttpHeader> headers);
+  boost::asio::awaitable<base::Status> write_chunk(std::string data);
+  boost::asio::awaitable<base::Status> finish_stream();
+  void on_disconnect(std::function<void()> gone);
+  bool disconnected() const { return peer_gone_; }
+  bool started() const { return answer_ != Answer::none; }
+  boost::asio::any_io_executor executor() { return socket_.executor(); }
+
+ private:
+  enum class Answer { none, streaming, done };
+
+  boost::asio::awaitable<void> serve(ParsedRequest& parsed);
+  // Answers with an error, after which the connection closes.
+  boost::asio::awaitable<void> refuse(RefusedRequest refusal);
+  boost::asio::awaitable<void> close();
+  boost::asio::awaitable<base::Status> write(std::span<boost::asio::const_buffer> buffers);
+  std::string head_of(int status, const std::vector<HttpHeader>& headers, std::string_view framing) const;
+  void watch_peer();
+  void look_at_peer(std::uint64_t exchange);
+  void report_gone();
+
+  std::shared_ptr<ServerState> state_;
+  DeadlineSocket socket_;
+  RequestReader reader_;
+  std::string peer_;
+
+  // Of the exchange under way.
+  std::uint64_t exchange_ = 0;
+  Answer answer_ = Answer::none;
+  bool keep_alive_ = false;
+  bool is_head_ = false;
+  bool is_http_1_0_ = false;
+  bool watching_ = false;
+  bool writing_ = false;
+  bool peer_gone_ = false;
+  std::function<void()> gone_;
+};
+
+}  // namespace kvasir::net

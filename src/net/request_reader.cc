@@ -1,0 +1,277 @@
+#include "net/request_reader.h"
+
+#include <array>
+#include <boost/beast/core/string.hpp>
+#include <boost/beast/http/basic_parser.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "net/request_target.h"
+
+namespace kvasir::net {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using boost::system::error_code;
+
+namespace {
+
+constexpr std::size_t kHeadReadBytes = 4 * 1024;
+constexpr std::size_t kBodyReadBytes = 64 * 1024;
+constexpr std::size_t kMaxDrainBytes = 64 * 1024 * 1024;
+constexpr base::Duration kDrainTime = std::chrono::seconds(2);
+
+// Grows with what arrives, never with what a Content-Length promises.
+struct ArrivingBody {
+  using value_type = std::string;
+  class reader {
+   public:
+    template <bool is_request, class Fields>
+    reader(http::header<is_request, Fields>&, value_type& body) : body_(body) {}
+    void init(const boost::optional<std::uint64_t>&, error_code& error) { error = {}; }
+    template <class Buffers>
+    std::size_t put(const Buffers& buffers, error_code& error) {
+      error = {};
+      std::size_t n = 0;
+      for (auto it = asio::buffer_sequence_begin(buffers); it != asio::buffer_sequence_end(buffers); ++it) {
+        const asio::const_buffer part = *it;
+        body_.append(static_cast<const char*>(part.data()), part.size());
+        n += part.size();
+      }
+      return n;
+    }
+    void finish(error_code& error) { error = {}; }
+
+   private:
+    value_type& body_;
+  };
+};
+
+RefusedRequest malformed(std::string_view why) {
+  return {400, "malformed_request", fmt::format("The request is not valid HTTP: {}.", why)};
+}
+
+RefusedRequest head_too_large(const ServerOptions& options) {
+  return {
+      431, "headers_too_large",
+      fmt::format("The request line and headers are over the limit of {} bytes.", options.max_header_bytes)};
+}
+
+RefusedRequest refusal_of(const error_code& error, const ServerOptions& options) {
+  if (error == http::error::header_limit) return head_too_large(options);
+  if (error == http::error::body_limit) {
+    return {413, "request_too_large",
+            fmt::format("The request body is over the limit of {} bytes.", options.max_body_bytes)};
+  }
+  if (error == http::error::bad_version) {
+    return {505, "unsupported_http_version", "Only HTTP/1.1 and HTTP/1.0 are spoken here."};
+  }
+  return malformed(error.message());
+}
+
+// What is legal HTTP framing but not spoken here, or framing that two readers could understand differently.
+std::optional<RefusedRequest> check_framing(const http::request_header<>& head) {
+  std::size_t num_codings = 0;
+  bool only_chunked = true;
+  for (const auto& field : head) {
+    if (field.name() != http::field::transfer_encoding) continue;
+    ++num_codings;
+    only_chunked = only_chunked && boost::beast::iequals(field.value(), "chunked");
+  }
+  if (num_codings > 1 || !only_chunked) {
+    return RefusedRequest{501, "unsupported_transfer_encoding",
+                          "The only Transfer-Encoding understood here is one 'chunked'."};
+  }
+  if (num_codings == 1 && head.version() == 10) return malformed("HTTP/1.0 has no Transfer-Encoding");
+  if (head.version() == 11 && head.count(http::field::host) != 1) {
+    return malformed("exactly one Host header is required");
+  }
+  if (head.method() == http::verb::connect) {
+    return RefusedRequest{501, "unsupported_method", "CONNECT is not supported."};
+  }
+  const auto expect = head.find(http::field::expect);
+  if (expect != head.end() && !boost::beast::iequals(expect->value(), "100-continue")) {
+    return RefusedRequest{417, "unsupported_expectation", "The only expectation understood is 100-continue."};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+// The parser of one request, and how much of it has been counted against the header limit.
+class RequestReader::Parse {
+ public:
+  explicit Parse(const ServerOptions& options) : options_(options) {
+    parser_.header_limit(static_cast<std::uint32_t>(options.max_header_bytes));
+    parser_.body_limit(options.max_body_bytes);
+    parser_.eager(false);
+  }
+
+  // Feeds what the buffer holds. True when the head (while it is read) or the whole request is complete.
+  base::Result<bool> feed(boost::beast::flat_buffer& buffer) {
+    while (buffer.size() > 0 && !complete()) {
+      const bool in_head = !parser_.is_header_done();
+      error_code error;
+      const std::size_t n = parser_.put(buffer.data(), error);
+      buffer.consume(n);
+      if (in_head) head_bytes_ += n;
+      if (head_bytes_ > options_.max_header_bytes) error = http::error::header_limit;
+      if (error && error != http::error::need_more) {
+        refusal_ = refusal_of(error, options_);
+        return base::error(base::ErrorCode::invalid_argument, "refused");
+      }
+      if (error || n == 0) break;
+    }
+    // A chunk's header or a trailer is held until its end arrives, so it has an end too.
+    if (!complete() && buffer.size() >= options_.max_header_bytes) {
+      refusal_ = in_body_ ? malformed("a chunk header or trailer is too long") : head_too_large(options_);
+      return base::error(base::ErrorCode::invalid_argument, "refused");
+    }
+    return complete();
+  }
+  // Goes from the head to the body.
+  void begin_body() {
+    in_body_ = true;
+    parser_.eager(true);
+  }
+  // Empty lines before a request are skipped, and count.
+  void skip_blank_lines(boost::beast::flat_buffer& buffer) {
+    const auto* bytes = static_cast<const char*>(buffer.data().data());
+    std::size_t n = 0;
+    while (n < buffer.size() && (bytes[n] == '\r' || bytes[n] == '\n')) ++n;
+    buffer.consume(n);
+    head_bytes_ += n;
+  }
+
+  bool complete() const { return in_body_ ? parser_.is_done() : parser_.is_header_done(); }
+  bool blank() const { return !parser_.got_some(); }
+  bool over_limit() const { return head_bytes_ > options_.max_header_bytes; }
+  http::request_header<>& head() { return parser_.get().base(); }
+  std::string& body() { return parser_.get().body(); }
+  bool keep_alive() const { return parser_.get().keep_alive(); }
+  RefusedRequest refusal() { return std::move(refusal_); }
+
+ private:
+  const ServerOptions& options_;
+  http::request_parser<ArrivingBody> parser_;
+  std::size_t head_bytes_ = 0;
+  bool in_body_ = false;
+  RefusedRequest refusal_;
+};
+
+// corrupt: the peer closed its side. Otherwise as DeadlineSocket::wait_readable.
+asio::awaitable<base::Status> RequestReader::fill(std::size_t at_most, base::TimePoint deadline) {
+  for (;;) {
+    const DeadlineSocket::Taken taken = socket_.take(buffer_.prepare(at_most));
+    if (taken.found == DeadlineSocket::Found::end) {
+      co_return base::error(base::ErrorCode::corrupt, "the peer closed");
+    }
+    if (taken.found == DeadlineSocket::Found::bytes) {
+      buffer_.commit(taken.num_bytes);
+      co_return base::ok();
+    }
+    if (idle_) buffer_.shrink_to_fit();
+    base::Status ready = co_await socket_.wait_readable(deadline);
+    if (!ready.ok()) co_return std::move(ready);
+  }
+}
+
+asio::awaitable<std::optional<ReadOutcome>> RequestReader::read_head(Parse& parse) {
+  const base::TimePoint deadline = base::RealClock().now() + options_.header_timeout;
+  for (;;) {
+    if (parse.blank()) parse.skip_blank_lines(buffer_);
+    if (parse.over_limit()) co_return head_too_large(options_);
+    const base::Result<bool> fed = parse.feed(buffer_);
+    if (!fed.ok()) co_return parse.refusal();
+    if (*fed) co_return std::nullopt;
+    const base::Status filled = co_await fill(kHeadReadBytes, deadline);
+    if (filled.ok()) continue;
+    if (filled.error().code == base::ErrorCode::timeout) {
+      co_return RefusedRequest{408, "header_timeout",
+                               fmt::format("The request's headers did not arrive within {} s.",
+                                           base::seconds(options_.header_timeout))};
+    }
+    if (filled.error().code == base::ErrorCode::corrupt) co_return malformed("it ended within the headers");
+    co_return ConnectionEnded{};
+  }
+}
+
+asio::awaitable<std::optional<ReadOutcome>> RequestReader::read_body(Parse& parse) {
+  const base::TimePoint deadline = base::RealClock().now() + options_.body_timeout;
+  parse.begin_body();
+  if (!parse.complete() && parse.head().count(http::field::expect) > 0 && buffer_.size() == 0) {
+    static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+    std::array<asio::const_buffer, 1> buffers{asio::buffer(kContinue)};
+    const base::Status written = co_await socket_.write(buffers, options_.write_timeout);
+    if (!written.ok()) co_return ConnectionEnded{};
+  }
+  for (;;) {
+    const base::Result<bool> fed = parse.feed(buffer_);
+    if (!fed.ok()) co_return parse.refusal();
+    if (*fed) co_return std::nullopt;
+    const base::Status filled = co_await fill(kBodyReadBytes, deadline);
+    if (filled.ok()) continue;
+    if (filled.error().code == base::ErrorCode::timeout) {
+      co_return RefusedRequest{408, "body_timeout",
+                               fmt::format("The request's body did not arrive within {} s.",
+                                           base::seconds(options_.body_timeout))};
+    }
+    if (filled.error().code == base::ErrorCode::corrupt) co_return malformed("it ended within the body");
+    co_return ConnectionEnded{};
+  }
+}
+
+asio::awaitable<ReadOutcome> RequestReader::next(base::TimePoint quiet_until) {
+  Parse parse(options_);
+  idle_ = buffer_.size() == 0;
+  if (idle_) {
+    const base::Status arrived = co_await fill(kHeadReadBytes, quiet_until);
+    idle_ = false;
+    if (!arrived.ok()) co_return ConnectionEnded{};
+  }
+  std::optional<ReadOutcome> failed = co_await read_head(parse);
+  if (failed) co_return std::move(*failed);
+  if (auto refused = check_framing(parse.head())) co_return std::move(*refused);
+
+  // Taken before the body: a chunked body's trailers are not headers.
+  ParsedRequest parsed;
+  const http::request_header<>& head = parse.head();
+  parsed.keep_alive = parse.keep_alive();
+  parsed.is_http_1_0 = head.version() < 11;
+  parsed.is_head = head.method() == http::verb::head;
+  parsed.request.method = parsed.is_head ? "GET" : std::string(head.method_string());
+  if (!split_target(head.target(), parsed.request)) co_return malformed("its target is not a path");
+  for (const auto& field : head) {
+    parsed.request.headers.push_back({std::string(field.name_string()), std::string(field.value())});
+  }
+
+  failed = co_await read_body(parse);
+  if (failed) co_return std::move(*failed);
+  parsed.request.body = std::move(parse.body());
+  co_return std::move(parsed);
+}
+
+DeadlineSocket::Found RequestReader::read_ahead() {
+  for (;;) {
+    if (buffer_.size() >= options_.max_header_bytes) return DeadlineSocket::Found::bytes;
+    const DeadlineSocket::Taken taken = socket_.take(buffer_.prepare(kHeadReadBytes));
+    if (taken.found != DeadlineSocket::Found::bytes) return taken.found;
+    buffer_.commit(taken.num_bytes);
+  }
+}
+
+asio::awaitable<void> RequestReader::drain() {
+  const base::TimePoint deadline = base::RealClock().now() + kDrainTime;
+  std::size_t drained = 0;
+  buffer_.clear();
+  while (drained < kMaxDrainBytes) {
+    const base::Status filled = co_await fill(kBodyReadBytes, deadline);
+    if (!filled.ok()) co_return;
+    drained += buffer_.size();
+    buffer_.clear();
+  }
+}
+
+}  // namespace kvasir::net

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <memory>
+#include <semaphore>
+#include <stdexcept>
+#include <string>
+
+#include "base/json.h"
+#include "net/http_server.h"
+#include "net/loopback_client.h"
+
+namespace kvasir::net {
+
+// A server whose paths do one thing each, for the tests of this folder.
+class ServerTest : public testing::Test {
+ protected:
+  static constexpr std::chrono::seconds kPatience{20};
+
+  // Starts the server; call it first, with the options that the test is about.
+  void serve(ServerOptions options = {}) {
+    server_ = std::make_unique<HttpServer>(
+        std::move(options),
+        [this](HttpRequest& request, Responder& responder) -> boost::asio::awaitable<void> {
+          return answer(request, responder);
+        });
+    auto port = server_->start();
+    ASSERT_TRUE(port.ok()) << port.error().message;
+    port_ = *port;
+  }
+  LoopbackClient connect() { return LoopbackClient(port_); }
+
+  // What another, well-behaved client sees at this moment.
+  void expect_undisturbed() {
+    LoopbackClient client = connect();
+    client.send(get_request("/hello"));
+    const auto response = client.read_response();
+    ASSERT_TRUE(response.has_value());
+    EXPECT_EQ(response->status, 200);
+    EXPECT_EQ(response->body, "hello");
+  }
+
+  // The error of a refusal in OpenAI's shape.
+  static std::string code_of(const RawResponse& response) {
+    const auto parsed = base::parse_json(response.body);
+    if (!parsed.ok()) return "not JSON: " + response.body;
+    const auto& error = parsed->as_object().at("error").as_object();
+    EXPECT_FALSE(error.at("message").as_string().empty());
+    EXPECT_TRUE(error.at("type").is_string());
+    EXPECT_TRUE(error.at("param").is_null());
+    return std::string(error.at("code").as_string());
+  }
+
+  boost::asio::awaitable<void> answer(HttpRequest& request, Responder& responder) {
+    if (request.path == "/hello") {
+      (void)co_await responder.send(HttpResponse(200, "text/plain", "hello"));
+    } else if (request.path == "/echo") {
+      (void)co_await responder.send(HttpResponse(200, "text/plain", request.method + " " + request.body));
+    } else if (request.path == "/throw") {
+      throw std::runtime_error("a handler that throws");
+    } else if (request.path == "/stream") {
+      co_await stream(responder, std::stoi(request.query));
+    } else if (request.path == "/cut") {
+      auto writer = co_await responder.start_stream({});
+      if (writer.ok()) (void)co_await (*writer)->write("data: half\n\n");
+    } else if (request.path == "/wait") {
+      co_await wait_for_disconnect(responder);
+    } else if (request.path == "/flood") {
+      co_await flood(responder);
+    } else if (request.path != "/silent") {
+      (void)co_await responder.send(HttpResponse::json(404, request.path + "?" + request.query));
+    }
+  }
+
+  boost::asio::awaitable<void> stream(Responder& responder, int num_events) {
+    auto writer = co_await responder.start_stream({});
+    if (!writer.ok()) co_return;
+    for (int i = 0; i < num_events; ++i) {
+      const base::Status written = co_await (*writer)->write("data: " + std::to_string(i) + "\n\n");
+      if (!written.ok()) co_return;
+    }
+    (void)co_await (*writer)->finish();
+  }
+
+  // Ends only when the peer goes.
+  boost::asio::awaitable<void> wait_for_disconnect(Responder& responder) {
+    boost::asio::steady_timer forever(responder.executor(), std::chrono::steady_clock::time_point::max());
+    responder.on_disconnect([&forever] { forever.cancel(); });
+    entered_.release();
+    boost::system::error_code ignored;
+    co_await forever.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, ignored));
+    left_.release();
+  }
+
+  // Streams until a write fails.
+  boost::asio::awaitable<void> flood(Responder& responder) {
+    auto writer = co_await responder.start_stream({});
+    while (writer.ok()) {
+      const base::Status written = co_await (*writer)->write("data: " + std::string(8000, 'x') + "\n\n");
+      if (written.ok()) continue;
+      flood_end_ = written.error().code;
+      break;
+    }
+    left_.release();
+  }
+
+  std::unique_ptr<HttpServer> server_;
+  std::uint16_t port_ = 0;
+  std::counting_semaphore<> entered_{0};
+  std::counting_semaphore<> left_{0};
+  base::ErrorCode flood_end_ = base::ErrorCode::internal;
+};
+
+}  // namespace kvasir::net

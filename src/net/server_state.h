@@ -1,0 +1,53 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "net/http_server.h"
+
+namespace kvasir::net {
+
+// What a server's threads and connections share. Thread-safe: the options never change.
+struct ServerState {
+  ServerState(ServerOptions options_in, Handler handler_in)
+      : options(std::move(options_in)), handler(std::move(handler_in)) {}
+
+  const ServerOptions options;
+  const Handler handler;
+  ServerStats stats;
+  std::atomic<bool> draining{false};
+
+  // Taken around the last step to zero, so that who waits for it cannot miss it.
+  std::mutex mutex;
+  std::condition_variable fell_to_zero;
+
+  void leave(std::atomic<std::int64_t>& gauge) {
+    if (gauge.fetch_sub(1) != 1) return;
+    const std::lock_guard lock(mutex);
+    fell_to_zero.notify_all();
+  }
+  bool wait_for_zero(const std::atomic<std::int64_t>& gauge, base::Duration at_most) {
+    std::unique_lock lock(mutex);
+    return fell_to_zero.wait_for(lock, at_most, [&] { return gauge.load() == 0; });
+  }
+};
+
+// One of a gauge's entries, counted while it lives.
+class Presence {
+ public:
+  Presence(ServerState& state, std::atomic<std::int64_t>& gauge) : state_(state), gauge_(gauge) {
+    gauge_.fetch_add(1);
+  }
+  ~Presence() { state_.leave(gauge_); }
+  Presence(const Presence&) = delete;
+  Presence& operator=(const Presence&) = delete;
+
+ private:
+  ServerState& state_;
+  std::atomic<std::int64_t>& gauge_;
+};
+
+}  // namespace kvasir::net
