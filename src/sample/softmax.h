@@ -1,0 +1,27 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+namespace kvasir::sample {
+
+// Loops over a whole vocabulary, written in fixed lanes so that compilers vectorise them and every run adds
+// in the same order.
+
+// The largest value; -inf for none. With a NaN or +inf among them the result is +inf.
+float largest(std::span<const float> logits);
+
+// weights[i] = exp((logits[i] - max) / temperature), with 0 for what is below 1e-37 of the largest.
+// Gives the sums of each kSumBlock weights; the last block may be shorter.
+inline constexpr std::size_t kSumBlock = 1024;
+struct Softmax {
+  std::vector<float> weights;
+  std::vector<double> block_sums;
+  double total = 0;
+};
+void softmax(std::span<const float> logits, float max, float temperature, Softmax& out);
+
+// log of the sum of exp(logits).
+double log_sum_exp(std::span<const float> logits, float max);
+
+}  // namespace kvasir::sample
