@@ -30,7 +30,7 @@ class Weight {
   std::int64_t rows() const { return rows_; }
   std::int64_t cols() const { return cols_; }
   tensor::DType type() const { return type_; }
-  bool borrows() const { return tiles_.size() == 0; }
+  bool borrows() const { return data_ != nullptr; }
 
   const std::byte* row(std::int64_t r) const;  // of a weight that borrows
   const std::byte* tiles() const { return tiles_.data(); }

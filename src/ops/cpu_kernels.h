@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ops/isa.h"
+#include "ops/kv_cache.h"
+#include "tensor/dtype.h"
+
+// The seam between the ops (checks, splitting into pieces) and their kernels. The kernels are written once,
+// as templates over the vectors of an instruction set (x_cpu.inc), and cpu_<isa>.cc compiles them for one.
+namespace kvasir::ops {
+
+// 32 numbers of an activation row in 8 bits. A quantised weight w = scale * q + minimum meets them as
+// Σ w x = x.scale * (scale * Σ q x.q) + minimum * x.scaled_sum.
+struct ActivationGroup {
+  std::int8_t q[32];
+  float scale;
+  float scaled_sum;  // scale * Σ q
+  // Where the integer dot products begin: -offset * Σ q for a weight stored as q + offset. The second is used
+  // by types with a scale for each 16 numbers, and the first is then of the first 16 only.
+  std::int32_t start[2];
+};
+static_assert(sizeof(ActivationGroup) == 48);
+
+// Activation rows lie in blocks of `width` rows, a block as [groups, width].
+inline constexpr int kMaxActivationWidth = 8;
+
+struct QuantizeJob {
+  const float* x = nullptr;  // [cols]
+  std::int64_t num_groups = 0;
+  tensor::DType weight = tensor::DType::q8_0;
+  ActivationGroup* out = nullptr;  // of this row
+  int width = 1;
+};
+
+// Rows of one block of activations, all of its columns, times consecutive tiles.
+struct TileJob {
+  tensor::DType type = tensor::DType::q8_0;
+  const ActivationGroup* x = nullptr;  // [groups, width]
+  int num_rows = 0;                    // up to width
+  int width = 1;
+  std::int64_t num_groups = 0;
+  const std::byte* tile = nullptr;
+  int num_outputs = 0;          // of this tile: 16, or fewer in the last
+  const float* bias = nullptr;  // [num_outputs] or null
+  float* y = nullptr;           // [num_rows, y_stride]
+  std::int64_t y_stride = 0;
+};
+
+// Float rows times consecutive rows of an unquantised weight.
+struct RowsJob {
+  tensor::DType type = tensor::DType::f32;  // f32, f16 or bf16
+  const float* x = nullptr;                 // [num_rows, cols]
+  int num_rows = 0;
+  std::int64_t cols = 0;
+  const std::byte* w = nullptr;  // [num_outputs, cols]
+  int num_outputs = 0;
+  const float* bias = nullptr;  // [num_outputs] or null
+  float* y = nullptr;           // [num_rows, y_stride]
+  std::int64_t y_stride = 0;
+};
+
+// A row's query heads that share a KV head, over the tokens [first, end) of one partition of the context.
+struct AttendJob {
+  const KvLayer* layer = nullptr;
+  int kv_head = 0;
+  const std::int32_t* blocks = nullptr;
+  int first = 0;
+  int end = 0;
+  const float* q = nullptr;  // [num_heads, head_dim]
+  int num_heads = 0;
+  float scale = 1;
+  float softcap = 0;
+  float* scores = nullptr;  // scratch [num_heads, kPartitionTokens]
+  float* maxima = nullptr;  // out [num_heads]
+  float* sums = nullptr;    // out [num_heads]: Σ exp(score - maximum)
+  float* out = nullptr;     // out [num_heads, head_dim]: Σ exp(score - maximum) * v
+};
+
+// The context is cut at multiples of this many tokens, whatever the batch looks like; partitions are computed
+// apart and joined in order.
+inline constexpr int kPartitionTokens = 256;
+
+struct CpuKernels {
+  void (*quantize_row)(const QuantizeJob& job);
+  void (*multiply_tile)(const TileJob& job);
+  void (*multiply_rows)(const RowsJob& job);
+  void (*attend)(const AttendJob& job);
+  void (*rms_norm)(const float* x, const float* weight, std::int64_t dim, float eps, float* y);
+  void (*silu_mul)(const float* gate, const float* up, std::int64_t n, float* y);
+  void (*add)(const float* x, std::int64_t n, float* y);
+};
+
+const CpuKernels& cpu_kernels(Isa isa);
+
+}  // namespace kvasir::ops

@@ -1,0 +1,164 @@
+#include "ops/matmul.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "ops/cpu_kernels.h"
+#include "ops/dequantize.h"
+#include "ops/tile_format.h"
+
+namespace kvasir::ops {
+namespace {
+
+struct Product {
+  const float* x;
+  std::int64_t num_rows;
+  const Weight& w;
+  const float* bias;  // or null
+  float* y;
+
+  const float* bias_at(std::int64_t output) const { return bias == nullptr ? nullptr : bias + output; }
+};
+
+// Activations of this many bytes stay in a core's own cache while the weights stream past them.
+constexpr std::int64_t kChunkBytes = 512 << 10;
+// What a thread takes at a time: little enough that the last piece is not long waited for.
+constexpr std::int64_t kPieceBytes = 256 << 10;
+
+// How the product of tiles is cut: chunks of activation rows, and in each, pieces of consecutive tiles.
+struct Cut {
+  int width;  // rows of a block of activations
+  std::int64_t num_groups;
+  std::int64_t num_blocks;
+  std::int64_t chunk_blocks;
+  std::int64_t num_chunks;
+  std::int64_t num_tiles;
+  std::int64_t piece_tiles;
+  std::int64_t pieces_a_chunk;
+};
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+Cut cut(const Product& p, int num_threads) {
+  Cut c;
+  c.width = static_cast<int>(std::min<std::int64_t>(kMaxActivationWidth, p.num_rows));
+  c.num_groups = p.w.cols() / 32;
+  c.num_blocks = divide_up(p.num_rows, c.width);
+  const std::int64_t block_bytes =
+      c.num_groups * c.width * static_cast<std::int64_t>(sizeof(ActivationGroup));
+  c.chunk_blocks = std::clamp<std::int64_t>(kChunkBytes / block_bytes, 1, c.num_blocks);
+  c.num_chunks = divide_up(c.num_blocks, c.chunk_blocks);
+  c.num_tiles = divide_up(p.w.rows(), kTileRows);
+  const std::int64_t most = std::max<std::int64_t>(1, kPieceBytes / tile_bytes(p.w.type(), p.w.cols()));
+  c.piece_tiles = std::clamp<std::int64_t>(c.num_tiles / (num_threads * 8), 1, most);
+  c.pieces_a_chunk = divide_up(c.num_tiles, c.piece_tiles);
+  return c;
+}
+
+void quantize_rows(Context& context, const Product& p, const Cut& c, ActivationGroup* out) {
+  const CpuKernels& kernels = cpu_kernels(context.isa());
+  context.pool().run(static_cast<int>(p.num_rows), [&](int row, int /*thread*/) {
+    const std::int64_t block = row / c.width;
+    kernels.quantize_row({.x = p.x + row * p.w.cols(),
+                          .num_groups = c.num_groups,
+                          .weight = p.w.type(),
+                          .out = out + block * c.num_groups * c.width + row % c.width,
+                          .width = c.width});
+  });
+}
+
+void multiply_tiles(Context& context, const Product& p) {
+  const CpuKernels& kernels = cpu_kernels(context.isa());
+  const Cut c = cut(p, context.pool().num_threads());
+  const std::int64_t block_groups = c.num_groups * c.width;
+  auto* x = reinterpret_cast<ActivationGroup*>(
+      context.scratch(static_cast<std::size_t>(c.num_blocks * block_groups) * sizeof(ActivationGroup)));
+  quantize_rows(context, p, c, x);
+
+  const std::int64_t bytes = tile_bytes(p.w.type(), p.w.cols());
+  const std::int64_t num_outputs = p.w.rows();
+  const auto multiply_piece = [&](int piece, int /*thread*/) {
+    const std::int64_t first_block = piece / c.pieces_a_chunk * c.chunk_blocks;
+    const std::int64_t end_block = std::min(c.num_blocks, first_block + c.chunk_blocks);
+    const std::int64_t first_tile = piece % c.pieces_a_chunk * c.piece_tiles;
+    const std::int64_t end_tile = std::min(c.num_tiles, first_tile + c.piece_tiles);
+    for (std::int64_t tile = first_tile; tile < end_tile; ++tile) {
+      const std::int64_t output = tile * kTileRows;
+      for (std::int64_t block = first_block; block < end_block; ++block) {
+        const std::int64_t row = block * c.width;
+        kernels.multiply_tile(
+            {.type = p.w.type(),
+             .x = x + block * block_groups,
+             .num_rows = static_cast<int>(std::min<std::int64_t>(c.width, p.num_rows - row)),
+             .width = c.width,
+             .num_groups = c.num_groups,
+             .tile = p.w.tiles() + tile * bytes,
+             .num_outputs = static_cast<int>(std::min<std::int64_t>(kTileRows, num_outputs - output)),
+             .bias = p.bias_at(output),
+             .y = p.y + row * num_outputs + output,
+             .y_stride = num_outputs});
+      }
+    }
+  };
+  context.pool().run(static_cast<int>(c.num_chunks * c.pieces_a_chunk), multiply_piece);
+}
+
+bool is_float(tensor::DType type) {
+  return tensor::info(type).block_elems == 1;
+}
+
+// Panels of outputs; a quantised weight's panel becomes floats in the thread's own scratch.
+void multiply_rows(Context& context, const Product& p) {
+  constexpr std::int64_t kPanel = 8;
+  const CpuKernels& kernels = cpu_kernels(context.isa());
+  const std::int64_t cols = p.w.cols();
+  const bool expand = !is_float(p.w.type());
+  const std::int64_t panel_elems = divide_up(expand ? kPanel * cols : 0, 16) * 16;
+  auto* panels = reinterpret_cast<float*>(
+      context.scratch(static_cast<std::size_t>(panel_elems * context.pool().num_threads()) * sizeof(float)));
+  const auto multiply_panel = [&](int piece, int thread) {
+    const std::int64_t output = piece * kPanel;
+    const std::int64_t num_outputs = std::min(kPanel, p.w.rows() - output);
+    RowsJob job = {.type = p.w.type(),
+                   .x = p.x,
+                   .num_rows = static_cast<int>(p.num_rows),
+                   .cols = cols,
+                   .w = p.w.row(output),
+                   .num_outputs = static_cast<int>(num_outputs),
+                   .bias = p.bias_at(output),
+                   .y = p.y + output,
+                   .y_stride = p.w.rows()};
+    if (expand) {
+      float* panel = panels + thread * panel_elems;
+      dequantize(p.w.type(), job.w, {panel, static_cast<std::size_t>(num_outputs * cols)});
+      job.type = tensor::DType::f32;
+      job.w = reinterpret_cast<const std::byte*>(panel);
+    }
+    kernels.multiply_rows(job);
+  };
+  context.pool().run(static_cast<int>(divide_up(p.w.rows(), kPanel)), multiply_panel);
+}
+
+}  // namespace
+
+void matmul(Context& context, std::span<const float> x, const Weight& w, std::span<const float> bias,
+            std::span<float> y) {
+  CHECK(w.rows() > 0, "an empty weight");
+  const auto num_rows = static_cast<std::int64_t>(x.size()) / w.cols();
+  CHECK(static_cast<std::int64_t>(x.size()) == num_rows * w.cols() &&
+            static_cast<std::int64_t>(y.size()) == num_rows * w.rows(),
+        "{} numbers times [{}, {}] into {}", x.size(), w.rows(), w.cols(), y.size());
+  CHECK(bias.empty() || static_cast<std::int64_t>(bias.size()) == w.rows(), "a bias of {} for {} outputs",
+        bias.size(), w.rows());
+  if (num_rows == 0) return;
+  const Product p = {x.data(), num_rows, w, bias.empty() ? nullptr : bias.data(), y.data()};
+  if (w.borrows()) {
+    multiply_rows(context, p);
+  } else {
+    multiply_tiles(context, p);
+  }
+}
+
+}  // namespace kvasir::ops
