@@ -1,0 +1,16 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace kvasir::config {
+
+// A variable of the process's environment; empty where it is not set. No other folder reads it.
+std::string environment(const char* name);
+
+// Where the user's models are kept and the user's own files lie, as the XDG base directories have it:
+// $XDG_CACHE_HOME or ~/.cache, $XDG_CONFIG_HOME or ~/.config; under /tmp for a user without a home.
+std::filesystem::path default_model_dir();
+std::filesystem::path user_config_dir();
+
+}  // namespace kvasir::config
