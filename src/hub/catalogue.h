@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "hub/source.h"
+
+namespace kvasir::hub {
+
+// A file of a model: what it must be when finished, and where it can be had, in the order of trying.
+struct ModelFile {
+  std::string path;  // inside the model's folder
+  std::uint64_t size = 0;
+  std::string sha256;  // 64 lower-case hexadecimal digits
+  std::vector<Source> sources;
+};
+
+struct Entry {
+  std::string name;
+  std::string title;
+  std::string description;
+  std::string licence;
+  std::vector<ModelFile> files;  // never empty
+
+  std::uint64_t size() const;
+};
+
+// The models that can be had by name. A plain value.
+class Catalogue {
+ public:
+  // TOML in the shape of models.toml; an error names `origin`, the line and the key.
+  static base::Result<Catalogue> parse(std::string_view text, const std::string& origin);
+  // The built-in one, with the entries of the user's file added or put in place of those with their name.
+  // A file that does not exist adds nothing.
+  static base::Result<Catalogue> load(const std::filesystem::path& user_file);
+
+  const Entry* find(std::string_view name) const;
+  // The name that was probably meant; empty where none is near.
+  std::string nearest(std::string_view name) const;
+  const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
+  void add(Entry entry);
+
+  std::vector<Entry> entries_;
+};
+
+// The text of models.toml, compiled in.
+const char* built_in_catalogue();
+
+}  // namespace kvasir::hub

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "hub/source.h"
+
+namespace kvasir::hub {
+
+// How hard a client should try: an index that may not be reachable is asked once.
+enum class Patience { once, retries };
+
+struct PackageFetch {
+  SourceKind kind = SourceKind::pip;  // pip or npm
+  std::string package;
+  std::filesystem::path folder;  // scratch; exists and is empty
+  Patience patience = Patience::once;
+  std::uint64_t max_bytes = 0;                        // of everything the client writes
+  std::function<void(std::uint64_t bytes)> progress;  // of the archive so far
+};
+
+// Fetches one package with the machine's own client, with its configuration and credentials, and returns
+// the archive inside `folder`. The client's caches and temporary files stay in there too.
+base::Result<std::filesystem::path> fetch_package(const PackageFetch& fetch, std::stop_token stop);
+
+struct ArchiveMember {
+  SourceKind kind = SourceKind::pip;
+  std::filesystem::path archive;
+  std::string path;
+};
+
+// Streams one file of an archive to `take`.
+base::Status read_member(const ArchiveMember& member,
+                         const std::function<base::Status(std::string_view)>& take, std::stop_token stop);
+
+}  // namespace kvasir::hub

