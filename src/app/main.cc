@@ -24,6 +24,8 @@ constexpr const char* kFooter =
     "'kvasir COMMAND --help' explains a command.";
 
 void add_commands(CLI::App& app, Outcome& outcome) {
+  add_pull(app, outcome);
+  add_models(app, outcome);
   add_version(app, outcome);
 }
 

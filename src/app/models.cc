@@ -1,0 +1,75 @@
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+#include <memory>
+#include <string>
+
+#include "app/command.h"
+#include "app/model_flags.h"
+
+namespace kvasir::app {
+
+namespace {
+
+struct ModelsFlags {
+  ModelFlags models;
+  bool json = false;
+};
+
+std::string size_text(std::uint64_t bytes) {
+  const double megabytes = static_cast<double>(bytes) / 1e6;
+  if (megabytes >= 1000) return fmt::format("{:.1f} GB", megabytes / 1000);
+  return fmt::format("{:.{}f} MB", megabytes, megabytes < 10 ? 1 : 0);
+}
+
+void print_table(const std::vector<hub::Model>& models) {
+  fmt::print("{:<16} {:>8}  {:<8} {:<11} {}\n", "NAME", "SIZE", "STATE", "LICENCE", "DESCRIPTION");
+  for (const hub::Model& model : models)
+    fmt::print("{:<16} {:>8}  {:<8} {:<11} {}\n", model.name, size_text(model.size),
+               hub::state_name(model.state), model.entry ? model.entry->licence : "-",
+               model.entry ? model.entry->description : model.path.string());
+}
+
+void print_json(const std::vector<hub::Model>& models) {
+  boost::json::array rows;
+  for (const hub::Model& model : models) {
+    const bool there = model.state == hub::ModelState::ready || model.state == hub::ModelState::own;
+    boost::json::object row{{"name", model.name},
+                            {"state", hub::state_name(model.state)},
+                            {"size", model.size},
+                            {"path", there ? boost::json::value(model.path.string()) : nullptr}};
+    if (model.entry != nullptr) {
+      row["title"] = model.entry->title;
+      row["description"] = model.entry->description;
+      row["licence"] = model.entry->licence;
+    }
+    rows.push_back(std::move(row));
+  }
+  fmt::print("{}\n", boost::json::serialize(rows));
+}
+
+}  // namespace
+
+void add_models(CLI::App& app, Outcome& outcome) {
+  CLI::App* command = app.add_subcommand("models", "List the models that are there and that can be had");
+  command->footer(
+      "States: ready (fetched and verified), partial ('kvasir pull' finishes it), absent (can be pulled),\n"
+      "own (put into the model folder by hand).\n"
+      "\n"
+      "Examples:\n"
+      "  kvasir models\n"
+      "  kvasir models --json");
+  auto flags = std::make_shared<ModelsFlags>();
+  command->add_flag("--json", flags->json, "Print one JSON array instead of a table");
+  add_model_flags(*command, flags->models);
+  command->callback([flags, &outcome] {
+    const auto library = open_library(flags->models);
+    if (!library.ok()) return report(outcome, library.error());
+    if (flags->json)
+      print_json(library->list());
+    else
+      print_table(library->list());
+  });
+}
+
+}  // namespace kvasir::app

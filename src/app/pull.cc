@@ -1,0 +1,100 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "app/command.h"
+#include "app/model_flags.h"
+#include "app/progress_display.h"
+#include "app/signal_watch.h"
+
+namespace kvasir::app {
+
+namespace {
+
+constexpr int kInterrupted = 130;
+
+struct PullFlags {
+  ModelFlags models;
+  std::vector<std::string> names;
+};
+
+base::Result<std::vector<const hub::Entry*>> entries_named(const hub::Library& library,
+                                                           const std::vector<std::string>& names) {
+  std::vector<const hub::Entry*> entries;
+  for (const std::string& name : std::set<std::string>(names.begin(), names.end())) {
+    TRY(const hub::Model model, library.find(name));
+    if (model.entry == nullptr)
+      return base::error(base::ErrorCode::invalid_argument,
+                         "'{}' is {} on this machine and in no catalogue: there is nothing to pull", name,
+                         model.path.string());
+    entries.push_back(model.entry);
+  }
+  return entries;
+}
+
+void pull_all(const std::vector<const hub::Entry*>& entries, const ModelFlags& flags, Outcome& outcome) {
+  std::stop_source halt;
+  const SignalWatch watch({SIGINT, SIGTERM}, [&](int) {
+    if (halt.stop_requested()) ::_exit(kInterrupted);
+    halt.request_stop();
+  });
+  std::mutex mutex;
+  std::vector<base::Error> errors;  // guarded by mutex
+  std::vector<std::string> paths;   // guarded by mutex
+  {
+    ProgressDisplay display(stderr_progress());
+    std::vector<std::jthread> threads;
+    for (const hub::Entry* entry : entries)
+      threads.emplace_back([&, entry] {
+        auto path = hub::pull(*entry, pull_options(flags, halt.get_token()), display);
+        const std::lock_guard lock(mutex);
+        if (path.ok())
+          paths.push_back(path->string());
+        else
+          errors.push_back(path.error());
+      });
+  }
+  for (const std::string& path : paths) fmt::print("{}\n", path);
+  for (const base::Error& error : errors) {
+    if (error.code == base::ErrorCode::cancelled) continue;
+    report(outcome, error);
+  }
+  if (!halt.stop_requested()) return;
+  fmt::print(stderr, "kvasir: interrupted; what was fetched is kept, and the next pull goes on from there\n");
+  outcome.status = kInterrupted;
+}
+
+}  // namespace
+
+void add_pull(CLI::App& app, Outcome& outcome) {
+  CLI::App* command = app.add_subcommand("pull", "Fetch models by name into the model folder");
+  command->footer(
+      "Prints the path of each model. Files are checked by SHA-256 and appear only when whole; an\n"
+      "interrupted pull goes on where it stopped. A gated model needs HF_TOKEN in the environment.\n"
+      "Names: 'kvasir models'. More can be added in ~/.config/kvasir/models.toml.\n"
+      "\n"
+      "Examples:\n"
+      "  kvasir pull smollm2\n"
+      "  kvasir pull smollm2 qwen2.5-coder --model-dir /data/models\n"
+      "\n"
+      "Exit status: 0 all are there, 1 some could not be had, 2 wrong usage, 130 interrupted.");
+  auto flags = std::make_shared<PullFlags>();
+  command->add_option("NAME", flags->names, "Models to fetch")->required()->type_name("");
+  add_model_flags(*command, flags->models);
+  command->callback([flags, &outcome] {
+    const auto library = open_library(flags->models);
+    if (!library.ok()) return report(outcome, library.error());
+    const auto entries = entries_named(*library, flags->names);
+    if (!entries.ok()) return report(outcome, entries.error());
+    pull_all(*entries, flags->models, outcome);
+  });
+}
+
+}  // namespace kvasir::app

@@ -1,0 +1,24 @@
+#include "app/signal_watch.h"
+
+#include <ctime>
+
+namespace kvasir::app {
+
+SignalWatch::SignalWatch(std::initializer_list<int> signals, std::function<void(int)> on_signal) {
+  ::sigemptyset(&watched_);
+  for (const int signal : signals) ::sigaddset(&watched_, signal);
+  ::pthread_sigmask(SIG_BLOCK, &watched_, &before_);
+  thread_ = std::jthread([this, on_signal = std::move(on_signal)](const std::stop_token& stop) {
+    constexpr timespec kLookUp{.tv_sec = 0, .tv_nsec = 50'000'000};
+    while (!stop.stop_requested())
+      if (const int signal = ::sigtimedwait(&watched_, nullptr, &kLookUp); signal > 0) on_signal(signal);
+  });
+}
+
+SignalWatch::~SignalWatch() {
+  thread_.request_stop();
+  thread_.join();
+  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+}  // namespace kvasir::app

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <signal.h>
+
+#include <functional>
+#include <initializer_list>
+#include <thread>
+
+namespace kvasir::app {
+
+// Takes signals in a thread of its own, where a handler may do anything. Make it before other threads, so
+// that they inherit the blocked signals.
+class SignalWatch {
+ public:
+  SignalWatch(std::initializer_list<int> signals, std::function<void(int)> on_signal);
+  ~SignalWatch();
+  SignalWatch(const SignalWatch&) = delete;
+  SignalWatch& operator=(const SignalWatch&) = delete;
+
+ private:
+  sigset_t watched_;
+  sigset_t before_;
+  std::jthread thread_;
+};
+
+}  // namespace kvasir::app
