@@ -18,8 +18,13 @@ std::filesystem::path xdg_dir(const char* variable, const char* under_home) {
 }  // namespace
 
 std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
+  return process_environment(name).value_or("");
+}
+
+std::optional<std::string> process_environment(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  if (value == nullptr) return std::nullopt;
+  return std::string(value);
 }
 
 std::filesystem::path default_model_dir() {

@@ -1,0 +1,167 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "config/environment.h"
+#include "config/load.h"
+#include "config/settings.h"
+
+namespace kvasir::config {
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+Environment of(Variables variables) {
+  return [variables = std::move(variables)](const std::string& name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    if (found == variables.end()) return std::nullopt;
+    return found->second;
+  };
+}
+
+FlagValues parse(const std::string& line, const std::vector<std::string>& only = {}) {
+  FlagValues flags;
+  CLI::App app;
+  add_flags(app, flags, only);
+  app.parse(line);
+  return flags;
+}
+
+std::string message_of(const base::Result<Settings>& result) {
+  return result.ok() ? "no error" : result.error().message;
+}
+
+class ConfigTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = std::filesystem::temp_directory_path() / fmt::format("kvasir_config_test_{}.toml", getpid());
+  }
+  void TearDown() override { std::filesystem::remove(path_); }
+  std::string file(const std::string& text) {
+    std::ofstream(path_) << text;
+    return path_.string();
+  }
+  base::Result<Settings> load_file(const std::string& text) {
+    FlagValues flags;
+    flags.config_path = file(text);
+    return load(flags, of({}));
+  }
+
+  std::filesystem::path path_;
+};
+
+TEST_F(ConfigTest, DefaultsWhereNobodySaysAnything) {
+  const auto settings = load({}, of({}));
+  ASSERT_TRUE(settings.ok());
+  EXPECT_EQ(settings->host, "127.0.0.1");
+  EXPECT_EQ(settings->port, 8080);
+  EXPECT_EQ(settings->model, (StringList{"smollm2", "qwen2.5-coder"}));
+  EXPECT_EQ(settings->max_body_bytes, 16777216);
+  EXPECT_TRUE(settings->prefix_cache);
+}
+
+TEST_F(ConfigTest, FlagBeatsEnvironmentBeatsFile) {
+  FlagValues flags = parse("--port 3");
+  flags.config_path = file("port = 1\nmax_queue = 1\nhost = \"file\"\n");
+  const auto settings = load(flags, of({{"KVASIR_PORT", "2"}, {"KVASIR_MAX_QUEUE", "2"}}));
+  ASSERT_TRUE(settings.ok()) << message_of(settings);
+  EXPECT_EQ(settings->port, 3);
+  EXPECT_EQ(settings->max_queue, 2);
+  EXPECT_EQ(settings->host, "file");
+}
+
+TEST_F(ConfigTest, EveryTypeFromEverySource) {
+  const auto from_file = load_file(
+      "model = [\"a\", \"b\"]\noffline = true\nheader_timeout_s = 0.5\nbody_timeout_s = 7\n"
+      "max_body_bytes = 4000000000\nkv_type = \"bf16\"\n");
+  ASSERT_TRUE(from_file.ok()) << message_of(from_file);
+  EXPECT_EQ(from_file->model, (StringList{"a", "b"}));
+  EXPECT_TRUE(from_file->offline);
+  EXPECT_EQ(from_file->header_timeout_s, 0.5);
+  EXPECT_EQ(from_file->body_timeout_s, 7);
+  EXPECT_EQ(from_file->max_body_bytes, 4'000'000'000);
+  EXPECT_EQ(from_file->kv_type, "bf16");
+
+  const auto from_environment = load(
+      {}, of({{"KVASIR_MODEL", "a,b"}, {"KVASIR_PREFIX_CACHE", "off"}, {"KVASIR_HEADER_TIMEOUT_S", "0.5"}}));
+  ASSERT_TRUE(from_environment.ok()) << message_of(from_environment);
+  EXPECT_EQ(from_environment->model, (StringList{"a", "b"}));
+  EXPECT_FALSE(from_environment->prefix_cache);
+  EXPECT_EQ(from_environment->header_timeout_s, 0.5);
+
+  const auto from_flags =
+      load(parse("--model a --offline --no-prefix-cache --model b --header-timeout-s 0.5 --port 1 --port 2"),
+           of({}));
+  ASSERT_TRUE(from_flags.ok()) << message_of(from_flags);
+  EXPECT_EQ(from_flags->model, (StringList{"a", "b"}));
+  EXPECT_TRUE(from_flags->offline);
+  EXPECT_FALSE(from_flags->prefix_cache);
+  EXPECT_EQ(from_flags->header_timeout_s, 0.5);
+  EXPECT_EQ(from_flags->port, 2);
+}
+
+TEST_F(ConfigTest, ErrorsNameWhereTheValueStands) {
+  EXPECT_EQ(message_of(load(parse("--port 70000"), of({}))), "--port: must be from 0 to 65535, and is 70000");
+  EXPECT_EQ(message_of(load(parse("--port 80x"), of({}))), "--port: expected a whole number, and got '80x'");
+  EXPECT_EQ(message_of(load(parse("--port 99999999999"), of({}))), "--port: '99999999999' is out of range");
+  EXPECT_EQ(message_of(load({}, of({{"KVASIR_KV_TYPE", "f8"}}))),
+            "KVASIR_KV_TYPE: must be one of f32, f16, bf16, and is 'f8'");
+  EXPECT_EQ(message_of(load({}, of({{"KVASIR_OFFLINE", "maybe"}}))),
+            "KVASIR_OFFLINE: expected true or false, and got 'maybe'");
+  EXPECT_EQ(message_of(load({}, of({{"KVASIR_IDLE_TIMEOUT_S", "nan"}}))),
+            "KVASIR_IDLE_TIMEOUT_S: must be from 0.001 to 86400, and is nan");
+  EXPECT_EQ(message_of(load({}, of({{"KVASIR_MODEL", ","}}))), "KVASIR_MODEL: must not be empty");
+  EXPECT_EQ(message_of(load({}, of({{"KVASIR_PORT", ""}}))),
+            "KVASIR_PORT: expected a whole number, and got ''");
+  EXPECT_EQ(message_of(load_file("\n\nport = 70000\n")),
+            path_.string() + ":3: port: must be from 0 to 65535, and is 70000");
+}
+
+TEST_F(ConfigTest, AFileIsCheckedAgainstTheTable) {
+  const std::string at = path_.string();
+  EXPECT_EQ(message_of(load_file("host = \"h\"\nmax_que = 3\n")),
+            at + ":2: 'max_que' is not a setting; did you mean 'max_queue'?");
+  EXPECT_TRUE(
+      message_of(load_file("[server]\nport = 1\n")).starts_with(at + ":1: 'server' is not a setting"));
+  EXPECT_EQ(message_of(load_file("port = \"80\"\n")), at + ":1: port: expected a whole number");
+  EXPECT_EQ(message_of(load_file("model = [1]\n")), at + ":1: model: expected an array of strings");
+  EXPECT_EQ(message_of(load_file("host = 1\n")), at + ":1: host: expected a string");
+  EXPECT_TRUE(message_of(load_file("port = 1\nport = \n")).starts_with(at + ":2: "));
+  EXPECT_EQ(message_of(load_file("port = 1\n")), "no error");
+  FlagValues missing;
+  missing.config_path = at + ".none";
+  EXPECT_EQ(message_of(load(missing, of({}))), "cannot read the settings file " + at + ".none");
+}
+
+TEST_F(ConfigTest, TheFileMayBeNamedByTheEnvironment) {
+  const auto settings = load({}, of({{"KVASIR_CONFIG", file("port = 9\n")}}));
+  ASSERT_TRUE(settings.ok()) << message_of(settings);
+  EXPECT_EQ(settings->port, 9);
+}
+
+TEST_F(ConfigTest, ACommandMayTakeAFewFlagsOnly) {
+  EXPECT_EQ(parse("--offline", {"offline", "model_dir"}).values.size(), 1u);
+  EXPECT_THROW(parse("--port 1", {"offline", "model_dir"}), CLI::ParseError);
+}
+
+TEST_F(ConfigTest, ModelsLiveWhereTheSettingSays) {
+  Settings settings;
+  EXPECT_EQ(model_dir(settings), default_model_dir());
+  settings.model_dir = "/m";
+  EXPECT_EQ(model_dir(settings), "/m");
+}
+
+TEST_F(ConfigTest, TheDocumentedSettingsAreTheTable) {
+  std::ifstream in(std::filesystem::path(KVASIR_TESTS_DIR).parent_path() / "docs" / "settings.md");
+  std::ostringstream text;
+  text << in.rdbuf();
+  EXPECT_EQ(text.str(), settings_markdown()) << "run: kvasir settings --markdown > docs/settings.md";
+}
+
+}  // namespace
+}  // namespace kvasir::config

@@ -1,0 +1,46 @@
+#include "config/settings.h"
+
+#include <algorithm>
+#include <cctype>
+#include <iterator>
+
+#include "config/setting_table.h"
+
+namespace kvasir::config {
+
+std::string flag_of(std::string_view name) {
+  std::string flag = "--" + std::string(name);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
+std::string variable_of(std::string_view name) {
+  std::string variable = "KVASIR_" + std::string(name);
+  std::transform(variable.begin(), variable.end(), variable.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return variable;
+}
+
+std::string settings_markdown() {
+  std::string out =
+      "# Settings\n\n"
+      "Every setting is a flag, an environment variable and a key of the file that `--config` (or\n"
+      "`KVASIR_CONFIG`) names. A flag wins over the environment, the environment over the file, the file "
+      "over\n"
+      "the default. The file is TOML; its keys are the names below. A list is an array in the file, commas "
+      "in\n"
+      "the environment, a repeated flag on the command line. A setting that is true or false has two flags:\n"
+      "`--offline` and `--no-offline`.\n\n"
+      "This page is made from the table in the source by `kvasir settings --markdown`.\n\n"
+      "| key | flag | variable | default | may be | meaning |\n"
+      "|---|---|---|---|---|---|\n";
+  for_each_setting(Settings{}, [&](const auto& row, const auto& value) {
+    const std::string text = text_of(value);
+    fmt::format_to(std::back_inserter(out), "| `{}` | `{}` | `{}` | {} | {} | {} |\n", row.name,
+                   flag_of(row.name), variable_of(row.name), text.empty() ? "" : "`" + text + "`",
+                   row.check.words(), row.sentence);
+  });
+  return out;
+}
+
+}  // namespace kvasir::config

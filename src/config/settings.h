@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kvasir::config {
+
+using StringList = std::vector<std::string>;
+
+// The values that a process runs with; settings.def says what each means.
+struct Settings {
+#define SETTING(type, name, default_value, check, sentence) type name = default_value;
+#include "config/settings.def"
+#undef SETTING
+};
+
+// docs/settings.md, made from the table.
+std::string settings_markdown();
+
+}  // namespace kvasir::config
