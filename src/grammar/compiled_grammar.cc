@@ -1,0 +1,40 @@
+#include "grammar/compiled_grammar.h"
+
+namespace kvasir::grammar {
+
+CompiledGrammar::Generation::Generation(const CompiledGrammar& grammar)
+    : pushdown(grammar.automaton_, {.max_bytes = grammar.limits_.max_configuration_bytes,
+                                    .max_items = grammar.limits_.max_items}),
+      masks(pushdown, *grammar.trie_, grammar.limits_.max_mask_bytes) {}
+
+base::Result<std::shared_ptr<CompiledGrammar>> CompiledGrammar::create(const Grammar& grammar,
+                                                                       std::shared_ptr<const TokenTrie> trie,
+                                                                       GrammarLimits limits) {
+  TRY(auto automaton, Automaton::build(grammar, {.max_states = limits.max_states}));
+  std::shared_ptr<CompiledGrammar> compiled(new CompiledGrammar(automaton, std::move(trie), limits));
+  const auto generation = compiled->generation();
+  if (generation->pushdown.start() == Pushdown::kFailed) {
+    return base::error(base::ErrorCode::too_large, "the grammar begins with too many alternatives");
+  }
+  // The vocabulary walks happen here, and not under the first tokens.
+  for (std::size_t i = 0; i < automaton->num_bodies(); ++i) {
+    compiled->trie_->slice(automaton->body(static_cast<std::int32_t>(i)));
+  }
+  generation->pushdown.set_work(limits.work_reserve);
+  (void)generation->masks.find(generation->pushdown.start());
+  return compiled;
+}
+
+std::shared_ptr<CompiledGrammar::Generation> CompiledGrammar::generation() {
+  const std::lock_guard lock(mutex_);
+  if (!generation_) generation_ = std::make_shared<Generation>(*this);
+  return generation_;
+}
+
+std::shared_ptr<CompiledGrammar::Generation> CompiledGrammar::renew(const std::shared_ptr<Generation>& old) {
+  const std::lock_guard lock(mutex_);
+  if (generation_ == old) generation_ = std::make_shared<Generation>(*this);
+  return generation_;
+}
+
+}  // namespace kvasir::grammar

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <optional>
+
+#include "grammar/automaton.h"
+
+namespace kvasir::grammar {
+
+// The automaton of a node without references and repetitions; none where the node is not prefix-free or needs
+// too many states.
+std::optional<LoopBody> make_loop_body(const Grammar& grammar, NodeId node);
+
+int num_first_bytes(const LoopBody& body);
+
+}  // namespace kvasir::grammar

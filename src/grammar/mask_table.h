@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "grammar/loop_slice.h"
+#include "grammar/pushdown.h"
+#include "grammar/token_trie.h"
+
+namespace kvasir::grammar {
+
+// Which tokens a configuration allows. Split at the frame on top: what a token may do inside the current rule
+// is found once for the rule's states, whatever called it, and only the tokens that leave the rule are
+// followed into the callers. The answer is kept per configuration. Same owner and thread as its Pushdown.
+class MaskTable {
+ public:
+  // A mask in parts: whole masks of slices, whole words of its own, and single tokens.
+  struct Mask {
+    std::vector<const std::vector<std::uint32_t>*> slices;
+    std::vector<std::uint32_t> words;
+    std::vector<TokenId> tokens;
+  };
+
+  MaskTable(Pushdown& pushdown, const TokenTrie& trie, std::size_t max_bytes)
+      : pushdown_(pushdown), trie_(trie), max_bytes_(max_bytes) {}
+
+  // Null where a limit was met (see Pushdown::failure). Valid until the next call.
+  const Mask* find(ConfigId config);
+
+  // Sets the bits of `mask`, and clears all others.
+  void write(const Mask& mask, std::span<std::uint32_t> bits) const;
+
+  std::size_t num_bytes() const { return num_bytes_; }
+
+ private:
+  using Item = Pushdown::Item;
+
+  // What one rule alone allows from some of its states.
+  struct Local {
+    Mask mask;
+    std::vector<std::uint32_t> exits;  // trie nodes with descendants at which the rule may have ended
+    // The rule may have ended after any of these passes of a loop: `exits` without writing all of them down.
+    const LoopSlice* loop_exit = nullptr;
+    std::uint32_t min_passes = 0;
+    std::uint32_t max_passes = 0;
+  };
+  struct LoopKey {
+    StateId state;
+    std::uint32_t min_passes;
+    std::uint32_t max_passes;
+    bool operator==(const LoopKey&) const = default;
+  };
+  struct LoopKeyHash {
+    std::size_t operator()(const LoopKey& key) const {
+      return (std::size_t{key.state} * 0x9E3779B97F4A7C15ULL) ^ (std::size_t{key.min_passes} << 32) ^
+             (std::size_t{key.max_passes} * 0xBF58476D1CE4E5B9ULL);
+    }
+  };
+
+  bool compute(ConfigId config, Mask& mask);
+  bool add_frame(std::span<const Item> items, Mask& mask);
+  bool add_local(const Local& local, std::span<const Item> items, Mask& mask);
+  const Local* local_of_states(std::span<const Item> items);
+  const Local* local_of_loop(const Item& item);
+  bool compute_loop(const Item& item, const LoopSlice& slice, Local& local);
+  bool leave_loop(ConfigId config, Local& local, Mask& mask, std::vector<std::uint32_t>* exits);
+  const LoopSlice& slice_of(std::int32_t body);
+
+  // Follows `config` through the descendants of `node`, adding tokens and, where asked, exits.
+  bool walk(std::uint32_t node, ConfigId config, Mask& mask, std::vector<std::uint32_t>* exits);
+  bool enter(std::uint32_t node, ConfigId config, Mask& mask, std::vector<std::uint32_t>* exits);
+  void add_token(TokenId token, Mask& mask) const;
+  void compact(Mask& mask) const;
+  void make_room();
+
+  Pushdown& pushdown_;
+  const TokenTrie& trie_;
+  std::size_t max_bytes_;
+  std::size_t num_bytes_ = 0;
+  std::unordered_map<ConfigId, Mask> masks_;
+  std::unordered_map<ConfigId, Local> state_locals_;
+  std::unordered_map<LoopKey, std::unique_ptr<Local>, LoopKeyHash> loop_locals_;  // null: not for slices
+  std::vector<std::shared_ptr<const LoopSlice>> slices_;                          // by loop body
+  std::vector<ConfigId> path_;
+};
+
+}  // namespace kvasir::grammar
