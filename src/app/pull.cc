@@ -40,10 +40,10 @@ base::Result<std::vector<const hub::Entry*>> entries_named(const hub::Library& l
 }
 
 void pull_all(const std::vector<const hub::Entry*>& entries, const ModelFlags& flags, Outcome& outcome) {
-  std::stop_source halt;
+  const auto halt = std::make_unique<std::stop_source>();
   const SignalWatch watch({SIGINT, SIGTERM}, [&](int) {
-    if (halt.stop_requested()) ::_exit(kInterrupted);
-    halt.request_stop();
+    if (halt->stop_requested()) ::_exit(kInterrupted);
+    halt->request_stop();
   });
   std::mutex mutex;
   std::vector<base::Error> errors;  // guarded by mutex
@@ -53,7 +53,7 @@ void pull_all(const std::vector<const hub::Entry*>& entries, const ModelFlags& f
     std::vector<std::jthread> threads;
     for (const hub::Entry* entry : entries)
       threads.emplace_back([&, entry] {
-        auto path = hub::pull(*entry, pull_options(flags, halt.get_token()), display);
+        auto path = hub::pull(*entry, pull_options(flags, halt->get_token()), display);
         const std::lock_guard lock(mutex);
         if (path.ok())
           paths.push_back(path->string());
@@ -66,7 +66,7 @@ void pull_all(const std::vector<const hub::Entry*>& entries, const ModelFlags& f
     if (error.code == base::ErrorCode::cancelled) continue;
     report(outcome, error);
   }
-  if (!halt.stop_requested()) return;
+  if (!halt->stop_requested()) return;
   fmt::print(stderr, "kvasir: interrupted; what was fetched is kept, and the next pull goes on from there\n");
   outcome.status = kInterrupted;
 }

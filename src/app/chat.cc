@@ -1,0 +1,77 @@
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+
+#include "app/chat_client.h"
+#include "app/chat_session.h"
+#include "app/command.h"
+#include "app/signal_watch.h"
+
+namespace kvasir::app {
+
+namespace {
+
+struct ChatFlags {
+  std::string url = "http://127.0.0.1:8080";
+  std::string model;
+  std::string system;
+  std::string api_key;
+};
+
+// The model that was asked for; without a wish the first that is ready.
+base::Result<std::string> choose_model(const std::vector<ServedModel>& models, const std::string& wish) {
+  std::string names;
+  for (const ServedModel& model : models) {
+    if (model.id == wish || (wish.empty() && model.ready)) return model.id;
+    names += (names.empty() ? "" : ", ") + model.id;
+  }
+  if (wish.empty()) return models[0].id;
+  return base::error(base::ErrorCode::not_found, "--model: the server has no '{}'; it has {}", wish, names);
+}
+
+base::Result<bool> converse(const ChatFlags& flags) {
+  TRY(const ChatClient client, ChatClient::at(flags.url, flags.api_key));
+  TRY(const auto models, client.models({}));
+  TRY(const std::string model, choose_model(models, flags.model));
+  const bool terminal = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
+  ChatSession session(client, {.model = model, .system = flags.system, .terminal = terminal});
+  if (!terminal) return session.run();
+  const SignalWatch watch({SIGINT}, [&](int) { session.interrupt(); });
+  return session.run();
+}
+
+}  // namespace
+
+void add_chat(CLI::App& app, Outcome& outcome) {
+  CLI::App* command = app.add_subcommand("chat", "Talk to a running server in the terminal");
+  command->footer(
+      "Each line is a message; the answer streams as it is written. Ctrl-C stops an answer, Ctrl-D quits,\n"
+      "/help lists the commands. Without a terminal, lines are read from stdin and only answers are "
+      "printed.\n"
+      "\n"
+      "Examples:\n"
+      "  kvasir chat\n"
+      "  kvasir chat --model qwen2.5-coder --system 'Answer in one sentence.'\n"
+      "  echo 'What is 2+2?' | kvasir chat --model smollm2\n"
+      "\n"
+      "Exit status: 0 success, 1 no server or the last answer failed, 2 wrong usage.");
+  auto flags = std::make_shared<ChatFlags>();
+  command->add_option("--url", flags->url, "Address of the server")
+      ->type_name("URL")
+      ->envname("KVASIR_URL")
+      ->capture_default_str();
+  command->add_option("--model", flags->model, "Model to talk to (default: the first that is ready)")
+      ->type_name("NAME");
+  command->add_option("--system", flags->system, "System message")->type_name("TEXT");
+  command->add_option("--api-key", flags->api_key, "Key for a server that wants one")
+      ->type_name("KEY")
+      ->envname("KVASIR_API_KEY");
+  command->callback([flags, &outcome] {
+    const auto went_well = converse(*flags);
+    if (!went_well.ok()) return report(outcome, went_well.error());
+    if (!*went_well) outcome.status = kFailure;
+  });
+}
+
+}  // namespace kvasir::app

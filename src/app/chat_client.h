@@ -1,0 +1,50 @@
+#pragma once
+
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "net/http_client.h"
+
+namespace kvasir::app {
+
+struct ChatMessage {
+  std::string role;  // "system", "user" or "assistant"
+  std::string content;
+};
+
+struct ServedModel {
+  std::string id;
+  bool ready = true;
+};
+
+// A server with an OpenAI-compatible API, as a conversation needs it. Blocking.
+class ChatClient {
+ public:
+  // `url` with or without the trailing /v1.
+  static base::Result<ChatClient> at(const std::string& url, const std::string& api_key);
+
+  // A server that cannot be reached is `unavailable`, with what to do.
+  base::Result<std::vector<ServedModel>> models(std::stop_token stop) const;
+
+  // Streams the answer; `on_text` hears each piece. `cancelled` once `stop` is requested, after which the
+  // server hears of it too: the connection is gone.
+  base::Status ask(const std::string& model, const std::vector<ChatMessage>& messages,
+                   const std::function<void(std::string_view)>& on_text, std::stop_token stop) const;
+
+  const std::string& url() const { return url_; }
+
+ private:
+  ChatClient(std::string url, std::string api_key);
+  base::Result<net::HttpCall> call(const std::string& path) const;
+  base::Error explain(const base::Error& error) const;
+
+  std::string url_;
+  std::string api_key_;
+  net::HttpClient client_;
+};
+
+}  // namespace kvasir::app

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/chat_client.h"
+#include "base/result.h"
+
+namespace kvasir::app {
+
+struct ChatSessionOptions {
+  std::string model;
+  std::string system;     // empty: none
+  bool terminal = false;  // a person types: prompts, a banner, and no control characters from the model
+};
+
+// A conversation: lines in, answers out, the history between them. `run` belongs to one thread; `interrupt`
+// may be called from any.
+class ChatSession {
+ public:
+  ChatSession(const ChatClient& client, ChatSessionOptions options);
+
+  // Until the end of the input or /exit. False where the last answer failed.
+  bool run();
+
+  // Ctrl-C: stops the answer that is being written, or clears the line that is being typed. Without a
+  // terminal it ends the conversation.
+  void interrupt();
+
+ private:
+  enum class Next { go_on, leave };
+
+  std::optional<std::string> read_message();
+  Next obey(const std::string& command);
+  void answer(const std::string& text);
+  void show_models();
+  void switch_model(const std::string& name);
+  void prompt() const;
+
+  const ChatClient& client_;
+  ChatSessionOptions options_;
+  std::vector<ChatMessage> history_;  // without the system message
+  bool failed_ = false;
+
+  std::mutex mutex_;
+  std::optional<std::stop_source> answering_;  // guarded by mutex_
+};
+
+// What may reach a terminal: no control characters but newline and tab.
+std::string printable(std::string_view text);
+
+}  // namespace kvasir::app

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace kvasir::net {
+
+// Takes a stream of server-sent events apart as its bytes come, wherever they are cut. Only the data of an
+// event is passed on: its name, id and retry time are dropped, as are comments. One thread.
+class SseReader {
+ public:
+  // `too_large` where one event holds more than `max_event_bytes`.
+  SseReader(std::size_t max_event_bytes, std::function<base::Status(std::string_view data)> on_event)
+      : max_event_bytes_(max_event_bytes), on_event_(std::move(on_event)) {}
+
+  base::Status feed(std::string_view bytes);
+
+ private:
+  base::Status end_line();
+
+  const std::size_t max_event_bytes_;
+  const std::function<base::Status(std::string_view)> on_event_;
+  std::string line_;
+  std::string data_;  // of the event so far, a newline after each line
+  bool after_cr_ = false;
+};
+
+}  // namespace kvasir::net
