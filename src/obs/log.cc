@@ -1,0 +1,151 @@
+#include "obs/log.h"
+
+#include <spdlog/async.h>
+#include <spdlog/async_logger.h>
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/stdout_sinks.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+namespace kvasir::obs {
+namespace {
+
+constexpr std::array<std::string_view, 6> kLevelNames = {"trace", "debug", "info", "warn", "error", "off"};
+constexpr std::size_t kQueuedLines = 8192;
+
+bool is_secret(std::string_view key) {
+  for (const std::string_view word : {"authorization", "api_key", "apikey", "password", "secret", "cookie"}) {
+    if (key.find(word) != std::string_view::npos) return true;
+  }
+  return key == "token" || key.ends_with("_token") || key == "key";
+}
+
+bool is_plain(std::string_view value) {
+  return !value.empty() && std::all_of(value.begin(), value.end(), [](unsigned char c) {
+    return c > ' ' && c != '"' && c != '=' && c != '\\' && c != 0x7f;
+  });
+}
+
+void append_quoted(std::string& out, std::string_view value) {
+  out += '"';
+  for (const char c : value) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < ' ' || byte == 0x7f) {
+      fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
+}
+
+std::string line_of(std::string_view event, std::initializer_list<LogField> fields) {
+  std::string line(event);
+  for (const LogField& field : fields) {
+    line += ' ';
+    line += field.key;
+    line += '=';
+    if (is_secret(field.key)) {
+      line += "***";
+    } else if (is_plain(field.value)) {
+      line += field.value;
+    } else {
+      append_quoted(line, field.value);
+    }
+  }
+  return line;
+}
+
+// A queue of lines and the thread that writes them; its end waits for those lines.
+struct Writer {
+  Writer()
+      : pool(std::make_shared<spdlog::details::thread_pool>(kQueuedLines, 1)),
+        logger(std::make_shared<spdlog::async_logger>("kvasir",
+                                                      std::make_shared<spdlog::sinks::stderr_sink_mt>(), pool,
+                                                      spdlog::async_overflow_policy::overrun_oldest)) {
+    logger->set_level(spdlog::level::trace);
+    logger->set_formatter(std::make_unique<spdlog::pattern_formatter>("%Y-%m-%dT%H:%M:%S.%eZ %l %v",
+                                                                      spdlog::pattern_time_type::utc));
+  }
+
+  std::shared_ptr<spdlog::details::thread_pool> pool;
+  std::shared_ptr<spdlog::async_logger> logger;
+};
+
+// The process's one log. Never destroyed: threads may still write while statics are.
+struct Output {
+  Output() {
+    std::atexit([] { Log::flush(); });
+  }
+
+  std::atomic<LogLevel> level{LogLevel::info};
+  std::mutex mutex;
+  std::function<void(std::string_view)> redirected;  // guarded by mutex
+  std::shared_ptr<Writer> writer;                    // guarded by mutex; made by the first line
+};
+
+Output& output() {
+  static Output* const instance = new Output();
+  return *instance;
+}
+
+// The writer, or nothing where the line went elsewhere.
+std::shared_ptr<Writer> writer_for(Output& out, LogLevel level, const std::string& line) {
+  const std::lock_guard lock(out.mutex);
+  if (out.redirected) {
+    out.redirected(fmt::format("{} {}", kLevelNames[static_cast<std::size_t>(level)], line));
+    return nullptr;
+  }
+  if (!out.writer) out.writer = std::make_shared<Writer>();
+  return out.writer;
+}
+
+}  // namespace
+
+base::Result<LogLevel> parse_log_level(std::string_view text) {
+  const auto found = std::find(kLevelNames.begin(), kLevelNames.end(), text);
+  if (found == kLevelNames.end()) {
+    return base::error(base::ErrorCode::invalid_argument, "'{}' is no log level; there are {}", text,
+                       fmt::join(kLevelNames, ", "));
+  }
+  return static_cast<LogLevel>(found - kLevelNames.begin());
+}
+
+void Log::set_level(LogLevel level) {
+  output().level = level;
+}
+
+bool Log::enabled(LogLevel level) {
+  return level != LogLevel::off && level >= output().level.load(std::memory_order_relaxed);
+}
+
+void Log::write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
+  if (!enabled(level)) return;
+  const std::string line = line_of(event, fields);
+  if (const std::shared_ptr<Writer> writer = writer_for(output(), level, line)) {
+    writer->logger->log(static_cast<spdlog::level::level_enum>(level), spdlog::string_view_t(line));
+  }
+}
+
+void Log::flush() {
+  std::shared_ptr<Writer> writer;
+  const std::lock_guard lock(output().mutex);
+  writer.swap(output().writer);
+}
+
+void Log::redirect(std::function<void(std::string_view line)> sink) {
+  const std::lock_guard lock(output().mutex);
+  output().redirected = std::move(sink);
+}
+
+}  // namespace kvasir::obs

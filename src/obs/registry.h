@@ -1,0 +1,97 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "obs/metric.h"
+
+namespace kvasir::obs {
+
+using Labels = std::vector<std::pair<std::string, std::string>>;
+
+// A metric's name and the sentence that explains it. Names follow Prometheus: a counter ends in _total, units
+// are base units in the name (_seconds, _bytes).
+struct Name {
+  Name(std::string text_in, std::string help_in) : text(std::move(text_in)), help(std::move(help_in)) {}
+  std::string text;
+  std::string help;
+};
+
+class Registry;
+
+// Keeps a value that is read when the metrics are. Once it is destroyed its function is never called again.
+class Observation {
+ public:
+  Observation() = default;
+  Observation(Observation&& other) noexcept;
+  Observation& operator=(Observation&& other) noexcept;
+  ~Observation();
+
+ private:
+  friend class Registry;
+  Observation(Registry* registry, std::string family, std::string series)
+      : registry_(registry), family_(std::move(family)), series_(std::move(series)) {}
+  Registry* registry_ = nullptr;
+  std::string family_;
+  std::string series_;
+};
+
+// All metrics of a process, for Prometheus to read. Thread-safe. What it hands out lives as long as it does;
+// callers keep the reference, for finding a series takes a lock. Label values must come from a small set (a
+// model that is served, a status), never from what a client sent. Asking for one name as two kinds is a bug.
+class Registry {
+ public:
+  Registry() = default;
+  Registry(const Registry&) = delete;
+  Registry& operator=(const Registry&) = delete;
+
+  // The same name and labels give the same object.
+  Counter& counter(const Name& name, const Labels& labels = {});
+  Gauge& gauge(const Name& name, const Labels& labels = {});
+  // All series of one name have the bounds of the first.
+  Histogram& histogram(const Name& name, const std::vector<double>& bounds, const Labels& labels = {});
+
+  // A gauge or a counter whose value `read` tells, on the thread that asks for the text. It must not call the
+  // registry. One series, one observation.
+  [[nodiscard]] Observation observe_gauge(const Name& name, const Labels& labels,
+                                          std::function<double()> read);
+  [[nodiscard]] Observation observe_counter(const Name& name, const Labels& labels,
+                                            std::function<double()> read);
+
+  // Prometheus text exposition, version 0.0.4, in the order of the names.
+  std::string text() const;
+  static constexpr std::string_view kContentType = "text/plain; version=0.0.4; charset=utf-8";
+
+ private:
+  friend class Observation;
+  enum class Kind { counter, gauge, histogram };
+  struct Series {
+    Labels labels;
+    std::unique_ptr<Counter> counter;
+    std::unique_ptr<Gauge> gauge;
+    std::unique_ptr<Histogram> histogram;
+    std::function<double()> read;
+  };
+  struct Family {
+    std::string help;
+    Kind kind = Kind::gauge;
+    std::map<std::string, Series> series;  // by the labels' text
+  };
+
+  // `lock` shows that the caller holds the mutex.
+  Series& series(const std::lock_guard<std::mutex>& lock, const Name& name, Kind kind, const Labels& labels);
+  Observation observe(const Name& name, Kind kind, const Labels& labels, std::function<double()> read);
+  void forget(const std::string& family, const std::string& series);
+  static void append(std::string& out, const std::string& name, const Family& family);
+
+  mutable std::mutex mutex_;
+  std::map<std::string, Family> families_;  // guarded by mutex_
+};
+
+}  // namespace kvasir::obs
