@@ -7,12 +7,13 @@
 namespace kvasir::sched {
 
 void BlockLedger::reserve(kv::BlockId id) {
-  if (reserved_.insert(id).second && pool_.is_cached(id)) --num_available_;
+  if (reserved_.insert(id).second && num_owners(id) == 0) --num_available_;
 }
 
 void BlockLedger::release(std::span<const kv::BlockId> blocks) {
   for (const kv::BlockId id : std::views::reverse(blocks)) {
-    if (++num_releases_[id] < pool_.num_refs(id) || reserved_.contains(id)) continue;
+    ++num_releases_[id];
+    if (in_use(id)) continue;
     released_.push_back(id);
     ++num_available_;
   }
@@ -26,8 +27,16 @@ kv::BlockId BlockLedger::take() {
     cursor_ = pool_.next_available(id);
     if (!reserved_.contains(id)) return id;
   }
-  CHECK(next_released_ < released_.size(), "the ledger lost count");
-  return released_[next_released_++];
+  while (next_released_ < released_.size()) {
+    const kv::BlockId id = released_[next_released_++];
+    if (!reserved_.contains(id)) return id;
+  }
+  CHECK(false, "the ledger lost count");
+}
+
+int BlockLedger::num_owners(kv::BlockId id) const {
+  const auto released = num_releases_.find(id);
+  return pool_.num_refs(id) - (released == num_releases_.end() ? 0 : released->second);
 }
 
 }  // namespace kvasir::sched

@@ -18,7 +18,7 @@ class BlockLedger {
 
   int num_available() const { return num_available_; }
   // True for a block that other sequences keep in use anyway: sharing it costs nothing.
-  bool in_use(kv::BlockId id) const { return pool_.num_refs(id) > 0 || reserved_.contains(id); }
+  bool in_use(kv::BlockId id) const { return reserved_.contains(id) || num_owners(id) > 0; }
   // Keeps a published block from being taken by this plan.
   void reserve(kv::BlockId id);
   // Adds the blocks of a preempted sequence that nobody else uses, last one first.
@@ -27,6 +27,9 @@ class BlockLedger {
   kv::BlockId take();
 
  private:
+  // Without those that the plan preempts.
+  int num_owners(kv::BlockId id) const;
+
   const kv::BlockPool& pool_;
   kv::BlockId cursor_;
   int num_available_;

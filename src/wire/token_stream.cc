@@ -11,6 +11,13 @@ namespace kvasir::wire {
 
 namespace asio = boost::asio;
 
+namespace {
+
+// Keeps the deadline of "for ever" inside the clock's range.
+constexpr std::chrono::hours kLongestWait{24};
+
+}  // namespace
+
 TokenStream::TokenStream(asio::any_io_executor reader) : reader_(std::move(reader)), wake_(reader_) {}
 
 void TokenStream::send(std::vector<Delivery> deliveries) {
@@ -48,12 +55,19 @@ std::optional<TokenEvent> TokenStream::take() {
 }
 
 asio::awaitable<std::optional<TokenEvent>> TokenStream::next(std::chrono::nanoseconds wait) {
+  const auto self = shared_from_this();
+  if (ended_) co_return std::nullopt;
   if (!pending_) {
-    wake_.expires_after(std::chrono::duration_cast<asio::steady_timer::duration>(wait));
+    // Nothing can be accepted between this line and the wait: both happen on the reader's executor.
+    wake_.expires_after(std::min<std::chrono::nanoseconds>(wait, kLongestWait));
     boost::system::error_code ignored;
     co_await wake_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }
-  co_return take();
+  if (!pending_) co_return std::nullopt;
+  std::optional<TokenEvent> event = std::exchange(pending_, std::nullopt);
+  ended_ = event->last();
+  backlog_ -= static_cast<int>(event->tokens.size());
+  co_return event;
 }
 
 }  // namespace kvasir::wire

@@ -16,7 +16,8 @@ namespace kvasir::wire {
 
 // One sequence's events on their way from a worker's thread to the one I/O executor that reads them.
 // Shared by the two: the worker sends, the reader takes, and whoever is left frees it. Only `send`,
-// `backlog` and `cancelled` may be called off the reader's executor.
+// `backlog`, `cancelled` and `cancel` may be called off the reader's executor, which must not run two
+// handlers at once and whose context outlives the stream.
 class TokenStream : public std::enable_shared_from_this<TokenStream> {
  public:
   struct Delivery {
@@ -34,8 +35,8 @@ class TokenStream : public std::enable_shared_from_this<TokenStream> {
   // True once the reader is gone; the worker drops the sequence before its next step.
   bool cancelled() const { return cancelled_.load(std::memory_order_acquire); }
 
-  // Reader's side. The next events merged into one, or nothing when `wait` passed first.
-  // After an event with last() there is nothing more to take.
+  // Reader's side. The events since the last call merged into one, or nothing when `wait` passed first. One
+  // call at a time. After an event with last() there is nothing more to take, and it answers nothing at once.
   boost::asio::awaitable<std::optional<TokenEvent>> next(std::chrono::nanoseconds wait);
   // The same without waiting.
   std::optional<TokenEvent> take();
@@ -53,6 +54,7 @@ class TokenStream : public std::enable_shared_from_this<TokenStream> {
   boost::asio::steady_timer wake_;
   std::function<void()> on_event_;     // touched on the reader's executor only
   std::optional<TokenEvent> pending_;  // touched on the reader's executor only
+  bool ended_ = false;                 // likewise: the last event was taken
   std::atomic<int> backlog_{0};
   std::atomic<bool> cancelled_{false};
 };

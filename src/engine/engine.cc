@@ -1,0 +1,88 @@
+#include "engine/engine.h"
+
+#include <cmath>
+#include <utility>
+
+#include "base/check.h"
+
+namespace kvasir::engine {
+
+Engine::Engine(const EngineOptions& options, Runner& runner, const base::Clock& clock)
+    : options_(options), runner_(runner), clock_(clock), scheduler_(options.scheduler) {}
+
+void Engine::submit(wire::GenerateRequest request, std::shared_ptr<wire::TokenStream> stream) {
+  if (!request.ignore_eos)
+    request.stop_tokens.insert(request.stop_tokens.end(), options_.end_tokens.begin(),
+                               options_.end_tokens.end());
+  base::Result<sched::SequenceId> id = scheduler_.submit(std::move(request));
+  if (id.ok()) {
+    streams_.emplace(*id, std::move(stream));
+  } else {
+    wire::TokenStream::send({{std::move(stream), {.error = std::move(id).error()}}});
+  }
+}
+
+bool Engine::step() {
+  watch_readers();
+  const sched::StepPlan plan = scheduler_.plan();
+  if (plan.empty()) return false;
+  deliver(scheduler_.commit(plan, run(plan)));
+  return true;
+}
+
+void Engine::watch_readers() {
+  for (auto it = streams_.begin(); it != streams_.end();) {
+    const auto& [id, stream] = *it;
+    // With nobody else left who could read, it is as good as cancelled.
+    if (stream->cancelled() || stream.use_count() == 1) {
+      scheduler_.abort(id);
+      it = streams_.erase(it);
+      continue;
+    }
+    const int backlog = stream->backlog();
+    if (backlog > options_.max_backlog_tokens) scheduler_.hold(id);
+    if (backlog <= options_.max_backlog_tokens / 2) scheduler_.resume(id);
+    ++it;
+  }
+}
+
+sched::StepResult Engine::run(const sched::StepPlan& plan) {
+  const base::TimePoint start = clock_.now();
+  sched::StepResult result = runner_.run(plan);
+  result.seconds = base::seconds(clock_.now() - start);
+  stats_.last_step_s = result.seconds;
+  stats_.last_predicted_s = plan.predicted_s;
+  stats_.step_s += result.seconds;
+  stats_.predicted_s += plan.predicted_s;
+  stats_.absolute_error_s += std::abs(result.seconds - plan.predicted_s);
+  return result;
+}
+
+void Engine::deliver(std::vector<sched::SequenceEvent> events) {
+  std::vector<wire::TokenStream::Delivery> deliveries;
+  for (sched::SequenceEvent& event : events) {
+    const auto found = streams_.find(event.sequence);
+    CHECK(found != streams_.end(), "sequence {} has no stream", event.sequence);
+    deliveries.push_back({found->second, std::move(event.event)});
+    if (deliveries.back().event.last()) streams_.erase(found);
+  }
+  wire::TokenStream::send(std::move(deliveries));
+}
+
+EngineStats Engine::stats() const {
+  EngineStats stats = stats_;
+  stats.sequences = scheduler_.stats();
+  return stats;
+}
+
+void Engine::fail_all(const base::Error& error) {
+  std::vector<wire::TokenStream::Delivery> deliveries;
+  for (auto& [id, stream] : streams_) {
+    scheduler_.abort(id);
+    deliveries.push_back({std::move(stream), {.error = error}});
+  }
+  streams_.clear();
+  wire::TokenStream::send(std::move(deliveries));
+}
+
+}  // namespace kvasir::engine

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/runner.h"
+#include "sched/scheduler.h"
+#include "wire/generate_request.h"
+#include "wire/token_stream.h"
+
+namespace kvasir::engine {
+
+struct EngineOptions {
+  sched::SchedulerOptions scheduler;
+  int vocab_size = 0;
+  std::vector<TokenId> end_tokens;                        // stop every sequence that does not ignore them
+  int max_queue = 512;                                    // requests that have not ended their first step
+  int max_backlog_tokens = 1024;                          // sent and not read: more holds the sequence back
+  base::Duration stall_after = std::chrono::seconds(60);  // a step that takes longer is no progress
+};
+
+// Counters since the start, for metrics.
+struct EngineStats {
+  sched::SchedulerStats sequences;
+  double step_s = 0;            // summed over all steps
+  double predicted_s = 0;       // what the cost model said of the same steps
+  double absolute_error_s = 0;  // summed over all steps: |real - predicted|
+  double last_step_s = 0;
+  double last_predicted_s = 0;
+};
+
+// The loop's body: one step for all sequences, and the way of their events to their readers.
+// Touched by one thread. The runner and the clock outlive it.
+class Engine {
+ public:
+  Engine(const EngineOptions& options, Runner& runner, const base::Clock& clock);
+
+  // A request that could never be served ends with an error event.
+  void submit(wire::GenerateRequest request, std::shared_ptr<wire::TokenStream> stream);
+  // Runs one step. False when there was nothing to run: no sequences, or none whose reader keeps up.
+  bool step();
+  // Ends every sequence with this error.
+  void fail_all(const base::Error& error);
+
+  bool idle() const { return streams_.empty(); }
+  const sched::Scheduler& scheduler() const { return scheduler_; }
+  EngineStats stats() const;
+
+ private:
+  void watch_readers();
+  sched::StepResult run(const sched::StepPlan& plan);
+  void deliver(std::vector<sched::SequenceEvent> events);
+
+  EngineOptions options_;
+  Runner& runner_;
+  const base::Clock& clock_;
+  sched::Scheduler scheduler_;
+  std::map<sched::SequenceId, std::shared_ptr<wire::TokenStream>> streams_;  // of the live sequences
+  EngineStats stats_;
+};
+
+}  // namespace kvasir::engine

@@ -1,0 +1,307 @@
+#include "engine/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <random>
+
+#include "engine/toy_runner.h"
+
+namespace kvasir::engine {
+namespace {
+
+namespace asio = boost::asio;
+
+// What a reader has seen of one sequence.
+struct Answer {
+  std::shared_ptr<wire::TokenStream> stream;
+  std::vector<TokenId> tokens;
+  std::optional<wire::TokenEvent> end;
+};
+
+asio::awaitable<void> read_all(Answer& answer) {
+  while (!answer.end) {
+    std::optional<wire::TokenEvent> event = co_await answer.stream->next(std::chrono::hours(1));
+    if (!event) continue;
+    for (const wire::Token& token : event->tokens) answer.tokens.push_back(token.id);
+    if (event->last()) answer.end = std::move(event);
+  }
+}
+
+wire::GenerateRequest request_of(std::vector<TokenId> prompt, int max_tokens, std::uint64_t seed = 0) {
+  wire::GenerateRequest request;
+  request.prompt = std::move(prompt);
+  request.max_tokens = max_tokens;
+  request.sampling.seed = seed;
+  return request;
+}
+
+std::vector<TokenId> prompt_of(int length, TokenId salt) {
+  std::vector<TokenId> tokens(length);
+  for (int i = 0; i < length; ++i) tokens[i] = (i * 7 + salt) % ToyRunner::kVocabSize;
+  return tokens;
+}
+
+std::vector<TokenId> expected(const wire::GenerateRequest& request) {
+  std::vector<TokenId> known = request.prompt;
+  for (int i = 0; i < request.max_tokens; ++i) {
+    const TokenId next = ToyRunner::expected_next(known, request.sampling.seed);
+    if (std::ranges::find(request.stop_tokens, next) != request.stop_tokens.end()) break;
+    known.push_back(next);
+  }
+  return {known.begin() + std::ptrdiff_t(request.prompt.size()), known.end()};
+}
+
+// An engine, its device, and the readers, all stepped by hand on one thread.
+class Bench {
+ public:
+  explicit Bench(sched::SchedulerOptions options)
+      : runner(options.num_blocks),
+        engine({.scheduler = options, .vocab_size = ToyRunner::kVocabSize}, runner, clock) {}
+  explicit Bench(const EngineOptions& options)
+      : runner(options.scheduler.num_blocks), engine(options, runner, clock) {}
+
+  Answer& submit(wire::GenerateRequest request) {
+    Answer& answer = *answers.emplace_back(std::make_unique<Answer>());
+    answer.stream = std::make_shared<wire::TokenStream>(io.get_executor());
+    engine.submit(std::move(request), answer.stream);
+    asio::co_spawn(io, read_all(answer), asio::detached);
+    poll();
+    return answer;
+  }
+  void poll() {
+    io.restart();
+    io.poll();
+  }
+  bool step() {
+    const bool ran = engine.step();
+    poll();
+    return ran;
+  }
+  void finish() {
+    for (int i = 0; i < 100000 && !engine.idle(); ++i) step();
+    ASSERT_TRUE(engine.idle());
+    EXPECT_EQ(engine.scheduler().pool().num_available(), engine.scheduler().pool().num_blocks());
+  }
+
+  base::FakeClock clock;
+  ToyRunner runner;
+  std::vector<std::unique_ptr<Answer>> answers;
+  asio::io_context io;
+  Engine engine;
+};
+
+TEST(Engine, AloneInABatchWarmOrPreemptedTheTokensAreTheSame) {
+  std::vector<wire::GenerateRequest> requests;
+  for (int i = 0; i < 16; ++i) {
+    std::vector<TokenId> prompt = prompt_of(40 + i * 3, i % 4);
+    if (i % 2) prompt[33] = 999;  // forks inside a block
+    requests.push_back(request_of(std::move(prompt), 30 + i, i / 5));
+  }
+  // Enough blocks, too few of them, and no cache.
+  for (const sched::SchedulerOptions& options :
+       {sched::SchedulerOptions{.num_blocks = 200}, sched::SchedulerOptions{.num_blocks = 14},
+        sched::SchedulerOptions{.num_blocks = 40, .max_batch_tokens = 23},
+        sched::SchedulerOptions{.num_blocks = 200, .prefix_cache = false}}) {
+    Bench bench(options);
+    for (const bool warm : {false, true}) {
+      std::vector<Answer*> batch;
+      for (const auto& request : requests) batch.push_back(&bench.submit(request));
+      bench.finish();
+      for (int i = 0; i < 16; ++i) {
+        ASSERT_EQ(batch[i]->tokens, expected(requests[i])) << "request " << i << " warm " << warm;
+        EXPECT_EQ(batch[i]->end->finish, wire::FinishReason::length);
+        EXPECT_EQ(batch[i]->end->usage.output_tokens, requests[i].max_tokens);
+        EXPECT_EQ(batch[i]->end->usage.prompt_tokens, int(requests[i].prompt.size()));
+        if (warm && options.num_blocks == 200 && options.prefix_cache) {
+          EXPECT_EQ(batch[i]->end->usage.cached_tokens, int(requests[i].prompt.size()) - 1);
+        }
+      }
+    }
+    const sched::SchedulerStats stats = bench.engine.stats().sequences;
+    EXPECT_EQ(stats.num_finished, 32);
+    EXPECT_EQ(stats.num_preemptions > 0, options.num_blocks < 200);
+    EXPECT_EQ(stats.num_cached_tokens > 0, options.prefix_cache);
+  }
+}
+
+TEST(Engine, ConversationsReuseTheirTurns) {
+  Bench bench(sched::SchedulerOptions{.num_blocks = 100});
+  std::vector<TokenId> history = prompt_of(50, 1);
+  for (int turn = 0; turn < 6; ++turn) {
+    const wire::GenerateRequest request = request_of(history, 21);
+    const Answer& answer = bench.submit(request);
+    bench.finish();
+    ASSERT_EQ(answer.tokens, expected(request));
+    // All but the last answer token, which was never fed, and what the user added.
+    EXPECT_EQ(answer.end->usage.cached_tokens, turn == 0 ? 0 : int(history.size()) - 9 - 1);
+    history.insert(history.end(), answer.tokens.begin(), answer.tokens.end());
+    for (int i = 0; i < 9; ++i) history.push_back(500 + turn);
+  }
+}
+
+TEST(Engine, ASharedFreshPrefixIsComputedOnce) {
+  Bench bench(sched::SchedulerOptions{.num_blocks = 400, .target_step_s = 0});
+  std::vector<wire::GenerateRequest> requests;
+  std::vector<Answer*> answers;
+  for (int i = 0; i < 8; ++i) {
+    std::vector<TokenId> prompt = prompt_of(512, 3);
+    prompt.push_back(i);
+    requests.push_back(request_of(std::move(prompt), 4));
+    answers.push_back(&bench.submit(requests.back()));
+  }
+  bench.finish();
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(answers[i]->tokens, expected(requests[i]));
+  EXPECT_EQ(bench.runner.num_rows, 512 + 8 * 4);
+}
+
+TEST(Engine, StopTokensEndWithoutBeingSent) {
+  wire::GenerateRequest request = request_of(prompt_of(20, 1), 10);
+  const std::vector<TokenId> all = expected(request);
+  for (const bool ignores : {false, true}) {
+    Bench bench(EngineOptions{
+        .scheduler = {.num_blocks = 10}, .vocab_size = ToyRunner::kVocabSize, .end_tokens = {all[4]}});
+    request.ignore_eos = ignores;
+    const Answer& answer = bench.submit(request);
+    bench.finish();
+    EXPECT_EQ(answer.tokens.size(), ignores ? 10u : 4u);
+    EXPECT_EQ(answer.end->finish, ignores ? wire::FinishReason::length : wire::FinishReason::stop);
+    EXPECT_EQ(answer.end->usage.output_tokens, ignores ? 10 : 5);
+  }
+}
+
+TEST(Engine, RandomAbortsSlowReadersAndFailuresGiveEveryBlockBack) {
+  for (int round = 0; round < 12; ++round) {
+    std::mt19937 random(round);
+    Bench bench(EngineOptions{.scheduler = {.num_blocks = 20 + int(random() % 60),
+                                            .max_batch_tokens = 8 + int(random() % 100),
+                                            .max_batch_sequences = 1 + int(random() % 20)},
+                              .vocab_size = ToyRunner::kVocabSize,
+                              .max_backlog_tokens = 6});
+    std::vector<wire::GenerateRequest> requests;
+    std::vector<Answer*> answers;
+    std::vector<bool> aborted;
+    const auto arrive = [&] {
+      std::vector<TokenId> prompt = prompt_of(1 + int(random() % 120), TokenId(random() % 3));
+      if (prompt.size() > 20 && random() % 2) prompt[random() % prompt.size()] = 999;
+      requests.push_back(request_of(std::move(prompt), 1 + int(random() % 60), random() % 3));
+      requests.back().priority = int(random() % 3);
+      answers.push_back(&bench.submit(requests.back()));
+      aborted.push_back(false);
+    };
+    for (int i = 0; i < 32; ++i) arrive();
+    for (int i = 0; i < 5000 && !bench.engine.idle(); ++i) {
+      if (requests.size() < 64 && random() % 3 == 0) arrive();
+      if (random() % 8 == 0) {
+        const std::size_t which = random() % answers.size();
+        answers[which]->stream->cancel();
+        aborted[which] = true;
+      }
+      bench.engine.step();
+      // Readers sleep for stretches, so that backlogs build up.
+      if (i % 40 > 20) bench.poll();
+    }
+    bench.poll();
+    bench.finish();
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      if (aborted[i] && !answers[i]->end) continue;
+      ASSERT_TRUE(answers[i]->end) << "round " << round << " request " << i;
+      EXPECT_EQ(answers[i]->tokens, expected(requests[i])) << "round " << round << " request " << i;
+    }
+  }
+}
+
+TEST(Engine, AReaderThatIsBehindIsLeftOutUntilItReads) {
+  Bench bench(EngineOptions{
+      .scheduler = {.num_blocks = 20}, .vocab_size = ToyRunner::kVocabSize, .max_backlog_tokens = 4});
+  const wire::GenerateRequest request = request_of(prompt_of(10, 1), 50);
+  Answer& answer = bench.submit(request);
+  int num_steps = 0;
+  while (bench.engine.step()) ++num_steps;
+  EXPECT_EQ(num_steps, 5);
+  EXPECT_FALSE(bench.engine.idle());
+  bench.poll();
+  EXPECT_TRUE(bench.step());
+  bench.finish();
+  EXPECT_EQ(answer.tokens, expected(request));
+}
+
+TEST(Engine, CancelIsSeenBeforeTheNextPlan) {
+  Bench bench(sched::SchedulerOptions{.num_blocks = 20, .max_batch_tokens = 32, .max_batch_sequences = 1});
+  Answer& running = bench.submit(request_of(prompt_of(100, 1), 50));
+  Answer& waiting = bench.submit(request_of(prompt_of(10, 2), 50));
+  bench.step();
+  running.stream->cancel();
+  waiting.stream->cancel();
+  EXPECT_FALSE(bench.step());
+  EXPECT_TRUE(bench.engine.idle());
+  EXPECT_EQ(bench.engine.stats().sequences.num_aborted, 2);
+  EXPECT_EQ(bench.engine.scheduler().pool().num_available(), 20);
+}
+
+TEST(Engine, AStreamThatNobodyReadsIsDropped) {
+  Bench bench(sched::SchedulerOptions{.num_blocks = 20});
+  bench.engine.submit(request_of(prompt_of(10, 1), 50),
+                      std::make_shared<wire::TokenStream>(bench.io.get_executor()));
+  EXPECT_FALSE(bench.step());
+  EXPECT_TRUE(bench.engine.idle());
+}
+
+TEST(Engine, ARunnersErrorEndsItsOwnRequestOnly) {
+  class Failing final : public Runner {
+   public:
+    sched::StepResult run(const sched::StepPlan& plan) override {
+      sched::StepResult result = toy.run(plan);
+      for (std::size_t i = 0; i < plan.slices.size(); ++i)
+        if (plan.slices[i].request->id == "bad" && plan.slices[i].known.size() == 13)
+          result.outcomes[i] = {.error = base::error(base::ErrorCode::internal, "not a number")};
+      return result;
+    }
+    ToyRunner toy{50};
+  };
+  Failing runner;
+  base::FakeClock clock;
+  asio::io_context io;
+  Engine engine({.scheduler = {.num_blocks = 50}, .vocab_size = ToyRunner::kVocabSize}, runner, clock);
+  Answer good, bad;
+  wire::GenerateRequest request = request_of(prompt_of(10, 1), 20);
+  for (Answer* answer : {&good, &bad}) {
+    request.id = answer == &bad ? "bad" : "good";
+    answer->stream = std::make_shared<wire::TokenStream>(io.get_executor());
+    asio::co_spawn(io, read_all(*answer), asio::detached);
+    engine.submit(request, answer->stream);
+  }
+  while (engine.step()) {
+  }
+  io.run();
+  EXPECT_EQ(good.tokens, expected(request));
+  EXPECT_EQ(bad.tokens.size(), 3u);
+  ASSERT_TRUE(bad.end->error);
+  EXPECT_EQ(bad.end->error->message, "not a number");
+  EXPECT_EQ(engine.scheduler().pool().num_available(), 50);
+}
+
+TEST(Engine, MeasuresStepsAndLearnsTheirCost) {
+  Bench bench(sched::SchedulerOptions{.num_blocks = 200, .target_step_s = 0.05});
+  bench.runner.before_step = [&](const sched::StepPlan& plan) {
+    bench.clock.advance(
+        std::chrono::microseconds(3000 + 400 * plan.load.prefill_tokens + 2000 * plan.load.decode_sequences));
+  };
+  bench.submit(request_of(prompt_of(30, 1), 300));
+  bench.submit(request_of(prompt_of(1500, 2), 10));
+  double worst_s = 0;
+  for (int i = 0; !bench.engine.idle() && i < 1000; ++i) {
+    bench.step();
+    if (i > 8 && bench.engine.scheduler().num_running() > 1)
+      worst_s = std::max(worst_s, bench.engine.stats().last_step_s);
+  }
+  EXPECT_GT(worst_s, 0.025);
+  EXPECT_LT(worst_s, 0.06);
+  const EngineStats stats = bench.engine.stats();
+  EXPECT_LT(stats.absolute_error_s / stats.step_s, 0.2);
+}
+
+}  // namespace
+}  // namespace kvasir::engine

@@ -1,0 +1,125 @@
+#include "engine/engine_thread.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace kvasir::engine {
+
+namespace {
+
+// Readers drain and cancel without a word to the engine; while all sequences are held it looks this often.
+constexpr auto kHeldPoll = std::chrono::milliseconds(2);
+
+}  // namespace
+
+EngineThread::EngineThread(const EngineOptions& options, std::unique_ptr<Runner> runner,
+                           const base::Clock& clock)
+    : options_(options), runner_(std::move(runner)), clock_(clock), last_progress_(clock.now()) {
+  report_.num_blocks = report_.num_free_blocks = options.scheduler.num_blocks;
+  thread_ = std::thread([this] { loop(); });
+}
+
+EngineThread::~EngineThread() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+base::Result<std::shared_ptr<wire::TokenStream>> EngineThread::submit(wire::GenerateRequest request,
+                                                                      boost::asio::any_io_executor reader) {
+  TRY_OK(check(request));
+  auto stream = std::make_shared<wire::TokenStream>(std::move(reader));
+  {
+    const std::lock_guard lock(mutex_);
+    if (draining_ || stopping_)
+      return base::error(base::ErrorCode::unavailable,
+                         "the server is shutting down and takes no new requests");
+    const int num_waiting = report_.num_waiting + static_cast<int>(inbox_.size());
+    if (num_waiting >= options_.max_queue)
+      return base::error(base::ErrorCode::exhausted, "{} requests are waiting already; try again later",
+                         num_waiting);
+    inbox_.push_back({std::move(request), stream});
+  }
+  wake_.notify_one();
+  return stream;
+}
+
+base::Status EngineThread::check(const wire::GenerateRequest& request) const {
+  TRY_OK(sched::check_fits(options_.scheduler, request));
+  const auto bad = std::ranges::find_if(request.prompt,
+                                        [this](TokenId id) { return id < 0 || id >= options_.vocab_size; });
+  if (bad != request.prompt.end())
+    return base::error(base::ErrorCode::invalid_argument, "token {} is not in the vocabulary of {}", *bad,
+                       options_.vocab_size);
+  return base::ok();
+}
+
+void EngineThread::drain() {
+  const std::lock_guard lock(mutex_);
+  draining_ = true;
+}
+
+bool EngineThread::idle() const {
+  const std::lock_guard lock(mutex_);
+  return inbox_.empty() && report_.num_running == 0 && report_.num_waiting == 0;
+}
+
+wire::WorkerReport EngineThread::report() const {
+  const std::lock_guard lock(mutex_);
+  wire::WorkerReport report = report_;
+  report.num_waiting += static_cast<int>(inbox_.size());
+  const bool busy = report.num_waiting + report.num_running > 0;
+  report.progressing = !busy || clock_.now() - last_progress_ <= options_.stall_after;
+  return report;
+}
+
+EngineStats EngineThread::stats() const {
+  const std::lock_guard lock(mutex_);
+  return stats_;
+}
+
+void EngineThread::loop() {
+  Engine engine(options_, *runner_, clock_);
+  while (await_work(engine) == Wake::step) {
+    const bool ran = engine.step();
+    const std::unique_lock lock(mutex_);
+    last_step_was_empty_ = !ran;
+    take_snapshot(engine, lock);
+  }
+  engine.fail_all(base::error(base::ErrorCode::unavailable, "the server is shutting down"));
+  const std::unique_lock lock(mutex_);
+  take_snapshot(engine, lock);
+}
+
+EngineThread::Wake EngineThread::await_work(Engine& engine) {
+  std::unique_lock lock(mutex_);
+  const auto has_news = [this] { return stopping_ || !inbox_.empty(); };
+  if (engine.idle()) {
+    wake_.wait(lock, has_news);
+    last_progress_ = clock_.now();
+  } else if (last_step_was_empty_) {
+    wake_.wait_for(lock, kHeldPoll, has_news);
+  }
+  for (Arrival& arrival : std::exchange(inbox_, {}))
+    engine.submit(std::move(arrival.request), std::move(arrival.stream));
+  take_snapshot(engine, lock);
+  return stopping_ ? Wake::stop : Wake::step;
+}
+
+void EngineThread::take_snapshot(const Engine& engine, const std::unique_lock<std::mutex>& lock) {
+  CHECK(lock.owns_lock(), "a snapshot without its lock");
+  const sched::Scheduler& scheduler = engine.scheduler();
+  report_.num_free_blocks = scheduler.pool().num_available();
+  report_.num_cached_blocks = scheduler.pool().num_cached();
+  report_.num_running = scheduler.num_running();
+  report_.num_waiting = scheduler.num_waiting();
+  stats_ = engine.stats();
+  last_progress_ = clock_.now();
+}
+
+}  // namespace kvasir::engine

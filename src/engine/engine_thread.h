@@ -1,0 +1,68 @@
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "engine/engine.h"
+#include "wire/worker_client.h"
+
+namespace kvasir::engine {
+
+// One model replica's thread: owns the runner, the scheduler and every block. Others hand it requests through
+// an inbox and read snapshots; it parks while there is nothing to do. Thread-safe. The clock outlives it, and
+// so do the io_contexts of its readers.
+class EngineThread {
+ public:
+  EngineThread(const EngineOptions& options, std::unique_ptr<Runner> runner, const base::Clock& clock);
+  // Ends what is still running with an `unavailable` error after the current step.
+  ~EngineThread();
+  EngineThread(const EngineThread&) = delete;
+  EngineThread& operator=(const EngineThread&) = delete;
+
+  // Answers at once; see wire::WorkerClient::generate.
+  base::Result<std::shared_ptr<wire::TokenStream>> submit(wire::GenerateRequest request,
+                                                          boost::asio::any_io_executor reader);
+  // Refuses whatever comes from now on and finishes what is there.
+  void drain();
+  bool idle() const;
+
+  wire::WorkerReport report() const;
+  EngineStats stats() const;
+
+ private:
+  struct Arrival {
+    wire::GenerateRequest request;
+    std::shared_ptr<wire::TokenStream> stream;
+  };
+  enum class Wake { step, stop };
+
+  base::Status check(const wire::GenerateRequest& request) const;
+  void loop();
+  // Takes the inbox in; waits for work first where there is none.
+  Wake await_work(Engine& engine);
+  void take_snapshot(const Engine& engine, const std::unique_lock<std::mutex>& lock);
+
+  const EngineOptions options_;
+  const std::unique_ptr<Runner> runner_;
+  const base::Clock& clock_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<Arrival> inbox_;       // guarded by mutex_
+  wire::WorkerReport report_;        // guarded by mutex_; as of the last step, inbox not counted
+  EngineStats stats_;                // guarded by mutex_; as of the last step
+  base::TimePoint last_progress_;    // guarded by mutex_
+  bool last_step_was_empty_ = true;  // guarded by mutex_
+  bool draining_ = false;            // guarded by mutex_
+  bool stopping_ = false;            // guarded by mutex_
+
+  std::thread thread_;
+};
+
+}  // namespace kvasir::engine

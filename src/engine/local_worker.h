@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "engine/engine_thread.h"
+#include "wire/worker_client.h"
+
+namespace kvasir::engine {
+
+// A worker in the same process. Thread-safe.
+class LocalWorker final : public wire::WorkerClient {
+ public:
+  LocalWorker(const EngineOptions& options, std::unique_ptr<Runner> runner, const base::Clock& clock)
+      : thread_(options, std::move(runner), clock) {}
+
+  base::Result<std::shared_ptr<wire::TokenStream>> generate(wire::GenerateRequest request,
+                                                            boost::asio::any_io_executor reader) override {
+    return thread_.submit(std::move(request), std::move(reader));
+  }
+  wire::WorkerReport report() const override { return thread_.report(); }
+
+  EngineStats stats() const { return thread_.stats(); }
+  void drain() { thread_.drain(); }
+  bool idle() const { return thread_.idle(); }
+
+ private:
+  EngineThread thread_;
+};
+
+}  // namespace kvasir::engine

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/check.h"
+#include "engine/runner.h"
+
+namespace kvasir::engine {
+
+// A device for tests whose "keys and values" are real memory: a row writes its token and position into its
+// block, and the next token is a hash of everything the row reads through its block table. A wrong table, a
+// lost copy or a block written while shared gives other tokens than `expected_next` computes from the tokens
+// alone.
+class ToyRunner final : public Runner {
+ public:
+  static constexpr int kVocabSize = 1000;
+
+  explicit ToyRunner(int num_blocks) : cells_(std::size_t(num_blocks) * kv::kBlockTokens) {}
+
+  static TokenId expected_next(std::span<const TokenId> known, std::uint64_t seed) {
+    std::uint64_t hash = seed;
+    for (std::size_t i = 0; i < known.size(); ++i) hash = mixed(hash, cell(known[i], int(i)));
+    return TokenId(hash % kVocabSize);
+  }
+
+  sched::StepResult run(const sched::StepPlan& plan) override {
+    if (before_step) before_step(plan);
+    for (const auto& [from, to] : plan.copies)
+      for (int i = 0; i < kv::kBlockTokens; ++i) at(to, i) = at(from, i);
+    sched::StepResult result;
+    for (const sched::StepPlan::Slice& slice : plan.slices) {
+      CHECK(int(slice.blocks.size()) == kv::blocks_for(slice.num_computed + slice.num_rows), "a wrong table");
+      for (int i = slice.num_computed; i < slice.num_computed + slice.num_rows; ++i)
+        at(slice.blocks[i / kv::kBlockTokens], i % kv::kBlockTokens) = cell(slice.known[i], i);
+      result.outcomes.emplace_back();
+    }
+    for (std::size_t s = 0; s < plan.slices.size(); ++s)
+      if (plan.slices[s].wants_token()) result.outcomes[s].token = wire::Token{next(plan.slices[s])};
+    num_rows += plan.load.prefill_tokens + plan.load.decode_sequences;
+    return result;
+  }
+
+  std::function<void(const sched::StepPlan&)> before_step;
+  std::atomic<std::int64_t> num_rows = 0;
+
+ private:
+  static std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
+    a = (a ^ b) * 0x9e3779b97f4a7c15u;
+    return a ^ (a >> 29);
+  }
+  static std::uint64_t cell(TokenId token, int position) {
+    return mixed(std::uint64_t(token) + 1, std::uint64_t(position) + 1);
+  }
+  std::uint64_t& at(kv::BlockId block, int i) { return cells_[std::size_t(block) * kv::kBlockTokens + i]; }
+  TokenId next(const sched::StepPlan::Slice& slice) {
+    std::uint64_t hash = slice.request->sampling.seed;
+    for (int i = 0; i < slice.num_computed + slice.num_rows; ++i)
+      hash = mixed(hash, at(slice.blocks[i / kv::kBlockTokens], i % kv::kBlockTokens));
+    return TokenId(hash % kVocabSize);
+  }
+
+  std::vector<std::uint64_t> cells_;
+};
+
+}  // namespace kvasir::engine
