@@ -1,0 +1,178 @@
+#include <algorithm>
+#include <utility>
+
+#include "text/jinja/callable.h"
+#include "text/jinja/characters.h"
+#include "text/utf8.h"
+
+namespace kvasir::text::jinja {
+namespace {
+
+constexpr std::size_t kValueBytes = 32;
+
+Value missing(const Value& object, std::string_view name) {
+  return Value::undefined(fmt::format("'{} object' has no attribute '{}'", object.type_name(), name));
+}
+
+Value bound(const Value& object, Operation method) {
+  return Value(std::make_shared<const Method>(Method{object, method}));
+}
+
+Value list_item(const Value& object, std::int64_t index) {
+  const auto& items = object.items();
+  const auto size = static_cast<std::int64_t>(items.size());
+  if (index < 0) index += size;
+  if (index < 0 || index >= size) {
+    return Value::undefined(fmt::format("'{} object' has no element {}", object.type_name(), index));
+  }
+  return items[static_cast<std::size_t>(index)];
+}
+
+Value text_item(const Value& object, std::int64_t index) {
+  const Prompt& text = object.prompt();
+  if (index < 0) index += static_cast<std::int64_t>(count_characters(text.text));
+  const std::size_t begin =
+      index < 0 ? text.text.size() : character_offset(text.text, static_cast<std::size_t>(index));
+  if (begin == text.text.size()) return Value::undefined("the string has no such character");
+  return Value::text(text.slice(begin, begin + utf8_step(std::string_view(text.text).substr(begin)).size));
+}
+
+base::Result<Value> cycle(Context&, const Value& subject, const Arguments& arguments) {
+  const auto* loop = subject.as<std::shared_ptr<Loop>>();
+  if (loop == nullptr || arguments.positional.empty()) return failure("no items for cycling given");
+  return arguments.positional[(*loop)->index % arguments.positional.size()];
+}
+
+// Remembers plain values only: anything else could hold the loop itself.
+base::Result<Value> changed(Context&, const Value& subject, const Arguments& arguments) {
+  const auto* loop = subject.as<std::shared_ptr<Loop>>();
+  if (loop == nullptr) return failure("changed() needs a loop");
+  for (const Value& value : arguments.positional) {
+    if (!value.is_text() && !value.is_number() && !value.is_none()) {
+      return failure("loop.changed() takes text and numbers, not '{}'", value.type_name());
+    }
+  }
+  const bool same =
+      (*loop)->has_changed && equal(Value::list((*loop)->last_changed), Value::list(arguments.positional));
+  (*loop)->last_changed = arguments.positional;
+  (*loop)->has_changed = true;
+  return Value(!same);
+}
+
+}  // namespace
+
+Value loop_attribute(const std::shared_ptr<Loop>& loop, std::string_view name) {
+  const auto& items = loop->items->items;
+  const std::size_t index = loop->index;
+  if (name == "index") return Value::number(index + 1);
+  if (name == "index0") return Value::number(index);
+  if (name == "revindex") return Value::number(items.size() - index);
+  if (name == "revindex0") return Value::number(items.size() - index - 1);
+  if (name == "first") return Value(index == 0);
+  if (name == "last") return Value(index + 1 == items.size());
+  if (name == "length") return Value::number(items.size());
+  if (name == "depth") return Value(std::int64_t{loop->depth});
+  if (name == "depth0") return Value(std::int64_t{loop->depth - 1});
+  if (name == "previtem") return index > 0 ? items[index - 1] : Value::undefined("there is no previous item");
+  if (name == "nextitem") {
+    return index + 1 < items.size() ? items[index + 1] : Value::undefined("there is no next item");
+  }
+  if (name == "cycle") return bound(Value(loop), cycle);
+  if (name == "changed") return bound(Value(loop), changed);
+  return missing(Value(loop), name);
+}
+
+Value attribute_of(const Value& object, std::string_view name) {
+  if (const auto* loop = object.as<std::shared_ptr<Loop>>()) return loop_attribute(*loop, name);
+  if (const auto* space = object.as<Namespace*>()) {
+    const auto found = (*space)->members.find(std::string(name));
+    return found == (*space)->members.end() ? missing(object, name) : *found->second;
+  }
+  if (const Operation method = find_method(object, name)) return bound(object, method);
+  if (object.is_dict()) {
+    if (const Value* value = object.mapping().find(name)) return *value;
+  }
+  return missing(object, name);
+}
+
+Value item_of(const Value& object, const Value& key) {
+  if (object.is_dict() && hashable(key)) {
+    if (const Value* value = object.mapping().find(key)) return *value;
+  }
+  if (key.is_integer()) {
+    if (object.is_list()) return list_item(object, key.integer());
+    if (object.is_text()) return text_item(object, key.integer());
+  }
+  if (!key.is_text()) return missing(object, to_repr(key).text);
+  if (object.is_dict()) {
+    const Operation method = find_method(object, key.str());
+    return method ? bound(object, method) : missing(object, key.str());
+  }
+  return attribute_of(object, key.str());
+}
+
+base::Result<std::vector<Value>> iterate(Context& context, const Value& value) {
+  std::vector<Value> items;
+  if (value.is_list()) {
+    TRY_OK(context.budget.steps(value.items().size()));
+    TRY_OK(context.budget.bytes(value.items().size() * kValueBytes));
+    return value.items();
+  }
+  if (value.is_dict()) {
+    const auto& entries = value.mapping().entries();
+    TRY_OK(context.budget.steps(entries.size()));
+    TRY_OK(context.budget.bytes(entries.size() * kValueBytes));
+    items.reserve(entries.size());
+    for (const auto& entry : entries) items.push_back(entry.first);
+    return items;
+  }
+  if (value.is_text()) {
+    // One object for each character.
+    TRY_OK(context.budget.steps(value.str().size()));
+    TRY_OK(context.budget.bytes(value.str().size() * (sizeof(Prompt) + kValueBytes)));
+    const auto offsets = character_offsets(value.str());
+    for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
+      items.push_back(Value::text(value.prompt().slice(offsets[i], offsets[i + 1])));
+    }
+    return items;
+  }
+  if (value.is_undefined()) return items;
+  return failure("'{}' object is not iterable", value.type_name());
+}
+
+base::Result<Prompt> printed(Context& context, const Value& value) {
+  TRY_OK(context.budget.steps(value.weight()));
+  Prompt text = to_text(value);
+  TRY_OK(context.budget.bytes(text.text.size()));
+  return text;
+}
+
+base::Status Budget::spend(std::size_t& left, std::size_t count, std::string_view what) {
+  if (count > left) {
+    return base::error(base::ErrorCode::too_large, "the chat template takes too many {}", what);
+  }
+  left -= count;
+  return base::ok();
+}
+
+const Value* Arguments::find(std::size_t position, std::string_view name) const {
+  if (position < positional.size()) return &positional[position];
+  for (const auto& [given, value] : named) {
+    if (given == name) return &value;
+  }
+  return nullptr;
+}
+
+base::Status Arguments::only(std::initializer_list<std::string_view> names) const {
+  if (positional.size() > names.size()) {
+    return failure("takes at most {} argument(s), {} given", names.size(), positional.size());
+  }
+  for (const auto& [given, value] : named) {
+    if (std::find(names.begin(), names.end(), given) == names.end()) {
+      return failure("got an unexpected keyword argument '{}'", given);
+    }
+  }
+  return base::ok();
+}
+
+}  // namespace kvasir::text::jinja

@@ -1,0 +1,179 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "text/jinja/value.h"
+
+namespace kvasir::text::jinja {
+
+struct Expression;
+struct Statement;
+using ExpressionPtr = std::unique_ptr<Expression>;
+using Body = std::vector<Statement>;
+
+struct CallArguments {
+  std::vector<ExpressionPtr> positional;
+  std::vector<std::pair<std::string, ExpressionPtr>> named;
+};
+
+struct Constant {
+  Value value;
+};
+struct Name {
+  std::string name;
+};
+struct ListDisplay {
+  std::vector<ExpressionPtr> items;
+  bool tuple = false;
+};
+struct DictDisplay {
+  std::vector<std::pair<ExpressionPtr, ExpressionPtr>> entries;
+};
+enum class UnaryOperator { negate, plus, logical_not };
+struct Unary {
+  UnaryOperator op;
+  ExpressionPtr operand;
+};
+enum class BinaryOperator {
+  add,
+  subtract,
+  multiply,
+  divide,
+  floor_divide,
+  modulo,
+  power,
+  logical_and,
+  logical_or
+};
+struct Binary {
+  BinaryOperator op;
+  ExpressionPtr left;
+  ExpressionPtr right;
+};
+struct Concatenation {
+  std::vector<ExpressionPtr> parts;
+};
+enum class Comparator { equal, not_equal, less, less_equal, greater, greater_equal, in, not_in };
+struct Comparison {
+  ExpressionPtr first;
+  std::vector<std::pair<Comparator, ExpressionPtr>> rest;
+};
+struct Conditional {
+  ExpressionPtr test;
+  ExpressionPtr then;
+  ExpressionPtr otherwise;  // may be null
+};
+struct AttributeAccess {
+  ExpressionPtr object;
+  std::string name;
+};
+struct ItemAccess {
+  ExpressionPtr object;
+  ExpressionPtr key;
+};
+struct SliceAccess {
+  ExpressionPtr object;
+  ExpressionPtr begin;  // each may be null
+  ExpressionPtr end;
+  ExpressionPtr step;
+};
+struct Call {
+  ExpressionPtr callee;
+  CallArguments arguments;
+};
+struct FilterCall {
+  ExpressionPtr subject;  // null inside a filter block: the block's text
+  std::string name;
+  CallArguments arguments;
+};
+struct TestCall {
+  ExpressionPtr subject;
+  std::string name;
+  CallArguments arguments;
+};
+
+struct Expression {
+  using Node =
+      std::variant<Constant, Name, ListDisplay, DictDisplay, Unary, Binary, Concatenation, Comparison,
+                   Conditional, AttributeAccess, ItemAccess, SliceAccess, Call, FilterCall, TestCall>;
+  Node node;
+  int line = 0;
+  int depth = 1;  // of the tree below; the parser bounds it
+};
+
+struct Data {
+  std::string text;
+};
+struct Output {
+  ExpressionPtr value;
+};
+struct If {
+  std::vector<std::pair<ExpressionPtr, Body>> branches;
+  Body otherwise;
+};
+// `name`, `a, b` or `namespace.name`.
+struct Target {
+  std::vector<std::string> names;
+  std::string attribute;  // not empty: of the namespace names[0]
+};
+struct For {
+  Target target;
+  ExpressionPtr items;
+  ExpressionPtr filter;  // may be null
+  Body body;
+  Body otherwise;
+};
+struct Set {
+  Target target;
+  ExpressionPtr value;
+};
+struct SetBlock {
+  Target target;
+  ExpressionPtr filter;  // a chain of FilterCalls, or null
+  Body body;
+};
+struct FilterBlock {
+  ExpressionPtr filter;
+  Body body;
+};
+struct Parameter {
+  std::string name;
+  ExpressionPtr fallback;  // may be null
+};
+struct MacroStatement {
+  std::string name;
+  std::vector<Parameter> parameters;
+  Body body;
+};
+// The body becomes the macro `caller` that the called macro may call.
+struct CallBlock {
+  ExpressionPtr call;
+  MacroStatement caller;
+};
+struct With {
+  std::vector<std::pair<std::string, ExpressionPtr>> variables;
+  Body body;
+};
+// A part that is only marked, such as `generation`.
+struct Group {
+  Body body;
+};
+struct Break {};
+struct Continue {};
+
+struct Statement {
+  using Node = std::variant<Data, Output, If, For, Set, SetBlock, FilterBlock, MacroStatement, CallBlock,
+                            With, Group, Break, Continue>;
+  Node node;
+  int line = 0;
+};
+
+struct Template {
+  Body body;
+};
+
+}  // namespace kvasir::text::jinja

@@ -1,0 +1,167 @@
+#include "text/jinja/characters.h"
+
+#include <utf8proc.h>
+
+#include <utility>
+
+#include "text/utf8.h"
+
+namespace kvasir::text::jinja {
+namespace {
+
+template <class Map>
+std::string mapped(std::string_view text, Map map) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const Utf8Step step = utf8_step(text);
+    if (step.kind == Utf8Step::Kind::character) {
+      append_utf8(map(step.value), out);
+    } else {
+      out += text.substr(0, step.size);
+    }
+    text.remove_prefix(step.size);
+  }
+  return out;
+}
+
+char32_t to_upper(char32_t c) {
+  return static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(c)));
+}
+
+char32_t to_lower(char32_t c) {
+  return static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c)));
+}
+
+bool is_line_end(char32_t c) {
+  return (c >= '\n' && c <= '\r') || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 || c == 0x2029;
+}
+
+bool in_set(std::string_view character, char32_t value, const std::string* set) {
+  return set == nullptr ? is_space(value) : set->find(character) != std::string::npos;
+}
+
+std::size_t last_character(std::string_view text) {
+  std::size_t at = text.size() - 1;
+  while (at > 0 && text.size() - at < 4 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) --at;
+  return at;
+}
+
+}  // namespace
+
+std::size_t count_characters(std::string_view text) {
+  std::size_t count = 0;
+  for (; !text.empty(); ++count) text.remove_prefix(utf8_step(text).size);
+  return count;
+}
+
+std::size_t character_offset(std::string_view text, std::size_t index) {
+  std::size_t at = 0;
+  for (; index > 0 && at < text.size(); --index) at += utf8_step(text.substr(at)).size;
+  return at;
+}
+
+std::vector<std::size_t> character_offsets(std::string_view text) {
+  std::vector<std::size_t> offsets;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    offsets.push_back(at);
+    at += utf8_step(text.substr(at)).size;
+  }
+  offsets.push_back(text.size());
+  return offsets;
+}
+
+bool is_space(char32_t c) {
+  return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
+         c == 0x3000;
+}
+
+bool is_letter(char32_t c) {
+  const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
+  return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
+}
+
+Range stripped(std::string_view text, const std::string* set, Side side) {
+  std::size_t begin = 0;
+  std::size_t end = text.size();
+  while (side != Side::right && begin < end) {
+    const Utf8Step step = utf8_step(text.substr(begin, end - begin));
+    if (!in_set(text.substr(begin, step.size), step.value, set)) break;
+    begin += step.size;
+  }
+  while (side != Side::left && begin < end) {
+    const std::size_t last = begin + last_character(text.substr(begin, end - begin));
+    const std::string_view character = text.substr(last, end - last);
+    if (!in_set(character, utf8_step(character).value, set)) break;
+    end = last;
+  }
+  return {begin, end};
+}
+
+std::vector<Range> lines_of(std::string_view text) {
+  std::vector<Range> lines;
+  std::size_t begin = 0;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const Utf8Step step = utf8_step(text.substr(at));
+    if (!is_line_end(step.value) || step.kind != Utf8Step::Kind::character) {
+      at += step.size;
+      continue;
+    }
+    lines.push_back({begin, at});
+    at += text.substr(at, 2) == "\r\n" ? 2 : step.size;
+    begin = at;
+  }
+  if (begin < text.size()) lines.push_back({begin, text.size()});
+  return lines;
+}
+
+std::string upper(std::string_view text) {
+  return mapped(text, to_upper);
+}
+
+std::string lower(std::string_view text) {
+  return mapped(text, to_lower);
+}
+
+std::string capitalized(std::string_view text) {
+  bool first = true;
+  return mapped(text,
+                [&first](char32_t c) { return std::exchange(first, false) ? to_upper(c) : to_lower(c); });
+}
+
+std::string titled(std::string_view text, bool (*begins_word_after)(char32_t)) {
+  bool begins = true;
+  return mapped(text, [&](char32_t c) {
+    const bool raise = begins;
+    begins = begins_word_after(c);
+    return raise ? to_upper(c) : to_lower(c);
+  });
+}
+
+Prompt changed(const Prompt& text, std::string (*change)(std::string_view)) {
+  Prompt out;
+  const std::string_view bytes = text.text;
+  std::size_t at = 0;
+  for (const Range& range : text.from_input) {
+    out.append_literal(change(bytes.substr(at, range.begin - at)));
+    out.append_input(change(bytes.substr(range.begin, range.end - range.begin)));
+    at = range.end;
+  }
+  out.append_literal(change(bytes.substr(at)));
+  return out;
+}
+
+Prompt marked_like(std::string text, const Prompt& origin) {
+  Prompt out;
+  if (origin.has_input()) {
+    out.append_input(text);
+  } else {
+    out.text = std::move(text);
+  }
+  return out;
+}
+
+}  // namespace kvasir::text::jinja

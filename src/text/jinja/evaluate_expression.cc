@@ -1,0 +1,235 @@
+#include <algorithm>
+#include <utility>
+
+#include "text/jinja/evaluator.h"
+#include "text/jinja/operators.h"
+
+namespace kvasir::text::jinja {
+
+using base::Result;
+using base::Status;
+
+namespace {
+
+constexpr std::size_t kValueBytes = 32;
+
+}  // namespace
+
+Result<Value> Evaluator::evaluate(const Expression& expression) {
+  Result<Value> value = [&]() -> Result<Value> {
+    TRY_OK(context_.budget.steps(1));
+    if (depth_ >= kMaxEvaluationDepth) return failure("blocks and calls nest too deep");
+    ++depth_;
+    auto result = std::visit([this](const auto& node) { return evaluate_node(node); }, expression.node);
+    --depth_;
+    if (result.ok() && result->depth() > kMaxDepth)
+      return failure("values nest deeper than {} levels", kMaxDepth);
+    return result;
+  }();
+  if (!value.ok()) return at_line(std::move(value).error(), expression.line);
+  return value;
+}
+
+Result<Value> Evaluator::evaluate_node(const Constant& node) {
+  return node.value;
+}
+
+Result<Value> Evaluator::evaluate_node(const Name& node) {
+  if (const Value* value = find(node.name)) return *value;
+  if (const Operation global = find_global(node.name)) {
+    return Value(std::make_shared<const Method>(Method{Value(), global}));
+  }
+  return Value::undefined(fmt::format("'{}' is undefined", node.name));
+}
+
+Result<Value> Evaluator::evaluate_node(const ListDisplay& node) {
+  TRY_OK(context_.budget.bytes(node.items.size() * kValueBytes));
+  std::vector<Value> items;
+  items.reserve(node.items.size());
+  for (const auto& item : node.items) {
+    TRY(items.emplace_back(), evaluate(*item));
+  }
+  return node.tuple ? Value::tuple(std::move(items)) : Value::list(std::move(items));
+}
+
+Result<Value> Evaluator::evaluate_node(const DictDisplay& node) {
+  TRY_OK(context_.budget.bytes(node.entries.size() * kValueBytes * 2));
+  Dict dict;
+  for (const auto& [key_expression, value_expression] : node.entries) {
+    TRY(Value key, evaluate(*key_expression));
+    if (!hashable(key)) return failure("unhashable type: '{}'", key.type_name());
+    TRY(Value value, evaluate(*value_expression));
+    dict.set(std::move(key), std::move(value));
+  }
+  return Value::dict(std::move(dict));
+}
+
+Result<Value> Evaluator::evaluate_node(const Unary& node) {
+  TRY(const Value operand, evaluate(*node.operand));
+  return apply(node.op, operand);
+}
+
+Result<Value> Evaluator::evaluate_node(const Binary& node) {
+  TRY(Value left, evaluate(*node.left));
+  if (node.op == BinaryOperator::logical_and && !left.truthy()) return left;
+  if (node.op == BinaryOperator::logical_or && left.truthy()) return left;
+  TRY(Value right, evaluate(*node.right));
+  if (node.op == BinaryOperator::logical_and || node.op == BinaryOperator::logical_or) return right;
+  return apply(context_, node.op, std::move(left), std::move(right));
+}
+
+Result<Value> Evaluator::evaluate_node(const Concatenation& node) {
+  Prompt joined;
+  for (const auto& part : node.parts) {
+    TRY(const Value value, evaluate(*part));
+    TRY(const Prompt text, printed(context_, value));
+    joined.append(text);
+  }
+  return Value::text(std::move(joined));
+}
+
+Result<Value> Evaluator::evaluate_node(const Comparison& node) {
+  TRY(Value left, evaluate(*node.first));
+  for (const auto& [comparator, operand] : node.rest) {
+    TRY(Value right, evaluate(*operand));
+    TRY(const bool holds, compare(context_, comparator, left, right));
+    if (!holds) return Value(false);
+    left = std::move(right);
+  }
+  return Value(true);
+}
+
+Result<Value> Evaluator::evaluate_node(const Conditional& node) {
+  TRY(const Value test, evaluate(*node.test));
+  if (test.truthy()) return evaluate(*node.then);
+  if (node.otherwise) return evaluate(*node.otherwise);
+  return Value::undefined("the inline if-expression evaluated to false and no else section was defined");
+}
+
+Result<Value> Evaluator::evaluate_node(const AttributeAccess& node) {
+  TRY(const Value object, evaluate(*node.object));
+  if (const auto* undefined = object.as<Undefined>()) {
+    return failure("{}", undefined->why ? *undefined->why : "the value is undefined");
+  }
+  return attribute_of(object, node.name);
+}
+
+Result<Value> Evaluator::evaluate_node(const ItemAccess& node) {
+  TRY(const Value object, evaluate(*node.object));
+  if (const auto* undefined = object.as<Undefined>()) {
+    return failure("{}", undefined->why ? *undefined->why : "the value is undefined");
+  }
+  TRY(const Value key, evaluate(*node.key));
+  return item_of(object, key);
+}
+
+Result<Value> Evaluator::evaluate_node(const SliceAccess& node) {
+  TRY(const Value object, evaluate(*node.object));
+  SliceBounds bounds;
+  if (node.begin) {
+    TRY(bounds.begin, evaluate(*node.begin));
+  }
+  if (node.end) {
+    TRY(bounds.end, evaluate(*node.end));
+  }
+  if (node.step) {
+    TRY(bounds.step, evaluate(*node.step));
+  }
+  return slice(context_, object, bounds);
+}
+
+Result<Arguments> Evaluator::evaluate_arguments(const CallArguments& written) {
+  Arguments arguments;
+  for (const auto& expression : written.positional) {
+    TRY(arguments.positional.emplace_back(), evaluate(*expression));
+  }
+  for (const auto& [name, expression] : written.named) {
+    TRY(Value value, evaluate(*expression));
+    arguments.named.emplace_back(name, std::move(value));
+  }
+  return arguments;
+}
+
+Result<Value> Evaluator::evaluate_node(const Call& node) {
+  TRY(const Value callee, evaluate(*node.callee));
+  TRY(const Arguments arguments, evaluate_arguments(node.arguments));
+  return call(callee, arguments);
+}
+
+Result<Value> Evaluator::call(const Value& callee, const Arguments& arguments) {
+  if (const auto* method = callee.as<std::shared_ptr<const Method>>()) {
+    return (*method)->operation(context_, (*method)->receiver, arguments);
+  }
+  if (const auto* macro = callee.as<const Macro*>()) return call_macro(**macro, arguments);
+  if (const auto* undefined = callee.as<Undefined>()) {
+    return failure("{}", undefined->why ? *undefined->why : "the value is undefined");
+  }
+  return failure("'{}' object is not callable", callee.type_name());
+}
+
+Status Evaluator::bind_parameters(const Macro& macro, const Arguments& arguments) {
+  const auto& parameters = macro.definition->parameters;
+  if (arguments.positional.size() > parameters.size()) {
+    return failure("macro '{}' takes not more than {} argument(s)", macro.definition->name,
+                   parameters.size());
+  }
+  for (const auto& [name, value] : arguments.named) {
+    const bool known = name == "caller" || std::any_of(parameters.begin(), parameters.end(),
+                                                       [&](const Parameter& p) { return p.name == name; });
+    if (!known) return failure("macro '{}' takes no keyword argument '{}'", macro.definition->name, name);
+    if (name == "caller") scope_->variables[name] = value;
+  }
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const Parameter& parameter = parameters[i];
+    if (const Value* given = arguments.find(i, parameter.name)) {
+      scope_->variables[parameter.name] = *given;
+    } else if (parameter.fallback) {
+      TRY(Value value, evaluate(*parameter.fallback));
+      scope_->variables[parameter.name] = std::move(value);
+    } else {
+      scope_->variables[parameter.name] =
+          Value::undefined(fmt::format("parameter '{}' was not provided", parameter.name));
+    }
+  }
+  return base::ok();
+}
+
+Result<Value> Evaluator::call_macro(const Macro& macro, const Arguments& arguments) {
+  Prompt text;
+  Prompt* const outside = std::exchange(out_, &text);
+  Scope* const before = scope_;
+  Scope* const inner = enter(macro.scope);
+  const auto status = [&]() -> Status {
+    TRY_OK(bind_parameters(macro, arguments));
+    TRY_OK(run(macro.definition->body));
+    return base::ok();
+  }();
+  leave(inner, before);
+  out_ = outside;
+  if (!status.ok()) return status.error();
+  return Value::text(std::move(text));
+}
+
+Result<Value> Evaluator::evaluate_node(const FilterCall& node) {
+  Value subject;
+  if (node.subject) {
+    TRY(subject, evaluate(*node.subject));
+  } else {
+    CHECK(filter_subject_ != nullptr, "a filter without a subject outside of a block");
+    subject = *filter_subject_;
+  }
+  const Operation filter = find_filter(node.name);
+  if (filter == nullptr) return failure("no filter named '{}'", node.name);
+  TRY(const Arguments arguments, evaluate_arguments(node.arguments));
+  return filter(context_, subject, arguments);
+}
+
+Result<Value> Evaluator::evaluate_node(const TestCall& node) {
+  TRY(const Value subject, evaluate(*node.subject));
+  const Operation test = find_test(node.name);
+  if (test == nullptr) return failure("no test named '{}'", node.name);
+  TRY(const Arguments arguments, evaluate_arguments(node.arguments));
+  return test(context_, subject, arguments);
+}
+
+}  // namespace kvasir::text::jinja

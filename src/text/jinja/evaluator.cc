@@ -1,0 +1,269 @@
+#include "text/jinja/evaluator.h"
+
+#include <utility>
+
+namespace kvasir::text::jinja {
+
+using base::Result;
+using base::Status;
+
+namespace {
+
+constexpr std::size_t kScopeBytes = 128;
+
+}  // namespace
+
+// A scope that ends with the C++ block.
+class Evaluator::Entered {
+ public:
+  Entered(Evaluator& evaluator, Scope* outer)
+      : evaluator_(evaluator), before_(evaluator.scope_), scope_(evaluator.enter(outer)) {}
+  ~Entered() { evaluator_.leave(scope_, before_); }
+  Entered(const Entered&) = delete;
+  Entered& operator=(const Entered&) = delete;
+
+  void set(const std::string& name, Value value) { scope_->variables[name] = std::move(value); }
+
+ private:
+  Evaluator& evaluator_;
+  Scope* before_;
+  Scope* scope_;
+};
+
+Evaluator::Evaluator(std::time_t now, std::unordered_map<std::string, Value> variables) {
+  context_.now = now;
+  enter(nullptr);
+  scope_->variables = std::move(variables);
+}
+
+Result<Prompt> Evaluator::render(const Template& parsed) {
+  Prompt out;
+  out_ = &out;
+  TRY_OK(run(parsed.body));
+  return out;
+}
+
+Scope* Evaluator::enter(Scope* outer) {
+  scopes_.push_back({.outer = outer, .variables = {}});
+  scope_ = &scopes_.back();
+  return scope_;
+}
+
+void Evaluator::leave(Scope* scope, Scope* before) {
+  if (!scope->captured && scope == &scopes_.back()) scopes_.pop_back();
+  scope_ = before;
+}
+
+const Value* Evaluator::find(const std::string& name) const {
+  for (const Scope* scope = scope_; scope != nullptr; scope = scope->outer) {
+    const auto found = scope->variables.find(name);
+    if (found != scope->variables.end()) return &found->second;
+  }
+  return nullptr;
+}
+
+base::Error Evaluator::at_line(base::Error error, int line) {
+  if (!std::exchange(located_, true)) error.message = fmt::format("line {}: {}", line, error.message);
+  return error;
+}
+
+Result<Evaluator::Flow> Evaluator::run(const Body& body) {
+  for (const Statement& statement : body) {
+    TRY(const Flow flow, run(statement));
+    if (flow != Flow::normal) return flow;
+  }
+  return Flow::normal;
+}
+
+Result<Evaluator::Flow> Evaluator::run(const Statement& statement) {
+  Result<Flow> flow = [&]() -> Result<Flow> {
+    TRY_OK(context_.budget.steps(1));
+    if (depth_ >= kMaxEvaluationDepth) return failure("blocks and calls nest too deep");
+    ++depth_;
+    auto result = std::visit([this](const auto& node) { return run_node(node); }, statement.node);
+    --depth_;
+    return result;
+  }();
+  if (!flow.ok()) return at_line(std::move(flow).error(), statement.line);
+  return flow;
+}
+
+Result<Evaluator::Flow> Evaluator::run_node(const Data& node) {
+  TRY_OK(context_.budget.bytes(node.text.size()));
+  out_->append_literal(node.text);
+  return Flow::normal;
+}
+
+Result<Evaluator::Flow> Evaluator::run_node(const Output& node) {
+  TRY(const Value value, evaluate(*node.value));
+  if (value.is_text()) {
+    TRY_OK(context_.budget.bytes(value.str().size()));
+    out_->append(value.prompt());
+    return Flow::normal;
+  }
+  TRY(const Prompt text, printed(context_, value));
+  out_->append(text);
+  return Flow::normal;
+}
+
+Result<Evaluator::Flow> Evaluator::run_node(const If& node) {
+  for (const auto& [test, body] : node.branches) {
+    TRY(const Value value, evaluate(*test));
+    if (value.truthy()) return run(body);
+  }
+  return run(node.otherwise);
+}
+
+// What the loop walks over: its filter sees the target, and `loop` counts only what passes.
+Result<std::vector<Value>> Evaluator::loop_items(const For& node) {
+  TRY(const Value iterable, evaluate(*node.items));
+  TRY(auto items, iterate(context_, iterable));
+  if (!node.filter) return items;
+  std::vector<Value> passed;
+  for (Value& item : items) {
+    Entered inner(*this, scope_);
+    TRY_OK(assign(node.target, item));
+    TRY(const Value keep, evaluate(*node.filter));
+    if (keep.truthy()) passed.push_back(std::move(item));
+  }
+  return passed;
+}
+
+Result<Evaluator::Flow> Evaluator::run_node(const For& node) {
+  TRY(auto items, loop_items(node));
+  if (items.empty()) {
+    Entered inner(*this, scope_);
+    return run(node.otherwise);
+  }
+  auto loop = std::make_shared<Loop>();
+  loop->items = std::make_shared<const Sequence>(Sequence{.items = std::move(items)});
+  for (const Scope* scope = scope_; scope != nullptr; scope = scope->outer) {
+    const auto outer = scope->variables.find("loop");
+    if (outer == scope->variables.end()) continue;
+    if (const auto* of = outer->second.as<std::shared_ptr<Loop>>()) loop->depth = (*of)->depth + 1;
+    break;
+  }
+  const std::size_t num_items = loop->items->items.size();
+  for (std::size_t i = 0; i < num_items; ++i) {
+    TRY_OK(context_.budget.steps(1));
+    TRY_OK(context_.budget.bytes(kScopeBytes));
+    loop->index = i;
+    Entered inner(*this, scope_);
+    inner.set("loop", Value(loop));
+    TRY_OK(assign(node.target, loop->items->items[i]));
+    TRY(const Flow flow, run(node.body));
+    if (flow == Flow::break_loop) break;
+  }
+  return Flow::normal;
+}
+
+Status Evaluator::assign(const Target& target, Value value) {
+  if (!target.attribute.empty()) {
+    const Value* object = find(target.names[0]);
+    const auto* space = object != nullptr ? object->as<Namespace*>() : nullptr;
+    if (space == nullptr)
+      return failure("cannot assign attribute on non-namespace object '{}'", target.names[0]);
+    TRY_OK(context_.budget.bytes(kScopeBytes));
+    (*space)->members[target.attribute] = std::make_shared<Value>(std::move(value));
+    return base::ok();
+  }
+  if (target.names.size() == 1) {
+    scope_->variables[target.names[0]] = std::move(value);
+    return base::ok();
+  }
+  TRY(auto items, iterate(context_, value));
+  if (items.size() != target.names.size()) {
+    return failure("cannot unpack {} values into {} names", items.size(), target.names.size());
+  }
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    scope_->variables[target.names[i]] = std::move(items[i]);
+  }
+  return base::ok();
+}
+
+Result<Evaluator::Flow> Evaluator::run_node(const Set& node) {
+  TRY(Value value, evaluate(*node.value));
+  TRY_OK(assign(node.target, std::move(value)));
+  return Flow::normal;
+}
+
+// What the body prints, in a scope of its own.
+Result<Prompt> Evaluator::captured(const Body& body) {
+  Prompt text;
+  Prompt* const outside = std::exchange(out_, &text);
+  Entered inner(*this, scope_);
+  auto flow = run(body);
+  out_ = outside;
+  if (!flow.ok()) return std::move(flow).error();
+  return text;
+}
+
+Result<Value> Evaluator::filtered(const ExpressionPtr& chain, Value text) {
+  if (chain == nullptr) return text;
+  const Value* const outside = std::exchange(filter_subject_, &text);
+  auto value = evaluate(*chain);
+  filter_subject_ = outside;
+  return value;
+}
+
+Result<Evaluator::Flow> Evaluator::run_node(const SetBlock& node) {
+  TRY(Prompt text, captured(node.body));
+  TRY(Value value, filtered(node.filter, Value::text(std::move(text))));
+  TRY_OK(assign(node.target, std::move(value)));
+  return Flow::normal;
+}
+
+Result<Evaluator::Flow> Evaluator::run_node(const FilterBlock& node) {
+  TRY(Prompt text, captured(node.body));
+  TRY(const Value value, filtered(node.filter, Value::text(std::move(text))));
+  TRY(const Prompt result, printed(context_, value));
+  out_->append(result);
+  return Flow::normal;
+}
+
+Result<Evaluator::Flow> Evaluator::run_node(const MacroStatement& node) {
+  TRY_OK(context_.budget.bytes(sizeof(Macro)));
+  for (Scope* scope = scope_; scope != nullptr; scope = scope->outer) scope->captured = true;
+  macros_.push_back({.definition = &node, .scope = scope_});
+  scope_->variables[node.name] = Value(static_cast<const Macro*>(&macros_.back()));
+  return Flow::normal;
+}
+
+Result<Evaluator::Flow> Evaluator::run_node(const CallBlock& node) {
+  const Call& written = std::get<Call>(node.call->node);
+  TRY(const Value callee, evaluate(*written.callee));
+  TRY(Arguments arguments, evaluate_arguments(written.arguments));
+  TRY_OK(context_.budget.bytes(sizeof(Macro)));
+  for (Scope* scope = scope_; scope != nullptr; scope = scope->outer) scope->captured = true;
+  macros_.push_back({.definition = &node.caller, .scope = scope_});
+  arguments.named.emplace_back("caller", Value(static_cast<const Macro*>(&macros_.back())));
+  TRY(const Value result, call(callee, arguments));
+  TRY(const Prompt text, printed(context_, result));
+  out_->append(text);
+  return Flow::normal;
+}
+
+Result<Evaluator::Flow> Evaluator::run_node(const With& node) {
+  std::vector<std::pair<std::string, Value>> variables;
+  for (const auto& [name, expression] : node.variables) {
+    TRY(Value value, evaluate(*expression));
+    variables.emplace_back(name, std::move(value));
+  }
+  Entered inner(*this, scope_);
+  for (auto& [name, value] : variables) inner.set(name, std::move(value));
+  return run(node.body);
+}
+
+Result<Evaluator::Flow> Evaluator::run_node(const Group& node) {
+  return run(node.body);
+}
+
+Result<Evaluator::Flow> Evaluator::run_node(const Break&) {
+  return Flow::break_loop;
+}
+
+Result<Evaluator::Flow> Evaluator::run_node(const Continue&) {
+  return Flow::continue_loop;
+}
+
+}  // namespace kvasir::text::jinja

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <deque>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "text/jinja/ast.h"
+#include "text/jinja/callable.h"
+#include "text/prompt.h"
+
+namespace kvasir::text::jinja {
+
+// Variables of a block; a name that is not here is looked for further out.
+struct Scope {
+  Scope* outer = nullptr;
+  std::unordered_map<std::string, Value> variables;
+  bool captured = false;  // a macro refers to it: it stays to the end
+};
+
+// One rendering of one template. Owns whatever its values point into.
+class Evaluator {
+ public:
+  Evaluator(std::time_t now, std::unordered_map<std::string, Value> variables);
+
+  // The error names the line.
+  base::Result<Prompt> render(const Template& parsed);
+
+ private:
+  // Nested evaluations: a bound on the stack, far above what templates need.
+  static constexpr int kMaxEvaluationDepth = 400;
+
+  enum class Flow { normal, break_loop, continue_loop };
+  class Entered;
+
+  base::Result<Flow> run(const Body& body);
+  base::Result<Flow> run(const Statement& statement);
+  base::Result<Flow> run_node(const Data& node);
+  base::Result<Flow> run_node(const Output& node);
+  base::Result<Flow> run_node(const If& node);
+  base::Result<Flow> run_node(const For& node);
+  base::Result<Flow> run_node(const Set& node);
+  base::Result<Flow> run_node(const SetBlock& node);
+  base::Result<Flow> run_node(const FilterBlock& node);
+  base::Result<Flow> run_node(const MacroStatement& node);
+  base::Result<Flow> run_node(const CallBlock& node);
+  base::Result<Flow> run_node(const With& node);
+  base::Result<Flow> run_node(const Group& node);
+  base::Result<Flow> run_node(const Break& node);
+  base::Result<Flow> run_node(const Continue& node);
+  base::Result<std::vector<Value>> loop_items(const For& node);
+  base::Result<Prompt> captured(const Body& body);
+  base::Result<Value> filtered(const ExpressionPtr& chain, Value text);
+  base::Status assign(const Target& target, Value value);
+
+  base::Result<Value> evaluate(const Expression& expression);
+  base::Result<Value> evaluate_node(const Constant& node);
+  base::Result<Value> evaluate_node(const Name& node);
+  base::Result<Value> evaluate_node(const ListDisplay& node);
+  base::Result<Value> evaluate_node(const DictDisplay& node);
+  base::Result<Value> evaluate_node(const Unary& node);
+  base::Result<Value> evaluate_node(const Binary& node);
+  base::Result<Value> evaluate_node(const Concatenation& node);
+  base::Result<Value> evaluate_node(const Comparison& node);
+  base::Result<Value> evaluate_node(const Conditional& node);
+  base::Result<Value> evaluate_node(const AttributeAccess& node);
+  base::Result<Value> evaluate_node(const ItemAccess& node);
+  base::Result<Value> evaluate_node(const SliceAccess& node);
+  base::Result<Value> evaluate_node(const Call& node);
+  base::Result<Value> evaluate_node(const FilterCall& node);
+  base::Result<Value> evaluate_node(const TestCall& node);
+  base::Result<Arguments> evaluate_arguments(const CallArguments& arguments);
+  base::Result<Value> call(const Value& callee, const Arguments& arguments);
+  base::Result<Value> call_macro(const Macro& macro, const Arguments& arguments);
+  base::Status bind_parameters(const Macro& macro, const Arguments& arguments);
+  base::Error at_line(base::Error error, int line);
+
+  Scope* enter(Scope* outer);
+  void leave(Scope* scope, Scope* before);
+  const Value* find(const std::string& name) const;
+
+  Context context_;
+  std::deque<Scope> scopes_;  // addresses stay
+  std::deque<Macro> macros_;
+  Scope* scope_ = nullptr;
+  Prompt* out_ = nullptr;
+  const Value* filter_subject_ = nullptr;  // of the filter block at work
+  int depth_ = 0;
+  bool located_ = false;  // the error under way already names a line
+};
+
+}  // namespace kvasir::text::jinja

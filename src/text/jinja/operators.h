@@ -1,0 +1,27 @@
+#pragma once
+
+#include "base/result.h"
+#include "text/jinja/ast.h"
+#include "text/jinja/callable.h"
+
+namespace kvasir::text::jinja {
+
+// Arithmetic as Python does it, on 64-bit integers: what would not fit is an error. Not for and/or.
+base::Result<Value> apply(Context& context, BinaryOperator op, Value left, Value right);
+base::Result<Value> apply(UnaryOperator op, const Value& operand);
+base::Result<bool> compare(Context& context, Comparator comparator, const Value& left, const Value& right);
+base::Result<bool> contains(Context& context, const Value& container, const Value& item);
+
+struct SliceBounds {
+  Value begin = Value::none();
+  Value end = Value::none();
+  Value step = Value::none();
+};
+base::Result<Value> slice(Context& context, const Value& object, const SliceBounds& bounds);
+
+// Python's `format % arguments`.
+base::Result<Value> format_percent(Context& context, const Prompt& format, const Value& arguments);
+// Python's `format.format(arguments)`, without format specifications.
+base::Result<Value> format_braces(Context& context, const Prompt& format, const Arguments& arguments);
+
+}  // namespace kvasir::text::jinja

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string_view>
+
+#include "base/result.h"
+#include "text/jinja/ast.h"
+
+namespace kvasir::text::jinja {
+
+// The error names the line.
+base::Result<Template> parse(std::string_view source);
+
+}  // namespace kvasir::text::jinja

@@ -1,0 +1,200 @@
+#include "text/jinja/value.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "text/jinja/callable.h"
+
+namespace kvasir::text::jinja {
+namespace {
+
+std::size_t saturating_sum(std::size_t a, std::size_t b) {
+  std::size_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::size_t>::max() : sum;
+}
+
+Value sequence(std::vector<Value> items, bool tuple) {
+  Sequence made{.items = std::move(items), .tuple = tuple};
+  for (const Value& item : made.items) {
+    made.depth = std::max(made.depth, item.depth() + 1);
+    made.weight = saturating_sum(made.weight, item.weight());
+  }
+  return Value(std::make_shared<const Sequence>(std::move(made)));
+}
+
+// Equal keys have equal spellings, across number types too.
+std::string key_spelling(const Value& key) {
+  if (key.is_text()) return "s" + key.str();
+  if (key.is_integer()) return fmt::format("n{}", key.integer());
+  if (const auto* real = key.as<double>()) {
+    const bool whole = std::floor(*real) == *real && std::abs(*real) < 9e15;
+    return whole ? fmt::format("n{}", static_cast<std::int64_t>(*real)) : fmt::format("n{}", *real);
+  }
+  return "None";
+}
+
+}  // namespace
+
+Value Value::undefined(std::string why) {
+  return Value(Undefined{std::make_shared<const std::string>(std::move(why))});
+}
+
+Value Value::literal(std::string_view text) {
+  return Value::text(Prompt{.text = std::string(text), .from_input = {}});
+}
+
+Value Value::input(std::string_view text) {
+  Prompt prompt;
+  prompt.append_input(text);
+  return Value::text(std::move(prompt));
+}
+
+Value Value::list(std::vector<Value> items) {
+  return sequence(std::move(items), false);
+}
+
+Value Value::tuple(std::vector<Value> items) {
+  return sequence(std::move(items), true);
+}
+
+Value Value::dict(Dict dict) {
+  return Value(std::make_shared<const Dict>(std::move(dict)));
+}
+
+std::int64_t Value::integer() const {
+  if (const auto* flag = as<bool>()) return *flag ? 1 : 0;
+  return std::get<std::int64_t>(state_);
+}
+
+double Value::real() const {
+  if (const auto* real = as<double>()) return *real;
+  return static_cast<double>(integer());
+}
+
+bool Value::truthy() const {
+  if (is_undefined() || is_none()) return false;
+  if (is_number()) return real() != 0;
+  if (is_text()) return !str().empty();
+  if (is_list()) return !items().empty();
+  if (is_dict()) return !mapping().entries().empty();
+  return true;
+}
+
+bool Value::same_object(const Value& other) const {
+  const bool is_object = is<Namespace*>() || is_callable() || is<std::shared_ptr<Loop>>();
+  return is_object && state_ == other.state_;
+}
+
+int Value::depth() const {
+  if (const auto* items = as<Items>()) return (*items)->depth;
+  if (is_dict()) return mapping().depth();
+  if (const auto* method = as<std::shared_ptr<const Method>>()) return (*method)->receiver.depth() + 1;
+  return 0;
+}
+
+std::size_t Value::weight() const {
+  if (const auto* items = as<Items>()) return (*items)->weight;
+  if (is_dict()) return mapping().weight();
+  return is_text() ? 1 + str().size() / 64 : 1;
+}
+
+std::string_view Value::type_name() const {
+  if (is_undefined()) return "Undefined";
+  if (is_none()) return "NoneType";
+  if (is<bool>()) return "bool";
+  if (is<std::int64_t>()) return "int";
+  if (is<double>()) return "float";
+  if (is_text()) return "str";
+  if (const auto* items = as<Items>()) return (*items)->tuple ? "tuple" : "list";
+  if (is_dict()) return "dict";
+  if (is<Namespace*>()) return "Namespace";
+  if (is<std::shared_ptr<Loop>>()) return "LoopContext";
+  return is<const Macro*>() ? "Macro" : "method";
+}
+
+Prompt Value::take_text() && {
+  auto& text = std::get<Text>(state_);
+  return text.use_count() == 1 ? std::move(*text) : *text;
+}
+
+std::size_t Dict::position(const Value& key) const {
+  if (entries_.size() > kScanned) {
+    const auto found = index_.find(key_spelling(key));
+    return found == index_.end() ? entries_.size() : found->second;
+  }
+  std::size_t at = 0;
+  while (at < entries_.size() && !equal(entries_[at].first, key)) ++at;
+  return at;
+}
+
+const Value* Dict::find(const Value& key) const {
+  const std::size_t at = position(key);
+  return at == entries_.size() ? nullptr : &entries_[at].second;
+}
+
+const Value* Dict::find(std::string_view key) const {
+  if (entries_.size() > kScanned) return find(Value::literal(key));
+  for (const Entry& entry : entries_) {
+    if (entry.first.is_text() && entry.first.str() == key) return &entry.second;
+  }
+  return nullptr;
+}
+
+void Dict::set(Value key, Value value) {
+  depth_ = std::max({depth_, key.depth() + 1, value.depth() + 1});
+  const std::size_t at = position(key);
+  weight_ = saturating_sum(weight_, saturating_sum(key.weight(), value.weight()));
+  if (at < entries_.size()) {
+    entries_[at].second = std::move(value);
+    return;
+  }
+  entries_.emplace_back(std::move(key), std::move(value));
+  if (entries_.size() <= kScanned) return;
+  for (std::size_t i = index_.size(); i < entries_.size(); ++i) {
+    index_.emplace(key_spelling(entries_[i].first), i);
+  }
+}
+
+bool hashable(const Value& value) {
+  return value.is_text() || value.is_number() || value.is_none();
+}
+
+bool equal(const Value& a, const Value& b) {
+  if (a.is_number() && b.is_number()) {
+    return a.is_integer() && b.is_integer() ? a.integer() == b.integer() : a.real() == b.real();
+  }
+  if (a.is_text() && b.is_text()) return a.str() == b.str();
+  if (a.is_list() && b.is_list()) {
+    return a.type_name() == b.type_name() &&
+           std::equal(a.items().begin(), a.items().end(), b.items().begin(), b.items().end(), equal);
+  }
+  if (a.is_dict() && b.is_dict()) {
+    if (a.mapping().entries().size() != b.mapping().entries().size()) return false;
+    return std::all_of(a.mapping().entries().begin(), a.mapping().entries().end(), [&](const auto& entry) {
+      const Value* other = b.mapping().find(entry.first);
+      return other != nullptr && equal(entry.second, *other);
+    });
+  }
+  if (a.is_none() && b.is_none()) return true;
+  if (a.is_undefined() && b.is_undefined()) return true;
+  return a.same_object(b);
+}
+
+base::Result<bool> less(const Value& a, const Value& b) {
+  if (a.is_number() && b.is_number()) {
+    return a.is_integer() && b.is_integer() ? a.integer() < b.integer() : a.real() < b.real();
+  }
+  if (a.is_text() && b.is_text()) return a.str() < b.str();
+  if (a.is_list() && b.is_list()) {
+    const std::size_t common = std::min(a.items().size(), b.items().size());
+    for (std::size_t i = 0; i < common; ++i) {
+      if (!equal(a.items()[i], b.items()[i])) return less(a.items()[i], b.items()[i]);
+    }
+    return a.items().size() < b.items().size();
+  }
+  return base::error(base::ErrorCode::invalid_argument,
+                     "'<' not supported between instances of '{}' and '{}'", a.type_name(), b.type_name());
+}
+
+}  // namespace kvasir::text::jinja

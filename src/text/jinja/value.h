@@ -1,0 +1,151 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "text/prompt.h"
+
+namespace kvasir::text::jinja {
+
+class Dict;
+class Value;
+struct Loop;
+struct Macro;
+struct Method;
+
+// Variables that `set ns.name = …` may change. Owned by the rendering, so that a template's cycles free.
+struct Namespace {
+  std::unordered_map<std::string, std::shared_ptr<Value>> members;
+};
+
+struct Undefined {
+  std::shared_ptr<const std::string> why;  // "'x' is undefined"; may be null
+  bool operator==(const Undefined&) const { return true; }
+};
+
+struct Sequence {
+  std::vector<Value> items;
+  bool tuple = false;
+  int depth = 1;           // how many containers nest, this one included
+  std::size_t weight = 1;  // see Value::weight
+};
+
+// A value of the template language, with Python's meanings. Immutable apart from namespaces; copies are
+// cheap. Macro, Namespace and Loop pointers live as long as the rendering that made them.
+class Value {
+ public:
+  using Text = std::shared_ptr<Prompt>;  // changed only by a sole owner that gives it up
+  using Items = std::shared_ptr<const Sequence>;
+  using Mapping = std::shared_ptr<const Dict>;
+  using State = std::variant<Undefined, std::monostate, bool, std::int64_t, double, Text, Items, Mapping,
+                             Namespace*, std::shared_ptr<Loop>, const Macro*, std::shared_ptr<const Method>>;
+
+  Value() = default;
+  Value(bool value) : state_(value) {}
+  Value(std::int64_t value) : state_(value) {}
+  Value(double value) : state_(value) {}
+  template <class T>
+    requires(!std::is_arithmetic_v<std::decay_t<T>> && std::is_constructible_v<State, T>)
+  Value(T&& state) : state_(std::forward<T>(state)) {}
+
+  static Value undefined(std::string why);
+  static Value none() { return Value(State(std::monostate{})); }
+  static Value text(Prompt text) { return Value(std::make_shared<Prompt>(std::move(text))); }
+  static Value literal(std::string_view text);
+  static Value input(std::string_view text);
+  static Value list(std::vector<Value> items);
+  static Value tuple(std::vector<Value> items);
+  static Value dict(Dict dict);
+  static Value number(std::size_t count) { return Value(static_cast<std::int64_t>(count)); }
+
+  template <class T>
+  bool is() const {
+    return std::holds_alternative<T>(state_);
+  }
+  template <class T>
+  const T* as() const {
+    return std::get_if<T>(&state_);
+  }
+  bool is_undefined() const { return is<Undefined>(); }
+  bool is_none() const { return is<std::monostate>(); }
+  bool is_text() const { return is<Text>(); }
+  bool is_list() const { return is<Items>(); }
+  bool is_dict() const { return is<Mapping>(); }
+  bool is_number() const { return is<std::int64_t>() || is<double>() || is<bool>(); }
+  bool is_integer() const { return is<std::int64_t>() || is<bool>(); }
+  bool is_callable() const { return is<const Macro*>() || is<std::shared_ptr<const Method>>(); }
+
+  // Each needs the matching is_…().
+  const Prompt& prompt() const { return *std::get<Text>(state_); }
+  const std::string& str() const { return prompt().text; }
+  const std::vector<Value>& items() const { return std::get<Items>(state_)->items; }
+  const Dict& mapping() const { return *std::get<Mapping>(state_); }
+  std::int64_t integer() const;
+  double real() const;
+
+  bool truthy() const;
+  // Both are the one macro, method, namespace or loop.
+  bool same_object(const Value& other) const;
+  int depth() const;
+  // How much there is to walk through, parts that occur twice counted twice, so that a template cannot hide
+  // an exponential walk in a small value. Saturates.
+  std::size_t weight() const;
+  // Python's name of the type, for messages.
+  std::string_view type_name() const;
+  // Moves the text out where nobody else holds it, else copies it. `is_text()`.
+  Prompt take_text() &&;
+
+ private:
+  State state_;
+};
+
+// A Python dict: keys in the order they were first set.
+class Dict {
+ public:
+  using Entry = std::pair<Value, Value>;
+
+  const std::vector<Entry>& entries() const { return entries_; }
+  const Value* find(const Value& key) const;
+  const Value* find(std::string_view key) const;
+  // `hashable(key)`.
+  void set(Value key, Value value);
+  int depth() const { return depth_; }
+  std::size_t weight() const { return weight_; }
+
+ private:
+  // Below this many entries a scan is as fast as the index.
+  static constexpr std::size_t kScanned = 8;
+
+  std::size_t position(const Value& key) const;  // entries_.size(): absent
+
+  std::vector<Entry> entries_;
+  std::unordered_map<std::string, std::size_t> index_;  // by spelling; empty up to kScanned entries
+  int depth_ = 1;
+  std::size_t weight_ = 1;
+};
+
+// Whether a value may be a key.
+bool hashable(const Value& value);
+bool equal(const Value& a, const Value& b);
+// Python's `<`; an error for types that have no order.
+base::Result<bool> less(const Value& a, const Value& b);
+
+// Python's str() and repr(). The caller has paid for the value's weight.
+Prompt to_text(const Value& value);
+Prompt to_repr(const Value& value);
+std::string real_repr(double value);
+
+// Strings in it count as input. An error where it nests deeper than kMaxDepth.
+base::Result<Value> from_json(const base::json::value& json);
+
+inline constexpr int kMaxDepth = 100;
+
+}  // namespace kvasir::text::jinja
