@@ -1,0 +1,118 @@
+#include "model/model_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/checkpoint.h"
+#include "model/decoder.h"
+#include "model/golden_json.h"
+#include "model/sequence_runner.h"
+
+namespace kvasir::model {
+
+using base::ErrorCode;
+namespace json = base::json;
+
+namespace {
+
+struct GreedyToken {
+  TokenId token = 0;
+  double logprob = 0;
+  double margin = 0;
+};
+
+struct Golden {
+  std::vector<TokenId> input;
+  std::vector<std::vector<double>> logits;  // of the last tokens of the input
+  std::vector<GreedyToken> greedy;
+};
+
+base::Result<Golden> parse_golden(const json::object& root) {
+  const json::value value(root);
+  Golden golden;
+  TRY(golden.input, golden_tokens(value, "input_ids"));
+  TRY(const json::array* rows, golden_array(value, "logits_last8"));
+  for (const json::value& row : *rows) {
+    // Each row is wrapped so that one reader serves; its own key names it in an error.
+    TRY(golden.logits.emplace_back(), golden_numbers(json::object{{"logits_last8", row}}, "logits_last8"));
+  }
+  TRY(const json::array* greedy, golden_array(value, "greedy"));
+  for (const json::value& entry : *greedy) {
+    GreedyToken token;
+    TRY(const double id, golden_number(entry, "token"));
+    token.token = static_cast<TokenId>(id);
+    TRY(token.logprob, golden_number(entry, "logprob"));
+    TRY(token.margin, golden_number(entry, "margin"));
+    golden.greedy.push_back(token);
+  }
+  return golden;
+}
+
+base::Status check_fits(const Golden& golden, const ModelConfig& config) {
+  const auto in_vocabulary = [&](TokenId token) { return token >= 0 && token < config.vocab_size; };
+  bool fits = !golden.input.empty() && golden.logits.size() <= golden.input.size() && !golden.logits.empty();
+  fits = fits && std::all_of(golden.input.begin(), golden.input.end(), in_vocabulary);
+  for (const GreedyToken& token : golden.greedy) fits = fits && in_vocabulary(token.token);
+  for (const auto& row : golden.logits) fits = fits && static_cast<int>(row.size()) == config.vocab_size;
+  if (!fits) return base::error(ErrorCode::invalid_argument, "expected.json is of another model");
+  return base::ok();
+}
+
+double relative_error(const std::vector<std::vector<double>>& wanted, std::span<const float> logits) {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -low;
+  double worst = 0;
+  std::size_t i = 0;
+  for (const auto& row : wanted) {
+    for (const double logit : row) {
+      low = std::min(low, logit);
+      high = std::max(high, logit);
+      const double error = std::abs(logits[i++] - logit);
+      // A NaN is the worst error there is.
+      worst = std::isnan(error) ? std::numeric_limits<double>::infinity() : std::max(worst, error);
+    }
+  }
+  return worst / (high - low);
+}
+
+void check_greedy(const Golden& golden, SequenceRunner& runner, std::span<const float> logits,
+                  ModelCheck& check) {
+  for (const GreedyToken& wanted : golden.greedy) {
+    const TokenId got = argmax(logits);
+    check.logprob_error =
+        std::max(check.logprob_error, std::abs(logprob(logits, wanted.token) - wanted.logprob));
+    if (got == wanted.token) {
+      ++check.num_equal;
+    } else if (wanted.margin >= ModelCheck::kMinMargin) {
+      if (check.num_missed++ == 0) check.first_missed = check.num_greedy;
+    }
+    ++check.num_greedy;
+    logits = runner.feed({&wanted.token, 1}, 1);
+  }
+}
+
+}  // namespace
+
+base::Result<ModelCheck> check_model(const std::filesystem::path& directory, ops::ComputePool& pool) {
+  TRY(const json::object expected, read_json_file(directory / "expected.json"));
+  TRY(const Golden golden, parse_golden(expected));
+  TRY(Checkpoint checkpoint, open_checkpoint(directory));
+  TRY_OK(check_fits(golden, checkpoint.config));
+  TRY(const std::unique_ptr<Decoder> decoder,
+      Decoder::load(std::move(checkpoint), {.precision = ops::Precision::exact}, pool));
+  const int num_tokens = static_cast<int>(golden.input.size() + golden.greedy.size());
+  TRY(SequenceRunner runner, SequenceRunner::create(*decoder, tensor::DType::f32, num_tokens));
+
+  ModelCheck check;
+  const auto vocab = static_cast<std::size_t>(decoder->config().vocab_size);
+  std::span<const float> logits = runner.feed(golden.input, static_cast<int>(golden.logits.size()));
+  check.logit_error = relative_error(golden.logits, logits);
+  check_greedy(golden, runner, logits.last(vocab), check);
+  return check;
+}
+
+}  // namespace kvasir::model

@@ -1,0 +1,63 @@
+#include "model/model_check.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "model/weight_file_builder.h"
+
+namespace kvasir::model {
+namespace {
+
+const std::filesystem::path kModels = std::filesystem::path(KVASIR_TESTS_DIR) / "golden" / "models";
+
+class GoldenModel : public testing::TestWithParam<const char*> {};
+
+TEST_P(GoldenModel, MatchesTheReference) {
+  ops::ComputePool pool(2);
+  const auto check = check_model(kModels / GetParam(), pool);
+  ASSERT_TRUE(check.ok()) << check.error().message;
+  // The goldens are written with six decimals; float32 itself stays near that.
+  EXPECT_LT(check->logit_error, 2e-5);
+  EXPECT_LT(check->logprob_error, 1e-4);
+  EXPECT_EQ(check->num_greedy, 24);
+  EXPECT_EQ(check->num_missed, 0);
+  EXPECT_TRUE(check->passed());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GoldenModel,
+                         testing::Values("llama", "llama_tied", "llama3_rope", "llama_yarn",
+                                         "llama_bias_heads", "qwen2"));
+
+// The check must be able to fail: the same weights under a config with another rope.
+TEST(ModelCheck, SeesAWrongModel) {
+  const TemporaryDirectory directory;
+  for (const char* name : {"expected.json", "model.safetensors"})
+    std::filesystem::copy(kModels / "llama" / name, directory.path() / name);
+  std::ifstream in(kModels / "llama" / "config.json");
+  std::string config(std::istreambuf_iterator<char>(in), {});
+  const std::string theta = "\"rope_theta\": 10000.0";
+  ASSERT_NE(config.find(theta), std::string::npos);
+  config.replace(config.find(theta), theta.size(), "\"rope_theta\": 500.0");
+  directory.write("config.json", config);
+
+  ops::ComputePool pool(1);
+  const auto check = check_model(directory.path(), pool);
+  ASSERT_TRUE(check.ok()) << check.error().message;
+  EXPECT_FALSE(check->passed());
+}
+
+TEST(ModelCheck, RefusesAGoldenOfAnotherModel) {
+  const TemporaryDirectory directory;
+  for (const char* name : {"config.json", "model.safetensors"})
+    std::filesystem::copy(kModels / "llama" / name, directory.path() / name);
+  ops::ComputePool pool(1);
+  EXPECT_EQ(check_model(directory.path(), pool).error().code, base::ErrorCode::not_found);
+  directory.write("expected.json", R"({"input_ids":[1,5000],"logits_last8":[[1,2]],"greedy":[]})");
+  EXPECT_EQ(check_model(directory.path(), pool).error().code, base::ErrorCode::invalid_argument);
+  directory.write("expected.json", R"({"input_ids":"many"})");
+  EXPECT_EQ(check_model(directory.path(), pool).error().code, base::ErrorCode::invalid_argument);
+}
+
+}  // namespace
+}  // namespace kvasir::model
