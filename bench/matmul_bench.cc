@@ -1,0 +1,186 @@
+// What the products and the attention of one step cost for a model of Qwen2.5-1.5B's shape in Q4_K_M, with
+// random weights: matmul_bench [threads] [isa]
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "ops/dequantize.h"
+#include "ops/elementwise.h"
+#include "ops/matmul.h"
+#include "ops/paged_attention.h"
+#include "ops/rms_norm.h"
+
+namespace {
+
+using kvasir::ops::ComputePool;
+using kvasir::ops::Context;
+using kvasir::ops::Isa;
+using kvasir::ops::Weight;
+using kvasir::tensor::DType;
+
+constexpr int kLayers = 28;
+constexpr int kDim = 1536;
+constexpr int kHidden = 8960;
+constexpr int kVocabulary = 151936;
+
+double seconds_of(const std::function<void()>& f) {
+  const auto start = std::chrono::steady_clock::now();
+  f();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// The best of several, since other work on the machine only ever adds.
+double best_of(int rounds, const std::function<void()>& f) {
+  double best = seconds_of(f);
+  for (int i = 1; i < rounds; ++i) best = std::min(best, seconds_of(f));
+  return best;
+}
+
+// Leaves the file's form of the weight in `bytes`, which a weight that borrows needs.
+Weight random_weight(DType type, std::int64_t rows, std::int64_t cols, ComputePool& pool, double& packing,
+                     std::vector<std::byte>& bytes) {
+  const auto& info = kvasir::tensor::info(type);
+  bytes.resize(static_cast<std::size_t>(kvasir::tensor::bytes_of(type, rows * cols)));
+  std::uint64_t state = 88172645463325252u;
+  for (std::size_t i = 0; i + 8 <= bytes.size(); i += 8) {
+    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    std::memcpy(&bytes[i], &state, 8);
+  }
+  const std::uint16_t scale = kvasir::ops::f32_to_f16(0.001f);
+  const std::size_t first = type == DType::q6_k ? 208 : 0;
+  const std::size_t last = type == DType::q4_k || type == DType::q4_1 ? 2 : first;
+  for (std::size_t i = 0; i < bytes.size(); i += static_cast<std::size_t>(info.block_bytes)) {
+    std::memcpy(&bytes[i + first], &scale, 2);
+    std::memcpy(&bytes[i + last], &scale, 2);
+  }
+  Weight w;
+  packing += seconds_of([&] {
+    w = Weight::prepare({bytes.data(), type, {rows, cols}}, kvasir::ops::Precision::fast, &pool).value();
+  });
+  return w;
+}
+
+struct Layer {
+  Weight q, k, v, o, gate, up, down;
+};
+
+struct Model {
+  std::vector<Layer> layers;
+  Weight head;
+};
+
+Model random_model(ComputePool& pool) {
+  Model model;
+  double packing = 0;
+  std::vector<std::byte> bytes;
+  for (int i = 0; i < kLayers; ++i) {
+    const DType mixed = i % 2 == 0 ? DType::q6_k : DType::q4_k;
+    Layer layer;
+    layer.q = random_weight(DType::q4_k, kDim, kDim, pool, packing, bytes);
+    layer.k = random_weight(DType::q4_k, 256, kDim, pool, packing, bytes);
+    layer.v = random_weight(mixed, 256, kDim, pool, packing, bytes);
+    layer.o = random_weight(DType::q4_k, kDim, kDim, pool, packing, bytes);
+    layer.gate = random_weight(DType::q4_k, kHidden, kDim, pool, packing, bytes);
+    layer.up = random_weight(DType::q4_k, kHidden, kDim, pool, packing, bytes);
+    layer.down = random_weight(mixed, kDim, kHidden, pool, packing, bytes);
+    model.layers.push_back(std::move(layer));
+  }
+  model.head = random_weight(DType::q6_k, kVocabulary, kDim, pool, packing, bytes);
+  std::printf("repacking all weights: %.2f s\n", packing);
+  return model;
+}
+
+// Every product of a step of `rows` rows, of which one wants logits.
+void step(Context& context, const Model& model, std::size_t rows) {
+  static std::vector<float> x, y, gate, up, logits;
+  x.assign(rows * kDim, 0.5f);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 37) - 18;
+  y.resize(rows * kDim);
+  gate.resize(rows * kHidden);
+  up.resize(rows * kHidden);
+  logits.resize(kVocabulary);
+  const std::vector<float> ones(kDim, 1);
+  for (const Layer& layer : model.layers) {
+    rms_norm(context, x, ones, 1e-6f, y);
+    matmul(context, x, layer.q, {}, y);
+    matmul(context, x, layer.k, {}, {gate.data(), rows * 256});
+    matmul(context, x, layer.v, {}, {up.data(), rows * 256});
+    matmul(context, x, layer.o, {}, y);
+    rms_norm(context, x, ones, 1e-6f, y);
+    matmul(context, x, layer.gate, {}, gate);
+    matmul(context, x, layer.up, {}, up);
+    silu_mul(context, gate, up, gate);
+    matmul(context, gate, layer.down, {}, y);
+    add(context, y, y);
+  }
+  matmul(context, {x.data(), kDim}, model.head, {}, logits);
+}
+
+void measure_attention(Context& context, int rows, int computed) {
+  const int num_tokens = rows + computed;
+  const int num_blocks = (num_tokens + 15) / 16;
+  kvasir::ops::KvLayer layer = {.type = DType::f16, .num_kv_heads = 2, .head_dim = 128};
+  std::vector<std::byte> k(static_cast<std::size_t>(num_blocks * layer.block_bytes()));
+  std::vector<std::byte> v = k;
+  layer.k = k.data();
+  layer.v = v.data();
+  std::vector<std::int32_t> blocks;
+  for (int i = 0; i < num_blocks; ++i) blocks.push_back(i);
+  const kvasir::ops::KvSlice slices[] = {{0, rows, computed, blocks}};
+  const std::vector<float> q(static_cast<std::size_t>(rows) * kDim, 0.1f);
+  std::vector<float> out(q.size());
+  const double s = best_of(5, [&] {
+    paged_attention(context,
+                    {.layer = layer, .slices = slices, .q = q, .out = out, .num_heads = 12, .scale = 1});
+  });
+  std::printf("attention of %4d rows after %5d tokens: %8.3f ms, %7.2f ms for %d layers\n", rows, computed,
+              1e3 * s, 1e3 * s * kLayers, kLayers);
+}
+
+void measure_one(Context& context, DType type, std::size_t rows) {
+  double packing = 0;
+  std::vector<std::byte> bytes;
+  const Weight w = random_weight(type, kHidden, kDim, context.pool(), packing, bytes);
+  const std::vector<float> x(rows * kDim, 0.3f);
+  std::vector<float> y(rows * kHidden);
+  const double s = best_of(5, [&] { matmul(context, x, w, {}, y); });
+  const double mac = static_cast<double>(rows) * kDim * kHidden;
+  std::printf("%-6s %4zu rows: %8.3f ms, %6.1f Gmac/s\n", kvasir::tensor::info(type).name.data(), rows,
+              1e3 * s, mac / s * 1e-9);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int num_threads =
+      argc > 1 ? std::atoi(argv[1]) : static_cast<int>(std::thread::hardware_concurrency());
+  Isa isa = kvasir::ops::best_isa();
+  for (Isa one : kvasir::ops::supported_isas()) {
+    if (argc > 2 && name(one) == std::string_view(argv[2])) isa = one;
+  }
+  ComputePool pool(num_threads);
+  Context context(pool, isa);
+  std::printf("%d threads, %s\n", num_threads, std::string(name(isa)).c_str());
+  for (DType type : {DType::q4_k, DType::q6_k, DType::q4_1, DType::q8_0, DType::f16}) {
+    measure_one(context, type, 1);
+    measure_one(context, type, 256);
+  }
+  measure_attention(context, 1, 1000);
+  measure_attention(context, 1, 8000);
+  measure_attention(context, 512, 0);
+  measure_attention(context, 512, 2048);
+  const Model model = random_model(pool);
+  for (std::size_t rows : {1u, 2u, 4u, 8u, 16u, 64u, 256u, 512u}) {
+    const double s = best_of(rows < 64 ? 5 : 2, [&] { step(context, model, rows); });
+    std::printf("step of %3zu rows: %8.1f ms, %6.1f tokens/s\n", rows, 1e3 * s,
+                static_cast<double>(rows) / s);
+  }
+}
