@@ -23,6 +23,7 @@ void report_usage(Outcome& outcome, const base::Error& error);
 void add_pull(CLI::App& app, Outcome& outcome);
 void add_chat(CLI::App& app, Outcome& outcome);
 void add_models(CLI::App& app, Outcome& outcome);
+void add_settings(CLI::App& app, Outcome& outcome);
 void add_version(CLI::App& app, Outcome& outcome);
 
 }  // namespace kvasir::app

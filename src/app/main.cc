@@ -7,6 +7,7 @@
 #include <string>
 
 #include "app/command.h"
+#include "app/help_formatter.h"
 
 namespace kvasir::app {
 namespace {
@@ -27,24 +28,9 @@ void add_commands(CLI::App& app, Outcome& outcome) {
   add_chat(app, outcome);
   add_pull(app, outcome);
   add_models(app, outcome);
+  add_settings(app, outcome);
   add_version(app, outcome);
 }
-
-// Usage first, then what the command does, as manual pages have it.
-class HelpFormatter : public CLI::Formatter {
- public:
-  HelpFormatter() {
-    column_width(28);
-    label("OPTIONS", "OPTION...");
-    label("SUBCOMMAND", "COMMAND");
-  }
-  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
-    if (mode == CLI::AppFormatMode::Sub) return make_expanded(app);
-    const std::string footer = make_footer(app);
-    return make_usage(app, name) + "\n" + make_description(app) + make_positionals(app) +
-           make_groups(app, mode) + make_subcommands(app, mode) + (footer.empty() ? "" : "\n" + footer);
-  }
-};
 
 // The command that was named, for the hint after a usage error.
 std::string command_path(const CLI::App& app) {

@@ -5,14 +5,15 @@
 #include <string>
 
 #include "app/command.h"
-#include "app/model_flags.h"
+#include "config/load.h"
+#include "hub/open.h"
 
 namespace kvasir::app {
 
 namespace {
 
 struct ModelsFlags {
-  ModelFlags models;
+  config::FlagValues settings;
   bool json = false;
 };
 
@@ -61,9 +62,11 @@ void add_models(CLI::App& app, Outcome& outcome) {
       "  kvasir models --json");
   auto flags = std::make_shared<ModelsFlags>();
   command->add_flag("--json", flags->json, "Print one JSON array instead of a table");
-  add_model_flags(*command, flags->models);
+  config::add_flags(*command, flags->settings, {"model_dir"});
   command->callback([flags, &outcome] {
-    const auto library = open_library(flags->models);
+    const auto settings = config::load(flags->settings);
+    if (!settings.ok()) return report_usage(outcome, settings.error());
+    const auto library = hub::open_library(*settings);
     if (!library.ok()) return report(outcome, library.error());
     if (flags->json)
       print_json(library->list());

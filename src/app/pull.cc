@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "app/command.h"
-#include "app/model_flags.h"
 #include "app/progress_display.h"
 #include "app/signal_watch.h"
+#include "config/load.h"
+#include "hub/open.h"
 
 namespace kvasir::app {
 
@@ -21,7 +22,7 @@ namespace {
 constexpr int kInterrupted = 130;
 
 struct PullFlags {
-  ModelFlags models;
+  config::FlagValues settings;
   std::vector<std::string> names;
 };
 
@@ -39,7 +40,8 @@ base::Result<std::vector<const hub::Entry*>> entries_named(const hub::Library& l
   return entries;
 }
 
-void pull_all(const std::vector<const hub::Entry*>& entries, const ModelFlags& flags, Outcome& outcome) {
+void pull_all(const std::vector<const hub::Entry*>& entries, const config::Settings& settings,
+              Outcome& outcome) {
   const auto halt = std::make_unique<std::stop_source>();
   const SignalWatch watch({SIGINT, SIGTERM}, [&](int) {
     if (halt->stop_requested()) ::_exit(kInterrupted);
@@ -53,7 +55,7 @@ void pull_all(const std::vector<const hub::Entry*>& entries, const ModelFlags& f
     std::vector<std::jthread> threads;
     for (const hub::Entry* entry : entries)
       threads.emplace_back([&, entry] {
-        auto path = hub::pull(*entry, pull_options(flags, halt->get_token()), display);
+        auto path = hub::pull(*entry, hub::pull_options(settings, halt->get_token()), display);
         const std::lock_guard lock(mutex);
         if (path.ok())
           paths.push_back(path->string());
@@ -87,13 +89,15 @@ void add_pull(CLI::App& app, Outcome& outcome) {
       "Exit status: 0 all are there, 1 some could not be had, 2 wrong usage, 130 interrupted.");
   auto flags = std::make_shared<PullFlags>();
   command->add_option("NAME", flags->names, "Models to fetch")->required()->type_name("");
-  add_model_flags(*command, flags->models);
+  config::add_flags(*command, flags->settings, {"model_dir", "hf_endpoint", "offline"});
   command->callback([flags, &outcome] {
-    const auto library = open_library(flags->models);
+    const auto settings = config::load(flags->settings);
+    if (!settings.ok()) return report_usage(outcome, settings.error());
+    const auto library = hub::open_library(*settings);
     if (!library.ok()) return report(outcome, library.error());
     const auto entries = entries_named(*library, flags->names);
     if (!entries.ok()) return report(outcome, entries.error());
-    pull_all(*entries, flags->models, outcome);
+    pull_all(*entries, *settings, outcome);
   });
 }
 

@@ -163,5 +163,21 @@ TEST_F(ConfigTest, TheDocumentedSettingsAreTheTable) {
   EXPECT_EQ(text.str(), settings_markdown()) << "run: kvasir settings --markdown > docs/settings.md";
 }
 
+TEST_F(ConfigTest, WhatIsWrittenAsAFileReadsBackTheSame) {
+  Settings settings;
+  settings.port = 1;
+  settings.model = {"a", "with \"quotes\" and \\"};
+  settings.model_dir = "/tab\tand newline\n";
+  settings.header_timeout_s = 3;
+  settings.ping_interval_s = 0.125;
+  settings.offline = true;
+  const auto read = load_file(settings_toml(settings));
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(settings_toml(*read), settings_toml(settings));
+  EXPECT_EQ(read->model, settings.model);
+  EXPECT_EQ(read->model_dir, settings.model_dir);
+  EXPECT_EQ(read->ping_interval_s, settings.ping_interval_s);
+}
+
 }  // namespace
 }  // namespace kvasir::config

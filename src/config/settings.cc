@@ -7,6 +7,42 @@
 #include "config/setting_table.h"
 
 namespace kvasir::config {
+namespace {
+
+template <class Number>
+std::string toml_of(Number value) {
+  return text_of(value);
+}
+std::string toml_of(double value) {
+  const std::string text = fmt::format("{}", value);
+  return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
+}
+std::string toml_of(const std::string& value) {
+  std::string text = "\"";
+  for (const char c : value) {
+    if (c == '"' || c == '\\') text += '\\';
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+      text += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
+    else
+      text += c;
+  }
+  return text + "\"";
+}
+std::string toml_of(const StringList& value) {
+  StringList texts;
+  for (const std::string& one : value) texts.push_back(toml_of(one));
+  return fmt::format("[{}]", fmt::join(texts, ", "));
+}
+
+}  // namespace
+
+std::string settings_toml(const Settings& settings) {
+  std::string out;
+  for_each_setting(settings, [&](const auto& row, const auto& value) {
+    fmt::format_to(std::back_inserter(out), "{} = {}\n", row.name, toml_of(value));
+  });
+  return out;
+}
 
 std::string flag_of(std::string_view name) {
   std::string flag = "--" + std::string(name);

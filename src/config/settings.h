@@ -15,6 +15,9 @@ struct Settings {
 #undef SETTING
 };
 
+// A file that --config takes, with these values.
+std::string settings_toml(const Settings& settings);
+
 // docs/settings.md, made from the table.
 std::string settings_markdown();
 
