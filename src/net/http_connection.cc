@@ -159,7 +159,7 @@ asio::awaitable<base::Status> HttpConnection::write(std::span<asio::const_buffer
 asio::awaitable<base::Status> HttpConnection::send(HttpResponse response) {
   CHECK(answer_ == Answer::none, "a second answer to one request");
   answer_ = Answer::done;
-  if (state_->draining) keep_alive_ = false;
+  if (state_->draining || !response.keep_alive) keep_alive_ = false;
   std::string framing;
   if (!response.content_type.empty()) append_field(framing, "Content-Type", response.content_type);
   if (has_body(response.status)) {

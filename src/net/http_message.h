@@ -42,6 +42,7 @@ struct HttpResponse {
   std::string content_type;  // empty: no such header
   std::vector<HttpHeader> headers;
   std::string body;
+  bool keep_alive = true;  // false: the connection ends with this answer
 };
 
 // "Not Found" for 404; empty for a status without a registered phrase.
