@@ -22,12 +22,16 @@ EngineThread::EngineThread(const EngineOptions& options, std::unique_ptr<Runner>
 }
 
 EngineThread::~EngineThread() {
+  stop();
+}
+
+void EngineThread::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
   wake_.notify_one();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 base::Result<std::shared_ptr<wire::TokenStream>> EngineThread::submit(wire::GenerateRequest request,

@@ -20,7 +20,6 @@ namespace kvasir::engine {
 class EngineThread {
  public:
   EngineThread(const EngineOptions& options, std::unique_ptr<Runner> runner, const base::Clock& clock);
-  // Ends what is still running with an `unavailable` error after the current step.
   ~EngineThread();
   EngineThread(const EngineThread&) = delete;
   EngineThread& operator=(const EngineThread&) = delete;
@@ -30,6 +29,9 @@ class EngineThread {
                                                           boost::asio::any_io_executor reader);
   // Refuses whatever comes from now on and finishes what is there.
   void drain();
+  // Ends what is still running with an `unavailable` error after the current step, and the thread. Nothing is
+  // sent to any reader after it has returned. Also what the destructor does.
+  void stop();
   bool idle() const;
 
   wire::WorkerReport report() const;

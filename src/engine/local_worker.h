@@ -22,6 +22,8 @@ class LocalWorker final : public wire::WorkerClient {
 
   EngineStats stats() const { return thread_.stats(); }
   void drain() { thread_.drain(); }
+  // Not to be called by two threads at once; see EngineThread::stop.
+  void stop() { thread_.stop(); }
   bool idle() const { return thread_.idle(); }
 
  private:
