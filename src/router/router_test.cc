@@ -1,0 +1,79 @@
+#include "router/router.h"
+
+#include <gtest/gtest.h>
+
+#include "router/scripted_model.h"
+
+namespace kvasir::router {
+namespace {
+
+using base::ErrorCode;
+
+TEST(Router, UnknownModelNamesThoseThatAreThere) {
+  Router router;
+  router.add("small");
+  router.add("large");
+  const auto lease = router.pick("nope");
+  ASSERT_FALSE(lease.ok());
+  EXPECT_EQ(lease.error().code, ErrorCode::not_found);
+  EXPECT_EQ(lease.error().reason, "model_not_found");
+  EXPECT_EQ(lease.error().field, "model");
+  EXPECT_NE(lease.error().message.find("small, large"), std::string::npos);
+}
+
+TEST(Router, ModelOnItsWayIsUnavailableWithATimeToTryAgain) {
+  Router router;
+  router.add("m");
+  EXPECT_EQ(router.pick("m").error().code, ErrorCode::unavailable);
+  router.set_state("m", {.phase = Phase::downloading, .progress = 0.42});
+  const auto lease = router.pick("m");
+  EXPECT_EQ(lease.error().code, ErrorCode::unavailable);
+  EXPECT_NE(lease.error().message.find("42 %"), std::string::npos);
+  EXPECT_GT(lease.error().retry_after_s, 0);
+  router.set_failed("m", "no such file");
+  EXPECT_NE(router.pick("m").error().message.find("no such file"), std::string::npos);
+}
+
+TEST(Router, LeaseCountsAsLoadUntilItDies) {
+  Router router;
+  router.add("m");
+  router.set_ready("m", scripted_model(std::make_shared<ScriptedWorker>(), 77));
+  {
+    Lease lease = router.pick("m").value();
+    const Lease moved = std::move(lease);
+    EXPECT_EQ(moved.name(), "m");
+    EXPECT_EQ(moved.model().context_length, 77);
+    EXPECT_EQ(router.models()[0].num_leases, 1);
+  }
+  EXPECT_EQ(router.models()[0].num_leases, 0);
+}
+
+TEST(Router, LeaseKeepsItsWorkerThoughTheModelFailed) {
+  Router router;
+  auto worker = std::make_shared<ScriptedWorker>();
+  router.add("m");
+  router.set_ready("m", scripted_model(worker));
+  const Lease lease = router.pick("m").value();
+  router.set_failed("m", "gone");
+  EXPECT_FALSE(router.pick("m").ok());
+  EXPECT_EQ(lease.model().worker, worker);
+}
+
+TEST(Router, ListsModelsInOrderWithTheirReports) {
+  Router router;
+  router.add("b");
+  router.add("a");
+  auto worker = std::make_shared<ScriptedWorker>();
+  worker->set_report({.num_running = 3});
+  router.set_ready("a", scripted_model(worker));
+  const auto models = router.models();
+  ASSERT_EQ(models.size(), 2u);
+  EXPECT_EQ(models[0].name, "b");
+  EXPECT_FALSE(models[0].report.has_value());
+  EXPECT_EQ(name_of(models[0].state.phase), "queued");
+  EXPECT_EQ(models[1].report->num_running, 3);
+  EXPECT_EQ(name_of(models[1].state.phase), "ready");
+}
+
+}  // namespace
+}  // namespace kvasir::router

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <algorithm>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "router/router.h"
+
+// For tests: a model whose answers are written down. Its tokens are single bytes, so that every character
+// outside ASCII is cut between tokens.
+namespace kvasir::router {
+
+inline std::shared_ptr<const text::Tokenizer> byte_tokenizer() {
+  text::Vocabulary vocabulary{.model = "gpt2", .pre = "gpt-2"};
+  int next = 0x100;
+  for (int byte = 0; byte < 256; ++byte) {
+    const bool itself = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
+    const int character = itself ? byte : next++;
+    std::string spelling;
+    if (character < 0x80) {
+      spelling.push_back(static_cast<char>(character));
+    } else {
+      spelling.push_back(static_cast<char>(0xC0 | (character >> 6)));
+      spelling.push_back(static_cast<char>(0x80 | (character & 0x3F)));
+    }
+    vocabulary.tokens.push_back(spelling);
+    vocabulary.types.push_back(text::TokenType::normal);
+  }
+  for (const char* control : {"<|im_start|>", "<|im_end|>"}) {
+    vocabulary.tokens.emplace_back(control);
+    vocabulary.types.push_back(text::TokenType::control);
+  }
+  vocabulary.eos = 257;
+  auto tokenizer = text::Tokenizer::from_vocabulary(std::move(vocabulary));
+  CHECK(tokenizer.ok(), "{}", tokenizer.error().message);
+  return *tokenizer;
+}
+
+inline std::vector<wire::Token> byte_tokens(std::string_view text) {
+  std::vector<wire::Token> tokens;
+  for (const char c : text) tokens.push_back({.id = static_cast<unsigned char>(c)});
+  return tokens;
+}
+
+// Remembers what it was asked; answers at once with `script`, or holds the stream for the test to feed.
+// Thread-safe.
+class ScriptedWorker final : public wire::WorkerClient {
+ public:
+  using Script = std::function<std::vector<wire::TokenEvent>(const wire::GenerateRequest&)>;
+
+  struct Asked {
+    wire::GenerateRequest request;
+    std::shared_ptr<wire::TokenStream> stream;
+  };
+
+  explicit ScriptedWorker(Script script = {}) : script_(std::move(script)) {}
+
+  base::Result<std::shared_ptr<wire::TokenStream>> generate(wire::GenerateRequest request,
+                                                            boost::asio::any_io_executor reader) override {
+    std::unique_lock lock(mutex_);
+    if (refusal_) return *refusal_;
+    auto stream = std::make_shared<wire::TokenStream>(std::move(reader));
+    if (script_)
+      for (wire::TokenEvent& event : script_(request)) wire::TokenStream::send({{stream, std::move(event)}});
+    asked_.push_back({std::move(request), stream});
+    lock.unlock();
+    changed_.notify_all();
+    return stream;
+  }
+
+  wire::WorkerReport report() const override {
+    const std::lock_guard lock(mutex_);
+    return report_;
+  }
+
+  void refuse_with(base::Error error) {
+    const std::lock_guard lock(mutex_);
+    refusal_ = std::move(error);
+  }
+  void set_report(wire::WorkerReport report) {
+    const std::lock_guard lock(mutex_);
+    report_ = report;
+  }
+
+  // Blocks until the number was asked, and returns it (from 0).
+  Asked wait_for(std::size_t number) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return asked_.size() > number; });
+    return asked_[number];
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  const Script script_;
+  std::vector<Asked> asked_;            // guarded by mutex_
+  std::optional<base::Error> refusal_;  // guarded by mutex_
+  wire::WorkerReport report_;           // guarded by mutex_
+};
+
+inline ServedModel scripted_model(std::shared_ptr<ScriptedWorker> worker, int context_length = 4096) {
+  return ServedModel{
+      .worker = std::move(worker),
+      .tokenizer = byte_tokenizer(),
+      .chat_template = std::make_shared<const text::ChatTemplate>(text::ChatTemplate::chatml()),
+      .context_length = context_length,
+      .fingerprint = "fp_test"};
+}
+
+}  // namespace kvasir::router
