@@ -1,0 +1,139 @@
+#include "api/api.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "api/error_map.h"
+#include "api/request_id.h"
+#include "api/routes.h"
+
+namespace kvasir::api {
+
+namespace asio = boost::asio;
+using base::Error;
+using base::ErrorCode;
+
+namespace {
+
+// The client's own id where it sent a sane one, so that its log and ours agree.
+std::string request_id(const net::HttpRequest& request) {
+  const auto given = request.header("x-request-id");
+  const auto sane = [](char c) { return c > ' ' && c < '\x7f'; };
+  if (given && !given->empty() && given->size() <= 128 && std::all_of(given->begin(), given->end(), sane))
+    return std::string(*given);
+  return make_id("req");
+}
+
+// 404, 405, and the OPTIONS of a path.
+net::HttpResponse without_route(const net::HttpRequest& request, const Error& error) {
+  const std::string methods = methods_of(request.path);
+  if (request.method == "OPTIONS" && !methods.empty()) {
+    net::HttpResponse response;
+    response.status = 204;
+    response.headers.push_back({"Allow", methods + ", OPTIONS"});
+    return response;
+  }
+  net::HttpResponse response = error_response(error);
+  if (error.reason == "method_not_allowed") {
+    response.status = 405;
+    response.headers.push_back({"Allow", methods});
+  }
+  return response;
+}
+
+Error draining_error() {
+  return {.code = ErrorCode::unavailable,
+          .message = "the server is shutting down; try another, or this one later",
+          .reason = "server_draining",
+          .retry_after_s = 5};
+}
+
+}  // namespace
+
+// Counts a request that does work while it lives.
+class Api::Busy {
+ public:
+  Busy(Api& api, RouteKind kind) : api_(kind == RouteKind::work ? &api : nullptr) {
+    if (api_ == nullptr) return;
+    const std::lock_guard lock(api_->mutex_);
+    ++api_->num_busy_;
+  }
+  ~Busy() {
+    if (api_ == nullptr) return;
+    const std::lock_guard lock(api_->mutex_);
+    if (--api_->num_busy_ == 0) api_->idle_.notify_all();
+  }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+ private:
+  Api* api_;
+};
+
+asio::awaitable<void> reply(Exchange& exchange, net::HttpResponse response) {
+  exchange.status = response.status;
+  response.headers.push_back({"x-request-id", exchange.id});
+  (void)co_await exchange.responder.send(std::move(response));
+}
+
+asio::awaitable<void> reply_error(Exchange& exchange, const Error& error) {
+  net::HttpResponse response = error_response(error);
+  co_await reply(exchange, std::move(response));
+}
+
+Api::Api(ServiceOptions options, Parts parts)
+    : metrics_(parts.registry),
+      service_{options,
+               parts.router,
+               parts.admission,
+               metrics_,
+               parts.clock,
+               {false},
+               asio::thread_pool(static_cast<std::size_t>(options.num_text_threads))} {}
+
+Api::~Api() {
+  service_.text_pool.join();
+}
+
+void Api::drain() {
+  service_.draining = true;
+}
+
+int Api::num_busy() const {
+  const std::lock_guard lock(mutex_);
+  return num_busy_;
+}
+
+bool Api::wait_idle(base::Duration at_most) {
+  std::unique_lock lock(mutex_);
+  return idle_.wait_for(lock, at_most, [this] { return num_busy_ == 0; });
+}
+
+net::Handler Api::handler() {
+  return [this](net::HttpRequest& request, net::Responder& responder) { return handle(request, responder); };
+}
+
+asio::awaitable<void> Api::handle(net::HttpRequest& request, net::Responder& responder) {
+  Exchange exchange{request, responder, request_id(request)};
+  const base::TimePoint started = service_.clock.now();
+  base::Result<const Route*> route = find_route(request.method, request.path);
+  if (!route.ok()) {
+    co_await reply(exchange, without_route(request, route.error()));
+    metrics_.count_request("unknown", exchange.status, service_.clock.now() - started);
+    co_return;
+  }
+  const Busy busy(*this, (*route)->kind);
+  if (service_.draining && (*route)->kind == RouteKind::work) {
+    net::HttpResponse refused = error_response(draining_error());
+    refused.keep_alive = false;
+    co_await reply(exchange, std::move(refused));
+  } else {
+    co_await (*route)->handle(service_, exchange);
+  }
+  // Nothing was sent to a client that left: 499, as proxies log it.
+  const int status = exchange.status == 0 ? 499 : exchange.status;
+  metrics_.count_request((*route)->name(), status, service_.clock.now() - started);
+}
+
+}  // namespace kvasir::api

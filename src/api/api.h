@@ -1,0 +1,52 @@
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "api/api_metrics.h"
+#include "api/service.h"
+#include "base/clock.h"
+#include "net/http_server.h"
+#include "router/router.h"
+#include "tenancy/admission.h"
+
+namespace kvasir::api {
+
+// The public HTTP API: what the server's handler does. Thread-safe. Outlives the server that it answers for.
+class Api {
+ public:
+  struct Parts {
+    router::Router& router;
+    tenancy::Admission& admission;
+    obs::Registry& registry;
+    const base::Clock& clock;
+  };
+
+  Api(ServiceOptions options, Parts parts);
+  ~Api();
+
+  net::Handler handler();
+
+  // From now on whatever would start something new is refused with 503; what runs goes on.
+  void drain();
+  // Requests inside an endpoint that generates or tokenizes.
+  int num_busy() const;
+  // Blocks until there are none, at most so long. False: some are.
+  bool wait_idle(base::Duration at_most);
+  // Waits for the text that is being worked on. Before the server stops, so that nothing returns to it later.
+  void finish_text_work() { service_.text_pool.join(); }
+
+ private:
+  class Busy;
+  boost::asio::awaitable<void> handle(net::HttpRequest& request, net::Responder& responder);
+
+  ApiMetrics metrics_;
+  Service service_;
+  mutable std::mutex mutex_;
+  std::condition_variable idle_;
+  int num_busy_ = 0;  // guarded by mutex_
+};
+
+}  // namespace kvasir::api

@@ -1,0 +1,124 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "api/api.h"
+#include "api/fields.h"
+#include "base/json.h"
+#include "net/loopback_client.h"
+#include "router/scripted_model.h"
+
+namespace kvasir::api {
+
+// The API behind a real server; only the model "m" is written down.
+class ApiTest : public testing::Test {
+ protected:
+  ~ApiTest() override {
+    if (server_) server_->stop();
+  }
+
+  // Call it first. Without a script the test feeds the streams itself.
+  void serve(router::ScriptedWorker::Script script = {}, int context_length = 4096) {
+    worker_ = std::make_shared<router::ScriptedWorker>(std::move(script));
+    router_.add("m");
+    router_.set_ready("m", router::scripted_model(worker_, context_length));
+    server_ = std::make_unique<net::HttpServer>(net::ServerOptions{}, api_.handler());
+    auto port = server_->start();
+    ASSERT_TRUE(port.ok()) << port.error().message;
+    port_ = *port;
+  }
+
+  // A script that answers with the text in steps of `step` tokens.
+  static router::ScriptedWorker::Script says(std::string text, std::size_t step = 1) {
+    return [text = std::move(text), step](const wire::GenerateRequest& request) {
+      std::vector<wire::TokenEvent> events;
+      for (std::size_t at = 0; at < text.size(); at += step) {
+        wire::TokenEvent& event = events.emplace_back();
+        event.tokens = router::byte_tokens(std::string_view(text).substr(at, step));
+        event.usage = {.prompt_tokens = static_cast<int>(request.prompt.size()), .cached_tokens = 2};
+        event.usage.output_tokens = static_cast<int>(std::min(at + step, text.size()));
+        if (request.sampling.logprobs)
+          for (wire::Token& token : event.tokens)
+            token.logprob = wire::TokenLogprob{-0.5f, {{token.id, -0.5f}, {'z', -1.5f}}};
+      }
+      events.back().finish = wire::FinishReason::stop;
+      return events;
+    };
+  }
+
+  struct Reply {
+    int status = 0;
+    json::value body;
+    std::map<std::string, std::string> headers;
+    std::string text;
+  };
+
+  Reply exchange(const std::string& request) {
+    net::LoopbackClient client(port_);
+    client.send(request);
+    auto response = client.read_response();
+    if (!response) return {};
+    auto body = base::parse_json(response->body);
+    return {response->status, body.ok() ? *body : json::value(), response->headers, response->body};
+  }
+  Reply get(const std::string& path) { return exchange(net::get_request(path)); }
+  Reply post(const std::string& path, const std::string& body) {
+    return exchange(net::post_request(path, body, "Content-Type: application/json\r\n"));
+  }
+
+  // A chat request with more fields: R"(, "n": 2)".
+  static std::string chat_body(const std::string& more = "") {
+    return R"({"model": "m", "messages": [{"role": "user", "content": "hi"}])" + more + "}";
+  }
+
+  // The JSON of a stream's events; [DONE] is checked and left out.
+  static std::vector<json::value> events_of(const std::string& stream) {
+    std::vector<json::value> events;
+    std::size_t at = 0;
+    bool done = false;
+    while (at < stream.size()) {
+      const std::size_t end = stream.find("\n\n", at);
+      EXPECT_NE(end, std::string::npos);
+      const std::string line = stream.substr(at, end - at);
+      at = end + 2;
+      if (line.starts_with(":")) continue;
+      EXPECT_TRUE(line.starts_with("data: ")) << line;
+      EXPECT_FALSE(done) << "after [DONE]: " << line;
+      done = line == "data: [DONE]";
+      if (!done) events.push_back(base::parse_json(line.substr(6)).value());
+    }
+    EXPECT_TRUE(done || (!events.empty() && events.back().as_object().contains("error")));
+    return events;
+  }
+
+  // Polls a condition that other threads make true.
+  static bool eventually(const std::function<bool()>& condition) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
+
+  ServiceOptions options_{.ping_interval = std::chrono::milliseconds(20)};
+  base::RealClock clock_;
+  obs::Registry registry_;
+  router::Router router_;
+  tenancy::Admission admission_{{.max_sequences = 8, .max_sequences_per_tenant = 8}};
+  Api api_{options_, {router_, admission_, registry_, clock_}};
+  std::shared_ptr<router::ScriptedWorker> worker_;
+  std::unique_ptr<net::HttpServer> server_;
+  std::uint16_t port_ = 0;
+};
+
+}  // namespace kvasir::api

@@ -1,0 +1,82 @@
+#include "api/choice.h"
+
+#include <algorithm>
+
+namespace kvasir::api {
+
+using wire::FinishReason;
+
+namespace {
+
+std::size_t num_characters(std::string_view utf8) {
+  return static_cast<std::size_t>(std::count_if(
+      utf8.begin(), utf8.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+}  // namespace
+
+Choice::Choice(int index, std::shared_ptr<const text::Tokenizer> tokenizer, const Stops& stops)
+    : index_(index),
+      min_tokens_(stops.min_tokens),
+      tokenizer_(std::move(tokenizer)),
+      detokenizer_(tokenizer_),
+      stops_(stops.strings) {}
+
+Delta Choice::push(const wire::TokenEvent& event) {
+  Delta delta;
+  delta.index = index_;
+  usage_ = event.usage;
+  for (const wire::Token& token : event.tokens) {
+    if (finish_) break;
+    take_token(token, delta);
+  }
+  if (finish_) {
+    usage_.output_tokens = num_tokens_;  // the rest of the event is after the stop string
+  } else if (event.finish) {
+    take_text(detokenizer_.flush(), delta);
+    if (!finish_) {
+      give_out(stops_.flush(), delta);
+      finish_ = event.finish;
+    }
+    release_lines(delta);
+  }
+  delta.finish = finish_;
+  return delta;
+}
+
+void Choice::take_token(const wire::Token& token, Delta& delta) {
+  ++num_tokens_;
+  const std::size_t begin = num_seen_bytes_;
+  const std::size_t begin_chars = num_seen_chars_;
+  // A padded output layer has ids that the vocabulary lacks; they have no text.
+  if (tokenizer_->valid(token.id)) take_text(detokenizer_.push(token.id), delta);
+  if (token.logprob) held_.push_back({{token.id, *token.logprob, begin_chars}, begin, num_seen_bytes_});
+  release_lines(delta);  // for each token, so that it does not matter how events were cut
+}
+
+void Choice::take_text(const std::string& text, Delta& delta) {
+  if (text.empty()) return;
+  num_seen_bytes_ += text.size();
+  num_seen_chars_ += num_characters(text);
+  if (num_tokens_ <= min_tokens_) return give_out(text, delta);
+  give_out(stops_.push(text), delta);
+  if (stops_.found()) finish_ = FinishReason::stop;
+}
+
+void Choice::give_out(std::string_view text, Delta& delta) {
+  delta.text += text;
+  num_given_bytes_ += text.size();
+}
+
+void Choice::release_lines(Delta& delta) {
+  while (!held_.empty()) {
+    const HeldLine& front = held_.front();
+    const bool cut = finish_ == FinishReason::stop && num_given_bytes_ < num_seen_bytes_;
+    if (cut ? front.begin >= num_given_bytes_ : (!finish_ && front.end > num_given_bytes_)) break;
+    delta.lines.push_back(std::move(held_.front().line));
+    held_.pop_front();
+  }
+  if (finish_) held_.clear();
+}
+
+}  // namespace kvasir::api

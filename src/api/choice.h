@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "text/detokenizer.h"
+#include "text/stop_matcher.h"
+#include "text/tokenizer.h"
+#include "wire/token_event.h"
+
+namespace kvasir::api {
+
+// A token whose text has been given out, for clients that asked for logprobs.
+struct TokenLine {
+  TokenId id = 0;
+  wire::TokenLogprob logprob;
+  std::size_t text_offset = 0;  // characters of the answer before it
+};
+
+// What became certain about one choice: the pieces of a choice, joined, are its answer. A streamed answer
+// writes them one by one, another appends them, so that the two cannot differ.
+struct Delta {
+  int index = 0;
+  std::string text;
+  std::vector<TokenLine> lines;  // empty unless logprobs were asked for
+  std::optional<wire::FinishReason> finish;
+
+  bool empty() const { return text.empty() && lines.empty() && !finish; }
+};
+
+// One sequence's tokens on their way to text: whole characters, ended before the first stop string.
+// A token's line is held back with its text, and dropped where the stop string begins at or before it.
+class Choice {
+ public:
+  struct Stops {
+    std::vector<std::string> strings;
+    int min_tokens = 0;  // none counts before so many tokens
+  };
+
+  Choice(int index, std::shared_ptr<const text::Tokenizer> tokenizer, const Stops& stops);
+
+  Delta push(const wire::TokenEvent& event);
+
+  // True after the end of the sequence or a stop string; nothing is to be pushed any more.
+  bool finished() const { return finish_.has_value(); }
+  const wire::Usage& usage() const { return usage_; }
+
+ private:
+  struct HeldLine {
+    TokenLine line;
+    std::size_t begin;  // bytes of the text, before cutting
+    std::size_t end;
+  };
+
+  void take_token(const wire::Token& token, Delta& delta);
+  void take_text(const std::string& text, Delta& delta);
+  void give_out(std::string_view text, Delta& delta);
+  void release_lines(Delta& delta);
+
+  const int index_;
+  const int min_tokens_;
+  std::shared_ptr<const text::Tokenizer> tokenizer_;
+  text::Detokenizer detokenizer_;
+  text::StopMatcher stops_;
+  std::deque<HeldLine> held_;
+  std::size_t num_seen_bytes_ = 0;  // detokenized
+  std::size_t num_seen_chars_ = 0;
+  std::size_t num_given_bytes_ = 0;  // in deltas
+  int num_tokens_ = 0;
+  std::optional<wire::FinishReason> finish_;
+  wire::Usage usage_;
+};
+
+}  // namespace kvasir::api

@@ -1,0 +1,98 @@
+#include "api/completion_request.h"
+
+#include <limits>
+#include <utility>
+
+namespace kvasir::api {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+using base::Status;
+
+namespace {
+
+constexpr int kMaxLogprobs = 5;
+constexpr const char* kPromptShapes = "a string, an array of strings, or arrays of token ids";
+
+constexpr Field<CompletionRequest> kFields[] = {
+    {"logprobs",
+     [](const json::value& v, CompletionRequest& r) -> Status {
+       // Some clients send the chat field's false.
+       if (v.is_bool() && !v.get_bool()) return base::ok();
+       TRY(const std::int64_t number, read_integer(v, {0, kMaxLogprobs}));
+       r.params.sampling.logprobs = true;
+       r.params.sampling.num_top_logprobs = static_cast<int>(number);
+       return base::ok();
+     }},
+};
+
+Error wrong_prompt(const json::value& value) {
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("expected {}, got {}", kPromptShapes, kind_of(value)),
+               {},
+               "invalid_type"};
+}
+
+Result<std::vector<TokenId>> read_tokens(const json::array& array) {
+  std::vector<TokenId> tokens;
+  tokens.reserve(array.size());
+  for (std::size_t i = 0; i < array.size(); ++i) {
+    auto id = read_integer(array[i], {0, std::numeric_limits<TokenId>::max()});
+    if (!id.ok()) return in_field(fmt::format("[{}]", i), std::move(id).error());
+    tokens.push_back(static_cast<TokenId>(*id));
+  }
+  return tokens;
+}
+
+Result<TextOrTokens> read_prompt(json::value& value) {
+  if (value.is_string()) return TextOrTokens(std::string(value.get_string()));
+  if (!value.is_array()) return wrong_prompt(value);
+  TRY(std::vector<TokenId> tokens, read_tokens(value.get_array()));
+  return TextOrTokens(std::move(tokens));
+}
+
+}  // namespace
+
+Result<std::vector<TextOrTokens>> read_prompts(json::value& value) {
+  std::vector<TextOrTokens> prompts;
+  const bool several =
+      value.is_array() && !value.get_array().empty() && !value.get_array().front().is_number();
+  if (!several) {
+    auto prompt = read_prompt(value);
+    if (!prompt.ok()) return in_field("prompt", std::move(prompt).error());
+    prompts.push_back(std::move(*prompt));
+    return prompts;
+  }
+  json::array& array = value.get_array();
+  if (array.size() > kMaxSequencesPerRequest)
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("expected at most {} prompts, got {}", kMaxSequencesPerRequest, array.size()),
+                 "prompt", "array_above_max_length"};
+  for (std::size_t i = 0; i < array.size(); ++i) {
+    auto prompt = read_prompt(array[i]);
+    if (!prompt.ok()) return in_field("prompt", in_field(fmt::format("[{}]", i), std::move(prompt).error()));
+    prompts.push_back(std::move(*prompt));
+  }
+  return prompts;
+}
+
+Result<CompletionRequest> read_completion_request(json::object body) {
+  CompletionRequest request;
+  TRY_OK(read_params(body, request.params));
+  TRY_OK(read_fields<CompletionRequest>(body, kFields, request));
+  json::value* prompt = body.if_contains("prompt");
+  if (prompt == nullptr || prompt->is_null())
+    return Error{ErrorCode::invalid_argument, fmt::format("it is missing; expected {}", kPromptShapes),
+                 "prompt", "missing_required_parameter"};
+  TRY(request.prompts, read_prompts(*prompt));
+  const auto num_sequences = static_cast<std::int64_t>(request.prompts.size()) * request.params.n;
+  if (num_sequences > kMaxSequencesPerRequest)
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("{} prompts times n = {} are over the limit of {} choices",
+                             request.prompts.size(), request.params.n, kMaxSequencesPerRequest),
+                 "n", "invalid_value"};
+  return request;
+}
+
+}  // namespace kvasir::api

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+
+#include "api/service.h"
+
+// One endpoint a file; `routes.cc` says where each is reached.
+namespace kvasir::api {
+
+boost::asio::awaitable<void> handle_chat(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_completions(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_list_models(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_model(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_tokenize(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_live(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_ready(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_progress(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_metrics(Service& service, Exchange& exchange);
+
+}  // namespace kvasir::api

@@ -1,0 +1,162 @@
+#include <gtest/gtest.h>
+
+#include "api/api_fixture.h"
+#include "api/error_map.h"
+
+namespace kvasir::api {
+namespace {
+
+std::string error_at(const json::value& body, const char* key) {
+  const json::value& value = body.at("error").at(key);
+  return value.is_string() ? std::string(value.get_string()) : json::serialize(value);
+}
+
+TEST(ErrorMap, StatusAndShape) {
+  using base::ErrorCode;
+  EXPECT_EQ(http_status(ErrorCode::invalid_argument), 400);
+  EXPECT_EQ(http_status(ErrorCode::unsupported), 400);
+  EXPECT_EQ(http_status(ErrorCode::not_found), 404);
+  EXPECT_EQ(http_status(ErrorCode::too_large), 413);
+  EXPECT_EQ(http_status(ErrorCode::exhausted), 429);
+  EXPECT_EQ(http_status(ErrorCode::unavailable), 503);
+  EXPECT_EQ(http_status(ErrorCode::timeout), 504);
+  EXPECT_EQ(http_status(ErrorCode::internal), 500);
+  EXPECT_EQ(
+      json::serialize(error_body({ErrorCode::invalid_argument, "too hot", "temperature", "invalid_value"})),
+      R"({"error":{"message":"Invalid 'temperature': too hot.","type":"invalid_request_error",)"
+      R"("param":"temperature","code":"invalid_value"}})");
+  EXPECT_EQ(json::serialize(error_body({ErrorCode::internal, "oops"})),
+            R"({"error":{"message":"oops","type":"server_error","param":null,"code":null}})");
+}
+
+TEST(ErrorMap, RetryAfterIsWholeSeconds) {
+  const auto response =
+      error_response({.code = base::ErrorCode::unavailable, .message = "loading", .retry_after_s = 2.2});
+  EXPECT_EQ(response.status, 503);
+  ASSERT_EQ(response.headers.size(), 1u);
+  EXPECT_EQ(response.headers[0].value, "3");
+}
+
+TEST_F(ApiTest, UnknownPathsAndMethods) {
+  serve();
+  const Reply unknown = get("/v2/nothing");
+  EXPECT_EQ(unknown.status, 404);
+  EXPECT_EQ(error_at(unknown.body, "code"), "unknown_url");
+  const Reply wrong = get("/v1/chat/completions");
+  EXPECT_EQ(wrong.status, 405);
+  EXPECT_EQ(wrong.headers.at("allow"), "POST");
+  EXPECT_EQ(error_at(wrong.body, "code"), "method_not_allowed");
+  EXPECT_EQ(exchange("OPTIONS /v1/models HTTP/1.1\r\nHost: x\r\n\r\n").headers.at("allow"), "GET, OPTIONS");
+}
+
+TEST_F(ApiTest, RequestIdIsTheClientsWhereSane) {
+  serve();
+  EXPECT_EQ(exchange(net::get_request("/v1/models", "X-Request-Id: abc-1\r\n")).headers.at("x-request-id"),
+            "abc-1");
+  EXPECT_TRUE(exchange(net::get_request("/v1/models", "X-Request-Id: " + std::string(200, 'a') + "\r\n"))
+                  .headers.at("x-request-id")
+                  .starts_with("req-"));
+}
+
+TEST_F(ApiTest, ListsModels) {
+  serve();
+  router_.add("other/name");
+  const Reply list = get("/v1/models");
+  ASSERT_EQ(list.status, 200);
+  EXPECT_EQ(list.body.at("object"), "list");
+  const json::value& first = list.body.at("data").at(0);
+  EXPECT_EQ(first.at("id"), "m");
+  EXPECT_EQ(first.at("object"), "model");
+  EXPECT_EQ(first.at("ready"), true);
+  EXPECT_EQ(first.at("max_model_len"), 4096);
+  EXPECT_EQ(list.body.at("data").at(1).at("ready"), false);
+  EXPECT_EQ(get("/v1/models/m").body, first);
+  EXPECT_EQ(get("/v1/models/other/name").body.at("id"), "other/name");
+  EXPECT_EQ(error_at(get("/v1/models/nope").body, "code"), "model_not_found");
+}
+
+TEST_F(ApiTest, ModelsThatAreNotThereOrNotReady) {
+  serve();
+  router_.add("slow");
+  router_.set_state("slow", {.phase = router::Phase::downloading, .progress = 0.5});
+  const std::string rest = R"(", "messages": [{"role": "user", "content": "hi"}]})";
+  const Reply missing = post("/v1/chat/completions", R"({"model": "nope)" + rest);
+  EXPECT_EQ(missing.status, 404);
+  EXPECT_EQ(error_at(missing.body, "code"), "model_not_found");
+  EXPECT_EQ(error_at(missing.body, "param"), "model");
+  const Reply slow = post("/v1/chat/completions", R"({"model": "slow)" + rest);
+  EXPECT_EQ(slow.status, 503);
+  EXPECT_EQ(slow.headers.at("retry-after"), "10");
+  EXPECT_NE(error_at(slow.body, "message").find("50 %"), std::string::npos);
+}
+
+TEST_F(ApiTest, Tokenizes) {
+  serve();
+  const Reply text = post("/v1/tokenize", R"({"model": "m", "prompt": "ab", "return_token_strs": true})");
+  EXPECT_EQ(json::serialize(text.body),
+            R"({"count":2,"max_model_len":4096,"tokens":[97,98],"token_strs":["a","b"]})");
+  const Reply chat = post("/v1/tokenize", chat_body());
+  EXPECT_EQ(chat.body.at("tokens").at(0), 256);
+  EXPECT_EQ(error_at(post("/v1/tokenize", R"({"model": "m"})").body, "param"), "prompt");
+  EXPECT_EQ(error_at(post("/v1/tokenize", R"({"prompt": "x"})").body, "param"), "model");
+}
+
+TEST_F(ApiTest, HealthTellsLiveReadyAndProgressingApart) {
+  serve();
+  EXPECT_EQ(get("/health/live").status, 200);
+  EXPECT_EQ(get("/health/ready").status, 200);
+  EXPECT_EQ(get("/health/progress").status, 200);
+  worker_->set_report({.progressing = false});
+  EXPECT_EQ(get("/health/ready").status, 200);
+  EXPECT_EQ(get("/health/progress").status, 503);
+  router_.set_failed("m", "bad.gguf: not a model");
+  const Reply failed = get("/health/ready");
+  EXPECT_EQ(failed.status, 503);
+  EXPECT_EQ(failed.body.at("models").at("m").at("state"), "failed");
+  EXPECT_EQ(failed.body.at("models").at("m").at("reason"), "bad.gguf: not a model");
+  EXPECT_EQ(get("/health/live").status, 200);
+}
+
+TEST_F(ApiTest, DrainingRefusesWhatIsNewAndFinishesWhatRuns) {
+  serve();
+  net::LoopbackClient running(port_);
+  running.send(net::post_request("/v1/chat/completions", chat_body(R"(, "stream": true)")));
+  const auto asked = worker_->wait_for(0);
+  EXPECT_EQ(api_.num_busy(), 1);
+  api_.drain();
+  const Reply refused = post("/v1/chat/completions", chat_body());
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(error_at(refused.body, "code"), "server_draining");
+  EXPECT_EQ(refused.headers.at("connection"), "close");
+  EXPECT_EQ(get("/health/ready").status, 503);
+  EXPECT_EQ(get("/health/live").status, 200);
+  wire::TokenStream::send(
+      {{asked.stream, {.tokens = router::byte_tokens("end"), .finish = wire::FinishReason::stop}}});
+  EXPECT_NE(running.read_response()->body.find("[DONE]"), std::string::npos);
+  EXPECT_TRUE(eventually([&] { return api_.num_busy() == 0; }));
+}
+
+TEST_F(ApiTest, BodiesThatAreNotJson) {
+  serve();
+  EXPECT_EQ(post("/v1/chat/completions", "").status, 400);
+  EXPECT_EQ(post("/v1/chat/completions", "{\"model\": \"m\",").status, 400);
+  EXPECT_EQ(post("/v1/chat/completions", "{\"model\": \"\xff\"}").status, 400);
+  EXPECT_NE(error_at(post("/v1/chat/completions", std::string(1000000, '[')).body, "message").find("deep"),
+            std::string::npos);
+}
+
+TEST_F(ApiTest, MetricsCountRequestsAndTokens) {
+  serve(says("four"));
+  post("/v1/chat/completions", chat_body());
+  post("/v1/chat/completions", chat_body(R"(, "n": 0)"));
+  const Reply metrics = get("/metrics");
+  EXPECT_TRUE(metrics.headers.at("content-type").starts_with("text/plain; version=0.0.4"));
+  const auto has = [&](const char* line) { return metrics.text.find(line) != std::string::npos; };
+  EXPECT_TRUE(has("kvasir_http_requests_total{endpoint=\"/v1/chat/completions\",status=\"200\"} 1\n"));
+  EXPECT_TRUE(has("kvasir_http_requests_total{endpoint=\"/v1/chat/completions\",status=\"400\"} 1\n"));
+  EXPECT_TRUE(has("kvasir_output_tokens_total{model=\"m\"} 4\n")) << metrics.text;
+  EXPECT_TRUE(has("kvasir_time_to_first_token_seconds_count{model=\"m\"} 1\n"));
+}
+
+}  // namespace
+}  // namespace kvasir::api

@@ -1,0 +1,207 @@
+#include "api/generate_params.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "api/unsupported_fields.h"
+
+namespace kvasir::api {
+
+using base::Error;
+using base::ErrorCode;
+using base::Status;
+
+namespace {
+
+constexpr int kMaxStops = 4;
+constexpr int kMaxStopTokens = 128;
+constexpr int kMaxBiases = 1024;
+constexpr std::int64_t kMaxInt = std::numeric_limits<int>::max();
+
+Status read_float(const json::value& value, NumberRange range, float& out) {
+  TRY(const double number, read_number(value, range));
+  out = static_cast<float>(number);
+  return base::ok();
+}
+
+Status read_int(const json::value& value, IntegerRange range, int& out) {
+  TRY(const std::int64_t number, read_integer(value, range));
+  out = static_cast<int>(number);
+  return base::ok();
+}
+
+Status read_flag(const json::value& value, bool& out) {
+  TRY(out, read_bool(value));
+  return base::ok();
+}
+
+Status read_max_tokens(const json::value& value, GenerateParams& params) {
+  TRY(const std::int64_t number, read_integer(value, {1, kMaxInt}));
+  params.max_tokens = static_cast<int>(number);
+  return base::ok();
+}
+
+Status add_stop(const json::value& value, GenerateParams& params) {
+  TRY(std::string text, read_string(value));
+  if (text.empty())
+    return Error{ErrorCode::invalid_argument, "expected a string that is not empty", {}, "invalid_value"};
+  params.stop.push_back(std::move(text));
+  return base::ok();
+}
+
+Status read_stop(const json::value& value, GenerateParams& params) {
+  if (value.is_string()) return add_stop(value, params);
+  if (!value.is_array())
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("expected a string or an array of strings, got {}", kind_of(value)),
+                 {},
+                 "invalid_type"};
+  const json::array& stops = value.get_array();
+  if (stops.size() > kMaxStops)
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("expected at most {} strings, got {}", kMaxStops, stops.size()),
+                 {},
+                 "array_above_max_length"};
+  for (std::size_t i = 0; i < stops.size(); ++i)
+    if (Status status = add_stop(stops[i], params); !status.ok())
+      return in_field(fmt::format("[{}]", i), std::move(status).error());
+  return base::ok();
+}
+
+Status read_stop_tokens(const json::value& value, GenerateParams& params) {
+  if (!value.is_array() || value.get_array().size() > kMaxStopTokens)
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("expected an array of at most {} token ids", kMaxStopTokens),
+                 {},
+                 "invalid_type"};
+  for (const json::value& item : value.get_array()) {
+    TRY(const std::int64_t id, read_integer(item, {0, kMaxInt}));
+    params.stop_tokens.push_back(static_cast<TokenId>(id));
+  }
+  return base::ok();
+}
+
+Status read_seed(const json::value& value, GenerateParams& params) {
+  constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
+  TRY(const std::int64_t seed, read_integer(value, {-kMax - 1, kMax}));
+  params.seed = static_cast<std::uint64_t>(seed);
+  return base::ok();
+}
+
+Status read_top_p(const json::value& value, GenerateParams& params) {
+  TRY_OK(read_float(value, {0, 1}, params.sampling.top_p));
+  if (params.sampling.top_p <= 0)
+    return Error{
+        ErrorCode::invalid_argument, "expected a number above 0 and up to 1, got 0", {}, "invalid_value"};
+  return base::ok();
+}
+
+Status read_top_k(const json::value& value, GenerateParams& params) {
+  TRY(const std::int64_t top_k, read_integer(value, {-1, kMaxInt}));
+  params.sampling.top_k = static_cast<int>(std::max<std::int64_t>(top_k, 0));
+  return base::ok();
+}
+
+Status read_logit_bias(const json::value& value, GenerateParams& params) {
+  if (!value.is_object())
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("expected an object from token id to bias, got {}", kind_of(value)),
+                 {},
+                 "invalid_type"};
+  const json::object& biases = value.get_object();
+  if (biases.size() > kMaxBiases)
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("expected at most {} entries, got {}", kMaxBiases, biases.size()),
+                 {},
+                 "invalid_value"};
+  for (const auto& [key, bias] : biases) {
+    TokenId id = 0;
+    const auto [end, code] = std::from_chars(key.data(), key.data() + key.size(), id);
+    if (code != std::errc() || end != key.data() + key.size() || id < 0)
+      return Error{ErrorCode::invalid_argument,
+                   fmt::format("expected token ids as keys, got \"{}\"", std::string_view(key)),
+                   {},
+                   "invalid_value"};
+    auto number = read_number(bias, {-100, 100});
+    if (!number.ok()) return in_field(std::string_view(key), std::move(number).error());
+    params.sampling.logit_bias.emplace_back(id, static_cast<float>(*number));
+  }
+  std::sort(params.sampling.logit_bias.begin(), params.sampling.logit_bias.end());
+  return base::ok();
+}
+
+Status read_stream_options(const json::value& value, GenerateParams& params) {
+  if (!value.is_object())
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("expected an object, got {}", kind_of(value)),
+                 {},
+                 "invalid_type"};
+  static constexpr Field<GenerateParams> kOptions[] = {
+      {"include_usage",
+       [](const json::value& v, GenerateParams& p) { return read_flag(v, p.include_usage); }},
+      {"continuous_usage_stats",
+       [](const json::value& v, GenerateParams&) -> Status {
+         TRY(const bool wanted, read_bool(v));
+         return wanted ? Status(not_supported("usage in every chunk is")) : base::ok();
+       }},
+  };
+  return read_fields<GenerateParams>(value.get_object(), kOptions, params);
+}
+
+using P = GenerateParams;
+constexpr Field<P> kFields[] = {
+    {"temperature", [](const json::value& v, P& p) { return read_float(v, {0, 2}, p.sampling.temperature); }},
+    {"top_p", read_top_p},
+    {"top_k", read_top_k},
+    {"min_p", [](const json::value& v, P& p) { return read_float(v, {0, 1}, p.sampling.min_p); }},
+    {"presence_penalty",
+     [](const json::value& v, P& p) { return read_float(v, {-2, 2}, p.sampling.presence_penalty); }},
+    {"frequency_penalty",
+     [](const json::value& v, P& p) { return read_float(v, {-2, 2}, p.sampling.frequency_penalty); }},
+    {"repetition_penalty",
+     [](const json::value& v, P& p) { return read_float(v, {0.01, 10}, p.sampling.repetition_penalty); }},
+    {"logit_bias", read_logit_bias},
+    {"seed", read_seed},
+    {"max_tokens", read_max_tokens},
+    {"min_tokens", [](const json::value& v, P& p) { return read_int(v, {0, kMaxInt}, p.min_tokens); }},
+    {"ignore_eos", [](const json::value& v, P& p) { return read_flag(v, p.ignore_eos); }},
+    {"stop", read_stop},
+    {"stop_token_ids", read_stop_tokens},
+    {"n", [](const json::value& v, P& p) { return read_int(v, {1, kMaxSequencesPerRequest}, p.n); }},
+    {"stream", [](const json::value& v, P& p) { return read_flag(v, p.stream); }},
+    {"stream_options", read_stream_options},
+    {"user",
+     [](const json::value& v, P& p) -> Status {
+       TRY(p.user, read_string(v));
+       return base::ok();
+     }},
+};
+
+Status read_model(const json::object& body, GenerateParams& params) {
+  const json::value* value = body.if_contains("model");
+  if (value == nullptr || value->is_null())
+    return Error{ErrorCode::invalid_argument,
+                 "it is missing; name one of the models that GET /v1/models lists", "model",
+                 "missing_required_parameter"};
+  auto name = read_string(*value);
+  if (!name.ok()) return in_field("model", std::move(name).error());
+  params.model = std::move(*name);
+  return base::ok();
+}
+
+}  // namespace
+
+Status read_params(const json::object& body, GenerateParams& params) {
+  TRY_OK(read_model(body, params));
+  TRY_OK(refuse_unsupported(body));
+  TRY_OK(read_fields<GenerateParams>(body, kFields, params));
+  if (!params.stream && body.contains("stream_options") && !body.at("stream_options").is_null())
+    return Error{ErrorCode::invalid_argument, "only allowed together with \"stream\": true", "stream_options",
+                 "invalid_value"};
+  return base::ok();
+}
+
+}  // namespace kvasir::api

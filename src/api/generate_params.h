@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/fields.h"
+#include "wire/generate_request.h"
+
+namespace kvasir::api {
+
+// Sequences of one request: prompts times n.
+inline constexpr int kMaxSequencesPerRequest = 128;
+
+// What chat and text completions have in common.
+struct GenerateParams {
+  std::string model;
+  wire::SamplingParams sampling;  // its seed is drawn for each choice later
+  std::optional<std::uint64_t> seed;
+  std::optional<int> max_tokens;  // absent: the rest of the context
+  int min_tokens = 0;
+  bool ignore_eos = false;
+  std::vector<std::string> stop;
+  std::vector<TokenId> stop_tokens;
+  int n = 1;
+  bool stream = false;
+  bool include_usage = false;
+  std::string user;
+};
+
+// Reads the shared fields of `body` and refuses those that are known and not supported.
+base::Status read_params(const json::object& body, GenerateParams& params);
+
+}  // namespace kvasir::api

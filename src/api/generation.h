@@ -1,0 +1,86 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/api_metrics.h"
+#include "api/choice.h"
+#include "base/clock.h"
+#include "router/router.h"
+#include "tenancy/admission.h"
+#include "wire/generate_request.h"
+
+namespace kvasir::api {
+
+// A request that is ready to run: text has become tokens.
+struct Job {
+  router::Lease lease;
+  std::vector<wire::GenerateRequest> sequences;  // choice i of prompt p is number p * n + i
+  int num_choices_per_prompt = 1;
+  Choice::Stops stops;
+};
+
+// All sequences of one request while they run. Holds the permit, the lease and the streams; destroying it
+// cancels whatever has not ended, wherever it is: in the queue, in prefill or in decode.
+// Lives and dies on the one executor that reads its streams.
+class Generation {
+ public:
+  struct Surroundings {
+    boost::asio::any_io_executor executor;
+    const base::Clock& clock;
+    ModelMetrics& metrics;
+  };
+
+  // Queues every sequence, or none: where the worker refuses one, the others are cancelled.
+  static base::Result<std::unique_ptr<Generation>> start(Job job, tenancy::Permit permit,
+                                                         Surroundings surroundings);
+  ~Generation();
+  Generation(const Generation&) = delete;
+  Generation& operator=(const Generation&) = delete;
+
+  // What became certain since the last call, all choices together; nothing where `wait` passed first, or the
+  // generation is over. The error of a sequence that failed ends them all.
+  boost::asio::awaitable<base::Result<std::vector<Delta>>> next(base::Duration wait);
+
+  // Every choice has finished, one failed, or `cancel` was called.
+  bool over() const;
+  // Nothing more will come, and `next` returns at once.
+  void cancel();
+  bool cancelled() const { return cancelled_; }
+
+  // So far; of all choices together. A prompt counts once, however many choices it has.
+  wire::Usage usage() const;
+  int num_choices() const { return static_cast<int>(running_.size()); }
+
+ private:
+  struct Running {
+    std::shared_ptr<wire::TokenStream> stream;
+    Choice choice;
+    int num_prompt_tokens = 0;
+    std::optional<base::TimePoint> last_token = std::nullopt;
+  };
+
+  Generation(Job job, tenancy::Permit permit, Surroundings surroundings);
+  base::Status start_sequences(std::vector<wire::GenerateRequest> sequences, const Choice::Stops& stops);
+  base::Result<std::vector<Delta>> collect();
+  void measure(const wire::TokenEvent& event, Running& one);
+
+  tenancy::Permit permit_;
+  router::Lease lease_;
+  const int num_choices_per_prompt_;
+  boost::asio::any_io_executor executor_;
+  const base::Clock& clock_;
+  ModelMetrics& metrics_;
+  boost::asio::steady_timer wake_;
+  std::vector<Running> running_;
+  bool cancelled_ = false;
+  std::optional<base::Error> failure_;
+  base::TimePoint started_;
+  bool any_token_ = false;
+};
+
+}  // namespace kvasir::api

@@ -1,0 +1,112 @@
+#include "api/prepare.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/request_id.h"
+
+namespace kvasir::api {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+using base::Status;
+
+namespace {
+
+Status check_vocabulary(const router::ServedModel& model, const GenerateParams& params) {
+  const int size = model.tokenizer->size();
+  const auto refuse = [&](const char* field, TokenId id) {
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("token id {} is outside the model's vocabulary of {}", id, size), field,
+                 "invalid_value"};
+  };
+  for (const auto& [id, bias] : params.sampling.logit_bias)
+    if (!model.tokenizer->valid(id)) return refuse("logit_bias", id);
+  for (const TokenId id : params.stop_tokens)
+    if (!model.tokenizer->valid(id)) return refuse("stop_token_ids", id);
+  return base::ok();
+}
+
+// Tokens that the answer may have, or why there is no room for one.
+Result<int> room_for_answer(const router::ServedModel& model, const GenerateParams& params,
+                            std::size_t num_prompt_tokens, std::string_view prompt_field) {
+  if (num_prompt_tokens == 0)
+    return Error{ErrorCode::invalid_argument, "it has no tokens; expected some text",
+                 std::string(prompt_field), "invalid_value"};
+  const auto context = static_cast<std::size_t>(model.context_length);
+  if (num_prompt_tokens >= context)
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("this model's maximum context length is {} tokens, of which the answer needs at "
+                             "least 1, but the prompt has {} tokens",
+                             context, num_prompt_tokens),
+                 std::string(prompt_field), "context_length_exceeded"};
+  const int room = static_cast<int>(context - num_prompt_tokens);
+  const int max_tokens = std::min(room, params.max_tokens.value_or(room));
+  if (params.min_tokens > max_tokens)
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("{} is more than the answer may have: {}", params.min_tokens, max_tokens),
+                 "min_tokens", "invalid_value"};
+  return max_tokens;
+}
+
+}  // namespace
+
+Result<std::vector<TokenId>> encode_chat(const router::ServedModel& model, const ChatRequest& request) {
+  const text::Tokenizer& tokenizer = *model.tokenizer;
+  text::TemplateInputs inputs;
+  inputs.messages = request.messages;
+  inputs.add_generation_prompt = request.add_generation_prompt;
+  inputs.kwargs = request.template_kwargs;
+  if (tokenizer.bos()) inputs.bos_token = tokenizer.bytes(*tokenizer.bos());
+  if (tokenizer.eos()) inputs.eos_token = tokenizer.bytes(*tokenizer.eos());
+  auto prompt = model.chat_template->render(inputs);
+  if (!prompt.ok()) return in_field("messages", std::move(prompt).error());
+  return tokenizer.encode(*prompt);
+}
+
+Result<std::vector<TokenId>> encode_prompt(const router::ServedModel& model, const TextOrTokens& prompt) {
+  const text::Tokenizer& tokenizer = *model.tokenizer;
+  if (const auto* tokens = std::get_if<std::vector<TokenId>>(&prompt)) {
+    for (const TokenId id : *tokens)
+      if (!tokenizer.valid(id))
+        return Error{ErrorCode::invalid_argument,
+                     fmt::format("token id {} is outside the model's vocabulary of {}", id, tokenizer.size()),
+                     "prompt", "invalid_value"};
+    return *tokens;
+  }
+  std::vector<TokenId> tokens = tokenizer.encode(std::get<std::string>(prompt), text::Specials::parse);
+  const auto bos = tokenizer.bos();
+  if (bos && (tokenizer.add_bos() || tokens.empty()) && (tokens.empty() || tokens.front() != *bos))
+    tokens.insert(tokens.begin(), *bos);
+  return tokens;
+}
+
+Result<Job> make_job(router::Lease lease, const GenerateParams& params,
+                     const std::vector<std::vector<TokenId>>& prompts, std::string_view prompt_field) {
+  const router::ServedModel& model = lease.model();
+  TRY_OK(check_vocabulary(model, params));
+  const std::uint64_t seed = params.seed ? *params.seed : draw_seed();
+  std::vector<wire::GenerateRequest> sequences;
+  sequences.reserve(prompts.size() * static_cast<std::size_t>(params.n));
+  for (const std::vector<TokenId>& prompt : prompts) {
+    TRY(const int max_tokens, room_for_answer(model, params, prompt.size(), prompt_field));
+    for (int i = 0; i < params.n; ++i) {
+      wire::GenerateRequest& sequence = sequences.emplace_back();
+      sequence.id = make_id("seq");
+      sequence.prompt = prompt;
+      sequence.sampling = params.sampling;
+      sequence.sampling.seed = choice_seed(seed, i);
+      sequence.max_tokens = max_tokens;
+      sequence.min_tokens = params.min_tokens;
+      sequence.ignore_eos = params.ignore_eos;
+      sequence.stop_tokens = params.stop_tokens;
+    }
+  }
+  return Job{.lease = std::move(lease),
+             .sequences = std::move(sequences),
+             .num_choices_per_prompt = params.n,
+             .stops = {.strings = params.stop, .min_tokens = params.min_tokens}};
+}
+
+}  // namespace kvasir::api

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "api/chat_request.h"
+#include "api/completion_request.h"
+#include "api/generation.h"
+#include "router/router.h"
+
+// From checked requests to tokens. Pure and possibly long, so it may run on any thread.
+namespace kvasir::api {
+
+base::Result<std::vector<TokenId>> encode_chat(const router::ServedModel& model, const ChatRequest& request);
+// Token ids outside the vocabulary are refused; text gets the model's beginning token where it wants one.
+base::Result<std::vector<TokenId>> encode_prompt(const router::ServedModel& model,
+                                                 const TextOrTokens& prompt);
+
+// Every sequence of the request, bounded by the context window. `prompt_field` is the field that a prompt
+// which is too long is blamed on.
+base::Result<Job> make_job(router::Lease lease, const GenerateParams& params,
+                           const std::vector<std::vector<TokenId>>& prompts, std::string_view prompt_field);
+
+}  // namespace kvasir::api

@@ -1,0 +1,43 @@
+#include "api/request_id.h"
+
+#include <random>
+
+namespace kvasir::api {
+
+namespace {
+
+std::mt19937_64 seeded() {
+  std::random_device device;
+  std::seed_seq seq{device(), device(), device(), device()};
+  return std::mt19937_64(seq);
+}
+
+std::mt19937_64& generator() {
+  thread_local std::mt19937_64 own = seeded();
+  return own;
+}
+
+}  // namespace
+
+std::string make_id(std::string_view prefix) {
+  constexpr std::string_view kAlphabet = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  std::uniform_int_distribution<std::size_t> any(0, kAlphabet.size() - 1);
+  std::string id = std::string(prefix) + "-";
+  for (int i = 0; i < 24; ++i) id += kAlphabet[any(generator())];
+  return id;
+}
+
+std::uint64_t draw_seed() {
+  return generator()();
+}
+
+std::uint64_t choice_seed(std::uint64_t seed, int index) {
+  if (index == 0) return seed;
+  // splitmix64's finisher: neighbouring indices become unrelated seeds.
+  std::uint64_t x = seed + static_cast<std::uint64_t>(index) * 0x9E3779B97F4A7C15u;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+
+}  // namespace kvasir::api

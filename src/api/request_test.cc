@@ -1,0 +1,281 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "api/chat_request.h"
+#include "api/completion_request.h"
+
+namespace kvasir::api {
+namespace {
+
+using base::ErrorCode;
+
+json::object object(const std::string& text) {
+  auto parsed = parse_object(text, 64);
+  CHECK(parsed.ok(), "{}: {}", text, parsed.error().message);
+  return std::move(*parsed);
+}
+
+// A chat request with one more field: R"("n": 2)".
+base::Result<ChatRequest> chat(const std::string& field) {
+  return read_chat_request(
+      object(R"({"model": "m", "messages": [{"role": "user", "content": "hi"}], )" + field + "}"));
+}
+
+base::Result<CompletionRequest> completion(const std::string& field) {
+  return read_completion_request(object(R"({"model": "m", "prompt": "hi", )" + field + "}"));
+}
+
+GenerateParams params(const std::string& field) {
+  auto request = chat(field);
+  CHECK(request.ok(), "{}: {}", field, request.error().message);
+  return request->params;
+}
+
+TEST(Request, DefaultsAreOpenAIs) {
+  const GenerateParams p = params(R"("unknown_field": {"x": 1})");
+  EXPECT_EQ(p.model, "m");
+  EXPECT_EQ(p.sampling.temperature, 1.0f);
+  EXPECT_EQ(p.sampling.top_p, 1.0f);
+  EXPECT_EQ(p.sampling.top_k, 0);
+  EXPECT_EQ(p.n, 1);
+  EXPECT_FALSE(p.stream);
+  EXPECT_FALSE(p.max_tokens.has_value());
+  EXPECT_FALSE(p.seed.has_value());
+  EXPECT_FALSE(p.sampling.logprobs);
+}
+
+TEST(Request, EachFieldIsTaken) {
+  EXPECT_FLOAT_EQ(params(R"("temperature": 0.25)").sampling.temperature, 0.25f);
+  EXPECT_FLOAT_EQ(params(R"("temperature": 1)").sampling.temperature, 1.0f);
+  EXPECT_FLOAT_EQ(params(R"("top_p": 0.5)").sampling.top_p, 0.5f);
+  EXPECT_EQ(params(R"("top_k": 40)").sampling.top_k, 40);
+  EXPECT_EQ(params(R"("top_k": -1)").sampling.top_k, 0);
+  EXPECT_FLOAT_EQ(params(R"("min_p": 0.1)").sampling.min_p, 0.1f);
+  EXPECT_FLOAT_EQ(params(R"("presence_penalty": -2)").sampling.presence_penalty, -2.0f);
+  EXPECT_FLOAT_EQ(params(R"("frequency_penalty": 2)").sampling.frequency_penalty, 2.0f);
+  EXPECT_FLOAT_EQ(params(R"("repetition_penalty": 1.1)").sampling.repetition_penalty, 1.1f);
+  EXPECT_EQ(params(R"("seed": 7)").seed, 7u);
+  EXPECT_EQ(params(R"("seed": -1)").seed, ~0ull);
+  EXPECT_EQ(params(R"("max_tokens": 5)").max_tokens, 5);
+  EXPECT_EQ(params(R"("max_tokens": 5.0)").max_tokens, 5);
+  EXPECT_EQ(params(R"("max_completion_tokens": 6)").max_tokens, 6);
+  EXPECT_EQ(params(R"("max_tokens": 5, "max_completion_tokens": 6)").max_tokens, 6);
+  EXPECT_EQ(params(R"("min_tokens": 3)").min_tokens, 3);
+  EXPECT_TRUE(params(R"("ignore_eos": true)").ignore_eos);
+  EXPECT_EQ(params(R"("n": 4)").n, 4);
+  EXPECT_EQ(params(R"("user": "me")").user, "me");
+  EXPECT_EQ(params(R"("stop": "x")").stop, std::vector<std::string>{"x"});
+  EXPECT_EQ(params(R"("stop": ["a", "b"])").stop, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(params(R"("stop": [])").stop.size(), 0u);
+  EXPECT_EQ(params(R"("stop_token_ids": [3, 4])").stop_tokens, (std::vector<TokenId>{3, 4}));
+  EXPECT_TRUE(params(R"("stream": true, "stream_options": {"include_usage": true})").include_usage);
+  const auto bias = params(R"("logit_bias": {"12": -100, "3": 1.5})").sampling.logit_bias;
+  EXPECT_EQ(bias, (std::vector<std::pair<TokenId, float>>{{3, 1.5f}, {12, -100.0f}}));
+  const auto logprobs = params(R"("logprobs": true, "top_logprobs": 5)").sampling;
+  EXPECT_TRUE(logprobs.logprobs);
+  EXPECT_EQ(logprobs.num_top_logprobs, 5);
+  EXPECT_FALSE(chat(R"("add_generation_prompt": false)")->add_generation_prompt);
+  EXPECT_EQ(chat(R"("chat_template_kwargs": {"enable_thinking": false})")->template_kwargs.size(), 1u);
+}
+
+TEST(Request, NullIsAbsent) {
+  const GenerateParams p = params(
+      R"("temperature": null, "stop": null, "max_tokens": null, "stream_options": null, "tools": null,
+         "response_format": null, "seed": null, "logit_bias": null, "prompt_logprobs": null)");
+  EXPECT_EQ(p.sampling.temperature, 1.0f);
+  EXPECT_TRUE(p.stop.empty());
+}
+
+struct Wrong {
+  const char* json;
+  const char* field;
+};
+
+TEST(Request, WrongValuesNameTheirField) {
+  const Wrong cases[] = {
+      {R"("temperature": 2.1)", "temperature"},
+      {R"("temperature": -0.1)", "temperature"},
+      {R"("temperature": "hot")", "temperature"},
+      {R"("temperature": true)", "temperature"},
+      {R"("top_p": 0)", "top_p"},
+      {R"("top_p": 1.1)", "top_p"},
+      {R"("top_k": -2)", "top_k"},
+      {R"("top_k": 1.5)", "top_k"},
+      {R"("top_k": 1e30)", "top_k"},
+      {R"("min_p": -1)", "min_p"},
+      {R"("presence_penalty": 2.5)", "presence_penalty"},
+      {R"("frequency_penalty": -3)", "frequency_penalty"},
+      {R"("repetition_penalty": 0)", "repetition_penalty"},
+      {R"("n": 0)", "n"},
+      {R"("n": 129)", "n"},
+      {R"("max_tokens": 0)", "max_tokens"},
+      {R"("max_tokens": "5")", "max_tokens"},
+      {R"("max_completion_tokens": -1)", "max_completion_tokens"},
+      {R"("min_tokens": -1)", "min_tokens"},
+      {R"("seed": 1.5)", "seed"},
+      {R"("seed": 99999999999999999999)", "seed"},
+      {R"("stop": 5)", "stop"},
+      {R"("stop": ["a", "b", "c", "d", "e"])", "stop"},
+      {R"("stop": ["a", 5])", "stop[1]"},
+      {R"("stop": "")", "stop"},
+      {R"("stop_token_ids": ["a"])", "stop_token_ids"},
+      {R"("logit_bias": {"x": 1})", "logit_bias"},
+      {R"("logit_bias": {"-1": 1})", "logit_bias"},
+      {R"("logit_bias": {"5": 101})", "logit_bias.5"},
+      {R"("logit_bias": [1])", "logit_bias"},
+      {R"("logprobs": 5)", "logprobs"},
+      {R"("top_logprobs": 3)", "top_logprobs"},
+      {R"("logprobs": true, "top_logprobs": 21)", "top_logprobs"},
+      {R"("stream": "yes")", "stream"},
+      {R"("stream_options": {"include_usage": true})", "stream_options"},
+      {R"("stream": true, "stream_options": {"include_usage": 1})", "stream_options.include_usage"},
+      {R"("user": 5)", "user"},
+      {R"("chat_template_kwargs": [])", "chat_template_kwargs"},
+  };
+  for (const Wrong& wrong : cases) {
+    const auto request = chat(wrong.json);
+    ASSERT_FALSE(request.ok()) << wrong.json;
+    EXPECT_EQ(request.error().code, ErrorCode::invalid_argument) << wrong.json;
+    EXPECT_EQ(request.error().field, wrong.field) << wrong.json;
+    EXPECT_FALSE(request.error().message.empty());
+  }
+}
+
+TEST(Request, KnownButUnsupportedIsRefused) {
+  const Wrong cases[] = {
+      {R"("tools": [{"type": "function"}])", "tools"},
+      {R"("functions": [{"name": "f"}])", "functions"},
+      {R"("tool_choice": "required")", "tool_choice"},
+      {R"("tool_choice": {"type": "function"})", "tool_choice"},
+      {R"("function_call": {"name": "f"})", "function_call"},
+      {R"("response_format": {"type": "json_object"})", "response_format"},
+      {R"("response_format": {"type": "json_schema"})", "response_format"},
+      {R"("modalities": ["text", "audio"])", "modalities"},
+      {R"("audio": {"voice": "x"})", "audio"},
+      {R"("prediction": {"type": "content"})", "prediction"},
+      {R"("web_search_options": {"a": 1})", "web_search_options"},
+      {R"("store": true)", "store"},
+      {R"("service_tier": "flex")", "service_tier"},
+      {R"("reasoning_effort": "high")", "reasoning_effort"},
+      {R"("echo": true)", "echo"},
+      {R"("suffix": "x")", "suffix"},
+      {R"("best_of": 2)", "best_of"},
+      {R"("use_beam_search": true)", "use_beam_search"},
+      {R"("prompt_logprobs": 0)", "prompt_logprobs"},
+      {R"("guided_json": {"type": "object"})", "guided_json"},
+      {R"("continue_final_message": true)", "continue_final_message"},
+      {R"("stream": true, "stream_options": {"continuous_usage_stats": true})",
+       "stream_options.continuous_usage_stats"},
+  };
+  for (const Wrong& wrong : cases) {
+    const auto request = chat(wrong.json);
+    ASSERT_FALSE(request.ok()) << wrong.json;
+    EXPECT_EQ(request.error().code, ErrorCode::unsupported) << wrong.json;
+    EXPECT_EQ(request.error().field, wrong.field) << wrong.json;
+  }
+}
+
+TEST(Request, UnsupportedFieldsThatAskForNothingPass) {
+  EXPECT_TRUE(chat(R"("tools": [], "tool_choice": "auto", "function_call": "none")").ok());
+  EXPECT_TRUE(chat(R"("response_format": {"type": "text"}, "modalities": ["text"])").ok());
+  EXPECT_TRUE(chat(R"("store": false, "service_tier": "auto", "best_of": 1, "echo": false)").ok());
+  EXPECT_TRUE(chat(R"("parallel_tool_calls": true, "metadata": {"a": "b"})").ok());
+}
+
+base::Result<ChatRequest> messages(const std::string& list) {
+  return read_chat_request(object(R"({"model": "m", "messages": )" + list + "}"));
+}
+
+TEST(Request, MessagesBecomeWhatTemplatesWant) {
+  auto request = messages(R"([
+      {"role": "developer", "content": "be kind"},
+      {"role": "user", "name": "ann", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+      {"role": "assistant", "content": null, "tool_calls": [{"id": "1", "type": "function",
+         "function": {"name": "f", "arguments": "{\"x\": 1}"}}]},
+      {"role": "tool", "tool_call_id": "1", "content": "2"}])");
+  ASSERT_TRUE(request.ok()) << request.error().message;
+  EXPECT_EQ(request->messages[0].at("role"), "system");
+  EXPECT_EQ(request->messages[1].at("content"), "a\nb");
+  EXPECT_EQ(request->messages[1].at("name"), "ann");
+  EXPECT_TRUE(request->messages[2].at("content").is_null());
+  EXPECT_EQ(request->messages[2].at("tool_calls").at(0).at("function").at("arguments").at("x"), 1);
+}
+
+TEST(Request, WrongMessagesNameThePlace) {
+  const Wrong cases[] = {
+      {"[]", "messages"},
+      {"{}", "messages"},
+      {R"(["hi"])", "messages[0]"},
+      {R"([{"content": "x"}])", "messages[0].role"},
+      {R"([{"role": "king", "content": "x"}])", "messages[0].role"},
+      {R"([{"role": "user"}])", "messages[0].content"},
+      {R"([{"role": "user", "content": 5}])", "messages[0].content"},
+      {R"([{"role": "user", "content": "x"}, {"role": "user", "content": [{"type": "text"}]}])",
+       "messages[1].content[0]"},
+      {R"([{"role": "user", "content": ["x"]}])", "messages[0].content[0]"},
+      {R"([{"role": "assistant", "content": null, "tool_calls": 5}])", "messages[0].tool_calls"},
+  };
+  for (const Wrong& wrong : cases) {
+    const auto request = messages(wrong.json);
+    ASSERT_FALSE(request.ok()) << wrong.json;
+    EXPECT_EQ(request.error().field, wrong.field) << wrong.json;
+    EXPECT_EQ(request.error().code, ErrorCode::invalid_argument) << wrong.json;
+  }
+  const auto image =
+      messages(R"([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}])");
+  EXPECT_EQ(image.error().code, ErrorCode::unsupported);
+  EXPECT_EQ(image.error().field, "messages[0].content[0]");
+}
+
+TEST(Request, RequiredFields) {
+  EXPECT_EQ(read_chat_request(object(R"({"messages": []})")).error().field, "model");
+  EXPECT_EQ(read_chat_request(object(R"({"model": 5})")).error().field, "model");
+  EXPECT_EQ(read_chat_request(object(R"({"model": "m"})")).error().field, "messages");
+  EXPECT_EQ(read_completion_request(object(R"({"model": "m"})")).error().field, "prompt");
+}
+
+TEST(Request, BodiesThatAreNoObject) {
+  EXPECT_FALSE(parse_object("", 64).ok());
+  EXPECT_FALSE(parse_object("[1]", 64).ok());
+  EXPECT_FALSE(parse_object("{\"a\": 1", 64).ok());
+  EXPECT_NE(parse_object(std::string(100000, '['), 64).error().message.find("deeper than 64"),
+            std::string::npos);
+}
+
+TEST(Request, PromptsInEveryShape) {
+  const auto prompts = [](const std::string& json) {
+    auto request = read_completion_request(object(R"({"model": "m", "prompt": )" + json + "}"));
+    CHECK(request.ok(), "{}", request.error().message);
+    return request->prompts;
+  };
+  using Tokens = std::vector<TokenId>;
+  EXPECT_EQ(prompts(R"("a")"), (std::vector<TextOrTokens>{"a"}));
+  EXPECT_EQ(prompts(R"(["a", "b"])"), (std::vector<TextOrTokens>{"a", "b"}));
+  EXPECT_EQ(prompts("[1, 2]"), (std::vector<TextOrTokens>{Tokens{1, 2}}));
+  EXPECT_EQ(prompts("[[1], [2, 3]]"), (std::vector<TextOrTokens>{Tokens{1}, Tokens{2, 3}}));
+  EXPECT_EQ(prompts("[]"), (std::vector<TextOrTokens>{Tokens{}}));
+}
+
+TEST(Request, WrongPromptsNameThePlace) {
+  const auto error = [](const std::string& json) {
+    return read_completion_request(object(R"({"model": "m", "prompt": )" + json + "}")).error();
+  };
+  EXPECT_EQ(error("5").field, "prompt");
+  EXPECT_EQ(error("{}").field, "prompt");
+  EXPECT_EQ(error("[1, \"a\"]").field, "prompt[1]");
+  EXPECT_EQ(error("[\"a\", 1]").field, "prompt[1]");
+  EXPECT_EQ(error("[[1], [-2]]").field, "prompt[1][0]");
+  EXPECT_EQ(read_completion_request(object(R"({"model": "m", "prompt": ["a", "b"], "n": 65})")).error().field,
+            "n");
+}
+
+TEST(Request, CompletionLogprobs) {
+  EXPECT_EQ(completion(R"("logprobs": 0)")->params.sampling.num_top_logprobs, 0);
+  EXPECT_TRUE(completion(R"("logprobs": 0)")->params.sampling.logprobs);
+  EXPECT_FALSE(completion(R"("logprobs": false)")->params.sampling.logprobs);
+  EXPECT_EQ(completion(R"("logprobs": 6)").error().field, "logprobs");
+}
+
+}  // namespace
+}  // namespace kvasir::api

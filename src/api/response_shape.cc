@@ -1,0 +1,84 @@
+#include "api/response_shape.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace kvasir::api {
+
+namespace {
+
+json::object usage_object(const wire::Usage& usage) {
+  return {{"prompt_tokens", usage.prompt_tokens},
+          {"completion_tokens", usage.output_tokens},
+          {"total_tokens", usage.prompt_tokens + usage.output_tokens},
+          {"prompt_tokens_details", json::object{{"cached_tokens", usage.cached_tokens}}}};
+}
+
+}  // namespace
+
+json::value finish_value(const std::optional<wire::FinishReason>& finish) {
+  if (!finish) return nullptr;
+  return *finish == wire::FinishReason::stop ? "stop" : "length";
+}
+
+double finite_logprob(float logprob) {
+  return std::max(static_cast<double>(logprob), -9999.0);
+}
+
+std::string token_text(const text::Tokenizer& tokenizer, TokenId id) {
+  if (!tokenizer.valid(id)) return {};
+  return tokenizer.decode(std::span(&id, 1), text::SpecialOutput::keep);
+}
+
+json::object ResponseShape::object(std::string_view name, json::array choices) const {
+  json::object object;
+  object["id"] = head_.id;
+  object["object"] = name;
+  object["created"] = head_.created_s;
+  object["model"] = head_.model;
+  object["system_fingerprint"] = head_.fingerprint;
+  object["choices"] = std::move(choices);
+  return object;
+}
+
+std::string ResponseShape::event(json::array choices, std::optional<json::object> usage) const {
+  json::object chunk = object(chunk_name(), std::move(choices));
+  if (usage)
+    chunk["usage"] = std::move(*usage);
+  else if (head_.include_usage)
+    chunk["usage"] = nullptr;
+  return "data: " + json::serialize(chunk) + "\n\n";
+}
+
+std::string ResponseShape::chunks(const Delta& delta) const {
+  std::string events;
+  if (!delta.text.empty() || !delta.lines.empty()) {
+    Delta open = delta;
+    open.finish.reset();
+    events += event({chunk_choice(open)});
+  }
+  if (delta.finish) {
+    Delta end;
+    end.index = delta.index;
+    end.finish = delta.finish;
+    events += event({chunk_choice(end)});
+  }
+  return events;
+}
+
+std::string ResponseShape::closing(const wire::Usage& usage) const {
+  std::string events;
+  if (head_.include_usage) events += event({}, usage_object(usage));
+  return events + "data: [DONE]\n\n";
+}
+
+std::string ResponseShape::whole(const std::vector<Delta>& choices, const wire::Usage& usage) const {
+  json::array list;
+  for (const Delta& choice : choices) list.push_back(whole_choice(choice));
+  json::object answer = object(object_name(), std::move(list));
+  answer["usage"] = usage_object(usage);
+  return json::serialize(answer);
+}
+
+}  // namespace kvasir::api

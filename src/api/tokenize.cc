@@ -1,0 +1,92 @@
+#include <span>
+#include <utility>
+
+#include "api/chat_request.h"
+#include "api/completion_request.h"
+#include "api/endpoints.h"
+#include "api/prepare.h"
+#include "api/response_shape.h"
+
+namespace kvasir::api {
+
+namespace asio = boost::asio;
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+using base::Status;
+
+namespace {
+
+struct TokenizeOptions {
+  std::string model;
+  bool return_token_strs = false;
+  ChatRequest chat;
+};
+
+constexpr Field<TokenizeOptions> kFields[] = {
+    {"model",
+     [](const json::value& v, TokenizeOptions& o) -> Status {
+       TRY(o.model, read_string(v));
+       return base::ok();
+     }},
+    {"return_token_strs",
+     [](const json::value& v, TokenizeOptions& o) -> Status {
+       TRY(o.return_token_strs, read_bool(v));
+       return base::ok();
+     }},
+    {"add_generation_prompt",
+     [](const json::value& v, TokenizeOptions& o) -> Status {
+       TRY(o.chat.add_generation_prompt, read_bool(v));
+       return base::ok();
+     }},
+};
+
+Error missing(const char* field, const char* expected) {
+  return Error{ErrorCode::invalid_argument, fmt::format("it is missing; expected {}", expected), field,
+               "missing_required_parameter"};
+}
+
+Result<std::vector<TokenId>> encode(const router::ServedModel& model, json::object& body, ChatRequest& chat) {
+  if (json::value* messages = body.if_contains("messages")) {
+    TRY(chat.messages, read_messages(*messages));
+    return encode_chat(model, chat);
+  }
+  json::value* prompt = body.if_contains("prompt");
+  if (prompt == nullptr) return missing("prompt", "a string, or \"messages\" instead");
+  auto text = read_string(*prompt);
+  if (!text.ok()) return in_field("prompt", std::move(text).error());
+  return encode_prompt(model, TextOrTokens(std::move(*text)));
+}
+
+Result<std::string> tokenize(Service& service, std::string_view text) {
+  TRY(json::object body, parse_object(text, service.options.max_json_depth));
+  TokenizeOptions options;
+  TRY_OK(read_fields<TokenizeOptions>(body, kFields, options));
+  if (options.model.empty()) return missing("model", "the name of a model");
+  TRY(const router::Lease lease, service.router.pick(options.model));
+  TRY(const std::vector<TokenId> tokens, encode(lease.model(), body, options.chat));
+  json::object answer;
+  answer["count"] = tokens.size();
+  answer["max_model_len"] = lease.model().context_length;
+  answer["tokens"] = json::array(tokens.begin(), tokens.end());
+  if (options.return_token_strs) {
+    json::array strings;
+    for (const TokenId id : tokens) strings.emplace_back(token_text(*lease.model().tokenizer, id));
+    answer["token_strs"] = std::move(strings);
+  }
+  return json::serialize(answer);
+}
+
+}  // namespace
+
+asio::awaitable<void> handle_tokenize(Service& service, Exchange& exchange) {
+  auto work = [&] { return tokenize(service, exchange.request.body); };
+  Result<std::string> answer = co_await run_text_work(service, exchange.request.body.size(), work);
+  if (!answer.ok()) {
+    co_await reply_error(exchange, answer.error());
+    co_return;
+  }
+  co_await reply(exchange, net::HttpResponse::json(200, std::move(*answer)));
+}
+
+}  // namespace kvasir::api
