@@ -1,0 +1,128 @@
+#include "gateway/gateway.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "api/error_map.h"
+#include "gateway/worker_metrics.h"
+#include "hub/open.h"
+#include "obs/log.h"
+
+namespace kvasir::gateway {
+
+using base::ErrorCode;
+using base::Result;
+using base::Status;
+
+namespace {
+
+// For answers on their way when everything has been cut off: to be told why, and to be written.
+constexpr std::chrono::seconds kLastWords{2};
+
+base::Duration from_seconds(double seconds) {
+  return std::chrono::duration_cast<base::Duration>(std::chrono::duration<double>(seconds));
+}
+
+int num_compute_threads(const config::Settings& settings) {
+  if (settings.compute_threads > 0) return settings.compute_threads;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+tenancy::AdmissionLimits admission_limits(const config::Settings& settings) {
+  const int per_model = settings.max_queue + settings.max_batch_sequences;
+  const int all = per_model * static_cast<int>(std::max<std::size_t>(settings.model.size(), 1));
+  return {.max_sequences = all, .max_sequences_per_tenant = all};
+}
+
+api::ServiceOptions service_options(const config::Settings& settings) {
+  return {.max_json_depth = settings.max_json_depth,
+          .ping_interval = from_seconds(settings.ping_interval_s),
+          .num_text_threads = 2};
+}
+
+net::ServerOptions server_options(const config::Settings& settings) {
+  net::ServerOptions options;
+  options.host = settings.host;
+  options.port = static_cast<std::uint16_t>(settings.port);
+  options.num_io_threads = settings.io_threads;
+  options.max_connections = settings.max_connections;
+  options.max_header_bytes = static_cast<std::size_t>(settings.max_header_bytes);
+  options.max_body_bytes = static_cast<std::size_t>(settings.max_body_bytes);
+  options.header_timeout = from_seconds(settings.header_timeout_s);
+  options.body_timeout = from_seconds(settings.body_timeout_s);
+  options.idle_timeout = from_seconds(settings.idle_timeout_s);
+  options.write_timeout = from_seconds(settings.write_timeout_s);
+  options.refusal_body = api::refusal_body;
+  return options;
+}
+
+}  // namespace
+
+Gateway::Gateway(const config::Settings& settings, hub::Library library)
+    : settings_(settings),
+      library_(std::move(library)),
+      process_metrics_(registry_),
+      pool_(num_compute_threads(settings)),
+      admission_(admission_limits(settings)),
+      api_(service_options(settings), {router_, admission_, registry_, clock_}) {}
+
+Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings, hub::ProgressSink& progress,
+                                                OnModelState on_state) {
+  TRY(hub::Library library, hub::open_library(settings));
+  std::unique_ptr<Gateway> gateway(new Gateway(settings, std::move(library)));
+  TRY_OK(gateway->serve());
+  TRY_OK(gateway->add_models(progress, on_state));
+  return gateway;
+}
+
+Status Gateway::serve() {
+  server_ = std::make_unique<net::HttpServer>(server_options(settings_), api_.handler());
+  TRY(port_, server_->start());
+  server_observations_ = observe_server(registry_, server_->stats());
+  return base::ok();
+}
+
+Status Gateway::add_models(hub::ProgressSink& progress, const OnModelState& on_state) {
+  std::vector<hub::Model> models;
+  std::set<std::string> names;
+  for (const std::string& wanted : settings_.model) {
+    TRY(hub::Model model, library_.find(wanted));
+    if (!names.insert(model.name).second)
+      return base::error(ErrorCode::invalid_argument, "two models are called '{}'; serve one of them",
+                         model.name);
+    models.push_back(std::move(model));
+  }
+  for (hub::Model& model : models)
+    hosts_.push_back(std::make_unique<ModelHost>(
+        std::move(model),
+        HostSurroundings{settings_, router_, pool_, registry_, clock_, progress, on_state}));
+  return base::ok();
+}
+
+bool Gateway::drain() {
+  api_.drain();
+  obs::Log::info("draining", {{"requests", api_.num_busy()}, {"timeout_s", settings_.drain_timeout_s}});
+  const bool finished = api_.wait_idle(from_seconds(settings_.drain_timeout_s));
+  if (!finished) obs::Log::warn("drain_timeout", {{"cut_off", api_.num_busy()}});
+  return finished;
+}
+
+// The order matters: engines end first and tell their readers why; then text work, which returns to the
+// server's threads; then the server, with whatever handlers are left; then what those referred to.
+Gateway::~Gateway() {
+  api_.drain();
+  for (const auto& host : hosts_) host->stop();
+  api_.finish_text_work();
+  if (server_) {
+    server_->stop_accepting();
+    server_->wait_idle(kLastWords);
+    server_->stop();
+  }
+  server_observations_.clear();
+  server_.reset();
+}
+
+}  // namespace kvasir::gateway

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/api.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "config/settings.h"
+#include "gateway/model_host.h"
+#include "hub/library.h"
+#include "net/http_server.h"
+#include "obs/process_metrics.h"
+#include "obs/registry.h"
+#include "ops/compute_pool.h"
+#include "router/router.h"
+#include "tenancy/admission.h"
+
+namespace kvasir::gateway {
+
+// The whole server in one process: HTTP in front, models behind. It answers as soon as it is made; models
+// become ready one by one. Made, drained and destroyed by one thread.
+class Gateway {
+ public:
+  // An error where the address cannot be had or a model's name means nothing; a model that cannot be loaded
+  // is none. `progress` outlives the gateway, `on_state` may be empty.
+  static base::Result<std::unique_ptr<Gateway>> start(const config::Settings& settings,
+                                                      hub::ProgressSink& progress, OnModelState on_state);
+  // Cuts off what still runs.
+  ~Gateway();
+  Gateway(const Gateway&) = delete;
+  Gateway& operator=(const Gateway&) = delete;
+
+  std::uint16_t port() const { return port_; }
+  std::vector<router::ModelStatus> models() const { return router_.models(); }
+
+  // Refuses new requests, lets those that run finish within the setting's time, then cuts them off.
+  // False: some were cut off.
+  bool drain();
+
+ private:
+  Gateway(const config::Settings& settings, hub::Library library);
+  base::Status serve();
+  base::Status add_models(hub::ProgressSink& progress, const OnModelState& on_state);
+
+  const config::Settings settings_;
+  const hub::Library library_;
+  base::RealClock clock_;
+  obs::Registry registry_;
+  obs::ProcessMetrics process_metrics_;
+  ops::ComputePool pool_;
+  router::Router router_;
+  tenancy::Admission admission_;
+  api::Api api_;
+  std::unique_ptr<net::HttpServer> server_;
+  std::vector<obs::Observation> server_observations_;
+  std::uint16_t port_ = 0;
+  std::vector<std::unique_ptr<ModelHost>> hosts_;
+};
+
+}  // namespace kvasir::gateway

@@ -1,0 +1,169 @@
+#include "gateway/model_host.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <system_error>
+#include <utility>
+
+#include "engine/model_runner.h"
+#include "gateway/worker_metrics.h"
+#include "hub/open.h"
+#include "kv/block.h"
+#include "model/kv_cache.h"
+#include "model/loaded_model.h"
+#include "obs/log.h"
+
+namespace kvasir::gateway {
+
+using base::ErrorCode;
+using base::Result;
+using router::ModelState;
+using router::Phase;
+
+namespace {
+
+tensor::DType kv_dtype(const std::string& name) {
+  if (name == "f32") return tensor::DType::f32;
+  return name == "bf16" ? tensor::DType::bf16 : tensor::DType::f16;
+}
+
+Result<int> count_blocks(const model::ModelConfig& config, const config::Settings& settings) {
+  const std::int64_t per_block = model::KvCache::bytes_per_block(config, kv_dtype(settings.kv_type));
+  const std::int64_t num_blocks = (std::int64_t{settings.kv_memory_mb} << 20) / per_block;
+  if (num_blocks < 2)
+    return base::error(ErrorCode::invalid_argument,
+                       "a KV cache of {} MiB holds no two blocks of {} bytes; raise --kv-memory-mb",
+                       settings.kv_memory_mb, per_block);
+  return static_cast<int>(std::min<std::int64_t>(num_blocks, 1 << 24));
+}
+
+// What a sequence may have: by the model, by the setting, and by what the KV cache can hold at all.
+int context_length(const model::ModelConfig& config, const config::Settings& settings, int num_blocks) {
+  std::int64_t length =
+      std::min<std::int64_t>(config.context_length, std::int64_t{num_blocks} * kv::kBlockTokens);
+  if (settings.max_context > 0) length = std::min<std::int64_t>(length, settings.max_context);
+  return static_cast<int>(length);
+}
+
+engine::EngineOptions engine_options(const model::LoadedModel& model, const config::Settings& settings,
+                                     int num_blocks) {
+  engine::EngineOptions options;
+  options.scheduler = {.num_blocks = num_blocks,
+                       .max_batch_tokens = settings.max_batch_tokens,
+                       .max_batch_sequences = settings.max_batch_sequences,
+                       .target_step_s = settings.target_step_ms / 1000,
+                       .prefix_cache = settings.prefix_cache};
+  options.vocab_size = model.config().vocab_size;
+  options.end_tokens = model.end_tokens;
+  options.max_queue = settings.max_queue;
+  options.max_backlog_tokens = settings.stream_buffer_tokens;
+  return options;
+}
+
+// Changes with the program and with the weights' file.
+std::string fingerprint(const hub::Model& model) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  const auto mix = [&](std::string_view bytes) {
+    for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  };
+  mix(KVASIR_VERSION);
+  mix(model.name);
+  mix(fmt::format("{}", model.size));
+  if (model.entry != nullptr)
+    for (const hub::ModelFile& file : model.entry->files) mix(file.sha256);
+  return fmt::format("fp_{:010x}", hash & 0xff'ffff'ffffu);
+}
+
+}  // namespace
+
+// Tells the router and the display alike.
+class ModelHost::PullProgress final : public hub::ProgressSink {
+ public:
+  explicit PullProgress(ModelHost& host) : host_(host) {}
+
+  void bytes(std::string_view model, std::uint64_t done, std::uint64_t total) override {
+    const double part = total == 0 ? 0 : static_cast<double>(done) / static_cast<double>(total);
+    host_.around_.router.set_state(host_.model_.name, {.phase = Phase::downloading, .progress = part});
+    host_.around_.progress.bytes(model, done, total);
+  }
+  void note(std::string_view model, std::string_view sentence) override {
+    host_.around_.progress.note(model, sentence);
+  }
+
+ private:
+  ModelHost& host_;
+};
+
+ModelHost::ModelHost(hub::Model model, HostSurroundings surroundings)
+    : model_(std::move(model)), around_(std::move(surroundings)) {
+  around_.router.add(model_.name);
+  thread_ = std::jthread([this](const std::stop_token& stop) { bring_up(stop); });
+}
+
+ModelHost::~ModelHost() {
+  stop();
+}
+
+void ModelHost::stop() {
+  thread_.request_stop();
+  if (thread_.joinable()) thread_.join();
+  const std::lock_guard lock(mutex_);
+  if (worker_) worker_->stop();
+}
+
+void ModelHost::set_state(ModelState state) {
+  around_.router.set_state(model_.name, state);
+  if (around_.on_state) around_.on_state(model_.name, state);
+}
+
+void ModelHost::bring_up(const std::stop_token& stop) {
+  Result<router::ServedModel> model = open(stop);
+  if (stop.stop_requested()) return;
+  if (!model.ok()) {
+    obs::Log::error("model_failed", {{"model", model_.name}, {"reason", model.error().message}});
+    set_state({.phase = Phase::failed, .reason = model.error().message});
+    return;
+  }
+  obs::Log::info("model_ready", {{"model", model_.name}, {"context", model->context_length}});
+  around_.router.set_ready(model_.name, std::move(*model));
+  if (around_.on_state) around_.on_state(model_.name, {.phase = Phase::ready, .progress = 1});
+}
+
+Result<router::ServedModel> ModelHost::open(const std::stop_token& stop) {
+  TRY(const std::filesystem::path path, fetch(stop));
+  if (stop.stop_requested()) return base::error(ErrorCode::cancelled, "stopped");
+  set_state({.phase = Phase::loading});
+  return load(path);
+}
+
+Result<std::filesystem::path> ModelHost::fetch(const std::stop_token& stop) {
+  const bool here = model_.state == hub::ModelState::ready || model_.state == hub::ModelState::own;
+  if (here) return model_.path;
+  CHECK(model_.entry != nullptr, "{} is neither here nor in a catalogue", model_.name);
+  set_state({.phase = Phase::downloading});
+  PullProgress progress(*this);
+  return hub::pull(*model_.entry, hub::pull_options(around_.settings, stop), progress);
+}
+
+Result<router::ServedModel> ModelHost::load(const std::filesystem::path& path) {
+  const config::Settings& settings = around_.settings;
+  TRY(model::LoadedModel loaded, model::open_model(path, {}, around_.pool));
+  TRY(const int num_blocks, count_blocks(loaded.config(), settings));
+  TRY(model::KvCache kv, model::KvCache::create(loaded.config(), kv_dtype(settings.kv_type), num_blocks));
+  const int context = context_length(loaded.config(), settings, num_blocks);
+  const engine::EngineOptions options = engine_options(loaded, settings, num_blocks);
+  auto runner = std::make_unique<engine::ModelRunner>(std::move(loaded.decoder), std::move(kv));
+  auto worker = std::make_shared<engine::LocalWorker>(options, std::move(runner), around_.clock);
+  observations_ = observe_worker(around_.registry, model_.name, worker);
+  {
+    const std::lock_guard lock(mutex_);
+    worker_ = worker;
+  }
+  return router::ServedModel{.worker = std::move(worker),
+                             .tokenizer = std::move(loaded.tokenizer),
+                             .chat_template = std::move(loaded.chat_template),
+                             .context_length = context,
+                             .fingerprint = fingerprint(model_)};
+}
+
+}  // namespace kvasir::gateway

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "config/settings.h"
+#include "engine/local_worker.h"
+#include "hub/library.h"
+#include "hub/pull.h"
+#include "obs/registry.h"
+#include "ops/compute_pool.h"
+#include "router/router.h"
+
+namespace kvasir::gateway {
+
+// Told whenever a model's state changes, from the thread that brings it up.
+using OnModelState = std::function<void(const std::string& name, const router::ModelState& state)>;
+
+// What every model of this process shares; all outlive the hosts.
+struct HostSurroundings {
+  const config::Settings& settings;
+  router::Router& router;
+  ops::ComputePool& pool;
+  obs::Registry& registry;
+  const base::Clock& clock;
+  hub::ProgressSink& progress;
+  OnModelState on_state;
+};
+
+// One model of this process: brings it up in a thread of its own (pull what is missing, load, start the
+// engine, tell the router), then holds its worker. A failure is the model's state and nobody else's trouble.
+class ModelHost {
+ public:
+  ModelHost(hub::Model model, HostSurroundings surroundings);
+  // The router no longer hands out the worker; leases that exist must be gone.
+  ~ModelHost();
+  ModelHost(const ModelHost&) = delete;
+  ModelHost& operator=(const ModelHost&) = delete;
+
+  // Ends the bringing up, and what the engine runs with an error to its readers. No event is sent after it.
+  void stop();
+
+ private:
+  class PullProgress;
+
+  void bring_up(const std::stop_token& stop);
+  base::Result<router::ServedModel> open(const std::stop_token& stop);
+  base::Result<std::filesystem::path> fetch(const std::stop_token& stop);
+  base::Result<router::ServedModel> load(const std::filesystem::path& path);
+  void set_state(router::ModelState state);
+
+  const hub::Model model_;
+  const HostSurroundings around_;
+  std::mutex mutex_;
+  std::shared_ptr<engine::LocalWorker> worker_;  // guarded by mutex_; null until loaded
+  std::vector<obs::Observation> observations_;   // of the worker; touched by the thread, then by nobody
+  std::jthread thread_;
+};
+
+}  // namespace kvasir::gateway
