@@ -77,7 +77,10 @@ std::string normalize(std::string_view text, const std::vector<NormalizerStep>& 
         normal = replace_all(normal, step.from, step.to);
         break;
       case NormalizerStep::Kind::prepend:
-        if (!normal.empty()) normal.insert(0, step.to);
+        if (!normal.empty()) normal = step.to + normal;
+        break;
+      case NormalizerStep::Kind::prefix_space:
+        if (!normal.starts_with(' ')) normal = " " + normal;
         break;
     }
   }

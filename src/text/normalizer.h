@@ -9,9 +9,10 @@ namespace kvasir::text {
 // What happens to text before it is split, in order.
 struct NormalizerStep {
   enum class Kind {
-    nfc,      // Unicode normalization form C
-    replace,  // every `from` becomes `to`
-    prepend,  // `to` goes first, unless the text is empty
+    nfc,           // Unicode normalization form C
+    replace,       // every `from` becomes `to`
+    prepend,       // `to` goes first, unless the text is empty
+    prefix_space,  // a space goes first, unless one is there
   };
   Kind kind = Kind::nfc;
   std::string from;

@@ -74,9 +74,9 @@ Result<std::string> bytes_of(const Vocabulary& vocabulary, std::size_t id) {
   }
   if (type != TokenType::normal) return token;
   if (vocabulary.model == "llama") return without_space_marks(token);
-  if (auto bytes = bytes_of_spelling(token)) return std::move(*bytes);
-  return base::error(ErrorCode::corrupt, "token {} (\"{}\") is not spelled in byte-level characters", id,
-                     token);
+  // A normal token that is not spelled in byte-level characters stands for itself, as in Hugging Face's
+  // decoder.
+  return bytes_of_spelling(token).value_or(token);
 }
 
 Result<std::unique_ptr<const TokenTable>> make_table(const Vocabulary& vocabulary) {

@@ -135,7 +135,6 @@ TEST(Tokenizer, SaysWhatIsWrongWithAVocabulary) {
   EXPECT_NE(message([](Vocabulary& v) { v.tokens[5] = v.tokens[6]; }).find("twice"), std::string::npos);
   EXPECT_NE(message([](Vocabulary& v) { v.merges.emplace_back("x y"); }).find("no token"), std::string::npos);
   EXPECT_NE(message([](Vocabulary& v) { v.merges.emplace_back("xy"); }).find("not two"), std::string::npos);
-  EXPECT_NE(message([](Vocabulary& v) { v.tokens[0] = "a b"; }).find("byte-level"), std::string::npos);
   EXPECT_NE(message([](Vocabulary& v) { v.eos = 100000; }).find("eos token is 100000"), std::string::npos);
   EXPECT_NE(message([](Vocabulary& v) { v.types.pop_back(); }).find("token types"), std::string::npos);
   EXPECT_NE(message([](Vocabulary& v) { v.model = "rwkv"; }).find("\"rwkv\""), std::string::npos);

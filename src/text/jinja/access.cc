@@ -71,8 +71,9 @@ Value loop_attribute(const std::shared_ptr<Loop>& loop, std::string_view name) {
   if (name == "first") return Value(index == 0);
   if (name == "last") return Value(index + 1 == items.size());
   if (name == "length") return Value::number(items.size());
-  if (name == "depth") return Value(std::int64_t{loop->depth});
-  if (name == "depth0") return Value(std::int64_t{loop->depth - 1});
+  // Counts recursive calls of one loop, which are not supported; nesting does not count.
+  if (name == "depth") return Value(std::int64_t{1});
+  if (name == "depth0") return Value(std::int64_t{0});
   if (name == "previtem") return index > 0 ? items[index - 1] : Value::undefined("there is no previous item");
   if (name == "nextitem") {
     return index + 1 < items.size() ? items[index + 1] : Value::undefined("there is no next item");

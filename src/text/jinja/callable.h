@@ -75,7 +75,6 @@ struct Macro {
 struct Loop {
   Value::Items items;
   std::size_t index = 0;
-  int depth = 1;
   std::vector<Value> last_changed;  // of loop.changed(); plain values only
   bool has_changed = false;
 };

@@ -137,12 +137,6 @@ Result<Evaluator::Flow> Evaluator::run_node(const For& node) {
   }
   auto loop = std::make_shared<Loop>();
   loop->items = std::make_shared<const Sequence>(Sequence{.items = std::move(items)});
-  for (const Scope* scope = scope_; scope != nullptr; scope = scope->outer) {
-    const auto outer = scope->variables.find("loop");
-    if (outer == scope->variables.end()) continue;
-    if (const auto* of = outer->second.as<std::shared_ptr<Loop>>()) loop->depth = (*of)->depth + 1;
-    break;
-  }
   const std::size_t num_items = loop->items->items.size();
   for (std::size_t i = 0; i < num_items; ++i) {
     TRY_OK(context_.budget.steps(1));

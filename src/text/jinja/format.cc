@@ -74,7 +74,7 @@ Result<std::string> number_text(const Conversion& conversion, const Value& value
              : conversion.type == 'X' ? fmt::format("{:X}", whole)
                                       : fmt::format("{}", whole);
   }
-  if (conversion.plus && !digits.starts_with('-')) digits.insert(0, "+");
+  if (conversion.plus && !digits.starts_with('-')) return "+" + digits;
   return digits;
 }
 

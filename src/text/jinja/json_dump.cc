@@ -15,7 +15,7 @@ void append_unit(char32_t unit, std::string& out) {
   out += fmt::format("\\u{:04x}", static_cast<unsigned>(unit));
 }
 
-std::string escaped(std::string_view text, bool ascii_only) {
+std::string escaped(std::string_view text, const JsonStyle& style) {
   std::string out;
   while (!text.empty()) {
     const Utf8Step step = utf8_step(text);
@@ -27,7 +27,7 @@ std::string escaped(std::string_view text, bool ascii_only) {
       out += kNames[named];
     } else if (step.size == 1 && static_cast<unsigned char>(c) < 0x20) {
       append_unit(static_cast<unsigned char>(c), out);
-    } else if (!ascii_only || step.value < 0x7F || step.kind != Utf8Step::Kind::character) {
+    } else if (!style.ascii_only || step.value < 0x7F || step.kind != Utf8Step::Kind::character) {
       out += text.substr(0, step.size);
     } else if (step.value < 0x10000) {
       append_unit(step.value, out);
@@ -83,11 +83,11 @@ class Dumper {
     std::size_t at = 0;
     const std::string_view bytes = text.text;
     for (const Range& range : text.from_input) {
-      out_.append_literal(escaped(bytes.substr(at, range.begin - at), style_.ascii_only));
-      out_.append_input(escaped(bytes.substr(range.begin, range.end - range.begin), style_.ascii_only));
+      out_.append_literal(escaped(bytes.substr(at, range.begin - at), style_));
+      out_.append_input(escaped(bytes.substr(range.begin, range.end - range.begin), style_));
       at = range.end;
     }
-    out_.append_literal(escaped(bytes.substr(at), style_.ascii_only));
+    out_.append_literal(escaped(bytes.substr(at), style_));
     out_.text += '"';
   }
 

@@ -109,12 +109,14 @@ class Lexer {
     while (at_ < source_.size() && is_space(source_[at_])) advance(at_ + 1);
   }
 
+  enum class Newline { kept, trimmed };
+
   // Past a closing tag of two characters, after its sign.
-  void close_tag(char sign, bool trims_newline) {
+  void close_tag(char sign, Newline newline) {
     advance(at_ + 2);
     if (sign == '-') {
       skip_spaces();
-    } else if (sign != '+' && trims_newline && at_ < source_.size() && source_[at_] == '\n') {
+    } else if (sign != '+' && newline == Newline::trimmed && at_ < source_.size() && source_[at_] == '\n') {
       advance(at_ + 1);
     }
   }
@@ -124,7 +126,7 @@ class Lexer {
     if (close == std::string::npos) return failed("a comment is not closed");
     const char sign = close > at_ ? source_[close - 1] : '\0';
     advance(close);
-    close_tag(sign, true);
+    close_tag(sign, Newline::trimmed);
     return base::ok();
   }
 
@@ -149,7 +151,7 @@ class Lexer {
 
   Status lex_raw(WordTag open) {
     advance(open.close);
-    close_tag(open.sign, false);
+    close_tag(open.sign, Newline::kept);
     for (std::size_t tag = source_.find("{%", at_); tag != std::string::npos;
          tag = source_.find("{%", tag + 1)) {
       std::size_t inside = tag + 2;
@@ -159,7 +161,7 @@ class Lexer {
       if (!close) continue;
       add_data(tag, '%', sign);
       advance(close->close);
-      close_tag(close->sign, true);
+      close_tag(close->sign, Newline::trimmed);
       return base::ok();
     }
     return failed("a raw block is not closed");
@@ -183,7 +185,7 @@ class Lexer {
         add(block ? TokenKind::block_end : TokenKind::variable_end, {});
         const char sign = has_sign ? rest[0] : '\0';
         if (has_sign) advance(at_ + 1);
-        close_tag(sign, block);
+        close_tag(sign, block ? Newline::trimmed : Newline::kept);
         return base::ok();
       }
       TRY_OK(lex_one(rest));

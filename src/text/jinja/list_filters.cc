@@ -187,22 +187,24 @@ Result<Value> unique(Context& context, const Value& subject, const Arguments& ar
   return Value::list(std::move(kept));
 }
 
-Result<Value> extreme(Context& context, const Value& subject, const Arguments& arguments, bool largest) {
+enum class Extreme { smallest, largest };
+
+Result<Value> extreme(Context& context, const Value& subject, const Arguments& arguments, Extreme wanted) {
   TRY_OK(arguments.only({"case_sensitive", "attribute"}));
   TRY(const auto items, iterate(context, subject));
   TRY(const auto all, keyed(context, items, with_names(arguments, {"case_sensitive", "attribute"})));
   if (all.empty()) return Value::undefined("no aggregated item, sequence was empty");
-  const auto found = largest ? std::max_element(all.begin(), all.end(), before)
-                             : std::min_element(all.begin(), all.end(), before);
+  const auto found = wanted == Extreme::largest ? std::max_element(all.begin(), all.end(), before)
+                                                : std::min_element(all.begin(), all.end(), before);
   return found->item;
 }
 
 Result<Value> min(Context& context, const Value& subject, const Arguments& arguments) {
-  return extreme(context, subject, arguments, false);
+  return extreme(context, subject, arguments, Extreme::smallest);
 }
 
 Result<Value> max(Context& context, const Value& subject, const Arguments& arguments) {
-  return extreme(context, subject, arguments, true);
+  return extreme(context, subject, arguments, Extreme::largest);
 }
 
 Result<Value> sum(Context& context, const Value& subject, const Arguments& arguments) {

@@ -37,7 +37,7 @@ std::vector<Range> words_of(std::string_view text, std::int64_t limit) {
     }
     if (at == text.size()) return words;
     if (limit >= 0 && static_cast<std::int64_t>(words.size()) == limit) {
-      words.push_back({at, at + stripped(text.substr(at), nullptr, Side::right).end});
+      words.push_back({at, text.size()});
       return words;
     }
     const std::size_t begin = at;

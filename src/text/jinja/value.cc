@@ -14,8 +14,7 @@ std::size_t saturating_sum(std::size_t a, std::size_t b) {
   return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::size_t>::max() : sum;
 }
 
-Value sequence(std::vector<Value> items, bool tuple) {
-  Sequence made{.items = std::move(items), .tuple = tuple};
+Value finished(Sequence made) {
   for (const Value& item : made.items) {
     made.depth = std::max(made.depth, item.depth() + 1);
     made.weight = saturating_sum(made.weight, item.weight());
@@ -51,11 +50,11 @@ Value Value::input(std::string_view text) {
 }
 
 Value Value::list(std::vector<Value> items) {
-  return sequence(std::move(items), false);
+  return finished({.items = std::move(items)});
 }
 
 Value Value::tuple(std::vector<Value> items) {
-  return sequence(std::move(items), true);
+  return finished({.items = std::move(items), .tuple = true});
 }
 
 Value Value::dict(Dict dict) {

@@ -1,0 +1,247 @@
+#include "text/tokenizer_json.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "base/json.h"
+#include "text/byte_level.h"
+#include "text/tokenizer.h"
+#include "text/tokenizer_parts.h"
+
+namespace kvasir::text {
+namespace {
+
+using base::ErrorCode;
+using base::Result;
+using base::Status;
+namespace json = base::json;
+
+constexpr std::int64_t kMaxTokens = 1 << 24;
+
+// One row of `added_tokens`.
+struct AddedRow {
+  TokenId id = 0;
+  std::string content;
+  AddedTokens::Entry entry;
+};
+
+Result<TokenId> token_id(const json::value& value, std::string_view of) {
+  if (!value.is_int64() || value.get_int64() < 0 || value.get_int64() >= kMaxTokens) {
+    return base::error(ErrorCode::corrupt, "tokenizer.json: the id of \"{}\" is not a token number", of);
+  }
+  return static_cast<TokenId>(value.get_int64());
+}
+
+Result<std::vector<AddedRow>> added_rows(const json::object& file) {
+  std::vector<AddedRow> rows;
+  const auto* list = json_array(file, "added_tokens");
+  if (list == nullptr) return rows;
+  for (const json::value& item : *list) {
+    const auto* object = item.if_object();
+    if (object == nullptr)
+      return base::error(ErrorCode::corrupt, "tokenizer.json: an added token is no object");
+    AddedRow row;
+    row.content = json_text(*object, "content");
+    if (row.content.empty()) continue;
+    const json::value* id = object->if_contains("id");
+    TRY(row.id, token_id(id != nullptr ? *id : json::value(), row.content));
+    row.entry = {.id = row.id,
+                 .special = json_flag(*object, "special"),
+                 .takes_space_before = json_flag(*object, "lstrip"),
+                 .takes_space_after = json_flag(*object, "rstrip")};
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+struct Tokens {
+  std::unique_ptr<const TokenTable> table;
+  AddedTokens added;
+};
+
+// The tokens by id: the model's vocabulary, with the added ones over it; ids that nobody has are unused.
+class TokenCollector {
+ public:
+  Status add_vocabulary(const json::object& vocabulary) {
+    for (const auto& entry : vocabulary) {
+      TRY(const TokenId id, token_id(entry.value(), entry.key()));
+      grow_to(id);
+      if (taken_[id]) {
+        return base::error(ErrorCode::corrupt, "tokenizer.json: \"{}\" and \"{}\" have the id {}",
+                           tokens_[id], std::string_view(entry.key()), id);
+      }
+      taken_[id] = true;
+      tokens_[id] = entry.key();
+      types_[id] = TokenType::normal;
+    }
+    return base::ok();
+  }
+
+  Status add_row(const AddedRow& row) {
+    grow_to(row.id);
+    if (taken_[row.id] && tokens_[row.id] != row.content) {
+      return base::error(ErrorCode::corrupt, "tokenizer.json: the added token \"{}\" has the id of \"{}\"",
+                         row.content, tokens_[row.id]);
+    }
+    taken_[row.id] = true;
+    tokens_[row.id] = row.content;
+    types_[row.id] = row.entry.special ? TokenType::control : TokenType::user_defined;
+    added_.add(row.content, row.entry);
+    return base::ok();
+  }
+
+  Result<Tokens> finish() {
+    if (tokens_.empty()) return base::error(ErrorCode::corrupt, "tokenizer.json has no tokens");
+    auto table = std::make_unique<TokenTable>();
+    for (std::size_t id = 0; id < tokens_.size(); ++id) {
+      // A normal token that is not spelled in byte-level characters stands for itself.
+      const bool spelled = types_[id] == TokenType::normal;
+      table->add(spelled ? bytes_of_spelling(tokens_[id]).value_or(tokens_[id]) : tokens_[id], types_[id]);
+    }
+    table->build_index();
+    return Tokens{std::move(table), std::move(added_)};
+  }
+
+ private:
+  void grow_to(TokenId id) {
+    const auto size = static_cast<std::size_t>(id) + 1;
+    if (size <= tokens_.size()) return;
+    tokens_.resize(size);
+    taken_.resize(size, false);
+    types_.resize(size, TokenType::unused);
+  }
+
+  std::vector<std::string> tokens_;
+  std::vector<TokenType> types_;
+  std::vector<bool> taken_;
+  AddedTokens added_;
+};
+
+// Merges are "a b" in older files and ["a", "b"] in newer ones.
+Result<std::pair<std::string, std::string>> merge_sides(const json::value& merge) {
+  std::string_view left;
+  std::string_view right;
+  if (const auto* text = merge.if_string()) {
+    const std::string_view both(*text);
+    const std::size_t space = both.find(' ');
+    if (space != std::string_view::npos) {
+      left = both.substr(0, space);
+      right = both.substr(space + 1);
+    }
+  } else if (const auto* pair = merge.if_array(); pair != nullptr && pair->size() == 2) {
+    if ((*pair)[0].is_string() && (*pair)[1].is_string()) {
+      left = (*pair)[0].get_string();
+      right = (*pair)[1].get_string();
+    }
+  }
+  auto left_bytes = bytes_of_spelling(left);
+  auto right_bytes = bytes_of_spelling(right);
+  if (left.empty() || right.empty() || !left_bytes || !right_bytes) {
+    return base::error(ErrorCode::corrupt, "tokenizer.json: the merge {} is not two byte-level tokens",
+                       json::serialize(merge));
+  }
+  return std::pair(std::move(*left_bytes), std::move(*right_bytes));
+}
+
+Result<MergeTable> read_merges(const TokenTable& table, const json::array& merges) {
+  std::vector<std::pair<std::string, std::string>> sides;
+  sides.reserve(merges.size());
+  for (const json::value& merge : merges) {
+    TRY(sides.emplace_back(), merge_sides(merge));
+  }
+  std::vector<NamedMerge> named;
+  named.reserve(sides.size());
+  for (const auto& [left, right] : sides) named.push_back({left, right});
+  return merges_by_name(table, named);
+}
+
+Status check_model(const json::object& model) {
+  const std::string type = json_text(model, "type");
+  if (type != "BPE" && !(type.empty() && model.contains("merges"))) {
+    return base::error(ErrorCode::unsupported, "tokenizer.json: model type \"{}\" (known: BPE)", type);
+  }
+  if (json_flag(model, "byte_fallback")) {
+    return base::error(ErrorCode::unsupported,
+                       "tokenizer.json: BPE with byte_fallback (known: byte-level BPE)");
+  }
+  for (const char* affix : {"continuing_subword_prefix", "end_of_word_suffix"}) {
+    if (!json_text(model, affix).empty()) {
+      return base::error(ErrorCode::unsupported, "tokenizer.json: a model with {}", affix);
+    }
+  }
+  return base::ok();
+}
+
+Status add_model(const json::object& file, TokenizerParts& parts) {
+  const auto* model = json_object(file, "model");
+  if (model == nullptr) return base::error(ErrorCode::corrupt, "tokenizer.json has no model");
+  TRY_OK(check_model(*model));
+  const auto* vocabulary = json_object(*model, "vocab");
+  const auto* merges = json_array(*model, "merges");
+  if (vocabulary == nullptr || merges == nullptr) {
+    return base::error(ErrorCode::corrupt, "tokenizer.json: the model has no vocab or no merges");
+  }
+  TokenCollector collector;
+  TRY_OK(collector.add_vocabulary(*vocabulary));
+  TRY(const auto rows, added_rows(file));
+  for (const AddedRow& row : rows) TRY_OK(collector.add_row(row));
+  TRY(Tokens tokens, collector.finish());
+  TRY(auto ranked, read_merges(*tokens.table, *merges));
+  parts.table = std::move(tokens.table);
+  parts.added = std::move(tokens.added);
+  parts.model = std::make_unique<Bpe>(
+      *parts.table, std::move(ranked),
+      Bpe::Options{.alphabet = Bpe::Alphabet::bytes, .ignore_merges = json_flag(*model, "ignore_merges")});
+  return base::ok();
+}
+
+// A token in tokenizer_config.json is its text, or an object that holds it.
+std::optional<TokenId> configured_token(const json::object& config, std::string_view key,
+                                        const TokenTable& table) {
+  std::string text = json_text(config, key);
+  if (const auto* object = json_object(config, key)) text = json_text(*object, "content");
+  return text.empty() ? std::nullopt : table.find_added(text);
+}
+
+std::string configured_template(const json::object& config) {
+  const auto* list = json_array(config, "chat_template");
+  if (list == nullptr) return json_text(config, "chat_template");
+  for (const json::value& item : *list) {
+    const auto* object = item.if_object();
+    if (object != nullptr && json_text(*object, "name") == "default") return json_text(*object, "template");
+  }
+  return {};
+}
+
+Status add_config(std::string_view config_json, TokenizerParts& parts) {
+  if (config_json.empty()) return base::ok();
+  TRY(const json::value value, base::parse_json(config_json));
+  const auto* config = value.if_object();
+  if (config == nullptr) return base::error(ErrorCode::corrupt, "tokenizer_config.json is not an object");
+  if (const auto bos = configured_token(*config, "bos_token", *parts.table)) parts.bos = bos;
+  parts.eos = configured_token(*config, "eos_token", *parts.table);
+  parts.pad = configured_token(*config, "pad_token", *parts.table);
+  if (const auto* add = config->if_contains("add_bos_token"); add != nullptr && add->is_bool()) {
+    parts.add_bos = add->get_bool() && parts.bos.has_value();
+  }
+  parts.chat_template = configured_template(*config);
+  return base::ok();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Tokenizer>> Tokenizer::from_json(std::string_view tokenizer_json,
+                                                              std::string_view config_json) {
+  auto value = base::parse_json(tokenizer_json);
+  if (!value.ok()) return base::error(ErrorCode::corrupt, "tokenizer.json: {}", value.error().message);
+  const auto* file = value->if_object();
+  if (file == nullptr) return base::error(ErrorCode::corrupt, "tokenizer.json is not an object");
+  TokenizerParts parts;
+  TRY_OK(add_model(*file, parts));
+  TRY_OK(add_preparation(*file, parts));
+  TRY_OK(add_config(config_json, parts));
+  return std::make_shared<const Tokenizer>(std::move(parts));
+}
+
+}  // namespace kvasir::text
