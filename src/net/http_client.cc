@@ -240,11 +240,11 @@ base::Result<HttpReply> HttpClient::call(const HttpCall& first, const ReplySink&
     TRY(HttpReply reply, Exchange(options_, call, sink).run(endpoints, stop));
     if (!is_redirect(reply.status)) return reply;
     if (num_redirects == options_.max_redirects)
-      return base::error(ErrorCode::io, "{} redirects more than {} times", first.url.authority(),
+      return base::error(ErrorCode::unsupported, "{} redirects more than {} times", first.url.authority(),
                          options_.max_redirects);
     TRY(Url next, resolve_location(call.url, reply.header("location")));
     if (call.url.tls && !next.tls)
-      return base::error(ErrorCode::io, "{} redirects from https to http, which is refused",
+      return base::error(ErrorCode::unsupported, "{} redirects from https to http, which is refused",
                          call.url.authority());
     if (!next.same_origin(call.url))
       std::erase_if(call.headers, [](const HttpHeader& header) {

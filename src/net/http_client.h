@@ -54,7 +54,8 @@ class HttpClient {
   explicit HttpClient(HttpClientOptions options) : options_(std::move(options)) {}
 
   // Errors: `unavailable` where no connection came to be (name, TCP, TLS), `timeout`, `cancelled` once
-  // `stop` is requested, `io` where an exchange broke. A status such as 404 is a reply and no error.
+  // `stop` is requested, `io` where an exchange broke, `unsupported` for a redirect that is not followed. A
+  // status such as 404 is a reply and no error.
   base::Result<HttpReply> call(const HttpCall& call, const ReplySink& sink, std::stop_token stop) const;
 
   // The same with the body collected; over `max_bytes` is `too_large`.
