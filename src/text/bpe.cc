@@ -13,6 +13,8 @@ std::uint64_t key_of(TokenId left, TokenId right) {
   return (std::uint64_t{static_cast<std::uint32_t>(left)} << 32) | static_cast<std::uint32_t>(right);
 }
 
+constexpr std::size_t kShort = 32;
+
 // std's heaps keep the largest on top; ours the lowest rank, then the leftmost.
 bool later(const Bpe::Workspace::Candidate& a, const Bpe::Workspace::Candidate& b) {
   return a.rank != b.rank ? a.rank > b.rank : a.left > b.left;
@@ -67,8 +69,42 @@ void Bpe::encode(std::string_view word, Workspace& work, std::vector<TokenId>& o
     }
   }
   work.symbols.clear();
-  work.heap.clear();
   add_symbols(word, work);
+  if (work.symbols.size() <= kShort) {
+    merge_short(work);
+  } else {
+    merge_long(work);
+  }
+  for (const auto& symbol : work.symbols) {
+    if (symbol.id >= 0) out.push_back(symbol.id);
+  }
+}
+
+// Looks at every pair for each merge: quadratic, and for the usual word faster than a heap.
+void Bpe::merge_short(Workspace& work) const {
+  auto& symbols = work.symbols;
+  auto& pairs = work.pairs;
+  const auto pair_at = [&](std::size_t i) {
+    const auto* merge = i + 1 < symbols.size() ? merges_.find(symbols[i].id, symbols[i + 1].id) : nullptr;
+    return merge != nullptr ? *merge : MergeTable::Merge{};
+  };
+  pairs.clear();
+  for (std::size_t i = 0; i < symbols.size(); ++i) pairs.push_back(pair_at(i));
+  while (true) {
+    const auto best = std::min_element(pairs.begin(), pairs.end(),
+                                       [](const auto& a, const auto& b) { return a.rank < b.rank; });
+    if (best == pairs.end() || best->rank == MergeTable::kNoRank) return;
+    const auto at = best - pairs.begin();
+    symbols[at].id = best->result;
+    symbols.erase(symbols.begin() + at + 1);
+    pairs.erase(best);
+    pairs[at] = pair_at(at);
+    if (at > 0) pairs[at - 1] = pair_at(at - 1);
+  }
+}
+
+void Bpe::merge_long(Workspace& work) const {
+  work.heap.clear();
   const auto num_symbols = static_cast<std::int32_t>(work.symbols.size());
   for (std::int32_t i = 0; i < num_symbols; ++i) {
     work.symbols[i].previous = i - 1;
@@ -93,9 +129,6 @@ void Bpe::encode(std::string_view word, Workspace& work, std::vector<TokenId>& o
       if (changed >= 0) push_candidate(changed, work);
       if (work.heap.size() > before) std::push_heap(work.heap.begin(), work.heap.end(), later);
     }
-  }
-  for (const auto& symbol : work.symbols) {
-    if (symbol.id >= 0) out.push_back(symbol.id);
   }
 }
 
@@ -146,24 +179,14 @@ void Bpe::add_unspelled(std::string_view character, Workspace& work) const {
   work.symbols.push_back({.id = *options_.unk});
 }
 
-base::Result<MergeTable> merges_by_name(const TokenTable& table, const std::vector<NamedMerge>& merges) {
-  MergeTable ranked(merges.size());
-  std::string joined;
-  std::uint32_t rank = 0;
-  for (const NamedMerge& merge : merges) {
-    const auto left = table.find_piece(merge.left);
-    const auto right = table.find_piece(merge.right);
-    joined.assign(merge.left).append(merge.right);
-    const auto result = table.find_piece(joined);
-    if (!left || !right || !result) {
-      const std::string_view missing = !left ? merge.left : !right ? merge.right : std::string_view(joined);
-      return base::error(base::ErrorCode::corrupt,
-                         "merge {} (\"{}\" + \"{}\") names \"{}\", which is no token of the vocabulary", rank,
-                         merge.left, merge.right, missing);
-    }
-    ranked.insert(*left, *right, {.rank = rank++, .result = *result});
+base::Status MergeRanker::add(const Sides& sides, std::string_view written) {
+  if (!sides.left || !sides.right || !sides.result) {
+    const char* missing = !sides.left ? "left side" : !sides.right ? "right side" : "result";
+    return base::error(base::ErrorCode::corrupt, "the {} of merge {} (\"{}\") is no token of the vocabulary",
+                       missing, rank_, written);
   }
-  return ranked;
+  ranked_.insert(*sides.left, *sides.right, {.rank = rank_++, .result = *sides.result});
+  return base::ok();
 }
 
 MergeTable merges_by_score(const TokenTable& table, const std::vector<float>& scores) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -17,9 +18,10 @@ namespace kvasir::text {
 class MergeTable {
  public:
   struct Merge {
-    std::uint32_t rank = 0;
+    std::uint32_t rank = kNoRank;
     TokenId result = -1;
   };
+  static constexpr std::uint32_t kNoRank = ~std::uint32_t{0};
 
   explicit MergeTable(std::size_t num_merges);
   // The first rank of a pair stays.
@@ -68,6 +70,7 @@ class Bpe {
       TokenId result = 0;
     };
     std::vector<Symbol> symbols;
+    std::vector<MergeTable::Merge> pairs;  // of a short word: each symbol with the next
     std::vector<Candidate> heap;
   };
 
@@ -77,6 +80,8 @@ class Bpe {
   void encode(std::string_view word, Workspace& work, std::vector<TokenId>& out) const;
 
  private:
+  void merge_short(Workspace& work) const;
+  void merge_long(Workspace& work) const;
   void add_symbols(std::string_view word, Workspace& work) const;
   void add_unspelled(std::string_view character, Workspace& work) const;
   void push_candidate(std::int32_t left, Workspace& work) const;
@@ -87,12 +92,23 @@ class Bpe {
   std::array<TokenId, 256> byte_tokens_;  // -1: none
 };
 
-// "left right" strings over the table's pieces, most frequent first. `to_bytes` undoes their spelling.
-struct NamedMerge {
-  std::string_view left;
-  std::string_view right;
+// Ranks merges in the order they are added.
+class MergeRanker {
+ public:
+  explicit MergeRanker(std::size_t num_merges) : ranked_(num_merges) {}
+  // Each is a token that a merge names. An error where one is missing; `written` is for its message.
+  struct Sides {
+    std::optional<TokenId> left;
+    std::optional<TokenId> right;
+    std::optional<TokenId> result;
+  };
+  base::Status add(const Sides& sides, std::string_view written);
+  MergeTable take() { return std::move(ranked_); }
+
+ private:
+  MergeTable ranked_;
+  std::uint32_t rank_ = 0;
 };
-base::Result<MergeTable> merges_by_name(const TokenTable& table, const std::vector<NamedMerge>& merges);
 
 // Sentencepiece keeps no merges: any two pieces that spell a piece merge, best score first.
 MergeTable merges_by_score(const TokenTable& table, const std::vector<float>& scores);

@@ -1,13 +1,12 @@
 #include "text/token_table.h"
 
+#include <algorithm>
+
 namespace kvasir::text {
 namespace {
 
-std::optional<TokenId> look_up(const std::unordered_map<std::string_view, TokenId>& index,
-                               std::string_view bytes) {
-  const auto found = index.find(bytes);
-  if (found == index.end()) return std::nullopt;
-  return found->second;
+bool is_piece(TokenType type) {
+  return type == TokenType::normal || type == TokenType::byte;
 }
 
 }  // namespace
@@ -19,30 +18,23 @@ void TokenTable::add(std::string_view bytes, TokenType type) {
 }
 
 void TokenTable::build_index() {
-  pieces_.reserve(types_.size());
+  const auto num_pieces = static_cast<std::size_t>(std::count_if(types_.begin(), types_.end(), is_piece));
+  pieces_ = StringIndex(num_pieces);
+  added_ = StringIndex(types_.size() - num_pieces);
+  const auto bytes_of = [this](TokenId id) { return bytes(id); };
   for (TokenId id = 0; id < size(); ++id) {
-    switch (type(id)) {
-      case TokenType::normal:
-      case TokenType::byte:
-        pieces_.emplace(bytes(id), id);
-        break;
-      case TokenType::control:
-      case TokenType::user_defined:
-      case TokenType::unknown:
-        added_.emplace(bytes(id), id);
-        break;
-      case TokenType::unused:
-        break;
-    }
+    if (type(id) == TokenType::unused) continue;
+    StringIndex& index = is_piece(type(id)) ? pieces_ : added_;
+    index.insert(bytes(id), id, bytes_of);
   }
 }
 
 std::optional<TokenId> TokenTable::find_piece(std::string_view bytes) const {
-  return look_up(pieces_, bytes);
+  return pieces_.find(bytes, [this](TokenId id) { return this->bytes(id); });
 }
 
 std::optional<TokenId> TokenTable::find_added(std::string_view bytes) const {
-  return look_up(added_, bytes);
+  return added_.find(bytes, [this](TokenId id) { return this->bytes(id); });
 }
 
 }  // namespace kvasir::text

@@ -3,11 +3,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/check.h"
 #include "base/ids.h"
+#include "text/string_index.h"
 #include "text/vocabulary.h"
 
 namespace kvasir::text {
@@ -17,7 +17,7 @@ class TokenTable {
  public:
   // Ids count up from 0. All bytes go into one buffer.
   void add(std::string_view bytes, TokenType type);
-  // Call after the last add: fills the index. The first of two tokens with equal bytes is found.
+  // Call after the last add: fills the indices. The first of two tokens with equal bytes is found.
   void build_index();
 
   int size() const { return static_cast<int>(types_.size()); }
@@ -39,13 +39,11 @@ class TokenTable {
   std::optional<TokenId> find_added(std::string_view bytes) const;
 
  private:
-  using Index = std::unordered_map<std::string_view, TokenId>;
-
   std::string buffer_;
   std::vector<std::size_t> ends_{0};  // [size + 1]
   std::vector<TokenType> types_;
-  Index pieces_;  // views into buffer_
-  Index added_;
+  StringIndex pieces_;
+  StringIndex added_;
 };
 
 }  // namespace kvasir::text

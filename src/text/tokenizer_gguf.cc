@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
-#include <unordered_set>
 #include <utility>
 
 #include "text/byte_level.h"
+#include "text/string_index.h"
 #include "text/tokenizer.h"
 #include "text/tokenizer_parts.h"
 
@@ -12,10 +12,11 @@ namespace {
 
 using base::ErrorCode;
 using base::Result;
+using base::Status;
 
 constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581, sentencepiece's space
 
-base::Status check_shape(const Vocabulary& vocabulary) {
+Status check_shape(const Vocabulary& vocabulary) {
   const std::size_t size = vocabulary.tokens.size();
   if (size == 0) return base::error(ErrorCode::corrupt, "the vocabulary has no tokens");
   if (size > (1u << 24)) return base::error(ErrorCode::corrupt, "the vocabulary has {} tokens", size);
@@ -34,15 +35,33 @@ base::Status check_shape(const Vocabulary& vocabulary) {
                          size);
     }
   }
-  std::unordered_set<std::string_view> seen(size);
-  for (std::size_t id = 0; id < size; ++id) {
-    if (!seen.insert(vocabulary.tokens[id]).second) {
-      return base::error(ErrorCode::corrupt, "token {} (\"{}\") is in the vocabulary twice", id,
-                         vocabulary.tokens[id]);
-    }
-  }
   return base::ok();
 }
+
+// Tokens by the spelling that the vocabulary uses.
+class Spellings {
+  auto text_of() const {
+    return [this](TokenId id) { return std::string_view(tokens_[static_cast<std::size_t>(id)]); };
+  }
+
+ public:
+  explicit Spellings(const std::vector<std::string>& tokens) : tokens_(tokens), index_(tokens.size()) {}
+
+  Status fill() {
+    for (std::size_t id = 0; id < tokens_.size(); ++id) {
+      const auto present = index_.insert(tokens_[id], static_cast<TokenId>(id), text_of());
+      if (!present) continue;
+      return base::error(ErrorCode::corrupt, "token {} (\"{}\") is in the vocabulary twice, first as {}", id,
+                         tokens_[id], *present);
+    }
+    return base::ok();
+  }
+  std::optional<TokenId> find(std::string_view spelling) const { return index_.find(spelling, text_of()); }
+
+ private:
+  const std::vector<std::string>& tokens_;
+  StringIndex index_;
+};
 
 TokenType type_of(const Vocabulary& vocabulary, std::size_t id) {
   return vocabulary.types.empty() ? TokenType::normal : vocabulary.types[id];
@@ -100,29 +119,26 @@ AddedTokens make_added(const TokenTable& table) {
   return added;
 }
 
-Result<MergeTable> byte_level_merges(const TokenTable& table, const std::vector<std::string>& merges) {
-  std::vector<std::string> sides;
-  sides.reserve(merges.size() * 2);
+// "left right"; byte-level spelling has no space of its own.
+Result<MergeTable> byte_level_merges(const Spellings& spellings, const std::vector<std::string>& merges) {
+  MergeRanker ranker(merges.size());
+  std::string joined;
   for (const std::string& merge : merges) {
     const std::size_t space = merge.find(' ');
-    auto left = bytes_of_spelling(std::string_view(merge).substr(0, space));
-    auto right = space == std::string::npos ? std::nullopt
-                                            : bytes_of_spelling(std::string_view(merge).substr(space + 1));
-    if (!left || !right) {
-      return base::error(ErrorCode::corrupt, "merge \"{}\" is not two byte-level tokens", merge);
+    if (space == std::string::npos) {
+      return base::error(ErrorCode::corrupt, "merge \"{}\" is not two tokens", merge);
     }
-    sides.push_back(std::move(*left));
-    sides.push_back(std::move(*right));
+    const std::string_view left = std::string_view(merge).substr(0, space);
+    const std::string_view right = std::string_view(merge).substr(space + 1);
+    joined.assign(left).append(right);
+    TRY_OK(ranker.add({spellings.find(left), spellings.find(right), spellings.find(joined)}, merge));
   }
-  std::vector<NamedMerge> named;
-  named.reserve(merges.size());
-  for (std::size_t i = 0; i < sides.size(); i += 2) named.push_back({sides[i], sides[i + 1]});
-  return merges_by_name(table, named);
+  return ranker.take();
 }
 
-base::Status add_byte_level(const Vocabulary& vocabulary, TokenizerParts& parts) {
+Status add_byte_level(const Vocabulary& vocabulary, const Spellings& spellings, TokenizerParts& parts) {
   TRY(auto preparation, preparation_named(vocabulary.pre));
-  TRY(auto merges, byte_level_merges(*parts.table, vocabulary.merges));
+  TRY(auto merges, byte_level_merges(spellings, vocabulary.merges));
   parts.normalizer = std::move(preparation.normalizer);
   parts.pre_tokenizer = std::move(preparation.pre_tokenizer);
   parts.model = std::make_unique<Bpe>(
@@ -131,7 +147,7 @@ base::Status add_byte_level(const Vocabulary& vocabulary, TokenizerParts& parts)
   return base::ok();
 }
 
-base::Status add_sentencepiece(const Vocabulary& vocabulary, TokenizerParts& parts) {
+Status add_sentencepiece(const Vocabulary& vocabulary, TokenizerParts& parts) {
   if (vocabulary.scores.size() != vocabulary.tokens.size()) {
     return base::error(ErrorCode::corrupt, "the vocabulary has {} tokens and {} scores",
                        vocabulary.tokens.size(), vocabulary.scores.size());
@@ -158,11 +174,13 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::from_vocabulary(Vocabulary v
                        vocabulary.model);
   }
   TRY_OK(check_shape(vocabulary));
+  Spellings spellings(vocabulary.tokens);
+  TRY_OK(spellings.fill());
   TokenizerParts parts;
   TRY(parts.table, make_table(vocabulary));
   parts.added = make_added(*parts.table);
   if (vocabulary.model == "gpt2") {
-    TRY_OK(add_byte_level(vocabulary, parts));
+    TRY_OK(add_byte_level(vocabulary, spellings, parts));
   } else {
     TRY_OK(add_sentencepiece(vocabulary, parts));
   }

@@ -118,42 +118,44 @@ class TokenCollector {
   AddedTokens added_;
 };
 
-// Merges are "a b" in older files and ["a", "b"] in newer ones.
-Result<std::pair<std::string, std::string>> merge_sides(const json::value& merge) {
+struct MergeSides {
   std::string_view left;
   std::string_view right;
+};
+
+// Merges are "a b" in older files and ["a", "b"] in newer ones.
+std::optional<MergeSides> merge_sides(const json::value& merge) {
   if (const auto* text = merge.if_string()) {
     const std::string_view both(*text);
     const std::size_t space = both.find(' ');
-    if (space != std::string_view::npos) {
-      left = both.substr(0, space);
-      right = both.substr(space + 1);
-    }
-  } else if (const auto* pair = merge.if_array(); pair != nullptr && pair->size() == 2) {
-    if ((*pair)[0].is_string() && (*pair)[1].is_string()) {
-      left = (*pair)[0].get_string();
-      right = (*pair)[1].get_string();
-    }
+    if (space == std::string_view::npos) return std::nullopt;
+    return MergeSides{both.substr(0, space), both.substr(space + 1)};
   }
-  auto left_bytes = bytes_of_spelling(left);
-  auto right_bytes = bytes_of_spelling(right);
-  if (left.empty() || right.empty() || !left_bytes || !right_bytes) {
-    return base::error(ErrorCode::corrupt, "tokenizer.json: the merge {} is not two byte-level tokens",
-                       json::serialize(merge));
-  }
-  return std::pair(std::move(*left_bytes), std::move(*right_bytes));
+  const auto* pair = merge.if_array();
+  if (pair == nullptr || pair->size() != 2 || !(*pair)[0].is_string() || !(*pair)[1].is_string())
+    return std::nullopt;
+  return MergeSides{(*pair)[0].get_string(), (*pair)[1].get_string()};
 }
 
-Result<MergeTable> read_merges(const TokenTable& table, const json::array& merges) {
-  std::vector<std::pair<std::string, std::string>> sides;
-  sides.reserve(merges.size());
+Result<MergeTable> read_merges(const json::object& vocabulary, const json::array& merges) {
+  const auto find = [&vocabulary](std::string_view spelling) -> std::optional<TokenId> {
+    const json::value* id = vocabulary.if_contains(spelling);
+    if (id == nullptr) return std::nullopt;
+    return static_cast<TokenId>(id->get_int64());
+  };
+  MergeRanker ranker(merges.size());
+  std::string joined;
   for (const json::value& merge : merges) {
-    TRY(sides.emplace_back(), merge_sides(merge));
+    const auto sides = merge_sides(merge);
+    if (!sides) {
+      return base::error(ErrorCode::corrupt, "tokenizer.json: the merge {} is not two tokens",
+                         json::serialize(merge));
+    }
+    joined.assign(sides->left).append(sides->right);
+    TRY_OK(ranker.add({find(sides->left), find(sides->right), find(joined)},
+                      fmt::format("{} {}", sides->left, sides->right)));
   }
-  std::vector<NamedMerge> named;
-  named.reserve(sides.size());
-  for (const auto& [left, right] : sides) named.push_back({left, right});
-  return merges_by_name(table, named);
+  return ranker.take();
 }
 
 Status check_model(const json::object& model) {
@@ -187,7 +189,7 @@ Status add_model(const json::object& file, TokenizerParts& parts) {
   TRY(const auto rows, added_rows(file));
   for (const AddedRow& row : rows) TRY_OK(collector.add_row(row));
   TRY(Tokens tokens, collector.finish());
-  TRY(auto ranked, read_merges(*tokens.table, *merges));
+  TRY(auto ranked, read_merges(*vocabulary, *merges));
   parts.table = std::move(tokens.table);
   parts.added = std::move(tokens.added);
   parts.model = std::make_unique<Bpe>(
