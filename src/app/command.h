@@ -24,6 +24,7 @@ void add_pull(CLI::App& app, Outcome& outcome);
 void add_chat(CLI::App& app, Outcome& outcome);
 void add_models(CLI::App& app, Outcome& outcome);
 void add_settings(CLI::App& app, Outcome& outcome);
+void add_check(CLI::App& app, Outcome& outcome);
 void add_version(CLI::App& app, Outcome& outcome);
 
 }  // namespace kvasir::app

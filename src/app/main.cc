@@ -29,6 +29,7 @@ void add_commands(CLI::App& app, Outcome& outcome) {
   add_pull(app, outcome);
   add_models(app, outcome);
   add_settings(app, outcome);
+  add_check(app, outcome);
   add_version(app, outcome);
 }
 

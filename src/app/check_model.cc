@@ -1,0 +1,57 @@
+#include "app/check_model.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "model/model_check.h"
+
+namespace kvasir::app {
+
+namespace {
+
+void check_directories(const std::vector<std::string>& directories, Outcome& outcome) {
+  ops::ComputePool pool(static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+  fmt::print("{:<24} {:>12} {:>14} {:>10}\n", "model", "logit error", "logprob error", "greedy");
+  for (const std::string& directory : directories) {
+    const auto check = model::check_model(directory, pool);
+    if (!check.ok()) {
+      report(outcome, check.error());
+      continue;
+    }
+    std::filesystem::path name = std::filesystem::path(directory).lexically_normal();
+    if (!name.has_filename()) name = name.parent_path();
+    fmt::print("{:<24} {:>12.2e} {:>14.2e} {:>7}/{:<2}  {}\n", name.filename().string(), check->logit_error,
+               check->logprob_error, check->num_equal, check->num_greedy, check->passed() ? "ok" : "MISSED");
+    if (check->passed()) continue;
+    outcome.status = kFailure;
+    if (check->num_missed > 0)
+      fmt::print("  {} greedy tokens differ where the margin is at least {}, the first at {}\n",
+                 check->num_missed, model::ModelCheck::kMinMargin, check->first_missed);
+    if (!(check->logit_error <= model::ModelCheck::kMaxLogitError))
+      fmt::print("  the logit error is over {}\n", model::ModelCheck::kMaxLogitError);
+  }
+}
+
+}  // namespace
+
+void add_check_model(CLI::App& check, Outcome& outcome) {
+  CLI::App* command = check.add_subcommand("model", "Check small checkpoints in float32");
+  auto directories = std::make_shared<std::vector<std::string>>();
+  command
+      ->add_option("dir", *directories, "Directories with config.json, model.safetensors and expected.json")
+      ->type_name("DIR")
+      ->required();
+  command->footer(
+      "Prints the largest logit error relative to the logits' spread (at most 2e-3), the largest\n"
+      "logprob error, and how many of the reference's greedy tokens are Kvasir's too.\n"
+      "\n"
+      "Exit status: 0 everything within its bound, 1 a miss or a failure, 2 wrong usage.");
+  command->callback([directories, &outcome] { check_directories(*directories, outcome); });
+}
+
+}  // namespace kvasir::app
