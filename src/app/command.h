@@ -20,6 +20,7 @@ void report(Outcome& outcome, const base::Error& error);
 void report_usage(Outcome& outcome, const base::Error& error);
 
 // Each adds its subcommand to `app`, with a callback that runs it. Written in the file of that name.
+void add_serve(CLI::App& app, Outcome& outcome);
 void add_pull(CLI::App& app, Outcome& outcome);
 void add_chat(CLI::App& app, Outcome& outcome);
 void add_models(CLI::App& app, Outcome& outcome);

@@ -25,6 +25,7 @@ constexpr const char* kFooter =
     "'kvasir COMMAND --help' explains a command.";
 
 void add_commands(CLI::App& app, Outcome& outcome) {
+  add_serve(app, outcome);
   add_chat(app, outcome);
   add_pull(app, outcome);
   add_models(app, outcome);

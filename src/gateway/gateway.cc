@@ -104,9 +104,9 @@ Status Gateway::add_models(hub::ProgressSink& progress, const OnModelState& on_s
 
 bool Gateway::drain() {
   api_.drain();
-  obs::Log::info("draining", {{"requests", api_.num_busy()}, {"timeout_s", settings_.drain_timeout_s}});
+  obs::Log::debug("draining", {{"requests", api_.num_busy()}, {"timeout_s", settings_.drain_timeout_s}});
   const bool finished = api_.wait_idle(from_seconds(settings_.drain_timeout_s));
-  if (!finished) obs::Log::warn("drain_timeout", {{"cut_off", api_.num_busy()}});
+  if (!finished) obs::Log::debug("drain_timeout", {{"cut_off", api_.num_busy()}});
   return finished;
 }
 

@@ -97,11 +97,16 @@ class ModelHost::PullProgress final : public hub::ProgressSink {
 ModelHost::ModelHost(hub::Model model, HostSurroundings surroundings)
     : model_(std::move(model)), around_(std::move(surroundings)) {
   around_.router.add(model_.name);
+  around_.router.set_state(model_.name, {.phase = is_here() ? Phase::loading : Phase::downloading});
   thread_ = std::jthread([this](const std::stop_token& stop) { bring_up(stop); });
 }
 
 ModelHost::~ModelHost() {
   stop();
+}
+
+bool ModelHost::is_here() const {
+  return model_.state == hub::ModelState::ready || model_.state == hub::ModelState::own;
 }
 
 void ModelHost::stop() {
@@ -120,11 +125,11 @@ void ModelHost::bring_up(const std::stop_token& stop) {
   Result<router::ServedModel> model = open(stop);
   if (stop.stop_requested()) return;
   if (!model.ok()) {
-    obs::Log::error("model_failed", {{"model", model_.name}, {"reason", model.error().message}});
+    obs::Log::debug("model_failed", {{"model", model_.name}, {"reason", model.error().message}});
     set_state({.phase = Phase::failed, .reason = model.error().message});
     return;
   }
-  obs::Log::info("model_ready", {{"model", model_.name}, {"context", model->context_length}});
+  obs::Log::debug("model_ready", {{"model", model_.name}, {"context", model->context_length}});
   around_.router.set_ready(model_.name, std::move(*model));
   if (around_.on_state) around_.on_state(model_.name, {.phase = Phase::ready, .progress = 1});
 }
@@ -137,8 +142,7 @@ Result<router::ServedModel> ModelHost::open(const std::stop_token& stop) {
 }
 
 Result<std::filesystem::path> ModelHost::fetch(const std::stop_token& stop) {
-  const bool here = model_.state == hub::ModelState::ready || model_.state == hub::ModelState::own;
-  if (here) return model_.path;
+  if (is_here()) return model_.path;
   CHECK(model_.entry != nullptr, "{} is neither here nor in a catalogue", model_.name);
   set_state({.phase = Phase::downloading});
   PullProgress progress(*this);

@@ -51,6 +51,7 @@ class ModelHost {
  private:
   class PullProgress;
 
+  bool is_here() const;
   void bring_up(const std::stop_token& stop);
   base::Result<router::ServedModel> open(const std::stop_token& stop);
   base::Result<std::filesystem::path> fetch(const std::stop_token& stop);
