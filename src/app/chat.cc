@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "app/chat_client.h"
@@ -15,6 +16,7 @@ namespace {
 struct ChatFlags {
   std::string url = "http://127.0.0.1:8080";
   std::string model;
+  std::optional<double> temperature;
   std::string system;
   std::string api_key;
 };
@@ -35,7 +37,8 @@ base::Result<bool> converse(const ChatFlags& flags) {
   TRY(const auto models, client.models({}));
   TRY(const std::string model, choose_model(models, flags.model));
   const bool terminal = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
-  ChatSession session(client, {.model = model, .system = flags.system, .terminal = terminal});
+  ChatSession session(client,
+                      {.wish = {model, flags.temperature}, .system = flags.system, .terminal = terminal});
   if (!terminal) return session.run();
   const SignalWatch watch({SIGINT}, [&](int) { session.interrupt(); });
   return session.run();
@@ -63,6 +66,10 @@ void add_chat(CLI::App& app, Outcome& outcome) {
       ->capture_default_str();
   command->add_option("--model", flags->model, "Model to talk to (default: the first that is ready)")
       ->type_name("NAME");
+  command
+      ->add_option("--temperature", flags->temperature,
+                   "0: always the likeliest word (default: the server's)")
+      ->type_name("T");
   command->add_option("--system", flags->system, "System message")->type_name("TEXT");
   command->add_option("--api-key", flags->api_key, "Key for a server that wants one")
       ->type_name("KEY")

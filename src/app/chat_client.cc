@@ -98,7 +98,7 @@ base::Result<std::vector<ServedModel>> ChatClient::models(std::stop_token stop) 
   return models;
 }
 
-base::Status ChatClient::ask(const std::string& model, const std::vector<ChatMessage>& messages,
+base::Status ChatClient::ask(const ChatWish& wish, const std::vector<ChatMessage>& messages,
                              const std::function<void(std::string_view)>& on_text,
                              std::stop_token stop) const {
   TRY(net::HttpCall request, call("/v1/chat/completions"));
@@ -108,8 +108,9 @@ base::Status ChatClient::ask(const std::string& model, const std::vector<ChatMes
   request.method = "POST";
   request.headers.push_back({"Content-Type", "application/json"});
   request.headers.push_back({"Accept", "text/event-stream"});
-  request.body =
-      json::serialize(json::object{{"model", model}, {"messages", std::move(list)}, {"stream", true}});
+  json::object body{{"model", wish.model}, {"messages", std::move(list)}, {"stream", true}};
+  if (wish.temperature) body["temperature"] = *wish.temperature;
+  request.body = json::serialize(body);
   int status = 0;
   std::string refusal;
   bool finished = false;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -10,6 +11,12 @@
 #include "net/http_client.h"
 
 namespace kvasir::app {
+
+// Who is to answer, and how.
+struct ChatWish {
+  std::string model;
+  std::optional<double> temperature;  // none: the server's default
+};
 
 struct ChatMessage {
   std::string role;  // "system", "user" or "assistant"
@@ -32,7 +39,7 @@ class ChatClient {
 
   // Streams the answer; `on_text` hears each piece. `cancelled` once `stop` is requested, after which the
   // server hears of it too: the connection is gone.
-  base::Status ask(const std::string& model, const std::vector<ChatMessage>& messages,
+  base::Status ask(const ChatWish& wish, const std::vector<ChatMessage>& messages,
                    const std::function<void(std::string_view)>& on_text, std::stop_token stop) const;
 
   const std::string& url() const { return url_; }

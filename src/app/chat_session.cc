@@ -56,7 +56,8 @@ ChatSession::ChatSession(const ChatClient& client, ChatSessionOptions options)
 
 bool ChatSession::run() {
   if (options_.terminal)
-    show(fmt::format("{} at {}. /help lists the commands, Ctrl-D quits.\n", options_.model, client_.url()));
+    show(fmt::format("{} at {}. /help lists the commands, Ctrl-D quits.\n", options_.wish.model,
+                     client_.url()));
   while (true) {
     prompt();
     const auto message = read_message();
@@ -132,7 +133,7 @@ void ChatSession::show_models() {
   const auto models = client_.models({});
   if (!models.ok()) return complain(models.error().message);
   for (const ServedModel& model : *models)
-    show(fmt::format("{} {}{}\n", model.id == options_.model ? "*" : " ", printable(model.id),
+    show(fmt::format("{} {}{}\n", model.id == options_.wish.model ? "*" : " ", printable(model.id),
                      model.ready ? "" : " (not ready yet)"));
 }
 
@@ -141,7 +142,7 @@ void ChatSession::switch_model(const std::string& name) {
   if (!models.ok()) return complain(models.error().message);
   for (const ServedModel& model : *models)
     if (model.id == name) {
-      options_.model = name;
+      options_.wish.model = name;
       return show(fmt::format("now talking to {}{}\n", name, model.ready ? "" : ", which is not ready yet"));
     }
   complain(fmt::format("the server has no model '{}'; /model lists them", printable(name)));
@@ -159,7 +160,7 @@ void ChatSession::answer(const std::string& text) {
   }
   std::string said;
   const base::Status status = client_.ask(
-      options_.model, messages,
+      options_.wish, messages,
       [&](std::string_view piece) {
         said += piece;
         show(options_.terminal ? printable(piece) : piece);

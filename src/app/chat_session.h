@@ -14,7 +14,7 @@
 namespace kvasir::app {
 
 struct ChatSessionOptions {
-  std::string model;
+  ChatWish wish;
   std::string system;     // empty: none
   bool terminal = false;  // a person types: prompts, a banner, and no control characters from the model
 };

@@ -1,5 +1,7 @@
 #include "base/json.h"
 
+#include "base/utf8.h"
+
 namespace kvasir::base {
 
 Result<json::value> parse_json(std::string_view text, JsonLimits limits) {
@@ -11,6 +13,8 @@ Result<json::value> parse_json(std::string_view text, JsonLimits limits) {
   if (!code && consumed < text.size()) code = json::error::extra_data;
   if (!code) parser.finish(code);
   if (code) {
+    if (const std::size_t valid = utf8_valid_prefix(text); valid < text.size())
+      return error(ErrorCode::invalid_argument, "not valid UTF-8 (at byte {})", valid);
     const std::string reason = code == json::error::too_deep
                                    ? fmt::format("nested deeper than {} levels", limits.max_depth)
                                    : code.message();

@@ -22,6 +22,10 @@ TEST(ParseJson, NamesWhatIsWrong) {
   }
 }
 
+TEST(ParseJson, SaysThatABodyIsNotUtf8) {
+  EXPECT_EQ(parse_json("{\"a\":\"\xff\"}").error().message, "not valid UTF-8 (at byte 6)");
+}
+
 TEST(ParseJson, StopsAtTheDepthLimit) {
   const std::string deep(10'000'000, '[');
   auto value = parse_json(deep, {.max_depth = 64});

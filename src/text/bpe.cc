@@ -4,7 +4,7 @@
 #include <bit>
 #include <utility>
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace kvasir::text {
 namespace {
@@ -154,7 +154,7 @@ void Bpe::add_symbols(std::string_view word, Workspace& work) const {
     return;
   }
   while (!word.empty()) {
-    const std::string_view character = word.substr(0, utf8_step(word).size);
+    const std::string_view character = word.substr(0, base::utf8_step(word).size);
     if (const auto id = table_.find_piece(character); id && table_.type(*id) != TokenType::byte) {
       work.symbols.push_back({.id = *id});
     } else {
@@ -199,8 +199,8 @@ MergeTable merges_by_score(const TokenTable& table, const std::vector<float>& sc
   for (TokenId id = 0; id < table.size(); ++id) {
     if (table.type(id) != TokenType::normal) continue;
     const std::string_view piece = table.bytes(id);
-    for (std::size_t cut = utf8_step(piece.empty() ? "x" : piece).size; cut < piece.size();
-         cut += utf8_step(piece.substr(cut)).size) {
+    for (std::size_t cut = base::utf8_step(piece.empty() ? "x" : piece).size; cut < piece.size();
+         cut += base::utf8_step(piece.substr(cut)).size) {
       const auto left = table.find_piece(piece.substr(0, cut));
       const auto right = left ? table.find_piece(piece.substr(cut)) : std::nullopt;
       if (left && right) found.push_back({*left, *right, id});

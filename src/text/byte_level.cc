@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace kvasir::text {
 namespace {
@@ -32,8 +32,8 @@ constexpr auto kByteOf = make_alphabet();
 std::optional<std::string> bytes_of_spelling(std::string_view spelling) {
   std::string bytes;
   while (!spelling.empty()) {
-    const Utf8Step step = utf8_step(spelling);
-    if (step.kind != Utf8Step::Kind::character || step.value >= kAlphabetEnd) return std::nullopt;
+    const base::Utf8Step step = base::utf8_step(spelling);
+    if (step.kind != base::Utf8Step::Kind::character || step.value >= kAlphabetEnd) return std::nullopt;
     const std::int16_t byte = kByteOf[step.value];
     if (byte < 0) return std::nullopt;
     bytes.push_back(static_cast<char>(byte));

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "base/ids.h"
+#include "base/utf8.h"
 #include "text/tokenizer.h"
-#include "text/utf8.h"
 
 namespace kvasir::text {
 
@@ -25,7 +25,7 @@ class Detokenizer {
   std::shared_ptr<const Tokenizer> tokenizer_;
   SpecialOutput specials_;
   bool strip_space_;
-  Utf8Repair repair_;
+  base::Utf8Repair repair_;
 };
 
 }  // namespace kvasir::text

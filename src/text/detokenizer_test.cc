@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace kvasir::text {
 namespace {
@@ -45,7 +45,7 @@ TEST(Detokenizer, PiecesJoinToWhatDecodesAtOnce) {
       std::string joined;
       for (const TokenId id : tokens) {
         const std::string piece = detokenizer.push(id);
-        EXPECT_EQ(utf8_valid_prefix(piece), piece.size());
+        EXPECT_EQ(base::utf8_valid_prefix(piece), piece.size());
         joined += piece;
       }
       joined += detokenizer.flush();

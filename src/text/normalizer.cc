@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace kvasir::text {
 namespace {
@@ -32,8 +32,8 @@ std::string nfc(std::string_view text) {
   std::vector<utf8proc_int32_t> characters;
   characters.reserve(text.size());
   while (!text.empty()) {
-    const Utf8Step step = utf8_step(text);
-    CHECK(step.kind == Utf8Step::Kind::character, "text to normalize is not UTF-8");
+    const base::Utf8Step step = base::utf8_step(text);
+    CHECK(step.kind == base::Utf8Step::Kind::character, "text to normalize is not UTF-8");
     text.remove_prefix(step.size);
     utf8proc_int32_t parts[32];
     int boundary = 0;
@@ -48,7 +48,8 @@ std::string nfc(std::string_view text) {
                                static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
   CHECK(composed >= 0);
   std::string normal;
-  for (utf8proc_ssize_t i = 0; i < composed; ++i) append_utf8(static_cast<char32_t>(characters[i]), normal);
+  for (utf8proc_ssize_t i = 0; i < composed; ++i)
+    base::append_utf8(static_cast<char32_t>(characters[i]), normal);
   return normal;
 }
 

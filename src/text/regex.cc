@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
@@ -103,7 +103,7 @@ std::optional<Range> Regex::Search::next() {
       return range;
     }
     at_ = std::max(at_, range.end);
-    if (at_ < text_.size()) at_ += utf8_step(text_.substr(at_)).size;
+    if (at_ < text_.size()) at_ += base::utf8_step(text_.substr(at_)).size;
   }
   return std::nullopt;
 }

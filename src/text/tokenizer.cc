@@ -5,9 +5,9 @@
 #include <set>
 #include <utility>
 
+#include "base/utf8.h"
 #include "text/detokenizer.h"
 #include "text/tokenizer_parts.h"
-#include "text/utf8.h"
 
 namespace kvasir::text {
 namespace {
@@ -72,11 +72,11 @@ class Encoding {
   // Splitting and normalizing want UTF-8: other bytes are words of their own.
   void add_plain(std::string_view text) {
     while (!text.empty()) {
-      const std::size_t valid = utf8_valid_prefix(text);
+      const std::size_t valid = base::utf8_valid_prefix(text);
       add_valid(text.substr(0, valid));
       text.remove_prefix(valid);
       if (text.empty()) return;
-      const std::size_t wrong = utf8_step(text).size;
+      const std::size_t wrong = base::utf8_step(text).size;
       parts_.model->encode(text.substr(0, wrong), work_, out_);
       text.remove_prefix(wrong);
     }
@@ -138,7 +138,7 @@ std::string Tokenizer::decode(std::span<const TokenId> tokens, SpecialOutput spe
     bytes += piece;
   }
   std::string text;
-  Utf8Repair repair;
+  base::Utf8Repair repair;
   repair.push(bytes, text);
   repair.finish(text);
   return text;

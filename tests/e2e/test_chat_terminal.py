@@ -42,7 +42,7 @@ class Terminal:
 
 
 def test_a_conversation(server):
-    t = Terminal(BIN, "chat", "--url", server.url, "--model", "smollm2")
+    t = Terminal(BIN, "chat", "--url", server.url, "--model", "smollm2", "--temperature", "0")
     t.expect("smollm2")
     t.expect("> ")
     t.type("What is 2+2?\n")
@@ -59,7 +59,7 @@ def test_a_conversation(server):
 
 
 def test_ctrl_c_stops_the_answer_and_not_the_program(server):
-    t = Terminal(BIN, "chat", "--url", server.url, "--model", "smollm2")
+    t = Terminal(BIN, "chat", "--url", server.url, "--model", "smollm2", "--temperature", "0")
     t.expect("> ")
     t.type("Write a very long story about the sea with many chapters.\n")
     t.expect(r"\w+ \w+ \w+ \w+ \w+")
@@ -74,7 +74,7 @@ def test_ctrl_c_stops_the_answer_and_not_the_program(server):
 
 def test_through_a_pipe(server):
     run = subprocess.run(
-        [BIN, "chat", "--url", server.url, "--model", "smollm2"],
+        [BIN, "chat", "--url", server.url, "--model", "smollm2", "--temperature", "0"],
         input="What is 2+2?\n", capture_output=True, text=True, timeout=60,
     )
     assert run.returncode == 0 and "4" in run.stdout, run.stdout + run.stderr

@@ -37,7 +37,7 @@ def test_alone_batched_warm(small_server, sampling):
 
 def test_alone_batched_cold(small_server):
     """Without the prefix cache every sequence prefills by itself, in whatever chunks the batch leaves it."""
-    client = small_server("--prefix-cache", "false").client()
+    client = small_server("--prefix-cache=false").client()
     alone = generate(client, temperature=0)
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
         batch = list(pool.map(lambda _: generate(client, temperature=0), range(16)))

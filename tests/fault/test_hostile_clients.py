@@ -94,7 +94,7 @@ def test_nested_json(guarded, bystander):
 def test_invalid_utf8(guarded, bystander):
     body = b'{"model":"smollm2","messages":[{"role":"user","content":"\xff\xfe"}]}'
     status, error = parse(exchange(guarded, post(body)))
-    assert status == 400 and "UTF-8" in error["message"].replace("utf-8", "UTF-8").replace("utf8", "UTF-8")
+    assert status == 400 and "UTF-8" in error["message"]
 
 
 def test_body_too_large(guarded, bystander):

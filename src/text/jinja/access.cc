@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/utf8.h"
 #include "text/jinja/callable.h"
 #include "text/jinja/characters.h"
-#include "text/utf8.h"
 
 namespace kvasir::text::jinja {
 namespace {
@@ -34,7 +34,8 @@ Value text_item(const Value& object, std::int64_t index) {
   const std::size_t begin =
       index < 0 ? text.text.size() : character_offset(text.text, static_cast<std::size_t>(index));
   if (begin == text.text.size()) return Value::undefined("the string has no such character");
-  return Value::text(text.slice(begin, begin + utf8_step(std::string_view(text.text).substr(begin)).size));
+  return Value::text(
+      text.slice(begin, begin + base::utf8_step(std::string_view(text.text).substr(begin)).size));
 }
 
 base::Result<Value> cycle(Context&, const Value& subject, const Arguments& arguments) {

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace kvasir::text::jinja {
 namespace {
@@ -14,9 +14,9 @@ std::string mapped(std::string_view text, Map map) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    const Utf8Step step = utf8_step(text);
-    if (step.kind == Utf8Step::Kind::character) {
-      append_utf8(map(step.value), out);
+    const base::Utf8Step step = base::utf8_step(text);
+    if (step.kind == base::Utf8Step::Kind::character) {
+      base::append_utf8(map(step.value), out);
     } else {
       out += text.substr(0, step.size);
     }
@@ -51,13 +51,13 @@ std::size_t last_character(std::string_view text) {
 
 std::size_t count_characters(std::string_view text) {
   std::size_t count = 0;
-  for (; !text.empty(); ++count) text.remove_prefix(utf8_step(text).size);
+  for (; !text.empty(); ++count) text.remove_prefix(base::utf8_step(text).size);
   return count;
 }
 
 std::size_t character_offset(std::string_view text, std::size_t index) {
   std::size_t at = 0;
-  for (; index > 0 && at < text.size(); --index) at += utf8_step(text.substr(at)).size;
+  for (; index > 0 && at < text.size(); --index) at += base::utf8_step(text.substr(at)).size;
   return at;
 }
 
@@ -66,7 +66,7 @@ std::vector<std::size_t> character_offsets(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size()) {
     offsets.push_back(at);
-    at += utf8_step(text.substr(at)).size;
+    at += base::utf8_step(text.substr(at)).size;
   }
   offsets.push_back(text.size());
   return offsets;
@@ -87,14 +87,14 @@ Range stripped(std::string_view text, const std::string* set, Side side) {
   std::size_t begin = 0;
   std::size_t end = text.size();
   while (side != Side::right && begin < end) {
-    const Utf8Step step = utf8_step(text.substr(begin, end - begin));
+    const base::Utf8Step step = base::utf8_step(text.substr(begin, end - begin));
     if (!in_set(text.substr(begin, step.size), step.value, set)) break;
     begin += step.size;
   }
   while (side != Side::left && begin < end) {
     const std::size_t last = begin + last_character(text.substr(begin, end - begin));
     const std::string_view character = text.substr(last, end - last);
-    if (!in_set(character, utf8_step(character).value, set)) break;
+    if (!in_set(character, base::utf8_step(character).value, set)) break;
     end = last;
   }
   return {begin, end};
@@ -105,8 +105,8 @@ std::vector<Range> lines_of(std::string_view text) {
   std::size_t begin = 0;
   std::size_t at = 0;
   while (at < text.size()) {
-    const Utf8Step step = utf8_step(text.substr(at));
-    if (!is_line_end(step.value) || step.kind != Utf8Step::Kind::character) {
+    const base::Utf8Step step = base::utf8_step(text.substr(at));
+    if (!is_line_end(step.value) || step.kind != base::Utf8Step::Kind::character) {
       at += step.size;
       continue;
     }

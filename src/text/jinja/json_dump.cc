@@ -2,8 +2,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/utf8.h"
 #include "text/jinja/builtins.h"
-#include "text/utf8.h"
 
 namespace kvasir::text::jinja {
 
@@ -18,7 +18,7 @@ void append_unit(char32_t unit, std::string& out) {
 std::string escaped(std::string_view text, const JsonStyle& style) {
   std::string out;
   while (!text.empty()) {
-    const Utf8Step step = utf8_step(text);
+    const base::Utf8Step step = base::utf8_step(text);
     const char c = text[0];
     constexpr std::string_view kNamed = "\"\\\n\r\t\f\b";
     constexpr std::string_view kNames = "\"\\nrtfb";
@@ -27,7 +27,7 @@ std::string escaped(std::string_view text, const JsonStyle& style) {
       out += kNames[named];
     } else if (step.size == 1 && static_cast<unsigned char>(c) < 0x20) {
       append_unit(static_cast<unsigned char>(c), out);
-    } else if (!style.ascii_only || step.value < 0x7F || step.kind != Utf8Step::Kind::character) {
+    } else if (!style.ascii_only || step.value < 0x7F || step.kind != base::Utf8Step::Kind::character) {
       out += text.substr(0, step.size);
     } else if (step.value < 0x10000) {
       append_unit(step.value, out);

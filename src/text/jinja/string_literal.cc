@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace kvasir::text::jinja {
 namespace {
@@ -58,7 +58,7 @@ Number read_digits(std::string_view text, int radix, std::size_t max_digits) {
 // Lone surrogates and what lies beyond Unicode cannot stand in UTF-8.
 void append_character(char32_t value, std::string& out) {
   const bool valid = value <= 0x10FFFF && (value < 0xD800 || value > 0xDFFF);
-  append_utf8(valid ? value : U'\uFFFD', out);
+  base::append_utf8(valid ? value : U'\uFFFD', out);
 }
 
 }  // namespace

@@ -2,10 +2,10 @@
 #include <array>
 #include <utility>
 
+#include "base/utf8.h"
 #include "text/jinja/builtins.h"
 #include "text/jinja/characters.h"
 #include "text/jinja/operators.h"
-#include "text/utf8.h"
 
 namespace kvasir::text::jinja {
 
@@ -159,7 +159,7 @@ Result<Value> word_count(Context& context, const Value& subject, const Arguments
   std::size_t count = 0;
   bool inside = false;
   while (!rest.empty()) {
-    const Utf8Step step = utf8_step(rest);
+    const base::Utf8Step step = base::utf8_step(rest);
     const bool letter =
         is_letter(step.value) || (step.value >= '0' && step.value <= '9') || step.value == '_';
     if (letter && !inside) ++count;

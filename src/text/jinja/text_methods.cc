@@ -2,10 +2,10 @@
 #include <array>
 #include <utility>
 
+#include "base/utf8.h"
 #include "text/jinja/builtins.h"
 #include "text/jinja/characters.h"
 #include "text/jinja/operators.h"
-#include "text/utf8.h"
 
 namespace kvasir::text::jinja {
 
@@ -31,8 +31,8 @@ std::vector<Range> words_of(std::string_view text, std::int64_t limit) {
   std::size_t at = 0;
   while (true) {
     while (at < text.size()) {
-      const Utf8Step step = utf8_step(text.substr(at));
-      if (!is_space(step.value) || step.kind != Utf8Step::Kind::character) break;
+      const base::Utf8Step step = base::utf8_step(text.substr(at));
+      if (!is_space(step.value) || step.kind != base::Utf8Step::Kind::character) break;
       at += step.size;
     }
     if (at == text.size()) return words;
@@ -42,8 +42,8 @@ std::vector<Range> words_of(std::string_view text, std::int64_t limit) {
     }
     const std::size_t begin = at;
     while (at < text.size()) {
-      const Utf8Step step = utf8_step(text.substr(at));
-      if (is_space(step.value) && step.kind == Utf8Step::Kind::character) break;
+      const base::Utf8Step step = base::utf8_step(text.substr(at));
+      if (is_space(step.value) && step.kind == base::Utf8Step::Kind::character) break;
       at += step.size;
     }
     words.push_back({begin, at});

@@ -2,9 +2,9 @@
 
 #include <array>
 
+#include "base/utf8.h"
 #include "text/jinja/builtins.h"
 #include "text/jinja/characters.h"
-#include "text/utf8.h"
 
 namespace kvasir::text::jinja {
 
@@ -37,8 +37,8 @@ Result<Value> all_characters(Context& context, const Value& subject, const Argum
   std::string_view rest = subject.str();
   if (rest.empty()) return Value(false);
   while (!rest.empty()) {
-    const Utf8Step step = utf8_step(rest);
-    if (step.kind != Utf8Step::Kind::character || !kPredicate(step.value)) return Value(false);
+    const base::Utf8Step step = base::utf8_step(rest);
+    if (step.kind != base::Utf8Step::Kind::character || !kPredicate(step.value)) return Value(false);
     rest.remove_prefix(step.size);
   }
   return Value(true);

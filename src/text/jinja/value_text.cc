@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/utf8.h"
 #include "text/jinja/value.h"
-#include "text/utf8.h"
 
 namespace kvasir::text::jinja {
 namespace {

@@ -1,10 +1,10 @@
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace kvasir::text {
+namespace kvasir::base {
 namespace {
 
 std::string repaired(const std::vector<std::string>& pieces) {
@@ -58,4 +58,4 @@ TEST(Utf8, WritesWhatItReads) {
 }
 
 }  // namespace
-}  // namespace kvasir::text
+}  // namespace kvasir::base

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace kvasir::text {
+namespace kvasir::base {
 
 // How a byte sequence begins.
 struct Utf8Step {
@@ -34,4 +34,4 @@ class Utf8Repair {
   std::string held_;  // the beginning of a character; at most 3 bytes
 };
 
-}  // namespace kvasir::text
+}  // namespace kvasir::base

@@ -1,6 +1,6 @@
-#include "text/utf8.h"
+#include "base/utf8.h"
 
-namespace kvasir::text {
+namespace kvasir::base {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
@@ -106,4 +106,4 @@ void Utf8Repair::finish(std::string& out) {
   held_.clear();
 }
 
-}  // namespace kvasir::text
+}  // namespace kvasir::base
