@@ -53,6 +53,7 @@ void pull_all(const std::vector<const hub::Entry*>& entries, const config::Setti
   {
     ProgressDisplay display(stderr_progress());
     std::vector<std::jthread> threads;
+    threads.reserve(entries.size());
     for (const hub::Entry* entry : entries)
       threads.emplace_back([&, entry] {
         auto path = hub::pull(*entry, hub::pull_options(settings, halt->get_token()), display);

@@ -55,6 +55,7 @@ base::Result<std::vector<std::string>> expand(std::string_view text) {
     return base::error(ErrorCode::invalid_argument, "its ranges have {} and {} numbers", braces->count(),
                        tails.size());
   std::vector<std::string> texts;
+  texts.reserve(braces->count());
   for (std::size_t i = 0; i < braces->count(); i++)
     texts.push_back(fmt::format("{}{:0{}}{}", text.substr(0, braces->begin), braces->first + i, braces->width,
                                 tails[tails.size() == 1 ? 0 : i]));
