@@ -17,6 +17,7 @@ using std::chrono::seconds;
 constexpr milliseconds kRedraw{100};
 constexpr seconds kPlainInterval{5};
 constexpr seconds kRateWindow{5};
+constexpr double kLeastRate = 100'000;  // bytes a second; below it a time left would only alarm
 
 double megabytes(std::uint64_t bytes) {
   return static_cast<double>(bytes) / 1e6;
@@ -88,7 +89,7 @@ std::string ProgressDisplay::line_of(const Row& row) const {
   if (row.samples.size() > 1) {
     const double time = base::seconds(row.samples.back().at - row.samples.front().at);
     const double rate = static_cast<double>(row.done - std::min(row.done, row.samples.front().done)) / time;
-    if (rate > 0) {
+    if (rate >= kLeastRate) {
       const auto left = static_cast<long>(static_cast<double>(row.total - row.done) / rate + 0.5);
       speed = fmt::format("  {:.1f} MB/s  {}:{:02} left", rate / 1e6, left / 60, left % 60);
     }

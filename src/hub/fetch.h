@@ -21,6 +21,9 @@ struct FetchContext {
   std::set<std::string> unreachable;                  // hosts that are not asked again
 };
 
+// The `reason` of an error for a host that was found unreachable before in the same pull, and told of then.
+inline constexpr const char* kKnownUnreachable = "known_unreachable";
+
 // Each leaves the whole, verified file at `target`, or an error: `unavailable` and `not_found` where the
 // source cannot give it, `corrupt` where it gave something else (and nothing of that is kept),
 // `exhausted` where the disk is full, `cancelled`.

@@ -186,8 +186,11 @@ base::Status download(const net::Url& url, const ModelFile& file, const fs::path
 base::Status fetch_from_hub(const Source& source, const ModelFile& file, const fs::path& target,
                             FetchContext& context) {
   TRY(const net::Url url, address_of(source.parts[0], context.options.hf_endpoint));
-  if (context.unreachable.contains(url.authority()))
-    return base::error(ErrorCode::unavailable, "cannot reach {}", url.authority());
+  if (context.unreachable.contains(url.authority())) {
+    base::Error error = base::error(ErrorCode::unavailable, "cannot reach {}", url.authority());
+    error.reason = kKnownUnreachable;
+    return error;
+  }
   base::Status status = download(url, file, target, context);
   if (!status.ok() && status.error().code == ErrorCode::unavailable)
     context.unreachable.insert(url.authority());

@@ -101,7 +101,7 @@ class Pull {
       const base::Error& error = status.error();
       if (error.code == ErrorCode::cancelled || error.code == ErrorCode::exhausted) return error;
       reasons += fmt::format("\n  {}: {}", source.text, error.message);
-      if (i + 1 < file.sources.size())
+      if (i + 1 < file.sources.size() && error.reason != kKnownUnreachable)
         sink_.note(entry_.name, fmt::format("passing over {}: {}", source.text, error.message));
     }
     return base::error(ErrorCode::unavailable, "no source has {}:{}", file.path, reasons);
