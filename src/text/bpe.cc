@@ -49,15 +49,14 @@ const MergeTable::Merge* MergeTable::find(TokenId left, TokenId right) const {
 
 Bpe::Bpe(const TokenTable& table, MergeTable merges, Options options)
     : table_(table), merges_(std::move(merges)), options_(options) {
-  for (int byte = 0; byte < 256; ++byte) {
-    const char c = static_cast<char>(byte);
-    byte_tokens_[byte] = table.find_piece({&c, 1}).value_or(-1);
-  }
-  if (options.alphabet == Alphabet::bytes) return;
-  // A sentencepiece vocabulary may spell a byte twice, as the character and as "<0xNN>": fallback wants the
-  // second.
+  byte_tokens_.fill(-1);
   for (TokenId id = 0; id < table.size(); ++id) {
     if (table.type(id) == TokenType::byte) byte_tokens_[static_cast<unsigned char>(table.bytes(id)[0])] = id;
+  }
+  if (options.alphabet == Alphabet::characters) return;
+  for (int byte = 0; byte < 256; ++byte) {
+    const char c = static_cast<char>(byte);
+    if (const auto id = table.find_piece({&c, 1})) byte_tokens_[byte] = *id;
   }
 }
 
@@ -155,7 +154,7 @@ void Bpe::add_symbols(std::string_view word, Workspace& work) const {
   }
   while (!word.empty()) {
     const std::string_view character = word.substr(0, base::utf8_step(word).size);
-    if (const auto id = table_.find_piece(character); id && table_.type(*id) != TokenType::byte) {
+    if (const auto id = table_.find_piece(character)) {
       work.symbols.push_back({.id = *id});
     } else {
       add_unspelled(character, work);

@@ -6,7 +6,11 @@ namespace kvasir::text {
 namespace {
 
 bool is_piece(TokenType type) {
-  return type == TokenType::normal || type == TokenType::byte;
+  return type == TokenType::normal;
+}
+
+bool is_added(TokenType type) {
+  return type == TokenType::control || type == TokenType::user_defined || type == TokenType::unknown;
 }
 
 }  // namespace
@@ -18,14 +22,12 @@ void TokenTable::add(std::string_view bytes, TokenType type) {
 }
 
 void TokenTable::build_index() {
-  const auto num_pieces = static_cast<std::size_t>(std::count_if(types_.begin(), types_.end(), is_piece));
-  pieces_ = StringIndex(num_pieces);
-  added_ = StringIndex(types_.size() - num_pieces);
+  pieces_ = StringIndex(static_cast<std::size_t>(std::count_if(types_.begin(), types_.end(), is_piece)));
+  added_ = StringIndex(static_cast<std::size_t>(std::count_if(types_.begin(), types_.end(), is_added)));
   const auto bytes_of = [this](TokenId id) { return bytes(id); };
   for (TokenId id = 0; id < size(); ++id) {
-    if (type(id) == TokenType::unused) continue;
-    StringIndex& index = is_piece(type(id)) ? pieces_ : added_;
-    index.insert(bytes(id), id, bytes_of);
+    if (is_piece(type(id))) pieces_.insert(bytes(id), id, bytes_of);
+    if (is_added(type(id))) added_.insert(bytes(id), id, bytes_of);
   }
 }
 

@@ -33,7 +33,7 @@ class TokenTable {
     const TokenType kind = type(id);
     return kind == TokenType::control || kind == TokenType::unknown || kind == TokenType::unused;
   }
-  // Among the tokens that are pieces of text: normal and byte.
+  // Among the normal tokens. A byte token spells what no normal one does, and is not found.
   std::optional<TokenId> find_piece(std::string_view bytes) const;
   // Among the added ones: control, user-defined, unknown.
   std::optional<TokenId> find_added(std::string_view bytes) const;

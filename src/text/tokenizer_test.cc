@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <string>
+#include <thread>
+
+#include "text/chat_template.h"
 
 namespace kvasir::text {
 namespace {
@@ -122,6 +126,54 @@ TEST(Tokenizer, SurvivesLongMonotonousText) {
   for (const char c : {' ', '\n', '<', '1', '\xCC', '\xFF'}) {
     EXPECT_EQ(tokenizer->encode(std::string(kSize, c), Specials::parse).size(), kSize);
   }
+}
+
+// Sentencepiece: U+2581 for a space, bytes for what has no token, merges by score.
+TEST(Tokenizer, ReadsSentencepieceVocabularies) {
+  Vocabulary vocabulary{.model = "llama"};
+  const auto add = [&](std::string token, TokenType type, float score) {
+    vocabulary.tokens.push_back(std::move(token));
+    vocabulary.types.push_back(type);
+    vocabulary.scores.push_back(score);
+  };
+  add("<unk>", TokenType::unknown, 0);
+  add("<s>", TokenType::control, 0);
+  for (int byte = 0; byte < 256; ++byte) add(fmt::format("<0x{:02X}>", byte), TokenType::byte, 0);
+  for (const char* character : {"\u2581", "a", "b", "c"}) add(character, TokenType::normal, -100);
+  add("bc", TokenType::normal, -1);
+  add("ab", TokenType::normal, -2);
+  add("\u2581a", TokenType::normal, -3);
+  vocabulary.unk = 0;
+  vocabulary.bos = 1;
+  vocabulary.add_bos = true;
+  auto loaded = Tokenizer::from_vocabulary(vocabulary);
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  const Tokenizer& tokenizer = **loaded;
+  EXPECT_EQ(pieces(tokenizer, tokenizer.encode("abc ab", Specials::parse)), (Pieces{" a", "bc", " ", "ab"}));
+  EXPECT_EQ(pieces(tokenizer, tokenizer.encode("<s>a", Specials::parse)), (Pieces{"<s>", " a"}));
+  EXPECT_EQ(pieces(tokenizer, tokenizer.encode("\u00E9\n", Specials::parse)),
+            (Pieces{" ", "\xC3", "\xA9", "\n"}));
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode("abc \u00E9", Specials::parse)), "abc \u00E9");
+  EXPECT_TRUE(tokenizer.add_bos());
+  vocabulary.scores.pop_back();
+  EXPECT_FALSE(Tokenizer::from_vocabulary(vocabulary).ok());
+}
+
+TEST(Tokenizer, ManyThreadsShareOne) {
+  const auto tokenizer = small_tokenizer();
+  const auto expected = tokenizer->encode("hello <|im_start|> w\u00F6rld", Specials::parse);
+  std::vector<std::thread> threads;
+  std::atomic<int> num_wrong = 0;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 200; ++round) {
+        if (tokenizer->encode("hello <|im_start|> w\u00F6rld", Specials::parse) != expected) ++num_wrong;
+        if (!ChatTemplate::chatml().render({}).ok()) ++num_wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(num_wrong, 0);
 }
 
 TEST(Tokenizer, SaysWhatIsWrongWithAVocabulary) {
