@@ -1,0 +1,33 @@
+#pragma once
+
+#include <compare>
+#include <optional>
+#include <string>
+
+#include "base/json.h"
+
+namespace kvasir::grammar {
+
+// An exact decimal number, as schemas write their bounds.
+struct Decimal {
+  bool negative = false;
+  std::string whole;     // digits before the point, no leading zeros; empty for 0
+  std::string fraction;  // digits after it, no trailing zeros
+
+  // None for what is no number, or one of more digits than any bound of use.
+  static std::optional<Decimal> of(const base::json::value& value);
+
+  bool is_zero() const { return whole.empty() && fraction.empty(); }
+  bool is_whole() const { return fraction.empty(); }
+  Decimal abs() const { return {false, whole, fraction}; }
+  // The nearest whole number towards plus or minus infinity.
+  Decimal ceil() const;
+  Decimal floor() const;
+  Decimal plus_one() const;   // of a whole number
+  Decimal minus_one() const;  // of a whole number
+
+  std::strong_ordering operator<=>(const Decimal& other) const;
+  bool operator==(const Decimal&) const = default;
+};
+
+}  // namespace kvasir::grammar

@@ -1,0 +1,268 @@
+#include "grammar/ebnf.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "grammar/ebnf_parser.h"
+
+namespace kvasir::grammar {
+namespace {
+
+constexpr int kMaxDepth = 100;
+
+bool is_name_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+// Lark's `common` terminals as expressions.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 19> kCommon{{
+    {"DIGIT", "[0-9]"},
+    {"HEXDIGIT", "[0-9a-fA-F]"},
+    {"INT", "[0-9]+"},
+    {"SIGNED_INT", "[+-]?[0-9]+"},
+    {"DECIMAL", "[0-9]+\\.[0-9]*|\\.[0-9]+"},
+    {"FLOAT", "[0-9]+[eE][+-]?[0-9]+|(?:[0-9]+\\.[0-9]*|\\.[0-9]+)(?:[eE][+-]?[0-9]+)?"},
+    {"SIGNED_FLOAT", "[+-]?(?:[0-9]+[eE][+-]?[0-9]+|(?:[0-9]+\\.[0-9]*|\\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"},
+    {"NUMBER", "(?:[0-9]+(?:\\.[0-9]*)?|\\.[0-9]+)(?:[eE][+-]?[0-9]+)?"},
+    {"SIGNED_NUMBER", "[+-]?(?:[0-9]+(?:\\.[0-9]*)?|\\.[0-9]+)(?:[eE][+-]?[0-9]+)?"},
+    {"ESCAPED_STRING", "\"(?:[^\"\\\\\\n]|\\\\.)*\""},
+    {"LCASE_LETTER", "[a-z]"},
+    {"UCASE_LETTER", "[A-Z]"},
+    {"LETTER", "[a-zA-Z]"},
+    {"WORD", "[a-zA-Z]+"},
+    {"CNAME", "[a-zA-Z_][a-zA-Z0-9_]*"},
+    {"WS_INLINE", "[ \\t]+"},
+    {"WS", "[ \\t\\f\\r\\n]+"},
+    {"LF", "\\n"},
+    {"NEWLINE", "(?:\\r?\\n)+"},
+}};
+
+}  // namespace
+
+base::Error EbnfParser::wrong(std::string_view what) const {
+  return base::error(base::ErrorCode::invalid_argument, "not a valid grammar: {} (line {})", what, line_);
+}
+
+base::Error EbnfParser::unsupported(std::string_view what) const {
+  return base::error(base::ErrorCode::unsupported, "grammars with {} are not supported (line {})", what,
+                     line_);
+}
+
+void EbnfParser::skip_space() {
+  while (!done()) {
+    const char c = peek();
+    const bool is_comment = (c == '#') || text_.substr(at_).starts_with("//");
+    if (is_comment) {
+      while (!done() && peek() != '\n') ++at_;
+    } else if (c == ' ' || c == '\t' || c == '\r' || c == '\n') {
+      if (c == '\n') ++line_;
+      ++at_;
+    } else {
+      return;
+    }
+  }
+}
+
+bool EbnfParser::take(std::string_view token) {
+  if (!text_.substr(at_).starts_with(token)) return false;
+  at_ += token.size();
+  skip_space();
+  return true;
+}
+
+std::string_view EbnfParser::peek_name() const {
+  std::size_t end = at_;
+  while (end < text_.size() && (is_name_char(text_[end]) || (text_[end] == '-' && dialect_ == Dialect::gbnf)))
+    ++end;
+  return text_.substr(at_, end - at_);
+}
+
+// A name and the sign of a definition: a rule goes on until the next one begins.
+bool EbnfParser::at_rule_start() {
+  const std::size_t at = at_;
+  const int line = line_;
+  if (dialect_ == Dialect::lark && (peek() == '?' || peek() == '!')) ++at_;
+  const std::string_view name = peek_name();
+  at_ += name.size();
+  if (dialect_ == Dialect::lark && peek() == '.') {  // a priority
+    ++at_;
+    while (peek() >= '0' && peek() <= '9') ++at_;
+  }
+  skip_space();
+  const std::string_view sign = dialect_ == Dialect::gbnf ? "::=" : ":";
+  const bool found = !name.empty() && text_.substr(at_).starts_with(sign);
+  at_ = at;
+  line_ = line;
+  return found;
+}
+
+base::Status EbnfParser::find_dialect() {
+  if (at_rule_start()) return base::ok();
+  dialect_ = Dialect::lark;
+  if (peek() == '%' || at_rule_start()) return base::ok();
+  return wrong("it must begin with a rule, name ::= ... or name: ...");
+}
+
+base::Status EbnfParser::parse() {
+  skip_space();
+  TRY_OK(find_dialect());
+  ignored_ = g_.add_rule("ignored");
+  while (!done()) {
+    if (g_.full()) return g_.check();
+    if (dialect_ == Dialect::lark && peek() == '%') {
+      TRY_OK(parse_directive());
+    } else if (at_rule_start()) {
+      TRY_OK(parse_rule());
+    } else {
+      return wrong("a rule was expected");
+    }
+  }
+  return finish();
+}
+
+base::Status EbnfParser::parse_rule() {
+  if (dialect_ == Dialect::lark && (peek() == '?' || peek() == '!')) ++at_;
+  const std::string name(peek_name());
+  at_ += name.size();
+  if (peek() == '.') {
+    ++at_;
+    while (peek() >= '0' && peek() <= '9') ++at_;
+  }
+  skip_space();
+  take(dialect_ == Dialect::gbnf ? "::=" : ":");
+  rule_named(name);
+  if (std::exchange(rules_.find(name)->second.defined, true)) {
+    return wrong(fmt::format("a second rule for '{}'", name));
+  }
+  in_terminal_ =
+      dialect_ == Dialect::lark && std::ranges::none_of(name, [](char c) { return c >= 'a' && c <= 'z'; });
+  TRY(const NodeId body, parse_choice());
+  g_.define(rules_.find(name)->second.id, body);
+  return base::ok();
+}
+
+base::Status EbnfParser::parse_directive() {
+  if (take("%ignore")) {
+    in_terminal_ = true;
+    TRY(const NodeId node, parse_choice());
+    ignored_ways_.push_back(node);
+    return base::ok();
+  }
+  if (take("%import")) return parse_import();
+  ++at_;
+  return unsupported(fmt::format("the directive %{}", peek_name()));
+}
+
+base::Status EbnfParser::parse_import() {
+  const std::string_view library = peek_name();
+  at_ += library.size();
+  if (library != "common") return unsupported("imports other than common");
+  if (take(".")) {
+    const std::string_view name = peek_name();
+    at_ += name.size();
+    skip_space();
+    std::string_view alias = name;
+    if (take("->")) {
+      alias = peek_name();
+      at_ += alias.size();
+      skip_space();
+    }
+    return define_common(name, alias);
+  }
+  skip_space();
+  if (!take("(")) return wrong("an import without names");
+  while (!take(")")) {
+    const std::string_view name = peek_name();
+    if (name.empty()) return wrong("an import without names");
+    at_ += name.size();
+    skip_space();
+    take(",");
+    TRY_OK(define_common(name, name));
+  }
+  return base::ok();
+}
+
+base::Status EbnfParser::define_common(std::string_view name, std::string_view alias) {
+  const auto it = std::ranges::find_if(kCommon, [&](const auto& entry) { return entry.first == name; });
+  if (it == kCommon.end()) return unsupported(fmt::format("the import common.{}", name));
+  const RuleId rule = rule_named(std::string(alias));
+  if (std::exchange(rules_.find(alias)->second.defined, true)) {
+    return wrong(fmt::format("a second rule for '{}'", alias));
+  }
+  TRY(const Regex regex, parse_regex(it->second, RegexExtent::whole));
+  g_.define(rule, regex_node(g_, regex, CharEncoding::plain));
+  return base::ok();
+}
+
+base::Status EbnfParser::finish() {
+  for (const auto& [name, rule] : rules_) {
+    if (rule.defined) continue;
+    line_ = rule.first_use_line;
+    return wrong(fmt::format("no rule for '{}'", name));
+  }
+  const std::string_view root_name = dialect_ == Dialect::gbnf ? "root" : "start";
+  const auto start = rules_.find(root_name);
+  if (start == rules_.end()) return wrong(fmt::format("no rule for '{}', where a match begins", root_name));
+  g_.define(*ignored_, g_.repeat(g_.choice(ignored_ways_), 0, kUnbounded));
+  const RuleId root = g_.add_rule("root");
+  g_.define(root, g_.sequence({g_.reference(*ignored_), g_.reference(start->second.id)}));
+  g_.set_root(root);
+  return g_.check();
+}
+
+RuleId EbnfParser::rule_named(const std::string& name) {
+  const auto it = rules_.find(name);
+  if (it != rules_.end()) return it->second.id;
+  const RuleId id = g_.add_rule(name);
+  rules_[name] = {id, false, line_};
+  return id;
+}
+
+base::Result<NodeId> EbnfParser::parse_choice() {
+  if (++depth_ > kMaxDepth) {
+    return base::error(base::ErrorCode::too_large, "the grammar is nested deeper than {}", kMaxDepth);
+  }
+  std::vector<NodeId> ways;
+  take("|");  // Lark allows it before the first
+  do {
+    TRY(const NodeId way, parse_sequence());
+    ways.push_back(way);
+  } while (take("|"));
+  --depth_;
+  return g_.choice(std::move(ways));
+}
+
+base::Result<NodeId> EbnfParser::parse_sequence() {
+  std::vector<NodeId> parts;
+  while (!done() && peek() != '|' && peek() != ')' && peek() != '%') {
+    if (dialect_ == Dialect::lark && peek() == ']') break;
+    if (take("->")) {  // Lark's alias
+      at_ += peek_name().size();
+      skip_space();
+      continue;
+    }
+    if (at_rule_start() || g_.full()) break;
+    TRY(const NodeId item, parse_item());
+    parts.push_back(item);
+  }
+  return g_.sequence(std::move(parts));
+}
+
+base::Result<NodeId> EbnfParser::parse_item() {
+  TRY(NodeId atom, parse_atom());
+  for (int i = 0;; ++i) {
+    TRY(const auto bounds, parse_quantifier());
+    if (!bounds) return atom;
+    if (i > 8) return wrong("too many quantifiers in a row");
+    atom = g_.repeat(atom, bounds->min, bounds->max);
+  }
+}
+
+base::Result<Grammar> grammar_of_ebnf(std::string_view text) {
+  Grammar grammar;
+  TRY_OK(EbnfParser(text, grammar).parse());
+  return grammar;
+}
+
+}  // namespace kvasir::grammar

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "grammar/char_encoding.h"
+#include "grammar/grammar.h"
+#include "grammar/regex.h"
+
+namespace kvasir::grammar {
+
+// Reads one EBNF text into a grammar; used once. Private to ebnf*.cc.
+class EbnfParser {
+ public:
+  EbnfParser(std::string_view text, Grammar& grammar) : text_(text), g_(grammar) {}
+
+  base::Status parse();
+
+ private:
+  enum class Dialect { gbnf, lark };
+  struct Rule {
+    RuleId id;
+    bool defined = false;
+    int first_use_line = 0;
+  };
+  struct Bounds {
+    std::uint32_t min;
+    std::uint32_t max;
+  };
+
+  base::Status find_dialect();
+  base::Status parse_rule();
+  base::Status parse_directive();
+  base::Status parse_import();
+  base::Status define_common(std::string_view name, std::string_view alias);
+  base::Status finish();
+
+  base::Result<NodeId> parse_choice();
+  base::Result<NodeId> parse_sequence();
+  base::Result<NodeId> parse_item();
+  base::Result<NodeId> parse_atom();
+  base::Result<NodeId> parse_string();
+  base::Result<NodeId> parse_pattern();     // /regex/
+  base::Result<NodeId> parse_char_class();  // [a-z]
+  base::Result<std::optional<Bounds>> parse_quantifier();
+  base::Result<std::uint32_t> parse_number();
+  base::Result<std::u32string> parse_quoted();
+  base::Result<char32_t> parse_escape();
+
+  // A text element; in Lark's rules what is ignored may stand after it.
+  NodeId terminal(NodeId node);
+  RuleId rule_named(const std::string& name);
+  bool at_rule_start();
+  std::string_view peek_name() const;
+  void skip_space();
+  bool done() const { return at_ >= text_.size(); }
+  char peek() const { return done() ? '\0' : text_[at_]; }
+  bool take(std::string_view token);
+  base::Error wrong(std::string_view what) const;
+  base::Error unsupported(std::string_view what) const;
+
+  std::string_view text_;
+  Grammar& g_;
+  std::size_t at_ = 0;
+  int line_ = 1;
+  int depth_ = 0;
+  Dialect dialect_ = Dialect::gbnf;
+  bool in_terminal_ = false;  // the rule being read is one of Lark's terminals
+  std::map<std::string, Rule, std::less<>> rules_;
+  std::optional<RuleId> ignored_;  // what may stand between Lark's terminals
+  std::vector<NodeId> ignored_ways_;
+};
+
+}  // namespace kvasir::grammar

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "base/result.h"
+#include "grammar/compiled_grammar.h"
+#include "grammar/json_schema.h"
+
+namespace kvasir::grammar {
+
+// What a request asks the output to be, as it came.
+struct GrammarSource {
+  enum class Kind : std::uint8_t {
+    json_object,  // no text
+    json_schema,  // the schema, as JSON
+    regex,
+    ebnf,
+    choice,  // a JSON list of strings
+  };
+  Kind kind = Kind::json_object;
+  std::string text;
+  JsonSchemaOptions json = {};
+};
+
+// The grammar of a source, before any vocabulary.
+base::Result<Grammar> grammar_of(const GrammarSource& source);
+
+// Compiled grammars of one vocabulary, the most recently used kept. Thread-safe; a source that several
+// threads want is compiled once, and the others wait for it. Compiling takes milliseconds: not for the
+// engine's thread.
+class GrammarCompiler {
+ public:
+  struct Limits {
+    std::size_t max_source_bytes = std::size_t{1} << 20;
+    std::size_t max_grammars = 64;
+    GrammarLimits grammar = {};
+  };
+
+  explicit GrammarCompiler(std::shared_ptr<const TokenTrie> trie)
+      : GrammarCompiler(std::move(trie), Limits{}) {}
+  GrammarCompiler(std::shared_ptr<const TokenTrie> trie, Limits limits);
+
+  base::Result<std::shared_ptr<CompiledGrammar>> compile(const GrammarSource& source);
+
+  struct Stats {
+    std::uint64_t num_compiled = 0;
+    std::uint64_t num_reused = 0;
+  };
+  Stats stats() const;
+
+ private:
+  struct Entry {
+    std::string key;
+    std::shared_ptr<CompiledGrammar> grammar;  // null: being compiled
+  };
+  using Entries = std::list<Entry>;
+
+  base::Result<std::shared_ptr<CompiledGrammar>> make(const GrammarSource& source) const;
+
+  std::shared_ptr<const TokenTrie> trie_;
+  Limits limits_;
+  mutable std::mutex mutex_;
+  std::condition_variable compiled_;
+  Entries entries_;                                           // guarded by mutex_; most recent first
+  std::unordered_map<std::string, Entries::iterator> index_;  // guarded by mutex_
+  Stats stats_;                                               // guarded by mutex_
+};
+
+}  // namespace kvasir::grammar

@@ -1,0 +1,299 @@
+#include "grammar/json_schema.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "grammar/pushdown.h"
+
+namespace kvasir::grammar {
+namespace {
+
+class Schema {
+ public:
+  explicit Schema(std::string_view text, JsonSchemaOptions options = {.max_whitespace = 2}) {
+    auto schema = base::parse_json(text);
+    CHECK(schema.ok(), "{}", schema.error().message);
+    auto grammar = grammar_of_json_schema(*schema, options);
+    if (!grammar.ok()) {
+      error_ = grammar.error();
+      return;
+    }
+    auto automaton = Automaton::build(*grammar);
+    if (automaton.ok()) {
+      pushdown_ = std::make_unique<Pushdown>(*automaton, Pushdown::Limits{});
+    } else {
+      error_ = automaton.error();
+    }
+  }
+
+  bool takes(std::string_view text) {
+    CHECK(pushdown_ != nullptr, "{}", error_.message);
+    pushdown_->set_work(10'000'000);
+    ConfigId c = pushdown_->start();
+    for (const char b : text) {
+      c = pushdown_->step(c, static_cast<std::uint8_t>(b));
+      if (c == Pushdown::kDead) return false;
+    }
+    return pushdown_->is_complete(c);
+  }
+  const base::Error& error() const {
+    CHECK(pushdown_ == nullptr);
+    return error_;
+  }
+
+ private:
+  std::unique_ptr<Pushdown> pushdown_;
+  base::Error error_;
+};
+
+TEST(JsonSchema, ObjectsInDeclaredOrderWithOptionalOnes) {
+  Schema s(
+      R"({"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"string"},"c":{"type":"null"}},
+               "required":["a","c"],"additionalProperties":false})");
+  EXPECT_TRUE(s.takes(R"({"a":1,"b":"x","c":null})"));
+  EXPECT_TRUE(s.takes(R"({"a": 1, "c": null})"));
+  EXPECT_TRUE(s.takes("{ \"a\": 1,\n\"c\":null }"));
+  EXPECT_FALSE(s.takes(R"({"b":"x","a":1,"c":null})"));
+  EXPECT_FALSE(s.takes(R"({"a":1})"));
+  EXPECT_FALSE(s.takes(R"({"a":1,"c":null,"d":1})"));
+  EXPECT_FALSE(s.takes(R"({"a":1,"c":null,})"));
+  EXPECT_FALSE(s.takes(R"({"a":   1,"c":null})"));  // more blanks than allowed
+  EXPECT_FALSE(s.takes(R"({})"));
+}
+
+TEST(JsonSchema, AllOptional) {
+  Schema s(R"({"type":"object","properties":{"a":{},"b":{}},"additionalProperties":false})");
+  EXPECT_TRUE(s.takes("{}"));
+  EXPECT_TRUE(s.takes(R"({"b":[1,{"x":"y"}]})"));
+  EXPECT_TRUE(s.takes(R"({"a":1,"b":true})"));
+  EXPECT_FALSE(s.takes(R"({,"b":1})"));
+}
+
+TEST(JsonSchema, UndeclaredPropertiesComeLastAndHaveOtherNames) {
+  Schema s(
+      R"({"type":"object","properties":{"ab":{"type":"integer"}},"additionalProperties":{"type":"string"}})");
+  EXPECT_TRUE(s.takes(R"({"ab":1,"x":"y","abc":"z"})"));
+  EXPECT_TRUE(s.takes(R"({"a":"y"})"));
+  EXPECT_TRUE(s.takes(R"({"":"y"})"));
+  EXPECT_FALSE(s.takes(R"({"ab":"y"})"));
+  EXPECT_FALSE(s.takes(R"({"x":1})"));
+  EXPECT_FALSE(s.takes(R"({"x":"y","ab":1})"));
+}
+
+TEST(JsonSchema, PatternProperties) {
+  Schema s(
+      R"({"type":"object","patternProperties":{"^n_":{"type":"integer"},"_s$":{"type":["integer","string"]}},
+               "additionalProperties":false})");
+  EXPECT_TRUE(s.takes(R"({"n_a":1,"b_s":"x"})"));
+  EXPECT_TRUE(s.takes(R"({"n_s":1})"));
+  EXPECT_FALSE(s.takes(R"({"n_s":"x"})"));
+  EXPECT_FALSE(s.takes(R"({"other":1})"));
+}
+
+TEST(JsonSchema, NumbersOfProperties) {
+  Schema s(R"({"type":"object","properties":{"a":{"const":1},"b":{"const":1},"c":{"const":1}},
+               "minProperties":1,"maxProperties":2,"additionalProperties":false})");
+  EXPECT_FALSE(s.takes("{}"));
+  EXPECT_TRUE(s.takes(R"({"b":1})"));
+  EXPECT_TRUE(s.takes(R"({"a":1,"c":1})"));
+  EXPECT_FALSE(s.takes(R"({"a":1,"b":1,"c":1})"));
+  Schema open(R"({"type":"object","properties":{"a":{"const":1}},"minProperties":2,"maxProperties":3})");
+  EXPECT_TRUE(open.takes(R"({"a":1,"x":2})"));
+  EXPECT_FALSE(open.takes(R"({"a":1})"));
+  EXPECT_FALSE(open.takes(R"({"x":1,"x":2})"));  // could be one property
+  EXPECT_FALSE(open.takes(R"({"a":1,"x":2,"y":2,"z":2})"));
+  Schema repeated(R"({"type":"object","minProperties":3})");
+  EXPECT_EQ(repeated.error().code, base::ErrorCode::unsupported);
+  EXPECT_EQ(repeated.error().field, "#/minProperties");
+}
+
+TEST(JsonSchema, Arrays) {
+  Schema s(R"({"type":"array","items":{"type":"integer"},"minItems":2,"maxItems":3})");
+  EXPECT_FALSE(s.takes("[]"));
+  EXPECT_FALSE(s.takes("[1]"));
+  EXPECT_TRUE(s.takes("[1,2]"));
+  EXPECT_TRUE(s.takes("[1, 2, 3 ]"));
+  EXPECT_FALSE(s.takes("[1,2,3,4]"));
+  Schema tuple(
+      R"({"type":"array","prefixItems":[{"type":"integer"},{"type":"string"}],"items":{"type":"null"}})");
+  EXPECT_TRUE(tuple.takes("[]"));
+  EXPECT_TRUE(tuple.takes("[1]"));
+  EXPECT_TRUE(tuple.takes(R"([1,"x",null,null])"));
+  EXPECT_FALSE(tuple.takes(R"(["x"])"));
+  Schema closed(R"({"type":"array","prefixItems":[{"type":"integer"}],"items":false,"minItems":1})");
+  EXPECT_TRUE(closed.takes("[1]"));
+  EXPECT_FALSE(closed.takes("[1,2]"));
+  Schema old(R"({"type":"array","items":[{"type":"integer"}],"additionalItems":{"type":"null"}})");
+  EXPECT_TRUE(old.takes("[1,null]"));
+  EXPECT_FALSE(old.takes("[1,2]"));
+}
+
+TEST(JsonSchema, Strings) {
+  Schema length(R"({"type":"string","minLength":2,"maxLength":3})");
+  EXPECT_TRUE(length.takes(R"("ab")"));
+  EXPECT_TRUE(length.takes("\"\xF0\x9F\x98\x80\xC3\xA9\""));
+  EXPECT_TRUE(length.takes(R"("\ud83d\ude00\n")"));  // a pair is one character
+  EXPECT_FALSE(length.takes(R"("a")"));
+  EXPECT_FALSE(length.takes(R"("abcd")"));
+  Schema any(R"({"type":"string"})");
+  EXPECT_FALSE(any.takes(R"("\ud83d")"));
+  EXPECT_FALSE(any.takes("\"\n\""));
+  EXPECT_FALSE(any.takes("\"\xFF\""));
+  EXPECT_FALSE(any.takes(R"("\x41")"));
+  Schema pattern(R"({"type":"string","pattern":"^[a-z]+\"$"})");
+  EXPECT_TRUE(pattern.takes(R"("ab\"")"));
+  EXPECT_FALSE(pattern.takes(R"("ab")"));
+  Schema both(R"({"type":"string","pattern":"^[a-z]+$","maxLength":3})");
+  EXPECT_TRUE(both.takes(R"("abc")"));
+  EXPECT_FALSE(both.takes(R"("abcd")"));
+}
+
+TEST(JsonSchema, Formats) {
+  const auto check = [](const char* format, std::vector<const char*> good, std::vector<const char*> bad) {
+    Schema s(fmt::format(R"({{"type":"string","format":"{}"}})", format));
+    for (const char* text : good) EXPECT_TRUE(s.takes(fmt::format("\"{}\"", text))) << format << " " << text;
+    for (const char* text : bad) EXPECT_FALSE(s.takes(fmt::format("\"{}\"", text))) << format << " " << text;
+  };
+  check("date", {"2024-02-29", "2023-12-31", "2000-02-29"},
+        {"2023-02-29", "1900-02-29", "2023-13-01", "2023-04-31"});
+  check("time", {"23:59:59Z", "00:00:00.123+02:00"}, {"24:00:00Z", "12:00:00"});
+  check("date-time", {"2024-01-01T00:00:00Z"}, {"2024-01-01 00:00:00Z"});
+  check("email", {"joe.doe+x@example.com"}, {"joe", "joe@", "@x.com", "joe@localhost", "a..b@x.com"});
+  check("uuid", {"123e4567-e89b-12d3-a456-426614174000"}, {"123e4567e89b12d3a456426614174000"});
+  check("ipv4", {"0.0.0.0", "255.249.199.99"}, {"256.0.0.1", "1.2.3", "01.2.3.4"});
+  check("ipv6", {"::", "::1", "1:2:3:4:5:6:7:8", "fe80::1:2", "1::", "1:2:3:4:5:6:7::"},
+        {":::", "1:2:3:4:5:6:7", "1:2:3:4:5:6:7:8:9", "12345::", "1::2::3"});
+  check("uri", {"https://example.com/a/b?c=d#e", "ftp://x:21"}, {"example.com", "http:/x", "http://a b"});
+  check("hostname", {"example.com", "a-b.c"}, {"-a.com", "a..b", "a_b"});
+  EXPECT_EQ(Schema(R"({"type":"string","format":"telephone"})").error().field, "#/format");
+}
+
+TEST(JsonSchema, NumberRanges) {
+  const auto check = [](const char* keywords, std::vector<const char*> good, std::vector<const char*> bad) {
+    Schema s(fmt::format("{{{}}}", keywords));
+    for (const char* text : good) EXPECT_TRUE(s.takes(text)) << keywords << " " << text;
+    for (const char* text : bad) EXPECT_FALSE(s.takes(text)) << keywords << " " << text;
+  };
+  check(R"("type":"integer")", {"0", "-5", "120"}, {"01", "1.0", "+1", "-", "1e3"});
+  check(R"("type":"number")", {"0", "-0.5", "1e10", "1.25E-3"}, {".5", "1.", "00", "1e", "1e999"});
+  check(R"("type":"integer","minimum":-12,"maximum":105)", {"-12", "-9", "0", "99", "100", "105"},
+        {"-13", "106", "110", "200", "-0", "1000"});
+  check(R"("type":"integer","exclusiveMinimum":0)", {"1", "10", "99999"}, {"0", "-1"});
+  check(R"("type":"integer","minimum":1.5,"maximum":3.9)", {"2", "3"}, {"1", "4"});
+  check(R"("type":"integer","maximum":-3)", {"-3", "-30"}, {"-2", "0", "3"});
+  check(R"("type":"number","minimum":0.5,"exclusiveMaximum":2.25)",
+        {"0.5", "0.50", "1", "2", "2.24", "2.2499", "0.51", "1.99"},
+        {"0.4", "0", "2.25", "2.250", "2.3", "3", "0.49"});
+  check(R"("type":"number","exclusiveMinimum":1,"maximum":1.5)", {"1.1", "1.001", "1.5", "1.500"},
+        {"1", "1.0", "1.51", "0.9"});
+  check(R"("type":"number","minimum":-1.5,"maximum":-0.25)", {"-1", "-1.5", "-0.25", "-0.3"},
+        {"-1.51", "-0.2", "0", "1", "-2"});
+  check(R"("type":"integer","multipleOf":7)", {"0", "7", "-14", "700", "77"}, {"1", "-8", "07"});
+  check(R"("type":"integer","multipleOf":5,"minimum":0)", {"0", "5", "100"}, {"-5", "1"});
+  check(R"("type":"integer","multipleOf":5,"minimum":-7,"maximum":12)", {"-5", "0", "10"},
+        {"-10", "15", "1"});
+  check(R"("type":"number","multipleOf":0.25)", {"0", "0.25", "1.5", "2.75", "-3", "1.50"},
+        {"0.1", "1.3", "0.255"});
+  EXPECT_EQ(Schema(R"({"type":"number","multipleOf":0.1,"minimum":3})").error().field, "#/multipleOf");
+}
+
+TEST(JsonSchema, ValuesAndTypes) {
+  Schema s(R"({"enum":["a",1,null,[1,{"k":"v"}],2.5,true]})");
+  for (const char* text : {R"("a")", "1", "null", R"([1,{"k":"v"}])", R"([ 1, {"k": "v"}])", "2.5", "true"}) {
+    EXPECT_TRUE(s.takes(text)) << text;
+  }
+  EXPECT_FALSE(s.takes("false"));
+  Schema filtered(R"({"type":"string","enum":["a",1,"bb"],"minLength":2})");
+  EXPECT_TRUE(filtered.takes(R"("bb")"));
+  EXPECT_FALSE(filtered.takes(R"("a")"));
+  EXPECT_FALSE(filtered.takes("1"));
+  Schema types(R"({"type":["integer","null"]})");
+  EXPECT_TRUE(types.takes("null"));
+  EXPECT_FALSE(types.takes("1.5"));
+  Schema nullable(R"({"type":"string","nullable":true})");
+  EXPECT_TRUE(nullable.takes("null"));
+  Schema not_string(R"({"not":{"type":["string","object"]}})");
+  EXPECT_TRUE(not_string.takes("[1]"));
+  EXPECT_FALSE(not_string.takes("\"a\""));
+  Schema untyped(R"({"minLength":2})");
+  EXPECT_TRUE(untyped.takes("1"));
+  EXPECT_FALSE(untyped.takes("\"a\""));
+}
+
+TEST(JsonSchema, CombinedSchemas) {
+  Schema all(R"({"allOf":[{"type":"object","properties":{"a":{"type":"integer"}}},
+                          {"properties":{"a":{"minimum":5},"b":{"type":"null"}},"required":["a"],
+                           "additionalProperties":false}]})");
+  EXPECT_TRUE(all.takes(R"({"a":5,"b":null})"));
+  EXPECT_FALSE(all.takes(R"({"a":4})"));
+  EXPECT_FALSE(all.takes(R"({"a":5,"c":1})"));
+  Schema any(
+      R"({"type":"object","properties":{"x":{}},"anyOf":[{"required":["x"]},{"properties":{"y":{"const":1}},
+                "required":["y"]}],"additionalProperties":true})");
+  EXPECT_TRUE(any.takes(R"({"x":1})"));
+  EXPECT_TRUE(any.takes(R"({"y":1})"));
+  EXPECT_FALSE(any.takes(R"({"z":1})"));
+  Schema one(R"({"oneOf":[{"type":"object","properties":{"kind":{"const":"a"}},"required":["kind"]},
+                          {"type":"object","properties":{"kind":{"const":"b"}},"required":["kind"]},{"type":"null"}]})");
+  EXPECT_TRUE(one.takes(R"({"kind":"b"})"));
+  EXPECT_TRUE(one.takes("null"));
+  Schema overlap(R"({"properties":{"p":{"oneOf":[{"type":"integer"},{"minimum":3}]}}})");
+  EXPECT_EQ(overlap.error().code, base::ErrorCode::unsupported);
+  EXPECT_EQ(overlap.error().field, "#/properties/p/oneOf");
+}
+
+TEST(JsonSchema, ReferencesAndRecursion) {
+  Schema s(R"({"$ref":"#/$defs/node","$defs":{"node":{"type":"object","properties":{"v":{"type":"integer"},
+      "kids":{"type":"array","items":{"$ref":"#/$defs/node"}}},"required":["v"],"additionalProperties":false}}})");
+  EXPECT_TRUE(s.takes(R"({"v":1,"kids":[{"v":2},{"v":3,"kids":[]}]})"));
+  EXPECT_FALSE(s.takes(R"({"v":1,"kids":[{}]})"));
+  Schema pointer(R"({"properties":{"a/b":{"type":"null"},"c":{"$ref":"#/properties/a~1b"}},"required":["c"],
+                     "type":"object"})");
+  EXPECT_TRUE(pointer.takes(R"({"c":null})"));
+  EXPECT_FALSE(pointer.takes(R"({"c":1})"));
+  EXPECT_EQ(Schema(R"({"$ref":"#/$defs/gone"})").error().field, "#/$ref");
+  EXPECT_EQ(Schema(R"({"$ref":"https://example.com/s"})").error().code, base::ErrorCode::unsupported);
+  EXPECT_FALSE(Schema(R"({"$ref":"#"})").error().message.empty());
+  // A value of this would never end.
+  EXPECT_EQ(Schema(R"({"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"]})").error().message,
+            "the grammar matches nothing");
+  // One branch never ends, the other does.
+  Schema list(
+      R"({"anyOf":[{"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"]},{"const":0}]})");
+  EXPECT_TRUE(list.takes(R"({"a":{"a":0}})"));
+}
+
+TEST(JsonSchema, WhatIsNotEnforcedIsNamedWithItsPath) {
+  const auto field_of = [](std::string_view schema) { return Schema(schema).error().field; };
+  EXPECT_EQ(field_of(R"({"properties":{"x":{"not":{"minimum":3}}}})"), "#/properties/x/not");
+  EXPECT_EQ(field_of(R"({"type":"array","uniqueItems":true})"), "#/uniqueItems");
+  EXPECT_EQ(field_of(R"({"items":{"if":{}}})"), "#/items/if");
+  EXPECT_EQ(field_of(R"({"contains":{}})"), "#/contains");
+  EXPECT_EQ(field_of(R"({"dependentRequired":{}})"), "#/dependentRequired");
+  EXPECT_EQ(field_of(R"({"unevaluatedProperties":false})"), "#/unevaluatedProperties");
+  EXPECT_EQ(field_of(R"({"minlength":3})"), "#/minlength");
+  EXPECT_EQ(field_of(R"x({"type":"string","pattern":"(?=a)"})x"), "#/pattern");
+  EXPECT_EQ(field_of(R"({"anyOf":[{"type":"text"}]})"), "#/anyOf/0/type");
+EXPECT_TRUE(
+    Schema(R"({"title":"t","description":"d","default":1,"x-own":2,"uniqueItems":false})").takes("1"));
+}
+
+TEST(JsonSchema, JsonObject) {
+  auto grammar = grammar_of_json_object();
+  ASSERT_TRUE(grammar.ok());
+  auto automaton = Automaton::build(*grammar);
+  Pushdown pushdown(*automaton, {});
+  const auto takes = [&](std::string_view text) {
+    pushdown.set_work(1'000'000);
+    ConfigId c = pushdown.start();
+    for (const char b : text) c = pushdown.step(c, static_cast<std::uint8_t>(b));
+    return pushdown.is_complete(c);
+  };
+  EXPECT_TRUE(takes(R"({"a": [1, 2.5e3, {"b": null}], "c": {}})"));
+  EXPECT_FALSE(takes("[1]"));
+  EXPECT_FALSE(takes(R"({"a": [1, 2)"));
+}
+
+}  // namespace
+}  // namespace kvasir::grammar

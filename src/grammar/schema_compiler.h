@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "grammar/grammar.h"
+#include "grammar/json_schema.h"
+#include "grammar/schema_document.h"
+#include "grammar/schema_spec.h"
+
+namespace kvasir::grammar {
+
+// Turns one schema document into rules; used once. A conjunction of schemas is one rule wherever it appears,
+// so recursive schemas become recursive rules, and rules are filled in from a list of work instead of by
+// recursion.
+class SchemaCompiler {
+ public:
+  SchemaCompiler(Grammar& grammar, const base::json::value& schema, JsonSchemaOptions options);
+
+  // The root's rule.
+  base::Result<RuleId> compile();
+  // Any object.
+  RuleId any_object();
+
+ private:
+  struct Work {
+    RuleId rule;
+    Alternative alternative;
+  };
+  struct Members;
+
+  base::Result<NodeId> value(const Conjunction& schema);
+  base::Result<RuleId> rule_of(const Conjunction& schema);
+  RuleId rule_of(const Alternative& alternative);
+  base::Result<NodeId> emit(const Alternative& alternative);
+  base::Result<NodeId> emit_values(const SchemaSpec& spec);
+  NodeId emit_value(const base::json::value& value);
+
+  base::Result<NodeId> emit_number(const SchemaSpec& spec);
+  base::Result<NodeId> emit_string(const SchemaSpec& spec);
+  base::Result<NodeId> emit_array(const SchemaSpec& spec);
+  base::Result<std::optional<NodeId>> emit_items(const SchemaSpec& spec);
+  base::Result<NodeId> emit_object(const SchemaSpec& spec);
+  void start_members(std::optional<NodeId> undeclared, Members& members);
+  base::Status add_property(const SchemaSpec::Property& property, Members& members);
+  // Members that no property declares, or none.
+  base::Result<std::optional<NodeId>> emit_undeclared(const SchemaSpec& spec);
+  base::Result<NodeId> emit_key(const SchemaSpec& spec, const SchemaSpec::KeyClass& keys);
+
+  // A shared rule, made at its first use.
+  NodeId any_value();
+  NodeId any_string();
+  NodeId any_char();
+  NodeId shared(RuleId& rule, NodeId (SchemaCompiler::*make)());
+  NodeId make_value();
+  NodeId make_string();
+  NodeId make_object();
+  NodeId space();
+
+  Grammar& g_;
+  SchemaDocument document_;
+  JsonSchemaOptions options_;
+  std::vector<Work> work_;
+  std::map<std::vector<const void*>, RuleId> conjunction_rules_;
+  std::map<std::vector<const void*>, RuleId> alternative_rules_;
+  std::optional<NodeId> space_;
+  std::optional<NodeId> any_char_;
+  static constexpr RuleId kNoRule = 0xFFFFFFFF;
+  RuleId any_value_ = kNoRule;
+  RuleId any_string_ = kNoRule;
+  RuleId any_object_ = kNoRule;
+  RuleId any_number_ = kNoRule;
+};
+
+}  // namespace kvasir::grammar

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "base/json.h"
+#include "base/result.h"
+
+namespace kvasir::grammar {
+
+// Fails on the first keyword of one schema object that is not enforced and is no mere annotation.
+base::Status check_keywords(const base::json::object& schema, const std::string& path);
+
+}  // namespace kvasir::grammar
