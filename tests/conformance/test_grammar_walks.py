@@ -14,7 +14,7 @@ import pytest
 from random_schemas import RandomSchemas
 
 WALK = pathlib.Path(os.environ.get("KVASIR_BIN", "build/release/bin/kvasir")).parent / "grammar_walk"
-NUM_SCHEMAS = int(os.environ.get("KVASIR_WALK_SCHEMAS", 400))
+NUM_SCHEMAS = int(os.environ.get("KVASIR_WALK_SCHEMAS", 100))
 FIRST_SEED = int(os.environ.get("KVASIR_WALK_SEED", 0))
 
 
