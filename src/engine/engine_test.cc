@@ -2,33 +2,15 @@
 
 #include <gtest/gtest.h>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <boost/asio/io_context.hpp>
 #include <random>
 
-#include "engine/toy_runner.h"
+#include "engine/engine_bench_test.h"
+#include "engine/toy_runner_test.h"
 
 namespace kvasir::engine {
 namespace {
 
 namespace asio = boost::asio;
-
-// What a reader has seen of one sequence.
-struct Answer {
-  std::shared_ptr<wire::TokenStream> stream;
-  std::vector<TokenId> tokens;
-  std::optional<wire::TokenEvent> end;
-};
-
-asio::awaitable<void> read_all(Answer& answer) {
-  while (!answer.end) {
-    std::optional<wire::TokenEvent> event = co_await answer.stream->next(std::chrono::hours(1));
-    if (!event) continue;
-    for (const wire::Token& token : event->tokens) answer.tokens.push_back(token.id);
-    if (event->last()) answer.end = std::move(event);
-  }
-}
 
 wire::GenerateRequest request_of(std::vector<TokenId> prompt, int max_tokens, std::uint64_t seed = 0) {
   wire::GenerateRequest request;
@@ -54,43 +36,18 @@ std::vector<TokenId> expected(const wire::GenerateRequest& request) {
   return {known.begin() + std::ptrdiff_t(request.prompt.size()), known.end()};
 }
 
-// An engine, its device, and the readers, all stepped by hand on one thread.
-class Bench {
- public:
-  explicit Bench(sched::SchedulerOptions options)
-      : runner(options.num_blocks),
-        engine({.scheduler = options, .vocab_size = ToyRunner::kVocabSize}, runner, clock) {}
-  explicit Bench(const EngineOptions& options)
-      : runner(options.scheduler.num_blocks), engine(options, runner, clock) {}
-
-  Answer& submit(wire::GenerateRequest request) {
-    Answer& answer = *answers.emplace_back(std::make_unique<Answer>());
-    answer.stream = std::make_shared<wire::TokenStream>(io.get_executor());
-    engine.submit(std::move(request), answer.stream);
-    asio::co_spawn(io, read_all(answer), asio::detached);
-    poll();
-    return answer;
-  }
-  void poll() {
-    io.restart();
-    io.poll();
-  }
-  bool step() {
-    const bool ran = engine.step();
-    poll();
-    return ran;
-  }
-  void finish() {
-    for (int i = 0; i < 100000 && !engine.idle(); ++i) step();
-    ASSERT_TRUE(engine.idle());
-    EXPECT_EQ(engine.scheduler().pool().num_available(), engine.scheduler().pool().num_blocks());
-  }
-
-  base::FakeClock clock;
+struct ToyBench {
+  explicit ToyBench(int num_blocks) : runner(num_blocks) {}
   ToyRunner runner;
-  std::vector<std::unique_ptr<Answer>> answers;
-  asio::io_context io;
-  Engine engine;
+};
+
+class Bench : private ToyBench, public EngineBench {
+ public:
+  explicit Bench(const EngineOptions& options)
+      : ToyBench(options.scheduler.num_blocks), EngineBench(options, ToyBench::runner) {}
+  explicit Bench(const sched::SchedulerOptions& options)
+      : Bench(EngineOptions{.scheduler = options, .vocab_size = ToyRunner::kVocabSize}) {}
+  using ToyBench::runner;
 };
 
 TEST(Engine, AloneInABatchWarmOrPreemptedTheTokensAreTheSame) {

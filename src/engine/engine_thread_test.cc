@@ -11,7 +11,7 @@
 #include <random>
 
 #include "engine/local_worker.h"
-#include "engine/toy_runner.h"
+#include "engine/toy_runner_test.h"
 
 namespace kvasir::engine {
 namespace {

@@ -1,0 +1,121 @@
+#include "engine/model_runner.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "engine/engine_bench_test.h"
+#include "model/checkpoint.h"
+#include "ops/compute_pool.h"
+
+namespace kvasir::engine {
+namespace {
+
+constexpr int kBlocks = 160;
+
+struct Output {
+  std::vector<TokenId> tokens;
+  std::vector<float> logprobs;
+  bool operator==(const Output&) const = default;
+};
+
+// A golden model behind an engine; a new one has a cold cache.
+class ModelBench {
+ public:
+  ModelBench(const std::string& name, sched::SchedulerOptions options) {
+    auto checkpoint = model::open_checkpoint(std::string(KVASIR_TESTS_DIR "/golden/models/") + name);
+    auto decoder = model::Decoder::load(std::move(checkpoint).value(), {}, pool_);
+    const model::ModelConfig config = decoder.value()->config();
+    auto kv = model::KvCache::create(config, tensor::DType::f16, options.num_blocks);
+    runner_ = std::make_unique<ModelRunner>(std::move(decoder).value(), std::move(kv).value());
+    bench = std::make_unique<EngineBench>(
+        EngineOptions{.scheduler = options, .vocab_size = config.vocab_size, .end_tokens = {2}}, *runner_);
+  }
+
+  std::vector<Output> run(const std::vector<wire::GenerateRequest>& requests) {
+    std::vector<Answer*> answers;
+    for (const auto& request : requests) answers.push_back(&bench->submit(request));
+    bench->finish();
+    std::vector<Output> outputs;
+    for (const Answer* answer : answers) {
+      EXPECT_TRUE(answer->end->finish);
+      outputs.push_back({answer->tokens, answer->logprobs});
+    }
+    return outputs;
+  }
+
+ private:
+  ops::ComputePool pool_{2};
+  std::unique_ptr<ModelRunner> runner_;
+
+ public:
+  std::unique_ptr<EngineBench> bench;
+};
+
+// Greedy and seeded ones, with and without what bends the logits; half of them share their first 40 tokens.
+std::vector<wire::GenerateRequest> mixed_requests() {
+  std::vector<wire::GenerateRequest> requests;
+  for (int i = 0; i < 16; ++i) {
+    wire::GenerateRequest request;
+    for (int t = 0; t < 20 + 5 * i; ++t) request.prompt.push_back(3 + (t * 7 + (t < 40 ? i % 2 : i)) % 300);
+    request.max_tokens = 20;
+    request.ignore_eos = true;
+    request.sampling.temperature = i % 3 == 0 ? 0.0f : 0.9f;
+    request.sampling.top_p = i % 3 == 1 ? 0.8f : 1.0f;
+    request.sampling.presence_penalty = i % 5 == 0 ? 0.5f : 0.0f;
+    request.sampling.seed = 100 + i;
+    request.sampling.logprobs = true;
+    requests.push_back(std::move(request));
+  }
+  return requests;
+}
+
+TEST(ModelRunner, SameBytesAloneInABatchWarmAndPreempted) {
+  const std::vector<wire::GenerateRequest> requests = mixed_requests();
+  for (const char* name : {"llama", "qwen2"}) {
+    std::vector<Output> alone;
+    for (const auto& request : requests) {
+      ModelBench cold(name, {.num_blocks = kBlocks});
+      alone.push_back(cold.run({request})[0]);
+      ASSERT_EQ(alone.back().tokens.size(), 20u);
+    }
+    ModelBench batch(name, {.num_blocks = kBlocks});
+    EXPECT_EQ(batch.run(requests), alone) << name;
+    EXPECT_EQ(batch.run(requests), alone) << name << ", warm";
+    EXPECT_GT(batch.bench->engine.stats().sequences.num_cached_tokens, 500);
+    ModelBench tight(name, {.num_blocks = 16, .max_batch_tokens = 37});
+    EXPECT_EQ(tight.run(requests), alone) << name << ", preempted and in small chunks";
+    EXPECT_GT(tight.bench->engine.stats().sequences.num_preemptions, 0);
+  }
+}
+
+TEST(ModelRunner, EndTokensWaitForMinTokens) {
+  ModelBench model("llama", {.num_blocks = kBlocks});
+  wire::GenerateRequest request;
+  request.prompt = {1, 5, 9};
+  request.max_tokens = 12;
+  request.sampling.temperature = 0;
+  request.sampling.logit_bias = {{2, 100.0f}};
+  EXPECT_EQ(model.run({request})[0].tokens.size(), 0u);
+  request.min_tokens = 5;
+  EXPECT_EQ(model.run({request})[0].tokens.size(), 5u);
+}
+
+TEST(ModelRunner, BadLogitsEndTheirOwnRequest) {
+  ModelBench model("llama", {.num_blocks = kBlocks});
+  wire::GenerateRequest good;
+  good.prompt = {1, 5, 9};
+  good.max_tokens = 8;
+  good.ignore_eos = true;
+  wire::GenerateRequest bad = good;
+  bad.sampling.logit_bias = {{3, NAN}};
+  const Answer& good_answer = model.bench->submit(good);
+  const Answer& bad_answer = model.bench->submit(bad);
+  model.bench->finish();
+  EXPECT_EQ(good_answer.tokens.size(), 8u);
+  ASSERT_TRUE(bad_answer.end->error);
+  EXPECT_EQ(bad_answer.end->error->code, base::ErrorCode::internal);
+}
+
+}  // namespace
+}  // namespace kvasir::engine
