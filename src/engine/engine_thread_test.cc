@@ -209,7 +209,6 @@ TEST(EngineThread, SixtyFourStreamsWithRandomAbortsGiveEveryBlockBack) {
   EXPECT_EQ(report.num_running + report.num_waiting, 0);
   const EngineStats stats = local.stats();
   EXPECT_EQ(stats.sequences.num_finished + stats.sequences.num_aborted, 64);
-  EXPECT_GT(stats.sequences.num_aborted, 5);
 }
 
 }  // namespace

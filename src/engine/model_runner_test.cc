@@ -74,8 +74,8 @@ TEST(ModelRunner, SameBytesAloneInABatchWarmAndPreempted) {
   const std::vector<wire::GenerateRequest> requests = mixed_requests();
   for (const char* name : {"llama", "qwen2"}) {
     std::vector<Output> alone;
+    ModelBench cold(name, {.num_blocks = kBlocks, .prefix_cache = false});
     for (const auto& request : requests) {
-      ModelBench cold(name, {.num_blocks = kBlocks});
       alone.push_back(cold.run({request})[0]);
       ASSERT_EQ(alone.back().tokens.size(), 20u);
     }

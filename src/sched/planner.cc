@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <ranges>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 
 #include "base/check.h"
@@ -75,8 +75,8 @@ class Planner {
   std::vector<Grant> prefills_;  // the running ones by rank, then the admitted ones by rank
   std::vector<Grant*> grants_;   // both, the running ones by rank, then the admitted ones by rank
   std::vector<const Sequence*> preempted_;
-  std::unordered_set<kv::BlockHash, kv::BlockHashHasher>
-      computing_;  // full blocks that prefills will publish
+  // Full blocks that prefills will publish, with the first in rank of those that compute them.
+  std::unordered_map<kv::BlockHash, const Sequence*, kv::BlockHashHasher> computing_;
 };
 
 void Planner::choose_running() {
@@ -108,10 +108,10 @@ int Planner::prefill_budget() const {
 
 void Planner::admit_waiting(int budget) {
   // Blocks beyond those that the running sequences still need for what they know, and one more for each to
-  // grow into: admission never causes a preemption right away.
-  int num_spare = s_.pool.num_available() - static_cast<int>(s_.running.size());
+  // grow into: admission never causes a preemption right away. Held ones have no claim.
+  int num_spare = s_.pool.num_available();
   for (const Sequence* r : s_.running)
-    num_spare -= std::max(0, kv::blocks_for(r->num_tokens()) - r->blocks.size());
+    if (!r->held) num_spare -= 1 + std::max(0, kv::blocks_for(r->num_tokens()) - r->blocks.size());
   const int count_most = std::max(1, budget / kMinPrefills);
   int num_wanted = 0;
   for (const Grant& grant : prefills_) num_wanted += std::min(grant.num_left(), count_most);
@@ -125,19 +125,23 @@ void Planner::admit_waiting(int budget) {
   }
 }
 
-// True while a running sequence is about to publish the next block that this one needs. The one waiting holds
-// nothing, and the one computing goes on, so nobody waits in a circle.
+// True while one that ranks before it is about to publish the next block that it needs. The one waiting holds
+// nothing, and the one computing goes on before it, so nobody waits in a circle or for somebody who starves.
 bool Planner::waits_for_prefix(const Sequence& sequence) const {
   if (!s_.options.prefix_cache) return false;
   const auto useful = sequence.chain.hashes().first((sequence.tokens.size() - 1) / kBlockTokens);
   const std::size_t num_published = s_.tree.num_published(useful);
-  return num_published < useful.size() && computing_.contains(useful[num_published]);
+  if (num_published == useful.size()) return false;
+  const auto found = computing_.find(useful[num_published]);
+  return found != computing_.end() && ByRank{}(found->second, &sequence);
 }
 
 void Planner::count_as_computing(const Grant& grant) {
   const auto hashes = grant.sequence->chain.hashes();
-  for (std::size_t i = grant.num_computed / kBlockTokens; i < hashes.size(); ++i)
-    computing_.insert(hashes[i]);
+  for (std::size_t i = grant.num_computed / kBlockTokens; i < hashes.size(); ++i) {
+    const Sequence*& first = computing_.try_emplace(hashes[i], grant.sequence).first->second;
+    if (ByRank{}(grant.sequence, first)) first = grant.sequence;
+  }
 }
 
 bool Planner::admit(const Sequence& sequence, int& num_spare) {
@@ -146,13 +150,11 @@ bool Planner::admit(const Sequence& sequence, int& num_spare) {
     grant.hit = s_.tree.find(sequence.request.cache_namespace, sequence.chain, sequence.tokens);
   int num_needed = kv::blocks_for(std::min(sequence.num_tokens() + 1, sequence.capacity()));
   for (const kv::BlockId id : grant.hit.blocks) num_needed -= ledger_.in_use(id) ? 1 : 0;
-  // The source of a copy must stay for the step, a block more.
-  const int num_source = grant.hit.tail != kNoBlock && !ledger_.in_use(grant.hit.tail) ? 1 : 0;
-  if (num_source > 0 && num_needed + num_source > num_spare) {
+  // The source of a copy must stay for the step, a block more; where that is too much, it is not copied.
+  if (grant.hit.tail != kNoBlock && ++num_needed > num_spare) {
     grant.hit.tail = kNoBlock;
     grant.hit.num_tail_tokens = 0;
-  } else {
-    num_needed += num_source;
+    --num_needed;
   }
   if (num_needed > num_spare + num_held_blocks()) return false;
   for (const kv::BlockId id : grant.hit.blocks) ledger_.reserve(id);

@@ -50,6 +50,7 @@ void TokenStream::accept(TokenEvent event) {
 std::optional<TokenEvent> TokenStream::take() {
   if (!pending_) return std::nullopt;
   std::optional<TokenEvent> event = std::exchange(pending_, std::nullopt);
+  ended_ = event->last();
   backlog_ -= static_cast<int>(event->tokens.size());
   return event;
 }
@@ -63,11 +64,7 @@ asio::awaitable<std::optional<TokenEvent>> TokenStream::next(std::chrono::nanose
     boost::system::error_code ignored;
     co_await wake_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }
-  if (!pending_) co_return std::nullopt;
-  std::optional<TokenEvent> event = std::exchange(pending_, std::nullopt);
-  ended_ = event->last();
-  backlog_ -= static_cast<int>(event->tokens.size());
-  co_return event;
+  co_return take();
 }
 
 }  // namespace kvasir::wire
