@@ -14,7 +14,7 @@ using HostileClientTest = ServerTest;
 
 TEST_F(HostileClientTest, SlowLorisGets408) {
   ServerOptions options;
-  options.header_timeout = 100ms;
+  options.header_timeout = 500ms;
   serve(options);
   LoopbackClient client = connect();
   client.send("GET /hello HTTP/1.1\r\nHost: ");
@@ -29,7 +29,7 @@ TEST_F(HostileClientTest, SlowLorisGets408) {
 
 TEST_F(HostileClientTest, TheHeaderTimeIsForAllHeadersTogether) {
   ServerOptions options;
-  options.header_timeout = 100ms;
+  options.header_timeout = 500ms;
   serve(options);
   LoopbackClient client = connect();
   client.send("GET /hello HTTP/1.1\r\n");
@@ -56,7 +56,7 @@ TEST_F(HostileClientTest, SlowBodyGets408) {
 
 TEST_F(HostileClientTest, QuietConnectionsAreClosedWithoutAWord) {
   ServerOptions options;
-  options.header_timeout = 50ms;
+  options.header_timeout = 500ms;
   options.idle_timeout = 100ms;
   serve(options);
   LoopbackClient mute = connect();
@@ -199,6 +199,15 @@ TEST_F(HostileClientTest, MalformedRequestsGetTheirOwnAnswers) {
   expect_undisturbed();
 }
 
+TEST_F(HostileClientTest, ARefusalAfterAHeadRequestHasItsBody) {
+  serve();
+  LoopbackClient client = connect();
+  client.send("HEAD /hello HTTP/1.1\r\nHost: h\r\n\r\n");
+  ASSERT_EQ(client.read_head()->status, 200);
+  client.send("nonsense\r\n\r\n");
+  EXPECT_EQ(code_of(*client.read_response()), "malformed_request");
+}
+
 TEST_F(HostileClientTest, ARequestCutOffByItsSenderIsA400) {
   serve();
   for (const char* part : {"GET /hel", "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nabc"}) {
@@ -323,7 +332,9 @@ TEST_F(HostileClientTest, AThousandIdleConnectionsDisturbNobody) {
   rlimit limit{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
   const int num_clients = limit.rlim_max >= 4096 ? 1000 : static_cast<int>(limit.rlim_max / 4);
-  serve();
+  ServerOptions options;
+  options.header_timeout = 120s;
+  serve(options);
   std::vector<LoopbackClient> clients;
   for (int i = 0; i < num_clients; ++i) {
     clients.push_back(connect());

@@ -6,10 +6,12 @@
 #include <array>
 #include <boost/asio/post.hpp>
 #include <ctime>
+#include <exception>
 #include <iterator>
 #include <utility>
 
 #include "base/json.h"
+#include "obs/log.h"
 
 namespace kvasir::net {
 
@@ -58,6 +60,7 @@ asio::awaitable<void> HttpConnection::run() {
     ReadOutcome outcome = co_await reader_.next(quiet_until);
     if (auto* refusal = std::get_if<RefusedRequest>(&outcome)) {
       ++state_->stats.refused_requests;
+      is_head_ = false;
       co_await refuse(std::move(*refusal));
       break;
     }
@@ -69,7 +72,7 @@ asio::awaitable<void> HttpConnection::run() {
       if (is_http_1_0_) socket_.reset();
       co_return;
     }
-    if (!keep_alive_) break;
+    if (!keep_alive_ || state_->draining) break;
     quiet_until = base::RealClock().now() + options.idle_timeout;
   }
   co_await close();
@@ -94,8 +97,12 @@ asio::awaitable<void> HttpConnection::serve(ParsedRequest& parsed) {
     Responder responder(*this);
     try {
       co_await state_->handler(parsed.request, responder);
+    } catch (const std::exception& e) {
+      threw = true;
+      obs::Log::error("handler_failed", {{"path", parsed.request.path}, {"reason", e.what()}});
     } catch (...) {
       threw = true;
+      obs::Log::error("handler_failed", {{"path", parsed.request.path}});
     }
   }
   ++exchange_;

@@ -5,7 +5,10 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <exception>
 #include <utility>
+
+#include "obs/log.h"
 
 namespace kvasir::net {
 
@@ -15,12 +18,24 @@ using boost::system::error_code;
 namespace {
 
 // Refused connections that are still being told so; more are closed without a word.
-constexpr int kMaxTurnedAway = 128;
+constexpr std::size_t kMaxTurnedAway = 128;
 // Where accepting fails (no descriptors left, mostly), trying again at once would only burn the thread.
 constexpr auto kAcceptRetry = std::chrono::milliseconds(50);
 constexpr int kBacklog = 4096;
 
 using SharePortOption = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
+
+// What one connection could not do (memory, mostly) must not end the others.
+void report_failure(std::exception_ptr failure) {
+  if (!failure) return;
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& e) {
+    obs::Log::error("connection_failed", {{"reason", e.what()}});
+  } catch (...) {
+    obs::Log::error("connection_failed");
+  }
+}
 
 }  // namespace
 
@@ -47,10 +62,16 @@ base::Result<IoThread::tcp::endpoint> IoThread::listen(const tcp::endpoint& endp
 }
 
 void IoThread::start() {
-  asio::co_spawn(io_, accept_loop(), [](std::exception_ptr) {});
+  asio::co_spawn(io_, accept_loop(), report_failure);
   thread_ = std::thread([this] {
     const auto forever = asio::make_work_guard(io_);
-    io_.run();
+    while (!io_.stopped()) {
+      try {
+        io_.run();
+      } catch (...) {
+        report_failure(std::current_exception());
+      }
+    }
   });
 }
 
@@ -66,34 +87,52 @@ asio::awaitable<void> IoThread::accept_loop() {
       continue;
     }
     ++state_->stats.accepted;
-    if (state_->stats.open_connections.load() >= state_->options.max_connections) {
-      turn_away(std::move(socket));
-    } else {
-      adopt(std::move(socket));
+    try {
+      if (state_->stats.open_connections.load() >= state_->options.max_connections) {
+        turn_away(std::move(socket));
+      } else {
+        adopt(std::move(socket));
+      }
+    } catch (...) {
+      report_failure(std::current_exception());
     }
   }
 }
 
+// Among its thread's connections while this lives, which is as long as the connection's coroutine.
+class IoThread::Membership {
+ public:
+  Membership(std::unordered_set<HttpConnection*>& members, HttpConnection* member)
+      : members_(members), member_(member) {
+    members_.insert(member_);
+  }
+  ~Membership() { members_.erase(member_); }
+  Membership(const Membership&) = delete;
+  Membership& operator=(const Membership&) = delete;
+
+ private:
+  std::unordered_set<HttpConnection*>& members_;
+  HttpConnection* member_;
+};
+
 void IoThread::adopt(tcp::socket socket) {
   auto connection = std::make_shared<HttpConnection>(std::move(socket), state_);
   auto presence = std::make_unique<Presence>(*state_, state_->stats.open_connections);
-  connections_.insert(connection.get());
+  auto membership = std::make_unique<Membership>(connections_, connection.get());
   asio::co_spawn(io_, connection->run(),
-                 [this, connection, presence = std::move(presence)](std::exception_ptr) {
-                   connections_.erase(connection.get());
-                 });
+                 [connection, presence = std::move(presence), membership = std::move(membership)](
+                     std::exception_ptr failure) { report_failure(failure); });
 }
 
 void IoThread::turn_away(tcp::socket socket) {
   ++state_->stats.refused_connections;
-  if (num_turned_away_ >= kMaxTurnedAway) return;
-  ++num_turned_away_;
+  if (turned_away_.size() >= kMaxTurnedAway) return;
   auto connection = std::make_shared<HttpConnection>(std::move(socket), state_);
-  connections_.insert(connection.get());
-  asio::co_spawn(io_, connection->turn_away(), [this, connection](std::exception_ptr) {
-    --num_turned_away_;
-    connections_.erase(connection.get());
-  });
+  auto membership = std::make_unique<Membership>(turned_away_, connection.get());
+  asio::co_spawn(io_, connection->turn_away(),
+                 [connection, membership = std::move(membership)](std::exception_ptr failure) {
+                   report_failure(failure);
+                 });
 }
 
 void IoThread::stop_accepting() {
@@ -109,6 +148,7 @@ void IoThread::cut_all() {
     error_code ignored;
     acceptor_.close(ignored);
     for (HttpConnection* connection : connections_) connection->cut();
+    for (HttpConnection* connection : turned_away_) connection->cut();
   });
 }
 

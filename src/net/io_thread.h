@@ -31,6 +31,7 @@ class IoThread {
   void join();
 
  private:
+  class Membership;
   boost::asio::awaitable<void> accept_loop();
   void adopt(tcp::socket socket);
   void turn_away(tcp::socket socket);
@@ -38,7 +39,7 @@ class IoThread {
   std::shared_ptr<ServerState> state_;
   // Touched on the thread. Before the io_context, whose end destroys the last connections.
   std::unordered_set<HttpConnection*> connections_;
-  int num_turned_away_ = 0;
+  std::unordered_set<HttpConnection*> turned_away_;  // over max_connections, still being told so
   boost::asio::io_context io_;
   tcp::acceptor acceptor_;
   std::thread thread_;
