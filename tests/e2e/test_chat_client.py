@@ -114,11 +114,12 @@ class ThroughAPipe(ChatCase):
         self.assertIn("no newline (1", self.chat("no newline").stdout)
 
     def test_options(self):
-        run = self.chat("hi\n", "--model", "second", "--system", "S", "--api-key", "k")
+        run = self.chat("hi\n", "--model", "second", "--system", "S", "--api-key", "k", "--temperature", "0.5")
         self.assertIn("to second", run.stdout)
         request, headers = self.server.requests[0]
         self.assertEqual(request["messages"][0], {"role": "system", "content": "S"})
         self.assertTrue(request["stream"])
+        self.assertEqual(request["temperature"], 0.5)
         self.assertEqual(headers["Authorization"], "Bearer k")
 
     def test_the_address_may_end_in_v1(self):
