@@ -13,7 +13,7 @@ namespace kvasir::model {
 
 // A model as it lies on disk, understood but not yet loaded.
 struct Checkpoint {
-  std::unique_ptr<const WeightFile> weights;
+  std::shared_ptr<const WeightFile> weights;
   TensorNames names;
   ModelConfig config;              // valid
   base::json::object config_json;  // empty for GGUF

@@ -1,6 +1,7 @@
 #include "model/loaded_model.h"
 
 #include <algorithm>
+#include <future>
 #include <string_view>
 #include <utility>
 
@@ -120,11 +121,17 @@ base::Result<LoadedModel> open_model(const std::filesystem::path& path, DecoderO
   TRY(Checkpoint checkpoint, open_checkpoint(path));
   LoadedModel model;
   model.name = model_name(path, checkpoint);
-  TRY(Speech speech, read_speech(path, checkpoint));
+  // The tokenizer of a large vocabulary takes some tenths of a second; the weights load meanwhile.
+  // Without a launch policy it runs at get() where the system has no thread to give.
+  auto reading = std::async([path, checkpoint] { return read_speech(path, checkpoint); });
+  auto decoder = Decoder::load(std::move(checkpoint), options, pool);
+  TRY(Speech speech, reading.get());
+  if (!decoder.ok())
+    return base::error(decoder.error().code, "{}: {}", path.string(), decoder.error().message);
+  model.decoder = std::move(*decoder);
   model.tokenizer = std::move(speech.tokenizer);
   model.chat_template = std::move(speech.chat_template);
   model.end_tokens = std::move(speech.end_tokens);
-  TRY(model.decoder, Decoder::load(std::move(checkpoint), options, pool));
   return model;
 }
 
