@@ -87,10 +87,14 @@ asio::awaitable<void> respond_streamed(Exchange& exchange, Generation& generatio
 
 asio::awaitable<void> run_and_respond(Service& service, Exchange& exchange, PreparedRequest request,
                                       MakeShape make_shape) {
+  exchange.request.body = {};  // it may be large, and the answer may take long
+  const tenancy::Tenant tenant = tenancy::anonymous();
   tenancy::Cost cost{.sequences = static_cast<int>(request.job.sequences.size())};
-  for (const wire::GenerateRequest& sequence : request.job.sequences)
+  for (wire::GenerateRequest& sequence : request.job.sequences) {
+    sequence.cache_namespace = tenant.name;
     cost.tokens += static_cast<std::int64_t>(sequence.prompt.size()) + sequence.max_tokens;
-  Result<tenancy::Permit> permit = service.admission.enter(tenancy::anonymous(), cost);
+  }
+  Result<tenancy::Permit> permit = service.admission.enter(tenant, cost);
   if (!permit.ok()) {
     co_await reply_error(exchange, permit.error());
     co_return;

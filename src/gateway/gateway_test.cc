@@ -1,0 +1,223 @@
+#include "gateway/gateway.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/json.h"
+#include "net/loopback_client.h"
+
+namespace kvasir::gateway {
+namespace {
+
+namespace fs = std::filesystem;
+namespace json = boost::json;
+
+class SilentProgress final : public hub::ProgressSink {
+ public:
+  void bytes(std::string_view, std::uint64_t, std::uint64_t) override {}
+  void note(std::string_view, std::string_view) override {}
+};
+
+// A byte-level tokenizer without merges: 256 tokens and ChatML's two.
+std::string tokenizer_json() {
+  json::object vocab;
+  int next = 0x100;
+  for (int byte = 0; byte < 256; ++byte) {
+    const bool itself = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
+    const int character = itself ? byte : next++;
+    std::string spelling;
+    if (character < 0x80) {
+      spelling.push_back(static_cast<char>(character));
+    } else {
+      spelling.push_back(static_cast<char>(0xC0 | (character >> 6)));
+      spelling.push_back(static_cast<char>(0x80 | (character & 0x3F)));
+    }
+    vocab[spelling] = byte;
+  }
+  json::array added;
+  for (const auto& [content, id] : {std::pair("<|im_start|>", 256), std::pair("<|im_end|>", 257)})
+    added.push_back(json::object{{"id", id}, {"content", content}, {"special", true}});
+  const json::object byte_level{{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", true}};
+  return json::serialize(
+      json::object{{"added_tokens", added},
+                   {"pre_tokenizer", byte_level},
+                   {"decoder", byte_level},
+                   {"model", json::object{{"type", "BPE"}, {"vocab", vocab}, {"merges", json::array{}}}}});
+}
+
+// The whole server on a tiny random model that is real in every other way.
+class GatewayTest : public testing::Test {
+ protected:
+  GatewayTest() {
+    std::string pattern = (fs::temp_directory_path() / "kvasir-gateway-XXXXXX").string();
+    CHECK(::mkdtemp(pattern.data()) != nullptr, "no temporary folder");
+    folder_ = pattern;
+    const fs::path golden = fs::path(KVASIR_TESTS_DIR) / "golden/models/llama";
+    fs::create_directory(folder_ / "tiny");
+    for (const char* file : {"config.json", "model.safetensors"})
+      fs::copy(golden / file, folder_ / "tiny" / file);
+    std::ofstream(folder_ / "tiny/tokenizer.json") << tokenizer_json();
+    settings_.port = 0;
+    settings_.model = {(folder_ / "tiny").string()};
+    settings_.model_dir = (folder_ / "models").string();
+    settings_.compute_threads = 2;
+    settings_.kv_memory_mb = 4;
+    settings_.offline = true;
+  }
+  ~GatewayTest() override {
+    gateway_.reset();
+    fs::remove_all(folder_);
+  }
+
+  void start() {
+    auto gateway = Gateway::start(settings_, progress_, {});
+    ASSERT_TRUE(gateway.ok()) << gateway.error().message;
+    gateway_ = std::move(*gateway);
+    ASSERT_TRUE(eventually([&] { return gateway_->models()[0].state.phase == router::Phase::ready; }));
+  }
+
+  static bool eventually(const std::function<bool()>& condition) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
+
+  static std::string chat_body(int number, int max_tokens, const std::string& more = "") {
+    return fmt::format(
+        R"({{"model": "tiny", "messages": [{{"role": "user", "content": "Number {} of the same long story"}}],)"
+        R"( "seed": 3, "ignore_eos": true, "max_tokens": {}{}}})",
+        number, max_tokens, more);
+  }
+
+  net::RawResponse post(const std::string& body) {
+    net::LoopbackClient client(gateway_->port());
+    client.send(net::post_request("/v1/chat/completions", body));
+    auto response = client.read_response();
+    return response ? *response : net::RawResponse{};
+  }
+
+  static std::string text_of(const net::RawResponse& response) {
+    const auto body = base::parse_json(response.body);
+    if (response.status != 200 || !body.ok()) return "status " + std::to_string(response.status);
+    return std::string(body->at_pointer("/choices/0/message/content").as_string());
+  }
+
+  static std::string streamed_text(const net::RawResponse& response) {
+    std::string text;
+    std::size_t at = 0;
+    while ((at = response.body.find("data: {", at)) != std::string::npos) {
+      const std::size_t end = response.body.find("\n\n", at);
+      const auto event = base::parse_json(response.body.substr(at + 6, end - at - 6)).value();
+      const json::value& delta = event.at_pointer("/choices/0/delta");
+      if (const json::value* content = delta.as_object().if_contains("content")) text += content->as_string();
+      at = end;
+    }
+    return text;
+  }
+
+  wire::WorkerReport report() const { return *gateway_->models()[0].report; }
+
+  config::Settings settings_;
+  SilentProgress progress_;
+  fs::path folder_;
+  std::unique_ptr<Gateway> gateway_;
+};
+
+TEST_F(GatewayTest, AnswersStreamedAloneAndInABatchAreTheSame) {
+  start();
+  const std::string alone = text_of(post(chat_body(1, 40)));
+  EXPECT_FALSE(alone.empty());
+  EXPECT_EQ(streamed_text(post(chat_body(1, 40, R"(, "stream": true)"))), alone);
+  std::vector<std::string> texts(8);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    threads.emplace_back([&, i] {
+      const bool other = i % 2 == 1;
+      texts[i] = text_of(post(chat_body(other ? static_cast<int>(i) + 2 : 1, 40)));
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t i = 0; i < texts.size(); i += 2) EXPECT_EQ(texts[i], alone);
+}
+
+TEST_F(GatewayTest, EveryBlockComesBackAfterAborts) {
+  settings_.max_batch_sequences = 4;
+  start();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 24; ++i)
+    threads.emplace_back([this, i] {
+      net::LoopbackClient client(gateway_->port());
+      client.send(net::post_request("/v1/chat/completions", chat_body(i % 5, 300, R"(, "stream": true)")));
+      if (i % 3 != 0) client.read_until("\"content\":\"");
+      if (i % 4 == 3) client.read_response();
+      client.reset();
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(eventually([&] { return report().num_running + report().num_waiting == 0; }));
+  EXPECT_EQ(report().num_free_blocks, report().num_blocks);
+  EXPECT_GT(report().num_blocks, 0);
+}
+
+TEST_F(GatewayTest, AModelThatCannotBeLoadedHarmsNoOther) {
+  std::ofstream(folder_ / "bad.gguf") << "GGUF and then nothing";
+  settings_.model.push_back((folder_ / "bad.gguf").string());
+  start();
+  ASSERT_TRUE(eventually([&] { return gateway_->models()[1].state.phase == router::Phase::failed; }));
+  EXPECT_NE(gateway_->models()[1].state.reason.find("bad.gguf"), std::string::npos);
+  EXPECT_EQ(post(chat_body(1, 4)).status, 200);
+}
+
+TEST_F(GatewayTest, DrainFinishesWhatRuns) {
+  start();
+  net::LoopbackClient client(gateway_->port());
+  client.send(net::post_request("/v1/chat/completions", chat_body(1, 200, R"(, "stream": true)")));
+  client.read_until("\"content\":\"");
+  EXPECT_TRUE(gateway_->drain());
+  const std::string rest = client.read_until("[DONE]");
+  EXPECT_NE(rest.find("\"finish_reason\":\"length\""), std::string::npos);
+  EXPECT_EQ(post(chat_body(1, 1)).status, 503);
+}
+
+TEST_F(GatewayTest, WhatIsCutOffIsToldWhy) {
+  settings_.max_batch_sequences = 1;
+  settings_.drain_timeout_s = 0;
+  start();
+  std::vector<net::LoopbackClient> clients;
+  for (int i = 0; i < 30; ++i) {
+    clients.emplace_back(gateway_->port());
+    clients.back().send(net::post_request("/v1/chat/completions", chat_body(i, 400, R"(, "stream": true)")));
+  }
+  for (net::LoopbackClient& client : clients) client.read_until("\"role\":\"assistant\"");
+  EXPECT_FALSE(gateway_->drain());
+  gateway_.reset();
+  const std::string last = clients.back().read_until("0\r\n\r\n");
+  EXPECT_NE(last.find("shutting down"), std::string::npos) << last;
+  EXPECT_EQ(last.find("[DONE]"), std::string::npos);
+}
+
+TEST_F(GatewayTest, WhatCannotBeServedIsAnError) {
+  settings_.model = {"no-such-model"};
+  EXPECT_FALSE(Gateway::start(settings_, progress_, {}).ok());
+  settings_.model = {(folder_ / "tiny").string(), (folder_ / "tiny").string()};
+  EXPECT_FALSE(Gateway::start(settings_, progress_, {}).ok());
+  settings_.model = {(folder_ / "tiny").string()};
+  start();
+  settings_.port = gateway_->port();
+  const auto second = Gateway::start(settings_, progress_, {});
+  ASSERT_FALSE(second.ok());
+  EXPECT_NE(second.error().message.find(std::to_string(settings_.port)), std::string::npos);
+}
+
+}  // namespace
+}  // namespace kvasir::gateway
