@@ -30,6 +30,11 @@ arm64: ## cross build for arm64, and the C++ tests under qemu-user
 	@scripts/build.sh arm64 tests
 	@ctest --test-dir build/arm64 --output-on-failure --timeout 1200
 
+tidy: ## clang-tidy over every source file (make test looks at the recently changed ones)
+	@scripts/setup.sh test
+	@scripts/build.sh release tests
+	@scripts/tidy.sh all
+
 format: ## rewrite the sources the way clang-format wants them
 	@scripts/setup.sh test
 	@git ls-files 'src/*.cc' 'src/*.h' 'bench/*.cc' | xargs clang-format-19 -i
@@ -37,4 +42,4 @@ format: ## rewrite the sources the way clang-format wants them
 clean: ## throw the build away (downloaded models stay)
 	@rm -rf build
 
-.PHONY: help serve build test asan tsan arm64 format clean
+.PHONY: help serve build test asan tsan arm64 tidy format clean
