@@ -275,8 +275,8 @@ TEST(JsonSchema, WhatIsNotEnforcedIsNamedWithItsPath) {
   EXPECT_EQ(field_of(R"({"minlength":3})"), "#/minlength");
   EXPECT_EQ(field_of(R"x({"type":"string","pattern":"(?=a)"})x"), "#/pattern");
   EXPECT_EQ(field_of(R"({"anyOf":[{"type":"text"}]})"), "#/anyOf/0/type");
-EXPECT_TRUE(
-    Schema(R"({"title":"t","description":"d","default":1,"x-own":2,"uniqueItems":false})").takes("1"));
+  EXPECT_TRUE(
+      Schema(R"({"title":"t","description":"d","default":1,"x-own":2,"uniqueItems":false})").takes("1"));
 }
 
 TEST(JsonSchema, JsonObject) {
