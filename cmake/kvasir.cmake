@@ -1,7 +1,9 @@
 # One folder of src/ is one static library, kvasir_<folder>, and one test program,
 # <folder>_test, made of the x_test.cc files that stand beside the code. A main.cc is left to the folder.
 
-set(KVASIR_WARNINGS -Wall -Wextra -Wno-missing-field-initializers -Werror=return-type -Werror=unused-result)
+# g++ 12 warns of overlapping copies and of uninitialised strings inside its own std::string.
+set(KVASIR_WARNINGS -Wall -Wextra -Wno-missing-field-initializers -Wno-restrict -Wno-maybe-uninitialized
+  -Werror=return-type -Werror=unused-result)
 
 # kvasir_folder(NAME DEPS targets... EXTERNAL libraries...)
 function(kvasir_folder name)
@@ -24,7 +26,7 @@ function(kvasir_folder name)
   target_link_libraries(kvasir_${name} ${kind} ${ARG_DEPS} ${ARG_EXTERNAL})
   if(KVASIR_TESTS AND tests)
     add_executable(${name}_test ${tests})
-    target_compile_options(${name}_test PRIVATE ${KVASIR_WARNINGS})
+    target_compile_options(${name}_test PRIVATE ${KVASIR_WARNINGS} $<$<CONFIG:Release>:-O1>)  # tests build in half the time
     target_compile_definitions(${name}_test PRIVATE KVASIR_TESTS_DIR="${PROJECT_SOURCE_DIR}/tests")
     target_link_libraries(${name}_test PRIVATE kvasir_${name} ${ARG_TEST_DEPS} GTest::gtest_main)
     add_test(NAME ${name} COMMAND ${name}_test)

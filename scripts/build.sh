@@ -20,5 +20,11 @@ if [ -t 1 ]; then
   exec ninja -C "build/$preset" --quiet "$target"
 fi
 # Without a terminal: a line every ten seconds instead of one a file.
-ninja -C "build/$preset" "$target" |
-  awk '/^\[/ { if (systime() - last >= 10) { print; fflush(); last = systime() } next } !/no work to do|Entering directory/ { print; fflush() }'
+last=-10
+ninja -C "build/$preset" "$target" | while IFS= read -r line; do
+  case $line in
+    *'no work to do'* | *'Entering directory'*) ;;
+    '['*) if ((SECONDS - last >= 10)); then echo "$line"; last=$SECONDS; fi ;;
+    *) echo "$line" ;;
+  esac
+done
