@@ -30,7 +30,7 @@ asio::awaitable<void> handle_chat(Service& service, Exchange& exchange) {
     co_await reply_error(exchange, prepared.error());
     co_return;
   }
-  co_await run_and_respond(service, exchange, std::move(*prepared), chat_shape);
+  co_await run_and_respond(service, exchange, std::move(*prepared), kChatAnswer);
 }
 
 }  // namespace kvasir::api

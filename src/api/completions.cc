@@ -34,7 +34,7 @@ asio::awaitable<void> handle_completions(Service& service, Exchange& exchange) {
     co_await reply_error(exchange, prepared.error());
     co_return;
   }
-  co_await run_and_respond(service, exchange, std::move(*prepared), completion_shape);
+  co_await run_and_respond(service, exchange, std::move(*prepared), kCompletionAnswer);
 }
 
 }  // namespace kvasir::api

@@ -42,6 +42,8 @@ TEST_F(ApiTest, UnknownPathsAndMethods) {
   const Reply unknown = get("/v2/nothing");
   EXPECT_EQ(unknown.status, 404);
   EXPECT_EQ(error_at(unknown.body, "code"), "unknown_url");
+  EXPECT_EQ(get("/%ff%fe").status, 404);
+  EXPECT_FALSE(get("/%ff%fe").body.is_null());  // JSON whatever the path was
   const Reply wrong = get("/v1/chat/completions");
   EXPECT_EQ(wrong.status, 405);
   EXPECT_EQ(wrong.headers.at("allow"), "POST");

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <string_view>
 
+#include "base/utf8.h"
+
 namespace kvasir::api {
 
 namespace json = boost::json;
@@ -17,10 +19,19 @@ std::string_view type_of(int status) {
   return status < 500 ? "invalid_request_error" : "server_error";
 }
 
+// A path or a name in a message may hold any bytes; JSON may not.
+std::string as_utf8(std::string_view bytes) {
+  base::Utf8Repair repair;
+  std::string text;
+  repair.push(bytes, text);
+  repair.finish(text);
+  return text;
+}
+
 json::object shape(std::string_view message, std::string_view type, const std::string& param,
                    const std::string& code) {
   json::object error;
-  error["message"] = message;
+  error["message"] = as_utf8(message);
   error["type"] = type;
   error["param"] = param.empty() ? json::value(nullptr) : json::value(param);
   error["code"] = code.empty() ? json::value(nullptr) : json::value(code);

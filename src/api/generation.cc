@@ -61,9 +61,10 @@ Generation::~Generation() {
   metrics_.prompt_tokens.add(static_cast<std::uint64_t>(total.prompt_tokens));
   metrics_.cached_tokens.add(static_cast<std::uint64_t>(total.cached_tokens));
   metrics_.output_tokens.add(static_cast<std::uint64_t>(total.output_tokens));
+  if (failure_) return;
   if (complete)
     metrics_.request_seconds.observe(base::seconds(clock_.now() - started_));
-  else if (!failure_)
+  else
     metrics_.aborted.add();
 }
 

@@ -16,9 +16,9 @@ using base::Result;
 
 namespace {
 
-AnswerHead make_head(const GenerateParams& params, const router::Lease& lease, MakeShape make_shape) {
+AnswerHead make_head(const GenerateParams& params, const router::Lease& lease, const AnswerKind& kind) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return AnswerHead{.id = make_id(make_shape == chat_shape ? "chatcmpl" : "cmpl"),
+  return AnswerHead{.id = make_id(kind.id_prefix),
                     .created_s = std::chrono::duration_cast<std::chrono::seconds>(now).count(),
                     .model = lease.name(),
                     .fingerprint = lease.model().fingerprint,
@@ -86,7 +86,7 @@ asio::awaitable<void> respond_streamed(Exchange& exchange, Generation& generatio
 }  // namespace
 
 asio::awaitable<void> run_and_respond(Service& service, Exchange& exchange, PreparedRequest request,
-                                      MakeShape make_shape) {
+                                      const AnswerKind& kind) {
   exchange.request.body = {};  // it may be large, and the answer may take long
   const tenancy::Tenant tenant = tenancy::anonymous();
   tenancy::Cost cost{.sequences = static_cast<int>(request.job.sequences.size())};
@@ -100,7 +100,7 @@ asio::awaitable<void> run_and_respond(Service& service, Exchange& exchange, Prep
     co_return;
   }
   const std::unique_ptr<ResponseShape> shape =
-      make_shape(make_head(request.params, request.job.lease, make_shape));
+      kind.make_shape(make_head(request.params, request.job.lease, kind));
   ModelMetrics& metrics = service.metrics.of_model(request.job.lease.name());
   Result<std::unique_ptr<Generation>> generation = Generation::start(
       std::move(request.job), std::move(*permit), {exchange.responder.executor(), service.clock, metrics});

@@ -16,11 +16,9 @@ struct PreparedRequest {
   Job job;
 };
 
-using MakeShape = std::unique_ptr<ResponseShape> (*)(AnswerHead head);
-
 // Admits the request, runs it, and writes its answer in the endpoint's shape, streamed or whole. The end of
 // the client is the end of the request.
 boost::asio::awaitable<void> run_and_respond(Service& service, Exchange& exchange, PreparedRequest request,
-                                             MakeShape make_shape);
+                                             const AnswerKind& kind);
 
 }  // namespace kvasir::api

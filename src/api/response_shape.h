@@ -57,8 +57,15 @@ class ResponseShape {
   const AnswerHead head_;
 };
 
+// An endpoint's way of answering.
+struct AnswerKind {
+  std::string_view id_prefix;
+  std::unique_ptr<ResponseShape> (*make_shape)(AnswerHead head);
+};
 std::unique_ptr<ResponseShape> chat_shape(AnswerHead head);
 std::unique_ptr<ResponseShape> completion_shape(AnswerHead head);
+inline constexpr AnswerKind kChatAnswer = {"chatcmpl", chat_shape};
+inline constexpr AnswerKind kCompletionAnswer = {"cmpl", completion_shape};
 
 // "stop", "length", or null while it goes on.
 json::value finish_value(const std::optional<wire::FinishReason>& finish);
