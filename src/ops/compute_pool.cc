@@ -22,7 +22,9 @@ void pause() {
 #endif
 }
 
-// Returns the first value other than `old`.
+// Returns the first value other than `old`. A sleeper is woken for certain only if the change was
+// sequentially consistent: the library's notify looks for sleepers first, and a weaker store may become
+// visible only after that look, when the sleeper has already read the old value.
 std::uint32_t await_change(const std::atomic<std::uint32_t>& word, std::uint32_t old) {
   const auto deadline = std::chrono::steady_clock::now() + kSpin;
   do {
@@ -47,7 +49,7 @@ ComputePool::ComputePool(int num_threads) {
 
 ComputePool::~ComputePool() {
   stop_.store(true, std::memory_order_relaxed);
-  num_jobs_.fetch_add(1, std::memory_order_release);
+  num_jobs_.fetch_add(1);
   num_jobs_.notify_all();
   for (std::thread& worker : workers_) worker.join();
 }
@@ -63,14 +65,14 @@ void ComputePool::run_job(const Job& job) {
   job_ = job;
   next_piece_.store(0, std::memory_order_relaxed);
   gate_.store(kOpen, std::memory_order_release);
-  num_jobs_.fetch_add(1, std::memory_order_release);
+  num_jobs_.fetch_add(1);
   num_jobs_.notify_all();
 
   take_pieces(0);
 
   std::uint32_t inside = gate_.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
   while (inside != 0) inside = await_change(gate_, inside);
-  serving_.store(ticket + 1, std::memory_order_release);
+  serving_.store(ticket + 1);
   serving_.notify_all();
 }
 
@@ -94,7 +96,7 @@ void ComputePool::work(int thread) {
     }
     if (!entered) continue;
     take_pieces(thread);
-    if (gate_.fetch_sub(1, std::memory_order_release) == 1) gate_.notify_all();
+    if (gate_.fetch_sub(1) == 1) gate_.notify_all();
   }
 }
 
