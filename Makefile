@@ -30,7 +30,7 @@ arm64: ## cross build for arm64, and the C++ tests under qemu-user
 	@scripts/build.sh arm64 tests
 	@ctest --test-dir build/arm64 --output-on-failure --timeout 1200
 
-tidy: ## clang-tidy over every source file (make test looks at the recently changed ones)
+tidy: ## clang-tidy over every source file (make test looks at the folders that all requests go through)
 	@scripts/setup.sh test
 	@scripts/build.sh release tests
 	@scripts/tidy.sh all

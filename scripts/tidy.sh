@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# clang-tidy, all cores: `tidy.sh` over the sources that the last commits changed (minutes for the whole tree, so that
-# is for `tidy.sh all`). A file that passed is looked at again only when it, a header or the checks have changed.
+# clang-tidy, all cores: `tidy.sh` over the folders where a bug hurts everybody (what every request and every block goes
+# through), `tidy.sh all` over the whole tree, which takes ten minutes more. A file that passed is looked at again only when it, a header or the checks have changed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 passed=build/tidy
@@ -14,10 +14,7 @@ check() {
 }
 export -f check
 export passed headers
-if [ "${1:-}" = all ]; then
-  git ls-files 'src/*.cc'
-else
-  git log -8 --name-only --format= --diff-filter=d -- 'src/*.cc' | sort -u | while read -r file; do
-    if [ -e "$file" ]; then echo "$file"; fi
-  done
-fi | { grep -v '_test\.cc$' || true; } | xargs -r -P "$(nproc)" -I{} bash -c 'check {}'
+folders=(base wire kv sched sample engine tenancy router)
+[ "${1:-}" = all ] && folders=(.)
+git ls-files "${folders[@]/#/src/}" | grep '\.cc$' | { grep -v '_test\.cc$' || true; } |
+  xargs -r -P "$(nproc)" -I{} bash -c 'check {}'

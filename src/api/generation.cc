@@ -8,8 +8,6 @@
 namespace kvasir::api {
 
 namespace asio = boost::asio;
-using base::Error;
-using base::ErrorCode;
 using base::Result;
 using base::Status;
 
