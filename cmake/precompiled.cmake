@@ -1,0 +1,25 @@
+# The headers that most files read, parsed once: one precompiled header for the folders and one for their tests.
+# Sources still include what they use: clang-tidy reads them without these.
+set(KVASIR_COMMON_HEADERS
+  <algorithm> <array> <atomic> <chrono> <cmath> <condition_variable> <filesystem> <fstream> <functional> <map> <memory>
+  <mutex> <optional> <random> <set> <span> <sstream> <stop_token> <string> <string_view> <thread> <unordered_map>
+  <utility> <variant> <vector>
+  <fmt/format.h> <fmt/ranges.h> <boost/json.hpp>
+  <boost/asio/any_io_executor.hpp> <boost/asio/awaitable.hpp> <boost/asio/co_spawn.hpp> <boost/asio/detached.hpp>
+  <boost/asio/io_context.hpp> <boost/asio/ip/tcp.hpp> <boost/asio/redirect_error.hpp> <boost/asio/steady_timer.hpp>
+  <boost/asio/use_awaitable.hpp>)
+
+function(kvasir_precompile name)
+  cmake_parse_arguments(ARG "" "" "HEADERS;OPTIONS;LIBRARIES" ${ARGN})
+  file(WRITE ${CMAKE_BINARY_DIR}/${name}.cc "")
+  add_library(${name} STATIC ${CMAKE_BINARY_DIR}/${name}.cc)
+  target_compile_options(${name} PRIVATE ${KVASIR_WARNINGS} ${ARG_OPTIONS})
+  target_link_libraries(${name} PRIVATE fmt::fmt kvasir_boost ${ARG_LIBRARIES})
+  target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
+endfunction()
+
+kvasir_precompile(kvasir_precompiled HEADERS ${KVASIR_COMMON_HEADERS})
+if(KVASIR_TESTS)
+  kvasir_precompile(kvasir_precompiled_tests HEADERS ${KVASIR_COMMON_HEADERS} <gtest/gtest.h>
+    OPTIONS $<$<CONFIG:Release>:-O1> LIBRARIES GTest::gtest)
+endif()
