@@ -117,7 +117,7 @@ void step(Context& context, const Model& model, std::size_t rows) {
     rms_norm(context, x, ones, 1e-6f, y);
     matmul(context, x, layer.gate, {}, gate);
     matmul(context, x, layer.up, {}, up);
-    silu_mul(context, gate, up, gate);
+    activate(context, Activation::silu, gate, up, gate);
     matmul(context, gate, layer.down, {}, y);
     add(context, y, y);
   }

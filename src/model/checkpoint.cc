@@ -23,18 +23,18 @@ base::Error at(const std::filesystem::path& path, const base::Error& error) {
 base::Status configure_gguf(Checkpoint& checkpoint) {
   const auto name = checkpoint.weights->metadata().string("general.architecture");
   if (!name) return base::error(ErrorCode::corrupt, "no general.architecture");
-  TRY(const Architecture* architecture, find_architecture(*name));
-  checkpoint.names = architecture->gguf_names;
-  TRY(checkpoint.config, architecture->from_gguf(*checkpoint.weights));
+  TRY(const Architecture::Gguf* architecture, find_gguf_architecture(*name));
+  checkpoint.names = architecture->names;
+  TRY(checkpoint.config, architecture->read(*checkpoint.weights));
   return validate(checkpoint.config);
 }
 
 base::Status configure_json(Checkpoint& checkpoint) {
   const json::value* type = checkpoint.config_json.if_contains("model_type");
   if (!type || !type->is_string()) return base::error(ErrorCode::corrupt, "no model_type");
-  TRY(const Architecture* architecture, find_architecture(type->get_string()));
-  checkpoint.names = architecture->hugging_face_names;
-  TRY(checkpoint.config, architecture->from_json(checkpoint.config_json));
+  TRY(const Architecture::HuggingFace* architecture, find_hugging_face_architecture(type->get_string()));
+  checkpoint.names = architecture->names;
+  TRY(checkpoint.config, architecture->read(checkpoint.config_json));
   return validate(checkpoint.config);
 }
 

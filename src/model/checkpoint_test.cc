@@ -24,14 +24,14 @@ constexpr std::string_view kClassic = R"({"model_type":"llama","vocab_size":100,
 base::Result<ModelConfig> from_json(std::string_view key, base::json::value value) {
   base::json::object config = parse(kClassic);
   config[key] = std::move(value);
-  auto model = kLlama.from_json(config);
+  auto model = kLlama.hugging_face.read(config);
   if (!model.ok()) return model;
   if (auto status = validate(*model); !status.ok()) return std::move(status).error();
   return model;
 }
 
 TEST(ModelConfig, ReadsTheClassicSpelling) {
-  const auto config = kLlama.from_json(parse(kClassic));
+  const auto config = kLlama.hugging_face.read(parse(kClassic));
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_EQ(config->head_dim, 16);
   EXPECT_EQ(config->rope.theta, 500000);
@@ -53,9 +53,9 @@ TEST(ModelConfig, RefusesWhatItCannotBe) {
   EXPECT_EQ(from_json("num_key_value_heads", -2).error().code, ErrorCode::corrupt);
   EXPECT_EQ(from_json("head_dim", 7).error().code, ErrorCode::corrupt);
   EXPECT_EQ(from_json("rope_theta", -1).error().code, ErrorCode::corrupt);
-  EXPECT_EQ(from_json("hidden_act", "gelu").error().code, ErrorCode::unsupported);
+  EXPECT_EQ(from_json("hidden_act", "relu6").error().code, ErrorCode::unsupported);
   EXPECT_EQ(from_json("quantization_config", parse("{}")).error().code, ErrorCode::unsupported);
-  EXPECT_EQ(from_json("rope_scaling", parse(R"({"rope_type":"longrope"})")).error().code,
+  EXPECT_EQ(from_json("rope_scaling", parse(R"({"rope_type":"dynamic"})")).error().code,
             ErrorCode::unsupported);
   EXPECT_EQ(from_json("rope_scaling", parse(R"({"rope_type":"yarn","factor":0})")).error().code,
             ErrorCode::corrupt);

@@ -17,8 +17,14 @@ namespace {
 ops::KvLayer layer_shape(const ModelConfig& config, tensor::DType type) {
   ops::KvLayer layer;
   layer.type = type;
-  layer.num_kv_heads = config.num_kv_heads;
-  layer.head_dim = config.head_dim;
+  if (config.is_latent()) {
+    layer.num_kv_heads = 1;
+    layer.head_dim = config.latent.kv_rank + config.rope.dim;
+    layer.latent_dim = config.latent.kv_rank;
+  } else {
+    layer.num_kv_heads = config.num_kv_heads;
+    layer.head_dim = config.head_dim;
+  }
   return layer;
 }
 
@@ -39,7 +45,7 @@ base::Result<KvCache> KvCache::create(const ModelConfig& config, tensor::DType t
   std::int64_t part = 0;
   std::int64_t total = 0;
   if (__builtin_mul_overflow(shape.block_bytes(), num_blocks, &part) ||
-      __builtin_mul_overflow(line_aligned(part), 2 * std::int64_t{config.num_layers}, &total))
+      __builtin_mul_overflow(line_aligned(part), std::int64_t{shape.num_parts()} * config.num_layers, &total))
     return base::error(ErrorCode::too_large, "a KV cache of {} blocks", num_blocks);
   part = line_aligned(part);
 
@@ -56,14 +62,15 @@ base::Result<KvCache> KvCache::create(const ModelConfig& config, tensor::DType t
   cache.num_blocks_ = num_blocks;
   for (int i = 0; i < config.num_layers; ++i) {
     ops::KvLayer& layer = cache.layers_.emplace_back(shape);
-    layer.k = cache.memory_ + 2 * i * part;
-    layer.v = layer.k + part;
+    layer.k = cache.memory_ + i * shape.num_parts() * part;
+    if (shape.latent_dim == 0) layer.v = layer.k + part;
   }
   return cache;
 }
 
 std::int64_t KvCache::bytes_per_block(const ModelConfig& config, tensor::DType type) {
-  return layer_shape(config, type).block_bytes() * 2 * config.num_layers;
+  const ops::KvLayer shape = layer_shape(config, type);
+  return shape.block_bytes() * shape.num_parts() * config.num_layers;
 }
 
 KvCache::KvCache(KvCache&& other) noexcept {

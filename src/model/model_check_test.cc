@@ -27,7 +27,9 @@ TEST_P(GoldenModel, MatchesTheReference) {
 
 INSTANTIATE_TEST_SUITE_P(All, GoldenModel,
                          testing::Values("llama", "llama_tied", "llama3_rope", "llama_yarn",
-                                         "llama_bias_heads", "qwen2"));
+                                         "llama_bias_heads", "qwen2", "mistral_swa", "qwen3", "gemma2",
+                                         "gemma3", "phi3", "smollm3", "olmo2", "granite", "mixtral",
+                                         "qwen3_moe", "gpt2", "deepseek_v3"));
 
 // The check must be able to fail: the same weights under a config with another rope.
 TEST(ModelCheck, SeesAWrongModel) {

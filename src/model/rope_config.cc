@@ -95,6 +95,7 @@ RopeFrequencies frequencies(const RopeConfig& rope) {
   for (std::size_t i = 0; i < inverse.size(); ++i)
     inverse[i] = std::pow(rope.theta, -2.0 * static_cast<double>(i) / rope.dim);
   RopeFrequencies result;
+  if (rope.attention_factor > 0) result.attention_factor = static_cast<float>(rope.attention_factor);
   switch (rope.scaling) {
     case RopeScaling::none:
       break;

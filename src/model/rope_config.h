@@ -21,7 +21,7 @@ struct RopeConfig {
   double high_freq_factor = 4;  // llama3
   double beta_fast = 32;        // yarn
   double beta_slow = 1;         // yarn
-  double attention_factor = 0;  // yarn; 0: computed from `factor`
+  double attention_factor = 0;  // 0: computed from `factor` for yarn, 1 for the others
   double mscale = 0;            // yarn; 0: not stated
   double mscale_all_dim = 0;
   bool truncate = true;              // yarn: the ramp's ends are whole dimensions

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "ops/activation.h"
 #include "ops/isa.h"
 #include "ops/kv_cache.h"
 #include "tensor/dtype.h"
@@ -75,7 +76,15 @@ struct AttendJob {
   float* scores = nullptr;  // scratch [num_heads, kPartitionTokens]
   float* maxima = nullptr;  // out [num_heads]
   float* sums = nullptr;    // out [num_heads]: Σ exp(score - maximum)
-  float* out = nullptr;     // out [num_heads, head_dim]: Σ exp(score - maximum) * v
+  float* out = nullptr;     // out [num_heads, value_dim]: Σ exp(score - maximum) * v
+};
+
+struct ActivateJob {
+  Activation activation = Activation::silu;
+  const float* gate = nullptr;
+  const float* up = nullptr;  // or null
+  std::int64_t size = 0;
+  float* y = nullptr;
 };
 
 // The context is cut at multiples of this many tokens, whatever the batch looks like; partitions are computed
@@ -88,7 +97,8 @@ struct CpuKernels {
   void (*multiply_rows)(const RowsJob& job);
   void (*attend)(const AttendJob& job);
   void (*rms_norm)(const float* x, const float* weight, std::int64_t dim, float eps, float* y);
-  void (*silu_mul)(const float* gate, const float* up, std::int64_t n, float* y);
+  void (*activate)(const ActivateJob& job);
+  void (*soft_cap)(float cap, std::int64_t n, float* x);
   void (*add)(const float* x, std::int64_t n, float* y);
 };
 

@@ -2,14 +2,22 @@
 
 #include <span>
 
+#include "ops/activation.h"
 #include "ops/context.h"
 
 namespace kvasir::ops {
 
-// y = silu(gate) * up, where silu(g) = g / (1 + exp(-g)). y may be gate or up.
-void silu_mul(Context& context, std::span<const float> gate, std::span<const float> up, std::span<float> y);
+// y = activation(gate) * up, or activation(gate) where `up` is empty. y may be gate or up.
+void activate(Context& context, Activation activation, std::span<const float> gate, std::span<const float> up,
+              std::span<float> y);
 
 // y += x
 void add(Context& context, std::span<const float> x, std::span<float> y);
+
+// x *= factor
+void scale(Context& context, float factor, std::span<float> x);
+
+// x = cap * tanh(x / cap)
+void soft_cap(Context& context, float cap, std::span<float> x);
 
 }  // namespace kvasir::ops

@@ -10,16 +10,17 @@ namespace kvasir::ops {
 namespace {
 
 // The heads of one row that share a KV head: the unit of work. The context of a unit is cut into partitions,
-// and a partition's result ("part") is `heads` maxima, sums, and vectors of head_dim.
+// and a partition's result ("part") is `heads` maxima, sums, and vectors of value_dim.
 struct Plan {
   const AttentionArgs& args;
   int num_rows = 0;
-  int heads = 0;  // query heads of a KV head
-  int head_dim = 0;
+  int heads = 0;      // query heads of a KV head
+  int head_dim = 0;   // of a query and a key
+  int value_dim = 0;  // of a value and of what comes out
   int max_parts = 0;  // of any unit
 
   int num_units() const { return num_rows * args.layer.num_kv_heads; }
-  std::int64_t part_floats() const { return static_cast<std::int64_t>(heads) * (head_dim + 2); }
+  std::int64_t part_floats() const { return static_cast<std::int64_t>(heads) * (value_dim + 2); }
   std::int64_t score_floats() const { return static_cast<std::int64_t>(heads) * kPartitionTokens; }
 };
 
@@ -52,7 +53,9 @@ Unit unit_at(const Plan& plan, int index) {
   const auto after = std::upper_bound(args.slices.begin(), args.slices.end(), unit.row,
                                       [](int row, const KvSlice& s) { return row < s.first_row; });
   unit.slice = &*(after - 1);
-  unit.end = unit.slice->num_computed + unit.row - unit.slice->first_row + 1;
+  const int num_rows =
+      args.mask == Mask::causal ? unit.row - unit.slice->first_row + 1 : unit.slice->num_rows;
+  unit.end = unit.slice->num_computed + num_rows;
   unit.first = args.sliding_window > 0 ? std::max(0, unit.end - args.sliding_window) : 0;
   return unit;
 }
@@ -85,20 +88,20 @@ void join(const Plan& plan, const Part& sum, const Part& next) {
     const float b = std::exp(next.maxima[h] - maximum);
     sum.maxima[h] = maximum;
     sum.sums[h] = sum.sums[h] * a + next.sums[h] * b;
-    float* x = sum.out + static_cast<std::int64_t>(h) * plan.head_dim;
-    const float* y = next.out + static_cast<std::int64_t>(h) * plan.head_dim;
-    for (int d = 0; d < plan.head_dim; ++d) x[d] = x[d] * a + y[d] * b;
+    float* x = sum.out + static_cast<std::int64_t>(h) * plan.value_dim;
+    const float* y = next.out + static_cast<std::int64_t>(h) * plan.value_dim;
+    for (int d = 0; d < plan.value_dim; ++d) x[d] = x[d] * a + y[d] * b;
   }
 }
 
 void write_out(const Plan& plan, const Unit& unit, const Part& sum) {
   const std::int64_t head =
       static_cast<std::int64_t>(unit.row) * plan.args.num_heads + unit.kv_head * plan.heads;
-  float* out = plan.args.out.data() + head * plan.head_dim;
+  float* out = plan.args.out.data() + head * plan.value_dim;
   for (int h = 0; h < plan.heads; ++h) {
     const float inverse = 1 / sum.sums[h];
-    for (int d = 0; d < plan.head_dim; ++d) {
-      const std::int64_t i = static_cast<std::int64_t>(h) * plan.head_dim + d;
+    for (int d = 0; d < plan.value_dim; ++d) {
+      const std::int64_t i = static_cast<std::int64_t>(h) * plan.value_dim + d;
       out[i] = sum.out[i] * inverse;
     }
   }
@@ -160,7 +163,10 @@ Plan make_plan(const AttentionArgs& args) {
   const KvLayer& layer = args.layer;
   CHECK(layer.num_kv_heads > 0 && args.num_heads > 0 && args.num_heads % layer.num_kv_heads == 0,
         "{} heads on {} KV heads", args.num_heads, layer.num_kv_heads);
-  Plan plan = {.args = args, .heads = args.num_heads / layer.num_kv_heads, .head_dim = layer.head_dim};
+  Plan plan = {.args = args,
+               .heads = args.num_heads / layer.num_kv_heads,
+               .head_dim = layer.head_dim,
+               .value_dim = layer.value_dim()};
   for (const KvSlice& slice : args.slices) {
     CHECK(slice.first_row == plan.num_rows && slice.num_rows >= 0, "a slice begins at row {}, not {}",
           slice.first_row, plan.num_rows);
@@ -170,10 +176,13 @@ Plan make_plan(const AttentionArgs& args) {
     plan.num_rows += slice.num_rows;
     plan.max_parts = std::max(plan.max_parts, (end + kPartitionTokens - 1) / kPartitionTokens);
   }
-  const auto size = static_cast<std::size_t>(plan.num_rows) * static_cast<std::size_t>(args.num_heads) *
-                    static_cast<std::size_t>(layer.head_dim);
-  CHECK(args.q.size() == size && args.out.size() == size, "{} rows in {} and {}", plan.num_rows,
-        args.q.size(), args.out.size());
+  CHECK(args.sliding_window == 0 || (layer.latent_dim == 0 && args.mask == Mask::causal), "a window of {}",
+        args.sliding_window);
+  CHECK(layer.latent_dim <= layer.head_dim, "values of {} in keys of {}", layer.latent_dim, layer.head_dim);
+  const auto num_heads = static_cast<std::size_t>(plan.num_rows) * static_cast<std::size_t>(args.num_heads);
+  CHECK(args.q.size() == num_heads * static_cast<std::size_t>(plan.head_dim) &&
+            args.out.size() == num_heads * static_cast<std::size_t>(plan.value_dim),
+        "{} rows in {} and {}", plan.num_rows, args.q.size(), args.out.size());
   return plan;
 }
 

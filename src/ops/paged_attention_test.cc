@@ -216,6 +216,106 @@ TEST(PagedAttention, ABatchOfSlicesEqualsEachAlone) {
   EXPECT_EQ(std::memcmp(&out[10 * size], &alone_b[39 * size], size * sizeof(float)), 0);
 }
 
+// A latent layer with keys as values: the same as a layer that stores both, but for the order of the sums.
+class LatentSequence {
+ public:
+  LatentSequence(DType type, int num_tokens, std::mt19937& random)
+      : num_tokens_(num_tokens),
+        q_(random_floats(static_cast<std::size_t>(num_tokens * kHeads * kKey), random)),
+        k_(random_floats(static_cast<std::size_t>(num_tokens * kKey), random)) {
+    for (int i = 0; i * kBlockTokens < num_tokens; ++i) blocks_.push_back(i);
+    std::shuffle(blocks_.begin(), blocks_.end(), random);
+    layer_ = {.type = type, .num_kv_heads = 1, .head_dim = kKey};
+    keys_.assign(blocks_.size() * static_cast<std::size_t>(layer_.block_bytes()), std::byte{0xff});
+    values_ = keys_;
+    layer_.k = keys_.data();
+    layer_.v = values_.data();
+  }
+
+  std::vector<float> run(Context& context, int latent_dim, int chunk) {
+    KvLayer layer = layer_;
+    layer.latent_dim = latent_dim;
+    const int value_size = kHeads * layer.value_dim();
+    std::vector<float> out(static_cast<std::size_t>(num_tokens_ * value_size), NAN);
+    for (int from = 0; from < num_tokens_; from += chunk) {
+      const int n = std::min(chunk, num_tokens_ - from);
+      const KvSlice slices[] = {{0, n, from, blocks_}};
+      const std::span<const float> k = part(k_, from, n, kKey);
+      store_kv(context, layer, slices, k, latent_dim > 0 ? std::span<const float>() : k);
+      const auto first = static_cast<std::size_t>(from * value_size);
+      paged_attention(context,
+                      {.layer = layer,
+                       .slices = slices,
+                       .q = part(q_, from, n, kHeads * kKey),
+                       .out = std::span(out).subspan(first, static_cast<std::size_t>(n * value_size)),
+                       .num_heads = kHeads,
+                       .scale = 0.2f});
+    }
+    return out;
+  }
+
+  static constexpr int kHeads = 6;
+  static constexpr int kKey = 43;
+
+ private:
+  static std::span<const float> part(const std::vector<float>& x, int from, int n, int size) {
+    return std::span(x).subspan(static_cast<std::size_t>(from * size), static_cast<std::size_t>(n * size));
+  }
+
+  int num_tokens_;
+  std::vector<float> q_, k_;
+  std::vector<std::int32_t> blocks_;
+  std::vector<std::byte> keys_, values_;
+  KvLayer layer_;
+};
+
+TEST(PagedAttention, ALatentIsKeyAndValue) {
+  constexpr int kLatent = 35;
+  std::mt19937 random(6);
+  ComputePool pools[] = {ComputePool(1), ComputePool(3)};
+  for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
+    LatentSequence sequence(type, 290, random);
+    Context oracle(pools[0], Isa::scalar);
+    const std::vector<float> both = sequence.run(oracle, 0, 290);
+    const std::vector<float> expected = sequence.run(oracle, kLatent, 290);
+    for (std::size_t head = 0; head < both.size() / LatentSequence::kKey; ++head) {
+      for (std::size_t d = 0; d < kLatent; ++d)
+        ASSERT_NEAR(expected[head * kLatent + d], both[(head + 1) * LatentSequence::kKey - kLatent + d],
+                    2e-5);
+    }
+    for (Isa isa : supported_isas()) {
+      for (int chunk : {1, 200, 290}) {
+        Context context(pools[chunk % 2], isa);
+        const std::vector<float> out = sequence.run(context, kLatent, chunk);
+        ASSERT_EQ(std::memcmp(out.data(), expected.data(), out.size() * sizeof(float)), 0)
+            << "chunks of " << chunk << " on " << name(isa);
+      }
+    }
+  }
+}
+
+TEST(PagedAttention, WithoutAMaskEveryRowSeesTheWholeSequence) {
+  std::mt19937 random(7);
+  ComputePool pool(2);
+  Context context(pool);
+  Sequence sequence({.type = DType::f32}, 30, random);
+  sequence.run(context, 30);
+  const KvSlice whole[] = {{0, 30, 0, sequence.blocks()}};
+  std::vector<float> out(30 * sequence.q_size());
+  AttentionArgs args = sequence.args(whole, sequence.q(0, 30), out);
+  args.mask = Mask::none;
+  paged_attention(context, args);
+  for (int row : {0, 7, 29}) {
+    // The same query as the last row of a causal step.
+    const KvSlice last[] = {{0, 1, 29, sequence.blocks()}};
+    std::vector<float> expected(sequence.q_size());
+    paged_attention(context, sequence.args(last, sequence.q(row, 1), expected));
+    EXPECT_EQ(std::memcmp(&out[static_cast<std::size_t>(row) * expected.size()], expected.data(),
+                          expected.size() * sizeof(float)),
+              0);
+  }
+}
+
 TEST(PagedAttention, ACopiedBlockServesAsTheOriginal) {
   std::mt19937 random(4);
   ComputePool pool(1);

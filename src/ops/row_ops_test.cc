@@ -2,11 +2,14 @@
 
 #include <cmath>
 #include <cstring>
+#include <numbers>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "ops/elementwise.h"
 #include "ops/embed.h"
+#include "ops/layer_norm.h"
 #include "ops/random_tensor_test.h"
 #include "ops/rms_norm.h"
 #include "ops/rope.h"
@@ -54,7 +57,7 @@ TEST(Elementwise, EqualsItsFormulaOnEveryInstructionSet) {
       SCOPED_TRACE(name(isa));
       Context context(pool, isa);
       std::vector<float> y = gate;
-      silu_mul(context, y, up, y);
+      activate(context, Activation::silu, y, up, y);
       if (isa == Isa::scalar) oracle = y;
       EXPECT_EQ(std::memcmp(y.data(), oracle.data(), n * sizeof(float)), 0);
       for (std::size_t i = 0; i < n; ++i) {
@@ -64,6 +67,85 @@ TEST(Elementwise, EqualsItsFormulaOnEveryInstructionSet) {
       std::vector<float> sum = gate;
       add(context, up, sum);
       for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(sum[i], gate[i] + up[i]);
+    }
+  }
+}
+
+double gelu_tanh(double x) {
+  return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+}
+
+double gelu(double x) {
+  return x / 2 * std::erfc(-x / std::numbers::sqrt2);
+}
+
+TEST(Elementwise, GeluEqualsItsFormulasOnEveryInstructionSet) {
+  std::mt19937 random(5);
+  ComputePool pool(2);
+  std::vector<float> gate = random_floats(4003, random, 6);
+  gate[0] = -100;
+  gate[1] = 100;
+  gate[2] = 0;
+  const std::vector<float> up = random_floats(gate.size(), random);
+  const std::pair<Activation, double (*)(double)> activations[] = {{Activation::gelu_tanh, gelu_tanh},
+                                                                   {Activation::gelu, gelu}};
+  for (const auto& [activation, formula] : activations) {
+    std::vector<float> oracle;
+    for (Isa isa : supported_isas()) {
+      SCOPED_TRACE(name(isa));
+      Context context(pool, isa);
+      std::vector<float> y(gate.size());
+      activate(context, activation, gate, {}, y);
+      if (isa == Isa::scalar) oracle = y;
+      EXPECT_EQ(std::memcmp(y.data(), oracle.data(), y.size() * sizeof(float)), 0);
+      std::vector<float> gated(gate.size());
+      activate(context, activation, gate, up, gated);
+      for (std::size_t i = 0; i < y.size(); ++i) {
+        ASSERT_NEAR(y[i], formula(gate[i]), 2e-6) << gate[i];
+        ASSERT_EQ(gated[i], y[i] * up[i]);
+      }
+    }
+  }
+}
+
+TEST(Elementwise, SoftCapEqualsItsFormulaOnEveryInstructionSet) {
+  std::mt19937 random(6);
+  ComputePool pool(2);
+  const std::vector<float> x = random_floats(1003, random, 100);
+  std::vector<float> oracle;
+  for (Isa isa : supported_isas()) {
+    SCOPED_TRACE(name(isa));
+    Context context(pool, isa);
+    std::vector<float> y = x;
+    soft_cap(context, 30, y);
+    if (isa == Isa::scalar) oracle = y;
+    EXPECT_EQ(std::memcmp(y.data(), oracle.data(), y.size() * sizeof(float)), 0);
+    for (std::size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(y[i], 30 * std::tanh(x[i] / 30.0), 1e-5);
+    scale(context, -0.5f, y);
+    for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(y[i], oracle[i] * -0.5f);
+  }
+}
+
+TEST(LayerNorm, EqualsItsFormula) {
+  std::mt19937 random(7);
+  ComputePool pool(2);
+  Context context(pool);
+  for (std::size_t dim : {1u, 17u, 384u}) {
+    const std::vector<float> x = random_floats(dim * 5, random, 3);
+    const std::vector<float> weight = random_floats(dim, random);
+    const std::vector<float> bias = random_floats(dim, random);
+    std::vector<float> y = x;
+    layer_norm(context, y, {weight, bias, 1e-5f}, y);
+    for (std::size_t r = 0; r < 5; ++r) {
+      double mean = 0;
+      double variance = 0;
+      for (std::size_t i = 0; i < dim; ++i) mean += x[r * dim + i] / static_cast<double>(dim);
+      for (std::size_t i = 0; i < dim; ++i)
+        variance += std::pow(x[r * dim + i] - mean, 2) / static_cast<double>(dim);
+      for (std::size_t i = 0; i < dim; ++i) {
+        const double expected = (x[r * dim + i] - mean) / std::sqrt(variance + 1e-5) * weight[i] + bias[i];
+        ASSERT_NEAR(y[r * dim + i], expected, 1e-5);
+      }
     }
   }
 }

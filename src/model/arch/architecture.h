@@ -10,20 +10,41 @@
 
 namespace kvasir::model {
 
-// A family of models: how its checkpoints say what the decoder has to be. Stateless.
+// A family of models: how its checkpoints say what the decoder has to be. Stateless. A family that one of the
+// formats has no name of its own for (Mistral's GGUF says "llama") has no name and no reader there.
 struct Architecture {
-  std::string_view name;  // general.architecture of GGUF, model_type of config.json
-  TensorNames gguf_names;
-  TensorNames hugging_face_names;
-  base::Result<ModelConfig> (*from_gguf)(const WeightFile& file);
-  base::Result<ModelConfig> (*from_json)(const base::json::object& config);
+  struct Gguf {
+    std::string_view name;  // general.architecture
+    base::Result<ModelConfig> (*read)(const WeightFile& file) = nullptr;
+    TensorNames names;
+  };
+  struct HuggingFace {
+    std::string_view name;  // model_type of config.json
+    base::Result<ModelConfig> (*read)(const base::json::object& config) = nullptr;
+    TensorNames names;
+  };
+  Gguf gguf;
+  HuggingFace hugging_face;
 };
 
 std::span<const Architecture* const> architectures();
 // `unsupported`, with the list of what there is, for a family that is not in it.
-base::Result<const Architecture*> find_architecture(std::string_view name);
+base::Result<const Architecture::Gguf*> find_gguf_architecture(std::string_view name);
+base::Result<const Architecture::HuggingFace*> find_hugging_face_architecture(std::string_view name);
 
 extern const Architecture kLlama;
 extern const Architecture kQwen2;
+extern const Architecture kQwen3;
+extern const Architecture kQwen3Moe;
+extern const Architecture kMistral;
+extern const Architecture kMixtral;
+extern const Architecture kGemma2;
+extern const Architecture kGemma3;
+extern const Architecture kPhi3;
+extern const Architecture kSmolLm3;
+extern const Architecture kOlmo2;
+extern const Architecture kGranite;
+extern const Architecture kGpt2;
+extern const Architecture kDeepseek;
 
 }  // namespace kvasir::model

@@ -8,21 +8,27 @@ namespace {
 
 base::Result<ModelConfig> from_gguf(const WeightFile& file) {
   TRY(ModelConfig config, read_gguf_fields(file, "llama"));
+  const GgufFields fields(file.metadata(), "llama");
   // Converters to GGUF reorder the rows of Q and K of this family so that a pair stands side by side.
   config.rope.style = ops::RopeStyle::interleaved;
+  // Mistral and Mixtral come under this name too.
+  TRY_OK(read_gguf_window(fields, config, [](int) { return true; }));
+  TRY(const int num_experts, fields.integer_or("expert_count", 0));
+  if (num_experts > 0) TRY_OK(read_gguf_mixture(fields, config));
   return config;
 }
 
 base::Result<ModelConfig> from_json(const base::json::object& json) {
   TRY(ModelConfig config, read_json_fields(json));
-  TRY(config.qkv_bias, json_boolean_or(json, "attention_bias", false));
-  config.attention_out_bias = config.qkv_bias;
-  TRY(config.mlp_bias, json_boolean_or(json, "mlp_bias", false));
+  TRY_OK(read_json_biases(json, config));
   return config;
 }
 
 }  // namespace
 
-constexpr Architecture kLlama = {"llama", kGgufNames, kHuggingFaceNames, from_gguf, from_json};
+constexpr Architecture kLlama = {
+    .gguf = {"llama", from_gguf, kGgufNames},
+    .hugging_face = {"llama", from_json, kHuggingFaceNames},
+};
 
 }  // namespace kvasir::model

@@ -1,6 +1,7 @@
 #include "model/arch/architecture.h"
 #include "model/arch/gguf_fields.h"
 #include "model/arch/json_fields.h"
+#include "model/arch/qwen.h"
 
 namespace kvasir::model {
 
@@ -12,14 +13,25 @@ base::Result<ModelConfig> from_gguf(const WeightFile& file) {
 
 base::Result<ModelConfig> from_json(const base::json::object& json) {
   TRY(ModelConfig config, read_json_fields(json));
-  TRY(const bool sliding, json_boolean_or(json, "use_sliding_window", false));
-  if (sliding) return base::error(base::ErrorCode::unsupported, "use_sliding_window");
+  TRY_OK(read_qwen_window(json, config));
   config.qkv_bias = true;
   return config;
 }
 
 }  // namespace
 
-constexpr Architecture kQwen2 = {"qwen2", kGgufNames, kHuggingFaceNames, from_gguf, from_json};
+base::Status read_qwen_window(const base::json::object& json, ModelConfig& config) {
+  TRY(const bool sliding, json_boolean_or(json, "use_sliding_window", false));
+  if (!sliding) return base::ok();
+  return read_json_window(json, config, [](const base::json::object& fields, int layer) {
+    const auto first = json_integer_or(fields, "max_window_layers", 28);
+    return first.ok() && layer >= *first;
+  });
+}
+
+constexpr Architecture kQwen2 = {
+    .gguf = {"qwen2", from_gguf, kGgufNames},
+    .hugging_face = {"qwen2", from_json, kHuggingFaceNames},
+};
 
 }  // namespace kvasir::model

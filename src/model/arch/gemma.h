@@ -1,0 +1,21 @@
+#pragma once
+
+#include "model/model_config.h"
+#include "model/tensor_names.h"
+
+namespace kvasir::model {
+
+// What Gemma 2 and 3 share: both halves of a layer are normalised before and after, the embedding is scaled
+// by the root of its size and is the output too.
+void shape_gemma(ModelConfig& config);
+
+constexpr TensorNames gemma_hugging_face_names() {
+  TensorNames names = kHuggingFaceNames;
+  names.attention_post_norm = "model.layers.{0}.post_attention_layernorm.weight";
+  names.mlp_norm = "model.layers.{0}.pre_feedforward_layernorm.weight";
+  names.mlp_post_norm = "model.layers.{0}.post_feedforward_layernorm.weight";
+  names.norm_offset = 1;  // GGUF stores the sum
+  return names;
+}
+
+}  // namespace kvasir::model

@@ -1,0 +1,22 @@
+#include "model/arch/architecture.h"
+#include "model/arch/json_fields.h"
+
+namespace kvasir::model {
+
+namespace {
+
+base::Result<ModelConfig> from_json(const base::json::object& json) {
+  TRY(ModelConfig config, read_json_fields(json));
+  TRY_OK(read_json_window(json, config, [](const base::json::object&, int) { return true; }));
+  return config;
+}
+
+}  // namespace
+
+// Its GGUF says "llama".
+constexpr Architecture kMistral = {
+    .gguf = {},
+    .hugging_face = {"mistral", from_json, kHuggingFaceNames},
+};
+
+}  // namespace kvasir::model

@@ -1,0 +1,42 @@
+#include "model/arch/architecture.h"
+#include "model/arch/gguf_fields.h"
+#include "model/arch/json_fields.h"
+
+namespace kvasir::model {
+
+namespace {
+
+base::Result<ModelConfig> from_gguf(const WeightFile& file) {
+  TRY(ModelConfig config, read_gguf_fields(file, "phi3"));
+  TRY_OK(read_gguf_window(GgufFields(file.metadata(), "phi3"), config, [](int) { return true; }));
+  return config;
+}
+
+base::Result<ModelConfig> from_json(const base::json::object& json) {
+  TRY(ModelConfig config, read_json_fields(json));
+  TRY_OK(read_json_window(json, config, [](const base::json::object&, int) { return true; }));
+  return config;
+}
+
+constexpr TensorNames gguf_names() {
+  TensorNames names = kGgufNames;
+  names.qkv = "blk.{0}.attn_qkv.weight";
+  names.gate_up = "blk.{0}.ffn_up.weight";
+  return names;
+}
+
+constexpr TensorNames hugging_face_names() {
+  TensorNames names = kHuggingFaceNames;
+  names.qkv = "model.layers.{0}.self_attn.qkv_proj.weight";
+  names.gate_up = "model.layers.{0}.mlp.gate_up_proj.weight";
+  return names;
+}
+
+}  // namespace
+
+constexpr Architecture kPhi3 = {
+    .gguf = {"phi3", from_gguf, gguf_names()},
+    .hugging_face = {"phi3", from_json, hugging_face_names()},
+};
+
+}  // namespace kvasir::model
