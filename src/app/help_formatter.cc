@@ -54,6 +54,16 @@ std::string HelpFormatter::make_option_name(const CLI::Option* option, bool is_p
   return name;
 }
 
+std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
+  if (option->get_type_size() == 0) return "";
+  // What the checks allow follows the type's own name; an error says it.
+  const std::string type = option->get_type_name();
+  std::string opts = " " + type.substr(0, type.find(':'));
+  if (!option->get_default_str().empty()) opts += "=" + option->get_default_str();
+  if (!option->get_envname().empty()) opts += " ($" + option->get_envname() + ")";
+  return opts;
+}
+
 std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {
   return wrapped(option->get_description(), kWidth - kColumn);
 }

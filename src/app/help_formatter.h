@@ -11,6 +11,7 @@ class HelpFormatter : public CLI::Formatter {
   HelpFormatter();
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
   std::string make_option_name(const CLI::Option* option, bool is_positional) const override;
+  std::string make_option_opts(const CLI::Option* option) const override;
   std::string make_option_desc(const CLI::Option* option) const override;
 };
 

@@ -20,6 +20,8 @@ struct HttpClientOptions {
   int max_redirects = 5;
   std::string ca_file;  // trusted besides the system's store (which SSL_CERT_FILE and SSL_CERT_DIR name)
   std::string user_agent = "kvasir";
+  bool keep_alive =
+      false;  // ask the server to keep the connection; for a ClientConnection that is used again
 };
 
 struct HttpCall {
@@ -38,6 +40,8 @@ struct HttpReply {
   // Case-insensitive; empty where absent.
   std::string_view header(std::string_view name) const;
 };
+
+bool is_redirect(int status);
 
 // Where an answer goes as it arrives, on the calling thread. An error from either ends the call with it.
 struct ReplySink {

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "app/command.h"
+
+namespace kvasir::app {
+
+// `kvasir bench serve --url URL`
+void add_bench_serve(CLI::App& bench, Outcome& outcome);
+
+}  // namespace kvasir::app

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bench/load_generator.h"
+#include "bench/load_summary.h"
+
+namespace kvasir::bench {
+
+// A whole `kvasir bench serve`.
+struct LoadReport {
+  std::string url;
+  std::string endpoint;
+  std::string model;
+  std::string workload;  // its name, or the trace's file
+  int input_tokens = 0;
+  int output_tokens = 0;
+  std::uint64_t seed = 0;
+  Slo slo;
+  std::vector<std::string> notes;
+  std::string started;  // the time of day, for people
+  std::vector<PhaseSummary> phases;
+  std::vector<PhaseRun> runs;  // of the phases, for the plots
+};
+
+// For a terminal: one row a phase, then what went wrong.
+std::string load_table(const LoadReport& report);
+boost::json::object load_json(const LoadReport& report);
+// One page that needs nothing else: tables, plots and the JSON inside.
+std::string load_html(const LoadReport& report);
+
+}  // namespace kvasir::bench

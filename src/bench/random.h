@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <random>
+
+namespace kvasir::bench {
+
+// Numbers that depend on the seed alone, whatever the library: only the engine is the standard's, whose
+// output is specified.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : engine_(seed) {}
+  // A stream of its own for each `index` of one seed.
+  Random(std::uint64_t seed, std::uint64_t index) : engine_(seed ^ (index + 1) * 0x9e3779b97f4a7c15u) {}
+
+  std::uint64_t bits() { return engine_(); }
+  double uniform() { return static_cast<double>(engine_() >> 11) * 0x1p-53; }  // [0, 1)
+  std::uint64_t below(std::uint64_t limit) { return engine_() % limit; }
+  // The gap to the next event of a Poisson process.
+  double exponential(double rate) { return -std::log1p(-uniform()) / rate; }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+}  // namespace kvasir::bench

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace kvasir::bench {
+
+// What a set of measurements looks like. All zero where there were none.
+struct Distribution {
+  std::size_t count = 0;
+  double mean = 0;
+  double min = 0;
+  double p50 = 0;
+  double p90 = 0;
+  double p95 = 0;
+  double p99 = 0;
+  double max = 0;
+};
+
+// Linear between the two closest ranks. `sorted` ascends and is not empty; `percent` from 0 to 100.
+double percentile(std::span<const double> sorted, double percent);
+
+Distribution describe(std::vector<double> values);
+
+double median(std::vector<double> values);
+
+}  // namespace kvasir::bench

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "bench/workload.h"
+#include "net/client_connection.h"
+
+namespace kvasir::bench {
+
+enum class Endpoint { chat, completions };
+
+// Which fields beyond the oldest ones a server takes; found out by the probe.
+struct Dialect {
+  bool ignore_eos = true;              // so that every answer has the length that was asked for
+  bool stream_usage = true;            // stream_options.include_usage
+  bool max_completion_tokens = false;  // instead of max_tokens
+};
+
+// The server under load, and how it is asked. Immutable while a load runs.
+struct Target {
+  net::Url base;  // without /v1
+  std::shared_ptr<const net::Origin> origin;
+  Endpoint endpoint = Endpoint::chat;
+  std::string model;
+  std::string api_key;
+  double temperature = 0;
+  Dialect dialect;
+
+  std::string base_url() const;
+  net::HttpCall get(const std::string& path) const;
+  // A request for a streamed answer. For `completions` the messages' texts are the prompt.
+  net::HttpCall ask(const std::vector<Message>& messages, int output_tokens) const;
+};
+
+struct TargetOptions {
+  std::string url;  // with or without the trailing /v1
+  std::string model;
+  std::string api_key;
+  Endpoint endpoint = Endpoint::chat;
+  double temperature = 0;
+  double timeout_s = 300;
+};
+
+// Looks the address up; asks nothing yet.
+base::Result<Target> open_target(const TargetOptions& options);
+
+}  // namespace kvasir::bench

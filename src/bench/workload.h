@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "bench/prompt_text.h"
+
+namespace kvasir::bench {
+
+struct Message {
+  std::string role;  // "system", "user" or "assistant"
+  std::string content;
+};
+
+// What one user says, and how long each answer is to be.
+struct Turn {
+  std::string text;
+  int output_tokens = 0;
+};
+
+// One user: the turns follow one another, each after the answer to the one before.
+struct Conversation {
+  std::vector<Message> opening;  // stands before the first turn
+  std::vector<Turn> turns;
+};
+
+enum class WorkloadKind {
+  chat,           // one question each, nothing in common
+  shared_prefix,  // questions under the same long system message
+  multi_turn,     // conversations that grow
+  long_prompt,    // chats, and now and then a long document among them
+};
+
+base::Result<WorkloadKind> parse_workload(std::string_view name);
+std::string_view name_of(WorkloadKind kind);
+
+struct WorkloadOptions {
+  WorkloadKind kind = WorkloadKind::chat;
+  int input_tokens = 200;
+  int output_tokens = 64;
+  double vary = 0;          // lengths uniform within this share around the ones above
+  int prefix_tokens = 512;  // shared_prefix
+  int prefix_groups = 1;    // shared_prefix: so many different system messages
+  int turns = 4;            // multi_turn
+  int long_tokens = 2048;   // long_prompt: of the long ones
+  int long_every = 8;       // long_prompt: one in so many
+  std::uint64_t seed = 0;
+};
+
+// The conversation number `index` of the phase number `phase`. The same arguments give the same text; no two
+// conversations of any phases begin alike, except where the workload shares prefixes, which it does within a
+// phase only: what one phase has left in a server's cache does not help the next.
+Conversation make_conversation(const WorkloadOptions& options, const TokenScale& scale, int phase,
+                               std::uint64_t index);
+
+}  // namespace kvasir::bench
