@@ -30,10 +30,10 @@ arm64: ## cross build for arm64, and the C++ tests under qemu-user
 	@scripts/build.sh arm64 tests
 	@ctest --test-dir build/arm64 --output-on-failure --timeout 1200
 
-tidy: ## clang-tidy over every source file (make test looks at the folders that all requests go through)
+tidy: ## clang-tidy over every source file
 	@scripts/setup.sh test
 	@scripts/build.sh release tests
-	@scripts/tidy.sh all
+	@python3 scripts/tidy.py
 
 format: ## rewrite the sources the way clang-format wants them
 	@scripts/setup.sh test

@@ -7,7 +7,6 @@
 
 namespace kvasir::api {
 
-namespace asio = boost::asio;
 using base::Result;
 
 namespace {
@@ -27,14 +26,8 @@ Result<PreparedRequest> prepare(Service& service, std::string_view body) {
 
 }  // namespace
 
-asio::awaitable<void> handle_completions(Service& service, Exchange& exchange) {
-  auto work = [&] { return prepare(service, exchange.request.body); };
-  Result<PreparedRequest> prepared = co_await run_text_work(service, exchange.request.body.size(), work);
-  if (!prepared.ok()) {
-    co_await reply_error(exchange, prepared.error());
-    co_return;
-  }
-  co_await run_and_respond(service, exchange, std::move(*prepared), kCompletionAnswer);
+boost::asio::awaitable<void> handle_completions(Service& service, Exchange& exchange) {
+  return respond(service, exchange, prepare, kCompletionAnswer);
 }
 
 }  // namespace kvasir::api

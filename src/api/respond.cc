@@ -83,10 +83,8 @@ asio::awaitable<void> respond_streamed(Exchange& exchange, Generation& generatio
   (void)co_await (*writer)->finish();
 }
 
-}  // namespace
-
-asio::awaitable<void> run_and_respond(Service& service, Exchange& exchange, PreparedRequest request,
-                                      const AnswerKind& kind) {
+asio::awaitable<void> run(Service& service, Exchange& exchange, PreparedRequest request,
+                          const AnswerKind& kind) {
   exchange.request.body = {};  // it may be large, and the answer may take long
   const tenancy::Tenant tenant = tenancy::anonymous();
   tenancy::Cost cost{.sequences = static_cast<int>(request.job.sequences.size())};
@@ -114,6 +112,18 @@ asio::awaitable<void> run_and_respond(Service& service, Exchange& exchange, Prep
   else
     co_await respond_whole(exchange, **generation, *shape, service.options.ping_interval);
   exchange.responder.on_disconnect({});
+}
+
+}  // namespace
+
+asio::awaitable<void> respond(Service& service, Exchange& exchange, Prepare prepare, const AnswerKind& kind) {
+  auto work = [&] { return prepare(service, exchange.request.body); };
+  Result<PreparedRequest> prepared = co_await run_text_work(service, exchange.request.body.size(), work);
+  if (!prepared.ok()) {
+    co_await reply_error(exchange, prepared.error());
+    co_return;
+  }
+  co_await run(service, exchange, std::move(*prepared), kind);
 }
 
 }  // namespace kvasir::api

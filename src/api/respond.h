@@ -2,6 +2,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <memory>
+#include <string_view>
 
 #include "api/generate_params.h"
 #include "api/generation.h"
@@ -16,9 +17,12 @@ struct PreparedRequest {
   Job job;
 };
 
-// Admits the request, runs it, and writes its answer in the endpoint's shape, streamed or whole. The end of
-// the client is the end of the request.
-boost::asio::awaitable<void> run_and_respond(Service& service, Exchange& exchange, PreparedRequest request,
-                                             const AnswerKind& kind);
+// An endpoint's own part: from the bytes of a body to what the engine is to run. JSON and text end in it.
+using Prepare = base::Result<PreparedRequest> (*)(Service& service, std::string_view body);
+
+// Prepares the request away from the I/O threads, admits and runs it, and writes its answer in the endpoint's
+// shape, streamed or whole. The end of the client is the end of the request.
+boost::asio::awaitable<void> respond(Service& service, Exchange& exchange, Prepare prepare,
+                                     const AnswerKind& kind);
 
 }  // namespace kvasir::api

@@ -14,6 +14,7 @@
 
 #include "base/json.h"
 #include "net/loopback_client.h"
+#include "text/byte_level.h"
 
 namespace kvasir::gateway {
 namespace {
@@ -30,18 +31,8 @@ class SilentProgress final : public hub::ProgressSink {
 // A byte-level tokenizer without merges: 256 tokens and ChatML's two.
 std::string tokenizer_json() {
   json::object vocab;
-  int next = 0x100;
   for (int byte = 0; byte < 256; ++byte) {
-    const bool itself = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
-    const int character = itself ? byte : next++;
-    std::string spelling;
-    if (character < 0x80) {
-      spelling.push_back(static_cast<char>(character));
-    } else {
-      spelling.push_back(static_cast<char>(0xC0 | (character >> 6)));
-      spelling.push_back(static_cast<char>(0x80 | (character & 0x3F)));
-    }
-    vocab[spelling] = byte;
+    vocab[text::spelling_of_byte(static_cast<unsigned char>(byte))] = byte;
   }
   json::array added;
   for (const auto& [content, id] : {std::pair("<|im_start|>", 256), std::pair("<|im_end|>", 257)})

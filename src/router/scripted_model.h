@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "router/router.h"
+#include "text/byte_level.h"
 
 // For tests: a model whose answers are written down. Its tokens are single bytes, so that every character
 // outside ASCII is cut between tokens.
@@ -18,18 +19,8 @@ namespace kvasir::router {
 
 inline std::shared_ptr<const text::Tokenizer> byte_tokenizer() {
   text::Vocabulary vocabulary{.model = "gpt2", .pre = "gpt-2"};
-  int next = 0x100;
   for (int byte = 0; byte < 256; ++byte) {
-    const bool itself = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
-    const int character = itself ? byte : next++;
-    std::string spelling;
-    if (character < 0x80) {
-      spelling.push_back(static_cast<char>(character));
-    } else {
-      spelling.push_back(static_cast<char>(0xC0 | (character >> 6)));
-      spelling.push_back(static_cast<char>(0x80 | (character & 0x3F)));
-    }
-    vocabulary.tokens.push_back(spelling);
+    vocabulary.tokens.push_back(text::spelling_of_byte(static_cast<unsigned char>(byte)));
     vocabulary.types.push_back(text::TokenType::normal);
   }
   for (const char* control : {"<|im_start|>", "<|im_end|>"}) {

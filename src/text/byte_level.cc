@@ -29,6 +29,14 @@ constexpr auto kByteOf = make_alphabet();
 
 }  // namespace
 
+std::string spelling_of_byte(unsigned char byte) {
+  int character = 0;
+  while (kByteOf[character] != byte) ++character;
+  std::string spelling;
+  base::append_utf8(static_cast<char32_t>(character), spelling);
+  return spelling;
+}
+
 std::optional<std::string> bytes_of_spelling(std::string_view spelling) {
   std::string bytes;
   while (!spelling.empty()) {

@@ -7,6 +7,8 @@
 namespace kvasir::text {
 
 // GPT-2's spelling of bytes: each of the 256 is one printable character, so that tokens can stand in JSON.
+std::string spelling_of_byte(unsigned char byte);
+
 // Raw bytes of such a spelling, or nothing where a character is not of the alphabet.
 std::optional<std::string> bytes_of_spelling(std::string_view spelling);
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "text/byte_level.h"
 #include "text/chat_template.h"
 
 namespace kvasir::text {
@@ -15,22 +16,8 @@ namespace {
 // All 256 bytes, some merges, and three added tokens.
 Vocabulary small_vocabulary() {
   Vocabulary vocabulary{.model = "gpt2", .pre = "gpt-2"};
-  const auto spell = [](int byte) {
-    static int next = 0;
-    if (byte == 0) next = 0x100;
-    const bool itself = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
-    const int character = itself ? byte : next++;
-    std::string spelling;
-    if (character < 0x80) {
-      spelling.push_back(static_cast<char>(character));
-    } else {
-      spelling.push_back(static_cast<char>(0xC0 | (character >> 6)));
-      spelling.push_back(static_cast<char>(0x80 | (character & 0x3F)));
-    }
-    return spelling;
-  };
   for (int byte = 0; byte < 256; ++byte) {
-    vocabulary.tokens.push_back(spell(byte));
+    vocabulary.tokens.push_back(spelling_of_byte(static_cast<unsigned char>(byte)));
     vocabulary.types.push_back(TokenType::normal);
   }
   for (const char* merge : {"l l", "h e", "he ll", "hell o", "\xC4\xA0 hello", "a a", "aa aa"}) {
