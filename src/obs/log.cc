@@ -77,6 +77,9 @@ struct Writer {
     logger->set_formatter(std::make_unique<spdlog::pattern_formatter>("%Y-%m-%dT%H:%M:%S.%eZ %l %v",
                                                                       spdlog::pattern_time_type::utc));
   }
+  ~Writer() { pool.reset(); }  // ends the thread before what it writes with
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
 
   std::shared_ptr<spdlog::details::thread_pool> pool;
   std::shared_ptr<spdlog::async_logger> logger;

@@ -16,9 +16,21 @@ namespace {
 // Keeps the deadline of "for ever" inside the clock's range.
 constexpr std::chrono::hours kLongestWait{24};
 
+// The timer lives in the waiting coroutine, so that a stream may outlive the context of its reader.
+class Waiting {
+ public:
+  Waiting(asio::steady_timer*& slot, asio::steady_timer& timer) : slot_(slot) { slot_ = &timer; }
+  ~Waiting() { slot_ = nullptr; }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+ private:
+  asio::steady_timer*& slot_;
+};
+
 }  // namespace
 
-TokenStream::TokenStream(asio::any_io_executor reader) : reader_(std::move(reader)), wake_(reader_) {}
+TokenStream::TokenStream(asio::any_io_executor reader) : reader_(std::move(reader)) {}
 
 void TokenStream::send(std::vector<Delivery> deliveries) {
   while (!deliveries.empty()) {
@@ -43,7 +55,7 @@ void TokenStream::accept(TokenEvent event) {
     pending_->error = std::move(event.error);
     pending_->usage = event.usage;
   }
-  wake_.cancel();
+  if (wake_ != nullptr) wake_->cancel();
   if (on_event_) on_event_();
 }
 
@@ -60,9 +72,10 @@ asio::awaitable<std::optional<TokenEvent>> TokenStream::next(std::chrono::nanose
   if (ended_) co_return std::nullopt;
   if (!pending_) {
     // Nothing can be accepted between this line and the wait: both happen on the reader's executor.
-    wake_.expires_after(std::min<std::chrono::nanoseconds>(wait, kLongestWait));
+    asio::steady_timer timer(reader_, std::min<std::chrono::nanoseconds>(wait, kLongestWait));
+    const Waiting waiting(wake_, timer);
     boost::system::error_code ignored;
-    co_await wake_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }
   co_return take();
 }

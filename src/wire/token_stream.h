@@ -17,7 +17,7 @@ namespace kvasir::wire {
 // One sequence's events on their way from a worker's thread to the one I/O executor that reads them.
 // Shared by the two: the worker sends, the reader takes, and whoever is left frees it. Only `send`,
 // `backlog`, `cancelled` and `cancel` may be called off the reader's executor, which must not run two
-// handlers at once and whose context outlives the stream.
+// handlers at once and whose context outlives the last `send`.
 class TokenStream : public std::enable_shared_from_this<TokenStream> {
  public:
   struct Delivery {
@@ -51,8 +51,9 @@ class TokenStream : public std::enable_shared_from_this<TokenStream> {
   void accept(TokenEvent event);
 
   boost::asio::any_io_executor reader_;
-  boost::asio::steady_timer wake_;
-  std::function<void()> on_event_;     // touched on the reader's executor only
+  boost::asio::steady_timer* wake_ =
+      nullptr;                      // of the one who waits in next(); touched on the reader's executor only
+  std::function<void()> on_event_;  // touched on the reader's executor only
   std::optional<TokenEvent> pending_;  // touched on the reader's executor only
   bool ended_ = false;                 // likewise: the last event was taken
   std::atomic<int> backlog_{0};
