@@ -1,5 +1,5 @@
 // What the products and the attention of one step cost for a model of Qwen2.5-1.5B's shape in Q4_K_M, with
-// random weights: matmul_bench [threads] [isa]
+// random weights: matmul_bench [threads] [isa] [fast|bytes|fine]
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -23,6 +23,7 @@ namespace {
 using kvasir::ops::ComputePool;
 using kvasir::ops::Context;
 using kvasir::ops::Isa;
+using kvasir::ops::Precision;
 using kvasir::ops::Weight;
 using kvasir::tensor::DType;
 
@@ -30,6 +31,8 @@ constexpr int kLayers = 28;
 constexpr int kDim = 1536;
 constexpr int kHidden = 8960;
 constexpr int kVocabulary = 151936;
+
+Precision precision = Precision::fast;
 
 double seconds_of(const std::function<void()>& f) {
   const auto start = std::chrono::steady_clock::now();
@@ -62,9 +65,8 @@ Weight random_weight(DType type, std::int64_t rows, std::int64_t cols, ComputePo
     std::memcpy(&bytes[i + last], &scale, 2);
   }
   Weight w;
-  packing += seconds_of([&] {
-    w = Weight::prepare({bytes.data(), type, {rows, cols}}, kvasir::ops::Precision::fast, &pool).value();
-  });
+  packing +=
+      seconds_of([&] { w = Weight::prepare({bytes.data(), type, {rows, cols}}, precision, &pool).value(); });
   return w;
 }
 
@@ -145,16 +147,44 @@ void measure_attention(Context& context, int rows, int computed) {
               1e3 * s, 1e3 * s * kLayers, kLayers);
 }
 
-void measure_one(Context& context, DType type, std::size_t rows) {
+constexpr std::size_t kNumRows[] = {1, 2, 4, 8, 16, 32, 512};
+
+// Bytes/s of weights with one row, and 10^9 multiplications/s with more and more.
+void measure_type(Context& context, DType type) {
   double packing = 0;
   std::vector<std::byte> bytes;
   const Weight w = random_weight(type, kHidden, kDim, context.pool(), packing, bytes);
-  const std::vector<float> x(rows * kDim, 0.3f);
-  std::vector<float> y(rows * kHidden);
-  const double s = best_of(5, [&] { matmul(context, x, w, {}, y); });
-  const double mac = static_cast<double>(rows) * kDim * kHidden;
-  std::printf("%-6s %4zu rows: %8.3f ms, %6.1f Gmac/s\n", kvasir::tensor::info(type).name.data(), rows,
-              1e3 * s, mac / s * 1e-9);
+  const auto weight_bytes = static_cast<double>(kvasir::tensor::bytes_of(type, std::int64_t{kHidden} * kDim));
+  std::printf("%-6s", kvasir::tensor::info(type).name.data());
+  for (const std::size_t rows : kNumRows) {
+    const std::vector<float> x(rows * kDim, 0.3f);
+    std::vector<float> y(rows * kHidden);
+    const double s = best_of(rows < 32 ? 20 : 5, [&] { matmul(context, x, w, {}, y); });
+    if (rows == 1) std::printf(" %5.1f GB/s;", weight_bytes / s * 1e-9);
+    std::printf(" %5.0f", static_cast<double>(rows) * kDim * kHidden / s * 1e-9);
+  }
+  std::printf("\n");
+}
+
+// What all threads together read from memory that no cache holds.
+void measure_bandwidth(ComputePool& pool) {
+  constexpr std::int64_t kWords = std::int64_t{1} << 27;
+  kvasir::tensor::Buffer buffer(kWords * 8);
+  const auto* words = reinterpret_cast<const std::uint64_t*>(buffer.data());
+  std::vector<std::uint64_t> sums(1024);
+  const auto read = [&](int piece, int /*thread*/) {
+    const std::int64_t size = kWords / 1024;
+    std::uint64_t sum[8] = {};
+    for (std::int64_t i = piece * size; i < (piece + 1) * size; i += 8) {
+      for (int j = 0; j < 8; ++j) sum[j] ^= words[i + j];
+    }
+    for (const std::uint64_t one : sum) sums[static_cast<std::size_t>(piece)] ^= one;
+  };
+  pool.run(1024, [&](int piece, int /*thread*/) {
+    std::memset(buffer.data() + piece * (kWords / 128), 1, kWords / 128);
+  });
+  const double s = best_of(5, [&] { pool.run(1024, read); });
+  std::printf("reading memory: %.1f GB/s%s\n", kWords * 8 / s * 1e-9, sums[0] == 1 ? " " : "");
 }
 
 }  // namespace
@@ -166,19 +196,26 @@ int main(int argc, char** argv) {
   for (Isa one : kvasir::ops::supported_isas()) {
     if (argc > 2 && name(one) == std::string_view(argv[2])) isa = one;
   }
+  const std::string_view asked = argc > 3 ? argv[3] : "fast";
+  precision = asked == "fine" ? Precision::fine : asked == "bytes" ? Precision::bytes : Precision::fast;
   ComputePool pool(num_threads);
   Context context(pool, isa);
-  std::printf("%d threads, %s\n", num_threads, std::string(name(isa)).c_str());
-  for (DType type : {DType::q4_k, DType::q6_k, DType::q4_1, DType::q8_0, DType::f16}) {
-    measure_one(context, type, 1);
-    measure_one(context, type, 256);
+  std::printf("%d threads, %s, %s\n", num_threads, std::string(name(isa)).c_str(),
+              argc > 3 ? argv[3] : "fast");
+  measure_bandwidth(pool);
+  std::printf("rows  ");
+  for (const std::size_t rows : kNumRows) std::printf(" %zu", rows);
+  std::printf("\n");
+  for (const DType type :
+       {DType::q4_k, DType::q6_k, DType::q4_0, DType::q4_1, DType::q5_k, DType::q8_0, DType::f16}) {
+    measure_type(context, type);
   }
   measure_attention(context, 1, 1000);
   measure_attention(context, 1, 8000);
   measure_attention(context, 512, 0);
   measure_attention(context, 512, 2048);
   const Model model = random_model(pool);
-  for (std::size_t rows : {1u, 2u, 4u, 8u, 16u, 64u, 256u, 512u}) {
+  for (const std::size_t rows : kNumRows) {
     const double s = best_of(rows < 64 ? 5 : 2, [&] { step(context, model, rows); });
     std::printf("step of %3zu rows: %8.1f ms, %6.1f tokens/s\n", rows, 1e3 * s,
                 static_cast<double>(rows) / s);

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/check_chat.h"
+#include "app/check_drift.h"
 #include "app/check_model.h"
 #include "app/command.h"
 
@@ -13,10 +14,12 @@ void add_check(CLI::App& app, Outcome& outcome) {
       "Examples:\n"
       "  kvasir check model tests/golden/models/*\n"
       "  kvasir check chat smollm2 tests/golden/real/smollm2.json\n"
+      "  kvasir check drift smollm2 README.md\n"
       "\n"
       "Exit status: 0 everything within its bound, 1 a miss or a failure, 2 wrong usage.");
   add_check_model(*command, outcome);
   add_check_chat(*command, outcome);
+  add_check_drift(*command, outcome);
 }
 
 }  // namespace kvasir::app

@@ -223,6 +223,11 @@ class Loader {
 
 base::Result<DecoderWeights> load_weights(const Checkpoint& checkpoint, ops::Precision precision,
                                           ops::ComputePool& pool) {
+  // A narrow model has little to average errors over: with bytes SmolLM2-135M (576) picks another token than
+  // float32 at 3.5 % of a text's, with fine activations at 0.5 %; Qwen2.5-1.5B (1536) with bytes at 0.7 %.
+  constexpr int kNarrow = 1024;
+  if (precision == ops::Precision::fast && checkpoint.config.hidden_size < kNarrow)
+    precision = ops::Precision::fine;
   return Loader(checkpoint, precision, pool).load();
 }
 

@@ -8,6 +8,7 @@ const CpuKernels& scalar_kernels();
 const CpuKernels& avx2_kernels();
 const CpuKernels& avx512_kernels();
 const CpuKernels& avx512_vnni_kernels();
+const CpuKernels& amx_kernels();
 const CpuKernels& neon_kernels();
 const CpuKernels& neon_dotprod_kernels();
 
@@ -22,6 +23,8 @@ const CpuKernels& cpu_kernels(Isa isa) {
       return avx512_kernels();
     case Isa::avx512_vnni:
       return avx512_vnni_kernels();
+    case Isa::amx:
+      return amx_kernels();
 #elif defined(__aarch64__)
     case Isa::neon:
       return neon_kernels();

@@ -27,6 +27,38 @@ static_assert(sizeof(ActivationGroup) == 48);
 // Activation rows lie in blocks of `width` rows, a block as [groups, width].
 inline constexpr int kMaxActivationWidth = 8;
 
+// 32 numbers of an activation row in 10 to 12 bits, scale * (2^bits * high + low): high and low bytes in the
+// order in which a row of an AMX tile wants them. `bits` are those by which the weight's type leaves a byte
+// free, so that one integer product with (2^bits * w, w) gives the sum.
+struct FineGroup {
+  std::int8_t bytes[64];
+};
+struct FineSums {
+  float sum;              // Σ of the group's integers
+  std::int32_t start[2];  // as ActivationGroup::start
+};
+inline constexpr int kFineGroups = 8;  // that share a scale
+inline constexpr int kMaxFineWidth = 16;
+
+// The fine activations of `width` rows.
+struct FineBlock {
+  FineGroup* groups = nullptr;  // [groups, width]
+  FineSums* sums = nullptr;     // [groups, width]
+  float* scales = nullptr;      // [groups / kFineGroups, width]
+  int width = 1;
+
+  static std::int64_t bytes(std::int64_t num_groups, int width) {
+    const std::int64_t row = num_groups * static_cast<std::int64_t>(sizeof(FineGroup) + sizeof(FineSums)) +
+                             (num_groups + kFineGroups - 1) / kFineGroups * 4;
+    return (row * width + 63) / 64 * 64;
+  }
+  static FineBlock at(std::byte* p, std::int64_t num_groups, int width) {
+    auto* groups = reinterpret_cast<FineGroup*>(p);
+    auto* sums = reinterpret_cast<FineSums*>(groups + num_groups * width);
+    return {groups, sums, reinterpret_cast<float*>(sums + num_groups * width), width};
+  }
+};
+
 struct QuantizeJob {
   const float* x = nullptr;  // [cols]
   std::int64_t num_groups = 0;
@@ -35,10 +67,19 @@ struct QuantizeJob {
   int width = 1;
 };
 
-// Rows of one block of activations, all of its columns, times consecutive tiles.
+struct QuantizeFineJob {
+  const float* x = nullptr;  // [cols]
+  std::int64_t num_groups = 0;
+  tensor::DType weight = tensor::DType::q8_0;
+  FineBlock out;
+  int row = 0;  // of the block
+};
+
+// Rows of one block of activations, all of its columns, times one tile.
 struct TileJob {
   tensor::DType type = tensor::DType::q8_0;
   const ActivationGroup* x = nullptr;  // [groups, width]
+  FineBlock fine;                      // instead of x and width
   int num_rows = 0;                    // up to width
   int width = 1;
   std::int64_t num_groups = 0;
@@ -48,6 +89,26 @@ struct TileJob {
   float* y = nullptr;           // [num_rows, y_stride]
   std::int64_t y_stride = 0;
 };
+
+// All rows times consecutive tiles. The rows' fine activations lie in blocks of kMaxFineWidth, also the last.
+struct PanelJob {
+  tensor::DType type = tensor::DType::q8_0;
+  const std::byte* blocks = nullptr;  // FineBlock after FineBlock
+  int num_rows = 0;
+  std::int64_t num_groups = 0;
+  const std::byte* tiles = nullptr;
+  int num_tiles = 0;
+  int num_outputs = 0;          // of all the tiles
+  const float* bias = nullptr;  // [num_outputs] or null
+  float* y = nullptr;           // [num_rows, y_stride]
+  std::int64_t y_stride = 0;
+  std::byte* scratch = nullptr;  // kPanelScratchBytes
+};
+inline constexpr int kPanelTiles = 8;
+inline constexpr int kPanelRows = 512;
+// The sums of a panel, and two tiles' columns of one scale as bytes.
+inline constexpr std::int64_t kPanelScratchBytes =
+    std::int64_t{kPanelTiles} * kPanelRows * 64 + 2 * (10 << 10);
 
 // Float rows times consecutive rows of an unquantised weight.
 struct RowsJob {
@@ -93,7 +154,10 @@ inline constexpr int kPartitionTokens = 256;
 
 struct CpuKernels {
   void (*quantize_row)(const QuantizeJob& job);
+  void (*quantize_row_fine)(const QuantizeFineJob& job);
   void (*multiply_tile)(const TileJob& job);
+  void (*multiply_tile_fine)(const TileJob& job);
+  void (*multiply_panel)(const PanelJob& job);  // null: there is none, and never any need of one
   void (*multiply_rows)(const RowsJob& job);
   void (*attend)(const AttendJob& job);
   void (*rms_norm)(const float* x, const float* weight, std::int64_t dim, float eps, float* y);

@@ -12,6 +12,7 @@ enum class Isa : std::uint8_t {
   avx2,         // AVX2, FMA, F16C
   avx512,       // AVX-512 F, BW, DQ, VL
   avx512_vnni,  // the same with VNNI
+  amx,          // the same with 8-bit AMX tiles
   neon,         // what every arm64 has
   neon_dotprod,
 };

@@ -1,6 +1,7 @@
 #include "ops/matmul.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/check.h"
 #include "ops/cpu_kernels.h"
@@ -41,6 +42,11 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
+std::int64_t tiles_a_piece(std::int64_t num_tiles, std::int64_t bytes_a_tile, int num_threads) {
+  const std::int64_t most = std::max<std::int64_t>(1, kPieceBytes / bytes_a_tile);
+  return std::clamp<std::int64_t>(num_tiles / (num_threads * 8), 1, most);
+}
+
 Cut cut(const Product& p, int num_threads) {
   Cut c;
   c.width = static_cast<int>(std::min<std::int64_t>(kMaxActivationWidth, p.num_rows));
@@ -51,8 +57,7 @@ Cut cut(const Product& p, int num_threads) {
   c.chunk_blocks = std::clamp<std::int64_t>(kChunkBytes / block_bytes, 1, c.num_blocks);
   c.num_chunks = divide_up(c.num_blocks, c.chunk_blocks);
   c.num_tiles = divide_up(p.w.rows(), kTileRows);
-  const std::int64_t most = std::max<std::int64_t>(1, kPieceBytes / tile_bytes(p.w.type(), p.w.cols()));
-  c.piece_tiles = std::clamp<std::int64_t>(c.num_tiles / (num_threads * 8), 1, most);
+  c.piece_tiles = tiles_a_piece(c.num_tiles, tile_bytes(p.w.type(), p.w.cols()), num_threads);
   c.pieces_a_chunk = divide_up(c.num_tiles, c.piece_tiles);
   return c;
 }
@@ -103,6 +108,108 @@ void multiply_tiles(Context& context, const Product& p) {
     }
   };
   context.pool().run(static_cast<int>(c.num_chunks * c.pieces_a_chunk), multiply_piece);
+}
+
+// The fine activations of all rows: blocks of `width`, one after another.
+struct FineRows {
+  std::byte* data;
+  int width;
+  std::int64_t num_groups;
+  std::int64_t num_blocks;
+
+  std::int64_t block_bytes() const { return FineBlock::bytes(num_groups, width); }
+  FineBlock block(std::int64_t i) const { return FineBlock::at(data + i * block_bytes(), num_groups, width); }
+};
+
+// Takes scratch for the activations and `more_bytes` behind them.
+FineRows quantize_rows_fine(Context& context, const Product& p, int width, std::int64_t more_bytes) {
+  const CpuKernels& kernels = cpu_kernels(context.isa());
+  FineRows rows;
+  rows.width = width;
+  rows.num_groups = p.w.cols() / 32;
+  rows.num_blocks = divide_up(p.num_rows, rows.width);
+  rows.data = context.scratch(static_cast<std::size_t>(rows.num_blocks * rows.block_bytes() + more_bytes));
+  if (p.num_rows % width != 0) {  // whatever rows that are not there compute is thrown away, but not slow
+    std::byte* block = rows.data + (rows.num_blocks - 1) * rows.block_bytes();
+    auto* sums = reinterpret_cast<std::byte*>(rows.block(rows.num_blocks - 1).sums);
+    std::memset(sums, 0, static_cast<std::size_t>(block + rows.block_bytes() - sums));
+  }
+  context.pool().run(static_cast<int>(p.num_rows), [&](int row, int /*thread*/) {
+    kernels.quantize_row_fine({.x = p.x + row * p.w.cols(),
+                               .num_groups = rows.num_groups,
+                               .weight = p.w.type(),
+                               .out = rows.block(row / rows.width),
+                               .row = row % rows.width});
+  });
+  return rows;
+}
+
+void multiply_tiles_fine(Context& context, const Product& p) {
+  const CpuKernels& kernels = cpu_kernels(context.isa());
+  const int width = static_cast<int>(std::min<std::int64_t>(kMaxFineWidth, p.num_rows));
+  const FineRows x = quantize_rows_fine(context, p, width, 0);
+  const std::int64_t bytes = tile_bytes(p.w.type(), p.w.cols());
+  const std::int64_t num_outputs = p.w.rows();
+  const std::int64_t num_tiles = divide_up(num_outputs, kTileRows);
+  const std::int64_t chunk_blocks = std::clamp<std::int64_t>(kChunkBytes / x.block_bytes(), 1, x.num_blocks);
+  const std::int64_t num_chunks = divide_up(x.num_blocks, chunk_blocks);
+  const std::int64_t piece_tiles = tiles_a_piece(num_tiles, bytes, context.pool().num_threads());
+  const std::int64_t pieces_a_chunk = divide_up(num_tiles, piece_tiles);
+  const auto multiply_piece = [&](int piece, int /*thread*/) {
+    const std::int64_t first_block = piece / pieces_a_chunk * chunk_blocks;
+    const std::int64_t end_block = std::min(x.num_blocks, first_block + chunk_blocks);
+    const std::int64_t first_tile = piece % pieces_a_chunk * piece_tiles;
+    const std::int64_t end_tile = std::min(num_tiles, first_tile + piece_tiles);
+    for (std::int64_t tile = first_tile; tile < end_tile; ++tile) {
+      const std::int64_t output = tile * kTileRows;
+      for (std::int64_t block = first_block; block < end_block; ++block) {
+        const std::int64_t row = block * x.width;
+        kernels.multiply_tile_fine(
+            {.type = p.w.type(),
+             .fine = x.block(block),
+             .num_rows = static_cast<int>(std::min<std::int64_t>(x.width, p.num_rows - row)),
+             .num_groups = x.num_groups,
+             .tile = p.w.tiles() + tile * bytes,
+             .num_outputs = static_cast<int>(std::min<std::int64_t>(kTileRows, num_outputs - output)),
+             .bias = p.bias_at(output),
+             .y = p.y + row * num_outputs + output,
+             .y_stride = num_outputs});
+      }
+    }
+  };
+  context.pool().run(static_cast<int>(num_chunks * pieces_a_chunk), multiply_piece);
+}
+
+void multiply_panels(Context& context, const Product& p) {
+  const CpuKernels& kernels = cpu_kernels(context.isa());
+  const int num_threads = context.pool().num_threads();
+  const FineRows x = quantize_rows_fine(context, p, kMaxFineWidth, num_threads * kPanelScratchBytes);
+  std::byte* scratch = x.data + x.num_blocks * x.block_bytes();
+  const std::int64_t bytes = tile_bytes(p.w.type(), p.w.cols());
+  const std::int64_t num_outputs = p.w.rows();
+  const std::int64_t num_tiles = divide_up(num_outputs, kTileRows);
+  // Pairs of tiles share what is read of the activations.
+  const std::int64_t panel_tiles =
+      std::clamp<std::int64_t>(num_tiles / (num_threads * 8) / 2 * 2, 2, kPanelTiles);
+  const std::int64_t num_panels = divide_up(num_tiles, panel_tiles);
+  const auto multiply_panel = [&](int piece, int thread) {
+    const std::int64_t row = piece / num_panels * kPanelRows;
+    const std::int64_t tile = piece % num_panels * panel_tiles;
+    const std::int64_t output = tile * kTileRows;
+    kernels.multiply_panel(
+        {.type = p.w.type(),
+         .blocks = x.data + row / x.width * x.block_bytes(),
+         .num_rows = static_cast<int>(std::min<std::int64_t>(kPanelRows, p.num_rows - row)),
+         .num_groups = x.num_groups,
+         .tiles = p.w.tiles() + tile * bytes,
+         .num_tiles = static_cast<int>(std::min(panel_tiles, num_tiles - tile)),
+         .num_outputs = static_cast<int>(std::min(panel_tiles * kTileRows, num_outputs - output)),
+         .bias = p.bias_at(output),
+         .y = p.y + row * num_outputs + output,
+         .y_stride = num_outputs,
+         .scratch = scratch + thread * kPanelScratchBytes});
+  };
+  context.pool().run(static_cast<int>(divide_up(p.num_rows, kPanelRows) * num_panels), multiply_panel);
 }
 
 bool is_float(tensor::DType type) {
@@ -156,6 +263,11 @@ void matmul(Context& context, std::span<const float> x, const Weight& w, std::sp
   const Product p = {x.data(), num_rows, w, bias.empty() ? nullptr : bias.data(), y.data()};
   if (w.borrows()) {
     multiply_rows(context, p);
+  } else if (w.activations() == Activations::fine) {
+    // A few rows pass through vectors while their weights come from memory.
+    constexpr std::int64_t kFewRows = 3;
+    const bool panels = num_rows > kFewRows && cpu_kernels(context.isa()).multiply_panel != nullptr;
+    panels ? multiply_panels(context, p) : multiply_tiles_fine(context, p);
   } else {
     multiply_tiles(context, p);
   }

@@ -3,11 +3,23 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "ops/isa.h"
 #include "ops/tile_format.h"
 
 namespace kvasir::ops {
 
 using base::ErrorCode;
+
+namespace {
+
+// Tiles multiply fine activations at the cost of bytes.
+Activations activations_for(Precision precision) {
+  if (precision == Precision::fine) return Activations::fine;
+  if (precision == Precision::bytes) return Activations::bytes;
+  return best_isa() == Isa::amx ? Activations::fine : Activations::bytes;
+}
+
+}  // namespace
 
 base::Result<Weight> Weight::prepare(const tensor::TensorView& view, Precision precision, ComputePool* pool) {
   const tensor::DTypeInfo& info = tensor::info(view.type);
@@ -40,6 +52,7 @@ base::Result<Weight> Weight::prepare(const tensor::TensorView& view, Precision p
     for (int tile = 0; tile < num_tiles; ++tile) pack_one(tile, 0);
   }
   w.data_ = nullptr;
+  w.activations_ = activations_for(precision);
   return w;
 }
 

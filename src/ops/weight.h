@@ -10,11 +10,18 @@
 
 namespace kvasir::ops {
 
+// What activations are rounded to where they meet a quantised weight.
+enum class Activations : std::uint8_t {
+  bytes,  // 8 bits, a scale for each 32 columns
+  fine,   // 10 to 12 bits, depending on the weight's type, a scale for each 256 columns
+  exact,  // floats, on the dequantised weight
+};
+
 enum class Precision : std::uint8_t {
-  // Activations are quantised to 8 bits in groups of 32 where the weight is quantised.
-  fast,
-  // Float activations on the dequantised weight: the reference that `fast` is judged by.
-  exact,
+  fast,   // bytes or fine, whichever suits the weight and the machine
+  bytes,  // always
+  fine,   // always
+  exact,  // the reference that the others are judged by
 };
 
 // A matrix [rows = out features, cols = in features] in the form that matmul reads. Where the fast kernels
@@ -31,6 +38,7 @@ class Weight {
   std::int64_t cols() const { return cols_; }
   tensor::DType type() const { return type_; }
   bool borrows() const { return data_ != nullptr; }
+  Activations activations() const { return activations_; }
 
   const std::byte* row(std::int64_t r) const;  // of a weight that borrows
   const std::byte* tiles() const { return tiles_.data(); }
@@ -39,6 +47,7 @@ class Weight {
   tensor::DType type_ = tensor::DType::f32;
   std::int64_t rows_ = 0;
   std::int64_t cols_ = 0;
+  Activations activations_ = Activations::exact;
   const std::byte* data_ = nullptr;
   tensor::Buffer tiles_;
 };

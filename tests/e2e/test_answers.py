@@ -35,6 +35,17 @@ def test_check_chat(name):
     assert run.returncode == 0, run.stdout + run.stderr
 
 
+def test_check_drift():
+    """The fast kernels against float32, over prose and code."""
+    run = subprocess.run(
+        [BIN, "check", "drift", "smollm2", *sorted((GOLDEN / "real").glob("*.txt"))],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
 def test_check_model():
     cases = sorted((GOLDEN / "models").iterdir())
     assert {"llama", "llama_tied", "llama3_rope", "llama_yarn", "llama_bias_heads", "qwen2"} <= {c.name for c in cases}
