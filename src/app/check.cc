@@ -2,6 +2,7 @@
 
 #include "app/check_chat.h"
 #include "app/check_drift.h"
+#include "app/check_embed.h"
 #include "app/check_model.h"
 #include "app/command.h"
 
@@ -15,11 +16,13 @@ void add_check(CLI::App& app, Outcome& outcome) {
       "  kvasir check model tests/golden/models/*\n"
       "  kvasir check chat smollm2 tests/golden/real/smollm2.json\n"
       "  kvasir check drift smollm2 README.md\n"
+      "  kvasir check embed minilm tests/golden/real/minilm.json\n"
       "\n"
       "Exit status: 0 everything within its bound, 1 a miss or a failure, 2 wrong usage.");
   add_check_model(*command, outcome);
   add_check_chat(*command, outcome);
   add_check_drift(*command, outcome);
+  add_check_embed(*command, outcome);
 }
 
 }  // namespace kvasir::app

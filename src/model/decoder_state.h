@@ -6,25 +6,13 @@
 
 #include "model/decoder.h"
 #include "model/decoder_weights.h"
+#include "model/step_buffer.h"
 #include "ops/context.h"
 #include "ops/experts.h"
 #include "ops/kv_cache.h"
 #include "ops/rope.h"
 
 namespace kvasir::model {
-
-// Floats that grow to the largest step and stay.
-class StepBuffer {
- public:
-  std::span<float> take(std::size_t rows, int cols) {
-    const std::size_t size = rows * static_cast<std::size_t>(cols);
-    if (floats_.size() < size) floats_.resize(size);
-    return {floats_.data(), size};
-  }
-
- private:
-  std::vector<float> floats_;
-};
 
 // A decoder and the step that it computes: decoder.cc begins and ends a step, decoder_attention.cc and
 // decoder_feed_forward.cc hold the two halves of a layer.

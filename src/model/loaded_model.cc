@@ -5,8 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "model/gguf_vocabulary.h"
-#include "model/mapped_file.h"
+#include "model/tokenizer_file.h"
 
 namespace kvasir::model {
 
@@ -15,28 +14,12 @@ namespace json = base::json;
 
 namespace {
 
-constexpr std::size_t kMaxTextBytes = std::size_t{64} << 20;
-
 // The text half of a model.
 struct Speech {
   std::shared_ptr<const text::Tokenizer> tokenizer;
   std::shared_ptr<const text::ChatTemplate> chat_template;
   std::vector<TokenId> end_tokens;
 };
-
-base::Result<std::string> read_text(const std::filesystem::path& path) {
-  TRY(const MappedFile file, MappedFile::open(path));
-  const std::span<const std::byte> bytes = file.bytes();
-  if (bytes.size() > kMaxTextBytes)
-    return base::error(ErrorCode::too_large, "{}: {} bytes of text", path.string(), bytes.size());
-  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-}
-
-base::Result<std::string> read_text_if_there(const std::filesystem::path& path) {
-  auto text = read_text(path);
-  if (!text.ok() && text.error().code == ErrorCode::not_found) return std::string();
-  return text;
-}
 
 base::Result<Speech> make_speech(std::shared_ptr<const text::Tokenizer> tokenizer,
                                  std::string template_source) {
@@ -53,9 +36,7 @@ base::Result<Speech> make_speech(std::shared_ptr<const text::Tokenizer> tokenize
 }
 
 base::Result<Speech> read_gguf_speech(const Metadata& metadata) {
-  TRY(text::Vocabulary vocabulary, read_vocabulary(metadata));
-  TRY(std::shared_ptr<const text::Tokenizer> tokenizer,
-      text::Tokenizer::from_vocabulary(std::move(vocabulary)));
+  TRY(std::shared_ptr<const text::Tokenizer> tokenizer, read_gguf_tokenizer(metadata));
   std::string source = tokenizer->chat_template();
   return make_speech(std::move(tokenizer), std::move(source));
 }
@@ -78,15 +59,10 @@ void add_end_tokens(const json::object& config, int vocab_size, std::vector<Toke
 }
 
 base::Result<Speech> read_directory_speech(const std::filesystem::path& path, const Checkpoint& checkpoint) {
-  const std::filesystem::path tokenizer_path = path / "tokenizer.json";
-  TRY(const std::string tokenizer_json, read_text(tokenizer_path));
-  TRY(const std::string tokenizer_config, read_text_if_there(path / "tokenizer_config.json"));
-  auto tokenizer = text::Tokenizer::from_json(tokenizer_json, tokenizer_config);
-  if (!tokenizer.ok())
-    return base::error(tokenizer.error().code, "{}: {}", tokenizer_path.string(), tokenizer.error().message);
+  TRY(std::shared_ptr<const text::Tokenizer> tokenizer, read_directory_tokenizer(path));
   TRY(std::string source, read_text_if_there(path / "chat_template.jinja"));
-  if (source.empty()) source = (*tokenizer)->chat_template();
-  TRY(Speech speech, make_speech(std::move(*tokenizer), std::move(source)));
+  if (source.empty()) source = tokenizer->chat_template();
+  TRY(Speech speech, make_speech(std::move(tokenizer), std::move(source)));
 
   add_end_tokens(checkpoint.config_json, checkpoint.config.vocab_size, speech.end_tokens);
   auto generation = read_json_file(path / "generation_config.json");
@@ -108,19 +84,13 @@ base::Result<Speech> read_speech(const std::filesystem::path& path, const Checkp
   return speech;
 }
 
-std::string model_name(const std::filesystem::path& path, const Checkpoint& checkpoint) {
-  if (const auto name = checkpoint.weights->metadata().string("general.name")) return std::string(*name);
-  const std::filesystem::path whole = std::filesystem::absolute(path).lexically_normal();
-  return whole.has_filename() ? whole.stem().string() : whole.parent_path().filename().string();
-}
-
 }  // namespace
 
 base::Result<LoadedModel> open_model(const std::filesystem::path& path, DecoderOptions options,
                                      ops::ComputePool& pool) {
   TRY(Checkpoint checkpoint, open_checkpoint(path));
   LoadedModel model;
-  model.name = model_name(path, checkpoint);
+  model.name = model_name(path, checkpoint.weights->metadata());
   // The tokenizer of a large vocabulary takes some tenths of a second; the weights load meanwhile.
   // Without a launch policy it runs at get() where the system has no thread to give.
   auto reading = std::async([path, checkpoint] { return read_speech(path, checkpoint); });

@@ -102,8 +102,10 @@ base::Result<ModelCheck> check_model(const std::filesystem::path& directory, ops
   TRY(const Golden golden, parse_golden(expected));
   TRY(Checkpoint checkpoint, open_checkpoint(directory));
   TRY_OK(check_fits(golden, checkpoint.config));
-  TRY(const std::unique_ptr<Decoder> decoder,
-      Decoder::load(std::move(checkpoint), {.precision = ops::Precision::exact}, pool));
+  auto loaded = Decoder::load(std::move(checkpoint), {.precision = ops::Precision::exact}, pool);
+  if (!loaded.ok())
+    return base::error(loaded.error().code, "{}: {}", directory.string(), loaded.error().message);
+  const std::unique_ptr<Decoder> decoder = std::move(*loaded);
   const int num_tokens = static_cast<int>(golden.input.size() + golden.greedy.size());
   TRY(SequenceRunner runner, SequenceRunner::create(*decoder, tensor::DType::f32, num_tokens));
 

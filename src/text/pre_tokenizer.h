@@ -35,6 +35,10 @@ inline constexpr const char* kByteLevelPattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 inline constexpr const char* kDigitPattern = R"(\p{N})";
 
+// What BERT splits at.
+inline constexpr const char* kSpacePattern = R"(\s+)";
+inline constexpr const char* kPunctuationPattern = R"([!-/:-@\[-`{-~\p{P}])";
+
 // How GGUF's `tokenizer.ggml.pre` names a way to prepare text.
 struct Preparation {
   std::vector<NormalizerStep> normalizer;

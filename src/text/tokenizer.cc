@@ -77,7 +77,7 @@ class Encoding {
       text.remove_prefix(valid);
       if (text.empty()) return;
       const std::size_t wrong = base::utf8_step(text).size;
-      parts_.model->encode(text.substr(0, wrong), work_, out_);
+      add_word(text.substr(0, wrong));
       text.remove_prefix(wrong);
     }
   }
@@ -90,7 +90,15 @@ class Encoding {
       text = normal;
     }
     parts_.pre_tokenizer.split(text, words_);
-    for (const std::string_view word : words_) parts_.model->encode(word, work_, out_);
+    for (const std::string_view word : words_) add_word(word);
+  }
+
+  void add_word(std::string_view word) {
+    if (parts_.word_piece) {
+      parts_.word_piece->encode(word, out_);
+    } else {
+      parts_.model->encode(word, work_, out_);
+    }
   }
 
   const TokenizerParts& parts_;
@@ -102,7 +110,7 @@ class Encoding {
 }  // namespace
 
 Tokenizer::Tokenizer(TokenizerParts parts) {
-  CHECK(parts.table && parts.model);
+  CHECK(parts.table && (parts.model || parts.word_piece));
   parts.end_tokens = find_end_tokens(parts);
   parts_ = std::make_unique<const TokenizerParts>(std::move(parts));
 }
@@ -175,6 +183,10 @@ std::optional<TokenId> Tokenizer::pad() const {
 
 bool Tokenizer::add_bos() const {
   return parts_->add_bos;
+}
+
+bool Tokenizer::add_eos() const {
+  return parts_->add_eos;
 }
 
 std::span<const TokenId> Tokenizer::end_tokens() const {

@@ -59,6 +59,8 @@ class Tokenizer {
   std::optional<TokenId> eos() const;
   std::optional<TokenId> pad() const;
   bool add_bos() const;
+  // Whether the model wants its eos() behind a text that it is to read as a whole; encoders do.
+  bool add_eos() const;
   // Every token that ends a generation, ascending.
   std::span<const TokenId> end_tokens() const;
   // The model's own Jinja template; empty where it has none.

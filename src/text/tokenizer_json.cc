@@ -91,12 +91,15 @@ class TokenCollector {
     return base::ok();
   }
 
-  Result<Tokens> finish() {
+  // How the vocabulary spells the bytes of a normal token.
+  enum class Spelling { byte_level, plain };
+
+  Result<Tokens> finish(Spelling spelling) {
     if (tokens_.empty()) return base::error(ErrorCode::corrupt, "tokenizer.json has no tokens");
     auto table = std::make_unique<TokenTable>();
     for (std::size_t id = 0; id < tokens_.size(); ++id) {
       // A normal token that is not spelled in byte-level characters stands for itself.
-      const bool spelled = types_[id] == TokenType::normal;
+      const bool spelled = types_[id] == TokenType::normal && spelling == Spelling::byte_level;
       table->add(spelled ? bytes_of_spelling(tokens_[id]).value_or(tokens_[id]) : tokens_[id], types_[id]);
     }
     table->build_index();
@@ -158,10 +161,11 @@ Result<MergeTable> read_merges(const json::object& vocabulary, const json::array
   return ranker.take();
 }
 
-Status check_model(const json::object& model) {
+Status check_bpe(const json::object& model) {
   const std::string type = json_text(model, "type");
   if (type != "BPE" && !(type.empty() && model.contains("merges"))) {
-    return base::error(ErrorCode::unsupported, "tokenizer.json: model type \"{}\" (known: BPE)", type);
+    return base::error(ErrorCode::unsupported, "tokenizer.json: model type \"{}\" (known: BPE, WordPiece)",
+                       type);
   }
   if (json_flag(model, "byte_fallback")) {
     return base::error(ErrorCode::unsupported,
@@ -175,27 +179,60 @@ Status check_model(const json::object& model) {
   return base::ok();
 }
 
-Status add_model(const json::object& file, TokenizerParts& parts) {
-  const auto* model = json_object(file, "model");
-  if (model == nullptr) return base::error(ErrorCode::corrupt, "tokenizer.json has no model");
-  TRY_OK(check_model(*model));
-  const auto* vocabulary = json_object(*model, "vocab");
-  const auto* merges = json_array(*model, "merges");
-  if (vocabulary == nullptr || merges == nullptr) {
-    return base::error(ErrorCode::corrupt, "tokenizer.json: the model has no vocab or no merges");
-  }
+Result<Tokens> read_tokens(const json::object& file, const json::object& vocabulary,
+                           TokenCollector::Spelling spelling) {
   TokenCollector collector;
-  TRY_OK(collector.add_vocabulary(*vocabulary));
+  TRY_OK(collector.add_vocabulary(vocabulary));
   TRY(const auto rows, added_rows(file));
   for (const AddedRow& row : rows) TRY_OK(collector.add_row(row));
-  TRY(Tokens tokens, collector.finish());
-  TRY(auto ranked, read_merges(*vocabulary, *merges));
+  return collector.finish(spelling);
+}
+
+Status add_word_piece(const json::object& file, const json::object& model, const json::object& vocabulary,
+                      TokenizerParts& parts) {
+  TRY(Tokens tokens, read_tokens(file, vocabulary, TokenCollector::Spelling::plain));
+  parts.table = std::move(tokens.table);
+  parts.added = std::move(tokens.added);
+  WordPiece::Options options;
+  const std::string unk = json_text(model, "unk_token");
+  options.unk = parts.table->find_added(unk);
+  if (!options.unk) options.unk = parts.table->find_piece(unk);
+  if (const std::string prefix = json_text(model, "continuing_subword_prefix"); !prefix.empty())
+    options.continuing_prefix = prefix;
+  if (const json::value* most = model.if_contains("max_input_chars_per_word")) {
+    // Matching is quadratic in it.
+    if (!most->is_int64() || most->get_int64() < 1 || most->get_int64() > 4096)
+      return base::error(ErrorCode::unsupported, "tokenizer.json: max_input_chars_per_word {}",
+                         json::serialize(*most));
+    options.max_characters = static_cast<int>(most->get_int64());
+  }
+  parts.word_piece = std::make_unique<WordPiece>(*parts.table, std::move(options));
+  return base::ok();
+}
+
+Status add_bpe(const json::object& file, const json::object& model, const json::object& vocabulary,
+               TokenizerParts& parts) {
+  const auto* merges = json_array(model, "merges");
+  if (merges == nullptr) return base::error(ErrorCode::corrupt, "tokenizer.json: the model has no merges");
+  TRY(Tokens tokens, read_tokens(file, vocabulary, TokenCollector::Spelling::byte_level));
+  TRY(auto ranked, read_merges(vocabulary, *merges));
   parts.table = std::move(tokens.table);
   parts.added = std::move(tokens.added);
   parts.model = std::make_unique<Bpe>(
       *parts.table, std::move(ranked),
-      Bpe::Options{.alphabet = Bpe::Alphabet::bytes, .ignore_merges = json_flag(*model, "ignore_merges")});
+      Bpe::Options{.alphabet = Bpe::Alphabet::bytes, .ignore_merges = json_flag(model, "ignore_merges")});
   return base::ok();
+}
+
+Status add_model(const json::object& file, TokenizerParts& parts) {
+  const auto* model = json_object(file, "model");
+  if (model == nullptr) return base::error(ErrorCode::corrupt, "tokenizer.json has no model");
+  const std::string type = json_text(*model, "type");
+  if (type != "WordPiece") TRY_OK(check_bpe(*model));
+  const auto* vocabulary = json_object(*model, "vocab");
+  if (vocabulary == nullptr) return base::error(ErrorCode::corrupt, "tokenizer.json: the model has no vocab");
+  return type == "WordPiece" ? add_word_piece(file, *model, *vocabulary, parts)
+                             : add_bpe(file, *model, *vocabulary, parts);
 }
 
 // A token in tokenizer_config.json is its text, or an object that holds it.
@@ -222,7 +259,7 @@ Status add_config(std::string_view config_json, TokenizerParts& parts) {
   const auto* config = value.if_object();
   if (config == nullptr) return base::error(ErrorCode::corrupt, "tokenizer_config.json is not an object");
   if (const auto bos = configured_token(*config, "bos_token", *parts.table)) parts.bos = bos;
-  parts.eos = configured_token(*config, "eos_token", *parts.table);
+  if (const auto eos = configured_token(*config, "eos_token", *parts.table)) parts.eos = eos;
   parts.pad = configured_token(*config, "pad_token", *parts.table);
   if (const auto* add = config->if_contains("add_bos_token"); add != nullptr && add->is_bool()) {
     parts.add_bos = add->get_bool() && parts.bos.has_value();

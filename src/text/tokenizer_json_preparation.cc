@@ -37,6 +37,17 @@ namespace {
 // Sequences inside sequences go no deeper than any real file.
 constexpr int kMaxNesting = 8;
 
+void add_bert_normalizer(const json::object& node, std::vector<NormalizerStep>& steps) {
+  const bool lowercase = json_flag(node, "lowercase");
+  const json::value* accents = node.if_contains("strip_accents");
+  const bool says = accents != nullptr && accents->is_bool();
+  using Kind = NormalizerStep::Kind;
+  if (json_flag(node, "clean_text")) steps.push_back({.kind = Kind::clean});
+  if (json_flag(node, "handle_chinese_chars")) steps.push_back({.kind = Kind::space_ideographs});
+  if (says ? accents->get_bool() : lowercase) steps.push_back({.kind = Kind::strip_accents});
+  if (lowercase) steps.push_back({.kind = Kind::lowercase});
+}
+
 Status add_normalizer(const json::object& node, int nesting, std::vector<NormalizerStep>& steps) {
   const std::string type = json_text(node, "type");
   if (type == "Sequence" && nesting < kMaxNesting) {
@@ -53,6 +64,14 @@ Status add_normalizer(const json::object& node, int nesting, std::vector<Normali
   }
   if (type == "NFC") {
     steps.push_back({.kind = NormalizerStep::Kind::nfc});
+    return base::ok();
+  }
+  if (type == "BertNormalizer") {
+    add_bert_normalizer(node, steps);
+    return base::ok();
+  }
+  if (type == "Lowercase") {
+    steps.push_back({.kind = NormalizerStep::Kind::lowercase});
     return base::ok();
   }
   if (type == "Prepend") {
@@ -115,6 +134,7 @@ class PreTokenizerReader {
                   .behavior = individual ? SplitBehavior::isolated : SplitBehavior::contiguous});
     }
     if (type == "ByteLevel") return read_byte_level(node);
+    if (type == "BertPreTokenizer") return read_bert();
     return base::error(ErrorCode::unsupported, "tokenizer.json: pre-tokenizer {}", json::serialize(node));
   }
 
@@ -155,12 +175,32 @@ class PreTokenizerReader {
     return add({.pattern = std::move(regex)});
   }
 
+  Status read_bert() {
+    TRY(Regex space, Regex::compile(kSpacePattern));
+    TRY_OK(add({.pattern = std::move(space), .behavior = SplitBehavior::removed}));
+    TRY(Regex punctuation, Regex::compile(kPunctuationPattern));
+    return add({.pattern = std::move(punctuation)});
+  }
+
   TokenizerParts& parts_;
   bool first_ = true;
   bool byte_level_ = false;
 };
 
-// A template that puts one special token before the text: the beginning-of-text token.
+std::optional<TokenId> special_token(const json::value& part, const TokenTable& table) {
+  const auto* object = part.if_object();
+  const auto* token = object != nullptr ? json_object(*object, "SpecialToken") : nullptr;
+  return token != nullptr ? table.find_added(json_text(*token, "id")) : std::nullopt;
+}
+
+// ["[CLS]", 101]
+std::optional<TokenId> paired_token(const json::object& node, std::string_view key, const TokenTable& table) {
+  const auto* pair = json_array(node, key);
+  const auto* text = pair != nullptr && !pair->empty() ? pair->front().if_string() : nullptr;
+  return text != nullptr ? table.find_added(*text) : std::nullopt;
+}
+
+// A template that puts a special token before the text, behind it, or both.
 void read_post_processor(const json::object& node, int nesting, TokenizerParts& parts) {
   if (const auto* list = json_array(node, "processors"); list != nullptr && nesting < kMaxNesting) {
     for (const json::value& item : *list) {
@@ -168,13 +208,25 @@ void read_post_processor(const json::object& node, int nesting, TokenizerParts& 
     }
     return;
   }
+  const std::string type = json_text(node, "type");
+  if (type == "BertProcessing" || type == "RobertaProcessing") {
+    parts.bos = paired_token(node, "cls", *parts.table);
+    parts.eos = paired_token(node, "sep", *parts.table);
+    parts.add_bos = parts.bos.has_value();
+    parts.add_eos = parts.eos.has_value();
+    return;
+  }
   const auto* single = json_array(node, "single");
-  if (json_text(node, "type") != "TemplateProcessing" || single == nullptr || single->empty()) return;
-  const auto* first = single->front().if_object();
-  const auto* token = first != nullptr ? json_object(*first, "SpecialToken") : nullptr;
-  if (token == nullptr) return;
-  parts.bos = parts.table->find_added(json_text(*token, "id"));
-  parts.add_bos = parts.bos.has_value();
+  if (type != "TemplateProcessing" || single == nullptr || single->empty()) return;
+  if (const auto first = special_token(single->front(), *parts.table)) {
+    parts.bos = first;
+    parts.add_bos = true;
+  }
+  if (single->size() < 2) return;
+  if (const auto last = special_token(single->back(), *parts.table)) {
+    parts.eos = last;
+    parts.add_eos = true;
+  }
 }
 
 }  // namespace
@@ -185,7 +237,7 @@ Status add_preparation(const json::object& file, TokenizerParts& parts) {
   }
   PreTokenizerReader reader(parts);
   if (const auto* pre_tokenizer = json_object(file, "pre_tokenizer")) TRY_OK(reader.read(*pre_tokenizer, 0));
-  if (!reader.is_byte_level()) {
+  if (parts.model && !reader.is_byte_level()) {
     return base::error(ErrorCode::unsupported, "tokenizer.json: a BPE that is not byte-level");
   }
   if (const auto* processor = json_object(file, "post_processor")) read_post_processor(*processor, 0, parts);

@@ -10,6 +10,7 @@
 #include "text/normalizer.h"
 #include "text/pre_tokenizer.h"
 #include "text/token_table.h"
+#include "text/word_piece.h"
 
 namespace kvasir::text {
 
@@ -20,11 +21,13 @@ struct TokenizerParts {
   std::vector<NormalizerStep> normalizer;
   PreTokenizer pre_tokenizer;
   std::unique_ptr<const Bpe> model;
+  std::unique_ptr<const WordPiece> word_piece;  // in the place of `model`
   std::optional<TokenId> bos;
   std::optional<TokenId> eos;
   std::optional<TokenId> eot;
   std::optional<TokenId> pad;
   bool add_bos = false;
+  bool add_eos = false;
   bool strips_leading_space = false;
   std::string chat_template;
   std::vector<TokenId> end_tokens{};  // Tokenizer fills it

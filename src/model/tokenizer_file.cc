@@ -1,0 +1,55 @@
+#include "model/tokenizer_file.h"
+
+#include <span>
+#include <utility>
+
+#include "model/gguf_vocabulary.h"
+#include "model/mapped_file.h"
+
+namespace kvasir::model {
+
+using base::ErrorCode;
+
+namespace {
+
+constexpr std::size_t kMaxTextBytes = std::size_t{64} << 20;
+
+base::Result<std::string> read_text(const std::filesystem::path& path) {
+  TRY(const MappedFile file, MappedFile::open(path));
+  const std::span<const std::byte> bytes = file.bytes();
+  if (bytes.size() > kMaxTextBytes)
+    return base::error(ErrorCode::too_large, "{}: {} bytes of text", path.string(), bytes.size());
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+}  // namespace
+
+base::Result<std::string> read_text_if_there(const std::filesystem::path& path) {
+  auto text = read_text(path);
+  if (!text.ok() && text.error().code == ErrorCode::not_found) return std::string();
+  return text;
+}
+
+base::Result<std::shared_ptr<const text::Tokenizer>> read_gguf_tokenizer(const Metadata& metadata) {
+  TRY(text::Vocabulary vocabulary, read_vocabulary(metadata));
+  return text::Tokenizer::from_vocabulary(std::move(vocabulary));
+}
+
+base::Result<std::shared_ptr<const text::Tokenizer>> read_directory_tokenizer(
+    const std::filesystem::path& directory) {
+  const std::filesystem::path path = directory / "tokenizer.json";
+  TRY(const std::string tokenizer_json, read_text(path));
+  TRY(const std::string config_json, read_text_if_there(directory / "tokenizer_config.json"));
+  auto tokenizer = text::Tokenizer::from_json(tokenizer_json, config_json);
+  if (!tokenizer.ok())
+    return base::error(tokenizer.error().code, "{}: {}", path.string(), tokenizer.error().message);
+  return tokenizer;
+}
+
+std::string model_name(const std::filesystem::path& path, const Metadata& metadata) {
+  if (const auto name = metadata.string("general.name")) return std::string(*name);
+  const std::filesystem::path whole = std::filesystem::absolute(path).lexically_normal();
+  return whole.has_filename() ? whole.stem().string() : whole.parent_path().filename().string();
+}
+
+}  // namespace kvasir::model
