@@ -103,12 +103,17 @@ base::Result<EmbedCheck> check_embeddings(const std::filesystem::path& golden, L
 }
 
 base::Result<EmbedCheck> check_encoder(const std::filesystem::path& directory, ops::ComputePool& pool) {
+  return check_encoder(directory, directory / "expected.json", pool);
+}
+
+base::Result<EmbedCheck> check_encoder(const std::filesystem::path& path,
+                                       const std::filesystem::path& expected, ops::ComputePool& pool) {
   TRY(const std::vector<Golden> goldens,
-      read_goldens(directory / "expected.json", {nullptr, "input_ids", "mean_pooled_normalized"}));
-  TRY(EncoderCheckpoint checkpoint, open_encoder_checkpoint(directory));
+      read_goldens(expected, {nullptr, "input_ids", "mean_pooled_normalized"}));
+  TRY(EncoderCheckpoint checkpoint, open_encoder_checkpoint(path));
   auto encoder = Encoder::load(std::move(checkpoint), {.precision = ops::Precision::exact}, pool);
   if (!encoder.ok())
-    return base::error(encoder.error().code, "{}: {}", directory.string(), encoder.error().message);
+    return base::error(encoder.error().code, "{}: {}", path.string(), encoder.error().message);
   std::vector<std::vector<TokenId>> tokens;
   for (const Golden& entry : goldens) tokens.push_back(entry.ids);
   EmbedCheck check;

@@ -32,5 +32,8 @@ base::Result<EmbedCheck> check_embeddings(const std::filesystem::path& golden, L
 // `directory` holds a checkpoint without a tokenizer, and expected.json: a list of `input_ids` and
 // `mean_pooled_normalized`. Runs in exact float32.
 base::Result<EmbedCheck> check_encoder(const std::filesystem::path& directory, ops::ComputePool& pool);
+// The same for a checkpoint that lies elsewhere.
+base::Result<EmbedCheck> check_encoder(const std::filesystem::path& checkpoint,
+                                       const std::filesystem::path& expected, ops::ComputePool& pool);
 
 }  // namespace kvasir::model

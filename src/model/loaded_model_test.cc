@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "model/golden_gguf.h"
 #include "model/sequence_runner.h"
-#include "model/tiny_gguf.h"
 
 namespace kvasir::model {
 namespace {
@@ -40,9 +40,7 @@ std::vector<std::int32_t> make_types() {
 }
 
 GgufBuilder gguf() {
-  const auto checkpoint = open_checkpoint(kLlama);
-  CHECK(checkpoint.ok(), "{}", checkpoint.error().message);
-  GgufBuilder builder = llama_as_gguf(*checkpoint);
+  GgufBuilder builder = GoldenGguf(kLlama).build();
   builder.key("general.name", "Tiny Llama")
       .key("tokenizer.ggml.model", "gpt2")
       .key("tokenizer.ggml.pre", "gpt-2")

@@ -98,13 +98,17 @@ void check_greedy(const Golden& golden, SequenceRunner& runner, std::span<const 
 }  // namespace
 
 base::Result<ModelCheck> check_model(const std::filesystem::path& directory, ops::ComputePool& pool) {
-  TRY(const json::object expected, read_json_file(directory / "expected.json"));
-  TRY(const Golden golden, parse_golden(expected));
-  TRY(Checkpoint checkpoint, open_checkpoint(directory));
+  return check_model(directory, directory / "expected.json", pool);
+}
+
+base::Result<ModelCheck> check_model(const std::filesystem::path& path, const std::filesystem::path& expected,
+                                     ops::ComputePool& pool) {
+  TRY(const json::object root, read_json_file(expected));
+  TRY(const Golden golden, parse_golden(root));
+  TRY(Checkpoint checkpoint, open_checkpoint(path));
   TRY_OK(check_fits(golden, checkpoint.config));
   auto loaded = Decoder::load(std::move(checkpoint), {.precision = ops::Precision::exact}, pool);
-  if (!loaded.ok())
-    return base::error(loaded.error().code, "{}: {}", directory.string(), loaded.error().message);
+  if (!loaded.ok()) return base::error(loaded.error().code, "{}: {}", path.string(), loaded.error().message);
   const std::unique_ptr<Decoder> decoder = std::move(*loaded);
   const int num_tokens = static_cast<int>(golden.input.size() + golden.greedy.size());
   TRY(SequenceRunner runner, SequenceRunner::create(*decoder, tensor::DType::f32, num_tokens));

@@ -24,5 +24,8 @@ struct ModelCheck {
 // `directory` holds a checkpoint and expected.json: `input_ids`, `logits_last8`, and `greedy` tokens with
 // their logprob and margin. Runs in exact float32.
 base::Result<ModelCheck> check_model(const std::filesystem::path& directory, ops::ComputePool& pool);
+// The same for a checkpoint that lies elsewhere.
+base::Result<ModelCheck> check_model(const std::filesystem::path& checkpoint,
+                                     const std::filesystem::path& expected, ops::ComputePool& pool);
 
 }  // namespace kvasir::model

@@ -24,6 +24,11 @@ class GgufBuilder {
     put(keys_, number);
     return *this;
   }
+  GgufBuilder& flag(std::string_view name, bool value) {
+    begin_key(name, 7);
+    put(keys_, static_cast<std::uint8_t>(value));
+    return *this;
+  }
   GgufBuilder& key(std::string_view name, float number) {
     begin_key(name, 6);
     put(keys_, number);
