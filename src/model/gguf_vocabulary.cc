@@ -30,6 +30,15 @@ base::Result<std::vector<text::TokenType>> token_types(const Metadata& metadata)
   return types;
 }
 
+// BERT's first and last token have keys of their own; the misspelling is the format's.
+base::Status read_bert_tokens(const Metadata& metadata, text::Vocabulary& vocabulary) {
+  TRY(const auto first, token_id(metadata, "tokenizer.ggml.cls_token_id"));
+  TRY(const auto last, token_id(metadata, "tokenizer.ggml.seperator_token_id"));
+  if (first) vocabulary.bos = first;
+  if (last) vocabulary.eos = last;
+  return base::ok();
+}
+
 }  // namespace
 
 base::Result<text::Vocabulary> read_vocabulary(const Metadata& metadata) {
@@ -50,8 +59,12 @@ base::Result<text::Vocabulary> read_vocabulary(const Metadata& metadata) {
   TRY(vocabulary.eot, token_id(metadata, "tokenizer.ggml.eot_token_id"));
   TRY(vocabulary.unk, token_id(metadata, "tokenizer.ggml.unknown_token_id"));
   TRY(vocabulary.pad, token_id(metadata, "tokenizer.ggml.padding_token_id"));
-  // Sentencepiece models begin with their bos unless the file says otherwise.
-  vocabulary.add_bos = metadata.boolean("tokenizer.ggml.add_bos_token").value_or(vocabulary.model == "llama");
+  const bool bert = vocabulary.model == "bert";
+  if (bert) TRY_OK(read_bert_tokens(metadata, vocabulary));
+  // Sentencepiece models begin with their bos unless the file says otherwise, BERT also ends with its eos.
+  vocabulary.add_bos =
+      metadata.boolean("tokenizer.ggml.add_bos_token").value_or(bert || vocabulary.model == "llama");
+  vocabulary.add_eos = bert;
   vocabulary.add_space_prefix = metadata.boolean("tokenizer.ggml.add_space_prefix").value_or(true);
   vocabulary.chat_template = metadata.string("tokenizer.chat_template").value_or("");
   return vocabulary;

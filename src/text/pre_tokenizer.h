@@ -35,9 +35,8 @@ inline constexpr const char* kByteLevelPattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 inline constexpr const char* kDigitPattern = R"(\p{N})";
 
-// What BERT splits at.
-inline constexpr const char* kSpacePattern = R"(\s+)";
-inline constexpr const char* kPunctuationPattern = R"([!-/:-@\[-`{-~\p{P}])";
+// BERT's: white space goes, and each punctuation mark stands alone.
+base::Status add_bert_splits(PreTokenizer& pre_tokenizer);
 
 // How GGUF's `tokenizer.ggml.pre` names a way to prepare text.
 struct Preparation {

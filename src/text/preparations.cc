@@ -1,4 +1,5 @@
 #include <array>
+#include <utility>
 
 #include "text/pre_tokenizer.h"
 
@@ -76,6 +77,14 @@ base::Result<Preparation> preparation_named(std::string_view pre) {
   }
   return base::error(base::ErrorCode::unsupported, "tokenizer.ggml.pre \"{}\" is not one that Kvasir knows",
                      pre);
+}
+
+base::Status add_bert_splits(PreTokenizer& pre_tokenizer) {
+  TRY(Regex space, Regex::compile(R"(\s+)"));
+  pre_tokenizer.add({.pattern = std::move(space), .behavior = SplitBehavior::removed});
+  TRY(Regex punctuation, Regex::compile(R"([!-/:-@\[-`{-~\p{P}])"));
+  pre_tokenizer.add({.pattern = std::move(punctuation)});
+  return base::ok();
 }
 
 }  // namespace kvasir::text

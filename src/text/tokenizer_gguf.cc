@@ -84,6 +84,14 @@ std::string without_space_marks(std::string_view piece) {
                    {{.kind = NormalizerStep::Kind::replace, .from = std::string(kSpaceMark), .to = " "}});
 }
 
+// GGUF marks the tokens that begin a word; WordPiece's own spelling marks the others. "[MASK]" and the like
+// are not marked at all.
+std::string word_piece_spelling(const std::string& token) {
+  if (token.starts_with(kSpaceMark)) return token.substr(kSpaceMark.size());
+  const bool named = token.size() > 2 && token.front() == '[' && token.back() == ']';
+  return named ? token : "##" + token;
+}
+
 Result<std::string> bytes_of(const Vocabulary& vocabulary, std::size_t id) {
   const std::string& token = vocabulary.tokens[id];
   const TokenType type = type_of(vocabulary, id);
@@ -93,6 +101,7 @@ Result<std::string> bytes_of(const Vocabulary& vocabulary, std::size_t id) {
   }
   if (type != TokenType::normal) return token;
   if (vocabulary.model == "llama") return without_space_marks(token);
+  if (vocabulary.model == "bert") return word_piece_spelling(token);
   // A normal token that is not spelled in byte-level characters stands for itself, as in Hugging Face's
   // decoder.
   return bytes_of_spelling(token).value_or(token);
@@ -166,11 +175,23 @@ Status add_sentencepiece(const Vocabulary& vocabulary, TokenizerParts& parts) {
   return base::ok();
 }
 
+// GGUF does not say how BERT's text is prepared: as the uncased models do it.
+Status add_word_piece(const Vocabulary& vocabulary, TokenizerParts& parts) {
+  using Kind = NormalizerStep::Kind;
+  for (const Kind kind : {Kind::clean, Kind::space_ideographs, Kind::strip_accents, Kind::lowercase})
+    parts.normalizer.push_back({.kind = kind});
+  TRY_OK(add_bert_splits(parts.pre_tokenizer));
+  WordPiece::Options options;
+  options.unk = vocabulary.unk;
+  parts.word_piece = std::make_unique<WordPiece>(*parts.table, std::move(options));
+  return base::ok();
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Tokenizer>> Tokenizer::from_vocabulary(Vocabulary vocabulary) {
-  if (vocabulary.model != "gpt2" && vocabulary.model != "llama") {
-    return base::error(ErrorCode::unsupported, "tokenizer model \"{}\" (known: gpt2, llama)",
+  if (vocabulary.model != "gpt2" && vocabulary.model != "llama" && vocabulary.model != "bert") {
+    return base::error(ErrorCode::unsupported, "tokenizer model \"{}\" (known: gpt2, llama, bert)",
                        vocabulary.model);
   }
   TRY_OK(check_shape(vocabulary));
@@ -181,6 +202,8 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::from_vocabulary(Vocabulary v
   parts.added = make_added(*parts.table);
   if (vocabulary.model == "gpt2") {
     TRY_OK(add_byte_level(vocabulary, spellings, parts));
+  } else if (vocabulary.model == "bert") {
+    TRY_OK(add_word_piece(vocabulary, parts));
   } else {
     TRY_OK(add_sentencepiece(vocabulary, parts));
   }
@@ -189,6 +212,7 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::from_vocabulary(Vocabulary v
   parts.eot = vocabulary.eot;
   parts.pad = vocabulary.pad;
   parts.add_bos = vocabulary.add_bos && vocabulary.bos.has_value();
+  parts.add_eos = vocabulary.add_eos && vocabulary.eos.has_value();
   parts.chat_template = std::move(vocabulary.chat_template);
   return std::make_shared<const Tokenizer>(std::move(parts));
 }

@@ -134,7 +134,10 @@ class PreTokenizerReader {
                   .behavior = individual ? SplitBehavior::isolated : SplitBehavior::contiguous});
     }
     if (type == "ByteLevel") return read_byte_level(node);
-    if (type == "BertPreTokenizer") return read_bert();
+    if (type == "BertPreTokenizer") {
+      first_ = false;
+      return add_bert_splits(parts_.pre_tokenizer);
+    }
     return base::error(ErrorCode::unsupported, "tokenizer.json: pre-tokenizer {}", json::serialize(node));
   }
 
@@ -173,13 +176,6 @@ class PreTokenizerReader {
     if (use_regex != nullptr && use_regex->is_bool() && !use_regex->get_bool()) return base::ok();
     TRY(Regex regex, Regex::compile(kByteLevelPattern));
     return add({.pattern = std::move(regex)});
-  }
-
-  Status read_bert() {
-    TRY(Regex space, Regex::compile(kSpacePattern));
-    TRY_OK(add({.pattern = std::move(space), .behavior = SplitBehavior::removed}));
-    TRY(Regex punctuation, Regex::compile(kPunctuationPattern));
-    return add({.pattern = std::move(punctuation)});
   }
 
   TokenizerParts& parts_;

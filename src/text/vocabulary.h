@@ -20,7 +20,7 @@ enum class TokenType : std::uint8_t {
 
 // A model's vocabulary as GGUF stores it; the file's reader fills it and Tokenizer checks it.
 struct Vocabulary {
-  std::string model;                // "gpt2": byte-level BPE; "llama": sentencepiece BPE
+  std::string model;                // "gpt2": byte-level BPE; "llama": sentencepiece BPE; "bert": WordPiece
   std::string pre;                  // which split and normalization, "qwen2", "smollm", …
   std::vector<std::string> tokens;  // by id; byte-level tokens in GPT-2's printable spelling
   std::vector<TokenType> types;     // [tokens], or empty: all normal
@@ -32,6 +32,7 @@ struct Vocabulary {
   std::optional<TokenId> unk;
   std::optional<TokenId> pad;
   bool add_bos = false;
+  bool add_eos = false;
   bool add_space_prefix = true;  // "llama" only
   std::string chat_template;     // Jinja; empty where the file has none
 };

@@ -72,6 +72,22 @@ TEST(WordPiece, KnowsItsFirstAndLastToken) {
   EXPECT_EQ((*tokenizer)->encode("[CLS] run", Specials::parse), (Ids{1, 7}));
 }
 
+TEST(WordPiece, ReadsGgufsSpelling) {
+  Vocabulary vocabulary;
+  vocabulary.model = "bert";
+  vocabulary.tokens = {"[UNK]", "[CLS]", "[SEP]", "[MASK]", "▁un", "aff", "▁aff", "▁,"};
+  vocabulary.types = {TokenType::unknown, TokenType::control, TokenType::control, TokenType::normal,
+                      TokenType::normal,  TokenType::normal,  TokenType::normal,  TokenType::normal};
+  vocabulary.bos = 1;
+  vocabulary.eos = 2;
+  vocabulary.unk = 0;
+  vocabulary.add_bos = vocabulary.add_eos = true;
+  const auto tokenizer = Tokenizer::from_vocabulary(vocabulary);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+  EXPECT_EQ((*tokenizer)->encode("Unaff, AFF x", Specials::as_text), (Ids{4, 5, 7, 6, 0}));
+  EXPECT_TRUE((*tokenizer)->add_bos() && (*tokenizer)->add_eos());
+}
+
 TEST(WordPiece, RefusesWhatItCannotBe) {
   std::string changed = file(kUncased);
   changed.replace(changed.find("word\":10"), 8, "word\":-1");
