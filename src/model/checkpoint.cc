@@ -55,6 +55,7 @@ base::Status configure_json(Checkpoint& checkpoint) {
   TRY(const Architecture::HuggingFace* architecture, find_hugging_face_architecture(name));
   checkpoint.names = architecture->names;
   TRY(checkpoint.config, architecture->read(checkpoint.config_json));
+  TRY(checkpoint.packing, read_packing(checkpoint.config_json));
   return validate(checkpoint.config);
 }
 

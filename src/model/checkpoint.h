@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "model/encoder.h"
 #include "model/model_config.h"
+#include "model/packed_matrix.h"
 #include "model/tensor_names.h"
 #include "model/weight_file.h"
 
@@ -18,6 +19,7 @@ struct Checkpoint {
   TensorNames names;
   ModelConfig config;              // valid
   base::json::object config_json;  // empty for GGUF
+  PackingConfig packing;           // likewise
 };
 
 // A GGUF file, or a directory with config.json and safetensors.

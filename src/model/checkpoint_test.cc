@@ -54,7 +54,6 @@ TEST(ModelConfig, RefusesWhatItCannotBe) {
   EXPECT_EQ(from_json("head_dim", 7).error().code, ErrorCode::corrupt);
   EXPECT_EQ(from_json("rope_theta", -1).error().code, ErrorCode::corrupt);
   EXPECT_EQ(from_json("hidden_act", "relu6").error().code, ErrorCode::unsupported);
-  EXPECT_EQ(from_json("quantization_config", parse("{}")).error().code, ErrorCode::unsupported);
   EXPECT_EQ(from_json("rope_scaling", parse(R"({"rope_type":"dynamic"})")).error().code,
             ErrorCode::unsupported);
   EXPECT_EQ(from_json("rope_scaling", parse(R"({"rope_type":"yarn","factor":0})")).error().code,

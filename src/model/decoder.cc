@@ -7,6 +7,7 @@
 #include "model/decoder_state.h"
 #include "ops/elementwise.h"
 #include "ops/embed.h"
+#include "ops/gather_columns.h"
 #include "ops/layer_norm.h"
 #include "ops/matmul.h"
 #include "ops/rms_norm.h"
@@ -95,6 +96,12 @@ void Decoder::State::normalize(const Norm& norm, float eps, std::span<const floa
 }
 
 void Decoder::State::apply(const Linear& linear, std::span<const float> x, std::span<float> y) {
+  if (!linear.input_order.empty()) {
+    const std::span<float> ordered = buffers.ordered.take(x.size() / linear.input_order.size(),
+                                                          static_cast<int>(linear.input_order.size()));
+    ops::gather_columns(context, x, linear.input_order, ordered);
+    x = ordered;
+  }
   ops::matmul(context, x, linear.weight, linear.bias, y);
 }
 

@@ -57,7 +57,7 @@ struct Decoder::State {
   std::span<float> hidden;  // [rows, hidden]
   std::span<float> branch;  // [rows, hidden]: what a half layer adds
   struct {
-    StepBuffer hidden, branch, normed, last;
+    StepBuffer hidden, branch, normed, ordered, last;
     StepBuffer q, k, v, attention;
     StepBuffer q_latent, kv_latent, latent, wide_q, wide_out;  // latent attention
     StepBuffer gate, up, router, slots, slot_out;

@@ -15,7 +15,8 @@ class Loader {
         names_(checkpoint.names),
         reader_(*checkpoint.weights,
                 {precision, config_.norm, names_.norm_offset, names_.transposed,
-                 used_prefix(*checkpoint.weights, names_.optional_prefix, names_.embedding)},
+                 used_prefix(*checkpoint.weights, names_.optional_prefix, names_.embedding),
+                 checkpoint.packing},
                 pool) {}
 
   base::Result<DecoderWeights> load() {

@@ -289,6 +289,11 @@ base::Result<tensor::TensorView> GgufFile::find(std::string_view name) const {
   return it->second;
 }
 
+base::Result<RawTensor> GgufFile::find_raw(std::string_view name) const {
+  TRY(const tensor::TensorView view, find(name));
+  return RawTensor{tensor::info(view.type).name, view.shape, view.data};
+}
+
 std::vector<std::string_view> GgufFile::names() const {
   std::vector<std::string_view> names;
   names.reserve(tensors_.size());

@@ -18,6 +18,7 @@ class GgufFile final : public WeightFile {
   static base::Result<std::unique_ptr<GgufFile>> open(const std::filesystem::path& path);
 
   base::Result<tensor::TensorView> find(std::string_view name) const override;
+  base::Result<RawTensor> find_raw(std::string_view name) const override;
   bool contains(std::string_view name) const override { return tensors_.contains(name); }
   std::vector<std::string_view> names() const override;
   const Metadata& metadata() const override { return metadata_; }

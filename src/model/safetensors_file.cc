@@ -176,15 +176,11 @@ base::Status SafetensorsFile::add_file(const std::filesystem::path& path) {
   TRY_OK(check_layout(records, data.size()));
 
   for (TensorRecord& record : records) {
-    Entry entry;
-    if (record.type) {
-      entry.view = {data.data() + record.begin, *record.type, std::move(record.shape)};
-      const auto address = reinterpret_cast<std::uintptr_t>(entry.view.data);
-      if (address % static_cast<std::uintptr_t>(tensor::info(*record.type).block_bytes) != 0)
-        return bad_tensor(record.name, "its data is not aligned for its type");
-    } else {
-      entry.unsupported_type = std::move(record.stored_type);
-    }
+    Entry entry{std::move(record.stored_type), record.type, std::move(record.shape),
+                data.data() + record.begin};
+    const auto address = reinterpret_cast<std::uintptr_t>(entry.data);
+    if (record.type && address % static_cast<std::uintptr_t>(tensor::info(*record.type).block_bytes) != 0)
+      return bad_tensor(record.name, "its data is not aligned for its type");
     if (!tensors_.emplace(record.name, std::move(entry)).second)
       return bad_tensor(record.name, "it stands twice");
   }
@@ -227,10 +223,18 @@ base::Result<tensor::TensorView> SafetensorsFile::find(std::string_view name) co
   const auto it = tensors_.find(name);
   if (it == tensors_.end())
     return base::error(ErrorCode::not_found, "the checkpoint has no tensor {:?}", name);
-  if (!it->second.unsupported_type.empty())
+  const Entry& entry = it->second;
+  if (!entry.type)
     return base::error(ErrorCode::unsupported, "tensor {:?} has type {:?}, which Kvasir does not run", name,
-                       it->second.unsupported_type);
-  return it->second.view;
+                       entry.stored_type);
+  return tensor::TensorView{entry.data, *entry.type, entry.shape};
+}
+
+base::Result<RawTensor> SafetensorsFile::find_raw(std::string_view name) const {
+  const auto it = tensors_.find(name);
+  if (it == tensors_.end())
+    return base::error(ErrorCode::not_found, "the checkpoint has no tensor {:?}", name);
+  return RawTensor{it->second.stored_type, it->second.shape, it->second.data};
 }
 
 std::vector<std::string_view> SafetensorsFile::names() const {

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ class SafetensorsFile final : public WeightFile {
   static base::Result<std::unique_ptr<SafetensorsFile>> open_directory(const std::filesystem::path& path);
 
   base::Result<tensor::TensorView> find(std::string_view name) const override;
+  base::Result<RawTensor> find_raw(std::string_view name) const override;
   bool contains(std::string_view name) const override { return tensors_.find(name) != tensors_.end(); }
   std::vector<std::string_view> names() const override;
   const Metadata& metadata() const override { return metadata_; }
@@ -27,8 +29,10 @@ class SafetensorsFile final : public WeightFile {
   // A tensor of a type that Kvasir does not run is an error only for who asks for it: checkpoints carry
   // integer buffers that nobody needs.
   struct Entry {
-    tensor::TensorView view;
-    std::string unsupported_type;
+    std::string stored_type;
+    std::optional<tensor::DType> type;
+    tensor::Shape shape;
+    const std::byte* data = nullptr;
   };
 
   SafetensorsFile() = default;

@@ -9,6 +9,13 @@
 
 namespace kvasir::model {
 
+// A tensor of any stored type, by the format's own name of it.
+struct RawTensor {
+  std::string_view type;
+  tensor::Shape shape;
+  const std::byte* data = nullptr;
+};
+
 // Named tensors of a checkpoint, whatever its format. Views stay valid while the file lives. Immutable
 // once open, so any thread may read. What a view promises (its bytes are inside the file, aligned for its
 // type, rows are whole blocks) was checked against the file.
@@ -17,6 +24,8 @@ class WeightFile {
   virtual ~WeightFile() = default;
 
   virtual base::Result<tensor::TensorView> find(std::string_view name) const = 0;
+  // Also of types that Kvasir does not run; who asks knows what to make of them.
+  virtual base::Result<RawTensor> find_raw(std::string_view name) const = 0;
   virtual bool contains(std::string_view name) const = 0;
   virtual std::vector<std::string_view> names() const = 0;
   // GGUF's key-value part; empty for formats that keep it in files of their own.

@@ -17,6 +17,12 @@ bool is_float(tensor::DType type) {
   return tensor::info(type).block_elems == 1;
 }
 
+tensor::TensorView rows_of(tensor::TensorView view, RowRange rows) {
+  view.data += rows.first * tensor::bytes_of(view.type, view.cols());
+  view.shape = {rows.count, view.cols()};
+  return view;
+}
+
 }  // namespace
 
 std::string used_prefix(const WeightFile& file, std::string_view prefix, std::string_view name) {
@@ -51,10 +57,8 @@ base::Result<Norm> WeightReader::norm(std::string_view name, std::int64_t size) 
 base::Result<tensor::TensorView> WeightReader::find_rows(const std::string& name, RowRange rows,
                                                          std::int64_t cols) {
   if (!options_.transposed) {
-    TRY(tensor::TensorView view, find(name, {rows.stored, cols}));
-    view.data += rows.first * tensor::bytes_of(view.type, cols);
-    view.shape = {rows.count, cols};
-    return view;
+    TRY(const tensor::TensorView view, find(name, {rows.stored, cols}));
+    return rows_of(view, rows);
   }
   TRY(const tensor::TensorView stored, find(name, {cols, rows.stored}));
   if (!is_float(stored.type))
@@ -70,11 +74,26 @@ base::Result<tensor::TensorView> WeightReader::find_rows(const std::string& name
   return tensor::TensorView{data, stored.type, {rows.count, cols}};
 }
 
+base::Result<Linear> WeightReader::find_linear(const std::string& name, RowRange rows, std::int64_t cols) {
+  const tensor::DType floats =
+      options_.precision == ops::Precision::exact ? tensor::DType::f32 : tensor::DType::bf16;
+  TRY(std::optional<UnpackedMatrix> unpacked,
+      unpack_matrix(file_, options_.packing, options_.prefix + name, {rows.stored, cols}, floats));
+  Linear linear;
+  if (!unpacked) {
+    TRY(const tensor::TensorView view, find_rows(name, rows, cols));
+    TRY(linear.weight, weight(view));
+    return linear;
+  }
+  TRY(linear.weight, weight(rows_of(unpacked->view, rows)));
+  linear.input_order = std::move(unpacked->input_order);
+  if (linear.weight.borrows()) copies_.push_back(std::move(unpacked->memory));
+  return linear;
+}
+
 base::Result<Linear> WeightReader::linear(const std::string& name, RowRange rows, std::int64_t cols,
                                           Bias bias) {
-  TRY(const tensor::TensorView view, find_rows(name, rows, cols));
-  Linear linear;
-  TRY(linear.weight, weight(view));
+  TRY(Linear linear, find_linear(name, rows, cols));
   if (bias == Bias::present) {
     TRY(const std::vector<float> whole, vector(bias_name(name), rows.stored));
     linear.bias.assign(whole.begin() + rows.first, whole.begin() + rows.first + rows.count);

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "model/model_config.h"
+#include "model/packed_matrix.h"
 #include "model/weight_file.h"
 #include "ops/weight.h"
 #include "tensor/buffer.h"
@@ -15,8 +16,9 @@
 namespace kvasir::model {
 
 struct Linear {
-  ops::Weight weight;       // [out, in]
-  std::vector<float> bias;  // [out] or empty
+  ops::Weight weight;                     // [out, in]
+  std::vector<float> bias;                // [out] or empty
+  std::vector<std::int32_t> input_order;  // [in]: the weight's column c is for input input_order[c]; empty: c
 };
 
 struct Norm {
@@ -47,6 +49,7 @@ struct StorageOptions {
   float norm_offset = 0;
   bool transposed = false;
   std::string prefix;  // of every name in the file
+  PackingConfig packing;
 };
 
 // `prefix` where the file's names have it, else nothing; `name` is of a tensor that every checkpoint has.
@@ -75,6 +78,7 @@ class WeightReader {
   std::vector<tensor::Buffer> take_copies() { return std::move(copies_); }
 
  private:
+  base::Result<Linear> find_linear(const std::string& name, RowRange rows, std::int64_t cols);
   base::Result<tensor::TensorView> find_rows(const std::string& name, RowRange rows, std::int64_t cols);
 
   const WeightFile& file_;

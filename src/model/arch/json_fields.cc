@@ -170,8 +170,6 @@ base::Result<ops::Activation> json_activation(const json::object& config, std::s
 }
 
 base::Result<ModelConfig> read_json_fields(const json::object& config) {
-  if (find(config, "quantization_config"))
-    return base::error(ErrorCode::unsupported, "a checkpoint with a quantization_config");
   ModelConfig model;
   TRY(model.activation,
       json_activation(config, find(config, "hidden_activation") ? "hidden_activation" : "hidden_act"));

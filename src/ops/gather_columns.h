@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "ops/context.h"
+
+namespace kvasir::ops {
+
+// y[row][c] = x[row][order[c]], for rows as long as `order`.
+void gather_columns(Context& context, std::span<const float> x, std::span<const std::int32_t> order,
+                    std::span<float> y);
+
+}  // namespace kvasir::ops
