@@ -1,23 +1,21 @@
 #include "app/bench_serve.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <boost/json.hpp>
-#include <chrono>
-#include <ctime>
 #include <fstream>
 #include <memory>
 #include <optional>
 #include <random>
 #include <stop_token>
 #include <string>
-#include <vector>
+#include <string_view>
+#include <utility>
 
 #include "app/progress_line.h"
 #include "app/signal_watch.h"
 #include "bench/load_report.h"
-#include "bench/probe.h"
+#include "bench/load_session.h"
 #include "bench/trace.h"
 
 namespace kvasir::app {
@@ -29,17 +27,10 @@ using base::ErrorCode;
 constexpr int kInterrupted = 130;
 
 struct Flags {
-  bench::TargetOptions target;
+  bench::SessionOptions session;
   std::string endpoint = "chat";
   std::string workload = "chat";
-  bench::WorkloadOptions shape;
   std::string trace;
-  double speed = 1;
-  std::vector<int> concurrency;
-  std::vector<double> rate;
-  int num_requests = 0;
-  double duration_s = 0;
-  int warmup = -1;
   std::optional<std::uint64_t> seed;
   std::optional<double> slo_ttft_ms;
   std::optional<double> slo_tpot_ms;
@@ -47,158 +38,31 @@ struct Flags {
   std::string report;
 };
 
-std::string now_text() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(now));
-}
-
 std::optional<double> in_seconds(const std::optional<double>& ms) {
   if (!ms) return std::nullopt;
   return *ms / 1000;
 }
 
-// One `bench serve`: probe, then each phase after its warm-up.
-class Session {
- public:
-  Session(const Flags& flags, std::stop_token stop) : flags_(flags), stop_(std::move(stop)) {}
-
-  base::Result<bench::LoadReport> run() {
-    TRY_OK(prepare());
-    progress_.show("probing the server");
-    TRY(bench::Target target, bench::open_target(flags_.target));
-    TRY(probe_, bench::probe(target, stop_));
-    describe(target);
-    const std::vector<bench::LoadPhase> phases = plan();
-    for (const bench::LoadPhase& phase : phases) {
-      if (stop_.stop_requested()) break;
-      warm_up(target, phase);
-      measure(target, phase, phases.size());
-    }
-    progress_.clear();
-    return std::move(report_);
+// What the flags say together, before anything is sent.
+base::Status settle(Flags& flags) {
+  bench::SessionOptions& session = flags.session;
+  if (!session.concurrency.empty() && !session.rates.empty())
+    return base::error(ErrorCode::invalid_argument, "--rate: not together with --concurrency");
+  TRY(session.shape.kind, bench::parse_workload(flags.workload));
+  session.workload = flags.workload;
+  if (!flags.trace.empty()) {
+    auto entries = bench::read_trace(flags.trace);
+    if (!entries.ok())
+      return base::error(ErrorCode::invalid_argument, "--trace: {}", entries.error().message);
+    session.trace = std::move(*entries);
+    session.workload = flags.trace;
   }
-
- private:
-  // What the flags say together, before anything is sent.
-  base::Status prepare() {
-    TRY(shape_.kind, bench::parse_workload(flags_.workload));
-    const bench::WorkloadKind kind = shape_.kind;
-    shape_ = flags_.shape;
-    shape_.kind = kind;
-    if (!flags_.concurrency.empty() && !flags_.rate.empty())
-      return base::error(ErrorCode::invalid_argument, "--rate: not together with --concurrency");
-    if (!flags_.trace.empty()) {
-      auto entries = bench::read_trace(flags_.trace);
-      if (!entries.ok())
-        return base::error(ErrorCode::invalid_argument, "--trace: {}", entries.error().message);
-      trace_ = std::move(*entries);
-    }
-    shape_.seed = flags_.seed ? *flags_.seed : std::random_device()();
-    return base::ok();
-  }
-
-  void describe(const bench::Target& target) {
-    report_.url = target.base_url();
-    report_.endpoint = flags_.endpoint == "chat" ? "/v1/chat/completions" : "/v1/completions";
-    report_.model = target.model;
-    report_.workload = flags_.trace.empty() ? flags_.workload : flags_.trace;
-    report_.input_tokens = shape_.input_tokens;
-    report_.output_tokens = shape_.output_tokens;
-    report_.seed = shape_.seed;
-    report_.slo = {in_seconds(flags_.slo_ttft_ms), in_seconds(flags_.slo_tpot_ms)};
-    report_.notes = probe_.notes;
-    report_.started = now_text();
-  }
-
-  bench::LoadPhase blank_phase(int number) const {
-    bench::LoadPhase phase;
-    phase.number = number;
-    phase.num_requests = flags_.num_requests;
-    phase.duration_s = flags_.duration_s;
-    phase.timeout_s = flags_.target.timeout_s;
-    phase.seed = shape_.seed;
-    const bool unlimited = phase.num_requests == 0 && phase.duration_s == 0;
-    if (!trace_.empty() && (unlimited || phase.num_requests > std::ssize(trace_)))
-      phase.num_requests = static_cast<int>(trace_.size());
-    return phase;
-  }
-
-  std::vector<bench::LoadPhase> plan() const {
-    std::vector<bench::LoadPhase> phases;
-    const auto add = [&](int concurrency, double rate) {
-      bench::LoadPhase phase = blank_phase(static_cast<int>(phases.size()) + 1);
-      phase.concurrency = concurrency;
-      phase.rate = rate;
-      if (phase.num_requests == 0 && phase.duration_s == 0)
-        phase.num_requests = std::max(16, concurrency > 0 ? 4 * concurrency : static_cast<int>(30 * rate));
-      phases.push_back(std::move(phase));
-    };
-    for (const double rate : flags_.rate) add(0, rate);
-    for (const int concurrency : flags_.concurrency) add(concurrency, 0);
-    if (!phases.empty()) return phases;
-    if (trace_.empty() || !trace_.front().arrival_s) {
-      for (const int concurrency : {1, 8}) add(concurrency, 0);
-      return phases;
-    }
-    phases.push_back(blank_phase(1));
-    for (const bench::TraceEntry& entry : trace_)
-      phases.back().arrivals_s.push_back(*entry.arrival_s / flags_.speed);
-    return phases;
-  }
-
-  bench::ConversationSource source(int phase_number) const {
-    return [this, phase_number](std::uint64_t index) {
-      if (trace_.empty()) return bench::make_conversation(shape_, probe_.scale, phase_number, index);
-      return bench::conversation_of(trace_[index % trace_.size()], probe_.scale,
-                                    shape_.seed + static_cast<std::uint64_t>(phase_number), index);
-    };
-  }
-
-  // Its prompts are of no phase that counts.
-  void warm_up(const bench::Target& target, const bench::LoadPhase& phase) {
-    const int clients = std::max(1, phase.concurrency);
-    const int num_requests = flags_.warmup >= 0 ? flags_.warmup : std::min(clients, 4);
-    if (num_requests == 0) return;
-    bench::LoadPhase warm = blank_phase(1000 + phase.number);
-    warm.concurrency = std::min(clients, num_requests);
-    warm.num_requests = num_requests;
-    warm.duration_s = 0;
-    bench::WorkloadOptions shape = shape_;
-    shape.kind = bench::WorkloadKind::chat;
-    progress_.show("warming up");
-    bench::run_load(target, warm,
-                    [&](std::uint64_t index) {
-                      return bench::make_conversation(shape, probe_.scale, warm.number, index);
-                    },
-                    {.stop = stop_});
-  }
-
-  void measure(const bench::Target& target, const bench::LoadPhase& phase, std::size_t num_phases) {
-    const std::string label =
-        bench::PhaseSummary{.concurrency = phase.concurrency, .rate = phase.rate}.label();
-    bench::LoadWatch watch;
-    watch.stop = stop_;
-    watch.on_progress = [&](const bench::LoadProgress& p) {
-      const std::string total =
-          phase.num_requests > 0 ? fmt::format(" of {}", phase.num_requests) : std::string();
-      const std::string failed = p.num_failed > 0 ? fmt::format(", {} failed", p.num_failed) : "";
-      progress_.show(fmt::format("[{}/{}] {}: {}{} requests, {} in flight{}, {:.0f} chunks/s, {:.0f} s",
-                                 phase.number, num_phases, label, p.num_done, total, p.in_flight, failed,
-                                 static_cast<double>(p.num_chunks) / std::max(p.elapsed_s, 1e-3),
-                                 p.elapsed_s));
-    };
-    report_.runs.push_back(bench::run_load(target, phase, source(phase.number), watch));
-    report_.phases.push_back(bench::summarize(phase, report_.runs.back(), report_.slo));
-  }
-
-  const Flags& flags_;
-  const std::stop_token stop_;
-  ProgressLine progress_;
-  bench::WorkloadOptions shape_;
-  std::vector<bench::TraceEntry> trace_;
-  bench::Probe probe_;
-  bench::LoadReport report_;
-};
+  session.target.endpoint =
+      flags.endpoint == "completions" ? bench::Endpoint::completions : bench::Endpoint::chat;
+  session.shape.seed = flags.seed ? *flags.seed : std::random_device()();
+  session.slo = {in_seconds(flags.slo_ttft_ms), in_seconds(flags.slo_tpot_ms)};
+  return base::ok();
+}
 
 base::Status write_file(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
@@ -222,12 +86,17 @@ void print_report(const Flags& flags, const bench::LoadReport& report, Outcome& 
     if (phase.num_ok == 0) outcome.status = kFailure;
 }
 
+base::Result<bench::LoadReport> measure(Flags& flags, std::stop_token stop) {
+  TRY_OK(settle(flags));
+  ProgressLine progress;
+  return bench::run_session(
+      flags.session, [&](std::string_view text) { progress.show(text); }, std::move(stop));
+}
+
 void bench_serve(Flags& flags, Outcome& outcome) {
-  flags.target.endpoint =
-      flags.endpoint == "completions" ? bench::Endpoint::completions : bench::Endpoint::chat;
   std::stop_source stop;
   const SignalWatch watch({SIGINT, SIGTERM}, [&](int) { stop.request_stop(); });
-  const auto report = Session(flags, stop.get_token()).run();
+  const auto report = measure(flags, stop.get_token());
   if (!report.ok()) {
     const bool usage = report.error().code == ErrorCode::invalid_argument;
     return usage ? report_usage(outcome, report.error()) : app::report(outcome, report.error());
@@ -237,25 +106,26 @@ void bench_serve(Flags& flags, Outcome& outcome) {
 }
 
 void add_target_flags(CLI::App& command, Flags& flags) {
-  command.add_option("--url", flags.target.url, "Address of the server, with or without /v1")
+  command.add_option("--url", flags.session.target.url, "Address of the server, with or without /v1")
       ->type_name("URL")
       ->envname("KVASIR_URL")
       ->default_val("http://127.0.0.1:8080");
   command
-      .add_option("--model", flags.target.model, "Model to ask (default: the first that the server lists)")
+      .add_option("--model", flags.session.target.model,
+                  "Model to ask (default: the first that the server lists)")
       ->type_name("NAME");
-  command.add_option("--api-key", flags.target.api_key, "Key for a server that wants one")
+  command.add_option("--api-key", flags.session.target.api_key, "Key for a server that wants one")
       ->type_name("KEY")
       ->envname("KVASIR_API_KEY");
   command.add_option("--endpoint", flags.endpoint, "/v1/chat/completions or /v1/completions")
       ->check(CLI::IsMember({"chat", "completions"}))
       ->type_name("chat|completions")
       ->capture_default_str();
-  command.add_option("--temperature", flags.target.temperature, "0: always the likeliest token")
+  command.add_option("--temperature", flags.session.target.temperature, "0: always the likeliest token")
       ->type_name("T")
       ->check(CLI::Range(0.0, 2.0))
       ->capture_default_str();
-  command.add_option("--timeout", flags.target.timeout_s, "Seconds that one request may take")
+  command.add_option("--timeout", flags.session.target.timeout_s, "Seconds that one request may take")
       ->type_name("S")
       ->check(CLI::Range(0.01, 86400.0))
       ->capture_default_str();
@@ -263,31 +133,32 @@ void add_target_flags(CLI::App& command, Flags& flags) {
 
 void add_load_flags(CLI::App& command, Flags& flags) {
   command
-      .add_option("--concurrency", flags.concurrency,
+      .add_option("--concurrency", flags.session.concurrency,
                   "Closed loop: so many clients, each sending its next request when its last is answered; "
                   "several values are measured one after the other (default: 1,8)")
       ->type_name("N,...")
       ->delimiter(',')
       ->check(CLI::Range(1, 100000));
   command
-      .add_option("--rate", flags.rate,
+      .add_option("--rate", flags.session.rates,
                   "Open loop: Poisson arrivals, so many requests a second, whether the server keeps up or "
                   "not; latency counts from the arrival")
       ->type_name("R,...")
       ->delimiter(',')
       ->check(CLI::Range(1e-3, 1e5));
   command
-      .add_option("--requests", flags.num_requests,
+      .add_option("--requests", flags.session.num_requests,
                   "Requests of each phase (default: four for each client, at least 16)")
       ->type_name("N")
       ->check(CLI::Range(1, 100000000));
   command
-      .add_option("--duration", flags.duration_s,
+      .add_option("--duration", flags.session.duration_s,
                   "Seconds of each phase: none starts later, and rates count what came by then")
       ->type_name("S")
       ->check(CLI::Range(0.1, 86400.0 * 30));
   command
-      .add_option("--warmup", flags.warmup, "Requests before each phase that do not count (default: up to 4)")
+      .add_option("--warmup", flags.session.num_warmups,
+                  "Requests before each phase that do not count (default: up to 4)")
       ->type_name("N")
       ->check(CLI::Range(0, 1000000));
   command.add_option("--seed", flags.seed, "Of prompts and arrivals (default: another each time)")
@@ -295,7 +166,7 @@ void add_load_flags(CLI::App& command, Flags& flags) {
 }
 
 void add_workload_flags(CLI::App& command, Flags& flags) {
-  bench::WorkloadOptions& shape = flags.shape;
+  bench::WorkloadOptions& shape = flags.session.shape;
   const auto tokens = [&](const char* name, int& into, const char* help) {
     command.add_option(name, into, help)
         ->type_name("N")
@@ -324,7 +195,7 @@ void add_workload_flags(CLI::App& command, Flags& flags) {
                   "Requests from a file instead: a JSON object a line, with timestamp (ms) or arrival_s; "
                   "messages, prompt, or input_length and hash_ids; output_length")
       ->type_name("FILE.jsonl");
-  command.add_option("--speed", flags.speed, "Replay a trace's times so many times as fast")
+  command.add_option("--speed", flags.session.speed, "Replay a trace's times so many times as fast")
       ->type_name("X")
       ->check(CLI::Range(1e-3, 1e6))
       ->capture_default_str();

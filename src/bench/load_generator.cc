@@ -173,12 +173,14 @@ class Load {
       deadline->connection->abort();
     });
     busy_.insert(connection.get());
+    under_way_.insert(&record);
     run_.peak_in_flight = std::max(run_.peak_in_flight, static_cast<int>(busy_.size()));
     AnswerReader reader(record, [this] { return now_s(); });
     record.sent_s = now_s();
     auto outcome = co_await connection->exchange(call, reader.sink());
     deadline->connection = nullptr;
     busy_.erase(connection.get());
+    under_way_.erase(&record);
     if (deadline->passed)
       outcome = base::error(base::ErrorCode::timeout, "not finished in {} s", phase_.timeout_s);
     reader.conclude(outcome);
@@ -213,11 +215,13 @@ class Load {
   }
 
   void report() const {
+    std::int64_t num_chunks = num_chunks_;
+    for (const RequestRecord* record : under_way_) num_chunks += std::ssize(record->chunks_s);
     watch_.on_progress({.elapsed_s = now_s(),
                         .num_done = static_cast<int>(run_.records.size()),
                         .num_failed = num_failed_,
                         .in_flight = static_cast<int>(busy_.size()),
-                        .num_chunks = num_chunks_});
+                        .num_chunks = num_chunks});
   }
 
   const Target& target_;
@@ -231,9 +235,10 @@ class Load {
   base::TimePoint start_;
   std::vector<std::unique_ptr<net::ClientConnection>> idle_;
   std::unordered_set<net::ClientConnection*> busy_;
+  std::unordered_set<const RequestRecord*> under_way_;
   PhaseRun run_;
   std::uint64_t next_index_ = 0;
-  std::int64_t num_chunks_ = 0;
+  std::int64_t num_chunks_ = 0;  // of the finished
   int num_started_ = 0;
   int num_failed_ = 0;
   int num_parts_ = 0;

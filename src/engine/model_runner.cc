@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/clock.h"
+
 namespace kvasir::engine {
 
 ModelRunner::ModelRunner(std::unique_ptr<model::Decoder> decoder, model::KvCache kv)
@@ -12,7 +14,9 @@ sched::StepResult ModelRunner::run(const sched::StepPlan& plan) {
   build_batch(plan);
   const std::size_t vocab_size = decoder_->config().vocab_size;
   logits_.resize(batch_.logit_rows.size() * vocab_size);
+  const base::TimePoint start = base::RealClock().now();
   decoder_->forward(batch_, kv_, logits_);
+  forward_s_ += base::seconds(base::RealClock().now() - start);
   sched::StepResult result;
   std::span<const float> rest = logits_;
   for (const sched::StepPlan::Slice& slice : plan.slices) {

@@ -18,6 +18,9 @@ class ModelRunner final : public Runner {
 
   sched::StepResult run(const sched::StepPlan& plan) override;
 
+  // Spent inside the decoder since the start; what a step took beyond it is the engine's own.
+  double forward_seconds() const { return forward_s_; }
+
  private:
   void build_batch(const sched::StepPlan& plan);
   sched::StepResult::Outcome sample(const sched::StepPlan::Slice& slice, std::span<const float> logits);
@@ -27,6 +30,7 @@ class ModelRunner final : public Runner {
   sample::Sampler sampler_;
   model::StepBatch batch_;
   std::vector<float> logits_;  // [batch_.logit_rows, vocab]
+  double forward_s_ = 0;
 };
 
 }  // namespace kvasir::engine

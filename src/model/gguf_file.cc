@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/check.h"
 #include "model/byte_reader.h"
 #include "model/tensor_layout.h"
 
@@ -241,6 +242,12 @@ base::Result<std::uint64_t> data_alignment(const Metadata& metadata) {
 }
 
 }  // namespace
+
+std::uint32_t gguf_type_code(DType type) {
+  for (const FileType& known : kFileTypes)
+    if (known.type == type) return known.code;
+  CHECK(false, "{} has no code in GGUF", tensor::info(type).name);
+}
 
 base::Result<std::unique_ptr<GgufFile>> GgufFile::open(const std::filesystem::path& path) {
   TRY(MappedFile mapped, MappedFile::open(path));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -10,6 +11,9 @@
 #include "model/weight_file.h"
 
 namespace kvasir::model {
+
+// What the format calls a type.
+std::uint32_t gguf_type_code(tensor::DType type);
 
 // A GGUF checkpoint, version 2 or 3, little-endian.
 class GgufFile final : public WeightFile {

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ops/compute_pool.h"
+
+namespace kvasir::bench {
+
+enum class Arithmetic { int8, bf16, f32 };
+std::string_view name_of(Arithmetic arithmetic);
+
+// How fast one instruction goes on all threads at once. A multiplication and its addition are two operations.
+struct Peak {
+  Arithmetic arithmetic = Arithmetic::f32;
+  std::string instruction;
+  double ops_per_s = 0;
+};
+
+// What the machine could do at best, measured.
+struct Machine {
+  std::string cpu;
+  int num_threads = 0;
+  std::int64_t cache_bytes = 0;  // of the last level; 0: unknown
+  double read_bytes_per_s = 0;   // of memory, all threads together
+  std::vector<Peak> peaks;       // of every instruction that this CPU has
+
+  // The fastest of one kind; 0 where there is none.
+  double best(Arithmetic arithmetic) const;
+  const Peak* fastest() const;
+};
+
+// Takes a few seconds. `on_progress` hears what is being measured.
+Machine measure_machine(ops::ComputePool& pool, const std::function<void(std::string_view)>& on_progress);
+
+// One instruction, repeated on registers alone: runs `num_loops` loops and returns how many operations they
+// were. The caller has made sure that this CPU has it (`instructions` lists only those).
+struct Instruction {
+  Arithmetic arithmetic;
+  std::string_view name;
+  double (*run)(std::int64_t num_loops);
+};
+std::vector<Instruction> instructions();
+
+}  // namespace kvasir::bench

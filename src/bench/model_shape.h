@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/model_config.h"
+#include "tensor/dtype.h"
+
+namespace kvasir::bench {
+
+// The shape of a real model, by its name.
+struct ModelShape {
+  std::string_view name;
+  model::ModelConfig config;
+};
+
+const std::vector<ModelShape>& model_shapes();
+// The error lists the names.
+base::Result<const ModelShape*> find_shape(std::string_view name);
+
+// How the weights of a made-up model are stored: one type, or Q4_K_M's mixture of Q4_K and Q6_K.
+struct WeightTypes {
+  tensor::DType type = tensor::DType::q4_0;
+  bool mixed = false;
+  std::string name;
+};
+
+// "Q4_0", "q4_k_m", ...; the error lists the names.
+base::Result<WeightTypes> parse_weight_types(std::string_view name);
+
+}  // namespace kvasir::bench
