@@ -30,6 +30,10 @@ arm64: ## cross build for arm64, and the C++ tests under qemu-user
 	@scripts/build.sh arm64 tests
 	@ctest --test-dir build/arm64 --output-on-failure --timeout 1200
 
+bench: build ## Kvasir beside llama.cpp on this machine, with ratios (QUICK=1: a few minutes, the small model alone)
+	@scripts/setup.sh test
+	@scripts/bench.sh $(ARGS)
+
 tidy: ## clang-tidy over every source file
 	@scripts/setup.sh test
 	@scripts/build.sh release tests
@@ -42,4 +46,4 @@ format: ## rewrite the sources the way clang-format wants them
 clean: ## throw the build away (downloaded models stay)
 	@rm -rf build
 
-.PHONY: help serve build test asan tsan arm64 tidy format clean
+.PHONY: help serve build test asan tsan arm64 bench tidy format clean

@@ -39,7 +39,7 @@ net::HttpCall Target::ask(const std::vector<Message>& messages, int output_token
   } else {
     std::string prompt;
     for (const Message& message : messages) prompt += (prompt.empty() ? "" : "\n") + message.content;
-    body["prompt"] = std::move(prompt);
+    body["prompt"] = prompt;
   }
   body[dialect.max_completion_tokens ? "max_completion_tokens" : "max_tokens"] = output_tokens;
   body["stream"] = true;
