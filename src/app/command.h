@@ -26,6 +26,7 @@ void add_chat(CLI::App& app, Outcome& outcome);
 void add_models(CLI::App& app, Outcome& outcome);
 void add_settings(CLI::App& app, Outcome& outcome);
 void add_check(CLI::App& app, Outcome& outcome);
+void add_quantize(CLI::App& app, Outcome& outcome);
 void add_bench(CLI::App& app, Outcome& outcome);
 void add_version(CLI::App& app, Outcome& outcome);
 

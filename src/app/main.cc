@@ -32,6 +32,7 @@ void add_commands(CLI::App& app, Outcome& outcome) {
   add_settings(app, outcome);
   add_check(app, outcome);
   add_bench(app, outcome);
+  add_quantize(app, outcome);
   add_version(app, outcome);
 }
 

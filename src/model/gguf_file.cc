@@ -262,11 +262,13 @@ base::Status GgufFile::read() {
   ByteReader in(bytes);
   TRY(const Header header, read_header(in));
   for (std::uint64_t i = 0; i < header.num_keys; ++i) {
+    const auto start = in.position();
     TRY(const std::string_view key, in.read_string());
     auto value = read_value(in);
     if (!value.ok()) return base::error(value.error().code, "key {:?}: {}", key, value.error().message);
     if (!metadata_.add(key, std::move(*value)))
       return base::error(ErrorCode::corrupt, "key {:?} stands twice", key);
+    keys_.push_back({key, bytes.subspan(start, in.position() - start)});
   }
   std::vector<TensorRecord> records;
   for (std::uint64_t i = 0; i < header.num_tensors; ++i) {

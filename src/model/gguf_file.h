@@ -5,7 +5,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "model/mapped_file.h"
 #include "model/weight_file.h"
@@ -14,6 +16,12 @@ namespace kvasir::model {
 
 // What the format calls a type.
 std::uint32_t gguf_type_code(tensor::DType type);
+
+// A key and its value as they lie in a file.
+struct GgufKey {
+  std::string_view name;
+  std::span<const std::byte> bytes;  // with the name
+};
 
 // A GGUF checkpoint, version 2 or 3, little-endian.
 class GgufFile final : public WeightFile {
@@ -26,6 +34,7 @@ class GgufFile final : public WeightFile {
   bool contains(std::string_view name) const override { return tensors_.contains(name); }
   std::vector<std::string_view> names() const override;
   const Metadata& metadata() const override { return metadata_; }
+  std::span<const GgufKey> keys() const { return keys_; }
 
  private:
   explicit GgufFile(MappedFile file) : file_(std::move(file)) {}
@@ -33,6 +42,7 @@ class GgufFile final : public WeightFile {
 
   MappedFile file_;
   Metadata metadata_;
+  std::vector<GgufKey> keys_;  // in the file's order
   std::map<std::string_view, tensor::TensorView> tensors_;
 };
 

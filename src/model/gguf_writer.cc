@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "model/gguf_file.h"
 
 namespace kvasir::model {
 
@@ -123,6 +122,11 @@ void GgufWriter::key(std::string_view name, std::span<const float> numbers) {
   append(keys_, kF32);
   append(keys_, std::uint64_t{numbers.size()});
   for (const float number : numbers) append(keys_, number);
+}
+
+void GgufWriter::copy_key(const GgufKey& key) {
+  keys_.append(reinterpret_cast<const char*>(key.bytes.data()), key.bytes.size());
+  ++num_keys_;
 }
 
 void GgufWriter::declare(std::string_view name, tensor::DType type, const tensor::Shape& shape) {

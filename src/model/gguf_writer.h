@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/gguf_file.h"
 #include "tensor/dtype.h"
 #include "tensor/tensor_view.h"
 
@@ -34,6 +35,8 @@ class GgufWriter {
   void key(std::string_view name, std::span<const std::string> texts);
   void key(std::string_view name, std::span<const std::int32_t> numbers);
   void key(std::string_view name, std::span<const float> numbers);
+  // A key and its value as another file has them.
+  void copy_key(const GgufKey& key);
   // `shape` outermost first, as everywhere in Kvasir.
   void declare(std::string_view name, tensor::DType type, const tensor::Shape& shape);
 

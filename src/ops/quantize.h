@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "tensor/dtype.h"
+
+namespace kvasir::ops {
+
+// Types that `quantize` makes: Q8_0, Q4_0, Q4_K, Q6_K and the floats.
+bool can_quantize(tensor::DType type);
+
+// The other way round from dequantize: `out` is bytes_of(type, values.size()) long. Scales are chosen for the
+// least square error of each group. What is not finite becomes zero.
+void quantize(tensor::DType type, std::span<const float> values, std::byte* out);
+
+}  // namespace kvasir::ops
