@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -22,13 +23,18 @@ namespace kvasir::model {
 // How a converter stores the projections of DeepSeek's latent: older ones as one tensor, newer ones apart.
 enum class LatentTensors { together, apart };
 
+// How matrices are stored: as they are; in GGUF's blocks of 32 bytes and a scale where their rows allow it;
+// or as floats of the numbers that such blocks hold.
+enum class MatrixType { f32, q8_0, rounded };
+
 // A golden checkpoint (config.json, safetensors) as the GGUF that llama.cpp's converter would make of it: its
 // names, its keys, and what it does to the numbers. Names and keys are spelled out here, so that what reads
 // them is not its own witness.
 class GoldenGguf {
  public:
-  explicit GoldenGguf(const std::filesystem::path& directory, LatentTensors latent = LatentTensors::apart)
-      : latent_(latent) {
+  explicit GoldenGguf(const std::filesystem::path& directory, LatentTensors latent = LatentTensors::apart,
+                      MatrixType matrices = MatrixType::f32)
+      : latent_(latent), matrices_(matrices) {
     auto config = read_json_file(directory / "config.json");
     auto file = SafetensorsFile::open_directory(directory);
     CHECK(config.ok() && file.ok(), "{}", directory.string());
@@ -362,10 +368,35 @@ class GoldenGguf {
 
   void put(const std::string& name, Tensor tensor) {
     const std::vector<std::uint64_t> dims(tensor.shape.rbegin(), tensor.shape.rend());
+    if (matrices_ == MatrixType::f32 || dims.size() < 2 || dims[0] % 32 != 0) {
+      builder_.tensor(name, dims, 0, float_bytes(tensor.values));
+      return;
+    }
+    const std::string blocks = q8_0_bytes(tensor.values);
+    if (matrices_ == MatrixType::q8_0) {
+      builder_.tensor(name, dims, 8, blocks);
+      return;
+    }
+    ops::dequantize(tensor::DType::q8_0, reinterpret_cast<const std::byte*>(blocks.data()), tensor.values);
     builder_.tensor(name, dims, 0, float_bytes(tensor.values));
   }
 
+  static std::string q8_0_bytes(const std::vector<float>& values) {
+    std::string bytes;
+    for (auto block = values.begin(); block != values.end(); block += 32) {
+      float largest = 0;
+      for (auto value = block; value != block + 32; ++value) largest = std::max(largest, std::abs(*value));
+      const std::uint16_t scale = ops::f32_to_f16(largest / 127);
+      bytes.append(reinterpret_cast<const char*>(&scale), sizeof(scale));
+      const float factor = largest > 0 ? 127 / largest : 0;
+      for (auto value = block; value != block + 32; ++value)
+        bytes += static_cast<char>(std::lround(*value * factor));
+    }
+    return bytes;
+  }
+
   LatentTensors latent_;
+  MatrixType matrices_;
   std::string type_;
   base::json::object config_;
   std::shared_ptr<const WeightFile> file_;

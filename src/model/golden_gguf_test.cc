@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "model/decoder.h"
 #include "model/embed_check.h"
 #include "model/model_check.h"
+#include "model/sequence_runner.h"
 
 namespace kvasir::model {
 namespace {
@@ -32,6 +34,41 @@ INSTANTIATE_TEST_SUITE_P(All, GgufModel,
                                          "llama_bias_heads", "mistral_swa", "mixtral", "qwen2", "qwen3",
                                          "qwen3_moe", "gemma2", "gemma3", "phi3", "smollm3", "olmo2",
                                          "granite", "gpt2", "deepseek_v3"));
+
+std::vector<float> logits_of(const std::filesystem::path& file, ops::ComputePool& pool) {
+  auto checkpoint = open_checkpoint(file);
+  CHECK(checkpoint.ok(), "{}", checkpoint.error().message);
+  const auto decoder = Decoder::load(std::move(*checkpoint), {.precision = ops::Precision::exact}, pool);
+  CHECK(decoder.ok(), "{}", decoder.error().message);
+  auto runner = SequenceRunner::create(**decoder, tensor::DType::f32, 32);
+  CHECK(runner.ok(), "{}", runner.error().message);
+  std::vector<TokenId> tokens(20);
+  for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<TokenId>(i * 17 % 320);
+  const std::span<const float> logits = runner->feed(tokens, 20);
+  return {logits.begin(), logits.end()};
+}
+
+// Parts of quantised tensors (experts, fused projections, latents) are the parts of the same numbers as
+// floats.
+class QuantizedGgufModel : public testing::TestWithParam<const char*> {};
+
+TEST_P(QuantizedGgufModel, EqualsItsNumbersAsFloats) {
+  const TemporaryDirectory directory;
+  ops::ComputePool pool(2);
+  for (const LatentTensors latent : {LatentTensors::apart, LatentTensors::together}) {
+    const auto logits = [&](MatrixType type) {
+      GoldenGguf golden(kModels / GetParam(), latent, type);
+      return logits_of(directory.write("model.gguf", golden.build().build()), pool);
+    };
+    const std::vector<float> expected = logits(MatrixType::rounded);
+    const std::vector<float> got = logits(MatrixType::q8_0);
+    EXPECT_NE(got, logits(MatrixType::f32));
+    for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], 1e-5f);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, QuantizedGgufModel,
+                         testing::Values("llama", "phi3", "gpt2", "mixtral", "qwen3_moe", "deepseek_v3"));
 
 TEST(GgufModel, ReadsTheLatentsOldTensorToo) {
   expect_reference("deepseek_v3", LatentTensors::together);
