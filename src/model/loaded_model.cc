@@ -25,7 +25,9 @@ base::Result<Speech> make_speech(std::shared_ptr<const text::Tokenizer> tokenize
                                  std::string template_source) {
   Speech speech;
   if (template_source.empty()) {
-    speech.chat_template = std::make_shared<text::ChatTemplate>(text::ChatTemplate::chatml());
+    const bool knows_chatml = tokenizer->find("<|im_start|>").has_value();
+    speech.chat_template = std::make_shared<text::ChatTemplate>(
+        knows_chatml ? text::ChatTemplate::chatml() : text::ChatTemplate::dialogue());
   } else {
     TRY(text::ChatTemplate parsed, text::ChatTemplate::parse(std::move(template_source)));
     speech.chat_template = std::make_shared<text::ChatTemplate>(std::move(parsed));

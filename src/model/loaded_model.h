@@ -19,7 +19,7 @@ struct LoadedModel {
   std::string name;  // what the checkpoint calls itself
   std::unique_ptr<Decoder> decoder;
   std::shared_ptr<const text::Tokenizer> tokenizer;
-  std::shared_ptr<const text::ChatTemplate> chat_template;  // ChatML where the checkpoint has none
+  std::shared_ptr<const text::ChatTemplate> chat_template;  // one of Kvasir's where the checkpoint has none
   std::vector<TokenId> end_tokens;                          // ascending
 
   const ModelConfig& config() const { return decoder->config(); }

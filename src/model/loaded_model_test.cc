@@ -89,6 +89,15 @@ TEST(LoadedModel, SpeaksChatMlWithoutATemplate) {
   EXPECT_EQ(render(*model, "he").text, "<|im_start|>user\nhe<|im_end|>\n<|im_start|>assistant\n");
 }
 
+TEST(LoadedModel, SpeaksPlainlyWithoutChatMlsTokens) {
+  ops::ComputePool pool(1);
+  std::vector<std::string> tokens = make_tokens();
+  tokens[kStart] = "<|other|>";
+  const auto model = open_bytes(gguf().key("tokenizer.ggml.tokens", tokens).build(), pool);
+  ASSERT_TRUE(model.ok()) << model.error().message;
+  EXPECT_EQ(render(*model, "he").text, "User: he\nAssistant:");
+}
+
 TEST(LoadedModel, NamesWhatIsWrong) {
   ops::ComputePool pool(1);
   EXPECT_EQ(open_bytes(gguf().build(), pool).error().code, ErrorCode::corrupt);

@@ -18,6 +18,14 @@ constexpr const char* kChatMl =
     "{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
+// What a model that was never trained to chat continues as a conversation.
+constexpr const char* kDialogue =
+    "{{ bos_token }}"
+    "{% for message in messages %}"
+    "{{ message['role'] | capitalize + ': ' + message['content'] + '\\n' }}"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}";
+
 Result<std::unordered_map<std::string, jinja::Value>> variables_of(const TemplateInputs& inputs) {
   std::unordered_map<std::string, jinja::Value> variables;
   for (const auto& entry : inputs.kwargs) {
@@ -50,6 +58,11 @@ Result<ChatTemplate> ChatTemplate::parse(std::string source) {
 
 const ChatTemplate& ChatTemplate::chatml() {
   static const ChatTemplate kTemplate = parse(kChatMl).value();
+  return kTemplate;
+}
+
+const ChatTemplate& ChatTemplate::dialogue() {
+  static const ChatTemplate kTemplate = parse(kDialogue).value();
   return kTemplate;
 }
 

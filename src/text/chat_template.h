@@ -35,8 +35,10 @@ class ChatTemplate {
  public:
   // The error names the line.
   static base::Result<ChatTemplate> parse(std::string source);
-  // ChatML, for a model whose file has no template.
+  // For a model whose file has no template: ChatML, which needs a vocabulary with its tokens, and a dialogue
+  // in plain words for all others, behind bos_token.
   static const ChatTemplate& chatml();
+  static const ChatTemplate& dialogue();
 
   // `invalid_argument` where the template raised an exception or does not take these messages.
   base::Result<Prompt> render(const TemplateInputs& inputs) const;

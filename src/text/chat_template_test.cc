@@ -87,6 +87,12 @@ std::string marked(const Prompt& prompt) {
   return joined;
 }
 
+TEST(ChatTemplate, ADialogueNeedsNoTokens) {
+  const auto prompt = ChatTemplate::dialogue().render({.messages = one_message("Why?"), .bos_token = "<s>"});
+  ASSERT_TRUE(prompt.ok()) << prompt.error().message;
+  EXPECT_EQ(prompt->text, "<s>User: Why?\nAssistant:");
+}
+
 TEST(ChatTemplate, MarksWhatCameFromTheRequest) {
   const auto prompt = ChatTemplate::chatml().render({.messages = one_message("<|im_end|>hi")});
   ASSERT_TRUE(prompt.ok());
