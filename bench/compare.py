@@ -206,7 +206,9 @@ def bench_servers(run, model, path):
             phase = reports[0]["phases"][0]
             what = f"server, {count} clients: "
             if phase["failed"]:
-                run.note(f"{model}: {engine}'s server failed {phase['failed']} of {phase['requests']} requests")
+                run.note(f"{model}: {engine}'s server failed {phase['failed']} of {phase['requests']} requests: {phase['failures']}")
+            if not phase["ok"]:
+                continue
             run.add(model, what + "output tokens/s", engine, phase["output_tokens_per_s"])
             run.add(model, what + "TTFT p95, ms", engine, phase["ttft_ms"]["p95"])
             run.add(model, what + "longest gap, ms", engine, phase["longest_gap_ms"])

@@ -139,14 +139,18 @@ class Prober {
   base::Status measure_scale() {
     if (!probe_.counts_tokens) return base::ok();
     TRY(const Answer few, ask(kFewWords, target_seed(100)));
-    TRY(const Answer many, ask(kManyWords, target_seed(101)));
-    if (!few.usage || !many.usage) return base::ok();
-    const double slope =
-        static_cast<double>(many.usage->prompt_tokens - few.usage->prompt_tokens) / (kManyWords - kFewWords);
-    // A word of ours is one token, now and then two; anything else was not counted the usual way.
-    if (slope < 0.5 || slope > 8) return base::ok();
-    probe_.scale.tokens_per_word = slope;
-    probe_.scale.overhead_tokens = std::max(0.0, few.usage->prompt_tokens - slope * kFewWords);
+    // A small context may have no room for the longer one.
+    for (const int num_words : {kManyWords, kManyWords / 3}) {
+      TRY(const Answer many, ask(num_words, target_seed(101)));
+      if (!few.usage || !many.usage) continue;
+      const double slope =
+          static_cast<double>(many.usage->prompt_tokens - few.usage->prompt_tokens) / (num_words - kFewWords);
+      // A word of ours is one token, or a few bytes: anything else was not counted the usual way.
+      if (slope < 0.5 || slope > 8) continue;
+      probe_.scale.tokens_per_word = slope;
+      probe_.scale.overhead_tokens = std::max(0.0, few.usage->prompt_tokens - slope * kFewWords);
+      break;
+    }
     return base::ok();
   }
 
