@@ -1,5 +1,5 @@
 // What the products and the attention of one step cost for a model of Qwen2.5-1.5B's shape in Q4_K_M, with
-// random weights: matmul_bench [threads] [isa] [fast|bytes|fine]
+// random weights: matmul_bench [threads] [isa] [fast|fine]
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -119,7 +119,7 @@ void step(Context& context, const Model& model, std::size_t rows) {
     rms_norm(context, x, ones, 1e-6f, y);
     matmul(context, x, layer.gate, {}, gate);
     matmul(context, x, layer.up, {}, up);
-    activate(context, Activation::silu, gate, up, gate);
+    activate(context, kvasir::ops::Activation::silu, gate, up, gate);
     matmul(context, gate, layer.down, {}, y);
     add(context, y, y);
   }
@@ -197,7 +197,7 @@ int main(int argc, char** argv) {
     if (argc > 2 && name(one) == std::string_view(argv[2])) isa = one;
   }
   const std::string_view asked = argc > 3 ? argv[3] : "fast";
-  precision = asked == "fine" ? Precision::fine : asked == "bytes" ? Precision::bytes : Precision::fast;
+  precision = asked == "fine" ? Precision::fine : Precision::fast;
   ComputePool pool(num_threads);
   Context context(pool, isa);
   std::printf("%d threads, %s, %s\n", num_threads, std::string(name(isa)).c_str(),

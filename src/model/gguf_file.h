@@ -34,6 +34,7 @@ class GgufFile final : public WeightFile {
   bool contains(std::string_view name) const override { return tensors_.contains(name); }
   std::vector<std::string_view> names() const override;
   const Metadata& metadata() const override { return metadata_; }
+  void release_pages() const override { file_.release_pages(); }
   std::span<const GgufKey> keys() const { return keys_; }
 
  private:

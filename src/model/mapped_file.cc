@@ -51,6 +51,11 @@ base::Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
   return MappedFile({static_cast<const std::byte*>(data), size});
 }
 
+void MappedFile::release_pages() const {
+  // Advice only, and harmless: nobody writes to the mapping.
+  ::madvise(const_cast<std::byte*>(bytes_.data()), bytes_.size(), MADV_DONTNEED);
+}
+
 MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {

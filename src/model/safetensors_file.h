@@ -24,6 +24,9 @@ class SafetensorsFile final : public WeightFile {
   bool contains(std::string_view name) const override { return tensors_.find(name) != tensors_.end(); }
   std::vector<std::string_view> names() const override;
   const Metadata& metadata() const override { return metadata_; }
+  void release_pages() const override {
+    for (const MappedFile& file : files_) file.release_pages();
+  }
 
  private:
   // A tensor of a type that Kvasir does not run is an error only for who asks for it: checkpoints carry

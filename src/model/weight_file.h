@@ -30,6 +30,8 @@ class WeightFile {
   virtual std::vector<std::string_view> names() const = 0;
   // GGUF's key-value part; empty for formats that keep it in files of their own.
   virtual const Metadata& metadata() const = 0;
+  // Gives back the memory of what was read so far; what is read again comes from the file again.
+  virtual void release_pages() const = 0;
 };
 
 }  // namespace kvasir::model

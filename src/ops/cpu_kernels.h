@@ -27,9 +27,7 @@ static_assert(sizeof(ActivationGroup) == 48);
 // Activation rows lie in blocks of `width` rows, a block as [groups, width].
 inline constexpr int kMaxActivationWidth = 8;
 
-// 32 numbers of an activation row in 10 to 12 bits, scale * (2^bits * high + low): high and low bytes in the
-// order in which a row of an AMX tile wants them. `bits` are those by which the weight's type leaves a byte
-// free, so that one integer product with (2^bits * w, w) gives the sum.
+// 32 numbers of an activation row in 12 bits, scale * (16 * high + low), as high bytes and low bytes.
 struct FineGroup {
   std::int8_t bytes[64];
 };
@@ -90,25 +88,27 @@ struct TileJob {
   std::int64_t y_stride = 0;
 };
 
-// All rows times consecutive tiles. The rows' fine activations lie in blocks of kMaxFineWidth, also the last.
+// Many rows times consecutive tiles: what multiply_tile computes, by AMX. The rows lie in blocks of
+// kPanelBlock; the last one's missing rows are zero.
 struct PanelJob {
   tensor::DType type = tensor::DType::q8_0;
-  const std::byte* blocks = nullptr;  // FineBlock after FineBlock
-  int num_rows = 0;
+  const ActivationGroup* x = nullptr;  // [blocks, groups, kPanelBlock]
+  int num_rows = 0;                    // up to kPanelRows
   std::int64_t num_groups = 0;
   const std::byte* tiles = nullptr;
-  int num_tiles = 0;
+  int num_tiles = 0;            // up to kPanelTiles
   int num_outputs = 0;          // of all the tiles
   const float* bias = nullptr;  // [num_outputs] or null
   float* y = nullptr;           // [num_rows, y_stride]
   std::int64_t y_stride = 0;
-  std::byte* scratch = nullptr;  // kPanelScratchBytes
+  std::byte* scratch = nullptr;  // kPanelScratchBytes, aligned to 64
 };
+inline constexpr int kPanelBlock = 16;
 inline constexpr int kPanelTiles = 8;
 inline constexpr int kPanelRows = 512;
-// The sums of a panel, and two tiles' columns of one scale as bytes.
+// Two tiles' unpacked columns, and the sums of a panel.
 inline constexpr std::int64_t kPanelScratchBytes =
-    std::int64_t{kPanelTiles} * kPanelRows * 64 + 2 * (10 << 10);
+    2 * (16 << 10) + std::int64_t{kPanelTiles} * kPanelRows * 64;
 
 // Float rows times consecutive rows of an unquantised weight.
 struct RowsJob {
@@ -157,7 +157,7 @@ struct CpuKernels {
   void (*quantize_row_fine)(const QuantizeFineJob& job);
   void (*multiply_tile)(const TileJob& job);
   void (*multiply_tile_fine)(const TileJob& job);
-  void (*multiply_panel)(const PanelJob& job);  // null: there is none, and never any need of one
+  void (*multiply_panel)(const PanelJob& job);  // null where there is no AMX
   void (*multiply_rows)(const RowsJob& job);
   void (*attend)(const AttendJob& job);
   void (*rms_norm)(const float* x, const float* weight, std::int64_t dim, float eps, float* y);

@@ -47,9 +47,9 @@ std::int64_t tiles_a_piece(std::int64_t num_tiles, std::int64_t bytes_a_tile, in
   return std::clamp<std::int64_t>(num_tiles / (num_threads * 8), 1, most);
 }
 
-Cut cut(const Product& p, int num_threads) {
+Cut cut(const Product& p, int width, int num_threads) {
   Cut c;
-  c.width = static_cast<int>(std::min<std::int64_t>(kMaxActivationWidth, p.num_rows));
+  c.width = width;
   c.num_groups = p.w.cols() / 32;
   c.num_blocks = divide_up(p.num_rows, c.width);
   const std::int64_t block_bytes =
@@ -76,7 +76,8 @@ void quantize_rows(Context& context, const Product& p, const Cut& c, ActivationG
 
 void multiply_tiles(Context& context, const Product& p) {
   const CpuKernels& kernels = cpu_kernels(context.isa());
-  const Cut c = cut(p, context.pool().num_threads());
+  const int width = static_cast<int>(std::min<std::int64_t>(kMaxActivationWidth, p.num_rows));
+  const Cut c = cut(p, width, context.pool().num_threads());
   const std::int64_t block_groups = c.num_groups * c.width;
   auto* x = reinterpret_cast<ActivationGroup*>(
       context.scratch(static_cast<std::size_t>(c.num_blocks * block_groups) * sizeof(ActivationGroup)));
@@ -121,19 +122,13 @@ struct FineRows {
   FineBlock block(std::int64_t i) const { return FineBlock::at(data + i * block_bytes(), num_groups, width); }
 };
 
-// Takes scratch for the activations and `more_bytes` behind them.
-FineRows quantize_rows_fine(Context& context, const Product& p, int width, std::int64_t more_bytes) {
+FineRows quantize_rows_fine(Context& context, const Product& p) {
   const CpuKernels& kernels = cpu_kernels(context.isa());
   FineRows rows;
-  rows.width = width;
+  rows.width = static_cast<int>(std::min<std::int64_t>(kMaxFineWidth, p.num_rows));
   rows.num_groups = p.w.cols() / 32;
   rows.num_blocks = divide_up(p.num_rows, rows.width);
-  rows.data = context.scratch(static_cast<std::size_t>(rows.num_blocks * rows.block_bytes() + more_bytes));
-  if (p.num_rows % width != 0) {  // whatever rows that are not there compute is thrown away, but not slow
-    std::byte* block = rows.data + (rows.num_blocks - 1) * rows.block_bytes();
-    auto* sums = reinterpret_cast<std::byte*>(rows.block(rows.num_blocks - 1).sums);
-    std::memset(sums, 0, static_cast<std::size_t>(block + rows.block_bytes() - sums));
-  }
+  rows.data = context.scratch(static_cast<std::size_t>(rows.num_blocks * rows.block_bytes()));
   context.pool().run(static_cast<int>(p.num_rows), [&](int row, int /*thread*/) {
     kernels.quantize_row_fine({.x = p.x + row * p.w.cols(),
                                .num_groups = rows.num_groups,
@@ -146,8 +141,7 @@ FineRows quantize_rows_fine(Context& context, const Product& p, int width, std::
 
 void multiply_tiles_fine(Context& context, const Product& p) {
   const CpuKernels& kernels = cpu_kernels(context.isa());
-  const int width = static_cast<int>(std::min<std::int64_t>(kMaxFineWidth, p.num_rows));
-  const FineRows x = quantize_rows_fine(context, p, width, 0);
+  const FineRows x = quantize_rows_fine(context, p);
   const std::int64_t bytes = tile_bytes(p.w.type(), p.w.cols());
   const std::int64_t num_outputs = p.w.rows();
   const std::int64_t num_tiles = divide_up(num_outputs, kTileRows);
@@ -180,29 +174,41 @@ void multiply_tiles_fine(Context& context, const Product& p) {
   context.pool().run(static_cast<int>(num_chunks * pieces_a_chunk), multiply_piece);
 }
 
+// From here on AMX is faster: fewer rows wait for memory, or leave a tile half empty.
+constexpr std::int64_t kMinPanelRows = 24;
+
 void multiply_panels(Context& context, const Product& p) {
   const CpuKernels& kernels = cpu_kernels(context.isa());
   const int num_threads = context.pool().num_threads();
-  const FineRows x = quantize_rows_fine(context, p, kMaxFineWidth, num_threads * kPanelScratchBytes);
-  std::byte* scratch = x.data + x.num_blocks * x.block_bytes();
+  const Cut c = cut(p, kPanelBlock, num_threads);
+  const std::int64_t block_groups = c.num_groups * kPanelBlock;
+  const std::int64_t block_bytes = block_groups * static_cast<std::int64_t>(sizeof(ActivationGroup));
+  std::byte* scratch = context.scratch(
+      static_cast<std::size_t>(c.num_blocks * block_bytes + num_threads * kPanelScratchBytes));
+  auto* x = reinterpret_cast<ActivationGroup*>(scratch);
+  scratch += c.num_blocks * block_bytes;
+  if (p.num_rows % kPanelBlock != 0) {
+    std::memset(static_cast<void*>(x + (c.num_blocks - 1) * block_groups), 0,
+                static_cast<std::size_t>(block_bytes));
+  }
+  quantize_rows(context, p, c, x);
+
   const std::int64_t bytes = tile_bytes(p.w.type(), p.w.cols());
   const std::int64_t num_outputs = p.w.rows();
-  const std::int64_t num_tiles = divide_up(num_outputs, kTileRows);
-  // Pairs of tiles share what is read of the activations.
-  const std::int64_t panel_tiles =
-      std::clamp<std::int64_t>(num_tiles / (num_threads * 8) / 2 * 2, 2, kPanelTiles);
-  const std::int64_t num_panels = divide_up(num_tiles, panel_tiles);
+  const std::int64_t panel_tiles =  // the kernel takes them in pairs
+      std::clamp<std::int64_t>(c.num_tiles / (num_threads * 8) / 2 * 2, 2, kPanelTiles);
+  const std::int64_t num_panels = divide_up(c.num_tiles, panel_tiles);
   const auto multiply_panel = [&](int piece, int thread) {
     const std::int64_t row = piece / num_panels * kPanelRows;
     const std::int64_t tile = piece % num_panels * panel_tiles;
     const std::int64_t output = tile * kTileRows;
     kernels.multiply_panel(
         {.type = p.w.type(),
-         .blocks = x.data + row / x.width * x.block_bytes(),
+         .x = x + row / kPanelBlock * block_groups,
          .num_rows = static_cast<int>(std::min<std::int64_t>(kPanelRows, p.num_rows - row)),
-         .num_groups = x.num_groups,
+         .num_groups = c.num_groups,
          .tiles = p.w.tiles() + tile * bytes,
-         .num_tiles = static_cast<int>(std::min(panel_tiles, num_tiles - tile)),
+         .num_tiles = static_cast<int>(std::min(panel_tiles, c.num_tiles - tile)),
          .num_outputs = static_cast<int>(std::min(panel_tiles * kTileRows, num_outputs - output)),
          .bias = p.bias_at(output),
          .y = p.y + row * num_outputs + output,
@@ -264,10 +270,9 @@ void matmul(Context& context, std::span<const float> x, const Weight& w, std::sp
   if (w.borrows()) {
     multiply_rows(context, p);
   } else if (w.activations() == Activations::fine) {
-    // A few rows pass through vectors while their weights come from memory.
-    constexpr std::int64_t kFewRows = 3;
-    const bool panels = num_rows > kFewRows && cpu_kernels(context.isa()).multiply_panel != nullptr;
-    panels ? multiply_panels(context, p) : multiply_tiles_fine(context, p);
+    multiply_tiles_fine(context, p);
+  } else if (num_rows >= kMinPanelRows && cpu_kernels(context.isa()).multiply_panel != nullptr) {
+    multiply_panels(context, p);
   } else {
     multiply_tiles(context, p);
   }

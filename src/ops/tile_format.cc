@@ -119,6 +119,25 @@ void pack(const BlockQ6K& b, int row, TileQ6K& out) {
   out.d[row] = bits_of(b.d);
 }
 
+// Q3_K says what Q6_K can say: a scale (-32..31) for each 16 numbers (-4..3).
+void pack(const BlockQ3K& b, int row, TileQ6K& out) {
+  for (int i = 0; i < 256; ++i) {
+    const int low = b.qs[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
+    const int high = b.hmask[i % 32] >> (i / 32) & 1;
+    const int q = low + 4 * high - 4 + 32;
+    const int g = i / 32;
+    const int col = i % 32;
+    std::uint8_t& nibbles = out.low[g].bytes[col / 8][row][col % 4];
+    std::uint8_t& bits = out.high[g][col / 16][row][col % 4];
+    if (col % 8 < 4) nibbles = 0;
+    if (col % 16 < 4) bits = 0;
+    nibbles = static_cast<std::uint8_t>(nibbles | (q & 15) << (col % 8 < 4 ? 0 : 4));
+    bits = static_cast<std::uint8_t>(bits | (q >> 4) << (col % 16 / 4 * 2));
+  }
+  for (int i = 0; i < 16; ++i) out.scales[i / 2][i % 2][row] = static_cast<std::int8_t>(scale_of_16(b, i));
+  out.d[row] = bits_of(b.d);
+}
+
 void pack(const BlockIQ4_XS& b, int row, TileIQ4_XS& out) {
   for (int g = 0; g < 8; ++g) {
     pack_split_nibbles(b.qs + 16 * g, row, out.low[g]);
@@ -167,19 +186,24 @@ Packer packer_of(tensor::DType type) {
       return packer<BlockQ5K, TileQ5K>();
     case DType::q6_k:
       return packer<BlockQ6K, TileQ6K>();
+    case DType::q3_k:
+      return packer<BlockQ3K, TileQ6K>();
     case DType::iq4_xs:
       return packer<BlockIQ4_XS, TileIQ4_XS>();
     case DType::f32:
     case DType::f16:
     case DType::bf16:
     case DType::q2_k:
-    case DType::q3_k:
       break;
   }
   return {};
 }
 
 }  // namespace
+
+tensor::DType tile_type(tensor::DType type) {
+  return type == tensor::DType::q3_k ? tensor::DType::q6_k : type;
+}
 
 TileInfo tile_info(tensor::DType type) {
   return packer_of(type).info;

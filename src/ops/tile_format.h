@@ -83,6 +83,9 @@ struct TileIQ4_XS {
   Nibbles low[8];
 };
 
+// What a type is once it is in tiles: itself, or another that holds the very same numbers.
+tensor::DType tile_type(tensor::DType type);
+
 // What a block of a tile of this type holds; 0 bytes: the type is not kept in tiles.
 struct TileInfo {
   int block_bytes = 0;

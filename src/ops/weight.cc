@@ -3,23 +3,11 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "ops/isa.h"
 #include "ops/tile_format.h"
 
 namespace kvasir::ops {
 
 using base::ErrorCode;
-
-namespace {
-
-// Tiles multiply fine activations at the cost of bytes.
-Activations activations_for(Precision precision) {
-  if (precision == Precision::fine) return Activations::fine;
-  if (precision == Precision::bytes) return Activations::bytes;
-  return best_isa() == Isa::amx ? Activations::fine : Activations::bytes;
-}
-
-}  // namespace
 
 base::Result<Weight> Weight::prepare(const tensor::TensorView& view, Precision precision, ComputePool* pool) {
   const tensor::DTypeInfo& info = tensor::info(view.type);
@@ -44,15 +32,16 @@ base::Result<Weight> Weight::prepare(const tensor::TensorView& view, Precision p
   const auto pack_one = [&](int tile, int /*thread*/) {
     const std::int64_t row = static_cast<std::int64_t>(tile) * kTileRows;
     const auto num_rows = static_cast<int>(std::min<std::int64_t>(kTileRows, w.rows_ - row));
-    pack_tile(w.type_, w.row(row), num_rows, w.cols_, w.tiles_.data() + tile * bytes);
+    pack_tile(view.type, w.row(row), num_rows, w.cols_, w.tiles_.data() + tile * bytes);
   };
   if (pool != nullptr) {
     pool->run(static_cast<int>(num_tiles), pack_one);
   } else {
     for (int tile = 0; tile < num_tiles; ++tile) pack_one(tile, 0);
   }
+  w.type_ = tile_type(view.type);
   w.data_ = nullptr;
-  w.activations_ = activations_for(precision);
+  w.activations_ = precision == Precision::fine ? Activations::fine : Activations::bytes;
   return w;
 }
 

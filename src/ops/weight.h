@@ -13,14 +13,13 @@ namespace kvasir::ops {
 // What activations are rounded to where they meet a quantised weight.
 enum class Activations : std::uint8_t {
   bytes,  // 8 bits, a scale for each 32 columns
-  fine,   // 10 to 12 bits, depending on the weight's type, a scale for each 256 columns
+  fine,   // 12 bits, a scale for each 256 columns
   exact,  // floats, on the dequantised weight
 };
 
 enum class Precision : std::uint8_t {
-  fast,   // bytes or fine, whichever suits the weight and the machine
-  bytes,  // always
-  fine,   // always
+  fast,  // bytes
+  fine,
   exact,  // the reference that the others are judged by
 };
 
@@ -36,7 +35,7 @@ class Weight {
   Weight() = default;
   std::int64_t rows() const { return rows_; }
   std::int64_t cols() const { return cols_; }
-  tensor::DType type() const { return type_; }
+  tensor::DType type() const { return type_; }  // as it is kept
   bool borrows() const { return data_ != nullptr; }
   Activations activations() const { return activations_; }
 
