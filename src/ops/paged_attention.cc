@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/check.h"
 #include "ops/cpu_kernels.h"
@@ -107,27 +108,45 @@ void write_out(const Plan& plan, const Unit& unit, const Part& sum) {
   }
 }
 
-// A thread takes whole units and goes through their partitions in order.
+// Rows that a thread takes at a time: a partition's keys and values stay in its second cache for all of them.
+constexpr int kRowsAPiece = 16;
+
+// A thread takes a few rows of one KV head and goes through their partitions in order.
 void attend_by_units(Context& context, const Plan& plan) {
   const CpuKernels& kernels = cpu_kernels(context.isa());
-  const std::int64_t thread_floats = (plan.score_floats() + 2 * plan.part_floats() + 15) / 16 * 16;
-  auto* scratch = reinterpret_cast<float*>(context.scratch(
-      static_cast<std::size_t>(thread_floats * context.pool().num_threads()) * sizeof(float)));
-  const int units_a_piece = std::max(1, plan.num_units() / (context.pool().num_threads() * 16));
-  const int num_pieces = (plan.num_units() + units_a_piece - 1) / units_a_piece;
+  const int num_threads = context.pool().num_threads();
+  const int num_kv_heads = plan.args.layer.num_kv_heads;
+  const int rows_a_piece = std::clamp(plan.num_rows * num_kv_heads / (num_threads * 4), 1, kRowsAPiece);
+  const int num_pieces = (plan.num_rows + rows_a_piece - 1) / rows_a_piece * num_kv_heads;
+  const std::int64_t thread_floats =
+      (plan.score_floats() + (rows_a_piece + 1) * plan.part_floats() + 15) / 16 * 16;
+  auto* scratch = reinterpret_cast<float*>(
+      context.scratch(static_cast<std::size_t>(thread_floats * num_threads) * sizeof(float)));
   context.pool().run(num_pieces, [&](int piece, int thread) {
     float* scores = scratch + thread * thread_floats;
-    const Part sum = part_at(plan, scores + plan.score_floats());
-    const Part next = part_at(plan, scores + plan.score_floats() + plan.part_floats());
-    const int end = std::min(plan.num_units(), (piece + 1) * units_a_piece);
-    for (int i = piece * units_a_piece; i < end; ++i) {
-      const Unit unit = unit_at(plan, i);
-      attend_part(kernels, plan, unit, 0, scores, sum);
-      for (int part = 1; part < unit.num_parts(); ++part) {
-        attend_part(kernels, plan, unit, part, scores, next);
-        join(plan, sum, next);
+    float* parts = scores + plan.score_floats();
+    const Part next = part_at(plan, parts + rows_a_piece * plan.part_floats());
+    const int first_row = piece / num_kv_heads * rows_a_piece;
+    const int num_rows = std::min(rows_a_piece, plan.num_rows - first_row);
+    Unit units[kRowsAPiece];
+    int first_part = std::numeric_limits<int>::max();
+    int end_part = 0;
+    for (int i = 0; i < num_rows; ++i) {
+      units[i] = unit_at(plan, (first_row + i) * num_kv_heads + piece % num_kv_heads);
+      first_part = std::min(first_part, units[i].first_part());
+      end_part = std::max(end_part, units[i].first_part() + units[i].num_parts());
+    }
+    for (int part = first_part; part < end_part; ++part) {
+      for (int i = 0; i < num_rows; ++i) {
+        const int own = part - units[i].first_part();
+        if (own < 0 || own >= units[i].num_parts()) continue;
+        const Part sum = part_at(plan, parts + i * plan.part_floats());
+        attend_part(kernels, plan, units[i], own, scores, own == 0 ? sum : next);
+        if (own > 0) join(plan, sum, next);
       }
-      write_out(plan, unit, sum);
+    }
+    for (int i = 0; i < num_rows; ++i) {
+      write_out(plan, units[i], part_at(plan, parts + i * plan.part_floats()));
     }
   });
 }
