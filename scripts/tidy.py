@@ -67,7 +67,7 @@ def check(name, sources, commands, headers):
     unit.write_text(text)
     begin = time.monotonic()
     flags = shlex.split(command_of(commands, sources[0]))[1:]
-    run = subprocess.run(["nice", "clang-tidy-19", "--quiet", f"--config-file={Path('.clang-tidy').resolve()}", str(unit), "--", *flags, "-Wno-unused-command-line-argument"],
+    run = subprocess.run(["clang-tidy-19", "--quiet", f"--config-file={Path('.clang-tidy').resolve()}", str(unit), "--", *flags, "-Wno-unused-command-line-argument"],
                          capture_output=True, text=True)
     print(f"  {name}: {time.monotonic() - begin:.0f} s", flush=True)
     if run.returncode == 0:
