@@ -13,11 +13,11 @@ class Loader {
   Loader(const Checkpoint& checkpoint, ops::Precision precision, ops::ComputePool& pool)
       : config_(checkpoint.config),
         names_(checkpoint.names),
-        reader_(*checkpoint.weights,
-                {precision, config_.norm, names_.norm_offset, names_.transposed,
-                 used_prefix(*checkpoint.weights, names_.optional_prefix, names_.embedding),
-                 checkpoint.packing},
-                pool) {}
+        reader_(
+            *checkpoint.weights,
+            {precision, config_.norm, names_.norm_offset, names_.transposed,
+             used_prefix(*checkpoint.weights, names_.optional_prefix, names_.embedding), checkpoint.packing},
+            pool) {}
 
   base::Result<DecoderWeights> load() {
     const std::int64_t hidden = config_.hidden_size;
