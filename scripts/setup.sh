@@ -4,7 +4,7 @@
 # As root, or through sudo; asks for nothing; silent when nothing is missing.
 set -euo pipefail
 
-build_packages=(g++ cmake ninja-build pkg-config ccache mold
+build_packages=(g++ cmake ninja-build pkg-config ccache
   libboost1.81-dev libfmt-dev libspdlog-dev libssl-dev libpcre2-dev libutf8proc-dev libxxhash-dev
   libtomlplusplus-dev libcli11-dev ca-certificates python3 python3-pip)
 test_packages=(libgtest-dev librapidcheck-dev clang-format-19 clang-tidy-19 python3-venv openssl)
