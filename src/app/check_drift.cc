@@ -2,15 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "app/check_arguments.h"
 #include "app/ready_model.h"
 #include "config/load.h"
 #include "model/drift_check.h"
@@ -20,10 +19,8 @@ namespace kvasir::app {
 namespace {
 
 struct Arguments {
-  config::FlagValues settings;
-  std::string model;
+  CheckedModel model;
   std::vector<std::string> texts;
-  int num_threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 };
 
 base::Result<std::string> read_text(const std::string& path) {
@@ -35,31 +32,26 @@ base::Result<std::string> read_text(const std::string& path) {
 }
 
 base::Result<model::DriftCheck> run(const Arguments& arguments, const config::Settings& settings) {
-  TRY(const std::filesystem::path path, find_ready_model(arguments.model, settings));
+  TRY(const std::filesystem::path path, find_ready_model(arguments.model.name, settings));
   std::vector<std::string> texts;
   for (const std::string& file : arguments.texts) {
     TRY(texts.emplace_back(), read_text(file));
   }
-  ops::ComputePool pool(arguments.num_threads);
+  ops::ComputePool pool(arguments.model.num_threads);
   TRY(model::LoadedModel exact, model::open_model(path, {.precision = ops::Precision::exact}, pool));
   TRY(model::LoadedModel fast, model::open_model(path, {.precision = ops::Precision::fast}, pool));
   return model::check_drift(texts, exact, fast);
 }
 
 void check(const Arguments& arguments, Outcome& outcome) {
-  const auto settings = config::load(arguments.settings);
+  const auto settings = config::load(arguments.model.settings);
   if (!settings.ok()) return report_usage(outcome, settings.error());
   const auto result = run(arguments, *settings);
   if (!result.ok()) return report(outcome, result.error());
   fmt::print(
       "{} tokens: mean KL divergence {:.2e} (largest {:.2e}), the same most likely token at {:.2f} %\n",
       result->num_tokens, result->mean_divergence, result->largest_divergence, 100 * result->agreement());
-  const std::vector<std::string> failures = result->failures();
-  for (const std::string& failure : failures) fmt::print("MISSED {}\n", failure);
-  if (failures.empty())
-    fmt::print("ok\n");
-  else
-    outcome.status = kFailure;
+  report_failures(outcome, result->failures());
 }
 
 }  // namespace
@@ -68,18 +60,10 @@ void add_check_drift(CLI::App& check_command, Outcome& outcome) {
   CLI::App* command =
       check_command.add_subcommand("drift", "Check the fast kernels against float32 over real text");
   auto arguments = std::make_shared<Arguments>();
-  command
-      ->add_option("model", arguments->model,
-                   "A GGUF file, a model directory, or a name from 'kvasir models'")
-      ->type_name("NAME|PATH")
-      ->required();
+  add_model(*command, arguments->model);
   command->add_option("text", arguments->texts, "Files of text; each begins a context of its own")
       ->type_name("FILE")
       ->required();
-  command->add_option("--threads", arguments->num_threads, "Compute threads")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1024));
-  config::add_flags(*command, arguments->settings, {"model_dir"});
   command->footer(
       "The texts' tokens are fed to the model twice: through the fast kernels, and in float32 on the\n"
       "dequantised weights. The mean KL divergence may be at most 2e-3, and the most likely token must be\n"

@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <thread>
 
+#include "app/check_arguments.h"
 #include "app/ready_model.h"
 #include "config/load.h"
 #include "model/embed_check.h"
@@ -16,32 +15,21 @@ namespace kvasir::app {
 
 namespace {
 
-struct Arguments {
-  config::FlagValues settings;
-  std::string model;
-  std::string golden;
-  bool exact = false;
-  int num_threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-};
-
 void print_row(const model::EmbedCheck::Text& text) {
-  std::string label = text.label.substr(0, text.label.find('\n'));
-  if (label.size() > 44) label = label.substr(0, 41) + "...";
-  fmt::print("{:<44} {:>6} {:>6} {:>12.2e}\n", label, text.num_tokens, text.ids_equal ? "equal" : "DIFFER",
-             text.distance);
+  fmt::print("{:<44} {:>6} {:>6} {:>12.2e}\n", row_label(text.label), text.num_tokens,
+             text.ids_equal ? "equal" : "DIFFER", text.distance);
 }
 
-base::Result<model::EmbedCheck> run(const Arguments& arguments, const config::Settings& settings) {
-  TRY(const std::filesystem::path path, find_ready_model(arguments.model, settings));
-  ops::ComputePool pool(arguments.num_threads);
-  const model::EncoderOptions options{.precision =
-                                          arguments.exact ? ops::Precision::exact : ops::Precision::fast};
+base::Result<model::EmbedCheck> run(const GoldenArguments& arguments, const config::Settings& settings) {
+  TRY(const std::filesystem::path path, find_ready_model(arguments.model.name, settings));
+  ops::ComputePool pool(arguments.model.num_threads);
+  const model::EncoderOptions options{.precision = arguments.precision()};
   TRY(model::LoadedEncoder loaded, model::open_encoder(path, options, pool));
   return model::check_embeddings(arguments.golden, loaded);
 }
 
-void check(const Arguments& arguments, Outcome& outcome) {
-  const auto settings = config::load(arguments.settings);
+void check(const GoldenArguments& arguments, Outcome& outcome) {
+  const auto settings = config::load(arguments.model.settings);
   if (!settings.ok()) return report_usage(outcome, settings.error());
   const auto result = run(arguments, *settings);
   if (!result.ok()) return report(outcome, result.error());
@@ -55,20 +43,8 @@ void check(const Arguments& arguments, Outcome& outcome) {
 
 void add_check_embed(CLI::App& check_command, Outcome& outcome) {
   CLI::App* command = check_command.add_subcommand("embed", "Check an encoder's embeddings");
-  auto arguments = std::make_shared<Arguments>();
-  command
-      ->add_option("model", arguments->model,
-                   "A GGUF file, a model directory, or a name from 'kvasir models'")
-      ->type_name("NAME|PATH")
-      ->required();
-  command->add_option("golden", arguments->golden, "What a float32 reference computed")
-      ->type_name("GOLDEN.json")
-      ->required();
-  command->add_flag("--exact", arguments->exact, "Float32 on the dequantised weights, not the fast kernels");
-  command->add_option("--threads", arguments->num_threads, "Compute threads")
-      ->type_name("N")
-      ->check(CLI::Range(1, 1024));
-  config::add_flags(*command, arguments->settings, {"model_dir"});
+  auto arguments = std::make_shared<GoldenArguments>();
+  add_golden(*command, *arguments);
   command->footer(
       "The token ids must be equal, and each embedding within 1e-3 of the reference's (1 - cosine).\n"
       "\n"

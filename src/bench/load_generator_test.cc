@@ -129,9 +129,11 @@ TEST(LoadGenerator, AnOpenLoopDoesNotWaitForAnswers) {
 TEST(LoadGenerator, LatencyCountsFromTheArrivalAndNotFromTheSending) {
   AnsweringServer server(1);
   const Target target = server.target();
-  // The source holds the whole client up, as a client that is too busy would.
+  // The source keeps the client busy for longer than its requests can wait.
   const auto slow = [](std::uint64_t index) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const auto begin = std::chrono::steady_clock::now();
+    while (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(20)) {
+    }
     return question(index);
   };
   const PhaseRun run = run_load(target, {.arrivals_s = {0, 0, 0}}, slow, {});

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "app/command.h"
+#include "config/load.h"
+#include "ops/weight.h"
+
+namespace kvasir::app {
+
+// Which model a check runs, and with how many threads.
+struct CheckedModel {
+  config::FlagValues settings;
+  std::string name;  // or path
+  int num_threads = 1;
+};
+
+// A model held against what a reference computed.
+struct GoldenArguments {
+  CheckedModel model;
+  std::string golden;
+  bool exact = false;
+
+  ops::Precision precision() const { return exact ? ops::Precision::exact : ops::Precision::fast; }
+};
+
+// The model comes first on the command line, so these come first in a command's set-up.
+void add_model(CLI::App& command, CheckedModel& model);
+void add_golden(CLI::App& command, GoldenArguments& arguments);
+
+// The first line of a text, cut to the width of a table's first column.
+std::string row_label(std::string_view text);
+// Says what was missed, or "ok".
+void report_failures(Outcome& outcome, std::span<const std::string> failures);
+
+}  // namespace kvasir::app
