@@ -13,6 +13,7 @@ using base::Status;
 namespace {
 
 constexpr int kMaxLogprobs = 5;
+constexpr int kDefaultMaxTokens = 16;  // OpenAI's for this endpoint
 constexpr const char* kPromptShapes = "a string, an array of strings, or arrays of token ids";
 
 constexpr Field<CompletionRequest> kFields[] = {
@@ -81,6 +82,7 @@ Result<CompletionRequest> read_completion_request(json::object body) {
   CompletionRequest request;
   TRY_OK(read_params(body, request.params));
   TRY_OK(read_fields<CompletionRequest>(body, kFields, request));
+  if (!request.params.max_tokens) request.params.max_tokens = kDefaultMaxTokens;
   json::value* prompt = body.if_contains("prompt");
   if (prompt == nullptr || prompt->is_null())
     return Error{ErrorCode::invalid_argument, fmt::format("it is missing; expected {}", kPromptShapes),

@@ -124,12 +124,15 @@ TEST_F(ApiTest, CompletionLogprobsAreParallelArrays) {
   EXPECT_EQ(worker_->wait_for(0).request.prompt, (std::vector<TokenId>{65, 66}));
 }
 
-TEST_F(ApiTest, MaxTokensDefaultsToTheRestOfTheContext) {
+TEST_F(ApiTest, MaxTokensDefaultsTo16OrTheRestOfTheContext) {
   serve(says("x"), 100);
   post("/v1/completions", R"({"model": "m", "prompt": [1, 2, 3]})");
-  EXPECT_EQ(worker_->wait_for(0).request.max_tokens, 97);
+  EXPECT_EQ(worker_->wait_for(0).request.max_tokens, 16);
   post("/v1/completions", R"({"model": "m", "prompt": [1, 2, 3], "max_tokens": 100000})");
   EXPECT_EQ(worker_->wait_for(1).request.max_tokens, 97);
+  post("/v1/chat/completions", chat_body());
+  const wire::GenerateRequest chat = worker_->wait_for(2).request;
+  EXPECT_EQ(chat.max_tokens, 100 - static_cast<int>(chat.prompt.size()));
 }
 
 TEST_F(ApiTest, StopStringCancelsTheSequence) {
@@ -147,6 +150,7 @@ TEST_F(ApiTest, StopStringCancelsTheSequence) {
   EXPECT_EQ(string_at(body, "/choices/0/message/content"), "text ");
   EXPECT_EQ(string_at(body, "/choices/0/finish_reason"), "stop");
   EXPECT_EQ(string_at(body, "/usage/completion_tokens"), "8");
+  EXPECT_EQ(string_at(body, "/usage/prompt_tokens_details/cached_tokens"), "1");
   EXPECT_TRUE(asked.stream->cancelled());
 }
 
@@ -195,6 +199,27 @@ TEST_F(ApiTest, DisconnectCancelsStreamedOrNot) {
     EXPECT_TRUE(eventually([&] { return admission_.inside().sequences == 0; })) << more;
     EXPECT_TRUE(eventually([&] { return router_.models()[0].num_leases == 0; })) << more;
   }
+}
+
+TEST_F(ApiTest, TokensOfAClientThatLeftAreCounted) {
+  serve();
+  {
+    net::LoopbackClient client(port_);
+    client.send(net::post_request("/v1/chat/completions", chat_body(R"(, "stream": true)")));
+    const auto asked = worker_->wait_for(0);
+    TokenStream::send({{asked.stream,
+                        {.tokens = router::byte_tokens("half"),
+                         .usage = {.prompt_tokens = 9, .cached_tokens = 5, .output_tokens = 4}}}});
+    client.read_until("half");
+    client.reset();
+    ASSERT_TRUE(eventually([&] { return asked.stream->cancelled(); }));
+  }
+  const auto counted = [&](const char* line) {
+    return eventually([&] { return get("/metrics").text.find(line) != std::string::npos; });
+  };
+  EXPECT_TRUE(counted("kvasir_requests_aborted_total{model=\"m\"} 1\n"));
+  EXPECT_TRUE(counted("kvasir_output_tokens_total{model=\"m\"} 4\n"));
+  EXPECT_TRUE(counted("kvasir_cached_tokens_total{model=\"m\"} 5\n"));
 }
 
 TEST_F(ApiTest, FailureOfASequenceEndsTheRequest) {

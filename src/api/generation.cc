@@ -53,7 +53,10 @@ Generation::~Generation() {
       std::all_of(running_.begin(), running_.end(), [](const Running& one) { return one.choice.finished(); });
   for (Running& one : running_) {
     one.stream->on_event({});
-    if (!one.choice.finished()) one.stream->cancel();
+    if (one.choice.finished()) continue;
+    one.stream->cancel();
+    // Generated for this client, though it left before they were written.
+    if (const auto event = one.stream->take(); event && !event->error) (void)one.choice.push(*event);
   }
   const wire::Usage total = usage();
   metrics_.prompt_tokens.add(static_cast<std::uint64_t>(total.prompt_tokens));

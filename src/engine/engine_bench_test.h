@@ -18,6 +18,7 @@ struct Answer {
   std::shared_ptr<wire::TokenStream> stream;
   std::vector<TokenId> tokens;
   std::vector<float> logprobs;
+  std::vector<wire::Usage> usages;  // of each event
   std::optional<wire::TokenEvent> end;
 };
 
@@ -25,6 +26,7 @@ inline boost::asio::awaitable<void> read_all(Answer& answer) {
   while (!answer.end) {
     std::optional<wire::TokenEvent> event = co_await answer.stream->next(std::chrono::hours(1));
     if (!event) continue;
+    answer.usages.push_back(event->usage);
     for (const wire::Token& token : event->tokens) {
       answer.tokens.push_back(token.id);
       if (token.logprob) answer.logprobs.push_back(token.logprob->logprob);

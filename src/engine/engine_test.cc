@@ -50,6 +50,21 @@ class Bench : private ToyBench, public EngineBench {
   using ToyBench::runner;
 };
 
+// Whoever ends a sequence early, by a stop string or by leaving, still knows what it cost.
+TEST(Engine, EveryEventSaysWhatTheSequenceCostSoFar) {
+  Bench bench({.num_blocks = 16});
+  for (const int num_cached : {0, 39}) {
+    const Answer& answer = bench.submit(request_of(prompt_of(40, 3), 4));
+    bench.finish();
+    ASSERT_EQ(answer.usages.size(), 4u);
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_EQ(answer.usages[i].prompt_tokens, 40);
+      EXPECT_EQ(answer.usages[i].cached_tokens, num_cached);
+      EXPECT_EQ(answer.usages[i].output_tokens, i + 1);
+    }
+  }
+}
+
 TEST(Engine, AloneInABatchWarmOrPreemptedTheTokensAreTheSame) {
   std::vector<wire::GenerateRequest> requests;
   for (int i = 0; i < 16; ++i) {

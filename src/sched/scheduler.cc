@@ -149,8 +149,8 @@ SequenceEvent Scheduler::advance(const StepPlan::Slice& slice, StepResult::Outco
   if (!slice.wants_token()) return event;
   CHECK(outcome.token.has_value(), "the runner gave sequence {} no token", sequence.id);
   append(sequence, *std::move(outcome.token), event.event);
+  event.event.usage = usage_of(sequence);
   if (event.event.last()) {
-    event.event.usage = usage_of(sequence);
     retire_blocks(sequence);
     remove(sequence);
     ++stats_.num_finished;
