@@ -266,6 +266,17 @@ TEST_F(HostileClientTest, RequestsPipelinedBehindALongOneAreServed) {
   EXPECT_EQ(client.read_response()->body, "hello");
 }
 
+TEST_F(HostileClientTest, PipelinedRequestsLeaveOthersTheirTurn) {
+  serve();
+  LoopbackClient client = connect();
+  std::string all = get_request("/mark");
+  for (int i = 0; i < 100; ++i) all += get_request("/hello");
+  client.send(all);
+  for (int i = 0; i <= 100; ++i) ASSERT_TRUE(client.read_response().has_value());
+  EXPECT_GE(num_requests_at_mark_.load(), 1u);
+  EXPECT_LT(num_requests_at_mark_.load(), 5u);
+}
+
 TEST_F(HostileClientTest, DisconnectInTheMiddleOfAStreamEndsIt) {
   serve();
   {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <ctime>
 #include <exception>
 #include <iterator>
@@ -72,6 +73,8 @@ asio::awaitable<void> HttpConnection::run() {
       if (is_http_1_0_) socket_.reset();
       co_return;
     }
+    // Pipelined requests are taken, handled and answered without ever waiting: others get their turn here.
+    co_await asio::post(executor(), asio::use_awaitable);
     if (!keep_alive_ || state_->draining) break;
     quiet_until = base::RealClock().now() + options.idle_timeout;
   }

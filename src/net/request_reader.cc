@@ -1,6 +1,8 @@
 #include "net/request_reader.h"
 
 #include <array>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -21,6 +23,8 @@ namespace {
 constexpr std::size_t kHeadReadBytes = 4 * 1024;
 constexpr std::size_t kBodyReadBytes = 64 * 1024;
 constexpr std::size_t kMaxDrainBytes = 64 * 1024 * 1024;
+// A peer that sends as fast as it is read gets no more of its thread at a time.
+constexpr std::size_t kTurnBytes = 256 * 1024;
 constexpr base::Duration kDrainTime = std::chrono::seconds(2);
 
 // Grows with what arrives, never with what a Content-Length promises.
@@ -170,8 +174,14 @@ asio::awaitable<base::Status> RequestReader::fill(std::size_t at_most, base::Tim
     }
     if (taken.found == DeadlineSocket::Found::bytes) {
       buffer_.commit(taken.num_bytes);
+      taken_without_waiting_ += taken.num_bytes;
+      if (taken_without_waiting_ > kTurnBytes) {
+        taken_without_waiting_ = 0;
+        co_await asio::post(socket_.executor(), asio::use_awaitable);
+      }
       co_return base::ok();
     }
+    taken_without_waiting_ = 0;
     if (idle_) buffer_.shrink_to_fit();
     base::Status ready = co_await socket_.wait_readable(deadline);
     if (!ready.ok()) co_return std::move(ready);

@@ -56,6 +56,7 @@ class RequestReader {
   DeadlineSocket& socket_;
   const ServerOptions& options_;
   boost::beast::flat_buffer buffer_;
+  std::size_t taken_without_waiting_ = 0;
   bool idle_ = true;
 };
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -61,6 +63,11 @@ class ServerTest : public testing::Test {
       (void)co_await responder.send(HttpResponse(200, "text/plain", "hello"));
     } else if (request.path == "/echo") {
       (void)co_await responder.send(HttpResponse(200, "text/plain", request.method + " " + request.body));
+    } else if (request.path == "/mark") {
+      // How far the server had come when the thread next did something else.
+      boost::asio::post(responder.executor(),
+                        [this] { num_requests_at_mark_ = server_->stats().requests.load(); });
+      (void)co_await responder.send(HttpResponse(200, "text/plain", "marked"));
     } else if (request.path == "/throw") {
       throw std::runtime_error("a handler that throws");
     } else if (request.path == "/stream") {
@@ -109,6 +116,7 @@ class ServerTest : public testing::Test {
     left_.release();
   }
 
+  std::atomic<std::uint64_t> num_requests_at_mark_{0};
   std::unique_ptr<HttpServer> server_;
   std::uint16_t port_ = 0;
   std::counting_semaphore<> entered_{0};
