@@ -11,6 +11,8 @@ using base::ErrorCode;
 namespace {
 
 constexpr int kMaxParts = 1000;
+constexpr int kMaxRanges = 8;
+constexpr std::size_t kMaxSourceBytes = 4096;
 
 std::optional<std::uint64_t> parse_number(std::string_view text) {
   std::uint64_t value = 0;
@@ -47,10 +49,12 @@ base::Result<std::optional<Braces>> find_braces(std::string_view text) {
 }
 
 // One text for each number of its ranges; a text without ranges gives one.
-base::Result<std::vector<std::string>> expand(std::string_view text) {
+base::Result<std::vector<std::string>> expand(std::string_view text, int max_ranges = kMaxRanges) {
   TRY(const auto braces, find_braces(text));
   if (!braces) return std::vector<std::string>{std::string(text)};
-  TRY(const auto tails, expand(text.substr(braces->end)));
+  if (max_ranges == 0)
+    return base::error(ErrorCode::invalid_argument, "it has more than {} ranges", kMaxRanges);
+  TRY(const auto tails, expand(text.substr(braces->end), max_ranges - 1));
   if (tails.size() != 1 && tails.size() != braces->count())
     return base::error(ErrorCode::invalid_argument, "its ranges have {} and {} numbers", braces->count(),
                        tails.size());
@@ -138,6 +142,9 @@ base::Result<Source> parse_parts(std::string_view text) {
 }  // namespace
 
 base::Result<Source> parse_source(std::string_view text) {
+  if (text.size() > kMaxSourceBytes)
+    return base::error(ErrorCode::invalid_argument, "a source of {} bytes; {} is the most", text.size(),
+                       kMaxSourceBytes);
   auto source = parse_parts(text);
   if (!source.ok())
     return base::error(ErrorCode::invalid_argument, "source '{}': {}", text, source.error().message);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace kvasir::hub {
 namespace {
 
@@ -77,6 +79,17 @@ TEST(Source, RefusesWhatCouldDoHarm) {
            "file:relative/path",
        })
     EXPECT_FALSE(parse_source(text).ok()) << text;
+}
+
+TEST(Source, RefusesTextsThatWouldExpandWithoutEnd) {
+  std::string many = "npm:name@1:";
+  for (int i = 0; i < 9; ++i) many += "{1..2}";
+  EXPECT_FALSE(parse_source(many).ok());
+  std::string endless = "npm:name@1:";
+  while (endless.size() < 10'000'000) endless += "{1..1}";
+  EXPECT_FALSE(parse_source(endless).ok());
+  // A first number's width is what the texts are padded to.
+  EXPECT_FALSE(parse_source("npm:name@1:{" + std::string(5000, '0') + "1..5}").ok());
 }
 
 }  // namespace
