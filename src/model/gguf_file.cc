@@ -1,5 +1,6 @@
 #include "model/gguf_file.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <optional>
@@ -232,6 +233,18 @@ base::Result<TensorRecord> read_tensor_record(ByteReader& in) {
   return record;
 }
 
+// Two tensors in one place would let a small file ask for any amount of memory.
+base::Status check_no_overlap(std::vector<TensorRecord>& records) {
+  std::sort(records.begin(), records.end(),
+            [](const TensorRecord& a, const TensorRecord& b) { return a.offset < b.offset; });
+  for (std::size_t i = 1; i < records.size(); ++i) {
+    const TensorRecord& before = records[i - 1];
+    if (records[i].offset - before.offset < before.bytes)
+      return base::error(ErrorCode::corrupt, "tensors {:?} and {:?} overlap", before.name, records[i].name);
+  }
+  return base::ok();
+}
+
 base::Result<std::uint64_t> data_alignment(const Metadata& metadata) {
   if (!metadata.contains("general.alignment")) return 32;
   const std::int64_t alignment = metadata.integer("general.alignment").value_or(0);
@@ -278,6 +291,7 @@ base::Status GgufFile::read() {
   TRY(const std::uint64_t alignment, data_alignment(metadata_));
   const std::uint64_t data_start = (in.position() + alignment - 1) / alignment * alignment;
   const std::uint64_t data_bytes = bytes.size() > data_start ? bytes.size() - data_start : 0;
+  TRY_OK(check_no_overlap(records));
   for (TensorRecord& record : records) {
     if (record.offset % alignment != 0)
       return base::error(ErrorCode::corrupt, "tensor {:?} starts at {}, not a multiple of {}", record.name,

@@ -92,6 +92,21 @@ TEST(GgufFile, NamesWhatIsWrong) {
             std::string::npos);
 }
 
+TEST(GgufFile, RefusesTensorsThatOverlap) {
+  std::string file = GgufBuilder()
+                         .tensor("one", {16}, 0, std::string(64, 'x'))
+                         .tensor("two", {16}, 0, std::string(64, 'y'))
+                         .build();
+  ASSERT_EQ(problem(file), "");
+  const std::string record = "two" + std::string("\x01\0\0\0\x10\0\0\0\0\0\0\0\0\0\0\0", 16);
+  const std::size_t offset = file.find(record) + record.size();
+  ASSERT_EQ(file[offset], 64);
+  for (const char moved : {'\0', '\x20'}) {
+    file[offset] = moved;
+    EXPECT_NE(problem(file).find("\"one\" and \"two\" overlap"), std::string::npos) << problem(file);
+  }
+}
+
 TEST(GgufFile, RefusesAbsentAndOddPaths) {
   const TemporaryDirectory directory;
   EXPECT_EQ(GgufFile::open(directory.path() / "none").error().code, ErrorCode::not_found);

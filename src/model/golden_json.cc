@@ -1,6 +1,7 @@
 #include "model/golden_json.h"
 
 #include <limits>
+#include <optional>
 
 namespace kvasir::model {
 
@@ -39,12 +40,30 @@ base::Result<double> golden_number(const json::value& object, std::string_view k
   return value->to_number<double>(ignored);
 }
 
+namespace {
+
+// Before the cast: outside the target's range it is undefined.
+std::optional<TokenId> as_token(double number) {
+  if (!(number >= 0 && number <= std::numeric_limits<TokenId>::max())) return std::nullopt;
+  return static_cast<TokenId>(number);
+}
+
+}  // namespace
+
+base::Result<TokenId> golden_token(const json::value& object, std::string_view key) {
+  TRY(const double number, golden_number(object, key));
+  const auto token = as_token(number);
+  if (!token) return wrong(key, "token");
+  return *token;
+}
+
 base::Result<std::vector<TokenId>> golden_tokens(const json::value& object, std::string_view key) {
   TRY(const std::vector<double> numbers, golden_numbers(object, key));
   std::vector<TokenId> tokens;
   for (const double number : numbers) {
-    if (number < 0 || number > std::numeric_limits<TokenId>::max()) return wrong(key, "list of tokens");
-    tokens.push_back(static_cast<TokenId>(number));
+    const auto token = as_token(number);
+    if (!token) return wrong(key, "list of tokens");
+    tokens.push_back(*token);
   }
   return tokens;
 }

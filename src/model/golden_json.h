@@ -14,6 +14,7 @@ namespace kvasir::model {
 base::Result<const base::json::array*> golden_array(const base::json::value& object, std::string_view key);
 base::Result<std::string> golden_string(const base::json::value& object, std::string_view key);
 base::Result<double> golden_number(const base::json::value& object, std::string_view key);
+base::Result<TokenId> golden_token(const base::json::value& object, std::string_view key);
 base::Result<std::vector<TokenId>> golden_tokens(const base::json::value& object, std::string_view key);
 base::Result<std::vector<double>> golden_numbers(const base::json::value& object, std::string_view key);
 

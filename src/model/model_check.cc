@@ -43,8 +43,7 @@ base::Result<Golden> parse_golden(const json::object& root) {
   TRY(const json::array* greedy, golden_array(value, "greedy"));
   for (const json::value& entry : *greedy) {
     GreedyToken token;
-    TRY(const double id, golden_number(entry, "token"));
-    token.token = static_cast<TokenId>(id);
+    TRY(token.token, golden_token(entry, "token"));
     TRY(token.logprob, golden_number(entry, "logprob"));
     TRY(token.margin, golden_number(entry, "margin"));
     golden.greedy.push_back(token);

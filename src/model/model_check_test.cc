@@ -57,6 +57,13 @@ TEST(ModelCheck, RefusesAGoldenOfAnotherModel) {
   EXPECT_EQ(check_model(directory.path(), pool).error().code, base::ErrorCode::not_found);
   directory.write("expected.json", R"({"input_ids":[1,5000],"logits_last8":[[1,2]],"greedy":[]})");
   EXPECT_EQ(check_model(directory.path(), pool).error().code, base::ErrorCode::invalid_argument);
+  for (const char* token : {"1e300", "-1e300", "-1", "4294967296"}) {
+    directory.write("expected.json", R"({"input_ids":[1],"logits_last8":[],"greedy":[{"token":)" +
+                                         std::string(token) + R"(,"logprob":0,"margin":0}]})");
+    const auto check = check_model(directory.path(), pool);
+    ASSERT_FALSE(check.ok());
+    EXPECT_NE(check.error().message.find("token"), std::string::npos) << check.error().message;
+  }
   directory.write("expected.json", R"({"input_ids":"many"})");
   EXPECT_EQ(check_model(directory.path(), pool).error().code, base::ErrorCode::invalid_argument);
 }
