@@ -20,7 +20,7 @@ Choice::Choice(int index, std::shared_ptr<const text::Tokenizer> tokenizer, cons
       min_tokens_(stops.min_tokens),
       tokenizer_(std::move(tokenizer)),
       detokenizer_(tokenizer_),
-      stops_(stops.strings) {}
+      stops_(stops.patterns) {}
 
 Delta Choice::push(const wire::TokenEvent& event) {
   Delta delta;

@@ -38,7 +38,8 @@ struct Delta {
 class Choice {
  public:
   struct Stops {
-    std::vector<std::string> strings;
+    std::shared_ptr<const text::StopPatterns> patterns =
+        std::make_shared<const text::StopPatterns>(std::vector<std::string>());  // shared by all choices
     int min_tokens = 0;  // none counts before so many tokens
   };
 

@@ -22,6 +22,11 @@ struct Answer {
 };
 
 // Feeds the text's bytes as tokens in events cut as given, then the end.
+Choice::Stops stops_at(std::vector<std::string> strings, int min_tokens = 0) {
+  return {.patterns = std::make_shared<const text::StopPatterns>(std::move(strings)),
+          .min_tokens = min_tokens};
+}
+
 Answer run(const std::string& text, const Choice::Stops& stops, const std::vector<std::size_t>& cuts) {
   Choice choice(0, router::byte_tokenizer(), stops);
   Answer answer;
@@ -58,7 +63,7 @@ TEST(Choice, TextOfAllTokens) {
 }
 
 TEST(Choice, EndsBeforeAStopString) {
-  const Answer answer = run("one two three", {.strings = {"three", "o t"}}, {1, 4, 6});
+  const Answer answer = run("one two three", stops_at({"three", "o t"}), {1, 4, 6});
   EXPECT_EQ(answer.text, "one tw");
   EXPECT_EQ(answer.finish, FinishReason::stop);
   EXPECT_EQ(answer.lines.size(), 6u);
@@ -66,7 +71,7 @@ TEST(Choice, EndsBeforeAStopString) {
 }
 
 TEST(Choice, MinTokensPutStopStringsOff) {
-  EXPECT_EQ(run("a.b.c.d", {.strings = {"."}, .min_tokens = 3}, {}).text, "a.b");
+  EXPECT_EQ(run("a.b.c.d", stops_at({"."}, 3), {}).text, "a.b");
 }
 
 TEST(Choice, CutOffCharacterIsReplacedAtTheEnd) {
@@ -90,7 +95,7 @@ TEST(Choice, CuttingEventsChangesNothing) {
   const std::vector<std::string> texts = {"Hé, wörld ✓ stop here", "ababac", "✓✓✗✓", "aaaaaaab",
                                           "no stop at all"};
   const std::vector<Choice::Stops> stops = {
-      {}, {.strings = {"stop"}}, {.strings = {"abac", "✗"}}, {.strings = {"aab", "é,"}}, {.strings = {"✓✗"}}};
+      {}, stops_at({"stop"}), stops_at({"abac", "✗"}), stops_at({"aab", "é,"}), stops_at({"✓✗"})};
   for (const std::string& text : texts)
     for (const Choice::Stops& stop : stops) {
       const Answer whole = run(text, stop, {});

@@ -17,6 +17,7 @@ using base::Status;
 namespace {
 
 constexpr int kMaxStops = 4;
+constexpr std::size_t kMaxStopBytes = 4096;
 constexpr int kMaxStopTokens = 128;
 constexpr int kMaxBiases = 1024;
 constexpr std::int64_t kMaxInt = std::numeric_limits<int>::max();
@@ -48,6 +49,11 @@ Status add_stop(const json::value& value, GenerateParams& params) {
   TRY(std::string text, read_string(value));
   if (text.empty())
     return Error{ErrorCode::invalid_argument, "expected a string that is not empty", {}, "invalid_value"};
+  if (text.size() > kMaxStopBytes)
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("expected at most {} bytes, got {}", kMaxStopBytes, text.size()),
+                 {},
+                 "string_above_max_length"};
   params.stop.push_back(std::move(text));
   return base::ok();
 }

@@ -1,6 +1,7 @@
 #include "api/prepare.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "api/request_id.h"
@@ -106,7 +107,8 @@ Result<Job> make_job(router::Lease lease, const GenerateParams& params,
   return Job{.lease = std::move(lease),
              .sequences = std::move(sequences),
              .num_choices_per_prompt = params.n,
-             .stops = {.strings = params.stop, .min_tokens = params.min_tokens}};
+             .stops = {.patterns = std::make_shared<const text::StopPatterns>(params.stop),
+                       .min_tokens = params.min_tokens}};
 }
 
 }  // namespace kvasir::api

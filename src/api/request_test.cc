@@ -142,6 +142,15 @@ TEST(Request, WrongValuesNameTheirField) {
   }
 }
 
+TEST(Request, StopStringsAreBounded) {
+  const auto stop_of = [](std::size_t size) { return "\"stop\": [\"" + std::string(size, 'x') + "\"]"; };
+  EXPECT_TRUE(chat(stop_of(4096)).ok());
+  const auto refused = chat(stop_of(4097));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().field, "stop[0]");
+  EXPECT_NE(refused.error().message.find("4096"), std::string::npos);
+}
+
 TEST(Request, KnownButUnsupportedIsRefused) {
   const Wrong cases[] = {
       {R"("tools": [{"type": "function"}])", "tools"},

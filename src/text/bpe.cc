@@ -111,7 +111,9 @@ void Bpe::merge_long(Workspace& work) const {
   }
   for (std::int32_t i = 0; i + 1 < num_symbols; ++i) push_candidate(i, work);
   std::make_heap(work.heap.begin(), work.heap.end(), later);
-  while (!work.heap.empty()) {
+  constexpr unsigned kLooks = 4096;  // merges between two looks at `stop`
+  for (unsigned i = 0; !work.heap.empty(); ++i) {
+    if (i % kLooks == 0 && work.stop.stop_requested()) return;
     std::pop_heap(work.heap.begin(), work.heap.end(), later);
     const Workspace::Candidate best = work.heap.back();
     work.heap.pop_back();

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <stop_token>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -72,6 +73,7 @@ class Bpe {
     std::vector<Symbol> symbols;
     std::vector<MergeTable::Merge> pairs;  // of a short word: each symbol with the next
     std::vector<Candidate> heap;
+    std::stop_token stop;  // once requested, a long word is left half merged
   };
 
   // `table` outlives the Bpe.

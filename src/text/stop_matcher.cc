@@ -17,22 +17,25 @@ std::vector<std::size_t> borders(std::string_view text) {
   return border;
 }
 
+// How much of the pattern is spelled once `c` follows what spells `matched` of it.
+std::size_t advance(const StopPatterns::Pattern& pattern, std::size_t matched, char c) {
+  // A whole match ends the stream, so there is always a next byte to compare with.
+  while (matched > 0 && pattern.text[matched] != c) matched = pattern.fallback[matched - 1];
+  return pattern.text[matched] == c ? matched + 1 : matched;
+}
+
 }  // namespace
 
-StopMatcher::StopMatcher(std::vector<std::string> stops) {
+StopPatterns::StopPatterns(std::vector<std::string> stops) {
   for (std::string& stop : stops) {
     if (stop.empty()) continue;
     auto fallback = borders(stop);
-    patterns_.push_back({std::move(stop), std::move(fallback), 0});
+    patterns_.push_back({std::move(stop), std::move(fallback)});
   }
 }
 
-void StopMatcher::advance(Pattern& pattern, char c) {
-  while (pattern.matched > 0 && pattern.text[pattern.matched] != c) {
-    pattern.matched = pattern.fallback[pattern.matched - 1];
-  }
-  if (pattern.text[pattern.matched] == c) ++pattern.matched;
-}
+StopMatcher::StopMatcher(std::shared_ptr<const StopPatterns> patterns)
+    : patterns_(std::move(patterns)), matched_(patterns_->all().size(), 0) {}
 
 std::string StopMatcher::push(std::string_view text) {
   if (found_) return {};
@@ -40,11 +43,12 @@ std::string StopMatcher::push(std::string_view text) {
   for (const char c : text) {
     held_.push_back(c);
     tail = 0;
-    const Pattern* hit = nullptr;
-    for (Pattern& pattern : patterns_) {
-      advance(pattern, c);
-      tail = std::max(tail, pattern.matched);
-      if (pattern.matched < pattern.text.size()) continue;
+    const StopPatterns::Pattern* hit = nullptr;
+    for (std::size_t i = 0; i < matched_.size(); ++i) {
+      const StopPatterns::Pattern& pattern = patterns_->all()[i];
+      matched_[i] = advance(pattern, matched_[i], c);
+      tail = std::max(tail, matched_[i]);
+      if (matched_[i] < pattern.text.size()) continue;
       if (hit == nullptr || pattern.text.size() > hit->text.size()) hit = &pattern;
     }
     if (hit == nullptr) continue;

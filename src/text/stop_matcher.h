@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -8,13 +9,28 @@
 
 namespace kvasir::text {
 
+// Stop strings, prepared once for all streams that look for them. Immutable, so any thread may use it.
+class StopPatterns {
+ public:
+  struct Pattern {
+    std::string text;
+    std::vector<std::size_t> fallback;  // [size]: longest proper border of text[0, i]
+  };
+
+  // Empty strings are ignored.
+  explicit StopPatterns(std::vector<std::string> stops);
+  const std::vector<Pattern>& all() const { return patterns_; }
+
+ private:
+  std::vector<Pattern> patterns_;
+};
+
 // Looks for stop strings in text that arrives in pieces. The stop that ends first wins, the longest of those
 // that end together; the result does not depend on how the text is cut. Holds back only the longest tail that
 // could still become a stop. One stream, one thread.
 class StopMatcher {
  public:
-  // Empty strings are ignored.
-  explicit StopMatcher(std::vector<std::string> stops);
+  explicit StopMatcher(std::shared_ptr<const StopPatterns> patterns);
 
   // Text that is certain to come before any stop. After a stop was found there is no more.
   std::string push(std::string_view text);
@@ -24,15 +40,8 @@ class StopMatcher {
   const std::optional<std::string>& found() const { return found_; }
 
  private:
-  struct Pattern {
-    std::string text;
-    std::vector<std::size_t> fallback;  // [size]: longest proper border of text[0, i]
-    std::size_t matched = 0;            // how much of `text` the input's tail spells
-  };
-
-  void advance(Pattern& pattern, char c);
-
-  std::vector<Pattern> patterns_;
+  std::shared_ptr<const StopPatterns> patterns_;
+  std::vector<std::size_t> matched_;  // [patterns]: how much of each the input's tail spells
   std::string held_;
   std::optional<std::string> found_;
 };

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,7 @@ struct Outcome {
 };
 
 Outcome feed(const std::vector<std::string>& stops, const std::vector<std::string>& pieces) {
-  StopMatcher matcher(stops);
+  StopMatcher matcher(std::make_shared<const StopPatterns>(stops));
   Outcome outcome;
   for (const std::string& piece : pieces) outcome.text += matcher.push(piece);
   outcome.text += matcher.flush();
@@ -65,7 +66,7 @@ TEST(StopMatcher, FindsTheSameStopHoweverTheTextIsCut) {
 TEST(StopMatcher, HoldsBackOnlyWhatCouldBecomeAStop) {
   for (const auto& stops : kStops) {
     for (const std::string& text : kTexts) {
-      StopMatcher matcher(stops);
+      StopMatcher matcher(std::make_shared<const StopPatterns>(stops));
       std::string given;
       for (std::size_t i = 0; i < text.size() && !matcher.found(); ++i) {
         given += matcher.push(text.substr(i, 1));
@@ -84,11 +85,22 @@ TEST(StopMatcher, HoldsBackOnlyWhatCouldBecomeAStop) {
 }
 
 TEST(StopMatcher, GivesNothingAfterAStop) {
-  StopMatcher matcher({"x"});
+  StopMatcher matcher(std::make_shared<const StopPatterns>(std::vector<std::string>{"x"}));
   EXPECT_EQ(matcher.push("axb"), "a");
   EXPECT_EQ(matcher.push("more"), "");
   EXPECT_EQ(matcher.flush(), "");
   EXPECT_EQ(matcher.found(), "x");
+}
+
+TEST(StopMatcher, StreamsShareThePatternsAndNothingElse) {
+  const auto patterns = std::make_shared<const StopPatterns>(std::vector<std::string>{"abc"});
+  StopMatcher one(patterns);
+  StopMatcher other(patterns);
+  EXPECT_EQ(one.push("ab"), "");
+  EXPECT_EQ(other.push("c"), "c");
+  EXPECT_EQ(one.push("c"), "");
+  EXPECT_TRUE(one.found());
+  EXPECT_FALSE(other.found());
 }
 
 }  // namespace

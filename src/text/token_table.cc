@@ -15,10 +15,16 @@ bool is_added(TokenType type) {
 
 }  // namespace
 
-void TokenTable::add(std::string_view bytes, TokenType type) {
+base::Status TokenTable::add(std::string_view bytes, TokenType type) {
+  if (bytes.size() > kMaxTokenBytes) {
+    return base::error(base::ErrorCode::corrupt, "token {} has {} bytes; {} is the most", size(),
+                       bytes.size(), kMaxTokenBytes);
+  }
+  max_token_bytes_ = std::max(max_token_bytes_, bytes.size());
   buffer_ += bytes;
   ends_.push_back(buffer_.size());
   types_.push_back(type);
+  return base::ok();
 }
 
 void TokenTable::build_index() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -7,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/ids.h"
+#include "base/result.h"
 #include "text/string_index.h"
 #include "text/vocabulary.h"
 
@@ -15,11 +17,16 @@ namespace kvasir::text {
 // The tokens of a vocabulary by id, as raw bytes, and back. Filled once, then immutable.
 class TokenTable {
  public:
-  // Ids count up from 0. All bytes go into one buffer.
-  void add(std::string_view bytes, TokenType type);
+  // Far above any real token. Looking for the pairs that make a token takes the square of its length.
+  static constexpr std::size_t kMaxTokenBytes = 4096;
+
+  // Ids count up from 0. All bytes go into one buffer. corrupt: the token is too long to be one.
+  base::Status add(std::string_view bytes, TokenType type);
   // Call after the last add: fills the indices. The first of two tokens with equal bytes is found.
   void build_index();
 
+  // Of the longest token.
+  std::size_t max_token_bytes() const { return max_token_bytes_; }
   int size() const { return static_cast<int>(types_.size()); }
   std::string_view bytes(TokenId id) const {
     CHECK(id >= 0 && id < size(), "token {} of {}", id, size());
@@ -42,6 +49,7 @@ class TokenTable {
   std::string buffer_;
   std::vector<std::size_t> ends_{0};  // [size + 1]
   std::vector<TokenType> types_;
+  std::size_t max_token_bytes_ = 0;
   StringIndex pieces_;
   StringIndex added_;
 };

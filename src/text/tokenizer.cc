@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <stop_token>
 #include <utility>
 
 #include "base/utf8.h"
@@ -38,7 +39,10 @@ std::vector<TokenId> find_end_tokens(const TokenizerParts& parts) {
 // One call's way through the text.
 class Encoding {
  public:
-  Encoding(const TokenizerParts& parts, std::vector<TokenId>& out) : parts_(parts), out_(out) {}
+  Encoding(const TokenizerParts& parts, std::vector<TokenId>& out, const std::stop_token& stop)
+      : parts_(parts), out_(out) {
+    work_.stop = stop;
+  }
 
   // `allowed(range, entry)`: whether an added token is recognised there.
   template <class Allowed>
@@ -90,7 +94,10 @@ class Encoding {
       text = normal;
     }
     parts_.pre_tokenizer.split(text, words_);
-    for (const std::string_view word : words_) add_word(word);
+    for (const std::string_view word : words_) {
+      if (work_.stop.stop_requested()) return;
+      add_word(word);
+    }
   }
 
   void add_word(std::string_view word) {
@@ -117,17 +124,18 @@ Tokenizer::Tokenizer(TokenizerParts parts) {
 
 Tokenizer::~Tokenizer() = default;
 
-std::vector<TokenId> Tokenizer::encode(std::string_view text, Specials specials) const {
+std::vector<TokenId> Tokenizer::encode(std::string_view text, Specials specials,
+                                       const std::stop_token& stop) const {
   std::vector<TokenId> tokens;
-  Encoding(*parts_, tokens).run(text, [specials](Range, const AddedTokens::Entry& entry) {
+  Encoding(*parts_, tokens, stop).run(text, [specials](Range, const AddedTokens::Entry& entry) {
     return specials == Specials::parse || !entry.special;
   });
   return tokens;
 }
 
-std::vector<TokenId> Tokenizer::encode(const Prompt& prompt) const {
+std::vector<TokenId> Tokenizer::encode(const Prompt& prompt, const std::stop_token& stop) const {
   std::vector<TokenId> tokens;
-  Encoding(*parts_, tokens).run(prompt.text, [&prompt](Range range, const AddedTokens::Entry& entry) {
+  Encoding(*parts_, tokens, stop).run(prompt.text, [&prompt](Range range, const AddedTokens::Entry& entry) {
     return !entry.special || !prompt.touches_input(range.begin, range.end);
   });
   return tokens;
@@ -158,6 +166,10 @@ std::string_view Tokenizer::bytes(TokenId id) const {
 
 int Tokenizer::size() const {
   return parts_->table->size();
+}
+
+std::size_t Tokenizer::max_token_bytes() const {
+  return parts_->table->max_token_bytes();
 }
 
 bool Tokenizer::is_special(TokenId id) const {

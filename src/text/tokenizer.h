@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,14 +43,18 @@ class Tokenizer {
   Tokenizer(const Tokenizer&) = delete;
   Tokenizer& operator=(const Tokenizer&) = delete;
 
-  std::vector<TokenId> encode(std::string_view text, Specials specials) const;
+  // Ends early, with tokens that mean nothing, once `stop` is requested.
+  std::vector<TokenId> encode(std::string_view text, Specials specials,
+                              const std::stop_token& stop = {}) const;
   // Special tokens are recognised only where no byte of them came from the request.
-  std::vector<TokenId> encode(const Prompt& prompt) const;
+  std::vector<TokenId> encode(const Prompt& prompt, const std::stop_token& stop = {}) const;
   std::string decode(std::span<const TokenId> tokens, SpecialOutput specials = SpecialOutput::skip) const;
 
   // The token's own bytes, which need not be whole UTF-8 characters. `valid(id)`.
   std::string_view bytes(TokenId id) const;
   int size() const;
+  // Of the longest token.
+  std::size_t max_token_bytes() const;
   bool valid(TokenId id) const { return id >= 0 && id < size(); }
   // Control, unknown and unused tokens: decoding skips them. `valid(id)`.
   bool is_special(TokenId id) const;

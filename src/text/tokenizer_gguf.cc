@@ -111,7 +111,7 @@ Result<std::unique_ptr<const TokenTable>> make_table(const Vocabulary& vocabular
   auto table = std::make_unique<TokenTable>();
   for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) {
     TRY(const std::string bytes, bytes_of(vocabulary, id));
-    table->add(bytes, type_of(vocabulary, id));
+    TRY_OK(table->add(bytes, type_of(vocabulary, id)));
   }
   table->build_index();
   return std::unique_ptr<const TokenTable>(std::move(table));

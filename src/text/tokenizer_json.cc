@@ -100,7 +100,8 @@ class TokenCollector {
     for (std::size_t id = 0; id < tokens_.size(); ++id) {
       // A normal token that is not spelled in byte-level characters stands for itself.
       const bool spelled = types_[id] == TokenType::normal && spelling == Spelling::byte_level;
-      table->add(spelled ? bytes_of_spelling(tokens_[id]).value_or(tokens_[id]) : tokens_[id], types_[id]);
+      TRY_OK(table->add(spelled ? bytes_of_spelling(tokens_[id]).value_or(tokens_[id]) : tokens_[id],
+                        types_[id]));
     }
     table->build_index();
     return Tokens{std::move(table), std::move(added_)};

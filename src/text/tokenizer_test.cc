@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -104,6 +105,7 @@ TEST(Tokenizer, FindsEndTokens) {
   EXPECT_EQ(tokenizer->bytes(tokenizer->end_tokens()[0]), "<|im_end|>");
   EXPECT_EQ(tokenizer->find("hello"), tokenizer->encode("hello", Specials::parse).front());
   EXPECT_EQ(tokenizer->find("no such token"), std::nullopt);
+  EXPECT_EQ(tokenizer->max_token_bytes(), std::string_view("<|im_start|>").size());
 }
 
 TEST(Tokenizer, SurvivesLongMonotonousText) {
@@ -113,6 +115,14 @@ TEST(Tokenizer, SurvivesLongMonotonousText) {
   for (const char c : {' ', '\n', '<', '1', '\xCC', '\xFF'}) {
     EXPECT_EQ(tokenizer->encode(std::string(kSize, c), Specials::parse).size(), kSize);
   }
+}
+
+TEST(Tokenizer, EndsEarlyWhenAsked) {
+  const auto tokenizer = small_tokenizer();
+  std::stop_source stop;
+  EXPECT_EQ(tokenizer->encode("hello hello", Specials::parse, stop.get_token()).size(), 2u);
+  stop.request_stop();
+  EXPECT_EQ(tokenizer->encode("hello hello", Specials::parse, stop.get_token()).size(), 0u);
 }
 
 // Sentencepiece: U+2581 for a space, bytes for what has no token, merges by score.
@@ -178,6 +188,8 @@ TEST(Tokenizer, SaysWhatIsWrongWithAVocabulary) {
   EXPECT_NE(message([](Vocabulary& v) { v.types.pop_back(); }).find("token types"), std::string::npos);
   EXPECT_NE(message([](Vocabulary& v) { v.model = "rwkv"; }).find("\"rwkv\""), std::string::npos);
   EXPECT_NE(message([](Vocabulary& v) { v.pre = "nope"; }).find("\"nope\""), std::string::npos);
+  EXPECT_NE(message([](Vocabulary& v) { v.tokens[3] = std::string(5000, 'x'); }).find("5000 bytes"),
+            std::string::npos);
   EXPECT_NE(message([](Vocabulary& v) { v.tokens.clear(); }).find("no tokens"), std::string::npos);
 }
 
