@@ -7,6 +7,7 @@
 #include "api/error_map.h"
 #include "api/request_id.h"
 #include "api/routes.h"
+#include "obs/log.h"
 
 namespace kvasir::api {
 
@@ -17,12 +18,28 @@ using base::ErrorCode;
 namespace {
 
 // The client's own id where it sent a sane one, so that its log and ours agree.
-std::string request_id(const net::HttpRequest& request) {
-  const auto given = request.header("x-request-id");
+std::string request_id(std::string_view given) {
   const auto sane = [](char c) { return c > ' ' && c < '\x7f'; };
-  if (given && !given->empty() && given->size() <= 128 && std::all_of(given->begin(), given->end(), sane))
-    return std::string(*given);
+  if (!given.empty() && given.size() <= 128 && std::all_of(given.begin(), given.end(), sane))
+    return std::string(given);
   return make_id("req");
+}
+
+// One line for a request that has ended; never what it said.
+void log_request(const Exchange& exchange, std::string_view endpoint, base::Duration took) {
+  const bool broken = exchange.status >= 500 || (exchange.status == 200 && !exchange.error.empty());
+  const obs::LogLevel level = broken ? obs::LogLevel::warn : obs::LogLevel::debug;
+  if (!obs::Log::enabled(level)) return;
+  obs::Log::write(level, "request",
+                  {{"id", exchange.id},
+                   {"endpoint", endpoint},
+                   {"status", exchange.status},
+                   {"error", exchange.error.empty() ? "-" : exchange.error},
+                   {"model", exchange.model.empty() ? "-" : exchange.model},
+                   {"prompt_tokens", exchange.usage.prompt_tokens},
+                   {"cached_tokens", exchange.usage.cached_tokens},
+                   {"output_tokens", exchange.usage.output_tokens},
+                   {"seconds", fmt::format("{:.3f}", base::seconds(took))}});
 }
 
 // 404, 405, and the OPTIONS of a path.
@@ -78,8 +95,13 @@ asio::awaitable<void> reply(Exchange& exchange, net::HttpResponse response) {
 }
 
 asio::awaitable<void> reply_error(Exchange& exchange, const Error& error) {
+  note_error(exchange, error);
   net::HttpResponse response = error_response(error);
   co_await reply(exchange, std::move(response));
+}
+
+void note_error(Exchange& exchange, const Error& error) {
+  exchange.error = error.reason.empty() ? "failed" : error.reason;
 }
 
 Api::Api(ServiceOptions options, Parts parts)
@@ -115,25 +137,43 @@ net::Handler Api::handler() {
 }
 
 asio::awaitable<void> Api::handle(net::HttpRequest& request, net::Responder& responder) {
-  Exchange exchange{request, responder, request_id(request)};
+  Exchange exchange{request, responder, request_id(request.header("x-request-id").value_or(""))};
   const base::TimePoint started = service_.clock.now();
   base::Result<const Route*> route = find_route(request.method, request.path);
   if (!route.ok()) {
-    co_await reply(exchange, without_route(request, route.error()));
-    metrics_.count_request("unknown", exchange.status, service_.clock.now() - started);
+    net::HttpResponse response = without_route(request, route.error());
+    if (response.status >= 400) note_error(exchange, route.error());
+    co_await reply(exchange, std::move(response));
+    finish(exchange, "unknown", service_.clock.now() - started);
     co_return;
   }
   const Busy busy(*this, (*route)->kind);
   if (service_.draining && (*route)->kind == RouteKind::work) {
-    net::HttpResponse refused = error_response(draining_error());
+    const Error draining = draining_error();
+    note_error(exchange, draining);
+    net::HttpResponse refused = error_response(draining);
     refused.keep_alive = false;
     co_await reply(exchange, std::move(refused));
   } else {
     co_await (*route)->handle(service_, exchange);
   }
   // Nothing was sent to a client that left: 499, as proxies log it.
-  const int status = exchange.status == 0 ? 499 : exchange.status;
-  metrics_.count_request((*route)->name(), status, service_.clock.now() - started);
+  if (exchange.status == 0) exchange.status = 499;
+  finish(exchange, (*route)->name(), service_.clock.now() - started);
+}
+
+void Api::finish(const Exchange& exchange, std::string_view endpoint, base::Duration took) {
+  metrics_.count_request(endpoint, exchange.status, took);
+  log_request(exchange, endpoint, took);
+}
+
+net::HttpResponse Api::refuse(const net::RefusedRequest& refused) {
+  const std::string id = request_id(refused.request_id);
+  net::HttpResponse response = refusal_response(refused);
+  response.headers.push_back({"x-request-id", id});
+  // At a level that a flood of bad clients cannot fill the log with.
+  obs::Log::debug("request_refused", {{"id", id}, {"status", refused.status}, {"error", refused.code}});
+  return response;
 }
 
 }  // namespace kvasir::api

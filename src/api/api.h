@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "api/api_metrics.h"
 #include "api/service.h"
@@ -28,6 +29,8 @@ class Api {
   ~Api();
 
   net::Handler handler();
+  // How the server answers what never reaches the handler.
+  static net::HttpResponse refuse(const net::RefusedRequest& refused);
 
   // From now on whatever would start something new is refused with 503; what runs goes on.
   void drain();
@@ -41,6 +44,7 @@ class Api {
  private:
   class Busy;
   boost::asio::awaitable<void> handle(net::HttpRequest& request, net::Responder& responder);
+  void finish(const Exchange& exchange, std::string_view endpoint, base::Duration took);
 
   ApiMetrics metrics_;
   Service service_;

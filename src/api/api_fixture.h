@@ -31,7 +31,10 @@ class ApiTest : public testing::Test {
     worker_ = std::make_shared<router::ScriptedWorker>(std::move(script));
     router_.add("m");
     router_.set_ready("m", router::scripted_model(worker_, context_length));
-    server_ = std::make_unique<net::HttpServer>(net::ServerOptions{}, api_.handler());
+    net::ServerOptions options;
+    options.max_body_bytes = 1 << 20;
+    options.refusal = Api::refuse;
+    server_ = std::make_unique<net::HttpServer>(options, api_.handler());
     auto port = server_->start();
     ASSERT_TRUE(port.ok()) << port.error().message;
     port_ = *port;

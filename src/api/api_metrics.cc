@@ -16,7 +16,7 @@ ModelMetrics& ApiMetrics::of_model(const std::string& model) {
   };
   ModelMetrics metrics{
       counter("kvasir_prompt_tokens_total", "Tokens of prompts that were taken."),
-      counter("kvasir_cached_tokens_total", "Of those, tokens taken from the prefix cache."),
+      counter("kvasir_cached_tokens_total", "Tokens of prompts that were taken from the prefix cache."),
       counter("kvasir_output_tokens_total", "Tokens generated for clients."),
       counter("kvasir_requests_aborted_total", "Requests whose client left before the end."),
       histogram("kvasir_time_to_first_token_seconds", "From admission to the first token."),

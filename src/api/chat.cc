@@ -16,6 +16,8 @@ Result<PreparedRequest> prepare(Service& service, std::string_view body) {
   TRY(ChatRequest request, read_chat_request(std::move(object)));
   TRY(router::Lease lease, service.router.pick(request.params.model));
   TRY(std::vector<TokenId> tokens, encode_chat(lease.model(), request));
+  if (const auto& stops = lease.model().chat_template->stops(); !request.params.ignore_eos)
+    request.params.stop.insert(request.params.stop.end(), stops.begin(), stops.end());
   TRY(Job job, make_job(std::move(lease), request.params, {std::move(tokens)}, "messages"));
   return PreparedRequest{std::move(request.params), std::move(job)};
 }

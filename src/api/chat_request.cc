@@ -5,8 +5,6 @@
 
 namespace kvasir::api {
 
-using base::Error;
-using base::ErrorCode;
 using base::Result;
 using base::Status;
 
@@ -29,23 +27,20 @@ constexpr Field<ChatRequest> kFields[] = {
     {"top_logprobs",
      [](const json::value& v, ChatRequest& r) -> Status {
        TRY(const std::int64_t number, read_integer(v, {0, kMaxTopLogprobs}));
-       if (!r.params.sampling.logprobs)
-         return Error{ErrorCode::invalid_argument,
-                      "only allowed together with \"logprobs\": true",
-                      {},
-                      "invalid_value"};
+       if (!r.params.sampling.logprobs) return wrong_value("only allowed together with \"logprobs\": true");
        r.params.sampling.num_top_logprobs = static_cast<int>(number);
        return base::ok();
      }},
     {"chat_template_kwargs",
      [](const json::value& v, ChatRequest& r) -> Status {
-       if (!v.is_object())
-         return Error{ErrorCode::invalid_argument,
-                      fmt::format("expected an object, got {}", kind_of(v)),
-                      {},
-                      "invalid_type"};
+       if (!v.is_object()) return wrong_type("an object", v);
        r.template_kwargs = v.get_object();
        return base::ok();
+     }},
+    {"add_special_tokens",
+     [](const json::value& v, ChatRequest&) -> Status {
+       TRY(const bool wanted, read_bool(v));
+       return wanted ? Status(not_supported("adding tokens to the template's own is")) : base::ok();
      }},
     {"add_generation_prompt",
      [](const json::value& v, ChatRequest& r) -> Status {
@@ -62,8 +57,7 @@ Result<ChatRequest> read_chat_request(json::object body) {
   TRY_OK(read_fields<ChatRequest>(body, kFields, request));
   json::value* messages = body.if_contains("messages");
   if (messages == nullptr || messages->is_null())
-    return Error{ErrorCode::invalid_argument, "it is missing; expected an array of messages", "messages",
-                 "missing_required_parameter"};
+    return in_field("messages", missing("an array of messages"));
   TRY(request.messages, read_messages(*messages));
   return request;
 }

@@ -26,14 +26,12 @@ constexpr Field<CompletionRequest> kFields[] = {
        r.params.sampling.num_top_logprobs = static_cast<int>(number);
        return base::ok();
      }},
+    {"add_special_tokens",
+     [](const json::value& v, CompletionRequest&) -> Status {
+       TRY(const bool wanted, read_bool(v));
+       return wanted ? base::ok() : Status(not_supported("leaving out the beginning token is"));
+     }},
 };
-
-Error wrong_prompt(const json::value& value) {
-  return Error{ErrorCode::invalid_argument,
-               fmt::format("expected {}, got {}", kPromptShapes, kind_of(value)),
-               {},
-               "invalid_type"};
-}
 
 Result<std::vector<TokenId>> read_tokens(const json::array& array) {
   std::vector<TokenId> tokens;
@@ -48,7 +46,7 @@ Result<std::vector<TokenId>> read_tokens(const json::array& array) {
 
 Result<TextOrTokens> read_prompt(json::value& value) {
   if (value.is_string()) return TextOrTokens(std::string(value.get_string()));
-  if (!value.is_array()) return wrong_prompt(value);
+  if (!value.is_array()) return wrong_type(kPromptShapes, value);
   TRY(std::vector<TokenId> tokens, read_tokens(value.get_array()));
   return TextOrTokens(std::move(tokens));
 }
@@ -84,9 +82,7 @@ Result<CompletionRequest> read_completion_request(json::object body) {
   TRY_OK(read_fields<CompletionRequest>(body, kFields, request));
   if (!request.params.max_tokens) request.params.max_tokens = kDefaultMaxTokens;
   json::value* prompt = body.if_contains("prompt");
-  if (prompt == nullptr || prompt->is_null())
-    return Error{ErrorCode::invalid_argument, fmt::format("it is missing; expected {}", kPromptShapes),
-                 "prompt", "missing_required_parameter"};
+  if (prompt == nullptr || prompt->is_null()) return in_field("prompt", missing(kPromptShapes));
   TRY(request.prompts, read_prompts(*prompt));
   const auto num_sequences = static_cast<std::int64_t>(request.prompts.size()) * request.params.n;
   if (num_sequences > kMaxSequencesPerRequest)

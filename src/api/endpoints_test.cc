@@ -1,7 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <mutex>
+
 #include "api/api_fixture.h"
 #include "api/error_map.h"
+#include "obs/log.h"
 
 namespace kvasir::api {
 namespace {
@@ -100,6 +104,9 @@ TEST_F(ApiTest, Tokenizes) {
   const Reply chat = post("/v1/tokenize", chat_body());
   EXPECT_EQ(chat.body.at("tokens").at(0), 256);
   EXPECT_EQ(error_at(post("/v1/tokenize", R"({"model": "m"})").body, "param"), "prompt");
+  const Reply both = post("/v1/tokenize", chat_body(R"(, "prompt": "ab")"));
+  EXPECT_EQ(both.status, 400);
+  EXPECT_EQ(error_at(both.body, "param"), "prompt");
   EXPECT_EQ(error_at(post("/v1/tokenize", R"({"prompt": "x"})").body, "param"), "model");
 }
 
@@ -145,6 +152,67 @@ TEST_F(ApiTest, BodiesThatAreNotJson) {
   EXPECT_EQ(post("/v1/chat/completions", "{\"model\": \"\xff\"}").status, 400);
   EXPECT_NE(error_at(post("/v1/chat/completions", std::string(1000000, '[')).body, "message").find("deep"),
             std::string::npos);
+}
+
+TEST_F(ApiTest, RefusalsBeforeAnyEndpointHaveARequestId) {
+  serve();
+  const Reply large = exchange(
+      net::post_request("/v1/chat/completions", std::string(2 << 20, ' '), "X-Request-Id: mine\r\n"));
+  EXPECT_EQ(large.status, 413);
+  EXPECT_EQ(large.headers.at("x-request-id"), "mine");
+  EXPECT_EQ(error_at(large.body, "code"), "request_too_large");
+  for (const char* request : {"nonsense\r\n\r\n", "GET / HTTP/3.0\r\n\r\n", "GET / HTTP/1.1\r\n\r\n"})
+    EXPECT_TRUE(exchange(request).headers.at("x-request-id").starts_with("req-")) << request;
+}
+
+// Collects the log's lines while it lives.
+class LogLines {
+ public:
+  LogLines() {
+    obs::Log::redirect([this](std::string_view line) {
+      const std::lock_guard lock(mutex_);
+      lines_.emplace_back(line);
+    });
+    obs::Log::set_level(obs::LogLevel::debug);
+  }
+  ~LogLines() {
+    obs::Log::set_level(obs::LogLevel::info);
+    obs::Log::redirect({});
+  }
+  LogLines(const LogLines&) = delete;
+  LogLines& operator=(const LogLines&) = delete;
+
+  // The first line that has all of these; empty where none has.
+  std::string find(std::initializer_list<std::string_view> parts) const {
+    const std::lock_guard lock(mutex_);
+    for (const std::string& line : lines_)
+      if (std::all_of(parts.begin(), parts.end(),
+                      [&](std::string_view part) { return line.find(part) != std::string::npos; }))
+        return line;
+    return {};
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> lines_;  // guarded by mutex_
+};
+
+TEST_F(ApiTest, EachRequestIsALineOfTheLog) {
+  const LogLines log;
+  serve(says("secret words"));
+  const std::string id =
+      post("/v1/chat/completions", chat_body(R"(, "temperature": 0.5)")).headers.at("x-request-id");
+  std::string line;
+  ASSERT_TRUE(eventually([&] { return !(line = log.find({"request id=" + id})).empty(); }));
+  for (const char* part : {"debug", "endpoint=/v1/chat/completions", "status=200", "model=m",
+                           "cached_tokens=2", "output_tokens=12", "seconds="})
+    EXPECT_NE(line.find(part), std::string::npos) << line;
+  EXPECT_EQ(log.find({"secret"}), "");
+  post("/v1/chat/completions", chat_body(R"(, "n": 0)"));
+  EXPECT_TRUE(eventually([&] { return !log.find({"debug", "status=400 error=invalid_value"}).empty(); }));
+  worker_->refuse_with({base::ErrorCode::internal, "broken"});
+  post("/v1/chat/completions", chat_body());
+  EXPECT_TRUE(eventually([&] { return !log.find({"warn", "status=500"}).empty(); }));
 }
 
 TEST_F(ApiTest, MetricsCountRequestsAndTokens) {

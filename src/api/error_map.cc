@@ -77,7 +77,7 @@ json::object error_body(const Error& error) {
 
 net::HttpResponse error_response(const Error& error) {
   const int status = http_status(error.code);
-  auto response = net::HttpResponse::json(status, json::serialize(error_body(error)));
+  auto response = net::HttpResponse::json(status, base::json_text(error_body(error)));
   if (status == 429 || status == 503) {
     const auto seconds = static_cast<std::int64_t>(std::ceil(std::clamp(error.retry_after_s, 1.0, 3600.0)));
     response.headers.push_back({"Retry-After", std::to_string(seconds)});
@@ -85,8 +85,9 @@ net::HttpResponse error_response(const Error& error) {
   return response;
 }
 
-std::string refusal_body(const net::RefusedRequest& refused) {
-  return json::serialize(shape(refused.message, type_of(refused.status), {}, refused.code));
+net::HttpResponse refusal_response(const net::RefusedRequest& refused) {
+  return net::HttpResponse::json(
+      refused.status, base::json_text(shape(refused.message, type_of(refused.status), {}, refused.code)));
 }
 
 }  // namespace kvasir::api

@@ -17,7 +17,7 @@ boost::json::object error_body(const base::Error& error);
 // The whole answer, with Retry-After where trying again may help.
 net::HttpResponse error_response(const base::Error& error);
 
-// The body of a request that was refused before any endpoint saw it.
-std::string refusal_body(const net::RefusedRequest& refused);
+// The answer to a request that was refused before any endpoint saw it.
+net::HttpResponse refusal_response(const net::RefusedRequest& refused);
 
 }  // namespace kvasir::api

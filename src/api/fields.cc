@@ -9,8 +9,6 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 
-namespace {
-
 Error wrong_type(std::string_view expected, const json::value& value) {
   return Error{ErrorCode::invalid_argument,
                fmt::format("expected {}, got {}", expected, kind_of(value)),
@@ -18,11 +16,16 @@ Error wrong_type(std::string_view expected, const json::value& value) {
                "invalid_type"};
 }
 
-Error out_of_range(std::string message) {
-  return Error{ErrorCode::invalid_argument, std::move(message), {}, "invalid_value"};
+Error missing(std::string_view expected) {
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("it is missing; expected {}", expected),
+               {},
+               "missing_required_parameter"};
 }
 
-}  // namespace
+Error wrong_value(std::string message) {
+  return Error{ErrorCode::invalid_argument, std::move(message), {}, "invalid_value"};
+}
 
 std::string_view kind_of(const json::value& value) {
   switch (value.kind()) {
@@ -50,7 +53,7 @@ Result<double> read_number(const json::value& value, NumberRange range) {
   const double number = value.to_number<double>(code);
   if (!value.is_number() || code) return wrong_type("a number", value);
   if (!(number >= range.min && number <= range.max))
-    return out_of_range(fmt::format("expected a number from {} to {}, got {}", range.min, range.max, number));
+    return wrong_value(fmt::format("expected a number from {} to {}, got {}", range.min, range.max, number));
   return number;
 }
 
@@ -62,12 +65,12 @@ Result<std::int64_t> read_integer(const json::value& value, IntegerRange range) 
   if (code) {
     const double real = value.to_number<double>(code);
     if (real == std::trunc(real))
-      return out_of_range(
+      return wrong_value(
           fmt::format("expected an integer from {} to {}, got {}", range.min, range.max, real));
     return wrong_type("an integer", value);
   }
   if (number < range.min || number > range.max)
-    return out_of_range(
+    return wrong_value(
         fmt::format("expected an integer from {} to {}, got {}", range.min, range.max, number));
   return number;
 }
@@ -98,11 +101,14 @@ Error in_field(std::string_view field, Error error) {
 
 Result<json::object> parse_object(std::string_view body, int max_depth) {
   if (body.empty())
-    return Error{ErrorCode::invalid_argument, "the request has no body; expected a JSON object"};
+    return Error{
+        ErrorCode::invalid_argument, "the request has no body; expected a JSON object", {}, "missing_body"};
   TRY(json::value value, base::parse_json(body, {.max_depth = max_depth}));
   if (!value.is_object())
     return Error{ErrorCode::invalid_argument,
-                 fmt::format("the request's body is {}; expected a JSON object", kind_of(value))};
+                 fmt::format("the request's body is {}; expected a JSON object", kind_of(value)),
+                 {},
+                 "invalid_type"};
   return std::move(value.get_object());
 }
 

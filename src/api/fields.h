@@ -31,7 +31,12 @@ struct IntegerRange {
 // "a string", "an array": for messages about a value of the wrong type.
 std::string_view kind_of(const json::value& value);
 
-// Each names what it expected and what it got; the caller adds the field (`in_field`).
+// The errors of a field's value; the caller adds the field (`in_field`). `expected` is a phrase: "a number".
+base::Error wrong_type(std::string_view expected, const json::value& value);
+base::Error missing(std::string_view expected);
+base::Error wrong_value(std::string message);
+
+// Each names what it expected and what it got.
 base::Result<double> read_number(const json::value& value, NumberRange range);
 base::Result<std::int64_t> read_integer(const json::value& value, IntegerRange range);
 base::Result<bool> read_bool(const json::value& value);

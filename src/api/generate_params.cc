@@ -47,8 +47,7 @@ Status read_max_tokens(const json::value& value, GenerateParams& params) {
 
 Status add_stop(const json::value& value, GenerateParams& params) {
   TRY(std::string text, read_string(value));
-  if (text.empty())
-    return Error{ErrorCode::invalid_argument, "expected a string that is not empty", {}, "invalid_value"};
+  if (text.empty()) return wrong_value("expected a string that is not empty");
   if (text.size() > kMaxStopBytes)
     return Error{ErrorCode::invalid_argument,
                  fmt::format("expected at most {} bytes, got {}", kMaxStopBytes, text.size()),
@@ -60,11 +59,7 @@ Status add_stop(const json::value& value, GenerateParams& params) {
 
 Status read_stop(const json::value& value, GenerateParams& params) {
   if (value.is_string()) return add_stop(value, params);
-  if (!value.is_array())
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("expected a string or an array of strings, got {}", kind_of(value)),
-                 {},
-                 "invalid_type"};
+  if (!value.is_array()) return wrong_type("a string or an array of strings", value);
   const json::array& stops = value.get_array();
   if (stops.size() > kMaxStops)
     return Error{ErrorCode::invalid_argument,
@@ -78,11 +73,13 @@ Status read_stop(const json::value& value, GenerateParams& params) {
 }
 
 Status read_stop_tokens(const json::value& value, GenerateParams& params) {
-  if (!value.is_array() || value.get_array().size() > kMaxStopTokens)
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("expected an array of at most {} token ids", kMaxStopTokens),
-                 {},
-                 "invalid_type"};
+  if (!value.is_array()) return wrong_type("an array of token ids", value);
+  if (value.get_array().size() > kMaxStopTokens)
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format("expected at most {} token ids, got {}", kMaxStopTokens, value.get_array().size()),
+        {},
+        "array_above_max_length"};
   for (const json::value& item : value.get_array()) {
     TRY(const std::int64_t id, read_integer(item, {0, kMaxInt}));
     params.stop_tokens.push_back(static_cast<TokenId>(id));
@@ -97,14 +94,6 @@ Status read_seed(const json::value& value, GenerateParams& params) {
   return base::ok();
 }
 
-Status read_top_p(const json::value& value, GenerateParams& params) {
-  TRY_OK(read_float(value, {0, 1}, params.sampling.top_p));
-  if (params.sampling.top_p <= 0)
-    return Error{
-        ErrorCode::invalid_argument, "expected a number above 0 and up to 1, got 0", {}, "invalid_value"};
-  return base::ok();
-}
-
 Status read_top_k(const json::value& value, GenerateParams& params) {
   TRY(const std::int64_t top_k, read_integer(value, {-1, kMaxInt}));
   params.sampling.top_k = static_cast<int>(std::max<std::int64_t>(top_k, 0));
@@ -112,25 +101,15 @@ Status read_top_k(const json::value& value, GenerateParams& params) {
 }
 
 Status read_logit_bias(const json::value& value, GenerateParams& params) {
-  if (!value.is_object())
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("expected an object from token id to bias, got {}", kind_of(value)),
-                 {},
-                 "invalid_type"};
+  if (!value.is_object()) return wrong_type("an object from token id to bias", value);
   const json::object& biases = value.get_object();
   if (biases.size() > kMaxBiases)
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("expected at most {} entries, got {}", kMaxBiases, biases.size()),
-                 {},
-                 "invalid_value"};
+    return wrong_value(fmt::format("expected at most {} entries, got {}", kMaxBiases, biases.size()));
   for (const auto& [key, bias] : biases) {
     TokenId id = 0;
     const auto [end, code] = std::from_chars(key.data(), key.data() + key.size(), id);
     if (code != std::errc() || end != key.data() + key.size() || id < 0)
-      return Error{ErrorCode::invalid_argument,
-                   fmt::format("expected token ids as keys, got \"{}\"", std::string_view(key)),
-                   {},
-                   "invalid_value"};
+      return wrong_value(fmt::format("expected token ids as keys, got \"{}\"", std::string_view(key)));
     auto number = read_number(bias, {-100, 100});
     if (!number.ok()) return in_field(std::string_view(key), std::move(number).error());
     params.sampling.logit_bias.emplace_back(id, static_cast<float>(*number));
@@ -140,11 +119,7 @@ Status read_logit_bias(const json::value& value, GenerateParams& params) {
 }
 
 Status read_stream_options(const json::value& value, GenerateParams& params) {
-  if (!value.is_object())
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("expected an object, got {}", kind_of(value)),
-                 {},
-                 "invalid_type"};
+  if (!value.is_object()) return wrong_type("an object", value);
   static constexpr Field<GenerateParams> kOptions[] = {
       {"include_usage",
        [](const json::value& v, GenerateParams& p) { return read_flag(v, p.include_usage); }},
@@ -160,7 +135,7 @@ Status read_stream_options(const json::value& value, GenerateParams& params) {
 using P = GenerateParams;
 constexpr Field<P> kFields[] = {
     {"temperature", [](const json::value& v, P& p) { return read_float(v, {0, 2}, p.sampling.temperature); }},
-    {"top_p", read_top_p},
+    {"top_p", [](const json::value& v, P& p) { return read_float(v, {0, 1}, p.sampling.top_p); }},
     {"top_k", read_top_k},
     {"min_p", [](const json::value& v, P& p) { return read_float(v, {0, 1}, p.sampling.min_p); }},
     {"presence_penalty",
@@ -189,9 +164,7 @@ constexpr Field<P> kFields[] = {
 Status read_model(const json::object& body, GenerateParams& params) {
   const json::value* value = body.if_contains("model");
   if (value == nullptr || value->is_null())
-    return Error{ErrorCode::invalid_argument,
-                 "it is missing; name one of the models that GET /v1/models lists", "model",
-                 "missing_required_parameter"};
+    return in_field("model", missing("one of the models that GET /v1/models lists"));
   auto name = read_string(*value);
   if (!name.ok()) return in_field("model", std::move(name).error());
   params.model = std::move(*name);
@@ -205,8 +178,7 @@ Status read_params(const json::object& body, GenerateParams& params) {
   TRY_OK(refuse_unsupported(body));
   TRY_OK(read_fields<GenerateParams>(body, kFields, params));
   if (!params.stream && body.contains("stream_options") && !body.at("stream_options").is_null())
-    return Error{ErrorCode::invalid_argument, "only allowed together with \"stream\": true", "stream_options",
-                 "invalid_value"};
+    return in_field("stream_options", wrong_value("only allowed together with \"stream\": true"));
   return base::ok();
 }
 

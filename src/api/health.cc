@@ -27,7 +27,7 @@ net::HttpResponse answer(std::string_view status, int code, const std::vector<Mo
   json::object body;
   body["status"] = status;
   body["models"] = std::move(list);
-  return net::HttpResponse::json(code, json::serialize(body));
+  return net::HttpResponse::json(code, base::json_text(body));
 }
 
 }  // namespace

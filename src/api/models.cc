@@ -32,7 +32,7 @@ asio::awaitable<void> handle_list_models(Service& service, Exchange& exchange) {
   json::object list;
   list["object"] = "list";
   list["data"] = std::move(data);
-  co_await reply(exchange, net::HttpResponse::json(200, json::serialize(list)));
+  co_await reply(exchange, net::HttpResponse::json(200, base::json_text(list)));
 }
 
 // A name may hold slashes: all that follows the prefix is the name.
@@ -40,7 +40,7 @@ asio::awaitable<void> handle_model(Service& service, Exchange& exchange) {
   const std::string name = exchange.request.path.substr(std::string_view("/v1/models/").size());
   for (const router::ModelStatus& model : service.router.models())
     if (model.name == name) {
-      co_await reply(exchange, net::HttpResponse::json(200, json::serialize(describe(model))));
+      co_await reply(exchange, net::HttpResponse::json(200, base::json_text(describe(model))));
       co_return;
     }
   base::Error missing = base::error(base::ErrorCode::not_found,

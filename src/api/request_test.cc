@@ -49,6 +49,7 @@ TEST(Request, EachFieldIsTaken) {
   EXPECT_FLOAT_EQ(params(R"("temperature": 0.25)").sampling.temperature, 0.25f);
   EXPECT_FLOAT_EQ(params(R"("temperature": 1)").sampling.temperature, 1.0f);
   EXPECT_FLOAT_EQ(params(R"("top_p": 0.5)").sampling.top_p, 0.5f);
+  EXPECT_FLOAT_EQ(params(R"("top_p": 0)").sampling.top_p, 0.0f);
   EXPECT_EQ(params(R"("top_k": 40)").sampling.top_k, 40);
   EXPECT_EQ(params(R"("top_k": -1)").sampling.top_k, 0);
   EXPECT_FLOAT_EQ(params(R"("min_p": 0.1)").sampling.min_p, 0.1f);
@@ -98,7 +99,7 @@ TEST(Request, WrongValuesNameTheirField) {
       {R"("temperature": -0.1)", "temperature"},
       {R"("temperature": "hot")", "temperature"},
       {R"("temperature": true)", "temperature"},
-      {R"("top_p": 0)", "top_p"},
+      {R"("top_p": -0.1)", "top_p"},
       {R"("top_p": 1.1)", "top_p"},
       {R"("top_k": -2)", "top_k"},
       {R"("top_k": 1.5)", "top_k"},
@@ -174,6 +175,30 @@ TEST(Request, KnownButUnsupportedIsRefused) {
       {R"("prompt_logprobs": 0)", "prompt_logprobs"},
       {R"("guided_json": {"type": "object"})", "guided_json"},
       {R"("continue_final_message": true)", "continue_final_message"},
+      {R"("skip_special_tokens": false)", "skip_special_tokens"},
+      {R"("bad_words": ["x"])", "bad_words"},
+      {R"("allowed_token_ids": [1])", "allowed_token_ids"},
+      {R"("return_token_ids": true)", "return_token_ids"},
+      {R"("return_tokens_as_token_ids": true)", "return_tokens_as_token_ids"},
+      {R"("logits_processors": ["p"])", "logits_processors"},
+      {R"("priority": -1)", "priority"},
+      {R"("cache_salt": "x")", "cache_salt"},
+      {R"("kv_transfer_params": {"a": 1})", "kv_transfer_params"},
+      {R"("add_special_tokens": true)", "add_special_tokens"},
+      {R"("regex": "a+")", "regex"},
+      {R"("max_new_tokens": 5)", "max_new_tokens"},
+      {R"("n_predict": 5)", "n_predict"},
+      {R"("repeat_penalty": 1.1)", "repeat_penalty"},
+      {R"("typical_p": 0.9)", "typical_p"},
+      {R"("mirostat": 2)", "mirostat"},
+      {R"("dry_multiplier": 0.8)", "dry_multiplier"},
+      {R"("xtc_probability": 0.5)", "xtc_probability"},
+      {R"("top_n_sigma": 1)", "top_n_sigma"},
+      {R"("dynatemp_range": 0.5)", "dynatemp_range"},
+      {R"("samplers": ["top_k"])", "samplers"},
+      {R"("cache_prompt": false)", "cache_prompt"},
+      {R"("id_slot": 0)", "id_slot"},
+      {R"("n_probs": 3)", "n_probs"},
       {R"("stream": true, "stream_options": {"continuous_usage_stats": true})",
        "stream_options.continuous_usage_stats"},
   };
@@ -189,6 +214,11 @@ TEST(Request, UnsupportedFieldsThatAskForNothingPass) {
   EXPECT_TRUE(chat(R"("tools": [], "tool_choice": "auto", "function_call": "none")").ok());
   EXPECT_TRUE(chat(R"("response_format": {"type": "text"}, "modalities": ["text"])").ok());
   EXPECT_TRUE(chat(R"("store": false, "service_tier": "auto", "best_of": 1, "echo": false)").ok());
+  EXPECT_TRUE(chat(R"("skip_special_tokens": true, "priority": 0, "cache_salt": "", "bad_words": [])").ok());
+  EXPECT_TRUE(chat(R"("repeat_penalty": 1.0, "typical_p": 1, "mirostat": 0, "mirostat_tau": 5.0)").ok());
+  EXPECT_TRUE(chat(R"("cache_prompt": true, "id_slot": -1, "n_predict": -1, "samplers": [])").ok());
+  EXPECT_TRUE(completion(R"("add_special_tokens": true)").ok());
+  EXPECT_FALSE(completion(R"("add_special_tokens": false)").ok());
   EXPECT_TRUE(chat(R"("parallel_tool_calls": true, "metadata": {"a": "b"})").ok());
 }
 
@@ -207,7 +237,7 @@ TEST(Request, MessagesBecomeWhatTemplatesWant) {
   EXPECT_EQ(request->messages[0].at("role"), "system");
   EXPECT_EQ(request->messages[1].at("content"), "a\nb");
   EXPECT_EQ(request->messages[1].at("name"), "ann");
-  EXPECT_TRUE(request->messages[2].at("content").is_null());
+  EXPECT_EQ(request->messages[2].at("content"), "");
   EXPECT_EQ(request->messages[2].at("tool_calls").at(0).at("function").at("arguments").at("x"), 1);
 }
 
@@ -235,6 +265,27 @@ TEST(Request, WrongMessagesNameThePlace) {
       messages(R"([{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}])");
   EXPECT_EQ(image.error().code, ErrorCode::unsupported);
   EXPECT_EQ(image.error().field, "messages[0].content[0]");
+}
+
+TEST(Request, CodesTellMissingFromWrongTypeFromWrongValue) {
+  const auto code = [](const std::string& list) { return messages(list).error().reason; };
+  EXPECT_EQ(code("{}"), "invalid_type");
+  EXPECT_EQ(code("[]"), "invalid_value");
+  EXPECT_EQ(code("null"), "missing_required_parameter");
+  EXPECT_EQ(code(R"(["hi"])"), "invalid_type");
+  EXPECT_EQ(code(R"([{"content": "x"}])"), "missing_required_parameter");
+  EXPECT_EQ(code(R"([{"role": 5, "content": "x"}])"), "invalid_type");
+  EXPECT_EQ(code(R"([{"role": "king", "content": "x"}])"), "invalid_value");
+  EXPECT_EQ(code(R"([{"role": "user"}])"), "missing_required_parameter");
+  EXPECT_EQ(code(R"([{"role": "user", "content": 5}])"), "invalid_type");
+  EXPECT_EQ(code(R"([{"role": "user", "content": ["x"]}])"), "invalid_type");
+  EXPECT_EQ(code(R"([{"role": "user", "content": [{"type": "text"}]}])"), "missing_required_parameter");
+  EXPECT_EQ(code(R"([{"role": "assistant", "content": "x", "tool_calls": 5}])"), "invalid_type");
+  EXPECT_EQ(chat(R"("stop_token_ids": 5)").error().reason, "invalid_type");
+  EXPECT_EQ(parse_object("", 64).error().reason, "missing_body");
+  EXPECT_EQ(parse_object("[1]", 64).error().reason, "invalid_type");
+  EXPECT_EQ(parse_object("{\"a\": ", 64).error().reason, "invalid_json");
+  EXPECT_EQ(parse_object("{\"a\": \"\xff\"}", 64).error().reason, "invalid_utf8");
 }
 
 TEST(Request, RequiredFields) {

@@ -72,7 +72,8 @@ asio::awaitable<void> respond_streamed(Exchange& exchange, Generation& generatio
     Result<std::vector<Delta>> deltas = co_await generation.next(ping_interval);
     events.clear();
     if (!deltas.ok()) {
-      events = "data: " + json::serialize(error_body(deltas.error())) + "\n\n";
+      note_error(exchange, deltas.error());
+      events = "data: " + base::json_text(error_body(deltas.error())) + "\n\n";
       continue;
     }
     for (const Delta& delta : *deltas) events += shape.chunks(delta);
@@ -86,6 +87,7 @@ asio::awaitable<void> respond_streamed(Exchange& exchange, Generation& generatio
 asio::awaitable<void> run(Service& service, Exchange& exchange, PreparedRequest request,
                           const AnswerKind& kind) {
   exchange.request.body = {};  // it may be large, and the answer may take long
+  exchange.model = request.job.lease.name();
   const tenancy::Tenant tenant = tenancy::anonymous();
   tenancy::Cost cost{.sequences = static_cast<int>(request.job.sequences.size())};
   for (wire::GenerateRequest& sequence : request.job.sequences) {
@@ -112,6 +114,7 @@ asio::awaitable<void> run(Service& service, Exchange& exchange, PreparedRequest 
   else
     co_await respond_whole(exchange, **generation, *shape, service.options.ping_interval);
   exchange.responder.on_disconnect({});
+  exchange.usage = (*generation)->usage();
 }
 
 }  // namespace

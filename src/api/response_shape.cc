@@ -48,7 +48,7 @@ std::string ResponseShape::event(json::array choices, std::optional<json::object
     chunk["usage"] = std::move(*usage);
   else if (head_.include_usage)
     chunk["usage"] = nullptr;
-  return "data: " + json::serialize(chunk) + "\n\n";
+  return "data: " + base::json_text(chunk) + "\n\n";
 }
 
 std::string ResponseShape::chunks(const Delta& delta) const {
@@ -78,7 +78,7 @@ std::string ResponseShape::whole(const std::vector<Delta>& choices, const wire::
   for (const Delta& choice : choices) list.push_back(whole_choice(choice));
   json::object answer = object(object_name(), std::move(list));
   answer["usage"] = usage_object(usage);
-  return json::serialize(answer);
+  return base::json_text(answer);
 }
 
 }  // namespace kvasir::api

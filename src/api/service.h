@@ -17,6 +17,7 @@
 #include "net/responder.h"
 #include "router/router.h"
 #include "tenancy/admission.h"
+#include "wire/token_event.h"
 
 namespace kvasir::api {
 
@@ -43,10 +44,15 @@ struct Exchange {
   net::Responder& responder;
   std::string id;  // in the x-request-id header
   int status = 0;  // of the answer, once there is one
+  // For the log, as far as the request came.
+  std::string model;
+  wire::Usage usage;
+  std::string error;  // its code, or "failed" where it has none
 };
 
 boost::asio::awaitable<void> reply(Exchange& exchange, net::HttpResponse response);
 boost::asio::awaitable<void> reply_error(Exchange& exchange, const base::Error& error);
+void note_error(Exchange& exchange, const base::Error& error);
 
 // Larger than this is worth a hop to the pool: about a millisecond of parsing and tokenizing.
 inline constexpr std::size_t kSmallBody = 8 * 1024;

@@ -10,8 +10,6 @@
 namespace kvasir::api {
 
 namespace asio = boost::asio;
-using base::Error;
-using base::ErrorCode;
 using base::Result;
 using base::Status;
 
@@ -41,29 +39,34 @@ constexpr Field<TokenizeOptions> kFields[] = {
      }},
 };
 
-Error missing(const char* field, const char* expected) {
-  return Error{ErrorCode::invalid_argument, fmt::format("it is missing; expected {}", expected), field,
-               "missing_required_parameter"};
+// Null is the same as absent.
+json::value* find(json::object& body, std::string_view field) {
+  json::value* value = body.if_contains(field);
+  return value == nullptr || value->is_null() ? nullptr : value;
 }
 
 Result<std::vector<TokenId>> encode(const router::ServedModel& model, json::object& body, ChatRequest& chat) {
-  if (json::value* messages = body.if_contains("messages")) {
+  json::value* messages = find(body, "messages");
+  json::value* prompt = find(body, "prompt");
+  if (messages != nullptr && prompt != nullptr)
+    return in_field("prompt", wrong_value("only one of \"prompt\" and \"messages\" may be given"));
+  if (messages != nullptr) {
     TRY(chat.messages, read_messages(*messages));
     return encode_chat(model, chat);
   }
-  json::value* prompt = body.if_contains("prompt");
-  if (prompt == nullptr) return missing("prompt", "a string, or \"messages\" instead");
+  if (prompt == nullptr) return in_field("prompt", missing("a string, or \"messages\" instead"));
   auto text = read_string(*prompt);
   if (!text.ok()) return in_field("prompt", std::move(text).error());
   return encode_prompt(model, TextOrTokens(std::move(*text)));
 }
 
-Result<std::string> tokenize(Service& service, std::string_view text) {
+Result<std::string> tokenize(Service& service, std::string_view text, std::string& model_name) {
   TRY(json::object body, parse_object(text, service.options.max_json_depth));
   TokenizeOptions options;
   TRY_OK(read_fields<TokenizeOptions>(body, kFields, options));
-  if (options.model.empty()) return missing("model", "the name of a model");
+  if (options.model.empty()) return in_field("model", missing("the name of a model"));
   TRY(const router::Lease lease, service.router.pick(options.model));
+  model_name = lease.name();
   TRY(const std::vector<TokenId> tokens, encode(lease.model(), body, options.chat));
   json::object answer;
   answer["count"] = tokens.size();
@@ -74,13 +77,13 @@ Result<std::string> tokenize(Service& service, std::string_view text) {
     for (const TokenId id : tokens) strings.emplace_back(token_text(*lease.model().tokenizer, id));
     answer["token_strs"] = std::move(strings);
   }
-  return json::serialize(answer);
+  return base::json_text(answer);
 }
 
 }  // namespace
 
 asio::awaitable<void> handle_tokenize(Service& service, Exchange& exchange) {
-  auto work = [&] { return tokenize(service, exchange.request.body); };
+  auto work = [&] { return tokenize(service, exchange.request.body, exchange.model); };
   Result<std::string> answer = co_await run_text_work(service, exchange.request.body.size(), work);
   if (!answer.ok()) {
     co_await reply_error(exchange, answer.error());

@@ -53,8 +53,20 @@ Status only_text_modality(const json::value& value, Nothing&) {
   return unless(text, "a modality other than \"text\" is");
 }
 
-Status only_one(const json::value& value, Nothing&) {
-  return unless(value.is_number() && value.to_number<double>() == 1.0, "a value other than 1 is");
+// A number that has no effect at this value.
+template <int kHarmless>
+Status only(const json::value& value, Nothing&) {
+  return unless(value.is_number() && value.to_number<double>() == kHarmless,
+                fmt::format("a value other than {} is", kHarmless));
+}
+
+Status only_true(const json::value& value, Nothing&) {
+  return unless(value.is_bool() && value.get_bool(), "a value other than true is");
+}
+
+// For fields where even 0 asks for something.
+Status always(const json::value&, Nothing&) {
+  return not_supported("this field is");
 }
 
 Status no_tool_choice(const json::value& value, Nothing&) {
@@ -70,6 +82,7 @@ Status default_tier(const json::value& value, Nothing&) {
 }
 
 constexpr Field<Nothing> kUnsupported[] = {
+    // OpenAI
     {"tools", no_tools},
     {"functions", no_tools},
     {"tool_choice", no_tool_choice},
@@ -89,14 +102,14 @@ constexpr Field<Nothing> kUnsupported[] = {
      }},
     {"echo", never},
     {"suffix", never},
-    {"best_of", only_one},
+    {"best_of", only<1>},
+
+    // vLLM
     {"use_beam_search", never},
-    {"length_penalty", only_one},
-    {"prompt_logprobs",
-     [](const json::value&, Nothing&) -> Status { return not_supported("this field is"); }},
+    {"length_penalty", only<1>},
+    {"prompt_logprobs", always},
     {"include_stop_str_in_output", never},
-    {"truncate_prompt_tokens",
-     [](const json::value&, Nothing&) -> Status { return not_supported("this field is"); }},
+    {"truncate_prompt_tokens", always},
     {"continue_final_message", never},
     {"chat_template", never},
     {"documents", never},
@@ -104,9 +117,67 @@ constexpr Field<Nothing> kUnsupported[] = {
     {"guided_regex", never},
     {"guided_choice", never},
     {"guided_grammar", never},
+    {"guided_decoding_backend", never},
+    {"guided_whitespace_pattern", never},
     {"structured_outputs", never},
+    {"structural_tag", never},
+    {"skip_special_tokens", only_true},
+    {"detokenize", only_true},
+    {"include_reasoning", only_true},
+    {"thinking_token_budget", always},
+    {"bad_words", never},
+    {"allowed_token_ids", always},  // an empty list allows none
+    {"return_token_ids", never},
+    {"return_tokens_as_token_ids", never},
+    {"logits_processors", never},
+    {"vllm_xargs", never},
+    {"priority", only<0>},
+    {"cache_salt", never},
+    {"kv_transfer_params", never},
+    {"mm_processor_kwargs", never},
+    {"prompt_embeds", never},
+
+    // SGLang
+    {"regex", never},
+    {"ebnf", never},
+    {"stop_regex", never},
+    {"no_stop_trim", never},
+    {"lora_path", never},
+    {"return_hidden_states", never},
+    {"custom_logit_processor", never},
+    {"max_new_tokens", always},
+    {"min_new_tokens", only<0>},
+
+    // llama.cpp. Those that only shape a sampler which is off (mirostat_tau, dry_base, ...) change nothing.
     {"grammar", never},
+    {"grammar_lazy", never},
     {"json_schema", never},
+    {"n_predict", only<-1>},
+    {"n_keep", only<0>},
+    {"n_indent", only<0>},
+    {"n_probs", only<0>},
+    {"min_keep", only<0>},
+    {"repeat_penalty", only<1>},
+    {"typical_p", only<1>},
+    {"typ_p", only<1>},
+    {"tfs_z", only<1>},
+    {"top_n_sigma", only<-1>},
+    {"dynatemp_range", only<0>},
+    {"mirostat", only<0>},
+    {"dry_multiplier", only<0>},
+    {"xtc_probability", only<0>},
+    {"adaptive_target", only<-1>},
+    {"samplers", never},
+    {"t_max_predict_ms", only<0>},
+    {"cache_prompt", only_true},
+    {"id_slot", only<-1>},
+    {"lora", never},
+    {"image_data", never},
+    {"post_sampling_probs", never},
+    {"return_tokens", never},
+    {"return_progress", never},
+    {"timings_per_token", never},
+    {"response_fields", never},
 };
 
 }  // namespace

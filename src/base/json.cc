@@ -1,8 +1,125 @@
 #include "base/json.h"
 
+#include <cmath>
+#include <iterator>
+
 #include "base/utf8.h"
 
 namespace kvasir::base {
+
+namespace {
+
+constexpr const char* kLoneSurrogate = "a \\u escape is a lone surrogate, half of a character";
+
+// Whether the text ends in the first half of a character that takes two \u escapes.
+bool ends_in_half(std::string_view text) {
+  if (text.size() < 6) return false;
+  const std::string_view escape = text.substr(text.size() - 6);
+  return escape.starts_with("\\u") && (escape[2] == 'd' || escape[2] == 'D') &&
+         std::string_view("89abAB").find(escape[3]) != std::string_view::npos;
+}
+
+std::string reason_of(const boost::system::error_code& code, std::string_view before,
+                      const JsonLimits& limits) {
+  if (code == json::error::too_deep) return fmt::format("nested deeper than {} levels", limits.max_depth);
+  for (const json::error lone : {json::error::expected_utf16_escape, json::error::illegal_leading_surrogate,
+                                 json::error::illegal_trailing_surrogate})
+    if (code == lone) return kLoneSurrogate;
+  if (code == json::error::syntax && ends_in_half(before)) return kLoneSurrogate;
+  return code.message();
+}
+
+void append_string(std::string& out, std::string_view text) {
+  out += '"';
+  for (const char c : text) {
+    switch (c) {
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      default:
+        if (static_cast<unsigned char>(c) < 0x20)
+          fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned char>(c));
+        else
+          out += c;
+    }
+  }
+  out += '"';
+}
+
+void append_double(std::string& out, double number) {
+  if (!std::isfinite(number)) {
+    out += "null";
+    return;
+  }
+  const std::size_t begin = out.size();
+  fmt::format_to(std::back_inserter(out), "{}", number);
+  if (out.find_first_of(".e", begin) == std::string::npos) out += ".0";
+}
+
+void append(std::string& out, const json::value& value);
+
+void append_array(std::string& out, const json::array& array) {
+  out += '[';
+  for (const json::value& item : array) {
+    if (&item != array.begin()) out += ',';
+    append(out, item);
+  }
+  out += ']';
+}
+
+void append_object(std::string& out, const json::object& object) {
+  out += '{';
+  for (const auto& member : object) {
+    if (&member != object.begin()) out += ',';
+    append_string(out, member.key());
+    out += ':';
+    append(out, member.value());
+  }
+  out += '}';
+}
+
+void append(std::string& out, const json::value& value) {
+  switch (value.kind()) {
+    case json::kind::null:
+      out += "null";
+      break;
+    case json::kind::bool_:
+      out += value.get_bool() ? "true" : "false";
+      break;
+    case json::kind::int64:
+      fmt::format_to(std::back_inserter(out), "{}", value.get_int64());
+      break;
+    case json::kind::uint64:
+      fmt::format_to(std::back_inserter(out), "{}", value.get_uint64());
+      break;
+    case json::kind::double_:
+      append_double(out, value.get_double());
+      break;
+    case json::kind::string:
+      append_string(out, value.get_string());
+      break;
+    case json::kind::array:
+      append_array(out, value.get_array());
+      break;
+    case json::kind::object:
+      append_object(out, value.get_object());
+      break;
+  }
+}
+
+}  // namespace
 
 Result<json::value> parse_json(std::string_view text, JsonLimits limits) {
   json::parse_options options;
@@ -12,15 +129,27 @@ Result<json::value> parse_json(std::string_view text, JsonLimits limits) {
   const std::size_t consumed = parser.write_some(text, code);
   if (!code && consumed < text.size()) code = json::error::extra_data;
   if (!code) parser.finish(code);
-  if (code) {
-    if (const std::size_t valid = utf8_valid_prefix(text); valid < text.size())
-      return error(ErrorCode::invalid_argument, "not valid UTF-8 (at byte {})", valid);
-    const std::string reason = code == json::error::too_deep
-                                   ? fmt::format("nested deeper than {} levels", limits.max_depth)
-                                   : code.message();
-    return error(ErrorCode::invalid_argument, "not valid JSON: {} (at byte {})", reason, consumed);
-  }
-  return parser.release();
+  if (!code) return parser.release();
+  if (const std::size_t valid = utf8_valid_prefix(text); valid < text.size())
+    return Error{
+        ErrorCode::invalid_argument, fmt::format("not valid UTF-8 (at byte {})", valid), {}, "invalid_utf8"};
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("not valid JSON: {} (at byte {})",
+                           reason_of(code, text.substr(0, consumed), limits), consumed),
+               {},
+               "invalid_json"};
+}
+
+std::string json_text(const json::value& value) {
+  std::string out;
+  append(out, value);
+  return out;
+}
+
+std::string json_text(const json::object& object) {
+  std::string out;
+  append_object(out, object);
+  return out;
 }
 
 }  // namespace kvasir::base

@@ -12,6 +12,10 @@ namespace {
 // Readers drain and cancel without a word to the engine; while all sequences are held it looks this often.
 constexpr auto kHeldPoll = std::chrono::milliseconds(2);
 
+base::Error shutting_down() {
+  return {base::ErrorCode::unavailable, "the server is shutting down", {}, "server_draining", 5};
+}
+
 }  // namespace
 
 EngineThread::EngineThread(const EngineOptions& options, std::unique_ptr<Runner> runner,
@@ -40,13 +44,17 @@ base::Result<std::shared_ptr<wire::TokenStream>> EngineThread::submit(wire::Gene
   auto stream = std::make_shared<wire::TokenStream>(std::move(reader));
   {
     const std::lock_guard lock(mutex_);
-    if (draining_ || stopping_)
-      return base::error(base::ErrorCode::unavailable,
-                         "the server is shutting down and takes no new requests");
+    if (draining_ || stopping_) return shutting_down();
     const int num_waiting = report_.num_waiting + static_cast<int>(inbox_.size());
     if (num_waiting >= options_.max_queue)
-      return base::error(base::ErrorCode::exhausted, "{} requests are waiting already; try again later",
-                         num_waiting);
+      return base::Error{
+          base::ErrorCode::exhausted,
+          fmt::format(
+              "the server is full: {} of {} places are taken, and the request needs 1; try again later",
+              num_waiting, options_.max_queue),
+          {},
+          "rate_limit_exceeded",
+          1};
     inbox_.push_back({std::move(request), stream});
   }
   wake_.notify_one();
@@ -95,7 +103,7 @@ void EngineThread::loop() {
     last_step_was_empty_ = !ran;
     take_snapshot(engine, lock);
   }
-  engine.fail_all(base::error(base::ErrorCode::unavailable, "the server is shutting down"));
+  engine.fail_all(shutting_down());
   const std::unique_lock lock(mutex_);
   take_snapshot(engine, lock);
 }

@@ -6,7 +6,6 @@
 #include <thread>
 #include <utility>
 
-#include "api/error_map.h"
 #include "gateway/worker_metrics.h"
 #include "hub/open.h"
 #include "obs/log.h"
@@ -55,7 +54,7 @@ net::ServerOptions server_options(const config::Settings& settings) {
   options.body_timeout = from_seconds(settings.body_timeout_s);
   options.idle_timeout = from_seconds(settings.idle_timeout_s);
   options.write_timeout = from_seconds(settings.write_timeout_s);
-  options.refusal_body = api::refusal_body;
+  options.refusal = api::Api::refuse;
   return options;
 }
 

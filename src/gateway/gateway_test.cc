@@ -194,6 +194,7 @@ TEST_F(GatewayTest, WhatIsCutOffIsToldWhy) {
   gateway_.reset();
   const std::string last = clients.back().read_until("0\r\n\r\n");
   EXPECT_NE(last.find("shutting down"), std::string::npos) << last;
+  EXPECT_NE(last.find("\"code\":\"server_draining\""), std::string::npos) << last;
   EXPECT_EQ(last.find("[DONE]"), std::string::npos);
 }
 

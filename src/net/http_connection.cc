@@ -26,7 +26,7 @@ std::string openai_error(const RefusedRequest& refusal) {
   error["type"] = refusal.status >= 500 ? "server_error" : "invalid_request_error";
   error["param"] = nullptr;
   error["code"] = refusal.code;
-  return base::json::serialize(base::json::object{{"error", std::move(error)}});
+  return base::json_text(base::json::object{{"error", std::move(error)}});
 }
 
 // What goes between a field's colon and its line end, with nothing in it that could end the line.
@@ -121,8 +121,9 @@ asio::awaitable<void> HttpConnection::serve(ParsedRequest& parsed) {
 }
 
 asio::awaitable<void> HttpConnection::refuse(RefusedRequest refusal) {
-  const auto& shape = state_->options.refusal_body;
-  HttpResponse response = HttpResponse::json(refusal.status, shape ? shape(refusal) : openai_error(refusal));
+  const auto& answer = state_->options.refusal;
+  HttpResponse response =
+      answer ? answer(refusal) : HttpResponse::json(refusal.status, openai_error(refusal));
   if (refusal.status == 503) response.headers.push_back({"Retry-After", "1"});
   keep_alive_ = false;
   answer_ = Answer::none;

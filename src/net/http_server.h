@@ -24,8 +24,9 @@ struct RefusedRequest {
       : status(status_in), code(std::move(code_in)), message(std::move(message_in)) {}
 
   int status = 400;
-  std::string code;     // "request_too_large", "header_timeout", ...
-  std::string message;  // one sentence for the client
+  std::string code;        // "request_too_large", "header_timeout", ...
+  std::string message;     // one sentence for the client
+  std::string request_id;  // the x-request-id that the client sent, where its headers could be read
 };
 
 struct ServerOptions {
@@ -40,8 +41,8 @@ struct ServerOptions {
   base::Duration idle_timeout = std::chrono::seconds(120);   // between requests: closed without a word
   base::Duration write_timeout = std::chrono::seconds(30);   // a peer that takes nothing for so long is cut
   int send_buffer_bytes = 0;                                 // of the socket; 0: the system decides
-  // The JSON body of a refusal. Called on any I/O thread; empty: OpenAI's error shape.
-  std::function<std::string(const RefusedRequest&)> refusal_body;
+  // How a refusal is answered. Called on any I/O thread; empty: OpenAI's error shape.
+  std::function<HttpResponse(const RefusedRequest&)> refusal;
 };
 
 // Read by /metrics; counts only grow, the two gauges come and go.

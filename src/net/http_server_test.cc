@@ -140,11 +140,13 @@ TEST_F(HttpServerTest, AHandlerWithoutAnAnswerIsA500) {
 
 TEST_F(HttpServerTest, TheApiOwnsTheShapeOfRefusals) {
   ServerOptions options;
-  options.refusal_body = [](const RefusedRequest& r) { return "mine: " + r.code; };
+  options.refusal = [](const RefusedRequest& r) {
+    return HttpResponse(r.status, "text/plain", "mine: " + r.code + " " + r.request_id);
+  };
   serve(options);
   LoopbackClient client = connect();
   client.send("nonsense\r\n\r\n");
-  EXPECT_EQ(client.read_response()->body, "mine: malformed_request");
+  EXPECT_EQ(client.read_response()->body, "mine: malformed_request ");
 }
 
 TEST_F(HttpServerTest, SeveralThreadsShareOnePort) {

@@ -102,6 +102,12 @@ std::optional<RefusedRequest> check_framing(const http::request_header<>& head) 
   return std::nullopt;
 }
 
+// With the id that the client gave the request, as far as its headers were read.
+ReadOutcome named(ReadOutcome outcome, const http::request_header<>& head) {
+  if (auto* refused = std::get_if<RefusedRequest>(&outcome)) refused->request_id = head["x-request-id"];
+  return outcome;
+}
+
 }  // namespace
 
 // The parser of one request, and how much of it has been counted against the header limit.
@@ -242,8 +248,8 @@ asio::awaitable<ReadOutcome> RequestReader::next(base::TimePoint quiet_until) {
     if (!arrived.ok()) co_return ConnectionEnded{};
   }
   std::optional<ReadOutcome> failed = co_await read_head(parse);
-  if (failed) co_return std::move(*failed);
-  if (auto refused = check_framing(parse.head())) co_return std::move(*refused);
+  if (failed) co_return named(std::move(*failed), parse.head());
+  if (auto refused = check_framing(parse.head())) co_return named(std::move(*refused), parse.head());
 
   // Taken before the body: a chunked body's trailers are not headers.
   ParsedRequest parsed;
@@ -252,13 +258,14 @@ asio::awaitable<ReadOutcome> RequestReader::next(base::TimePoint quiet_until) {
   parsed.is_http_1_0 = head.version() < 11;
   parsed.is_head = head.method() == http::verb::head;
   parsed.request.method = parsed.is_head ? "GET" : std::string(head.method_string());
-  if (!split_target(head.target(), parsed.request)) co_return malformed("its target is not a path");
+  if (!split_target(head.target(), parsed.request))
+    co_return named(malformed("its target is not a path"), head);
   for (const auto& field : head) {
     parsed.request.headers.push_back({std::string(field.name_string()), std::string(field.value())});
   }
 
   failed = co_await read_body(parse);
-  if (failed) co_return std::move(*failed);
+  if (failed) co_return named(std::move(*failed), head);
   parsed.request.body = std::move(parse.body());
   co_return std::move(parsed);
 }

@@ -107,7 +107,7 @@ void Sampler::select(const wire::SamplingParams& p) {
   } else {
     // What lies under the bound adds up to less than the 1 - top_p that is cut.
     const double bound = p.top_p < 1 ? (1.0 - p.top_p) * mass / vocab_size_ : 0;
-    collect(std::max<double>(bound, least));
+    collect(std::min(1.0, std::max<double>(bound, least)));  // the largest always stays
   }
   if (p.top_p < 1) keep_top_p(p.top_p * mass);
   std::erase_if(candidates_, [least](const Candidate& c) { return c.weight < least; });

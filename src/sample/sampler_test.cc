@@ -35,6 +35,12 @@ std::vector<double> frequencies(Params params, const std::vector<float>& logits 
   return share;
 }
 
+TEST(Sampler, TopPOfZeroKeepsTheLikeliest) {
+  for (const int seed : {1, 2, 3}) EXPECT_EQ(pick({.top_p = 0, .seed = static_cast<std::uint64_t>(seed)}), 0);
+  const std::vector<float> flat(1000, 0.1f);
+  EXPECT_EQ(pick({.top_p = 0}, flat), 0);
+}
+
 std::vector<double> probabilities(const std::vector<float>& logits, double temperature = 1) {
   std::vector<double> p;
   for (const float x : logits) p.push_back(std::exp(x / temperature));

@@ -51,20 +51,22 @@ base::Result<Permit> Admission::enter(const Tenant& tenant, Cost cost) {
     if (ledger_->total.sequences + cost.sequences > limits_.max_sequences)
       return base::Error{
           ErrorCode::exhausted,
-          fmt::format("the server is full: {} sequences are inside, at most {} may be; try again",
-                      ledger_->total.sequences, limits_.max_sequences),
+          fmt::format(
+              "the server is full: {} of {} places are taken, and the request needs {}; try again later",
+              ledger_->total.sequences, limits_.max_sequences, cost.sequences),
           {},
-          "server_overloaded",
+          "rate_limit_exceeded",
           1};
     const auto it = ledger_->inside.find(tenant.name);
     const int own = it == ledger_->inside.end() ? 0 : it->second.sequences;
     if (own + cost.sequences > limits_.max_sequences_per_tenant)
-      return base::Error{ErrorCode::exhausted,
-                         fmt::format("you have {} sequences inside, at most {} may be; try again", own,
-                                     limits_.max_sequences_per_tenant),
-                         {},
-                         "rate_limit_exceeded",
-                         1};
+      return base::Error{
+          ErrorCode::exhausted,
+          fmt::format("you have taken {} of your {} places, and the request needs {}; try again later", own,
+                      limits_.max_sequences_per_tenant, cost.sequences),
+          {},
+          "rate_limit_exceeded",
+          1};
     Cost& inside = ledger_->inside.try_emplace(tenant.name, Cost{.sequences = 0}).first->second;
     inside.sequences += cost.sequences;
     inside.tokens += cost.tokens;

@@ -30,7 +30,7 @@ TEST(Admission, RefusesOverTheServersLimit) {
   auto second = admission.enter({.name = "other"}, {});
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.error().code, base::ErrorCode::exhausted);
-  EXPECT_EQ(second.error().reason, "server_overloaded");
+  EXPECT_EQ(second.error().reason, "rate_limit_exceeded");
   EXPECT_GT(second.error().retry_after_s, 0);
 }
 

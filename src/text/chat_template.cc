@@ -62,7 +62,11 @@ const ChatTemplate& ChatTemplate::chatml() {
 }
 
 const ChatTemplate& ChatTemplate::dialogue() {
-  static const ChatTemplate kTemplate = parse(kDialogue).value();
+  static const ChatTemplate kTemplate = [] {
+    ChatTemplate dialogue = parse(kDialogue).value();
+    dialogue.stops_ = {"\nUser:", "\nSystem:", "\nAssistant:"};
+    return dialogue;
+  }();
   return kTemplate;
 }
 

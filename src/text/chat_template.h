@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json.h"
 #include "base/result.h"
@@ -40,6 +41,9 @@ class ChatTemplate {
   static const ChatTemplate& chatml();
   static const ChatTemplate& dialogue();
 
+  // Text that begins another's turn, where no token ends an answer. An answer ends before it.
+  const std::vector<std::string>& stops() const { return stops_; }
+
   // `invalid_argument` where the template raised an exception or does not take these messages.
   base::Result<Prompt> render(const TemplateInputs& inputs) const;
 
@@ -47,6 +51,7 @@ class ChatTemplate {
   explicit ChatTemplate(std::shared_ptr<const jinja::Template> parsed);
 
   std::shared_ptr<const jinja::Template> parsed_;
+  std::vector<std::string> stops_;
 };
 
 }  // namespace kvasir::text
