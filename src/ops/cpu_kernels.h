@@ -27,34 +27,48 @@ static_assert(sizeof(ActivationGroup) == 48);
 // Activation rows lie in blocks of `width` rows, a block as [groups, width].
 inline constexpr int kMaxActivationWidth = 8;
 
-// 32 numbers of an activation row in 12 bits, scale * (16 * high + low), as high bytes and low bytes.
-struct FineGroup {
-  std::int8_t bytes[64];
+// 64 numbers of an activation row in 12 bits, scale * (2^kFineLowBits * high + low): two groups of 32.
+struct FinePair {
+  std::int8_t high[64];
+  std::int8_t low[64];
 };
 struct FineSums {
-  float sum;              // Σ of the group's integers
+  float sum;              // Σ of a group's integers
   std::int32_t start[2];  // as ActivationGroup::start
 };
+inline constexpr int kFineLowBits = 4;
 inline constexpr int kFineGroups = 8;  // that share a scale
 inline constexpr int kMaxFineWidth = 16;
 
 // The fine activations of `width` rows.
 struct FineBlock {
-  FineGroup* groups = nullptr;  // [groups, width]
-  FineSums* sums = nullptr;     // [groups, width]
-  float* scales = nullptr;      // [groups / kFineGroups, width]
+  FinePair* pairs = nullptr;  // [(groups + 1) / 2, width]
+  FineSums* sums = nullptr;   // [groups, width]
+  float* scales = nullptr;    // [groups / kFineGroups, width]
   int width = 1;
 
+  static std::int64_t num_pairs(std::int64_t num_groups) { return (num_groups + 1) / 2; }
   static std::int64_t bytes(std::int64_t num_groups, int width) {
-    const std::int64_t row = num_groups * static_cast<std::int64_t>(sizeof(FineGroup) + sizeof(FineSums)) +
+    const std::int64_t row = num_pairs(num_groups) * static_cast<std::int64_t>(sizeof(FinePair)) +
+                             num_groups * static_cast<std::int64_t>(sizeof(FineSums)) +
                              (num_groups + kFineGroups - 1) / kFineGroups * 4;
     return (row * width + 63) / 64 * 64;
   }
   static FineBlock at(std::byte* p, std::int64_t num_groups, int width) {
-    auto* groups = reinterpret_cast<FineGroup*>(p);
-    auto* sums = reinterpret_cast<FineSums*>(groups + num_groups * width);
-    return {groups, sums, reinterpret_cast<float*>(sums + num_groups * width), width};
+    auto* pairs = reinterpret_cast<FinePair*>(p);
+    auto* sums = reinterpret_cast<FineSums*>(pairs + num_pairs(num_groups) * width);
+    return {pairs, sums, reinterpret_cast<float*>(sums + num_groups * width), width};
   }
+};
+
+// The fine activations of all rows: blocks of `width`, one after another.
+struct FineRows {
+  std::byte* data = nullptr;
+  int width = 1;
+  std::int64_t num_groups = 0;
+
+  std::int64_t block_bytes() const { return FineBlock::bytes(num_groups, width); }
+  FineBlock block(std::int64_t i) const { return FineBlock::at(data + i * block_bytes(), num_groups, width); }
 };
 
 struct QuantizeJob {
@@ -88,11 +102,11 @@ struct TileJob {
   std::int64_t y_stride = 0;
 };
 
-// Many rows times consecutive tiles: what multiply_tile computes, by AMX. The rows lie in blocks of
-// kPanelBlock; the last one's missing rows are zero.
+// Many rows times consecutive tiles: what multiply_tile and multiply_tile_fine compute, by AMX.
 struct PanelJob {
   tensor::DType type = tensor::DType::q8_0;
-  const ActivationGroup* x = nullptr;  // [blocks, groups, kPanelBlock]
+  const ActivationGroup* x = nullptr;  // [blocks, groups, kPanelBlock]; the last one's missing rows are zero
+  FineRows fine;                       // instead of x
   int num_rows = 0;                    // up to kPanelRows
   std::int64_t num_groups = 0;
   const std::byte* tiles = nullptr;
@@ -106,9 +120,9 @@ struct PanelJob {
 inline constexpr int kPanelBlock = 16;
 inline constexpr int kPanelTiles = 8;
 inline constexpr int kPanelRows = 512;
-// Two tiles' unpacked columns, and the sums of a panel.
-inline constexpr std::int64_t kPanelScratchBytes =
-    2 * (16 << 10) + std::int64_t{kPanelTiles} * kPanelRows * 64;
+inline constexpr std::int64_t kPanelChunkBytes = 32 << 10;  // two tiles' unpacked columns
+inline constexpr std::int64_t kPanelScratchBytes =          // and the sums of a panel
+    kPanelChunkBytes + std::int64_t{kPanelTiles} * kPanelRows / kPanelBlock * 1024;
 
 // Float rows times consecutive rows of an unquantised weight.
 struct RowsJob {
@@ -157,7 +171,8 @@ struct CpuKernels {
   void (*quantize_row_fine)(const QuantizeFineJob& job);
   void (*multiply_tile)(const TileJob& job);
   void (*multiply_tile_fine)(const TileJob& job);
-  void (*multiply_panel)(const PanelJob& job);  // null where there is no AMX
+  void (*multiply_panel)(const PanelJob& job);       // null where there is no AMX
+  void (*multiply_panel_fine)(const PanelJob& job);  // of types with whole scales; likewise
   void (*multiply_rows)(const RowsJob& job);
   void (*attend)(const AttendJob& job);
   void (*rms_norm)(const float* x, const float* weight, std::int64_t dim, float eps, float* y);

@@ -111,57 +111,49 @@ void multiply_tiles(Context& context, const Product& p) {
   context.pool().run(static_cast<int>(c.num_chunks * c.pieces_a_chunk), multiply_piece);
 }
 
-// The fine activations of all rows: blocks of `width`, one after another.
-struct FineRows {
-  std::byte* data;
-  int width;
-  std::int64_t num_groups;
-  std::int64_t num_blocks;
-
-  std::int64_t block_bytes() const { return FineBlock::bytes(num_groups, width); }
-  FineBlock block(std::int64_t i) const { return FineBlock::at(data + i * block_bytes(), num_groups, width); }
-};
-
-FineRows quantize_rows_fine(Context& context, const Product& p) {
+FineRows quantize_rows_fine(Context& context, const Product& p, int width, std::byte* data) {
   const CpuKernels& kernels = cpu_kernels(context.isa());
-  FineRows rows;
-  rows.width = static_cast<int>(std::min<std::int64_t>(kMaxFineWidth, p.num_rows));
-  rows.num_groups = p.w.cols() / 32;
-  rows.num_blocks = divide_up(p.num_rows, rows.width);
-  rows.data = context.scratch(static_cast<std::size_t>(rows.num_blocks * rows.block_bytes()));
+  const FineRows rows = {data, width, p.w.cols() / 32};
   context.pool().run(static_cast<int>(p.num_rows), [&](int row, int /*thread*/) {
     kernels.quantize_row_fine({.x = p.x + row * p.w.cols(),
                                .num_groups = rows.num_groups,
                                .weight = p.w.type(),
-                               .out = rows.block(row / rows.width),
-                               .row = row % rows.width});
+                               .out = rows.block(row / width),
+                               .row = row % width});
   });
   return rows;
 }
 
+std::int64_t fine_bytes(const Product& p, int width) {
+  return divide_up(p.num_rows, width) * FineBlock::bytes(p.w.cols() / 32, width);
+}
+
 void multiply_tiles_fine(Context& context, const Product& p) {
   const CpuKernels& kernels = cpu_kernels(context.isa());
-  const FineRows x = quantize_rows_fine(context, p);
+  const int width = static_cast<int>(std::min<std::int64_t>(kMaxFineWidth, p.num_rows));
+  std::byte* scratch = context.scratch(static_cast<std::size_t>(fine_bytes(p, width)));
+  const FineRows x = quantize_rows_fine(context, p, width, scratch);
+  const std::int64_t num_blocks = divide_up(p.num_rows, width);
   const std::int64_t bytes = tile_bytes(p.w.type(), p.w.cols());
   const std::int64_t num_outputs = p.w.rows();
   const std::int64_t num_tiles = divide_up(num_outputs, kTileRows);
-  const std::int64_t chunk_blocks = std::clamp<std::int64_t>(kChunkBytes / x.block_bytes(), 1, x.num_blocks);
-  const std::int64_t num_chunks = divide_up(x.num_blocks, chunk_blocks);
+  const std::int64_t chunk_blocks = std::clamp<std::int64_t>(kChunkBytes / x.block_bytes(), 1, num_blocks);
+  const std::int64_t num_chunks = divide_up(num_blocks, chunk_blocks);
   const std::int64_t piece_tiles = tiles_a_piece(num_tiles, bytes, context.pool().num_threads());
   const std::int64_t pieces_a_chunk = divide_up(num_tiles, piece_tiles);
   const auto multiply_piece = [&](int piece, int /*thread*/) {
     const std::int64_t first_block = piece / pieces_a_chunk * chunk_blocks;
-    const std::int64_t end_block = std::min(x.num_blocks, first_block + chunk_blocks);
+    const std::int64_t end_block = std::min(num_blocks, first_block + chunk_blocks);
     const std::int64_t first_tile = piece % pieces_a_chunk * piece_tiles;
     const std::int64_t end_tile = std::min(num_tiles, first_tile + piece_tiles);
     for (std::int64_t tile = first_tile; tile < end_tile; ++tile) {
       const std::int64_t output = tile * kTileRows;
       for (std::int64_t block = first_block; block < end_block; ++block) {
-        const std::int64_t row = block * x.width;
+        const std::int64_t row = block * width;
         kernels.multiply_tile_fine(
             {.type = p.w.type(),
              .fine = x.block(block),
-             .num_rows = static_cast<int>(std::min<std::int64_t>(x.width, p.num_rows - row)),
+             .num_rows = static_cast<int>(std::min<std::int64_t>(width, p.num_rows - row)),
              .num_groups = x.num_groups,
              .tile = p.w.tiles() + tile * bytes,
              .num_outputs = static_cast<int>(std::min<std::int64_t>(kTileRows, num_outputs - output)),
@@ -176,9 +168,41 @@ void multiply_tiles_fine(Context& context, const Product& p) {
 
 // From here on AMX is faster: fewer rows wait for memory, or leave a tile half empty.
 constexpr std::int64_t kMinPanelRows = 24;
+constexpr std::int64_t kMinFinePanelRows = 12;
+
+// Cuts the product into panels; `base` has what they share, and `at_row` sets the activations from a row on.
+template <class AtRow>
+void run_panels(Context& context, const Product& p, void (*multiply)(const PanelJob&), const PanelJob& base,
+                AtRow at_row) {
+  const int num_threads = context.pool().num_threads();
+  const std::int64_t bytes = tile_bytes(p.w.type(), p.w.cols());
+  const std::int64_t num_outputs = p.w.rows();
+  const std::int64_t num_tiles = divide_up(num_outputs, kTileRows);
+  const std::int64_t panel_tiles =  // the kernel takes them in pairs
+      std::clamp<std::int64_t>(num_tiles / (num_threads * 8) / 2 * 2, 2, kPanelTiles);
+  const std::int64_t num_panels = divide_up(num_tiles, panel_tiles);
+  const auto multiply_panel = [&](int piece, int thread) {
+    const std::int64_t row = piece / num_panels * kPanelRows;
+    const std::int64_t tile = piece % num_panels * panel_tiles;
+    const std::int64_t output = tile * kTileRows;
+    PanelJob job = base;
+    job.type = p.w.type();
+    job.num_rows = static_cast<int>(std::min<std::int64_t>(kPanelRows, p.num_rows - row));
+    job.num_groups = p.w.cols() / 32;
+    job.tiles = p.w.tiles() + tile * bytes;
+    job.num_tiles = static_cast<int>(std::min(panel_tiles, num_tiles - tile));
+    job.num_outputs = static_cast<int>(std::min(panel_tiles * kTileRows, num_outputs - output));
+    job.bias = p.bias_at(output);
+    job.y = p.y + row * num_outputs + output;
+    job.y_stride = num_outputs;
+    job.scratch += thread * kPanelScratchBytes;
+    at_row(row, job);
+    multiply(job);
+  };
+  context.pool().run(static_cast<int>(divide_up(p.num_rows, kPanelRows) * num_panels), multiply_panel);
+}
 
 void multiply_panels(Context& context, const Product& p) {
-  const CpuKernels& kernels = cpu_kernels(context.isa());
   const int num_threads = context.pool().num_threads();
   const Cut c = cut(p, kPanelBlock, num_threads);
   const std::int64_t block_groups = c.num_groups * kPanelBlock;
@@ -186,36 +210,30 @@ void multiply_panels(Context& context, const Product& p) {
   std::byte* scratch = context.scratch(
       static_cast<std::size_t>(c.num_blocks * block_bytes + num_threads * kPanelScratchBytes));
   auto* x = reinterpret_cast<ActivationGroup*>(scratch);
-  scratch += c.num_blocks * block_bytes;
   if (p.num_rows % kPanelBlock != 0) {
     std::memset(static_cast<void*>(x + (c.num_blocks - 1) * block_groups), 0,
                 static_cast<std::size_t>(block_bytes));
   }
   quantize_rows(context, p, c, x);
+  run_panels(context, p, cpu_kernels(context.isa()).multiply_panel,
+             {.scratch = scratch + c.num_blocks * block_bytes},
+             [&](std::int64_t row, PanelJob& job) { job.x = x + row / kPanelBlock * block_groups; });
+}
 
-  const std::int64_t bytes = tile_bytes(p.w.type(), p.w.cols());
-  const std::int64_t num_outputs = p.w.rows();
-  const std::int64_t panel_tiles =  // the kernel takes them in pairs
-      std::clamp<std::int64_t>(c.num_tiles / (num_threads * 8) / 2 * 2, 2, kPanelTiles);
-  const std::int64_t num_panels = divide_up(c.num_tiles, panel_tiles);
-  const auto multiply_panel = [&](int piece, int thread) {
-    const std::int64_t row = piece / num_panels * kPanelRows;
-    const std::int64_t tile = piece % num_panels * panel_tiles;
-    const std::int64_t output = tile * kTileRows;
-    kernels.multiply_panel(
-        {.type = p.w.type(),
-         .x = x + row / kPanelBlock * block_groups,
-         .num_rows = static_cast<int>(std::min<std::int64_t>(kPanelRows, p.num_rows - row)),
-         .num_groups = c.num_groups,
-         .tiles = p.w.tiles() + tile * bytes,
-         .num_tiles = static_cast<int>(std::min(panel_tiles, c.num_tiles - tile)),
-         .num_outputs = static_cast<int>(std::min(panel_tiles * kTileRows, num_outputs - output)),
-         .bias = p.bias_at(output),
-         .y = p.y + row * num_outputs + output,
-         .y_stride = num_outputs,
-         .scratch = scratch + thread * kPanelScratchBytes});
-  };
-  context.pool().run(static_cast<int>(divide_up(p.num_rows, kPanelRows) * num_panels), multiply_panel);
+void multiply_panels_fine(Context& context, const Product& p) {
+  // Blocks of equal size, none with more rows than a tile register.
+  const int width = p.num_rows > kPanelRows
+                        ? kPanelBlock
+                        : static_cast<int>(divide_up(p.num_rows, divide_up(p.num_rows, kPanelBlock)));
+  const std::int64_t bytes = fine_bytes(p, width);
+  std::byte* scratch =
+      context.scratch(static_cast<std::size_t>(bytes + context.pool().num_threads() * kPanelScratchBytes));
+  const FineRows x = quantize_rows_fine(context, p, width, scratch);
+  run_panels(context, p, cpu_kernels(context.isa()).multiply_panel_fine, {.scratch = scratch + bytes},
+             [&](std::int64_t row, PanelJob& job) {
+               job.fine = x;
+               job.fine.data += row / width * x.block_bytes();
+             });
 }
 
 bool is_float(tensor::DType type) {
@@ -269,9 +287,16 @@ void matmul(Context& context, std::span<const float> x, const Weight& w, std::sp
   const Product p = {x.data(), num_rows, w, bias.empty() ? nullptr : bias.data(), y.data()};
   if (w.borrows()) {
     multiply_rows(context, p);
-  } else if (w.activations() == Activations::fine) {
-    multiply_tiles_fine(context, p);
-  } else if (num_rows >= kMinPanelRows && cpu_kernels(context.isa()).multiply_panel != nullptr) {
+    return;
+  }
+  const bool panels = cpu_kernels(context.isa()).multiply_panel != nullptr;
+  if (w.activations() == Activations::fine) {
+    if (panels && num_rows >= kMinFinePanelRows && has_whole_scales(w.type())) {
+      multiply_panels_fine(context, p);
+    } else {
+      multiply_tiles_fine(context, p);
+    }
+  } else if (panels && num_rows >= kMinPanelRows) {
     multiply_panels(context, p);
   } else {
     multiply_tiles(context, p);

@@ -205,6 +205,10 @@ tensor::DType tile_type(tensor::DType type) {
   return type == tensor::DType::q3_k ? tensor::DType::q6_k : type;
 }
 
+bool has_whole_scales(tensor::DType type) {
+  return tile_info(type).block_cols == 256;
+}
+
 TileInfo tile_info(tensor::DType type) {
   return packer_of(type).info;
 }

@@ -86,6 +86,10 @@ struct TileIQ4_XS {
 // What a type is once it is in tiles: itself, or another that holds the very same numbers.
 tensor::DType tile_type(tensor::DType type);
 
+// Whether a type's scales are small integers times one factor for 256 columns, so that the products of 256
+// columns can be summed without rounding.
+bool has_whole_scales(tensor::DType type);
+
 // What a block of a tile of this type holds; 0 bytes: the type is not kept in tiles.
 struct TileInfo {
   int block_bytes = 0;
