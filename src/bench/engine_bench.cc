@@ -147,11 +147,11 @@ class Bench {
     for (int i = 0; i < kWarmSteps; ++i) TRY_OK(step(engine));
     std::vector<double> steps_s, kernels_s, samplings_s, rests_s;
     for (int i = 0; i < options_.gen; ++i) {
-      const double kernels_before_s = model_runner_.forward_seconds();
+      const double kernels_before_s = model_runner_.compute_seconds();
       const base::TimePoint start = clock_.now();
       TRY_OK(step(engine));
       const double step_s = base::seconds(clock_.now() - start);
-      const double kernel_s = model_runner_.forward_seconds() - kernels_before_s;
+      const double kernel_s = model_runner_.compute_seconds() - kernels_before_s;
       steps_s.push_back(step_s);
       kernels_s.push_back(kernel_s);
       samplings_s.push_back(runner_.run_s() - kernel_s);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -11,26 +12,27 @@
 
 namespace kvasir::engine {
 
-// Runs steps on a decoder and samples from its logits. Owns the physical blocks.
+// Runs steps on a decoder and samples from its logits, on the decoder's pool. Owns the physical blocks.
 class ModelRunner final : public Runner {
  public:
   ModelRunner(std::unique_ptr<model::Decoder> decoder, model::KvCache kv);
 
   sched::StepResult run(const sched::StepPlan& plan) override;
 
-  // Spent inside the decoder since the start; what a step took beyond it is the engine's own.
-  double forward_seconds() const { return forward_s_; }
+  // Spent on the pool since the start; what a step took beyond it is the engine's own.
+  double compute_seconds() const { return compute_s_; }
 
  private:
   void build_batch(const sched::StepPlan& plan);
-  sched::StepResult::Outcome sample(const sched::StepPlan::Slice& slice, std::span<const float> logits);
+  void sample_all(const sched::StepPlan& plan, sched::StepResult& result);
 
   std::unique_ptr<model::Decoder> decoder_;
   model::KvCache kv_;
-  sample::Sampler sampler_;
+  std::vector<sample::Sampler> samplers_;  // of each thread of the pool
   model::StepBatch batch_;
-  std::vector<float> logits_;  // [batch_.logit_rows, vocab]
-  double forward_s_ = 0;
+  std::vector<float> logits_;         // [batch_.logit_rows, vocab]
+  std::vector<std::size_t> sampled_;  // slices that want a token
+  double compute_s_ = 0;
 };
 
 }  // namespace kvasir::engine

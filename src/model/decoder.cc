@@ -123,6 +123,10 @@ base::Result<std::unique_ptr<Decoder>> Decoder::load(Checkpoint checkpoint, Deco
   return std::unique_ptr<Decoder>(new Decoder(std::move(state)));
 }
 
+ops::ComputePool& Decoder::pool() const {
+  return state_->context.pool();
+}
+
 const ModelConfig& Decoder::config() const {
   return state_->config();
 }

@@ -26,6 +26,7 @@ class Decoder {
   ~Decoder();
 
   const ModelConfig& config() const;
+  ops::ComputePool& pool() const;
 
   // Computes the rows' KV into the slices' blocks, and the logits of `batch.logit_rows`.
   // Tokens inside the vocabulary, blocks inside `kv` and a span that fits are the caller's promise.

@@ -37,14 +37,14 @@ Sampler::Sampler(int vocab_size) : vocab_size_(vocab_size), counts_(vocab_size) 
 base::Result<wire::Token> Sampler::sample(std::span<const float> logits, const SampleInput& input) {
   CHECK(static_cast<int>(logits.size()) == vocab_size_, "{} logits of {}", logits.size(), vocab_size_);
   const std::span<const float> adjusted = adjust(logits, input);
-  const float max = largest(adjusted);
-  if (max == kInf) return base::error(base::ErrorCode::internal, "the model's logits are not numbers");
-  if (max == -kInf) return base::error(base::ErrorCode::internal, "every token is ruled out");
+  const Largest max = largest(adjusted);
+  if (max.value == kInf) return base::error(base::ErrorCode::internal, "the model's logits are not numbers");
+  if (max.value == -kInf) return base::error(base::ErrorCode::internal, "every token is ruled out");
   wire::Token token;
   if (input.params.temperature <= 0) {
-    token.id = static_cast<TokenId>(std::ranges::find(adjusted, max) - adjusted.begin());
+    token.id = static_cast<TokenId>(max.index);
   } else {
-    token.id = draw(adjusted, max, input);
+    token.id = draw(adjusted, max.value, input);
   }
   if (input.params.logprobs) token.logprob = logprob(logits, token.id, input.params.num_top_logprobs);
   return token;
@@ -172,7 +172,7 @@ TokenId Sampler::draw_from_all(double u) const {
 }
 
 wire::TokenLogprob Sampler::logprob(std::span<const float> logits, TokenId id, int num_top) {
-  const double log_sum = log_sum_exp(logits, largest(logits));
+  const double log_sum = log_sum_exp(logits, largest(logits).value);
   const auto of = [&](float logit) { return std::max(static_cast<float>(logit - log_sum), kLeastLogprob); };
   wire::TokenLogprob out{.logprob = of(logits[id])};
   num_top = std::min(num_top, vocab_size_);

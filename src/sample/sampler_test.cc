@@ -212,7 +212,7 @@ TEST(Softmax, MatchesTheStandardLibrary) {
     for (float& x : logits) x = wide(random);
     logits[n / 2] = 0;
     Softmax out;
-    softmax(logits, largest(logits), 1.0f, out);
+    softmax(logits, largest(logits).value, 1.0f, out);
     double total = 0;
     for (int i = 0; i < n; ++i) {
       const double exact = std::exp(double(logits[i]));
@@ -220,7 +220,7 @@ TEST(Softmax, MatchesTheStandardLibrary) {
       total += exact;
     }
     EXPECT_NEAR(out.total, total, total * 1e-6);
-    EXPECT_NEAR(log_sum_exp(logits, largest(logits)), std::log(total), 1e-6);
+    EXPECT_NEAR(log_sum_exp(logits, largest(logits).value), std::log(total), 1e-6);
   }
 }
 

@@ -12,6 +12,7 @@ namespace kvasir::sample {
 namespace {
 
 constexpr std::size_t kLanes = 16;
+constexpr float kInf = std::numeric_limits<float>::infinity();
 
 // exp(x) for x <= 0 with a relative error under 2e-7: 2^n * p(r), |r| <= ln(2) / 2. No branches.
 inline float exp_negative(float x) {
@@ -57,10 +58,7 @@ double weigh(std::span<const float> logits, float max, float scale, float* weigh
   return sum_of(lanes);
 }
 
-}  // namespace
-
-float largest(std::span<const float> logits) {
-  constexpr float kInf = std::numeric_limits<float>::infinity();
+float largest_of_block(std::span<const float> logits) {
   std::array<float, kLanes> lanes;
   std::array<std::int32_t, kLanes> bad{};
   lanes.fill(-kInf);
@@ -77,6 +75,23 @@ float largest(std::span<const float> logits) {
     bad[l] |= logits[i] < kInf ? 0 : 1;
   }
   return std::ranges::find(bad, 1) != bad.end() ? kInf : std::ranges::max(lanes);
+}
+
+}  // namespace
+
+Largest largest(std::span<const float> logits) {
+  float best = -kInf;
+  std::size_t best_block = 0;
+  for (std::size_t i = 0; i < logits.size(); i += kSumBlock) {
+    const float block = largest_of_block(logits.subspan(i, std::min(kSumBlock, logits.size() - i)));
+    if (block == kInf) return {kInf, i};
+    if (block > best) {
+      best = block;
+      best_block = i;
+    }
+  }
+  const auto rest = logits.subspan(best_block);
+  return {best, best_block + static_cast<std::size_t>(std::ranges::find(rest, best) - rest.begin())};
 }
 
 void softmax(std::span<const float> logits, float max, float temperature, Softmax& out) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -8,8 +9,13 @@ namespace kvasir::sample {
 // Loops over a whole vocabulary, written in fixed lanes so that compilers vectorise them and every run adds
 // in the same order.
 
-// The largest value; -inf for none. With a NaN or +inf among them the result is +inf.
-float largest(std::span<const float> logits);
+// The largest value and where it first stands; -inf for none. With a NaN or +inf among them the value is
+// +inf.
+struct Largest {
+  float value;
+  std::size_t index;
+};
+Largest largest(std::span<const float> logits);
 
 // weights[i] = exp((logits[i] - max) / temperature), with 0 for what is below 1e-37 of the largest.
 // Gives the sums of each kSumBlock weights; the last block may be shorter.
