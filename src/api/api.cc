@@ -112,10 +112,16 @@ Api::Api(ServiceOptions options, Parts parts)
                metrics_,
                parts.clock,
                {false},
-               asio::thread_pool(static_cast<std::size_t>(options.num_text_threads))} {}
+               {1, options.max_waiting_texts},
+               {options.num_text_threads, options.max_waiting_texts}} {}
 
 Api::~Api() {
-  service_.text_pool.join();
+  stop_text_work();
+}
+
+void Api::stop_text_work() {
+  service_.reading.stop();
+  service_.tokenizing.stop();
 }
 
 void Api::drain() {

@@ -38,8 +38,11 @@ class Api {
   int num_busy() const;
   // Blocks until there are none, at most so long. False: some are.
   bool wait_idle(base::Duration at_most);
-  // Waits for the text that is being worked on. Before the server stops, so that nothing returns to it later.
-  void finish_text_work() { service_.text_pool.join(); }
+  // Drops the text that waits to be worked on, and ends what is being worked on. Before the server stops, so
+  // that nothing returns to it later.
+  void stop_text_work();
+  // The threads that large texts wait for.
+  TextQueue& tokenizing() { return service_.tokenizing; }
 
  private:
   class Busy;

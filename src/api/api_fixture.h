@@ -113,7 +113,10 @@ class ApiTest : public testing::Test {
     return true;
   }
 
-  ServiceOptions options_{.ping_interval = std::chrono::milliseconds(20)};
+  ServiceOptions options_{.ping_interval = std::chrono::milliseconds(20),
+                          .max_waiting_texts = 4,
+                          .max_sequences = 10,
+                          .headers_after = std::chrono::milliseconds(20)};
   base::RealClock clock_;
   obs::Registry registry_;
   router::Router router_;

@@ -1,3 +1,5 @@
+#include <memory>
+#include <stop_token>
 #include <utility>
 
 #include "api/chat_request.h"
@@ -11,21 +13,26 @@ using base::Result;
 
 namespace {
 
-Result<PreparedRequest> prepare(Service& service, std::string_view body) {
+Result<ReadRequest> read(Service& service, std::string_view body) {
   TRY(json::object object, parse_object(body, service.options.max_json_depth));
-  TRY(ChatRequest request, read_chat_request(std::move(object)));
-  TRY(router::Lease lease, service.router.pick(request.params.model));
-  TRY(std::vector<TokenId> tokens, encode_chat(lease.model(), request));
-  if (const auto& stops = lease.model().chat_template->stops(); !request.params.ignore_eos)
-    request.params.stop.insert(request.params.stop.end(), stops.begin(), stops.end());
-  TRY(Job job, make_job(std::move(lease), request.params, {std::move(tokens)}, "messages"));
-  return PreparedRequest{std::move(request.params), std::move(job)};
+  TRY(ChatRequest parsed, read_chat_request(std::move(object)));
+  TRY(router::Lease picked, service.router.pick(parsed.params.model));
+  if (const auto& stops = picked.model().chat_template->stops(); !parsed.params.ignore_eos)
+    parsed.params.stop.insert(parsed.params.stop.end(), stops.begin(), stops.end());
+  GenerateParams params = parsed.params;
+  auto request = std::make_shared<const ChatRequest>(std::move(parsed));
+  auto lease = std::make_shared<router::Lease>(std::move(picked));
+  auto encode = [request, lease](const std::stop_token& stop) -> Result<Job> {
+    TRY(std::vector<TokenId> tokens, encode_chat(lease->model(), *request, stop));
+    return make_job(std::move(*lease), request->params, {std::move(tokens)}, "messages");
+  };
+  return ReadRequest{std::move(params), std::move(encode)};
 }
 
 }  // namespace
 
 boost::asio::awaitable<void> handle_chat(Service& service, Exchange& exchange) {
-  return respond(service, exchange, prepare, kChatAnswer);
+  return respond(service, exchange, read, kChatAnswer);
 }
 
 }  // namespace kvasir::api

@@ -1,3 +1,5 @@
+#include <memory>
+#include <stop_token>
 #include <utility>
 
 #include "api/completion_request.h"
@@ -11,23 +13,28 @@ using base::Result;
 
 namespace {
 
-Result<PreparedRequest> prepare(Service& service, std::string_view body) {
+Result<ReadRequest> read(Service& service, std::string_view body) {
   TRY(json::object object, parse_object(body, service.options.max_json_depth));
-  TRY(CompletionRequest request, read_completion_request(std::move(object)));
-  TRY(router::Lease lease, service.router.pick(request.params.model));
-  std::vector<std::vector<TokenId>> prompts;
-  for (const TextOrTokens& prompt : request.prompts) {
-    TRY(std::vector<TokenId> tokens, encode_prompt(lease.model(), prompt));
-    prompts.push_back(std::move(tokens));
-  }
-  TRY(Job job, make_job(std::move(lease), request.params, prompts, "prompt"));
-  return PreparedRequest{std::move(request.params), std::move(job)};
+  TRY(CompletionRequest parsed, read_completion_request(std::move(object)));
+  TRY(router::Lease picked, service.router.pick(parsed.params.model));
+  GenerateParams params = parsed.params;
+  auto request = std::make_shared<const CompletionRequest>(std::move(parsed));
+  auto lease = std::make_shared<router::Lease>(std::move(picked));
+  auto encode = [request, lease](const std::stop_token& stop) -> Result<Job> {
+    std::vector<std::vector<TokenId>> prompts;
+    for (const TextOrTokens& prompt : request->prompts) {
+      TRY(std::vector<TokenId> tokens, encode_prompt(lease->model(), prompt, stop));
+      prompts.push_back(std::move(tokens));
+    }
+    return make_job(std::move(*lease), request->params, prompts, "prompt");
+  };
+  return ReadRequest{std::move(params), std::move(encode)};
 }
 
 }  // namespace
 
 boost::asio::awaitable<void> handle_completions(Service& service, Exchange& exchange) {
-  return respond(service, exchange, prepare, kCompletionAnswer);
+  return respond(service, exchange, read, kCompletionAnswer);
 }
 
 }  // namespace kvasir::api

@@ -51,9 +51,29 @@ Result<int> room_for_answer(const router::ServedModel& model, const GeneratePara
   return max_tokens;
 }
 
+// Tokenizing takes long, so it is not begun where its result is known to be too long.
+Status check_could_fit(const router::ServedModel& model, std::size_t num_bytes, const char* field) {
+  const auto context = static_cast<std::size_t>(model.context_length);
+  if (num_bytes / model.tokenizer->max_token_bytes() < context) return base::ok();
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("this model's maximum context length is {} tokens, none of which has more than {} "
+                           "bytes, but the prompt has {} bytes",
+                           context, model.tokenizer->max_token_bytes(), num_bytes),
+               field, "context_length_exceeded"};
+}
+
+Status check_not_stopped(const std::stop_token& stop) {
+  if (!stop.stop_requested()) return base::ok();
+  return Error{.code = ErrorCode::unavailable,
+               .message = "the request was given up before its text was read",
+               .reason = "server_draining",
+               .retry_after_s = 5};
+}
+
 }  // namespace
 
-Result<std::vector<TokenId>> encode_chat(const router::ServedModel& model, const ChatRequest& request) {
+Result<std::vector<TokenId>> encode_chat(const router::ServedModel& model, const ChatRequest& request,
+                                         const std::stop_token& stop) {
   const text::Tokenizer& tokenizer = *model.tokenizer;
   text::TemplateInputs inputs;
   inputs.messages = request.messages;
@@ -63,10 +83,14 @@ Result<std::vector<TokenId>> encode_chat(const router::ServedModel& model, const
   if (tokenizer.eos()) inputs.eos_token = tokenizer.bytes(*tokenizer.eos());
   auto prompt = model.chat_template->render(inputs);
   if (!prompt.ok()) return in_field("messages", std::move(prompt).error());
-  return tokenizer.encode(*prompt);
+  TRY_OK(check_could_fit(model, prompt->text.size(), "messages"));
+  std::vector<TokenId> tokens = tokenizer.encode(*prompt, stop);
+  TRY_OK(check_not_stopped(stop));
+  return tokens;
 }
 
-Result<std::vector<TokenId>> encode_prompt(const router::ServedModel& model, const TextOrTokens& prompt) {
+Result<std::vector<TokenId>> encode_prompt(const router::ServedModel& model, const TextOrTokens& prompt,
+                                           const std::stop_token& stop) {
   const text::Tokenizer& tokenizer = *model.tokenizer;
   if (const auto* tokens = std::get_if<std::vector<TokenId>>(&prompt)) {
     for (const TokenId id : *tokens)
@@ -76,7 +100,10 @@ Result<std::vector<TokenId>> encode_prompt(const router::ServedModel& model, con
                      "prompt", "invalid_value"};
     return *tokens;
   }
-  std::vector<TokenId> tokens = tokenizer.encode(std::get<std::string>(prompt), text::Specials::parse);
+  const std::string& text = std::get<std::string>(prompt);
+  TRY_OK(check_could_fit(model, text.size(), "prompt"));
+  std::vector<TokenId> tokens = tokenizer.encode(text, text::Specials::parse, stop);
+  TRY_OK(check_not_stopped(stop));
   const auto bos = tokenizer.bos();
   if (bos && (tokenizer.add_bos() || tokens.empty()) && (tokens.empty() || tokens.front() != *bos))
     tokens.insert(tokens.begin(), *bos);

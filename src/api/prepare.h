@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -12,10 +13,13 @@
 // From checked requests to tokens. Pure and possibly long, so it may run on any thread.
 namespace kvasir::api {
 
-base::Result<std::vector<TokenId>> encode_chat(const router::ServedModel& model, const ChatRequest& request);
+// Text of more bytes than the context could hold is refused before it is tokenized. Tokenizing ends early,
+// with an error, once `stop` is requested.
+base::Result<std::vector<TokenId>> encode_chat(const router::ServedModel& model, const ChatRequest& request,
+                                               const std::stop_token& stop);
 // Token ids outside the vocabulary are refused; text gets the model's beginning token where it wants one.
-base::Result<std::vector<TokenId>> encode_prompt(const router::ServedModel& model,
-                                                 const TextOrTokens& prompt);
+base::Result<std::vector<TokenId>> encode_prompt(const router::ServedModel& model, const TextOrTokens& prompt,
+                                                 const std::stop_token& stop);
 
 // Every sequence of the request, bounded by the context window. `prompt_field` is the field that a prompt
 // which is too long is blamed on.

@@ -1,11 +1,15 @@
 #include "api/respond.h"
 
 #include <chrono>
+#include <memory>
+#include <stop_token>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "api/error_map.h"
 #include "api/request_id.h"
+#include "api/text_task.h"
 
 namespace kvasir::api {
 
@@ -35,13 +39,51 @@ Error as_client_error(Error error) {
   return error;
 }
 
-asio::awaitable<void> respond_whole(Exchange& exchange, Generation& generation, const ResponseShape& shape,
+// The way out of an answer. An error is a status while nothing has gone out, and a stream's last event then.
+class Outlet {
+ public:
+  explicit Outlet(Exchange& exchange) : exchange_(exchange) {}
+
+  // Sends a stream's headers, once.
+  asio::awaitable<base::Status> start() {
+    if (writer_ != nullptr) co_return base::ok();
+    std::vector<net::HttpHeader> headers;
+    headers.emplace_back("x-request-id", exchange_.id);
+    Result<net::SseWriter*> writer = co_await exchange_.responder.start_stream(std::move(headers));
+    if (!writer.ok()) co_return std::move(writer).error();
+    exchange_.status = 200;
+    writer_ = *writer;
+    co_return base::ok();
+  }
+  asio::awaitable<base::Status> write(std::string events) { return writer_->write(std::move(events)); }
+  asio::awaitable<base::Status> finish() { return writer_->finish(); }
+
+  asio::awaitable<void> fail(const Error& error) {
+    if (error.code == ErrorCode::cancelled && exchange_.responder.disconnected()) co_return;
+    if (writer_ == nullptr) {
+      co_await reply_error(exchange_, error);
+      co_return;
+    }
+    note_error(exchange_, error);
+    std::string event = "data: " + base::json_text(error_body(error)) + "\n\n";
+    const base::Status written = co_await write(std::move(event));
+    if (written.ok()) (void)co_await finish();
+  }
+
+  Exchange& exchange() { return exchange_; }
+
+ private:
+  Exchange& exchange_;
+  net::SseWriter* writer_ = nullptr;  // the responder's own, once the headers are out
+};
+
+asio::awaitable<void> respond_whole(Outlet& out, Generation& generation, const ResponseShape& shape,
                                     base::Duration wait) {
   std::vector<Delta> choices(static_cast<std::size_t>(generation.num_choices()));
   while (!generation.over()) {
     Result<std::vector<Delta>> deltas = co_await generation.next(wait);
     if (!deltas.ok()) {
-      co_await reply_error(exchange, deltas.error());
+      co_await out.fail(deltas.error());
       co_return;
     }
     for (Delta& delta : *deltas) {
@@ -53,80 +95,125 @@ asio::awaitable<void> respond_whole(Exchange& exchange, Generation& generation, 
     }
   }
   if (generation.cancelled()) co_return;
-  co_await reply(exchange, net::HttpResponse::json(200, shape.whole(choices, generation.usage())));
+  co_await reply(out.exchange(), net::HttpResponse::json(200, shape.whole(choices, generation.usage())));
 }
 
-asio::awaitable<void> respond_streamed(Exchange& exchange, Generation& generation, const ResponseShape& shape,
+asio::awaitable<void> respond_streamed(Outlet& out, Generation& generation, const ResponseShape& shape,
                                        base::Duration ping_interval) {
-  std::vector<net::HttpHeader> headers = {{"x-request-id", exchange.id}};
-  Result<net::SseWriter*> writer = co_await exchange.responder.start_stream(std::move(headers));
-  if (!writer.ok()) co_return;
-  exchange.status = 200;
+  const base::Status started = co_await out.start();
+  if (!started.ok()) co_return;
   std::string events = shape.opening(generation.num_choices());
   while (true) {
     if (!events.empty()) {
-      base::Status written = co_await (*writer)->write(std::move(events));
+      base::Status written = co_await out.write(std::move(events));
       if (!written.ok()) co_return;
     }
     if (generation.over()) break;
     Result<std::vector<Delta>> deltas = co_await generation.next(ping_interval);
     events.clear();
     if (!deltas.ok()) {
-      note_error(exchange, deltas.error());
-      events = "data: " + base::json_text(error_body(deltas.error())) + "\n\n";
-      continue;
+      co_await out.fail(deltas.error());
+      co_return;
     }
     for (const Delta& delta : *deltas) events += shape.chunks(delta);
     if (generation.cancelled()) co_return;
     if (generation.over()) events += shape.closing(generation.usage());
     if (events.empty()) events = ": ping\n\n";
   }
-  (void)co_await (*writer)->finish();
+  (void)co_await out.finish();
 }
 
-asio::awaitable<void> run(Service& service, Exchange& exchange, PreparedRequest request,
+// The request's tokens. A stream that has to wait for them gets its headers meanwhile, and pings.
+asio::awaitable<Result<Job>> encode(Service& service, Outlet& out, ReadRequest& request,
+                                    std::size_t num_bytes) {
+  if (num_bytes <= kSmallBody) co_return request.encode({});
+  net::Responder& responder = out.exchange().responder;
+  TextTask<Job> task(service.tokenizing, responder.executor(), std::move(request.encode));
+  responder.on_disconnect([&task] { task.give_up(); });
+  bool done = co_await task.wait(service.options.headers_after);
+  if (!done && request.params.stream) {
+    base::Status written = co_await out.start();
+    while (written.ok()) {
+      done = co_await task.wait(service.options.ping_interval);
+      if (done) break;
+      std::string ping = ": ping\n\n";
+      written = co_await out.write(std::move(ping));
+    }
+    if (!written.ok()) co_return std::move(written).error();
+  }
+  while (!done) done = co_await task.wait(service.options.ping_interval);
+  responder.on_disconnect({});
+  co_return task.take();
+}
+
+// One that could not be queued even where nothing else is would be told to try again for ever.
+base::Status check_num_sequences(const GenerateParams& params, const Job& job, int at_most) {
+  if (job.sequences.size() <= static_cast<std::size_t>(at_most)) return base::ok();
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("the request asks for {} answers at once, this server gives at most {}",
+                           job.sequences.size(), at_most),
+               params.n > 1 ? "n" : "prompt", "invalid_value"};
+}
+
+asio::awaitable<void> run(Service& service, Outlet& out, const GenerateParams& params, Job job,
                           const AnswerKind& kind) {
-  exchange.request.body = {};  // it may be large, and the answer may take long
-  exchange.model = request.job.lease.name();
   const tenancy::Tenant tenant = tenancy::anonymous();
-  tenancy::Cost cost{.sequences = static_cast<int>(request.job.sequences.size())};
-  for (wire::GenerateRequest& sequence : request.job.sequences) {
+  tenancy::Cost cost{.sequences = static_cast<int>(job.sequences.size())};
+  for (wire::GenerateRequest& sequence : job.sequences) {
     sequence.cache_namespace = tenant.name;
     cost.tokens += static_cast<std::int64_t>(sequence.prompt.size()) + sequence.max_tokens;
   }
   Result<tenancy::Permit> permit = service.admission.enter(tenant, cost);
   if (!permit.ok()) {
-    co_await reply_error(exchange, permit.error());
+    co_await out.fail(permit.error());
     co_return;
   }
-  const std::unique_ptr<ResponseShape> shape =
-      kind.make_shape(make_head(request.params, request.job.lease, kind));
-  ModelMetrics& metrics = service.metrics.of_model(request.job.lease.name());
-  Result<std::unique_ptr<Generation>> generation = Generation::start(
-      std::move(request.job), std::move(*permit), {exchange.responder.executor(), service.clock, metrics});
+  const std::unique_ptr<ResponseShape> shape = kind.make_shape(make_head(params, job.lease, kind));
+  ModelMetrics& metrics = service.metrics.of_model(job.lease.name());
+  net::Responder& responder = out.exchange().responder;
+  Result<std::unique_ptr<Generation>> generation =
+      Generation::start(std::move(job), std::move(*permit), {responder.executor(), service.clock, metrics});
   if (!generation.ok()) {
-    co_await reply_error(exchange, as_client_error(std::move(generation).error()));
+    const Error error = as_client_error(std::move(generation).error());
+    co_await out.fail(error);
     co_return;
   }
-  exchange.responder.on_disconnect([&running = **generation] { running.cancel(); });
-  if (request.params.stream)
-    co_await respond_streamed(exchange, **generation, *shape, service.options.ping_interval);
+  responder.on_disconnect([&running = **generation] { running.cancel(); });
+  if (params.stream)
+    co_await respond_streamed(out, **generation, *shape, service.options.ping_interval);
   else
-    co_await respond_whole(exchange, **generation, *shape, service.options.ping_interval);
-  exchange.responder.on_disconnect({});
-  exchange.usage = (*generation)->usage();
+    co_await respond_whole(out, **generation, *shape, service.options.ping_interval);
+  responder.on_disconnect({});
+  out.exchange().usage = (*generation)->usage();
 }
 
 }  // namespace
 
-asio::awaitable<void> respond(Service& service, Exchange& exchange, Prepare prepare, const AnswerKind& kind) {
-  auto work = [&] { return prepare(service, exchange.request.body); };
-  Result<PreparedRequest> prepared = co_await run_text_work(service, exchange.request.body.size(), work);
-  if (!prepared.ok()) {
-    co_await reply_error(exchange, prepared.error());
+asio::awaitable<void> respond(Service& service, Exchange& exchange, Read read, const AnswerKind& kind) {
+  Outlet out(exchange);
+  const auto body = std::make_shared<const std::string>(std::move(exchange.request.body));
+  const std::size_t num_bytes = body->size();
+  TextTask<ReadRequest>::Work work = [&service, read, body](const std::stop_token&) {
+    return read(service, *body);
+  };
+  Result<ReadRequest> request =
+      co_await run_text_work<ReadRequest>(service.reading, exchange, num_bytes, std::move(work));
+  if (!request.ok()) {
+    co_await out.fail(request.error());
     co_return;
   }
-  co_await run(service, exchange, std::move(*prepared), kind);
+  exchange.model = request->params.model;
+  Result<Job> job = co_await encode(service, out, *request, num_bytes);
+  if (!job.ok()) {
+    co_await out.fail(job.error());
+    co_return;
+  }
+  const base::Status fits = check_num_sequences(request->params, *job, service.options.max_sequences);
+  if (!fits.ok()) {
+    co_await out.fail(fits.error());
+    co_return;
+  }
+  co_await run(service, out, request->params, std::move(*job), kind);
 }
 
 }  // namespace kvasir::api

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
-#include <memory>
+#include <functional>
+#include <stop_token>
 #include <string_view>
+#include <utility>
 
 #include "api/generate_params.h"
 #include "api/generation.h"
@@ -11,18 +13,21 @@
 
 namespace kvasir::api {
 
-// A request that only has to be run.
-struct PreparedRequest {
+// A request whose fields have been read and whose text is still text.
+struct ReadRequest {
+  ReadRequest(GenerateParams params_in, std::function<base::Result<Job>(const std::stop_token&)> encode_in)
+      : params(std::move(params_in)), encode(std::move(encode_in)) {}
+
   GenerateParams params;
-  Job job;
+  // Makes tokens of the text. Called once, on any thread; it owns what it reads.
+  std::function<base::Result<Job>(const std::stop_token&)> encode;
 };
 
-// An endpoint's own part: from the bytes of a body to what the engine is to run. JSON and text end in it.
-using Prepare = base::Result<PreparedRequest> (*)(Service& service, std::string_view body);
+// An endpoint's own part: from the bytes of a body to what the engine is to run. JSON ends in it.
+using Read = base::Result<ReadRequest> (*)(Service& service, std::string_view body);
 
-// Prepares the request away from the I/O threads, admits and runs it, and writes its answer in the endpoint's
-// shape, streamed or whole. The end of the client is the end of the request.
-boost::asio::awaitable<void> respond(Service& service, Exchange& exchange, Prepare prepare,
-                                     const AnswerKind& kind);
+// Reads the request away from the I/O threads where it is large, admits and runs it, and writes its answer in
+// the endpoint's shape, streamed or whole. The end of the client is the end of the request.
+boost::asio::awaitable<void> respond(Service& service, Exchange& exchange, Read read, const AnswerKind& kind);
 
 }  // namespace kvasir::api

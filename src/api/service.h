@@ -2,16 +2,12 @@
 
 #include <atomic>
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/thread_pool.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <cstddef>
-#include <optional>
 #include <string>
-#include <type_traits>
-#include <utility>
 
 #include "api/api_metrics.h"
+#include "api/generate_params.h"
+#include "api/text_queue.h"
 #include "base/clock.h"
 #include "net/http_message.h"
 #include "net/responder.h"
@@ -25,6 +21,11 @@ struct ServiceOptions {
   int max_json_depth = 64;
   base::Duration ping_interval = std::chrono::seconds(5);
   int num_text_threads = 1;
+  std::size_t max_waiting_texts = 512;          // requests that wait for a text thread; one more is refused
+  int max_sequences = kMaxSequencesPerRequest;  // of one request
+  // A stream whose text is not tokenized by then gets its headers, and errors become events. Until then an
+  // error has its proper status.
+  base::Duration headers_after = std::chrono::milliseconds(100);
 };
 
 // What the endpoints share. Thread-safe; outlives every request.
@@ -35,7 +36,11 @@ struct Service {
   ApiMetrics& metrics;
   const base::Clock& clock;
   std::atomic<bool> draining{false};
-  boost::asio::thread_pool text_pool;  // for requests whose text takes long: I/O threads never do
+  // For bodies over kSmallBody. Reading one takes some tenths of a second at the most, tokenizing it may take
+  // many; so a request is read, and answered with headers or an error, while others' texts keep all the
+  // tokenizing threads busy.
+  TextQueue reading;
+  TextQueue tokenizing;
 };
 
 // One request and its answer, on the connection's executor.
@@ -54,21 +59,7 @@ boost::asio::awaitable<void> reply(Exchange& exchange, net::HttpResponse respons
 boost::asio::awaitable<void> reply_error(Exchange& exchange, const base::Error& error);
 void note_error(Exchange& exchange, const base::Error& error);
 
-// Larger than this is worth a hop to the pool: about a millisecond of parsing and tokenizing.
+// Larger than this is worth a hop to another thread: about a millisecond of parsing and tokenizing.
 inline constexpr std::size_t kSmallBody = 8 * 1024;
-
-// Runs `work` here where it is short, on the text pool otherwise. What it refers to must outlive the await.
-template <class Work>
-boost::asio::awaitable<std::invoke_result_t<Work&>> run_text_work(Service& service, std::size_t num_bytes,
-                                                                  Work& work) {
-  if (num_bytes <= kSmallBody) co_return work();
-  std::optional<std::invoke_result_t<Work&>> result;
-  auto elsewhere = [&]() -> boost::asio::awaitable<void> {
-    result.emplace(work());
-    co_return;
-  };
-  co_await boost::asio::co_spawn(service.text_pool, elsewhere, boost::asio::use_awaitable);
-  co_return std::move(*result);
-}
 
 }  // namespace kvasir::api

@@ -1,4 +1,7 @@
+#include <memory>
 #include <span>
+#include <stop_token>
+#include <string>
 #include <utility>
 
 #include "api/chat_request.h"
@@ -6,6 +9,7 @@
 #include "api/endpoints.h"
 #include "api/prepare.h"
 #include "api/response_shape.h"
+#include "api/text_task.h"
 
 namespace kvasir::api {
 
@@ -45,29 +49,37 @@ json::value* find(json::object& body, std::string_view field) {
   return value == nullptr || value->is_null() ? nullptr : value;
 }
 
-Result<std::vector<TokenId>> encode(const router::ServedModel& model, json::object& body, ChatRequest& chat) {
+Result<std::vector<TokenId>> encode(const router::ServedModel& model, json::object& body, ChatRequest& chat,
+                                    const std::stop_token& stop) {
   json::value* messages = find(body, "messages");
   json::value* prompt = find(body, "prompt");
   if (messages != nullptr && prompt != nullptr)
     return in_field("prompt", wrong_value("only one of \"prompt\" and \"messages\" may be given"));
   if (messages != nullptr) {
     TRY(chat.messages, read_messages(*messages));
-    return encode_chat(model, chat);
+    return encode_chat(model, chat, stop);
   }
   if (prompt == nullptr) return in_field("prompt", missing("a string, or \"messages\" instead"));
   auto text = read_string(*prompt);
   if (!text.ok()) return in_field("prompt", std::move(text).error());
-  return encode_prompt(model, TextOrTokens(std::move(*text)));
+  return encode_prompt(model, TextOrTokens(std::move(*text)), stop);
 }
 
-Result<std::string> tokenize(Service& service, std::string_view text, std::string& model_name) {
+struct TokenizeAnswer {
+  TokenizeAnswer(std::string model_in, std::string body_in)
+      : model(std::move(model_in)), body(std::move(body_in)) {}
+
+  std::string model;
+  std::string body;
+};
+
+Result<TokenizeAnswer> tokenize(Service& service, std::string_view text, const std::stop_token& stop) {
   TRY(json::object body, parse_object(text, service.options.max_json_depth));
   TokenizeOptions options;
   TRY_OK(read_fields<TokenizeOptions>(body, kFields, options));
   if (options.model.empty()) return in_field("model", missing("the name of a model"));
   TRY(const router::Lease lease, service.router.pick(options.model));
-  model_name = lease.name();
-  TRY(const std::vector<TokenId> tokens, encode(lease.model(), body, options.chat));
+  TRY(const std::vector<TokenId> tokens, encode(lease.model(), body, options.chat, stop));
   json::object answer;
   answer["count"] = tokens.size();
   answer["max_model_len"] = lease.model().context_length;
@@ -77,19 +89,25 @@ Result<std::string> tokenize(Service& service, std::string_view text, std::strin
     for (const TokenId id : tokens) strings.emplace_back(token_text(*lease.model().tokenizer, id));
     answer["token_strs"] = std::move(strings);
   }
-  return base::json_text(answer);
+  return TokenizeAnswer(lease.name(), base::json_text(answer));
 }
 
 }  // namespace
 
 asio::awaitable<void> handle_tokenize(Service& service, Exchange& exchange) {
-  auto work = [&] { return tokenize(service, exchange.request.body, exchange.model); };
-  Result<std::string> answer = co_await run_text_work(service, exchange.request.body.size(), work);
+  const auto body = std::make_shared<const std::string>(std::move(exchange.request.body));
+  TextTask<TokenizeAnswer>::Work work = [&service, body](const std::stop_token& stop) {
+    return tokenize(service, *body, stop);
+  };
+  Result<TokenizeAnswer> answer =
+      co_await run_text_work<TokenizeAnswer>(service.tokenizing, exchange, body->size(), std::move(work));
   if (!answer.ok()) {
+    if (answer.error().code == base::ErrorCode::cancelled) co_return;
     co_await reply_error(exchange, answer.error());
     co_return;
   }
-  co_await reply(exchange, net::HttpResponse::json(200, std::move(*answer)));
+  exchange.model = std::move(answer->model);
+  co_await reply(exchange, net::HttpResponse::json(200, std::move(answer->body)));
 }
 
 }  // namespace kvasir::api

@@ -39,7 +39,9 @@ tenancy::AdmissionLimits admission_limits(const config::Settings& settings) {
 api::ServiceOptions service_options(const config::Settings& settings) {
   return {.max_json_depth = settings.max_json_depth,
           .ping_interval = from_seconds(settings.ping_interval_s),
-          .num_text_threads = 2};
+          .num_text_threads = 2,
+          .max_waiting_texts = static_cast<std::size_t>(settings.max_queue),
+          .max_sequences = std::min(settings.max_queue, api::kMaxSequencesPerRequest)};
 }
 
 net::ServerOptions server_options(const config::Settings& settings) {
@@ -114,7 +116,7 @@ bool Gateway::drain() {
 Gateway::~Gateway() {
   api_.drain();
   for (const auto& host : hosts_) host->stop();
-  api_.finish_text_work();
+  api_.stop_text_work();
   if (server_) {
     server_->stop_accepting();
     server_->wait_idle(kLastWords);

@@ -138,7 +138,7 @@ Result<router::ServedModel> ModelHost::open(const std::stop_token& stop) {
   TRY(const std::filesystem::path path, fetch(stop));
   if (stop.stop_requested()) return base::error(ErrorCode::cancelled, "stopped");
   set_state({.phase = Phase::loading});
-  return load(path);
+  return load(path, stop);
 }
 
 Result<std::filesystem::path> ModelHost::fetch(const std::stop_token& stop) {
@@ -149,9 +149,9 @@ Result<std::filesystem::path> ModelHost::fetch(const std::stop_token& stop) {
   return hub::pull(*model_.entry, hub::pull_options(around_.settings, stop), progress);
 }
 
-Result<router::ServedModel> ModelHost::load(const std::filesystem::path& path) {
+Result<router::ServedModel> ModelHost::load(const std::filesystem::path& path, const std::stop_token& stop) {
   const config::Settings& settings = around_.settings;
-  TRY(model::LoadedModel loaded, model::open_model(path, {}, around_.pool));
+  TRY(model::LoadedModel loaded, model::open_model(path, {.stop = stop}, around_.pool));
   TRY(const int num_blocks, count_blocks(loaded.config(), settings));
   TRY(model::KvCache kv, model::KvCache::create(loaded.config(), kv_dtype(settings.kv_type), num_blocks));
   const int context = context_length(loaded.config(), settings, num_blocks);

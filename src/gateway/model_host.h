@@ -55,7 +55,7 @@ class ModelHost {
   void bring_up(const std::stop_token& stop);
   base::Result<router::ServedModel> open(const std::stop_token& stop);
   base::Result<std::filesystem::path> fetch(const std::stop_token& stop);
-  base::Result<router::ServedModel> load(const std::filesystem::path& path);
+  base::Result<router::ServedModel> load(const std::filesystem::path& path, const std::stop_token& stop);
   void set_state(router::ModelState state);
 
   const hub::Model model_;

@@ -117,7 +117,7 @@ Decoder::~Decoder() = default;
 
 base::Result<std::unique_ptr<Decoder>> Decoder::load(Checkpoint checkpoint, DecoderOptions options,
                                                      ops::ComputePool& pool) {
-  TRY(DecoderWeights weights, load_weights(checkpoint, options.precision, pool));
+  TRY(DecoderWeights weights, load_weights(checkpoint, options.precision, pool, options.stop));
   checkpoint.weights->release_pages();  // repacked, most of them stand in memory a second time
   auto state = std::make_unique<State>(std::move(checkpoint), std::move(weights), pool);
   return std::unique_ptr<Decoder>(new Decoder(std::move(state)));

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <span>
+#include <stop_token>
 
 #include "base/result.h"
 #include "model/checkpoint.h"
@@ -14,6 +15,7 @@ namespace kvasir::model {
 
 struct DecoderOptions {
   ops::Precision precision = ops::Precision::fast;
+  std::stop_token stop{};  // once requested, loading ends before the next tensor: cancelled
 };
 
 // The transformer itself: one class for every family, told by its config what to be. Owned and touched by

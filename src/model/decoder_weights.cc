@@ -10,14 +10,15 @@ namespace {
 
 class Loader {
  public:
-  Loader(const Checkpoint& checkpoint, ops::Precision precision, ops::ComputePool& pool)
+  Loader(const Checkpoint& checkpoint, ops::Precision precision, ops::ComputePool& pool,
+         const std::stop_token& stop)
       : config_(checkpoint.config),
         names_(checkpoint.names),
-        reader_(
-            *checkpoint.weights,
-            {precision, config_.norm, names_.norm_offset, names_.transposed,
-             used_prefix(*checkpoint.weights, names_.optional_prefix, names_.embedding), checkpoint.packing},
-            pool) {}
+        reader_(*checkpoint.weights,
+                {precision, config_.norm, names_.norm_offset, names_.transposed,
+                 used_prefix(*checkpoint.weights, names_.optional_prefix, names_.embedding),
+                 checkpoint.packing, stop},
+                pool) {}
 
   base::Result<DecoderWeights> load() {
     const std::int64_t hidden = config_.hidden_size;
@@ -223,13 +224,13 @@ class Loader {
 }  // namespace
 
 base::Result<DecoderWeights> load_weights(const Checkpoint& checkpoint, ops::Precision precision,
-                                          ops::ComputePool& pool) {
+                                          ops::ComputePool& pool, const std::stop_token& stop) {
   // A narrow model has little to average errors over: with bytes SmolLM2-135M (576) picks another token than
   // float32 at 3.5 % of a text's, with fine activations at 0.5 %; Qwen2.5-1.5B (1536) with bytes at 0.7 %.
   constexpr int kNarrow = 1024;
   if (precision == ops::Precision::fast && checkpoint.config.hidden_size < kNarrow)
     precision = ops::Precision::fine;
-  return Loader(checkpoint, precision, pool).load();
+  return Loader(checkpoint, precision, pool, stop).load();
 }
 
 }  // namespace kvasir::model

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stop_token>
 #include <vector>
 
 #include "base/result.h"
@@ -65,6 +66,6 @@ struct DecoderWeights {
 
 // Finds every part that the config asks for and checks its shape. The result may point into the checkpoint.
 base::Result<DecoderWeights> load_weights(const Checkpoint& checkpoint, ops::Precision precision,
-                                          ops::ComputePool& pool);
+                                          ops::ComputePool& pool, const std::stop_token& stop = {});
 
 }  // namespace kvasir::model

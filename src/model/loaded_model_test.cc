@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <stop_token>
+
 #include "model/golden_gguf.h"
 #include "model/sequence_runner.h"
 
@@ -149,6 +151,11 @@ TEST(LoadedModel, OpensADirectory) {
   // 2 is config.json's; a number outside the vocabulary is passed over.
   EXPECT_EQ(model->end_tokens, (std::vector<TokenId>{2, 7, kEnd}));
   EXPECT_EQ(model->tokenizer->encode(render(*model, "he")), (std::vector<TokenId>{256, kEnd}));
+
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_EQ(open_model(directory.path(), {.stop = stop.get_token()}, pool).error().code,
+            ErrorCode::cancelled);
 
   directory.write("generation_config.json", "{");
   EXPECT_EQ(open_model(directory.path(), {}, pool).error().code, ErrorCode::corrupt);

@@ -102,6 +102,7 @@ base::Result<Linear> WeightReader::linear(const std::string& name, RowRange rows
 }
 
 base::Result<ops::Weight> WeightReader::weight(const tensor::TensorView& view) {
+  if (options_.stop.stop_requested()) return base::error(ErrorCode::cancelled, "loading was stopped");
   return ops::Weight::prepare(view, options_.precision, &pool_);
 }
 

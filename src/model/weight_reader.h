@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,6 +51,7 @@ struct StorageOptions {
   bool transposed = false;
   std::string prefix;  // of every name in the file
   PackingConfig packing;
+  std::stop_token stop{};  // once requested, the next tensor is not prepared: cancelled
 };
 
 // `prefix` where the file's names have it, else nothing; `name` is of a tensor that every checkpoint has.

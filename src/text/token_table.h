@@ -25,7 +25,7 @@ class TokenTable {
   // Call after the last add: fills the indices. The first of two tokens with equal bytes is found.
   void build_index();
 
-  // Of the longest token.
+  // Of the longest token; at least 1.
   std::size_t max_token_bytes() const { return max_token_bytes_; }
   int size() const { return static_cast<int>(types_.size()); }
   std::string_view bytes(TokenId id) const {
@@ -49,7 +49,7 @@ class TokenTable {
   std::string buffer_;
   std::vector<std::size_t> ends_{0};  // [size + 1]
   std::vector<TokenType> types_;
-  std::size_t max_token_bytes_ = 0;
+  std::size_t max_token_bytes_ = 1;
   StringIndex pieces_;
   StringIndex added_;
 };

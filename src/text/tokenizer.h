@@ -53,7 +53,7 @@ class Tokenizer {
   // The token's own bytes, which need not be whole UTF-8 characters. `valid(id)`.
   std::string_view bytes(TokenId id) const;
   int size() const;
-  // Of the longest token.
+  // Of the longest token; at least 1.
   std::size_t max_token_bytes() const;
   bool valid(TokenId id) const { return id >= 0 && id < size(); }
   // Control, unknown and unused tokens: decoding skips them. `valid(id)`.

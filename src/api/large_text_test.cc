@@ -1,0 +1,138 @@
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <semaphore>
+#include <string>
+
+#include "api/api_fixture.h"
+
+namespace kvasir::api {
+namespace {
+
+// Large texts while somebody else's keeps the tokenizing thread busy.
+class LargeTextTest : public ApiTest {
+ protected:
+  ~LargeTextTest() override { let_go(); }
+
+  void keep_tokenizing_busy() {
+    blocker_->run = [this](const std::stop_token& stop) {
+      begun_.release();
+      while (!stop.stop_requested()) std::this_thread::yield();
+    };
+    ASSERT_TRUE(api_.tokenizing().add(blocker_).ok());
+    begun_.acquire();
+  }
+  void let_go() { api_.tokenizing().give_up(blocker_); }
+
+  // The model's tokens are bytes, and its longest has 12.
+  static std::string large_chat(std::size_t num_bytes, const std::string& more = "") {
+    return R"({"model": "m", "messages": [{"role": "user", "content": ")" + std::string(num_bytes, 'x') +
+           "\"}]" + more + "}";
+  }
+
+  std::shared_ptr<TextQueue::Entry> blocker_ = std::make_shared<TextQueue::Entry>();
+  std::binary_semaphore begun_{0};
+};
+
+TEST_F(LargeTextTest, AStreamsHeadersAndPingsDoNotWaitForItsText) {
+  serve(says("Hello"), 50'000);
+  keep_tokenizing_busy();
+  net::LoopbackClient client(port_);
+  client.send(net::post_request("/v1/chat/completions", large_chat(20'000, R"(, "stream": true)")));
+  EXPECT_NE(client.read_until("\r\n\r\n").find("200 OK"), std::string::npos);
+  client.read_until(": ping\n\n");
+  client.read_until(": ping\n\n");
+  let_go();
+  EXPECT_TRUE(client.read_until("[DONE]").ends_with("[DONE]"));
+  EXPECT_EQ(worker_->wait_for(0).request.prompt.front(), 256);
+}
+
+TEST_F(LargeTextTest, AnErrorFoundAfterTheHeadersIsTheStreamsLastEvent) {
+  serve(says("Hello"), 4096);
+  keep_tokenizing_busy();
+  net::LoopbackClient client(port_);
+  client.send(net::post_request("/v1/chat/completions", large_chat(20'000, R"(, "stream": true)")));
+  client.read_until(": ping\n\n");
+  let_go();
+  const std::string rest = client.read_until("\r\n0\r\n\r\n");
+  EXPECT_NE(rest.find("data: {\"error\""), std::string::npos) << rest;
+  EXPECT_NE(rest.find("context_length_exceeded"), std::string::npos) << rest;
+}
+
+TEST_F(LargeTextTest, AnErrorFoundAtOnceHasItsStatus) {
+  serve(says("Hello"), 4096);
+  const Reply tokens = post("/v1/chat/completions", large_chat(20'000, R"(, "stream": true)"));
+  EXPECT_EQ(tokens.status, 400);
+  EXPECT_EQ(tokens.body.at("error").at("code").as_string(), "context_length_exceeded");
+}
+
+TEST_F(LargeTextTest, TextThatCannotFitIsRefusedByItsBytes) {
+  serve(says("Hello"), 4096);
+  for (const char* path : {"/v1/chat/completions", "/v1/tokenize"}) {
+    const Reply reply = post(path, large_chat(4096 * 12));
+    EXPECT_EQ(reply.status, 400) << reply.text;
+    EXPECT_EQ(reply.body.at("error").at("code").as_string(), "context_length_exceeded");
+    const std::string message(reply.body.at("error").at("message").as_string());
+    EXPECT_NE(message.find("4096 tokens"), std::string::npos) << message;
+    EXPECT_NE(message.find("bytes"), std::string::npos) << message;
+  }
+  const std::string prompt =
+      R"({"model": "m", "prompt": ")" + std::string(4096 * 12 - 1, 'x') + "\", \"max_tokens\": 1}";
+  EXPECT_NE(post("/v1/completions", prompt).text.find("49151 tokens"), std::string::npos);
+}
+
+TEST_F(LargeTextTest, TheTextOfAClientThatLeftIsDropped) {
+  serve(says("Hello"), 50'000);
+  keep_tokenizing_busy();
+  for (const char* path : {"/v1/chat/completions", "/v1/tokenize"}) {
+    {
+      net::LoopbackClient client(port_);
+      client.send(net::post_request(path, large_chat(20'000)));
+      ASSERT_TRUE(eventually([&] { return api_.num_busy() == 1; }));
+    }
+    EXPECT_TRUE(eventually([&] { return api_.num_busy() == 0; }));
+  }
+}
+
+TEST_F(LargeTextTest, OneMoreThanMayWaitIsRefused) {
+  serve(says("Hello"), 50'000);
+  keep_tokenizing_busy();
+  std::vector<std::unique_ptr<net::LoopbackClient>> waiting;
+  for (int i = 0; i < 5; ++i) {
+    waiting.push_back(std::make_unique<net::LoopbackClient>(port_));
+    waiting.back()->send(net::post_request("/v1/tokenize", large_chat(20'000)));
+  }
+  // Four wait; whichever came last is told.
+  ASSERT_TRUE(eventually([&] { return server_->stats().requests.load() == 5 && api_.num_busy() == 4; }));
+  let_go();
+  int num_refused = 0;
+  for (auto& client : waiting) {
+    const auto response = client->read_response();
+    ASSERT_TRUE(response.has_value());
+    if (response->status != 429) continue;
+    ++num_refused;
+    EXPECT_EQ(response->headers.count("retry-after"), 1u);
+  }
+  EXPECT_EQ(num_refused, 1);
+}
+
+TEST_F(LargeTextTest, WhatStillWaitsWhenTheServerStopsIsToldSo) {
+  serve(says("Hello"), 50'000);
+  keep_tokenizing_busy();
+  net::LoopbackClient client(port_);
+  client.send(net::post_request("/v1/chat/completions", large_chat(20'000)));
+  ASSERT_TRUE(eventually([&] { return api_.num_busy() == 1; }));
+  api_.stop_text_work();
+  EXPECT_EQ(client.read_response()->status, 503);
+}
+
+TEST_F(LargeTextTest, MoreAnswersThanTheQueueHoldsAreTheClientsMistake) {
+  serve(says("Hello"));
+  const Reply reply = post("/v1/chat/completions", chat_body(R"(, "n": 11)"));
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(reply.body.at("error").at("param").as_string(), "n");
+  EXPECT_EQ(post("/v1/chat/completions", chat_body(R"(, "n": 8)")).status, 200);
+}
+
+}  // namespace
+}  // namespace kvasir::api
