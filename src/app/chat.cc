@@ -32,8 +32,7 @@ base::Result<std::string> choose_model(const std::vector<ServedModel>& models, c
   return base::error(base::ErrorCode::not_found, "--model: the server has no '{}'; it has {}", wish, names);
 }
 
-base::Result<bool> converse(const ChatFlags& flags) {
-  TRY(const ChatClient client, ChatClient::at(flags.url, flags.api_key));
+base::Result<bool> converse(const ChatClient& client, const ChatFlags& flags) {
   TRY(const auto models, client.models({}));
   TRY(const std::string model, choose_model(models, flags.model));
   const bool terminal = ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1;
@@ -75,7 +74,9 @@ void add_chat(CLI::App& app, Outcome& outcome) {
       ->type_name("KEY")
       ->envname("KVASIR_API_KEY");
   command->callback([flags, &outcome] {
-    const auto went_well = converse(*flags);
+    const auto client = ChatClient::at(flags->url, flags->api_key);
+    if (!client.ok()) return report_usage(outcome, client.error());
+    const auto went_well = converse(*client, *flags);
     if (!went_well.ok()) return report(outcome, went_well.error());
     if (!*went_well) outcome.status = kFailure;
   });

@@ -23,12 +23,17 @@ std::string size_text(std::uint64_t bytes) {
   return fmt::format("{:.{}f} MB", megabytes, megabytes < 10 ? 1 : 0);
 }
 
+std::string description_of(const hub::Model& model) {
+  if (model.entry == nullptr) return model.path.string();
+  if (model.entry->not_served.empty()) return model.entry->description;
+  return fmt::format("{} (not served: {})", model.entry->description, model.entry->not_served);
+}
+
 void print_table(const std::vector<hub::Model>& models) {
   fmt::print("{:<16} {:>8}  {:<8} {:<11} {}\n", "NAME", "SIZE", "STATE", "LICENCE", "DESCRIPTION");
   for (const hub::Model& model : models)
     fmt::print("{:<16} {:>8}  {:<8} {:<11} {}\n", model.name, size_text(model.size),
-               hub::state_name(model.state), model.entry ? model.entry->licence : "-",
-               model.entry ? model.entry->description : model.path.string());
+               hub::state_name(model.state), model.entry ? model.entry->licence : "-", description_of(model));
 }
 
 void print_json(const std::vector<hub::Model>& models) {
@@ -43,6 +48,8 @@ void print_json(const std::vector<hub::Model>& models) {
       row["title"] = model.entry->title;
       row["description"] = model.entry->description;
       row["licence"] = model.entry->licence;
+      row["not_served"] = model.entry->not_served.empty() ? boost::json::value(nullptr)
+                                                          : boost::json::value(model.entry->not_served);
     }
     rows.push_back(std::move(row));
   }
@@ -55,7 +62,7 @@ void add_models(CLI::App& app, Outcome& outcome) {
   CLI::App* command = app.add_subcommand("models", "List the models that are there and that can be had");
   command->footer(
       "States: ready (fetched and verified), partial ('kvasir pull' finishes it), absent (can be pulled),\n"
-      "own (put into the model folder by hand).\n"
+      "own (put into the model folder by hand). What 'kvasir serve' does not take is marked 'not served'.\n"
       "\n"
       "Examples:\n"
       "  kvasir models\n"

@@ -144,6 +144,17 @@ TEST_F(ConfigTest, TheFileMayBeNamedByTheEnvironment) {
   EXPECT_EQ(settings->port, 9);
 }
 
+TEST_F(ConfigTest, ASwitchTakesAWordToo) {
+  const auto with = [&](const std::string& flags) { return load(parse(flags), of({})); };
+  EXPECT_TRUE(with("--offline=yes")->offline);
+  EXPECT_FALSE(with("--offline=false")->offline);
+  EXPECT_FALSE(with("--offline --no-offline")->offline);
+  EXPECT_TRUE(with("--no-offline --offline --offline")->offline);
+  EXPECT_EQ(message_of(with("--offline=maybe")), "--offline: expected true or false, and got 'maybe'");
+  EXPECT_EQ(message_of(with("--no-prefix-cache=maybe")),
+            "--prefix-cache: expected true or false, and got 'maybe'");
+}
+
 TEST_F(ConfigTest, ACommandMayTakeAFewFlagsOnly) {
   EXPECT_EQ(parse("--offline", {"offline", "model_dir"}).values.size(), 1u);
   EXPECT_THROW(parse("--port 1", {"offline", "model_dir"}), CLI::ParseError);

@@ -30,8 +30,7 @@ std::string placeholder(std::int64_t) {
 void add_switch(CLI::App& app, const std::string& name, const std::string& help, FlagValues& into) {
   const std::string flag = flag_of(name);
   const std::string names = fmt::format("{},!--no-{}", flag, flag.substr(2));
-  app.add_flag_function(
-      names, [&into, name](std::int64_t count) { into.values[name] = {count > 0 ? "true" : "false"}; }, help);
+  app.add_flag(names, into.values[name], help);
 }
 
 }  // namespace

@@ -129,7 +129,7 @@ base::Result<Settings> load(const FlagValues& flags, const Environment& env) {
 
   const auto in_flags = [&](std::string_view name, const auto&) -> std::optional<Texts> {
     const auto given = flags.values.find(name);
-    if (given == flags.values.end()) return std::nullopt;
+    if (given == flags.values.end() || given->second.empty()) return std::nullopt;
     return given->second;
   };
   TRY_OK(apply(settings, in_flags, [](std::string_view name) { return flag_of(name); }));

@@ -16,7 +16,7 @@ class App;
 
 namespace kvasir::config {
 
-// What the command line said, by setting, not yet looked at.
+// What the command line said, by setting, not yet looked at. A setting that was not given has no values.
 struct FlagValues {
   std::string config_path;
   std::map<std::string, std::vector<std::string>, std::less<>> values;

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <fstream>
-#include <numeric>
 #include <optional>
 #include <sstream>
 #include <utility>
 
+#include "base/edit_distance.h"
 #include "config/setting_table.h"
 
 #define TOML_EXCEPTIONS 0
@@ -17,26 +17,11 @@ namespace {
 
 using base::ErrorCode;
 
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), 0);
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
-}
-
 std::string nearest_setting(std::string_view key) {
   std::string nearest;
   std::size_t best = SIZE_MAX;
   for_each_setting(Settings{}, [&](const auto& row, const auto&) {
-    const std::size_t distance = edit_distance(key, row.name);
+    const std::size_t distance = base::edit_distance(key, row.name);
     if (distance >= best) return;
     best = distance;
     nearest = row.name;

@@ -81,7 +81,13 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings
 
 Status Gateway::serve() {
   server_ = std::make_unique<net::HttpServer>(server_options(settings_), api_.handler());
-  TRY(port_, server_->start());
+  auto port = server_->start();
+  if (!port.ok()) {
+    base::Error error = std::move(port).error();
+    if (error.code == ErrorCode::unavailable) error.message += "; choose another with --port";
+    return error;
+  }
+  port_ = *port;
   server_observations_ = observe_server(registry_, server_->stats());
   return base::ok();
 }
@@ -91,6 +97,9 @@ Status Gateway::add_models(hub::ProgressSink& progress, const OnModelState& on_s
   std::set<std::string> names;
   for (const std::string& wanted : settings_.model) {
     TRY(hub::Model model, library_.find(wanted));
+    if (model.entry != nullptr && !model.entry->not_served.empty())
+      return base::error(ErrorCode::unsupported, "'{}' cannot be served: {}", model.name,
+                         model.entry->not_served);
     if (!names.insert(model.name).second)
       return base::error(ErrorCode::invalid_argument, "two models are called '{}'; serve one of them",
                          model.name);

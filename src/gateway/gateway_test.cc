@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -209,6 +210,63 @@ TEST_F(GatewayTest, WhatCannotBeServedIsAnError) {
   const auto second = Gateway::start(settings_, progress_, {});
   ASSERT_FALSE(second.ok());
   EXPECT_NE(second.error().message.find(std::to_string(settings_.port)), std::string::npos);
+  EXPECT_NE(second.error().message.find("--port"), std::string::npos);
+}
+
+TEST_F(GatewayTest, ModelsThatAreNotForServingAreNamed) {
+  for (const auto& [name, word] : {std::pair("stories15m", "llama2.c"), std::pair("minilm", "embeddings")}) {
+    settings_.model = {name};
+    const auto gateway = Gateway::start(settings_, progress_, {});
+    ASSERT_FALSE(gateway.ok());
+    EXPECT_NE(gateway.error().message.find(name), std::string::npos) << gateway.error().message;
+    EXPECT_NE(gateway.error().message.find(word), std::string::npos) << gateway.error().message;
+  }
+}
+
+TEST_F(GatewayTest, OfflineNothingIsCalledDownloading) {
+  settings_.model = {"smollm2"};
+  std::vector<router::ModelState> states;  // written by the host's thread until it has failed
+  std::atomic<bool> failed = false;
+  auto gateway = Gateway::start(settings_, progress_, [&](const std::string&, const router::ModelState& s) {
+    states.push_back(s);
+    failed = s.phase == router::Phase::failed;
+  });
+  ASSERT_TRUE(gateway.ok());
+  ASSERT_TRUE(eventually([&] { return failed.load(); }));
+  for (const router::ModelState& state : states) EXPECT_NE(state.phase, router::Phase::downloading);
+}
+
+TEST_F(GatewayTest, AContextThatIsCutSaysWhyAndNamesBothNumbers) {
+  const auto said = [&] {
+    std::string reason;
+    std::atomic<bool> ready = false;
+    auto gateway = Gateway::start(settings_, progress_, [&](const std::string&, const router::ModelState& s) {
+      if (s.phase != router::Phase::ready) return;
+      reason = s.reason;
+      ready = true;
+    });
+    EXPECT_TRUE(gateway.ok());
+    EXPECT_TRUE(eventually([&] { return ready.load(); }));
+    return std::pair((*gateway)->models()[0].context_length, reason);
+  };
+  settings_.max_context = 100;
+  EXPECT_EQ(said(), std::pair(100, std::string()));
+  settings_.max_context = 600;
+  EXPECT_EQ(said(),
+            std::pair(512, std::string("context of 512 tokens instead of 600: the model has no more")));
+  const fs::path config = folder_ / "tiny/config.json";
+  std::ifstream in(config);
+  const std::string text((std::istreambuf_iterator<char>(in)), {});
+  json::value parsed = json::parse(text);
+  parsed.as_object()["max_position_embeddings"] = 1 << 20;
+  std::ofstream(config) << json::serialize(parsed);
+  settings_.max_context = 1'000'000;
+  settings_.kv_memory_mb = 1;
+  const auto [held, why] = said();
+  EXPECT_LT(held, 1'000'000);
+  EXPECT_EQ(why, fmt::format("context of {} tokens instead of 1000000: the KV cache of 1 MiB holds no more; "
+                             "raise --kv-memory-mb",
+                             held));
 }
 
 }  // namespace

@@ -37,12 +37,24 @@ Result<int> count_blocks(const model::ModelConfig& config, const config::Setting
   return static_cast<int>(std::min<std::int64_t>(num_blocks, 1 << 24));
 }
 
-// What a sequence may have: by the model, by the setting, and by what the KV cache can hold at all.
-int context_length(const model::ModelConfig& config, const config::Settings& settings, int num_blocks) {
-  std::int64_t length =
-      std::min<std::int64_t>(config.context_length, std::int64_t{num_blocks} * kv::kBlockTokens);
-  if (settings.max_context > 0) length = std::min<std::int64_t>(length, settings.max_context);
-  return static_cast<int>(length);
+// Tokens that a sequence may have, and what kept them from being as many as was asked for.
+struct Context {
+  int length = 0;
+  std::string cut;  // a sentence; empty where nothing did
+};
+
+Context context_of(const model::ModelConfig& config, const config::Settings& settings, int num_blocks) {
+  const int wanted = settings.max_context > 0 ? settings.max_context : config.context_length;
+  const std::int64_t held = std::int64_t{num_blocks} * kv::kBlockTokens;
+  const auto length = static_cast<int>(std::min<std::int64_t>({wanted, config.context_length, held}));
+  if (length == wanted) return {.length = length};
+  if (length == config.context_length)
+    return {.length = length,
+            .cut = fmt::format("context of {} tokens instead of {}: the model has no more", length, wanted)};
+  return {.length = length,
+          .cut = fmt::format("context of {} tokens instead of {}: the KV cache of {} MiB holds no more; "
+                             "raise --kv-memory-mb",
+                             length, wanted, settings.kv_memory_mb)};
 }
 
 engine::EngineOptions engine_options(const model::LoadedModel& model, const config::Settings& settings,
@@ -97,7 +109,7 @@ class ModelHost::PullProgress final : public hub::ProgressSink {
 ModelHost::ModelHost(hub::Model model, HostSurroundings surroundings)
     : model_(std::move(model)), around_(std::move(surroundings)) {
   around_.router.add(model_.name);
-  around_.router.set_state(model_.name, {.phase = is_here() ? Phase::loading : Phase::downloading});
+  around_.router.set_state(model_.name, {.phase = needs_network() ? Phase::downloading : Phase::loading});
   thread_ = std::jthread([this](const std::stop_token& stop) { bring_up(stop); });
 }
 
@@ -107,6 +119,10 @@ ModelHost::~ModelHost() {
 
 bool ModelHost::is_here() const {
   return model_.state == hub::ModelState::ready || model_.state == hub::ModelState::own;
+}
+
+bool ModelHost::needs_network() const {
+  return !is_here() && !around_.settings.offline;
 }
 
 void ModelHost::stop() {
@@ -131,7 +147,7 @@ void ModelHost::bring_up(const std::stop_token& stop) {
   }
   obs::Log::debug("model_ready", {{"model", model_.name}, {"context", model->context_length}});
   around_.router.set_ready(model_.name, std::move(*model));
-  if (around_.on_state) around_.on_state(model_.name, {.phase = Phase::ready, .progress = 1});
+  if (around_.on_state) around_.on_state(model_.name, {.phase = Phase::ready, .progress = 1, .reason = cut_});
 }
 
 Result<router::ServedModel> ModelHost::open(const std::stop_token& stop) {
@@ -144,7 +160,7 @@ Result<router::ServedModel> ModelHost::open(const std::stop_token& stop) {
 Result<std::filesystem::path> ModelHost::fetch(const std::stop_token& stop) {
   if (is_here()) return model_.path;
   CHECK(model_.entry != nullptr, "{} is neither here nor in a catalogue", model_.name);
-  set_state({.phase = Phase::downloading});
+  if (needs_network()) set_state({.phase = Phase::downloading});
   PullProgress progress(*this);
   return hub::pull(*model_.entry, hub::pull_options(around_.settings, stop), progress);
 }
@@ -154,7 +170,9 @@ Result<router::ServedModel> ModelHost::load(const std::filesystem::path& path, c
   TRY(model::LoadedModel loaded, model::open_model(path, {.stop = stop}, around_.pool));
   TRY(const int num_blocks, count_blocks(loaded.config(), settings));
   TRY(model::KvCache kv, model::KvCache::create(loaded.config(), kv_dtype(settings.kv_type), num_blocks));
-  const int context = context_length(loaded.config(), settings, num_blocks);
+  const Context context = context_of(loaded.config(), settings, num_blocks);
+  if (!context.cut.empty()) obs::Log::warn("context_cut", {{"model", model_.name}, {"reason", context.cut}});
+  cut_ = context.cut;
   const engine::EngineOptions options = engine_options(loaded, settings, num_blocks);
   auto runner = std::make_unique<engine::ModelRunner>(std::move(loaded.decoder), std::move(kv));
   auto worker = std::make_shared<engine::LocalWorker>(options, std::move(runner), around_.clock);
@@ -166,7 +184,7 @@ Result<router::ServedModel> ModelHost::load(const std::filesystem::path& path, c
   return router::ServedModel{.worker = std::move(worker),
                              .tokenizer = std::move(loaded.tokenizer),
                              .chat_template = std::move(loaded.chat_template),
-                             .context_length = context,
+                             .context_length = context.length,
                              .fingerprint = fingerprint(model_)};
 }
 

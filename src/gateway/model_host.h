@@ -52,6 +52,7 @@ class ModelHost {
   class PullProgress;
 
   bool is_here() const;
+  bool needs_network() const;
   void bring_up(const std::stop_token& stop);
   base::Result<router::ServedModel> open(const std::stop_token& stop);
   base::Result<std::filesystem::path> fetch(const std::stop_token& stop);
@@ -63,6 +64,7 @@ class ModelHost {
   std::mutex mutex_;
   std::shared_ptr<engine::LocalWorker> worker_;  // guarded by mutex_; null until loaded
   std::vector<obs::Observation> observations_;   // of the worker; touched by the thread, then by nobody
+  std::string cut_;  // why its context is shorter than was asked for; touched by the thread only
   std::jthread thread_;
 };
 

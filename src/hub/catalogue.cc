@@ -6,6 +6,8 @@
 #include <iterator>
 #include <set>
 
+#include "base/edit_distance.h"
+
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
@@ -35,6 +37,8 @@ class Table {
         return wrong(key.str(), "there is no such key");
     return base::ok();
   }
+
+  bool has(std::string_view key) const { return table_.contains(key); }
 
   base::Result<std::string> text(std::string_view key) const {
     const auto value = table_[key].value_exact<std::string>();
@@ -104,13 +108,16 @@ base::Result<ModelFile> parse_file(const Table& table) {
 }
 
 base::Result<Entry> parse_entry(const Table& table, const std::string& origin) {
-  TRY_OK(table.only({"name", "title", "description", "licence", "file"}));
+  TRY_OK(table.only({"name", "title", "description", "licence", "not_served", "file"}));
   Entry entry;
   TRY(entry.name, table.text("name"));
   if (!is_name(entry.name)) return table.wrong("name", "must be lower-case letters, digits, '.', '-', '_'");
   TRY(entry.title, table.text("title"));
   TRY(entry.description, table.text("description"));
   TRY(entry.licence, table.text("licence"));
+  if (table.has("not_served")) {
+    TRY(entry.not_served, table.text("not_served"));
+  }
   TRY(const auto files, table.tables("file"));
   std::set<std::string> paths;
   for (const toml::table* file : files) {
@@ -120,20 +127,6 @@ base::Result<Entry> parse_entry(const Table& table, const std::string& origin) {
     entry.files.push_back(std::move(parsed));
   }
   return entry;
-}
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); j++) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); i++) {
-    std::size_t diagonal = row[0]++;
-    for (std::size_t j = 1; j <= b.size(); j++) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
 }
 
 }  // namespace
@@ -192,7 +185,7 @@ std::string Catalogue::nearest(std::string_view name) const {
   std::size_t least = std::max<std::size_t>(2, std::min<std::size_t>(name.size(), 200) / 2);
   for (const Entry& entry : entries_) {
     const bool begins = name.size() >= 3 && entry.name.starts_with(name);
-    const std::size_t distance = begins ? 0 : edit_distance(name.substr(0, 200), entry.name);
+    const std::size_t distance = begins ? 0 : base::edit_distance(name.substr(0, 200), entry.name);
     if (distance < least) {
       least = distance;
       best = entry.name;

@@ -25,6 +25,7 @@ struct Entry {
   std::string description;
   std::string licence;
   std::vector<ModelFile> files;  // never empty
+  std::string not_served = {};   // why `kvasir serve` does not take it; empty: it does
 
   std::uint64_t size() const;
 };

@@ -73,6 +73,14 @@ TEST(Catalogue, TheUsersFileAddsAndReplaces) {
   EXPECT_EQ(catalogue->find("qwen2.5-coder")->size(), 1'117'320'768u);
 }
 
+TEST(Catalogue, SaysWhatIsNotForServing) {
+  const auto catalogue = Catalogue::load("");
+  ASSERT_TRUE(catalogue.ok());
+  EXPECT_EQ(catalogue->find("smollm2")->not_served, "");
+  EXPECT_NE(catalogue->find("minilm")->not_served, "");
+  EXPECT_NE(catalogue->find("stories15m")->not_served.find("llama2.c"), std::string::npos);
+}
+
 TEST(Catalogue, GuessesWhatWasMeant) {
   const auto catalogue = Catalogue::load("");
   ASSERT_TRUE(catalogue.ok());

@@ -101,6 +101,10 @@ base::Result<Model> Library::find(const std::string& name_or_path) const {
   for (const fs::path& path : {model_dir_ / name_or_path, model_dir_ / (name_or_path + ".gguf")})
     if (name_or_path[0] != '.')
       if (auto model = own_model(path, name_or_path)) return *std::move(model);
+  std::error_code code;
+  if (fs::exists(name_or_path, code))
+    return base::error(ErrorCode::not_found, "there is no model '{}'; for the path of that name write ./{}",
+                       name_or_path, name_or_path);
   const std::string meant = catalogue_.nearest(name_or_path);
   return base::error(ErrorCode::not_found, "there is no model '{}'{}; 'kvasir models' lists what can be had",
                      name_or_path, meant.empty() ? "" : fmt::format(" (did you mean '{}'?)", meant));

@@ -131,8 +131,12 @@ base::Result<MetadataValue> read_array(ByteReader& in) {
   TRY(const auto code, in.read<std::uint32_t>());
   TRY(const auto count, in.read<std::uint64_t>());
   const auto type = static_cast<ValueType>(code);
-  if (count > kMaxArrayElems || count > in.remaining())
-    return base::error(ErrorCode::corrupt, "an array of {} elements", count);
+  if (count > kMaxArrayElems)
+    return base::error(ErrorCode::corrupt, "an array of {} elements; at most {} may be", count,
+                       kMaxArrayElems);
+  if (count > in.remaining())
+    return base::error(ErrorCode::corrupt, "the file is cut off: it ends inside an array of {} elements",
+                       count);
   if (type == ValueType::string) {
     std::vector<std::string_view> values;
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -155,7 +159,7 @@ base::Result<MetadataValue> read_array(ByteReader& in) {
     }
     return MetadataValue(std::move(values));
   }
-  return base::error(ErrorCode::unsupported, "an array of elements of type {}", code);
+  return base::error(ErrorCode::unsupported, "an array whose elements have the unknown type {}", code);
 }
 
 base::Result<MetadataValue> read_value(ByteReader& in) {
@@ -181,7 +185,7 @@ base::Result<MetadataValue> read_value(ByteReader& in) {
     case ValueType::array:
       return read_array(in);
     default:
-      return base::error(ErrorCode::corrupt, "a value of the unknown type {}", code);
+      return base::error(ErrorCode::corrupt, "its value has the unknown type {}", code);
   }
 }
 
@@ -195,15 +199,17 @@ base::Result<Header> read_header(ByteReader& in) {
   if (magic != 0x46554747) return base::error(ErrorCode::corrupt, "not a GGUF file");
   TRY(const auto version, in.read<std::uint32_t>());
   if ((version & 0xffff) == 0 && version != 0)
-    return base::error(ErrorCode::unsupported, "a big-endian GGUF file");
+    return base::error(ErrorCode::unsupported, "it is big-endian; Kvasir reads little-endian GGUF files");
   if (version != 2 && version != 3)
-    return base::error(ErrorCode::unsupported, "GGUF version {}; Kvasir reads 2 and 3", version);
+    return base::error(ErrorCode::unsupported, "it has GGUF version {}; Kvasir reads 2 and 3", version);
   Header header;
   TRY(header.num_tensors, in.read<std::uint64_t>());
   TRY(header.num_keys, in.read<std::uint64_t>());
   if (header.num_tensors > kMaxTensors)
-    return base::error(ErrorCode::corrupt, "{} tensors", header.num_tensors);
-  if (header.num_keys > kMaxKeys) return base::error(ErrorCode::corrupt, "{} keys", header.num_keys);
+    return base::error(ErrorCode::corrupt, "it claims {} tensors; at most {} may be", header.num_tensors,
+                       kMaxTensors);
+  if (header.num_keys > kMaxKeys)
+    return base::error(ErrorCode::corrupt, "it claims {} keys; at most {} may be", header.num_keys, kMaxKeys);
   return header;
 }
 
@@ -219,7 +225,8 @@ base::Result<TensorRecord> read_tensor_record(ByteReader& in) {
   TRY(record.name, in.read_string());
   TRY(const auto num_dims, in.read<std::uint32_t>());
   if (num_dims < 1 || num_dims > 4)
-    return base::error(ErrorCode::corrupt, "tensor {:?}: {} dimensions", record.name, num_dims);
+    return base::error(ErrorCode::corrupt, "tensor {:?} has {} dimensions; 1 to 4 may be", record.name,
+                       num_dims);
   record.view.shape.resize(num_dims);
   // The file lists the innermost dimension first.
   for (std::uint32_t i = num_dims; i-- > 0;) {
@@ -297,7 +304,8 @@ base::Status GgufFile::read() {
       return base::error(ErrorCode::corrupt, "tensor {:?} starts at {}, not a multiple of {}", record.name,
                          record.offset, alignment);
     if (record.bytes > data_bytes || record.offset > data_bytes - record.bytes)
-      return base::error(ErrorCode::corrupt, "tensor {:?} ({} bytes at {}) goes past the end of the file",
+      return base::error(ErrorCode::corrupt,
+                         "the file is cut off: it ends before the end of tensor {:?} ({} bytes at {})",
                          record.name, record.bytes, record.offset);
     record.view.data = bytes.data() + data_start + record.offset;
     if (!tensors_.emplace(record.name, std::move(record.view)).second)

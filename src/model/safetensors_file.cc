@@ -116,9 +116,12 @@ base::Status check_layout(std::vector<TensorRecord>& records, std::uint64_t data
                          record.name, record.begin, filled);
     filled = record.end;
   }
-  if (filled != data_bytes)
-    return base::error(ErrorCode::corrupt, "the tensors take {} bytes, the file has {} for them", filled,
-                       data_bytes);
+  if (filled > data_bytes)
+    return base::error(ErrorCode::corrupt, "the file is cut off: its tensors take {} bytes, and {} are there",
+                       filled, data_bytes);
+  if (filled < data_bytes)
+    return base::error(ErrorCode::corrupt, "its tensors take {} bytes, and {} more follow them", filled,
+                       data_bytes - filled);
   return base::ok();
 }
 
@@ -166,9 +169,12 @@ base::Status SafetensorsFile::add_file(const std::filesystem::path& path) {
   const std::span<const std::byte> bytes = mapped.bytes();
   ByteReader in(bytes);
   TRY(const auto header_bytes, in.read<std::uint64_t>());
-  if (header_bytes > kMaxHeaderBytes || header_bytes > in.remaining())
-    return base::error(ErrorCode::corrupt, "a header of {} bytes in a file of {}", header_bytes,
-                       bytes.size());
+  if (header_bytes > kMaxHeaderBytes)
+    return base::error(ErrorCode::corrupt, "it claims a header of {} bytes; at most {} may be", header_bytes,
+                       kMaxHeaderBytes);
+  if (header_bytes > in.remaining())
+    return base::error(ErrorCode::corrupt, "the file is cut off: it ends inside its header of {} bytes",
+                       header_bytes);
   const std::string_view header(reinterpret_cast<const char*>(bytes.data()) + sizeof(header_bytes),
                                 header_bytes);
   TRY(std::vector<TensorRecord> records, read_records(header));
@@ -192,13 +198,14 @@ base::Status SafetensorsFile::add_index(const std::filesystem::path& path) {
   TRY(const MappedFile index, MappedFile::open(path));
   const std::span<const std::byte> bytes = index.bytes();
   if (bytes.size() > kMaxHeaderBytes)
-    return base::error(ErrorCode::corrupt, "an index of {} bytes", bytes.size());
+    return base::error(ErrorCode::corrupt, "the index has {} bytes; at most {} may be", bytes.size(),
+                       kMaxHeaderBytes);
   TRY(const json::value parsed,
       base::parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}));
   const auto* root = parsed.if_object();
   const auto* entry = root ? root->if_contains("weight_map") : nullptr;
   const auto* weight_map = entry ? entry->if_object() : nullptr;
-  if (!weight_map) return base::error(ErrorCode::corrupt, "no weight_map");
+  if (!weight_map) return base::error(ErrorCode::corrupt, "the index has no weight_map");
   std::set<std::string> shards;
   for (const auto& [tensor, shard] : *weight_map) {
     const auto* name = shard.if_string();

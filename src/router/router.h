@@ -22,7 +22,7 @@ std::string_view name_of(Phase phase);
 struct ModelState {
   Phase phase = Phase::queued;
   double progress = 0;  // of a download, 0 to 1
-  std::string reason;   // of a failure
+  std::string reason;   // of a failure; of a ready one, what its operator should know
 };
 
 // What a request needs of a model that is ready.
