@@ -99,6 +99,7 @@ def test_seed_and_temperature(client):
 def test_sampling_fields_are_taken(client):
     greedy = ask(client).choices[0].message.content
     assert ask(client, temperature=1, top_p=1e-6).choices[0].message.content == greedy
+    assert ask(client, temperature=1, top_p=0).choices[0].message.content == greedy
     assert ask(client, temperature=1, extra_body={"top_k": 1}).choices[0].message.content == greedy
     assert ask(client, temperature=1, extra_body={"min_p": 1.0}).choices[0].message.content == greedy
     first = ask(client, logprobs=True, max_tokens=1).choices[0].logprobs.content[0]
@@ -161,7 +162,7 @@ def test_cached_tokens_show(client):
 ERRORS = [
     (dict(model="nope"), openai.NotFoundError, "model_not_found", "model"),
     (dict(temperature=3), openai.BadRequestError, None, "temperature"),
-    (dict(top_p=0), openai.BadRequestError, None, "top_p"),
+    (dict(top_p=1.5), openai.BadRequestError, None, "top_p"),
     (dict(max_tokens=0), openai.BadRequestError, None, "max_tokens"),
     (dict(n=0), openai.BadRequestError, None, "n"),
     (dict(messages=[]), openai.BadRequestError, None, "messages"),

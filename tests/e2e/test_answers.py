@@ -63,3 +63,34 @@ def test_check_model_sees_a_wrong_answer(tmp_path):
         (tmp_path / file.name).write_bytes(text)
     run = subprocess.run([BIN, "check", "model", tmp_path], capture_output=True, text=True, timeout=120)
     assert run.returncode == 1, run.stdout + run.stderr
+
+
+def test_cached_tokens_are_told_when_a_stop_string_ends_the_answer(client):
+    ask = {
+        "model": "smollm2",
+        "messages": [{"role": "user", "content": "Tell me a long story about a dog and a boat. " * 8}],
+        "temperature": 0,
+        "max_tokens": 40,
+        "extra_body": {"ignore_eos": True},
+    }
+    text = client.chat.completions.create(**ask).choices[0].message.content
+    stop = text[20:26]
+    answer = client.chat.completions.create(**ask, stop=stop)
+    assert answer.choices[0].finish_reason == "stop"
+    assert 0 < answer.usage.prompt_tokens_details.cached_tokens < answer.usage.prompt_tokens
+    *_, last = client.chat.completions.create(**ask, stop=stop, stream=True, stream_options={"include_usage": True})
+    assert last.usage == answer.usage
+
+
+def test_a_tool_call_without_content(client):
+    call = {"id": "1", "type": "function", "function": {"name": "add", "arguments": '{"a": 2, "b": 2}'}}
+    answer = client.chat.completions.create(
+        model="smollm2",
+        messages=[
+            {"role": "user", "content": "What is 2+2?"},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "1", "content": "4"},
+        ],
+        max_tokens=5,
+    )
+    assert answer.usage.completion_tokens > 0
