@@ -185,7 +185,7 @@ class ThroughAPipe(ChatCase):
     def test_a_wrong_address(self):
         self.url = "localhost:8080"
         run = self.chat("hi\n")
-        self.assertEqual(run.returncode, 1)
+        self.assertEqual(run.returncode, 2)
         self.assertIn("--url", run.stderr)
 
 
