@@ -41,7 +41,8 @@ class ByteReader {
 
  private:
   base::Error ended() const {
-    return base::error(base::ErrorCode::corrupt, "the file is cut off: it ends inside its header, near byte {}", position_);
+    return base::error(base::ErrorCode::corrupt,
+                       "the file is cut off: it ends inside its header, near byte {}", position_);
   }
 
   std::span<const std::byte> bytes_;
