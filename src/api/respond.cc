@@ -191,9 +191,10 @@ asio::awaitable<void> run(Service& service, Outlet& out, const GenerateParams& p
 
 asio::awaitable<void> respond(Service& service, Exchange& exchange, Read read, const AnswerKind& kind) {
   Outlet out(exchange);
-  const auto body = std::make_shared<const std::string>(std::move(exchange.request.body));
-  const std::size_t num_bytes = body->size();
-  TextTask<ReadRequest>::Work work = [&service, read, body](const std::stop_token&) {
+  const std::size_t num_bytes = exchange.request.body.size();
+  // The work alone holds the body: it may be large, and the answer may take long.
+  auto body = std::make_shared<const std::string>(std::move(exchange.request.body));
+  TextTask<ReadRequest>::Work work = [&service, read, body = std::move(body)](const std::stop_token&) {
     return read(service, *body);
   };
   Result<ReadRequest> request =
@@ -204,6 +205,7 @@ asio::awaitable<void> respond(Service& service, Exchange& exchange, Read read, c
   }
   exchange.model = request->params.model;
   Result<Job> job = co_await encode(service, out, *request, num_bytes);
+  exchange.request.body_hold.reset();
   if (!job.ok()) {
     co_await out.fail(job.error());
     co_return;

@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "api/routes.h"
 #include "gateway/worker_metrics.h"
 #include "hub/open.h"
 #include "obs/log.h"
@@ -52,6 +53,10 @@ net::ServerOptions server_options(const config::Settings& settings) {
   options.max_connections = settings.max_connections;
   options.max_header_bytes = static_cast<std::size_t>(settings.max_header_bytes);
   options.max_body_bytes = static_cast<std::size_t>(settings.max_body_bytes);
+  options.max_bodies_bytes = static_cast<std::size_t>(settings.max_bodies_mb) << 20;
+  options.wants_body = [](const net::HttpRequest& head) {
+    return api::find_route(head.method, head.path).ok();
+  };
   options.header_timeout = from_seconds(settings.header_timeout_s);
   options.body_timeout = from_seconds(settings.body_timeout_s);
   options.idle_timeout = from_seconds(settings.idle_timeout_s);

@@ -158,7 +158,18 @@ TEST_F(HostileClientTest, MalformedRequestsGetTheirOwnAnswers) {
     int status;
   };
   const std::string huge_extension = "5;" + std::string(40'000, 'e');
+  const std::string chunked = "POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+  std::string trailers;
+  while (trailers.size() < 40'000) trailers += "X: y\r\n";
   const std::vector<Case> cases = {
+      {"GET /hello HTTP/1.1\nHost: h\n\n", 400},
+      {"GET /hello HTTP/1.1\nHost: h", 400},
+      {"GET /hello HTTP/1.1\r\nHost: h\nX: y\r\n\r\n", 400},
+      {chunked + "2\n{}\n0\n\n", 400},
+      {chunked + "2\r\n{}\r\n0\n", 400},
+      {chunked + "2\r\n{}\r\n0\r\nX: y\n", 400},
+      {chunked + huge_extension + "\r\nabcde\r\n0\r\n\r\n", 400},
+      {chunked + "2\r\n{}\r\n0\r\n" + trailers + "\r\n", 400},
       {"nonsense\r\n\r\n", 400},
       {std::string("\x16\x03\x01\x02\x00\x01\x00\x01", 8) + std::string(200, '\0'), 400},  // TLS
       {"GET /hello HTTP/1.1\r\n\r\n", 400},                                                // no Host
@@ -256,6 +267,68 @@ TEST_F(HostileClientTest, DisconnectIsHeardBehindPipelinedBytes) {
   ASSERT_TRUE(entered_.try_acquire_for(kPatience));
   a_lot.reset();
   EXPECT_TRUE(left_.try_acquire_for(kPatience));
+}
+
+TEST_F(HostileClientTest, WhoSendsTooFarAheadIsToldAndItsRequestEnds) {
+  serve();
+  LoopbackClient client = connect();
+  client.send(get_request("/wait") + std::string(40'000, 'x'));
+  ASSERT_TRUE(entered_.try_acquire_for(kPatience));
+  EXPECT_TRUE(left_.try_acquire_for(kPatience));
+  const auto response = client.read_response();
+  ASSERT_TRUE(response.has_value());
+  EXPECT_EQ(response->status, 400);
+  EXPECT_EQ(code_of(*response), "sent_too_far_ahead");
+}
+
+TEST_F(HostileClientTest, ManyExtensionsAreBoundedAllTogether) {
+  serve();
+  // Each is short; a hundred bytes beside every byte are not.
+  std::string body;
+  for (int i = 0; i < 400; ++i) body += "1;" + std::string(98, 'e') + "\r\nx\r\n";
+  LoopbackClient client = connect();
+  client.send("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + body + "0\r\n\r\n");
+  EXPECT_EQ(client.read_response()->status, 400);
+  // Small chunks alone are no reason.
+  std::string small;
+  for (int i = 0; i < 20'000; ++i) small += "1\r\nx\r\n";
+  LoopbackClient honest = connect();
+  honest.send("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + small + "0\r\n\r\n");
+  EXPECT_EQ(honest.read_response()->body.size(), 20'005u);
+}
+
+TEST_F(HostileClientTest, BodiesOfAllRequestsTogetherAreBounded) {
+  ServerOptions options;
+  options.max_body_bytes = 1'000'000;
+  options.max_bodies_bytes = 4'000'000;
+  serve(options);
+  // Each sends most of a body and then nothing more.
+  std::vector<LoopbackClient> held;
+  for (int i = 0; i < 8; ++i) {
+    held.push_back(connect());
+    held.back().send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n" +
+                     std::string(950'000, 'b'));
+  }
+  while (server_->stats().refused_requests.load() == 0) expect_undisturbed();
+  LoopbackClient late = connect();
+  late.send(post_request("/echo", std::string(900'000, 'b')));
+  const auto response = late.read_response();
+  ASSERT_TRUE(response.has_value());
+  EXPECT_EQ(response->status, 503);
+  EXPECT_EQ(code_of(*response), "server_overloaded");
+  EXPECT_EQ(response->headers.count("retry-after"), 1u);
+  // The small still get in; and once the large have gone, so do others of their size.
+  LoopbackClient small = connect();
+  small.send(post_request("/echo", "little"));
+  EXPECT_EQ(small.read_response()->status, 200);
+  held.clear();
+  while (true) {
+    LoopbackClient large = connect();
+    large.send(post_request("/echo", std::string(900'000, 'b')));
+    const auto answer = large.read_response();
+    if (answer && answer->status == 200) break;
+    ASSERT_TRUE(!answer || answer->status == 503);
+  }
 }
 
 TEST_F(HostileClientTest, RequestsPipelinedBehindALongOneAreServed) {

@@ -51,7 +51,7 @@ asio::ip::tcp::socket with_send_buffer(asio::ip::tcp::socket socket, int num_byt
 HttpConnection::HttpConnection(asio::ip::tcp::socket socket, std::shared_ptr<ServerState> state)
     : state_(std::move(state)),
       socket_(with_send_buffer(std::move(socket), state_->options.send_buffer_bytes)),
-      reader_(socket_, state_->options) {}
+      reader_(socket_, state_->options, state_->bodies) {}
 
 asio::awaitable<void> HttpConnection::run() {
   const std::shared_ptr<HttpConnection> self = shared_from_this();
@@ -83,7 +83,7 @@ asio::awaitable<void> HttpConnection::run() {
 
 asio::awaitable<void> HttpConnection::close() {
   socket_.shut_sending();
-  if (!peer_gone_) co_await reader_.drain();
+  if (!peer_gone_ || too_far_ahead_) co_await reader_.drain();
 }
 
 asio::awaitable<void> HttpConnection::serve(ParsedRequest& parsed) {
@@ -112,7 +112,12 @@ asio::awaitable<void> HttpConnection::serve(ParsedRequest& parsed) {
   gone_ = nullptr;
   if (watching_) socket_.cancel_waits();
   watching_ = false;
-  if (answer_ == Answer::none && !peer_gone_) {
+  if (answer_ == Answer::none && too_far_ahead_) {
+    RefusedRequest failure(400, "sent_too_far_ahead",
+                           fmt::format("More than {} bytes were sent ahead of the answer to this request.",
+                                       state_->options.max_header_bytes));
+    co_await refuse(std::move(failure));
+  } else if (answer_ == Answer::none && !peer_gone_) {
     RefusedRequest failure(
         500, "internal_error",
         threw ? "The server failed while it handled the request." : "The server did not answer the request.");
@@ -237,11 +242,9 @@ void HttpConnection::look_at_peer(std::uint64_t exchange) {
     case DeadlineSocket::Found::end:
       return report_gone();
     case DeadlineSocket::Found::bytes:
-      // It has sent far ahead; what lies unread would hide its end. A reset is still seen here, and a close
-      // by the next write.
-      socket_.watch(asio::ip::tcp::socket::wait_error, [self = shared_from_this(), exchange] {
-        if (exchange == self->exchange_) self->report_gone();
-      });
+      // What lies unread would hide its end, and there is no end to what it might send.
+      too_far_ahead_ = true;
+      return report_gone();
   }
 }
 

@@ -66,6 +66,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool watching_ = false;
   bool writing_ = false;
   bool peer_gone_ = false;
+  bool too_far_ahead_ = false;  // then it counts as gone, but can be told so
   std::function<void()> gone_;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,9 @@ struct HttpRequest {
   std::string query;   // after '?', raw
   std::vector<HttpHeader> headers;
   std::string body;
+  // While it lives, the body counts against what all bodies may take. A handler that is done with the body,
+  // and with what it made of it, lets go of both.
+  std::shared_ptr<const void> body_hold;
   std::string peer;  // address of the client, without the port
 
   // Names compare without case. The first one where several were sent.

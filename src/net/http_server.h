@@ -36,11 +36,15 @@ struct ServerOptions {
   int max_connections = 10'000;                              // over it: 503
   std::size_t max_header_bytes = 16 * 1024;                  // over it: 431
   std::size_t max_body_bytes = 16 * 1024 * 1024;             // over it: 413
+  std::size_t max_bodies_bytes = 256 * 1024 * 1024;          // of all requests together; over it: 503
   base::Duration header_timeout = std::chrono::seconds(10);  // from the first byte to the last header: 408
   base::Duration body_timeout = std::chrono::seconds(60);    // for the whole body: 408
   base::Duration idle_timeout = std::chrono::seconds(120);   // between requests: closed without a word
   base::Duration write_timeout = std::chrono::seconds(30);   // a peer that takes nothing for so long is cut
   int send_buffer_bytes = 0;                                 // of the socket; 0: the system decides
+  // Asked about a request that waits for "100 Continue" before it sends its body. False: the handler runs
+  // without the body, and the connection ends with its answer. Empty: every body is wanted.
+  std::function<bool(const HttpRequest&)> wants_body;
   // How a refusal is answered. Called on any I/O thread; empty: OpenAI's error shape.
   std::function<HttpResponse(const RefusedRequest&)> refusal;
 };
@@ -52,7 +56,7 @@ struct ServerStats {
   std::atomic<std::uint64_t> accepted{0};
   std::atomic<std::uint64_t> requests{0};
   std::atomic<std::uint64_t> refused_connections{0};  // over max_connections
-  std::atomic<std::uint64_t> refused_requests{0};     // malformed, too large, too slow
+  std::atomic<std::uint64_t> refused_requests{0};     // malformed, too large, too slow, too many bytes
   std::atomic<std::uint64_t> disconnects{0};          // the peer left while a handler ran
 };
 

@@ -116,6 +116,23 @@ TEST_F(HttpServerTest, SaysContinueToWhoWaitsForIt) {
   EXPECT_EQ(client.read_response()->body, "POST ok");
 }
 
+TEST_F(HttpServerTest, NoBodyIsAskedForWhereNobodyWantsIt) {
+  serve();
+  LoopbackClient unwanted = connect();
+  unwanted.send("POST /unwanted HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+  const auto response = unwanted.read_response();
+  ASSERT_TRUE(response.has_value());
+  EXPECT_EQ(response->status, 404);
+  EXPECT_EQ(response->headers.at("connection"), "close");
+  EXPECT_TRUE(unwanted.at_end());
+  // HTTP/1.0 knows no interim answers.
+  LoopbackClient old = connect();
+  old.send("POST /echo HTTP/1.0\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+  expect_undisturbed();
+  old.send("ab");
+  EXPECT_EQ(old.read_response()->body, "POST ab");
+}
+
 TEST_F(HttpServerTest, DecodesTheTarget) {
   serve();
   LoopbackClient client = connect();

@@ -6,6 +6,8 @@
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/parser.hpp>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -63,6 +65,24 @@ RefusedRequest head_too_large(const ServerOptions& options) {
       fmt::format("The request line and headers are over the limit of {} bytes.", options.max_header_bytes)};
 }
 
+RefusedRequest bodies_too_large(std::size_t max_bytes) {
+  return {
+      503, "server_overloaded",
+      fmt::format("The bodies of the requests under way take all of the {} bytes that they may. Try again.",
+                  max_bytes)};
+}
+
+// A line must end with CR LF, whatever other readers let pass; without the CR a parser would wait for ever.
+bool has_bare_line_feed(std::string_view text) {
+  for (std::size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1))
+    if (at == 0 || text[at - 1] != '\r') return true;
+  return false;
+}
+
+std::string_view text_of(const boost::beast::flat_buffer& buffer) {
+  return {static_cast<const char*>(buffer.data().data()), buffer.size()};
+}
+
 RefusedRequest refusal_of(const error_code& error, const ServerOptions& options) {
   if (error == http::error::header_limit) return head_too_large(options);
   if (error == http::error::body_limit) {
@@ -117,29 +137,34 @@ class RequestReader::Parse {
     parser_.header_limit(static_cast<std::uint32_t>(options.max_header_bytes));
     parser_.body_limit(options.max_body_bytes);
     parser_.eager(false);
+    parser_.on_chunk_header(count_chunk_);
   }
+  Parse(const Parse&) = delete;
+  Parse& operator=(const Parse&) = delete;
 
   // Feeds what the buffer holds. True when the head (while it is read) or the whole request is complete.
   base::Result<bool> feed(boost::beast::flat_buffer& buffer) {
+    // The parser takes a head only as a whole, so all of it lies here until then.
+    if (!in_body_ && has_bare_line_feed(text_of(buffer).substr(0, text_of(buffer).find("\r\n\r\n"))))
+      return refuse(malformed("a line ends without a carriage return"));
     while (buffer.size() > 0 && !complete()) {
       const bool in_head = !parser_.is_header_done();
       error_code error;
       const std::size_t n = parser_.put(buffer.data(), error);
       buffer.consume(n);
-      if (in_head) head_bytes_ += n;
+      (in_head ? head_bytes_ : body_stream_bytes_) += n;
       if (head_bytes_ > options_.max_header_bytes) error = http::error::header_limit;
-      if (error && error != http::error::need_more) {
-        refusal_ = refusal_of(error, options_);
-        return base::error(base::ErrorCode::invalid_argument, "refused");
-      }
+      if (error && error != http::error::need_more) return refuse(refusal_of(error, options_));
+      if (framing_too_long()) return refuse(malformed("its chunk extensions or trailers are too long"));
       if (error || n == 0) break;
     }
-    // A chunk's header or a trailer is held until its end arrives, so it has an end too.
-    if (!complete() && buffer.size() >= options_.max_header_bytes) {
-      refusal_ = in_body_ ? malformed("a chunk header or trailer is too long") : head_too_large(options_);
-      return base::error(base::ErrorCode::invalid_argument, "refused");
-    }
-    return complete();
+    if (complete()) return true;
+    // What the parser left is a chunk's header or a trailer that it holds until the end of it arrives.
+    if (in_body_ && has_bare_line_feed(text_of(buffer)))
+      return refuse(malformed("a chunk's line ends without a carriage return"));
+    if (buffer.size() >= options_.max_header_bytes)
+      return refuse(in_body_ ? malformed("a chunk header or trailer is too long") : head_too_large(options_));
+    return false;
   }
   // Goes from the head to the body.
   void begin_body() {
@@ -164,9 +189,25 @@ class RequestReader::Parse {
   RefusedRequest refusal() { return std::move(refusal_); }
 
  private:
+  base::Error refuse(RefusedRequest refusal) {
+    refusal_ = std::move(refusal);
+    return base::error(base::ErrorCode::invalid_argument, "refused");
+  }
+  // Beside the body itself a chunk takes its size in up to 16 digits and two line ends; what is more is
+  // extensions and trailers, which are bounded all together, however the reads were cut.
+  bool framing_too_long() const {
+    constexpr std::size_t kChunkBytes = 20;
+    const std::size_t usual = parser_.get().body().size() + num_chunks_ * kChunkBytes;
+    return body_stream_bytes_ > usual + options_.max_header_bytes;
+  }
+
   const ServerOptions& options_;
   http::request_parser<ArrivingBody> parser_;
+  std::size_t num_chunks_ = 0;
+  std::function<void(std::uint64_t, boost::beast::string_view, error_code&)> count_chunk_ =
+      [this](std::uint64_t, boost::beast::string_view, error_code&) { ++num_chunks_; };
   std::size_t head_bytes_ = 0;
+  std::size_t body_stream_bytes_ = 0;
   bool in_body_ = false;
   RefusedRequest refusal_;
 };
@@ -214,18 +255,19 @@ asio::awaitable<std::optional<ReadOutcome>> RequestReader::read_head(Parse& pars
   }
 }
 
-asio::awaitable<std::optional<ReadOutcome>> RequestReader::read_body(Parse& parse) {
+asio::awaitable<base::Status> RequestReader::send_continue() {
+  static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+  std::array<asio::const_buffer, 1> buffers{asio::buffer(kContinue)};
+  co_return co_await socket_.write(buffers, options_.write_timeout);
+}
+
+asio::awaitable<std::optional<ReadOutcome>> RequestReader::read_body(Parse& parse, BodyShare& share) {
   const base::TimePoint deadline = base::RealClock().now() + options_.body_timeout;
-  parse.begin_body();
-  if (!parse.complete() && parse.head().count(http::field::expect) > 0 && buffer_.size() == 0) {
-    static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-    std::array<asio::const_buffer, 1> buffers{asio::buffer(kContinue)};
-    const base::Status written = co_await socket_.write(buffers, options_.write_timeout);
-    if (!written.ok()) co_return ConnectionEnded{};
-  }
   for (;;) {
     const base::Result<bool> fed = parse.feed(buffer_);
     if (!fed.ok()) co_return parse.refusal();
+    if (!share.cover(parse.body().capacity() + buffer_.capacity()))
+      co_return bodies_too_large(bodies_->max_bytes());
     if (*fed) co_return std::nullopt;
     const base::Status filled = co_await fill(kBodyReadBytes, deadline);
     if (filled.ok()) continue;
@@ -264,9 +306,22 @@ asio::awaitable<ReadOutcome> RequestReader::next(base::TimePoint quiet_until) {
     parsed.request.headers.push_back({std::string(field.name_string()), std::string(field.value())});
   }
 
-  failed = co_await read_body(parse);
+  parse.begin_body();
+  // HTTP/1.0 knows no interim answers. Who sends the body unasked does not wait for one.
+  const bool waits = !parsed.is_http_1_0 && head.count(http::field::expect) > 0;
+  if (waits && !parse.complete() && buffer_.size() == 0) {
+    if (options_.wants_body && !options_.wants_body(parsed.request)) {
+      parsed.keep_alive = false;
+      co_return std::move(parsed);
+    }
+    const base::Status sent = co_await send_continue();
+    if (!sent.ok()) co_return ConnectionEnded{};
+  }
+  const auto share = std::make_shared<BodyShare>(bodies_);
+  failed = co_await read_body(parse, *share);
   if (failed) co_return named(std::move(*failed), head);
   parsed.request.body = std::move(parse.body());
+  if (!parsed.request.body.empty()) parsed.request.body_hold = share;
   co_return std::move(parsed);
 }
 

@@ -44,7 +44,9 @@ class Responder {
 
   // `gone` is called once, on the executor and from no other call's inside, as soon as the peer closes or
   // resets its side while the handler runs, whether or not anything is being written. It is never called
-  // after the handler has ended. A peer that only half-closed can still be answered.
+  // after the handler has ended. A peer that only closed its sending side cannot be told from one that left:
+  // it counts as gone, though a handler that goes on can still answer it. So does one that sends more than
+  // the header limit ahead of its answer.
   void on_disconnect(std::function<void()> gone);
   bool disconnected() const;
   // True once anything of an answer went out: then it is too late for an error status.

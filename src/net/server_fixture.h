@@ -26,6 +26,7 @@ class ServerTest : public testing::Test {
 
   // Starts the server; call it first, with the options that the test is about.
   void serve(ServerOptions options = {}) {
+    options.wants_body = [](const HttpRequest& head) { return head.path != "/unwanted"; };
     server_ = std::make_unique<HttpServer>(
         std::move(options),
         [this](HttpRequest& request, Responder& responder) -> boost::asio::awaitable<void> {

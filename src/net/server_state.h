@@ -1,11 +1,14 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
 
+#include "net/body_budget.h"
 #include "net/http_server.h"
 
 namespace kvasir::net {
@@ -18,6 +21,9 @@ struct ServerState {
   const ServerOptions options;
   const Handler handler;
   ServerStats stats;
+  // One body of the largest size always fits: a growing string takes up to twice its length.
+  const std::shared_ptr<BodyBudget> bodies =
+      std::make_shared<BodyBudget>(std::max(options.max_bodies_bytes, 4 * options.max_body_bytes));
   std::atomic<bool> draining{false};
 
   // Taken around the last step to zero, so that who waits for it cannot miss it.

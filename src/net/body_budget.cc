@@ -1,0 +1,40 @@
+#include "net/body_budget.h"
+
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
+
+namespace kvasir::net {
+
+namespace {
+
+constexpr std::size_t kSmallBytes = 256 * 1024;  // with the buffer that it is read through
+constexpr std::size_t kWorthTrimming = 64 * 1024 * 1024;
+
+// The allocator keeps what was freed; after a flood that is worth more to others.
+void return_memory() {
+#if defined(__GLIBC__)
+  (void)malloc_trim(0);
+#endif
+}
+
+}  // namespace
+
+bool BodyBudget::grow(std::size_t from, std::size_t to) {
+  const std::size_t limit = to > kSmallBytes ? max_bytes_ - max_bytes_ / 4 : max_bytes_;
+  const std::size_t more = to - from;
+  std::size_t held = held_;
+  do {
+    if (more > limit || held > limit - more) return false;
+  } while (!held_.compare_exchange_weak(held, held + more));
+  std::size_t peak = peak_;
+  while (held + more > peak && !peak_.compare_exchange_weak(peak, held + more)) continue;
+  return true;
+}
+
+void BodyBudget::give_back(std::size_t bytes) {
+  if (bytes == 0 || held_.fetch_sub(bytes) != bytes) return;
+  if (peak_.exchange(0) >= kWorthTrimming) return_memory();
+}
+
+}  // namespace kvasir::net

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+namespace kvasir::net {
+
+// Memory that the bodies of all requests of a server take together. Thread-safe.
+class BodyBudget {
+ public:
+  explicit BodyBudget(std::size_t max_bytes) : max_bytes_(max_bytes) {}
+
+  std::size_t max_bytes() const { return max_bytes_; }
+  std::size_t held_bytes() const { return held_; }
+
+ private:
+  friend class BodyShare;
+  // Grows one request's share. Large ones leave a quarter to the small: a few that trickle in must not keep
+  // everybody else out.
+  bool grow(std::size_t from, std::size_t to);
+  void give_back(std::size_t bytes);
+
+  const std::size_t max_bytes_;
+  std::atomic<std::size_t> held_{0};
+  std::atomic<std::size_t> peak_{0};  // since memory last went back to the system
+};
+
+// What one request holds of the budget, until it dies.
+class BodyShare {
+ public:
+  explicit BodyShare(std::shared_ptr<BodyBudget> budget) : budget_(std::move(budget)) {}
+  ~BodyShare() { budget_->give_back(bytes_); }
+  BodyShare(const BodyShare&) = delete;
+  BodyShare& operator=(const BodyShare&) = delete;
+
+  // False where the budget does not have so much.
+  bool cover(std::size_t bytes) {
+    if (bytes <= bytes_) return true;
+    if (!budget_->grow(bytes_, bytes)) return false;
+    bytes_ = bytes;
+    return true;
+  }
+
+ private:
+  std::shared_ptr<BodyBudget> budget_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace kvasir::net
