@@ -183,3 +183,28 @@ def test_reader_that_stops_costs_only_itself(guarded, bystander):
         assert s.recv(8).startswith(b"HTTP")
         answer = guarded.client().completions.create(model="smollm2", prompt="1, 2,", max_tokens=4, temperature=0)
         assert answer.choices[0].text
+
+
+def test_large_text_of_others_delays_nobody(guarded):
+    """Texts that no context could hold are refused at once, and those of clients that left are dropped."""
+    body = json.dumps({"model": "smollm2", "prompt": " " * 6_000_000, "max_tokens": 1}).encode()
+    status, error = parse(exchange(guarded, post(body).replace(b"/v1/chat/completions", b"/v1/completions")))
+    assert status == 400 and error["code"] == "context_length_exceeded"
+    held = json.dumps({"model": "smollm2", "prompt": " " * 100_000, "max_tokens": 1}).encode()
+    for _ in range(20):
+        with socket.create_connection(("127.0.0.1", guarded.port)) as s:
+            s.sendall(post(held).replace(b"/v1/chat/completions", b"/v1/completions"))
+    large = {"model": "smollm2", "messages": [{"role": "user", "content": "hello there " * 700}], "stream": True}
+    with socket.create_connection(("127.0.0.1", guarded.port), timeout=10) as s:
+        s.sendall(post(json.dumps(large).encode()))
+        assert s.recv(100).startswith(b"HTTP/1.1 200")
+    wait_until(lambda: guarded.metric("kvasir_http_requests_active") == 1, 20, "only the metrics' own request")
+
+
+def test_sending_far_ahead_does_not_hide_the_end(guarded):
+    request = {"model": "smollm2", "prompt": "x", "max_tokens": 4000, "ignore_eos": True}
+    data = post(json.dumps(request).encode()).replace(b"/v1/chat/completions", b"/v1/completions") + b"A" * 40_000
+    with socket.create_connection(("127.0.0.1", guarded.port), timeout=60) as s:
+        s.sendall(data)
+        assert s.recv(100).startswith(b"HTTP/1.1 400")
+    wait_until(lambda: guarded.metric("kvasir_sequences_running", model="smollm2") == 0, 20, "idle")
