@@ -184,7 +184,7 @@ def right_answer(url):
 
 def bench_servers(run, model, path):
     o = run.options
-    clients = [int(c) for c in o.clients.split(",")]
+    clients = [int(c) for c in o.clients.split(",") if c]
     for engine in ("kvasir", "llama.cpp"):
         for count in clients:
             if run.left() < 45:

@@ -60,11 +60,13 @@ class Session {
   explicit Session(const Flags& flags) : flags_(flags) {}
 
   base::Result<bench::EngineReport> run() {
-    TRY_OK(find_model());
-    ops::ComputePool pool(flags_.num_threads);
+    TRY(const config::Settings settings, config::load(flags_.settings));
+    TRY_OK(find_model(settings));
+    TRY(const ops::Isa isa, ops::choose_isa(settings.isa));
+    ops::ComputePool pool(flags_.num_threads, isa);
     bench::EngineReport report;
     report.machine = bench::measure_machine(pool, [&](std::string_view what) { show(what); });
-    report.isa = ops::name(ops::best_isa());
+    report.isa = ops::name(isa);
     show("loading the model");
     TRY(report.load, bench::measure_load(checkpoint_.path.string(), flags_.options.kv_type));
     const base::TimePoint start = base::RealClock().now();
@@ -81,11 +83,10 @@ class Session {
  private:
   void show(std::string_view what) { progress_.show(fmt::format("bench engine: {}", what)); }
 
-  base::Status find_model() {
+  base::Status find_model(const config::Settings& settings) {
     if (flags_.model.empty() == flags_.random.empty())
       return base::error(ErrorCode::invalid_argument, "--model or --random: name one of them");
     if (!flags_.random.empty()) return make_random();
-    TRY(const config::Settings settings, config::load(flags_.settings));
     TRY(const hub::Library library, hub::open_library(settings));
     auto model = library.find(flags_.model);
     if (!model.ok()) return of_flag("--model", model.error());
@@ -195,7 +196,7 @@ void add_bench_engine(CLI::App& bench_command, Outcome& outcome) {
   auto flags = std::make_shared<Flags>();
   add_model_flags(*command, *flags);
   add_measure_flags(*command, *flags);
-  config::add_flags(*command, flags->settings, {"model_dir"});
+  config::add_flags(*command, flags->settings, {"model_dir", "isa"});
   command->footer(
       "First the machine itself: how fast all threads read memory, and the arithmetic peak of each kind of\n"
       "instruction. Then the whole engine, with its scheduler, sampler and token streams: prefill of each\n"

@@ -23,7 +23,8 @@ void print_row(const model::ChatCheck::Tokens& tokens) {
 
 base::Result<model::ChatCheck> run(const GoldenArguments& arguments, const config::Settings& settings) {
   TRY(const std::filesystem::path path, find_ready_model(arguments.model.name, settings));
-  ops::ComputePool pool(arguments.model.num_threads);
+  TRY(const ops::Isa isa, ops::choose_isa(settings.isa));
+  ops::ComputePool pool(arguments.model.num_threads, isa);
   const model::DecoderOptions options{.precision = arguments.precision()};
   TRY(model::LoadedModel loaded, model::open_model(path, options, pool));
   return model::check_chat(arguments.golden, loaded,

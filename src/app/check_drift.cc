@@ -37,7 +37,8 @@ base::Result<model::DriftCheck> run(const Arguments& arguments, const config::Se
   for (const std::string& file : arguments.texts) {
     TRY(texts.emplace_back(), read_text(file));
   }
-  ops::ComputePool pool(arguments.model.num_threads);
+  TRY(const ops::Isa isa, ops::choose_isa(settings.isa));
+  ops::ComputePool pool(arguments.model.num_threads, isa);
   TRY(model::LoadedModel exact, model::open_model(path, {.precision = ops::Precision::exact}, pool));
   TRY(model::LoadedModel fast, model::open_model(path, {.precision = ops::Precision::fast}, pool));
   return model::check_drift(texts, exact, fast);

@@ -22,7 +22,8 @@ void print_row(const model::EmbedCheck::Text& text) {
 
 base::Result<model::EmbedCheck> run(const GoldenArguments& arguments, const config::Settings& settings) {
   TRY(const std::filesystem::path path, find_ready_model(arguments.model.name, settings));
-  ops::ComputePool pool(arguments.model.num_threads);
+  TRY(const ops::Isa isa, ops::choose_isa(settings.isa));
+  ops::ComputePool pool(arguments.model.num_threads, isa);
   const model::EncoderOptions options{.precision = arguments.precision()};
   TRY(model::LoadedEncoder loaded, model::open_encoder(path, options, pool));
   return model::check_embeddings(arguments.golden, loaded);

@@ -67,18 +67,19 @@ net::ServerOptions server_options(const config::Settings& settings) {
 
 }  // namespace
 
-Gateway::Gateway(const config::Settings& settings, hub::Library library)
+Gateway::Gateway(const config::Settings& settings, hub::Library library, ops::Isa isa)
     : settings_(settings),
       library_(std::move(library)),
       process_metrics_(registry_),
-      pool_(num_compute_threads(settings)),
+      pool_(num_compute_threads(settings), isa),
       admission_(admission_limits(settings)),
       api_(service_options(settings), {router_, admission_, registry_, clock_}) {}
 
 Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings, hub::ProgressSink& progress,
                                                 OnModelState on_state) {
   TRY(hub::Library library, hub::open_library(settings));
-  std::unique_ptr<Gateway> gateway(new Gateway(settings, std::move(library)));
+  TRY(const ops::Isa isa, ops::choose_isa(settings.isa));
+  std::unique_ptr<Gateway> gateway(new Gateway(settings, std::move(library), isa));
   TRY_OK(gateway->serve());
   TRY_OK(gateway->add_models(progress, on_state));
   return gateway;

@@ -41,7 +41,7 @@ class Gateway {
   bool drain();
 
  private:
-  Gateway(const config::Settings& settings, hub::Library library);
+  Gateway(const config::Settings& settings, hub::Library library, ops::Isa isa);
   base::Status serve();
   base::Status add_models(hub::ProgressSink& progress, const OnModelState& on_state);
 

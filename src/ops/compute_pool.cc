@@ -40,7 +40,7 @@ std::uint32_t await_change(const std::atomic<std::uint32_t>& word, std::uint32_t
 
 }  // namespace
 
-ComputePool::ComputePool(int num_threads) {
+ComputePool::ComputePool(int num_threads, Isa isa) : isa_(isa) {
   CHECK(num_threads >= 1, "{} threads", num_threads);
   for (int thread = 1; thread < num_threads; ++thread) {
     workers_.emplace_back([this, thread] { work(thread); });

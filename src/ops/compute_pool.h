@@ -6,6 +6,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "ops/isa.h"
+
 namespace kvasir::ops {
 
 // The process's compute threads. A job is `num_pieces` calls that may run in any order on any thread of the
@@ -16,12 +18,14 @@ namespace kvasir::ops {
 // some tens of microseconds (the gap between two ops of a step) and then sleep.
 class ComputePool {
  public:
-  explicit ComputePool(int num_threads);
+  // `isa` is what ops on this pool use: one of supported_isas().
+  explicit ComputePool(int num_threads, Isa isa = best_isa());
   ~ComputePool();
   ComputePool(const ComputePool&) = delete;
   ComputePool& operator=(const ComputePool&) = delete;
 
   int num_threads() const { return static_cast<int>(workers_.size()) + 1; }
+  Isa isa() const { return isa_; }
 
   // Calls f(piece, thread) for every piece in [0, num_pieces) and returns when all are done. `thread` is in
   // [0, num_threads) and no two calls run at once with the same one: it may name a thread's own scratch.
@@ -56,6 +60,7 @@ class ComputePool {
   alignas(64) std::atomic<int> next_piece_{0};
   Job job_;  // written by the caller whose turn it is, before it opens the gate
   std::atomic<bool> stop_{false};
+  const Isa isa_;
   std::vector<std::thread> workers_;
 };
 

@@ -14,7 +14,8 @@ namespace kvasir::ops {
 class Context {
  public:
   // `isa` is one of supported_isas().
-  explicit Context(ComputePool& pool, Isa isa = best_isa());
+  Context(ComputePool& pool, Isa isa);
+  explicit Context(ComputePool& pool) : Context(pool, pool.isa()) {}
 
   ComputePool& pool() { return pool_; }
   Isa isa() const { return isa_; }

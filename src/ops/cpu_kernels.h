@@ -102,7 +102,7 @@ struct TileJob {
   std::int64_t y_stride = 0;
 };
 
-// Many rows times consecutive tiles: what multiply_tile and multiply_tile_fine compute, by AMX.
+// Many rows times consecutive tiles: what multiply_tile and multiply_tile_fine compute.
 struct PanelJob {
   tensor::DType type = tensor::DType::q8_0;
   const ActivationGroup* x = nullptr;  // [blocks, groups, kPanelBlock]; the last one's missing rows are zero
@@ -118,11 +118,12 @@ struct PanelJob {
   std::byte* scratch = nullptr;  // kPanelScratchBytes, aligned to 64
 };
 inline constexpr int kPanelBlock = 16;
-inline constexpr int kPanelTiles = 8;
-inline constexpr int kPanelRows = 512;
+inline constexpr int kPanelTiles = 12;
+inline constexpr int kPanelBlocks = 32;
+inline constexpr int kPanelRows = kPanelBlocks * kPanelBlock;
 inline constexpr std::int64_t kPanelChunkBytes = 32 << 10;  // two tiles' unpacked columns
 inline constexpr std::int64_t kPanelScratchBytes =          // and the sums of a panel
-    kPanelChunkBytes + std::int64_t{kPanelTiles} * kPanelRows / kPanelBlock * 1024;
+    kPanelChunkBytes + std::int64_t{kPanelTiles} * kPanelBlocks * 1024;
 
 // Float rows times consecutive rows of an unquantised weight.
 struct RowsJob {
@@ -171,8 +172,9 @@ struct CpuKernels {
   void (*quantize_row_fine)(const QuantizeFineJob& job);
   void (*multiply_tile)(const TileJob& job);
   void (*multiply_tile_fine)(const TileJob& job);
-  void (*multiply_panel)(const PanelJob& job);       // null where there is no AMX
-  void (*multiply_panel_fine)(const PanelJob& job);  // of types with whole scales; likewise
+  void (*multiply_panel)(const PanelJob& job);
+  int min_panel_rows;                                // that are faster so
+  void (*multiply_panel_fine)(const PanelJob& job);  // of types with whole scales; null where there is no AMX
   void (*multiply_rows)(const RowsJob& job);
   void (*attend)(const AttendJob& job);
   void (*rms_norm)(const float* x, const float* weight, std::int64_t dim, float eps, float* y);

@@ -1,5 +1,7 @@
 #include "ops/isa.h"
 
+#include <string>
+
 #if defined(__aarch64__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
@@ -72,6 +74,18 @@ std::string_view name(Isa isa) {
 const std::vector<Isa>& supported_isas() {
   static const std::vector<Isa> isas = detect();
   return isas;
+}
+
+base::Result<Isa> choose_isa(std::string_view wanted) {
+  if (wanted == "auto") return best_isa();
+  std::string runs;
+  for (const Isa isa : supported_isas()) {
+    if (name(isa) == wanted) return isa;
+    if (!runs.empty()) runs += ", ";
+    runs += name(isa);
+  }
+  return base::error(base::ErrorCode::invalid_argument, "isa: this machine does not run {}; it runs {}",
+                     wanted, runs);
 }
 
 }  // namespace kvasir::ops

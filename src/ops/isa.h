@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
+
 namespace kvasir::ops {
 
 // The instruction sets that kernels are written for. Every one computes the same bits.
@@ -21,6 +23,9 @@ std::string_view name(Isa isa);
 
 // What this machine runs, slowest first; begins with `scalar`.
 const std::vector<Isa>& supported_isas();
+
+// By name; "auto" is the best. An error where this machine does not run it.
+base::Result<Isa> choose_isa(std::string_view wanted);
 
 inline Isa best_isa() {
   return supported_isas().back();

@@ -26,18 +26,6 @@ constexpr std::int64_t kChunkBytes = 512 << 10;
 // What a thread takes at a time: little enough that the last piece is not long waited for.
 constexpr std::int64_t kPieceBytes = 256 << 10;
 
-// How the product of tiles is cut: chunks of activation rows, and in each, pieces of consecutive tiles.
-struct Cut {
-  int width;  // rows of a block of activations
-  std::int64_t num_groups;
-  std::int64_t num_blocks;
-  std::int64_t chunk_blocks;
-  std::int64_t num_chunks;
-  std::int64_t num_tiles;
-  std::int64_t piece_tiles;
-  std::int64_t pieces_a_chunk;
-};
-
 std::int64_t divide_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
@@ -47,59 +35,53 @@ std::int64_t tiles_a_piece(std::int64_t num_tiles, std::int64_t bytes_a_tile, in
   return std::clamp<std::int64_t>(num_tiles / (num_threads * 8), 1, most);
 }
 
-Cut cut(const Product& p, int width, int num_threads) {
-  Cut c;
-  c.width = width;
-  c.num_groups = p.w.cols() / 32;
-  c.num_blocks = divide_up(p.num_rows, c.width);
-  const std::int64_t block_bytes =
-      c.num_groups * c.width * static_cast<std::int64_t>(sizeof(ActivationGroup));
-  c.chunk_blocks = std::clamp<std::int64_t>(kChunkBytes / block_bytes, 1, c.num_blocks);
-  c.num_chunks = divide_up(c.num_blocks, c.chunk_blocks);
-  c.num_tiles = divide_up(p.w.rows(), kTileRows);
-  c.piece_tiles = tiles_a_piece(c.num_tiles, tile_bytes(p.w.type(), p.w.cols()), num_threads);
-  c.pieces_a_chunk = divide_up(c.num_tiles, c.piece_tiles);
-  return c;
-}
+// Activations in blocks of `width` rows.
+struct ActivationBlocks {
+  int width;
+  std::int64_t num_groups;
+  std::int64_t num_blocks;
 
-void quantize_rows(Context& context, const Product& p, const Cut& c, ActivationGroup* out) {
+  ActivationBlocks(const Product& p, int width)
+      : width(width), num_groups(p.w.cols() / 32), num_blocks(divide_up(p.num_rows, width)) {}
+  std::int64_t block_groups() const { return num_groups * width; }
+  std::int64_t bytes() const {
+    return num_blocks * block_groups() * static_cast<std::int64_t>(sizeof(ActivationGroup));
+  }
+};
+
+void quantize_rows(Context& context, const Product& p, const ActivationBlocks& blocks, ActivationGroup* out) {
   const CpuKernels& kernels = cpu_kernels(context.isa());
   context.pool().run(static_cast<int>(p.num_rows), [&](int row, int /*thread*/) {
-    const std::int64_t block = row / c.width;
     kernels.quantize_row({.x = p.x + row * p.w.cols(),
-                          .num_groups = c.num_groups,
+                          .num_groups = blocks.num_groups,
                           .weight = p.w.type(),
-                          .out = out + block * c.num_groups * c.width + row % c.width,
-                          .width = c.width});
+                          .out = out + row / blocks.width * blocks.block_groups() + row % blocks.width,
+                          .width = blocks.width});
   });
 }
 
 void multiply_tiles(Context& context, const Product& p) {
   const CpuKernels& kernels = cpu_kernels(context.isa());
-  const int width = static_cast<int>(std::min<std::int64_t>(kMaxActivationWidth, p.num_rows));
-  const Cut c = cut(p, width, context.pool().num_threads());
-  const std::int64_t block_groups = c.num_groups * c.width;
-  auto* x = reinterpret_cast<ActivationGroup*>(
-      context.scratch(static_cast<std::size_t>(c.num_blocks * block_groups) * sizeof(ActivationGroup)));
-  quantize_rows(context, p, c, x);
+  const ActivationBlocks blocks(p, static_cast<int>(std::min<std::int64_t>(kMaxActivationWidth, p.num_rows)));
+  auto* x = reinterpret_cast<ActivationGroup*>(context.scratch(static_cast<std::size_t>(blocks.bytes())));
+  quantize_rows(context, p, blocks, x);
 
   const std::int64_t bytes = tile_bytes(p.w.type(), p.w.cols());
   const std::int64_t num_outputs = p.w.rows();
+  const std::int64_t num_tiles = divide_up(num_outputs, kTileRows);
+  const std::int64_t piece_tiles = tiles_a_piece(num_tiles, bytes, context.pool().num_threads());
   const auto multiply_piece = [&](int piece, int /*thread*/) {
-    const std::int64_t first_block = piece / c.pieces_a_chunk * c.chunk_blocks;
-    const std::int64_t end_block = std::min(c.num_blocks, first_block + c.chunk_blocks);
-    const std::int64_t first_tile = piece % c.pieces_a_chunk * c.piece_tiles;
-    const std::int64_t end_tile = std::min(c.num_tiles, first_tile + c.piece_tiles);
-    for (std::int64_t tile = first_tile; tile < end_tile; ++tile) {
+    const std::int64_t end = std::min(num_tiles, (piece + 1) * piece_tiles);
+    for (std::int64_t tile = piece * piece_tiles; tile < end; ++tile) {
       const std::int64_t output = tile * kTileRows;
-      for (std::int64_t block = first_block; block < end_block; ++block) {
-        const std::int64_t row = block * c.width;
+      for (std::int64_t block = 0; block < blocks.num_blocks; ++block) {
+        const std::int64_t row = block * blocks.width;
         kernels.multiply_tile(
             {.type = p.w.type(),
-             .x = x + block * block_groups,
-             .num_rows = static_cast<int>(std::min<std::int64_t>(c.width, p.num_rows - row)),
-             .width = c.width,
-             .num_groups = c.num_groups,
+             .x = x + block * blocks.block_groups(),
+             .num_rows = static_cast<int>(std::min<std::int64_t>(blocks.width, p.num_rows - row)),
+             .width = blocks.width,
+             .num_groups = blocks.num_groups,
              .tile = p.w.tiles() + tile * bytes,
              .num_outputs = static_cast<int>(std::min<std::int64_t>(kTileRows, num_outputs - output)),
              .bias = p.bias_at(output),
@@ -108,7 +90,7 @@ void multiply_tiles(Context& context, const Product& p) {
       }
     }
   };
-  context.pool().run(static_cast<int>(c.num_chunks * c.pieces_a_chunk), multiply_piece);
+  context.pool().run(static_cast<int>(divide_up(num_tiles, piece_tiles)), multiply_piece);
 }
 
 FineRows quantize_rows_fine(Context& context, const Product& p, int width, std::byte* data) {
@@ -167,7 +149,6 @@ void multiply_tiles_fine(Context& context, const Product& p) {
 }
 
 // From here on AMX is faster: fewer rows wait for memory, or leave a tile half empty.
-constexpr std::int64_t kMinPanelRows = 24;
 constexpr std::int64_t kMinFinePanelRows = 12;
 
 // Cuts the product into panels; `base` has what they share, and `at_row` sets the activations from a row on.
@@ -178,8 +159,8 @@ void run_panels(Context& context, const Product& p, void (*multiply)(const Panel
   const std::int64_t bytes = tile_bytes(p.w.type(), p.w.cols());
   const std::int64_t num_outputs = p.w.rows();
   const std::int64_t num_tiles = divide_up(num_outputs, kTileRows);
-  const std::int64_t panel_tiles =  // the kernel takes them in pairs
-      std::clamp<std::int64_t>(num_tiles / (num_threads * 8) / 2 * 2, 2, kPanelTiles);
+  const std::int64_t panel_tiles =  // kernels take them in twos or threes
+      std::clamp<std::int64_t>(num_tiles / (num_threads * 8) / 6 * 6, 3, kPanelTiles);
   const std::int64_t num_panels = divide_up(num_tiles, panel_tiles);
   const auto multiply_panel = [&](int piece, int thread) {
     const std::int64_t row = piece / num_panels * kPanelRows;
@@ -203,21 +184,17 @@ void run_panels(Context& context, const Product& p, void (*multiply)(const Panel
 }
 
 void multiply_panels(Context& context, const Product& p) {
-  const int num_threads = context.pool().num_threads();
-  const Cut c = cut(p, kPanelBlock, num_threads);
-  const std::int64_t block_groups = c.num_groups * kPanelBlock;
-  const std::int64_t block_bytes = block_groups * static_cast<std::int64_t>(sizeof(ActivationGroup));
+  const ActivationBlocks blocks(p, kPanelBlock);
   std::byte* scratch = context.scratch(
-      static_cast<std::size_t>(c.num_blocks * block_bytes + num_threads * kPanelScratchBytes));
+      static_cast<std::size_t>(blocks.bytes() + context.pool().num_threads() * kPanelScratchBytes));
   auto* x = reinterpret_cast<ActivationGroup*>(scratch);
   if (p.num_rows % kPanelBlock != 0) {
-    std::memset(static_cast<void*>(x + (c.num_blocks - 1) * block_groups), 0,
-                static_cast<std::size_t>(block_bytes));
+    std::memset(static_cast<void*>(x + (blocks.num_blocks - 1) * blocks.block_groups()), 0,
+                static_cast<std::size_t>(blocks.block_groups()) * sizeof(ActivationGroup));
   }
-  quantize_rows(context, p, c, x);
-  run_panels(context, p, cpu_kernels(context.isa()).multiply_panel,
-             {.scratch = scratch + c.num_blocks * block_bytes},
-             [&](std::int64_t row, PanelJob& job) { job.x = x + row / kPanelBlock * block_groups; });
+  quantize_rows(context, p, blocks, x);
+  run_panels(context, p, cpu_kernels(context.isa()).multiply_panel, {.scratch = scratch + blocks.bytes()},
+             [&](std::int64_t row, PanelJob& job) { job.x = x + row / kPanelBlock * blocks.block_groups(); });
 }
 
 void multiply_panels_fine(Context& context, const Product& p) {
@@ -289,14 +266,15 @@ void matmul(Context& context, std::span<const float> x, const Weight& w, std::sp
     multiply_rows(context, p);
     return;
   }
-  const bool panels = cpu_kernels(context.isa()).multiply_panel != nullptr;
+  const CpuKernels& kernels = cpu_kernels(context.isa());
   if (w.activations() == Activations::fine) {
-    if (panels && num_rows >= kMinFinePanelRows && has_whole_scales(w.type())) {
+    const bool panels = kernels.multiply_panel_fine != nullptr && has_whole_scales(w.type());
+    if (panels && num_rows >= kMinFinePanelRows) {
       multiply_panels_fine(context, p);
     } else {
       multiply_tiles_fine(context, p);
     }
-  } else if (panels && num_rows >= kMinPanelRows) {
+  } else if (num_rows >= kernels.min_panel_rows) {
     multiply_panels(context, p);
   } else {
     multiply_tiles(context, p);
