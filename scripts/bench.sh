@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Kvasir beside llama.cpp on this machine: `bench.sh`, within a quarter of an hour; `QUICK=1 bench.sh`, a few minutes
+# Kvasir beside llama.cpp on this machine: `bench.sh`, within 25 minutes; `QUICK=1 bench.sh`, a few minutes
 # with the small model alone. llama.cpp comes prebuilt with npm's node-llama-cpp, Node from PyPI; both stay under build/.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -22,6 +22,11 @@ namespace kvasir::api {
 // The API behind a real server; only the model "m" is written down.
 class ApiTest : public testing::Test {
  protected:
+  explicit ApiTest(base::Duration headers_after = std::chrono::milliseconds(20))
+      : options_{.ping_interval = std::chrono::milliseconds(20),
+                 .max_waiting_texts = 4,
+                 .max_sequences = 10,
+                 .headers_after = headers_after} {}
   ~ApiTest() override {
     if (server_) server_->stop();
   }
@@ -113,10 +118,7 @@ class ApiTest : public testing::Test {
     return true;
   }
 
-  ServiceOptions options_{.ping_interval = std::chrono::milliseconds(20),
-                          .max_waiting_texts = 4,
-                          .max_sequences = 10,
-                          .headers_after = std::chrono::milliseconds(20)};
+  ServiceOptions options_;
   base::RealClock clock_;
   obs::Registry registry_;
   router::Router router_;

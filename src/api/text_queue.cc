@@ -53,6 +53,11 @@ void TextQueue::stop() {
     if (thread.joinable()) thread.join();
 }
 
+std::size_t TextQueue::num_waiting() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_.size();
+}
+
 void TextQueue::work() {
   std::unique_lock lock(mutex_);
   while (true) {

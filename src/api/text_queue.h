@@ -35,12 +35,13 @@ class TextQueue {
   void give_up(const std::shared_ptr<Entry>& entry);
   // Drops what waits, asks what runs to stop, and waits for it to do so.
   void stop();
+  std::size_t num_waiting() const;
 
  private:
   void work();
 
   const std::size_t max_waiting_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Entry>> waiting_;   // guarded by mutex_
   std::vector<std::shared_ptr<Entry>> running_;  // guarded by mutex_
