@@ -27,7 +27,8 @@ std::string request_id(std::string_view given) {
 
 // One line for a request that has ended; never what it said.
 void log_request(const Exchange& exchange, std::string_view endpoint, base::Duration took) {
-  const bool broken = exchange.status >= 500 || (exchange.status == 200 && !exchange.error.empty());
+  // A probe that is told "not ready yet" is no error.
+  const bool broken = !exchange.error.empty() && (exchange.status >= 500 || exchange.status == 200);
   const obs::LogLevel level = broken ? obs::LogLevel::warn : obs::LogLevel::debug;
   if (!obs::Log::enabled(level)) return;
   obs::Log::write(level, "request",

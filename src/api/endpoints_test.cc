@@ -197,6 +197,15 @@ class LogLines {
   std::vector<std::string> lines_;  // guarded by mutex_
 };
 
+TEST_F(ApiTest, AProbeThatIsToldToWaitIsNoWarning) {
+  const LogLines log;
+  serve(says("Hello"));
+  api_.drain();
+  EXPECT_EQ(get("/health/ready").status, 503);
+  EXPECT_TRUE(eventually([&] { return !log.find({"endpoint=/health/ready", "status=503"}).empty(); }));
+  EXPECT_EQ(log.find({"warn", "endpoint=/health/ready"}), "");
+}
+
 TEST_F(ApiTest, EachRequestIsALineOfTheLog) {
   const LogLines log;
   serve(says("secret words"));

@@ -129,7 +129,7 @@ asio::awaitable<Result<Job>> encode(Service& service, Outlet& out, ReadRequest& 
   if (num_bytes <= kSmallBody) co_return request.encode({});
   net::Responder& responder = out.exchange().responder;
   TextTask<Job> task(service.tokenizing, responder.executor(), std::move(request.encode));
-  responder.on_disconnect([&task] { task.give_up(); });
+  const GivenUpOnDisconnect<Job> watch(responder, task);
   bool done = co_await task.wait(service.options.headers_after);
   if (!done && request.params.stream) {
     base::Status written = co_await out.start();
@@ -142,7 +142,6 @@ asio::awaitable<Result<Job>> encode(Service& service, Outlet& out, ReadRequest& 
     if (!written.ok()) co_return std::move(written).error();
   }
   while (!done) done = co_await task.wait(service.options.ping_interval);
-  responder.on_disconnect({});
   co_return task.take();
 }
 

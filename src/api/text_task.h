@@ -19,6 +19,7 @@
 #include "api/text_queue.h"
 #include "base/clock.h"
 #include "base/result.h"
+#include "net/responder.h"
 
 namespace kvasir::api {
 
@@ -113,6 +114,21 @@ class TextTask {
   bool given_up_ = false;
 };
 
+// While it lives, a client that leaves gives the task up.
+template <class T>
+class GivenUpOnDisconnect {
+ public:
+  GivenUpOnDisconnect(net::Responder& responder, TextTask<T>& task) : responder_(responder) {
+    responder_.on_disconnect([&task] { task.give_up(); });
+  }
+  ~GivenUpOnDisconnect() { responder_.on_disconnect({}); }
+  GivenUpOnDisconnect(const GivenUpOnDisconnect&) = delete;
+  GivenUpOnDisconnect& operator=(const GivenUpOnDisconnect&) = delete;
+
+ private:
+  net::Responder& responder_;
+};
+
 // Runs `work` here where it is short, on the queue otherwise. cancelled: the client left before it was done.
 template <class T>
 boost::asio::awaitable<base::Result<T>> run_text_work(TextQueue& queue, Exchange& exchange,
@@ -120,9 +136,8 @@ boost::asio::awaitable<base::Result<T>> run_text_work(TextQueue& queue, Exchange
                                                       typename TextTask<T>::Work work) {
   if (num_bytes <= kSmallBody) co_return work({});
   TextTask<T> task(queue, exchange.responder.executor(), std::move(work));
-  exchange.responder.on_disconnect([&task] { task.give_up(); });
+  const GivenUpOnDisconnect<T> watch(exchange.responder, task);
   while (!co_await task.wait(std::chrono::hours(1))) continue;
-  exchange.responder.on_disconnect({});
   co_return task.take();
 }
 

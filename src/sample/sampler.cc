@@ -30,7 +30,7 @@ bool has_penalties(const wire::SamplingParams& p) {
 
 }  // namespace
 
-Sampler::Sampler(int vocab_size) : vocab_size_(vocab_size), counts_(vocab_size) {
+Sampler::Sampler(int vocab_size) : vocab_size_(vocab_size) {
   CHECK(vocab_size > 0, "a vocabulary of {}", vocab_size);
 }
 
@@ -66,6 +66,7 @@ std::span<const float> Sampler::adjust(std::span<const float> logits, const Samp
 void Sampler::penalize(const SampleInput& input) {
   const wire::SamplingParams& p = input.params;
   const auto output = input.known.subspan(input.num_prompt);
+  counts_.resize(vocab_size_);
   if (p.repetition_penalty != 1) {
     for (const TokenId id : input.known) {
       if (counts_[id]++ > 0) continue;

@@ -52,7 +52,7 @@ class Sampler {
 
   int vocab_size_;
   std::vector<float> adjusted_;
-  std::vector<int> counts_;  // [vocab_size], all zero between calls
+  std::vector<int> counts_;  // [vocab_size] once a request has penalties, all zero between calls
   Softmax softmax_;
   std::vector<Candidate> candidates_;
 };
