@@ -41,6 +41,8 @@ constexpr std::array kPlaces = {
     ScalePlaces{DType::q6_k, offsetof(ops::BlockQ6K, d), 1370},
     ScalePlaces{DType::iq4_nl, offsetof(ops::BlockQ4_0, d), 68},
     ScalePlaces{DType::iq4_xs, offsetof(ops::BlockIQ4_XS, d), 1250},
+    ScalePlaces{DType::iq2_xxs, offsetof(ops::BlockIQ2_XXS, d), 62},
+    ScalePlaces{DType::iq3_xxs, offsetof(ops::BlockIQ3_XXS, d), 160},
 };
 
 const ScalePlaces* find_places(DType type) {

@@ -47,22 +47,22 @@ struct FileType {
 };
 
 constexpr std::array kFileTypes = {
-    FileType{0, "F32", DType::f32},        FileType{1, "F16", DType::f16},
-    FileType{2, "Q4_0", DType::q4_0},      FileType{3, "Q4_1", DType::q4_1},
-    FileType{6, "Q5_0", DType::q5_0},      FileType{7, "Q5_1", DType::q5_1},
-    FileType{8, "Q8_0", DType::q8_0},      FileType{9, "Q8_1", std::nullopt},
-    FileType{10, "Q2_K", DType::q2_k},     FileType{11, "Q3_K", DType::q3_k},
-    FileType{12, "Q4_K", DType::q4_k},     FileType{13, "Q5_K", DType::q5_k},
-    FileType{14, "Q6_K", DType::q6_k},     FileType{15, "Q8_K", std::nullopt},
-    FileType{16, "IQ2_XXS", std::nullopt}, FileType{17, "IQ2_XS", std::nullopt},
-    FileType{18, "IQ3_XXS", std::nullopt}, FileType{19, "IQ1_S", std::nullopt},
-    FileType{20, "IQ4_NL", DType::iq4_nl}, FileType{21, "IQ3_S", std::nullopt},
-    FileType{22, "IQ2_S", std::nullopt},   FileType{23, "IQ4_XS", DType::iq4_xs},
-    FileType{24, "I8", std::nullopt},      FileType{25, "I16", std::nullopt},
-    FileType{26, "I32", std::nullopt},     FileType{27, "I64", std::nullopt},
-    FileType{28, "F64", std::nullopt},     FileType{29, "IQ1_M", std::nullopt},
-    FileType{30, "BF16", DType::bf16},     FileType{34, "TQ1_0", std::nullopt},
-    FileType{35, "TQ2_0", std::nullopt},   FileType{39, "MXFP4", std::nullopt},
+    FileType{0, "F32", DType::f32},          FileType{1, "F16", DType::f16},
+    FileType{2, "Q4_0", DType::q4_0},        FileType{3, "Q4_1", DType::q4_1},
+    FileType{6, "Q5_0", DType::q5_0},        FileType{7, "Q5_1", DType::q5_1},
+    FileType{8, "Q8_0", DType::q8_0},        FileType{9, "Q8_1", std::nullopt},
+    FileType{10, "Q2_K", DType::q2_k},       FileType{11, "Q3_K", DType::q3_k},
+    FileType{12, "Q4_K", DType::q4_k},       FileType{13, "Q5_K", DType::q5_k},
+    FileType{14, "Q6_K", DType::q6_k},       FileType{15, "Q8_K", std::nullopt},
+    FileType{16, "IQ2_XXS", DType::iq2_xxs}, FileType{17, "IQ2_XS", std::nullopt},
+    FileType{18, "IQ3_XXS", DType::iq3_xxs}, FileType{19, "IQ1_S", std::nullopt},
+    FileType{20, "IQ4_NL", DType::iq4_nl},   FileType{21, "IQ3_S", std::nullopt},
+    FileType{22, "IQ2_S", std::nullopt},     FileType{23, "IQ4_XS", DType::iq4_xs},
+    FileType{24, "I8", std::nullopt},        FileType{25, "I16", std::nullopt},
+    FileType{26, "I32", std::nullopt},       FileType{27, "I64", std::nullopt},
+    FileType{28, "F64", std::nullopt},       FileType{29, "IQ1_M", std::nullopt},
+    FileType{30, "BF16", DType::bf16},       FileType{34, "TQ1_0", std::nullopt},
+    FileType{35, "TQ2_0", std::nullopt},     FileType{39, "MXFP4", std::nullopt},
 };
 
 base::Result<DType> tensor_type(std::string_view tensor, std::uint32_t code) {

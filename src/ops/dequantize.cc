@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "ops/grid_codes.h"
 #include "ops/quant_blocks.h"
 
 namespace kvasir::ops {
@@ -129,6 +130,24 @@ void decode(const BlockIQ4_XS& b, float* y) {
 }
 
 template <class Block>
+void decode_grid(const Block& b, const std::int8_t (&values)[16], int divisor, float* y) {
+  const float d = value(b.d) / static_cast<float>(divisor);
+  for (int g = 0; g < 8; ++g) {
+    const GridCodes codes = grid_codes(b, g);
+    const float scale = d * static_cast<float>(codes.scale);
+    for (int i = 0; i < 32; ++i) y[32 * g + i] = scale * static_cast<float>(values[codes.nibbles[i]]);
+  }
+}
+
+void decode(const BlockIQ2_XXS& b, float* y) {
+  decode_grid(b, kIq2Values, kIq2Divisor, y);
+}
+
+void decode(const BlockIQ3_XXS& b, float* y) {
+  decode_grid(b, kIq3Values, kIq3Divisor, y);
+}
+
+template <class Block>
 void decode_all(const std::byte* data, std::span<float> out, std::size_t block_elems) {
   const auto* blocks = reinterpret_cast<const Block*>(data);
   for (std::size_t i = 0; i < out.size() / block_elems; ++i) decode(blocks[i], &out[i * block_elems]);
@@ -215,6 +234,10 @@ void dequantize(tensor::DType type, const std::byte* data, std::span<float> out)
       return decode_all<BlockIQ4_NL>(data, out, block_elems);
     case DType::iq4_xs:
       return decode_all<BlockIQ4_XS>(data, out, block_elems);
+    case DType::iq2_xxs:
+      return decode_all<BlockIQ2_XXS>(data, out, block_elems);
+    case DType::iq3_xxs:
+      return decode_all<BlockIQ3_XXS>(data, out, block_elems);
   }
 }
 

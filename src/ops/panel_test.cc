@@ -113,7 +113,8 @@ std::vector<float> multiply_by_panels(const Product& p, int width) {
 TEST(Panel, FineProductsHaveTheBitsOfTheVectorKernels) {
   if (!runs_avx512()) GTEST_SKIP() << "no AVX-512";
   std::mt19937 random(1);
-  for (const DType type : {DType::q3_k, DType::q4_k, DType::q5_k, DType::q6_k, DType::iq4_xs}) {
+  for (const DType type :
+       {DType::q3_k, DType::q4_k, DType::q5_k, DType::q6_k, DType::iq4_xs, DType::iq3_xxs}) {
     for (const auto& [num_rows, width] : {std::pair(4, 4), {16, 16}, {17, 9}, {40, 14}, {48, 16}}) {
       const Product p = random_product(type, Precision::fine, num_rows, random);
       EXPECT_EQ(multiply_by_panels(p, width), multiply_by_tiles(p))

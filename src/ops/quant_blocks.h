@@ -70,11 +70,21 @@ struct BlockIQ4_XS {
   std::uint8_t scales_l[4];
   std::uint8_t qs[128];
 };
+struct BlockIQ2_XXS {
+  Half d;
+  std::uint8_t qs[64];  // of each 32 numbers: 4 entries of the grid, then 4 * 7 bits of signs and 4 of scale
+};
+struct BlockIQ3_XXS {
+  Half d;
+  std::uint8_t qs[64];     // entries of the grid
+  std::uint8_t signs[32];  // of each 32 numbers: 4 * 7 bits of signs and 4 of scale
+};
 
 static_assert(sizeof(BlockQ8_0) == 34 && sizeof(BlockQ4_0) == 18 && sizeof(BlockQ4_1) == 20);
 static_assert(sizeof(BlockQ5_0) == 22 && sizeof(BlockQ5_1) == 24 && sizeof(BlockQ2K) == 84);
 static_assert(sizeof(BlockQ3K) == 110 && sizeof(BlockQ4K) == 144 && sizeof(BlockQ5K) == 176);
 static_assert(sizeof(BlockQ6K) == 210 && sizeof(BlockIQ4_XS) == 136);
+static_assert(sizeof(BlockIQ2_XXS) == 66 && sizeof(BlockIQ3_XXS) == 98);
 
 // What a nibble of IQ4_NL and IQ4_XS stands for.
 inline constexpr std::int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,

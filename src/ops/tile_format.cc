@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "ops/grid_codes.h"
 #include "ops/quant_blocks.h"
 
 namespace kvasir::ops {
@@ -146,6 +147,24 @@ void pack(const BlockIQ4_XS& b, int row, TileIQ4_XS& out) {
   out.d[row] = bits_of(b.d);
 }
 
+template <class Block>
+void pack_grid(const Block& b, int row, TileIQ4_XS& out) {
+  for (int g = 0; g < 8; ++g) {
+    const GridCodes codes = grid_codes(b, g);
+    pack_plain_nibbles(codes.nibbles, 0, row, out.low[g]);
+    out.scales[g][row] = static_cast<std::int8_t>(codes.scale);
+  }
+  out.d[row] = bits_of(b.d);
+}
+
+void pack(const BlockIQ2_XXS& b, int row, TileIQ4_XS& out) {
+  pack_grid(b, row, out);
+}
+
+void pack(const BlockIQ3_XXS& b, int row, TileIQ4_XS& out) {
+  pack_grid(b, row, out);
+}
+
 template <class Block, class Tile>
 void pack_all(const std::byte* rows, int num_rows, std::int64_t num_blocks, std::byte* tile) {
   const auto* blocks = reinterpret_cast<const Block*>(rows);
@@ -190,6 +209,10 @@ Packer packer_of(tensor::DType type) {
       return packer<BlockQ3K, TileQ6K>();
     case DType::iq4_xs:
       return packer<BlockIQ4_XS, TileIQ4_XS>();
+    case DType::iq2_xxs:
+      return packer<BlockIQ2_XXS, TileIQ4_XS>();
+    case DType::iq3_xxs:
+      return packer<BlockIQ3_XXS, TileIQ4_XS>();
     case DType::f32:
     case DType::f16:
     case DType::bf16:

@@ -76,7 +76,7 @@ struct alignas(64) TileQ6K {
   std::int8_t scales[8][2][kTileRows];  // of 16 columns
   HalfLanes d;
 };
-struct TileIQ4_XS {
+struct TileIQ4_XS {  // and IQ2_XXS and IQ3_XXS, whose nibbles stand for other numbers (grid_codes.h)
   static constexpr int kGroups = 8;
   HalfLanes d;
   std::int8_t scales[8][kTileRows];

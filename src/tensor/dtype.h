@@ -22,8 +22,10 @@ enum class DType : std::uint8_t {
   q6_k,
   iq4_nl,
   iq4_xs,
+  iq2_xxs,
+  iq3_xxs,
 };
-inline constexpr int kNumDTypes = 15;
+inline constexpr int kNumDTypes = 17;
 
 // A row is a whole number of blocks; a block holds `block_elems` numbers in `block_bytes` bytes.
 struct DTypeInfo {
