@@ -69,9 +69,9 @@ TEST(GgufFile, ReadsVersionTwo) {
 
 TEST(GgufFile, NamesWhatIsWrong) {
   EXPECT_NE(problem("GGML and so on").find("not a GGUF file"), std::string::npos);
-  EXPECT_NE(problem(GgufBuilder().tensor("t", {256}, 16, "").build()).find("\"t\" has type IQ2_XXS"),
+  EXPECT_NE(problem(GgufBuilder().tensor("t", {256}, 17, "").build()).find("\"t\" has type IQ2_XS"),
             std::string::npos);
-  EXPECT_EQ(open(GgufBuilder().tensor("t", {256}, 16, "").build()).error().code, ErrorCode::unsupported);
+  EXPECT_EQ(open(GgufBuilder().tensor("t", {256}, 17, "").build()).error().code, ErrorCode::unsupported);
   EXPECT_NE(problem(GgufBuilder().tensor("t", {32}, 777, "").build()).find("unknown type 777"),
             std::string::npos);
   EXPECT_NE(
