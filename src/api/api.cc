@@ -114,7 +114,8 @@ Api::Api(ServiceOptions options, Parts parts)
                parts.clock,
                {false},
                {1, options.max_waiting_texts},
-               {options.num_text_threads, options.max_waiting_texts}} {}
+               {options.num_text_threads, options.max_waiting_texts},
+               {1, options.max_waiting_texts}} {}
 
 Api::~Api() {
   stop_text_work();
@@ -123,6 +124,7 @@ Api::~Api() {
 void Api::stop_text_work() {
   service_.reading.stop();
   service_.tokenizing.stop();
+  service_.compiling.stop();
 }
 
 void Api::drain() {

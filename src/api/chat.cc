@@ -26,7 +26,9 @@ Result<ReadRequest> read(Service& service, std::string_view body) {
     TRY(std::vector<TokenId> tokens, encode_chat(lease->model(), *request, stop));
     return make_job(std::move(*lease), request->params, {std::move(tokens)}, "messages");
   };
-  return ReadRequest{std::move(params), std::move(encode)};
+  ReadRequest read{std::move(params), std::move(encode)};
+  read.compiles = has_to_compile(lease->model(), read.params);
+  return read;
 }
 
 }  // namespace

@@ -177,6 +177,7 @@ Status read_params(const json::object& body, GenerateParams& params) {
   TRY_OK(read_model(body, params));
   TRY_OK(refuse_unsupported(body));
   TRY_OK(read_fields<GenerateParams>(body, kFields, params));
+  TRY_OK(read_structured_output(body, params));
   if (!params.stream && body.contains("stream_options") && !body.at("stream_options").is_null())
     return in_field("stream_options", wrong_value("only allowed together with \"stream\": true"));
   return base::ok();

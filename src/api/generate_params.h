@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/fields.h"
+#include "api/structured_output.h"
 #include "wire/generate_request.h"
 
 namespace kvasir::api {
@@ -23,6 +24,7 @@ struct GenerateParams {
   bool ignore_eos = false;
   std::vector<std::string> stop;
   std::vector<TokenId> stop_tokens;
+  std::optional<OutputFormat> format;  // absent: any text
   int n = 1;
   bool stream = false;
   bool include_usage = false;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/request_id.h"
+#include "api/structured_output.h"
 
 namespace kvasir::api {
 
@@ -27,6 +28,14 @@ Status check_vocabulary(const router::ServedModel& model, const GenerateParams& 
   for (const TokenId id : params.stop_tokens)
     if (!model.tokenizer->valid(id)) return refuse("stop_token_ids", id);
   return base::ok();
+}
+
+Result<std::shared_ptr<grammar::CompiledGrammar>> compile_format(const router::ServedModel& model,
+                                                                 const GenerateParams& params) {
+  if (!params.format) return std::shared_ptr<grammar::CompiledGrammar>();
+  auto compiled = model.grammars->compile(params.format->source);
+  if (!compiled.ok()) return format_error(*params.format, std::move(compiled).error());
+  return compiled;
 }
 
 // Tokens that the answer may have, or why there is no room for one.
@@ -110,10 +119,15 @@ Result<std::vector<TokenId>> encode_prompt(const router::ServedModel& model, con
   return tokens;
 }
 
+bool has_to_compile(const router::ServedModel& model, const GenerateParams& params) {
+  return params.format && !model.grammars->is_compiled(params.format->source);
+}
+
 Result<Job> make_job(router::Lease lease, const GenerateParams& params,
                      const std::vector<std::vector<TokenId>>& prompts, std::string_view prompt_field) {
   const router::ServedModel& model = lease.model();
   TRY_OK(check_vocabulary(model, params));
+  TRY(const std::shared_ptr<grammar::CompiledGrammar> grammar, compile_format(model, params));
   const std::uint64_t seed = params.seed ? *params.seed : draw_seed();
   std::vector<wire::GenerateRequest> sequences;
   sequences.reserve(prompts.size() * static_cast<std::size_t>(params.n));
@@ -129,6 +143,7 @@ Result<Job> make_job(router::Lease lease, const GenerateParams& params,
       sequence.min_tokens = params.min_tokens;
       sequence.ignore_eos = params.ignore_eos;
       sequence.stop_tokens = params.stop_tokens;
+      sequence.grammar = grammar;
     }
   }
   return Job{.lease = std::move(lease),

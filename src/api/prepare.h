@@ -21,6 +21,9 @@ base::Result<std::vector<TokenId>> encode_chat(const router::ServedModel& model,
 base::Result<std::vector<TokenId>> encode_prompt(const router::ServedModel& model, const TextOrTokens& prompt,
                                                  const std::stop_token& stop);
 
+// Whether `make_job` has a grammar to compile, which takes milliseconds and more.
+bool has_to_compile(const router::ServedModel& model, const GenerateParams& params);
+
 // Every sequence of the request, bounded by the context window. `prompt_field` is the field that a prompt
 // which is too long is blamed on.
 base::Result<Job> make_job(router::Lease lease, const GenerateParams& params,

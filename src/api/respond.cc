@@ -31,11 +31,12 @@ AnswerHead make_head(const GenerateParams& params, const router::Lease& lease, c
                     .include_usage = params.include_usage};
 }
 
-// The worker's words for a sequence that cannot fit are about memory; to the client its prompt is too long.
+// The worker's words for a sequence that cannot fit are about memory; to the client its prompt is too long,
+// or its grammar too complex.
 Error as_client_error(Error error) {
   if (error.code != ErrorCode::too_large) return error;
   error.code = ErrorCode::invalid_argument;
-  error.reason = "context_length_exceeded";
+  if (error.reason.empty()) error.reason = "context_length_exceeded";
   return error;
 }
 
@@ -83,7 +84,8 @@ asio::awaitable<void> respond_whole(Outlet& out, Generation& generation, const R
   while (!generation.over()) {
     Result<std::vector<Delta>> deltas = co_await generation.next(wait);
     if (!deltas.ok()) {
-      co_await out.fail(deltas.error());
+      const Error error = as_client_error(deltas.error());
+      co_await out.fail(error);
       co_return;
     }
     for (Delta& delta : *deltas) {
@@ -112,7 +114,8 @@ asio::awaitable<void> respond_streamed(Outlet& out, Generation& generation, cons
     Result<std::vector<Delta>> deltas = co_await generation.next(ping_interval);
     events.clear();
     if (!deltas.ok()) {
-      co_await out.fail(deltas.error());
+      const Error error = as_client_error(deltas.error());
+      co_await out.fail(error);
       co_return;
     }
     for (const Delta& delta : *deltas) events += shape.chunks(delta);
@@ -126,9 +129,10 @@ asio::awaitable<void> respond_streamed(Outlet& out, Generation& generation, cons
 // The request's tokens. A stream that has to wait for them gets its headers meanwhile, and pings.
 asio::awaitable<Result<Job>> encode(Service& service, Outlet& out, ReadRequest& request,
                                     std::size_t num_bytes) {
-  if (num_bytes <= kSmallBody) co_return request.encode({});
+  if (num_bytes <= kSmallBody && !request.compiles) co_return request.encode({});
   net::Responder& responder = out.exchange().responder;
-  TextTask<Job> task(service.tokenizing, responder.executor(), std::move(request.encode));
+  TextTask<Job> task(request.compiles ? service.compiling : service.tokenizing, responder.executor(),
+                     std::move(request.encode));
   const GivenUpOnDisconnect<Job> watch(responder, task);
   bool done = co_await task.wait(service.options.headers_after);
   if (!done && request.params.stream) {

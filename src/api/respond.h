@@ -19,6 +19,8 @@ struct ReadRequest {
       : params(std::move(params_in)), encode(std::move(encode_in)) {}
 
   GenerateParams params;
+  // The work takes long however short the text is: a grammar has to be compiled.
+  bool compiles = false;
   // Makes tokens of the text. Called once, on any thread; it owns what it reads.
   std::function<base::Result<Job>(const std::stop_token&)> encode;
 };

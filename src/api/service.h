@@ -41,6 +41,7 @@ struct Service {
   // tokenizing threads busy.
   TextQueue reading;
   TextQueue tokenizing;
+  TextQueue compiling;  // grammars that are not in their model's cache
 };
 
 // One request and its answer, on the connection's executor.

@@ -39,12 +39,6 @@ Status never(const json::value& value, Nothing&) {
   return unless(asks_for_nothing(value), "this field is");
 }
 
-Status only_text_format(const json::value& value, Nothing&) {
-  const json::object* object = value.if_object();
-  const json::value* type = object == nullptr ? nullptr : object->if_contains("type");
-  return unless(type != nullptr && one_of(*type, {"text"}), "a format other than {\"type\": \"text\"} is");
-}
-
 Status only_text_modality(const json::value& value, Nothing&) {
   const json::array* array = value.if_array();
   const bool text =
@@ -87,7 +81,6 @@ constexpr Field<Nothing> kUnsupported[] = {
     {"functions", no_tools},
     {"tool_choice", no_tool_choice},
     {"function_call", no_tool_choice},
-    {"response_format", only_text_format},
     {"modalities", only_text_modality},
     {"audio", never},
     {"prediction", never},
@@ -113,13 +106,8 @@ constexpr Field<Nothing> kUnsupported[] = {
     {"continue_final_message", never},
     {"chat_template", never},
     {"documents", never},
-    {"guided_json", never},
-    {"guided_regex", never},
-    {"guided_choice", never},
-    {"guided_grammar", never},
     {"guided_decoding_backend", never},
     {"guided_whitespace_pattern", never},
-    {"structured_outputs", never},
     {"structural_tag", never},
     {"skip_special_tokens", only_true},
     {"detokenize", only_true},
@@ -138,8 +126,6 @@ constexpr Field<Nothing> kUnsupported[] = {
     {"prompt_embeds", never},
 
     // SGLang
-    {"regex", never},
-    {"ebnf", never},
     {"stop_regex", never},
     {"no_stop_trim", never},
     {"lora_path", never},
@@ -149,9 +135,7 @@ constexpr Field<Nothing> kUnsupported[] = {
     {"min_new_tokens", only<0>},
 
     // llama.cpp. Those that only shape a sampler which is off (mirostat_tau, dry_base, ...) change nothing.
-    {"grammar", never},
     {"grammar_lazy", never},
-    {"json_schema", never},
     {"n_predict", only<-1>},
     {"n_keep", only<0>},
     {"n_indent", only<0>},

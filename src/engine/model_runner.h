@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -28,7 +29,8 @@ class ModelRunner final : public Runner {
 
   std::unique_ptr<model::Decoder> decoder_;
   model::KvCache kv_;
-  std::vector<sample::Sampler> samplers_;  // of each thread of the pool
+  std::vector<sample::Sampler> samplers_;          // of each thread of the pool
+  std::vector<std::vector<std::uint32_t>> masks_;  // likewise; one bit a token
   model::StepBatch batch_;
   std::vector<float> logits_;         // [batch_.logit_rows, vocab]
   std::vector<std::size_t> sampled_;  // slices that want a token

@@ -12,6 +12,7 @@
 #include "model/kv_cache.h"
 #include "model/loaded_model.h"
 #include "obs/log.h"
+#include "router/model_grammars.h"
 
 namespace kvasir::gateway {
 
@@ -173,6 +174,7 @@ Result<router::ServedModel> ModelHost::load(const std::filesystem::path& path, c
   const Context context = context_of(loaded.config(), settings, num_blocks);
   if (!context.cut.empty()) obs::Log::warn("context_cut", {{"model", model_.name}, {"reason", context.cut}});
   cut_ = context.cut;
+  auto grammars = router::make_grammar_compiler(loaded.tokenizer, loaded.end_tokens);
   const engine::EngineOptions options = engine_options(loaded, settings, num_blocks);
   auto runner = std::make_unique<engine::ModelRunner>(std::move(loaded.decoder), std::move(kv));
   auto worker = std::make_shared<engine::LocalWorker>(options, std::move(runner), around_.clock);
@@ -184,6 +186,7 @@ Result<router::ServedModel> ModelHost::load(const std::filesystem::path& path, c
   return router::ServedModel{.worker = std::move(worker),
                              .tokenizer = std::move(loaded.tokenizer),
                              .chat_template = std::move(loaded.chat_template),
+                             .grammars = std::move(grammars),
                              .context_length = context.length,
                              .fingerprint = fingerprint(model_)};
 }

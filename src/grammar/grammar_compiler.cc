@@ -99,6 +99,12 @@ base::Result<std::shared_ptr<CompiledGrammar>> GrammarCompiler::compile(const Gr
   return made;
 }
 
+bool GrammarCompiler::is_compiled(const GrammarSource& source) const {
+  const std::lock_guard lock(mutex_);
+  const auto known = index_.find(key_of(source));
+  return known != index_.end() && known->second->grammar != nullptr;
+}
+
 GrammarCompiler::Stats GrammarCompiler::stats() const {
   const std::lock_guard lock(mutex_);
   return stats_;

@@ -47,6 +47,8 @@ class GrammarCompiler {
   GrammarCompiler(std::shared_ptr<const TokenTrie> trie, Limits limits);
 
   base::Result<std::shared_ptr<CompiledGrammar>> compile(const GrammarSource& source);
+  // Whether `compile` would answer at once.
+  bool is_compiled(const GrammarSource& source) const;
 
   struct Stats {
     std::uint64_t num_compiled = 0;

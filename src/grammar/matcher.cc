@@ -7,14 +7,12 @@ namespace kvasir::grammar {
 namespace {
 
 base::Error limit_error(Pushdown::Failure failure) {
-  switch (failure) {
-    case Pushdown::Failure::items:
-      return base::error(base::ErrorCode::too_large, "the grammar is too ambiguous to follow");
-    case Pushdown::Failure::work:
-      return base::error(base::ErrorCode::too_large, "the grammar takes too long to follow");
-    default:
-      return base::error(base::ErrorCode::too_large, "the grammar takes too much memory to follow");
-  }
+  const char* why = failure == Pushdown::Failure::items  ? "is too ambiguous"
+                    : failure == Pushdown::Failure::work ? "takes too long"
+                                                         : "takes too much memory";
+  return {.code = base::ErrorCode::too_large,
+          .message = fmt::format("the grammar {} to follow", why),
+          .reason = "grammar_too_complex"};
 }
 
 }  // namespace
@@ -155,6 +153,41 @@ base::Result<std::optional<TokenId>> Matcher::forced_token() {
     return true;
   }));
   return forced;
+}
+
+base::Result<std::vector<TokenId>> Matcher::forced_tokens(std::size_t max_tokens) {
+  std::vector<TokenId> tokens;
+  TRY(const std::string bytes, forced_bytes());
+  if (bytes.empty() || max_tokens == 0) return tokens;
+  const TokenTrie& trie = grammar_->trie();
+  // A tokenizer may put a blank before a text; then the cut is of no use.
+  std::size_t num_spelled = 0;
+  for (const TokenId token : trie.tokenize(bytes)) {
+    const std::string_view piece = trie.bytes_of(token);
+    if (piece.empty() || !std::string_view(bytes).substr(num_spelled).starts_with(piece)) break;
+    tokens.push_back(token);
+    num_spelled += piece.size();
+  }
+  Matcher ahead = *this;
+  TRY(const bool accepted, ahead.accept_bytes(bytes));
+  TRY(const bool over, ahead.must_end());
+  if (!tokens.empty() && !(accepted && over && num_spelled == bytes.size())) tokens.pop_back();
+  if (tokens.size() > max_tokens) tokens.resize(max_tokens);
+  if (!tokens.empty()) return tokens;
+  TRY(const std::optional<TokenId> only, forced_token());
+  if (only) tokens.push_back(*only);
+  return tokens;
+}
+
+base::Result<bool> Matcher::must_end() {
+  if (!is_complete()) return false;
+  bool over = is_ended();
+  if (over) return over;
+  TRY_OK(with_generation([&](Generation& generation) {
+    over = generation.pushdown.first_bytes(history_.back().config).empty();
+    return true;
+  }));
+  return over;
 }
 
 }  // namespace kvasir::grammar

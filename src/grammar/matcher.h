@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/ids.h"
 #include "base/result.h"
@@ -47,7 +48,13 @@ class Matcher {
   base::Result<std::string> forced_bytes(std::size_t max_bytes = 256);
   // The only token that may come next, where there is only one: it can be emitted without sampling.
   base::Result<std::optional<TokenId>> forced_token();
+  // Tokens that can be taken as known without sampling: the forced bytes as the model would cut them. The
+  // last of them is left to the sampler, since a longer token might begin with it, unless nothing can follow.
+  base::Result<std::vector<TokenId>> forced_tokens(std::size_t max_tokens);
+  // Complete, and nothing but the end may come.
+  base::Result<bool> must_end();
 
+  std::size_t num_mask_words() const { return grammar_->trie().num_mask_words(); }
   // That `rollback` can take back.
   std::size_t num_steps() const { return history_.size() - 1; }
 

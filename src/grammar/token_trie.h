@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -24,6 +25,8 @@ class TokenTrie {
     std::vector<std::string> token_bytes;  // by id; empty: never allowed
     std::vector<TokenId> special;          // never allowed as text: controls, turn markers
     std::vector<TokenId> end;              // allowed where the grammar is complete, and only there
+    // Text as the model would write it; called on any thread. Empty: nobody asks for forced tokens.
+    std::function<std::vector<TokenId>(std::string_view)> tokenize = {};
   };
 
   // Nodes in depth-first order, the root first. A subtree is a range, so leaving one out is one jump.
@@ -45,6 +48,9 @@ class TokenTrie {
   bool is_end(TokenId token) const;
   // The text of a token that a grammar may allow; empty for any other, also for one out of range.
   std::string_view bytes_of(TokenId token) const;
+  std::vector<TokenId> tokenize(std::string_view text) const {
+    return vocabulary_.tokenize ? vocabulary_.tokenize(text) : std::vector<TokenId>();
+  }
   // The next token with the same bytes, or -1.
   TokenId twin(TokenId token) const { return twins_.empty() ? -1 : twins_[token]; }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "grammar/grammar_compiler.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
 #include "wire/worker_client.h"
@@ -30,8 +31,9 @@ struct ServedModel {
   std::shared_ptr<wire::WorkerClient> worker;
   std::shared_ptr<const text::Tokenizer> tokenizer;
   std::shared_ptr<const text::ChatTemplate> chat_template;
-  int context_length = 0;   // tokens of prompt and output together
-  std::string fingerprint;  // of the weights and the program
+  std::shared_ptr<grammar::GrammarCompiler> grammars;  // over the tokenizer's vocabulary
+  int context_length = 0;                              // tokens of prompt and output together
+  std::string fingerprint;                             // of the weights and the program
 };
 
 // A model as the outside may see it.

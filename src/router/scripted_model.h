@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "router/model_grammars.h"
 #include "router/router.h"
 #include "text/byte_level.h"
 
@@ -96,10 +97,12 @@ class ScriptedWorker final : public wire::WorkerClient {
 };
 
 inline ServedModel scripted_model(std::shared_ptr<ScriptedWorker> worker, int context_length = 4096) {
+  auto tokenizer = byte_tokenizer();
   return ServedModel{
       .worker = std::move(worker),
-      .tokenizer = byte_tokenizer(),
+      .tokenizer = tokenizer,
       .chat_template = std::make_shared<const text::ChatTemplate>(text::ChatTemplate::chatml()),
+      .grammars = make_grammar_compiler(tokenizer, tokenizer->end_tokens()),
       .context_length = context_length,
       .fingerprint = "fp_test"};
 }

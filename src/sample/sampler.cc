@@ -51,7 +51,8 @@ base::Result<wire::Token> Sampler::sample(std::span<const float> logits, const S
 }
 
 std::span<const float> Sampler::adjust(std::span<const float> logits, const SampleInput& input) {
-  if (!has_penalties(input.params) && input.params.logit_bias.empty() && input.forbidden.empty())
+  if (!has_penalties(input.params) && input.params.logit_bias.empty() && input.forbidden.empty() &&
+      input.allowed.empty())
     return logits;
   adjusted_.assign(logits.begin(), logits.end());
   if (has_penalties(input.params)) penalize(input);
@@ -60,7 +61,19 @@ std::span<const float> Sampler::adjust(std::span<const float> logits, const Samp
     if (known(id)) adjusted_[id] += bias;
   for (const TokenId id : input.forbidden)
     if (known(id)) adjusted_[id] = -kInf;
+  if (!input.allowed.empty()) keep_allowed(input.allowed);
   return adjusted_;
+}
+
+void Sampler::keep_allowed(std::span<const std::uint32_t> allowed) {
+  const std::size_t size = adjusted_.size();
+  for (std::size_t begin = 0; begin < size; begin += 32) {
+    const std::uint32_t word = begin / 32 < allowed.size() ? allowed[begin / 32] : 0;
+    if (word == ~std::uint32_t{0}) continue;
+    const std::size_t end = std::min(begin + 32, size);
+    for (std::size_t i = begin; i < end; ++i)
+      if ((word >> (i - begin) & 1) == 0) adjusted_[i] = -kInf;
+  }
 }
 
 void Sampler::penalize(const SampleInput& input) {

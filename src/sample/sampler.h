@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
@@ -18,14 +19,16 @@ struct SampleInput {
   std::span<const TokenId> known;      // prompt, then output so far
   int num_prompt = 0;                  // of `known`
   std::span<const TokenId> forbidden;  // e.g. the end tokens before min_tokens
+  // One bit a token, the lowest first; ids past the last bit are not allowed. Empty: every token is.
+  std::span<const std::uint32_t> allowed;
 };
 
 // Draws tokens of one vocabulary. The result depends on its arguments only; the members are scratch. Not
 // thread-safe.
 //
-// Order: repetition, frequency and presence penalties, logit bias, forbidden tokens; then greedy, or
-// temperature, top-k, top-p over what top-k left, min-p. Logprobs are those of the model itself, before all
-// of that.
+// Order: repetition, frequency and presence penalties, logit bias, forbidden tokens, the mask; then greedy,
+// or temperature, top-k, top-p over what top-k left, min-p. Logprobs are those of the model itself, before
+// all of that.
 class Sampler {
  public:
   explicit Sampler(int vocab_size);
@@ -41,6 +44,7 @@ class Sampler {
 
   std::span<const float> adjust(std::span<const float> logits, const SampleInput& input);
   void penalize(const SampleInput& input);
+  void keep_allowed(std::span<const std::uint32_t> allowed);
   TokenId draw(std::span<const float> logits, float max, const SampleInput& input);
   TokenId draw_from_all(double u) const;
   // Fill and cut `candidates_`; a weight is relative to that of the most likely token.

@@ -53,6 +53,30 @@ void expect_near(const std::vector<double>& actual, const std::vector<double>& e
   for (std::size_t i = 0; i < actual.size(); ++i) EXPECT_NEAR(actual[i], expected[i], 0.015) << "token " << i;
 }
 
+TEST(Sampler, OnlyAllowedTokensAreDrawn) {
+  Sampler sampler(70);
+  std::vector<float> logits(70, 0.0f);
+  logits[3] = 9;
+  const std::vector<TokenId> known{0};
+  const std::vector<std::uint32_t> two_bits{1U << 20, 1U << 1};
+  for (int seed = 0; seed < 50; ++seed) {
+    Params params{.seed = static_cast<std::uint64_t>(seed)};
+    const TokenId drawn = sampler.sample(logits, {params, known, 1, {}, two_bits}).value().id;
+    EXPECT_TRUE(drawn == 20 || drawn == 33) << drawn;
+    params.temperature = 0;
+    EXPECT_EQ(sampler.sample(logits, {params, known, 1, {}, two_bits}).value().id, 20);
+  }
+  // Ids past the last word are not allowed; nor is anything where no bit is set.
+  const std::vector<std::uint32_t> short_mask{1U << 5};
+  EXPECT_EQ(sampler.sample(logits, {Params{}, known, 1, {}, short_mask}).value().id, 5);
+  const std::vector<std::uint32_t> none{0};
+  EXPECT_FALSE(sampler.sample(logits, {Params{}, known, 1, {}, none}).ok());
+  // A bias cannot make a token allowed.
+  Params biased{.temperature = 0};
+  biased.logit_bias = {{3, 100.0f}};
+  EXPECT_EQ(sampler.sample(logits, {biased, known, 1, {}, two_bits}).value().id, 20);
+}
+
 TEST(Sampler, GreedyTakesTheFirstOfTheLargest) {
   EXPECT_EQ(pick({.temperature = 0}), 0);
   EXPECT_EQ(pick({.temperature = 0}, {1, 3, 3, 2}), 1);

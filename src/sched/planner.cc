@@ -266,6 +266,7 @@ StepPlan Planner::write_plan() {
     StepPlan::Slice slice{.sequence = sequence.id,
                           .request = &sequence.request,
                           .known = sequence.tokens,
+                          .matcher = sequence.matcher.get(),
                           .num_prompt = sequence.num_prompt,
                           .num_computed = grant->num_computed,
                           .num_rows = grant->num_rows,

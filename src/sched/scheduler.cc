@@ -10,6 +10,9 @@ namespace kvasir::sched {
 
 namespace {
 
+// Of one step. More would keep the reader waiting for text that is known, and prefill for long.
+constexpr std::size_t kMaxForcedTokens = 64;
+
 void insert_by_rank(std::vector<Sequence*>& list, Sequence& sequence) {
   list.insert(std::ranges::lower_bound(list, &sequence, ByRank{}), &sequence);
 }
@@ -51,6 +54,7 @@ base::Result<SequenceId> Scheduler::submit(wire::GenerateRequest request) {
   sequence->num_prompt = sequence->num_tokens();
   sequence->chain = kv::BlockChain(request.cache_namespace);
   sequence->chain.extend(sequence->tokens);
+  if (request.grammar) sequence->matcher = std::make_unique<grammar::Matcher>(request.grammar);
   sequence->request = std::move(request);
   insert_by_rank(state_.waiting, *sequence);
   const SequenceId id = sequence->id;
@@ -149,11 +153,12 @@ SequenceEvent Scheduler::advance(const StepPlan::Slice& slice, StepResult::Outco
   if (!slice.wants_token()) return event;
   CHECK(outcome.token.has_value(), "the runner gave sequence {} no token", sequence.id);
   append(sequence, *std::move(outcome.token), event.event);
+  append_forced(sequence, event.event);
   event.event.usage = usage_of(sequence);
   if (event.event.last()) {
     retire_blocks(sequence);
+    ++(event.event.error ? stats_.num_failed : stats_.num_finished);
     remove(sequence);
-    ++stats_.num_finished;
   }
   return event;
 }
@@ -168,8 +173,42 @@ void Scheduler::append(Sequence& sequence, wire::Token token, wire::TokenEvent& 
     event.finish = wire::FinishReason::stop;
     return;
   }
+  if (sequence.matcher) {
+    const base::Result<bool> accepted = sequence.matcher->accept(token.id);
+    if (!accepted.ok() || !*accepted) {
+      event.error = accepted.ok() ? base::error(base::ErrorCode::internal,
+                                                "token {} does not fit the grammar", token.id)
+                                  : accepted.error();
+      return;
+    }
+    if (sequence.matcher->is_ended()) {
+      event.finish = wire::FinishReason::stop;
+      return;
+    }
+  }
   if (sequence.num_output() >= request.max_tokens) event.finish = wire::FinishReason::length;
   event.tokens.push_back(std::move(token));
+}
+
+void Scheduler::append_forced(Sequence& sequence, wire::TokenEvent& event) {
+  if (sequence.matcher == nullptr || event.last()) return;
+  // Without sampling there are no logits to tell the probabilities from.
+  if (!sequence.request.sampling.logprobs) {
+    base::Result<std::vector<TokenId>> forced = sequence.matcher->forced_tokens(kMaxForcedTokens);
+    if (!forced.ok()) {
+      event.error = std::move(forced).error();
+      return;
+    }
+    for (const TokenId token : *forced) {
+      append(sequence, {.id = token}, event);
+      if (event.last()) return;
+    }
+  }
+  const base::Result<bool> over = sequence.matcher->must_end();
+  if (!over.ok())
+    event.error = over.error();
+  else if (*over)
+    event.finish = wire::FinishReason::stop;
 }
 
 void Scheduler::remove(Sequence& sequence) {

@@ -58,6 +58,8 @@ class Scheduler {
   void take_blocks(const StepPlan::Slice& slice);
   SequenceEvent advance(const StepPlan::Slice& slice, StepResult::Outcome outcome);
   void append(Sequence& sequence, wire::Token token, wire::TokenEvent& event);
+  // Appends what the grammar leaves no choice about, so that it is fed in one step and never sampled.
+  void append_forced(Sequence& sequence, wire::TokenEvent& event);
   void remove(Sequence& sequence);
   // Gives the blocks back; what is in them stays findable.
   void retire_blocks(Sequence& sequence);

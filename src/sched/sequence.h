@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "grammar/matcher.h"
 #include "kv/block_table.h"
 #include "wire/generate_request.h"
 
@@ -15,8 +17,9 @@ using SequenceId = std::uint64_t;
 // Owned by the Scheduler.
 struct Sequence {
   SequenceId id = 0;
-  wire::GenerateRequest request;  // its prompt was moved into `tokens`
-  std::vector<TokenId> tokens;    // prompt, then output
+  wire::GenerateRequest request;              // its prompt was moved into `tokens`
+  std::vector<TokenId> tokens;                // prompt, then output
+  std::unique_ptr<grammar::Matcher> matcher;  // after the output; null: any token may come
   int num_prompt = 0;
   int num_computed = 0;  // tokens whose keys and values are in `blocks`
   kv::BlockChain chain{""};

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "grammar/matcher.h"
 #include "sched/sequence.h"
 #include "sched/step_cost.h"
 #include "wire/token_event.h"
@@ -17,6 +18,7 @@ struct StepPlan {
     SequenceId sequence = 0;
     const wire::GenerateRequest* request = nullptr;  // without its prompt
     std::span<const TokenId> known;                  // prompt, then output so far
+    grammar::Matcher* matcher = nullptr;             // that the next token has to fit; null: any does
     int num_prompt = 0;
     int num_computed = 0;
     int num_rows = 0;                 // known[num_computed, num_computed + num_rows) are fed

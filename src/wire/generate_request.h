@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/ids.h"
+#include "grammar/compiled_grammar.h"
 
 namespace kvasir::wire {
 
@@ -32,9 +34,10 @@ struct GenerateRequest {
   int max_tokens = 0;  // > 0; the API has already bounded it by the context window
   int min_tokens = 0;  // no end-of-sequence or stop token before this many
   bool ignore_eos = false;
-  std::vector<TokenId> stop_tokens;  // the model's end tokens are added by the worker
-  std::string cache_namespace;       // prefix blocks are shared only inside one (tenant)
-  int priority = 0;                  // larger goes first
+  std::vector<TokenId> stop_tokens;                   // the model's end tokens are added by the worker
+  std::shared_ptr<grammar::CompiledGrammar> grammar;  // what the output is to be; null: any text
+  std::string cache_namespace;                        // prefix blocks are shared only inside one (tenant)
+  int priority = 0;                                   // larger goes first
 };
 
 }  // namespace kvasir::wire

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "base/ids.h"
+#include "grammar/grammar_compiler.h"
+#include "text/tokenizer.h"
+
+namespace kvasir::router {
+
+// Grammars over a tokenizer's vocabulary. Takes some tenths of a second on a large one.
+std::shared_ptr<grammar::GrammarCompiler> make_grammar_compiler(
+    const std::shared_ptr<const text::Tokenizer>& tokenizer, std::span<const TokenId> end_tokens);
+
+}  // namespace kvasir::router
