@@ -129,7 +129,7 @@ void step(Context& context, const Model& model, std::size_t rows) {
 void measure_attention(Context& context, int rows, int computed) {
   const int num_tokens = rows + computed;
   const int num_blocks = (num_tokens + 15) / 16;
-  kvasir::ops::KvLayer layer = {.type = DType::f16, .num_kv_heads = 2, .head_dim = 128};
+  kvasir::ops::KvLayer layer = {.type = kvasir::ops::KvType::f16, .num_kv_heads = 2, .head_dim = 128};
   std::vector<std::byte> k(static_cast<std::size_t>(num_blocks * layer.block_bytes()));
   std::vector<std::byte> v = k;
   layer.k = k.data();

@@ -68,13 +68,15 @@ class Session {
     report.machine = bench::measure_machine(pool, [&](std::string_view what) { show(what); });
     report.isa = ops::name(isa);
     show("loading the model");
-    TRY(report.load, bench::measure_load(checkpoint_.path.string(), flags_.options.kv_type));
+    bench::EngineBenchOptions options = flags_.options;
+    options.kv_type = ops::kv_type_named(settings.kv_type);
+    TRY(report.load, bench::measure_load(checkpoint_.path.string(), options.kv_type));
     const base::TimePoint start = base::RealClock().now();
     TRY(model::LoadedModel model, model::open_model(checkpoint_.path, {}, pool));
     report.load_s = base::seconds(base::RealClock().now() - start);
     report.load.name =
         flags_.random.empty() ? flags_.model : fmt::format("{} {} random", flags_.random, flags_.type);
-    TRY(report.figures, bench::bench_engine(std::move(model), report.load, flags_.options,
+    TRY(report.figures, bench::bench_engine(std::move(model), report.load, options,
                                             [&](std::string_view what) { show(what); }));
     progress_.clear();
     return report;
@@ -196,7 +198,7 @@ void add_bench_engine(CLI::App& bench_command, Outcome& outcome) {
   auto flags = std::make_shared<Flags>();
   add_model_flags(*command, *flags);
   add_measure_flags(*command, *flags);
-  config::add_flags(*command, flags->settings, {"model_dir", "isa"});
+  config::add_flags(*command, flags->settings, {"model_dir", "isa", "kv_type"});
   command->footer(
       "First the machine itself: how fast all threads read memory, and the arithmetic peak of each kind of\n"
       "instruction. Then the whole engine, with its scheduler, sampler and token streams: prefill of each\n"

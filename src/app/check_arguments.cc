@@ -15,7 +15,7 @@ void add_model(CLI::App& command, CheckedModel& model) {
   command.add_option("--threads", model.num_threads, "Compute threads")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
-  config::add_flags(command, model.settings, {"model_dir", "isa"});
+  config::add_flags(command, model.settings, {"model_dir", "isa", "kv_type"});
 }
 
 void add_golden(CLI::App& command, GoldenArguments& arguments) {

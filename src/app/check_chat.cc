@@ -28,7 +28,7 @@ base::Result<model::ChatCheck> run(const GoldenArguments& arguments, const confi
   const model::DecoderOptions options{.precision = arguments.precision()};
   TRY(model::LoadedModel loaded, model::open_model(path, options, pool));
   return model::check_chat(arguments.golden, loaded,
-                           arguments.exact ? tensor::DType::f32 : tensor::DType::f16);
+                           arguments.exact ? ops::KvType::f32 : ops::kv_type_named(settings.kv_type));
 }
 
 void check(const GoldenArguments& arguments, Outcome& outcome) {

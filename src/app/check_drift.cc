@@ -41,7 +41,7 @@ base::Result<model::DriftCheck> run(const Arguments& arguments, const config::Se
   ops::ComputePool pool(arguments.model.num_threads, isa);
   TRY(model::LoadedModel exact, model::open_model(path, {.precision = ops::Precision::exact}, pool));
   TRY(model::LoadedModel fast, model::open_model(path, {.precision = ops::Precision::fast}, pool));
-  return model::check_drift(texts, exact, fast);
+  return model::check_drift(texts, exact, fast, ops::kv_type_named(settings.kv_type));
 }
 
 void check(const Arguments& arguments, Outcome& outcome) {

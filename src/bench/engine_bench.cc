@@ -242,7 +242,7 @@ double ModelLoad::bytes_of_step(int num_rows) const {
   return weight_bytes + expert_bytes * (1 - std::pow(1 - expert_share, num_rows));
 }
 
-base::Result<ModelLoad> measure_load(const std::string& path, tensor::DType kv_type) {
+base::Result<ModelLoad> measure_load(const std::string& path, ops::KvType kv_type) {
   TRY(const model::Checkpoint checkpoint, model::open_checkpoint(path));
   const model::ModelConfig& config = checkpoint.config;
   ModelLoad load;

@@ -21,7 +21,7 @@ struct EngineBenchOptions {
   int depth = 128;  // tokens before them
   int max_batch_tokens = 512;
   float temperature = 0;
-  tensor::DType kv_type = tensor::DType::f16;
+  ops::KvType kv_type = ops::KvType::f16;
   std::uint64_t seed = 0;
 };
 
@@ -74,6 +74,6 @@ base::Result<EngineFigures> bench_engine(model::LoadedModel model, const ModelLo
                                          const std::function<void(std::string_view)>& on_progress);
 
 // From the checkpoint's tensors.
-base::Result<ModelLoad> measure_load(const std::string& path, tensor::DType kv_type);
+base::Result<ModelLoad> measure_load(const std::string& path, ops::KvType kv_type);
 
 }  // namespace kvasir::bench

@@ -64,7 +64,7 @@ TEST_F(RandomModel, LoadsInEveryTypeAndComputesSomethingFinite) {
     auto model = model::open_model(write("tiny", type), {}, pool);
     ASSERT_TRUE(model.ok()) << type << ": " << model.error().message;
     EXPECT_EQ(model->config().vocab_size, 512);
-    auto kv = model::KvCache::create(model->config(), tensor::DType::f16, 1).value();
+    auto kv = model::KvCache::create(model->config(), ops::KvType::f16, 1).value();
     std::vector<float> logits(512);
     const std::vector<std::int32_t> blocks{0};
     model::StepBatch batch{.tokens = {1, 2, 3}, .slices = {{0, 3, 0, blocks}}, .logit_rows = {2}};
@@ -108,7 +108,7 @@ TEST_F(RandomModel, RunsThroughTheWholeEngine) {
   ops::ComputePool pool(2);
   const std::filesystem::path path = write("tiny", "Q4_0");
   EngineReport report;
-  report.load = measure_load(path.string(), tensor::DType::f16).value();
+  report.load = measure_load(path.string(), ops::KvType::f16).value();
   const EngineBenchOptions options{.prompts = {40}, .batches = {1, 3}, .gen = 4, .depth = 20};
   auto figures =
       bench_engine(model::open_model(path, {}, pool).value(), report.load, options, [](std::string_view) {});
@@ -130,7 +130,7 @@ TEST_F(RandomModel, RunsThroughTheWholeEngine) {
 
 TEST_F(RandomModel, LoadCountsWhatAStepReads) {
   // tiny: 2 layers, hidden 256, inner 512, 4 heads and 2 of KV of 64, vocabulary 512, tied.
-  const ModelLoad load = measure_load(write("tiny", "F16").string(), tensor::DType::f16).value();
+  const ModelLoad load = measure_load(write("tiny", "F16").string(), ops::KvType::f16).value();
   const double layer = 256 * 256 + 2 * 128 * 256 + 256 * 256 + 3 * 256 * 512;
   EXPECT_DOUBLE_EQ(load.ops_per_token, 2 * 2 * layer);
   EXPECT_DOUBLE_EQ(load.head_ops, 2 * 512 * 256);
@@ -142,7 +142,7 @@ TEST_F(RandomModel, LoadCountsWhatAStepReads) {
 TEST_F(RandomModel, TooLongForTheContextIsAnError) {
   ops::ComputePool pool(1);
   const std::filesystem::path path = write("tiny", "Q4_0");
-  const ModelLoad load = measure_load(path.string(), tensor::DType::f16).value();
+  const ModelLoad load = measure_load(path.string(), ops::KvType::f16).value();
   const auto figures = bench_engine(model::open_model(path, {}, pool).value(), load, {.prompts = {4096}},
                                     [](std::string_view) {});
   ASSERT_FALSE(figures.ok());

@@ -110,7 +110,7 @@ TEST_F(ConfigTest, ErrorsNameWhereTheValueStands) {
   EXPECT_EQ(message_of(load(parse("--port 80x"), of({}))), "--port: expected a whole number, and got '80x'");
   EXPECT_EQ(message_of(load(parse("--port 99999999999"), of({}))), "--port: '99999999999' is out of range");
   EXPECT_EQ(message_of(load({}, of({{"KVASIR_KV_TYPE", "f8"}}))),
-            "KVASIR_KV_TYPE: must be one of f32, f16, bf16, and is 'f8'");
+            "KVASIR_KV_TYPE: must be one of f32, f16, bf16, int8, and is 'f8'");
   EXPECT_EQ(message_of(load({}, of({{"KVASIR_OFFLINE", "maybe"}}))),
             "KVASIR_OFFLINE: expected true or false, and got 'maybe'");
   EXPECT_EQ(message_of(load({}, of({{"KVASIR_IDLE_TIMEOUT_S", "nan"}}))),

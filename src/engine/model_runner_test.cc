@@ -26,7 +26,7 @@ class ModelBench {
     auto checkpoint = model::open_checkpoint(std::string(KVASIR_TESTS_DIR "/golden/models/") + name);
     auto decoder = model::Decoder::load(std::move(checkpoint).value(), {}, pool_);
     const model::ModelConfig config = decoder.value()->config();
-    auto kv = model::KvCache::create(config, tensor::DType::f16, options.num_blocks);
+    auto kv = model::KvCache::create(config, ops::KvType::f16, options.num_blocks);
     runner_ = std::make_unique<ModelRunner>(std::move(decoder).value(), std::move(kv).value());
     bench = std::make_unique<EngineBench>(
         EngineOptions{.scheduler = options, .vocab_size = config.vocab_size, .end_tokens = {2}}, *runner_);

@@ -23,13 +23,9 @@ using router::Phase;
 
 namespace {
 
-tensor::DType kv_dtype(const std::string& name) {
-  if (name == "f32") return tensor::DType::f32;
-  return name == "bf16" ? tensor::DType::bf16 : tensor::DType::f16;
-}
-
 Result<int> count_blocks(const model::ModelConfig& config, const config::Settings& settings) {
-  const std::int64_t per_block = model::KvCache::bytes_per_block(config, kv_dtype(settings.kv_type));
+  const std::int64_t per_block =
+      model::KvCache::bytes_per_block(config, ops::kv_type_named(settings.kv_type));
   const std::int64_t num_blocks = (std::int64_t{settings.kv_memory_mb} << 20) / per_block;
   if (num_blocks < 2)
     return base::error(ErrorCode::invalid_argument,
@@ -170,7 +166,8 @@ Result<router::ServedModel> ModelHost::load(const std::filesystem::path& path, c
   const config::Settings& settings = around_.settings;
   TRY(model::LoadedModel loaded, model::open_model(path, {.stop = stop}, around_.pool));
   TRY(const int num_blocks, count_blocks(loaded.config(), settings));
-  TRY(model::KvCache kv, model::KvCache::create(loaded.config(), kv_dtype(settings.kv_type), num_blocks));
+  TRY(model::KvCache kv,
+      model::KvCache::create(loaded.config(), ops::kv_type_named(settings.kv_type), num_blocks));
   const Context context = context_of(loaded.config(), settings, num_blocks);
   if (!context.cut.empty()) obs::Log::warn("context_cut", {{"model", model_.name}, {"reason", context.cut}});
   cut_ = context.cut;

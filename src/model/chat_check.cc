@@ -166,7 +166,7 @@ std::vector<std::string> ChatCheck::failures() const {
 }
 
 base::Result<ChatCheck> check_chat(const std::filesystem::path& golden, LoadedModel& model,
-                                   tensor::DType kv_type) {
+                                   ops::KvType kv_type) {
   TRY(const json::object root, read_json_file(golden));
   TRY(SequenceRunner runner, SequenceRunner::create(*model.decoder, kv_type, kMaxTokens));
   const json::value value(root);

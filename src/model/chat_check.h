@@ -38,6 +38,6 @@ struct ChatCheck {
 // The golden has `chat` (messages, prompt, input_ids, greedy tokens with logprob and margin) and `text`
 // (text, ids, logprobs and argmax of each next token).
 base::Result<ChatCheck> check_chat(const std::filesystem::path& golden, LoadedModel& model,
-                                   tensor::DType kv_type);
+                                   ops::KvType kv_type);
 
 }  // namespace kvasir::model

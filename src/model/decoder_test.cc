@@ -29,7 +29,7 @@ std::vector<TokenId> random_tokens(int count, unsigned seed) {
 }
 
 SequenceRunner make_runner(Decoder& decoder) {
-  auto runner = SequenceRunner::create(decoder, tensor::DType::f16, 256);
+  auto runner = SequenceRunner::create(decoder, ops::KvType::f16, 256);
   CHECK(runner.ok(), "{}", runner.error().message);
   return std::move(*runner);
 }
@@ -90,7 +90,7 @@ TEST_P(EveryKind, ThreadsChangeNoBit) {
 TEST_P(EveryKind, ABatchChangesNoBit) {
   ops::ComputePool pool(2);
   const auto decoder = load(kModels / GetParam(), pool);
-  auto kv = KvCache::create(decoder->config(), tensor::DType::f16, 64);
+  auto kv = KvCache::create(decoder->config(), ops::KvType::f16, 64);
   ASSERT_TRUE(kv.ok());
   std::vector<std::int32_t> free(64);
   std::iota(free.begin(), free.end(), 0);
@@ -144,7 +144,7 @@ TEST_P(EveryKind, ABatchChangesNoBit) {
 TEST_P(EveryKind, ACopiedBlockIsAsGood) {
   ops::ComputePool pool(1);
   const auto decoder = load(kModels / GetParam(), pool);
-  auto kv = KvCache::create(decoder->config(), tensor::DType::bf16, 4);
+  auto kv = KvCache::create(decoder->config(), ops::KvType::bf16, 4);
   ASSERT_TRUE(kv.ok());
   const std::vector<TokenId> tokens = random_tokens(12, 5);
   const std::vector<std::int32_t> first = {2};
@@ -179,8 +179,8 @@ TEST(KvCache, HoldsOneLatentAToken) {
   const auto plain = open_checkpoint(kModels / "qwen3");
   ASSERT_TRUE(latent.ok() && plain.ok());
   // 4 layers of 32 + 8 numbers a token, against 4 layers of keys and values of 2 heads of 16.
-  EXPECT_EQ(KvCache::bytes_per_block(latent->config, tensor::DType::f16), 16 * 4 * (32 + 8) * 2);
-  EXPECT_EQ(KvCache::bytes_per_block(plain->config, tensor::DType::f16), 16 * 4 * 2 * (2 * 16) * 2);
+  EXPECT_EQ(KvCache::bytes_per_block(latent->config, ops::KvType::f16), 16 * 4 * (32 + 8) * 2);
+  EXPECT_EQ(KvCache::bytes_per_block(plain->config, ops::KvType::f16), 16 * 4 * 2 * (2 * 16) * 2);
 }
 
 TEST(Decoder, AWrongShapeIsAnError) {

@@ -58,12 +58,12 @@ std::vector<std::string> DriftCheck::failures() const {
 }
 
 base::Result<DriftCheck> check_drift(std::span<const std::string> texts, LoadedModel& exact,
-                                     LoadedModel& fast) {
+                                     LoadedModel& fast, ops::KvType kv_type) {
   const auto vocab = static_cast<std::size_t>(exact.config().vocab_size);
   CHECK(fast.config().vocab_size == exact.config().vocab_size, "two models");
   const int limit = std::min(kMaxTokens, exact.context_length());
-  TRY(SequenceRunner exact_runner, SequenceRunner::create(*exact.decoder, tensor::DType::f32, limit));
-  TRY(SequenceRunner fast_runner, SequenceRunner::create(*fast.decoder, tensor::DType::f16, limit));
+  TRY(SequenceRunner exact_runner, SequenceRunner::create(*exact.decoder, ops::KvType::f32, limit));
+  TRY(SequenceRunner fast_runner, SequenceRunner::create(*fast.decoder, kv_type, limit));
   DriftCheck check;
   for (const std::string& text : texts) {
     std::vector<TokenId> tokens = exact.tokenizer->encode(text, text::Specials::as_text);

@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "model/loaded_model.h"
+#include "ops/kv_cache.h"
 
 namespace kvasir::model {
 
@@ -26,8 +27,9 @@ struct DriftCheck {
 };
 
 // Both are the same checkpoint: `exact` of Precision::exact, which also keeps its KV in float32. Of each
-// text at most as many tokens as the model's context holds are read, and at most 4096.
+// text at most as many tokens as the model's context holds are read, and at most 4096. `kv_type` is of
+// `fast`.
 base::Result<DriftCheck> check_drift(std::span<const std::string> texts, LoadedModel& exact,
-                                     LoadedModel& fast);
+                                     LoadedModel& fast, ops::KvType kv_type);
 
 }  // namespace kvasir::model

@@ -136,7 +136,7 @@ void Encoder::State::make_blocks(std::span<const std::vector<TokenId>> sequences
     first_row += rows;
   }
   const EncoderConfig& config = checkpoint.config;
-  kv = {.type = tensor::DType::f32, .num_kv_heads = config.num_heads, .head_dim = config.head_dim()};
+  kv = {.type = ops::KvType::f32, .num_kv_heads = config.num_heads, .head_dim = config.head_dim()};
   const std::size_t bytes = total * static_cast<std::size_t>(kv.block_bytes());
   if (kv_memory.size() < 2 * bytes) kv_memory = tensor::Buffer(2 * bytes);
   kv.k = kv_memory.data();

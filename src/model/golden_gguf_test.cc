@@ -40,7 +40,7 @@ std::vector<float> logits_of(const std::filesystem::path& file, ops::ComputePool
   CHECK(checkpoint.ok(), "{}", checkpoint.error().message);
   const auto decoder = Decoder::load(std::move(*checkpoint), {.precision = ops::Precision::exact}, pool);
   CHECK(decoder.ok(), "{}", decoder.error().message);
-  auto runner = SequenceRunner::create(**decoder, tensor::DType::f32, 32);
+  auto runner = SequenceRunner::create(**decoder, ops::KvType::f32, 32);
   CHECK(runner.ok(), "{}", runner.error().message);
   std::vector<TokenId> tokens(20);
   for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<TokenId>(i * 17 % 320);

@@ -15,7 +15,7 @@ std::string error_of(const std::filesystem::path& path, ops::ComputePool& pool) 
   if (!checkpoint.ok()) return checkpoint.error().message;
   const auto decoder = Decoder::load(std::move(*checkpoint), {}, pool);
   if (!decoder.ok()) return decoder.error().message;
-  auto runner = SequenceRunner::create(**decoder, tensor::DType::f16, 16);
+  auto runner = SequenceRunner::create(**decoder, ops::KvType::f16, 16);
   if (!runner.ok()) return runner.error().message;
   const std::vector<TokenId> tokens = {1, 0, 2};
   runner->feed(tokens, 1);

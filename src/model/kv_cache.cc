@@ -14,7 +14,7 @@ using base::ErrorCode;
 
 namespace {
 
-ops::KvLayer layer_shape(const ModelConfig& config, tensor::DType type) {
+ops::KvLayer layer_shape(const ModelConfig& config, ops::KvType type) {
   ops::KvLayer layer;
   layer.type = type;
   if (config.is_latent()) {
@@ -35,9 +35,7 @@ std::int64_t line_aligned(std::int64_t bytes) {
 
 }  // namespace
 
-base::Result<KvCache> KvCache::create(const ModelConfig& config, tensor::DType type, int num_blocks) {
-  const bool stores = type == tensor::DType::f32 || type == tensor::DType::f16 || type == tensor::DType::bf16;
-  CHECK(stores, "KV as {}", tensor::info(type).name);
+base::Result<KvCache> KvCache::create(const ModelConfig& config, ops::KvType type, int num_blocks) {
   if (num_blocks < 1) return base::error(ErrorCode::invalid_argument, "a KV cache of {} blocks", num_blocks);
   const ops::KvLayer shape = layer_shape(config, type);
   // A valid config keeps this far below 2^63: 2^12 layers * 2 * 2^31 blocks * 16 * 2^24 would not be, so
@@ -68,7 +66,7 @@ base::Result<KvCache> KvCache::create(const ModelConfig& config, tensor::DType t
   return cache;
 }
 
-std::int64_t KvCache::bytes_per_block(const ModelConfig& config, tensor::DType type) {
+std::int64_t KvCache::bytes_per_block(const ModelConfig& config, ops::KvType type) {
   const ops::KvLayer shape = layer_shape(config, type);
   return shape.block_bytes() * shape.num_parts() * config.num_layers;
 }

@@ -7,7 +7,6 @@
 #include "base/result.h"
 #include "model/model_config.h"
 #include "ops/kv_cache.h"
-#include "tensor/dtype.h"
 
 namespace kvasir::model {
 
@@ -16,9 +15,8 @@ namespace kvasir::model {
 // the engine thread; during a step the decoder writes it.
 class KvCache {
  public:
-  // `type` is f32, f16 or bf16.
-  static base::Result<KvCache> create(const ModelConfig& config, tensor::DType type, int num_blocks);
-  static std::int64_t bytes_per_block(const ModelConfig& config, tensor::DType type);
+  static base::Result<KvCache> create(const ModelConfig& config, ops::KvType type, int num_blocks);
+  static std::int64_t bytes_per_block(const ModelConfig& config, ops::KvType type);
 
   KvCache(KvCache&& other) noexcept;
   KvCache& operator=(KvCache&& other) noexcept;

@@ -79,7 +79,7 @@ TEST(LoadedModel, OpensGguf) {
   const std::vector<TokenId> tokens = model->tokenizer->encode(render(*model, "he!"));
   EXPECT_EQ(tokens, (std::vector<TokenId>{kStart, 256, '!', kEnd}));
 
-  auto runner = SequenceRunner::create(*model->decoder, tensor::DType::f16, 16);
+  auto runner = SequenceRunner::create(*model->decoder, ops::KvType::f16, 16);
   ASSERT_TRUE(runner.ok());
   EXPECT_EQ(runner->feed(tokens, 1).size(), static_cast<std::size_t>(kVocab));
 }

@@ -110,7 +110,7 @@ base::Result<ModelCheck> check_model(const std::filesystem::path& path, const st
   if (!loaded.ok()) return base::error(loaded.error().code, "{}: {}", path.string(), loaded.error().message);
   const std::unique_ptr<Decoder> decoder = std::move(*loaded);
   const int num_tokens = static_cast<int>(golden.input.size() + golden.greedy.size());
-  TRY(SequenceRunner runner, SequenceRunner::create(*decoder, tensor::DType::f32, num_tokens));
+  TRY(SequenceRunner runner, SequenceRunner::create(*decoder, ops::KvType::f32, num_tokens));
 
   ModelCheck check;
   const auto vocab = static_cast<std::size_t>(decoder->config().vocab_size);

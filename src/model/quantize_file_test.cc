@@ -25,7 +25,7 @@ std::vector<float> logits_of(const std::filesystem::path& path) {
   CHECK(checkpoint.ok(), "{}", checkpoint.error().message);
   auto decoder = Decoder::load(std::move(*checkpoint), {.precision = ops::Precision::exact}, pool);
   CHECK(decoder.ok(), "{}", decoder.error().message);
-  auto runner = SequenceRunner::create(**decoder, DType::f32, 64);
+  auto runner = SequenceRunner::create(**decoder, ops::KvType::f32, 64);
   CHECK(runner.ok(), "{}", runner.error().message);
   std::vector<TokenId> tokens(20);
   std::iota(tokens.begin(), tokens.end(), 5);

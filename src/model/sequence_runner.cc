@@ -9,7 +9,7 @@
 
 namespace kvasir::model {
 
-base::Result<SequenceRunner> SequenceRunner::create(Decoder& decoder, tensor::DType kv_type, int max_tokens) {
+base::Result<SequenceRunner> SequenceRunner::create(Decoder& decoder, ops::KvType kv_type, int max_tokens) {
   const int num_blocks = (max_tokens + ops::kBlockTokens - 1) / ops::kBlockTokens;
   TRY(KvCache kv, KvCache::create(decoder.config(), kv_type, num_blocks));
   return SequenceRunner(decoder, std::move(kv));

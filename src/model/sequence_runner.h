@@ -14,7 +14,7 @@ namespace kvasir::model {
 // Uses the decoder, which outlives it, on the caller's thread.
 class SequenceRunner {
  public:
-  static base::Result<SequenceRunner> create(Decoder& decoder, tensor::DType kv_type, int max_tokens);
+  static base::Result<SequenceRunner> create(Decoder& decoder, ops::KvType kv_type, int max_tokens);
 
   // Appends the tokens and gives the logits that follow each of the last `num_logits` of them, valid until
   // the next call. The sequence stays within `max_tokens`.

@@ -138,21 +138,36 @@ struct RowsJob {
   std::int64_t y_stride = 0;
 };
 
-// A row's query heads that share a KV head, over the tokens [first, end) of one partition of the context.
+// What one row's query heads of a KV head get from one partition of the context.
+struct AttendPart {
+  float* maxima = nullptr;  // [num_heads]: of the scores
+  float* sums = nullptr;    // [num_heads]: Σ exp(score - maximum)
+  float* out = nullptr;     // [num_heads, value_dim]: Σ exp(score - maximum) * v
+};
+
+struct TokenRange {
+  int first = 0;
+  int end = 0;
+};
+
+struct AttendRow {
+  TokenRange range;  // inside one partition, not empty
+  AttendPart part;   // what is computed
+};
+
+// The query heads that share a KV head, of rows whose context has the same blocks in one partition.
 struct AttendJob {
   const KvLayer* layer = nullptr;
   int kv_head = 0;
-  const std::int32_t* blocks = nullptr;
-  int first = 0;
-  int end = 0;
-  const float* q = nullptr;  // [num_heads, head_dim]
-  int num_heads = 0;
+  const std::int32_t* blocks = nullptr;  // from the sequence's begin
+  const AttendRow* rows = nullptr;
+  int num_rows = 0;
+  int num_heads = 0;         // of a row
+  const float* q = nullptr;  // [head_dim, q_stride]: of row r and head h at r * num_heads + h
+  std::int64_t q_stride = 0;
   float scale = 1;
   float softcap = 0;
-  float* scores = nullptr;  // scratch [num_heads, kPartitionTokens]
-  float* maxima = nullptr;  // out [num_heads]
-  float* sums = nullptr;    // out [num_heads]: Σ exp(score - maximum)
-  float* out = nullptr;     // out [num_heads, value_dim]: Σ exp(score - maximum) * v
+  float* scores = nullptr;  // scratch of kAttendScratchFloats
 };
 
 struct ActivateJob {
@@ -166,6 +181,7 @@ struct ActivateJob {
 // The context is cut at multiples of this many tokens, whatever the batch looks like; partitions are computed
 // apart and joined in order.
 inline constexpr int kPartitionTokens = 256;
+inline constexpr int kAttendScratchFloats = 12 * kPartitionTokens;
 
 struct CpuKernels {
   void (*quantize_row)(const QuantizeJob& job);
@@ -177,6 +193,8 @@ struct CpuKernels {
   void (*multiply_panel_fine)(const PanelJob& job);  // of types with whole scales; null where there is no AMX
   void (*multiply_rows)(const RowsJob& job);
   void (*attend)(const AttendJob& job);
+  // Adds `next` to `sum`.
+  void (*join_parts)(const AttendPart& sum, const AttendPart& next, int num_heads, int value_dim);
   void (*rms_norm)(const float* x, const float* weight, std::int64_t dim, float eps, float* y);
   void (*activate)(const ActivateJob& job);
   void (*soft_cap)(float cap, std::int64_t n, float* x);

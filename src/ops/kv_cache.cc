@@ -1,5 +1,7 @@
 #include "ops/kv_cache.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "base/check.h"
@@ -9,38 +11,91 @@
 namespace kvasir::ops {
 namespace {
 
-// The numbers of one token of one layer, to its place in a block of keys and, unless null, one of values.
+// Where the numbers of a token go inside a head's part of a block: `first` to begin with, `step` between
+// them.
+struct Place {
+  int first = 0;
+  int step = 1;
+};
+
 template <class T, T (*kConvert)(float)>
-void store_token(const KvLayer& layer, const float* k, const float* v, std::int64_t block, int place) {
-  const int dim = layer.head_dim;
-  T* keys = reinterpret_cast<T*>(layer.k + block * layer.block_bytes());
-  for (int h = 0; h < layer.num_kv_heads; ++h) {
-    const std::int64_t head = static_cast<std::int64_t>(h) * dim * kBlockTokens;
-    for (int d = 0; d < dim; ++d) keys[head + d * kBlockTokens + place] = kConvert(k[h * dim + d]);
-  }
-  if (v == nullptr) return;
-  T* values = reinterpret_cast<T*>(layer.v + block * layer.block_bytes());
-  for (int h = 0; h < layer.num_kv_heads; ++h) {
-    const std::int64_t head = static_cast<std::int64_t>(h) * dim * kBlockTokens;
-    for (int d = 0; d < dim; ++d) values[head + place * dim + d] = kConvert(v[h * dim + d]);
-  }
+void store_head(std::byte* head, int dim, Place place, int /*token*/, const float* x) {
+  T* out = reinterpret_cast<T*>(head) + place.first;
+  for (int d = 0; d < dim; ++d) out[d * place.step] = kConvert(x[d]);
 }
 
 float same(float x) {
   return x;
 }
 
+void store_head_int8(std::byte* head, int dim, Place place, int token, const float* x) {
+  auto* out = reinterpret_cast<std::int8_t*>(head) + place.first;
+  std::byte* scales = head + static_cast<std::ptrdiff_t>(dim) * kBlockTokens;
+  for (int from = 0; from < dim; from += kKvGroup) {
+    const int to = std::min(dim, from + kKvGroup);
+    float largest = 0;
+    float nothing = 0;  // or no number: then the scale carries that
+    for (int d = from; d < to; ++d) {
+      largest = std::max(largest, std::fabs(x[d]));
+      nothing += 0 * x[d];
+    }
+    largest += nothing;
+    const std::uint16_t scale = f32_to_f16(largest / 127);
+    const float inverse = f16_to_f32(scale) > 0 ? 1 / f16_to_f32(scale) : 0;
+    std::memcpy(scales + static_cast<std::ptrdiff_t>(from / kKvGroup * kBlockTokens + token) * 2, &scale, 2);
+    for (int d = from; d < to; ++d) {
+      const float scaled = std::clamp(x[d] * inverse, -127.0f, 127.0f);
+      out[d * place.step] =
+          std::isnan(scaled) ? std::int8_t{0} : static_cast<std::int8_t>(std::lrint(scaled));
+    }
+  }
+}
+
+using StoreHead = void (*)(std::byte* head, int dim, Place place, int token, const float* x);
+
+StoreHead store_head_of(KvType type) {
+  switch (type) {
+    case KvType::f32:
+      return store_head<float, same>;
+    case KvType::f16:
+      return store_head<std::uint16_t, f32_to_f16>;
+    case KvType::bf16:
+      return store_head<std::uint16_t, f32_to_bf16>;
+    case KvType::int8:
+      return store_head_int8;
+  }
+  CHECK(false, "KV type {}", static_cast<int>(type));
+  return nullptr;
+}
+
 }  // namespace
+
+std::string_view name(KvType type) {
+  switch (type) {
+    case KvType::f32:
+      return "f32";
+    case KvType::f16:
+      return "f16";
+    case KvType::bf16:
+      return "bf16";
+    case KvType::int8:
+      return "int8";
+  }
+  return "unknown";
+}
+
+KvType kv_type_named(std::string_view wanted) {
+  for (const KvType type : {KvType::f32, KvType::bf16, KvType::int8}) {
+    if (name(type) == wanted) return type;
+  }
+  return KvType::f16;
+}
 
 void store_kv(Context& context, const KvLayer& layer, std::span<const KvSlice> slices,
               std::span<const float> k, std::span<const float> v) {
   const std::int64_t row_size = static_cast<std::int64_t>(layer.num_kv_heads) * layer.head_dim;
-  const auto store = layer.type == tensor::DType::f32   ? store_token<float, same>
-                     : layer.type == tensor::DType::f16 ? store_token<std::uint16_t, f32_to_f16>
-                                                        : store_token<std::uint16_t, f32_to_bf16>;
-  CHECK(layer.type == tensor::DType::f32 || layer.type == tensor::DType::f16 ||
-            layer.type == tensor::DType::bf16,
-        "{} in a KV cache", tensor::info(layer.type).name);
+  const StoreHead store = store_head_of(layer.type);
+  const int dim = layer.head_dim;
   const bool latent = layer.latent_dim > 0;
   CHECK(v.size() == (latent ? 0 : k.size()), "{} keys and {} values", k.size(), v.size());
   for (const KvSlice& slice : slices) {
@@ -53,8 +108,12 @@ void store_kv(Context& context, const KvLayer& layer, std::span<const KvSlice> s
         const std::int64_t position = slice.num_computed + r;
         const std::int64_t at = (slice.first_row + r) * row_size;
         const std::int32_t block = slice.blocks[static_cast<std::size_t>(position / kBlockTokens)];
-        store(layer, k.data() + at, latent ? nullptr : v.data() + at, block,
-              static_cast<int>(position % kBlockTokens));
+        const auto token = static_cast<int>(position % kBlockTokens);
+        for (int h = 0; h < layer.num_kv_heads; ++h) {
+          const std::int64_t head = at + static_cast<std::int64_t>(h) * dim;
+          store(layer.keys(block, h), dim, {token, kBlockTokens}, token, k.data() + head);
+          if (!latent) store(layer.values(block, h), dim, {token * dim, 1}, token, v.data() + head);
+        }
       }
     });
   }

@@ -1,8 +1,8 @@
 #include "ops/paged_attention.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <cstdint>
+#include <span>
 
 #include "base/check.h"
 #include "ops/cpu_kernels.h"
@@ -10,94 +10,142 @@
 namespace kvasir::ops {
 namespace {
 
-// The heads of one row that share a KV head: the unit of work. The context of a unit is cut into partitions,
-// and a partition's result ("part") is `heads` maxima, sums, and vectors of value_dim.
+// Rows that a thread takes at a time: a partition's keys and values stay in its second cache for all of them.
+constexpr int kMaxPieceRows = 16;
+
+// The context of a row is cut into partitions; what its heads on one KV head get from a partition is a
+// "part", `heads` maxima, sums, and vectors of value_dim.
 struct Plan {
   const AttentionArgs& args;
   int num_rows = 0;
   int heads = 0;      // query heads of a KV head
   int head_dim = 0;   // of a query and a key
   int value_dim = 0;  // of a value and of what comes out
-  int max_parts = 0;  // of any unit
+  int max_parts = 0;  // of any row
 
-  int num_units() const { return num_rows * args.layer.num_kv_heads; }
   std::int64_t part_floats() const { return static_cast<std::int64_t>(heads) * (value_dim + 2); }
-  std::int64_t score_floats() const { return static_cast<std::int64_t>(heads) * kPartitionTokens; }
+  AttendPart part_at(float* p) const { return {p, p + heads, p + 2 * static_cast<std::int64_t>(heads)}; }
 };
 
-struct Part {
-  float* maxima;
-  float* sums;
-  float* out;
-};
+struct Row {
+  const KvSlice* slice = nullptr;
+  TokenRange sees;
 
-Part part_at(const Plan& plan, float* p) {
-  return {p, p + plan.heads, p + 2 * static_cast<std::int64_t>(plan.heads)};
-}
-
-struct Unit {
-  const KvSlice* slice;
-  int row;  // of the batch
-  int kv_head;
-  int first;  // first token that the row sees
-  int end;    // one past its own position
-
-  int first_part() const { return first / kPartitionTokens; }
-  int num_parts() const { return (end - 1) / kPartitionTokens - first_part() + 1; }
-};
-
-Unit unit_at(const Plan& plan, int index) {
-  const AttentionArgs& args = plan.args;
-  Unit unit;
-  unit.row = index / args.layer.num_kv_heads;
-  unit.kv_head = index % args.layer.num_kv_heads;
-  const auto after = std::upper_bound(args.slices.begin(), args.slices.end(), unit.row,
-                                      [](int row, const KvSlice& s) { return row < s.first_row; });
-  unit.slice = &*(after - 1);
-  const int num_rows =
-      args.mask == Mask::causal ? unit.row - unit.slice->first_row + 1 : unit.slice->num_rows;
-  unit.end = unit.slice->num_computed + num_rows;
-  unit.first = args.sliding_window > 0 ? std::max(0, unit.end - args.sliding_window) : 0;
-  return unit;
-}
-
-void attend_part(const CpuKernels& kernels, const Plan& plan, const Unit& unit, int part, float* scores,
-                 const Part& out) {
-  const AttentionArgs& args = plan.args;
-  const int begin = (unit.first_part() + part) * kPartitionTokens;
-  const std::int64_t head = static_cast<std::int64_t>(unit.row) * args.num_heads + unit.kv_head * plan.heads;
-  kernels.attend({.layer = &args.layer,
-                  .kv_head = unit.kv_head,
-                  .blocks = unit.slice->blocks.data(),
-                  .first = std::max(unit.first, begin),
-                  .end = std::min(unit.end, begin + kPartitionTokens),
-                  .q = args.q.data() + head * plan.head_dim,
-                  .num_heads = plan.heads,
-                  .scale = args.scale,
-                  .softcap = args.softcap,
-                  .scores = scores,
-                  .maxima = out.maxima,
-                  .sums = out.sums,
-                  .out = out.out});
-}
-
-// Joins `next` to `sum`; both are relative to their own maximum.
-void join(const Plan& plan, const Part& sum, const Part& next) {
-  for (int h = 0; h < plan.heads; ++h) {
-    const float maximum = std::max(sum.maxima[h], next.maxima[h]);
-    const float a = std::exp(sum.maxima[h] - maximum);
-    const float b = std::exp(next.maxima[h] - maximum);
-    sum.maxima[h] = maximum;
-    sum.sums[h] = sum.sums[h] * a + next.sums[h] * b;
-    float* x = sum.out + static_cast<std::int64_t>(h) * plan.value_dim;
-    const float* y = next.out + static_cast<std::int64_t>(h) * plan.value_dim;
-    for (int d = 0; d < plan.value_dim; ++d) x[d] = x[d] * a + y[d] * b;
+  int first_part() const { return sees.first / kPartitionTokens; }
+  int end_part() const { return (sees.end - 1) / kPartitionTokens + 1; }
+  bool sees_part(int part) const { return part >= first_part() && part < end_part(); }
+  TokenRange range_in(int part) const {
+    return {std::max(sees.first, part * kPartitionTokens), std::min(sees.end, (part + 1) * kPartitionTokens)};
   }
+  std::span<const std::int32_t> blocks_in(int part) const {
+    const int first = part * (kPartitionTokens / kBlockTokens);
+    const int end = (range_in(part).end + kBlockTokens - 1) / kBlockTokens;
+    return slice->blocks.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(end - first));
+  }
+};
+
+Row row_at(const Plan& plan, int index) {
+  const AttentionArgs& args = plan.args;
+  const auto after = std::upper_bound(args.slices.begin(), args.slices.end(), index,
+                                      [](int row, const KvSlice& s) { return row < s.first_row; });
+  Row row = {.slice = &*(after - 1)};
+  const int num_rows = args.mask == Mask::causal ? index - row.slice->first_row + 1 : row.slice->num_rows;
+  row.sees.end = row.slice->num_computed + num_rows;
+  row.sees.first = args.sliding_window > 0 ? std::max(0, row.sees.end - args.sliding_window) : 0;
+  return row;
 }
 
-void write_out(const Plan& plan, const Unit& unit, const Part& sum) {
-  const std::int64_t head =
-      static_cast<std::int64_t>(unit.row) * plan.args.num_heads + unit.kv_head * plan.heads;
+// Whether both find the same keys and values in a partition: rows of one sequence, or of sequences that share
+// a prefix.
+bool same_blocks(const Row& a, const Row& b, int part) {
+  return a.slice == b.slice || std::ranges::equal(a.blocks_in(part), b.blocks_in(part));
+}
+
+// Some rows of the batch, on one KV head, with one thread's scratch.
+class Piece {
+ public:
+  static std::int64_t q_stride(const Plan& plan, int num_rows) {
+    return 16 *
+           ((static_cast<std::int64_t>(num_rows) * plan.heads + 15) / 16 | 1);  // odd lines: no two alias
+  }
+  static std::int64_t scratch_floats(const Plan& plan, int num_rows) {
+    return kAttendScratchFloats + q_stride(plan, num_rows) * plan.head_dim;
+  }
+
+  Piece(const Plan& plan, int first_row, int num_rows, int kv_head, float* scratch)
+      : plan_(plan),
+        num_rows_(num_rows),
+        kv_head_(kv_head),
+        scores_(scratch),
+        q_(scratch + kAttendScratchFloats),
+        q_stride_(q_stride(plan, num_rows)) {
+    for (int i = 0; i < num_rows; ++i) {
+      rows_[i] = row_at(plan, first_row + i);
+      const std::int64_t head =
+          static_cast<std::int64_t>(first_row + i) * plan.args.num_heads + kv_head * plan.heads;
+      const float* q = plan.args.q.data() + head * plan.head_dim;
+      float* out = q_ + i * plan.heads;
+      for (int h = 0; h < plan.heads; ++h) {
+        for (int d = 0; d < plan.head_dim; ++d) out[d * q_stride_ + h] = q[h * plan.head_dim + d];
+      }
+    }
+  }
+
+  const Row& row(int i) const { return rows_[i]; }
+  int first_part() const {
+    int first = rows_[0].first_part();
+    for (int i = 1; i < num_rows_; ++i) first = std::min(first, rows_[i].first_part());
+    return first;
+  }
+  int end_part() const {
+    int end = 0;
+    for (int i = 0; i < num_rows_; ++i) end = std::max(end, rows_[i].end_part());
+    return end;
+  }
+
+  // Computes this part of every row that sees it, into place(i).
+  template <class Place>
+  void attend(const CpuKernels& kernels, int part, const Place& place) const {
+    for (int i = 0; i < num_rows_;) {
+      if (!rows_[i].sees_part(part)) {
+        ++i;
+        continue;
+      }
+      AttendRow together[kMaxPieceRows];
+      int n = 0;
+      do {
+        together[n] = {rows_[i + n].range_in(part), place(i + n)};
+        ++n;
+      } while (i + n < num_rows_ && rows_[i + n].sees_part(part) &&
+               same_blocks(rows_[i], rows_[i + n], part));
+      // The last of a slice's rows has the most blocks, and any of different slices' rows has them all.
+      kernels.attend({.layer = &plan_.args.layer,
+                      .kv_head = kv_head_,
+                      .blocks = rows_[i].slice->blocks.data(),
+                      .rows = together,
+                      .num_rows = n,
+                      .num_heads = plan_.heads,
+                      .q = q_ + static_cast<std::int64_t>(i) * plan_.heads,
+                      .q_stride = q_stride_,
+                      .scale = plan_.args.scale,
+                      .softcap = plan_.args.softcap,
+                      .scores = scores_});
+      i += n;
+    }
+  }
+
+ private:
+  const Plan& plan_;
+  const int num_rows_;
+  const int kv_head_;
+  float* const scores_;
+  float* const q_;
+  const std::int64_t q_stride_;
+  Row rows_[kMaxPieceRows];
+};
+
+void write_out(const Plan& plan, int row, int kv_head, const AttendPart& sum) {
+  const std::int64_t head = static_cast<std::int64_t>(row) * plan.args.num_heads + kv_head * plan.heads;
   float* out = plan.args.out.data() + head * plan.value_dim;
   for (int h = 0; h < plan.heads; ++h) {
     const float inverse = 1 / sum.sums[h];
@@ -108,73 +156,75 @@ void write_out(const Plan& plan, const Unit& unit, const Part& sum) {
   }
 }
 
-// Rows that a thread takes at a time: a partition's keys and values stay in its second cache for all of them.
-constexpr int kRowsAPiece = 16;
-
 // A thread takes a few rows of one KV head and goes through their partitions in order.
-void attend_by_units(Context& context, const Plan& plan) {
+void attend_by_rows(Context& context, const Plan& plan) {
   const CpuKernels& kernels = cpu_kernels(context.isa());
   const int num_threads = context.pool().num_threads();
   const int num_kv_heads = plan.args.layer.num_kv_heads;
-  const int rows_a_piece = std::clamp(plan.num_rows * num_kv_heads / (num_threads * 4), 1, kRowsAPiece);
-  const int num_pieces = (plan.num_rows + rows_a_piece - 1) / rows_a_piece * num_kv_heads;
-  const std::int64_t thread_floats =
-      (plan.score_floats() + (rows_a_piece + 1) * plan.part_floats() + 15) / 16 * 16;
+  const int piece_rows = std::clamp(plan.num_rows * num_kv_heads / (num_threads * 4), 1, kMaxPieceRows);
+  const int num_pieces = (plan.num_rows + piece_rows - 1) / piece_rows * num_kv_heads;
+  const std::int64_t own_floats = Piece::scratch_floats(plan, piece_rows);
+  const std::int64_t thread_floats = (own_floats + 2 * piece_rows * plan.part_floats() + 15) / 16 * 16;
   auto* scratch = reinterpret_cast<float*>(
       context.scratch(static_cast<std::size_t>(thread_floats * num_threads) * sizeof(float)));
-  context.pool().run(num_pieces, [&](int piece, int thread) {
-    float* scores = scratch + thread * thread_floats;
-    float* parts = scores + plan.score_floats();
-    const Part next = part_at(plan, parts + rows_a_piece * plan.part_floats());
-    const int first_row = piece / num_kv_heads * rows_a_piece;
-    const int num_rows = std::min(rows_a_piece, plan.num_rows - first_row);
-    Unit units[kRowsAPiece];
-    int first_part = std::numeric_limits<int>::max();
-    int end_part = 0;
-    for (int i = 0; i < num_rows; ++i) {
-      units[i] = unit_at(plan, (first_row + i) * num_kv_heads + piece % num_kv_heads);
-      first_part = std::min(first_part, units[i].first_part());
-      end_part = std::max(end_part, units[i].first_part() + units[i].num_parts());
-    }
-    for (int part = first_part; part < end_part; ++part) {
+  context.pool().run(num_pieces, [&](int index, int thread) {
+    float* own = scratch + thread * thread_floats;
+    const int first_row = index / num_kv_heads * piece_rows;
+    const int num_rows = std::min(piece_rows, plan.num_rows - first_row);
+    const Piece piece(plan, first_row, num_rows, index % num_kv_heads, own);
+    const auto sum_of = [&](int i) { return plan.part_at(own + own_floats + i * plan.part_floats()); };
+    const auto next_of = [&](int i) { return sum_of(piece_rows + i); };
+    for (int part = piece.first_part(); part < piece.end_part(); ++part) {
+      piece.attend(kernels, part,
+                   [&](int i) { return part == piece.row(i).first_part() ? sum_of(i) : next_of(i); });
       for (int i = 0; i < num_rows; ++i) {
-        const int own = part - units[i].first_part();
-        if (own < 0 || own >= units[i].num_parts()) continue;
-        const Part sum = part_at(plan, parts + i * plan.part_floats());
-        attend_part(kernels, plan, units[i], own, scores, own == 0 ? sum : next);
-        if (own > 0) join(plan, sum, next);
+        if (part > piece.row(i).first_part() && piece.row(i).sees_part(part))
+          kernels.join_parts(sum_of(i), next_of(i), plan.heads, plan.value_dim);
       }
     }
-    for (int i = 0; i < num_rows; ++i) {
-      write_out(plan, units[i], part_at(plan, parts + i * plan.part_floats()));
-    }
+    for (int i = 0; i < num_rows; ++i) write_out(plan, first_row + i, index % num_kv_heads, sum_of(i));
   });
 }
 
-// Few units with long contexts: a thread takes one partition of one unit; then they are joined in order.
+// Few rows with long contexts: a thread takes a few partitions of them; then they are joined in order.
 void attend_by_parts(Context& context, const Plan& plan) {
   const CpuKernels& kernels = cpu_kernels(context.isa());
-  const std::int64_t num_parts = static_cast<std::int64_t>(plan.num_units()) * plan.max_parts;
+  const int num_threads = context.pool().num_threads();
+  const int num_kv_heads = plan.args.layer.num_kv_heads;
+  const int piece_rows = std::min(plan.num_rows, kMaxPieceRows);
+  const int num_groups = (plan.num_rows + piece_rows - 1) / piece_rows * num_kv_heads;
+  const int piece_parts = std::clamp(num_groups * plan.max_parts / (num_threads * 8), 1, plan.max_parts);
+  const int runs = (plan.max_parts + piece_parts - 1) / piece_parts;  // of a group's partitions
   const std::int64_t part_floats = (plan.part_floats() + 15) / 16 * 16;
-  const std::int64_t score_floats = (plan.score_floats() + 15) / 16 * 16;
+  const std::int64_t num_units = static_cast<std::int64_t>(plan.num_rows) * num_kv_heads;
+  const std::int64_t thread_floats = (Piece::scratch_floats(plan, piece_rows) + 15) / 16 * 16;
   auto* parts = reinterpret_cast<float*>(context.scratch(
-      static_cast<std::size_t>(num_parts * part_floats + score_floats * context.pool().num_threads()) *
+      static_cast<std::size_t>(num_units * plan.max_parts * part_floats + thread_floats * num_threads) *
       sizeof(float)));
-  float* scores = parts + num_parts * part_floats;
-  context.pool().run(static_cast<int>(num_parts), [&](int piece, int thread) {
-    const Unit unit = unit_at(plan, piece / plan.max_parts);
-    const int part = piece % plan.max_parts;
-    if (part >= unit.num_parts()) return;
-    attend_part(kernels, plan, unit, part, scores + thread * score_floats,
-                part_at(plan, parts + piece * part_floats));
-  });
-  context.pool().run(plan.num_units(), [&](int i, int /*thread*/) {
-    const Unit unit = unit_at(plan, i);
-    float* first = parts + static_cast<std::int64_t>(i) * plan.max_parts * part_floats;
-    for (int part = 1; part < unit.num_parts(); ++part) {
-      join(plan, part_at(plan, first), part_at(plan, first + part * part_floats));
+  float* scratch = parts + num_units * plan.max_parts * part_floats;
+  // `part` counts from the first that the row sees.
+  const auto part_of = [&](std::int64_t unit, int part) {
+    return plan.part_at(parts + (unit * plan.max_parts + part) * part_floats);
+  };
+  context.pool().run(num_groups * runs, [&](int index, int thread) {
+    const int group = index / runs;
+    const int kv_head = group % num_kv_heads;
+    const int first_row = group / num_kv_heads * piece_rows;
+    const int num_rows = std::min(piece_rows, plan.num_rows - first_row);
+    const Piece piece(plan, first_row, num_rows, kv_head, scratch + thread * thread_floats);
+    const int first_part = piece.first_part() + index % runs * piece_parts;
+    for (int part = first_part; part < std::min(first_part + piece_parts, piece.end_part()); ++part) {
+      piece.attend(kernels, part, [&](int i) {
+        return part_of(static_cast<std::int64_t>(first_row + i) * num_kv_heads + kv_head,
+                       part - piece.row(i).first_part());
+      });
     }
-    write_out(plan, unit, part_at(plan, first));
+  });
+  context.pool().run(static_cast<int>(num_units), [&](int unit, int /*thread*/) {
+    const Row row = row_at(plan, unit / num_kv_heads);
+    for (int part = 1; part < row.end_part() - row.first_part(); ++part)
+      kernels.join_parts(part_of(unit, 0), part_of(unit, part), plan.heads, plan.value_dim);
+    write_out(plan, unit / num_kv_heads, unit % num_kv_heads, part_of(unit, 0));
   });
 }
 
@@ -210,11 +260,12 @@ Plan make_plan(const AttentionArgs& args) {
 void paged_attention(Context& context, const AttentionArgs& args) {
   const Plan plan = make_plan(args);
   if (plan.num_rows == 0) return;
-  const int num_threads = context.pool().num_threads();
-  if (num_threads > 1 && plan.max_parts > 1 && plan.num_units() < 4 * num_threads) {
+  const int few_units = 4 * context.pool().num_threads();
+  const bool few_rows = plan.num_rows <= kMaxPieceRows || plan.num_rows * args.layer.num_kv_heads < few_units;
+  if (few_rows && plan.max_parts > 1) {
     attend_by_parts(context, plan);
   } else {
-    attend_by_units(context, plan);
+    attend_by_rows(context, plan);
   }
 }
 

@@ -15,16 +15,34 @@
 namespace kvasir::ops {
 namespace {
 
-using tensor::DType;
-
 struct Shape {
-  DType type = DType::f16;
+  KvType type = KvType::f16;
   int num_heads = 6;
   int num_kv_heads = 2;
   int head_dim = 32;
   int sliding_window = 0;
   float softcap = 0;
 };
+
+// What a cache gives back for these vectors of head_dim.
+std::vector<float> stored(const Shape& shape, std::vector<float> x) {
+  for (std::size_t at = 0; at < x.size(); at += static_cast<std::size_t>(shape.head_dim)) {
+    for (int from = 0; from < shape.head_dim; from += kKvGroup) {
+      const std::span<float> group =
+          std::span(x).subspan(at + static_cast<std::size_t>(from),
+                               static_cast<std::size_t>(std::min(kKvGroup, shape.head_dim - from)));
+      float largest = 0;
+      for (const float value : group) largest = std::max(largest, std::abs(value));
+      const float scale = f16_to_f32(f32_to_f16(largest / 127));
+      for (float& value : group) {
+        if (shape.type == KvType::f16) value = f16_to_f32(f32_to_f16(value));
+        if (shape.type == KvType::bf16) value = bf16_to_f32(f32_to_bf16(value));
+        if (shape.type == KvType::int8) value = std::nearbyint(value * (1 / scale)) * scale;
+      }
+    }
+  }
+  return x;
+}
 
 // A sequence with all of its queries, keys and values, and a cache whose unused places hold NaN.
 class Sequence {
@@ -35,6 +53,8 @@ class Sequence {
     q_ = random_floats(n * q_size(), random);
     k_ = random_floats(n * kv_size(), random);
     v_ = random_floats(n * kv_size(), random);
+    stored_k_ = stored(shape, k_);
+    stored_v_ = stored(shape, v_);
     const int num_blocks = (num_tokens + kBlockTokens - 1) / kBlockTokens + 3;
     for (int i = 0; i < num_blocks; ++i) blocks_.push_back(i);
     std::shuffle(blocks_.begin(), blocks_.end(), random);
@@ -86,7 +106,7 @@ class Sequence {
     for (int t = first; t <= row; ++t) {
       double dot = 0;
       for (int d = 0; d < shape_.head_dim; ++d) {
-        dot += static_cast<double>(at(q_, q_size(), row, head, d)) * stored(at(k_, kv_size(), t, kv_head, d));
+        dot += static_cast<double>(at(q_, q_size(), row, head, d)) * at(stored_k_, kv_size(), t, kv_head, d);
       }
       dot *= 0.3f;
       scores.push_back(shape_.softcap > 0 ? shape_.softcap * std::tanh(dot / shape_.softcap) : dot);
@@ -98,7 +118,7 @@ class Sequence {
       const double p = std::exp(scores[static_cast<std::size_t>(t - first)] - largest);
       sum += p;
       for (int d = 0; d < shape_.head_dim; ++d) {
-        out[static_cast<std::size_t>(d)] += p * stored(at(v_, kv_size(), t, kv_head, d));
+        out[static_cast<std::size_t>(d)] += p * at(stored_v_, kv_size(), t, kv_head, d);
       }
     }
     for (double& x : out) x /= sum;
@@ -124,23 +144,20 @@ class Sequence {
   float at(const std::vector<float>& x, std::size_t row_size, int row, int head, int d) const {
     return x[static_cast<std::size_t>(row) * row_size + static_cast<std::size_t>(head * shape_.head_dim + d)];
   }
-  double stored(float x) const {
-    if (shape_.type == DType::f16) return f16_to_f32(f32_to_f16(x));
-    if (shape_.type == DType::bf16) return bf16_to_f32(f32_to_bf16(x));
-    return x;
-  }
 
   Shape shape_;
   int num_tokens_;
-  std::vector<float> q_, k_, v_;
+  std::vector<float> q_, k_, v_, stored_k_, stored_v_;
   std::vector<std::int32_t> blocks_;
   std::vector<std::byte> keys_, values_;
 };
 
 const Shape kShapes[] = {
-    {DType::f32, 4, 4, 64, 0, 0},   {DType::f16, 6, 2, 64, 0, 0}, {DType::bf16, 7, 1, 32, 0, 0},
-    {DType::f16, 10, 2, 20, 0, 0},  {DType::f32, 3, 1, 9, 0, 0},  {DType::f16, 4, 2, 16, 50, 0},
-    {DType::f32, 4, 1, 48, 270, 5}, {DType::bf16, 2, 2, 8, 1, 3},
+    {KvType::f32, 4, 4, 64, 0, 0},   {KvType::f16, 6, 2, 64, 0, 0},   {KvType::bf16, 7, 1, 32, 0, 0},
+    {KvType::f16, 10, 2, 20, 0, 0},  {KvType::f32, 3, 1, 9, 0, 0},    {KvType::f16, 4, 2, 16, 50, 0},
+    {KvType::f32, 4, 1, 48, 270, 5}, {KvType::bf16, 2, 2, 8, 1, 3},   {KvType::int8, 6, 2, 64, 0, 0},
+    {KvType::int8, 5, 1, 80, 0, 0},  {KvType::int8, 8, 1, 20, 40, 4}, {KvType::f16, 12, 1, 128, 0, 0},
+    {KvType::bf16, 9, 9, 24, 0, 0},
 };
 
 TEST(PagedAttention, EqualsPlainAttention) {
@@ -216,10 +233,74 @@ TEST(PagedAttention, ABatchOfSlicesEqualsEachAlone) {
   EXPECT_EQ(std::memcmp(&out[10 * size], &alone_b[39 * size], size * sizeof(float)), 0);
 }
 
+// Sequences that begin with the same blocks read them together.
+TEST(PagedAttention, RowsThatShareBlocksEqualEachAlone) {
+  std::mt19937 random(8);
+  ComputePool pools[] = {ComputePool(1), ComputePool(3)};
+  for (const KvType type : {KvType::f16, KvType::int8}) {
+    Sequence sequence({.type = type}, 600, random);
+    Context alone(pools[0], Isa::scalar);
+    const std::vector<float> expected = sequence.run(alone, 600);
+    std::vector<KvSlice> slices;
+    std::vector<float> q;
+    const int positions[] = {599, 520, 598, 597, 300, 30, 31, 511, 512, 599};
+    for (const int position : positions) {
+      slices.push_back({static_cast<int>(slices.size()), 1, position, sequence.blocks()});
+      const std::span<const float> row = sequence.q(position, 1);
+      q.insert(q.end(), row.begin(), row.end());
+    }
+    for (Isa isa : supported_isas()) {
+      Context context(pools[1], isa);
+      std::vector<float> out(q.size());
+      paged_attention(context, sequence.args(slices, q, out));
+      for (std::size_t i = 0; i < slices.size(); ++i) {
+        const std::size_t size = sequence.q_size();
+        ASSERT_EQ(std::memcmp(&out[i * size], &expected[static_cast<std::size_t>(positions[i]) * size],
+                              size * sizeof(float)),
+                  0)
+            << "position " << positions[i] << " on " << name(isa);
+      }
+    }
+  }
+}
+
+// A later row of the same step may hold anything.
+TEST(PagedAttention, WhatARowDoesNotSeeDoesNotHarmIt) {
+  std::mt19937 random(9);
+  ComputePool pool(2);
+  for (const KvType type : {KvType::f32, KvType::f16, KvType::int8}) {
+    Sequence sequence({.type = type}, 40, random);
+    Context scalar(pool, Isa::scalar);
+    const std::vector<float> expected = sequence.run(scalar, 40);
+    for (Isa isa : supported_isas()) {
+      Context context(pool, isa);
+      std::vector<float> v(sequence.v(0, 40).begin(), sequence.v(0, 40).end());
+      for (std::size_t i = v.size() - sequence.kv_size(); i < v.size(); ++i) v[i] = NAN;
+      const KvSlice slices[] = {{0, 40, 0, sequence.blocks()}};
+      store_kv(context, sequence.layer(), slices, sequence.k(0, 40), v);
+      std::vector<float> out(40 * sequence.q_size());
+      paged_attention(context, sequence.args(slices, sequence.q(0, 40), out));
+      EXPECT_EQ(std::memcmp(out.data(), expected.data(), 39 * sequence.q_size() * sizeof(float)), 0);
+      EXPECT_TRUE(std::isnan(out.back())) << name(isa);
+    }
+  }
+}
+
+TEST(PagedAttention, EightBitsAreAboutHalfTheBytes) {
+  const auto bytes = [](KvType type, int dim) {
+    return KvLayer{.type = type, .num_kv_heads = 3, .head_dim = dim}.block_bytes();
+  };
+  EXPECT_EQ(bytes(KvType::f16, 64), 3 * 16 * 64 * 2);
+  EXPECT_EQ(bytes(KvType::int8, 64), 3 * 16 * (64 + 2 * 2));
+  EXPECT_EQ(bytes(KvType::int8, 20), 3 * 16 * (20 + 2));
+  for (const KvType type : {KvType::f32, KvType::f16, KvType::bf16, KvType::int8})
+    EXPECT_EQ(kv_type_named(name(type)), type);
+}
+
 // A latent layer with keys as values: the same as a layer that stores both, but for the order of the sums.
 class LatentSequence {
  public:
-  LatentSequence(DType type, int num_tokens, std::mt19937& random)
+  LatentSequence(KvType type, int num_tokens, std::mt19937& random)
       : num_tokens_(num_tokens),
         q_(random_floats(static_cast<std::size_t>(num_tokens * kHeads * kKey), random)),
         k_(random_floats(static_cast<std::size_t>(num_tokens * kKey), random)) {
@@ -273,7 +354,7 @@ TEST(PagedAttention, ALatentIsKeyAndValue) {
   constexpr int kLatent = 35;
   std::mt19937 random(6);
   ComputePool pools[] = {ComputePool(1), ComputePool(3)};
-  for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
+  for (const KvType type : {KvType::f32, KvType::f16, KvType::bf16, KvType::int8}) {
     LatentSequence sequence(type, 290, random);
     Context oracle(pools[0], Isa::scalar);
     const std::vector<float> both = sequence.run(oracle, 0, 290);
@@ -298,7 +379,7 @@ TEST(PagedAttention, WithoutAMaskEveryRowSeesTheWholeSequence) {
   std::mt19937 random(7);
   ComputePool pool(2);
   Context context(pool);
-  Sequence sequence({.type = DType::f32}, 30, random);
+  Sequence sequence({.type = KvType::f32}, 30, random);
   sequence.run(context, 30);
   const KvSlice whole[] = {{0, 30, 0, sequence.blocks()}};
   std::vector<float> out(30 * sequence.q_size());
@@ -337,7 +418,7 @@ TEST(PagedAttention, ExtremeScoresStayFinite) {
   ComputePool pool(1);
   for (Isa isa : supported_isas()) {
     Context context(pool, isa);
-    Sequence sequence({.type = DType::f32}, 300, random);
+    Sequence sequence({.type = KvType::f32}, 300, random);
     std::vector<float> q(sequence.q(299, 1).begin(), sequence.q(299, 1).end());
     for (float& x : q) x *= 1000;
     sequence.run(context, 300);
