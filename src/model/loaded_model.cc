@@ -62,8 +62,7 @@ void add_end_tokens(const json::object& config, int vocab_size, std::vector<Toke
 
 base::Result<Speech> read_directory_speech(const std::filesystem::path& path, const Checkpoint& checkpoint) {
   TRY(std::shared_ptr<const text::Tokenizer> tokenizer, read_directory_tokenizer(path));
-  TRY(std::string source, read_text_if_there(path / "chat_template.jinja"));
-  if (source.empty()) source = tokenizer->chat_template();
+  std::string source = tokenizer->chat_template();
   TRY(Speech speech, make_speech(std::move(tokenizer), std::move(source)));
 
   add_end_tokens(checkpoint.config_json, checkpoint.config.vocab_size, speech.end_tokens);

@@ -1,8 +1,10 @@
 #include "model/tokenizer_file.h"
 
 #include <span>
+#include <system_error>
 #include <utility>
 
+#include "model/gguf_file.h"
 #include "model/gguf_vocabulary.h"
 #include "model/mapped_file.h"
 
@@ -40,10 +42,18 @@ base::Result<std::shared_ptr<const text::Tokenizer>> read_directory_tokenizer(
   const std::filesystem::path path = directory / "tokenizer.json";
   TRY(const std::string tokenizer_json, read_text(path));
   TRY(const std::string config_json, read_text_if_there(directory / "tokenizer_config.json"));
-  auto tokenizer = text::Tokenizer::from_json(tokenizer_json, config_json);
+  TRY(const std::string chat_template, read_text_if_there(directory / "chat_template.jinja"));
+  auto tokenizer = text::Tokenizer::from_json(tokenizer_json, config_json, chat_template);
   if (!tokenizer.ok())
     return base::error(tokenizer.error().code, "{}: {}", path.string(), tokenizer.error().message);
   return tokenizer;
+}
+
+base::Result<std::shared_ptr<const text::Tokenizer>> read_tokenizer(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return read_directory_tokenizer(path);
+  TRY(const std::unique_ptr<GgufFile> file, GgufFile::open(path));
+  return read_gguf_tokenizer(file->metadata());
 }
 
 std::string model_name(const std::filesystem::path& path, const Metadata& metadata) {

@@ -18,6 +18,8 @@ base::Result<std::shared_ptr<const text::Tokenizer>> read_gguf_tokenizer(const M
 // From a directory's tokenizer.json and tokenizer_config.json; `not_found` without the first.
 base::Result<std::shared_ptr<const text::Tokenizer>> read_directory_tokenizer(
     const std::filesystem::path& directory);
+// From either: a directory or a GGUF file.
+base::Result<std::shared_ptr<const text::Tokenizer>> read_tokenizer(const std::filesystem::path& path);
 
 // What a checkpoint calls itself, else the name of its file or directory.
 std::string model_name(const std::filesystem::path& path, const Metadata& metadata);

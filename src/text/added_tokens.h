@@ -1,7 +1,7 @@
 #pragma once
 
-#include <array>
 #include <bitset>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -19,6 +19,8 @@ class AddedTokens {
   struct Entry {
     TokenId id = 0;
     bool special = false;
+    bool structural = false;   // not special, but what a chat's turns are marked with
+    bool single_word = false;  // only where no word character touches it
     bool takes_space_before = false;
     bool takes_space_after = false;
   };
@@ -27,8 +29,10 @@ class AddedTokens {
     Entry entry;
   };
 
-  // `bytes` is not empty.
+  // `bytes` is not empty. The last of two with equal bytes stays.
   void add(std::string_view bytes, Entry entry);
+  bool empty() const { return entries_.empty(); }
+  std::vector<Entry>& entries() { return entries_; }
   // The longest token that begins at `at` and for which `allowed(range, entry)` is true.
   template <class Allowed>
   std::optional<Match> match_at(std::string_view text, std::size_t at, Allowed allowed) const;

@@ -1,57 +1,38 @@
 #include "text/bpe.h"
 
 #include <algorithm>
-#include <bit>
+#include <functional>
 #include <utility>
 
 #include "base/utf8.h"
+#include "text/byte_level.h"
 
 namespace kvasir::text {
 namespace {
 
-std::uint64_t key_of(TokenId left, TokenId right) {
-  return (std::uint64_t{static_cast<std::uint32_t>(left)} << 32) | static_cast<std::uint32_t>(right);
-}
-
 constexpr std::size_t kShort = 32;
 
-// std's heaps keep the largest on top; ours the lowest rank, then the leftmost.
-bool later(const Bpe::Workspace::Candidate& a, const Bpe::Workspace::Candidate& b) {
-  return a.rank != b.rank ? a.rank > b.rank : a.left > b.left;
+using Candidate = Workspace::Candidate;
+
+bool is_left_of(const Candidate& a, const Candidate& b) {
+  return a.left < b.left;
+}
+
+// std's heaps keep the largest on top.
+bool is_right_of(const Candidate& a, const Candidate& b) {
+  return a.left > b.left;
 }
 
 }  // namespace
 
-MergeTable::MergeTable(std::size_t num_merges) : slots_(std::bit_ceil(num_merges * 2 + 2)) {}
-
-std::size_t MergeTable::first_slot(std::uint64_t key) const {
-  key *= 0x9E3779B97F4A7C15ull;
-  return (key ^ (key >> 32)) & (slots_.size() - 1);
-}
-
-void MergeTable::insert(TokenId left, TokenId right, Merge merge) {
-  const std::uint64_t key = key_of(left, right);
-  std::size_t at = first_slot(key);
-  while (slots_[at].key != kEmpty) {
-    if (slots_[at].key == key) return;
-    at = (at + 1) & (slots_.size() - 1);
-  }
-  slots_[at] = {key, merge};
-}
-
-const MergeTable::Merge* MergeTable::find(TokenId left, TokenId right) const {
-  const std::uint64_t key = key_of(left, right);
-  for (std::size_t at = first_slot(key); slots_[at].key != kEmpty; at = (at + 1) & (slots_.size() - 1)) {
-    if (slots_[at].key == key) return &slots_[at].merge;
-  }
-  return nullptr;
-}
-
 Bpe::Bpe(const TokenTable& table, MergeTable merges, Options options)
     : table_(table), merges_(std::move(merges)), options_(options) {
+  cuts_at_space_marks_ = options.alphabet == Alphabet::characters && !options.ignore_merges &&
+                         merges_.keeps_space_marks_first() && table.find_piece(kSpaceMark).has_value();
   byte_tokens_.fill(-1);
   for (TokenId id = 0; id < table.size(); ++id) {
-    if (table.type(id) == TokenType::byte) byte_tokens_[static_cast<unsigned char>(table.bytes(id)[0])] = id;
+    if (table.type(id) == TokenType::byte)
+      byte_tokens_[static_cast<unsigned char>(*byte_of_name(table.spelling(id)))] = id;
   }
   if (options.alphabet == Alphabet::characters) return;
   for (int byte = 0; byte < 256; ++byte) {
@@ -67,89 +48,143 @@ void Bpe::encode(std::string_view word, Workspace& work, std::vector<TokenId>& o
       return;
     }
   }
-  work.symbols.clear();
-  add_symbols(word, work);
-  if (work.symbols.size() <= kShort) {
-    merge_short(work);
+  auto& symbols = work.symbols;
+  symbols.clear();
+  add_symbols(word, symbols);
+  if (symbols.size() <= kShort) {
+    merge_short(symbols);
   } else {
     merge_long(work);
   }
-  for (const auto& symbol : work.symbols) {
+  for (const auto& symbol : symbols) {
     if (symbol.id >= 0) out.push_back(symbol.id);
   }
 }
 
-// Looks at every pair for each merge: quadratic, and for the usual word faster than a heap.
-void Bpe::merge_short(Workspace& work) const {
-  auto& symbols = work.symbols;
-  auto& pairs = work.pairs;
+// Looks at every pair for each merge: quadratic, and for the usual word faster than anything else.
+void Bpe::merge_short(Symbols& symbols) const {
+  std::array<MergeTable::Merge, kShort> pairs;  // each symbol with the next
+  std::size_t size = symbols.size();
   const auto pair_at = [&](std::size_t i) {
-    const auto* merge = i + 1 < symbols.size() ? merges_.find(symbols[i].id, symbols[i + 1].id) : nullptr;
-    return merge != nullptr ? *merge : MergeTable::Merge{};
+    return i + 1 < size ? merges_.find(symbols[i].id, symbols[i + 1].id) : MergeTable::Merge{};
   };
-  pairs.clear();
-  for (std::size_t i = 0; i < symbols.size(); ++i) pairs.push_back(pair_at(i));
-  while (true) {
-    const auto best = std::min_element(pairs.begin(), pairs.end(),
-                                       [](const auto& a, const auto& b) { return a.rank < b.rank; });
-    if (best == pairs.end() || best->rank == MergeTable::kNoRank) return;
-    const auto at = best - pairs.begin();
-    symbols[at].id = best->result;
-    symbols.erase(symbols.begin() + at + 1);
-    pairs.erase(best);
-    pairs[at] = pair_at(at);
-    if (at > 0) pairs[at - 1] = pair_at(at - 1);
-  }
-}
-
-void Bpe::merge_long(Workspace& work) const {
-  work.heap.clear();
-  const auto num_symbols = static_cast<std::int32_t>(work.symbols.size());
-  for (std::int32_t i = 0; i < num_symbols; ++i) {
-    work.symbols[i].previous = i - 1;
-    work.symbols[i].next = i + 1 < num_symbols ? i + 1 : -1;
-  }
-  for (std::int32_t i = 0; i + 1 < num_symbols; ++i) push_candidate(i, work);
-  std::make_heap(work.heap.begin(), work.heap.end(), later);
-  constexpr unsigned kLooks = 4096;  // merges between two looks at `stop`
-  for (unsigned i = 0; !work.heap.empty(); ++i) {
-    if (i % kLooks == 0 && work.stop.stop_requested()) return;
-    std::pop_heap(work.heap.begin(), work.heap.end(), later);
-    const Workspace::Candidate best = work.heap.back();
-    work.heap.pop_back();
-    auto& left = work.symbols[best.left];
-    // A merge since then has changed one of the two.
-    if (left.id != best.left_id || left.next != best.right) continue;
-    if (work.symbols[best.right].id != best.right_id) continue;
-    left.id = best.result;
-    work.symbols[best.right].id = -1;
-    left.next = work.symbols[best.right].next;
-    if (left.next >= 0) work.symbols[left.next].previous = best.left;
-    for (const std::int32_t changed : {left.previous, best.left}) {
-      const std::size_t before = work.heap.size();
-      if (changed >= 0) push_candidate(changed, work);
-      if (work.heap.size() > before) std::push_heap(work.heap.begin(), work.heap.end(), later);
+  for (std::size_t i = 0; i < size; ++i) pairs[i] = pair_at(i);
+  while (size > 1) {
+    std::size_t best = 0;
+    for (std::size_t i = 1; i + 1 < size; ++i) {
+      if (pairs[i].rank < pairs[best].rank) best = i;
     }
+    if (pairs[best].rank == MergeTable::kNoRank) break;
+    symbols[best].id = pairs[best].result;
+    for (std::size_t i = best + 1; i + 1 < size; ++i) {
+      symbols[i] = symbols[i + 1];
+      pairs[i] = pairs[i + 1];
+    }
+    --size;
+    pairs[best] = pair_at(best);
+    if (best > 0) pairs[best - 1] = pair_at(best - 1);
+  }
+  symbols.resize(size);
+}
+
+// Candidates wait in a bucket for each rank. They mostly come from the left to the right, as they are taken,
+// so a bucket is hardly ever sorted, and a word of a million letters costs no more per letter than a short
+// one.
+void Bpe::merge_long(Workspace& work) const {
+  auto& symbols = work.symbols;
+  const auto num_symbols = static_cast<std::uint32_t>(symbols.size());
+  for (std::uint32_t i = 0; i < num_symbols; ++i) {
+    symbols[i].previous = i - 1;  // wraps for the first
+    symbols[i].next = i + 1;
+  }
+  work.bucket_of_rank.resize(merges_.num_ranks(), -1);
+  work.ranks.clear();
+  work.buckets.clear();
+  work.free_buckets.clear();
+  for (std::uint32_t i = 0; i + 1 < num_symbols; ++i) add_candidate(i, work);
+  while (!work.ranks.empty() && !work.stop.stop_requested()) merge_bucket(work.ranks.front(), work);
+  for (const std::uint32_t rank : work.ranks) work.bucket_of_rank[rank] = -1;
+}
+
+// Merges candidates of the lowest rank until none is left or a lower rank appears.
+void Bpe::merge_bucket(std::uint32_t rank, Workspace& work) const {
+  const auto index = static_cast<std::size_t>(work.bucket_of_rank[rank]);
+  auto& symbols = work.symbols;
+  if (auto& bucket = work.buckets[index]; !bucket.sorted && bucket.taken == 0 && !bucket.is_heap) {
+    std::sort(bucket.candidates.begin(), bucket.candidates.end(), is_left_of);
+    bucket.sorted = true;
+  }
+  constexpr unsigned kLooks = 4096;  // candidates between two looks at `stop`
+  for (unsigned i = 1;; ++i) {
+    if (i % kLooks == 0 && work.stop.stop_requested()) return;
+    auto& bucket = work.buckets[index];  // adding candidates can move it
+    if (!bucket.sorted && !bucket.is_heap) {
+      bucket.candidates.erase(bucket.candidates.begin(),
+                              bucket.candidates.begin() + static_cast<std::ptrdiff_t>(bucket.taken));
+      bucket.taken = 0;
+      std::make_heap(bucket.candidates.begin(), bucket.candidates.end(), is_right_of);
+      bucket.is_heap = true;
+    }
+    if (bucket.taken == bucket.candidates.size()) {
+      bucket = {};
+      work.free_buckets.push_back(static_cast<std::int32_t>(index));
+      std::pop_heap(work.ranks.begin(), work.ranks.end(), std::greater<>());
+      work.ranks.pop_back();
+      work.bucket_of_rank[rank] = -1;
+      return;
+    }
+    Candidate best;
+    if (bucket.is_heap) {
+      std::pop_heap(bucket.candidates.begin(), bucket.candidates.end(), is_right_of);
+      best = bucket.candidates.back();
+      bucket.candidates.pop_back();
+    } else {
+      best = bucket.candidates[bucket.taken++];
+    }
+    auto& left = symbols[best.left];
+    // A merge since then has changed one of the two.
+    if (left.id < 0 || left.next >= symbols.size() || symbols[left.next].next != best.end) continue;
+    symbols[left.next].id = -1;
+    left.id = best.result;
+    left.next = best.end;
+    if (best.end < symbols.size()) symbols[best.end].previous = best.left;
+    if (left.previous < symbols.size()) add_candidate(left.previous, work);
+    add_candidate(best.left, work);
+    if (work.ranks.front() != rank) return;
   }
 }
 
-void Bpe::push_candidate(std::int32_t left, Workspace& work) const {
+void Bpe::add_candidate(std::uint32_t left, Workspace& work) const {
   const auto& symbol = work.symbols[left];
-  if (symbol.next < 0) return;
-  const TokenId right_id = work.symbols[symbol.next].id;
-  const auto* merge = merges_.find(symbol.id, right_id);
-  if (merge == nullptr) return;
-  work.heap.push_back({merge->rank, left, symbol.next, symbol.id, right_id, merge->result});
+  if (symbol.next >= work.symbols.size()) return;
+  const auto& right = work.symbols[symbol.next];
+  const MergeTable::Merge merge = merges_.find(symbol.id, right.id);
+  if (merge.rank == MergeTable::kNoRank) return;
+  std::int32_t& index = work.bucket_of_rank[merge.rank];
+  if (index < 0) {
+    if (work.free_buckets.empty()) {
+      work.free_buckets.push_back(static_cast<std::int32_t>(work.buckets.size()));
+      work.buckets.emplace_back();
+    }
+    index = work.free_buckets.back();
+    work.free_buckets.pop_back();
+    work.ranks.push_back(merge.rank);
+    std::push_heap(work.ranks.begin(), work.ranks.end(), std::greater<>());
+  }
+  auto& bucket = work.buckets[static_cast<std::size_t>(index)];
+  if (!bucket.candidates.empty() && left < bucket.candidates.back().left) bucket.sorted = false;
+  bucket.candidates.push_back({left, right.next, merge.result});
+  if (bucket.is_heap) std::push_heap(bucket.candidates.begin(), bucket.candidates.end(), is_right_of);
 }
 
-void Bpe::add_symbols(std::string_view word, Workspace& work) const {
+void Bpe::add_symbols(std::string_view word, Symbols& symbols) const {
   if (options_.alphabet == Alphabet::bytes) {
     for (const char c : word) {
       const TokenId id = byte_tokens_[static_cast<unsigned char>(c)];
       if (id >= 0) {
-        work.symbols.push_back({.id = id});
+        symbols.push_back({.id = id});
       } else {
-        add_unspelled({&c, 1}, work);
+        add_unspelled({&c, 1}, symbols);
       }
     }
     return;
@@ -157,65 +192,25 @@ void Bpe::add_symbols(std::string_view word, Workspace& work) const {
   while (!word.empty()) {
     const std::string_view character = word.substr(0, base::utf8_step(word).size);
     if (const auto id = table_.find_piece(character)) {
-      work.symbols.push_back({.id = *id});
+      symbols.push_back({.id = *id});
     } else {
-      add_unspelled(character, work);
+      add_unspelled(character, symbols);
     }
     word.remove_prefix(character.size());
   }
 }
 
-void Bpe::add_unspelled(std::string_view character, Workspace& work) const {
+void Bpe::add_unspelled(std::string_view character, Symbols& symbols) const {
   const bool has_bytes = std::all_of(character.begin(), character.end(), [this](char c) {
     return byte_tokens_[static_cast<unsigned char>(c)] >= 0;
   });
   if (has_bytes) {
-    for (const char c : character)
-      work.symbols.push_back({.id = byte_tokens_[static_cast<unsigned char>(c)]});
+    for (const char c : character) symbols.push_back({.id = byte_tokens_[static_cast<unsigned char>(c)]});
     return;
   }
   if (!options_.unk) return;
-  // A run of unknown characters is one unknown token.
-  if (!work.symbols.empty() && work.symbols.back().id == *options_.unk) return;
-  work.symbols.push_back({.id = *options_.unk});
-}
-
-base::Status MergeRanker::add(const Sides& sides, std::string_view written) {
-  if (!sides.left || !sides.right || !sides.result) {
-    const char* missing = !sides.left ? "left side" : !sides.right ? "right side" : "result";
-    return base::error(base::ErrorCode::corrupt, "the {} of merge {} (\"{}\") is no token of the vocabulary",
-                       missing, rank_, written);
-  }
-  ranked_.insert(*sides.left, *sides.right, {.rank = rank_++, .result = *sides.result});
-  return base::ok();
-}
-
-MergeTable merges_by_score(const TokenTable& table, const std::vector<float>& scores) {
-  struct Scored {
-    TokenId left;
-    TokenId right;
-    TokenId result;
-  };
-  std::vector<Scored> found;
-  for (TokenId id = 0; id < table.size(); ++id) {
-    if (table.type(id) != TokenType::normal) continue;
-    const std::string_view piece = table.bytes(id);
-    for (std::size_t cut = base::utf8_step(piece.empty() ? "x" : piece).size; cut < piece.size();
-         cut += base::utf8_step(piece.substr(cut)).size) {
-      const auto left = table.find_piece(piece.substr(0, cut));
-      const auto right = left ? table.find_piece(piece.substr(cut)) : std::nullopt;
-      if (left && right) found.push_back({*left, *right, id});
-    }
-  }
-  std::stable_sort(found.begin(), found.end(),
-                   [&](const Scored& a, const Scored& b) { return scores[a.result] > scores[b.result]; });
-  MergeTable ranked(found.size());
-  std::uint32_t rank = 0;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    if (i > 0 && scores[found[i].result] != scores[found[i - 1].result]) ++rank;
-    ranked.insert(found[i].left, found[i].right, {.rank = rank, .result = found[i].result});
-  }
-  return ranked;
+  if (options_.fuse_unk && !symbols.empty() && symbols.back().id == *options_.unk) return;
+  symbols.push_back({.id = *options_.unk});
 }
 
 }  // namespace kvasir::text

@@ -39,7 +39,15 @@ std::string spelling_of_byte(unsigned char byte) {
 
 std::optional<std::string> bytes_of_spelling(std::string_view spelling) {
   std::string bytes;
+  bytes.reserve(spelling.size());
   while (!spelling.empty()) {
+    const auto first = static_cast<unsigned char>(spelling.front());
+    if (first < 0x80) {
+      if (kByteOf[first] < 0) return std::nullopt;
+      bytes.push_back(spelling.front());
+      spelling.remove_prefix(1);
+      continue;
+    }
     const base::Utf8Step step = base::utf8_step(spelling);
     if (step.kind != base::Utf8Step::Kind::character || step.value >= kAlphabetEnd) return std::nullopt;
     const std::int16_t byte = kByteOf[step.value];
@@ -48,6 +56,17 @@ std::optional<std::string> bytes_of_spelling(std::string_view spelling) {
     spelling.remove_prefix(step.size);
   }
   return bytes;
+}
+
+std::optional<char> byte_of_name(std::string_view name) {
+  if (name.size() != 6 || !name.starts_with("<0x") || name.back() != '>') return std::nullopt;
+  int value = 0;
+  for (const char c : name.substr(3, 2)) {
+    const std::size_t digit = std::string_view("0123456789ABCDEF").find(c);
+    if (digit == std::string_view::npos) return std::nullopt;
+    value = value * 16 + static_cast<int>(digit);
+  }
+  return static_cast<char>(value);
 }
 
 }  // namespace kvasir::text

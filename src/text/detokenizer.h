@@ -24,7 +24,8 @@ class Detokenizer {
  private:
   std::shared_ptr<const Tokenizer> tokenizer_;
   SpecialOutput specials_;
-  bool strip_space_;
+  bool first_ = true;
+  int spaces_to_strip_;
   base::Utf8Repair repair_;
 };
 

@@ -1,26 +1,39 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "text/chars_map.h"
+#include "text/pattern.h"
 
 namespace kvasir::text {
 
 // What happens to text before it is split, in order.
 struct NormalizerStep {
   enum class Kind {
-    nfc,               // Unicode normalization form C
+    nfc,  // Unicode's normalization forms
+    nfd,
+    nfkc,
+    nfkd,
     replace,           // every `from` becomes `to`
+    replace_matches,   // every match of `pattern` becomes `to`
     prepend,           // `to` goes first, unless the text is empty
-    prefix_space,      // a space goes first, unless one is there
+    strip_left,        // white space goes
+    strip_right,       // white space goes
     clean,             // control characters go, every white space becomes a space
     space_ideographs,  // spaces around each Chinese character
-    strip_accents,     // decomposed, without the marks
+    strip_marks,       // nonspacing marks go
     lowercase,
+    nmt,        // sentencepiece's old cleaning of control characters and odd spaces
+    chars_map,  // sentencepiece's compiled rules, `map`
   };
   Kind kind = Kind::nfc;
-  std::string from;
-  std::string to;
+  std::string from{};
+  std::string to{};
+  std::shared_ptr<const Pattern> pattern{};
+  std::shared_ptr<const CharsMap> map{};
 };
 
 // `text` is valid UTF-8, and so is the result. O(n log n) whatever the text.

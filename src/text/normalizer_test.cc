@@ -1,8 +1,12 @@
 #include "text/normalizer.h"
 
 #include <gtest/gtest.h>
+#include <utf8proc.h>
 
+#include <cstdlib>
 #include <string>
+
+#include "base/utf8.h"
 
 namespace kvasir::text {
 namespace {
@@ -40,8 +44,43 @@ TEST(Normalize, RunsStepsInOrder) {
   };
   EXPECT_EQ(normalize("aabab", steps), "_ababa");
   EXPECT_EQ(normalize("", steps), "");
-  EXPECT_EQ(normalize("x", {{.kind = NormalizerStep::Kind::prefix_space}}), " x");
-  EXPECT_EQ(normalize(" x", {{.kind = NormalizerStep::Kind::prefix_space}}), " x");
+}
+
+std::string normalized(NormalizerStep::Kind kind, const std::string& text) {
+  return normalize(text, {{.kind = kind}});
+}
+
+TEST(Normalize, KnowsTheOtherForms) {
+  using Kind = NormalizerStep::Kind;
+  EXPECT_EQ(normalized(Kind::nfd, "\u00E9\uD55C"), "e\u0301\u1112\u1161\u11AB");
+  EXPECT_EQ(normalized(Kind::nfkc, "\uFB01\uFF21"), "fiA");
+  EXPECT_EQ(normalized(Kind::nfkd, "\uFB01\u00E9"), "fie\u0301");
+  EXPECT_EQ(normalized(Kind::lowercase, "\u0130A\u00C4"), "i\u0307a\u00E4");
+  EXPECT_EQ(normalized(Kind::strip_left, "\u3000 a "), "a ");
+  EXPECT_EQ(normalized(Kind::strip_right, " a\u3000\n"), " a");
+  EXPECT_EQ(normalized(Kind::strip_marks, "e\u0301"), "e");
+  EXPECT_EQ(normalized(Kind::nmt, "a\u0001\tb\u200Bc"), "a b c");
+  EXPECT_EQ(normalized(Kind::clean, "a\u0007\tb"), "a b");
+}
+
+// Every character behind a letter, before a mark and by itself: cutting text where characters stand alone
+// makes the same of it as normalizing the whole.
+TEST(Normalize, CutsFormCWhereNothingJoins) {
+  for (char32_t c = 1; c < 0x30000; ++c) {
+    if (c >= 0xD800 && c < 0xE000) continue;
+    std::string text = "o";
+    base::append_utf8(c, text);
+    text += "\u0301\u1161";
+    base::append_utf8(c, text);
+    utf8proc_uint8_t* whole = nullptr;
+    const auto size = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                                   static_cast<utf8proc_ssize_t>(text.size()), &whole,
+                                   static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
+    ASSERT_GE(size, 0);
+    const std::string expected(reinterpret_cast<const char*>(whole), static_cast<std::size_t>(size));
+    std::free(whole);
+    ASSERT_EQ(nfc(text), expected) << "U+" << std::hex << static_cast<unsigned>(c);
+  }
 }
 
 }  // namespace

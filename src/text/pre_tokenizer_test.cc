@@ -10,15 +10,20 @@ namespace {
 
 using Pieces = std::vector<std::string>;
 
-Pieces split(const PreTokenizer& pre_tokenizer, const std::string& text) {
-  std::vector<std::string_view> pieces;
-  pre_tokenizer.split(text, pieces);
-  return {pieces.begin(), pieces.end()};
+using Place = PreTokenizer::Place;
+
+Pieces split(const PreTokenizer& pre_tokenizer, const std::string& text, Place place = Place::start) {
+  Pieces pieces;
+  pre_tokenizer.for_each_word(text, place, [&](std::string_view word) {
+    pieces.emplace_back(word);
+    return true;
+  });
+  return pieces;
 }
 
 Pieces split(const char* pattern, SplitBehavior behavior, const std::string& text) {
   PreTokenizer pre_tokenizer;
-  pre_tokenizer.add({.pattern = Regex::compile(pattern).value(), .behavior = behavior});
+  pre_tokenizer.add(SplitStep{.pattern = Pattern::regex(pattern).value(), .behavior = behavior});
   return split(pre_tokenizer, text);
 }
 
@@ -61,10 +66,40 @@ TEST(Regex, SaysWhatItDoesNotTake) {
   EXPECT_NE(regex.error().message.find("(unclosed"), std::string::npos);
 }
 
-TEST(Regex, EscapesEveryByte) {
-  const std::string text = "a.b*[\\]\n\u00E9";
-  EXPECT_EQ(split(Regex::escape(text).c_str(), SplitBehavior::isolated, "x" + text + "y"),
-            (Pieces{"x", text, "y"}));
+// $ and ^ are at every line's, \w takes marks and no other numbers than decimal ones.
+TEST(Regex, ReadsPatternsAsHuggingFacesEngineDoes) {
+  EXPECT_EQ(split("b$", SplitBehavior::isolated, "ab\nbc"), (Pieces{"a", "b", "\nbc"}));
+  EXPECT_EQ(split(R"(\w+)", SplitBehavior::removed, "ae\u0301_1\u00B2,"), (Pieces{"\u00B2,"}));
+  EXPECT_EQ(split(R"([\w,]+)", SplitBehavior::removed, "ab,\u0301;"), (Pieces{";"}));
+  EXPECT_EQ(split(R"(\W+)", SplitBehavior::removed, "ab, c"), (Pieces{"ab", "c"}));
+}
+
+TEST(PreTokenizer, MarksSpaces) {
+  using Prefix = SpaceMarkStep::Prefix;
+  const auto marked = [](Prefix prefix, bool split_marks, const std::string& text, Place place) {
+    PreTokenizer pre_tokenizer;
+    pre_tokenizer.add(SpaceMarkStep{.mark = "_", .prefix = prefix, .split = split_marks});
+    return split(pre_tokenizer, text, place);
+  };
+  EXPECT_EQ(marked(Prefix::always, true, "a b  c", Place::inside), (Pieces{"_a", "_b", "_", "_c"}));
+  EXPECT_EQ(marked(Prefix::always, true, " a_b", Place::inside), (Pieces{"_a", "_b"}));
+  EXPECT_EQ(marked(Prefix::first, false, "a b", Place::inside), (Pieces{"a_b"}));
+  EXPECT_EQ(marked(Prefix::first, false, "a b", Place::start), (Pieces{"_a_b"}));
+  EXPECT_EQ(marked(Prefix::never, true, "a b", Place::start), (Pieces{"a", "_b"}));
+}
+
+TEST(PreTokenizer, PutsASpaceFirst) {
+  PreTokenizer pre_tokenizer;
+  pre_tokenizer.add(SplitStep{.pattern = Pattern::literal("-"), .behavior = SplitBehavior::removed});
+  pre_tokenizer.add(PrefixSpaceStep{});
+  EXPECT_EQ(split(pre_tokenizer, "a- b-c"), (Pieces{" a", " b", " c"}));
+}
+
+TEST(PreTokenizer, StopsWhenToldTo) {
+  const PreTokenizer pre_tokenizer = preparation_named("qwen2").value().pre_tokenizer;
+  int num_words = 0;
+  pre_tokenizer.for_each_word("a b c d", Place::start, [&](std::string_view) { return ++num_words < 2; });
+  EXPECT_EQ(num_words, 2);
 }
 
 }  // namespace

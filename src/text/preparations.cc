@@ -1,4 +1,5 @@
 #include <array>
+#include <string>
 #include <utility>
 
 #include "text/pre_tokenizer.h"
@@ -7,22 +8,11 @@ namespace kvasir::text {
 
 namespace {
 
-constexpr const char* kQwen2 =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr const char* kLlama3 =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr const char* kGpt4o =
-    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
-    R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
-    R"(|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr const char* kTekken =
-    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+)"
-    R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)"
-    R"(|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-constexpr const char* kDeepSeekHan = "[一-龥぀-ゟ゠-ヿ]+";
-constexpr const char* kDeepSeek3Words =
-    R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+)"
-    R"(| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr const char* kBloom = R"( ?[^(\s|.,!?…。，、।۔،)]+)";
+constexpr const char* kSeedCoder =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr const char* kBailing =
+    R"('(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+)";
 
 struct Named {
   const char* name;
@@ -32,32 +22,55 @@ struct Named {
 };
 
 constexpr Named kPreparations[] = {
-    {"gpt-2", {kByteLevelPattern}},
-    {"default", {kByteLevelPattern}},
-    {"olmo", {kByteLevelPattern}},
-    {"phi-2", {kByteLevelPattern}},
-    {"jina-es", {kByteLevelPattern}},
-    {"jina-de", {kByteLevelPattern}},
-    {"roberta-bpe", {kByteLevelPattern}},
-    {"smollm", {kDigitPattern, kByteLevelPattern}},
-    {"starcoder", {kDigitPattern, kByteLevelPattern}},
-    {"refact", {kDigitPattern, kByteLevelPattern}},
-    {"codeshell", {kDigitPattern, kByteLevelPattern}},
-    {"exaone", {kDigitPattern, kByteLevelPattern}},
-    {"qwen2", {kQwen2}, true},
-    {"deepseek-r1-qwen", {kQwen2}, true},
-    {"megrez", {kQwen2}, true},
-    {"stablelm2", {kQwen2}, true},
-    {"llama-bpe", {kLlama3}, false, true},
-    {"llama3", {kLlama3}, false, true},
-    {"llama-v3", {kLlama3}, false, true},
-    {"falcon3", {kLlama3}},
-    {"smaug-bpe", {kLlama3}},
-    {"dbrx", {kLlama3}},
-    {"gpt-4o", {kGpt4o}},
-    {"llama4", {kGpt4o}},
-    {"tekken", {kTekken}, false, true},
-    {"deepseek-v3", {"\\p{N}{1,3}", kDeepSeekHan, kDeepSeek3Words}},
+    {"gpt-2", {kGpt2Pattern}},
+    {"default", {kGpt2Pattern}},
+    {"olmo", {kGpt2Pattern}},
+    {"phi-2", {kGpt2Pattern}},
+    {"mpt", {kGpt2Pattern}},
+    {"jais", {kGpt2Pattern}},
+    {"trillion", {kGpt2Pattern}},
+    {"granite-docling", {kGpt2Pattern}},
+    {"jina-es", {kGpt2Pattern}},
+    {"jina-de", {kGpt2Pattern}},
+    {"jina-v1-en", {kGpt2Pattern}},
+    {"jina-v2-es", {kGpt2Pattern}},
+    {"jina-v2-de", {kGpt2Pattern}},
+    {"jina-v2-code", {kGpt2Pattern}},
+    {"roberta-bpe", {kGpt2Pattern}},
+    {"smollm", {kDigitPattern, kGpt2Pattern}},
+    {"starcoder", {kDigitPattern, kGpt2Pattern}},
+    {"refact", {kDigitPattern, kGpt2Pattern}},
+    {"codeshell", {kDigitPattern, kGpt2Pattern}},
+    {"command-r", {kDigitPattern, kGpt2Pattern}},
+    {"minerva-7b", {kDigitPattern, kGpt2Pattern}},
+    {"exaone", {kDigitPattern, kGpt2Pattern}},
+    {"qwen2", {kQwen2Pattern}, true},
+    {"deepseek-r1-qwen", {kQwen2Pattern}, true},
+    {"megrez", {kQwen2Pattern}, true},
+    {"stablelm2", {kQwen2Pattern}, true},
+    {"hunyuan", {kQwen2Pattern}, true},
+    {"grok-2", {kQwen2Pattern}},
+    {"qwen35", {kQwen35Pattern}, true},
+    {"llama-bpe", {kLlama3Pattern}, false, true},
+    {"llama3", {kLlama3Pattern}, false, true},
+    {"llama-v3", {kLlama3Pattern}, false, true},
+    {"falcon3", {kLlama3Pattern}},
+    {"smaug-bpe", {kLlama3Pattern}},
+    {"dbrx", {kLlama3Pattern}},
+    {"chatglm-bpe", {kLlama3Pattern}},
+    {"glm4", {kLlama3Pattern}},
+    {"gpt-4o", {kO200kPattern}},
+    {"llama4", {kO200kPattern}},
+    {"minimax-m2", {kO200kPattern}},
+    {"tekken", {kTekkenPattern}, false, true},
+    {"seed-coder", {kSeedCoder}},
+    {"bailingmoe", {kBailing}},
+    {"bloom", {kBloom}},
+    {"gpt3-finnish", {kBloom}},
+    {"poro-chat", {kBloom}},
+    {"viking", {kBloom, kDigitPattern}},
+    {"deepseek-v3", {kThreeDigitsPattern, kDeepSeekHanPattern, kDeepSeekPattern}},
+    {"hunyuan-dense", {kThreeDigitsPattern, kDeepSeekHanPattern, kDeepSeekPattern}},
 };
 
 }  // namespace
@@ -66,12 +79,13 @@ base::Result<Preparation> preparation_named(std::string_view pre) {
   if (pre.empty()) pre = "default";
   for (const Named& named : kPreparations) {
     if (pre != named.name) continue;
-    Preparation preparation{.ignore_merges = named.ignore_merges};
+    Preparation preparation;
+    preparation.ignore_merges = named.ignore_merges;
     if (named.nfc) preparation.normalizer.push_back({.kind = NormalizerStep::Kind::nfc});
-    for (const char* pattern : named.patterns) {
-      if (pattern == nullptr) continue;
-      TRY(auto regex, Regex::compile(pattern));
-      preparation.pre_tokenizer.add({.pattern = std::move(regex)});
+    for (const char* expression : named.patterns) {
+      if (expression == nullptr) continue;
+      TRY(Pattern pattern, Pattern::regex(expression));
+      preparation.pre_tokenizer.add(SplitStep{.pattern = std::move(pattern)});
     }
     return preparation;
   }
@@ -79,12 +93,10 @@ base::Result<Preparation> preparation_named(std::string_view pre) {
                      pre);
 }
 
-base::Status add_bert_splits(PreTokenizer& pre_tokenizer) {
-  TRY(Regex space, Regex::compile(R"(\s+)"));
-  pre_tokenizer.add({.pattern = std::move(space), .behavior = SplitBehavior::removed});
-  TRY(Regex punctuation, Regex::compile(R"([!-/:-@\[-`{-~\p{P}])"));
-  pre_tokenizer.add({.pattern = std::move(punctuation)});
-  return base::ok();
+void add_bert_splits(PreTokenizer& pre_tokenizer) {
+  pre_tokenizer.add(
+      SplitStep{.pattern = Pattern::character(is_white_space), .behavior = SplitBehavior::removed});
+  pre_tokenizer.add(SplitStep{.pattern = Pattern::character(is_punctuation)});
 }
 
 }  // namespace kvasir::text

@@ -11,25 +11,31 @@
 namespace kvasir::text {
 namespace {
 
-// Hugging Face's engine counts U+0085 and all of \p{Z} as space and nothing else; PCRE2's \s adds U+180E.
+// Where Hugging Face's engine and PCRE2 read an escape differently: the engine's \s is these and not U+180E,
+// its \w takes marks, and of the numbers only decimal ones.
 constexpr std::string_view kSpaceMembers = R"(\t-\r\x{85}\p{Z})";
+constexpr std::string_view kWordMembers = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
 
-std::string with_plain_spaces(std::string_view pattern) {
+std::string with_plain_classes(std::string_view pattern) {
   std::string rewritten;
   bool in_class = false;
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     const char c = pattern[i];
     if (c == '\\' && i + 1 < pattern.size()) {
       const char escaped = pattern[++i];
-      if (escaped == 's' && in_class) {
-        rewritten += kSpaceMembers;
-      } else if ((escaped == 's' || escaped == 'S') && !in_class) {
-        rewritten += escaped == 's' ? "[" : "[^";
-        rewritten += kSpaceMembers;
-        rewritten += ']';
-      } else {
+      const bool is_space = escaped == 's' || escaped == 'S';
+      const bool is_word = escaped == 'w' || escaped == 'W';
+      const bool is_negative = escaped == 'S' || escaped == 'W';
+      const std::string_view members = is_space ? kSpaceMembers : kWordMembers;
+      if ((!is_space && !is_word) || (in_class && is_negative)) {
         rewritten += c;
         rewritten += escaped;
+      } else if (in_class) {
+        rewritten += members;
+      } else {
+        rewritten += is_negative ? "[^" : "[";
+        rewritten += members;
+        rewritten += ']';
       }
       continue;
     }
@@ -43,12 +49,12 @@ std::string with_plain_spaces(std::string_view pattern) {
 }  // namespace
 
 base::Result<Regex> Regex::compile(const std::string& pattern) {
-  const std::string rewritten = with_plain_spaces(pattern);
+  const std::string rewritten = with_plain_classes(pattern);
   int code_number = 0;
   PCRE2_SIZE offset = 0;
-  pcre2_code* code =
-      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(rewritten.data()), rewritten.size(),
-                    PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &code_number, &offset, nullptr);
+  pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(rewritten.data()), rewritten.size(),
+                                   PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C,
+                                   &code_number, &offset, nullptr);
   if (code == nullptr) {
     PCRE2_UCHAR message[256];
     pcre2_get_error_message(code_number, message, sizeof(message));
@@ -60,18 +66,6 @@ base::Result<Regex> Regex::compile(const std::string& pattern) {
   return Regex(std::shared_ptr<const void>(code, [](const void* p) {
     pcre2_code_free(const_cast<pcre2_code*>(static_cast<const pcre2_code*>(p)));
   }));
-}
-
-std::string Regex::escape(std::string_view text) {
-  std::string pattern;
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x80) {
-      pattern += fmt::format("\\x{{{:x}}}", c);
-    } else {
-      pattern += c;
-    }
-  }
-  return pattern;
 }
 
 Regex::Search::Search(const Regex& regex, std::string_view text)

@@ -14,8 +14,6 @@ namespace kvasir::text {
 class Regex {
  public:
   static base::Result<Regex> compile(const std::string& pattern);
-  // The pattern that matches exactly this text.
-  static std::string escape(std::string_view text);
 
   // Where it matches in one text, left to right. One thread.
   class Search {

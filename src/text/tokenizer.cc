@@ -6,8 +6,8 @@
 #include <stop_token>
 #include <utility>
 
-#include "base/utf8.h"
 #include "text/detokenizer.h"
+#include "text/encoding.h"
 #include "text/tokenizer_parts.h"
 
 namespace kvasir::text {
@@ -36,89 +36,24 @@ std::vector<TokenId> find_end_tokens(const TokenizerParts& parts) {
   return {ends.begin(), ends.end()};
 }
 
-// One call's way through the text.
-class Encoding {
- public:
-  Encoding(const TokenizerParts& parts, std::vector<TokenId>& out, const std::stop_token& stop)
-      : parts_(parts), out_(out) {
-    work_.stop = stop;
-  }
-
-  // `allowed(range, entry)`: whether an added token is recognised there.
-  template <class Allowed>
-  void run(std::string_view text, Allowed allowed) {
-    std::size_t plain = 0;  // where the text that is no added token begins
-    for (std::size_t at = 0; at < text.size();) {
-      const auto match =
-          parts_.added.may_begin_with(text[at]) ? parts_.added.match_at(text, at, allowed) : std::nullopt;
-      if (!match) {
-        ++at;
-        continue;
-      }
-      std::size_t begin = match->range.begin;
-      std::size_t end = match->range.end;
-      if (match->entry.takes_space_before) {
-        while (begin > plain && is_space(text[begin - 1])) --begin;
-      }
-      if (match->entry.takes_space_after) {
-        while (end < text.size() && is_space(text[end])) ++end;
-      }
-      add_plain(text.substr(plain, begin - plain));
-      out_.push_back(match->entry.id);
-      plain = at = end;
-    }
-    add_plain(text.substr(plain));
-  }
-
- private:
-  static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
-  // Splitting and normalizing want UTF-8: other bytes are words of their own.
-  void add_plain(std::string_view text) {
-    while (!text.empty()) {
-      const std::size_t valid = base::utf8_valid_prefix(text);
-      add_valid(text.substr(0, valid));
-      text.remove_prefix(valid);
-      if (text.empty()) return;
-      const std::size_t wrong = base::utf8_step(text).size;
-      add_word(text.substr(0, wrong));
-      text.remove_prefix(wrong);
-    }
-  }
-
-  void add_valid(std::string_view text) {
-    if (text.empty()) return;
-    std::string normal;
-    if (!parts_.normalizer.empty()) {
-      normal = normalize(text, parts_.normalizer);
-      text = normal;
-    }
-    parts_.pre_tokenizer.split(text, words_);
-    for (const std::string_view word : words_) {
-      if (work_.stop.stop_requested()) return;
-      add_word(word);
-    }
-  }
-
-  void add_word(std::string_view word) {
-    if (parts_.word_piece) {
-      parts_.word_piece->encode(word, out_);
-    } else {
-      parts_.model->encode(word, work_, out_);
-    }
-  }
-
-  const TokenizerParts& parts_;
-  std::vector<TokenId>& out_;
-  std::vector<std::string_view> words_;
-  Bpe::Workspace work_;
-};
+// The fallback for a model without a template is ChatML.
+bool marks_turns(std::string_view token, const TokenizerParts& parts) {
+  if (std::find(kEndTokenNames.begin(), kEndTokenNames.end(), token) != kEndTokenNames.end()) return true;
+  return parts.chat_template.empty() ? token == "<|im_start|>"
+                                     : parts.chat_template.find(token) != std::string::npos;
+}
 
 }  // namespace
 
-Tokenizer::Tokenizer(TokenizerParts parts) {
-  CHECK(parts.table && (parts.model || parts.word_piece));
+Tokenizer::Tokenizer(TokenizerParts parts) : pool_(std::make_unique<WorkspacePool>()) {
+  CHECK(parts.table && parts.model);
   parts.end_tokens = find_end_tokens(parts);
+  for (AddedTokens::Entry& entry : parts.added_in_prompts.entries()) {
+    const std::string_view token = parts.table->spelling(entry.id);
+    // Line ends and runs of spaces stand in many templates and mark nothing.
+    const bool blank = space_at_start(token) == token.size();
+    entry.structural = !entry.special && !blank && marks_turns(token, parts);
+  }
   parts_ = std::make_unique<const TokenizerParts>(std::move(parts));
 }
 
@@ -126,38 +61,35 @@ Tokenizer::~Tokenizer() = default;
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, Specials specials,
                                        const std::stop_token& stop) const {
-  std::vector<TokenId> tokens;
-  Encoding(*parts_, tokens, stop).run(text, [specials](Range, const AddedTokens::Entry& entry) {
+  return Encoding(*parts_, *pool_, stop).text(text, [specials](Range, const AddedTokens::Entry& entry) {
     return specials == Specials::parse || !entry.special;
   });
-  return tokens;
 }
 
 std::vector<TokenId> Tokenizer::encode(const Prompt& prompt, const std::stop_token& stop) const {
-  std::vector<TokenId> tokens;
-  Encoding(*parts_, tokens, stop).run(prompt.text, [&prompt](Range range, const AddedTokens::Entry& entry) {
-    return !entry.special || !prompt.touches_input(range.begin, range.end);
-  });
+  return Encoding(*parts_, *pool_, stop)
+      .prompt(prompt.text, [&prompt](Range range, const AddedTokens::Entry& entry) {
+        return (!entry.special && !entry.structural) || !prompt.touches_input(range.begin, range.end);
+      });
+}
+
+std::vector<TokenId> Tokenizer::with_ends(std::vector<TokenId> tokens) const {
+  tokens.insert(tokens.begin(), parts_->before_text.begin(), parts_->before_text.end());
+  tokens.insert(tokens.end(), parts_->behind_text.begin(), parts_->behind_text.end());
   return tokens;
 }
 
 std::string Tokenizer::decode(std::span<const TokenId> tokens, SpecialOutput specials) const {
-  std::string bytes;
-  bool strip_space = parts_->strips_leading_space;
-  for (const TokenId id : tokens) {
-    if (specials == SpecialOutput::skip && is_special(id)) continue;
-    std::string_view piece = this->bytes(id);
-    if (strip_space && !piece.empty()) {
-      strip_space = false;
-      if (piece.front() == ' ') piece.remove_prefix(1);
-    }
-    bytes += piece;
-  }
+  // The stream does not outlive this call, so it need not own the tokenizer.
+  Detokenizer stream(std::shared_ptr<const Tokenizer>(std::shared_ptr<const Tokenizer>(), this), specials);
   std::string text;
-  base::Utf8Repair repair;
-  repair.push(bytes, text);
-  repair.finish(text);
-  return text;
+  for (const TokenId id : tokens) text += stream.push(id);
+  return text + stream.flush();
+}
+
+std::string Tokenizer::first_bytes(TokenId id) const {
+  if (!parts_->decoder.first_differs()) return std::string(bytes(id));
+  return parts_->decoder.bytes(parts_->table->spelling(id), Decoder::Place::first);
 }
 
 std::string_view Tokenizer::bytes(TokenId id) const {
@@ -209,8 +141,8 @@ const std::string& Tokenizer::chat_template() const {
   return parts_->chat_template;
 }
 
-bool Tokenizer::strips_leading_space() const {
-  return parts_->strips_leading_space;
+int Tokenizer::leading_spaces() const {
+  return parts_->decoder.leading_spaces();
 }
 
 }  // namespace kvasir::text

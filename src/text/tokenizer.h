@@ -17,6 +17,7 @@
 namespace kvasir::text {
 
 struct TokenizerParts;
+class WorkspacePool;
 
 // What to do with text that spells a special token such as <|im_start|>.
 enum class Specials {
@@ -34,9 +35,11 @@ class Tokenizer {
   // From a GGUF's vocabulary.
   static base::Result<std::shared_ptr<const Tokenizer>> from_vocabulary(Vocabulary vocabulary);
   // From Hugging Face's tokenizer.json, and tokenizer_config.json (may be empty) for the names of the
-  // beginning and end tokens and the chat template.
+  // beginning and end tokens and the chat template. `chat_template`, where not empty, is the template
+  // instead.
   static base::Result<std::shared_ptr<const Tokenizer>> from_json(std::string_view tokenizer_json,
-                                                                  std::string_view config_json = {});
+                                                                  std::string_view config_json = {},
+                                                                  std::string_view chat_template = {});
 
   explicit Tokenizer(TokenizerParts parts);
   ~Tokenizer();
@@ -46,12 +49,17 @@ class Tokenizer {
   // Ends early, with tokens that mean nothing, once `stop` is requested.
   std::vector<TokenId> encode(std::string_view text, Specials specials,
                               const std::stop_token& stop = {}) const;
-  // Special tokens are recognised only where no byte of them came from the request.
+  // Special tokens are recognised only where no byte of them came from the request, and so are other added
+  // tokens that the chat template marks its parts with, such as <tool_call>.
   std::vector<TokenId> encode(const Prompt& prompt, const std::stop_token& stop = {}) const;
+  // `tokens` between those that the model's post-processor puts around a whole text.
+  std::vector<TokenId> with_ends(std::vector<TokenId> tokens) const;
   std::string decode(std::span<const TokenId> tokens, SpecialOutput specials = SpecialOutput::skip) const;
 
-  // The token's own bytes, which need not be whole UTF-8 characters. `valid(id)`.
+  // The token's own bytes behind others, which need not be whole UTF-8 characters. `valid(id)`.
   std::string_view bytes(TokenId id) const;
+  // The bytes where it is the first of a text. `valid(id)`.
+  std::string first_bytes(TokenId id) const;
   int size() const;
   // Of the longest token; at least 1.
   std::size_t max_token_bytes() const;
@@ -71,11 +79,12 @@ class Tokenizer {
   std::span<const TokenId> end_tokens() const;
   // The model's own Jinja template; empty where it has none.
   const std::string& chat_template() const;
-  // True where decoding drops one leading space, because encoding put it there.
-  bool strips_leading_space() const;
+  // How many spaces decoding drops from a text's beginning, because encoding put them there.
+  int leading_spaces() const;
 
  private:
   std::unique_ptr<const TokenizerParts> parts_;
+  std::unique_ptr<WorkspacePool> pool_;
 };
 
 }  // namespace kvasir::text

@@ -2,10 +2,13 @@
 #include <cmath>
 #include <utility>
 
+#include "text/bpe.h"
 #include "text/byte_level.h"
+#include "text/merge_table.h"
 #include "text/string_index.h"
 #include "text/tokenizer.h"
 #include "text/tokenizer_parts.h"
+#include "text/word_piece.h"
 
 namespace kvasir::text {
 namespace {
@@ -13,8 +16,6 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 using base::Status;
-
-constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // U+2581, sentencepiece's space
 
 Status check_shape(const Vocabulary& vocabulary) {
   const std::size_t size = vocabulary.tokens.size();
@@ -67,23 +68,6 @@ TokenType type_of(const Vocabulary& vocabulary, std::size_t id) {
   return vocabulary.types.empty() ? TokenType::normal : vocabulary.types[id];
 }
 
-// "<0x0A>", or nothing.
-std::optional<std::string> byte_of_name(std::string_view name) {
-  if (name.size() != 6 || !name.starts_with("<0x") || name.back() != '>') return std::nullopt;
-  int value = 0;
-  for (const char c : name.substr(3, 2)) {
-    const std::size_t digit = std::string_view("0123456789ABCDEF").find(c);
-    if (digit == std::string_view::npos) return std::nullopt;
-    value = value * 16 + static_cast<int>(digit);
-  }
-  return std::string(1, static_cast<char>(value));
-}
-
-std::string without_space_marks(std::string_view piece) {
-  return normalize(piece,
-                   {{.kind = NormalizerStep::Kind::replace, .from = std::string(kSpaceMark), .to = " "}});
-}
-
 // GGUF marks the tokens that begin a word; WordPiece's own spelling marks the others. "[MASK]" and the like
 // are not marked at all.
 std::string word_piece_spelling(const std::string& token) {
@@ -92,26 +76,47 @@ std::string word_piece_spelling(const std::string& token) {
   return named ? token : "##" + token;
 }
 
-Result<std::string> bytes_of(const Vocabulary& vocabulary, std::size_t id) {
+// How the model finds the token, and how Hugging Face's vocabularies spell it.
+struct Spelled {
+  std::string spelling;
+  TokenType type = TokenType::normal;
+};
+
+Result<Spelled> spelled(const Vocabulary& vocabulary, std::size_t id) {
   const std::string& token = vocabulary.tokens[id];
   const TokenType type = type_of(vocabulary, id);
-  if (type == TokenType::byte) {
-    if (auto byte = byte_of_name(token)) return std::move(*byte);
+  if (type == TokenType::byte && !byte_of_name(token))
     return base::error(ErrorCode::corrupt, "token {} (\"{}\") is typed as a byte", id, token);
-  }
-  if (type != TokenType::normal) return token;
-  if (vocabulary.model == "llama") return without_space_marks(token);
-  if (vocabulary.model == "bert") return word_piece_spelling(token);
-  // A normal token that is not spelled in byte-level characters stands for itself, as in Hugging Face's
-  // decoder.
-  return bytes_of_spelling(token).value_or(token);
+  if (type != TokenType::normal || vocabulary.model == "llama") return Spelled{token, type};
+  if (vocabulary.model == "bert") return Spelled{word_piece_spelling(token), type};
+  if (auto bytes = bytes_of_spelling(token)) return Spelled{std::move(*bytes), type};
+  // Not spelled in byte-level characters: it stands for itself, and no text is encoded with it.
+  return Spelled{token, TokenType::user_defined};
 }
 
-Result<std::unique_ptr<const TokenTable>> make_table(const Vocabulary& vocabulary) {
+Decoder make_decoder(const Vocabulary& vocabulary) {
+  Decoder decoder;
+  if (vocabulary.model == "bert") {
+    decoder.add({.kind = DecoderStep::Kind::word_piece, .from = "##"});
+    decoder.add({.kind = DecoderStep::Kind::clean_up});
+  } else if (vocabulary.model == "llama") {
+    decoder.add({.kind = DecoderStep::Kind::replace, .from = std::string(kSpaceMark), .to = " "});
+    decoder.add({.kind = DecoderStep::Kind::byte_fallback});
+    if (vocabulary.add_space_prefix) decoder.strip_spaces_of_text(1);
+  }
+  return decoder;
+}
+
+Result<std::unique_ptr<const TokenTable>> make_table(const Vocabulary& vocabulary, const Decoder& decoder) {
   auto table = std::make_unique<TokenTable>();
+  const bool byte_level = vocabulary.model == "gpt2";
   for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) {
-    TRY(const std::string bytes, bytes_of(vocabulary, id));
-    TRY_OK(table->add(bytes, type_of(vocabulary, id)));
+    TRY(const Spelled token, spelled(vocabulary, id));
+    const bool as_it_is = byte_level || (token.type != TokenType::normal && token.type != TokenType::byte);
+    TRY_OK(
+        table->add({.spelling = token.spelling,
+                    .bytes = as_it_is ? token.spelling : decoder.bytes(token.spelling, Decoder::Place::later),
+                    .type = token.type}));
   }
   table->build_index();
   return std::unique_ptr<const TokenTable>(std::move(table));
@@ -122,8 +127,8 @@ AddedTokens make_added(const TokenTable& table) {
   for (TokenId id = 0; id < table.size(); ++id) {
     const TokenType type = table.type(id);
     if (type != TokenType::control && type != TokenType::user_defined) continue;
-    if (table.bytes(id).empty()) continue;
-    added.add(table.bytes(id), {.id = id, .special = type == TokenType::control});
+    if (table.spelling(id).empty()) continue;
+    added.add(table.spelling(id), {.id = id, .special = type == TokenType::control});
   }
   return added;
 }
@@ -140,7 +145,11 @@ Result<MergeTable> byte_level_merges(const Spellings& spellings, const std::vect
     const std::string_view left = std::string_view(merge).substr(0, space);
     const std::string_view right = std::string_view(merge).substr(space + 1);
     joined.assign(left).append(right);
-    TRY_OK(ranker.add({spellings.find(left), spellings.find(right), spellings.find(joined)}, merge));
+    TRY_OK(ranker.add({.left = left,
+                       .right = right,
+                       .left_id = spellings.find(left),
+                       .right_id = spellings.find(right),
+                       .result_id = spellings.find(joined)}));
   }
   return ranker.take();
 }
@@ -165,26 +174,27 @@ Status add_sentencepiece(const Vocabulary& vocabulary, TokenizerParts& parts) {
                   [](float s) { return std::isnan(s); })) {
     return base::error(ErrorCode::corrupt, "a token's score is not a number");
   }
-  if (vocabulary.add_space_prefix) {
-    parts.normalizer.push_back({.kind = NormalizerStep::Kind::prepend, .to = " "});
-    parts.strips_leading_space = true;
-  }
-  parts.model =
+  const std::string mark(kSpaceMark);
+  if (vocabulary.add_space_prefix)
+    parts.normalizer.push_back({.kind = NormalizerStep::Kind::prepend, .to = mark});
+  parts.normalizer.push_back({.kind = NormalizerStep::Kind::replace, .from = " ", .to = mark});
+  auto model =
       std::make_unique<Bpe>(*parts.table, merges_by_score(*parts.table, vocabulary.scores),
                             Bpe::Options{.alphabet = Bpe::Alphabet::characters, .unk = vocabulary.unk});
+  parts.cuts_at_space_marks = model->cuts_at_space_marks();
+  parts.model = std::move(model);
   return base::ok();
 }
 
 // GGUF does not say how BERT's text is prepared: as the uncased models do it.
-Status add_word_piece(const Vocabulary& vocabulary, TokenizerParts& parts) {
+void add_word_piece(const Vocabulary& vocabulary, TokenizerParts& parts) {
   using Kind = NormalizerStep::Kind;
-  for (const Kind kind : {Kind::clean, Kind::space_ideographs, Kind::strip_accents, Kind::lowercase})
+  for (const Kind kind : {Kind::clean, Kind::space_ideographs, Kind::nfd, Kind::strip_marks, Kind::lowercase})
     parts.normalizer.push_back({.kind = kind});
-  TRY_OK(add_bert_splits(parts.pre_tokenizer));
+  add_bert_splits(parts.pre_tokenizer);
   WordPiece::Options options;
   options.unk = vocabulary.unk;
-  parts.word_piece = std::make_unique<WordPiece>(*parts.table, std::move(options));
-  return base::ok();
+  parts.model = std::make_unique<WordPiece>(*parts.table, std::move(options));
 }
 
 }  // namespace
@@ -198,12 +208,14 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::from_vocabulary(Vocabulary v
   Spellings spellings(vocabulary.tokens);
   TRY_OK(spellings.fill());
   TokenizerParts parts;
-  TRY(parts.table, make_table(vocabulary));
+  parts.decoder = make_decoder(vocabulary);
+  TRY(parts.table, make_table(vocabulary, parts.decoder));
   parts.added = make_added(*parts.table);
+  parts.added_in_prompts = parts.added;
   if (vocabulary.model == "gpt2") {
     TRY_OK(add_byte_level(vocabulary, spellings, parts));
   } else if (vocabulary.model == "bert") {
-    TRY_OK(add_word_piece(vocabulary, parts));
+    add_word_piece(vocabulary, parts);
   } else {
     TRY_OK(add_sentencepiece(vocabulary, parts));
   }
@@ -213,6 +225,8 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::from_vocabulary(Vocabulary v
   parts.pad = vocabulary.pad;
   parts.add_bos = vocabulary.add_bos && vocabulary.bos.has_value();
   parts.add_eos = vocabulary.add_eos && vocabulary.eos.has_value();
+  if (parts.add_bos) parts.before_text = {*parts.bos};
+  if (parts.add_eos) parts.behind_text = {*parts.eos};
   parts.chat_template = std::move(vocabulary.chat_template);
   return std::make_shared<const Tokenizer>(std::move(parts));
 }

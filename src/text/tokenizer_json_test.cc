@@ -11,7 +11,7 @@ using Pieces = std::vector<std::string>;
 
 // A whole little tokenizer.json; `Ġ` is byte-level for a space.
 std::string file(const std::string& model_extra = "",
-                 const std::string& pre_tokenizer = R"({"type":"ByteLevel"})") {
+                 const std::string& pre_tokenizer = R"({"type":"ByteLevel","add_prefix_space":false})") {
   return R"({"added_tokens":[
       {"id":9,"content":"<|end|>","special":true},
       {"id":12,"content":"<tool>","special":false},
@@ -94,15 +94,19 @@ TEST(TokenizerJson, SaysWhatIsWrong) {
   EXPECT_NE(message("{").find("not valid JSON"), std::string::npos);
   EXPECT_NE(message("[]").find("not an object"), std::string::npos);
   EXPECT_NE(message("{}").find("no model"), std::string::npos);
-  EXPECT_NE(message(changed(R"("type":"BPE")", R"("type":"Unigram")")).find("Unigram"), std::string::npos);
+  EXPECT_NE(message(changed(R"("type":"BPE")", R"("type":"WordLevel")")).find("WordLevel"),
+            std::string::npos);
   EXPECT_NE(message(changed(R"("ab":3)", R"("ab":1)")).find("have the id 1"), std::string::npos);
   EXPECT_NE(message(changed(R"("ab":3)", R"("ab":-1)")).find("not a token number"), std::string::npos);
   EXPECT_NE(message(changed(R"("ab":3)", R"("ab":99999999)")).find("not a token number"), std::string::npos);
   EXPECT_NE(message(changed(R"("ab":3,)", "")).find("no token of the vocabulary"), std::string::npos);
   EXPECT_NE(message(changed(R"("a b",)", R"("ab",)")).find("not two tokens"), std::string::npos);
-  EXPECT_NE(message(changed(R"("NFC")", R"("NFKD")")).find("NFKD"), std::string::npos);
-  EXPECT_NE(message(file("", R"({"type":"Metaspace"})")).find("Metaspace"), std::string::npos);
-  EXPECT_NE(message(file(R"("byte_fallback":true,)")).find("byte_fallback"), std::string::npos);
+  EXPECT_NE(message(changed(R"("NFC")", R"("NFX")")).find("NFX"), std::string::npos);
+  EXPECT_NE(message(file("", R"({"type":"UnicodeScripts"})")).find("UnicodeScripts"), std::string::npos);
+  EXPECT_NE(message(file(R"("end_of_word_suffix":"</w>",)")).find("end_of_word_suffix"), std::string::npos);
+  EXPECT_NE(
+      message(changed(R"({"id":"<|end|>","type_id":0})", R"({"id":"<none>","type_id":0})")).find("<none>"),
+      std::string::npos);
 }
 
 }  // namespace

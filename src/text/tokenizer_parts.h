@@ -5,30 +5,35 @@
 #include <string>
 #include <vector>
 
+#include "base/ids.h"
 #include "text/added_tokens.h"
-#include "text/bpe.h"
+#include "text/decoder.h"
 #include "text/normalizer.h"
 #include "text/pre_tokenizer.h"
 #include "text/token_table.h"
-#include "text/word_piece.h"
+#include "text/word_model.h"
 
 namespace kvasir::text {
 
 // What a Tokenizer is made of; a vocabulary's reader (GGUF, tokenizer.json) puts it together.
 struct TokenizerParts {
   std::unique_ptr<const TokenTable> table;
-  AddedTokens added;
+  AddedTokens added;             // found in text as it is
+  AddedTokens normalized_added;  // found in normalized text, as their own normal form
+  AddedTokens added_in_prompts;  // all of them, found in a prompt as it is
   std::vector<NormalizerStep> normalizer;
   PreTokenizer pre_tokenizer;
-  std::unique_ptr<const Bpe> model;
-  std::unique_ptr<const WordPiece> word_piece;  // in the place of `model`
+  std::unique_ptr<const WordModel> model;
+  bool cuts_at_space_marks = false;  // a word can be cut before each run of space marks
+  Decoder decoder;
+  std::vector<TokenId> before_text;  // what the post-processor puts around a whole text
+  std::vector<TokenId> behind_text;
   std::optional<TokenId> bos;
   std::optional<TokenId> eos;
   std::optional<TokenId> eot;
   std::optional<TokenId> pad;
   bool add_bos = false;
   bool add_eos = false;
-  bool strips_leading_space = false;
   std::string chat_template;
   std::vector<TokenId> end_tokens{};  // Tokenizer fills it
 };

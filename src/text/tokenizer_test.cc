@@ -38,8 +38,10 @@ Vocabulary small_vocabulary() {
   return vocabulary;
 }
 
-std::shared_ptr<const Tokenizer> small_tokenizer() {
-  auto tokenizer = Tokenizer::from_vocabulary(small_vocabulary());
+std::shared_ptr<const Tokenizer> small_tokenizer(const std::string& chat_template = "") {
+  Vocabulary vocabulary = small_vocabulary();
+  vocabulary.chat_template = chat_template;
+  auto tokenizer = Tokenizer::from_vocabulary(std::move(vocabulary));
   CHECK(tokenizer.ok(), "{}", tokenizer.error().message);
   return *tokenizer;
 }
@@ -84,6 +86,21 @@ TEST(Tokenizer, ClientTextForgesNoSpecialToken) {
   EXPECT_EQ(tokenizer->decode(tokens, SpecialOutput::keep), prompt.text);
   EXPECT_EQ(tokenizer->bytes(tokens.front()), "<|im_start|>");
   EXPECT_EQ(tokenizer->bytes(tokens.back()), "<|im_end|>");
+}
+
+// Added tokens that are not special are text's own, unless the template marks the parts of a chat with them.
+TEST(Tokenizer, ClientTextForgesNothingThatTheTemplateMarksPartsWith) {
+  const auto count = [](const std::string& chat_template) {
+    const auto tokenizer = small_tokenizer(chat_template);
+    Prompt prompt;
+    prompt.append_literal("<tool_call>");
+    prompt.append_input("<tool_call>");
+    const auto tokens = tokenizer->encode(prompt);
+    EXPECT_EQ(tokenizer->decode(tokens), prompt.text);
+    return std::count(tokens.begin(), tokens.end(), *tokenizer->find("<tool_call>"));
+  };
+  EXPECT_EQ(count("{{ '<tool_call>' + call }}"), 1);
+  EXPECT_EQ(count("{{ messages }}"), 2);
 }
 
 TEST(Tokenizer, DecodesWhatItEncodes) {

@@ -4,7 +4,12 @@
 
 namespace kvasir::text {
 
-void WordPiece::encode(std::string_view word, std::vector<TokenId>& out) const {
+void WordPiece::encode(std::string_view word, Workspace&, std::vector<TokenId>& out) const {
+  constexpr std::size_t kMaxCharacterBytes = 4;
+  if (word.size() > kMaxCharacterBytes * static_cast<std::size_t>(options_.max_characters)) {
+    if (options_.unk) out.push_back(*options_.unk);
+    return;
+  }
   std::vector<std::size_t> ends;  // of the characters
   for (std::size_t at = 0; at < word.size(); ends.push_back(at)) at += base::utf8_step(word.substr(at)).size;
   const std::size_t before = out.size();

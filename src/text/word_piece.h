@@ -3,17 +3,19 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/ids.h"
 #include "text/token_table.h"
+#include "text/word_model.h"
 
 namespace kvasir::text {
 
 // Longest match first: a word becomes the longest token that it begins with, then the longest continuing one
 // that its rest begins with, and so on; a word that cannot be spelled so is the unknown token as a whole.
 // Immutable; O(n²) in the word's length, which is bounded.
-class WordPiece {
+class WordPiece : public WordModel {
  public:
   struct Options {
     std::string continuing_prefix = "##";  // how the vocabulary spells a token that does not begin a word
@@ -24,7 +26,7 @@ class WordPiece {
   // `table` outlives the WordPiece.
   WordPiece(const TokenTable& table, Options options) : table_(table), options_(std::move(options)) {}
 
-  void encode(std::string_view word, std::vector<TokenId>& out) const;
+  void encode(std::string_view word, Workspace& work, std::vector<TokenId>& out) const override;
 
  private:
   const TokenTable& table_;

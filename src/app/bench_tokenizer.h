@@ -1,0 +1,12 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "app/command.h"
+
+namespace kvasir::app {
+
+// `kvasir bench tokenizer NAME|PATH TEXT...`
+void add_bench_tokenizer(CLI::App& bench, Outcome& outcome);
+
+}  // namespace kvasir::app

@@ -1,0 +1,48 @@
+#include "app/check_tokenizer.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "app/check_arguments.h"
+#include "model/tokenizer_check.h"
+
+namespace kvasir::app {
+
+namespace {
+
+struct Arguments {
+  std::string tokenizer;
+  std::string golden;
+};
+
+void check(const Arguments& arguments, Outcome& outcome) {
+  const auto result = model::check_tokenizer(arguments.tokenizer, arguments.golden);
+  if (!result.ok()) return report(outcome, result.error());
+  fmt::print("{} texts, {} chats, {} differences\n", result->num_texts, result->num_chats,
+             result->num_missed);
+  report_failures(outcome, result->failures);
+}
+
+}  // namespace
+
+void add_check_tokenizer(CLI::App& check_command, Outcome& outcome) {
+  CLI::App* command =
+      check_command.add_subcommand("tokenizer", "Check a tokenizer and its chat template, no model needed");
+  auto arguments = std::make_shared<Arguments>();
+  command->add_option("tokenizer", arguments->tokenizer, "A directory with tokenizer.json, or a GGUF file")
+      ->type_name("PATH")
+      ->required();
+  command->add_option("golden", arguments->golden, "What the reference made of texts and chats")
+      ->type_name("GOLDEN.json")
+      ->required();
+  command->footer(
+      "Token ids, decoded text, streamed text and rendered chats must all be equal. A line shows Kvasir's\n"
+      "side, then the reference's.\n"
+      "\n"
+      "Exit status: 0 all equal, 1 a difference or a failure, 2 wrong usage.");
+  command->callback([arguments, &outcome] { check(*arguments, outcome); });
+}
+
+}  // namespace kvasir::app

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace kvasir::text {
+
+// A hand-written matcher of one of the split patterns that most models share: several times faster than its
+// regular expression, in linear time whatever the text, and equal to it, which a test proves.
+class Scanner {
+ public:
+  // The scanner of exactly this pattern, where there is one.
+  static std::optional<Scanner> of(std::string_view pattern);
+
+  // The end of the match that begins at `at`; `at` itself where none does. [at, end) is valid UTF-8.
+  const char* match(const char* at, const char* end) const { return match_(at, end); }
+  // Whether some match begins at every character, so that nothing lies between matches.
+  bool covers_everything() const { return covers_everything_; }
+
+ private:
+  using Match = const char* (*)(const char* at, const char* end);
+  Scanner(Match match, bool covers_everything) : match_(match), covers_everything_(covers_everything) {}
+
+  Match match_;
+  bool covers_everything_;
+};
+
+// Patterns as the models' files write them.
+inline constexpr const char* kGpt2Pattern =
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+inline constexpr const char* kQwen2Pattern =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+inline constexpr const char* kQwen35Pattern =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+inline constexpr const char* kLlama3Pattern =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+inline constexpr const char* kO200kPattern =
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
+    R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
+    R"(|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+inline constexpr const char* kTekkenPattern =
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+)"
+    R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)"
+    R"(|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+inline constexpr const char* kDeepSeekHanPattern = "[一-龥぀-ゟ゠-ヿ]+";
+// In files its line ends stand as themselves, in GGUF's names as escapes: the same to any engine.
+inline constexpr const char* kDeepSeekPattern =
+    R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+)"
+    R"(| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+inline constexpr const char* kDigitPattern = R"(\p{N})";
+inline constexpr const char* kThreeDigitsPattern = R"(\p{N}{1,3})";
+inline constexpr const char* kSpacesPattern = R"(\s+)";
+
+}  // namespace kvasir::text
