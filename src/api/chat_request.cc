@@ -55,6 +55,7 @@ Result<ChatRequest> read_chat_request(json::object body) {
   ChatRequest request;
   TRY_OK(read_params(body, request.params));
   TRY_OK(read_fields<ChatRequest>(body, kFields, request));
+  TRY(request.tools, read_tools(body));
   json::value* messages = body.if_contains("messages");
   if (messages == nullptr || messages->is_null())
     return in_field("messages", missing("an array of messages"));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "api/generate_params.h"
+#include "api/tools.h"
 
 namespace kvasir::api {
 
@@ -9,6 +10,7 @@ namespace kvasir::api {
 struct ChatRequest {
   GenerateParams params;
   json::array messages;  // never empty
+  ToolSettings tools;
   json::object template_kwargs;
   bool add_generation_prompt = true;
 };

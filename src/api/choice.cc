@@ -1,6 +1,9 @@
 #include "api/choice.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "api/request_id.h"
 
 namespace kvasir::api {
 
@@ -15,12 +18,18 @@ std::size_t num_characters(std::string_view utf8) {
 
 }  // namespace
 
-Choice::Choice(int index, std::shared_ptr<const text::Tokenizer> tokenizer, const Stops& stops)
+Choice::Choice(int index, std::shared_ptr<const text::Tokenizer> tokenizer, const Stops& stops,
+               const AnswerReading& reading)
     : index_(index),
       min_tokens_(stops.min_tokens),
       tokenizer_(std::move(tokenizer)),
       detokenizer_(tokenizer_),
-      stops_(stops.patterns) {}
+      stops_(stops.patterns),
+      markers_(reading.markers) {
+  if (!reading.syntax) return;
+  parser_.emplace(reading.syntax);
+  call_syntax_ = reading.syntax->syntax;
+}
 
 Delta Choice::push(const wire::TokenEvent& event) {
   Delta delta;
@@ -41,7 +50,25 @@ Delta Choice::push(const wire::TokenEvent& event) {
     release_lines(delta);
   }
   delta.finish = finish_;
+  read_answer(delta);
   return delta;
+}
+
+void Choice::read_answer(Delta& delta) {
+  if (!parser_) return;
+  const std::string text = std::exchange(delta.text, {});
+  const auto take = [&](text::AnswerPiece piece) {
+    delta.text += piece.content;
+    delta.reasoning += piece.reasoning;
+    for (text::CallPiece& call : piece.calls) {
+      std::string id = call.name.empty() ? "" : make_call_id(call_syntax_);
+      delta.calls.push_back({call.index, std::move(id), std::move(call.name), std::move(call.arguments)});
+    }
+  };
+  take(parser_->push(text));
+  if (!finish_) return;
+  take(parser_->finish());
+  delta.has_calls = finish_ == FinishReason::stop && parser_->num_calls() > 0;
 }
 
 void Choice::take_token(const wire::Token& token, Delta& delta) {
@@ -49,7 +76,10 @@ void Choice::take_token(const wire::Token& token, Delta& delta) {
   const std::size_t begin = num_seen_bytes_;
   const std::size_t begin_chars = num_seen_chars_;
   // A padded output layer has ids that the vocabulary lacks; they have no text.
-  if (tokenizer_->valid(token.id)) take_text(detokenizer_.push(token.id), delta);
+  if (std::ranges::find(markers_, token.id) != markers_.end())
+    take_text(detokenizer_.flush() + std::string(tokenizer_->bytes(token.id)), delta);
+  else if (tokenizer_->valid(token.id))
+    take_text(detokenizer_.push(token.id), delta);
   if (token.logprob) held_.push_back({{token.id, *token.logprob, begin_chars}, begin, num_seen_bytes_});
   release_lines(delta);  // for each token, so that it does not matter how events were cut
 }

@@ -8,9 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "text/answer_parser.h"
 #include "text/detokenizer.h"
 #include "text/stop_matcher.h"
 #include "text/tokenizer.h"
+#include "text/tool_syntax.h"
 #include "wire/token_event.h"
 
 namespace kvasir::api {
@@ -22,15 +24,33 @@ struct TokenLine {
   std::size_t text_offset = 0;  // characters of the answer before it
 };
 
+// Part of a call of a tool; the first has an id and a name.
+struct CallDelta {
+  int index = 0;
+  std::string id;
+  std::string name;
+  std::string arguments;
+};
+
 // What became certain about one choice: the pieces of a choice, joined, are its answer. A streamed answer
 // writes them one by one, another appends them, so that the two cannot differ.
 struct Delta {
   int index = 0;
   std::string text;
+  std::string reasoning;
+  std::vector<CallDelta> calls;
   std::vector<TokenLine> lines;  // empty unless logprobs were asked for
   std::optional<wire::FinishReason> finish;
+  bool has_calls = false;  // with `finish`: the choice ends in calls that are there as a whole
 
-  bool empty() const { return text.empty() && lines.empty() && !finish; }
+  bool says_nothing() const { return text.empty() && reasoning.empty() && calls.empty() && lines.empty(); }
+  bool empty() const { return says_nothing() && !finish; }
+};
+
+// How the text of an answer is to be read.
+struct AnswerReading {
+  std::shared_ptr<const text::AnswerSyntax> syntax;  // null: it is all content
+  std::vector<TokenId> markers;                      // special tokens whose text the syntax knows
 };
 
 // One sequence's tokens on their way to text: whole characters, ended before the first stop string.
@@ -43,7 +63,8 @@ class Choice {
     int min_tokens = 0;  // none counts before so many tokens
   };
 
-  Choice(int index, std::shared_ptr<const text::Tokenizer> tokenizer, const Stops& stops);
+  Choice(int index, std::shared_ptr<const text::Tokenizer> tokenizer, const Stops& stops,
+         const AnswerReading& reading = {});
 
   Delta push(const wire::TokenEvent& event);
 
@@ -62,12 +83,17 @@ class Choice {
   void take_text(const std::string& text, Delta& delta);
   void give_out(std::string_view text, Delta& delta);
   void release_lines(Delta& delta);
+  // Takes the delta's text apart.
+  void read_answer(Delta& delta);
 
   const int index_;
   const int min_tokens_;
   std::shared_ptr<const text::Tokenizer> tokenizer_;
   text::Detokenizer detokenizer_;
   text::StopMatcher stops_;
+  std::vector<TokenId> markers_;
+  std::optional<text::AnswerParser> parser_;
+  text::ToolSyntax call_syntax_ = text::ToolSyntax::hermes;
   std::deque<HeldLine> held_;
   std::size_t num_seen_bytes_ = 0;  // detokenized
   std::size_t num_seen_chars_ = 0;

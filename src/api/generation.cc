@@ -11,10 +11,11 @@ namespace asio = boost::asio;
 using base::Result;
 using base::Status;
 
-Generation::Generation(Job job, tenancy::Permit permit, Surroundings surroundings)
+Generation::Generation(router::Lease lease, int num_choices_per_prompt, tenancy::Permit permit,
+                       Surroundings surroundings)
     : permit_(std::move(permit)),
-      lease_(std::move(job.lease)),
-      num_choices_per_prompt_(job.num_choices_per_prompt),
+      lease_(std::move(lease)),
+      num_choices_per_prompt_(num_choices_per_prompt),
       executor_(std::move(surroundings.executor)),
       clock_(surroundings.clock),
       metrics_(surroundings.metrics),
@@ -23,15 +24,13 @@ Generation::Generation(Job job, tenancy::Permit permit, Surroundings surrounding
 
 Result<std::unique_ptr<Generation>> Generation::start(Job job, tenancy::Permit permit,
                                                       Surroundings surroundings) {
-  std::vector<wire::GenerateRequest> sequences = std::move(job.sequences);
-  const Choice::Stops stops = std::move(job.stops);
-  std::unique_ptr<Generation> generation(
-      new Generation(std::move(job), std::move(permit), std::move(surroundings)));
-  TRY_OK(generation->start_sequences(std::move(sequences), stops));
+  std::unique_ptr<Generation> generation(new Generation(std::move(job.lease), job.num_choices_per_prompt,
+                                                        std::move(permit), std::move(surroundings)));
+  TRY_OK(generation->start_sequences(std::move(job.sequences), job));
   return generation;
 }
 
-Status Generation::start_sequences(std::vector<wire::GenerateRequest> sequences, const Choice::Stops& stops) {
+Status Generation::start_sequences(std::vector<wire::GenerateRequest> sequences, const Job& job) {
   const router::ServedModel& model = lease_.model();
   running_.reserve(sequences.size());
   for (wire::GenerateRequest& sequence : sequences) {
@@ -42,8 +41,8 @@ Status Generation::start_sequences(std::vector<wire::GenerateRequest> sequences,
       return std::move(stream).error();
     }
     (*stream)->on_event([this] { wake_.cancel(); });
-    running_.push_back(
-        {std::move(*stream), Choice(num_choices(), model.tokenizer, stops), num_prompt_tokens});
+    running_.push_back({std::move(*stream), Choice(num_choices(), model.tokenizer, job.stops, job.reading),
+                        num_prompt_tokens});
   }
   return base::ok();
 }

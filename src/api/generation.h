@@ -22,6 +22,7 @@ struct Job {
   std::vector<wire::GenerateRequest> sequences;  // choice i of prompt p is number p * n + i
   int num_choices_per_prompt = 1;
   Choice::Stops stops;
+  AnswerReading reading = {};
 };
 
 // All sequences of one request while they run. Holds the permit, the lease and the streams; destroying it
@@ -64,8 +65,10 @@ class Generation {
     std::optional<base::TimePoint> last_token = std::nullopt;
   };
 
-  Generation(Job job, tenancy::Permit permit, Surroundings surroundings);
-  base::Status start_sequences(std::vector<wire::GenerateRequest> sequences, const Choice::Stops& stops);
+  Generation(router::Lease lease, int num_choices_per_prompt, tenancy::Permit permit,
+             Surroundings surroundings);
+  // What `job` says beside them.
+  base::Status start_sequences(std::vector<wire::GenerateRequest> sequences, const Job& job);
   base::Result<std::vector<Delta>> collect();
   void measure(const wire::TokenEvent& event, Running& one);
 

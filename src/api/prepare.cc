@@ -6,6 +6,8 @@
 
 #include "api/request_id.h"
 #include "api/structured_output.h"
+#include "api/tools.h"
+#include "text/tool_syntax.h"
 
 namespace kvasir::api {
 
@@ -81,11 +83,16 @@ Status check_not_stopped(const std::stop_token& stop) {
 
 }  // namespace
 
-Result<std::vector<TokenId>> encode_chat(const router::ServedModel& model, const ChatRequest& request,
-                                         const std::stop_token& stop) {
+Result<EncodedChat> encode_chat(const router::ServedModel& model, const ChatRequest& request,
+                                const std::stop_token& stop) {
   const text::Tokenizer& tokenizer = *model.tokenizer;
   text::TemplateInputs inputs;
   inputs.messages = request.messages;
+  const json::array tools = request.tools.may_call() ? request.tools.definitions : json::array();
+  if (!text::template_takes_tools(tokenizer.chat_template()))
+    write_tools_as_text(tools, inputs.messages);
+  else if (!tools.empty())
+    inputs.tools = tools;
   inputs.add_generation_prompt = request.add_generation_prompt;
   inputs.kwargs = request.template_kwargs;
   if (tokenizer.bos()) inputs.bos_token = tokenizer.bytes(*tokenizer.bos());
@@ -93,9 +100,11 @@ Result<std::vector<TokenId>> encode_chat(const router::ServedModel& model, const
   auto prompt = model.chat_template->render(inputs);
   if (!prompt.ok()) return in_field("messages", std::move(prompt).error());
   TRY_OK(check_could_fit(model, prompt->text.size(), "messages"));
-  std::vector<TokenId> tokens = tokenizer.encode(*prompt, stop);
+  EncodedChat chat{.tokens = tokenizer.encode(*prompt, stop)};
   TRY_OK(check_not_stopped(stop));
-  return tokens;
+  const std::string_view text = prompt->text;
+  chat.opens_reasoning = text.substr(0, text.find_last_not_of(" \n") + 1).ends_with("<think>");
+  return chat;
 }
 
 Result<std::vector<TokenId>> encode_prompt(const router::ServedModel& model, const TextOrTokens& prompt,
@@ -120,7 +129,16 @@ Result<std::vector<TokenId>> encode_prompt(const router::ServedModel& model, con
 }
 
 bool has_to_compile(const router::ServedModel& model, const GenerateParams& params) {
-  return params.format && !model.grammars->is_compiled(params.format->source);
+  using Preamble = grammar::GrammarSource::Preamble;
+  if (!params.format) return false;
+  const auto compiled = [&](Preamble preamble) {
+    grammar::GrammarSource source = params.format->source;
+    source.preamble = preamble;
+    return model.grammars->is_compiled(source);
+  };
+  // Which one it is going to be is known once the prompt is there.
+  const Preamble first = params.format->source.preamble;
+  return !compiled(first) || (first != Preamble::none && !compiled(Preamble::open_reasoning));
 }
 
 Result<Job> make_job(router::Lease lease, const GenerateParams& params,

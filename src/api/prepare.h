@@ -13,10 +13,15 @@
 // From checked requests to tokens. Pure and possibly long, so it may run on any thread.
 namespace kvasir::api {
 
+struct EncodedChat {
+  std::vector<TokenId> tokens;
+  bool opens_reasoning = false;  // the prompt ends with <think>: the answer begins inside
+};
+
 // Text of more bytes than the context could hold is refused before it is tokenized. Tokenizing ends early,
 // with an error, once `stop` is requested.
-base::Result<std::vector<TokenId>> encode_chat(const router::ServedModel& model, const ChatRequest& request,
-                                               const std::stop_token& stop);
+base::Result<EncodedChat> encode_chat(const router::ServedModel& model, const ChatRequest& request,
+                                      const std::stop_token& stop);
 // Token ids outside the vocabulary are refused; text gets the model's beginning token where it wants one.
 base::Result<std::vector<TokenId>> encode_prompt(const router::ServedModel& model, const TextOrTokens& prompt,
                                                  const std::stop_token& stop);

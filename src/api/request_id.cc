@@ -17,14 +17,22 @@ std::mt19937_64& generator() {
   return own;
 }
 
+std::string random_letters(int length) {
+  constexpr std::string_view kAlphabet = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  std::uniform_int_distribution<std::size_t> any(0, kAlphabet.size() - 1);
+  std::string letters;
+  for (int i = 0; i < length; ++i) letters += kAlphabet[any(generator())];
+  return letters;
+}
+
 }  // namespace
 
 std::string make_id(std::string_view prefix) {
-  constexpr std::string_view kAlphabet = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-  std::uniform_int_distribution<std::size_t> any(0, kAlphabet.size() - 1);
-  std::string id = std::string(prefix) + "-";
-  for (int i = 0; i < 24; ++i) id += kAlphabet[any(generator())];
-  return id;
+  return std::string(prefix) + "-" + random_letters(24);
+}
+
+std::string make_call_id(text::ToolSyntax syntax) {
+  return syntax == text::ToolSyntax::mistral ? random_letters(9) : "call_" + random_letters(24);
 }
 
 std::uint64_t draw_seed() {

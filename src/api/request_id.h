@@ -4,10 +4,15 @@
 #include <string>
 #include <string_view>
 
+#include "text/tool_syntax.h"
+
 namespace kvasir::api {
 
 // "<prefix>-" and 24 random letters and digits. Thread-safe.
 std::string make_id(std::string_view prefix);
+
+// Of a call of a tool. Mistral's templates want nine letters and digits. Thread-safe.
+std::string make_call_id(text::ToolSyntax syntax);
 
 // For a client that gave no seed. Thread-safe.
 std::uint64_t draw_seed();

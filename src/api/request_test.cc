@@ -154,10 +154,7 @@ TEST(Request, StopStringsAreBounded) {
 
 TEST(Request, KnownButUnsupportedIsRefused) {
   const Wrong cases[] = {
-      {R"("tools": [{"type": "function"}])", "tools"},
       {R"("functions": [{"name": "f"}])", "functions"},
-      {R"("tool_choice": "required")", "tool_choice"},
-      {R"("tool_choice": {"type": "function"})", "tool_choice"},
       {R"("function_call": {"name": "f"})", "function_call"},
       {R"("modalities": ["text", "audio"])", "modalities"},
       {R"("audio": {"voice": "x"})", "audio"},

@@ -78,6 +78,15 @@ class Outlet {
   net::SseWriter* writer_ = nullptr;  // the responder's own, once the headers are out
 };
 
+void join_calls(std::vector<CallDelta>& calls, std::vector<CallDelta> pieces) {
+  for (CallDelta& piece : pieces) {
+    if (!calls.empty() && calls.back().index == piece.index)
+      calls.back().arguments += piece.arguments;
+    else
+      calls.push_back(std::move(piece));
+  }
+}
+
 asio::awaitable<void> respond_whole(Outlet& out, Generation& generation, const ResponseShape& shape,
                                     base::Duration wait) {
   std::vector<Delta> choices(static_cast<std::size_t>(generation.num_choices()));
@@ -92,6 +101,9 @@ asio::awaitable<void> respond_whole(Outlet& out, Generation& generation, const R
       Delta& choice = choices[static_cast<std::size_t>(delta.index)];
       choice.index = delta.index;
       choice.text += delta.text;
+      choice.reasoning += delta.reasoning;
+      join_calls(choice.calls, std::move(delta.calls));
+      choice.has_calls = delta.has_calls;
       std::move(delta.lines.begin(), delta.lines.end(), std::back_inserter(choice.lines));
       choice.finish = delta.finish;
     }

@@ -53,7 +53,7 @@ std::string ResponseShape::event(json::array choices, std::optional<json::object
 
 std::string ResponseShape::chunks(const Delta& delta) const {
   std::string events;
-  if (!delta.text.empty() || !delta.lines.empty()) {
+  if (!delta.says_nothing()) {
     Delta open = delta;
     open.finish.reset();
     events += event({chunk_choice(open)});
@@ -62,6 +62,7 @@ std::string ResponseShape::chunks(const Delta& delta) const {
     Delta end;
     end.index = delta.index;
     end.finish = delta.finish;
+    end.has_calls = delta.has_calls;
     events += event({chunk_choice(end)});
   }
   return events;

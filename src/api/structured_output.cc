@@ -145,7 +145,10 @@ Error format_error(const OutputFormat& format, Error error) {
   }
   if (error.reason.empty())
     error.reason = error.code == ErrorCode::unsupported ? "unsupported_parameter" : "invalid_value";
-  const std::string place = error.field.starts_with('#') ? error.field.substr(1) : "";
+  std::string place = error.field.starts_with('#') ? error.field.substr(1) : "";
+  if (const std::size_t number = place.find(']');
+      format.source.kind == Kind::tool_calls && number < place.size())
+    place.insert(number + 1, ".function.parameters");
   error.field = format.field + place;
   return error;
 }

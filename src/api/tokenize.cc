@@ -57,7 +57,9 @@ Result<std::vector<TokenId>> encode(const router::ServedModel& model, json::obje
     return in_field("prompt", wrong_value("only one of \"prompt\" and \"messages\" may be given"));
   if (messages != nullptr) {
     TRY(chat.messages, read_messages(*messages));
-    return encode_chat(model, chat, stop);
+    TRY(chat.tools, read_tools(body));
+    TRY(EncodedChat encoded, encode_chat(model, chat, stop));
+    return std::move(encoded.tokens);
   }
   if (prompt == nullptr) return in_field("prompt", missing("a string, or \"messages\" instead"));
   auto text = read_string(*prompt);

@@ -77,9 +77,7 @@ Status default_tier(const json::value& value, Nothing&) {
 
 constexpr Field<Nothing> kUnsupported[] = {
     // OpenAI
-    {"tools", no_tools},
     {"functions", no_tools},
-    {"tool_choice", no_tool_choice},
     {"function_call", no_tool_choice},
     {"modalities", only_text_modality},
     {"audio", never},

@@ -5,12 +5,15 @@
 #include "grammar/choice.h"
 #include "grammar/ebnf.h"
 #include "grammar/regex.h"
+#include "grammar/text_until.h"
+#include "grammar/tool_calls.h"
 
 namespace kvasir::grammar {
 namespace {
 
 std::string key_of(const GrammarSource& source) {
-  return fmt::format("{}:{}:{}", static_cast<int>(source.kind), source.json.max_whitespace, source.text);
+  return fmt::format("{}:{}:{}:{}", static_cast<int>(source.kind), static_cast<int>(source.preamble),
+                     source.json.max_whitespace, source.text);
 }
 
 base::Result<Grammar> grammar_of_choice_list(const std::string& text) {
@@ -30,9 +33,7 @@ base::Result<Grammar> grammar_of_choice_list(const std::string& text) {
   return grammar_of_choice(texts);
 }
 
-}  // namespace
-
-base::Result<Grammar> grammar_of(const GrammarSource& source) {
+base::Result<Grammar> grammar_of_output(const GrammarSource& source) {
   switch (source.kind) {
     case GrammarSource::Kind::json_object:
       return grammar_of_json_object(source.json);
@@ -46,8 +47,32 @@ base::Result<Grammar> grammar_of(const GrammarSource& source) {
       return grammar_of_ebnf(source.text);
     case GrammarSource::Kind::choice:
       return grammar_of_choice_list(source.text);
+    case GrammarSource::Kind::tool_calls:
+      return grammar_of_tool_calls(source.text, source.json);
   }
   CHECK(false, "no such kind of grammar");
+}
+
+// Puts the reasoning before the root; blank lines may stand between the two.
+base::Status add_preamble(Grammar& grammar, GrammarSource::Preamble preamble) {
+  if (preamble == GrammarSource::Preamble::none) return base::ok();
+  const NodeId blanks = grammar.repeat(grammar.literal("\n"), 0, 3);
+  NodeId reasoning = grammar.sequence({text_until(grammar, "</think>"), blanks});
+  if (preamble == GrammarSource::Preamble::reasoning)
+    reasoning = grammar.optional(grammar.sequence({grammar.literal("<think>"), reasoning}));
+  const NodeId output = grammar.reference(grammar.root());
+  const RuleId root = grammar.add_rule("answer");
+  grammar.define(root, grammar.sequence({reasoning, output}));
+  grammar.set_root(root);
+  return grammar.check();
+}
+
+}  // namespace
+
+base::Result<Grammar> grammar_of(const GrammarSource& source) {
+  TRY(Grammar grammar, grammar_of_output(source));
+  TRY_OK(add_preamble(grammar, source.preamble));
+  return grammar;
 }
 
 GrammarCompiler::GrammarCompiler(std::shared_ptr<const TokenTrie> trie, Limits limits)

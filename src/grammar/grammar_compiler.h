@@ -21,11 +21,19 @@ struct GrammarSource {
     json_schema,  // the schema, as JSON
     regex,
     ebnf,
-    choice,  // a JSON list of strings
+    choice,      // a JSON list of strings
+    tool_calls,  // what `tool_calls_text` writes
+  };
+  // What may stand before the output proper: a model's reasoning, which no grammar of ours describes.
+  enum class Preamble : std::uint8_t {
+    none,
+    reasoning,       // it may begin with <think>; then all up to </think>
+    open_reasoning,  // the prompt has opened it: all up to </think>
   };
   Kind kind = Kind::json_object;
   std::string text;
   JsonSchemaOptions json = {};
+  Preamble preamble = Preamble::none;
 };
 
 // The grammar of a source, before any vocabulary.

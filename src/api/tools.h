@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/choice.h"
+#include "api/fields.h"
+#include "api/structured_output.h"
+#include "router/router.h"
+
+namespace kvasir::api {
+
+// The tools of a request, checked.
+struct ToolSettings {
+  enum class Choice : std::uint8_t { none, automatic, required };
+  struct Tool {
+    std::string name;
+    json::value parameters;  // a JSON schema
+    bool strict = false;
+  };
+
+  json::array definitions;  // as the request has them, for the template
+  std::vector<Tool> tools;
+  Choice choice = Choice::automatic;
+  std::string named;  // the one tool that is to be called; `choice` is required then
+  bool parallel = true;
+
+  bool may_call() const { return choice != Choice::none && !tools.empty(); }
+};
+
+// Reads tools, tool_choice and parallel_tool_calls.
+base::Result<ToolSettings> read_tools(const json::object& body);
+
+// What the answer has to be so that its calls are what the request says: a grammar of calls, or of calls and
+// text, or `format` itself where nothing may be called. None: no grammar.
+base::Result<std::optional<OutputFormat>> format_with_tools(const ToolSettings& tools,
+                                                            std::optional<OutputFormat> format,
+                                                            text::ToolSyntax syntax);
+
+// How the answer is to be taken apart. `format` is what `format_with_tools` gave.
+AnswerReading answer_reading(const ToolSettings& tools, const std::optional<OutputFormat>& format,
+                             const router::ServedModel& model, text::AnswerSyntax::Reasoning reasoning);
+
+// Says in plain messages what a template that knows no tools would leave out: the tools, the calls of earlier
+// turns and what came of them.
+void write_tools_as_text(const json::array& definitions, json::array& messages);
+
+}  // namespace kvasir::api

@@ -1,0 +1,100 @@
+#include "grammar/tool_calls.h"
+
+#include <utility>
+
+#include "grammar/schema_compiler.h"
+#include "grammar/text_until.h"
+
+namespace kvasir::grammar {
+namespace {
+
+namespace json = base::json;
+
+ToolCallGrammar read(const json::value& value) {
+  const auto text = [&](const char* key) { return std::string(value.at("text").at(key).as_string()); };
+  ToolCallGrammar calls;
+  calls.text = {.begin = text("begin"),
+                .before_name = text("before_name"),
+                .after_name = text("after_name"),
+                .after = text("after"),
+                .separator = text("separator"),
+                .end = text("end"),
+                .trigger = text("trigger")};
+  calls.max_calls = static_cast<std::uint32_t>(value.at("max_calls").to_number<std::int64_t>());
+  calls.otherwise = value.at("otherwise");
+  for (const json::value& tool : value.at("tools").as_array())
+    calls.tools.push_back({.name = std::string(tool.at("name").as_string()),
+                           .schema = tool.at("schema"),
+                           .strict = tool.at("strict").as_bool()});
+  return calls;
+}
+
+base::Result<NodeId> arguments_of(Grammar& grammar, const ToolCallGrammar::Tool& tool,
+                                  JsonSchemaOptions options) {
+  Grammar trial;  // what a schema leaves behind where it fails is not part of the grammar
+  SchemaCompiler attempt(trial, tool.schema, options);
+  if (auto tried = attempt.compile(); !tried.ok()) {
+    if (tool.strict) return std::move(tried).error();
+    static const json::value kAny(true);
+    return grammar.reference(SchemaCompiler(grammar, kAny, options).any_object());
+  }
+  SchemaCompiler compiler(grammar, tool.schema, options);
+  TRY(const RuleId rule, compiler.compile());
+  return grammar.reference(rule);
+}
+
+}  // namespace
+
+std::string tool_calls_text(const ToolCallGrammar& calls) {
+  json::array tools;
+  for (const ToolCallGrammar::Tool& tool : calls.tools)
+    tools.push_back(json::object{{"name", tool.name}, {"schema", tool.schema}, {"strict", tool.strict}});
+  const json::object text{{"begin", calls.text.begin},           {"before_name", calls.text.before_name},
+                          {"after_name", calls.text.after_name}, {"after", calls.text.after},
+                          {"separator", calls.text.separator},   {"end", calls.text.end},
+                          {"trigger", calls.text.trigger}};
+  return base::json_text(json::object{{"text", text},
+                                      {"max_calls", calls.max_calls},
+                                      {"otherwise", calls.otherwise},
+                                      {"tools", std::move(tools)}});
+}
+
+base::Result<Grammar> grammar_of_tool_calls(std::string_view text, JsonSchemaOptions options) {
+  // A schema may be as deep as a request, and stands two levels deeper here.
+  TRY(const json::value value, base::parse_json(text, {.max_depth = 80}));
+  const ToolCallGrammar calls = read(value);
+  Grammar g;
+  std::vector<NodeId> ways;
+  for (std::size_t i = 0; i < calls.tools.size(); ++i) {
+    const ToolCallGrammar::Tool& tool = calls.tools[i];
+    auto arguments = arguments_of(g, tool, options);
+    if (!arguments.ok()) {
+      base::Error error = std::move(arguments).error();
+      const std::string place = error.field.starts_with('#') ? error.field.substr(1) : error.field;
+      error.field = fmt::format("#[{}]{}", i, place);
+      return error;
+    }
+    ways.push_back(g.sequence({g.literal(tool.name), g.literal(calls.text.after_name), *arguments}));
+  }
+  const NodeId call =
+      g.sequence({g.literal(calls.text.before_name), g.choice(std::move(ways)), g.literal(calls.text.after)});
+  NodeId all = g.sequence({g.literal(calls.text.begin), call});
+  if (calls.max_calls > 1) {
+    const NodeId more = g.sequence({g.literal(calls.text.separator), call});
+    all = g.sequence({all, g.repeat(more, 0, calls.max_calls - 1)});
+  }
+  all = g.sequence({all, g.literal(calls.text.end)});
+  if (!calls.text.trigger.empty()) all = g.sequence({text_without(g, calls.text.trigger), g.optional(all)});
+  SchemaCompiler otherwise(g, calls.otherwise, options);
+  if (!calls.otherwise.is_null()) {
+    TRY(const RuleId rule, otherwise.compile());
+    all = g.choice({all, g.reference(rule)});
+  }
+  const RuleId root = g.add_rule("root");
+  g.define(root, all);
+  g.set_root(root);
+  TRY_OK(g.check());
+  return g;
+}
+
+}  // namespace kvasir::grammar

@@ -1,0 +1,131 @@
+#include "grammar/tool_calls.h"
+
+#include <gtest/gtest.h>
+
+#include "grammar/grammar_compiler.h"
+#include "grammar/matcher.h"
+#include "grammar/schema_check.h"
+
+namespace kvasir::grammar {
+namespace {
+
+std::shared_ptr<const TokenTrie> byte_trie() {
+  TokenTrie::Vocabulary vocabulary;
+  for (int b = 0; b < 256; ++b) vocabulary.token_bytes.emplace_back(1, static_cast<char>(b));
+  vocabulary.end = {256};
+  vocabulary.token_bytes.emplace_back("");
+  return std::make_shared<const TokenTrie>(std::move(vocabulary));
+}
+
+enum class Fit { no, part, whole };
+
+Fit fit(const GrammarSource& source, std::string_view text) {
+  GrammarCompiler compiler(byte_trie());
+  auto compiled = compiler.compile(source);
+  CHECK(compiled.ok(), "{} {}", compiled.error().field, compiled.error().message);
+  Matcher matcher(*compiled);
+  if (!*matcher.accept_bytes(text)) return Fit::no;
+  return matcher.is_complete() ? Fit::whole : Fit::part;
+}
+
+ToolCallGrammar weather_and_time() {
+  ToolCallGrammar calls;
+  calls.text = {.begin = "",
+                .before_name = "<tool_call>\n{\"name\": \"",
+                .after_name = "\", \"arguments\": ",
+                .after = "}\n</tool_call>",
+                .separator = "\n",
+                .end = "",
+                .trigger = ""};
+  calls.tools = {{.name = "get_weather",
+                  .schema = base::parse_json(R"({"type": "object",
+                    "properties": {"city": {"type": "string"}}, "required": ["city"],
+                    "additionalProperties": false})")
+                                .value()},
+                 {.name = "get_time", .schema = base::parse_json(R"({"type": "object"})").value()}};
+  return calls;
+}
+
+GrammarSource source_of(const ToolCallGrammar& calls) {
+  return {.kind = GrammarSource::Kind::tool_calls, .text = tool_calls_text(calls)};
+}
+
+const std::string kCall =
+    "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}\n</tool_call>";
+
+TEST(ToolCalls, OnlyCallsOfDeclaredToolsWithFittingArguments) {
+  const GrammarSource source = source_of(weather_and_time());
+  EXPECT_EQ(fit(source, kCall), Fit::whole);
+  EXPECT_EQ(fit(source, "<tool_call>\n{\"name\": \"get_time\", \"arguments\": {}}\n</tool_call>"),
+            Fit::whole);
+  EXPECT_EQ(fit(source, "The"), Fit::no);
+  EXPECT_EQ(fit(source, "<tool_call>\n{\"name\": \"get_rain"), Fit::no);
+  EXPECT_EQ(fit(source, "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {}"), Fit::no);
+  EXPECT_EQ(fit(source, kCall + "\n" + kCall), Fit::no);
+  ToolCallGrammar several = weather_and_time();
+  several.max_calls = 3;
+  EXPECT_EQ(fit(source_of(several), kCall + "\n" + kCall + "\n" + kCall), Fit::whole);
+  EXPECT_EQ(fit(source_of(several), kCall + "\n" + kCall + "\n" + kCall + "\n"), Fit::no);
+}
+
+TEST(ToolCalls, TextUntilTheTrigger) {
+  ToolCallGrammar calls = weather_and_time();
+  calls.text.trigger = "<tool_call>";
+  const GrammarSource source = source_of(calls);
+  EXPECT_EQ(fit(source, ""), Fit::whole);
+  EXPECT_EQ(fit(source, "Just text, <tool and <<tool_cal> are text."), Fit::whole);
+  EXPECT_EQ(fit(source, "Let me look.\n" + kCall), Fit::whole);
+  EXPECT_EQ(fit(source, "<<tool_call>\n{\"name\": \"get_"), Fit::part);
+  EXPECT_EQ(fit(source, "<tool_call>x"), Fit::no);
+  EXPECT_EQ(fit(source, kCall + "more"), Fit::no);
+}
+
+TEST(ToolCalls, AStrictSchemaThatCannotBeEnforcedIsAnErrorAndAnotherAnyObject) {
+  ToolCallGrammar calls = weather_and_time();
+  calls.tools[1].schema = base::parse_json(R"({"type": "array", "uniqueItems": true})").value();
+  EXPECT_EQ(fit(source_of(calls), "<tool_call>\n{\"name\": \"get_time\", \"arguments\": {\"a\": [1, 1]}}"),
+            Fit::part);
+  calls.tools[1].strict = true;
+  const auto refused = grammar_of(source_of(calls));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().field, "#[1]/uniqueItems");
+}
+
+TEST(ToolCalls, ReasoningBeforeTheOutput) {
+  GrammarSource source{.kind = GrammarSource::Kind::regex, .text = "[0-9]+"};
+  EXPECT_EQ(fit(source, "<think>"), Fit::no);
+  source.preamble = GrammarSource::Preamble::reasoning;
+  EXPECT_EQ(fit(source, "12"), Fit::whole);
+  EXPECT_EQ(fit(source, "<think>any </thin thing"), Fit::part);
+  EXPECT_EQ(fit(source, "<think>any thing</think>\n\n12"), Fit::whole);
+  EXPECT_EQ(fit(source, "<think>any thing</think>x"), Fit::no);
+  source.preamble = GrammarSource::Preamble::open_reasoning;
+  EXPECT_EQ(fit(source, "12"), Fit::part);
+  EXPECT_EQ(fit(source, "so</think>12"), Fit::whole);
+}
+
+TEST(SchemaCheck, FitsWhatTheSchemaSays) {
+  const auto fits = [](const char* value, const char* schema) {
+    return fits_schema(base::parse_json(value).value(), base::parse_json(schema).value());
+  };
+  const char* person = R"({"type": "object", "properties": {"name": {"type": "string", "minLength": 2},
+    "age": {"$ref": "#/$defs/age"}, "tags": {"type": "array", "items": {"enum": ["a", 1]}, "maxItems": 2}},
+    "required": ["name"], "additionalProperties": false,
+    "$defs": {"age": {"anyOf": [{"type": "null"}, {"type": "integer", "minimum": 0}]}}})";
+  EXPECT_TRUE(fits(R"({"name": "Jo"})", person));
+  EXPECT_TRUE(fits(R"({"age": 3, "name": "Jo", "tags": ["a", 1.0]})", person));
+  EXPECT_TRUE(fits(R"({"age": null, "name": "Jo"})", person));
+  for (const char* wrong : {"[]", "{}", R"({"name": "J"})", R"({"name": 3})", R"({"name": "Jo", "age": -1})",
+                            R"({"name": "Jo", "age": "3"})", R"({"name": "Jo", "tags": ["b"]})",
+                            R"({"name": "Jo", "tags": ["a", "a", "a"]})", R"({"name": "Jo", "other": 1})"})
+    EXPECT_FALSE(fits(wrong, person)) << wrong;
+  EXPECT_TRUE(fits("3", R"({"$ref": "#"})"));
+  EXPECT_TRUE(fits("1", "true"));
+  EXPECT_FALSE(fits("1", "false"));
+  EXPECT_TRUE(fits("2.0", R"({"type": "integer", "allOf": [{"maximum": 2}]})"));
+  EXPECT_FALSE(
+      fits(R"([1, "x"])", R"({"prefixItems": [{"type": "integer"}], "items": {"type": "integer"}})"));
+}
+
+}  // namespace
+}  // namespace kvasir::grammar
