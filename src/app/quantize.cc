@@ -53,12 +53,15 @@ void add_quantize(CLI::App& app, Outcome& outcome) {
       "The matrices become what --type says; norms, biases and routers stay as they are, and with 4 bits\n"
       "the embedding and the output matrix get 6 (q6_k). Every other program that reads GGUF can read it.\n"
       "\n"
-      "Example:\n"
+      "Examples:\n"
       "  kvasir quantize model-f16.gguf model-q4_k.gguf --type q4_k\n"
+      "  kvasir quantize ./Qwen2.5-1.5B-Instruct qwen.gguf --type q8_0\n"
       "\n"
       "Exit status: 0 written, 1 failure (nothing is left behind), 2 wrong usage.");
   auto flags = std::make_shared<QuantizeFlags>();
-  command->add_option("IN", flags->in, "A GGUF file, best in f32, f16 or bf16")->required()->type_name("");
+  command->add_option("IN", flags->in, "A GGUF file or a safetensors directory, best in f32, f16 or bf16")
+      ->required()
+      ->type_name("");
   command->add_option("OUT", flags->out, "The file to write")->required()->type_name("");
   command->add_option("--type", flags->type, "q8_0, q4_0 or q4_k")
       ->type_name("TYPE")

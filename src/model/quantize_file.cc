@@ -1,13 +1,18 @@
 #include "model/quantize_file.h"
 
 #include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "model/checkpoint.h"
+#include "model/gguf_conversion.h"
 #include "model/gguf_file.h"
 #include "model/gguf_writer.h"
-#include "ops/dequantize.h"
 #include "ops/quantize.h"
 
 namespace kvasir::model {
@@ -32,33 +37,28 @@ std::uint32_t file_type(DType type) {
   }
 }
 
-bool is_matrix(std::string_view name, const tensor::TensorView& view) {
-  return view.shape.size() >= 2 && view.cols() >= 32 && view.rows() > 1 && name.ends_with(".weight") &&
+bool is_matrix(const GgufTensor& tensor) {
+  const std::string_view name = tensor.name;
+  return tensor.shape.size() >= 2 && tensor.cols() >= 32 && tensor.rows() > 1 && name.ends_with(".weight") &&
          name.find("norm") == std::string_view::npos && name.find("ffn_gate_inp") == std::string_view::npos &&
          !name.starts_with("position_embd") && !name.starts_with("token_types");
 }
 
-DType type_for(std::string_view name, const tensor::TensorView& view, DType type) {
-  if (!is_matrix(name, view)) return view.type;
-  if (type != DType::q8_0 && (name == "output.weight" || name == "token_embd.weight")) type = DType::q6_k;
-  if (view.cols() % tensor::info(type).block_elems == 0) return type;
-  return view.cols() % tensor::info(DType::q8_0).block_elems == 0 ? DType::q8_0 : DType::f16;
+// `kept` is of what is no matrix.
+DType type_for(const GgufTensor& tensor, DType type, DType kept) {
+  if (!is_matrix(tensor)) return kept;
+  if (type != DType::q8_0 && (tensor.name == "output.weight" || tensor.name == "token_embd.weight"))
+    type = DType::q6_k;
+  if (tensor.cols() % tensor::info(type).block_elems == 0) return type;
+  return tensor.cols() % tensor::info(DType::q8_0).block_elems == 0 ? DType::q8_0 : DType::f16;
 }
 
-struct Plan {
-  std::string_view name;
-  tensor::TensorView view;
-  DType type;
-};
-
-void copy_keys(const GgufFile& file, DType type, GgufWriter& writer) {
+void copy_keys(const GgufFile& file, GgufWriter& writer) {
   for (const GgufKey& key : file.keys()) {
     if (key.name != "general.file_type" && key.name != "general.alignment" &&
         key.name != "general.quantization_version")
       writer.copy_key(key);
   }
-  writer.key("general.file_type", file_type(type));
-  writer.key("general.quantization_version", std::uint32_t{2});
 }
 
 class Quantizer {
@@ -66,23 +66,21 @@ class Quantizer {
   Quantizer(GgufWriter& writer, ops::ComputePool& pool) : writer_(writer), pool_(pool) {}
 
   // The next rows of a tensor, as many as its chunk has.
-  base::Result<std::int64_t> write_rows(const Plan& plan, std::int64_t first) {
-    const std::int64_t cols = plan.view.cols();
-    const std::int64_t rows =
-        std::min(plan.view.rows() - first, std::max<std::int64_t>(1, kChunkElems / cols));
-    const std::int64_t in_bytes = tensor::bytes_of(plan.view.type, cols);
-    const std::int64_t out_bytes = tensor::bytes_of(plan.type, cols);
-    const std::byte* in = plan.view.data + first * in_bytes;
-    if (plan.type == plan.view.type) {
-      TRY_OK(writer_.write({in, static_cast<std::size_t>(rows * in_bytes)}));
+  base::Result<std::int64_t> write_rows(const GgufTensor& tensor, DType type, std::int64_t first) {
+    const std::int64_t cols = tensor.cols();
+    const std::int64_t rows = std::min(tensor.rows() - first, std::max<std::int64_t>(1, kChunkElems / cols));
+    const std::int64_t out_bytes = tensor::bytes_of(type, cols);
+    if (tensor.is_copy() && tensor.pieces.front().type == type) {
+      TRY_OK(writer_.write(
+          {tensor.pieces.front().data + first * out_bytes, static_cast<std::size_t>(rows * out_bytes)}));
       return rows;
     }
     bytes_.resize(static_cast<std::size_t>(rows * out_bytes));
     floats_.resize(static_cast<std::size_t>(cols * pool_.num_threads()));
     pool_.run(static_cast<int>(rows), [&](int row, int thread) {
       const std::span<float> floats(floats_.data() + thread * cols, static_cast<std::size_t>(cols));
-      ops::dequantize(plan.view.type, in + row * in_bytes, floats);
-      ops::quantize(plan.type, floats, bytes_.data() + row * out_bytes);
+      tensor.read_row(first + row, floats);
+      ops::quantize(type, floats, bytes_.data() + row * out_bytes);
     });
     TRY_OK(writer_.write(bytes_));
     return rows;
@@ -95,39 +93,78 @@ class Quantizer {
   std::vector<float> floats_;
 };
 
+// What is read: keeps the memory alive that its tensors point to.
+struct Source {
+  std::unique_ptr<GgufFile> file;
+  std::optional<Checkpoint> directory;
+  std::vector<GgufTensor> tensors;
+};
+
+base::Result<Source> open_directory(const std::filesystem::path& in) {
+  Source source;
+  TRY(source.directory, open_checkpoint(in));
+  TRY(source.tensors, gguf_tensors(*source.directory));
+  return source;
+}
+
+base::Result<Source> open_file(const std::filesystem::path& in) {
+  Source source;
+  TRY(source.file, GgufFile::open(in));
+  for (const std::string_view name : source.file->names()) {
+    TRY(tensor::TensorView view, source.file->find(name));
+    tensor::Shape shape = view.shape;
+    source.tensors.push_back(
+        {.name = std::string(name), .shape = std::move(shape), .pieces = {std::move(view)}});
+  }
+  return source;
+}
+
+base::Status write_tensors(const std::vector<GgufTensor>& tensors, const std::vector<DType>& types,
+                           Quantizer& quantizer,
+                           const std::function<void(const QuantizeProgress&)>& progress) {
+  QuantizeProgress state;
+  for (const GgufTensor& tensor : tensors) state.total_bytes += tensor.stored_bytes();
+  std::int64_t done_bytes = 0;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const GgufTensor& tensor = tensors[i];
+    for (std::int64_t row = 0; row < tensor.rows();) {
+      TRY(const std::int64_t rows, quantizer.write_rows(tensor, types[i], row));
+      row += rows;
+      state.read_bytes = done_bytes + tensor.stored_bytes() / tensor.rows() * row;
+      state.written_bytes += tensor::bytes_of(types[i], rows * tensor.cols());
+      progress(state);
+    }
+    done_bytes += tensor.stored_bytes();
+  }
+  return base::ok();
+}
+
 }  // namespace
 
 base::Status quantize_file(const std::filesystem::path& in, const std::filesystem::path& out, DType type,
                            ops::ComputePool& pool,
                            const std::function<void(const QuantizeProgress&)>& progress) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(in, ignored))
-    return base::error(ErrorCode::unsupported, "{}: a directory; quantize reads GGUF files", in.string());
+  const bool is_directory = std::filesystem::is_directory(in, ignored);
   if (std::filesystem::equivalent(in, out, ignored))
     return base::error(ErrorCode::invalid_argument, "{} would be written over itself", in.string());
-  TRY(const std::unique_ptr<GgufFile> file, GgufFile::open(in));
+  TRY(const Source source, is_directory ? open_directory(in) : open_file(in));
   TRY(GgufWriter writer, GgufWriter::create(out));
-  copy_keys(*file, type, writer);
-  std::vector<Plan> plans;
-  QuantizeProgress state;
-  for (const std::string_view name : file->names()) {
-    TRY(tensor::TensorView view, file->find(name));
-    state.total_bytes += view.bytes();
-    const DType target = type_for(name, view, type);
-    writer.declare(name, target, view.shape);
-    plans.push_back({name, std::move(view), target});
+  if (is_directory) {
+    TRY_OK(write_gguf_keys(*source.directory, in, writer));
+  } else {
+    copy_keys(*source.file, writer);
+  }
+  writer.key("general.file_type", file_type(type));
+  writer.key("general.quantization_version", std::uint32_t{2});
+  std::vector<DType> types;
+  for (const GgufTensor& tensor : source.tensors) {
+    types.push_back(type_for(tensor, type, is_directory ? DType::f32 : tensor.pieces.front().type));
+    writer.declare(tensor.name, types.back(), tensor.shape);
   }
   TRY_OK(writer.begin());
   Quantizer quantizer(writer, pool);
-  for (const Plan& plan : plans) {
-    for (std::int64_t row = 0; row < plan.view.rows();) {
-      TRY(const std::int64_t rows, quantizer.write_rows(plan, row));
-      row += rows;
-      state.read_bytes += tensor::bytes_of(plan.view.type, rows * plan.view.cols());
-      state.written_bytes += tensor::bytes_of(plan.type, rows * plan.view.cols());
-      progress(state);
-    }
-  }
+  TRY_OK(write_tensors(source.tensors, types, quantizer, progress));
   return writer.finish();
 }
 

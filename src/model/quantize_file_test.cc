@@ -66,6 +66,17 @@ TEST(QuantizeFile, ASmallerModelSaysNearlyTheSame) {
   }
 }
 
+TEST(QuantizeFile, WhatIsQuantisedAlreadyCanBeMadeSmaller) {
+  const TemporaryDirectory directory;
+  const auto in = directory.write(
+      "in.gguf", GoldenGguf(kModels / "qwen2", LatentTensors::apart, MatrixType::q8_0).build().build());
+  const auto out = directory.path() / "out.gguf";
+  ops::ComputePool pool(2);
+  const auto status = quantize_file(in, out, DType::q4_0, pool, ignore_progress);
+  ASSERT_TRUE(status.ok()) << status.error().message;
+  EXPECT_LT(noise(logits_of(out), logits_of(in)), 0.35);
+}
+
 TEST(QuantizeFile, KeepsKeysAndWhatIsNoMatrix) {
   const TemporaryDirectory directory;
   const auto in = directory.write("in.gguf", GoldenGguf(kModels / "mixtral").build().build());
@@ -87,6 +98,40 @@ TEST(QuantizeFile, KeepsKeysAndWhatIsNoMatrix) {
   EXPECT_EQ(type("token_embd.weight"), DType::q8_0);
 }
 
+// Every family that the format has a name for: what was written says what the directory says.
+TEST(QuantizeFile, ADirectoryBecomesAGguf) {
+  const TemporaryDirectory directory;
+  ops::ComputePool pool(2);
+  for (const char* name :
+       {"llama", "llama_bias_heads", "llama_tied", "llama3_rope", "llama_yarn", "mistral_swa", "qwen2",
+        "qwen3", "gemma2", "gemma3", "phi3", "smollm3", "olmo2", "granite", "gpt2", "mixtral", "qwen3_moe"}) {
+    SCOPED_TRACE(name);
+    const auto out = directory.path() / "out.gguf";
+    QuantizeProgress last;
+    const auto status =
+        quantize_file(kModels / name, out, DType::q8_0, pool, [&](const QuantizeProgress& p) { last = p; });
+    ASSERT_TRUE(status.ok()) << status.error().message;
+    EXPECT_EQ(last.read_bytes, last.total_bytes);
+    // The same numbers as the spelled-out conversion gives, and so the same logits.
+    const auto expected = directory.write("expected.gguf", GoldenGguf(kModels / name).build().build());
+    const auto small = directory.path() / "small.gguf";
+    ASSERT_TRUE(quantize_file(expected, small, DType::q8_0, pool, ignore_progress).ok());
+    EXPECT_LT(noise(logits_of(out), logits_of(small)), 1e-5);
+    EXPECT_LT(noise(logits_of(out), logits_of(kModels / name)), 0.06);
+    const auto made = GgufFile::open(out);
+    const auto wanted = GgufFile::open(expected);
+    ASSERT_TRUE(made.ok() && wanted.ok());
+    EXPECT_EQ((*made)->names(), (*wanted)->names());
+    for (const std::string_view tensor : (*wanted)->names()) {
+      const auto view = (*made)->find(tensor);
+      ASSERT_TRUE(view.ok()) << tensor;
+      EXPECT_EQ(view->shape, (*wanted)->find(tensor)->shape) << tensor;
+    }
+    EXPECT_EQ((*made)->metadata().string("general.architecture"),
+              (*wanted)->metadata().string("general.architecture"));
+  }
+}
+
 TEST(QuantizeFile, FailsWithoutLeavingAnything) {
   const TemporaryDirectory directory;
   std::string bytes = GoldenGguf(kModels / "llama").build().build();
@@ -101,7 +146,8 @@ TEST(QuantizeFile, FailsWithoutLeavingAnything) {
   };
   EXPECT_NE(quantize(cut, out).find("cut off"), std::string::npos);
   EXPECT_NE(quantize(whole, whole).find("over itself"), std::string::npos);
-  EXPECT_NE(quantize(directory.path(), out).find("a directory"), std::string::npos);
+  EXPECT_NE(quantize(directory.path(), out).find("config.json"), std::string::npos);
+  EXPECT_NE(quantize(kModels / "deepseek_v3", out).find("latent"), std::string::npos);
   EXPECT_NE(quantize(whole, directory.path() / "none" / "out.gguf").find("cannot write"), std::string::npos);
   EXPECT_NE(quantize(directory.path() / "none.gguf", out), "none");
   int num_files = 0;
