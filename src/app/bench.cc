@@ -8,8 +8,8 @@
 namespace kvasir::app {
 
 void add_bench(CLI::App& app, Outcome& outcome) {
-  CLI::App* command =
-      app.add_subcommand("bench", "Measure the engine or a tokenizer on this machine, or a server under load");
+  CLI::App* command = app.add_subcommand(
+      "bench", "Measure the engine or a tokenizer on this machine, or a server under load");
   command->require_subcommand(1);
   command->footer(
       "Examples:\n"

@@ -10,7 +10,8 @@
 namespace kvasir::app {
 
 void add_check(CLI::App& app, Outcome& outcome) {
-  CLI::App* command = app.add_subcommand("check", "Compare a model's arithmetic or its tokens with a reference's");
+  CLI::App* command =
+      app.add_subcommand("check", "Compare a model's arithmetic or its tokens with a reference's");
   command->require_subcommand(1);
   command->footer(
       "Examples:\n"
