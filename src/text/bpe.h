@@ -1,7 +1,9 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -39,6 +41,10 @@ class Bpe : public WordModel {
  private:
   using Symbols = std::vector<Workspace::Symbol>;
 
+  void encode_part(std::string_view part, Workspace& work, std::vector<TokenId>& out) const;
+  // Where a long word can be cut: bytes that no merge ever joins. Found out when first asked.
+  bool may_join(char left, char right) const;
+  void find_joints() const;
   void merge_short(Symbols& symbols) const;
   void merge_long(Workspace& work) const;
   void merge_bucket(std::uint32_t rank, Workspace& work) const;
@@ -51,6 +57,8 @@ class Bpe : public WordModel {
   Options options_;
   bool cuts_at_space_marks_ = false;
   std::array<TokenId, 256> byte_tokens_;  // -1: none
+  mutable std::once_flag found_joints_;
+  mutable std::bitset<65536> joints_;  // of a token's last byte and another's first
 };
 
 }  // namespace kvasir::text

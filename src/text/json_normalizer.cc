@@ -73,7 +73,7 @@ Status add(const json::object& node, int nesting, Steps& steps) {
                                                           {"NFKC", Kind::nfkc},
                                                           {"NFKD", Kind::nfkd},
                                                           {"Nmt", Kind::nmt},
-                                                          {"StripAccents", Kind::strip_marks},
+                                                          {"StripAccents", Kind::strip_all_marks},
                                                           {"Lowercase", Kind::lowercase}};
   for (const auto& [name, kind] : kPlain) {
     if (type != name) continue;

@@ -37,6 +37,13 @@ class MergeTable {
     }
     return {};
   }
+  // Calls f(left, right) for every pair, in no order.
+  template <class F>
+  void for_each_pair(const F& f) const {
+    for (const Slot& slot : slots_) {
+      if (slot.key != kEmpty) f(static_cast<TokenId>(slot.key >> 32), static_cast<TokenId>(slot.key));
+    }
+  }
   std::uint32_t num_ranks() const { return num_ranks_; }
 
   // Whether no merge joins what ends in another character with what begins with a space mark: text can then

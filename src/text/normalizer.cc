@@ -75,6 +75,15 @@ std::string strip_marks(std::string_view text) {
   return stripped;
 }
 
+std::string strip_all_marks(std::string_view text) {
+  std::string stripped;
+  for_characters(text, [&](char32_t c) {
+    const utf8proc_category_t category = category_of(c);
+    if (category < UTF8PROC_CATEGORY_MN || category > UTF8PROC_CATEGORY_ME) base::append_utf8(c, stripped);
+  });
+  return stripped;
+}
+
 std::string lowercase(std::string_view text) {
   std::string lower;
   for_characters(text, [&](char32_t c) {
@@ -175,6 +184,8 @@ std::string run_step(const NormalizerStep& step, std::string_view text) {
       return space_ideographs(text);
     case Kind::strip_marks:
       return strip_marks(text);
+    case Kind::strip_all_marks:
+      return strip_all_marks(text);
     case Kind::lowercase:
       return lowercase(text);
     case Kind::nmt:

@@ -25,6 +25,7 @@ struct NormalizerStep {
     clean,             // control characters go, every white space becomes a space
     space_ideographs,  // spaces around each Chinese character
     strip_marks,       // nonspacing marks go
+    strip_all_marks,   // all marks go
     lowercase,
     nmt,        // sentencepiece's old cleaning of control characters and odd spaces
     chars_map,  // sentencepiece's compiled rules, `map`
