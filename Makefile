@@ -25,6 +25,10 @@ tsan: ## the C++ tests under the thread sanitizer
 	@scripts/setup.sh test
 	@scripts/sanitize.sh tsan
 
+fuzz: ## the libFuzzer programs of tests/fuzz, a minute each
+	@scripts/setup.sh test
+	@scripts/fuzz.sh 60
+
 arm64: ## cross build for arm64, and the C++ tests under qemu-user
 	@scripts/setup.sh arm64
 	@scripts/build.sh arm64 tests
@@ -46,4 +50,4 @@ format: ## rewrite the sources the way clang-format wants them
 clean: ## throw the build away (downloaded models stay)
 	@rm -rf build
 
-.PHONY: help serve build test asan tsan arm64 bench tidy format clean
+.PHONY: help serve build test asan tsan fuzz arm64 bench tidy format clean

@@ -26,6 +26,11 @@ constexpr Field<CompletionRequest> kFields[] = {
        r.params.sampling.num_top_logprobs = static_cast<int>(number);
        return base::ok();
      }},
+    {"tools",
+     [](const json::value& v, CompletionRequest&) -> Status {
+       const bool none = v.is_array() && v.get_array().empty();
+       return none ? base::ok() : Status(not_supported("calling tools outside of a chat is"));
+     }},
     {"add_special_tokens",
      [](const json::value& v, CompletionRequest&) -> Status {
        TRY(const bool wanted, read_bool(v));

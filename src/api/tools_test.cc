@@ -149,6 +149,13 @@ TEST_F(ToolsTest, RequiredAndNamedAreEnforced) {
   EXPECT_EQ(*named.forced_bytes(), "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {");
 }
 
+TEST_F(ToolsTest, CompletionsTakeNone) {
+  serve(says("x"));
+  const Reply reply = post("/v1/completions", R"({"model": "m", "prompt": "x", "tools": [)" + kTime + "]}");
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(reply.body.at("error").at("param").as_string(), "tools");
+}
+
 TEST_F(ToolsTest, NoneIsPlainText) {
   serve(says(kCall));
   const Reply reply = ask(R"(, "tool_choice": "none")");

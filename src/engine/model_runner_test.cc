@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <regex>
+#include <string>
+#include <string_view>
 
 #include "engine/engine_bench_test.h"
+#include "grammar/grammar_compiler.h"
 #include "model/checkpoint.h"
 #include "ops/compute_pool.h"
 
@@ -87,6 +91,49 @@ TEST(ModelRunner, SameBytesAloneInABatchWarmAndPreempted) {
     EXPECT_EQ(tight.run(requests), alone) << name << ", preempted and in small chunks";
     EXPECT_GT(tight.bench->engine.stats().sequences.num_preemptions, 0);
   }
+}
+
+// Tokens 3 to 258 are the bytes, the others say nothing; 2 ends.
+std::unique_ptr<grammar::GrammarCompiler> byte_grammars() {
+  grammar::TokenTrie::Vocabulary vocabulary;
+  vocabulary.token_bytes.resize(320);
+  for (int b = 0; b < 256; ++b) vocabulary.token_bytes[3 + b] = std::string(1, static_cast<char>(b));
+  vocabulary.end = {2};
+  vocabulary.tokenize = [](std::string_view text) {
+    std::vector<TokenId> tokens;
+    for (const char c : text) tokens.push_back(3 + static_cast<unsigned char>(c));
+    return tokens;
+  };
+  return std::make_unique<grammar::GrammarCompiler>(
+      std::make_shared<const grammar::TokenTrie>(std::move(vocabulary)));
+}
+
+TEST(ModelRunner, AGrammarHoldsAloneInABatchAndPreempted) {
+  const auto compiler = byte_grammars();
+  const char* pattern = "[a-j]{5,15}<<<=====>>>[xy]{0,9}!";
+  const auto compiled = compiler->compile({.kind = grammar::GrammarSource::Kind::regex, .text = pattern});
+  std::vector<wire::GenerateRequest> requests = mixed_requests();
+  for (std::size_t i = 0; i < requests.size(); i += 2) {
+    requests[i].grammar = *compiled;
+    requests[i].max_tokens = 60;
+    requests[i].min_tokens = i % 4 == 0 ? 55 : 0;  // the grammar ends before
+    requests[i].ignore_eos = false;
+    requests[i].sampling.logprobs = i % 8 < 4;  // those without take what is forced in one step
+  }
+  std::vector<Output> alone;
+  ModelBench cold("llama", {.num_blocks = kBlocks, .prefix_cache = false});
+  for (const auto& request : requests) alone.push_back(cold.run({request})[0]);
+  for (std::size_t i = 0; i < requests.size(); i += 2) {
+    std::string text;
+    for (const TokenId id : alone[i].tokens) text += static_cast<char>(id - 3);
+    EXPECT_TRUE(std::regex_match(text, std::regex(pattern))) << text;
+  }
+  ModelBench batch("llama", {.num_blocks = kBlocks});
+  EXPECT_EQ(batch.run(requests), alone);
+  EXPECT_EQ(batch.run(requests), alone);
+  ModelBench tight("llama", {.num_blocks = 16, .max_batch_tokens = 37});
+  EXPECT_EQ(tight.run(requests), alone);
+  EXPECT_GT(tight.bench->engine.stats().sequences.num_preemptions, 0);
 }
 
 TEST(ModelRunner, EndTokensWaitForMinTokens) {

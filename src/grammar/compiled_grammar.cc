@@ -17,7 +17,10 @@ base::Result<std::shared_ptr<CompiledGrammar>> CompiledGrammar::create(const Gra
     return base::error(base::ErrorCode::too_large, "the grammar begins with too many alternatives");
   }
   // The vocabulary walks happen here, and not under the first tokens.
+  const auto deadline = std::chrono::steady_clock::now() + limits.max_compile_time;
   for (std::size_t i = 0; i < automaton->num_bodies(); ++i) {
+    if (std::chrono::steady_clock::now() > deadline)
+      return base::error(base::ErrorCode::too_large, "the grammar takes too long to compile");
     compiled->trie_->slice(automaton->body(static_cast<std::int32_t>(i)));
   }
   generation->pushdown.set_work(limits.work_reserve);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 
@@ -20,6 +22,8 @@ struct GrammarLimits {
   // bounds one call (4 M: about 20 ms), the refill the average.
   std::int64_t work_reserve = 4'000'000;
   std::int64_t work_per_token = 400'000;
+  // Of the walks over the vocabulary while compiling: one for each kind of loop, about 10 ms on 150 K tokens.
+  std::chrono::milliseconds max_compile_time{2000};
 };
 
 // A grammar over one vocabulary, ready to match; shared by every sequence that uses it, of this request and

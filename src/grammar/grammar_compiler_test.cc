@@ -82,6 +82,10 @@ TEST(GrammarCompiler, LimitsAreErrors) {
   const auto many_states = compiler.compile(regex(std::string(900, 'a')));
   ASSERT_FALSE(many_states.ok());
   EXPECT_EQ(many_states.error().code, base::ErrorCode::too_large);
+  GrammarCompiler hurried(byte_trie(), {.grammar = {.max_compile_time = std::chrono::milliseconds(-1)}});
+  const auto late = hurried.compile(regex("[^a]*b[^c]*"));
+  ASSERT_FALSE(late.ok());
+  EXPECT_EQ(late.error().code, base::ErrorCode::too_large);
 }
 
 }  // namespace

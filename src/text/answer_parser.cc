@@ -226,7 +226,7 @@ void AnswerParser::reject(AnswerPiece& piece) {
 
 // True once the list's last bracket has come.
 bool AnswerParser::scan_python(std::string_view text) {
-  Candidate& c = *candidate_;
+  CallCandidate& c = *candidate_;
   for (const char byte : text) {
     ++c.scanned;
     if (c.quote != 0) {
@@ -244,7 +244,7 @@ bool AnswerParser::scan_python(std::string_view text) {
 }
 
 bool AnswerParser::read_candidate(AnswerPiece& piece, More more) {
-  Candidate& c = *candidate_;
+  CallCandidate& c = *candidate_;
   const std::string_view text = rest();
   bool complete = false;
   if (c.opening.kind == Kind::python) {
@@ -286,7 +286,7 @@ bool AnswerParser::read_candidate(AnswerPiece& piece, More more) {
 }
 
 std::optional<std::vector<ToolCall>> AnswerParser::calls_of_candidate() const {
-  const Candidate& c = *candidate_;
+  const CallCandidate& c = *candidate_;
   const std::string_view text = rest().substr(0, c.scanned);
   if (c.opening.kind == Kind::python) return calls_of_python(text, *syntax_);
   const auto value = base::parse_json(text.substr(c.opening.length));

@@ -30,6 +30,18 @@ struct AnswerPiece {
   bool empty() const { return content.empty() && reasoning.empty() && calls.empty(); }
 };
 
+// Text that may be a call.
+struct CallCandidate {
+  CallOpening opening;
+  std::size_t scanned = 0;  // bytes of the text, the opening counted
+  JsonScanner scanner;
+  // Of a Python list.
+  int depth = 0;
+  char quote = 0;
+  bool escaped = false;
+  bool plausible = false;
+};
+
 // Takes an answer apart as it comes: reasoning, content, calls of tools. The pieces, joined, do not depend on
 // how the text was cut, as long as characters are whole. Arguments of a complete call are always a JSON
 // object: where no grammar vouches for them they are held back until they are. Text that turns out to be no
@@ -45,18 +57,6 @@ class AnswerParser {
 
  private:
   enum class State : std::uint8_t { reasoning_start, reasoning, content, candidate, enforced };
-
-  // Text that may be a call.
-  struct Candidate {
-    CallOpening opening;
-    std::size_t scanned = 0;  // bytes of the text, the opening counted
-    JsonScanner scanner;
-    // Of a Python list.
-    int depth = 0;
-    char quote = 0;
-    bool escaped = false;
-    bool plausible = false;
-  };
 
   std::string_view rest() const { return std::string_view(held_).substr(at_); }
   void run(AnswerPiece& piece, More more);
@@ -85,7 +85,7 @@ class AnswerParser {
   bool in_fence_ = false;     // of the content
   bool call_fence_ = false;   // a fence that was taken as the frame of calls
   bool skip_blanks_ = false;  // behind the reasoning
-  std::optional<Candidate> candidate_;
+  std::optional<CallCandidate> candidate_;
   std::optional<EnforcedCalls> enforced_;
   int num_calls_ = 0;
   int num_rejected_ = 0;
