@@ -38,6 +38,20 @@ bench: build ## Kvasir beside llama.cpp on this machine, with ratios (QUICK=1: a
 	@scripts/setup.sh test
 	@scripts/bench.sh $(ARGS)
 
+build-cuda: ## the release binary with the CUDA device, for GPU machines: build/cuda/bin/kvasir (no GPU needed to build)
+	@scripts/setup.sh build
+	@scripts/build.sh cuda
+
+gpu-test: ## the tests of the CUDA device, on a machine with a GPU
+	@scripts/setup.sh test
+	@scripts/build.sh cuda gpu_test
+	@build/cuda/bin/gpu_test
+
+gpu-bench: ## the engine on the GPU: Llama-3.1-8B's shape, 512 tokens in, 256 out
+	@scripts/setup.sh test
+	@scripts/build.sh cuda gpu_bench
+	@build/cuda/bin/gpu_bench $(ARGS)
+
 tidy: ## clang-tidy over every source file
 	@scripts/setup.sh test
 	@scripts/build.sh release tests
@@ -45,9 +59,9 @@ tidy: ## clang-tidy over every source file
 
 format: ## rewrite the sources the way clang-format wants them
 	@scripts/setup.sh test
-	@git ls-files 'src/*.cc' 'src/*.h' 'bench/*.cc' | xargs clang-format-19 -i
+	@git ls-files 'src/*.cc' 'src/*.h' 'src/*.cu' 'src/*.cuh' 'bench/*.cc' | xargs clang-format-19 -i
 
 clean: ## throw the build away (downloaded models stay)
 	@rm -rf build
 
-.PHONY: help serve build test asan tsan fuzz arm64 bench tidy format clean
+.PHONY: help serve build test asan tsan fuzz arm64 bench build-cuda gpu-test gpu-bench tidy format clean

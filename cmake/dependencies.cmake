@@ -2,6 +2,7 @@
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
+set(OPENSSL_USE_STATIC_LIBS ${KVASIR_PORTABLE})
 find_package(OpenSSL REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
@@ -28,3 +29,15 @@ target_include_directories(kvasir_boost SYSTEM INTERFACE ${BOOST_INCLUDE})
 target_compile_definitions(kvasir_boost INTERFACE BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION
   BOOST_ASIO_NO_DEPRECATED)
 target_link_libraries(kvasir_boost INTERFACE Threads::Threads)
+
+# A program for other machines: Debian has fmt and spdlog as shared libraries or headers, the others as archives too.
+if(KVASIR_PORTABLE)
+  add_compile_definitions(FMT_HEADER_ONLY)
+  set_target_properties(spdlog::spdlog PROPERTIES INTERFACE_COMPILE_DEFINITIONS SPDLOG_FMT_EXTERNAL)
+  add_link_options(-static-libstdc++ -static-libgcc -Wl,--as-needed)
+  foreach(name PCRE2 UTF8PROC)
+    get_target_property(library PkgConfig::${name} INTERFACE_LINK_LIBRARIES)
+    string(REGEX REPLACE "\\.so$" ".a" library ${library})
+    set_target_properties(PkgConfig::${name} PROPERTIES INTERFACE_LINK_LIBRARIES ${library})
+  endforeach()
+endif()

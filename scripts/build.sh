@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Builds a preset: `build.sh PRESET` the program alone, `build.sh PRESET tests` the program and the C++ tests.
+# Builds a preset: `build.sh PRESET` the program alone, `build.sh PRESET tests` the program and the C++ tests,
+# `build.sh PRESET TARGET` one target, which may be a test.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=$1
 target=kvasir
 configure=()
-if [ "${2:-}" = tests ]; then
-  target=all
+if [ -n "${2:-}" ]; then
+  target=${2/#tests/all}
   grep -qs '^KVASIR_TESTS:BOOL=ON' "build/$preset/CMakeCache.txt" || configure=(-DKVASIR_TESTS=ON)
 elif [ ! -f "build/$preset/build.ninja" ]; then
   configure=(-DKVASIR_TESTS=OFF)

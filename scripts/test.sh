@@ -11,7 +11,7 @@ part() {
   "$@" || { echo "== $name FAILED after $((SECONDS - start)) s" >&2; exit 1; }
   echo "== $name: $((SECONDS - start)) s"
 }
-format() { git ls-files 'src/*.cc' 'src/*.h' 'bench/*.cc' | xargs clang-format-19 --dry-run --Werror; }
+format() { git ls-files 'src/*.cc' 'src/*.h' 'src/*.cu' 'src/*.cuh' 'bench/*.cc' | xargs clang-format-19 --dry-run --Werror; }
 
 part layers python3 scripts/check_layers.py
 part format format
