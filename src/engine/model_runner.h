@@ -1,15 +1,15 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "base/result.h"
 #include "engine/runner.h"
+#include "engine/step_rows.h"
 #include "model/decoder.h"
 #include "model/kv_cache.h"
-#include "sample/sampler.h"
+#include "model/step_batch.h"
 
 namespace kvasir::engine {
 
@@ -24,13 +24,11 @@ class ModelRunner final : public Runner {
   double compute_seconds() const { return compute_s_; }
 
  private:
-  void build_batch(const sched::StepPlan& plan);
   void sample_all(const sched::StepPlan& plan, sched::StepResult& result);
 
   std::unique_ptr<model::Decoder> decoder_;
   model::KvCache kv_;
-  std::vector<sample::Sampler> samplers_;          // of each thread of the pool
-  std::vector<std::vector<std::uint32_t>> masks_;  // likewise; one bit a token
+  std::vector<RowSampler> samplers_;  // of each thread of the pool
   model::StepBatch batch_;
   std::vector<float> logits_;         // [batch_.logit_rows, vocab]
   std::vector<std::size_t> sampled_;  // slices that want a token

@@ -1,0 +1,79 @@
+#include "engine/step_rows.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <utility>
+
+#include "sample/rng.h"
+
+namespace kvasir::engine {
+namespace {
+
+// Whether the mask has any token besides these.
+bool allows_other(std::span<const std::uint32_t> mask, std::span<const TokenId> tokens) {
+  const auto bit = [&](TokenId id) { return mask[static_cast<std::size_t>(id) / 32] >> (id % 32) & 1; };
+  int num_allowed = 0;
+  for (const std::uint32_t word : mask) num_allowed += std::popcount(word);
+  std::vector<TokenId> counted;
+  for (const TokenId id : tokens) {
+    if (id < 0 || static_cast<std::size_t>(id) / 32 >= mask.size() || bit(id) == 0) continue;
+    if (std::ranges::find(counted, id) == counted.end()) counted.push_back(id);
+  }
+  return num_allowed > static_cast<int>(counted.size());
+}
+
+bool is_too_short(const sched::StepPlan::Slice& slice) {
+  const int num_output = static_cast<int>(slice.known.size()) - slice.num_prompt;
+  return num_output < slice.request->min_tokens;
+}
+
+}  // namespace
+
+void fill_batch(const sched::StepPlan& plan, model::StepBatch& batch) {
+  batch.tokens.clear();
+  batch.slices.clear();
+  batch.logit_rows.clear();
+  for (const sched::StepPlan::Slice& slice : plan.slices) {
+    const auto fed = slice.known.subspan(slice.num_computed, slice.num_rows);
+    batch.slices.push_back({.first_row = static_cast<int>(batch.tokens.size()),
+                            .num_rows = slice.num_rows,
+                            .num_computed = slice.num_computed,
+                            .blocks = slice.blocks});
+    batch.tokens.insert(batch.tokens.end(), fed.begin(), fed.end());
+    if (slice.wants_token()) batch.logit_rows.push_back(static_cast<std::int32_t>(batch.tokens.size()) - 1);
+  }
+}
+
+bool draws_plainly(const sched::StepPlan::Slice& slice) {
+  const wire::SamplingParams& p = slice.request->sampling;
+  const bool penalized = p.presence_penalty != 0 || p.frequency_penalty != 0 || p.repetition_penalty != 1;
+  const bool adjusted = penalized || !p.logit_bias.empty() || slice.matcher != nullptr || is_too_short(slice);
+  return !adjusted && !p.logprobs;
+}
+
+double draw_position(const sched::StepPlan::Slice& slice) {
+  const auto num_output = slice.known.size() - static_cast<std::size_t>(slice.num_prompt);
+  return sample::Rng(slice.request->sampling.seed).uniform(num_output);
+}
+
+sched::StepResult::Outcome RowSampler::sample(const sched::StepPlan::Slice& slice,
+                                              std::span<const float> logits) {
+  const wire::GenerateRequest& request = *slice.request;
+  sample::SampleInput input{.params = request.sampling, .known = slice.known, .num_prompt = slice.num_prompt};
+  const bool too_short = is_too_short(slice);
+  if (too_short) input.forbidden = request.stop_tokens;
+  if (slice.matcher != nullptr) {
+    mask_.resize(slice.matcher->num_mask_words());
+    if (base::Status filled = slice.matcher->fill_mask(mask_); !filled.ok())
+      return {.error = std::move(filled).error()};
+    // A grammar that can only end here ends, however short the answer is.
+    if (too_short && !allows_other(mask_, request.stop_tokens)) input.forbidden = {};
+    input.allowed = mask_;
+  }
+  base::Result<wire::Token> token = sampler_.sample(logits, input);
+  if (!token.ok()) return {.error = std::move(token).error()};
+  return {.token = std::move(token).value()};
+}
+
+}  // namespace kvasir::engine

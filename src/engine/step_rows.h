@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/step_batch.h"
+#include "sample/sampler.h"
+#include "sched/step_plan.h"
+
+// What every runner does around its device.
+namespace kvasir::engine {
+
+// The plan's rows as one batch, which points into the plan.
+void fill_batch(const sched::StepPlan& plan, model::StepBatch& batch);
+
+// Whether the next token depends on the logits as they are, and nothing but the token is asked for.
+bool draws_plainly(const sched::StepPlan::Slice& slice);
+// The number in [0, 1) that decides the slice's next token.
+double draw_position(const sched::StepPlan::Slice& slice);
+
+// Draws slices' next tokens from their logits, on the host. Not thread-safe.
+class RowSampler {
+ public:
+  explicit RowSampler(int vocab_size) : sampler_(vocab_size) {}
+
+  sched::StepResult::Outcome sample(const sched::StepPlan::Slice& slice,
+                                    std::span<const float> logits);  // [vocab]
+
+ private:
+  sample::Sampler sampler_;
+  std::vector<std::uint32_t> mask_;
+};
+
+}  // namespace kvasir::engine
