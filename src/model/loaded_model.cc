@@ -85,25 +85,40 @@ base::Result<Speech> read_speech(const std::filesystem::path& path, const Checkp
   return speech;
 }
 
-}  // namespace
-
-base::Result<LoadedModel> open_model(const std::filesystem::path& path, DecoderOptions options,
-                                     ops::ComputePool& pool) {
+// `load(checkpoint, model)` puts a decoder into the model.
+template <class Load>
+base::Result<LoadedModel> open_with(const std::filesystem::path& path, const Load& load) {
   TRY(Checkpoint checkpoint, open_checkpoint(path));
   LoadedModel model;
   model.name = model_name(path, checkpoint.weights->metadata());
   // The tokenizer of a large vocabulary takes some tenths of a second; the weights load meanwhile.
   // Without a launch policy it runs at get() where the system has no thread to give.
   auto reading = std::async([path, checkpoint] { return read_speech(path, checkpoint); });
-  auto decoder = Decoder::load(std::move(checkpoint), options, pool);
+  const base::Status loaded = load(std::move(checkpoint), model);
   TRY(Speech speech, reading.get());
-  if (!decoder.ok())
-    return base::error(decoder.error().code, "{}: {}", path.string(), decoder.error().message);
-  model.decoder = std::move(*decoder);
+  if (!loaded.ok()) return base::error(loaded.error().code, "{}: {}", path.string(), loaded.error().message);
   model.tokenizer = std::move(speech.tokenizer);
   model.chat_template = std::move(speech.chat_template);
   model.end_tokens = std::move(speech.end_tokens);
   return model;
+}
+
+}  // namespace
+
+base::Result<LoadedModel> open_model(const std::filesystem::path& path, DecoderOptions options,
+                                     ops::ComputePool& pool) {
+  return open_with(path, [&](Checkpoint checkpoint, LoadedModel& model) -> base::Status {
+    TRY(model.decoder, Decoder::load(std::move(checkpoint), options, pool));
+    return base::ok();
+  });
+}
+
+base::Result<LoadedModel> open_model_on_cuda(const std::filesystem::path& path, const DeviceOptions& options,
+                                             ops::ComputePool& pool) {
+  return open_with(path, [&](Checkpoint checkpoint, LoadedModel& model) -> base::Status {
+    TRY(model.device_decoder, load_cuda_decoder(std::move(checkpoint), options, pool));
+    return base::ok();
+  });
 }
 
 }  // namespace kvasir::model

@@ -9,6 +9,7 @@
 
 #include "model/checkpoint.h"
 #include "model/decoder.h"
+#include "model/device_decoder.h"
 #include "model/golden_json.h"
 #include "model/sequence_runner.h"
 
@@ -29,6 +30,8 @@ struct Golden {
   std::vector<TokenId> input;
   std::vector<std::vector<double>> logits;  // of the last tokens of the input
   std::vector<GreedyToken> greedy;
+
+  int num_tokens() const { return static_cast<int>(input.size() + greedy.size()); }
 };
 
 base::Result<Golden> parse_golden(const json::object& root) {
@@ -94,6 +97,15 @@ void check_greedy(const Golden& golden, SequenceRunner& runner, std::span<const 
   }
 }
 
+ModelCheck check_golden(const Golden& golden, SequenceRunner& runner) {
+  ModelCheck check;
+  const std::size_t vocab = golden.logits.front().size();
+  const std::span<const float> logits = runner.feed(golden.input, static_cast<int>(golden.logits.size()));
+  check.logit_error = relative_error(golden.logits, logits);
+  check_greedy(golden, runner, logits.last(vocab), check);
+  return check;
+}
+
 }  // namespace
 
 base::Result<ModelCheck> check_model(const std::filesystem::path& directory, ops::ComputePool& pool) {
@@ -109,15 +121,26 @@ base::Result<ModelCheck> check_model(const std::filesystem::path& path, const st
   auto loaded = Decoder::load(std::move(checkpoint), {.precision = ops::Precision::exact}, pool);
   if (!loaded.ok()) return base::error(loaded.error().code, "{}: {}", path.string(), loaded.error().message);
   const std::unique_ptr<Decoder> decoder = std::move(*loaded);
-  const int num_tokens = static_cast<int>(golden.input.size() + golden.greedy.size());
-  TRY(SequenceRunner runner, SequenceRunner::create(*decoder, ops::KvType::f32, num_tokens));
+  TRY(SequenceRunner runner, SequenceRunner::create(*decoder, ops::KvType::f32, golden.num_tokens()));
+  return check_golden(golden, runner);
+}
 
-  ModelCheck check;
-  const auto vocab = static_cast<std::size_t>(decoder->config().vocab_size);
-  std::span<const float> logits = runner.feed(golden.input, static_cast<int>(golden.logits.size()));
-  check.logit_error = relative_error(golden.logits, logits);
-  check_greedy(golden, runner, logits.last(vocab), check);
-  return check;
+base::Result<ModelCheck> check_model_on_cuda(const std::filesystem::path& directory, ops::ComputePool& pool) {
+  TRY(const json::object root, read_json_file(directory / "expected.json"));
+  TRY(const Golden golden, parse_golden(root));
+  TRY(Checkpoint checkpoint, open_checkpoint(directory));
+  TRY_OK(check_fits(golden, checkpoint.config));
+  const int num_tokens = golden.num_tokens();
+  const DeviceOptions options{.type = tensor::DType::f32,
+                              .num_blocks = num_tokens / ops::kBlockTokens + 1,
+                              .max_rows = num_tokens,
+                              .max_sequences = num_tokens};
+  auto loaded = load_cuda_decoder(std::move(checkpoint), options, pool);
+  if (!loaded.ok())
+    return base::error(loaded.error().code, "{}: {}", directory.string(), loaded.error().message);
+  const std::unique_ptr<DeviceDecoder> decoder = std::move(*loaded);
+  TRY(SequenceRunner runner, SequenceRunner::create(*decoder, num_tokens));
+  return check_golden(golden, runner);
 }
 
 }  // namespace kvasir::model

@@ -27,5 +27,7 @@ base::Result<ModelCheck> check_model(const std::filesystem::path& directory, ops
 // The same for a checkpoint that lies elsewhere.
 base::Result<ModelCheck> check_model(const std::filesystem::path& checkpoint,
                                      const std::filesystem::path& expected, ops::ComputePool& pool);
+// The same on the first GPU.
+base::Result<ModelCheck> check_model_on_cuda(const std::filesystem::path& directory, ops::ComputePool& pool);
 
 }  // namespace kvasir::model

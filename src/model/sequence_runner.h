@@ -1,20 +1,25 @@
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "base/ids.h"
 #include "base/result.h"
 #include "model/decoder.h"
-#include "model/kv_cache.h"
+#include "model/device_decoder.h"
+#include "model/step_batch.h"
+#include "ops/kv_cache.h"
 
 namespace kvasir::model {
 
 // One sequence alone through a decoder, for checks and measurements; requests go through the engine.
-// Uses the decoder, which outlives it, on the caller's thread.
+// Uses the decoder, which outlives it, on the caller's thread; on a device, whatever its blocks held is lost.
 class SequenceRunner {
  public:
   static base::Result<SequenceRunner> create(Decoder& decoder, ops::KvType kv_type, int max_tokens);
+  static base::Result<SequenceRunner> create(DeviceDecoder& decoder, int max_tokens);
 
   // Appends the tokens and gives the logits that follow each of the last `num_logits` of them, valid until
   // the next call. The sequence stays within `max_tokens`.
@@ -23,10 +28,11 @@ class SequenceRunner {
   int num_computed() const { return num_computed_; }
 
  private:
-  SequenceRunner(Decoder& decoder, KvCache kv);
+  using Forward = std::function<void(const StepBatch& batch, std::span<float> logits)>;
+  SequenceRunner(Forward forward, int vocab_size, int num_blocks);
 
-  Decoder* decoder_;
-  KvCache kv_;
+  Forward forward_;
+  std::size_t vocab_size_;
   std::vector<std::int32_t> blocks_;
   int num_computed_ = 0;
   StepBatch batch_;

@@ -5,13 +5,9 @@
 #include <vector>
 
 #include "ops/context.h"
+#include "ops/rope_style.h"
 
 namespace kvasir::ops {
-
-enum class RopeStyle : std::uint8_t {
-  neox,         // pairs (i, i + rotary_dim/2)
-  interleaved,  // pairs (2i, 2i + 1)
-};
 
 // Cosines and sines of the positions of one step, made once and used by every layer.
 // Owned and used by one engine thread.

@@ -1,0 +1,162 @@
+// gpu_bench [--fused=N] [SHAPE [BATCH...]]: the engine on the first GPU, with random weights of a real
+// model's shape. Prefill of prompts of 512 tokens, then decode of each batch from a context of 512, 256
+// tokens each.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "bench/model_shape.h"
+#include "bench/random.h"
+#include "bench/statistics.h"
+#include "engine/device_runner.h"
+#include "engine/engine.h"
+#include "model/device_decoder.h"
+#include "ops/compute_pool.h"
+
+namespace kvasir::bench {
+namespace {
+
+constexpr int kPrompt = 512;
+constexpr int kAnswer = 256;
+constexpr int kChunk = 8192;
+constexpr int kWarmSteps = 4;
+
+struct Load {
+  int vocab_size = 0;
+  int num_blocks = 0;
+};
+
+struct Figures {
+  double prefill_tokens_per_s = 0;
+  double tokens_per_s = 0;
+  int num_steps = 0;
+  double step_ms = 0;
+  double host_us = 0;  // of a step, outside the decoder
+};
+
+// An engine that is given `batch` prompts at once.
+class Measurement {
+ public:
+  Measurement(engine::DeviceRunner& runner, const Load& load, int batch, int max_tokens)
+      : runner_(runner),
+        batch_(batch),
+        engine_({.scheduler = {.num_blocks = load.num_blocks,
+                               .max_batch_tokens = kChunk,
+                               .max_batch_sequences = batch,
+                               .target_step_s = 0,
+                               .prefix_cache = false},
+                 .vocab_size = load.vocab_size,
+                 .max_queue = batch + 1,
+                 .max_backlog_tokens = 1 << 20},
+                runner, clock_) {
+    for (int i = 0; i < batch; ++i) submit(load.vocab_size, max_tokens);
+  }
+
+  // Until every prompt has its first token.
+  double prefill_tokens_per_s() {
+    const base::TimePoint start = clock_.now();
+    while (!engine_.idle()) engine_.step();
+    return batch_ * kPrompt / base::seconds(clock_.now() - start);
+  }
+
+  // Of the steps in which all sequences decode.
+  void decode(Figures& figures) {
+    std::vector<double> steps_s;
+    std::vector<double> hosts_s;
+    double total_s = 0;
+    int num_warm = kWarmSteps;
+    while (!engine_.idle()) {
+      const sched::SchedulerStats before = engine_.stats().sequences;
+      const double device_before_s = runner_.device_seconds();
+      const base::TimePoint begin = clock_.now();
+      engine_.step();
+      const double step_s = base::seconds(clock_.now() - begin);
+      const sched::SchedulerStats after = engine_.stats().sequences;
+      const bool all = after.num_decode_tokens - before.num_decode_tokens == batch_ &&
+                       after.num_prefill_tokens == before.num_prefill_tokens;
+      if (!all || num_warm-- > 0) continue;
+      steps_s.push_back(step_s);
+      hosts_s.push_back(step_s - (runner_.device_seconds() - device_before_s));
+      total_s += step_s;
+    }
+    figures.tokens_per_s = batch_ * static_cast<double>(steps_s.size()) / total_s;
+    figures.num_steps = static_cast<int>(steps_s.size());
+    figures.step_ms = 1e3 * median(steps_s);
+    figures.host_us = 1e6 * median(hosts_s);
+  }
+
+ private:
+  void submit(int vocab_size, int max_tokens) {
+    wire::GenerateRequest request;
+    request.id = "bench";
+    for (int i = 0; i < kPrompt; ++i)
+      request.prompt.push_back(static_cast<TokenId>(random_.below(static_cast<std::uint64_t>(vocab_size))));
+    request.sampling.temperature = 0;
+    request.max_tokens = max_tokens;
+    request.ignore_eos = true;
+    streams_.push_back(std::make_shared<wire::TokenStream>(io_.get_executor()));
+    engine_.submit(std::move(request), streams_.back());
+  }
+
+  engine::DeviceRunner& runner_;
+  const int batch_;
+  const base::RealClock clock_;
+  boost::asio::io_context io_;
+  std::vector<std::shared_ptr<wire::TokenStream>> streams_;
+  Random random_{1};
+  engine::Engine engine_;
+};
+
+base::Status measure(const std::string& name, std::vector<int> batches, int max_fused_rows) {
+  TRY(const ModelShape* shape, find_shape(name));
+  model::ModelConfig config = shape->config;
+  TRY_OK(model::make_layers(config));
+  const int largest = *std::max_element(batches.begin(), batches.end());
+  const int num_blocks = largest * ((kPrompt + kAnswer) / 16 + 1) + 1;
+  ops::ComputePool pool(4);
+  TRY(auto decoder, model::make_random_cuda_decoder(config, {.num_blocks = num_blocks,
+                                                             .max_rows = kChunk,
+                                                             .max_sequences = largest,
+                                                             .max_fused_rows = max_fused_rows}));
+  engine::DeviceRunner runner(std::move(decoder), pool);
+  const Load load{config.vocab_size, num_blocks};
+  fmt::print("{:<14} {:>6} {:>14} {:>14} {:>6} {:>9} {:>9}\n", "shape", "batch", "prefill tok/s",
+             "decode tok/s", "steps", "step ms", "host µs");
+  for (const int batch : batches) {
+    Figures figures;
+    for (int round = 0; round < 2; ++round)  // the first warms up
+      figures.prefill_tokens_per_s = Measurement(runner, load, batch, 1).prefill_tokens_per_s();
+    Measurement(runner, load, batch, kAnswer).decode(figures);
+    fmt::print("{:<14} {:>6} {:>14.0f} {:>14.1f} {:>6} {:>9.3f} {:>9.1f}\n", name, batch,
+               figures.prefill_tokens_per_s, figures.tokens_per_s, figures.num_steps, figures.step_ms,
+               figures.host_us);
+    std::fflush(stdout);
+  }
+  return base::ok();
+}
+
+}  // namespace
+}  // namespace kvasir::bench
+
+int main(int argc, char** argv) {
+  int max_fused_rows = kvasir::model::DeviceOptions().max_fused_rows;
+  if (argc > 1 && std::string_view(argv[1]).starts_with("--fused=")) {
+    max_fused_rows = std::atoi(argv[1] + 8);
+    --argc, ++argv;
+  }
+  const std::string shape = argc > 1 ? argv[1] : "llama-3.1-8b";
+  std::vector<int> batches;
+  for (int i = 2; i < argc; ++i) batches.push_back(std::clamp(std::atoi(argv[i]), 1, 512));
+  if (batches.empty()) batches = {1, 32, 128, 256};
+  const kvasir::base::Status measured = kvasir::bench::measure(shape, batches, max_fused_rows);
+  if (measured.ok()) return 0;
+  fmt::print(stderr, "gpu_bench: {}\n", measured.error().message);
+  return 1;
+}

@@ -1,0 +1,141 @@
+#include "engine/device_runner.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "engine/engine_bench_test.h"
+#include "engine/model_runner.h"
+#include "model/checkpoint.h"
+#include "model/sequence_runner.h"
+
+namespace kvasir::engine {
+namespace {
+
+constexpr int kBlocks = 160;
+
+std::unique_ptr<model::Decoder> load(ops::ComputePool& pool) {
+  auto checkpoint = model::open_checkpoint(std::string(KVASIR_TESTS_DIR "/golden/models/qwen2"));
+  auto decoder = model::Decoder::load(std::move(checkpoint).value(), {}, pool);
+  return std::move(decoder).value();
+}
+
+model::KvCache make_kv(const model::Decoder& decoder) {
+  auto kv = model::KvCache::create(decoder.config(), ops::KvType::f16, kBlocks);
+  return std::move(kv).value();
+}
+
+// The CPU's decoder in a device's place. Finds largest logits itself, draws nothing, and can spoil a row.
+class CpuDevice final : public model::DeviceDecoder {
+ public:
+  explicit CpuDevice(ops::ComputePool& pool) : decoder_(load(pool)), kv_(make_kv(*decoder_)) {}
+
+  const model::ModelConfig& config() const override { return decoder_->config(); }
+  int num_blocks() const override { return kBlocks; }
+  void copy_block(std::int32_t from, std::int32_t to) override { kv_.copy_block(from, to); }
+
+  void forward(const model::StepBatch& batch, std::span<const model::RowDraw> draws,
+               std::span<model::RowChoice> choices) override {
+    const auto vocab = static_cast<std::size_t>(config().vocab_size);
+    logits_.resize(draws.size() * vocab);
+    decoder_->forward(batch, kv_, logits_);
+    for (std::size_t i = 0; i < draws.size(); ++i) {
+      const auto row = std::span(logits_).subspan(i * vocab, vocab);
+      const TokenId best = model::argmax(row);
+      choices[i] = {draws[i].temperature > 0 ? -1 : best, row[static_cast<std::size_t>(best)]};
+      if (spoils) choices[i].largest = std::numeric_limits<float>::infinity();
+    }
+  }
+
+  void fetch_logits(int row, std::span<float> logits) override {
+    ++num_fetched;
+    const auto from = logits_.begin() + static_cast<std::ptrdiff_t>(row) * config().vocab_size;
+    std::copy_n(from, logits.size(), logits.begin());
+  }
+
+  int num_fetched = 0;
+  bool spoils = false;
+
+ private:
+  std::unique_ptr<model::Decoder> decoder_;
+  model::KvCache kv_;
+  std::vector<float> logits_;
+};
+
+EngineOptions options() {
+  return {.scheduler = {.num_blocks = kBlocks, .max_batch_tokens = 48, .max_batch_sequences = 8},
+          .vocab_size = 320,
+          .end_tokens = {2}};
+}
+
+wire::GenerateRequest greedy(int first) {
+  wire::GenerateRequest request;
+  for (int i = 0; i < 30; ++i) request.prompt.push_back(3 + (first + 7 * i) % 300);
+  request.sampling.temperature = 0;
+  request.max_tokens = 12;
+  return request;
+}
+
+std::vector<wire::GenerateRequest> mixed_requests() {
+  std::vector<wire::GenerateRequest> requests(6, greedy(0));
+  requests[1] = greedy(5);
+  requests[2].sampling.temperature = 0.9f;
+  requests[2].sampling.seed = 11;
+  requests[3].sampling.frequency_penalty = 0.5f;
+  requests[4].sampling.logprobs = true;
+  requests[5].min_tokens = 6;
+  requests[5].stop_tokens = {7};
+  return requests;
+}
+
+std::vector<std::vector<TokenId>> run(Runner& runner, const std::vector<wire::GenerateRequest>& requests) {
+  EngineBench bench(options(), runner);
+  std::vector<Answer*> answers;
+  for (const auto& request : requests) answers.push_back(&bench.submit(request));
+  bench.finish();
+  std::vector<std::vector<TokenId>> tokens;
+  for (const Answer* answer : answers) {
+    EXPECT_TRUE(answer->end->finish);
+    tokens.push_back(answer->tokens);
+  }
+  return tokens;
+}
+
+TEST(DeviceRunner, GivesWhatTheCpusRunnerGives) {
+  ops::ComputePool pool(2);
+  auto decoder = load(pool);
+  auto kv = make_kv(*decoder);
+  ModelRunner on_cpu(std::move(decoder), std::move(kv));
+  DeviceRunner on_device(std::make_unique<CpuDevice>(pool), pool);
+  EXPECT_EQ(run(on_device, mixed_requests()), run(on_cpu, mixed_requests()));
+}
+
+TEST(DeviceRunner, FetchesLogitsOnlyForWhatTheDeviceCannotDraw) {
+  ops::ComputePool pool(1);
+  auto device = std::make_unique<CpuDevice>(pool);
+  CpuDevice& seen = *device;
+  DeviceRunner runner(std::move(device), pool);
+  run(runner, {greedy(0), greedy(5)});
+  EXPECT_EQ(seen.num_fetched, 0);
+  wire::GenerateRequest penalized = greedy(9);
+  penalized.sampling.presence_penalty = 1;
+  penalized.ignore_eos = true;
+  const auto tokens = run(runner, {greedy(0), penalized});
+  EXPECT_EQ(seen.num_fetched, static_cast<int>(tokens[1].size()));
+}
+
+TEST(DeviceRunner, LogitsThatAreNoNumbersEndTheSequence) {
+  ops::ComputePool pool(1);
+  auto device = std::make_unique<CpuDevice>(pool);
+  device->spoils = true;
+  DeviceRunner runner(std::move(device), pool);
+  EngineBench bench(options(), runner);
+  const Answer& answer = bench.submit(greedy(0));
+  bench.finish();
+  ASSERT_TRUE(answer.end->error);
+  EXPECT_EQ(answer.end->error->code, base::ErrorCode::internal);
+}
+
+}  // namespace
+}  // namespace kvasir::engine

@@ -1,0 +1,185 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+#include <random>
+
+#include "base/check.h"
+#include "model/device_decoder.h"
+#include "model/model_check.h"
+#include "model/sequence_runner.h"
+
+namespace kvasir::model {
+namespace {
+
+const std::filesystem::path kModels = std::filesystem::path(KVASIR_TESTS_DIR) / "golden" / "models";
+
+class Golden : public testing::TestWithParam<const char*> {};
+
+INSTANTIATE_TEST_SUITE_P(Cuda, Golden,
+                         testing::Values("deepseek_v3", "gemma2", "gemma3", "gpt2", "granite", "llama",
+                                         "llama3_rope", "llama_bias_heads", "llama_tied", "llama_yarn",
+                                         "mistral_swa", "mixtral", "olmo2", "phi3", "qwen2", "qwen3",
+                                         "qwen3_moe", "smollm3"));
+
+TEST_P(Golden, IsMetInFloat32) {
+  ops::ComputePool pool(2);
+  const auto check = check_model_on_cuda(kModels / GetParam(), pool);
+  ASSERT_TRUE(check.ok()) << check.error().message;
+  EXPECT_TRUE(check->passed()) << check->logit_error << " of the logits' spread, first miss "
+                               << check->first_missed;
+  EXPECT_LT(check->logit_error, 1e-4);
+}
+
+ModelConfig dense_config(int head_dim) {
+  ModelConfig config;
+  config.architecture = "llama";
+  config.vocab_size = 1000;
+  config.hidden_size = 512;
+  config.intermediate_size = 1024;
+  config.num_layers = 3;
+  config.num_heads = 8;
+  config.num_kv_heads = 2;
+  config.head_dim = head_dim;
+  config.context_length = 4096;
+  config.rope.dim = head_dim;
+  config.layers.resize(3);
+  return config;
+}
+
+std::unique_ptr<DeviceDecoder> random_decoder(const ModelConfig& config, tensor::DType type) {
+  auto decoder = make_random_cuda_decoder(
+      config, {.type = type, .num_blocks = 256, .max_rows = 600, .max_sequences = 40});
+  CHECK(decoder.ok(), "{}", decoder.error().message);
+  return std::move(*decoder);
+}
+
+std::vector<TokenId> random_tokens(int count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<TokenId> tokens(static_cast<std::size_t>(count));
+  for (TokenId& token : tokens) token = static_cast<TokenId>(random() % 1000);
+  return tokens;
+}
+
+// The norm of the difference, over that of what was wanted.
+double relative_error(std::span<const float> got, std::span<const float> wanted) {
+  double difference = 0;
+  double size = 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    difference += std::pow(got[i] - wanted[i], 2);
+    size += std::pow(wanted[i], 2);
+  }
+  return std::sqrt(difference / size);
+}
+
+class HeadDims : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Cuda, HeadDims, testing::Values(64, 128, 256));
+
+// A prompt in chunks and then token by token: through tiles, splits and recorded graphs.
+TEST_P(HeadDims, Bf16IsNearFloat32) {
+  const ModelConfig config = dense_config(GetParam());
+  const std::vector<TokenId> tokens = random_tokens(620, 1);
+  std::vector<std::vector<float>> rows[2];
+  for (const bool fast : {false, true}) {
+    const auto decoder = random_decoder(config, fast ? tensor::DType::bf16 : tensor::DType::f32);
+    auto runner = SequenceRunner::create(*decoder, 640);
+    ASSERT_TRUE(runner.ok());
+    const auto feed = [&](std::size_t first, std::size_t count) {
+      const auto logits = runner->feed(std::span(tokens).subspan(first, count), 1);
+      rows[fast].emplace_back(logits.begin(), logits.end());
+    };
+    feed(0, 240);
+    for (std::size_t i = 240; i < 270; ++i) feed(i, 1);
+    feed(270, 330);
+    for (std::size_t i = 600; i < 620; ++i) feed(i, 1);
+  }
+  for (std::size_t i = 0; i < rows[0].size(); ++i)
+    EXPECT_LT(relative_error(rows[1][i], rows[0][i]), 0.03) << "row " << i;
+}
+
+// Sequences of different lengths in steps of prefill, of decode and of both.
+TEST_P(HeadDims, ABatchIsNearItsSequencesAlone) {
+  const auto decoder = random_decoder(dense_config(GetParam()), tensor::DType::bf16);
+  struct Sequence {
+    std::vector<TokenId> tokens;
+    std::vector<std::int32_t> blocks;
+    std::vector<std::vector<float>> expected;
+    int computed = 0;
+  };
+  std::vector<Sequence> sequences(9);
+  std::vector<std::int32_t> free(200);
+  std::iota(free.begin(), free.end(), 50);  // the others are the lone sequences'
+  std::shuffle(free.begin(), free.end(), std::mt19937(3));
+  for (std::size_t i = 0; i < sequences.size(); ++i) {
+    Sequence& s = sequences[i];
+    s.tokens = random_tokens(30 + 37 * static_cast<int>(i), static_cast<unsigned>(i));
+    auto runner = SequenceRunner::create(*decoder, 600);
+    ASSERT_TRUE(runner.ok());
+    const auto rows =
+        runner->feed(s.tokens, 1 + static_cast<int>(std::min<std::size_t>(30, s.tokens.size() - 1)));
+    for (std::size_t at = 0; at < rows.size(); at += 1000)
+      s.expected.emplace_back(rows.begin() + static_cast<std::ptrdiff_t>(at),
+                              rows.begin() + static_cast<std::ptrdiff_t>(at + 1000));
+    for (std::size_t n = 0; n < s.tokens.size(); n += 16) {
+      s.blocks.push_back(free.back());
+      free.pop_back();
+    }
+  }
+  std::mt19937 random(4);
+  for (int step = 0; step < 400; ++step) {
+    StepBatch batch;
+    std::vector<const std::vector<float>*> wanted;
+    for (Sequence& s : sequences) {
+      const int left = static_cast<int>(s.tokens.size()) - s.computed;
+      // All but the last tokens in chunks, those one by one.
+      const int rows = left > 20 ? std::min(left - 20, static_cast<int>(random() % 50)) : std::min(left, 1);
+      if (rows == 0) continue;
+      const auto first = static_cast<int>(batch.tokens.size());
+      batch.slices.push_back({first, rows, s.computed, s.blocks});
+      batch.tokens.insert(batch.tokens.end(), s.tokens.begin() + s.computed,
+                          s.tokens.begin() + s.computed + rows);
+      s.computed += rows;
+      const int behind = static_cast<int>(s.tokens.size()) - s.computed;
+      if (behind >= static_cast<int>(s.expected.size())) continue;
+      batch.logit_rows.push_back(first + rows - 1);
+      wanted.push_back(&s.expected[s.expected.size() - 1 - static_cast<std::size_t>(behind)]);
+    }
+    if (batch.tokens.empty()) break;
+    std::vector<float> logits(wanted.size() * 1000);
+    std::vector<RowChoice> choices(wanted.size());
+    decoder->forward(batch, std::vector<RowDraw>(wanted.size()), choices);
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      decoder->fetch_logits(static_cast<int>(i), std::span(logits).subspan(i * 1000, 1000));
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      const auto row = std::span(logits).subspan(i * 1000, 1000);
+      EXPECT_LT(relative_error(row, *wanted[i]), 0.03) << "step " << step << " row " << i;
+      EXPECT_EQ(choices[i].token, argmax(row));
+      EXPECT_EQ(choices[i].largest, row[static_cast<std::size_t>(choices[i].token)]);
+    }
+  }
+  for (const Sequence& s : sequences) EXPECT_EQ(s.computed, static_cast<int>(s.tokens.size()));
+}
+
+TEST(Cuda, ACopiedBlockIsAsGood) {
+  const auto decoder = random_decoder(dense_config(64), tensor::DType::bf16);
+  const std::vector<TokenId> tokens = random_tokens(12, 5);
+  const auto step = [&](std::int32_t block, int computed, int rows) {
+    StepBatch batch;
+    const std::vector<std::int32_t> blocks = {block};
+    batch.tokens.assign(tokens.begin() + computed, tokens.begin() + computed + rows);
+    batch.slices.push_back({0, rows, computed, blocks});
+    batch.logit_rows = {rows - 1};
+    std::vector<float> logits(1000);
+    std::vector<RowChoice> choices(1);
+    decoder->forward(batch, std::vector<RowDraw>(1), choices);
+    decoder->fetch_logits(0, logits);
+    return logits;
+  };
+  step(2, 0, 11);
+  decoder->copy_block(2, 0);
+  EXPECT_EQ(step(0, 11, 1), step(2, 11, 1));
+}
+
+}  // namespace
+}  // namespace kvasir::model

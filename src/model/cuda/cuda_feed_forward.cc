@@ -1,0 +1,95 @@
+#include "model/cuda/cuda_state.h"
+#include "ops/cuda/experts.h"
+#include "ops/cuda/rows.h"
+
+namespace kvasir::model {
+
+using ops::cuda::ActivateArgs;
+
+void CudaDecoder::feed_forward(int index) {
+  const DeviceLayer& w = weights_.layers[static_cast<std::size_t>(index)];
+  if (config_.layers[static_cast<std::size_t>(index)].sparse) return run_mixture(index);
+  if (few_rows())
+    multiply_few(w.mlp.up, scratch_.hidden.data(), w.mlp_norm, ops::cuda::GemvArgs::Then::gate,
+                 scratch_.inner.data());
+  else
+    run_mlp_inner(w.mlp.up, config_.intermediate_size, normed_or_hidden(w.mlp_norm), rows());
+  end_half(w.mlp.down, scratch_.inner.data(), w.mlp_post_norm);
+}
+
+void CudaDecoder::run_mlp_inner(const DeviceLinear& up, int inner, const void* x, int num_rows) {
+  apply(up, x, num_rows, scratch_.gate_up.data());
+  ops::cuda::activate(stream(),
+                      {.type = options_.type,
+                       .activation = config_.activation,
+                       .form = config_.gated_mlp ? ActivateArgs::Form::gated : ActivateArgs::Form::plain,
+                       .rows = num_rows,
+                       .inner = inner,
+                       .x = scratch_.gate_up.data(),
+                       .y = scratch_.inner.data()});
+}
+
+// The rows of an expert are multiplied together. Which rows those are is decided on the host, as the CPU does
+// it.
+void CudaDecoder::run_mixture(int index) {
+  const DeviceLayer& w = weights_.layers[static_cast<std::size_t>(index)];
+  const MixtureConfig& m = config_.mixture;
+  const void* x = normed_or_hidden(w.mlp_norm);
+  const auto num_logits = static_cast<std::size_t>(rows()) * static_cast<std::size_t>(m.num_experts);
+  ops::cuda::GemmArgs router = product(w.router, x, rows(), scratch_.router.data());
+  router.out_type = tensor::DType::f32;
+  gemm_->run(stream(), router);
+  router_logits_.resize(num_logits);
+  ops::cuda::copy_to_host(stream(), router_logits_.data(), scratch_.router.data(),
+                          num_logits * sizeof(float));
+  stream_.wait();
+  ops::route({.score = m.score,
+              .num_experts = m.num_experts,
+              .num_used = m.num_used,
+              .num_groups = m.num_groups,
+              .used_groups = m.used_groups,
+              .group_by_top_two = m.score == ops::RouterScore::sigmoid,
+              .renormalize = m.renormalize,
+              .scale = m.scale,
+              .selection_bias = w.selection_bias},
+             router_logits_, plan_);
+  const auto send = [&](const auto& values, const ops::cuda::DeviceBuffer& to) {
+    ops::cuda::copy_to_device(stream(), to.data(), values.data(), values.size() * sizeof(values[0]));
+  };
+  send(plan_.slot_rows, scratch_.slot_rows);
+  send(plan_.slots, scratch_.row_slots);
+  send(plan_.weights, scratch_.row_weights);
+
+  const auto num_slots = static_cast<int>(plan_.slot_rows.size());
+  ops::cuda::gather_rows(stream(), {.type = options_.type,
+                                    .num_slots = num_slots,
+                                    .dim = config_.hidden_size,
+                                    .slot_rows = scratch_.slot_rows.as<const std::int32_t>(),
+                                    .rows = x,
+                                    .slots = scratch_.slots.data()});
+  for (std::size_t e = 0; e < w.experts.size(); ++e) {
+    const std::int32_t first = plan_.first_slots[e];
+    const std::int32_t count = plan_.first_slots[e + 1] - first;
+    if (count == 0) continue;
+    const std::int64_t offset = tensor::bytes_of(options_.type, std::int64_t{first} * config_.hidden_size);
+    run_mlp_inner(w.experts[e].up, m.intermediate_size, scratch_.slots.data() + offset, count);
+    apply(w.experts[e].down, scratch_.inner.data(), count, scratch_.slot_out.data() + offset);
+  }
+  const bool shared = m.shared_intermediate_size > 0;
+  if (shared) {
+    run_mlp_inner(w.mlp.up, m.shared_intermediate_size, x, rows());
+    apply(w.mlp.down, scratch_.inner.data(), rows(), scratch_.branch.data());
+  }
+  ops::cuda::combine_slots(stream(), {.type = options_.type,
+                                      .rows = rows(),
+                                      .num_used = m.num_used,
+                                      .dim = config_.hidden_size,
+                                      .slots_of_row = scratch_.row_slots.as<const std::int32_t>(),
+                                      .weights = scratch_.row_weights.as<const float>(),
+                                      .slots = scratch_.slot_out.data(),
+                                      .shared = shared ? scratch_.branch.data() : nullptr,
+                                      .y = scratch_.branch.data()});
+  branch_pending_ = true;
+}
+
+}  // namespace kvasir::model

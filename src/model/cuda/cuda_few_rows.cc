@@ -1,0 +1,42 @@
+#include <algorithm>
+
+#include "model/cuda/cuda_state.h"
+#include "ops/cuda/gemv.h"
+
+// The products of steps of a few rows, with what stands around them in a layer of the common kind.
+namespace kvasir::model {
+
+using ops::cuda::GemvArgs;
+
+bool CudaDecoder::has_fused_rows() const {
+  const auto is_plain = [](const DeviceLayer& layer) {
+    const bool biased = layer.qkv.bias != nullptr || layer.out.bias != nullptr ||
+                        layer.mlp.up.bias != nullptr || layer.mlp.down.bias != nullptr;
+    return !biased && layer.attention_norm.weight != nullptr && layer.mlp_norm.weight != nullptr &&
+           layer.attention_norm.bias == nullptr && layer.mlp_norm.bias == nullptr &&
+           layer.attention_post_norm.weight == nullptr && layer.mlp_post_norm.weight == nullptr;
+  };
+  return can_record_ && config_.gated_mlp && config_.hidden_size <= 8192 &&
+         std::all_of(weights_.layers.begin(), weights_.layers.end(), is_plain);
+}
+
+bool CudaDecoder::few_rows() const {
+  return fuses_rows_ && rows() <= options_.max_fused_rows && (rows() == 1 || rows() == 2 || rows() == 4);
+}
+
+void CudaDecoder::multiply_few(const DeviceLinear& linear, const void* x, const ops::cuda::NormWeights& norm,
+                               GemvArgs::Then then, void* y) {
+  ops::cuda::gemv(stream(), {.then = then,
+                             .rows = rows(),
+                             .cols = static_cast<int>(linear.in),
+                             .out = static_cast<int>(linear.out),
+                             .x = x,
+                             .rms_weight = norm.weight,
+                             .eps = config_.norm_eps,
+                             .w = linear.w,
+                             .y = y,
+                             .scale = then == GemvArgs::Then::add ? config_.residual_scale : 1,
+                             .activation = config_.activation});
+}
+
+}  // namespace kvasir::model

@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "model/cuda/device_weights.h"
+#include "model/cuda/step_upload.h"
+#include "model/device_decoder.h"
+#include "ops/cuda/attention.h"
+#include "ops/cuda/device.h"
+#include "ops/cuda/gemm.h"
+#include "ops/cuda/gemv.h"
+#include "ops/cuda/rope.h"
+#include "ops/cuda/sample.h"
+#include "ops/experts.h"
+
+namespace kvasir::model {
+
+// The rotations of a step, made once and used by every layer.
+struct DeviceRope {
+  ops::RopeStyle style = ops::RopeStyle::neox;
+  int num_pairs = 0;
+  float factor = 1;
+  ops::cuda::DeviceBuffer inverse_frequencies;
+  ops::cuda::DeviceBuffer table;  // [max_rows, 2, num_pairs]
+};
+
+// Memory of a step, as large as the largest needs it.
+struct DeviceScratch {
+  ops::cuda::DeviceBuffer hidden, branch, normed;  // [max_rows, hidden]
+  ops::cuda::DeviceBuffer qkv, attention;
+  ops::cuda::DeviceBuffer gate_up, inner;
+  ops::cuda::DeviceBuffer partials, counters;
+  ops::cuda::DeviceBuffer last, logits, draws, drawn;                                  // [max_sequences, ..]
+  ops::cuda::DeviceBuffer router, slots, slot_out, slot_rows, row_slots, row_weights;  // a mixture's
+  ops::cuda::DeviceBuffer q_latent, kv_latent, latent, keys, wide_q, wide_out;         // latent attention's
+};
+
+// The decoder behind load_cuda_decoder: cuda_decoder.cc makes it and runs steps, cuda_attention.cc and
+// cuda_feed_forward.cc hold the two halves of a layer.
+class CudaDecoder final : public DeviceDecoder {
+ public:
+  static base::Result<std::unique_ptr<DeviceDecoder>> create(ModelConfig config, DeviceWeights weights,
+                                                             const DeviceOptions& options);
+
+  const ModelConfig& config() const override { return config_; }
+  int num_blocks() const override { return options_.num_blocks; }
+  void copy_block(std::int32_t from, std::int32_t to) override;
+  void forward(const StepBatch& batch, std::span<const RowDraw> draws, std::span<RowChoice> choices) override;
+  void fetch_logits(int row, std::span<float> logits) override;
+
+ private:
+  CudaDecoder(ModelConfig config, DeviceWeights weights, const DeviceOptions& options);
+
+  base::Status allocate();
+  base::Status allocate_scratch();
+  base::Status make_rope(RopeUse use, std::optional<DeviceRope>& rope);
+  void check_promise(const StepBatch& batch) const;
+  void send_draws(std::span<const RowDraw> draws);
+
+  // A step of single rows through a graph, recorded where there is none yet.
+  void run_decode(const StepBatch& batch);
+  void reserve_partials(int num_split_items);
+  void tune(int rows);
+  void run_step();  // launches the whole step that `upload_` holds
+  void attend(int layer);
+  void attend_plain(int layer);
+  void attend_latent(int layer);
+  void run_attention(int layer, const void* q, std::int64_t q_stride, void* out);
+  void feed_forward(int layer);
+  void run_mixture(int layer);
+  // The activations of an MLP, in `inner`.
+  void run_mlp_inner(const DeviceLinear& up, int inner, const void* x, int rows);
+  void head();
+
+  // Whether the step's products go through multiply_few: of the rows that a step of decode has, few, and of a
+  // layer without biases and norms behind.
+  bool few_rows() const;
+  bool has_fused_rows() const;
+  void multiply_few(const DeviceLinear& linear, const void* x, const ops::cuda::NormWeights& norm,
+                    ops::cuda::GemvArgs::Then then, void* y);
+
+  ops::cuda::GemmArgs product(const DeviceLinear& linear, const void* x, int rows, void* y) const;
+  void apply(const DeviceLinear& linear, const void* x, int rows, void* y);
+  // The last product of a half layer: added to the hidden state, or to `branch` where it has to be normalised
+  // on its way.
+  ops::cuda::GemmArgs half_product(const DeviceLinear& linear, const void* x, int num_rows,
+                                   const ops::cuda::NormWeights& post_norm) const;
+  void end_half(const DeviceLinear& linear, const void* x, const ops::cuda::NormWeights& post_norm);
+  // Adds `branch` where it is pending, and normalises for the next half.
+  void begin_half(const ops::cuda::NormWeights& post_norm, const ops::cuda::NormWeights& norm);
+  const void* normed_or_hidden(const ops::cuda::NormWeights& norm) const;
+  const DeviceRope* rope_of(const LayerConfig& layer) const;
+  ops::cuda::StreamHandle stream() const { return stream_.handle(); }
+  int rows() const { return upload_.view().rows; }
+
+  const ModelConfig config_;
+  const DeviceOptions options_;
+  DeviceWeights weights_;
+  ops::cuda::Stream stream_;
+  std::unique_ptr<ops::cuda::Gemm> gemm_;
+  std::optional<DeviceRope> rope_, local_rope_;
+  DeviceScratch scratch_;
+  struct KvLayer {
+    std::byte* k = nullptr;
+    std::byte* v = nullptr;  // null: latent
+  };
+  ops::cuda::DeviceBuffer kv_memory_;
+  std::int64_t kv_block_bytes_ = 0;  // of keys; of values the same
+  std::vector<KvLayer> kv_;
+  StepUpload upload_;
+  ops::ExpertPlan plan_;
+  std::vector<float> router_logits_;
+  bool can_record_ = false;
+  bool fuses_rows_ = false;
+  bool branch_pending_ = false;  // the last half layer's product stands in `branch`
+  std::map<std::pair<int, int>, ops::cuda::Graph> graphs_;  // by rows and split items
+  int graph_generation_ = 0;
+  std::set<int> tuned_;  // numbers of rows
+  ops::cuda::PinnedBuffer draws_, drawn_;
+  int num_logit_rows_ = 0;  // of the last step
+};
+
+}  // namespace kvasir::model

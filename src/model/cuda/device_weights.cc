@@ -1,0 +1,276 @@
+#include "model/cuda/device_weights.h"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "base/check.h"
+#include "ops/dequantize.h"
+#include "tensor/buffer.h"
+
+namespace kvasir::model {
+
+namespace {
+
+using ops::cuda::DeviceBuffer;
+using ops::cuda::NormWeights;
+using tensor::DType;
+
+constexpr std::int64_t kStageBytes = std::int64_t{64} << 20;
+
+void convert(DType type, std::span<const float> values, std::byte* to) {
+  if (type == DType::f32) {
+    std::memcpy(to, values.data(), values.size_bytes());
+    return;
+  }
+  for (const float value : values) {
+    const std::uint16_t bits = ops::f32_to_bf16(value);
+    std::memcpy(to, &bits, sizeof bits);
+    to += sizeof bits;
+  }
+}
+
+class Uploader {
+ public:
+  Uploader(const ModelConfig& config, DType type, ops::ComputePool& pool, DeviceWeights& result)
+      : config_(config), type_(type), pool_(pool), result_(result) {}
+
+  base::Status upload(const DecoderWeights& weights) {
+    TRY(stage_, ops::cuda::PinnedBuffer::allocate(kStageBytes));
+    const bool own_output = !config_.tied_embeddings;
+    TRY(result_.embedding, table(weights.embedding));
+    if (weights.positions.data != nullptr) {
+      TRY(result_.positions, table(weights.positions));
+    }
+    for (const LayerWeights& from : weights.layers) {
+      DeviceLayer& to = result_.layers.emplace_back();
+      TRY_OK(add_attention(from.attention, to));
+      TRY_OK(add_feed_forward(from.feed_forward, to));
+    }
+    TRY(result_.output_norm, norm(weights.output_norm));
+    result_.output = {.w = result_.embedding, .out = config_.vocab_size, .in = config_.hidden_size};
+    if (own_output) {
+      TRY(result_.output.w, matrix(weights.output));
+    }
+    return base::ok();
+  }
+
+ private:
+  base::Result<std::byte*> allocate(std::int64_t bytes) {
+    TRY(DeviceBuffer buffer, DeviceBuffer::allocate(static_cast<std::size_t>(bytes)));
+    return result_.buffers.emplace_back(std::move(buffer)).data();
+  }
+
+  std::int64_t size_of(std::int64_t elems) const { return tensor::bytes_of(type_, elems); }
+
+  // Converts `count` rows of `cols` numbers, which `row(i, numbers)` gives, to `to` on the device.
+  template <class Row>
+  void send(std::int64_t count, std::int64_t cols, std::byte* to, const Row& row) {
+    const std::int64_t row_bytes = size_of(cols);
+    const std::int64_t at_once = std::max<std::int64_t>(1, kStageBytes / row_bytes);
+    CHECK(row_bytes <= kStageBytes, "a row of {} bytes", row_bytes);
+    for (std::int64_t first = 0; first < count; first += at_once) {
+      const std::int64_t num = std::min(at_once, count - first);
+      pool_.run(static_cast<int>(num), [&](int i, int /*thread*/) {
+        thread_local std::vector<float> numbers;
+        numbers.resize(static_cast<std::size_t>(cols));
+        row(first + i, std::span(numbers));
+        convert(type_, numbers, stage_.data() + i * row_bytes);
+      });
+      ops::cuda::copy_to_device(stream_.handle(), to + first * row_bytes, stage_.data(),
+                                static_cast<std::size_t>(num * row_bytes));
+      stream_.wait();
+    }
+  }
+
+  base::Result<const void*> table(const tensor::TensorView& view) {
+    const std::int64_t cols = view.cols();
+    TRY(std::byte * to, allocate(size_of(view.rows() * cols)));
+    send(view.rows(), cols, to, [&](std::int64_t r, std::span<float> numbers) {
+      ops::dequantize(view.type, view.data + r * tensor::bytes_of(view.type, cols), numbers);
+    });
+    return static_cast<const void*>(to);
+  }
+
+  void send_weight(const ops::Weight& weight, std::span<const std::int32_t> order, std::byte* to) {
+    CHECK(weight.borrows(), "a repacked weight");
+    send(weight.rows(), weight.cols(), to, [&](std::int64_t r, std::span<float> numbers) {
+      ops::dequantize(weight.type(), weight.row(r), numbers);
+      if (order.empty()) return;
+      thread_local std::vector<float> stored;
+      stored.assign(numbers.begin(), numbers.end());
+      for (std::size_t c = 0; c < order.size(); ++c) numbers[static_cast<std::size_t>(order[c])] = stored[c];
+    });
+  }
+
+  base::Result<const void*> matrix(const ops::Weight& weight) {
+    TRY(std::byte * to, allocate(size_of(weight.rows() * weight.cols())));
+    send_weight(weight, {}, to);
+    return static_cast<const void*>(to);
+  }
+
+  // The parts' rows one after another; those that the model has not are empty.
+  base::Result<DeviceLinear> linear(std::initializer_list<const Linear*> parts) {
+    DeviceLinear result;
+    std::vector<float> bias;
+    bool biased = false;
+    for (const Linear* part : parts) {
+      if (part->weight.rows() == 0) continue;
+      result.out += part->weight.rows();
+      result.in = part->weight.cols();
+      biased = biased || !part->bias.empty();
+      bias.insert(bias.end(), part->bias.begin(), part->bias.end());
+      bias.resize(static_cast<std::size_t>(result.out));
+    }
+    if (result.out == 0) return result;
+    if (result.in % 8 != 0)
+      return base::error(base::ErrorCode::unsupported, "a matrix of {} columns, on a GPU", result.in);
+    TRY(std::byte * to, allocate(size_of(result.out * result.in)));
+    result.w = to;
+    for (const Linear* part : parts) {
+      if (part->weight.rows() == 0) continue;
+      send_weight(part->weight, part->input_order, to);
+      to += size_of(part->weight.rows() * part->weight.cols());
+    }
+    if (biased) {
+      TRY(std::byte * vector, allocate(size_of(result.out)));
+      send(1, result.out, vector, [&](std::int64_t, std::span<float> numbers) {
+        std::copy(bias.begin(), bias.end(), numbers.begin());
+      });
+      result.bias = vector;
+    }
+    return result;
+  }
+
+  base::Result<const float*> floats(std::span<const float> values) {
+    if (values.empty()) return static_cast<const float*>(nullptr);
+    TRY(std::byte * to, allocate(static_cast<std::int64_t>(values.size_bytes())));
+    ops::cuda::copy_to_device(stream_.handle(), to, values.data(), values.size_bytes());
+    stream_.wait();
+    return reinterpret_cast<const float*>(to);
+  }
+
+  base::Result<NormWeights> norm(const Norm& from) {
+    NormWeights result;
+    TRY(result.weight, floats(from.weight));
+    TRY(result.bias, floats(from.bias));
+    return result;
+  }
+
+  base::Status add_attention(const AttentionWeights& from, DeviceLayer& to) {
+    TRY(to.attention_norm, norm(from.norm));
+    TRY(to.attention_post_norm, norm(from.post_norm));
+    TRY(to.q_norm, norm(from.q_norm));
+    TRY(to.k_norm, norm(from.k_norm));
+    TRY(to.qkv, linear({&from.q, &from.k, &from.v}));
+    TRY(to.out, linear({&from.out}));
+    TRY(to.q_down, linear({&from.latent.q_down}));
+    TRY(to.kv_down, linear({&from.latent.kv_down}));
+    TRY(to.q_down_norm, norm(from.latent.q_down_norm));
+    TRY(to.kv_down_norm, norm(from.latent.kv_down_norm));
+    if (config_.is_latent()) {
+      TRY(to.k_up, table(from.latent.k_up));
+      TRY(to.v_up, table(from.latent.v_up));
+    }
+    return base::ok();
+  }
+
+  base::Result<DeviceMlp> mlp(const MlpWeights& from) {
+    DeviceMlp result;
+    TRY(result.up, linear({&from.gate, &from.up}));
+    TRY(result.down, linear({&from.down}));
+    return result;
+  }
+
+  base::Status add_feed_forward(const FeedForwardWeights& from, DeviceLayer& to) {
+    TRY(to.mlp_norm, norm(from.norm));
+    TRY(to.mlp_post_norm, norm(from.post_norm));
+    TRY(to.mlp, mlp(from.mlp));
+    TRY(to.router, linear({&from.router}));
+    to.selection_bias = from.selection_bias;
+    for (const MlpWeights& expert : from.experts) {
+      TRY(to.experts.emplace_back(), mlp(expert));
+    }
+    return base::ok();
+  }
+
+  const ModelConfig& config_;
+  const DType type_;
+  ops::ComputePool& pool_;
+  DeviceWeights& result_;
+  ops::cuda::PinnedBuffer stage_;
+  ops::cuda::Stream stream_;
+};
+
+// Makes up the weights of one model.
+class Inventor {
+ public:
+  Inventor(DType type, DeviceWeights& result) : type_(type), result_(result) {}
+
+  base::Status invent(const ModelConfig& config) {
+    const std::int64_t hidden = config.hidden_size;
+    const std::int64_t inner = config.intermediate_size;
+    TRY(const DeviceLinear embedding, linear(config.vocab_size, hidden));
+    result_.embedding = embedding.w;
+    for (int i = 0; i < config.num_layers; ++i) {
+      DeviceLayer& layer = result_.layers.emplace_back();
+      TRY(layer.attention_norm.weight, ones(hidden));
+      TRY(layer.mlp_norm.weight, ones(hidden));
+      TRY(layer.qkv, linear(config.q_size() + 2 * config.kv_size(), hidden));
+      TRY(layer.out, linear(hidden, config.q_size()));
+      TRY(layer.mlp.up, linear(2 * inner, hidden));
+      TRY(layer.mlp.down, linear(hidden, inner));
+    }
+    TRY(result_.output_norm.weight, ones(hidden));
+    result_.output = embedding;
+    if (!config.tied_embeddings) {
+      TRY(result_.output, linear(config.vocab_size, hidden));
+    }
+    stream_.wait();
+    return base::ok();
+  }
+
+ private:
+  base::Result<DeviceLinear> linear(std::int64_t out, std::int64_t in) {
+    constexpr float kBound = 0.02f * 1.732f;  // a deviation of 0.02, as a trained matrix has
+    const auto bytes = static_cast<std::size_t>(tensor::bytes_of(type_, out * in));
+    TRY(DeviceBuffer buffer, DeviceBuffer::allocate(bytes));
+    ops::cuda::fill_random(stream_.handle(), type_, buffer.data(), out * in, kBound, ++seed_);
+    const DeviceLinear result{.w = buffer.data(), .out = out, .in = in};
+    result_.buffers.push_back(std::move(buffer));
+    return result;
+  }
+
+  base::Result<const float*> ones(std::int64_t size) {
+    const std::vector<float> values(static_cast<std::size_t>(size), 1.0f);
+    TRY(DeviceBuffer buffer, DeviceBuffer::allocate(values.size() * sizeof(float)));
+    ops::cuda::copy_to_device(stream_.handle(), buffer.data(), values.data(), buffer.size());
+    stream_.wait();
+    const auto* data = buffer.as<const float>();
+    result_.buffers.push_back(std::move(buffer));
+    return data;
+  }
+
+  const DType type_;
+  DeviceWeights& result_;
+  ops::cuda::Stream stream_;
+  std::uint32_t seed_ = 0;
+};
+
+}  // namespace
+
+base::Result<DeviceWeights> upload_weights(const DecoderWeights& weights, const ModelConfig& config,
+                                           DType type, ops::ComputePool& pool) {
+  DeviceWeights result;
+  TRY_OK(Uploader(config, type, pool, result).upload(weights));
+  return result;
+}
+
+base::Result<DeviceWeights> random_weights(const ModelConfig& config, DType type) {
+  DeviceWeights result;
+  TRY_OK(Inventor(type, result).invent(config));
+  return result;
+}
+
+}  // namespace kvasir::model

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "model/decoder_weights.h"
+#include "model/model_config.h"
+#include "ops/compute_pool.h"
+#include "ops/cuda/device.h"
+#include "ops/cuda/rows.h"
+#include "tensor/dtype.h"
+
+namespace kvasir::model {
+
+// [out, in] on the device.
+struct DeviceLinear {
+  const void* w = nullptr;
+  const void* bias = nullptr;  // [out], or null
+  std::int64_t out = 0;
+  std::int64_t in = 0;
+};
+
+struct DeviceMlp {
+  DeviceLinear up;  // where the config has a gate: gate, then up
+  DeviceLinear down;
+};
+
+struct DeviceLayer {
+  ops::cuda::NormWeights attention_norm, attention_post_norm, q_norm, k_norm;
+  DeviceLinear qkv;  // queries, keys, values; of latent attention the queries alone
+  DeviceLinear out;
+  // Latent attention.
+  DeviceLinear q_down, kv_down;
+  ops::cuda::NormWeights q_down_norm, kv_down_norm;
+  const void* k_up = nullptr;  // [heads, kv_rank, nope]
+  const void* v_up = nullptr;  // [heads, value, kv_rank]
+
+  ops::cuda::NormWeights mlp_norm, mlp_post_norm;
+  DeviceMlp mlp;
+  DeviceLinear router;
+  std::vector<float> selection_bias;  // on the host
+  std::vector<DeviceMlp> experts;
+};
+
+// A decoder's weights in the device's memory, matrices as `type`, norms as f32.
+struct DeviceWeights {
+  const void* embedding = nullptr;  // [vocab, hidden]
+  const void* positions = nullptr;  // [context, hidden], or null
+  std::vector<DeviceLayer> layers;
+  ops::cuda::NormWeights output_norm;
+  DeviceLinear output;
+  std::vector<ops::cuda::DeviceBuffer> buffers;
+};
+
+// `weights` borrow: they were loaded with Precision::exact.
+base::Result<DeviceWeights> upload_weights(const DecoderWeights& weights, const ModelConfig& config,
+                                           tensor::DType type, ops::ComputePool& pool);
+// Of a dense decoder with plain attention, without biases.
+base::Result<DeviceWeights> random_weights(const ModelConfig& config, tensor::DType type);
+
+}  // namespace kvasir::model

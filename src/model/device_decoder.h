@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stop_token>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "model/checkpoint.h"
+#include "model/model_config.h"
+#include "model/step_batch.h"
+#include "ops/compute_pool.h"
+#include "tensor/dtype.h"
+
+namespace kvasir::model {
+
+struct DeviceOptions {
+  tensor::DType type = tensor::DType::bf16;  // or f32; of weights, activations and KV
+  int num_blocks = 0;                        // of KV; 0: as many as kv_bytes hold
+  std::int64_t kv_bytes = 0;
+  int max_rows = 512;      // of a step
+  int max_sequences = 64;  // of a step, and so rows of logits
+  std::stop_token stop{};
+};
+
+// How a row's next token is drawn, in the order of sample::Sampler.
+struct RowDraw {
+  float temperature = 0;  // 0: the most likely
+  float top_p = 1;
+  float min_p = 0;
+  int top_k = 0;  // 0: all
+  double u = 0;   // uniform in [0, 1)
+};
+
+struct RowChoice {
+  TokenId token = 0;  // -1: the device cannot draw it, the caller has to, from the row's logits
+  float largest = 0;  // logit; +inf where the row has a NaN or +inf in it, -inf where every number is that
+};
+
+// A decoder with its weights and its KV in the memory of another device. What Decoder and KvCache are on the
+// CPU; owned and touched by one thread. A row's result may differ in its last bits with what else is in the
+// step: matrix products are the vendor's, and choose their way by the number of rows.
+class DeviceDecoder {
+ public:
+  virtual ~DeviceDecoder() = default;
+
+  virtual const ModelConfig& config() const = 0;
+  virtual int num_blocks() const = 0;
+  virtual void copy_block(std::int32_t from, std::int32_t to) = 0;
+
+  // Computes the rows' KV into the slices' blocks, the logits of `batch.logit_rows`, and a token for each of
+  // these. Returns when it is done. Tokens inside the vocabulary, blocks inside the KV, and a step within the
+  // options' bounds are the caller's promise.
+  virtual void forward(const StepBatch& batch,
+                       std::span<const RowDraw> draws,     // [logit_rows]
+                       std::span<RowChoice> choices) = 0;  // [logit_rows]
+  // Row `row` of the last step's logits.
+  virtual void fetch_logits(int row, std::span<float> logits) = 0;  // [vocab]
+};
+
+// On the first GPU; `unsupported` in a program that was built without CUDA.
+base::Result<std::unique_ptr<DeviceDecoder>> load_cuda_decoder(Checkpoint checkpoint,
+                                                               const DeviceOptions& options,
+                                                               ops::ComputePool& pool);
+// The same with random weights, for measuring.
+base::Result<std::unique_ptr<DeviceDecoder>> make_random_cuda_decoder(const ModelConfig& config,
+                                                                      const DeviceOptions& options);
+}  // namespace kvasir::model

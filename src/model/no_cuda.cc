@@ -1,0 +1,26 @@
+#include "model/device_decoder.h"
+
+// What device_decoder.h names, in a program without CUDA.
+namespace kvasir::model {
+
+namespace {
+
+base::Error absent() {
+  return base::error(base::ErrorCode::unsupported,
+                     "this program was built without CUDA; see make build-cuda");
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<DeviceDecoder>> load_cuda_decoder(Checkpoint /*checkpoint*/,
+                                                               const DeviceOptions& /*options*/,
+                                                               ops::ComputePool& /*pool*/) {
+  return absent();
+}
+
+base::Result<std::unique_ptr<DeviceDecoder>> make_random_cuda_decoder(const ModelConfig& /*config*/,
+                                                                      const DeviceOptions& /*options*/) {
+  return absent();
+}
+
+}  // namespace kvasir::model

@@ -1,0 +1,22 @@
+#include "ops/cuda/attention.h"
+
+namespace kvasir::ops::cuda {
+
+bool is_fast_attention(const AttentionArgs& args) {
+  const bool known = args.head_dim == 64 || args.head_dim == 128 || args.head_dim == 256;
+  return args.type == tensor::DType::bf16 && known && args.v != nullptr && args.value_dim == args.head_dim;
+}
+
+// A head's sum, and before them all heads' largest score and sum of weights.
+std::size_t partial_floats(int num_split_items, int num_heads, int value_dim) {
+  return static_cast<std::size_t>(num_split_items) * static_cast<std::size_t>(num_heads) *
+         (static_cast<std::size_t>(value_dim) + 2);
+}
+
+void attend(StreamHandle stream, const AttentionArgs& args) {
+  if (!is_fast_attention(args)) return attend_rows_plainly(stream, args);
+  attend_rows_split(stream, args);
+  attend_rows_tiled(stream, args);
+}
+
+}  // namespace kvasir::ops::cuda

@@ -1,0 +1,69 @@
+#pragma once
+
+#include "ops/cuda/attention.h"
+#include "ops/cuda/launch.cuh"
+
+// What the kernels on the matrix units share. A fragment's places are those of mma.m16n8k16: a lane's row is
+// lane / 4 (and 8 more), its columns are those from 2 * (lane % 4).
+namespace kvasir::ops::cuda {
+
+inline constexpr float kLog2E = 1.4426950408889634f;
+
+__device__ inline void multiply(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+// Scores as powers of two.
+__device__ inline float scaled(const AttentionArgs& args, float dot) {
+  if (args.softcap > 0) return args.softcap * tanhf(dot * args.scale / args.softcap) * kLog2E;
+  return dot * (args.scale * kLog2E);
+}
+
+__device__ inline float quad_max(float x) {
+  x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
+  return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
+}
+
+__device__ inline float quad_sum(float x) {
+  x += __shfl_xor_sync(0xffffffffu, x, 1);
+  return x + __shfl_xor_sync(0xffffffffu, x, 2);
+}
+
+// The softmax of the rows of one warp's fragment, as far as it has come.
+struct RunningSoftmax {
+  float top[2] = {-kInf, -kInf};  // of the lane's row, and of the one eight below
+  float total[2] = {0, 0};        // of this lane's columns alone
+
+  // Takes scores in; they become weights. Gives what the sums so far are to be multiplied with.
+  template <int kTiles>
+  __device__ float2 take(float (&scores)[kTiles][4]) {
+    float keep[2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float high = -kInf;
+#pragma unroll
+      for (int i = 0; i < kTiles; ++i)
+        high = fmaxf(high, fmaxf(scores[i][2 * half], scores[i][2 * half + 1]));
+      high = fmaxf(top[half], quad_max(high));
+      const float base = high == -kInf ? 0 : high;  // a row that has seen nothing yet
+      keep[half] = exp2f(top[half] - base);
+      top[half] = high;
+      total[half] *= keep[half];
+#pragma unroll
+      for (int i = 0; i < kTiles; ++i) {
+#pragma unroll
+        for (int j = 2 * half; j < 2 * half + 2; ++j) {
+          scores[i][j] = exp2f(scores[i][j] - base);
+          total[half] += scores[i][j];
+        }
+      }
+    }
+    return make_float2(keep[0], keep[1]);
+  }
+};
+
+}  // namespace kvasir::ops::cuda

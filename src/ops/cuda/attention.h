@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ops/cuda/step_view.h"
+#include "ops/cuda/stream.h"
+#include "tensor/dtype.h"
+
+namespace kvasir::ops::cuda {
+
+// Causal attention of a step's rows over their sequences' blocks, which hold the rows' own keys and values
+// already: keys as [kv_heads, 16 tokens, head_dim], values as [kv_heads, value_dim, 16 tokens].
+struct AttentionArgs {
+  tensor::DType type = tensor::DType::bf16;  // f32 or bf16; of queries, blocks and result
+  StepView step;
+  const void* q = nullptr;    // rows of [num_heads, head_dim], q_stride apart
+  std::int64_t q_stride = 0;  // in numbers
+  const void* k = nullptr;
+  const void* v = nullptr;  // null: a token's value is the last `value_dim` numbers of its key
+  void* out = nullptr;      // [rows, num_heads, value_dim]
+  int num_heads = 0;
+  int num_kv_heads = 0;
+  int head_dim = 0;
+  int value_dim = 0;
+  float scale = 1;
+  float softcap = 0;                 // 0: none
+  int sliding_window = 0;            // 0: none
+  float* partials = nullptr;         // partial_floats() of scratch, for rows that several blocks share
+  std::int32_t* counters = nullptr;  // [split items, num_heads], zeros before and after
+};
+
+// Whether the matrix units' kernels know the shape; others go through a plain one, row by row.
+bool is_fast_attention(const AttentionArgs& args);
+std::size_t partial_floats(int num_split_items, int num_heads, int value_dim);
+
+void attend(StreamHandle stream, const AttentionArgs& args);
+
+// The parts of attend().
+void attend_rows_split(StreamHandle stream, const AttentionArgs& args);    // slices of one row
+void attend_rows_tiled(StreamHandle stream, const AttentionArgs& args);    // longer slices
+void attend_rows_plainly(StreamHandle stream, const AttentionArgs& args);  // any slices and shapes
+
+}  // namespace kvasir::ops::cuda

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+
+// Copies from memory to shared memory by the copy engine, which tells a barrier when their bytes are there.
+namespace kvasir::ops::cuda {
+
+using Barrier = std::uint64_t;  // in shared memory
+
+__device__ inline std::uint32_t shared_address(const void* pointer) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
+}
+
+// By one thread, before any other touches it.
+__device__ inline void make_barrier(Barrier* barrier) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
+}
+
+// After the last make_barrier: the copy engine sees them too.
+__device__ inline void publish_barriers() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+__device__ inline void expect_bytes(Barrier* barrier, std::uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+               "r"(bytes)
+               : "memory");
+}
+
+// `bytes` and both addresses are multiples of 16.
+__device__ inline void copy_bulk(void* to, const void* from, std::uint32_t bytes, Barrier* barrier) {
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+          shared_address(to)),
+      "l"(from), "r"(bytes), "r"(shared_address(barrier))
+      : "memory");
+}
+
+// Until the bytes expected in the barrier's `phase`-th use, counted modulo 2, are there.
+__device__ inline void wait_for_bytes(Barrier* barrier, std::uint32_t phase) {
+  std::uint32_t done = 0;
+  while (done == 0) {
+    asm volatile(
+        "{\n"
+        ".reg .pred there;\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 there, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, there;\n"
+        "}"
+        : "=r"(done)
+        : "r"(shared_address(barrier)), "r"(phase)
+        : "memory");
+  }
+}
+
+}  // namespace kvasir::ops::cuda

@@ -1,0 +1,163 @@
+#include "ops/cuda/device.h"
+
+#include <cuda_runtime_api.h>
+
+#include "base/check.h"
+
+namespace kvasir::ops::cuda {
+
+using base::ErrorCode;
+
+namespace {
+
+void check(cudaError_t status) {
+  CHECK(status == cudaSuccess, "the GPU failed: {}", cudaGetErrorString(status));
+}
+
+base::Error no_memory(const char* whose, std::size_t bytes, cudaError_t status) {
+  cudaGetLastError();  // it does not stick to the next call
+  return base::error(ErrorCode::too_large, "cannot allocate {} bytes of {} memory: {}", bytes, whose,
+                     cudaGetErrorString(status));
+}
+
+}  // namespace
+
+// Declared in launch.cuh: what a launch function ends with.
+void check_launch() {
+  check(cudaGetLastError());
+}
+
+Stream::Stream() {
+  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+}
+
+Stream::~Stream() {
+  cudaStreamDestroy(stream_);
+}
+
+void Stream::wait() const {
+  check(cudaStreamSynchronize(stream_));
+}
+
+base::Result<DeviceBuffer> DeviceBuffer::allocate(std::size_t bytes) {
+  DeviceBuffer buffer;
+  if (bytes == 0) return buffer;
+  void* data = nullptr;
+  const cudaError_t status = cudaMalloc(&data, bytes);
+  if (status != cudaSuccess) return no_memory("device", bytes, status);
+  buffer.data_ = static_cast<std::byte*>(data);
+  buffer.size_ = bytes;
+  return buffer;
+}
+
+DeviceBuffer::~DeviceBuffer() {
+  if (data_ != nullptr) cudaFree(data_);
+}
+
+DeviceBuffer& DeviceBuffer::operator=(DeviceBuffer&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+base::Result<PinnedBuffer> PinnedBuffer::allocate(std::size_t bytes) {
+  PinnedBuffer buffer;
+  if (bytes == 0) return buffer;
+  void* data = nullptr;
+  const cudaError_t status = cudaMallocHost(&data, bytes);
+  if (status != cudaSuccess) return no_memory("pinned", bytes, status);
+  buffer.data_ = static_cast<std::byte*>(data);
+  buffer.size_ = bytes;
+  return buffer;
+}
+
+PinnedBuffer::~PinnedBuffer() {
+  if (data_ != nullptr) cudaFreeHost(data_);
+}
+
+PinnedBuffer& PinnedBuffer::operator=(PinnedBuffer&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+Graph::~Graph() {
+  if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
+}
+
+Graph& Graph::operator=(Graph&& other) noexcept {
+  std::swap(graph_, other.graph_);
+  return *this;
+}
+
+void Graph::begin(StreamHandle stream) {
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+}
+
+Graph Graph::end(StreamHandle stream) {
+  cudaGraph_t recorded = nullptr;
+  check(cudaStreamEndCapture(stream, &recorded));
+  Graph graph;
+  check(cudaGraphInstantiate(&graph.graph_, recorded, 0));
+  check(cudaGraphDestroy(recorded));
+  return graph;
+}
+
+void Graph::launch(StreamHandle stream) const {
+  check(cudaGraphLaunch(graph_, stream));
+}
+
+Event::Event() {
+  check(cudaEventCreate(&event_));
+}
+
+Event::~Event() {
+  cudaEventDestroy(event_);
+}
+
+void Event::record(StreamHandle stream) const {
+  check(cudaEventRecord(event_, stream));
+}
+
+void Event::wait() const {
+  check(cudaEventSynchronize(event_));
+}
+
+double Event::seconds_since(const Event& earlier) const {
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, earlier.event_, event_));
+  return milliseconds / 1e3;
+}
+
+base::Result<DeviceInfo> find_device() {
+  cudaDeviceProp properties{};
+  DeviceInfo info;
+  cudaError_t status = cudaGetDeviceProperties(&properties, 0);
+  if (status == cudaSuccess) status = cudaSetDevice(0);
+  if (status == cudaSuccess) status = cudaMemGetInfo(&info.free_bytes, &info.total_bytes);
+  if (status != cudaSuccess) {
+    cudaGetLastError();
+    return base::error(ErrorCode::unavailable, "no GPU that can be used: {}", cudaGetErrorString(status));
+  }
+  info.name = properties.name;
+  info.num_multiprocessors = properties.multiProcessorCount;
+  return info;
+}
+
+void copy_to_device(StreamHandle stream, void* to, const void* from, std::size_t bytes) {
+  if (bytes > 0) check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream));
+}
+
+void copy_to_host(StreamHandle stream, void* to, const void* from, std::size_t bytes) {
+  if (bytes > 0) check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream));
+}
+
+void copy_on_device(StreamHandle stream, void* to, const void* from, std::size_t bytes) {
+  if (bytes > 0) check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream));
+}
+
+void fill_zero(StreamHandle stream, void* to, std::size_t bytes) {
+  if (bytes > 0) check(cudaMemsetAsync(to, 0, bytes, stream));
+}
+
+}  // namespace kvasir::ops::cuda

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+#include "ops/cuda/stream.h"
+
+struct CUgraphExec_st;
+struct CUevent_st;
+
+namespace kvasir::ops::cuda {
+
+// An owned stream.
+class Stream {
+ public:
+  Stream();
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  StreamHandle handle() const { return stream_; }
+  void wait() const;  // until everything launched so far is done
+
+ private:
+  StreamHandle stream_ = nullptr;
+};
+
+// Memory of the device. Move-only.
+class DeviceBuffer {
+ public:
+  DeviceBuffer() = default;
+  // `too_large` where the device has no such memory left. Holds whatever was there.
+  static base::Result<DeviceBuffer> allocate(std::size_t bytes);
+  ~DeviceBuffer();
+  DeviceBuffer(DeviceBuffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept;
+
+  std::byte* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  template <class T>
+  T* as() const {
+    return reinterpret_cast<T*>(data_);
+  }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// Memory of the host that the device reads and writes directly. Move-only.
+class PinnedBuffer {
+ public:
+  PinnedBuffer() = default;
+  static base::Result<PinnedBuffer> allocate(std::size_t bytes);
+  ~PinnedBuffer();
+  PinnedBuffer(PinnedBuffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  PinnedBuffer& operator=(PinnedBuffer&& other) noexcept;
+
+  std::byte* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  template <class T>
+  T* as() const {
+    return reinterpret_cast<T*>(data_);
+  }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// Launches recorded once and launched again as one.
+class Graph {
+ public:
+  Graph() = default;
+  ~Graph();
+  Graph(Graph&& other) noexcept : graph_(std::exchange(other.graph_, nullptr)) {}
+  Graph& operator=(Graph&& other) noexcept;
+
+  // Between these two, what is launched on the stream is recorded and not run.
+  static void begin(StreamHandle stream);
+  static Graph end(StreamHandle stream);
+  void launch(StreamHandle stream) const;
+
+ private:
+  CUgraphExec_st* graph_ = nullptr;
+};
+
+// Points in a stream between which time is measured.
+class Event {
+ public:
+  Event();
+  ~Event();
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  void record(StreamHandle stream) const;
+  void wait() const;
+  double seconds_since(const Event& earlier) const;  // both are done
+
+ private:
+  CUevent_st* event_ = nullptr;
+};
+
+struct DeviceInfo {
+  std::string name;
+  int num_multiprocessors = 0;
+  std::size_t total_bytes = 0;
+  std::size_t free_bytes = 0;
+};
+
+// Of the first GPU; `unavailable` where there is none that this program can use.
+base::Result<DeviceInfo> find_device();
+
+// Host memory that is not pinned makes the call wait.
+void copy_to_device(StreamHandle stream, void* to, const void* from, std::size_t bytes);
+void copy_to_host(StreamHandle stream, void* to, const void* from, std::size_t bytes);
+void copy_on_device(StreamHandle stream, void* to, const void* from, std::size_t bytes);
+void fill_zero(StreamHandle stream, void* to, std::size_t bytes);
+
+}  // namespace kvasir::ops::cuda

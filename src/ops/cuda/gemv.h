@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+
+#include "ops/activation.h"
+#include "ops/cuda/stream.h"
+
+namespace kvasir::ops::cuda {
+
+inline constexpr int kMaxGemvRows = 4;
+
+// A product of few rows in bf16, which is bound by reading the weights once; what comes before and after it
+// in a layer is done on the way. A row's result does not depend on the others'.
+struct GemvArgs {
+  enum class Then : std::uint8_t {
+    store,  // y = x wᵀ, as bf16
+    store_f32,
+    add,   // y += scale * x wᵀ
+    gate,  // y = activation(g) * u, where x wᵀ = [g, u]
+  } then = Then::store;
+  int rows = 0;                       // at most kMaxGemvRows
+  int cols = 0;                       // a multiple of 8; of 8192 at most where there is a norm
+  int out = 0;                        // rows of w
+  const void* x = nullptr;            // [rows, cols]
+  const float* rms_weight = nullptr;  // [cols]: x is normalised first; or null
+  float eps = 1e-5f;
+  const void* w = nullptr;  // [out, cols]
+  void* y = nullptr;        // [rows, out], or [rows, out / 2] behind a gate
+  float scale = 1;
+  Activation activation = Activation::silu;
+};
+
+void gemv(StreamHandle stream, const GemvArgs& args);
+
+}  // namespace kvasir::ops::cuda

@@ -1,0 +1,138 @@
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "ops/cuda/stream.h"
+#include "tensor/dtype.h"
+
+// What the kernels' files share.
+namespace kvasir::ops::cuda {
+
+// Crashes where the launch before it was refused.
+void check_launch();
+
+// Kernels are launched while the one before them still runs. Until wait_for_previous() a kernel may touch
+// only what was there before the step: weights, the step's own lists, and KV that the step does not write.
+// The next kernel may come as soon as every block of this one has called release_next() and leaves room.
+__device__ inline void wait_for_previous() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+__device__ inline void release_next() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+struct LaunchShape {
+  dim3 blocks;
+  unsigned threads = 0;
+  std::size_t shared_bytes = 0;
+};
+
+// `kernel` calls wait_for_previous().
+template <class... Parameters>
+void launch_early(void (*kernel)(Parameters...), const LaunchShape& shape, StreamHandle stream,
+                  std::type_identity_t<Parameters>... arguments) {
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = shape.blocks;
+  config.blockDim = dim3(shape.threads);
+  config.dynamicSmemBytes = shape.shared_bytes;
+  config.stream = stream;
+  config.attrs = &early;
+  config.numAttrs = 1;
+  cudaLaunchKernelEx(&config, kernel, arguments...);
+  check_launch();
+}
+
+using Bf16 = __nv_bfloat16;
+inline constexpr float kInf = std::numeric_limits<float>::infinity();
+
+__device__ inline float to_float(float x) {
+  return x;
+}
+__device__ inline float to_float(Bf16 x) {
+  return __bfloat162float(x);
+}
+template <class T>
+__device__ inline T from_float(float x);
+template <>
+__device__ inline float from_float<float>(float x) {
+  return x;
+}
+template <>
+__device__ inline Bf16 from_float<Bf16>(float x) {
+  return __float2bfloat16_rn(x);
+}
+
+// Eight numbers at an address that is a multiple of 16 bytes.
+__device__ inline void load8(const float* from, float (&x)[8]) {
+  const float4 a = reinterpret_cast<const float4*>(from)[0];
+  const float4 b = reinterpret_cast<const float4*>(from)[1];
+  x[0] = a.x, x[1] = a.y, x[2] = a.z, x[3] = a.w, x[4] = b.x, x[5] = b.y, x[6] = b.z, x[7] = b.w;
+}
+__device__ inline void load8(const Bf16* from, float (&x)[8]) {
+  const uint4 a = *reinterpret_cast<const uint4*>(from);
+  const uint32_t words[4] = {a.x, a.y, a.z, a.w};
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    x[2 * i] = __uint_as_float(words[i] << 16);
+    x[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
+  }
+}
+__device__ inline void store8(float* to, const float (&x)[8]) {
+  reinterpret_cast<float4*>(to)[0] = make_float4(x[0], x[1], x[2], x[3]);
+  reinterpret_cast<float4*>(to)[1] = make_float4(x[4], x[5], x[6], x[7]);
+}
+__device__ inline uint32_t pack2(float low, float high) {
+  const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+  return *reinterpret_cast<const uint32_t*>(&pair);
+}
+__device__ inline void store8(Bf16* to, const float (&x)[8]) {
+  *reinterpret_cast<uint4*>(to) =
+      make_uint4(pack2(x[0], x[1]), pack2(x[2], x[3]), pack2(x[4], x[5]), pack2(x[6], x[7]));
+}
+
+__device__ inline float warp_sum(float x) {
+#pragma unroll
+  for (int step = 16; step > 0; step >>= 1) x += __shfl_xor_sync(0xffffffffu, x, step);
+  return x;
+}
+
+// Of a block of up to 1024 threads, the same in every thread. `scratch` holds 33 floats and is free again at
+// the next barrier.
+__device__ inline float block_sum(float x, float* scratch) {
+  x = warp_sum(x);
+  const int warp = threadIdx.x / 32;
+  const int lane = threadIdx.x % 32;
+  __syncthreads();
+  if (lane == 0) scratch[warp] = x;
+  __syncthreads();
+  const int num_warps = (blockDim.x + 31) / 32;
+  return warp_sum(lane < num_warps ? scratch[lane] : 0.0f);
+}
+
+// Calls f with a value of the C++ type of `type`, which is f32 or bf16.
+template <class F>
+void with_type(tensor::DType type, F&& f) {
+  if (type == tensor::DType::f32)
+    f(float{});
+  else
+    f(Bf16{});
+}
+
+inline unsigned ceil_div(std::int64_t a, std::int64_t b) {
+  return static_cast<unsigned>((a + b - 1) / b);
+}
+
+}  // namespace kvasir::ops::cuda

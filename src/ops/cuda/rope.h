@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+
+#include "ops/cuda/step_view.h"
+#include "ops/cuda/stream.h"
+#include "ops/rope_style.h"
+#include "tensor/dtype.h"
+
+namespace kvasir::ops::cuda {
+
+// Cosines and sines of each row's position, times `factor`.
+struct RopeTableArgs {
+  int rows = 0;
+  int num_pairs = 0;
+  float factor = 1;
+  const float* inverse_frequencies = nullptr;  // [num_pairs]
+  const std::int32_t* positions = nullptr;     // [rows]
+  float* table = nullptr;                      // [rows, 2, num_pairs]: cosines, then sines
+};
+void make_rope_table(StreamHandle stream, const RopeTableArgs& args);
+
+// Rotates queries in place, and writes rotated keys and the values to their blocks: keys as
+// [kv_heads, 16 tokens, head_dim], values as [kv_heads, head_dim, 16 tokens].
+struct RopeStoreArgs {
+  tensor::DType type = tensor::DType::bf16;
+  RopeStyle style = RopeStyle::neox;
+  int rows = 0;
+  int num_heads = 0;
+  int num_kv_heads = 0;
+  int head_dim = 0;
+  int num_pairs = 0;             // rotated, from a head's start; 0: none
+  const float* table = nullptr;  // [rows, 2, num_pairs]
+  void* q = nullptr;             // rows of [num_heads, head_dim], q_stride apart
+  const void* k = nullptr;       // rows of [num_kv_heads, head_dim], kv_stride apart
+  const void* v = nullptr;       // likewise, or null: none are stored
+  std::int64_t q_stride = 0;
+  std::int64_t kv_stride = 0;
+  const std::int32_t* slots = nullptr;  // [rows]
+  void* k_cache = nullptr;
+  void* v_cache = nullptr;
+};
+void rope_and_store(StreamHandle stream, const RopeStoreArgs& args);
+
+}  // namespace kvasir::ops::cuda

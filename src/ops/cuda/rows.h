@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+
+#include "ops/activation.h"
+#include "ops/cuda/stream.h"
+#include "tensor/dtype.h"
+
+// What a step does to its rows beside products and attention. `type` is f32 or bf16, all arithmetic is f32,
+// and every number of columns is a multiple of 8.
+namespace kvasir::ops::cuda {
+
+// weight null: there is no such norm. With a bias the mean is taken off first.
+struct NormWeights {
+  const float* weight = nullptr;  // [dim]
+  const float* bias = nullptr;    // [dim]
+};
+
+// hidden += scale * post_norm(branch), then out = norm(hidden); each part only where it is there.
+struct AddNormArgs {
+  tensor::DType type = tensor::DType::bf16;
+  int rows = 0;
+  int dim = 0;  // at most 32768
+  float eps = 1e-5f;
+  void* hidden = nullptr;        // [.., dim]
+  const void* branch = nullptr;  // [rows, dim], or null: hidden stays
+  NormWeights post_norm;
+  float scale = 1;
+  NormWeights norm;
+  void* out = nullptr;                    // [rows, dim]; may be hidden
+  const std::int32_t* row_ids = nullptr;  // [rows]: row r of out is made of this row of hidden; null: r
+};
+void add_norm(StreamHandle stream, const AddNormArgs& args);
+
+// Normalises `count` vectors of each row in place.
+struct NormVectorsArgs {
+  tensor::DType type = tensor::DType::bf16;
+  int rows = 0;
+  int count = 0;
+  int dim = 0;
+  std::int64_t row_stride = 0;  // in numbers
+  float eps = 1e-5f;
+  NormWeights norm;
+  void* x = nullptr;
+};
+void norm_vectors(StreamHandle stream, const NormVectorsArgs& args);
+
+// y = activation(gate) * up with x = [gate, up], or activation(x).
+struct ActivateArgs {
+  tensor::DType type = tensor::DType::bf16;
+  Activation activation = Activation::silu;
+  enum class Form : std::uint8_t { gated, plain } form = Form::gated;
+  int rows = 0;
+  int inner = 0;
+  const void* x = nullptr;  // [rows, 2 * inner], or [rows, inner]
+  void* y = nullptr;        // [rows, inner]
+};
+void activate(StreamHandle stream, const ActivateArgs& args);
+
+struct EmbedArgs {
+  tensor::DType type = tensor::DType::bf16;
+  int rows = 0;
+  int dim = 0;
+  float scale = 1;
+  const void* table = nullptr;              // [vocab, dim]
+  const void* position_table = nullptr;     // [context, dim], or null
+  const std::int32_t* tokens = nullptr;     // [rows]
+  const std::int32_t* positions = nullptr;  // [rows]
+  void* y = nullptr;                        // [rows, dim]
+};
+void embed(StreamHandle stream, const EmbedArgs& args);
+
+// x = cap(factor * x), where cap(x) = softcap * tanh(x / softcap), or x where softcap is 0.
+void scale_and_cap(StreamHandle stream, float* x, std::int64_t count, float factor, float softcap);
+
+// Numbers between plus and minus `bound`, the same for the same seed.
+void fill_random(StreamHandle stream, tensor::DType type, void* x, std::int64_t count, float bound,
+                 std::uint32_t seed);
+
+}  // namespace kvasir::ops::cuda

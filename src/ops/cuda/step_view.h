@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+
+namespace kvasir::ops::cuda {
+
+inline constexpr int kBlockTokens = 16;
+// Tokens of a sequence that one thread block reads when a single row attends to them. The same for every
+// batch, so that the order in which a row adds does not depend on what else is in the step.
+inline constexpr int kSplitTokens = 256;  // at most 32 blocks
+// Whether slices of one row are split; others' single rows are tiles like any.
+inline constexpr bool splits_rows(int head_dim) {
+  return head_dim == 64 || head_dim == 128;
+}
+// Rows times heads of a KV head that one thread block takes of a longer slice.
+inline constexpr int kTileRows = 64;
+
+// The rows of one sequence in a step, as kernels see them.
+struct SliceView {
+  std::int32_t first_row = 0;
+  std::int32_t num_rows = 0;  // 0: fills up a recorded graph
+  std::int32_t num_computed = 0;
+  std::int32_t first_block = 0;  // in StepView::blocks
+  std::int32_t first_item = 0;   // where it is split: its first in StepView::split_items
+};
+
+// A piece of attention: of a slice that is split its `part`-th kSplitTokens tokens; of another the rows times
+// heads from `part` * kTileRows.
+struct alignas(16) AttentionItem {
+  SliceView slice;
+  std::int32_t part = 0;
+};
+
+// A step in the device's memory.
+struct StepView {
+  int rows = 0;
+  const std::int32_t* tokens = nullptr;      // [rows]
+  const std::int32_t* positions = nullptr;   // [rows]
+  const std::int32_t* row_slices = nullptr;  // [rows]
+  const std::int32_t* slots = nullptr;       // [rows]: block * 16 + place of its KV, or -1
+  const SliceView* slices = nullptr;
+  const std::int32_t* blocks = nullptr;
+  const AttentionItem* split_items = nullptr;
+  const std::int32_t* split_blocks =
+      nullptr;  // [num_split_items, kSplitTokens / kBlockTokens]: each item's blocks
+  int num_split_items = 0;
+  const AttentionItem* tile_items = nullptr;
+  int num_tile_items = 0;
+};
+
+}  // namespace kvasir::ops::cuda
