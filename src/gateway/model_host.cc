@@ -5,10 +5,12 @@
 #include <system_error>
 #include <utility>
 
+#include "engine/device_runner.h"
 #include "engine/model_runner.h"
 #include "gateway/worker_metrics.h"
 #include "hub/open.h"
 #include "kv/block.h"
+#include "model/device_decoder.h"
 #include "model/kv_cache.h"
 #include "model/loaded_model.h"
 #include "obs/log.h"
@@ -54,19 +56,53 @@ Context context_of(const model::ModelConfig& config, const config::Settings& set
                              length, wanted, settings.kv_memory_mb)};
 }
 
-engine::EngineOptions engine_options(const model::LoadedModel& model, const config::Settings& settings,
-                                     int num_blocks) {
+engine::EngineOptions engine_options(const std::vector<TokenId>& end_tokens, int vocab_size,
+                                     const config::Settings& settings, int num_blocks) {
   engine::EngineOptions options;
   options.scheduler = {.num_blocks = num_blocks,
                        .max_batch_tokens = settings.max_batch_tokens,
                        .max_batch_sequences = settings.max_batch_sequences,
                        .target_step_s = settings.target_step_ms / 1000,
                        .prefix_cache = settings.prefix_cache};
-  options.vocab_size = model.config().vocab_size;
-  options.end_tokens = model.end_tokens;
+  options.vocab_size = vocab_size;
+  options.end_tokens = end_tokens;
   options.max_queue = settings.max_queue;
   options.max_backlog_tokens = settings.stream_buffer_tokens;
   return options;
+}
+
+// A model and what runs its steps.
+struct Computed {
+  model::LoadedModel model;  // without its decoder
+  std::unique_ptr<engine::Runner> runner;
+  model::ModelConfig config;
+  int num_blocks = 0;
+};
+
+Result<Computed> load_on_cpu(const std::filesystem::path& path, const HostSurroundings& around,
+                             const std::stop_token& stop) {
+  const config::Settings& settings = around.settings;
+  TRY(model::LoadedModel loaded, model::open_model(path, {.stop = stop}, around.pool));
+  const model::ModelConfig config = loaded.config();
+  TRY(const int num_blocks, count_blocks(config, settings));
+  TRY(model::KvCache kv, model::KvCache::create(config, ops::kv_type_named(settings.kv_type), num_blocks));
+  auto runner = std::make_unique<engine::ModelRunner>(std::move(loaded.decoder), std::move(kv));
+  return Computed{std::move(loaded), std::move(runner), config, num_blocks};
+}
+
+Result<Computed> load_on_cuda(const std::filesystem::path& path, const HostSurroundings& around,
+                              const std::stop_token& stop) {
+  const config::Settings& settings = around.settings;
+  const model::DeviceOptions options{
+      .kv_bytes = std::int64_t{settings.kv_memory_mb} << 20,
+      .max_rows = std::max(settings.max_batch_tokens, settings.max_batch_sequences),
+      .max_sequences = settings.max_batch_sequences,
+      .stop = stop};
+  TRY(model::LoadedModel loaded, model::open_model_on_cuda(path, options, around.pool));
+  const model::ModelConfig config = loaded.config();
+  const int num_blocks = loaded.device_decoder->num_blocks();
+  auto runner = std::make_unique<engine::DeviceRunner>(std::move(loaded.device_decoder), around.pool);
+  return Computed{std::move(loaded), std::move(runner), config, num_blocks};
 }
 
 // Changes with the program and with the weights' file.
@@ -164,16 +200,15 @@ Result<std::filesystem::path> ModelHost::fetch(const std::stop_token& stop) {
 
 Result<router::ServedModel> ModelHost::load(const std::filesystem::path& path, const std::stop_token& stop) {
   const config::Settings& settings = around_.settings;
-  TRY(model::LoadedModel loaded, model::open_model(path, {.stop = stop}, around_.pool));
-  TRY(const int num_blocks, count_blocks(loaded.config(), settings));
-  TRY(model::KvCache kv,
-      model::KvCache::create(loaded.config(), ops::kv_type_named(settings.kv_type), num_blocks));
-  const Context context = context_of(loaded.config(), settings, num_blocks);
+  TRY(Computed computed,
+      settings.device == "cuda" ? load_on_cuda(path, around_, stop) : load_on_cpu(path, around_, stop));
+  auto& [loaded, runner, config, num_blocks] = computed;
+  const Context context = context_of(config, settings, num_blocks);
   if (!context.cut.empty()) obs::Log::warn("context_cut", {{"model", model_.name}, {"reason", context.cut}});
   cut_ = context.cut;
   auto grammars = router::make_grammar_compiler(loaded.tokenizer, loaded.end_tokens);
-  const engine::EngineOptions options = engine_options(loaded, settings, num_blocks);
-  auto runner = std::make_unique<engine::ModelRunner>(std::move(loaded.decoder), std::move(kv));
+  const engine::EngineOptions options =
+      engine_options(loaded.end_tokens, config.vocab_size, settings, num_blocks);
   auto worker = std::make_shared<engine::LocalWorker>(options, std::move(runner), around_.clock);
   observations_ = observe_worker(around_.registry, model_.name, worker);
   {
