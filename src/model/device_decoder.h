@@ -21,6 +21,7 @@ struct DeviceOptions {
   std::int64_t kv_bytes = 0;
   int max_rows = 512;      // of a step
   int max_sequences = 64;  // of a step, and so rows of logits
+  int max_fused_rows = 0;  // of a step whose products are own kernels, not the vendor library: 0, 1, 2 or 4
   std::stop_token stop{};
 };
 
