@@ -142,11 +142,12 @@ class PythonReader {
     if (word == "False" || word == "false") return value = false, true;
     if (word == "None" || word == "null") return value = nullptr, true;
     std::int64_t integer = 0;
-    const char* last = word.data() + word.size();
-    if (const auto [p, e] = std::from_chars(word.data(), last, integer); e == std::errc() && p == last)
+    const char* first = word.data();
+    const char* last = first + word.size();
+    if (const auto [p, e] = std::from_chars(first, last, integer); e == std::errc() && p == last)
       return value = integer, true;
     double number = 0;
-    const auto [p, e] = std::from_chars(word.data(), last, number);
+    const auto [p, e] = std::from_chars(first, last, number);
     if (word.empty() || e != std::errc() || p != last || !std::isfinite(number)) return false;
     value = number;
     return true;
