@@ -170,8 +170,8 @@ ERRORS = [
     (dict(top_logprobs=3), openai.BadRequestError, None, "top_logprobs"),
     (dict(stop=["a"] * 99), openai.BadRequestError, None, "stop"),
     (dict(logit_bias={"9999999": 1}), openai.BadRequestError, None, "logit_bias"),
-    (dict(tools=[{"type": "function", "function": {"name": "f"}}]), openai.BadRequestError, None, "tools"),
-    (dict(response_format={"type": "json_object"}), openai.BadRequestError, None, "response_format"),
+    (dict(tools=[{"type": "function", "function": {"name": ""}}]), openai.BadRequestError, None, "tools"),
+    (dict(response_format={"type": "xml"}), openai.BadRequestError, None, "response_format"),
     (
         dict(messages=[{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]),
         openai.BadRequestError,
