@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "app/progress_line.h"
+#include "app/say.h"
 #include "app/signal_watch.h"
 #include "bench/load_report.h"
 #include "bench/load_session.h"
@@ -80,7 +81,7 @@ void print_report(const Flags& flags, const bench::LoadReport& report, Outcome& 
   if (!flags.report.empty()) {
     if (const auto written = write_file(flags.report, bench::load_html(report)); !written.ok())
       return app::report(outcome, written.error());
-    fmt::print(stderr, "Report: {}\n", flags.report);
+    say(stderr, "Report: {}\n", flags.report);
   }
   for (const bench::PhaseSummary& phase : report.phases)
     if (phase.num_ok == 0) outcome.status = kFailure;

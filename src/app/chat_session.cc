@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <iostream>
 
+#include "app/say.h"
+
 namespace kvasir::app {
 
 namespace {
@@ -26,7 +28,7 @@ void show(std::string_view text) {
 
 void complain(std::string_view message) {
   std::fflush(stdout);
-  fmt::print(stderr, "kvasir: {}\n", message);
+  say(stderr, "kvasir: {}\n", message);
 }
 
 std::string trimmed(std::string_view text) {

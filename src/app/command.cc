@@ -1,18 +1,18 @@
 #include "app/command.h"
 
-#include <fmt/format.h>
-
 #include <cstdio>
+
+#include "app/say.h"
 
 namespace kvasir::app {
 
 void report(Outcome& outcome, const base::Error& error) {
-  fmt::print(stderr, "kvasir: {}\n", error.message);
+  say(stderr, "kvasir: {}\n", error.message);
   outcome.status = kFailure;
 }
 
 void report_usage(Outcome& outcome, const base::Error& error) {
-  fmt::print(stderr, "kvasir: {}\n", error.message);
+  say(stderr, "kvasir: {}\n", error.message);
   outcome.status = kUsage;
 }
 

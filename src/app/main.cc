@@ -12,6 +12,7 @@
 
 #include "app/command.h"
 #include "app/help_formatter.h"
+#include "app/say.h"
 #include "base/edit_distance.h"
 
 namespace kvasir::app {
@@ -89,7 +90,7 @@ std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
 }
 
 int report_parse_error(const CLI::App& app, const CLI::ParseError& error) {
-  fmt::print(stderr, "kvasir: {}\nTry '{} --help'.\n", complaint(app, error), command_path(app));
+  say(stderr, "kvasir: {}\nTry '{} --help'.\n", complaint(app, error), command_path(app));
   return kUsage;
 }
 
@@ -118,12 +119,12 @@ int run(int argc, char** argv) {
   for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) command->group("Commands");
   app.footer(kFooter);
   if (argc < 2) {
-    fmt::print(stderr, "{}", app.help());
+    say(stderr, "{}", app.help());
     return kUsage;
   }
   std::vector<std::string> words = without_help_word({argv + 1, argv + argc});
   if (const std::string* word = unknown_command(app, words)) {
-    fmt::print(stderr, "kvasir: there is no command '{}'\nTry 'kvasir --help'.\n", *word);
+    say(stderr, "kvasir: there is no command '{}'\nTry 'kvasir --help'.\n", *word);
     return kUsage;
   }
   try {
@@ -143,7 +144,7 @@ int main(int argc, char** argv) {
   try {
     return kvasir::app::run(argc, argv);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "kvasir: {}\n", error.what());
+    kvasir::app::say(stderr, "kvasir: {}\n", error.what());
     return kvasir::app::kFailure;
   }
 }

@@ -8,6 +8,8 @@
 #include <chrono>
 #include <cstdio>
 
+#include "app/say.h"
+
 namespace kvasir::app {
 
 namespace {
@@ -34,16 +36,16 @@ void ProgressLine::show(std::string_view text) {
   if (now - last_ < (terminal_ ? base::Duration(kRedraw) : base::Duration(kPlainInterval))) return;
   last_ = now;
   if (terminal_)
-    fmt::print(stderr, "\r\x1b[K{}", text.substr(0, terminal_width() - 1));
+    say(stderr, "\r\x1b[K{}", text.substr(0, terminal_width() - 1));
   else
-    fmt::print(stderr, "{}\n", text);
+    say(stderr, "{}\n", text);
   std::fflush(stderr);
   drawn_ = true;
 }
 
 void ProgressLine::clear() {
   if (terminal_ && drawn_) {
-    fmt::print(stderr, "\r\x1b[K");
+    say(stderr, "\r\x1b[K");
     std::fflush(stderr);
   }
   drawn_ = false;

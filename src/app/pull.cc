@@ -11,6 +11,7 @@
 
 #include "app/command.h"
 #include "app/progress_display.h"
+#include "app/say.h"
 #include "app/signal_watch.h"
 #include "config/load.h"
 #include "hub/open.h"
@@ -70,7 +71,7 @@ void pull_all(const std::vector<const hub::Entry*>& entries, const config::Setti
     report(outcome, error);
   }
   if (!halt->stop_requested()) return;
-  fmt::print(stderr, "kvasir: interrupted; what was fetched is kept, and the next pull goes on from there\n");
+  say(stderr, "kvasir: interrupted; what was fetched is kept, and the next pull goes on from there\n");
   outcome.status = kInterrupted;
 }
 

@@ -13,6 +13,7 @@
 
 #include "app/command.h"
 #include "app/progress_display.h"
+#include "app/say.h"
 #include "app/signal_watch.h"
 #include "config/load.h"
 #include "gateway/gateway.h"
@@ -34,10 +35,10 @@ std::string url_of(const config::Settings& settings, int port) {
 }
 
 void print_welcome(const std::vector<router::ModelStatus>& models, const std::string& url) {
-  fmt::print("Kvasir {} serves on {}\n\n", KVASIR_VERSION, url);
+  say(stdout, "Kvasir {} serves on {}\n\n", KVASIR_VERSION, url);
   for (const router::ModelStatus& model : models)
-    fmt::print("  {:<28} {}\n", model.name, name_of(model.state.phase));
-  fmt::print(
+    say(stdout, "  {:<28} {}\n", model.name, name_of(model.state.phase));
+  say(stdout,
       "\nTry it:\n"
       "  curl {}/v1/chat/completions -H 'Content-Type: application/json' \\\n"
       "    -d '{{\"model\":\"{}\",\"messages\":[{{\"role\":\"user\",\"content\":\"What is 2+2?\"}}],"
@@ -88,8 +89,8 @@ void serve(const config::Settings& settings, Outcome& outcome) {
   if (!end.all_failed()) print_welcome((*gateway)->models(), url_of(settings, (*gateway)->port()));
   end.wait();
   if (!end.all_failed()) {
-    fmt::print(stderr, "kvasir: draining; once more ends it at once\n");
-    if (!(*gateway)->drain()) fmt::print(stderr, "kvasir: cut off what did not finish in time\n");
+    say(stderr, "kvasir: draining; once more ends it at once\n");
+    if (!(*gateway)->drain()) say(stderr, "kvasir: cut off what did not finish in time\n");
   }
   gateway->reset();
   obs::Log::flush();

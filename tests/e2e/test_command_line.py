@@ -1,12 +1,15 @@
 """What the command line says to somebody who mistyped, and how it ends."""
 
+import os
 import pathlib
+import signal
 import socket
 import subprocess
+import urllib.request
 
 import pytest
 
-from conftest import BIN, free_port
+from conftest import BIN, free_port, wait_until
 
 
 def kvasir(*args, **options):
@@ -91,3 +94,34 @@ def test_a_bad_model_beside_a_good_one(small_server, tmp_path):
     assert server.terminate() == 0
     line = next(line for line in server.log if " request id=" in line and "chat/completions" in line)
     assert "status=200" in line and f"output_tokens={answer.usage.completion_tokens}" in line
+
+
+def test_nobody_reads_what_serve_says(tmp_path):
+    """A closed pipe, as `kvasir serve | head -1` leaves one, loses the words and not the server."""
+    bad = pathlib.Path(tmp_path / "bad.gguf")
+    bad.write_bytes(b"what is this")
+    port = free_port()
+    reader, writer = os.pipe()
+    os.close(reader)
+    process = subprocess.Popen(
+        [BIN, "serve", "--port", str(port), "--model", "smollm2", "--model", bad, "--log-level", "debug"],
+        stdout=writer,
+        stderr=writer,
+    )
+    os.close(writer)
+
+    def ready():
+        assert process.poll() is None, "the server ended"
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health/ready", timeout=10) as answer:
+                return answer.status == 200
+        except OSError:
+            return False
+
+    try:
+        wait_until(ready, 60, "ready")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+        process.wait()
