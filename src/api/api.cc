@@ -89,6 +89,12 @@ class Api::Busy {
   Api* api_;
 };
 
+const std::string& Exchange::parameter(std::string_view name) const {
+  const auto it = std::ranges::find(path_parameters, name, &PathParameters::value_type::first);
+  CHECK(it != path_parameters.end(), "the route has no parameter {}", name);
+  return it->second;
+}
+
 asio::awaitable<void> reply(Exchange& exchange, net::HttpResponse response) {
   exchange.status = response.status;
   response.headers.push_back({"x-request-id", exchange.id});
@@ -156,6 +162,7 @@ asio::awaitable<void> Api::handle(net::HttpRequest& request, net::Responder& res
     finish(exchange, "unknown", service_.clock.now() - started);
     co_return;
   }
+  exchange.path_parameters = path_parameters(**route, request.path);
   const Busy busy(*this, (*route)->kind);
   if (service_.draining && (*route)->kind == RouteKind::work) {
     const Error draining = draining_error();

@@ -13,40 +13,47 @@ namespace {
 constexpr int kMaxTopLogprobs = 20;
 
 constexpr Field<ChatRequest> kFields[] = {
+    {"messages", nullptr, kMessagesSchema, "an array of messages"},
     {"max_completion_tokens",
      [](const json::value& v, ChatRequest& r) -> Status {
        TRY(const std::int64_t number, read_integer(v, {1, std::numeric_limits<int>::max()}));
        r.params.max_tokens = static_cast<int>(number);
        return base::ok();
-     }},
+     },
+     R"({"type": "integer", "minimum": 1, "maximum": 2147483647, "description": "As max_tokens."})"},
     {"logprobs",
      [](const json::value& v, ChatRequest& r) -> Status {
        TRY(r.params.sampling.logprobs, read_bool(v));
        return base::ok();
-     }},
+     },
+     R"({"type": "boolean", "default": false})"},
     {"top_logprobs",
      [](const json::value& v, ChatRequest& r) -> Status {
        TRY(const std::int64_t number, read_integer(v, {0, kMaxTopLogprobs}));
        if (!r.params.sampling.logprobs) return wrong_value("only allowed together with \"logprobs\": true");
        r.params.sampling.num_top_logprobs = static_cast<int>(number);
        return base::ok();
-     }},
+     },
+     R"({"type": "integer", "minimum": 0, "maximum": 20, "description": "With `logprobs` only."})"},
     {"chat_template_kwargs",
      [](const json::value& v, ChatRequest& r) -> Status {
        if (!v.is_object()) return wrong_type("an object", v);
        r.template_kwargs = v.get_object();
        return base::ok();
-     }},
+     },
+     R"({"type": "object", "description": "Variables of the model's template."})"},
     {"add_special_tokens",
      [](const json::value& v, ChatRequest&) -> Status {
        TRY(const bool wanted, read_bool(v));
        return wanted ? Status(not_supported("adding tokens to the template's own is")) : base::ok();
-     }},
+     },
+     R"({"enum": [false]})"},
     {"add_generation_prompt",
      [](const json::value& v, ChatRequest& r) -> Status {
        TRY(r.add_generation_prompt, read_bool(v));
        return base::ok();
-     }},
+     },
+     R"({"type": "boolean", "default": true})"},
 };
 
 }  // namespace
@@ -56,11 +63,15 @@ Result<ChatRequest> read_chat_request(json::object body) {
   TRY_OK(read_params(body, request.params));
   TRY_OK(read_fields<ChatRequest>(body, kFields, request));
   TRY(request.tools, read_tools(body));
-  json::value* messages = body.if_contains("messages");
-  if (messages == nullptr || messages->is_null())
-    return in_field("messages", missing("an array of messages"));
-  TRY(request.messages, read_messages(*messages));
+  TRY(request.messages, read_messages(body.at("messages")));
   return request;
+}
+
+json::object chat_request_schema() {
+  ObjectSchema schema;
+  describe_params(schema);
+  describe_tools(schema);
+  return schema.add<ChatRequest>(kFields).take();
 }
 
 }  // namespace kvasir::api

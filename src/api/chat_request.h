@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string_view>
+
 #include "api/generate_params.h"
 #include "api/tools.h"
 
@@ -17,8 +19,22 @@ struct ChatRequest {
 
 // Bytes of the request's text are taken out of `body`.
 base::Result<ChatRequest> read_chat_request(json::object body);
+json::object chat_request_schema();
 
 // The messages alone, for /v1/tokenize. The error's field is inside "messages".
 base::Result<json::array> read_messages(json::value& value);
+inline constexpr std::string_view kMessagesSchema = R"({"type": "array", "minItems": 1, "items": {"anyOf": [
+    {"type": "object", "required": ["role", "content"], "properties": {
+      "role": {"enum": ["system", "developer", "user", "assistant", "tool"]},
+      "content": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"anyOf": [
+        {"type": "object", "required": ["type", "text"],
+         "properties": {"type": {"const": "text"}, "text": {"type": "string"}}},
+        {"type": "object", "required": ["type", "refusal"],
+         "properties": {"type": {"const": "refusal"}, "refusal": {"type": "string"}}}]}}]},
+      "tool_call_id": {"type": "string"}, "name": {"type": "string"},
+      "tool_calls": {"type": ["array", "null"], "items": {"$ref": "#/components/schemas/ToolCall"}}}},
+    {"type": "object", "required": ["role", "tool_calls"], "properties": {
+      "role": {"const": "assistant"}, "content": {"type": "null"},
+      "tool_calls": {"type": "array", "items": {"$ref": "#/components/schemas/ToolCall"}}}}]}})";
 
 }  // namespace kvasir::api

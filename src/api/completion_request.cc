@@ -17,6 +17,13 @@ constexpr int kDefaultMaxTokens = 16;  // OpenAI's for this endpoint
 constexpr const char* kPromptShapes = "a string, an array of strings, or arrays of token ids";
 
 constexpr Field<CompletionRequest> kFields[] = {
+    {"prompt", nullptr,
+     R"({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "integer", "minimum": 0}},
+          {"type": "array", "maxItems": 128, "items": {"type": "string"}},
+          {"type": "array", "maxItems": 128,
+           "items": {"type": "array", "items": {"type": "integer", "minimum": 0}}}],
+         "description": "Text or token ids, or several of either."})",
+     kPromptShapes},
     {"logprobs",
      [](const json::value& v, CompletionRequest& r) -> Status {
        // Some clients send the chat field's false.
@@ -25,17 +32,21 @@ constexpr Field<CompletionRequest> kFields[] = {
        r.params.sampling.logprobs = true;
        r.params.sampling.num_top_logprobs = static_cast<int>(number);
        return base::ok();
-     }},
+     },
+     R"({"anyOf": [{"type": "integer", "minimum": 0, "maximum": 5}, {"enum": [false]}],
+         "description": "Likeliest tokens to show at each place."})"},
     {"tools",
      [](const json::value& v, CompletionRequest&) -> Status {
        const bool none = v.is_array() && v.get_array().empty();
        return none ? base::ok() : Status(not_supported("calling tools outside of a chat is"));
-     }},
+     },
+     R"({"type": "array", "maxItems": 0})"},
     {"add_special_tokens",
      [](const json::value& v, CompletionRequest&) -> Status {
        TRY(const bool wanted, read_bool(v));
        return wanted ? base::ok() : Status(not_supported("leaving out the beginning token is"));
-     }},
+     },
+     R"({"enum": [true]})"},
 };
 
 Result<std::vector<TokenId>> read_tokens(const json::array& array) {
@@ -86,9 +97,7 @@ Result<CompletionRequest> read_completion_request(json::object body) {
   TRY_OK(read_params(body, request.params));
   TRY_OK(read_fields<CompletionRequest>(body, kFields, request));
   if (!request.params.max_tokens) request.params.max_tokens = kDefaultMaxTokens;
-  json::value* prompt = body.if_contains("prompt");
-  if (prompt == nullptr || prompt->is_null()) return in_field("prompt", missing(kPromptShapes));
-  TRY(request.prompts, read_prompts(*prompt));
+  TRY(request.prompts, read_prompts(body.at("prompt")));
   const auto num_sequences = static_cast<std::int64_t>(request.prompts.size()) * request.params.n;
   if (num_sequences > kMaxSequencesPerRequest)
     return Error{ErrorCode::invalid_argument,
@@ -96,6 +105,12 @@ Result<CompletionRequest> read_completion_request(json::object body) {
                              request.prompts.size(), request.params.n, kMaxSequencesPerRequest),
                  "n", "invalid_value"};
   return request;
+}
+
+json::object completion_request_schema() {
+  ObjectSchema schema;
+  describe_params(schema);
+  return schema.add<CompletionRequest>(kFields).take();
 }
 
 }  // namespace kvasir::api

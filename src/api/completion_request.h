@@ -17,6 +17,7 @@ struct CompletionRequest {
 };
 
 base::Result<CompletionRequest> read_completion_request(json::object body);
+json::object completion_request_schema();
 
 // A string, an array of strings, an array of token ids, or an array of such arrays.
 base::Result<std::vector<TextOrTokens>> read_prompts(json::value& value);

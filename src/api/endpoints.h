@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/json.hpp>
 
 #include "api/service.h"
 
@@ -16,5 +17,10 @@ boost::asio::awaitable<void> handle_live(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_ready(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_progress(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_metrics(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_openapi(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_docs(Service& service, Exchange& exchange);
+
+// Of the bodies whose tables stand in their endpoint's file.
+boost::json::object tokenize_request_schema();
 
 }  // namespace kvasir::api

@@ -8,7 +8,8 @@
 #include "base/json.h"
 #include "base/result.h"
 
-// Reading a request's JSON by table: a row is a field's name and what to do with its value.
+// Reading a request's JSON by table: a row is a field's name, what to do with its value, and the schema that
+// /openapi.json shows of it.
 namespace kvasir::api {
 
 namespace json = boost::json;
@@ -16,7 +17,12 @@ namespace json = boost::json;
 template <class Target>
 struct Field {
   std::string_view name;
+  // Null: it is read elsewhere; here it is only seen to be there.
   base::Status (*read)(const json::value& value, Target& target);
+  // A JSON schema that accepts what `read` does, null apart. Empty: the document does not speak of the field.
+  std::string_view schema = {};
+  // What a request without the field is told was expected: "an array of messages". Empty: it may be absent.
+  std::string_view required_as = {};
 };
 
 struct NumberRange {
@@ -55,7 +61,11 @@ template <class Target>
 base::Status read_fields(const json::object& object, std::span<const Field<Target>> table, Target& target) {
   for (const Field<Target>& field : table) {
     const json::value* value = object.if_contains(field.name);
-    if (value == nullptr || value->is_null()) continue;
+    if (value == nullptr || value->is_null()) {
+      if (field.required_as.empty()) continue;
+      return in_field(field.name, missing(field.required_as));
+    }
+    if (field.read == nullptr) continue;
     if (base::Status status = field.read(*value, target); !status.ok())
       return in_field(field.name, std::move(status).error());
   }

@@ -134,53 +134,87 @@ Status read_stream_options(const json::value& value, GenerateParams& params) {
 
 using P = GenerateParams;
 constexpr Field<P> kFields[] = {
-    {"temperature", [](const json::value& v, P& p) { return read_float(v, {0, 2}, p.sampling.temperature); }},
-    {"top_p", [](const json::value& v, P& p) { return read_float(v, {0, 1}, p.sampling.top_p); }},
-    {"top_k", read_top_k},
-    {"min_p", [](const json::value& v, P& p) { return read_float(v, {0, 1}, p.sampling.min_p); }},
+    {"model",
+     [](const json::value& v, P& p) -> Status {
+       TRY(p.model, read_string(v));
+       return base::ok();
+     },
+     kModelSchema, kModelExpected},
+    {"temperature", [](const json::value& v, P& p) { return read_float(v, {0, 2}, p.sampling.temperature); },
+     R"({"type": "number", "minimum": 0, "maximum": 2, "default": 1,
+         "description": "0 always takes the likeliest token."})"},
+    {"top_p", [](const json::value& v, P& p) { return read_float(v, {0, 1}, p.sampling.top_p); },
+     R"({"type": "number", "minimum": 0, "maximum": 1, "default": 1,
+         "description": "Draws among the likeliest tokens that together are so probable."})"},
+    {"top_k", read_top_k,
+     R"({"type": "integer", "minimum": -1, "maximum": 2147483647, "default": 0,
+         "description": "Draws among so many of the likeliest tokens; 0 or -1: all."})"},
+    {"min_p", [](const json::value& v, P& p) { return read_float(v, {0, 1}, p.sampling.min_p); },
+     R"({"type": "number", "minimum": 0, "maximum": 1, "default": 0,
+         "description": "Leaves out tokens less probable than this part of the likeliest one."})"},
     {"presence_penalty",
-     [](const json::value& v, P& p) { return read_float(v, {-2, 2}, p.sampling.presence_penalty); }},
+     [](const json::value& v, P& p) { return read_float(v, {-2, 2}, p.sampling.presence_penalty); },
+     R"({"type": "number", "minimum": -2, "maximum": 2, "default": 0})"},
     {"frequency_penalty",
-     [](const json::value& v, P& p) { return read_float(v, {-2, 2}, p.sampling.frequency_penalty); }},
+     [](const json::value& v, P& p) { return read_float(v, {-2, 2}, p.sampling.frequency_penalty); },
+     R"({"type": "number", "minimum": -2, "maximum": 2, "default": 0})"},
     {"repetition_penalty",
-     [](const json::value& v, P& p) { return read_float(v, {0.01, 10}, p.sampling.repetition_penalty); }},
-    {"logit_bias", read_logit_bias},
-    {"seed", read_seed},
-    {"max_tokens", read_max_tokens},
-    {"min_tokens", [](const json::value& v, P& p) { return read_int(v, {0, kMaxInt}, p.min_tokens); }},
-    {"ignore_eos", [](const json::value& v, P& p) { return read_flag(v, p.ignore_eos); }},
-    {"stop", read_stop},
-    {"stop_token_ids", read_stop_tokens},
-    {"n", [](const json::value& v, P& p) { return read_int(v, {1, kMaxSequencesPerRequest}, p.n); }},
-    {"stream", [](const json::value& v, P& p) { return read_flag(v, p.stream); }},
-    {"stream_options", read_stream_options},
+     [](const json::value& v, P& p) { return read_float(v, {0.01, 10}, p.sampling.repetition_penalty); },
+     R"({"type": "number", "minimum": 0.01, "maximum": 10, "default": 1})"},
+    {"logit_bias", read_logit_bias,
+     R"({"type": "object", "maxProperties": 1024, "propertyNames": {"pattern": "^[0-9]{1,9}$"},
+         "additionalProperties": {"type": "number", "minimum": -100, "maximum": 100},
+         "description": "From token id to what is added to its logit."})"},
+    {"seed", read_seed,
+     R"({"type": "integer", "minimum": -9223372036854775808, "maximum": 9223372036854775807,
+         "description": "The same seed gives the same answer, whatever else the server does."})"},
+    {"max_tokens", read_max_tokens,
+     R"({"type": "integer", "minimum": 1, "maximum": 2147483647, "description": "Of the answer."})"},
+    {"min_tokens", [](const json::value& v, P& p) { return read_int(v, {0, kMaxInt}, p.min_tokens); },
+     R"({"type": "integer", "minimum": 0, "maximum": 2147483647, "default": 0,
+         "description": "Nothing ends the answer before so many tokens."})"},
+    {"ignore_eos", [](const json::value& v, P& p) { return read_flag(v, p.ignore_eos); },
+     R"({"type": "boolean", "default": false,
+         "description": "Goes on after the model's own end, up to max_tokens."})"},
+    {"stop", read_stop,
+     R"({"anyOf": [{"type": "string", "minLength": 1, "maxLength": 1024},
+                   {"type": "array", "maxItems": 4,
+                    "items": {"type": "string", "minLength": 1, "maxLength": 1024}}],
+         "description": "Texts that end the answer, and are not part of it."})"},
+    {"stop_token_ids", read_stop_tokens,
+     R"({"type": "array", "maxItems": 128,
+         "items": {"type": "integer", "minimum": 0, "maximum": 2147483647}})"},
+    {"n", [](const json::value& v, P& p) { return read_int(v, {1, kMaxSequencesPerRequest}, p.n); },
+     R"({"type": "integer", "minimum": 1, "maximum": 128, "default": 1,
+         "description": "Answers to the same prompt."})"},
+    {"stream", [](const json::value& v, P& p) { return read_flag(v, p.stream); },
+     R"({"type": "boolean", "default": false, "description": "Server-sent events instead of one answer."})"},
+    {"stream_options", read_stream_options,
+     R"({"type": "object", "description": "With `stream` only.", "properties": {
+          "include_usage": {"type": ["boolean", "null"], "description": "The usage in a last chunk."},
+          "continuous_usage_stats": {"enum": [false, null]}}})"},
     {"user",
      [](const json::value& v, P& p) -> Status {
        TRY(p.user, read_string(v));
        return base::ok();
-     }},
+     },
+     R"({"type": "string", "description": "Whom the client asks for; it has no effect on the answer."})"},
 };
-
-Status read_model(const json::object& body, GenerateParams& params) {
-  const json::value* value = body.if_contains("model");
-  if (value == nullptr || value->is_null())
-    return in_field("model", missing("one of the models that GET /v1/models lists"));
-  auto name = read_string(*value);
-  if (!name.ok()) return in_field("model", std::move(name).error());
-  params.model = std::move(*name);
-  return base::ok();
-}
 
 }  // namespace
 
 Status read_params(const json::object& body, GenerateParams& params) {
-  TRY_OK(read_model(body, params));
   TRY_OK(refuse_unsupported(body));
   TRY_OK(read_fields<GenerateParams>(body, kFields, params));
   TRY_OK(read_structured_output(body, params));
   if (!params.stream && body.contains("stream_options") && !body.at("stream_options").is_null())
     return in_field("stream_options", wrong_value("only allowed together with \"stream\": true"));
   return base::ok();
+}
+
+void describe_params(ObjectSchema& schema) {
+  schema.add<GenerateParams>(kFields);
+  describe_structured_output(schema);
 }
 
 }  // namespace kvasir::api

@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/fields.h"
+#include "api/object_schema.h"
 #include "api/structured_output.h"
 #include "wire/generate_request.h"
 
@@ -33,5 +35,12 @@ struct GenerateParams {
 
 // Reads the shared fields of `body` and refuses those that are known and not supported.
 base::Status read_params(const json::object& body, GenerateParams& params);
+// Adds the fields that `read_params` reads.
+void describe_params(ObjectSchema& schema);
+
+// Of the field "model" of any request.
+inline constexpr std::string_view kModelSchema =
+    R"({"type": "string", "description": "One of the models that GET /v1/models lists."})";
+inline constexpr std::string_view kModelExpected = "one of the models that GET /v1/models lists";
 
 }  // namespace kvasir::api

@@ -35,9 +35,8 @@ asio::awaitable<void> handle_list_models(Service& service, Exchange& exchange) {
   co_await reply(exchange, net::HttpResponse::json(200, base::json_text(list)));
 }
 
-// A name may hold slashes: all that follows the prefix is the name.
 asio::awaitable<void> handle_model(Service& service, Exchange& exchange) {
-  const std::string name = exchange.request.path.substr(std::string_view("/v1/models/").size());
+  const std::string& name = exchange.parameter("model");
   for (const router::ModelStatus& model : service.router.models())
     if (model.name == name) {
       co_await reply(exchange, net::HttpResponse::json(200, base::json_text(describe(model))));

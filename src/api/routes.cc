@@ -1,8 +1,6 @@
 #include "api/routes.h"
 
-#include <string>
-
-#include "api/endpoints.h"
+#include "base/utf8.h"
 
 namespace kvasir::api {
 
@@ -11,35 +9,69 @@ using base::ErrorCode;
 
 namespace {
 
-constexpr Route kRoutes[] = {
-    {"POST", "/v1/chat/completions", RouteKind::work, handle_chat},
-    {"POST", "/v1/completions", RouteKind::work, handle_completions},
-    {"GET", "/v1/models", RouteKind::view, handle_list_models},
-    {"GET", "/v1/models/", RouteKind::view, handle_model},
-    {"POST", "/v1/tokenize", RouteKind::work, handle_tokenize},
-    {"GET", "/health/live", RouteKind::view, handle_live},
-    {"GET", "/health/ready", RouteKind::view, handle_ready},
-    {"GET", "/health/progress", RouteKind::view, handle_progress},
-    {"GET", "/metrics", RouteKind::view, handle_metrics},
-};
+bool is_parameter(std::string_view segment) {
+  return segment.starts_with('{');
+}
+
+// Takes the first segment, with the slash before it, off a path that begins with one.
+std::string_view take_segment(std::string_view& path) {
+  const std::size_t end = path.find('/', 1);
+  const std::string_view segment = path.substr(1, end == path.npos ? path.npos : end - 1);
+  path = end == path.npos ? std::string_view() : path.substr(end);
+  return segment;
+}
+
+// Calls `take` with each parameter's name and value where the path matches; the values are not empty, and
+// valid UTF-8.
+template <class Take>
+bool match(const Route& route, std::string_view path, Take take) {
+  std::string_view pattern = route.path;
+  while (!pattern.empty()) {
+    if (!path.starts_with('/')) return false;
+    const std::string_view wanted = take_segment(pattern);
+    if (!is_parameter(wanted)) {
+      if (take_segment(path) != wanted) return false;
+      continue;
+    }
+    const bool rest = route.takes_slashes && pattern.empty();
+    const std::string_view value = rest ? path.substr(1) : take_segment(path);
+    if (rest) path = {};
+    if (value.empty() || base::utf8_valid_prefix(value) != value.size()) return false;
+    take(wanted.substr(1, wanted.size() - 2), value);
+  }
+  return path.empty();
+}
 
 bool matches(const Route& route, std::string_view path) {
-  if (!route.path.ends_with('/')) return path == route.path;
-  return path.starts_with(route.path) && path.size() > route.path.size();
+  return match(route, path, [](std::string_view, std::string_view) {});
 }
 
 }  // namespace
 
+std::span<const RouteGroup> route_groups() {
+  static const RouteGroup kGroups[] = {openai_routes(), operations_routes()};
+  return kGroups;
+}
+
+PathParameters path_parameters(const Route& route, std::string_view path) {
+  PathParameters parameters;
+  match(route, path,
+        [&](std::string_view name, std::string_view value) { parameters.emplace_back(name, value); });
+  return parameters;
+}
+
 std::string methods_of(std::string_view path) {
   std::string methods;
-  for (const Route& route : kRoutes)
-    if (matches(route, path)) methods += (methods.empty() ? "" : ", ") + std::string(route.method);
+  for (const RouteGroup& group : route_groups())
+    for (const Route& route : group.routes)
+      if (matches(route, path)) methods += (methods.empty() ? "" : ", ") + std::string(route.method);
   return methods;
 }
 
 base::Result<const Route*> find_route(std::string_view method, std::string_view path) {
-  for (const Route& route : kRoutes)
-    if (route.method == method && matches(route, path)) return &route;
+  for (const RouteGroup& group : route_groups())
+    for (const Route& route : group.routes)
+      if (route.method == method && matches(route, path)) return &route;
   const std::string methods = methods_of(path);
   if (methods.empty())
     return Error{

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "api/service.h"
+#include "base/json.h"
 #include "base/result.h"
 
 namespace kvasir::api {
@@ -11,17 +14,60 @@ namespace kvasir::api {
 // What a request costs the server, which decides whether it may begin while draining.
 enum class RouteKind { work, view };
 
+// One way in which a request may be answered.
+struct Answer {
+  int status;
+  std::string_view description;
+  // The name of a schema of the group, or a schema itself; empty: the answer is not JSON.
+  std::string_view schema = {};
+  std::string_view media = "application/json";
+};
+
+// Makes the schema of a body, or of a query, of the tables of fields that read it.
+using MakeSchema = boost::json::object (*)();
+
+// One row of the API: where a request goes, and what /openapi.json says of it.
 struct Route {
   std::string_view method;
-  std::string_view path;  // ends in '/': everything below it
+  std::string_view path;  // a segment in braces is a parameter: "/v1/conversations/{id}/messages"
   RouteKind kind;
   boost::asio::awaitable<void> (*handle)(Service& service, Exchange& exchange);
+  std::string_view summary;
+  std::span<const Answer> answers;  // those that are no error; several may share a status
+  MakeSchema body = nullptr;        // null: none is read
+  MakeSchema query = nullptr;       // null: none is read
+  bool takes_slashes = false;       // the last parameter is all that follows
+  std::string_view body_media = "application/json";
+  std::string_view errors = "Error";  // the schema of an answer with any other status
+
   std::string_view name() const { return path; }  // the endpoint's label in metrics
 };
+
+struct NamedSchema {
+  std::string_view name;
+  std::string_view schema;
+};
+
+// A part of the API: its rows, and the schemas that they name. Names are shared by all groups.
+struct RouteGroup {
+  std::string_view name;
+  std::span<const Route> routes;
+  std::span<const NamedSchema> schemas;
+};
+
+// Each in the file of its name.
+RouteGroup openai_routes();
+RouteGroup operations_routes();
+
+// All of them; where two rows match, the first one is meant.
+std::span<const RouteGroup> route_groups();
 
 // not_found: no such path. invalid_argument: the path exists with another method; `field` is empty and
 // `reason` is "method_not_allowed".
 base::Result<const Route*> find_route(std::string_view method, std::string_view path);
+
+// The parameters of a path that the route matches.
+PathParameters path_parameters(const Route& route, std::string_view path);
 
 // "GET, POST": the methods that a path takes; empty where there is no such path.
 std::string methods_of(std::string_view path);

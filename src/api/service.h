@@ -4,6 +4,9 @@
 #include <boost/asio/awaitable.hpp>
 #include <cstddef>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "api/api_metrics.h"
 #include "api/generate_params.h"
@@ -44,16 +47,23 @@ struct Service {
   TextQueue compiling;  // grammars that are not in their model's cache
 };
 
+// Names and values; the names are the route's.
+using PathParameters = std::vector<std::pair<std::string_view, std::string>>;
+
 // One request and its answer, on the connection's executor.
 struct Exchange {
   net::HttpRequest& request;
   net::Responder& responder;
   std::string id;  // in the x-request-id header
+  PathParameters path_parameters = {};
   int status = 0;  // of the answer, once there is one
   // For the log, as far as the request came.
   std::string model;
   wire::Usage usage;
   std::string error;  // its code, or "failed" where it has none
+
+  // Of the path; never empty. Asking for one that the route has not is a bug.
+  const std::string& parameter(std::string_view name) const;
 };
 
 boost::asio::awaitable<void> reply(Exchange& exchange, net::HttpResponse response);

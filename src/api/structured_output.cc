@@ -112,20 +112,45 @@ Status read_structured_outputs(const json::value& value, Wanted& wanted) {
 }
 
 constexpr Field<Wanted> kFields[] = {
-    {"response_format", read_response_format},
-    {"structured_outputs", read_structured_outputs},
-    {"guided_json", [](const json::value& v, Wanted& w) { return want_schema(v, "guided_json", w); }},
+    {"response_format", read_response_format,
+     R"({"anyOf": [
+          {"type": "object", "required": ["type"],
+           "properties": {"type": {"enum": ["text", "json_object"]},
+                          "schema": {"type": ["object", "boolean", "string", "null"]}}},
+          {"type": "object", "required": ["type", "json_schema"], "properties": {
+            "type": {"const": "json_schema"},
+            "json_schema": {"type": "object", "required": ["schema"], "properties": {
+              "name": {"type": "string"}, "strict": {"type": ["boolean", "null"]},
+              "schema": {"type": ["object", "boolean", "string"]}}}}}],
+         "description": "What the answer has to be. One such field may be given."})"},
+    {"structured_outputs", read_structured_outputs,
+     R"({"type": "object", "properties": {
+          "json": {"type": ["object", "boolean", "string", "null"]}, "regex": {"type": ["string", "null"]},
+          "choice": {"type": ["array", "null"], "minItems": 1, "items": {"type": "string"}},
+          "grammar": {"type": ["string", "null"]}, "json_object": {"type": ["boolean", "null"]},
+          "disable_any_whitespace": {"type": ["boolean", "null"]}},
+         "description": "vLLM's form of the same."})"},
+    {"guided_json", [](const json::value& v, Wanted& w) { return want_schema(v, "guided_json", w); },
+     R"({"type": ["object", "boolean", "string"], "description": "A JSON schema."})"},
     {"guided_regex",
-     [](const json::value& v, Wanted& w) { return want_text(Kind::regex, v, "guided_regex", w); }},
-    {"guided_choice", [](const json::value& v, Wanted& w) { return want_choice(v, "guided_choice", w); }},
+     [](const json::value& v, Wanted& w) { return want_text(Kind::regex, v, "guided_regex", w); },
+     R"({"type": "string", "description": "A regular expression."})"},
+    {"guided_choice", [](const json::value& v, Wanted& w) { return want_choice(v, "guided_choice", w); },
+     R"({"type": "array", "minItems": 1, "items": {"type": "string"}, "description": "One of these."})"},
     {"guided_grammar",
-     [](const json::value& v, Wanted& w) { return want_text(Kind::ebnf, v, "guided_grammar", w); }},
+     [](const json::value& v, Wanted& w) { return want_text(Kind::ebnf, v, "guided_grammar", w); },
+     R"({"type": "string", "description": "A grammar, GBNF or Lark."})"},
     {"guided_json_object",
-     [](const json::value& v, Wanted& w) { return want_object(v, "guided_json_object", w); }},
-    {"regex", [](const json::value& v, Wanted& w) { return want_text(Kind::regex, v, "regex", w); }},
-    {"ebnf", [](const json::value& v, Wanted& w) { return want_text(Kind::ebnf, v, "ebnf", w); }},
-    {"grammar", [](const json::value& v, Wanted& w) { return want_text(Kind::ebnf, v, "grammar", w); }},
-    {"json_schema", [](const json::value& v, Wanted& w) { return want_schema(v, "json_schema", w); }},
+     [](const json::value& v, Wanted& w) { return want_object(v, "guided_json_object", w); },
+     R"({"type": "boolean", "description": "Some JSON object."})"},
+    {"regex", [](const json::value& v, Wanted& w) { return want_text(Kind::regex, v, "regex", w); },
+     R"({"type": "string", "description": "As guided_regex."})"},
+    {"ebnf", [](const json::value& v, Wanted& w) { return want_text(Kind::ebnf, v, "ebnf", w); },
+     R"({"type": "string", "description": "As guided_grammar."})"},
+    {"grammar", [](const json::value& v, Wanted& w) { return want_text(Kind::ebnf, v, "grammar", w); },
+     R"({"type": "string", "description": "As guided_grammar."})"},
+    {"json_schema", [](const json::value& v, Wanted& w) { return want_schema(v, "json_schema", w); },
+     R"({"type": ["object", "boolean", "string"], "description": "As guided_json."})"},
 };
 
 }  // namespace
@@ -135,6 +160,10 @@ Status read_structured_output(const json::object& body, GenerateParams& params) 
   TRY_OK(read_fields<Wanted>(body, kFields, wanted));
   params.format = std::move(wanted.format);
   return base::ok();
+}
+
+void describe_structured_output(ObjectSchema& schema) {
+  schema.add<Wanted>(kFields);
 }
 
 Error format_error(const OutputFormat& format, Error error) {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "api/fields.h"
+#include "api/object_schema.h"
 #include "grammar/grammar_compiler.h"
 
 namespace kvasir::api {
@@ -18,6 +19,8 @@ struct GenerateParams;
 // Reads whichever field asks for structure: OpenAI's response_format, vLLM's guided_* and structured_outputs,
 // SGLang's regex and ebnf, llama.cpp's grammar and json_schema. Two at once are an error.
 base::Status read_structured_output(const json::object& body, GenerateParams& params);
+
+void describe_structured_output(ObjectSchema& schema);
 
 // A compiler's error as an error of the request, with the place in the schema that it is about.
 base::Error format_error(const OutputFormat& format, base::Error error);

@@ -30,17 +30,22 @@ constexpr Field<TokenizeOptions> kFields[] = {
      [](const json::value& v, TokenizeOptions& o) -> Status {
        TRY(o.model, read_string(v));
        return base::ok();
-     }},
+     },
+     kModelSchema, kModelExpected},
+    {"prompt", nullptr, R"({"type": "string", "description": "This, or messages."})"},
+    {"messages", nullptr, kMessagesSchema},
     {"return_token_strs",
      [](const json::value& v, TokenizeOptions& o) -> Status {
        TRY(o.return_token_strs, read_bool(v));
        return base::ok();
-     }},
+     },
+     R"({"type": "boolean", "default": false, "description": "Each token's text too."})"},
     {"add_generation_prompt",
      [](const json::value& v, TokenizeOptions& o) -> Status {
        TRY(o.chat.add_generation_prompt, read_bool(v));
        return base::ok();
-     }},
+     },
+     R"({"type": "boolean", "default": true})"},
 };
 
 // Null is the same as absent.
@@ -79,7 +84,6 @@ Result<TokenizeAnswer> tokenize(Service& service, std::string_view text, const s
   TRY(json::object body, parse_object(text, service.options.max_json_depth));
   TokenizeOptions options;
   TRY_OK(read_fields<TokenizeOptions>(body, kFields, options));
-  if (options.model.empty()) return in_field("model", missing("the name of a model"));
   TRY(const router::Lease lease, service.router.pick(options.model));
   TRY(const std::vector<TokenId> tokens, encode(lease.model(), body, options.chat, stop));
   json::object answer;
@@ -95,6 +99,12 @@ Result<TokenizeAnswer> tokenize(Service& service, std::string_view text, const s
 }
 
 }  // namespace
+
+json::object tokenize_request_schema() {
+  ObjectSchema schema;
+  describe_tools(schema);
+  return schema.add<TokenizeOptions>(kFields).take();
+}
 
 asio::awaitable<void> handle_tokenize(Service& service, Exchange& exchange) {
   const auto body = std::make_shared<const std::string>(std::move(exchange.request.body));

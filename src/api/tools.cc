@@ -111,13 +111,27 @@ Status read_choice(const json::value& value, ToolSettings& settings) {
 }
 
 constexpr Field<ToolSettings> kFields[] = {
-    {"tools", read_definitions},
-    {"tool_choice", read_choice},
+    {"tools", read_definitions,
+     R"({"type": "array", "maxItems": 128, "items": {"type": "object", "required": ["function"],
+         "properties": {"type": {"const": "function"}, "function": {"type": "object", "required": ["name"],
+           "properties": {
+             "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$"},
+             "description": {"type": "string"},
+             "parameters": {"type": ["object", "null"], "description": "A JSON schema."},
+             "strict": {"type": ["boolean", "null"]}}}}},
+         "description": "Functions that the model may call."})"},
+    {"tool_choice", read_choice,
+     R"({"anyOf": [{"enum": ["none", "auto", "required"]},
+          {"type": "object", "required": ["function"], "properties": {"type": {"const": "function"},
+            "function": {"type": "object", "required": ["name"], "properties": {
+              "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$"}}}}}],
+         "description": "auto where there are tools."})"},
     {"parallel_tool_calls",
      [](const json::value& v, ToolSettings& s) -> Status {
        TRY(s.parallel, read_bool(v));
        return base::ok();
-     }},
+     },
+     R"({"type": "boolean", "default": true, "description": "Several calls in one answer."})"},
 };
 
 Status check_choice(const ToolSettings& settings) {
@@ -150,6 +164,10 @@ Result<ToolSettings> read_tools(const json::object& body) {
   TRY_OK(read_fields<ToolSettings>(body, kFields, settings));
   TRY_OK(check_choice(settings));
   return settings;
+}
+
+void describe_tools(ObjectSchema& schema) {
+  schema.add<ToolSettings>(kFields);
 }
 
 Result<std::optional<OutputFormat>> format_with_tools(const ToolSettings& tools,

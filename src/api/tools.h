@@ -9,6 +9,7 @@
 
 #include "api/choice.h"
 #include "api/fields.h"
+#include "api/object_schema.h"
 #include "api/structured_output.h"
 #include "router/router.h"
 
@@ -34,6 +35,7 @@ struct ToolSettings {
 
 // Reads tools, tool_choice and parallel_tool_calls.
 base::Result<ToolSettings> read_tools(const json::object& body);
+void describe_tools(ObjectSchema& schema);
 
 // What the answer has to be so that its calls are what the request says: a grammar of calls, or of calls and
 // text, or `format` itself where nothing may be called. None: no grammar.

@@ -1,8 +1,6 @@
 #include "net/request_target.h"
 
 #include <boost/beast/core/string.hpp>
-#include <optional>
-#include <string>
 
 namespace kvasir::net {
 namespace {
@@ -13,6 +11,18 @@ int hex_digit(char c) {
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
 }
+
+// "http://host/path" → "/path"; anything else is left alone.
+std::string_view without_origin(std::string_view target) {
+  for (const std::string_view scheme : {std::string_view("http://"), std::string_view("https://")}) {
+    if (!boost::beast::iequals(target.substr(0, scheme.size()), scheme)) continue;
+    const std::size_t slash = target.find_first_of("/?", scheme.size());
+    return slash == std::string_view::npos ? std::string_view("/") : target.substr(slash);
+  }
+  return target;
+}
+
+}  // namespace
 
 std::optional<std::string> percent_decode(std::string_view text) {
   std::string out;
@@ -31,18 +41,6 @@ std::optional<std::string> percent_decode(std::string_view text) {
   }
   return out;
 }
-
-// "http://host/path" → "/path"; anything else is left alone.
-std::string_view without_origin(std::string_view target) {
-  for (const std::string_view scheme : {std::string_view("http://"), std::string_view("https://")}) {
-    if (!boost::beast::iequals(target.substr(0, scheme.size()), scheme)) continue;
-    const std::size_t slash = target.find_first_of("/?", scheme.size());
-    return slash == std::string_view::npos ? std::string_view("/") : target.substr(slash);
-  }
-  return target;
-}
-
-}  // namespace
 
 bool split_target(std::string_view target, HttpRequest& into) {
   if (target == "*") {

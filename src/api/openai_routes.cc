@@ -1,0 +1,64 @@
+#include "api/chat_request.h"
+#include "api/completion_request.h"
+#include "api/endpoints.h"
+#include "api/openai_schemas.h"
+#include "api/routes.h"
+
+namespace kvasir::api {
+
+namespace {
+
+constexpr std::string_view kStream = "text/event-stream";
+
+constexpr Answer kChat[] = {{200, "The next message.", "ChatCompletion"},
+                            {200, "With `stream`: chunks of it, then [DONE].", {}, kStream}};
+constexpr Answer kCompletion[] = {{200, "The text that follows.", "Completion"},
+                                  {200, "With `stream`: chunks of it, then [DONE].", {}, kStream}};
+constexpr Answer kModels[] = {{200, "Every model, ready or not.", "ModelList"}};
+constexpr Answer kModel[] = {{200, "The model.", "Model"}};
+constexpr Answer kTokens[] = {{200, "The tokens.", "Tokens"}};
+
+constexpr Route kRoutes[] = {
+    {.method = "POST",
+     .path = "/v1/chat/completions",
+     .kind = RouteKind::work,
+     .handle = handle_chat,
+     .summary = "The next message of a conversation",
+     .answers = kChat,
+     .body = chat_request_schema},
+    {.method = "POST",
+     .path = "/v1/completions",
+     .kind = RouteKind::work,
+     .handle = handle_completions,
+     .summary = "Text that goes on from a prompt",
+     .answers = kCompletion,
+     .body = completion_request_schema},
+    {.method = "GET",
+     .path = "/v1/models",
+     .kind = RouteKind::view,
+     .handle = handle_list_models,
+     .summary = "The models of this server",
+     .answers = kModels},
+    {.method = "GET",
+     .path = "/v1/models/{model}",
+     .kind = RouteKind::view,
+     .handle = handle_model,
+     .summary = "One model",
+     .answers = kModel,
+     .takes_slashes = true},
+    {.method = "POST",
+     .path = "/v1/tokenize",
+     .kind = RouteKind::work,
+     .handle = handle_tokenize,
+     .summary = "The tokens of a prompt or of messages",
+     .answers = kTokens,
+     .body = tokenize_request_schema},
+};
+
+}  // namespace
+
+RouteGroup openai_routes() {
+  return {"OpenAI", kRoutes, openai_schemas()};
+}
+
+}  // namespace kvasir::api

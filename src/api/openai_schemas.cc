@@ -1,0 +1,79 @@
+#include "api/openai_schemas.h"
+
+namespace kvasir::api {
+
+namespace {
+
+constexpr NamedSchema kSchemas[] = {
+    {"Usage", R"({"type": "object", "required": ["prompt_tokens", "completion_tokens", "total_tokens"],
+        "properties": {
+          "prompt_tokens": {"type": "integer", "minimum": 0},
+          "completion_tokens": {"type": "integer", "minimum": 0},
+          "total_tokens": {"type": "integer", "minimum": 0},
+          "prompt_tokens_details": {"type": "object", "properties": {"cached_tokens": {
+            "type": "integer", "minimum": 0,
+            "description": "Of the prompt, taken from the prefix cache."}}}}})"},
+    {"ToolCall", R"({"type": "object", "required": ["id", "type", "function"], "properties": {
+        "id": {"type": "string"}, "type": {"const": "function"},
+        "function": {"type": "object", "required": ["name", "arguments"], "properties": {
+          "name": {"type": "string"},
+          "arguments": {"type": "string", "description": "A JSON object as text."}}}}})"},
+    {"TokenLogprob", R"({"type": "object", "required": ["token", "logprob", "bytes"], "properties": {
+        "token": {"type": "string"}, "logprob": {"type": "number"},
+        "bytes": {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 255}},
+        "top_logprobs": {"type": "array", "items": {"$ref": "#/components/schemas/TokenLogprob"}}}})"},
+    {"ChatCompletion", R"({"type": "object",
+        "required": ["id", "object", "created", "model", "choices", "usage"], "properties": {
+          "id": {"type": "string"}, "object": {"const": "chat.completion"},
+          "created": {"type": "integer"}, "model": {"type": "string"},
+          "system_fingerprint": {"type": "string"},
+          "choices": {"type": "array", "items": {"type": "object",
+            "required": ["index", "message", "logprobs", "finish_reason"], "properties": {
+              "index": {"type": "integer"},
+              "message": {"type": "object", "required": ["role", "content"], "properties": {
+                "role": {"const": "assistant"}, "content": {"type": ["string", "null"]},
+                "refusal": {"type": "null"}, "reasoning_content": {"type": "string"},
+                "tool_calls": {"type": "array", "items": {"$ref": "#/components/schemas/ToolCall"}}}},
+              "logprobs": {"type": ["object", "null"], "properties": {"content": {
+                "type": "array", "items": {"$ref": "#/components/schemas/TokenLogprob"}}}},
+              "finish_reason": {"enum": ["stop", "length", "tool_calls"]}}}},
+          "usage": {"$ref": "#/components/schemas/Usage"}}})"},
+    {"Completion", R"({"type": "object",
+        "required": ["id", "object", "created", "model", "choices", "usage"], "properties": {
+          "id": {"type": "string"}, "object": {"const": "text_completion"},
+          "created": {"type": "integer"}, "model": {"type": "string"},
+          "system_fingerprint": {"type": "string"},
+          "choices": {"type": "array", "items": {"type": "object",
+            "required": ["index", "text", "logprobs", "finish_reason"], "properties": {
+              "index": {"type": "integer"}, "text": {"type": "string"},
+              "logprobs": {"type": ["object", "null"], "properties": {
+                "tokens": {"type": "array", "items": {"type": "string"}},
+                "token_logprobs": {"type": "array", "items": {"type": ["number", "null"]}},
+                "top_logprobs": {"type": "array", "items": {"type": ["object", "null"],
+                                 "additionalProperties": {"type": "number"}}},
+                "text_offset": {"type": "array", "items": {"type": "integer"}}}},
+              "finish_reason": {"enum": ["stop", "length"]}}}},
+          "usage": {"$ref": "#/components/schemas/Usage"}}})"},
+    {"Model", R"({"type": "object", "required": ["id", "object", "created", "owned_by", "ready", "state"],
+        "properties": {
+          "id": {"type": "string"}, "object": {"const": "model"}, "created": {"type": "integer"},
+          "owned_by": {"type": "string"}, "ready": {"type": "boolean"},
+          "state": {"enum": ["queued", "downloading", "loading", "ready", "failed"]},
+          "max_model_len": {"type": "integer",
+                            "description": "Tokens of prompt and answer together; of a ready model."}}})"},
+    {"ModelList", R"({"type": "object", "required": ["object", "data"], "properties": {
+        "object": {"const": "list"},
+        "data": {"type": "array", "items": {"$ref": "#/components/schemas/Model"}}}})"},
+    {"Tokens", R"({"type": "object", "required": ["count", "max_model_len", "tokens"], "properties": {
+        "count": {"type": "integer", "minimum": 0}, "max_model_len": {"type": "integer"},
+        "tokens": {"type": "array", "items": {"type": "integer"}},
+        "token_strs": {"type": "array", "items": {"type": "string"}}}})"},
+};
+
+}  // namespace
+
+std::span<const NamedSchema> openai_schemas() {
+  return kSchemas;
+}
+
+}  // namespace kvasir::api

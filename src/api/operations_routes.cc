@@ -1,0 +1,76 @@
+#include "api/endpoints.h"
+#include "api/routes.h"
+
+namespace kvasir::api {
+
+namespace {
+
+constexpr NamedSchema kSchemas[] = {
+    {"Live", R"({"type": "object", "required": ["status"], "properties": {"status": {"const": "live"}}})"},
+    {"Health", R"({"type": "object", "required": ["status", "models"], "properties": {
+        "status": {"enum": ["ready", "not ready", "draining", "progressing", "stalled"]},
+        "models": {"type": "object", "additionalProperties": {"type": "object", "required": ["state"],
+          "properties": {
+            "state": {"enum": ["queued", "downloading", "loading", "ready", "failed"]},
+            "progress": {"type": "number", "minimum": 0, "maximum": 1,
+                         "description": "Of a download."},
+            "reason": {"type": "string", "description": "Of a failure."},
+            "progressing": {"type": "boolean",
+                            "description": "The engine ended a step lately, or has nothing to do."}}}}}})"},
+};
+
+constexpr Answer kLive[] = {{200, "The process answers.", "Live"}};
+constexpr Answer kReady[] = {{200, "At least one model is ready.", "Health"},
+                             {503, "None is, or the server is shutting down.", "Health"}};
+constexpr Answer kProgress[] = {{200, "Every engine that has work goes on.", "Health"},
+                                {503, "One does not.", "Health"}};
+constexpr Answer kMetrics[] = {{200, "Prometheus' text format.", {}, "text/plain"}};
+constexpr Answer kDocument[] = {{200, "An OpenAPI 3.1 document.", R"({"type": "object"})"}};
+constexpr Answer kPage[] = {{200, "A page that shows the document.", {}, "text/html"}};
+
+constexpr Route kRoutes[] = {
+    {.method = "GET",
+     .path = "/health/live",
+     .kind = RouteKind::view,
+     .handle = handle_live,
+     .summary = "Whether the process answers",
+     .answers = kLive},
+    {.method = "GET",
+     .path = "/health/ready",
+     .kind = RouteKind::view,
+     .handle = handle_ready,
+     .summary = "Whether new requests are welcome",
+     .answers = kReady},
+    {.method = "GET",
+     .path = "/health/progress",
+     .kind = RouteKind::view,
+     .handle = handle_progress,
+     .summary = "Whether the engines go on",
+     .answers = kProgress},
+    {.method = "GET",
+     .path = "/metrics",
+     .kind = RouteKind::view,
+     .handle = handle_metrics,
+     .summary = "What the server has done and is doing",
+     .answers = kMetrics},
+    {.method = "GET",
+     .path = "/openapi.json",
+     .kind = RouteKind::view,
+     .handle = handle_openapi,
+     .summary = "This API as a document",
+     .answers = kDocument},
+    {.method = "GET",
+     .path = "/docs",
+     .kind = RouteKind::view,
+     .handle = handle_docs,
+     .summary = "This API as a page",
+     .answers = kPage},
+};
+
+}  // namespace
+
+RouteGroup operations_routes() {
+  return {"Operations", kRoutes, kSchemas};
+}
+
+}  // namespace kvasir::api
