@@ -49,6 +49,8 @@ int http_status(ErrorCode code) {
       return 400;
     case ErrorCode::not_found:
       return 404;
+    case ErrorCode::conflict:
+      return 409;
     case ErrorCode::too_large:
       return 413;
     case ErrorCode::exhausted:

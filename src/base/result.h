@@ -17,6 +17,7 @@ enum class ErrorCode {
   not_found,
   unsupported,  // understood, but not something that Kvasir does
   too_large,    // over a limit that is a setting
+  conflict,     // somebody else changed or holds it: read it again
   exhausted,    // a queue or a quota is full: try later
   unavailable,  // not ready, draining, or unreachable
   timeout,

@@ -31,6 +31,10 @@ std::filesystem::path default_model_dir() {
   return xdg_dir("XDG_CACHE_HOME", ".cache") / "kvasir" / "models";
 }
 
+std::filesystem::path default_data_dir() {
+  return xdg_dir("XDG_DATA_HOME", ".local/share") / "kvasir";
+}
+
 std::filesystem::path user_config_dir() {
   return xdg_dir("XDG_CONFIG_HOME", ".config") / "kvasir";
 }

@@ -11,8 +11,10 @@ TEST(Environment, FollowsTheXdgBaseDirectories) {
   ::setenv("HOME", "/home/someone", 1);
   ::unsetenv("XDG_CACHE_HOME");
   ::unsetenv("XDG_CONFIG_HOME");
+  ::unsetenv("XDG_DATA_HOME");
   EXPECT_EQ(default_model_dir(), "/home/someone/.cache/kvasir/models");
   EXPECT_EQ(user_config_dir(), "/home/someone/.config/kvasir");
+  EXPECT_EQ(default_data_dir(), "/home/someone/.local/share/kvasir");
   ::setenv("XDG_CACHE_HOME", "/fast/cache", 1);
   ::setenv("XDG_CONFIG_HOME", "relative", 1);
   EXPECT_EQ(default_model_dir(), "/fast/cache/kvasir/models");

@@ -140,4 +140,8 @@ std::filesystem::path model_dir(const Settings& settings) {
   return settings.model_dir.empty() ? default_model_dir() : std::filesystem::path(settings.model_dir);
 }
 
+std::filesystem::path data_dir(const Settings& settings) {
+  return settings.data_dir.empty() ? default_data_dir() : std::filesystem::path(settings.data_dir);
+}
+
 }  // namespace kvasir::config

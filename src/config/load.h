@@ -29,7 +29,8 @@ void add_flags(CLI::App& app, FlagValues& into, const std::vector<std::string>& 
 // error that names its flag, its variable, or its file and line.
 base::Result<Settings> load(const FlagValues& flags, const Environment& env = process_environment);
 
-// `settings.model_dir`, or the user's default one.
+// `settings.model_dir` and `settings.data_dir`, or the user's default ones.
 std::filesystem::path model_dir(const Settings& settings);
+std::filesystem::path data_dir(const Settings& settings);
 
 }  // namespace kvasir::config

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "store/page.h"
+
+namespace kvasir::store {
+
+enum class BatchStatus : std::uint8_t {
+  validating,
+  in_progress,
+  finalizing,
+  completed,
+  failed,
+  cancelling,
+  cancelled
+};
+inline constexpr std::array kBatchStatuses = {
+    BatchStatus::validating, BatchStatus::in_progress, BatchStatus::finalizing, BatchStatus::completed,
+    BatchStatus::failed,     BatchStatus::cancelling,  BatchStatus::cancelled};
+std::string_view name_of(BatchStatus status);
+
+struct Batch {
+  std::string id;
+  std::string tenant;
+  std::string input_file_id;
+  std::string endpoint;
+  std::string completion_window;
+  std::string metadata = "{}";  // JSON object
+  std::string errors = "[]";    // JSON array: why it failed
+  BatchStatus status = BatchStatus::validating;
+  std::int64_t created_ms = 0;
+  // When it entered each status; 0: not yet.
+  std::array<std::int64_t, kBatchStatuses.size()> entered_ms = {};
+  std::string output_file_id;
+  std::string error_file_id;
+  std::int64_t num_lines = 0;
+  std::int64_t num_completed = 0;
+  std::int64_t num_failed = 0;
+};
+
+struct BatchLine {
+  std::int64_t number = 0;  // from 1
+  std::string custom_id;
+  std::string body;  // JSON of the request
+};
+
+struct LineOutcome {
+  std::int64_t number = 0;
+  std::string result;  // JSON: the line of the output or error file
+  bool failed = false;
+};
+
+// Jobs of many requests. A line's outcome is kept once: what has returned is durable, and is not asked for
+// again. Calls block and are thread-safe.
+class Batches {
+ public:
+  virtual ~Batches() = default;
+
+  virtual base::Status add(const Batch& batch) = 0;
+  virtual base::Result<Batch> find(const Key& key) = 0;
+  virtual base::Result<Page<Batch>> list(const std::string& tenant, const PageQuery& query) = 0;
+
+  // The oldest batch that is not over and that no living process works on; from now on this one does.
+  virtual base::Result<std::optional<Batch>> claim() = 0;
+  // conflict: the batch is in none of these statuses.
+  virtual base::Result<Batch> advance(const Key& key, const std::vector<BatchStatus>& from, BatchStatus to,
+                                      std::int64_t now_ms) = 0;
+  virtual base::Status fail(const Key& key, const std::string& errors, std::int64_t now_ms) = 0;
+  // The lines of the input, and `in_progress`, at once.
+  virtual base::Status begin(const Key& key, const std::vector<BatchLine>& lines, std::int64_t now_ms) = 0;
+  // Lines without an outcome behind number `after`, at most `limit`.
+  virtual base::Result<std::vector<BatchLine>> open_lines(const std::string& batch_id, std::int64_t after,
+                                                          int limit) = 0;
+  // One that has an outcome keeps it.
+  virtual base::Status finish_line(const std::string& batch_id, const LineOutcome& outcome) = 0;
+  struct Ending {
+    BatchStatus status = BatchStatus::completed;
+    std::string output_file_id;
+    std::string error_file_id;
+    std::int64_t now_ms = 0;
+  };
+  // Makes the files of the outcomes (none where there is no outcome of the kind) and drops the lines, at
+  // once.
+  virtual base::Result<Batch> finish(const Key& key, const Ending& ending) = 0;
+};
+
+}  // namespace kvasir::store

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "base/result.h"
+
+namespace kvasir::store {
+
+// Which of the processes that share a store live. Each holds a lock on its own byte of one file, which the
+// system takes back however the process ends. Thread-safe.
+class OwnerLocks {
+ public:
+  static base::Result<OwnerLocks> open(const std::filesystem::path& path);
+  ~OwnerLocks();
+  OwnerLocks(OwnerLocks&& other) noexcept;
+  OwnerLocks& operator=(OwnerLocks&&) = delete;
+  OwnerLocks(const OwnerLocks&) = delete;
+  OwnerLocks& operator=(const OwnerLocks&) = delete;
+
+  // Until this object dies. The number must be nobody else's.
+  base::Status hold(std::int64_t number) const;
+  // Whether another object holds the number.
+  base::Result<bool> held(std::int64_t number) const;
+
+ private:
+  explicit OwnerLocks(int file) : file_(file) {}
+
+  int file_;  // -1 once moved from
+};
+
+}  // namespace kvasir::store

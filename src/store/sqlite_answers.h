@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "store/answers.h"
+#include "store/sqlite_database.h"
+#include "store/summaries.h"
+
+namespace kvasir::store {
+
+class SqliteAnswers final : public Answers {
+ public:
+  explicit SqliteAnswers(SqliteDatabase& database) : database_(database) {}
+
+  base::Status put(const StoredAnswer& answer) override;
+  base::Result<StoredAnswer> find(const Key& key, std::int64_t now_ms) override;
+  base::Result<std::vector<StoredAnswer>> chain(const Key& key, std::int64_t now_ms, int max_length) override;
+  base::Result<Page<StoredAnswer>> list(const std::string& tenant, const std::string& kind,
+                                        const PageQuery& query) override;
+  base::Status remove(const Key& key) override;
+  base::Result<int> remove_expired(std::int64_t now_ms) override;
+
+ private:
+  SqliteDatabase& database_;
+};
+
+class SqliteSummaries final : public Summaries {
+ public:
+  explicit SqliteSummaries(SqliteDatabase& database) : database_(database) {}
+
+  base::Result<std::optional<Summary>> find(const std::string& key) override;
+  base::Status put(const Summary& summary) override;
+
+ private:
+  SqliteDatabase& database_;
+};
+
+}  // namespace kvasir::store

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "store/conversations.h"
+#include "store/sqlite_owner.h"
+
+namespace kvasir::store {
+
+// Both references outlive it.
+class SqliteConversations final : public Conversations {
+ public:
+  SqliteConversations(SqliteDatabase& database, const SqliteOwner& owner)
+      : database_(database), owner_(owner) {}
+
+  base::Status add(const Conversation& conversation) override;
+  base::Result<Conversation> find(const Key& key) override;
+  base::Result<Page<Conversation>> list(const std::string& tenant, const PageQuery& query) override;
+  base::Result<Conversation> change(const Key& key, const ConversationChange& change) override;
+  base::Status remove(const Key& key) override;
+  base::Status append(const Key& key, const Append& append) override;
+  base::Status save(const Key& key, const Message& message) override;
+  base::Status withdraw(const Key& key, const std::string& first_id) override;
+  base::Result<std::vector<MessageNode>> tree(const Key& key) override;
+  base::Result<std::vector<Message>> messages(const Key& key, const std::vector<std::string>& ids) override;
+
+ private:
+  base::Status check_parent(Transaction& transaction, std::int64_t conversation,
+                            const std::string& parent_id) const;
+
+  SqliteDatabase& database_;
+  const SqliteOwner& owner_;
+};
+
+}  // namespace kvasir::store

@@ -1,0 +1,139 @@
+#include <map>
+#include <set>
+#include <utility>
+
+#include "store/sqlite_conversations.h"
+#include "store/sqlite_page.h"
+
+namespace kvasir::store {
+
+using base::Result;
+using base::Status;
+
+namespace {
+
+Result<std::int64_t> conversation_seq(Transaction& transaction, const Key& key) {
+  TRY(Statement statement,
+      transaction.prepare("SELECT seq FROM conversations WHERE tenant = ?1 AND id = ?2"));
+  TRY(const bool there, statement.bind(key.tenant).bind(key.id).step());
+  if (!there) return no_such("conversation", key.id);
+  return statement.integer(0);
+}
+
+Message read_message(const Statement& s) {
+  Message m;
+  m.id = s.text(0);
+  m.parent_id = s.text(1);
+  m.created_ms = s.integer(2);
+  m.status = static_cast<MessageStatus>(s.integer(3));
+  m.role = s.text(4);
+  m.body = s.text(5);
+  m.model = s.text(6);
+  m.finish_reason = s.text(7);
+  m.prompt_tokens = s.integer(8);
+  m.cached_tokens = s.integer(9);
+  m.output_tokens = s.integer(10);
+  m.cost = s.number(11);
+  m.first_token_ms = s.number(12);
+  m.total_ms = s.number(13);
+  m.context = s.text(14);
+  return m;
+}
+
+Result<std::vector<MessageNode>> nodes_of(Transaction& transaction, std::int64_t conversation) {
+  TRY(Statement statement, transaction.prepare("SELECT id, parent_id, status FROM messages WHERE "
+                                               "conversation = ?1 ORDER BY seq"));
+  statement.bind(conversation);
+  std::vector<MessageNode> nodes;
+  while (true) {
+    TRY(const bool row, statement.step());
+    if (!row) return nodes;
+    nodes.push_back({statement.text(0), statement.text(1), static_cast<MessageStatus>(statement.integer(2))});
+  }
+}
+
+}  // namespace
+
+Status SqliteConversations::save(const Key& key, const Message& message) {
+  TRY(Transaction transaction, Transaction::begin(database_, Access::write));
+  TRY(const std::int64_t conversation, conversation_seq(transaction, key));
+  const bool running = message.status == MessageStatus::in_progress;
+  {
+    TRY(Statement statement,
+        transaction.prepare("UPDATE messages SET owner = ?1, status = ?2, role = ?3, body = ?4, model = ?5, "
+                            "finish_reason = ?6, prompt_tokens = ?7, cached_tokens = ?8, output_tokens = ?9, "
+                            "cost = ?10, first_token_ms = ?11, total_ms = ?12, context = ?13 "
+                            "WHERE conversation = ?14 AND id = ?15 AND owner = ?16"));
+    TRY_OK(statement.bind(running ? owner_.number() : 0)
+               .bind(static_cast<std::int64_t>(message.status))
+               .bind(message.role)
+               .bind(message.body)
+               .bind(message.model)
+               .bind(message.finish_reason)
+               .bind(message.prompt_tokens)
+               .bind(message.cached_tokens)
+               .bind(message.output_tokens)
+               .bind(message.cost)
+               .bind(message.first_token_ms)
+               .bind(message.total_ms)
+               .bind(message.context)
+               .bind(conversation)
+               .bind(message.id)
+               .bind(owner_.number())
+               .run());
+  }
+  if (transaction.num_changes() == 0) return no_such("message in progress", message.id);
+  return transaction.commit();
+}
+
+Status SqliteConversations::withdraw(const Key& key, const std::string& first_id) {
+  TRY(Transaction transaction, Transaction::begin(database_, Access::write));
+  TRY(const std::int64_t conversation, conversation_seq(transaction, key));
+  TRY(const std::vector<MessageNode> nodes, nodes_of(transaction, conversation));
+  std::string parent;
+  std::set<std::string> gone;  // a child is always younger than its parent
+  for (const MessageNode& node : nodes) {
+    if (node.id == first_id) parent = node.parent_id;
+    if (node.id != first_id && !gone.contains(node.parent_id)) continue;
+    gone.insert(node.id);
+    TRY(Statement statement, transaction.prepare("DELETE FROM messages WHERE conversation = ?1 AND id = ?2"));
+    TRY_OK(statement.bind(conversation).bind(node.id).run());
+  }
+  if (gone.empty()) return no_such("message", first_id);
+  std::string leaf;
+  {
+    TRY(Statement statement, transaction.prepare("SELECT active_leaf FROM conversations WHERE seq = ?1"));
+    TRY_OK(statement.bind(conversation).step());
+    leaf = statement.text(0);
+  }
+  if (gone.contains(leaf)) {
+    TRY(Statement statement, transaction.prepare("UPDATE conversations SET active_leaf = ?1 WHERE seq = ?2"));
+    TRY_OK(statement.bind(parent).bind(conversation).run());
+  }
+  return transaction.commit();
+}
+
+Result<std::vector<MessageNode>> SqliteConversations::tree(const Key& key) {
+  TRY(Transaction transaction, Transaction::begin(database_, Access::read));
+  TRY(const std::int64_t conversation, conversation_seq(transaction, key));
+  return nodes_of(transaction, conversation);
+}
+
+Result<std::vector<Message>> SqliteConversations::messages(const Key& key,
+                                                           const std::vector<std::string>& ids) {
+  TRY(Transaction transaction, Transaction::begin(database_, Access::read));
+  TRY(const std::int64_t conversation, conversation_seq(transaction, key));
+  std::vector<Message> messages;
+  for (const std::string& id : ids) {
+    TRY(Statement statement,
+        transaction.prepare("SELECT id, parent_id, created_ms, status, role, body, model, finish_reason, "
+                            "prompt_tokens, cached_tokens, output_tokens, cost, first_token_ms, total_ms, "
+                            "context FROM messages WHERE conversation = ?1 AND id = ?2"));
+    TRY(const bool there, statement.bind(conversation).bind(id).step());
+    if (!there) return no_such("message", id);
+    messages.push_back(read_message(statement));
+  }
+  return messages;
+}
+
+}  // namespace kvasir::store

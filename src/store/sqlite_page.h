@@ -1,0 +1,71 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/page.h"
+#include "store/sqlite_database.h"
+
+namespace kvasir::store {
+
+// How a page is read from a table whose `seq` grows with each record: rows with low < seq < high.
+struct Scan {
+  std::int64_t low = 0;
+  std::int64_t high = std::numeric_limits<std::int64_t>::max();
+  Order order = Order::ascending;
+  bool turned = false;  // the page that ends before a cursor is read backwards from it
+  int limit = 0;        // one more than asked for, to see whether there are more
+};
+
+// `seq_of` selects a record's seq by tenant and id.
+inline base::Result<Scan> make_scan(Transaction& transaction, const char* seq_of, const std::string& tenant,
+                                    const PageQuery& query) {
+  Scan scan;
+  const bool ascending = query.order == Order::ascending;
+  const auto limit_to = [&](const std::string& cursor, const char* field,
+                            std::int64_t& bound) -> base::Status {
+    if (cursor.empty()) return base::ok();
+    TRY(Statement statement, transaction.prepare(seq_of));
+    TRY(const bool there, statement.bind(tenant).bind(cursor).step());
+    if (!there)
+      return base::Error{base::ErrorCode::invalid_argument,
+                         fmt::format("there is no '{}' in this list", cursor), field, "invalid_value"};
+    bound = statement.integer(0);
+    return base::ok();
+  };
+  TRY_OK(limit_to(query.after, "after", ascending ? scan.low : scan.high));
+  TRY_OK(limit_to(query.before, "before", ascending ? scan.high : scan.low));
+  scan.turned = query.after.empty() && !query.before.empty();
+  scan.order = ascending == scan.turned ? Order::descending : Order::ascending;
+  scan.limit = query.limit + 1;
+  return scan;
+}
+
+// Runs `statement`, whose next parameters are low, high and limit.
+template <class T, class Read>
+base::Result<Page<T>> read_page(Statement& statement, const Scan& scan, Read read) {
+  statement.bind(scan.low).bind(scan.high).bind(std::int64_t{scan.limit});
+  Page<T> page;
+  while (true) {
+    TRY(const bool row, statement.step());
+    if (!row) break;
+    page.items.push_back(read(statement));
+  }
+  if (static_cast<int>(page.items.size()) == scan.limit) {
+    page.has_more = true;
+    page.items.pop_back();
+  }
+  if (scan.turned) std::reverse(page.items.begin(), page.items.end());
+  return page;
+}
+
+inline base::Error no_such(const char* what, const std::string& id) {
+  return base::Error{
+      base::ErrorCode::not_found, fmt::format("there is no {} '{}'", what, id), {}, "not_found"};
+}
+
+}  // namespace kvasir::store

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "store/answers.h"
+#include "store/batches.h"
+#include "store/conversations.h"
+#include "store/files.h"
+#include "store/summaries.h"
+
+namespace kvasir::store {
+
+// The durable records of a server. Several processes may share one. Every call may block on a disk or a peer,
+// so none is made on an I/O thread; all are thread-safe.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  virtual Conversations& conversations() = 0;
+  virtual Answers& answers() = 0;
+  virtual Summaries& summaries() = 0;
+  virtual Files& files() = 0;
+  virtual Batches& batches() = 0;
+};
+
+}  // namespace kvasir::store

@@ -1,0 +1,337 @@
+#include "store/store_contract.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "store/sqlite_store.h"
+#include "store/temp_folder.h"
+
+namespace kvasir::store {
+namespace {
+
+using base::ErrorCode;
+
+class SqliteBed final : public StoreBed {
+ public:
+  std::unique_ptr<Store> open() override {
+    return SqliteStore::open(folder_.path() / "sub" / "kvasir.db").value();
+  }
+
+ private:
+  TempFolder folder_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Stores, StoreContract,
+                         testing::Values(StoreKind{"Sqlite", [] { return std::make_unique<SqliteBed>(); }}),
+                         [](const auto& info) { return info.param.name; });
+
+template <class T>
+std::string ids(const Page<T>& page) {
+  std::string all;
+  for (const T& item : page.items) all += (all.empty() ? "" : " ") + item.id;
+  return all + (page.has_more ? " ..." : "");
+}
+
+TEST_P(StoreContract, AConversationComesBackAsItWas) {
+  Conversation made{.id = "conv_1",
+                    .tenant = kTenant,
+                    .created_ms = 5,
+                    .updated_ms = 6,
+                    .title = "Größe \xF0\x9F\x98\x80",
+                    .model = "m",
+                    .system_prompt = "Be brief.",
+                    .settings = R"({"temperature":0})",
+                    .metadata = R"({"a":"b"})"};
+  ASSERT_TRUE(conversations().add(made).ok());
+  reopen();
+  const Conversation read = conversations().find(key("conv_1")).value();
+  EXPECT_EQ(read.title, made.title);
+  EXPECT_EQ(read.system_prompt, made.system_prompt);
+  EXPECT_EQ(read.settings, made.settings);
+  EXPECT_EQ(read.metadata, made.metadata);
+  EXPECT_EQ(read.created_ms, 5);
+  EXPECT_EQ(read.updated_ms, 6);
+  EXPECT_EQ(read.active_leaf, "");
+  EXPECT_EQ(conversations().add(made).error().code, ErrorCode::conflict);
+}
+
+TEST_P(StoreContract, ATenantSeesItsOwnOnly) {
+  add_conversation("conv_1");
+  append("conv_1", {message("msg_1")});
+  const Key other{"other", "conv_1"};
+  EXPECT_EQ(conversations().find(other).error().code, ErrorCode::not_found);
+  EXPECT_EQ(conversations().tree(other).error().code, ErrorCode::not_found);
+  EXPECT_EQ(conversations().remove(other).error().code, ErrorCode::not_found);
+  EXPECT_EQ(conversations().append(other, {.messages = {message("msg_2")}}).error().code,
+            ErrorCode::not_found);
+  EXPECT_TRUE(conversations().list("other", {}).value().items.empty());
+  EXPECT_EQ(conversations().list("other", {.after = "conv_1"}).error().code, ErrorCode::invalid_argument);
+}
+
+TEST_P(StoreContract, ListsPageInBothDirections) {
+  for (const char* id : {"a", "b", "c", "d", "e"}) add_conversation(id);
+  const auto page = [&](const PageQuery& query) { return ids(conversations().list(kTenant, query).value()); };
+  EXPECT_EQ(page({.limit = 2}), "e d ...");
+  EXPECT_EQ(page({.limit = 2, .after = "d"}), "c b ...");
+  EXPECT_EQ(page({.limit = 2, .after = "b"}), "a");
+  EXPECT_EQ(page({.limit = 2, .before = "b"}), "d c ...");
+  EXPECT_EQ(page({.limit = 2, .before = "d"}), "e");
+  EXPECT_EQ(page({.limit = 5, .order = Order::ascending}), "a b c d e");
+  EXPECT_EQ(page({.limit = 2, .order = Order::ascending, .after = "b"}), "c d ...");
+  EXPECT_EQ(page({.limit = 2, .order = Order::ascending, .before = "d"}), "b c ...");
+  EXPECT_EQ(page({.limit = 9, .order = Order::ascending, .after = "a", .before = "d"}), "b c");
+  ASSERT_TRUE(conversations().remove(key("c")).ok());
+  EXPECT_EQ(page({}), "e d b a");
+}
+
+TEST_P(StoreContract, ChangesWhatIsSet) {
+  add_conversation("conv_1");
+  append("conv_1", {message("msg_1"), message("msg_2", "msg_1")});
+  const auto changed =
+      conversations().change(key("conv_1"), {.title = "New", .active_leaf = "msg_1", .now_ms = 9});
+  ASSERT_TRUE(changed.ok());
+  EXPECT_EQ(changed->title, "New");
+  EXPECT_EQ(changed->updated_ms, 9);
+  EXPECT_EQ(changed->active_leaf, "msg_1");
+  EXPECT_EQ(conversations().change(key("conv_1"), {.active_leaf = "msg_9"}).error().code,
+            ErrorCode::not_found);
+  EXPECT_EQ(conversations().find(key("conv_1"))->title, "New");
+}
+
+TEST_P(StoreContract, MessagesComeBackAsTheyWere) {
+  add_conversation("conv_1");
+  Message answer = message("msg_2", "msg_1");
+  answer.role = "assistant";
+  answer.model = "m";
+  answer.finish_reason = "stop";
+  answer.prompt_tokens = 10;
+  answer.cached_tokens = 8;
+  answer.output_tokens = 3;
+  answer.first_token_ms = 1.5;
+  answer.total_ms = 20.25;
+  answer.context = R"({"policy":"error"})";
+  append("conv_1", {message("msg_1"), answer});
+  reopen();
+  const auto read = conversations().messages(key("conv_1"), {"msg_2", "msg_1"}).value();
+  ASSERT_EQ(read.size(), 2u);
+  EXPECT_EQ(read[0].parent_id, "msg_1");
+  EXPECT_EQ(read[0].role, "assistant");
+  EXPECT_EQ(read[0].finish_reason, "stop");
+  EXPECT_EQ(read[0].prompt_tokens, 10);
+  EXPECT_EQ(read[0].cached_tokens, 8);
+  EXPECT_EQ(read[0].output_tokens, 3);
+  EXPECT_EQ(read[0].cost, std::nullopt);
+  EXPECT_EQ(read[0].first_token_ms, 1.5);
+  EXPECT_EQ(read[0].total_ms, 20.25);
+  EXPECT_EQ(read[0].context, answer.context);
+  EXPECT_EQ(read[1].body, R"({"content":"hi"})");
+  EXPECT_EQ(leaf("conv_1"), "msg_2");
+  EXPECT_EQ(conversations().messages(key("conv_1"), {"msg_3"}).error().code, ErrorCode::not_found);
+}
+
+TEST_P(StoreContract, TheFirstTitleStays) {
+  add_conversation("conv_1");
+  ASSERT_TRUE(conversations().append(key("conv_1"), {.messages = {message("a")}, .title = "One"}).ok());
+  ASSERT_TRUE(conversations().append(key("conv_1"), {.messages = {message("b", "a")}, .title = "Two"}).ok());
+  EXPECT_EQ(conversations().find(key("conv_1"))->title, "One");
+}
+
+TEST_P(StoreContract, TwoWritersAfterOneLeafConflict) {
+  add_conversation("conv_1");
+  append("conv_1", {message("a")});
+  const Append first{.messages = {message("b", "a")}, .expected_leaf = "a"};
+  const Append second{.messages = {message("c", "a")}, .expected_leaf = "a"};
+  EXPECT_TRUE(conversations().append(key("conv_1"), first).ok());
+  const auto refused = conversations().append(key("conv_1"), second);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::conflict);
+  EXPECT_EQ(refused.error().reason, "conversation_changed");
+  EXPECT_EQ(leaf("conv_1"), "b");
+  append("conv_1", {message("c", "a")});  // without an expected leaf it is a branch
+  EXPECT_EQ(leaf("conv_1"), "c");
+}
+
+TEST_P(StoreContract, ManyThreadsLoseNothingAndWriteNothingTwice) {
+  add_conversation("conv_1");
+  append("conv_1", {message("root")});
+  std::vector<std::thread> threads;
+  std::atomic<int> num_appended = 0;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 10; ++i) {
+        const std::string parent = leaf("conv_1");
+        const Append one{.messages = {message("m" + std::to_string(t) + "_" + std::to_string(i), parent)},
+                         .expected_leaf = parent};
+        if (conversations().append(key("conv_1"), one).ok()) ++num_appended;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  const auto nodes = conversations().tree(key("conv_1")).value();
+  ASSERT_EQ(static_cast<int>(nodes.size()), num_appended + 1);
+  for (std::size_t i = 1; i < nodes.size(); ++i) EXPECT_EQ(nodes[i].parent_id, nodes[i - 1].id);
+}
+
+TEST_P(StoreContract, NothingFollowsAMessageInProgress) {
+  add_conversation("conv_1");
+  append("conv_1", {message("a"), message("b", "a", MessageStatus::in_progress)});
+  const auto busy = conversations().append(key("conv_1"), {.messages = {message("c", "b")}});
+  EXPECT_EQ(busy.error().reason, "conversation_busy");
+  Message end = message("b", "a");
+  end.body = R"({"content":"done"})";
+  ASSERT_TRUE(conversations().save(key("conv_1"), end).ok());
+  append("conv_1", {message("c", "b")});
+  EXPECT_EQ(conversations().messages(key("conv_1"), {"b"})->front().body, end.body);
+  EXPECT_EQ(conversations().save(key("conv_1"), end).error().code, ErrorCode::not_found) << "it is over";
+}
+
+TEST_P(StoreContract, WhatADeadProcessWasGeneratingIsIncomplete) {
+  add_conversation("conv_1");
+  append("conv_1", {message("a"), message("b", "a", MessageStatus::in_progress)});
+  Message part = message("b", "a", MessageStatus::in_progress);
+  part.body = R"({"content":"so far"})";
+  ASSERT_TRUE(conversations().save(key("conv_1"), part).ok());
+  auto second = bed_->open();  // while the first lives, its message is its own
+  EXPECT_EQ(second->conversations().messages(key("conv_1"), {"b"})->front().status,
+            MessageStatus::in_progress);
+  EXPECT_FALSE(second->conversations().append(key("conv_1"), {.messages = {message("c", "b")}}).ok());
+  store_ = std::move(second);
+  append("conv_1", {message("c", "b")});
+  const Message read = conversations().messages(key("conv_1"), {"b"})->front();
+  EXPECT_EQ(read.status, MessageStatus::incomplete);
+  EXPECT_EQ(read.finish_reason, "interrupted");
+  EXPECT_EQ(read.body, part.body);
+}
+
+TEST_P(StoreContract, BranchesAndTheirWithdrawal) {
+  add_conversation("conv_1");
+  append("conv_1", {message("a"), message("b", "a")});
+  append("conv_1", {message("a2"), message("b2", "a2")});
+  std::string tree;
+  const auto nodes = conversations().tree(key("conv_1")).value();
+  for (const MessageNode& node : nodes) tree += node.parent_id + ">" + node.id + " ";
+  EXPECT_EQ(tree, ">a a>b >a2 a2>b2 ");
+  EXPECT_EQ(conversations().append(key("conv_1"), {.messages = {message("x", "nope")}}).error().code,
+            ErrorCode::not_found);
+  append("conv_1", {message("c", "b"), message("d", "c", MessageStatus::in_progress)});
+  ASSERT_TRUE(conversations().withdraw(key("conv_1"), "c").ok());
+  EXPECT_EQ(leaf("conv_1"), "b");
+  EXPECT_EQ(conversations().tree(key("conv_1"))->size(), 4u);
+  EXPECT_EQ(conversations().withdraw(key("conv_1"), "c").error().code, ErrorCode::not_found);
+}
+
+TEST_P(StoreContract, RemovingAConversationRemovesItsMessages) {
+  add_conversation("conv_1");
+  append("conv_1", {message("a")});
+  ASSERT_TRUE(conversations().remove(key("conv_1")).ok());
+  EXPECT_EQ(conversations().tree(key("conv_1")).error().code, ErrorCode::not_found);
+  add_conversation("conv_2");
+  append("conv_2", {message("a")});  // its id is free again
+}
+
+TEST_P(StoreContract, AnswersFormChainsAndExpire) {
+  Answers& answers = store_->answers();
+  ASSERT_TRUE(answers.put({.id = "r1", .tenant = kTenant, .kind = "response", .body = "{}"}).ok());
+  ASSERT_TRUE(answers
+                  .put({.id = "r2",
+                        .tenant = kTenant,
+                        .kind = "response",
+                        .previous_id = "r1",
+                        .expires_ms = 100,
+                        .input = "[1]",
+                        .body = R"({"x":1})"})
+                  .ok());
+  const auto chain = answers.chain(key("r2"), 50, 10).value();
+  ASSERT_EQ(chain.size(), 2u);
+  EXPECT_EQ(chain[0].id, "r1");
+  EXPECT_EQ(chain[1].input, "[1]");
+  EXPECT_EQ(answers.chain(key("r2"), 50, 1).error().code, ErrorCode::too_large);
+  EXPECT_EQ(answers.find(key("r2"), 100).error().code, ErrorCode::not_found);
+  EXPECT_EQ(answers.find({"other", "r1"}, 0).error().code, ErrorCode::not_found);
+  EXPECT_EQ(answers.put({.id = "r1", .tenant = "other"}).error().code, ErrorCode::conflict);
+  ASSERT_TRUE(answers.put({.id = "r1", .tenant = kTenant, .kind = "response", .body = "[2]"}).ok());
+  reopen();
+  Answers& again = store_->answers();
+  EXPECT_EQ(again.find(key("r1"), 0)->body, "[2]");
+  EXPECT_EQ(ids(again.list(kTenant, "response", {}).value()), "r2 r1");
+  EXPECT_EQ(ids(again.list(kTenant, "chat.completion", {}).value()), "");
+  EXPECT_EQ(again.remove_expired(99).value(), 0);
+  EXPECT_EQ(again.remove_expired(100).value(), 1);
+  ASSERT_TRUE(again.remove(key("r1")).ok());
+  EXPECT_EQ(again.remove(key("r1")).error().code, ErrorCode::not_found);
+}
+
+TEST_P(StoreContract, SummariesAreKeptByTheirKey) {
+  Summaries& summaries = store_->summaries();
+  EXPECT_FALSE(summaries.find("k").value());
+  ASSERT_TRUE(summaries.put({.key = "k", .text = "They met.", .created_ms = 3}).ok());
+  ASSERT_TRUE(summaries.put({.key = "k", .text = "Another.", .created_ms = 4}).ok());
+  reopen();
+  EXPECT_EQ(store_->summaries().find("k").value()->text, "They met.");
+}
+
+TEST_P(StoreContract, FilesHoldAnyBytes) {
+  Files& files = store_->files();
+  const std::string bytes("a\0\xff\n", 4);
+  ASSERT_TRUE(
+      files.add({.id = "file_1", .tenant = kTenant, .name = "x.jsonl", .purpose = "batch"}, bytes).ok());
+  ASSERT_TRUE(files.add({.id = "file_2", .tenant = kTenant, .purpose = "user_data"}, "").ok());
+  reopen();
+  Files& again = store_->files();
+  EXPECT_EQ(again.contents(key("file_1")).value(), bytes);
+  EXPECT_EQ(again.contents(key("file_2")).value(), "");
+  EXPECT_EQ(again.find(key("file_1"))->num_bytes, 4);
+  EXPECT_EQ(ids(again.list(kTenant, "", {}).value()), "file_2 file_1");
+  EXPECT_EQ(ids(again.list(kTenant, "batch", {}).value()), "file_1");
+  ASSERT_TRUE(again.remove(key("file_1")).ok());
+  EXPECT_EQ(again.contents(key("file_1")).error().code, ErrorCode::not_found);
+}
+
+TEST_P(StoreContract, ABatchGoesOnWhereADeadProcessLeftIt) {
+  Batches& batches = store_->batches();
+  ASSERT_TRUE(batches.add({.id = "batch_1", .tenant = kTenant, .input_file_id = "f", .created_ms = 1}).ok());
+  ASSERT_EQ(batches.claim().value()->id, "batch_1");
+  EXPECT_FALSE(batches.claim().value()) << "it is somebody's";
+  ASSERT_TRUE(batches.begin(key("batch_1"), {{1, "a", "{}"}, {2, "b", "{}"}, {3, "c", "{}"}}, 2).ok());
+  ASSERT_TRUE(batches.finish_line("batch_1", {.number = 2, .result = "two"}).ok());
+  ASSERT_TRUE(batches.finish_line("batch_1", {.number = 2, .result = "two again"}).ok());
+  ASSERT_TRUE(batches.finish_line("batch_1", {.number = 1, .result = "one", .failed = true}).ok());
+  auto second = bed_->open();
+  EXPECT_FALSE(second->batches().claim().value()) << "its process lives";
+  store_ = std::move(second);
+  Batches& again = store_->batches();
+  const auto claimed = again.claim().value();
+  ASSERT_TRUE(claimed);
+  EXPECT_EQ(claimed->status, BatchStatus::in_progress);
+  EXPECT_EQ(claimed->num_completed, 1);
+  EXPECT_EQ(claimed->num_failed, 1);
+  const auto open = again.open_lines("batch_1", 0, 10).value();
+  ASSERT_EQ(open.size(), 1u);
+  EXPECT_EQ(open[0].custom_id, "c");
+  ASSERT_TRUE(again.finish_line("batch_1", {.number = 3, .result = "three"}).ok());
+  const auto done = again.finish(key("batch_1"), {BatchStatus::completed, "file_out", "file_err", 7});
+  ASSERT_TRUE(done.ok()) << done.error().message;
+  EXPECT_EQ(store_->files().contents(key("file_out")).value(), "two\nthree\n");
+  EXPECT_EQ(store_->files().contents(key("file_err")).value(), "one\n");
+  EXPECT_EQ(again.find(key("batch_1"))->entered_ms[static_cast<std::size_t>(BatchStatus::completed)], 7);
+  EXPECT_EQ(
+      again.advance(key("batch_1"), {BatchStatus::in_progress}, BatchStatus::cancelling, 8).error().code,
+      ErrorCode::conflict);
+  EXPECT_FALSE(again.claim().value());
+}
+
+TEST_P(StoreContract, ABatchWithoutFailuresHasNoErrorFile) {
+  Batches& batches = store_->batches();
+  ASSERT_TRUE(batches.add({.id = "batch_1", .tenant = kTenant}).ok());
+  ASSERT_TRUE(batches.begin(key("batch_1"), {{1, "a", "{}"}}, 2).ok());
+  ASSERT_TRUE(batches.finish_line("batch_1", {.number = 1, .result = "one"}).ok());
+  const auto done = batches.finish(key("batch_1"), {BatchStatus::cancelled, "file_out", "file_err", 7});
+  EXPECT_EQ(done->error_file_id, "");
+  EXPECT_EQ(done->output_file_id, "file_out");
+  ASSERT_TRUE(batches.add({.id = "batch_2", .tenant = kTenant}).ok());
+  ASSERT_TRUE(batches.fail(key("batch_2"), R"([{"line":1}])", 9).ok());
+  EXPECT_EQ(batches.find(key("batch_2"))->errors, R"([{"line":1}])");
+  EXPECT_EQ(ids(batches.list(kTenant, {.limit = 1}).value()), "batch_2 ...");
+}
+
+}  // namespace
+}  // namespace kvasir::store

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+
+namespace kvasir::store {
+
+// What a model made of the beginning of a conversation. The key is a digest of everything that it was made
+// of.
+struct Summary {
+  std::string key;
+  std::string text;
+  std::int64_t created_ms = 0;
+};
+
+// A cache that outlives the process. Bounded: the oldest go first. Calls block and are thread-safe.
+class Summaries {
+ public:
+  virtual ~Summaries() = default;
+
+  virtual base::Result<std::optional<Summary>> find(const std::string& key) = 0;
+  virtual base::Status put(const Summary& summary) = 0;
+};
+
+inline constexpr int kMaxSummaries = 10'000;
+
+}  // namespace kvasir::store
