@@ -38,6 +38,9 @@ bench: build ## Kvasir beside llama.cpp on this machine, with ratios (QUICK=1: a
 	@scripts/setup.sh test
 	@scripts/bench.sh $(ARGS)
 
+bench-streams: build ## 10,000 open streams on a tiny model: memory, errors, and what another client sees
+	@python3 bench/open_streams.py --kvasir build/release/bin/kvasir $(ARGS)
+
 build-cuda: ## the release binary with the CUDA device, for GPU machines: build/cuda/bin/kvasir (no GPU needed to build)
 	@scripts/setup.sh build
 	@scripts/build.sh cuda
@@ -64,4 +67,4 @@ format: ## rewrite the sources the way clang-format wants them
 clean: ## throw the build away (downloaded models stay)
 	@rm -rf build
 
-.PHONY: help serve build test asan tsan fuzz arm64 bench build-cuda gpu-test gpu-bench tidy format clean
+.PHONY: help serve build test asan tsan fuzz arm64 bench bench-streams build-cuda gpu-test gpu-bench tidy format clean

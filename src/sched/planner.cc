@@ -17,7 +17,9 @@ using kv::kNoBlock;
 
 // A step without running streams keeps nobody waiting but arrivals and aborts, and may take this much longer.
 constexpr double kSoloFactor = 4;
-// Prefill goes on at this rate even when the running streams alone fill the target.
+// Prefill goes on even when the running streams alone fill the target: with this share of their time, and
+// with at least a block, so that many streams slow a newcomer down and never lock it out.
+constexpr double kPrefillShare = 0.33;
 constexpr int kMinChunk = kBlockTokens;
 // A candidate is counted with at most this part of the budget, so that a long prompt does not keep short ones
 // out.
@@ -101,7 +103,8 @@ int Planner::prefill_budget() const {
   for (const Grant& grant : decodes_) load.kv_tokens += grant.sequence->num_tokens();
   double context = 0;
   for (const Grant& grant : prefills_) context += static_cast<double>(grant.num_computed) / prefills_.size();
-  const double target_s = s_.options.target_step_s * (decodes_.empty() ? kSoloFactor : 1);
+  const double wanted_s = s_.options.target_step_s * (decodes_.empty() ? kSoloFactor : 1);
+  const double target_s = std::max(wanted_s, s_.cost.predict_s(load) * (1 + kPrefillShare));
   const double room = s_.cost.prefill_room(load, target_s, context);
   return static_cast<int>(std::clamp<double>(room, std::min(kMinChunk, most), most));
 }
