@@ -11,6 +11,7 @@ const CpuKernels& avx512_vnni_kernels();
 const CpuKernels& amx_kernels();
 const CpuKernels& neon_kernels();
 const CpuKernels& neon_dotprod_kernels();
+const CpuKernels& neon_i8mm_kernels();
 
 const CpuKernels& cpu_kernels(Isa isa) {
   switch (isa) {
@@ -30,6 +31,8 @@ const CpuKernels& cpu_kernels(Isa isa) {
       return neon_kernels();
     case Isa::neon_dotprod:
       return neon_dotprod_kernels();
+    case Isa::neon_i8mm:
+      return neon_i8mm_kernels();
 #endif
     default:
       break;

@@ -4,6 +4,7 @@
 
 #define KVASIR_TARGET "+simd"
 #define KVASIR_DOTPROD 0
+#define KVASIR_I8MM 0
 #define KVASIR_NATIVE "ops/simd_neon.inc"
 #define KVASIR_KERNELS neon_kernels
 

@@ -45,6 +45,8 @@ std::vector<Isa> detect() {
 #elif defined(__aarch64__)
   isas.push_back(Isa::neon);
   if ((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0) isas.push_back(Isa::neon_dotprod);
+  if (isas.back() == Isa::neon_dotprod && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0)
+    isas.push_back(Isa::neon_i8mm);
 #endif
   return isas;
 }
@@ -67,6 +69,8 @@ std::string_view name(Isa isa) {
       return "neon";
     case Isa::neon_dotprod:
       return "neon_dotprod";
+    case Isa::neon_i8mm:
+      return "neon_i8mm";
   }
   return "unknown";
 }

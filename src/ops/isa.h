@@ -17,6 +17,7 @@ enum class Isa : std::uint8_t {
   amx,          // the same with 8-bit AMX tiles
   neon,         // what every arm64 has
   neon_dotprod,
+  neon_i8mm,  // the same with 8-bit products of two rows by two columns
 };
 
 std::string_view name(Isa isa);
