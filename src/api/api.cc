@@ -44,7 +44,7 @@ void log_request(const Exchange& exchange, std::string_view endpoint, base::Dura
 }
 
 // 404, 405, and the OPTIONS of a path.
-net::HttpResponse without_route(const net::HttpRequest& request, const Error& error) {
+net::HttpResponse without_route(const net::HttpRequest& request, const Error& error, ErrorStyle style) {
   const std::string methods = methods_of(request.path);
   if (request.method == "OPTIONS" && !methods.empty()) {
     net::HttpResponse response;
@@ -52,7 +52,7 @@ net::HttpResponse without_route(const net::HttpRequest& request, const Error& er
     response.headers.push_back({"Allow", methods + ", OPTIONS"});
     return response;
   }
-  net::HttpResponse response = error_response(error);
+  net::HttpResponse response = error_response(error, style);
   if (error.reason == "method_not_allowed") {
     response.status = 405;
     response.headers.push_back({"Allow", methods});
@@ -98,12 +98,13 @@ const std::string& Exchange::parameter(std::string_view name) const {
 asio::awaitable<void> reply(Exchange& exchange, net::HttpResponse response) {
   exchange.status = response.status;
   response.headers.push_back({"x-request-id", exchange.id});
+  if (exchange.errors == ErrorStyle::anthropic) response.headers.push_back({"request-id", exchange.id});
   (void)co_await exchange.responder.send(std::move(response));
 }
 
 asio::awaitable<void> reply_error(Exchange& exchange, const Error& error) {
   note_error(exchange, error);
-  net::HttpResponse response = error_response(error);
+  net::HttpResponse response = error_response(error, exchange.errors);
   co_await reply(exchange, std::move(response));
 }
 
@@ -121,7 +122,8 @@ Api::Api(ServiceOptions options, Parts parts)
                {false},
                {1, options.max_waiting_texts},
                {options.num_text_threads, options.max_waiting_texts},
-               {1, options.max_waiting_texts}} {}
+               {1, options.max_waiting_texts},
+               {options.resumable, parts.clock}} {}
 
 Api::~Api() {
   stop_text_work();
@@ -153,10 +155,11 @@ net::Handler Api::handler() {
 
 asio::awaitable<void> Api::handle(net::HttpRequest& request, net::Responder& responder) {
   Exchange exchange{request, responder, request_id(request.header("x-request-id").value_or(""))};
+  if (request.path.starts_with("/v1/messages")) exchange.errors = ErrorStyle::anthropic;
   const base::TimePoint started = service_.clock.now();
   base::Result<const Route*> route = find_route(request.method, request.path);
   if (!route.ok()) {
-    net::HttpResponse response = without_route(request, route.error());
+    net::HttpResponse response = without_route(request, route.error(), exchange.errors);
     if (response.status >= 400) note_error(exchange, route.error());
     co_await reply(exchange, std::move(response));
     finish(exchange, "unknown", service_.clock.now() - started);
@@ -167,7 +170,7 @@ asio::awaitable<void> Api::handle(net::HttpRequest& request, net::Responder& res
   if (service_.draining && (*route)->kind == RouteKind::work) {
     const Error draining = draining_error();
     note_error(exchange, draining);
-    net::HttpResponse refused = error_response(draining);
+    net::HttpResponse refused = error_response(draining, exchange.errors);
     refused.keep_alive = false;
     co_await reply(exchange, std::move(refused));
   } else {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "api/generate_params.h"
@@ -15,6 +16,10 @@ struct ChatRequest {
   ToolSettings tools;
   json::object template_kwargs;
   bool add_generation_prompt = true;
+  std::string prefill;  // the beginning of the answer
+  // Leave out the oldest messages where the whole is too long for the model.
+  bool may_truncate = false;
+  std::string_view messages_field = "messages";  // as this API's clients know it
 };
 
 // Bytes of the request's text are taken out of `body`.

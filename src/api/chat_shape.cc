@@ -1,32 +1,29 @@
+#include <optional>
 #include <string>
 #include <utility>
 
-#include "api/response_shape.h"
+#include "api/choice_shape.h"
 
 namespace kvasir::api {
 
 namespace {
 
-class ChatShape final : public ResponseShape {
+class ChatShape final : public ChoiceShape {
  public:
-  using ResponseShape::ResponseShape;
-
-  std::string opening(int num_choices) const override {
-    std::string events;
-    for (int i = 0; i < num_choices; ++i) {
-      json::object choice;
-      choice["index"] = i;
-      choice["delta"] = {{"role", "assistant"}, {"content", ""}};
-      choice["logprobs"] = nullptr;
-      choice["finish_reason"] = nullptr;
-      events += event({std::move(choice)});
-    }
-    return events;
-  }
+  using ChoiceShape::ChoiceShape;
 
  protected:
   std::string_view object_name() const override { return "chat.completion"; }
   std::string_view chunk_name() const override { return "chat.completion.chunk"; }
+
+  std::optional<json::object> opening_choice(int index) const override {
+    json::object choice;
+    choice["index"] = index;
+    choice["delta"] = {{"role", "assistant"}, {"content", ""}};
+    choice["logprobs"] = nullptr;
+    choice["finish_reason"] = nullptr;
+    return choice;
+  }
 
   json::object chunk_choice(const Delta& delta) const override {
     json::object content;
@@ -89,27 +86,8 @@ class ChatShape final : public ResponseShape {
     return list;
   }
 
-  json::object token(TokenId id, float logprob) const {
-    json::array bytes;
-    if (head().tokenizer->valid(id))
-      for (const char c : head().tokenizer->bytes(id)) bytes.push_back(static_cast<unsigned char>(c));
-    json::object object;
-    object["token"] = token_text(*head().tokenizer, id);
-    object["logprob"] = finite_logprob(logprob);
-    object["bytes"] = std::move(bytes);
-    return object;
-  }
-
   json::value logprobs(const Delta& delta) const {
-    json::array content;
-    for (const TokenLine& line : delta.lines) {
-      json::array top;
-      for (const auto& [id, logprob] : line.logprob.top) top.push_back(token(id, logprob));
-      json::object object = token(line.id, line.logprob.logprob);
-      object["top_logprobs"] = std::move(top);
-      content.push_back(std::move(object));
-    }
-    return json::object{{"content", std::move(content)}, {"refusal", nullptr}};
+    return json::object{{"content", logprob_list(*head().tokenizer, delta.lines)}, {"refusal", nullptr}};
   }
 };
 

@@ -50,6 +50,7 @@ Delta Choice::push(const wire::TokenEvent& event) {
     release_lines(delta);
   }
   delta.finish = finish_;
+  delta.stop_string = stops_.found().value_or("");
   read_answer(delta);
   return delta;
 }
@@ -58,11 +59,13 @@ void Choice::read_answer(Delta& delta) {
   if (!parser_) return;
   const std::string text = std::exchange(delta.text, {});
   const auto take = [&](text::AnswerPiece piece) {
+    const std::size_t before = delta.text.size();
     delta.text += piece.content;
     delta.reasoning += piece.reasoning;
     for (text::CallPiece& call : piece.calls) {
       std::string id = call.name.empty() ? "" : make_call_id(call_syntax_);
-      delta.calls.push_back({call.index, std::move(id), std::move(call.name), std::move(call.arguments)});
+      delta.calls.push_back({call.index, std::move(id), std::move(call.name), std::move(call.arguments),
+                             before + call.content_before});
     }
   };
   take(parser_->push(text));

@@ -30,6 +30,7 @@ struct CallDelta {
   std::string id;
   std::string name;
   std::string arguments;
+  std::size_t text_before = 0;  // bytes of the same delta's text
 };
 
 // What became certain about one choice: the pieces of a choice, joined, are its answer. A streamed answer
@@ -41,7 +42,8 @@ struct Delta {
   std::vector<CallDelta> calls;
   std::vector<TokenLine> lines;  // empty unless logprobs were asked for
   std::optional<wire::FinishReason> finish;
-  bool has_calls = false;  // with `finish`: the choice ends in calls that are there as a whole
+  bool has_calls = false;   // with `finish`: the choice ends in calls that are there as a whole
+  std::string stop_string;  // with `finish`: the one that ended it, if one did
 
   bool says_nothing() const { return text.empty() && reasoning.empty() && calls.empty() && lines.empty(); }
   bool empty() const { return says_nothing() && !finish; }

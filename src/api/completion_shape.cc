@@ -1,21 +1,22 @@
+#include <optional>
 #include <string>
 #include <utility>
 
-#include "api/response_shape.h"
+#include "api/choice_shape.h"
 
 namespace kvasir::api {
 
 namespace {
 
-class CompletionShape final : public ResponseShape {
+class CompletionShape final : public ChoiceShape {
  public:
-  using ResponseShape::ResponseShape;
-
-  std::string opening(int) const override { return {}; }
+  using ChoiceShape::ChoiceShape;
 
  protected:
   std::string_view object_name() const override { return "text_completion"; }
   std::string_view chunk_name() const override { return "text_completion"; }
+
+  std::optional<json::object> opening_choice(int) const override { return std::nullopt; }
 
   json::object chunk_choice(const Delta& delta) const override {
     json::object choice;

@@ -28,7 +28,7 @@ Result<ReadRequest> read(Service& service, std::string_view body) {
     }
     return make_job(std::move(*lease), request->params, prompts, "prompt");
   };
-  ReadRequest read{std::move(params), std::move(encode)};
+  ReadRequest read{std::move(params), completion_shape, std::move(encode)};
   read.compiles = has_to_compile(lease->model(), read.params);
   return read;
 }

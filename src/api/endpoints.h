@@ -12,6 +12,10 @@ boost::asio::awaitable<void> handle_chat(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_completions(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_list_models(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_model(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_messages(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_count_tokens(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_responses(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_stream(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_tokenize(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_live(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_ready(Service& service, Exchange& exchange);
@@ -22,5 +26,6 @@ boost::asio::awaitable<void> handle_docs(Service& service, Exchange& exchange);
 
 // Of the bodies whose tables stand in their endpoint's file.
 boost::json::object tokenize_request_schema();
+boost::json::object stream_query_schema();
 
 }  // namespace kvasir::api

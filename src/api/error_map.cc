@@ -28,6 +28,39 @@ std::string as_utf8(std::string_view bytes) {
   return text;
 }
 
+std::string message_of(const Error& error) {
+  const bool wrong_input = error.code == ErrorCode::invalid_argument || error.code == ErrorCode::unsupported;
+  if (!wrong_input || error.field.empty()) return error.message;
+  return fmt::format("Invalid '{}': {}.", error.field, error.message);
+}
+
+// Anthropic's own status for a server that cannot take the request now.
+constexpr int kOverloaded = 529;
+
+std::string_view anthropic_type_of(int status) {
+  switch (status) {
+    case 404:
+      return "not_found_error";
+    case 413:
+      return "request_too_large";
+    case 429:
+      return "rate_limit_error";
+    case 503:
+      return "overloaded_error";
+    case 504:
+      return "timeout_error";
+    default:
+      return status < 500 ? "invalid_request_error" : "api_error";
+  }
+}
+
+json::object anthropic_body(const Error& error) {
+  json::object inner;
+  inner["type"] = anthropic_type_of(http_status(error.code));
+  inner["message"] = as_utf8(message_of(error));
+  return {{"type", "error"}, {"error", std::move(inner)}};
+}
+
 json::object shape(std::string_view message, std::string_view type, const std::string& param,
                    const std::string& code) {
   json::object error;
@@ -41,6 +74,17 @@ json::object shape(std::string_view message, std::string_view type, const std::s
 }
 
 }  // namespace
+
+std::string error_event(const Error& error, ErrorStyle style) {
+  if (style == ErrorStyle::openai) return "data: " + base::json_text(error_body(error)) + "\n\n";
+  json::object body = anthropic_body(error);
+  if (style == ErrorStyle::responses) {
+    body = error_body(error)["error"].as_object();
+    body["type"] = "error";
+    body["sequence_number"] = 0;
+  }
+  return "event: error\ndata: " + base::json_text(body) + "\n\n";
+}
 
 int http_status(ErrorCode code) {
   switch (code) {
@@ -69,18 +113,20 @@ int http_status(ErrorCode code) {
 }
 
 json::object error_body(const Error& error) {
-  const int status = http_status(error.code);
-  const bool wrong_input = error.code == ErrorCode::invalid_argument || error.code == ErrorCode::unsupported;
-  const std::string message = wrong_input && !error.field.empty()
-                                  ? fmt::format("Invalid '{}': {}.", error.field, error.message)
-                                  : error.message;
-  return shape(message, type_of(status), error.field, error.reason);
+  return shape(message_of(error), type_of(http_status(error.code)), error.field, error.reason);
 }
 
-net::HttpResponse error_response(const Error& error) {
-  const int status = http_status(error.code);
-  auto response = net::HttpResponse::json(status, base::json_text(error_body(error)));
-  if (status == 429 || status == 503) {
+net::HttpResponse error_response(const Error& error, ErrorStyle style) {
+  int status = http_status(error.code);
+  std::string body;
+  if (style == ErrorStyle::anthropic) {
+    if (status == 503) status = kOverloaded;
+    body = base::json_text(anthropic_body(error));
+  } else {
+    body = base::json_text(error_body(error));
+  }
+  auto response = net::HttpResponse::json(status, std::move(body));
+  if (status == 429 || status == 503 || status == kOverloaded) {
     const auto seconds = static_cast<std::int64_t>(std::ceil(std::clamp(error.retry_after_s, 1.0, 3600.0)));
     response.headers.push_back({"Retry-After", std::to_string(seconds)});
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/json.h"
@@ -9,13 +10,23 @@
 
 namespace kvasir::api {
 
+// What a client's SDK turns into its error classes.
+enum class ErrorStyle : std::uint8_t {
+  openai,     // {"error": {message, type, param, code}}
+  responses,  // the same, and in a stream {"type": "error", message, param, code}
+  anthropic,  // {"type": "error", "error": {type, message}}
+};
+
 int http_status(base::ErrorCode code);
 
-// {"error": {message, type, param, code}}: what OpenAI's SDKs turn into their error classes.
+// As OpenAI has it.
 boost::json::object error_body(const base::Error& error);
 
 // The whole answer, with Retry-After where trying again may help.
-net::HttpResponse error_response(const base::Error& error);
+net::HttpResponse error_response(const base::Error& error, ErrorStyle style = ErrorStyle::openai);
+
+// The last event of a stream that had begun.
+std::string error_event(const base::Error& error, ErrorStyle style);
 
 // The answer to a request that was refused before any endpoint saw it.
 net::HttpResponse refusal_response(const net::RefusedRequest& refused);

@@ -123,6 +123,7 @@ Status read_stream_options(const json::value& value, GenerateParams& params) {
   static constexpr Field<GenerateParams> kOptions[] = {
       {"include_usage",
        [](const json::value& v, GenerateParams& p) { return read_flag(v, p.include_usage); }},
+      {"resumable", [](const json::value& v, GenerateParams& p) { return read_flag(v, p.resumable); }},
       {"continuous_usage_stats",
        [](const json::value& v, GenerateParams&) -> Status {
          TRY(const bool wanted, read_bool(v));
@@ -192,6 +193,8 @@ constexpr Field<P> kFields[] = {
     {"stream_options", read_stream_options,
      R"({"type": "object", "description": "With `stream` only.", "properties": {
           "include_usage": {"type": ["boolean", "null"], "description": "The usage in a last chunk."},
+          "resumable": {"type": ["boolean", "null"],
+                        "description": "Go on when the client leaves; GET /v1/streams/{id} has the rest."},
           "continuous_usage_stats": {"enum": [false, null]}}})"},
     {"user",
      [](const json::value& v, P& p) -> Status {

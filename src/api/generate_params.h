@@ -30,6 +30,7 @@ struct GenerateParams {
   int n = 1;
   bool stream = false;
   bool include_usage = false;
+  bool resumable = false;  // the stream goes on when its client leaves
   std::string user;
 };
 

@@ -63,14 +63,14 @@ Result<int> room_for_answer(const router::ServedModel& model, const GeneratePara
 }
 
 // Tokenizing takes long, so it is not begun where its result is known to be too long.
-Status check_could_fit(const router::ServedModel& model, std::size_t num_bytes, const char* field) {
+Status check_could_fit(const router::ServedModel& model, std::size_t num_bytes, std::string_view field) {
   const auto context = static_cast<std::size_t>(model.context_length);
   if (num_bytes / model.tokenizer->max_token_bytes() < context) return base::ok();
   return Error{ErrorCode::invalid_argument,
                fmt::format("this model's maximum context length is {} tokens, none of which has more than {} "
                            "bytes, but the prompt has {} bytes",
                            context, model.tokenizer->max_token_bytes(), num_bytes),
-               field, "context_length_exceeded"};
+               std::string(field), "context_length_exceeded"};
 }
 
 Status check_not_stopped(const std::stop_token& stop) {
@@ -98,8 +98,9 @@ Result<EncodedChat> encode_chat(const router::ServedModel& model, const ChatRequ
   if (tokenizer.bos()) inputs.bos_token = tokenizer.bytes(*tokenizer.bos());
   if (tokenizer.eos()) inputs.eos_token = tokenizer.bytes(*tokenizer.eos());
   auto prompt = model.chat_template->render(inputs);
-  if (!prompt.ok()) return in_field("messages", std::move(prompt).error());
-  TRY_OK(check_could_fit(model, prompt->text.size(), "messages"));
+  if (!prompt.ok()) return in_field(request.messages_field, std::move(prompt).error());
+  prompt->append_input(request.prefill);
+  TRY_OK(check_could_fit(model, prompt->text.size(), request.messages_field));
   EncodedChat chat{.tokens = tokenizer.encode(*prompt, stop)};
   TRY_OK(check_not_stopped(stop));
   const std::string_view text = prompt->text;

@@ -31,6 +31,10 @@ std::string make_id(std::string_view prefix) {
   return std::string(prefix) + "-" + random_letters(24);
 }
 
+std::string make_answer_id(std::string_view prefix) {
+  return std::string(prefix) + random_letters(24);
+}
+
 std::string make_call_id(text::ToolSyntax syntax) {
   return syntax == text::ToolSyntax::mistral ? random_letters(9) : "call_" + random_letters(24);
 }

@@ -11,6 +11,9 @@ namespace kvasir::api {
 // "<prefix>-" and 24 random letters and digits. Thread-safe.
 std::string make_id(std::string_view prefix);
 
+// `prefix` and 24 random letters and digits, for ids whose separator is not a dash. Thread-safe.
+std::string make_answer_id(std::string_view prefix);
+
 // Of a call of a tool. Mistral's templates want nine letters and digits. Thread-safe.
 std::string make_call_id(text::ToolSyntax syntax);
 

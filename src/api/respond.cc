@@ -2,13 +2,13 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "api/error_map.h"
-#include "api/request_id.h"
+#include "api/outlet.h"
 #include "api/text_task.h"
 
 namespace kvasir::api {
@@ -20,9 +20,9 @@ using base::Result;
 
 namespace {
 
-AnswerHead make_head(const GenerateParams& params, const router::Lease& lease, const AnswerKind& kind) {
+AnswerHead make_head(const GenerateParams& params, const router::Lease& lease, const std::string& id) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return AnswerHead{.id = make_id(kind.id_prefix),
+  return AnswerHead{.id = id,
                     .created_s = std::chrono::duration_cast<std::chrono::seconds>(now).count(),
                     .model = lease.name(),
                     .fingerprint = lease.model().fingerprint,
@@ -40,54 +40,7 @@ Error as_client_error(Error error) {
   return error;
 }
 
-// The way out of an answer. An error is a status while nothing has gone out, and a stream's last event then.
-class Outlet {
- public:
-  explicit Outlet(Exchange& exchange) : exchange_(exchange) {}
-
-  // Sends a stream's headers, once.
-  asio::awaitable<base::Status> start() {
-    if (writer_ != nullptr) co_return base::ok();
-    std::vector<net::HttpHeader> headers;
-    headers.emplace_back("x-request-id", exchange_.id);
-    Result<net::SseWriter*> writer = co_await exchange_.responder.start_stream(std::move(headers));
-    if (!writer.ok()) co_return std::move(writer).error();
-    exchange_.status = 200;
-    writer_ = *writer;
-    co_return base::ok();
-  }
-  asio::awaitable<base::Status> write(std::string events) { return writer_->write(std::move(events)); }
-  asio::awaitable<base::Status> finish() { return writer_->finish(); }
-
-  asio::awaitable<void> fail(const Error& error) {
-    if (error.code == ErrorCode::cancelled && exchange_.responder.disconnected()) co_return;
-    if (writer_ == nullptr) {
-      co_await reply_error(exchange_, error);
-      co_return;
-    }
-    note_error(exchange_, error);
-    std::string event = "data: " + base::json_text(error_body(error)) + "\n\n";
-    const base::Status written = co_await write(std::move(event));
-    if (written.ok()) (void)co_await finish();
-  }
-
-  Exchange& exchange() { return exchange_; }
-
- private:
-  Exchange& exchange_;
-  net::SseWriter* writer_ = nullptr;  // the responder's own, once the headers are out
-};
-
-void join_calls(std::vector<CallDelta>& calls, std::vector<CallDelta> pieces) {
-  for (CallDelta& piece : pieces) {
-    if (!calls.empty() && calls.back().index == piece.index)
-      calls.back().arguments += piece.arguments;
-    else
-      calls.push_back(std::move(piece));
-  }
-}
-
-asio::awaitable<void> respond_whole(Outlet& out, Generation& generation, const ResponseShape& shape,
+asio::awaitable<void> respond_whole(Outlet& out, Generation& generation, ResponseShape& shape,
                                     base::Duration wait) {
   std::vector<Delta> choices(static_cast<std::size_t>(generation.num_choices()));
   while (!generation.over()) {
@@ -97,43 +50,35 @@ asio::awaitable<void> respond_whole(Outlet& out, Generation& generation, const R
       co_await out.fail(error);
       co_return;
     }
-    for (Delta& delta : *deltas) {
-      Delta& choice = choices[static_cast<std::size_t>(delta.index)];
-      choice.index = delta.index;
-      choice.text += delta.text;
-      choice.reasoning += delta.reasoning;
-      join_calls(choice.calls, std::move(delta.calls));
-      choice.has_calls = delta.has_calls;
-      std::move(delta.lines.begin(), delta.lines.end(), std::back_inserter(choice.lines));
-      choice.finish = delta.finish;
-    }
+    for (Delta& delta : *deltas) join(choices[static_cast<std::size_t>(delta.index)], std::move(delta));
   }
   if (generation.cancelled()) co_return;
   co_await reply(out.exchange(), net::HttpResponse::json(200, shape.whole(choices, generation.usage())));
 }
 
-asio::awaitable<void> respond_streamed(Outlet& out, Generation& generation, const ResponseShape& shape,
+asio::awaitable<void> respond_streamed(Outlet& out, Generation& generation, ResponseShape& shape,
                                        base::Duration ping_interval) {
   const base::Status started = co_await out.start();
   if (!started.ok()) co_return;
-  std::string events = shape.opening(generation.num_choices());
+  std::string events = shape.opening(generation.num_choices(), generation.usage());
   while (true) {
-    if (!events.empty()) {
-      base::Status written = co_await out.write(std::move(events));
-      if (!written.ok()) co_return;
-    }
+    base::Status written = base::ok();
+    if (!events.empty()) written = co_await out.write(std::move(events));
+    if (!written.ok()) co_return;
     if (generation.over()) break;
+    if (out.abandoned()) generation.cancel();
     Result<std::vector<Delta>> deltas = co_await generation.next(ping_interval);
     events.clear();
     if (!deltas.ok()) {
       const Error error = as_client_error(deltas.error());
-      co_await out.fail(error);
+      co_await out.fail(error, &shape);
       co_return;
     }
     for (const Delta& delta : *deltas) events += shape.chunks(delta);
     if (generation.cancelled()) co_return;
     if (generation.over()) events += shape.closing(generation.usage());
-    if (events.empty()) events = ": ping\n\n";
+    if (events.empty()) written = co_await out.ping();
+    if (!written.ok()) co_return;
   }
   (void)co_await out.finish();
 }
@@ -145,15 +90,15 @@ asio::awaitable<Result<Job>> encode(Service& service, Outlet& out, ReadRequest& 
   net::Responder& responder = out.exchange().responder;
   TextTask<Job> task(request.compiles ? service.compiling : service.tokenizing, responder.executor(),
                      std::move(request.encode));
-  const GivenUpOnDisconnect<Job> watch(responder, task);
+  std::optional<GivenUpOnDisconnect<Job>> watch;
+  if (!out.resumable()) watch.emplace(responder, task);
   bool done = co_await task.wait(service.options.headers_after);
   if (!done && request.params.stream) {
     base::Status written = co_await out.start();
     while (written.ok()) {
       done = co_await task.wait(service.options.ping_interval);
       if (done) break;
-      std::string ping = ": ping\n\n";
-      written = co_await out.write(std::move(ping));
+      written = co_await out.ping();
     }
     if (!written.ok()) co_return std::move(written).error();
   }
@@ -170,8 +115,7 @@ base::Status check_num_sequences(const GenerateParams& params, const Job& job, i
                params.n > 1 ? "n" : "prompt", "invalid_value"};
 }
 
-asio::awaitable<void> run(Service& service, Outlet& out, const GenerateParams& params, Job job,
-                          const AnswerKind& kind) {
+asio::awaitable<void> run(Service& service, Outlet& out, const ReadRequest& request, Job job) {
   const tenancy::Tenant tenant = tenancy::anonymous();
   tenancy::Cost cost{.sequences = static_cast<int>(job.sequences.size())};
   for (wire::GenerateRequest& sequence : job.sequences) {
@@ -183,7 +127,8 @@ asio::awaitable<void> run(Service& service, Outlet& out, const GenerateParams& p
     co_await out.fail(permit.error());
     co_return;
   }
-  const std::unique_ptr<ResponseShape> shape = kind.make_shape(make_head(params, job.lease, kind));
+  const std::unique_ptr<ResponseShape> shape =
+      request.make_shape(make_head(request.params, job.lease, out.id()));
   ModelMetrics& metrics = service.metrics.of_model(job.lease.name());
   net::Responder& responder = out.exchange().responder;
   Result<std::unique_ptr<Generation>> generation =
@@ -193,8 +138,13 @@ asio::awaitable<void> run(Service& service, Outlet& out, const GenerateParams& p
     co_await out.fail(error);
     co_return;
   }
-  responder.on_disconnect([&running = **generation] { running.cancel(); });
-  if (params.stream)
+  responder.on_disconnect([&out, &running = **generation] {
+    if (out.resumable())
+      out.detach();
+    else
+      running.cancel();
+  });
+  if (request.params.stream)
     co_await respond_streamed(out, **generation, *shape, service.options.ping_interval);
   else
     co_await respond_whole(out, **generation, *shape, service.options.ping_interval);
@@ -205,7 +155,7 @@ asio::awaitable<void> run(Service& service, Outlet& out, const GenerateParams& p
 }  // namespace
 
 asio::awaitable<void> respond(Service& service, Exchange& exchange, Read read, const AnswerKind& kind) {
-  Outlet out(exchange);
+  Outlet out(service, exchange, kind);
   const std::size_t num_bytes = exchange.request.body.size();
   // The work alone holds the body: it may be large, and the answer may take long.
   auto body = std::make_shared<const std::string>(std::move(exchange.request.body));
@@ -219,6 +169,13 @@ asio::awaitable<void> respond(Service& service, Exchange& exchange, Read read, c
     co_return;
   }
   exchange.model = request->params.model;
+  if (request->params.resumable) {
+    const base::Status opened = out.make_resumable();
+    if (!opened.ok()) {
+      co_await out.fail(opened.error());
+      co_return;
+    }
+  }
   Result<Job> job = co_await encode(service, out, *request, num_bytes);
   exchange.request.body_hold.reset();
   if (!job.ok()) {
@@ -230,7 +187,7 @@ asio::awaitable<void> respond(Service& service, Exchange& exchange, Read read, c
     co_await out.fail(fits.error());
     co_return;
   }
-  co_await run(service, out, request->params, std::move(*job), kind);
+  co_await run(service, out, *request, std::move(*job));
 }
 
 }  // namespace kvasir::api

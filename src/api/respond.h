@@ -15,21 +15,24 @@ namespace kvasir::api {
 
 // A request whose fields have been read and whose text is still text.
 struct ReadRequest {
-  ReadRequest(GenerateParams params_in, std::function<base::Result<Job>(const std::stop_token&)> encode_in)
-      : params(std::move(params_in)), encode(std::move(encode_in)) {}
+  using Encode = std::function<base::Result<Job>(const std::stop_token&)>;
+  ReadRequest(GenerateParams params_in, MakeShape make_shape_in, Encode encode_in)
+      : params(std::move(params_in)), make_shape(std::move(make_shape_in)), encode(std::move(encode_in)) {}
 
   GenerateParams params;
+  MakeShape make_shape;  // called once
   // The work takes long however short the text is: a grammar has to be compiled.
   bool compiles = false;
   // Makes tokens of the text. Called once, on any thread; it owns what it reads.
-  std::function<base::Result<Job>(const std::stop_token&)> encode;
+  Encode encode;
 };
 
 // An endpoint's own part: from the bytes of a body to what the engine is to run. JSON ends in it.
 using Read = base::Result<ReadRequest> (*)(Service& service, std::string_view body);
 
 // Reads the request away from the I/O threads where it is large, admits and runs it, and writes its answer in
-// the endpoint's shape, streamed or whole. The end of the client is the end of the request.
+// the endpoint's shape, streamed or whole. The end of the client is the end of the request, unless that asked
+// for a stream that can be resumed.
 boost::asio::awaitable<void> respond(Service& service, Exchange& exchange, Read read, const AnswerKind& kind);
 
 }  // namespace kvasir::api

@@ -1,6 +1,7 @@
 #include "api/response_shape.h"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -8,18 +9,44 @@ namespace kvasir::api {
 
 namespace {
 
-json::object usage_object(const wire::Usage& usage) {
-  return {{"prompt_tokens", usage.prompt_tokens},
-          {"completion_tokens", usage.output_tokens},
-          {"total_tokens", usage.prompt_tokens + usage.output_tokens},
-          {"prompt_tokens_details", json::object{{"cached_tokens", usage.cached_tokens}}}};
+void join_calls(Delta& sum, std::vector<CallDelta> pieces) {
+  for (CallDelta& piece : pieces) {
+    if (!sum.calls.empty() && sum.calls.back().index == piece.index) {
+      sum.calls.back().arguments += piece.arguments;
+      continue;
+    }
+    piece.text_before += sum.text.size();
+    sum.calls.push_back(std::move(piece));
+  }
+}
+
+json::object token_object(const text::Tokenizer& tokenizer, TokenId id, float logprob) {
+  json::array bytes;
+  if (tokenizer.valid(id))
+    for (const char c : tokenizer.bytes(id)) bytes.push_back(static_cast<unsigned char>(c));
+  json::object object;
+  object["token"] = token_text(tokenizer, id);
+  object["logprob"] = finite_logprob(logprob);
+  object["bytes"] = std::move(bytes);
+  return object;
 }
 
 }  // namespace
 
-json::value finish_value(const std::optional<wire::FinishReason>& finish) {
-  if (!finish) return nullptr;
-  return *finish == wire::FinishReason::stop ? "stop" : "length";
+void join(Delta& sum, Delta delta) {
+  sum.index = delta.index;
+  join_calls(sum, std::move(delta.calls));
+  sum.text += delta.text;
+  sum.reasoning += delta.reasoning;
+  std::move(delta.lines.begin(), delta.lines.end(), std::back_inserter(sum.lines));
+  sum.finish = delta.finish;
+  sum.has_calls = delta.has_calls;
+  sum.stop_string = std::move(delta.stop_string);
+}
+
+std::string named_event(const json::object& event) {
+  return fmt::format("event: {}\ndata: {}\n\n", std::string_view(event.at("type").as_string()),
+                     base::json_text(event));
 }
 
 double finite_logprob(float logprob) {
@@ -31,55 +58,16 @@ std::string token_text(const text::Tokenizer& tokenizer, TokenId id) {
   return tokenizer.decode(std::span(&id, 1), text::SpecialOutput::keep);
 }
 
-json::object ResponseShape::object(std::string_view name, json::array choices) const {
-  json::object object;
-  object["id"] = head_.id;
-  object["object"] = name;
-  object["created"] = head_.created_s;
-  object["model"] = head_.model;
-  object["system_fingerprint"] = head_.fingerprint;
-  object["choices"] = std::move(choices);
-  return object;
-}
-
-std::string ResponseShape::event(json::array choices, std::optional<json::object> usage) const {
-  json::object chunk = object(chunk_name(), std::move(choices));
-  if (usage)
-    chunk["usage"] = std::move(*usage);
-  else if (head_.include_usage)
-    chunk["usage"] = nullptr;
-  return "data: " + base::json_text(chunk) + "\n\n";
-}
-
-std::string ResponseShape::chunks(const Delta& delta) const {
-  std::string events;
-  if (!delta.says_nothing()) {
-    Delta open = delta;
-    open.finish.reset();
-    events += event({chunk_choice(open)});
-  }
-  if (delta.finish) {
-    Delta end;
-    end.index = delta.index;
-    end.finish = delta.finish;
-    end.has_calls = delta.has_calls;
-    events += event({chunk_choice(end)});
-  }
-  return events;
-}
-
-std::string ResponseShape::closing(const wire::Usage& usage) const {
-  std::string events;
-  if (head_.include_usage) events += event({}, usage_object(usage));
-  return events + "data: [DONE]\n\n";
-}
-
-std::string ResponseShape::whole(const std::vector<Delta>& choices, const wire::Usage& usage) const {
+json::array logprob_list(const text::Tokenizer& tokenizer, const std::vector<TokenLine>& lines) {
   json::array list;
-  for (const Delta& choice : choices) list.push_back(whole_choice(choice));
-  json::object answer = object(object_name(), std::move(list));
-  answer["usage"] = usage_object(usage);
-  return base::json_text(answer);
+  for (const TokenLine& line : lines) {
+    json::array top;
+    for (const auto& [id, logprob] : line.logprob.top) top.push_back(token_object(tokenizer, id, logprob));
+    json::object object = token_object(tokenizer, line.id, line.logprob.logprob);
+    object["top_logprobs"] = std::move(top);
+    list.push_back(std::move(object));
+  }
+  return list;
 }
 
 }  // namespace kvasir::api

@@ -1,13 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "api/choice.h"
+#include "api/error_map.h"
 #include "base/json.h"
 #include "text/tokenizer.h"
 
@@ -15,7 +16,7 @@ namespace kvasir::api {
 
 namespace json = boost::json;
 
-// What every chunk of an answer repeats.
+// What is known of an answer before its first delta.
 struct AnswerHead {
   std::string id;
   std::int64_t created_s = 0;
@@ -26,52 +27,51 @@ struct AnswerHead {
   bool include_usage = false;  // chunks carry "usage": null, and a last one the numbers
 };
 
-// How an endpoint writes an answer. Both forms are made of the same deltas: `chunks` of each, or `whole` of
-// their sum.
+// Writes one answer as its endpoint has it: streamed, with `opening`, `chunks` of every delta in order and
+// `closing`; or at once, with `whole` of the sums of the same deltas, and then nothing else. One thread.
 class ResponseShape {
  public:
-  explicit ResponseShape(AnswerHead head) : head_(std::move(head)) {}
   virtual ~ResponseShape() = default;
 
-  // Server-sent events that open the stream; may be empty.
-  virtual std::string opening(int num_choices) const = 0;
-  // One event, or two where the delta has both something to say and an end.
-  std::string chunks(const Delta& delta) const;
-  // What comes after the last delta: the usage where it was asked for, and the end mark.
-  std::string closing(const wire::Usage& usage) const;
+  // Server-sent events that open the stream; may be empty. `usage` is what is known of the prompt by then.
+  virtual std::string opening(int num_choices, const wire::Usage& usage) = 0;
+  virtual std::string chunks(const Delta& delta) = 0;
+  // What comes after the last delta.
+  virtual std::string closing(const wire::Usage& usage) = 0;
+  // What comes instead of the rest where the answer failed behind its opening.
+  virtual std::string failure(const base::Error& error) = 0;
   // The answer at once; `choices[i].index == i`, each with its finish.
-  std::string whole(const std::vector<Delta>& choices, const wire::Usage& usage) const;
-
- protected:
-  virtual std::string_view object_name() const = 0;
-  virtual std::string_view chunk_name() const = 0;
-  virtual json::object chunk_choice(const Delta& delta) const = 0;
-  virtual json::object whole_choice(const Delta& choice) const = 0;
-
-  std::string event(json::array choices, std::optional<json::object> usage = std::nullopt) const;
-  const AnswerHead& head() const { return head_; }
-
- private:
-  json::object object(std::string_view name, json::array choices) const;
-
-  const AnswerHead head_;
+  virtual std::string whole(const std::vector<Delta>& choices, const wire::Usage& usage) = 0;
 };
 
-// An endpoint's way of answering.
+using MakeShape = std::function<std::unique_ptr<ResponseShape>(AnswerHead head)>;
+
+// An endpoint's way of answering, as far as it is the same for all its answers.
 struct AnswerKind {
-  std::string_view id_prefix;
-  std::unique_ptr<ResponseShape> (*make_shape)(AnswerHead head);
+  std::string_view id_prefix;  // with its separator
+  ErrorStyle errors = ErrorStyle::openai;
+  std::string_view ping = ": ping\n\n";  // what a stream says while there is nothing to say
 };
+inline constexpr AnswerKind kChatAnswer = {"chatcmpl-"};
+inline constexpr AnswerKind kCompletionAnswer = {"cmpl-"};
+inline constexpr AnswerKind kMessagesAnswer = {"msg_", ErrorStyle::anthropic,
+                                               "event: ping\ndata: {\"type\":\"ping\"}\n\n"};
+inline constexpr AnswerKind kResponsesAnswer = {"resp_", ErrorStyle::responses};
+
 std::unique_ptr<ResponseShape> chat_shape(AnswerHead head);
 std::unique_ptr<ResponseShape> completion_shape(AnswerHead head);
-inline constexpr AnswerKind kChatAnswer = {"chatcmpl", chat_shape};
-inline constexpr AnswerKind kCompletionAnswer = {"cmpl", completion_shape};
 
-// "stop", "length", or null while it goes on.
-json::value finish_value(const std::optional<wire::FinishReason>& finish);
+// Adds what a delta says to the sum of those before it.
+void join(Delta& sum, Delta delta);
+
+// "event: <name>", as the newer APIs have it; `name` is the object's "type" too.
+std::string named_event(const json::object& event);
+
 // A logarithm that JSON can hold: OpenAI writes minus infinity as -9999.
 double finite_logprob(float logprob);
 // A token as a JSON string: bytes that are not UTF-8 by themselves become U+FFFD.
 std::string token_text(const text::Tokenizer& tokenizer, TokenId id);
+// [{token, logprob, bytes, top_logprobs}]
+json::array logprob_list(const text::Tokenizer& tokenizer, const std::vector<TokenLine>& lines);
 
 }  // namespace kvasir::api

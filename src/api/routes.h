@@ -57,6 +57,8 @@ struct RouteGroup {
 
 // Each in the file of its name.
 RouteGroup openai_routes();
+RouteGroup anthropic_routes();
+RouteGroup responses_routes();
 RouteGroup operations_routes();
 
 // All of them; where two rows match, the first one is meant.

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "api/api_metrics.h"
+#include "api/error_map.h"
+#include "api/event_log.h"
 #include "api/generate_params.h"
 #include "api/text_queue.h"
 #include "base/clock.h"
@@ -29,6 +31,7 @@ struct ServiceOptions {
   // A stream whose text is not tokenized by then gets its headers, and errors become events. Until then an
   // error has its proper status.
   base::Duration headers_after = std::chrono::milliseconds(100);
+  EventLogs::Limits resumable = {};
 };
 
 // What the endpoints share. Thread-safe; outlives every request.
@@ -45,6 +48,7 @@ struct Service {
   TextQueue reading;
   TextQueue tokenizing;
   TextQueue compiling;  // grammars that are not in their model's cache
+  EventLogs streams;    // that can be resumed
 };
 
 // Names and values; the names are the route's.
@@ -56,6 +60,7 @@ struct Exchange {
   net::Responder& responder;
   std::string id;  // in the x-request-id header
   PathParameters path_parameters = {};
+  ErrorStyle errors = ErrorStyle::openai;
   int status = 0;  // of the answer, once there is one
   // For the log, as far as the request came.
   std::string model;

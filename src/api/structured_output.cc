@@ -177,7 +177,7 @@ Error format_error(const OutputFormat& format, Error error) {
   std::string place = error.field.starts_with('#') ? error.field.substr(1) : "";
   if (const std::size_t number = place.find(']');
       format.source.kind == Kind::tool_calls && number < place.size())
-    place.insert(number + 1, ".function.parameters");
+    place.insert(number + 1, format.schema_path);
   error.field = format.field + place;
   return error;
 }

@@ -12,6 +12,7 @@ namespace kvasir::api {
 struct OutputFormat {
   grammar::GrammarSource source;
   std::string field;
+  std::string schema_path = {};  // of a tool's schema in its place of `field`
 };
 
 struct GenerateParams;

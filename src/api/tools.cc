@@ -170,6 +170,22 @@ void describe_tools(ObjectSchema& schema) {
   schema.add<ToolSettings>(kFields);
 }
 
+Result<ToolSettings> read_flat_tools(const json::object& chat, std::string_view schema_key) {
+  auto settings = read_tools(chat);
+  if (settings.ok()) {
+    settings->schema_path = fmt::format(".{}", schema_key);
+    return settings;
+  }
+  Error error = std::move(settings).error();
+  constexpr std::string_view kInside = ".function";
+  constexpr std::string_view kSchema = ".parameters";
+  if (const std::size_t at = error.field.find(kInside); at != std::string::npos)
+    error.field.erase(at, kInside.size());
+  if (const std::size_t at = error.field.find(kSchema); at != std::string::npos)
+    error.field.replace(at + 1, kSchema.size() - 1, schema_key);
+  return error;
+}
+
 Result<std::optional<OutputFormat>> format_with_tools(const ToolSettings& tools,
                                                       std::optional<OutputFormat> format,
                                                       text::ToolSyntax syntax) {
@@ -201,7 +217,8 @@ Result<std::optional<OutputFormat>> format_with_tools(const ToolSettings& tools,
   calls.max_calls = several ? kMaxCalls : 1;
   return std::optional(OutputFormat{
       .source = {.kind = grammar::GrammarSource::Kind::tool_calls, .text = tool_calls_text(calls)},
-      .field = "tools"});
+      .field = "tools",
+      .schema_path = tools.schema_path});
 }
 
 AnswerReading answer_reading(const ToolSettings& tools, const std::optional<OutputFormat>& format,

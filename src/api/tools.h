@@ -29,6 +29,7 @@ struct ToolSettings {
   Choice choice = Choice::automatic;
   std::string named;  // the one tool that is to be called; `choice` is required then
   bool parallel = true;
+  std::string schema_path = ".function.parameters";  // of a tool, for errors
 
   bool may_call() const { return choice != Choice::none && !tools.empty(); }
 };
@@ -36,6 +37,9 @@ struct ToolSettings {
 // Reads tools, tool_choice and parallel_tool_calls.
 base::Result<ToolSettings> read_tools(const json::object& body);
 void describe_tools(ObjectSchema& schema);
+// For an API whose tools have no "function" inside and call the parameters `schema_key`: `chat` is as
+// `read_tools` wants it, errors name what the client wrote.
+base::Result<ToolSettings> read_flat_tools(const json::object& chat, std::string_view schema_key);
 
 // What the answer has to be so that its calls are what the request says: a grammar of calls, or of calls and
 // text, or `format` itself where nothing may be called. None: no grammar.

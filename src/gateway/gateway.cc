@@ -42,7 +42,10 @@ api::ServiceOptions service_options(const config::Settings& settings) {
           .ping_interval = from_seconds(settings.ping_interval_s),
           .num_text_threads = 2,
           .max_waiting_texts = static_cast<std::size_t>(settings.max_queue),
-          .max_sequences = std::min(settings.max_queue, api::kMaxSequencesPerRequest)};
+          .max_sequences = std::min(settings.max_queue, api::kMaxSequencesPerRequest),
+          .resumable = {.max_logs = static_cast<std::size_t>(settings.resumable_streams),
+                        .max_bytes_per_log = static_cast<std::size_t>(settings.resumable_buffer_kb) << 10,
+                        .keep = from_seconds(settings.resumable_keep_s)}};
 }
 
 net::ServerOptions server_options(const config::Settings& settings) {

@@ -33,7 +33,7 @@ void add_call(AnswerPiece& piece, int index, std::string name, std::string_view 
     piece.calls.back().arguments += arguments;
     return;
   }
-  piece.calls.push_back({index, std::move(name), std::string(arguments)});
+  piece.calls.push_back({index, std::move(name), std::string(arguments), piece.content.size()});
 }
 
 }  // namespace

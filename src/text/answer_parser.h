@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -19,6 +20,7 @@ struct CallPiece {
   int index = 0;
   std::string name;
   std::string arguments;
+  std::size_t content_before = 0;  // bytes of the same AnswerPiece's content
   bool operator==(const CallPiece&) const = default;
 };
 

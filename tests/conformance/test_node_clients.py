@@ -11,7 +11,7 @@ import pytest
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-@pytest.mark.parametrize("name, num_tests", [("openai.mjs", 6), ("tools.mjs", 5)])
+@pytest.mark.parametrize("name, num_tests", [("openai.mjs", 6), ("tools.mjs", 5), ("anthropic.mjs", 7), ("responses.mjs", 5)])
 def test_clients_from_npm(server, tmp_path, name, num_tests):
     bin_dir = pathlib.Path(sys.executable).parent
     script = shutil.copy(HERE / name, tmp_path)  # beside a node_modules that npm filled

@@ -1,0 +1,83 @@
+#include "api/choice_shape.h"
+
+namespace kvasir::api {
+
+namespace {
+
+json::object usage_object(const wire::Usage& usage) {
+  return {{"prompt_tokens", usage.prompt_tokens},
+          {"completion_tokens", usage.output_tokens},
+          {"total_tokens", usage.prompt_tokens + usage.output_tokens},
+          {"prompt_tokens_details", json::object{{"cached_tokens", usage.cached_tokens}}}};
+}
+
+}  // namespace
+
+json::value finish_value(const std::optional<wire::FinishReason>& finish) {
+  if (!finish) return nullptr;
+  return *finish == wire::FinishReason::stop ? "stop" : "length";
+}
+
+json::object ChoiceShape::object(std::string_view name, json::array choices) const {
+  json::object object;
+  object["id"] = head_.id;
+  object["object"] = name;
+  object["created"] = head_.created_s;
+  object["model"] = head_.model;
+  object["system_fingerprint"] = head_.fingerprint;
+  object["choices"] = std::move(choices);
+  return object;
+}
+
+std::string ChoiceShape::event(json::array choices, std::optional<json::object> usage) const {
+  json::object chunk = object(chunk_name(), std::move(choices));
+  if (usage)
+    chunk["usage"] = std::move(*usage);
+  else if (head_.include_usage)
+    chunk["usage"] = nullptr;
+  return "data: " + base::json_text(chunk) + "\n\n";
+}
+
+std::string ChoiceShape::opening(int num_choices, const wire::Usage&) {
+  std::string events;
+  for (int i = 0; i < num_choices; ++i)
+    if (std::optional<json::object> choice = opening_choice(i)) events += event({std::move(*choice)});
+  return events;
+}
+
+std::string ChoiceShape::chunks(const Delta& delta) {
+  std::string events;
+  if (!delta.says_nothing()) {
+    Delta open = delta;
+    open.finish.reset();
+    events += event({chunk_choice(open)});
+  }
+  if (delta.finish) {
+    Delta end;
+    end.index = delta.index;
+    end.finish = delta.finish;
+    end.has_calls = delta.has_calls;
+    events += event({chunk_choice(end)});
+  }
+  return events;
+}
+
+std::string ChoiceShape::closing(const wire::Usage& usage) {
+  std::string events;
+  if (head_.include_usage) events += event({}, usage_object(usage));
+  return events + "data: [DONE]\n\n";
+}
+
+std::string ChoiceShape::failure(const base::Error& error) {
+  return error_event(error, ErrorStyle::openai);
+}
+
+std::string ChoiceShape::whole(const std::vector<Delta>& choices, const wire::Usage& usage) {
+  json::array list;
+  for (const Delta& choice : choices) list.push_back(whole_choice(choice));
+  json::object answer = object(object_name(), std::move(list));
+  answer["usage"] = usage_object(usage);
+  return base::json_text(answer);
+}
+
+}  // namespace kvasir::api

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/result.h"
+
+namespace kvasir::api {
+
+// The latest events of one stream, numbered from 1, for readers that come back. Holds at most so many bytes:
+// the oldest give way. Thread-safe.
+class EventLog {
+ public:
+  EventLog(std::size_t max_bytes, const base::Clock& clock);
+
+  // Adds whole events and answers with their text, each with its number in an "id:" line.
+  std::string append(std::string_view events);
+  // Nothing is added any more.
+  void end();
+  bool ended() const;
+
+  struct Page {
+    std::string events;
+    std::uint64_t last = 0;  // the number of the last event that was read, `after` where there was none
+    bool complete = false;   // none will follow
+  };
+  // Events behind number `after`, some of them where they are many. not_found: they have given way.
+  base::Result<Page> read(std::uint64_t after, std::size_t max_bytes) const;
+
+  // While one lives the stream has a reader; `changed` is called, on any thread, whenever there may be more.
+  class Reader {
+   public:
+    Reader(std::shared_ptr<EventLog> log, std::function<void()> changed);
+    ~Reader();
+    Reader(const Reader&) = delete;
+    Reader& operator=(const Reader&) = delete;
+
+   private:
+    std::shared_ptr<EventLog> log_;
+    std::uint64_t key_;
+  };
+
+  // Since when there is no reader; none while there is one.
+  std::optional<base::TimePoint> unread_since() const;
+  std::optional<base::TimePoint> ended_at() const;
+
+ private:
+  struct Event {
+    std::uint64_t number;
+    std::string text;
+  };
+  void tell_readers(std::unique_lock<std::mutex>& lock);
+
+  const std::size_t max_bytes_;
+  const base::Clock& clock_;
+  mutable std::mutex mutex_;
+  std::deque<Event> events_;                                // guarded by mutex_
+  std::size_t num_bytes_ = 0;                               // guarded by mutex_
+  std::uint64_t last_ = 0;                                  // guarded by mutex_
+  std::optional<base::TimePoint> ended_at_;                 // guarded by mutex_
+  std::optional<base::TimePoint> unread_since_;             // guarded by mutex_
+  std::uint64_t next_key_ = 0;                              // guarded by mutex_
+  std::map<std::uint64_t, std::function<void()>> readers_;  // guarded by mutex_
+};
+
+// The logs of all streams that can be resumed, by the id of their answer. Bounded; thread-safe.
+class EventLogs {
+ public:
+  struct Limits {
+    std::size_t max_logs = 128;
+    std::size_t max_bytes_per_log = 1 << 20;
+    base::Duration keep = std::chrono::seconds(60);  // a log that has ended, and one that nobody reads
+  };
+
+  EventLogs(Limits limits, const base::Clock& clock) : limits_(limits), clock_(clock) {}
+
+  // exhausted: too many streams run already. One that has ended gives way to a new one.
+  base::Result<std::shared_ptr<EventLog>> open(const std::string& id);
+  base::Result<std::shared_ptr<EventLog>> find(std::string_view id);
+  // True for one that has had no reader for as long as a log is kept.
+  bool abandoned(const EventLog& log) const;
+
+ private:
+  void drop_old();  // with mutex_ held
+
+  const Limits limits_;
+  const base::Clock& clock_;
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<EventLog>, std::less<>> logs_;  // guarded by mutex_
+};
+
+}  // namespace kvasir::api

@@ -1,0 +1,96 @@
+"""OpenAI's Responses API with the official `openai` package from PyPI, and streams that are resumed."""
+
+import json
+
+import httpx
+import openai
+import pydantic
+import pytest
+
+CODER = "qwen2.5-coder"
+
+
+def params(**options):
+    return {"model": "smollm2", "input": "What is 2+2?", "temperature": 0, "max_output_tokens": 24, **options}
+
+
+def test_a_response_and_the_same_streamed(client):
+    response = client.responses.create(**params())
+    assert "4" in response.output_text and response.status == "completed"
+    with client.responses.stream(**params()) as stream:
+        text = "".join(event.delta for event in stream if event.type == "response.output_text.delta")
+        final = stream.get_final_response()
+    assert text == response.output_text == final.output_text
+    assert final.usage.output_tokens == response.usage.output_tokens
+    assert final.usage.input_tokens_details.cached_tokens >= 0
+
+
+class Person(pydantic.BaseModel):
+    name: str
+    age: int
+
+
+def test_parse(client):
+    text = "Extract the person: Jason is 25 years old."
+    response = client.responses.parse(**params(model=CODER, input=text, max_output_tokens=100), text_format=Person)
+    assert response.output_parsed == Person(name="Jason", age=25)
+
+
+def test_json_object(client):
+    text = "Write a JSON object with the key \"ok\"."
+    response = client.responses.create(**params(model=CODER, input=text, text={"format": {"type": "json_object"}}, max_output_tokens=60))
+    assert isinstance(json.loads(response.output_text), dict)
+
+
+def test_items_of_a_conversation(client):
+    items = [
+        {"role": "developer", "content": "You are terse."},
+        {"role": "user", "content": [{"type": "input_text", "text": "My name is Ada."}]},
+        {"role": "assistant", "content": "Hello Ada."},
+        {"role": "user", "content": "What is my name?"},
+    ]
+    assert "Ada" in client.responses.create(**params(model=CODER, input=items)).output_text
+
+
+def test_truncation(client):
+    turns = [{"role": role, "content": "word " * 400} for _ in range(20) for role in ("user", "assistant")]
+    items = turns + [{"role": "user", "content": "Say hello."}]
+    with pytest.raises(openai.BadRequestError):
+        client.responses.create(**params(input=items))
+    response = client.responses.create(**params(input=items, truncation="auto"))
+    assert response.status in ("completed", "incomplete") and 400 < response.usage.input_tokens < 9000
+
+
+def events_of(lines):
+    """(number, data) of a stream's events."""
+    number = None
+    for line in lines:
+        if line.startswith("id: "):
+            number = int(line[4:])
+        if line.startswith("data: "):
+            yield number, line[6:]
+
+
+def text_of(events):
+    chunks = [json.loads(data) for _, data in events if data != "[DONE]"]
+    return "".join(chunk["choices"][0]["delta"].get("content") or "" for chunk in chunks if chunk["choices"])
+
+
+def test_a_stream_goes_on_where_it_was_left(server, client):
+    body = {"model": "smollm2", "messages": [{"role": "user", "content": "Count from 1 to 30."}], "temperature": 0, "max_tokens": 60}
+    whole = client.chat.completions.create(**body).choices[0].message.content
+    body |= {"stream": True, "stream_options": {"resumable": True}}
+    first = []
+    with httpx.stream("POST", server.url + "/v1/chat/completions", json=body, timeout=60) as response:
+        stream_id = response.headers["x-stream-id"]
+        for event in events_of(response.iter_lines()):
+            first.append(event)
+            if len(first) == 5:
+                break
+    url = f"{server.url}/v1/streams/{stream_id}"
+    with httpx.stream("GET", url, params={"after": first[-1][0]}, timeout=60) as response:
+        rest = list(events_of(response.iter_lines()))
+    assert [number for number, _ in first + rest] == list(range(1, len(first + rest) + 1))
+    assert rest[-1][1] == "[DONE]" and text_of(first + rest) == whole
+    with httpx.stream("GET", url, timeout=60) as response:
+        assert list(events_of(response.iter_lines())) == first + rest
