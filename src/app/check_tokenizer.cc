@@ -6,6 +6,7 @@
 #include <string>
 
 #include "app/check_arguments.h"
+#include "model/tokenizer_cache.h"
 #include "model/tokenizer_check.h"
 
 namespace kvasir::app {
@@ -15,13 +16,15 @@ namespace {
 struct Arguments {
   std::string tokenizer;
   std::string golden;
+  std::string prepared;
 };
 
 void check(const Arguments& arguments, Outcome& outcome) {
-  const auto result = model::check_tokenizer(arguments.tokenizer, arguments.golden);
+  const model::TokenizerCache cache({.directory = arguments.prepared});
+  const auto result = model::check_tokenizer(arguments.tokenizer, arguments.golden, cache);
   if (!result.ok()) return report(outcome, result.error());
-  fmt::print("{} texts, {} chats, {} differences\n", result->num_texts, result->num_chats,
-             result->num_missed);
+  fmt::print("{} texts, {} chats, {} streams, {} differences\n", result->num_texts, result->num_chats,
+             result->num_streams, result->num_missed);
   report_failures(outcome, result->failures);
 }
 
@@ -37,6 +40,10 @@ void add_check_tokenizer(CLI::App& check_command, Outcome& outcome) {
   command->add_option("golden", arguments->golden, "What the reference made of texts and chats")
       ->type_name("GOLDEN.json")
       ->required();
+  command
+      ->add_option("--prepared", arguments->prepared,
+                   "Load the tokenizer's prepared form from this directory, or put it there")
+      ->type_name("DIR");
   command->footer(
       "Token ids, decoded text, streamed text and rendered chats must all be equal. A line shows Kvasir's\n"
       "side, then the reference's.\n"

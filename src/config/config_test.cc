@@ -165,6 +165,7 @@ TEST_F(ConfigTest, ModelsLiveWhereTheSettingSays) {
   EXPECT_EQ(model_dir(settings), default_model_dir());
   settings.model_dir = "/m";
   EXPECT_EQ(model_dir(settings), "/m");
+  EXPECT_EQ(tokenizer_dir(settings), "/m/.tokenizers");
 }
 
 TEST_F(ConfigTest, TheDocumentedSettingsAreTheTable) {

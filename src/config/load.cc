@@ -144,4 +144,8 @@ std::filesystem::path data_dir(const Settings& settings) {
   return settings.data_dir.empty() ? default_data_dir() : std::filesystem::path(settings.data_dir);
 }
 
+std::filesystem::path tokenizer_dir(const Settings& settings) {
+  return model_dir(settings) / ".tokenizers";
+}
+
 }  // namespace kvasir::config

@@ -32,5 +32,7 @@ base::Result<Settings> load(const FlagValues& flags, const Environment& env = pr
 // `settings.model_dir` and `settings.data_dir`, or the user's default ones.
 std::filesystem::path model_dir(const Settings& settings);
 std::filesystem::path data_dir(const Settings& settings);
+// Where prepared tokenizers are kept, with the models.
+std::filesystem::path tokenizer_dir(const Settings& settings);
 
 }  // namespace kvasir::config

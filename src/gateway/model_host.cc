@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "config/load.h"
 #include "engine/device_runner.h"
 #include "engine/model_runner.h"
 #include "gateway/worker_metrics.h"
@@ -13,6 +14,7 @@
 #include "model/device_decoder.h"
 #include "model/kv_cache.h"
 #include "model/loaded_model.h"
+#include "model/tokenizer_cache.h"
 #include "obs/log.h"
 #include "router/model_grammars.h"
 
@@ -71,6 +73,10 @@ engine::EngineOptions engine_options(const std::vector<TokenId>& end_tokens, int
   return options;
 }
 
+model::TokenizerCache tokenizer_cache(const config::Settings& settings) {
+  return model::TokenizerCache({.directory = config::tokenizer_dir(settings)});
+}
+
 // A model and what runs its steps.
 struct Computed {
   model::LoadedModel model;  // without its decoder
@@ -82,7 +88,8 @@ struct Computed {
 Result<Computed> load_on_cpu(const std::filesystem::path& path, const HostSurroundings& around,
                              const std::stop_token& stop) {
   const config::Settings& settings = around.settings;
-  TRY(model::LoadedModel loaded, model::open_model(path, {.stop = stop}, around.pool));
+  TRY(model::LoadedModel loaded,
+      model::open_model(path, {.stop = stop}, around.pool, tokenizer_cache(settings)));
   const model::ModelConfig config = loaded.config();
   TRY(const int num_blocks, count_blocks(config, settings));
   TRY(model::KvCache kv, model::KvCache::create(config, ops::kv_type_named(settings.kv_type), num_blocks));
@@ -98,7 +105,8 @@ Result<Computed> load_on_cuda(const std::filesystem::path& path, const HostSurro
       .max_rows = std::max(settings.max_batch_tokens, settings.max_batch_sequences),
       .max_sequences = settings.max_batch_sequences,
       .stop = stop};
-  TRY(model::LoadedModel loaded, model::open_model_on_cuda(path, options, around.pool));
+  TRY(model::LoadedModel loaded,
+      model::open_model_on_cuda(path, options, around.pool, tokenizer_cache(settings)));
   const model::ModelConfig config = loaded.config();
   const int num_blocks = loaded.device_decoder->num_blocks();
   auto runner = std::make_unique<engine::DeviceRunner>(std::move(loaded.device_decoder), around.pool);

@@ -60,8 +60,9 @@ void add_end_tokens(const json::object& config, int vocab_size, std::vector<Toke
   end_tokens.erase(std::unique(end_tokens.begin(), end_tokens.end()), end_tokens.end());
 }
 
-base::Result<Speech> read_directory_speech(const std::filesystem::path& path, const Checkpoint& checkpoint) {
-  TRY(std::shared_ptr<const text::Tokenizer> tokenizer, read_directory_tokenizer(path));
+base::Result<Speech> read_directory_speech(const std::filesystem::path& path, const Checkpoint& checkpoint,
+                                           const TokenizerCache& tokenizers) {
+  TRY(std::shared_ptr<const text::Tokenizer> tokenizer, read_directory_tokenizer(path, tokenizers));
   std::string source = tokenizer->chat_template();
   TRY(Speech speech, make_speech(std::move(tokenizer), std::move(source)));
 
@@ -74,9 +75,10 @@ base::Result<Speech> read_directory_speech(const std::filesystem::path& path, co
   return speech;
 }
 
-base::Result<Speech> read_speech(const std::filesystem::path& path, const Checkpoint& checkpoint) {
+base::Result<Speech> read_speech(const std::filesystem::path& path, const Checkpoint& checkpoint,
+                                 const TokenizerCache& tokenizers) {
   auto speech = checkpoint.config_json.empty() ? read_gguf_speech(checkpoint.weights->metadata())
-                                               : read_directory_speech(path, checkpoint);
+                                               : read_directory_speech(path, checkpoint, tokenizers);
   if (!speech.ok()) return base::error(speech.error().code, "{}: {}", path.string(), speech.error().message);
   // A token that has no embedding could be asked for and not be computed.
   if (speech->tokenizer->size() > checkpoint.config.vocab_size)
@@ -87,13 +89,15 @@ base::Result<Speech> read_speech(const std::filesystem::path& path, const Checkp
 
 // `load(checkpoint, model)` puts a decoder into the model.
 template <class Load>
-base::Result<LoadedModel> open_with(const std::filesystem::path& path, const Load& load) {
+base::Result<LoadedModel> open_with(const std::filesystem::path& path, const TokenizerCache& tokenizers,
+                                    const Load& load) {
   TRY(Checkpoint checkpoint, open_checkpoint(path));
   LoadedModel model;
   model.name = model_name(path, checkpoint.weights->metadata());
   // The tokenizer of a large vocabulary takes some tenths of a second; the weights load meanwhile.
   // Without a launch policy it runs at get() where the system has no thread to give.
-  auto reading = std::async([path, checkpoint] { return read_speech(path, checkpoint); });
+  auto reading =
+      std::async([path, checkpoint, tokenizers] { return read_speech(path, checkpoint, tokenizers); });
   const base::Status loaded = load(std::move(checkpoint), model);
   TRY(Speech speech, reading.get());
   if (!loaded.ok()) return base::error(loaded.error().code, "{}: {}", path.string(), loaded.error().message);
@@ -106,16 +110,16 @@ base::Result<LoadedModel> open_with(const std::filesystem::path& path, const Loa
 }  // namespace
 
 base::Result<LoadedModel> open_model(const std::filesystem::path& path, DecoderOptions options,
-                                     ops::ComputePool& pool) {
-  return open_with(path, [&](Checkpoint checkpoint, LoadedModel& model) -> base::Status {
+                                     ops::ComputePool& pool, const TokenizerCache& tokenizers) {
+  return open_with(path, tokenizers, [&](Checkpoint checkpoint, LoadedModel& model) -> base::Status {
     TRY(model.decoder, Decoder::load(std::move(checkpoint), options, pool));
     return base::ok();
   });
 }
 
 base::Result<LoadedModel> open_model_on_cuda(const std::filesystem::path& path, const DeviceOptions& options,
-                                             ops::ComputePool& pool) {
-  return open_with(path, [&](Checkpoint checkpoint, LoadedModel& model) -> base::Status {
+                                             ops::ComputePool& pool, const TokenizerCache& tokenizers) {
+  return open_with(path, tokenizers, [&](Checkpoint checkpoint, LoadedModel& model) -> base::Status {
     TRY(model.device_decoder, load_cuda_decoder(std::move(checkpoint), options, pool));
     return base::ok();
   });

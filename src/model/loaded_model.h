@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "model/decoder.h"
 #include "model/device_decoder.h"
+#include "model/tokenizer_cache.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
 
@@ -31,9 +32,9 @@ struct LoadedModel {
 // From a GGUF file, or from a directory with config.json, model.safetensors (or shards and their index) and
 // tokenizer.json. `pool` outlives the decoder.
 base::Result<LoadedModel> open_model(const std::filesystem::path& path, DecoderOptions options,
-                                     ops::ComputePool& pool);
+                                     ops::ComputePool& pool, const TokenizerCache& tokenizers = {});
 // The same on the first GPU.
 base::Result<LoadedModel> open_model_on_cuda(const std::filesystem::path& path, const DeviceOptions& options,
-                                             ops::ComputePool& pool);
+                                             ops::ComputePool& pool, const TokenizerCache& tokenizers = {});
 
 }  // namespace kvasir::model

@@ -1,6 +1,6 @@
 #include "model/tokenizer_file.h"
 
-#include <span>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -16,20 +16,24 @@ namespace {
 
 constexpr std::size_t kMaxTextBytes = std::size_t{64} << 20;
 
-base::Result<std::string> read_text(const std::filesystem::path& path) {
-  TRY(const MappedFile file, MappedFile::open(path));
-  const std::span<const std::byte> bytes = file.bytes();
-  if (bytes.size() > kMaxTextBytes)
-    return base::error(ErrorCode::too_large, "{}: {} bytes of text", path.string(), bytes.size());
-  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+base::Result<MappedFile> open_text(const std::filesystem::path& path) {
+  TRY(MappedFile file, MappedFile::open(path));
+  if (file.bytes().size() > kMaxTextBytes)
+    return base::error(ErrorCode::too_large, "{}: {} bytes of text", path.string(), file.bytes().size());
+  return file;
+}
+
+std::string_view text_of(const MappedFile& file) {
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
 }  // namespace
 
 base::Result<std::string> read_text_if_there(const std::filesystem::path& path) {
-  auto text = read_text(path);
-  if (!text.ok() && text.error().code == ErrorCode::not_found) return std::string();
-  return text;
+  const auto file = open_text(path);
+  if (file.ok()) return std::string(text_of(*file));
+  if (file.error().code == ErrorCode::not_found) return std::string();
+  return file.error();
 }
 
 base::Result<std::shared_ptr<const text::Tokenizer>> read_gguf_tokenizer(const Metadata& metadata) {
@@ -38,20 +42,21 @@ base::Result<std::shared_ptr<const text::Tokenizer>> read_gguf_tokenizer(const M
 }
 
 base::Result<std::shared_ptr<const text::Tokenizer>> read_directory_tokenizer(
-    const std::filesystem::path& directory) {
+    const std::filesystem::path& directory, const TokenizerCache& cache) {
   const std::filesystem::path path = directory / "tokenizer.json";
-  TRY(const std::string tokenizer_json, read_text(path));
+  TRY(const MappedFile tokenizer_json, open_text(path));
   TRY(const std::string config_json, read_text_if_there(directory / "tokenizer_config.json"));
   TRY(const std::string chat_template, read_text_if_there(directory / "chat_template.jinja"));
-  auto tokenizer = text::Tokenizer::from_json(tokenizer_json, config_json, chat_template);
+  auto tokenizer = cache.load(text_of(tokenizer_json), {config_json, chat_template});
   if (!tokenizer.ok())
     return base::error(tokenizer.error().code, "{}: {}", path.string(), tokenizer.error().message);
   return tokenizer;
 }
 
-base::Result<std::shared_ptr<const text::Tokenizer>> read_tokenizer(const std::filesystem::path& path) {
+base::Result<std::shared_ptr<const text::Tokenizer>> read_tokenizer(const std::filesystem::path& path,
+                                                                    const TokenizerCache& cache) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) return read_directory_tokenizer(path);
+  if (std::filesystem::is_directory(path, ignored)) return read_directory_tokenizer(path, cache);
   TRY(const std::unique_ptr<GgufFile> file, GgufFile::open(path));
   return read_gguf_tokenizer(file->metadata());
 }

@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "model/metadata.h"
+#include "model/tokenizer_cache.h"
 #include "text/tokenizer.h"
 
 namespace kvasir::model {
@@ -17,9 +18,10 @@ base::Result<std::string> read_text_if_there(const std::filesystem::path& path);
 base::Result<std::shared_ptr<const text::Tokenizer>> read_gguf_tokenizer(const Metadata& metadata);
 // From a directory's tokenizer.json and tokenizer_config.json; `not_found` without the first.
 base::Result<std::shared_ptr<const text::Tokenizer>> read_directory_tokenizer(
-    const std::filesystem::path& directory);
+    const std::filesystem::path& directory, const TokenizerCache& cache = {});
 // From either: a directory or a GGUF file.
-base::Result<std::shared_ptr<const text::Tokenizer>> read_tokenizer(const std::filesystem::path& path);
+base::Result<std::shared_ptr<const text::Tokenizer>> read_tokenizer(const std::filesystem::path& path,
+                                                                    const TokenizerCache& cache = {});
 
 // What a checkpoint calls itself, else the name of its file or directory.
 std::string model_name(const std::filesystem::path& path, const Metadata& metadata);

@@ -11,6 +11,9 @@ namespace kvasir::text {
 namespace {
 
 constexpr std::size_t kShort = 32;
+constexpr std::size_t kWindow = 64;
+// What a window's end may hide from the tokens before it.
+constexpr std::size_t kWindowTail = 16;
 
 using Candidate = Workspace::Candidate;
 
@@ -88,8 +91,8 @@ void Bpe::encode_part(std::string_view word, Workspace& work, std::vector<TokenI
   symbols.clear();
   add_symbols(word, symbols);
   if (symbols.size() <= kShort) {
-    merge_short(symbols);
-  } else {
+    symbols.resize(merge_short<kShort>(symbols));
+  } else if (!merge_windows(work)) {
     merge_long(work);
   }
   for (const auto& symbol : symbols) {
@@ -98,8 +101,9 @@ void Bpe::encode_part(std::string_view word, Workspace& work, std::vector<TokenI
 }
 
 // Looks at every pair for each merge: quadratic, and for the usual word faster than anything else.
-void Bpe::merge_short(Symbols& symbols) const {
-  std::array<MergeTable::Merge, kShort> pairs;  // each symbol with the next
+template <std::size_t kMost>
+std::size_t Bpe::merge_short(std::span<Symbol> symbols) const {
+  std::array<MergeTable::Merge, kMost> pairs;  // each symbol with the next
   std::size_t size = symbols.size();
   const auto pair_at = [&](std::size_t i) {
     return i + 1 < size ? merges_.find(symbols[i].id, symbols[i + 1].id) : MergeTable::Merge{};
@@ -112,6 +116,7 @@ void Bpe::merge_short(Symbols& symbols) const {
     }
     if (pairs[best].rank == MergeTable::kNoRank) break;
     symbols[best].id = pairs[best].result;
+    symbols[best].next += symbols[best + 1].next;
     for (std::size_t i = best + 1; i + 1 < size; ++i) {
       symbols[i] = symbols[i + 1];
       pairs[i] = pairs[i + 1];
@@ -120,7 +125,65 @@ void Bpe::merge_short(Symbols& symbols) const {
     pairs[best] = pair_at(best);
     if (best > 0) pairs[best - 1] = pair_at(best - 1);
   }
-  symbols.resize(size);
+  return size;
+}
+
+// Some symbols of a word, merged by themselves. `next` of each says of how many symbols it was made.
+struct Bpe::Window {
+  std::array<Symbol, 2 * kWindow> symbols;
+  std::size_t size = 0;
+
+  std::span<const Symbol> tokens() const { return std::span(symbols).first(size); }
+};
+
+void Bpe::merge_window(std::span<const Symbol> symbols, Window& window) const {
+  window.size = symbols.size();
+  for (std::size_t i = 0; i < symbols.size(); ++i) window.symbols[i] = {.id = symbols[i].id, .next = 1};
+  window.size = merge_short<2 * kWindow>(std::span(window.symbols).first(window.size));
+}
+
+// Merges a long word in windows that fit the nearest cache, each from where the tokens of the one before are
+// certain. Two neighbours that stay apart by themselves stay apart in any word: up to the first merge across
+// their border nothing else touches them. So tokens of which all neighbours do so are the word's, and the
+// only borders to look at are those between windows. False where borders are too far apart for windows.
+bool Bpe::merge_windows(Workspace& work) const {
+  constexpr int kMaxFailures = 4;
+  const std::span<const Symbol> all = work.symbols;
+  auto& merged = work.merged;
+  merged.clear();
+  Window window;
+  Window pair;
+  std::size_t begin = 0;
+  std::size_t furthest = 0;
+  int failures = 0;
+  for (unsigned round = 1; begin < all.size(); ++round) {
+    if (round % 64 == 0 && work.stop.stop_requested()) return true;
+    merge_window(all.subspan(begin, std::min(kWindow, all.size() - begin)), window);
+    const Symbol& first = window.symbols[0];
+    if (!merged.empty()) {
+      const Symbol before = merged.back();
+      merge_window(all.subspan(begin - before.next, before.next + first.next), pair);
+      if (pair.size != 2 || pair.symbols[0].id != before.id || pair.symbols[0].next != before.next) {
+        if (++failures > kMaxFailures) return false;
+        merged.pop_back();
+        begin -= before.next;
+        continue;
+      }
+    }
+    const bool is_last = all.size() - begin <= kWindow;
+    std::size_t taken = 0;
+    for (const Symbol& token : window.tokens()) {
+      if (!is_last && taken + token.next > kWindow - kWindowTail) break;
+      merged.push_back(token);
+      taken += token.next;
+    }
+    if (taken == 0) return false;
+    begin += taken;
+    if (begin > furthest) failures = 0;
+    furthest = std::max(furthest, begin);
+  }
+  work.symbols.swap(merged);
+  return true;
 }
 
 // Candidates wait in a bucket for each rank. They mostly come from the left to the right, as they are taken,

@@ -2,9 +2,11 @@
 
 #include <array>
 #include <bitset>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -39,13 +41,19 @@ class Bpe : public WordModel {
   bool cuts_at_space_marks() const { return cuts_at_space_marks_; }
 
  private:
-  using Symbols = std::vector<Workspace::Symbol>;
+  using Symbol = Workspace::Symbol;
+  using Symbols = std::vector<Symbol>;
+  struct Window;
 
   void encode_part(std::string_view part, Workspace& work, std::vector<TokenId>& out) const;
   // Where a long word can be cut: bytes that no merge ever joins. Found out when first asked.
   bool may_join(char left, char right) const;
   void find_joints() const;
-  void merge_short(Symbols& symbols) const;
+  // To the left in place; how many are left. At most `kMost`.
+  template <std::size_t kMost>
+  std::size_t merge_short(std::span<Symbol> symbols) const;
+  void merge_window(std::span<const Symbol> symbols, Window& window) const;
+  bool merge_windows(Workspace& work) const;
   void merge_long(Workspace& work) const;
   void merge_bucket(std::uint32_t rank, Workspace& work) const;
   void add_candidate(std::uint32_t left, Workspace& work) const;

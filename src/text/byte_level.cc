@@ -40,22 +40,27 @@ std::string spelling_of_byte(unsigned char byte) {
 std::optional<std::string> bytes_of_spelling(std::string_view spelling) {
   std::string bytes;
   bytes.reserve(spelling.size());
+  if (!append_bytes_of_spelling(spelling, bytes)) return std::nullopt;
+  return bytes;
+}
+
+bool append_bytes_of_spelling(std::string_view spelling, std::string& bytes) {
   while (!spelling.empty()) {
     const auto first = static_cast<unsigned char>(spelling.front());
     if (first < 0x80) {
-      if (kByteOf[first] < 0) return std::nullopt;
+      if (kByteOf[first] < 0) return false;
       bytes.push_back(spelling.front());
       spelling.remove_prefix(1);
       continue;
     }
     const base::Utf8Step step = base::utf8_step(spelling);
-    if (step.kind != base::Utf8Step::Kind::character || step.value >= kAlphabetEnd) return std::nullopt;
+    if (step.kind != base::Utf8Step::Kind::character || step.value >= kAlphabetEnd) return false;
     const std::int16_t byte = kByteOf[step.value];
-    if (byte < 0) return std::nullopt;
+    if (byte < 0) return false;
     bytes.push_back(static_cast<char>(byte));
     spelling.remove_prefix(step.size);
   }
-  return bytes;
+  return true;
 }
 
 std::optional<char> byte_of_name(std::string_view name) {

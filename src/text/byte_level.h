@@ -11,6 +11,8 @@ std::string spelling_of_byte(unsigned char byte);
 
 // Raw bytes of such a spelling, or nothing where a character is not of the alphabet.
 std::optional<std::string> bytes_of_spelling(std::string_view spelling);
+// The same behind `bytes`; where it is false, a part of them may have been added.
+bool append_bytes_of_spelling(std::string_view spelling, std::string& bytes);
 
 // The byte of a sentencepiece byte token, "<0x0A>", or nothing.
 std::optional<char> byte_of_name(std::string_view name);

@@ -2,6 +2,7 @@
 
 #include <utf8proc.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/utf8.h"
@@ -60,11 +61,23 @@ bool CharsMap::append_replacement(std::string_view text, std::string& out) const
     if (node >= units_.size()) return false;
     const std::size_t begin = value(units_[node]);
     if (begin >= replacements_.size()) return begin == replacements_.size();
+    if ((static_cast<unsigned char>(replacements_[begin]) & 0xC0) == 0x80)
+      return false;  // inside a character
     const std::string_view replacement = std::string_view(replacements_).substr(begin);
     out += replacement.substr(0, replacement.find('\0'));
     return true;
   }
   return false;
+}
+
+std::size_t CharsMap::longest_replacement() const {
+  std::size_t longest = 0;
+  for (std::size_t begin = 0; begin < replacements_.size();) {
+    const std::size_t end = std::min(replacements_.find('\0', begin), replacements_.size());
+    longest = std::max(longest, end - begin);
+    begin = end + 1;
+  }
+  return longest;
 }
 
 std::string CharsMap::normalize(std::string_view text) const {

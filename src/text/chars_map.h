@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -19,6 +20,8 @@ class CharsMap {
   // As Hugging Face's library does it: a short cluster of characters becomes what its beginning maps to,
   // otherwise each character is mapped by itself. `text` is valid UTF-8.
   std::string normalize(std::string_view text) const;
+  // In bytes.
+  std::size_t longest_replacement() const;
 
  private:
   CharsMap(std::vector<std::uint32_t> units, std::string replacements)

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "text/byte_level.h"
+#include "text/token_table.h"
 
 namespace kvasir::text {
 namespace {
@@ -50,6 +51,7 @@ void strip_right(std::string& text, std::string_view what, int count) {
 std::string Decoder::bytes(std::string_view spelling, Place place) const {
   std::string text(spelling);
   for (const DecoderStep& step : steps_) {
+    if (text.size() > TokenTable::kMaxTokenBytes) break;
     switch (step.kind) {
       case DecoderStep::Kind::byte_level:
         if (auto bytes = bytes_of_spelling(text)) text = std::move(*bytes);

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace kvasir::text {
@@ -32,8 +34,10 @@ class Decoder {
   enum class Place { first, later };
 
   void add(DecoderStep step) { steps_.push_back(std::move(step)); }
+  std::size_t num_steps() const { return steps_.size(); }
   void strip_spaces_of_text(int count) { leading_spaces_ += count; }
 
+  // Steps end early where they have made the text too long to be a token's.
   std::string bytes(std::string_view spelling, Place place) const;
   // Whether the first token's bytes can differ from what they are elsewhere.
   bool first_differs() const;

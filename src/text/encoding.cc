@@ -1,5 +1,6 @@
 #include "text/encoding.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/utf8.h"
@@ -24,7 +25,8 @@ void WorkspacePool::give_back(std::unique_ptr<Workspace> work) {
   constexpr std::size_t kMaxIdle = 32;
   // What one huge word needed is not kept for the next.
   constexpr std::size_t kMaxSymbols = 1 << 16;
-  if (work->symbols.capacity() > kMaxSymbols || work->best.capacity() > kMaxSymbols) return;
+  if (std::max({work->symbols.capacity(), work->merged.capacity(), work->best.capacity()}) > kMaxSymbols)
+    return;
   const std::lock_guard lock(mutex_);
   if (idle_.size() < kMaxIdle) idle_.push_back(std::move(work));
 }

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "text/merge_table.h"
+#include "text/token_table.h"
 #include "text/tokenizer_json.h"
 
 namespace kvasir::text {
@@ -34,8 +35,9 @@ class Reader {
     } else if (type == "Replace") {
       const auto* pattern = json_object(node, "pattern");
       std::string from = pattern != nullptr ? json_text(*pattern, "String") : std::string();
-      if (from.empty()) return unknown(node);
-      decoder_.add({.kind = Kind::replace, .from = std::move(from), .to = json_text(node, "content")});
+      std::string to = json_text(node, "content");
+      if (from.empty() || to.size() > TokenTable::kMaxTokenBytes) return unknown(node);
+      decoder_.add({.kind = Kind::replace, .from = std::move(from), .to = std::move(to)});
     } else if (type == "WordPiece") {
       decoder_.add({.kind = Kind::word_piece, .from = json_text(node, "prefix")});
       if (json_flag_or(node, "cleanup", true)) decoder_.add({.kind = Kind::clean_up});
@@ -109,7 +111,10 @@ Result<Decoder> read_decoder(const json::object& file, ByteLevel byte_level) {
     return decoder;
   }
   TRY_OK(reader.read(*node, 0));
-  return reader.take();
+  Decoder decoder = reader.take();
+  if (decoder.num_steps() > kMaxSteps)
+    return base::error(ErrorCode::unsupported, "tokenizer.json: a decoder of {} steps", decoder.num_steps());
+  return decoder;
 }
 
 }  // namespace kvasir::text

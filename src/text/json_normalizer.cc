@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -96,11 +97,53 @@ Status add(const json::object& node, int nesting, Steps& steps) {
   return base::ok();
 }
 
+// How many times longer a step can make a text.
+double growth(const NormalizerStep& step) {
+  constexpr double kCompatibility = 11;  // U+FDFA
+  constexpr double kCanonical = 3;
+  const auto length = static_cast<double>(step.to.size());
+  switch (step.kind) {
+    case Kind::nfkc:
+    case Kind::nfkd:
+      return kCompatibility;
+    case Kind::nfc:
+    case Kind::nfd:
+    case Kind::lowercase:
+    case Kind::space_ideographs:
+      return kCanonical;
+    case Kind::replace:
+      return std::max(1.0, length / static_cast<double>(step.from.size()));
+    case Kind::replace_matches:
+    case Kind::prepend:
+      return 1 + length;
+    case Kind::chars_map:
+      return static_cast<double>(std::max<std::size_t>(1, step.map->longest_replacement()));
+    default:
+      return 1;
+  }
+}
+
+// Steps that replace one another's results could make any text fill the memory. Real ones are far from this.
+Status check_growth(const Steps& steps) {
+  constexpr double kMaxGrowth = 1 << 16;
+  double whole = 1;
+  for (const NormalizerStep& step : steps) {
+    whole *= growth(step);
+    if (whole > kMaxGrowth)
+      return base::error(ErrorCode::unsupported,
+                         "tokenizer.json: a normalizer that can make a text {} times longer", kMaxGrowth);
+  }
+  return base::ok();
+}
+
 }  // namespace
 
 Result<Steps> read_normalizer(const json::object& file) {
   Steps steps;
   if (const auto* node = json_object(file, "normalizer")) TRY_OK(add(*node, 0, steps));
+  TRY_OK(check_growth(steps));
+  if (steps.size() > kMaxSteps)
+    return base::error(ErrorCode::unsupported, "tokenizer.json: a normalizer of {} steps", steps.size());
   return steps;
 }
 

@@ -2,6 +2,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/utf8.h"
 #include "text/merge_table.h"
 #include "text/tokenizer_json.h"
 
@@ -113,6 +114,7 @@ class Reader {
     using Prefix = SpaceMarkStep::Prefix;
     SpaceMarkStep step{.mark = json_text(node, "replacement")};
     if (step.mark.empty()) step.mark = kSpaceMark;
+    if (base::utf8_step(step.mark).size != step.mark.size()) return unknown(node);
     const std::string scheme = json_text(node, "prepend_scheme");
     if (scheme == "first") {
       step.prefix = Prefix::first;
@@ -142,7 +144,11 @@ class Reader {
 Result<ReadPreTokenizer> read_pre_tokenizer(const json::object& file) {
   Reader reader;
   if (const auto* node = json_object(file, "pre_tokenizer")) TRY_OK(reader.read(*node, 0));
-  return reader.take();
+  ReadPreTokenizer read = reader.take();
+  if (read.steps.num_steps() > kMaxSteps)
+    return base::error(ErrorCode::unsupported, "tokenizer.json: a pre-tokenizer of {} steps",
+                       read.steps.num_steps());
+  return read;
 }
 
 }  // namespace kvasir::text

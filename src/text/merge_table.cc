@@ -7,16 +7,42 @@
 
 namespace kvasir::text {
 
-MergeTable::MergeTable(std::size_t num_merges) : slots_(std::bit_ceil(num_merges * 2 + 2)) {}
+// Five slots for three merges at least: a smaller table stays in the caches, a fuller one is searched longer.
+MergeTable::MergeTable(std::size_t num_merges)
+    : filled_(std::bit_ceil(num_merges * 5 / 3 + 2)), slots_(filled_) {}
+
+base::Result<MergeTable> MergeTable::from_slots(Stored stored, int num_tokens) {
+  const auto corrupt = [] { return base::error(base::ErrorCode::corrupt, "the table of merges is none"); };
+  if (!std::has_single_bit(stored.slots.size())) return corrupt();
+  const auto is_token = [num_tokens](std::uint64_t id) {
+    return id < static_cast<std::uint64_t>(num_tokens);
+  };
+  MergeTable table(0);
+  std::size_t num_merges = 0;
+  for (const Slot& slot : stored.slots) {
+    if (slot.key == kEmpty) continue;
+    ++num_merges;
+    const auto result = static_cast<std::uint32_t>(slot.merge.result);
+    if (!is_token(slot.key >> 32) || !is_token(slot.key & 0xFFFFFFFFu) || !is_token(result) ||
+        slot.merge.rank >= stored.slots.size())
+      return corrupt();
+    table.num_ranks_ = std::max(table.num_ranks_, slot.merge.rank + 1);
+  }
+  if (num_merges == stored.slots.size()) return corrupt();
+  table.slots_ = stored.slots;
+  table.owner_ = std::move(stored.owner);
+  table.keeps_space_marks_first_ = stored.keeps_space_marks_first;
+  return table;
+}
 
 void MergeTable::insert(TokenId left, TokenId right, Merge merge) {
   const std::uint64_t key = key_of(left, right);
   std::size_t at = first_slot(key);
-  while (slots_[at].key != kEmpty) {
-    if (slots_[at].key == key) return;
-    at = (at + 1) & (slots_.size() - 1);
+  while (filled_[at].key != kEmpty) {
+    if (filled_[at].key == key) return;
+    at = (at + 1) & (filled_.size() - 1);
   }
-  slots_[at] = {key, merge};
+  filled_[at] = {key, merge};
   num_ranks_ = std::max(num_ranks_, merge.rank + 1);
 }
 

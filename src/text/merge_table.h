@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -24,8 +26,27 @@ class MergeTable {
     TokenId result = -1;
   };
   static constexpr std::uint32_t kNoRank = ~std::uint32_t{0};
+  struct Slot {
+    std::uint64_t key = kEmpty;
+    Merge merge;
+  };
 
   explicit MergeTable(std::size_t num_merges);
+  MergeTable(MergeTable&&) noexcept = default;
+  MergeTable& operator=(MergeTable&&) noexcept = default;
+  MergeTable(const MergeTable&) = delete;
+  MergeTable& operator=(const MergeTable&) = delete;
+
+  // A table that is already filled, as a tokenizer's image keeps it, for a vocabulary of `num_tokens`.
+  struct Stored {
+    std::span<const Slot> slots;
+    bool keeps_space_marks_first = false;
+    std::shared_ptr<const void> owner;  // keeps the slots
+  };
+  // corrupt: the slots are no table.
+  static base::Result<MergeTable> from_slots(Stored stored, int num_tokens);
+  std::span<const Slot> slots() const { return slots_; }  // a power of two, never full
+
   // The first rank of a pair stays.
   void insert(TokenId left, TokenId right, Merge merge);
   // kNoRank where the pair does not merge.
@@ -54,10 +75,6 @@ class MergeTable {
   }
 
  private:
-  struct Slot {
-    std::uint64_t key = kEmpty;
-    Merge merge;
-  };
   static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
 
   static std::uint64_t key_of(TokenId left, TokenId right) {
@@ -68,7 +85,9 @@ class MergeTable {
     return (key ^ (key >> 32)) & (slots_.size() - 1);
   }
 
-  std::vector<Slot> slots_;  // a power of two, at most half full
+  std::vector<Slot> filled_;  // by insert()
+  std::shared_ptr<const void> owner_;
+  std::span<const Slot> slots_;
   std::uint32_t num_ranks_ = 0;
   bool keeps_space_marks_first_ = true;
 };

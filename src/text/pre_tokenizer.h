@@ -42,6 +42,7 @@ class PreTokenizer {
   enum class Place { start, inside };
 
   void add(Step step);
+  std::size_t num_steps() const { return steps_.size(); }
 
   // Calls f(word) for each, in order, while f answers true. `text` is valid UTF-8. No word is empty.
   template <class F>

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <bit>
 #include <cstdint>
-#include <functional>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -15,46 +14,57 @@ namespace kvasir::text {
 // vocabulary's load and every word of some models go through it. Filled once, then immutable.
 class StringIndex {
  public:
-  explicit StringIndex(std::size_t max_entries = 0) : slots_(std::bit_ceil(max_entries * 2 + 2)) {}
+  struct Slot {
+    TokenId id = -1;        // -1: empty
+    std::uint32_t tag = 0;  // part of the hash: most mismatches end here
+  };
+
+  explicit StringIndex(std::size_t max_entries = 0);
 
   // The id that had this string before, in which case nothing changes.
   template <class TextOf>
   std::optional<TokenId> insert(std::string_view text, TokenId id, TextOf text_of) {
-    Slot& slot = slots_[position(text, text_of)];
+    const std::uint64_t hashed = hash(text);
+    Slot& slot = slots_[position(slots_, hashed, text, text_of)];
     if (slot.id >= 0) return slot.id;
-    slot = {id, tag(text)};
+    slot = {id, tag(hashed)};
     return std::nullopt;
   }
 
   template <class TextOf>
   std::optional<TokenId> find(std::string_view text, TextOf text_of) const {
-    const Slot& slot = slots_[position(text, text_of)];
+    return find(slots_, text, text_of);
+  }
+  // In the slots of an index.
+  template <class TextOf>
+  static std::optional<TokenId> find(std::span<const Slot> slots, std::string_view text, TextOf text_of) {
+    const Slot& slot = slots[position(slots, hash(text), text, text_of)];
     if (slot.id < 0) return std::nullopt;
     return slot.id;
   }
 
- private:
-  struct Slot {
-    TokenId id = -1;
-    std::uint32_t tag = 0;  // part of the hash: most mismatches end here
-  };
+  const std::vector<Slot>& slots() const { return slots_; }  // a power of two, at most half full
+  // Whether a search in `slots` ends, and finds ids below `num_tokens`.
+  static bool fits(std::span<const Slot> slots, int num_tokens);
 
-  static std::size_t hash(std::string_view text) { return std::hash<std::string_view>()(text); }
-  static std::uint32_t tag(std::string_view text) { return static_cast<std::uint32_t>(hash(text) >> 32); }
+ private:
+  // The same on every machine: slots are kept in files.
+  static std::uint64_t hash(std::string_view text);
+  static std::uint32_t tag(std::uint64_t hashed) { return static_cast<std::uint32_t>(hashed >> 32); }
 
   // Where `text` is, or would go.
   template <class TextOf>
-  std::size_t position(std::string_view text, TextOf text_of) const {
-    const std::size_t mask = slots_.size() - 1;
-    const std::size_t hashed = hash(text);
-    const auto wanted = static_cast<std::uint32_t>(hashed >> 32);
+  static std::size_t position(std::span<const Slot> slots, std::uint64_t hashed, std::string_view text,
+                              TextOf text_of) {
+    const std::size_t mask = slots.size() - 1;
+    const std::uint32_t wanted = tag(hashed);
     std::size_t at = hashed & mask;
-    while (slots_[at].id >= 0 && (slots_[at].tag != wanted || text_of(slots_[at].id) != text))
+    while (slots[at].id >= 0 && (slots[at].tag != wanted || text_of(slots[at].id) != text))
       at = (at + 1) & mask;
     return at;
   }
 
-  std::vector<Slot> slots_;  // a power of two, at most half full
+  std::vector<Slot> slots_;
 };
 
 }  // namespace kvasir::text

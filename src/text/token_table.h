@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,23 +29,43 @@ class TokenTable {
     std::string_view bytes;
     TokenType type = TokenType::normal;
   };
+  // All of it as it lies in memory, and in a tokenizer's image.
+  struct Columns {
+    std::string_view spellings;
+    std::span<const std::uint32_t> spelling_ends;  // [size + 1]
+    std::string_view bytes;                        // empty where they are the spellings
+    std::span<const std::uint32_t> byte_ends;      // [size + 1], or empty
+    std::span<const TokenType> types;
+    std::span<const StringIndex::Slot> pieces;
+    std::span<const StringIndex::Slot> added;
+  };
+
+  TokenTable() = default;
+  TokenTable(const TokenTable&) = delete;
+  TokenTable& operator=(const TokenTable&) = delete;
+
+  // A table that is already filled; `owner` keeps what `columns` point to. corrupt: they are no table.
+  static base::Result<std::unique_ptr<const TokenTable>> from_columns(const Columns& columns,
+                                                                      std::shared_ptr<const void> owner);
 
   void reserve(std::size_t num_tokens, std::size_t num_bytes);
   // Ids count up from 0. corrupt: the token is too long to be one.
   base::Status add(const Row& row);
-  // Call after the last add: fills the indices. The first of two tokens with equal spelling is found.
+  // Call after the last add and before anything else: fills the indices. The first of two tokens with equal
+  // spelling is found.
   void build_index();
 
+  const Columns& columns() const { return columns_; }
   // Of the longest token; at least 1.
   std::size_t max_token_bytes() const { return max_token_bytes_; }
-  int size() const { return static_cast<int>(types_.size()); }
-  std::string_view spelling(TokenId id) const { return view(spellings_, spelling_ends_, id); }
+  int size() const { return static_cast<int>(columns_.types.size()); }
+  std::string_view spelling(TokenId id) const { return view(columns_.spellings, columns_.spelling_ends, id); }
   std::string_view bytes(TokenId id) const {
-    return bytes_differ_ ? view(bytes_, byte_ends_, id) : spelling(id);
+    return columns_.byte_ends.empty() ? spelling(id) : view(columns_.bytes, columns_.byte_ends, id);
   }
   TokenType type(TokenId id) const {
     CHECK(id >= 0 && id < size(), "token {} of {}", id, size());
-    return types_[id];
+    return columns_.types[id];
   }
   bool is_special(TokenId id) const {
     const TokenType kind = type(id);
@@ -55,20 +77,27 @@ class TokenTable {
   std::optional<TokenId> find_added(std::string_view spelling) const;
 
  private:
-  std::string_view view(const std::string& buffer, const std::vector<std::uint32_t>& ends, TokenId id) const {
+  // What add() fills.
+  struct Filled {
+    std::string spellings;
+    std::vector<std::uint32_t> spelling_ends{0};
+    std::string bytes;  // empty until one differs from its spelling
+    std::vector<std::uint32_t> byte_ends{0};
+    bool bytes_differ = false;
+    std::vector<TokenType> types;
+    StringIndex pieces;
+    StringIndex added;
+  };
+
+  std::string_view view(std::string_view buffer, std::span<const std::uint32_t> ends, TokenId id) const {
     CHECK(id >= 0 && id < size(), "token {} of {}", id, size());
-    return std::string_view(buffer).substr(ends[id], ends[id + 1] - ends[id]);
+    return buffer.substr(ends[id], ends[id + 1] - ends[id]);
   }
 
-  std::string spellings_;
-  std::vector<std::uint32_t> spelling_ends_{0};  // [size + 1]
-  std::string bytes_;                            // empty until one differs from its spelling
-  std::vector<std::uint32_t> byte_ends_{0};      // [size + 1] where bytes_differ_
-  bool bytes_differ_ = false;
-  std::vector<TokenType> types_;
+  Filled filled_;
+  std::shared_ptr<const void> owner_;
+  Columns columns_;
   std::size_t max_token_bytes_ = 1;
-  StringIndex pieces_;
-  StringIndex added_;
 };
 
 }  // namespace kvasir::text

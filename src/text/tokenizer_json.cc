@@ -5,8 +5,11 @@
 #include <utility>
 
 #include "base/json.h"
+#include "text/model_tables.h"
 #include "text/tokenizer.h"
+#include "text/tokenizer_image.h"
 #include "text/tokenizer_parts.h"
+#include "text/tokenizer_source.h"
 
 namespace kvasir::text {
 namespace {
@@ -51,24 +54,30 @@ Status add_config(std::string_view config_json, TokenizerParts& parts) {
 
 }  // namespace
 
+Result<std::shared_ptr<const Tokenizer>> assemble(const json::object& file, const TableSource& tables_of,
+                                                  const TokenizerTexts& texts) {
+  TokenizerParts parts;
+  TRY(parts.normalizer, read_normalizer(file));
+  TRY(ReadPreTokenizer pre_tokenizer, read_pre_tokenizer(file));
+  const ByteLevel byte_level = pre_tokenizer.byte_level ? ByteLevel::yes : ByteLevel::no;
+  TRY(parts.decoder, read_decoder(file, byte_level));
+  TRY(ModelTables tables, tables_of(byte_level, parts.decoder));
+  TRY_OK(add_model(file, byte_level, std::move(tables), parts));
+  parts.pre_tokenizer = std::move(pre_tokenizer.steps);
+  TRY_OK(read_post_processor(file, parts));
+  TRY_OK(add_config(texts.config_json, parts));
+  if (!texts.chat_template.empty()) parts.chat_template = texts.chat_template;
+  return std::make_shared<const Tokenizer>(std::move(parts));
+}
+
 Result<std::shared_ptr<const Tokenizer>> Tokenizer::from_json(std::string_view tokenizer_json,
                                                               std::string_view config_json,
                                                               std::string_view chat_template) {
-  auto value = base::parse_json(tokenizer_json);
-  if (!value.ok()) return base::error(ErrorCode::corrupt, "tokenizer.json: {}", value.error().message);
-  const auto* file = value->if_object();
-  if (file == nullptr) return base::error(ErrorCode::corrupt, "tokenizer.json is not an object");
-  TokenizerParts parts;
-  TRY(parts.normalizer, read_normalizer(*file));
-  TRY(ReadPreTokenizer pre_tokenizer, read_pre_tokenizer(*file));
-  const ByteLevel byte_level = pre_tokenizer.byte_level ? ByteLevel::yes : ByteLevel::no;
-  TRY(parts.decoder, read_decoder(*file, byte_level));
-  TRY_OK(read_model(*file, byte_level, parts));
-  parts.pre_tokenizer = std::move(pre_tokenizer.steps);
-  TRY_OK(read_post_processor(*file, parts));
-  TRY_OK(add_config(config_json, parts));
-  if (!chat_template.empty()) parts.chat_template = chat_template;
-  return std::make_shared<const Tokenizer>(std::move(parts));
+  TRY(const TokenizerSource source, read_source(tokenizer_json));
+  return assemble(
+      source.rest,
+      [&](ByteLevel byte_level, const Decoder& decoder) { return make_tables(source, byte_level, decoder); },
+      {config_json, chat_template});
 }
 
 }  // namespace kvasir::text

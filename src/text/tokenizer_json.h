@@ -18,6 +18,8 @@ bool json_flag_or(const base::json::object& object, std::string_view key, bool o
 
 // Sequences inside sequences go no deeper than any real file.
 inline constexpr int kMaxJsonNesting = 8;
+// Nor are more steps in one of them: every text goes through all.
+inline constexpr std::size_t kMaxSteps = 64;
 
 // Parts of tokenizer.json. What Kvasir does not know is `unsupported`.
 base::Result<std::vector<NormalizerStep>> read_normalizer(const base::json::object& file);
@@ -31,7 +33,10 @@ enum class ByteLevel { no, yes };
 base::Result<Decoder> read_decoder(const base::json::object& file, ByteLevel byte_level);
 // Fills what goes around a text. `parts.table` is there.
 base::Status read_post_processor(const base::json::object& file, TokenizerParts& parts);
-// Fills `table`, the added tokens and `model`. The normalizer and the decoder are there.
-base::Status read_model(const base::json::object& file, ByteLevel byte_level, TokenizerParts& parts);
+struct ModelTables;
+// Fills `table`, the added tokens and `model`. The normalizer and the decoder are there; of the model, `file`
+// need hold no vocabulary.
+base::Status add_model(const base::json::object& file, ByteLevel byte_level, ModelTables tables,
+                       TokenizerParts& parts);
 
 }  // namespace kvasir::text

@@ -109,5 +109,68 @@ TEST(TokenizerJson, SaysWhatIsWrong) {
       std::string::npos);
 }
 
+// Little files that would take all memory or time.
+TEST(TokenizerJson, RefusesWhatGrowsWithoutBound) {
+  const auto code = [](const std::string& json) {
+    const auto tokenizer = Tokenizer::from_json(json);
+    return tokenizer.ok() ? std::string("ok") : tokenizer.error().message;
+  };
+  const auto with = [](const std::string& steps) {
+    return "{" + steps + R"(,"model":{"type":"BPE","vocab":{"a":0,"b":1},"merges":[]},
+      "added_tokens":[{"id":1,"content":"b","normalized":true}]})";
+  };
+  const auto repeated = [](const std::string& step, int count) {
+    std::string list = step;
+    while (--count > 0) list += "," + step;
+    return "[" + list + "]";
+  };
+  const std::string twice = R"({"type":"Replace","pattern":{"String":"b"},"content":"bbbbbbbb"})";
+  EXPECT_EQ(code(with(R"("normalizer":)" + twice)), "ok");
+  EXPECT_NE(code(with(R"("normalizer":{"type":"Sequence","normalizers":)" + repeated(twice, 12) + "}"))
+                .find("times longer"),
+            std::string::npos);
+  EXPECT_NE(code(with(R"("normalizer":{"type":"Sequence","normalizers":)" +
+                      repeated(R"({"type":"Nmt"})", 70) + "}"))
+                .find("70 steps"),
+            std::string::npos);
+  EXPECT_NE(code(with(R"("decoder":{"type":"Sequence","decoders":)" + repeated(twice, 12) + "}"))
+                .find("4096 is the most"),
+            std::string::npos);
+  EXPECT_NE(code(with(R"("pre_tokenizer":{"type":"Metaspace","replacement":"  "})")).find("Metaspace"),
+            std::string::npos);
+  EXPECT_NE(code(R"({"model":{"type":"BPE","vocab":{"a":3000000},"merges":[]}})").find("far above"),
+            std::string::npos);
+}
+
+TEST(TokenizerJson, TakesTheLongMembersInAnyShapeApart) {
+  const auto message = [](const std::string& model) {
+    const auto tokenizer = Tokenizer::from_json(R"({"model":{"type":"BPE",)" + model + "}}");
+    return tokenizer.ok() ? std::string("ok") : tokenizer.error().message;
+  };
+  EXPECT_EQ(message(R"("vocab":{"a":0,"\u0062":1,"ab":2},"merges":[["a","\u0062"]])"), "ok");
+  EXPECT_EQ(message(R"("merges":["x y"],"vocab":{},"vocab":{"a":0,"b":1,"ab":2},"merges":["a b"])"), "ok");
+  for (const char* vocab :
+       {R"({"a":[0]})", R"({"a":"0"})", R"({"a":{"b":0}})", R"({"a":null})", R"({"a":0.0})", R"({"a":[[0]]})",
+        R"({"a":1e300})", R"({"a":99999999999999999999})"})
+    EXPECT_NE(message(std::string(R"("merges":[],"vocab":)") + vocab).find("not a token number"),
+              std::string::npos)
+        << vocab;
+  for (const char* vocab : {"[]", "null", "3", R"("a")"})
+    EXPECT_NE(message(std::string(R"("merges":[],"vocab":)") + vocab).find("no vocab"), std::string::npos)
+        << vocab;
+  for (const char* merge : {"3", "null", "[]", R"(["a"])", R"(["a","b","a"])", R"(["a",["b"]])",
+                            R"({"a":"b"})", R"(["a","b",1])", R"("ab")", R"([["a","b"]])"})
+    EXPECT_NE(message(std::string(R"("vocab":{"a":0,"b":1,"ab":2},"merges":[)") + merge + "]")
+                  .find("not two tokens"),
+              std::string::npos)
+        << merge;
+  EXPECT_NE(message(R"("vocab":{"a":0,"a":1},"merges":[])").find("has the ids 0 and 1"), std::string::npos);
+  // Elsewhere the names mean nothing.
+  EXPECT_EQ(Tokenizer::from_json(R"({"vocab":{"model":{"vocab":[1]}},"merges":[[[2]]],"x":{"vocab":{"q":1}},
+      "model":{"type":"BPE","y":{"vocab":{"r":5}},"vocab":{"a":0},"merges":[]}})")
+                .ok(),
+            true);
+}
+
 }  // namespace
 }  // namespace kvasir::text

@@ -18,45 +18,57 @@ std::size_t num_bytes(const TokenTable& table) {
 
 }  // namespace
 
-Unigram::Trie::Trie(std::size_t max_edges) : edges_(std::bit_ceil(max_edges * 2 + 2)), tokens_(1, -1) {}
-
-std::size_t Unigram::Trie::slot(std::uint64_t key) const {
-  const std::size_t mask = edges_.size() - 1;
-  std::size_t at = (key * 0x9E3779B97F4A7C15ull) >> 20 & mask;
-  while (edges_[at].key != 0 && edges_[at].key != key) at = (at + 1) & mask;
-  return at;
-}
-
-std::int32_t Unigram::Trie::child(std::int32_t node, char c) const {
-  const std::uint64_t key = (static_cast<std::uint64_t>(node) << 8 | static_cast<unsigned char>(c)) + 1;
-  const Edge& edge = edges_[slot(key)];
-  return edge.key == 0 ? -1 : edge.child;
-}
-
-void Unigram::Trie::add(std::string_view spelling, TokenId id) {
-  std::int32_t node = 0;
-  for (const char c : spelling) {
-    const std::uint64_t key = (static_cast<std::uint64_t>(node) << 8 | static_cast<unsigned char>(c)) + 1;
-    Edge& edge = edges_[slot(key)];
-    if (edge.key == 0) {
-      edge = {key, static_cast<std::int32_t>(tokens_.size())};
-      tokens_.push_back(-1);
-    }
-    node = edge.child;
-  }
-  tokens_[node] = id;
-}
-
-Unigram::Unigram(const TokenTable& table, std::vector<double> scores, const Options& options)
-    : scores_(std::move(scores)), options_(options), trie_(num_bytes(table)) {
-  CHECK(static_cast<int>(scores_.size()) == table.size());
-  std::vector<TokenId> byte_tokens(256, -1);
+ScoredTrie ScoredTrie::build(const TokenTable& table, std::vector<double> scores) {
+  CHECK(static_cast<int>(scores.size()) == table.size());
+  struct Built {
+    std::vector<double> scores;
+    std::vector<Edge> edges;
+    std::vector<TokenId> token_at;
+  };
+  auto built = std::make_shared<Built>();
+  built->scores = std::move(scores);
+  built->edges.resize(std::bit_ceil(num_bytes(table) * 2 + 2));
+  built->token_at.assign(1, -1);
   for (TokenId id = 0; id < table.size(); ++id) {
-    if (table.type(id) == TokenType::normal && !table.spelling(id).empty()) trie_.add(table.spelling(id), id);
-    if (table.type(id) == TokenType::byte)
-      byte_tokens[static_cast<unsigned char>(*byte_of_name(table.spelling(id)))] = id;
+    if (table.type(id) != TokenType::normal || table.spelling(id).empty()) continue;
+    std::int32_t node = 0;
+    for (const char c : table.spelling(id)) {
+      const std::uint64_t key = key_of(node, c);
+      Edge& edge = built->edges[slot(built->edges, key)];
+      if (edge.key == 0) {
+        edge = {key, static_cast<std::int32_t>(built->token_at.size())};
+        built->token_at.push_back(-1);
+      }
+      node = edge.child;
+    }
+    built->token_at[node] = id;
   }
-  if (options.byte_fallback) byte_tokens_ = std::move(byte_tokens);
+  return ScoredTrie({built->scores, built->edges, built->token_at}, built);
+}
+
+base::Result<ScoredTrie> ScoredTrie::from_columns(const Columns& columns, std::shared_ptr<const void> owner,
+                                                  int num_tokens) {
+  const auto num_nodes = static_cast<std::int64_t>(columns.token_at.size());
+  const auto is_node = [num_nodes](const Edge& edge) { return edge.child >= 0 && edge.child < num_nodes; };
+  const bool fits =
+      columns.scores.size() == static_cast<std::size_t>(num_tokens) && num_nodes > 0 &&
+      std::has_single_bit(columns.edges.size()) &&
+      std::all_of(columns.edges.begin(), columns.edges.end(), is_node) &&
+      std::any_of(columns.edges.begin(), columns.edges.end(), [](const Edge& e) { return e.key == 0; }) &&
+      std::all_of(columns.token_at.begin(), columns.token_at.end(),
+                  [num_tokens](TokenId id) { return id >= -1 && id < num_tokens; });
+  if (!fits) return base::error(base::ErrorCode::corrupt, "the trie of the tokens is none");
+  return ScoredTrie(columns, std::move(owner));
+}
+
+Unigram::Unigram(const TokenTable& table, ScoredTrie trie, const Options& options)
+    : trie_(std::move(trie)), options_(options) {
+  if (!options.byte_fallback) return;
+  byte_tokens_.assign(256, -1);
+  for (TokenId id = 0; id < table.size(); ++id) {
+    if (table.type(id) == TokenType::byte)
+      byte_tokens_[static_cast<unsigned char>(*byte_of_name(table.spelling(id)))] = id;
+  }
 }
 
 void Unigram::encode(std::string_view word, Workspace& work, std::vector<TokenId>& out) const {
@@ -78,7 +90,7 @@ void Unigram::encode(std::string_view word, Workspace& work, std::vector<TokenId
       ++end;
       const TokenId id = trie_.token(node);
       if (id < 0) continue;
-      offer(end, {so_far + scores_[id], static_cast<std::int32_t>(at), id});
+      offer(end, {so_far + trie_.score(id), static_cast<std::int32_t>(at), id});
       known = known || end - at == character;
     }
     if (!known) offer(at + character, {so_far + options_.unk_score, static_cast<std::int32_t>(at), -1});

@@ -39,6 +39,7 @@ struct Workspace {
   };
 
   std::vector<Symbol> symbols;
+  std::vector<Symbol> merged;
   std::vector<Bucket> buckets;
   std::vector<std::int32_t> free_buckets;
   std::vector<std::int32_t> bucket_of_rank;  // -1: none

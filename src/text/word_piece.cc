@@ -1,8 +1,14 @@
 #include "text/word_piece.h"
 
+#include <algorithm>
+
 #include "base/utf8.h"
 
 namespace kvasir::text {
+
+WordPiece::WordPiece(const TokenTable& table, Options options) : table_(table), options_(std::move(options)) {
+  for (TokenId id = 0; id < table.size(); ++id) longest_ = std::max(longest_, table.spelling(id).size());
+}
 
 void WordPiece::encode(std::string_view word, Workspace&, std::vector<TokenId>& out) const {
   constexpr std::size_t kMaxCharacterBytes = 4;
@@ -19,7 +25,8 @@ void WordPiece::encode(std::string_view word, Workspace&, std::vector<TokenId>& 
   std::string spelling;
   while (known && first < ends.size()) {
     std::optional<TokenId> found;
-    std::size_t last = ends.size();
+    // No character is shorter than a byte.
+    std::size_t last = std::min(ends.size(), first + longest_);
     for (; last > first && !found; --last) {
       spelling = begin == 0 ? std::string() : options_.continuing_prefix;
       spelling += word.substr(begin, ends[last - 1] - begin);

@@ -1,9 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/ids.h"
@@ -14,7 +14,7 @@ namespace kvasir::text {
 
 // Longest match first: a word becomes the longest token that it begins with, then the longest continuing one
 // that its rest begins with, and so on; a word that cannot be spelled so is the unknown token as a whole.
-// Immutable; O(n²) in the word's length, which is bounded.
+// Immutable; O(n · longest token²) in the word's length, which is bounded.
 class WordPiece : public WordModel {
  public:
   struct Options {
@@ -24,13 +24,14 @@ class WordPiece : public WordModel {
   };
 
   // `table` outlives the WordPiece.
-  WordPiece(const TokenTable& table, Options options) : table_(table), options_(std::move(options)) {}
+  WordPiece(const TokenTable& table, Options options);
 
   void encode(std::string_view word, Workspace& work, std::vector<TokenId>& out) const override;
 
  private:
   const TokenTable& table_;
   Options options_;
+  std::size_t longest_ = 1;  // spelling, in bytes
 };
 
 }  // namespace kvasir::text

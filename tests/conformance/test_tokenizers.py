@@ -17,8 +17,9 @@ NUM_TEXTS = int(os.environ.get("KVASIR_TOKENIZER_TEXTS", 10_000))
 SEED = int(os.environ.get("KVASIR_TOKENIZER_SEED", 1))
 
 
-def check(directory, golden):
-    done = subprocess.run([BIN, "check", "tokenizer", directory, golden], capture_output=True, text=True, timeout=120)
+def check(directory, golden, *flags):
+    command = [BIN, "check", "tokenizer", directory, golden, *flags]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -47,7 +48,17 @@ def compare(directory, count, tmp_path, seed=SEED):
 def test_recorded(name):
     status, output = check(DIRECTORIES[name], GOLDENS / f"{name}.json")
     assert status == 0, output
-    assert "99 texts" in output
+    assert "99 texts" in output and "599 streams" in output
+
+
+@pytest.mark.parametrize("name", sorted(DIRECTORIES))
+def test_prepared(name, tmp_path):
+    """The second time the tokenizer comes from its image."""
+    for _ in range(2):
+        status, output = check(DIRECTORIES[name], GOLDENS / f"{name}.json", "--prepared", tmp_path)
+        assert status == 0, output
+        assert "99 texts" in output
+        assert len(list(tmp_path.iterdir())) == 1
 
 
 @pytest.mark.parametrize("name", sorted(DIRECTORIES))

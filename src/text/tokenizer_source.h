@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+
+namespace kvasir::text {
+
+// The members of one long list or object of tokenizer.json, without a value for each.
+class SourceRows {
+ public:
+  // A member: its key, or else the texts in it, and the number in it.
+  struct Row {
+    std::uint32_t first_begin = 0;
+    std::uint32_t first_size = 0;
+    std::uint32_t second_begin = 0;
+    std::uint32_t second_size = 0;
+    double number = 0;
+    std::uint8_t num_texts = 0;
+    std::uint8_t num_numbers = 0;
+    bool is_list = false;
+    bool is_integer = false;
+    bool is_other = false;  // holds something else too, or in another order
+  };
+
+  enum class Kind { absent, object, array };
+  bool is_object() const { return kind_ == Kind::object; }
+  bool is_array() const { return kind_ == Kind::array; }
+  const std::vector<Row>& rows() const { return rows_; }
+  std::string_view first(const Row& row) const { return view(row.first_begin, row.first_size); }
+  std::string_view second(const Row& row) const { return view(row.second_begin, row.second_size); }
+
+ private:
+  friend class RowCollector;
+
+  std::string_view view(std::uint32_t begin, std::uint32_t size) const {
+    return std::string_view(texts_).substr(begin, size);
+  }
+
+  Kind kind_ = Kind::absent;
+  std::vector<Row> rows_;
+  std::string texts_;
+};
+
+// A tokenizer.json. Its vocabulary and merges, nearly all of the file, are read apart from the rest, in which
+// they are null.
+struct TokenizerSource {
+  base::json::object rest;
+  SourceRows vocab;
+  SourceRows merges;
+};
+
+// corrupt: it is not JSON, or more than any vocabulary.
+base::Result<TokenizerSource> read_source(std::string_view tokenizer_json);
+
+}  // namespace kvasir::text
