@@ -93,9 +93,9 @@ def median(values):
     return statistics.median(values)
 
 
-def measure(kvasir, rounds, files):
+def measure(kvasir, rounds, files, names):
     rows = []
-    for name in MEASURED:
+    for name in names:
         for text, file in files.items():
             turns = []
             for _ in range(rounds if text in NATURAL else 3):
@@ -148,6 +148,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kvasir")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", nargs="+", choices=MEASURED, default=MEASURED, help="these tokenizers")
+    parser.add_argument("--texts", nargs="+", help="these texts, by name")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--native", nargs="+", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -157,10 +159,13 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         files = make_texts(pathlib.Path(folder))
         print("| tokenizer | text | Kvasir MB/s | tokenizers MB/s, whole / pieces | ratio |\n|---|---|---|---|---|")
-        rows = measure(arguments.kvasir, arguments.rounds, files)
+        if arguments.texts:
+            files = {name: files[name] for name in arguments.texts}
+        rows = measure(arguments.kvasir, arguments.rounds, files, arguments.only)
         short = pathlib.Path(folder) / "short.txt"
         short.write_text("Hello")
-        measure_loads(arguments.kvasir, arguments.rounds, short)
+        if not arguments.texts:
+            measure_loads(arguments.kvasir, arguments.rounds, short)
     failed = list(failures(rows)) if arguments.check else []
     for line in failed:
         print("MISSED", line)

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "text/byte_level.h"
@@ -62,6 +64,10 @@ class Vocab {
 
   // Of the model's own.
   std::optional<TokenId> find(std::string_view token) const { return index_.find(token, text_of()); }
+  std::uint64_t prepare(std::string_view token) const { return index_.prepare(token); }
+  std::optional<TokenId> find(std::uint64_t prepared, std::string_view token) const {
+    return index_.find(prepared, token, text_of());
+  }
   std::size_t size() const { return tokens_.size(); }
   std::string_view token(std::size_t id) const { return tokens_[id]; }
   TokenType type(std::size_t id) const { return types_[id]; }
@@ -208,19 +214,38 @@ Result<std::unique_ptr<const TokenTable>> TableMaker::finish(Vocab& vocab, ByteL
 Result<MergeTable> TableMaker::read_merges(const Vocab& vocab) {
   const SourceRows& merges = source_.merges;
   if (!merges.is_array()) return base::error(ErrorCode::corrupt, "tokenizer.json: the model has no merges");
+  // The tables are larger than the caches: a few merges at a time, each step for all of them, so that what
+  // one waits for is on its way while the others are looked at.
+  constexpr std::size_t kAtOnce = 16;
+  struct Pending {
+    MergeSides sides;
+    std::uint64_t left = 0;
+    std::uint64_t right = 0;
+    MergeRanker::Sides found;
+  };
+  std::array<Pending, kAtOnce> pending;
   MergeRanker ranker(merges.rows().size());
   ResultFinder results(vocab);
-  for (std::size_t i = 0; i < merges.rows().size(); ++i) {
-    const auto sides = merge_sides(merges, merges.rows()[i]);
-    if (!sides) {
-      return base::error(ErrorCode::corrupt, "tokenizer.json: the merge {} (\"{}\") is not two tokens", i,
-                         merges.first(merges.rows()[i]));
+  for (std::size_t begin = 0; begin < merges.rows().size(); begin += kAtOnce) {
+    const std::size_t size = std::min(kAtOnce, merges.rows().size() - begin);
+    for (std::size_t i = 0; i < size; ++i) {
+      const SourceRows::Row& row = merges.rows()[begin + i];
+      const auto sides = merge_sides(merges, row);
+      if (!sides) {
+        return base::error(ErrorCode::corrupt, "tokenizer.json: the merge {} (\"{}\") is not two tokens",
+                           begin + i, merges.first(row));
+      }
+      pending[i] = {*sides, vocab.prepare(sides->left), vocab.prepare(sides->right), {}};
     }
-    TRY_OK(ranker.add({.left = sides->left,
-                       .right = sides->right,
-                       .left_id = vocab.find(sides->left),
-                       .right_id = vocab.find(sides->right),
-                       .result_id = results.find(*sides)}));
+    for (Pending& merge : std::span(pending).first(size)) {
+      merge.found = {.left = merge.sides.left,
+                     .right = merge.sides.right,
+                     .left_id = vocab.find(merge.left, merge.sides.left),
+                     .right_id = vocab.find(merge.right, merge.sides.right),
+                     .result_id = results.find(merge.sides)};
+      ranker.prepare(merge.found);
+    }
+    for (const Pending& merge : std::span(pending).first(size)) TRY_OK(ranker.add(merge.found));
   }
   return ranker.take();
 }

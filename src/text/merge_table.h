@@ -49,6 +49,10 @@ class MergeTable {
 
   // The first rank of a pair stays.
   void insert(TokenId left, TokenId right, Merge merge);
+  // Of a pair that will be inserted soon.
+  void prepare(TokenId left, TokenId right) const {
+    __builtin_prefetch(&slots_[first_slot(key_of(left, right))]);
+  }
   // kNoRank where the pair does not merge.
   Merge find(TokenId left, TokenId right) const {
     const std::uint64_t key = key_of(left, right);
@@ -104,6 +108,10 @@ class MergeRanker {
     std::optional<TokenId> right_id;
     std::optional<TokenId> result_id;
   };
+  // Before the add of the same sides, a few others between them.
+  void prepare(const Sides& sides) const {
+    if (sides.left_id && sides.right_id) ranked_.prepare(*sides.left_id, *sides.right_id);
+  }
   // An error where one is no token.
   base::Status add(const Sides& sides);
   MergeTable take() { return std::move(ranked_); }

@@ -35,6 +35,19 @@ class StringIndex {
   std::optional<TokenId> find(std::string_view text, TextOf text_of) const {
     return find(slots_, text, text_of);
   }
+  // A search that will be made soon, so that its slot is near by then.
+  std::uint64_t prepare(std::string_view text) const {
+    const std::uint64_t hashed = hash(text);
+    __builtin_prefetch(&slots_[hashed & (slots_.size() - 1)]);
+    return hashed;
+  }
+  // `prepared` is of the same text.
+  template <class TextOf>
+  std::optional<TokenId> find(std::uint64_t prepared, std::string_view text, TextOf text_of) const {
+    const Slot& slot = slots_[position(slots_, prepared, text, text_of)];
+    if (slot.id < 0) return std::nullopt;
+    return slot.id;
+  }
   // In the slots of an index.
   template <class TextOf>
   static std::optional<TokenId> find(std::span<const Slot> slots, std::string_view text, TextOf text_of) {
