@@ -114,11 +114,6 @@ Status read_stream_options(const json::value& value, R& r) {
   return read_fields<R>(value.get_object(), kOptions, r);
 }
 
-Status read_store(const json::value& value, R& r) {
-  TRY(r.store, read_bool(value));
-  return base::ok();
-}
-
 Status read_truncation(const json::value& value, R& r) {
   TRY(const std::string word, read_string(value));
   if (word != "auto" && word != "disabled")
@@ -188,8 +183,8 @@ constexpr Field<R> kFields[] = {
      R"({"anyOf": [{"type": "string"}, {"type": "array", "minItems": 1, "items": {"type": "object"}}]})",
      "a string or an array of items"},
     {"instructions", read_text<&R::instructions>, R"({"type": "string"})"},
-    {"previous_response_id", read_text<&R::previous_id>, R"({"type": "string"})"},
-    {"store", read_store, R"({"type": "boolean", "default": true})"},
+    {"previous_response_id", refuse},
+    {"store", ignore, R"({"type": "boolean", "description": "Nothing is stored; the answer says so."})"},
     {"stream", read_stream, R"({"type": "boolean"})"},
     {"stream_options", read_stream_options,
      R"({"type": "object", "properties": {"include_obfuscation": {"type": "boolean"},
@@ -277,14 +272,14 @@ Status read_input(json::value& input, R& r) {
 }
 
 // What a response repeats, with what holds where the request says nothing.
-json::object make_echo(const json::object& body, const R& r) {
+json::object make_echo(const json::object& body) {
   json::object echo{{"instructions", nullptr},
                     {"max_output_tokens", nullptr},
                     {"metadata", json::object()},
                     {"parallel_tool_calls", true},
                     {"previous_response_id", nullptr},
                     {"reasoning", json::object{{"effort", nullptr}, {"summary", nullptr}}},
-                    {"store", r.store},
+                    {"store", false},
                     {"temperature", 1.0},
                     {"text", json::object{{"format", json::object{{"type", "text"}}}}},
                     {"tool_choice", "auto"},
@@ -294,7 +289,8 @@ json::object make_echo(const json::object& body, const R& r) {
                     {"truncation", "disabled"},
                     {"user", nullptr}};
   for (auto& [key, value] : echo)
-    if (const json::value* given = body.if_contains(key); given != nullptr && !given->is_null())
+    if (const json::value* given = body.if_contains(key);
+        given != nullptr && !given->is_null() && key != "store")
       value = *given;
   return echo;
 }
@@ -313,7 +309,7 @@ Result<ResponsesRequest> read_responses_request(json::object body) {
   // Which tokens are whose cannot be told where calls and text alternate.
   if (request.chat.params.sampling.logprobs && request.chat.tools.may_call())
     return in_field("include", not_supported("logprobs together with tools are"));
-  request.echo = make_echo(body, request);
+  request.echo = make_echo(body);
   if (Status status = read_input(body.at("input"), request); !status.ok())
     return in_field("input", std::move(status).error());
   return request;

@@ -61,6 +61,7 @@ TEST(ResponsesRequest, WhatIsWrongIsNamed) {
       {R"(, "top_logprobs": 2, "tools": [{"type": "function", "name": "f"}])", "include"},
       {R"(, "metadata": {"a": 1})", "metadata.a"},
       {R"(, "background": true)", "background"},
+      {R"(, "previous_response_id": "resp_1")", "previous_response_id"},
       {R"(, "stream_options": {"resumable": true})", "stream_options"},
       {R"(, "text": {"format": {"type": "json_schema"}})", "text.format.schema"},
       {R"(, "text": {"format": {"type": "grammar"}})", "text.format.type"},
