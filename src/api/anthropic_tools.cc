@@ -7,7 +7,6 @@
 
 namespace kvasir::api {
 
-using base::Error;
 using base::Result;
 using base::Status;
 

@@ -1,6 +1,6 @@
 #include "api/messages_request.h"
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <utility>

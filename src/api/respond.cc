@@ -50,7 +50,10 @@ asio::awaitable<void> respond_whole(Outlet& out, Generation& generation, Respons
       co_await out.fail(error);
       co_return;
     }
-    for (Delta& delta : *deltas) join(choices[static_cast<std::size_t>(delta.index)], std::move(delta));
+    for (Delta& delta : *deltas) {
+      Delta& sum = choices[static_cast<std::size_t>(delta.index)];
+      join(sum, std::move(delta));
+    }
   }
   if (generation.cancelled()) co_return;
   co_await reply(out.exchange(), net::HttpResponse::json(200, shape.whole(choices, generation.usage())));
