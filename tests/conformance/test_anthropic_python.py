@@ -16,6 +16,8 @@ WEATHER = {
         "additionalProperties": False,
     },
 }
+SYSTEM = "You are a helpful assistant. Call tools where they help; tell their answers to the user in a sentence."
+RESULT = '{"temperature_c": 18, "sky": "sunny"}'
 QUESTION = {"role": "user", "content": "What is the weather in Paris right now?"}
 
 
@@ -42,6 +44,7 @@ def test_a_message_and_the_same_streamed(claude):
         final = stream.get_final_message()
     assert text == message.content[0].text == final.content[0].text
     assert final.usage.output_tokens == message.usage.output_tokens
+    assert stream.request_id
 
 
 def test_raw_events_come_in_anthropics_order(claude):
@@ -52,12 +55,12 @@ def test_raw_events_come_in_anthropics_order(claude):
 
 
 def test_a_call_and_its_result(claude):
-    tools = {"model": CODER, "max_tokens": 200, "tools": [WEATHER]}
+    tools = {"model": CODER, "max_tokens": 200, "tools": [WEATHER], "system": SYSTEM}
     with claude.messages.stream(**params(messages=[QUESTION], **tools)) as stream:
         first = stream.get_final_message()
     (call,) = [block for block in first.content if block.type == "tool_use"]
     assert call.input == {"city": "Paris"} and first.stop_reason == "tool_use"
-    result = {"type": "tool_result", "tool_use_id": call.id, "content": [{"type": "text", "text": "18 degrees, sunny"}]}
+    result = {"type": "tool_result", "tool_use_id": call.id, "content": [{"type": "text", "text": RESULT}]}
     messages = [QUESTION, {"role": "assistant", "content": first.content}, {"role": "user", "content": [result]}]
     second = claude.messages.create(**params(messages=messages, **tools))
     assert "18" in second.content[0].text and second.stop_reason == "end_turn"
