@@ -1,6 +1,6 @@
-// gpu_bench [--fused=N] [SHAPE [BATCH...]]: the engine on the first GPU, with random weights of a real
-// model's shape. Prefill of prompts of 512 tokens, then decode of each batch from a context of 512, 256
-// tokens each.
+// gpu_bench [--in=512] [--out=256] [--fp8] [--fp8-kv] [--fused=2] [SHAPE [BATCH...]]: the engine on the first
+// GPU, with random weights of a real model's shape. Prefill of a batch of prompts, then their decode; "all"
+// is what the answers' tokens come to over the whole time, from the first prompt to the last token.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,12 +23,12 @@
 namespace kvasir::bench {
 namespace {
 
-constexpr int kPrompt = 512;
-constexpr int kAnswer = 256;
 constexpr int kChunk = 8192;
 constexpr int kWarmSteps = 4;
 
 struct Load {
+  int prompt = 512;
+  int answer = 256;
   int vocab_size = 0;
   int num_blocks = 0;
 };
@@ -36,9 +36,10 @@ struct Load {
 struct Figures {
   double prefill_tokens_per_s = 0;
   double tokens_per_s = 0;
+  double all_tokens_per_s = 0;
   int num_steps = 0;
   double step_ms = 0;
-  double host_us = 0;  // of a step, outside the decoder
+  double host_us = 0;  // of a step: what the engine thread does besides waiting, meanwhile or not
 };
 
 // An engine that is given `batch` prompts at once.
@@ -46,6 +47,7 @@ class Measurement {
  public:
   Measurement(engine::DeviceRunner& runner, const Load& load, int batch, int max_tokens)
       : runner_(runner),
+        load_(load),
         batch_(batch),
         engine_({.scheduler = {.num_blocks = load.num_blocks,
                                .max_batch_tokens = kChunk,
@@ -56,14 +58,14 @@ class Measurement {
                  .max_queue = batch + 1,
                  .max_backlog_tokens = 1 << 20},
                 runner, clock_) {
-    for (int i = 0; i < batch; ++i) submit(load.vocab_size, max_tokens);
+    for (int i = 0; i < batch; ++i) submit(max_tokens);
   }
 
   // Until every prompt has its first token.
   double prefill_tokens_per_s() {
     const base::TimePoint start = clock_.now();
     while (!engine_.idle()) engine_.step();
-    return batch_ * kPrompt / base::seconds(clock_.now() - start);
+    return batch_ * load_.prompt / base::seconds(clock_.now() - start);
   }
 
   // Of the steps in which all sequences decode.
@@ -72,9 +74,10 @@ class Measurement {
     std::vector<double> hosts_s;
     double total_s = 0;
     int num_warm = kWarmSteps;
+    const base::TimePoint start = clock_.now();
     while (!engine_.idle()) {
       const sched::SchedulerStats before = engine_.stats().sequences;
-      const double device_before_s = runner_.device_seconds();
+      const double waited_before_s = runner_.waited_seconds();
       const base::TimePoint begin = clock_.now();
       engine_.step();
       const double step_s = base::seconds(clock_.now() - begin);
@@ -83,9 +86,10 @@ class Measurement {
                        after.num_prefill_tokens == before.num_prefill_tokens;
       if (!all || num_warm-- > 0) continue;
       steps_s.push_back(step_s);
-      hosts_s.push_back(step_s - (runner_.device_seconds() - device_before_s));
+      hosts_s.push_back(step_s - (runner_.waited_seconds() - waited_before_s));
       total_s += step_s;
     }
+    figures.all_tokens_per_s = batch_ * load_.answer / base::seconds(clock_.now() - start);
     figures.tokens_per_s = batch_ * static_cast<double>(steps_s.size()) / total_s;
     figures.num_steps = static_cast<int>(steps_s.size());
     figures.step_ms = 1e3 * median(steps_s);
@@ -93,11 +97,12 @@ class Measurement {
   }
 
  private:
-  void submit(int vocab_size, int max_tokens) {
+  void submit(int max_tokens) {
     wire::GenerateRequest request;
     request.id = "bench";
-    for (int i = 0; i < kPrompt; ++i)
-      request.prompt.push_back(static_cast<TokenId>(random_.below(static_cast<std::uint64_t>(vocab_size))));
+    const auto vocab_size = static_cast<std::uint64_t>(load_.vocab_size);
+    for (int i = 0; i < load_.prompt; ++i)
+      request.prompt.push_back(static_cast<TokenId>(random_.below(vocab_size)));
     request.sampling.temperature = 0;
     request.max_tokens = max_tokens;
     request.ignore_eos = true;
@@ -106,6 +111,7 @@ class Measurement {
   }
 
   engine::DeviceRunner& runner_;
+  const Load load_;
   const int batch_;
   const base::RealClock clock_;
   boost::asio::io_context io_;
@@ -114,29 +120,31 @@ class Measurement {
   engine::Engine engine_;
 };
 
-base::Status measure(const std::string& name, std::vector<int> batches, int max_fused_rows) {
+base::Status measure(const std::string& name, const std::vector<int>& batches, Load load,
+                     model::DeviceOptions options) {
   TRY(const ModelShape* shape, find_shape(name));
   model::ModelConfig config = shape->config;
   TRY_OK(model::make_layers(config));
   const int largest = *std::max_element(batches.begin(), batches.end());
-  const int num_blocks = largest * ((kPrompt + kAnswer) / 16 + 1) + 1;
+  load.vocab_size = config.vocab_size;
+  load.num_blocks = largest * ((load.prompt + load.answer) / 16 + 1) + 1;
+  options.num_blocks = load.num_blocks;
+  options.max_rows = kChunk;
+  options.max_sequences = largest;
   ops::ComputePool pool(4);
-  TRY(auto decoder, model::make_random_cuda_decoder(config, {.num_blocks = num_blocks,
-                                                             .max_rows = kChunk,
-                                                             .max_sequences = largest,
-                                                             .max_fused_rows = max_fused_rows}));
+  TRY(auto decoder, model::make_random_cuda_decoder(config, options));
   engine::DeviceRunner runner(std::move(decoder), pool);
-  const Load load{config.vocab_size, num_blocks};
-  fmt::print("{:<14} {:>6} {:>14} {:>14} {:>6} {:>9} {:>9}\n", "shape", "batch", "prefill tok/s",
-             "decode tok/s", "steps", "step ms", "host µs");
+  fmt::print("{} in, {} out{}{}\n{:<14} {:>6} {:>14} {:>14} {:>9} {:>6} {:>9} {:>9}\n", load.prompt,
+             load.answer, options.fp8_weights ? ", fp8 weights" : "", options.fp8_kv ? ", fp8 KV" : "",
+             "shape", "batch", "prefill tok/s", "decode tok/s", "all tok/s", "steps", "step ms", "host µs");
   for (const int batch : batches) {
     Figures figures;
     for (int round = 0; round < 2; ++round)  // the first warms up
       figures.prefill_tokens_per_s = Measurement(runner, load, batch, 1).prefill_tokens_per_s();
-    Measurement(runner, load, batch, kAnswer).decode(figures);
-    fmt::print("{:<14} {:>6} {:>14.0f} {:>14.1f} {:>6} {:>9.3f} {:>9.1f}\n", name, batch,
-               figures.prefill_tokens_per_s, figures.tokens_per_s, figures.num_steps, figures.step_ms,
-               figures.host_us);
+    Measurement(runner, load, batch, load.answer).decode(figures);
+    fmt::print("{:<14} {:>6} {:>14.0f} {:>14.1f} {:>9.1f} {:>6} {:>9.3f} {:>9.1f}\n", name, batch,
+               figures.prefill_tokens_per_s, figures.tokens_per_s, figures.all_tokens_per_s,
+               figures.num_steps, figures.step_ms, figures.host_us);
     std::fflush(stdout);
   }
   return base::ok();
@@ -146,16 +154,22 @@ base::Status measure(const std::string& name, std::vector<int> batches, int max_
 }  // namespace kvasir::bench
 
 int main(int argc, char** argv) {
-  int max_fused_rows = kvasir::model::DeviceOptions().max_fused_rows;
-  if (argc > 1 && std::string_view(argv[1]).starts_with("--fused=")) {
-    max_fused_rows = std::atoi(argv[1] + 8);
-    --argc, ++argv;
+  kvasir::bench::Load load;
+  kvasir::model::DeviceOptions options;
+  for (; argc > 1 && std::string_view(argv[1]).starts_with("--"); --argc, ++argv) {
+    const std::string_view flag = argv[1];
+    const int value = std::atoi(argv[1] + std::min(flag.size(), flag.find('=') + 1));
+    if (flag.starts_with("--in=")) load.prompt = std::max(1, value);
+    if (flag.starts_with("--out=")) load.answer = std::max(1, value);
+    if (flag.starts_with("--fused=")) options.max_fused_rows = value;
+    if (flag == "--fp8") options.fp8_weights = true;
+    if (flag == "--fp8-kv") options.fp8_kv = true;
   }
   const std::string shape = argc > 1 ? argv[1] : "llama-3.1-8b";
   std::vector<int> batches;
   for (int i = 2; i < argc; ++i) batches.push_back(std::clamp(std::atoi(argv[i]), 1, 512));
   if (batches.empty()) batches = {1, 32, 128, 256};
-  const kvasir::base::Status measured = kvasir::bench::measure(shape, batches, max_fused_rows);
+  const kvasir::base::Status measured = kvasir::bench::measure(shape, batches, load, options);
   if (measured.ok()) return 0;
   fmt::print(stderr, "gpu_bench: {}\n", measured.error().message);
   return 1;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/runner.h"
@@ -20,14 +21,32 @@ class DeviceRunner final : public Runner {
   DeviceRunner(std::unique_ptr<model::DeviceDecoder> decoder, ops::ComputePool& pool);
 
   sched::StepResult run(const sched::StepPlan& plan) override;
+  // Where the device is sure to draw every token that is wanted.
+  bool can_start(const sched::StepPlan& plan) const override;
+  void start(const sched::StepPlan& plan) override;
+  sched::StepResult collect() override;
 
-  // Spent in the decoder since the start; what a step took beyond it is the host's own.
-  double device_seconds() const { return device_s_; }
+  // Spent waiting for the device since the beginning; what a step took beyond it is the host's own.
+  double waited_seconds() const { return waited_s_; }
 
  private:
-  void make_draws(const sched::StepPlan& plan);
-  void read_choices(const sched::StepPlan& plan, sched::StepResult& result);
-  void sample_on_host(const sched::StepPlan& plan, sched::StepResult& result);
+  // What is remembered of a step under way.
+  struct Started {
+    struct Draw {
+      std::size_t slice = 0;
+      bool is_hosts = false;
+    };
+    std::size_t num_slices = 0;
+    std::vector<Draw> draws;
+  };
+
+  void send(const sched::StepPlan& plan, Started& step);
+  void await(const Started& step);
+  void name_tokens_in_flight(const sched::StepPlan& plan);
+  void make_draws(const sched::StepPlan& plan, Started& step);
+  // Tokens that the device has drawn, and errors. The others' draws go to `fetched_`.
+  sched::StepResult read_choices(const Started& step);
+  void sample_on_host(const sched::StepPlan& plan, const Started& step, sched::StepResult& result);
 
   std::unique_ptr<model::DeviceDecoder> decoder_;
   ops::ComputePool& pool_;
@@ -35,10 +54,12 @@ class DeviceRunner final : public Runner {
   model::StepBatch batch_;
   std::vector<model::RowDraw> draws_;
   std::vector<model::RowChoice> choices_;
-  std::vector<std::size_t> wanting_;  // [draws]: their slices
-  std::vector<std::size_t> fetched_;  // draws that are the host's
-  std::vector<float> logits_;         // [fetched, vocab]
-  double device_s_ = 0;
+  Started steps_[2];  // the one that is collected next, and the one after it
+  int num_started_ = 0;
+  std::unordered_map<sched::SequenceId, TokenId> in_flight_;  // of the last step: how the next one names them
+  std::vector<std::size_t> fetched_;                          // draws that are the host's
+  std::vector<float> logits_;                                 // [fetched, vocab]
+  double waited_s_ = 0;
 };
 
 }  // namespace kvasir::engine

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <deque>
 #include <limits>
 
+#include "base/check.h"
 #include "engine/engine_bench_test.h"
 #include "engine/model_runner.h"
 #include "model/checkpoint.h"
@@ -35,17 +38,31 @@ class CpuDevice final : public model::DeviceDecoder {
   int num_blocks() const override { return kBlocks; }
   void copy_block(std::int32_t from, std::int32_t to) override { kv_.copy_block(from, to); }
 
-  void forward(const model::StepBatch& batch, std::span<const model::RowDraw> draws,
-               std::span<model::RowChoice> choices) override {
+  void start(const model::StepBatch& batch, std::span<const model::RowDraw> draws) override {
+    CHECK(started_.size() < 2, "a third step");
     const auto vocab = static_cast<std::size_t>(config().vocab_size);
+    model::StepBatch known = batch;
+    for (TokenId& token : known.tokens) {
+      if (token >= 0) continue;
+      ++num_in_flight;
+      token = last_[static_cast<std::size_t>(-1 - token)].token;
+    }
     logits_.resize(draws.size() * vocab);
-    decoder_->forward(batch, kv_, logits_);
+    decoder_->forward(known, kv_, logits_);
+    last_.clear();
     for (std::size_t i = 0; i < draws.size(); ++i) {
       const auto row = std::span(logits_).subspan(i * vocab, vocab);
       const TokenId best = model::argmax(row);
-      choices[i] = {draws[i].temperature > 0 ? -1 : best, row[static_cast<std::size_t>(best)]};
-      if (spoils) choices[i].largest = std::numeric_limits<float>::infinity();
+      last_.push_back({draws[i].temperature > 0 ? -1 : best, row[static_cast<std::size_t>(best)]});
+      if (spoils) last_.back().largest = std::numeric_limits<float>::infinity();
     }
+    started_.push_back(last_);
+  }
+
+  void collect(std::span<model::RowChoice> choices) override {
+    CHECK(!started_.empty() && started_.front().size() == choices.size(), "other choices");
+    std::ranges::copy(started_.front(), choices.begin());
+    started_.pop_front();
   }
 
   void fetch_logits(int row, std::span<float> logits) override {
@@ -55,12 +72,15 @@ class CpuDevice final : public model::DeviceDecoder {
   }
 
   int num_fetched = 0;
+  int num_in_flight = 0;
   bool spoils = false;
 
  private:
   std::unique_ptr<model::Decoder> decoder_;
   model::KvCache kv_;
   std::vector<float> logits_;
+  std::vector<model::RowChoice> last_;
+  std::deque<std::vector<model::RowChoice>> started_;
 };
 
 EngineOptions options() {
@@ -109,6 +129,31 @@ TEST(DeviceRunner, GivesWhatTheCpusRunnerGives) {
   ModelRunner on_cpu(std::move(decoder), std::move(kv));
   DeviceRunner on_device(std::make_unique<CpuDevice>(pool), pool);
   EXPECT_EQ(run(on_device, mixed_requests()), run(on_cpu, mixed_requests()));
+}
+
+// Greedy sequences alone overlap; one that is drawn on the host keeps every step waiting.
+TEST(DeviceRunner, TokensThatTheHostHasNotSeenAreFed) {
+  ops::ComputePool pool(2);
+  auto decoder = load(pool);
+  auto kv = make_kv(*decoder);
+  ModelRunner on_cpu(std::move(decoder), std::move(kv));
+  std::vector<wire::GenerateRequest> requests(4, greedy(0));
+  requests[1] = greedy(5);
+  requests[2].max_tokens = 1;
+  requests[3] = greedy(11);
+  requests[3].ignore_eos = true;
+  const auto expected = run(on_cpu, requests);
+  auto device = std::make_unique<CpuDevice>(pool);
+  CpuDevice& seen = *device;
+  DeviceRunner runner(std::move(device), pool);
+  EXPECT_EQ(run(runner, requests), expected);
+  EXPECT_GE(seen.num_in_flight, 11);
+  seen.num_in_flight = 0;
+  requests[0].sampling.presence_penalty = 1;
+  requests[0].ignore_eos = true;
+  requests.resize(1);
+  run(runner, requests);
+  EXPECT_EQ(seen.num_in_flight, 0);
 }
 
 TEST(DeviceRunner, FetchesLogitsOnlyForWhatTheDeviceCannotDraw) {

@@ -24,10 +24,38 @@ void Engine::submit(wire::GenerateRequest request, std::shared_ptr<wire::TokenSt
 
 bool Engine::step() {
   watch_readers();
-  const sched::StepPlan plan = scheduler_.plan();
+  sched::StepPlan plan = scheduler_.plan();
+  if (!plan.empty() && runner_.can_start(plan)) {
+    start(std::move(plan));
+    return true;
+  }
+  if (in_flight_) {  // the plan waits for its tokens, or there is none without them
+    collect();
+    return true;
+  }
   if (plan.empty()) return false;
   deliver(scheduler_.commit(plan, run(plan)));
   return true;
+}
+
+void Engine::start(sched::StepPlan plan) {
+  scheduler_.begin(plan);
+  runner_.start(plan);
+  if (in_flight_)
+    collect();
+  else
+    last_end_ = clock_.now();
+  in_flight_ = std::move(plan);
+}
+
+void Engine::collect() {
+  const sched::StepPlan plan = *std::exchange(in_flight_, {});
+  sched::StepResult result = runner_.collect();
+  const base::TimePoint end = clock_.now();
+  result.seconds = base::seconds(end - last_end_);
+  last_end_ = end;
+  count(plan, result.seconds);
+  deliver(scheduler_.finish(plan, std::move(result)));
 }
 
 void Engine::watch_readers() {
@@ -50,12 +78,16 @@ sched::StepResult Engine::run(const sched::StepPlan& plan) {
   const base::TimePoint start = clock_.now();
   sched::StepResult result = runner_.run(plan);
   result.seconds = base::seconds(clock_.now() - start);
-  stats_.last_step_s = result.seconds;
-  stats_.last_predicted_s = plan.predicted_s;
-  stats_.step_s += result.seconds;
-  stats_.predicted_s += plan.predicted_s;
-  stats_.absolute_error_s += std::abs(result.seconds - plan.predicted_s);
+  count(plan, result.seconds);
   return result;
+}
+
+void Engine::count(const sched::StepPlan& plan, double seconds) {
+  stats_.last_step_s = seconds;
+  stats_.last_predicted_s = plan.predicted_s;
+  stats_.step_s += seconds;
+  stats_.predicted_s += plan.predicted_s;
+  stats_.absolute_error_s += std::abs(seconds - plan.predicted_s);
 }
 
 void Engine::deliver(std::vector<sched::SequenceEvent> events) {
@@ -76,6 +108,7 @@ EngineStats Engine::stats() const {
 }
 
 void Engine::fail_all(const base::Error& error) {
+  if (in_flight_) collect();
   std::vector<wire::TokenStream::Delivery> deliveries;
   for (auto& [id, stream] : streams_) {
     scheduler_.abort(id);

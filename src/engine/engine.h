@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/clock.h"
@@ -31,7 +32,8 @@ struct EngineStats {
   double last_predicted_s = 0;
 };
 
-// The loop's body: one step for all sequences, and the way of their events to their readers.
+// The loop's body: one step for all sequences, and the way of their events to their readers. On a runner that
+// can start steps, the device has the next one before the last one's tokens are seen here.
 // Touched by one thread. The runner and the clock outlive it.
 class Engine {
  public:
@@ -39,18 +41,23 @@ class Engine {
 
   // A request that could never be served ends with an error event.
   void submit(wire::GenerateRequest request, std::shared_ptr<wire::TokenStream> stream);
-  // Runs one step. False when there was nothing to run: no sequences, or none whose reader keeps up.
+  // Runs or starts one step, and takes in what the one before gave. False when there was nothing to do: no
+  // sequences, or none whose reader keeps up.
   bool step();
   // Ends every sequence with this error.
   void fail_all(const base::Error& error);
 
-  bool idle() const { return streams_.empty(); }
+  bool idle() const { return streams_.empty() && !in_flight_; }
   const sched::Scheduler& scheduler() const { return scheduler_; }
   EngineStats stats() const;
 
  private:
   void watch_readers();
   sched::StepResult run(const sched::StepPlan& plan);
+  // Starts the plan; the step before ends meanwhile.
+  void start(sched::StepPlan plan);
+  void collect();
+  void count(const sched::StepPlan& plan, double seconds);
   void deliver(std::vector<sched::SequenceEvent> events);
 
   EngineOptions options_;
@@ -58,6 +65,8 @@ class Engine {
   const base::Clock& clock_;
   sched::Scheduler scheduler_;
   std::map<sched::SequenceId, std::shared_ptr<wire::TokenStream>> streams_;  // of the live sequences
+  std::optional<sched::StepPlan> in_flight_;  // started; only ids and sizes in it are still good
+  base::TimePoint last_end_;                  // of a step that was started
   EngineStats stats_;
 };
 

@@ -37,18 +37,22 @@ std::vector<TokenId> expected(const wire::GenerateRequest& request) {
 }
 
 struct ToyBench {
-  explicit ToyBench(int num_blocks) : runner(num_blocks) {}
+  ToyBench(int num_blocks, ToyRunner::Pace pace) : runner(num_blocks, pace) {}
   ToyRunner runner;
 };
 
 class Bench : private ToyBench, public EngineBench {
  public:
-  explicit Bench(const EngineOptions& options)
-      : ToyBench(options.scheduler.num_blocks), EngineBench(options, ToyBench::runner) {}
-  explicit Bench(const sched::SchedulerOptions& options)
-      : Bench(EngineOptions{.scheduler = options, .vocab_size = ToyRunner::kVocabSize}) {}
+  explicit Bench(const EngineOptions& options, ToyRunner::Pace pace = ToyRunner::Pace::one_by_one)
+      : ToyBench(options.scheduler.num_blocks, pace), EngineBench(options, ToyBench::runner) {}
+  explicit Bench(const sched::SchedulerOptions& options, ToyRunner::Pace pace = ToyRunner::Pace::one_by_one)
+      : Bench(EngineOptions{.scheduler = options, .vocab_size = ToyRunner::kVocabSize}, pace) {}
   using ToyBench::runner;
 };
+
+class AnyPace : public testing::TestWithParam<ToyRunner::Pace> {};
+INSTANTIATE_TEST_SUITE_P(Engine, AnyPace,
+                         testing::Values(ToyRunner::Pace::one_by_one, ToyRunner::Pace::overlapped));
 
 // Whoever ends a sequence early, by a stop string or by leaving, still knows what it cost.
 TEST(Engine, EveryEventSaysWhatTheSequenceCostSoFar) {
@@ -65,7 +69,7 @@ TEST(Engine, EveryEventSaysWhatTheSequenceCostSoFar) {
   }
 }
 
-TEST(Engine, AloneInABatchWarmOrPreemptedTheTokensAreTheSame) {
+TEST_P(AnyPace, AloneInABatchWarmOrPreemptedTheTokensAreTheSame) {
   std::vector<wire::GenerateRequest> requests;
   for (int i = 0; i < 16; ++i) {
     std::vector<TokenId> prompt = prompt_of(40 + i * 3, i % 4);
@@ -77,7 +81,7 @@ TEST(Engine, AloneInABatchWarmOrPreemptedTheTokensAreTheSame) {
        {sched::SchedulerOptions{.num_blocks = 200}, sched::SchedulerOptions{.num_blocks = 14},
         sched::SchedulerOptions{.num_blocks = 40, .max_batch_tokens = 23},
         sched::SchedulerOptions{.num_blocks = 200, .prefix_cache = false}}) {
-    Bench bench(options);
+    Bench bench(options, GetParam());
     for (const bool warm : {false, true}) {
       std::vector<Answer*> batch;
       for (const auto& request : requests) batch.push_back(&bench.submit(request));
@@ -99,8 +103,8 @@ TEST(Engine, AloneInABatchWarmOrPreemptedTheTokensAreTheSame) {
   }
 }
 
-TEST(Engine, ConversationsReuseTheirTurns) {
-  Bench bench(sched::SchedulerOptions{.num_blocks = 100});
+TEST_P(AnyPace, ConversationsReuseTheirTurns) {
+  Bench bench(sched::SchedulerOptions{.num_blocks = 100}, GetParam());
   std::vector<TokenId> history = prompt_of(50, 1);
   for (int turn = 0; turn < 6; ++turn) {
     const wire::GenerateRequest request = request_of(history, 21);
@@ -114,8 +118,8 @@ TEST(Engine, ConversationsReuseTheirTurns) {
   }
 }
 
-TEST(Engine, ASharedFreshPrefixIsComputedOnce) {
-  Bench bench(sched::SchedulerOptions{.num_blocks = 400, .target_step_s = 0});
+TEST_P(AnyPace, ASharedFreshPrefixIsComputedOnce) {
+  Bench bench(sched::SchedulerOptions{.num_blocks = 400, .target_step_s = 0}, GetParam());
   std::vector<wire::GenerateRequest> requests;
   std::vector<Answer*> answers;
   for (int i = 0; i < 8; ++i) {
@@ -129,12 +133,14 @@ TEST(Engine, ASharedFreshPrefixIsComputedOnce) {
   EXPECT_EQ(bench.runner.num_rows, 512 + 8 * 4);
 }
 
-TEST(Engine, StopTokensEndWithoutBeingSent) {
+TEST_P(AnyPace, StopTokensEndWithoutBeingSent) {
   wire::GenerateRequest request = request_of(prompt_of(20, 1), 10);
   const std::vector<TokenId> all = expected(request);
   for (const bool ignores : {false, true}) {
-    Bench bench(EngineOptions{
-        .scheduler = {.num_blocks = 10}, .vocab_size = ToyRunner::kVocabSize, .end_tokens = {all[4]}});
+    Bench bench(
+        EngineOptions{
+            .scheduler = {.num_blocks = 10}, .vocab_size = ToyRunner::kVocabSize, .end_tokens = {all[4]}},
+        GetParam());
     request.ignore_eos = ignores;
     const Answer& answer = bench.submit(request);
     bench.finish();
@@ -144,14 +150,15 @@ TEST(Engine, StopTokensEndWithoutBeingSent) {
   }
 }
 
-TEST(Engine, RandomAbortsSlowReadersAndFailuresGiveEveryBlockBack) {
+TEST_P(AnyPace, RandomAbortsSlowReadersAndFailuresGiveEveryBlockBack) {
   for (int round = 0; round < 12; ++round) {
     std::mt19937 random(round);
     Bench bench(EngineOptions{.scheduler = {.num_blocks = 20 + int(random() % 60),
                                             .max_batch_tokens = 8 + int(random() % 100),
                                             .max_batch_sequences = 1 + int(random() % 20)},
                               .vocab_size = ToyRunner::kVocabSize,
-                              .max_backlog_tokens = 6});
+                              .max_backlog_tokens = 6},
+                GetParam());
     std::vector<wire::GenerateRequest> requests;
     std::vector<Answer*> answers;
     std::vector<bool> aborted;
@@ -210,6 +217,33 @@ TEST(Engine, CancelIsSeenBeforeTheNextPlan) {
   EXPECT_FALSE(bench.step());
   EXPECT_TRUE(bench.engine.idle());
   EXPECT_EQ(bench.engine.stats().sequences.num_aborted, 2);
+  EXPECT_EQ(bench.engine.scheduler().pool().num_available(), 20);
+}
+
+// The row that was started before the stop token was seen is dropped; nothing else is computed in vain.
+TEST(Engine, AnOverlappedStopCostsOneRow) {
+  wire::GenerateRequest request = request_of(prompt_of(20, 1), 10);
+  const std::vector<TokenId> all = expected(request);
+  request.stop_tokens = {all[4]};
+  Bench bench(sched::SchedulerOptions{.num_blocks = 10}, ToyRunner::Pace::overlapped);
+  bench.submit(request);
+  bench.finish();
+  EXPECT_EQ(bench.runner.num_rows, 20 + 4 + 1);
+  Bench without(sched::SchedulerOptions{.num_blocks = 10}, ToyRunner::Pace::overlapped);
+  without.submit(request_of(prompt_of(20, 1), 10));
+  without.finish();
+  EXPECT_EQ(without.runner.num_rows, 20 + 9);
+}
+
+TEST(Engine, ACancelledStepIsTakenInBeforeTheEngineIsIdle) {
+  Bench bench(sched::SchedulerOptions{.num_blocks = 20}, ToyRunner::Pace::overlapped);
+  Answer& answer = bench.submit(request_of(prompt_of(10, 1), 50));
+  bench.step();
+  bench.step();
+  answer.stream->cancel();
+  EXPECT_TRUE(bench.step());
+  EXPECT_TRUE(bench.engine.idle());
+  EXPECT_FALSE(bench.step());
   EXPECT_EQ(bench.engine.scheduler().pool().num_available(), 20);
 }
 

@@ -24,8 +24,7 @@ bool allows_other(std::span<const std::uint32_t> mask, std::span<const TokenId> 
 }
 
 bool is_too_short(const sched::StepPlan::Slice& slice) {
-  const int num_output = static_cast<int>(slice.known.size()) - slice.num_prompt;
-  return num_output < slice.request->min_tokens;
+  return slice.num_tokens() - slice.num_prompt < slice.request->min_tokens;
 }
 
 }  // namespace
@@ -35,12 +34,14 @@ void fill_batch(const sched::StepPlan& plan, model::StepBatch& batch) {
   batch.slices.clear();
   batch.logit_rows.clear();
   for (const sched::StepPlan::Slice& slice : plan.slices) {
-    const auto fed = slice.known.subspan(slice.num_computed, slice.num_rows);
+    const auto fed = slice.known.subspan(static_cast<std::size_t>(slice.num_computed));
+    const auto num_fed = std::min(fed.size(), static_cast<std::size_t>(slice.num_rows));
     batch.slices.push_back({.first_row = static_cast<int>(batch.tokens.size()),
                             .num_rows = slice.num_rows,
                             .num_computed = slice.num_computed,
                             .blocks = slice.blocks});
-    batch.tokens.insert(batch.tokens.end(), fed.begin(), fed.end());
+    batch.tokens.insert(batch.tokens.end(), fed.begin(), fed.begin() + static_cast<std::ptrdiff_t>(num_fed));
+    batch.tokens.resize(batch.tokens.size() + static_cast<std::size_t>(slice.num_rows) - num_fed);
     if (slice.wants_token()) batch.logit_rows.push_back(static_cast<std::int32_t>(batch.tokens.size()) - 1);
   }
 }
@@ -53,7 +54,7 @@ bool draws_plainly(const sched::StepPlan::Slice& slice) {
 }
 
 double draw_position(const sched::StepPlan::Slice& slice) {
-  const auto num_output = slice.known.size() - static_cast<std::size_t>(slice.num_prompt);
+  const auto num_output = static_cast<std::uint64_t>(slice.num_tokens() - slice.num_prompt);
   return sample::Rng(slice.request->sampling.seed).uniform(num_output);
 }
 

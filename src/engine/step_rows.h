@@ -11,7 +11,8 @@
 // What every runner does around its device.
 namespace kvasir::engine {
 
-// The plan's rows as one batch, which points into the plan.
+// The plan's rows as one batch, which points into the plan. Tokens in flight stay out of it: they are the
+// last of their slices, and `batch.tokens` has a 0 there.
 void fill_batch(const sched::StepPlan& plan, model::StepBatch& batch);
 
 // Whether the next token depends on the logits as they are, and nothing but the token is asked for.

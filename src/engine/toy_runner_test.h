@@ -2,8 +2,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <span>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -18,8 +21,10 @@ namespace kvasir::engine {
 class ToyRunner final : public Runner {
  public:
   static constexpr int kVocabSize = 1000;
+  enum class Pace { one_by_one, overlapped };
 
-  explicit ToyRunner(int num_blocks) : cells_(std::size_t(num_blocks) * kv::kBlockTokens) {}
+  explicit ToyRunner(int num_blocks, Pace pace = Pace::one_by_one)
+      : pace_(pace), cells_(std::size_t(num_blocks) * kv::kBlockTokens) {}
 
   static TokenId expected_next(std::span<const TokenId> known, std::uint64_t seed) {
     std::uint64_t hash = seed;
@@ -35,12 +40,28 @@ class ToyRunner final : public Runner {
     for (const sched::StepPlan::Slice& slice : plan.slices) {
       CHECK(int(slice.blocks.size()) == kv::blocks_for(slice.num_computed + slice.num_rows), "a wrong table");
       for (int i = slice.num_computed; i < slice.num_computed + slice.num_rows; ++i)
-        at(slice.blocks[i / kv::kBlockTokens], i % kv::kBlockTokens) = cell(slice.known[i], i);
+        at(slice.blocks[i / kv::kBlockTokens], i % kv::kBlockTokens) = cell(token(slice, i), i);
       result.outcomes.emplace_back();
     }
+    drawn_.clear();
     for (std::size_t s = 0; s < plan.slices.size(); ++s)
-      if (plan.slices[s].wants_token()) result.outcomes[s].token = wire::Token{next(plan.slices[s])};
+      if (plan.slices[s].wants_token()) {
+        result.outcomes[s].token = wire::Token{next(plan.slices[s])};
+        drawn_[plan.slices[s].sequence] = result.outcomes[s].token->id;
+      }
     num_rows += plan.load.prefill_tokens + plan.load.decode_sequences;
+    return result;
+  }
+
+  bool can_start(const sched::StepPlan& /*plan*/) const override { return pace_ == Pace::overlapped; }
+  void start(const sched::StepPlan& plan) override {
+    CHECK(started_.size() < 2, "a third step");
+    started_.push_back(run(plan));
+  }
+  sched::StepResult collect() override {
+    CHECK(!started_.empty(), "nothing was started");
+    sched::StepResult result = std::move(started_.front());
+    started_.pop_front();
     return result;
   }
 
@@ -55,6 +76,12 @@ class ToyRunner final : public Runner {
   static std::uint64_t cell(TokenId token, int position) {
     return mixed(std::uint64_t(token) + 1, std::uint64_t(position) + 1);
   }
+  // The device knows what it has drawn before the engine does.
+  TokenId token(const sched::StepPlan::Slice& slice, int i) const {
+    if (i < int(slice.known.size())) return slice.known[i];
+    CHECK(i == int(slice.known.size()) && slice.num_in_flight == 1, "an unknown token");
+    return drawn_.at(slice.sequence);
+  }
   std::uint64_t& at(kv::BlockId block, int i) { return cells_[std::size_t(block) * kv::kBlockTokens + i]; }
   TokenId next(const sched::StepPlan::Slice& slice) {
     std::uint64_t hash = slice.request->sampling.seed;
@@ -63,7 +90,10 @@ class ToyRunner final : public Runner {
     return TokenId(hash % kVocabSize);
   }
 
+  const Pace pace_;
   std::vector<std::uint64_t> cells_;
+  std::unordered_map<sched::SequenceId, TokenId> drawn_;  // by the last step
+  std::deque<sched::StepResult> started_;
 };
 
 }  // namespace kvasir::engine

@@ -32,16 +32,7 @@ void Decoder::State::run_mixture(const FeedForwardWeights& w, std::span<const fl
   const MixtureConfig& m = config().mixture;
   const std::span<float> logits = buffers.router.take(num_rows, m.num_experts);
   apply(w.router, x, logits);
-  ops::route({.score = m.score,
-              .num_experts = m.num_experts,
-              .num_used = m.num_used,
-              .num_groups = m.num_groups,
-              .used_groups = m.used_groups,
-              .group_by_top_two = m.score == ops::RouterScore::sigmoid,
-              .renormalize = m.renormalize,
-              .scale = m.scale,
-              .selection_bias = w.selection_bias},
-             logits, plan);
+  ops::route(m.router(w.selection_bias), logits, plan);
 
   const std::size_t num_slots = plan.slot_rows.size();
   const std::span<float> slots = buffers.slots.take(num_slots, config().hidden_size);

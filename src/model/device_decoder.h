@@ -19,9 +19,11 @@ struct DeviceOptions {
   tensor::DType type = tensor::DType::bf16;  // or f32; of weights, activations and KV
   int num_blocks = 0;                        // of KV; 0: as many as kv_bytes hold
   std::int64_t kv_bytes = 0;
-  int max_rows = 512;      // of a step
-  int max_sequences = 64;  // of a step, and so rows of logits
-  int max_fused_rows = 0;  // of a step whose products are own kernels, not the vendor library: 0, 1, 2 or 4
+  int max_rows = 512;        // of a step
+  int max_sequences = 64;    // of a step, and so rows of logits
+  int max_fused_rows = 2;    // of a step whose products are own kernels, not the vendor library: at most 2
+  bool fp8_kv = false;       // keys and values as e4m3, without scales; `type` is bf16
+  bool fp8_weights = false;  // layers' matrices as e4m3, with a scale for each row; `type` is bf16
   std::stop_token stop{};
 };
 
@@ -50,13 +52,18 @@ class DeviceDecoder {
   virtual int num_blocks() const = 0;
   virtual void copy_block(std::int32_t from, std::int32_t to) = 0;
 
-  // Computes the rows' KV into the slices' blocks, the logits of `batch.logit_rows`, and a token for each of
-  // these. Returns when it is done. Tokens inside the vocabulary, blocks inside the KV, and a step within the
-  // options' bounds are the caller's promise.
-  virtual void forward(const StepBatch& batch,
-                       std::span<const RowDraw> draws,     // [logit_rows]
-                       std::span<RowChoice> choices) = 0;  // [logit_rows]
-  // Row `row` of the last step's logits.
+  // Starts to compute the rows' KV into the slices' blocks, the logits of `batch.logit_rows`, and a token for
+  // each of these. Steps run in the order of their start; two may be under way. Tokens inside the vocabulary,
+  // blocks inside the KV, and a step within the options' bounds are the caller's promise. Arguments need not
+  // outlive the call.
+  virtual void start(const StepBatch& batch, std::span<const RowDraw> draws) = 0;  // [logit_rows]
+  // Waits for the first started of the steps under way.
+  virtual void collect(std::span<RowChoice> choices) = 0;  // [logit_rows]
+  void forward(const StepBatch& batch, std::span<const RowDraw> draws, std::span<RowChoice> choices) {
+    start(batch, draws);
+    collect(choices);
+  }
+  // Row `row` of the last step's logits. No step is under way.
   virtual void fetch_logits(int row, std::span<float> logits) = 0;  // [vocab]
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,19 @@ struct MixtureConfig {
   int used_groups = 1;
   bool renormalize = true;
   float scale = 1;
+
+  // `bias` [experts], or empty.
+  ops::RouterArgs router(std::span<const float> bias) const {
+    return {.score = score,
+            .num_experts = num_experts,
+            .num_used = num_used,
+            .num_groups = num_groups,
+            .used_groups = used_groups,
+            .group_by_top_two = score == ops::RouterScore::sigmoid,
+            .renormalize = renormalize,
+            .scale = scale,
+            .selection_bias = bias};
+  }
 };
 
 // Multi-head latent attention: keys and values of a token are projections of one latent vector, and that

@@ -144,6 +144,7 @@ double Sampler::keep_top_k(int top_k) {
     std::ranges::nth_element(candidates_, candidates_.begin() + top_k, heavier<Candidate>);
     candidates_.resize(top_k);
   }
+  std::ranges::sort(candidates_, heavier<Candidate>);  // the order in which a number falls to them
   double mass = 0;
   for (const Candidate& c : candidates_) mass += c.weight;
   return mass;

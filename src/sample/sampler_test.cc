@@ -142,6 +142,32 @@ TEST(Sampler, SelectsLikeAFullSort) {
   }
 }
 
+// Every device draws by this rule, so that a seed means the same on each: what top-k and top-p leave stands
+// by weight, and of equals by id.
+TEST(Sampler, WhatACutLeavesIsDrawnFromTheHeaviestOn) {
+  std::mt19937 random(6);
+  std::normal_distribution<float> normal(0, 1.5f);
+  std::vector<float> logits(3000);
+  for (float& x : logits) x = std::round(normal(random) * 8) / 8;  // many are equal
+  std::vector<int> order(logits.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, [&](int a, int b) { return logits[a] > logits[b]; });
+  order.resize(200);
+  const std::vector<double> p = probabilities(logits);
+  double mass = 0;
+  for (const int id : order) mass += p[id];
+  int num_compared = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    double left = Rng(seed).uniform(0) * mass;
+    std::size_t i = 0;
+    while (i + 1 < order.size() && left >= p[order[i]]) left -= p[order[i++]];
+    if (left < 1e-6 * mass || left > p[order[i]] - 1e-6 * mass) continue;  // too near to tell
+    EXPECT_EQ(pick({.top_k = 200, .seed = seed}, logits), order[i]) << "seed " << seed;
+    ++num_compared;
+  }
+  EXPECT_GT(num_compared, 150);
+}
+
 TEST(Sampler, PenaltiesCountTokens) {
   // Frequency: token 0 fell below token 4 after one more use.
   Params params{.temperature = 0, .frequency_penalty = 0.3f};

@@ -83,14 +83,14 @@ class Planner {
 
 void Planner::choose_running() {
   for (const Sequence* sequence : s_.running) {
-    if (sequence->held) continue;
+    if (sequence->held || sequence->is_complete()) continue;
     if (static_cast<int>(decodes_.size() + prefills_.size()) == max_sequences()) break;
     Grant grant{.sequence = sequence, .num_computed = sequence->num_computed};
+    count_as_computing(grant);
     if (sequence->num_pending() == 1) {
       grant.num_rows = 1;
       decodes_.push_back(std::move(grant));
     } else {
-      count_as_computing(grant);
       prefills_.push_back(std::move(grant));
     }
   }
@@ -140,8 +140,13 @@ bool Planner::waits_for_prefix(const Sequence& sequence) const {
 }
 
 void Planner::count_as_computing(const Grant& grant) {
+  if (!s_.options.prefix_cache) return;
   const auto hashes = grant.sequence->chain.hashes();
-  for (std::size_t i = grant.num_computed / kBlockTokens; i < hashes.size(); ++i) {
+  // Blocks of a step in flight are computed and not published yet.
+  const int num_done = grant.admitted
+                           ? grant.num_old_blocks()
+                           : std::min(grant.num_computed / kBlockTokens, grant.sequence->blocks.num_shared());
+  for (auto i = static_cast<std::size_t>(num_done); i < hashes.size(); ++i) {
     const Sequence*& first = computing_.try_emplace(hashes[i], grant.sequence).first->second;
     if (ByRank{}(grant.sequence, first)) first = grant.sequence;
   }
@@ -270,6 +275,7 @@ StepPlan Planner::write_plan() {
                           .request = &sequence.request,
                           .known = sequence.tokens,
                           .matcher = sequence.matcher.get(),
+                          .num_in_flight = sequence.num_in_flight,
                           .num_prompt = sequence.num_prompt,
                           .num_computed = grant->num_computed,
                           .num_rows = grant->num_rows,

@@ -78,16 +78,32 @@ void Scheduler::resume(SequenceId id) {
 }
 
 std::vector<SequenceEvent> Scheduler::commit(const StepPlan& plan, StepResult result) {
-  CHECK(result.outcomes.size() == plan.slices.size(), "{} outcomes of {} slices", result.outcomes.size(),
-        plan.slices.size());
+  begin(plan);
+  return finish(plan, std::move(result));
+}
+
+void Scheduler::begin(const StepPlan& plan) {
   for (const SequenceId id : plan.preempted) preempt(find(id));
   // Hits are shared before anything is evicted to make room.
   for (const StepPlan::Slice& slice : plan.slices)
     if (slice.admitted) admit(slice);
-  for (const StepPlan::Slice& slice : plan.slices) take_blocks(slice);
+  for (const StepPlan::Slice& slice : plan.slices) {
+    take_blocks(slice);
+    Sequence& sequence = find(slice.sequence);
+    CHECK(sequence.num_computed == slice.num_computed, "sequence {} moved since the plan", sequence.id);
+    sequence.num_computed += slice.num_rows;
+    if (slice.wants_token()) ++sequence.num_in_flight;
+  }
+}
+
+std::vector<SequenceEvent> Scheduler::finish(const StepPlan& plan, StepResult result) {
+  CHECK(result.outcomes.size() == plan.slices.size(), "{} outcomes of {} slices", result.outcomes.size(),
+        plan.slices.size());
   std::vector<SequenceEvent> events;
   for (std::size_t i = 0; i < plan.slices.size(); ++i) {
-    SequenceEvent event = advance(plan.slices[i], std::move(result.outcomes[i]));
+    const auto found = sequences_.find(plan.slices[i].sequence);
+    if (found == sequences_.end()) continue;
+    SequenceEvent event = advance(*found->second, plan.slices[i], std::move(result.outcomes[i]));
     if (!event.event.tokens.empty() || event.event.last()) events.push_back(std::move(event));
   }
   ++stats_.num_steps;
@@ -134,9 +150,8 @@ void Scheduler::take_blocks(const StepPlan::Slice& slice) {
   }
 }
 
-SequenceEvent Scheduler::advance(const StepPlan::Slice& slice, StepResult::Outcome outcome) {
-  Sequence& sequence = find(slice.sequence);
-  CHECK(sequence.num_computed == slice.num_computed, "sequence {} moved since the plan", sequence.id);
+SequenceEvent Scheduler::advance(Sequence& sequence, const StepPlan::Slice& slice,
+                                 StepResult::Outcome outcome) {
   SequenceEvent event{.sequence = sequence.id};
   if (outcome.error) {
     event.event.error = std::move(outcome.error);
@@ -146,12 +161,14 @@ SequenceEvent Scheduler::advance(const StepPlan::Slice& slice, StepResult::Outco
     ++stats_.num_failed;
     return event;
   }
-  sequence.num_computed += slice.num_rows;
-  if (state_.options.prefix_cache)
+  const int num_done = slice.num_computed + slice.num_rows;
+  // Less is computed where it was preempted by a step begun since, which published what there was.
+  if (state_.options.prefix_cache && sequence.num_computed >= num_done)
     sequence.blocks.publish(state_.tree, sequence.request.cache_namespace, sequence.chain,
-                            std::span(sequence.tokens).first(sequence.num_computed));
+                            std::span(sequence.tokens).first(static_cast<std::size_t>(num_done)));
   if (!slice.wants_token()) return event;
   CHECK(outcome.token.has_value(), "the runner gave sequence {} no token", sequence.id);
+  --sequence.num_in_flight;
   append(sequence, *std::move(outcome.token), event.event);
   append_forced(sequence, event.event);
   event.event.usage = usage_of(sequence);
@@ -217,10 +234,12 @@ void Scheduler::remove(Sequence& sequence) {
   sequences_.erase(sequence.id);
 }
 
+// Steps in flight may still write the blocks, and run before any that is given them.
 void Scheduler::retire_blocks(Sequence& sequence) {
   if (!state_.options.prefix_cache) return sequence.blocks.clear();
+  const auto num_computed = std::min(static_cast<std::size_t>(sequence.num_computed), sequence.tokens.size());
   sequence.blocks.retire(state_.tree, sequence.request.cache_namespace, sequence.chain,
-                         std::span(sequence.tokens).first(sequence.num_computed));
+                         std::span(sequence.tokens).first(num_computed));
 }
 
 }  // namespace kvasir::sched

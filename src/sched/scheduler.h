@@ -27,7 +27,8 @@ struct SchedulerStats {
 };
 
 // Continuous batching over one pool of blocks: a step is plan, run, commit. Sequences join and leave between
-// any two steps. Touched by the engine thread only.
+// any two steps. Where the device runs steps in the order of their begin(), the commit may be its two halves,
+// and one more step be planned and begun between them. Touched by the engine thread only.
 class Scheduler {
  public:
   explicit Scheduler(const SchedulerOptions& options);
@@ -43,6 +44,11 @@ class Scheduler {
   StepPlan plan() const { return make_plan(state_); }
   // Carries out the plan's bookkeeping with what the runner made of it. Nothing else may have changed since.
   std::vector<SequenceEvent> commit(const StepPlan& plan, StepResult result);
+  // The half that needs no result: blocks change hands, and tokens count as computed or in flight. Nothing
+  // else may have changed since the plan.
+  void begin(const StepPlan& plan);
+  // The other half, in the order of begin(). Rows of sequences that are gone by now are dropped.
+  std::vector<SequenceEvent> finish(const StepPlan& plan, StepResult result);
 
   const SchedulerOptions& options() const { return state_.options; }
   const kv::BlockPool& pool() const { return state_.pool; }
@@ -56,7 +62,7 @@ class Scheduler {
   void admit(const StepPlan::Slice& slice);
   void preempt(Sequence& sequence);
   void take_blocks(const StepPlan::Slice& slice);
-  SequenceEvent advance(const StepPlan::Slice& slice, StepResult::Outcome outcome);
+  SequenceEvent advance(Sequence& sequence, const StepPlan::Slice& slice, StepResult::Outcome outcome);
   void append(Sequence& sequence, wire::Token token, wire::TokenEvent& event);
   // Appends what the grammar leaves no choice about, so that it is fed in one step and never sampled.
   void append_forced(Sequence& sequence, wire::TokenEvent& event);

@@ -21,16 +21,20 @@ struct Sequence {
   std::vector<TokenId> tokens;                // prompt, then output
   std::unique_ptr<grammar::Matcher> matcher;  // after the output; null: any token may come
   int num_prompt = 0;
-  int num_computed = 0;  // tokens whose keys and values are in `blocks`
+  int num_computed = 0;   // tokens whose keys and values are in `blocks`, or will be when the steps begun end
+  int num_in_flight = 0;  // tokens behind `tokens` that steps begun will give it
   kv::BlockChain chain{""};
   kv::BlockTable blocks;
   bool held = false;    // its reader is behind: left out of plans, first to be preempted
   int num_cached = -1;  // of the prompt, found in the prefix cache; -1 before the first step
   int num_preemptions = 0;
 
-  int num_tokens() const { return static_cast<int>(tokens.size()); }
+  // Those in flight count: they are there before a step that is planned now runs.
+  int num_tokens() const { return static_cast<int>(tokens.size()) + num_in_flight; }
   int num_pending() const { return num_tokens() - num_computed; }
-  int num_output() const { return num_tokens() - num_prompt; }
+  int num_output() const { return static_cast<int>(tokens.size()) - num_prompt; }
+  // What is in flight is the last that it may get.
+  bool is_complete() const { return num_tokens() - num_prompt >= request.max_tokens; }
   // The most tokens that will ever be in its blocks: the last output is never fed back.
   int capacity() const { return num_prompt + request.max_tokens - 1; }
 };

@@ -12,22 +12,25 @@
 
 namespace kvasir::sched {
 
-// What the next step does. Points into its Scheduler: valid until the next call of a method that changes it.
+// What the next step does. Its pointers and spans are into its Scheduler, and last until the next call of a
+// method that changes it.
 struct StepPlan {
   struct Slice {
     SequenceId sequence = 0;
     const wire::GenerateRequest* request = nullptr;  // without its prompt
     std::span<const TokenId> known;                  // prompt, then output so far
     grammar::Matcher* matcher = nullptr;             // that the next token has to fit; null: any does
+    int num_in_flight = 0;  // tokens behind the known ones that the step before is about to give: 0 or 1
     int num_prompt = 0;
     int num_computed = 0;
-    int num_rows = 0;                 // known[num_computed, num_computed + num_rows) are fed
+    int num_rows = 0;  // [num_computed, num_computed + num_rows) of known and in flight are fed
     std::vector<kv::BlockId> blocks;  // covering num_computed + num_rows tokens
     int num_new_blocks = 0;           // the last ones of `blocks`, taken by this step
     bool admitted = false;            // the sequence leaves the queue; its older blocks are a prefix hit
 
     // The step reaches the end of what is known: the runner samples what comes next.
-    bool wants_token() const { return num_computed + num_rows == static_cast<int>(known.size()); }
+    bool wants_token() const { return num_computed + num_rows == num_tokens(); }
+    int num_tokens() const { return static_cast<int>(known.size()) + num_in_flight; }
   };
   struct Copy {
     kv::BlockId from = kv::kNoBlock;

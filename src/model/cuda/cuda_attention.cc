@@ -2,6 +2,7 @@
 
 #include "model/cuda/cuda_state.h"
 #include "ops/cuda/experts.h"
+#include "ops/cuda/rows.h"
 
 namespace kvasir::model {
 
@@ -25,7 +26,14 @@ void CudaDecoder::attend(int index) {
     attend_latent(index);
   else
     attend_plain(index);
-  end_half(layer.out, scratch_.attention.data(), layer.attention_post_norm);
+  const ops::cuda::DeviceBuffer& x = quantizes() ? scratch_.quantized : scratch_.attention;
+  if (quantizes())
+    ops::cuda::quantize_rows(stream(), {.rows = rows(),
+                                        .dim = config_.attention_size(),
+                                        .x = scratch_.attention.data(),
+                                        .y = x.data(),
+                                        .y_scales = scratch_.x_scales.as<float>()});
+  end_half(layer.out, x.data(), layer.attention_post_norm);
 }
 
 void CudaDecoder::attend_plain(int index) {
@@ -71,6 +79,7 @@ void CudaDecoder::attend_plain(int index) {
                                        .q_stride = width,
                                        .kv_stride = width,
                                        .slots = upload_.view().slots,
+                                       .kv = kv_numbers(),
                                        .k_cache = kv.k,
                                        .v_cache = kv.v});
   run_attention(index, part(0), width, scratch_.attention.data());
@@ -145,6 +154,7 @@ void CudaDecoder::run_attention(int index, const void* q, std::int64_t q_stride,
   const KvLayer& kv = kv_[static_cast<std::size_t>(index)];
   ops::cuda::AttentionArgs args{
       .type = options_.type,
+      .kv = kv_numbers(),
       .step = upload_.view(),
       .q = q,
       .q_stride = q_stride,

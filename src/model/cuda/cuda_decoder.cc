@@ -15,19 +15,6 @@ namespace {
 
 constexpr int kMaxRecordedRows = 512;
 
-// Steps are filled up to these, so that few graphs serve all.
-int recorded_rows(int rows) {
-  if (rows <= 2) return rows;
-  const int step = rows <= 8 ? 4 : rows <= 64 ? 8 : rows <= 256 ? 16 : 32;
-  return (rows + step - 1) / step * step;
-}
-
-int recorded_items(int items, int rows) {
-  int step = 8;
-  while (step * 16 < items) step *= 2;
-  return std::max(rows, (items + step - 1) / step * step);
-}
-
 }  // namespace
 
 CudaDecoder::CudaDecoder(ModelConfig config, DeviceWeights weights, const DeviceOptions& options)
@@ -51,92 +38,6 @@ base::Result<std::unique_ptr<DeviceDecoder>> CudaDecoder::create(ModelConfig con
   TRY_OK(decoder->allocate());
   if (decoder->can_record_) decoder->tune(options.max_rows);  // what a long prompt is cut into
   return std::unique_ptr<DeviceDecoder>(std::move(decoder));
-}
-
-base::Status CudaDecoder::make_rope(RopeUse use, std::optional<DeviceRope>& rope) {
-  const auto uses = [use](const LayerConfig& layer) { return layer.rope == use; };
-  if (std::none_of(config_.layers.begin(), config_.layers.end(), uses)) return base::ok();
-  const RopeConfig& from = use == RopeUse::local ? config_.local_rope : config_.rope;
-  const RopeFrequencies made = frequencies(from);
-  rope.emplace();
-  rope->style = from.style;
-  rope->num_pairs = static_cast<int>(made.inverse_frequencies.size());
-  rope->factor = made.attention_factor;
-  const std::size_t bytes = made.inverse_frequencies.size() * sizeof(float);
-  TRY(rope->inverse_frequencies, DeviceBuffer::allocate(bytes));
-  TRY(rope->table, DeviceBuffer::allocate(bytes * 2 * static_cast<std::size_t>(options_.max_rows)));
-  ops::cuda::copy_to_device(stream(), rope->inverse_frequencies.data(), made.inverse_frequencies.data(),
-                            bytes);
-  stream_.wait();
-  return base::ok();
-}
-
-base::Status CudaDecoder::allocate() {
-  TRY_OK(make_rope(RopeUse::global, rope_));
-  TRY_OK(make_rope(RopeUse::local, local_rope_));
-  const bool latent = config_.is_latent();
-  const int token = latent ? config_.rope.dim + config_.latent.kv_rank : config_.kv_size();
-  kv_block_bytes_ = tensor::bytes_of(options_.type, std::int64_t{token} * ops::cuda::kBlockTokens);
-  const std::int64_t part = kv_block_bytes_ * options_.num_blocks;
-  const int parts = latent ? 1 : 2;
-  TRY(kv_memory_, DeviceBuffer::allocate(static_cast<std::size_t>(part * parts * config_.num_layers)));
-  ops::cuda::fill_zero(stream(), kv_memory_.data(), kv_memory_.size());
-  for (int i = 0; i < config_.num_layers; ++i) {
-    std::byte* k = kv_memory_.data() + i * parts * part;
-    kv_.push_back({k, latent ? nullptr : k + part});
-  }
-  const auto sequences = static_cast<std::size_t>(recorded_rows(options_.max_sequences));
-  TRY(draws_, ops::cuda::PinnedBuffer::allocate(sizeof(ops::cuda::RowDraw) * sequences));
-  TRY(drawn_, ops::cuda::PinnedBuffer::allocate(sizeof(ops::cuda::RowDrawn) * sequences));
-  TRY(scratch_.draws, DeviceBuffer::allocate(draws_.size()));
-  TRY(scratch_.drawn, DeviceBuffer::allocate(drawn_.size()));
-  ops::cuda::fill_zero(stream(), scratch_.draws.data(), scratch_.draws.size());
-  return allocate_scratch();
-}
-
-base::Status CudaDecoder::allocate_scratch() {
-  const ModelConfig& c = config_;
-  DeviceScratch& s = scratch_;
-  const MixtureConfig& m = c.mixture;
-  // A recorded step may be filled up past what was asked for.
-  const std::int64_t rows = std::max(options_.max_rows, recorded_rows(options_.max_sequences));
-  const std::int64_t sequences = recorded_rows(options_.max_sequences);
-  const auto reserve = [&](DeviceBuffer& buffer, std::int64_t count, std::int64_t cols) -> base::Status {
-    TRY(buffer,
-        DeviceBuffer::allocate(static_cast<std::size_t>(tensor::bytes_of(options_.type, count * cols))));
-    return base::ok();
-  };
-  TRY_OK(reserve(s.hidden, rows, c.hidden_size));
-  TRY_OK(reserve(s.branch, rows, c.hidden_size));
-  TRY_OK(reserve(s.normed, rows, c.hidden_size));
-  TRY_OK(reserve(s.qkv, rows, c.q_size() + 2 * c.kv_size()));
-  TRY_OK(reserve(s.attention, rows, c.attention_size()));
-  const std::int64_t inner = std::max(
-      {c.intermediate_size, m.shared_intermediate_size, m.num_experts > 0 ? m.intermediate_size : 0});
-  TRY_OK(reserve(s.gate_up, rows, 2 * inner));
-  TRY_OK(reserve(s.inner, rows, inner));
-  TRY_OK(reserve(s.last, sequences, c.hidden_size));
-  const std::int64_t float_cols = std::int64_t{c.vocab_size} * 4 / tensor::bytes_of(options_.type, 1);
-  TRY_OK(reserve(s.logits, sequences, float_cols));
-  if (m.num_experts > 0) {
-    const std::int64_t slots = rows * m.num_used;
-    TRY_OK(reserve(s.router, rows, std::int64_t{m.num_experts} * 4));
-    TRY_OK(reserve(s.slots, slots, c.hidden_size));
-    TRY_OK(reserve(s.slot_out, slots, c.hidden_size));
-    for (DeviceBuffer* buffer : {&s.slot_rows, &s.row_slots, &s.row_weights}) {
-      TRY(*buffer, DeviceBuffer::allocate(static_cast<std::size_t>(slots) * 4));
-    }
-  }
-  if (c.is_latent()) {
-    const std::int64_t key = c.rope.dim + c.latent.kv_rank;
-    TRY_OK(reserve(s.q_latent, rows, c.latent.q_rank));
-    TRY_OK(reserve(s.kv_latent, rows, key));
-    TRY_OK(reserve(s.latent, rows, c.latent.kv_rank));
-    TRY_OK(reserve(s.keys, rows, key));
-    TRY_OK(reserve(s.wide_q, rows, c.num_heads * key));
-    TRY_OK(reserve(s.wide_out, rows, std::int64_t{c.num_heads} * c.latent.kv_rank));
-  }
-  return base::ok();
 }
 
 void CudaDecoder::copy_block(std::int32_t from, std::int32_t to) {
@@ -168,14 +69,16 @@ void CudaDecoder::check_promise(const StepBatch& batch) const {
       CHECK(block >= 0 && block < num_blocks(), "block {} of {}", block, num_blocks());
   }
   CHECK(num_rows == batch.tokens.size(), "{} rows for {} tokens", num_rows, batch.tokens.size());
+  const int num_drawn = num_started_ > 0 ? steps_[(num_started_ - 1) % 2].num_draws : 0;
   for (const TokenId token : batch.tokens)
-    CHECK(token >= 0 && token < config_.vocab_size, "token {} of {}", token, config_.vocab_size);
+    CHECK(token >= -num_drawn && token < config_.vocab_size, "token {} of {}, draws {}", token,
+          config_.vocab_size, num_drawn);
   for (const std::int32_t row : batch.logit_rows)
     CHECK(row >= 0 && static_cast<std::size_t>(row) < num_rows, "logits of row {}", row);
 }
 
-void CudaDecoder::send_draws(std::span<const RowDraw> draws) {
-  auto* staged = draws_.as<ops::cuda::RowDraw>();
+void CudaDecoder::send_draws(std::span<const RowDraw> draws, const UnderWay& step) {
+  auto* staged = step.draws.as<ops::cuda::RowDraw>();
   for (std::size_t i = 0; i < draws.size(); ++i) {
     const RowDraw& draw = draws[i];
     staged[i] = {draw.temperature, draw.top_p, draw.min_p, draw.top_k, draw.u};
@@ -183,15 +86,20 @@ void CudaDecoder::send_draws(std::span<const RowDraw> draws) {
   ops::cuda::copy_to_device(stream(), scratch_.draws.data(), staged, draws.size() * sizeof(*staged));
 }
 
-void CudaDecoder::forward(const StepBatch& batch, std::span<const RowDraw> draws,
-                          std::span<RowChoice> choices) {
-  const std::size_t num_wanted = batch.logit_rows.size();
-  CHECK(draws.size() == num_wanted && choices.size() == num_wanted, "{} rows of logits", num_wanted);
-  num_logit_rows_ = static_cast<int>(num_wanted);
-  if (batch.tokens.empty()) return stream_.wait();
+void CudaDecoder::start(const StepBatch& batch, std::span<const RowDraw> draws) {
+  CHECK(num_started_ - num_collected_ < 2, "two steps are under way");
+  CHECK(draws.size() == batch.logit_rows.size(), "{} draws of {} rows", draws.size(),
+        batch.logit_rows.size());
   check_promise(batch);
+  UnderWay& step = steps_[num_started_++ % 2];
+  step.num_draws = static_cast<int>(draws.size());
+  if (!batch.tokens.empty()) launch(batch, draws, step);
+  step.done.record(stream());
+}
+
+void CudaDecoder::launch(const StepBatch& batch, std::span<const RowDraw> draws, const UnderWay& step) {
   reserve_partials(StepUpload::count_split_items(batch));
-  send_draws(draws);
+  send_draws(draws, step);
   const auto num_rows = static_cast<int>(batch.tokens.size());
   if (can_record_ && num_rows <= std::min(kMaxRecordedRows, options_.max_sequences) &&
       StepUpload::is_decode(batch)) {
@@ -201,35 +109,29 @@ void CudaDecoder::forward(const StepBatch& batch, std::span<const RowDraw> draws
     CHECK(sent.ok(), "{}", sent.error().message);
     run_step();
   }
-  auto* drawn = drawn_.as<ops::cuda::RowDrawn>();
-  ops::cuda::copy_to_host(stream(), drawn, scratch_.drawn.data(), num_wanted * sizeof(*drawn));
-  stream_.wait();
-  for (std::size_t i = 0; i < num_wanted; ++i) choices[i] = {drawn[i].token, drawn[i].largest};
+  ops::cuda::copy_to_host(stream(), step.drawn.data(), scratch_.drawn.data(),
+                          draws.size() * sizeof(ops::cuda::RowDrawn));
+}
+
+void CudaDecoder::collect(std::span<RowChoice> choices) {
+  CHECK(num_collected_ < num_started_, "no step is under way");
+  const UnderWay& step = steps_[num_collected_++ % 2];
+  CHECK(static_cast<int>(choices.size()) == step.num_draws, "{} choices of {}", choices.size(),
+        step.num_draws);
+  step.done.wait();
+  const auto* drawn = step.drawn.as<const ops::cuda::RowDrawn>();
+  for (std::size_t i = 0; i < choices.size(); ++i) choices[i] = {drawn[i].token, drawn[i].largest};
 }
 
 void CudaDecoder::fetch_logits(int row, std::span<float> logits) {
-  CHECK(row >= 0 && row < num_logit_rows_ && static_cast<int>(logits.size()) == config_.vocab_size,
-        "row {} of {}, {} logits", row, num_logit_rows_, logits.size());
+  CHECK(num_started_ > 0 && num_collected_ == num_started_, "no step, or one under way");
+  const int num_rows = steps_[(num_started_ - 1) % 2].num_draws;
+  CHECK(row >= 0 && row < num_rows && static_cast<int>(logits.size()) == config_.vocab_size,
+        "row {} of {}, {} logits", row, num_rows, logits.size());
   ops::cuda::copy_to_host(stream(), logits.data(),
                           scratch_.logits.as<const float>() + std::int64_t{row} * config_.vocab_size,
                           logits.size_bytes());
   stream_.wait();
-}
-
-void CudaDecoder::reserve_partials(int num_split_items) {
-  const int items = recorded_items(num_split_items, recorded_rows(options_.max_sequences));
-  const std::size_t bytes =
-      ops::cuda::partial_floats(items, config_.num_heads, config_.head_dim) * sizeof(float);
-  if (scratch_.partials.size() >= bytes) return;
-  auto larger = DeviceBuffer::allocate(bytes + bytes / 2);
-  CHECK(larger.ok(), "{}", larger.error().message);
-  scratch_.partials = std::move(*larger);
-  auto counters = DeviceBuffer::allocate(sizeof(std::int32_t) * 2 * static_cast<std::size_t>(items) *
-                                         static_cast<std::size_t>(config_.num_heads));
-  CHECK(counters.ok(), "{}", counters.error().message);
-  scratch_.counters = std::move(*counters);
-  ops::cuda::fill_zero(stream(), scratch_.counters.data(), scratch_.counters.size());
-  graphs_.clear();
 }
 
 void CudaDecoder::run_decode(const StepBatch& batch) {
@@ -261,7 +163,8 @@ void CudaDecoder::tune(int rows) {
   void* x = scratch_.inner.data();
   tune_all(product(first.qkv, scratch_.normed.data(), rows, scratch_.qkv.data()),
            [](const DeviceLayer& layer) { return layer.qkv.w; });
-  tune_all(half_product(first.out, scratch_.attention.data(), rows, first.attention_post_norm),
+  const DeviceBuffer& attended = options_.fp8_weights ? scratch_.quantized : scratch_.attention;
+  tune_all(half_product(first.out, attended.data(), rows, first.attention_post_norm),
            [](const DeviceLayer& layer) { return layer.out.w; });
   tune_all(product(first.mlp.up, scratch_.normed.data(), rows, scratch_.gate_up.data()),
            [](const DeviceLayer& layer) { return layer.mlp.up.w; });
@@ -292,6 +195,7 @@ void CudaDecoder::run_step() {
                               .table = weights_.embedding,
                               .position_table = weights_.positions,
                               .tokens = step.tokens,
+                              .drawn = scratch_.drawn.as<const ops::cuda::RowDrawn>(),
                               .positions = step.positions,
                               .y = scratch_.hidden.data()});
   branch_pending_ = false;
@@ -339,6 +243,8 @@ GemmArgs CudaDecoder::product(const DeviceLinear& linear, const void* x, int num
           .w = linear.w,
           .bias = linear.bias,
           .y = y,
+          .x_scales = linear.scales != nullptr ? scratch_.x_scales.as<const float>() : nullptr,
+          .w_scales = linear.scales,
           .rows = num_rows,
           .cols = linear.in,
           .out = linear.out,
@@ -353,8 +259,8 @@ void CudaDecoder::apply(const DeviceLinear& linear, const void* x, int num_rows,
 GemmArgs CudaDecoder::half_product(const DeviceLinear& linear, const void* x, int num_rows,
                                    const NormWeights& post_norm) const {
   GemmArgs args = product(linear, x, num_rows, scratch_.branch.data());
-  const bool directly =
-      post_norm.weight == nullptr && (config_.residual_scale == 1 || linear.bias == nullptr);
+  const bool directly = linear.scales == nullptr && post_norm.weight == nullptr &&
+                        (config_.residual_scale == 1 || linear.bias == nullptr);
   if (directly) {
     args.y = scratch_.hidden.data();
     args.scale = config_.residual_scale;
@@ -381,7 +287,8 @@ void CudaDecoder::begin_half(const NormWeights& post_norm, const NormWeights& no
                                  .post_norm = post_norm,
                                  .scale = config_.residual_scale,
                                  .norm = norm,
-                                 .out = scratch_.normed.data()});
+                                 .out = scratch_.normed.data(),
+                                 .out_scales = quantizes() ? scratch_.x_scales.as<float>() : nullptr});
   branch_pending_ = false;
 }
 

@@ -48,11 +48,17 @@ ModelConfig dense_config(int head_dim) {
   return config;
 }
 
-std::unique_ptr<DeviceDecoder> random_decoder(const ModelConfig& config, tensor::DType type) {
-  auto decoder = make_random_cuda_decoder(
-      config, {.type = type, .num_blocks = 256, .max_rows = 600, .max_sequences = 40});
+std::unique_ptr<DeviceDecoder> random_decoder(const ModelConfig& config, DeviceOptions options) {
+  options.num_blocks = 256;
+  options.max_rows = 600;
+  options.max_sequences = 40;
+  auto decoder = make_random_cuda_decoder(config, options);
   CHECK(decoder.ok(), "{}", decoder.error().message);
   return std::move(*decoder);
+}
+
+std::unique_ptr<DeviceDecoder> random_decoder(const ModelConfig& config, tensor::DType type) {
+  return random_decoder(config, DeviceOptions{.type = type});
 }
 
 std::vector<TokenId> random_tokens(int count, unsigned seed) {
@@ -76,31 +82,88 @@ double relative_error(std::span<const float> got, std::span<const float> wanted)
 class HeadDims : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Cuda, HeadDims, testing::Values(64, 128, 256));
 
-// A prompt in chunks and then token by token: through tiles, splits and recorded graphs.
+// The logits of a prompt in chunks and then token by token: through tiles, splits and recorded graphs.
+std::vector<std::vector<float>> run_sequence(const ModelConfig& config, const DeviceOptions& options) {
+  const std::vector<TokenId> tokens = random_tokens(620, 1);
+  const auto decoder = random_decoder(config, options);
+  auto runner = SequenceRunner::create(*decoder, 640);
+  CHECK(runner.ok(), "no runner");
+  std::vector<std::vector<float>> rows;
+  const auto feed = [&](std::size_t first, std::size_t count) {
+    const auto logits = runner->feed(std::span(tokens).subspan(first, count), 1);
+    rows.emplace_back(logits.begin(), logits.end());
+  };
+  feed(0, 240);
+  for (std::size_t i = 240; i < 270; ++i) feed(i, 1);
+  feed(270, 330);
+  for (std::size_t i = 600; i < 620; ++i) feed(i, 1);
+  return rows;
+}
+
+void expect_near(const std::vector<std::vector<float>>& got, const std::vector<std::vector<float>>& wanted,
+                 double bound) {
+  ASSERT_EQ(got.size(), wanted.size());
+  double worst = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) worst = std::max(worst, relative_error(got[i], wanted[i]));
+  EXPECT_LT(worst, bound);
+}
+
 TEST_P(HeadDims, Bf16IsNearFloat32) {
   const ModelConfig config = dense_config(GetParam());
-  const std::vector<TokenId> tokens = random_tokens(620, 1);
-  std::vector<std::vector<float>> rows[2];
-  for (const bool fast : {false, true}) {
-    const auto decoder = random_decoder(config, fast ? tensor::DType::bf16 : tensor::DType::f32);
-    auto runner = SequenceRunner::create(*decoder, 640);
-    ASSERT_TRUE(runner.ok());
-    const auto feed = [&](std::size_t first, std::size_t count) {
-      const auto logits = runner->feed(std::span(tokens).subspan(first, count), 1);
-      rows[fast].emplace_back(logits.begin(), logits.end());
-    };
-    feed(0, 240);
-    for (std::size_t i = 240; i < 270; ++i) feed(i, 1);
-    feed(270, 330);
-    for (std::size_t i = 600; i < 620; ++i) feed(i, 1);
+  const auto exact = run_sequence(config, {.type = tensor::DType::f32});
+  for (const int max_fused_rows : {0, 1}) {
+    SCOPED_TRACE(max_fused_rows);
+    expect_near(run_sequence(config, {.max_fused_rows = max_fused_rows}), exact, 0.03);
   }
-  for (std::size_t i = 0; i < rows[0].size(); ++i)
-    EXPECT_LT(relative_error(rows[1][i], rows[0][i]), 0.03) << "row " << i;
+}
+
+TEST_P(HeadDims, Fp8IsNearFloat32) {
+  if (GetParam() == 256) GTEST_SKIP() << "no such keys in fp8";
+  const ModelConfig config = dense_config(GetParam());
+  const auto exact = run_sequence(config, {.type = tensor::DType::f32});
+  expect_near(run_sequence(config, {.fp8_kv = true}), exact, 0.06);
+  for (const int max_fused_rows : {0, 1}) {
+    SCOPED_TRACE(max_fused_rows);
+    expect_near(run_sequence(config, {.max_fused_rows = max_fused_rows, .fp8_weights = true}), exact, 0.15);
+  }
+}
+
+// Five tokens, each fed before the host has seen it.
+TEST(Cuda, TokensInFlightAreFed) {
+  const auto decoder = random_decoder(dense_config(128), tensor::DType::bf16);
+  const std::vector<TokenId> prompt = random_tokens(20, 7);
+  const std::vector<std::int32_t> blocks[2] = {{3, 4}, {5, 6}};
+  const auto batch_of = [&](int sequence, int computed, std::vector<TokenId> tokens) {
+    StepBatch batch;
+    batch.tokens = std::move(tokens);
+    const auto rows = static_cast<int>(batch.tokens.size());
+    batch.slices.push_back({0, rows, computed, blocks[sequence]});
+    batch.logit_rows = {rows - 1};
+    return batch;
+  };
+  const std::vector<RowDraw> draws = {{.temperature = 0.8f, .u = 0.4}};
+  std::vector<TokenId> expected;
+  std::vector<RowChoice> choice(1);
+  decoder->forward(batch_of(0, 0, prompt), draws, choice);
+  for (int i = 0; i < 5; ++i) {
+    expected.push_back(choice[0].token);
+    decoder->forward(batch_of(0, 20 + i, {choice[0].token}), draws, choice);
+  }
+  std::vector<TokenId> got;
+  decoder->start(batch_of(1, 0, prompt), draws);
+  for (int i = 0; i < 5; ++i) {
+    decoder->start(batch_of(1, 20 + i, {-1}), draws);
+    decoder->collect(choice);
+    got.push_back(choice[0].token);
+  }
+  decoder->collect(choice);
+  EXPECT_EQ(got, expected);
 }
 
 // Sequences of different lengths in steps of prefill, of decode and of both.
 TEST_P(HeadDims, ABatchIsNearItsSequencesAlone) {
-  const auto decoder = random_decoder(dense_config(GetParam()), tensor::DType::bf16);
+  // Products of one row are another kernel's, and its last bits others.
+  const auto decoder = random_decoder(dense_config(GetParam()), DeviceOptions{.max_fused_rows = 0});
   struct Sequence {
     std::vector<TokenId> tokens;
     std::vector<std::int32_t> blocks;

@@ -26,7 +26,8 @@ void CudaDecoder::run_mlp_inner(const DeviceLinear& up, int inner, const void* x
                        .rows = num_rows,
                        .inner = inner,
                        .x = scratch_.gate_up.data(),
-                       .y = scratch_.inner.data()});
+                       .y = scratch_.inner.data(),
+                       .y_scales = quantizes() ? scratch_.x_scales.as<float>() : nullptr});
 }
 
 // The rows of an expert are multiplied together. Which rows those are is decided on the host, as the CPU does
@@ -43,16 +44,7 @@ void CudaDecoder::run_mixture(int index) {
   ops::cuda::copy_to_host(stream(), router_logits_.data(), scratch_.router.data(),
                           num_logits * sizeof(float));
   stream_.wait();
-  ops::route({.score = m.score,
-              .num_experts = m.num_experts,
-              .num_used = m.num_used,
-              .num_groups = m.num_groups,
-              .used_groups = m.used_groups,
-              .group_by_top_two = m.score == ops::RouterScore::sigmoid,
-              .renormalize = m.renormalize,
-              .scale = m.scale,
-              .selection_bias = w.selection_bias},
-             router_logits_, plan_);
+  ops::route(m.router(w.selection_bias), router_logits_, plan_);
   const auto send = [&](const auto& values, const ops::cuda::DeviceBuffer& to) {
     ops::cuda::copy_to_device(stream(), to.data(), values.data(), values.size() * sizeof(values[0]));
   };

@@ -16,12 +16,14 @@ bool CudaDecoder::has_fused_rows() const {
            layer.attention_norm.bias == nullptr && layer.mlp_norm.bias == nullptr &&
            layer.attention_post_norm.weight == nullptr && layer.mlp_post_norm.weight == nullptr;
   };
-  return can_record_ && config_.gated_mlp && config_.hidden_size <= 8192 &&
+  const bool fits = ops::cuda::gemv_takes(config_.hidden_size) && ops::cuda::gemv_takes(config_.q_size()) &&
+                    ops::cuda::gemv_takes(config_.intermediate_size);
+  return can_record_ && config_.gated_mlp && fits &&
          std::all_of(weights_.layers.begin(), weights_.layers.end(), is_plain);
 }
 
 bool CudaDecoder::few_rows() const {
-  return fuses_rows_ && rows() <= options_.max_fused_rows && (rows() == 1 || rows() == 2 || rows() == 4);
+  return fuses_rows_ && rows() <= std::min(options_.max_fused_rows, ops::cuda::kMaxGemvRows);
 }
 
 void CudaDecoder::multiply_few(const DeviceLinear& linear, const void* x, const ops::cuda::NormWeights& norm,
@@ -34,6 +36,7 @@ void CudaDecoder::multiply_few(const DeviceLinear& linear, const void* x, const 
                              .rms_weight = norm.weight,
                              .eps = config_.norm_eps,
                              .w = linear.w,
+                             .w_scales = linear.scales,
                              .y = y,
                              .scale = then == GemvArgs::Then::add ? config_.residual_scale : 1,
                              .activation = config_.activation});

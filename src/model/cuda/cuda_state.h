@@ -36,14 +36,15 @@ struct DeviceScratch {
   ops::cuda::DeviceBuffer hidden, branch, normed;  // [max_rows, hidden]
   ops::cuda::DeviceBuffer qkv, attention;
   ops::cuda::DeviceBuffer gate_up, inner;
+  ops::cuda::DeviceBuffer quantized, x_scales;  // of products in e4m3
   ops::cuda::DeviceBuffer partials, counters;
   ops::cuda::DeviceBuffer last, logits, draws, drawn;                                  // [max_sequences, ..]
   ops::cuda::DeviceBuffer router, slots, slot_out, slot_rows, row_slots, row_weights;  // a mixture's
   ops::cuda::DeviceBuffer q_latent, kv_latent, latent, keys, wide_q, wide_out;         // latent attention's
 };
 
-// The decoder behind load_cuda_decoder: cuda_decoder.cc makes it and runs steps, cuda_attention.cc and
-// cuda_feed_forward.cc hold the two halves of a layer.
+// The decoder behind load_cuda_decoder: cuda_memory.cc allocates, cuda_decoder.cc runs steps,
+// cuda_attention.cc and cuda_feed_forward.cc hold the two halves of a layer.
 class CudaDecoder final : public DeviceDecoder {
  public:
   static base::Result<std::unique_ptr<DeviceDecoder>> create(ModelConfig config, DeviceWeights weights,
@@ -52,18 +53,31 @@ class CudaDecoder final : public DeviceDecoder {
   const ModelConfig& config() const override { return config_; }
   int num_blocks() const override { return options_.num_blocks; }
   void copy_block(std::int32_t from, std::int32_t to) override;
-  void forward(const StepBatch& batch, std::span<const RowDraw> draws, std::span<RowChoice> choices) override;
+  void start(const StepBatch& batch, std::span<const RowDraw> draws) override;
+  void collect(std::span<RowChoice> choices) override;
   void fetch_logits(int row, std::span<float> logits) override;
 
  private:
   CudaDecoder(ModelConfig config, DeviceWeights weights, const DeviceOptions& options);
 
+  // Recorded steps are filled up to these, so that few graphs serve all.
+  static int recorded_rows(int rows);
+  static int recorded_items(int items, int rows);
+
   base::Status allocate();
   base::Status allocate_scratch();
   base::Status make_rope(RopeUse use, std::optional<DeviceRope>& rope);
   void check_promise(const StepBatch& batch) const;
-  void send_draws(std::span<const RowDraw> draws);
+  // A step under way: where its draws are sent from, where their results come to, and when they are there.
+  struct UnderWay {
+    ops::cuda::PinnedBuffer draws, drawn;
+    ops::cuda::Event done;
+    int num_draws = 0;
+  };
 
+  void send_draws(std::span<const RowDraw> draws, const UnderWay& step);
+
+  void launch(const StepBatch& batch, std::span<const RowDraw> draws, const UnderWay& step);
   // A step of single rows through a graph, recorded where there is none yet.
   void run_decode(const StepBatch& batch);
   void reserve_partials(int num_split_items);
@@ -82,6 +96,8 @@ class CudaDecoder final : public DeviceDecoder {
   // Whether the step's products go through multiply_few: of the rows that a step of decode has, few, and of a
   // layer without biases and norms behind.
   bool few_rows() const;
+  // Whether the inputs of layers' products are e4m3, with scales in `x_scales`.
+  bool quantizes() const { return options_.fp8_weights && !few_rows(); }
   bool has_fused_rows() const;
   void multiply_few(const DeviceLinear& linear, const void* x, const ops::cuda::NormWeights& norm,
                     ops::cuda::GemvArgs::Then then, void* y);
@@ -96,6 +112,9 @@ class CudaDecoder final : public DeviceDecoder {
   // Adds `branch` where it is pending, and normalises for the next half.
   void begin_half(const ops::cuda::NormWeights& post_norm, const ops::cuda::NormWeights& norm);
   const void* normed_or_hidden(const ops::cuda::NormWeights& norm) const;
+  ops::cuda::KvNumbers kv_numbers() const {
+    return options_.fp8_kv ? ops::cuda::KvNumbers::e4m3 : ops::cuda::KvNumbers::same;
+  }
   const DeviceRope* rope_of(const LayerConfig& layer) const;
   ops::cuda::StreamHandle stream() const { return stream_.handle(); }
   int rows() const { return upload_.view().rows; }
@@ -123,8 +142,9 @@ class CudaDecoder final : public DeviceDecoder {
   std::map<std::pair<int, int>, ops::cuda::Graph> graphs_;  // by rows and split items
   int graph_generation_ = 0;
   std::set<int> tuned_;  // numbers of rows
-  ops::cuda::PinnedBuffer draws_, drawn_;
-  int num_logit_rows_ = 0;  // of the last step
+  UnderWay steps_[2];    // used in turn
+  std::int64_t num_started_ = 0;
+  std::int64_t num_collected_ = 0;
 };
 
 }  // namespace kvasir::model

@@ -31,10 +31,28 @@ void convert(DType type, std::span<const float> values, std::byte* to) {
   }
 }
 
+// Turns bf16 matrices that are already there into e4m3.
+base::Status quantize(ops::cuda::StreamHandle stream, const DeviceBuffer& from, DeviceWeights& result,
+                      DeviceLinear& linear) {
+  TRY(DeviceBuffer numbers, DeviceBuffer::allocate(static_cast<std::size_t>(linear.out * linear.in)));
+  TRY(DeviceBuffer scales, DeviceBuffer::allocate(static_cast<std::size_t>(linear.out) * sizeof(float)));
+  ops::cuda::quantize_rows(stream, {.rows = linear.out,
+                                    .dim = static_cast<int>(linear.in),
+                                    .x = from.data(),
+                                    .y = numbers.data(),
+                                    .y_scales = scales.as<float>()});
+  linear.w = numbers.data();
+  linear.scales = scales.as<const float>();
+  result.buffers.push_back(std::move(numbers));
+  result.buffers.push_back(std::move(scales));
+  return base::ok();
+}
+
 class Uploader {
  public:
-  Uploader(const ModelConfig& config, DType type, ops::ComputePool& pool, DeviceWeights& result)
-      : config_(config), type_(type), pool_(pool), result_(result) {}
+  Uploader(const ModelConfig& config, const DeviceOptions& options, ops::ComputePool& pool,
+           DeviceWeights& result)
+      : config_(config), options_(options), type_(options.type), pool_(pool), result_(result) {}
 
   base::Status upload(const DecoderWeights& weights) {
     TRY(stage_, ops::cuda::PinnedBuffer::allocate(kStageBytes));
@@ -126,12 +144,20 @@ class Uploader {
     if (result.out == 0) return result;
     if (result.in % 8 != 0)
       return base::error(base::ErrorCode::unsupported, "a matrix of {} columns, on a GPU", result.in);
-    TRY(std::byte * to, allocate(size_of(result.out * result.in)));
+    TRY(DeviceBuffer whole,
+        DeviceBuffer::allocate(static_cast<std::size_t>(size_of(result.out * result.in))));
+    std::byte* to = whole.data();
     result.w = to;
     for (const Linear* part : parts) {
       if (part->weight.rows() == 0) continue;
       send_weight(part->weight, part->input_order, to);
       to += size_of(part->weight.rows() * part->weight.cols());
+    }
+    if (options_.fp8_weights) {
+      TRY_OK(quantize(stream_.handle(), whole, result_, result));
+      stream_.wait();
+    } else {
+      result_.buffers.push_back(std::move(whole));
     }
     if (biased) {
       TRY(std::byte * vector, allocate(size_of(result.out)));
@@ -196,6 +222,7 @@ class Uploader {
   }
 
   const ModelConfig& config_;
+  const DeviceOptions& options_;
   const DType type_;
   ops::ComputePool& pool_;
   DeviceWeights& result_;
@@ -206,12 +233,12 @@ class Uploader {
 // Makes up the weights of one model.
 class Inventor {
  public:
-  Inventor(DType type, DeviceWeights& result) : type_(type), result_(result) {}
+  Inventor(const DeviceOptions& options, DeviceWeights& result) : options_(options), result_(result) {}
 
   base::Status invent(const ModelConfig& config) {
     const std::int64_t hidden = config.hidden_size;
     const std::int64_t inner = config.intermediate_size;
-    TRY(const DeviceLinear embedding, linear(config.vocab_size, hidden));
+    TRY(const DeviceLinear embedding, plain(config.vocab_size, hidden));
     result_.embedding = embedding.w;
     for (int i = 0; i < config.num_layers; ++i) {
       DeviceLayer& layer = result_.layers.emplace_back();
@@ -225,20 +252,30 @@ class Inventor {
     TRY(result_.output_norm.weight, ones(hidden));
     result_.output = embedding;
     if (!config.tied_embeddings) {
-      TRY(result_.output, linear(config.vocab_size, hidden));
+      TRY(result_.output, plain(config.vocab_size, hidden));
     }
     stream_.wait();
     return base::ok();
   }
 
  private:
-  base::Result<DeviceLinear> linear(std::int64_t out, std::int64_t in) {
+  base::Result<DeviceLinear> plain(std::int64_t out, std::int64_t in) {
     constexpr float kBound = 0.02f * 1.732f;  // a deviation of 0.02, as a trained matrix has
-    const auto bytes = static_cast<std::size_t>(tensor::bytes_of(type_, out * in));
+    const auto bytes = static_cast<std::size_t>(tensor::bytes_of(options_.type, out * in));
     TRY(DeviceBuffer buffer, DeviceBuffer::allocate(bytes));
-    ops::cuda::fill_random(stream_.handle(), type_, buffer.data(), out * in, kBound, ++seed_);
+    ops::cuda::fill_random(stream_.handle(), options_.type, buffer.data(), out * in, kBound, ++seed_);
     const DeviceLinear result{.w = buffer.data(), .out = out, .in = in};
     result_.buffers.push_back(std::move(buffer));
+    return result;
+  }
+
+  base::Result<DeviceLinear> linear(std::int64_t out, std::int64_t in) {
+    TRY(DeviceLinear result, plain(out, in));
+    if (!options_.fp8_weights) return result;
+    const DeviceBuffer whole = std::move(result_.buffers.back());
+    result_.buffers.pop_back();
+    TRY_OK(quantize(stream_.handle(), whole, result_, result));
+    stream_.wait();
     return result;
   }
 
@@ -252,7 +289,7 @@ class Inventor {
     return data;
   }
 
-  const DType type_;
+  const DeviceOptions& options_;
   DeviceWeights& result_;
   ops::cuda::Stream stream_;
   std::uint32_t seed_ = 0;
@@ -261,15 +298,15 @@ class Inventor {
 }  // namespace
 
 base::Result<DeviceWeights> upload_weights(const DecoderWeights& weights, const ModelConfig& config,
-                                           DType type, ops::ComputePool& pool) {
+                                           const DeviceOptions& options, ops::ComputePool& pool) {
   DeviceWeights result;
-  TRY_OK(Uploader(config, type, pool, result).upload(weights));
+  TRY_OK(Uploader(config, options, pool, result).upload(weights));
   return result;
 }
 
-base::Result<DeviceWeights> random_weights(const ModelConfig& config, DType type) {
+base::Result<DeviceWeights> random_weights(const ModelConfig& config, const DeviceOptions& options) {
   DeviceWeights result;
-  TRY_OK(Inventor(type, result).invent(config));
+  TRY_OK(Inventor(options, result).invent(config));
   return result;
 }
 

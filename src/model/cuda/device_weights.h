@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "model/decoder_weights.h"
+#include "model/device_decoder.h"
 #include "model/model_config.h"
 #include "ops/compute_pool.h"
 #include "ops/cuda/device.h"
@@ -16,7 +17,8 @@ namespace kvasir::model {
 // [out, in] on the device.
 struct DeviceLinear {
   const void* w = nullptr;
-  const void* bias = nullptr;  // [out], or null
+  const void* bias = nullptr;     // [out], or null
+  const float* scales = nullptr;  // [out]: w is e4m3; null: it is not
   std::int64_t out = 0;
   std::int64_t in = 0;
 };
@@ -43,7 +45,7 @@ struct DeviceLayer {
   std::vector<DeviceMlp> experts;
 };
 
-// A decoder's weights in the device's memory, matrices as `type`, norms as f32.
+// A decoder's weights in the device's memory, matrices as the options' type or e4m3, norms as f32.
 struct DeviceWeights {
   const void* embedding = nullptr;  // [vocab, hidden]
   const void* positions = nullptr;  // [context, hidden], or null
@@ -55,8 +57,8 @@ struct DeviceWeights {
 
 // `weights` borrow: they were loaded with Precision::exact.
 base::Result<DeviceWeights> upload_weights(const DecoderWeights& weights, const ModelConfig& config,
-                                           tensor::DType type, ops::ComputePool& pool);
+                                           const DeviceOptions& options, ops::ComputePool& pool);
 // Of a dense decoder with plain attention, without biases.
-base::Result<DeviceWeights> random_weights(const ModelConfig& config, tensor::DType type);
+base::Result<DeviceWeights> random_weights(const ModelConfig& config, const DeviceOptions& options);
 
 }  // namespace kvasir::model

@@ -87,10 +87,12 @@ const T* StepUpload::place(const std::vector<T>& values, std::size_t& at) const 
   return there;
 }
 
-base::Status StepUpload::reserve(std::size_t bytes) {
+base::Status StepUpload::reserve(std::size_t bytes, ops::cuda::StreamHandle stream) {
   if (host_.size() >= bytes) return base::ok();
   const std::size_t size = std::max(2 * bytes, std::size_t{1} << 20);
+  ops::cuda::wait_for(stream);
   TRY(host_, ops::cuda::PinnedBuffer::allocate(size));
+  TRY(other_host_, ops::cuda::PinnedBuffer::allocate(size));
   TRY(device_, ops::cuda::DeviceBuffer::allocate(size));
   ++generation_;
   return base::ok();
@@ -116,11 +118,13 @@ std::size_t StepUpload::lay_out() {
 }
 
 base::Status StepUpload::send(const StepBatch& batch, StepPadding padding, ops::cuda::StreamHandle stream) {
+  std::swap(host_, other_host_);
   take_apart(batch, padding);
   const std::size_t numbers =
       4 * tokens_.size() + rows_wanted_.size() + blocks_.size() + split_blocks_.size();
   TRY_OK(reserve(numbers * sizeof(std::int32_t) + slices_.size() * sizeof(SliceView) +
-                 (split_items_.size() + tile_items_.size()) * sizeof(AttentionItem) + 16 * 16));
+                     (split_items_.size() + tile_items_.size()) * sizeof(AttentionItem) + 16 * 16,
+                 stream));
   const std::size_t bytes = lay_out();
   ops::cuda::copy_to_device(stream, device_.data(), host_.data(), bytes);
   return base::ok();

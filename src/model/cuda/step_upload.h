@@ -30,8 +30,8 @@ class StepUpload {
   static bool is_decode(const StepBatch& batch);
   static int count_split_items(const StepBatch& batch);
 
-  // `view` and the rows whose logits are wanted are this step's until the next call. Waits for nothing: the
-  // step before is done.
+  // `view` and the rows whose logits are wanted are this step's until the next call. Of the steps sent
+  // before, the last one alone may not be done. Waits where the memory has to grow, else for nothing.
   base::Status send(const StepBatch& batch, StepPadding padding, ops::cuda::StreamHandle stream);
   const ops::cuda::StepView& view() const { return view_; }
   const std::int32_t* logit_rows() const { return logit_rows_; }
@@ -44,7 +44,7 @@ class StepUpload {
   void add_items(const ops::cuda::SliceView& slice, std::span<const std::int32_t> blocks);
   template <class T>
   const T* place(const std::vector<T>& values, std::size_t& at) const;
-  base::Status reserve(std::size_t bytes);
+  base::Status reserve(std::size_t bytes, ops::cuda::StreamHandle stream);
   std::size_t lay_out();
 
   const int group_;
@@ -52,7 +52,8 @@ class StepUpload {
   std::vector<std::int32_t> tokens_, positions_, row_slices_, slots_, rows_wanted_, blocks_, split_blocks_;
   std::vector<ops::cuda::SliceView> slices_;
   std::vector<ops::cuda::AttentionItem> split_items_, tile_items_;
-  ops::cuda::PinnedBuffer host_;
+  ops::cuda::PinnedBuffer host_;  // and the one before: its copy may be on its way
+  ops::cuda::PinnedBuffer other_host_;
   ops::cuda::DeviceBuffer device_;
   int generation_ = 0;
   ops::cuda::StepView view_;

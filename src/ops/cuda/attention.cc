@@ -3,7 +3,8 @@
 namespace kvasir::ops::cuda {
 
 bool is_fast_attention(const AttentionArgs& args) {
-  const bool known = args.head_dim == 64 || args.head_dim == 128 || args.head_dim == 256;
+  const bool known =
+      args.head_dim == 64 || args.head_dim == 128 || (args.head_dim == 256 && args.kv == KvNumbers::same);
   return args.type == tensor::DType::bf16 && known && args.v != nullptr && args.value_dim == args.head_dim;
 }
 

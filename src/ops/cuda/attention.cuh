@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cuda_fp16.h>
+
 #include "ops/cuda/attention.h"
 #include "ops/cuda/launch.cuh"
 
@@ -9,12 +11,49 @@ namespace kvasir::ops::cuda {
 
 inline constexpr float kLog2E = 1.4426950408889634f;
 
-__device__ inline void multiply(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-      "{%0,%1,%2,%3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+// What is multiplied where blocks hold bf16.
+struct Bf16Fragments {
+  using Kv = Bf16;
+  static constexpr float kFactor = 1;  // that products with blocks lack
+
+  __device__ static uint32_t pack(float low, float high) { return pack2(low, high); }
+  __device__ static uint32_t query(uint32_t pair) { return pair; }  // two numbers of bf16
+  __device__ static void multiply(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+        "{%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  }
+};
+
+// What is multiplied where blocks hold e4m3, which half precision holds exactly.
+struct E4m3Fragments {
+  using Kv = E4m3;
+  static constexpr float kFactor = kWidened;
+
+  __device__ static uint32_t pack(float low, float high) {
+    const __half2 pair = __floats2half2_rn(low, high);
+    return *reinterpret_cast<const uint32_t*>(&pair);
+  }
+  __device__ static uint32_t query(uint32_t pair) {
+    constexpr float kMost = 65504;
+    const float low = __uint_as_float(pair << 16);
+    const float high = __uint_as_float(pair & 0xffff0000u);
+    return pack(fminf(fmaxf(low, -kMost), kMost), fminf(fmaxf(high, -kMost), kMost));
+  }
+  __device__ static void multiply(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+        "{%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  }
+};
+
+// The low halves of two pairs, and the high ones: {a0, a1}, {b0, b1} become {a0, b0}, {a1, b1}.
+__device__ inline uint2 regrouped(uint32_t a, uint32_t b) {
+  return make_uint2(__byte_perm(a, b, 0x5410), __byte_perm(a, b, 0x7632));
 }
 
 // Scores as powers of two.

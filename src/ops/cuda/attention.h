@@ -12,7 +12,8 @@ namespace kvasir::ops::cuda {
 // Causal attention of a step's rows over their sequences' blocks, which hold the rows' own keys and values
 // already: keys as [kv_heads, 16 tokens, head_dim], values as [kv_heads, value_dim, 16 tokens].
 struct AttentionArgs {
-  tensor::DType type = tensor::DType::bf16;  // f32 or bf16; of queries, blocks and result
+  tensor::DType type = tensor::DType::bf16;  // f32 or bf16; of queries and result
+  KvNumbers kv = KvNumbers::same;            // e4m3: is_fast_attention() has to be true
   StepView step;
   const void* q = nullptr;    // rows of [num_heads, head_dim], q_stride apart
   std::int64_t q_stride = 0;  // in numbers

@@ -30,9 +30,10 @@ __device__ inline void load_matrices(const uint4* row, uint32_t (&words)[4]) {
 }
 
 // The tile's sequence: where its blocks stand, and how many tokens they hold.
+template <class Kv>
 struct Source {
-  const Bf16* k;
-  const Bf16* v;
+  const Kv* k;
+  const Kv* v;
   const std::int32_t* blocks;
   int num_tokens;
   std::int64_t block_elems;
@@ -40,7 +41,7 @@ struct Source {
 
 // Begins to fetch the tokens from `first`; those past the end become zeros.
 template <int kDim, int kTokens>
-__device__ void fetch(const Source& source, int first, Stage<kDim, kTokens>& stage) {
+__device__ void fetch(const Source<Bf16>& source, int first, Stage<kDim, kTokens>& stage) {
   constexpr int kChunks = kDim / 8;
   for (int i = threadIdx.x; i < kTokens * kChunks; i += kThreads) {
     const int token = i / kChunks;
@@ -63,9 +64,49 @@ __device__ void fetch(const Source& source, int first, Stage<kDim, kTokens>& sta
   asm volatile("cp.async.commit_group;");
 }
 
-// A warp takes 16 of the tile's rows times heads, and every warp all tokens.
+// Eight numbers of e4m3, the first `count` of them, as half precision over kWidened.
+__device__ inline uint4 widened(const E4m3* from, int count) {
+  if (count <= 0) return make_uint4(0, 0, 0, 0);
+  uint2 words = *reinterpret_cast<const uint2*>(from);
+  if (count < 4) words.x &= (1u << (8 * count)) - 1;
+  if (count < 8) words.y &= count <= 4 ? 0 : (1u << (8 * (count - 4))) - 1;
+  const uint2 first = widen_e4m3(words.x);
+  const uint2 last = widen_e4m3(words.y);
+  const uint2 low = regrouped(first.y, first.x);
+  const uint2 high = regrouped(last.y, last.x);
+  return make_uint4(low.x, low.y, high.x, high.y);
+}
+
+// The same through registers: numbers are widened on their way.
 template <int kDim, int kTokens>
+__device__ void fetch(const Source<E4m3>& source, int first, Stage<kDim, kTokens>& stage) {
+  constexpr int kChunks = kDim / 8;
+#pragma unroll 4
+  for (int i = threadIdx.x; i < kTokens * kChunks; i += kThreads) {
+    const int token = i / kChunks;
+    const int chunk = i % kChunks;
+    const bool there = first + token < source.num_tokens;
+    const std::int64_t block = there ? source.blocks[(first + token) / kBlockTokens] : 0;
+    const E4m3* from = source.k + block * source.block_elems + (token % kBlockTokens) * kDim + chunk * 8;
+    stage.keys[token][stage.key_place(token, chunk)] = widened(from, there ? 8 : 0);
+  }
+#pragma unroll 4
+  for (int i = threadIdx.x; i < kTokens * kChunks; i += kThreads) {
+    const int group = i / (2 * kDim);
+    const int dim = i % (2 * kDim) / 2;
+    const int chunk = i % 2;
+    const int token = first + group * kBlockTokens + chunk * 8;
+    const int count = min(8, max(0, source.num_tokens - token));
+    const std::int64_t block = count > 0 ? source.blocks[token / kBlockTokens] : 0;
+    const E4m3* from = source.v + block * source.block_elems + dim * kBlockTokens + chunk * 8;
+    stage.values[group][dim][stage.value_place(dim, chunk)] = widened(from, count);
+  }
+}
+
+// A warp takes 16 of the tile's rows times heads, and every warp all tokens.
+template <int kDim, int kTokens, class Fragments>
 __global__ void __launch_bounds__(kThreads) tile_kernel(AttentionArgs args) {
+  using Kv = typename Fragments::Kv;
   release_next();
   wait_for_previous();
   extern __shared__ __align__(128) unsigned char memory[];
@@ -83,9 +124,9 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(AttentionArgs args) {
                              ? max(0, slice.num_computed + first_index / group - args.sliding_window + 1)
                              : 0;
   const std::int64_t head_elems = kDim * kBlockTokens;
-  const Source source{static_cast<const Bf16*>(args.k) + blockIdx.y * head_elems,
-                      static_cast<const Bf16*>(args.v) + blockIdx.y * head_elems,
-                      args.step.blocks + slice.first_block, num_tokens, args.num_kv_heads * head_elems};
+  const Source<Kv> source{static_cast<const Kv*>(args.k) + blockIdx.y * head_elems,
+                          static_cast<const Kv*>(args.v) + blockIdx.y * head_elems,
+                          args.step.blocks + slice.first_block, num_tokens, args.num_kv_heads * head_elems};
 
   int token = first_seen / kTokens * kTokens;
   fetch(source, token, stages[0]);
@@ -106,7 +147,7 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(AttentionArgs args) {
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
       const Bf16* from = queries[j % 2] + 16 * i + 8 * (j / 2) + 2 * (lane % 4);
-      q[i][j] = position[j % 2] >= 0 ? *reinterpret_cast<const uint32_t*>(from) : 0;
+      q[i][j] = position[j % 2] >= 0 ? Fragments::query(*reinterpret_cast<const uint32_t*>(from)) : 0;
     }
   }
 
@@ -131,8 +172,8 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(AttentionArgs args) {
         const int row = 8 * n + 8 * (quarter / 2) + lane % 8;
         uint32_t b[4];
         load_matrices(&stage.keys[row][stage.key_place(row, 2 * i + quarter % 2)], b);
-        multiply(scores[n], q[i], b[0], b[1]);
-        multiply(scores[n + 1], q[i], b[2], b[3]);
+        Fragments::multiply(scores[n], q[i], b[0], b[1]);
+        Fragments::multiply(scores[n + 1], q[i], b[2], b[3]);
       }
     }
 #pragma unroll
@@ -142,7 +183,7 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(AttentionArgs args) {
         const int at = token + 8 * n + 2 * (lane % 4) + j % 2;
         const int own = position[j / 2];
         const bool seen = at <= own && (args.sliding_window == 0 || at > own - args.sliding_window);
-        scores[n][j] = seen ? scaled(args, scores[n][j]) : -kInf;
+        scores[n][j] = seen ? scaled(args, scores[n][j] * Fragments::kFactor) : -kInf;
       }
     }
     const float2 keep = softmax.take(scores);
@@ -151,17 +192,17 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(AttentionArgs args) {
       sums[i][0] *= keep.x, sums[i][1] *= keep.x, sums[i][2] *= keep.y, sums[i][3] *= keep.y;
 #pragma unroll
     for (int s = 0; s < kTokens / 16; ++s) {
-      const uint32_t weights[4] = {pack2(scores[2 * s][0], scores[2 * s][1]),
-                                   pack2(scores[2 * s][2], scores[2 * s][3]),
-                                   pack2(scores[2 * s + 1][0], scores[2 * s + 1][1]),
-                                   pack2(scores[2 * s + 1][2], scores[2 * s + 1][3])};
+      const uint32_t weights[4] = {Fragments::pack(scores[2 * s][0], scores[2 * s][1]),
+                                   Fragments::pack(scores[2 * s][2], scores[2 * s][3]),
+                                   Fragments::pack(scores[2 * s + 1][0], scores[2 * s + 1][1]),
+                                   Fragments::pack(scores[2 * s + 1][2], scores[2 * s + 1][3])};
 #pragma unroll
       for (int i = 0; i < kDim / 8; i += 2) {
         const int dim = 8 * i + 8 * (quarter / 2) + lane % 8;
         uint32_t b[4];
         load_matrices(&stage.values[s][dim][stage.value_place(dim, quarter % 2)], b);
-        multiply(sums[i], weights, b[0], b[1]);
-        multiply(sums[i + 1], weights, b[2], b[3]);
+        Fragments::multiply(sums[i], weights, b[0], b[1]);
+        Fragments::multiply(sums[i + 1], weights, b[2], b[3]);
       }
     }
     __syncthreads();
@@ -169,7 +210,7 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(AttentionArgs args) {
 
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
-    const float factor = 1 / quad_sum(softmax.total[half]);
+    const float factor = Fragments::kFactor / quad_sum(softmax.total[half]);
     if (position[half] < 0) continue;
     const int index = first_index + warp * 16 + lane / 4 + 8 * half;
     Bf16* out = static_cast<Bf16*>(args.out) +
@@ -184,23 +225,27 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(AttentionArgs args) {
   }
 }
 
-template <int kDim, int kTokens>
+template <int kDim, int kTokens, class Fragments>
 void launch(StreamHandle stream, const AttentionArgs& args) {
   constexpr int kBytes = 2 * sizeof(Stage<kDim, kTokens>);
   const dim3 blocks(args.step.num_tile_items, args.num_kv_heads);
   static const bool raised =
-      cudaFuncSetAttribute(tile_kernel<kDim, kTokens>, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes) ==
-      cudaSuccess;
-  if (raised) launch_early(tile_kernel<kDim, kTokens>, {dim3(blocks), kThreads, kBytes}, stream, args);
+      cudaFuncSetAttribute(tile_kernel<kDim, kTokens, Fragments>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                           kBytes) == cudaSuccess;
+  if (raised)
+    launch_early(tile_kernel<kDim, kTokens, Fragments>, {dim3(blocks), kThreads, kBytes}, stream, args);
 }
 
 }  // namespace
 
 void attend_rows_tiled(StreamHandle stream, const AttentionArgs& args) {
   if (args.step.num_tile_items == 0) return;
-  if (args.head_dim == 64) launch<64, 64>(stream, args);
-  if (args.head_dim == 128) launch<128, 64>(stream, args);
-  if (args.head_dim == 256) launch<256, 32>(stream, args);
+  const bool quantized = args.kv == KvNumbers::e4m3;
+  if (args.head_dim == 64 && !quantized) launch<64, 64, Bf16Fragments>(stream, args);
+  if (args.head_dim == 64 && quantized) launch<64, 64, E4m3Fragments>(stream, args);
+  if (args.head_dim == 128 && !quantized) launch<128, 64, Bf16Fragments>(stream, args);
+  if (args.head_dim == 128 && quantized) launch<128, 64, E4m3Fragments>(stream, args);
+  if (args.head_dim == 256) launch<256, 32, Bf16Fragments>(stream, args);
 }
 
 }  // namespace kvasir::ops::cuda

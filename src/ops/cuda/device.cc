@@ -14,12 +14,6 @@ void check(cudaError_t status) {
   CHECK(status == cudaSuccess, "the GPU failed: {}", cudaGetErrorString(status));
 }
 
-base::Error no_memory(const char* whose, std::size_t bytes, cudaError_t status) {
-  cudaGetLastError();  // it does not stick to the next call
-  return base::error(ErrorCode::too_large, "cannot allocate {} bytes of {} memory: {}", bytes, whose,
-                     cudaGetErrorString(status));
-}
-
 }  // namespace
 
 // Declared in launch.cuh: what a launch function ends with.
@@ -36,50 +30,41 @@ Stream::~Stream() {
 }
 
 void Stream::wait() const {
-  check(cudaStreamSynchronize(stream_));
+  wait_for(stream_);
 }
 
-base::Result<DeviceBuffer> DeviceBuffer::allocate(std::size_t bytes) {
-  DeviceBuffer buffer;
+void wait_for(StreamHandle stream) {
+  check(cudaStreamSynchronize(stream));
+}
+
+template <Memory kMemory>
+base::Result<Buffer<kMemory>> Buffer<kMemory>::allocate(std::size_t bytes) {
+  constexpr bool kOnDevice = kMemory == Memory::device;
+  Buffer buffer;
   if (bytes == 0) return buffer;
   void* data = nullptr;
-  const cudaError_t status = cudaMalloc(&data, bytes);
-  if (status != cudaSuccess) return no_memory("device", bytes, status);
+  const cudaError_t status = kOnDevice ? cudaMalloc(&data, bytes) : cudaMallocHost(&data, bytes);
+  if (status != cudaSuccess) {
+    cudaGetLastError();  // it does not stick to the next call
+    return base::error(ErrorCode::too_large, "cannot allocate {} bytes of {} memory: {}", bytes,
+                       kOnDevice ? "device" : "pinned", cudaGetErrorString(status));
+  }
   buffer.data_ = static_cast<std::byte*>(data);
   buffer.size_ = bytes;
   return buffer;
 }
 
-DeviceBuffer::~DeviceBuffer() {
-  if (data_ != nullptr) cudaFree(data_);
+template <Memory kMemory>
+Buffer<kMemory>::~Buffer() {
+  if (data_ == nullptr) return;
+  if constexpr (kMemory == Memory::device)
+    cudaFree(data_);
+  else
+    cudaFreeHost(data_);
 }
 
-DeviceBuffer& DeviceBuffer::operator=(DeviceBuffer&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  return *this;
-}
-
-base::Result<PinnedBuffer> PinnedBuffer::allocate(std::size_t bytes) {
-  PinnedBuffer buffer;
-  if (bytes == 0) return buffer;
-  void* data = nullptr;
-  const cudaError_t status = cudaMallocHost(&data, bytes);
-  if (status != cudaSuccess) return no_memory("pinned", bytes, status);
-  buffer.data_ = static_cast<std::byte*>(data);
-  buffer.size_ = bytes;
-  return buffer;
-}
-
-PinnedBuffer::~PinnedBuffer() {
-  if (data_ != nullptr) cudaFreeHost(data_);
-}
-
-PinnedBuffer& PinnedBuffer::operator=(PinnedBuffer&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  return *this;
-}
+template class Buffer<Memory::device>;
+template class Buffer<Memory::pinned>;
 
 Graph::~Graph() {
   if (graph_ != nullptr) cudaGraphExecDestroy(graph_);

@@ -22,22 +22,35 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   StreamHandle handle() const { return stream_; }
-  void wait() const;  // until everything launched so far is done
+  void wait() const;  // wait_for
 
  private:
   StreamHandle stream_ = nullptr;
 };
 
-// Memory of the device. Move-only.
-class DeviceBuffer {
+enum class Memory : std::uint8_t {
+  device,
+  pinned,  // the host's, which the device reads and writes directly
+};
+
+// Until everything launched on it so far is done.
+void wait_for(StreamHandle stream);
+
+// Owned memory. Move-only.
+template <Memory kMemory>
+class Buffer {
  public:
-  DeviceBuffer() = default;
-  // `too_large` where the device has no such memory left. Holds whatever was there.
-  static base::Result<DeviceBuffer> allocate(std::size_t bytes);
-  ~DeviceBuffer();
-  DeviceBuffer(DeviceBuffer&& other) noexcept
+  Buffer() = default;
+  // `too_large` where there is no such memory left. Holds whatever was there.
+  static base::Result<Buffer> allocate(std::size_t bytes);
+  ~Buffer();
+  Buffer(Buffer&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept;
+  Buffer& operator=(Buffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
 
   std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
@@ -51,27 +64,8 @@ class DeviceBuffer {
   std::size_t size_ = 0;
 };
 
-// Memory of the host that the device reads and writes directly. Move-only.
-class PinnedBuffer {
- public:
-  PinnedBuffer() = default;
-  static base::Result<PinnedBuffer> allocate(std::size_t bytes);
-  ~PinnedBuffer();
-  PinnedBuffer(PinnedBuffer&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-  PinnedBuffer& operator=(PinnedBuffer&& other) noexcept;
-
-  std::byte* data() const { return data_; }
-  std::size_t size() const { return size_; }
-  template <class T>
-  T* as() const {
-    return reinterpret_cast<T*>(data_);
-  }
-
- private:
-  std::byte* data_ = nullptr;
-  std::size_t size_ = 0;
-};
+using DeviceBuffer = Buffer<Memory::device>;
+using PinnedBuffer = Buffer<Memory::pinned>;
 
 // Launches recorded once and launched again as one.
 class Graph {

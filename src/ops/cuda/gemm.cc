@@ -98,7 +98,8 @@ struct Gemm::State {
 
   static Key key_of(const GemmArgs& args) {
     const int kinds = static_cast<int>(args.type) | static_cast<int>(args.out_type) << 4 |
-                      (args.bias != nullptr ? 1 << 8 : 0) | (args.into == GemmArgs::Into::add ? 1 << 9 : 0);
+                      (args.bias != nullptr ? 1 << 8 : 0) | (args.into == GemmArgs::Into::add ? 1 << 9 : 0) |
+                      (args.w_scales != nullptr ? 1 << 10 : 0);
     return {args.rows, args.out, args.cols, kinds};
   }
 
@@ -121,13 +122,29 @@ struct Gemm::State {
       check(library.set_desc(shape.desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue));
       check(library.set_desc(shape.desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &type, sizeof type));
     }
+    if (args.w_scales != nullptr) {
+      const std::int32_t by_vectors = CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F;
+      const std::int8_t fast = 1;
+      check(library.set_desc(shape.desc, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, &by_vectors, sizeof by_vectors));
+      check(library.set_desc(shape.desc, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, &by_vectors, sizeof by_vectors));
+      check(library.set_desc(shape.desc, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast));
+      set_scales(shape, args);
+    }
+    const cudaDataType_t read = args.w_scales != nullptr ? CUDA_R_8F_E4M3 : cuda_type(args.type);
     const auto cols = static_cast<std::uint64_t>(args.cols);
     const auto out = static_cast<std::uint64_t>(args.out);
     const auto rows = static_cast<std::uint64_t>(args.rows);
-    check(library.create_layout(&shape.w, cuda_type(args.type), cols, out, args.cols));
-    check(library.create_layout(&shape.x, cuda_type(args.type), cols, rows, args.cols));
+    check(library.create_layout(&shape.w, read, cols, out, args.cols));
+    check(library.create_layout(&shape.x, read, cols, rows, args.cols));
     check(library.create_layout(&shape.y, cuda_type(args.out_type), out, rows, args.out));
     return shape;
+  }
+
+  void set_scales(const Shape& shape, const GemmArgs& args) const {
+    check(library.set_desc(shape.desc, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &args.w_scales,
+                           sizeof args.w_scales));
+    check(library.set_desc(shape.desc, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &args.x_scales,
+                           sizeof args.x_scales));
   }
 
   std::vector<cublasLtMatmulHeuristicResult_t> candidates(const Shape& shape, int count) const {
@@ -158,6 +175,7 @@ struct Gemm::State {
                           const cublasLtMatmulAlgo_t& algorithm) const {
     if (args.bias != nullptr)
       check(library.set_desc(shape.desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &args.bias, sizeof args.bias));
+    if (args.w_scales != nullptr) set_scales(shape, args);
     const float beta = args.into == GemmArgs::Into::add ? 1.0f : 0.0f;
     return library.matmul(handle, shape.desc, &args.scale, args.w, shape.w, args.x, shape.x, &beta, args.y,
                           shape.y, args.y, shape.y, &algorithm, workspace.data(), workspace.size(), stream);

@@ -1,16 +1,17 @@
+#include <cuda_fp16.h>
+
 #include "ops/cuda/activated.cuh"
 #include "ops/cuda/gemv.h"
 #include "ops/cuda/launch.cuh"
 
+// A thread block takes a range of w's rows, one after another, and each thread the same columns of all of
+// them: so x stays in registers, and the block always has weights on their way.
 namespace kvasir::ops::cuda {
 namespace {
 
 using Then = GemvArgs::Then;
 
-constexpr int kWarps = 8;
-constexpr int kThreads = kWarps * 32;
-constexpr int kOut = 2;     // rows of w that a warp reads together
-constexpr int kUnroll = 4;  // chunks of each that it asks for before it uses the first
+constexpr int kLoadsPerMultiprocessor = 4096;  // of 16 bytes, that are on their way
 
 __device__ inline uint4 load_once(const uint4* from) {
   uint4 words;
@@ -20,159 +21,323 @@ __device__ inline uint4 load_once(const uint4* from) {
   return words;
 }
 
-__device__ inline float dot8(const uint4& a, const uint4& b, float sum) {
-  const uint32_t x[4] = {a.x, a.y, a.z, a.w};
-  const uint32_t y[4] = {b.x, b.y, b.z, b.w};
+// Sums each of the values over the warp; lane l has that of value l * kCount / 32.
+template <int kCount, int kWidth = 16>
+__device__ float fold(const float (&values)[kCount]) {
+  if constexpr (kCount == 1) {
+    float sum = values[0];
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    sum = fmaf(__uint_as_float(x[i] << 16), __uint_as_float(y[i] << 16), sum);
-    sum = fmaf(__uint_as_float(x[i] & 0xffff0000u), __uint_as_float(y[i] & 0xffff0000u), sum);
+    for (int width = kWidth; width > 0; width /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, width);
+    return sum;
+  } else {
+    constexpr int kHalf = kCount / 2;
+    const bool upper = (threadIdx.x & kWidth) != 0;
+    float half[kHalf];
+#pragma unroll
+    for (int i = 0; i < kHalf; ++i) {
+      const float sent = upper ? values[i] : values[i + kHalf];
+      const float kept = upper ? values[i + kHalf] : values[i];
+      half[i] = kept + __shfl_xor_sync(0xffffffffu, sent, kWidth);
+    }
+    return fold<kHalf, kWidth / 2>(half);
   }
-  return sum;
 }
 
-// The rows of x over their root mean square, to shared memory.
-template <int kRows>
-__device__ void normalize_rows(const GemvArgs& args, uint4* normed) {
-  __shared__ float scratch[33];
-  const int chunks = args.cols / 8;
+// Eight weights as bf16 in 16 bytes.
+struct Plain {
+  static constexpr int kChunk = 8;
+  using X = uint4;
+
+  __device__ static X pack(const float (&x)[kChunk]) {
+    return make_uint4(pack2(x[0], x[1]), pack2(x[2], x[3]), pack2(x[4], x[5]), pack2(x[6], x[7]));
+  }
+  __device__ static float dot(const X& a, const uint4& b, float sum) {
+    const uint32_t x[4] = {a.x, a.y, a.z, a.w};
+    const uint32_t w[4] = {b.x, b.y, b.z, b.w};
 #pragma unroll
-  for (int r = 0; r < kRows; ++r) {
-    const Bf16* x = static_cast<const Bf16*>(args.x) + static_cast<std::int64_t>(r) * args.cols;
+    for (int i = 0; i < 4; ++i) {
+      sum = fmaf(__uint_as_float(x[i] << 16), __uint_as_float(w[i] << 16), sum);
+      sum = fmaf(__uint_as_float(x[i] & 0xffff0000u), __uint_as_float(w[i] & 0xffff0000u), sum);
+    }
+    return sum;
+  }
+};
+
+// Sixteen weights as e4m3. x is at most 1, so that eight products fit into half precision.
+struct Quantized {
+  static constexpr int kChunk = 16;
+  struct X {
+    __half2 pairs[8];  // of each four numbers the second and fourth, then the first and third
+  };
+
+  __device__ static X pack(const float (&x)[kChunk]) {
+    X packed;
+#pragma unroll
+    for (int i = 0; i < kChunk; i += 4) {
+      packed.pairs[i / 2] = __floats2half2_rn(x[i + 1] * kWidened, x[i + 3] * kWidened);
+      packed.pairs[i / 2 + 1] = __floats2half2_rn(x[i] * kWidened, x[i + 2] * kWidened);
+    }
+    return packed;
+  }
+  __device__ static float dot(const X& x, const uint4& b, float sum) {
+    const uint32_t words[4] = {b.x, b.y, b.z, b.w};
+    __half2 part = __float2half2_rn(0);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const uint2 pairs = widen_e4m3(words[i]);
+      part = __hfma2(x.pairs[2 * i], *reinterpret_cast<const __half2*>(&pairs.x), part);
+      part = __hfma2(x.pairs[2 * i + 1], *reinterpret_cast<const __half2*>(&pairs.y), part);
+    }
+    const float2 both = __half22float2(part);
+    return sum + (both.x + both.y);
+  }
+};
+
+template <class W, int items, int rows, int threads, int blocks>
+struct Shape {
+  using Weights = W;
+  static constexpr int kBlocks = blocks;  // of a multiprocessor
+  static constexpr int kItems = items;    // of a row, that a thread takes
+  static constexpr int kRows = rows;
+  static constexpr int kThreads = threads;
+  static constexpr int kChunk = Weights::kChunk;
+  static constexpr int kBatch = kLoadsPerMultiprocessor / (kBlocks * kThreads * kItems);  // rows of w at once
+  static constexpr int kSums = kRows * kBatch;
+};
+
+// What an output's sum is multiplied with, and what is added then. Loaded before it is wanted, and not
+// touched until then.
+struct Ending {
+  float scale = 1;
+  float partner_scale = 1;
+  Bf16 before;
+};
+
+template <class Own>
+struct Task {
+  static constexpr int kItems = Own::kItems;
+  static constexpr int kThreads = Own::kThreads;
+  static constexpr int kChunk = Own::kChunk;
+  static constexpr int kBatch = Own::kBatch;
+  static constexpr int kHalf = kBatch / 2;
+  using X = typename Own::Weights::X;
+
+  const GemvArgs& args;
+  const int chunks;
+  const bool gated;
+  const int units;  // outputs of a batch
+  int first, last;  // outputs of this block
+  uint4 w[kBatch][kItems];
+
+  __device__ explicit Task(const GemvArgs& a)
+      : args(a), chunks(a.cols / kChunk), gated(a.then == Then::gate), units(gated ? kHalf : kBatch) {
+    const std::int64_t all = gated ? a.out / 2 : a.out;
+    first = static_cast<int>(all * blockIdx.x / gridDim.x);
+    last = static_cast<int>(all * (blockIdx.x + 1) / gridDim.x);
+  }
+
+  // Behind a gate the second half of a batch are the first one's partners.
+  __device__ int row_of(int unit, int slot) const {
+    return unit + slot + (gated && slot >= kHalf ? args.out / 2 - kHalf : 0);
+  }
+  __device__ bool has(int unit, int slot) const {
+    return unit + (gated && slot >= kHalf ? slot - kHalf : slot) < last;
+  }
+
+  __device__ void fetch(int unit, int slot, int item) {
+    const int c = threadIdx.x + item * kThreads;
+    w[slot][item] = c < chunks && has(unit, slot)
+                        ? load_once(static_cast<const uint4*>(args.w) +
+                                    static_cast<std::int64_t>(row_of(unit, slot)) * chunks + c)
+                        : make_uint4(0, 0, 0, 0);
+  }
+
+  // This thread's columns of row r, normalised; gives what they are to be multiplied with at the end.
+  __device__ float load_x(int r, float* scratch, X (&packed)[kItems]) const {
+    float x[kItems][kChunk];
     float squares = 0;
-    for (int c = threadIdx.x; c < chunks; c += kThreads) {
-      float part[8];
-      load8(x + 8 * c, part);
 #pragma unroll
-      for (const float value : part) squares += value * value;
-    }
-    const float factor = rsqrtf(block_sum(squares, scratch) / args.cols + args.eps);
-    for (int c = threadIdx.x; c < chunks; c += kThreads) {
-      float part[8];
-      float weight[8];
-      load8(x + 8 * c, part);
-      load8(args.rms_weight + 8 * c, weight);
+    for (int i = 0; i < kItems; ++i) {
+      const int c = threadIdx.x + i * kThreads;
+      const Bf16* from =
+          static_cast<const Bf16*>(args.x) + static_cast<std::int64_t>(r) * args.cols + c * kChunk;
 #pragma unroll
-      for (int i = 0; i < 8; ++i) part[i] *= factor * weight[i];
-      store8(reinterpret_cast<Bf16*>(normed + r * chunks + c), part);
-    }
-  }
-  __syncthreads();
-}
-
-template <int kRows, Then kThen>
-__device__ void finish(const GemvArgs& args, const int (&outs)[kOut], const float (&sums)[kRows][kOut]) {
+      for (int part = 0; part < kChunk; part += 8) {
+        float eight[8] = {};
+        if (c < chunks) load8(from + part, eight);
 #pragma unroll
-  for (int r = 0; r < kRows; ++r) {
-    if constexpr (kThen == Then::gate) {
-      const float value = activated(args.activation, sums[r][0]) * sums[r][1];
-      static_cast<Bf16*>(args.y)[static_cast<std::int64_t>(r) * (args.out / 2) + outs[0]] =
-          from_float<Bf16>(value);
-    } else {
-#pragma unroll
-      for (int o = 0; o < kOut; ++o) {
-        if (outs[o] >= args.out) continue;
-        const std::int64_t at = static_cast<std::int64_t>(r) * args.out + outs[o];
-        if constexpr (kThen == Then::store_f32) {
-          static_cast<float*>(args.y)[at] = sums[r][o];
-        } else if constexpr (kThen == Then::add) {
-          Bf16& y = static_cast<Bf16*>(args.y)[at];
-          y = from_float<Bf16>(to_float(y) + args.scale * sums[r][o]);
-        } else {
-          static_cast<Bf16*>(args.y)[at] = from_float<Bf16>(sums[r][o]);
+        for (int j = 0; j < 8; ++j) {
+          x[i][part + j] = eight[j];
+          squares += eight[j] * eight[j];
         }
       }
     }
-  }
-}
-
-template <int kRows, Then kThen, bool kNorm>
-__global__ void __launch_bounds__(kThreads) gemv_kernel(GemvArgs args) {
-  extern __shared__ __align__(16) unsigned char memory[];
-  const int chunks = args.cols / 8;
-  const int lane = threadIdx.x % 32;
-  const int first = (blockIdx.x * kWarps + threadIdx.x / 32);
-  // Behind a gate a warp takes a row of each half.
-  int outs[kOut];
+    if (args.rms_weight != nullptr) {
+      const float factor = rsqrtf(block_sum(squares, scratch) / args.cols + args.eps);
 #pragma unroll
-  for (int o = 0; o < kOut; ++o)
-    outs[o] = kThen == Then::gate ? first + o * (args.out / 2) : first * kOut + o;
-  const uint4* weights[kOut];
+      for (int i = 0; i < kItems; ++i) {
+        const int c = threadIdx.x + i * kThreads;
+        if (c >= chunks) continue;
 #pragma unroll
-  for (int o = 0; o < kOut; ++o)
-    weights[o] =
-        static_cast<const uint4*>(args.w) + static_cast<std::int64_t>(min(outs[o], args.out - 1)) * chunks;
-
-  uint4 w[kUnroll][kOut];
-  const auto fetch = [&](int c) {
+        for (int part = 0; part < kChunk; part += 8) {
+          float weight[8];
+          load8(args.rms_weight + c * kChunk + part, weight);
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u)
-#pragma unroll
-      for (int o = 0; o < kOut; ++o)
-        if (c + 32 * u < chunks) w[u][o] = load_once(weights[o] + c + 32 * u);
-  };
-  release_next();
-  fetch(lane);
-  wait_for_previous();
-  const uint4* x = static_cast<const uint4*>(args.x);
-  if constexpr (kNorm) {
-    auto* normed = reinterpret_cast<uint4*>(memory);
-    normalize_rows<kRows>(args, normed);
-    x = normed;
-  }
-  if (outs[0] >= (kThen == Then::gate ? args.out / 2 : args.out)) return;
-
-  float sums[kRows][kOut] = {};
-  for (int c = lane; c < chunks; c += 32 * kUnroll) {
-#pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-      if (c + 32 * u >= chunks) break;
-#pragma unroll
-      for (int r = 0; r < kRows; ++r) {
-        const uint4 part = x[r * chunks + c + 32 * u];
-#pragma unroll
-        for (int o = 0; o < kOut; ++o) sums[r][o] = dot8(part, w[u][o], sums[r][o]);
+          for (int j = 0; j < 8; ++j) x[i][part + j] *= factor * weight[j];
+        }
       }
     }
-    fetch(c + 32 * kUnroll);
+    float largest = 1;
+    if constexpr (kChunk == 16) {
+      largest = 1e-20f;
+#pragma unroll
+      for (int i = 0; i < kItems; ++i)
+#pragma unroll
+        for (const float value : x[i]) largest = fmaxf(largest, fabsf(value));
+      largest = block_max(largest, scratch);
+#pragma unroll
+      for (int i = 0; i < kItems; ++i)
+#pragma unroll
+        for (float& value : x[i]) value *= 1 / largest;
+    }
+#pragma unroll
+    for (int i = 0; i < kItems; ++i) packed[i] = Own::Weights::pack(x[i]);
+    return largest;
   }
+
+  __device__ std::int64_t place(int r, int unit) const {
+    return static_cast<std::int64_t>(r) * (gated ? args.out / 2 : args.out) + unit;
+  }
+
+  __device__ Ending load_ending(int r, int unit, int own) const {
+    Ending ending;
+    if (args.w_scales != nullptr) {
+      ending.scale = args.w_scales[row_of(unit, own)];
+      if (gated) ending.partner_scale = args.w_scales[row_of(unit, own + units)];
+    }
+    if (args.then == Then::add) ending.before = static_cast<const Bf16*>(args.y)[place(r, unit + own)];
+    return ending;
+  }
+
+  __device__ void finish(int r, int unit, float sum, float partner) const {
+    const std::int64_t at = place(r, unit);
+    switch (args.then) {
+      case Then::store:
+      case Then::add:
+        static_cast<Bf16*>(args.y)[at] = from_float<Bf16>(sum);
+        break;
+      case Then::store_f32:
+        static_cast<float*>(args.y)[at] = sum;
+        break;
+      case Then::gate:
+        static_cast<Bf16*>(args.y)[at] = from_float<Bf16>(activated(args.activation, sum) * partner);
+        break;
+    }
+  }
+};
+
+template <class Own>
+__global__ void __launch_bounds__(Own::kThreads, Own::kBlocks) gemv_kernel(GemvArgs args) {
+  constexpr int kItems = Own::kItems;
+  constexpr int kRows = Own::kRows;
+  constexpr int kBatch = Own::kBatch;
+  constexpr int kSums = Own::kSums;
+  constexpr int kWarps = Own::kThreads / 32;
+  __shared__ float scratch[33];
+  __shared__ float partial[2][kWarps][kSums];
+  __shared__ float factors[kRows];
+  Task<Own> task(args);
+  release_next();
 #pragma unroll
-  for (int r = 0; r < kRows; ++r)
+  for (int slot = 0; slot < kBatch; ++slot)
 #pragma unroll
-    for (int o = 0; o < kOut; ++o) sums[r][o] = warp_sum(sums[r][o]);
-  if (lane == 0) finish<kRows, kThen>(args, outs, sums);
+    for (int item = 0; item < kItems; ++item) task.fetch(task.first, slot, item);
+  wait_for_previous();
+  typename Own::Weights::X x[kRows][kItems];
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+    const float factor = task.load_x(r, scratch, x[r]);
+    if (threadIdx.x == 0) factors[r] = factor;
+  }
+
+  // The first threads of the block end a batch, an output each.
+  const int r = threadIdx.x / task.units;
+  const int own = threadIdx.x % task.units;
+  const int lane = threadIdx.x % 32;
+  int buffer = 0;
+  for (int unit = task.first; unit < task.last; unit += task.units, buffer ^= 1) {
+    const bool ends = r < kRows && task.has(unit, own);
+    Ending ending;
+    if (ends) ending = task.load_ending(r, unit, own);
+    float sums[kSums] = {};
+#pragma unroll
+    for (int slot = 0; slot < kBatch; ++slot) {
+#pragma unroll
+      for (int item = 0; item < kItems; ++item) {
+#pragma unroll
+        for (int row = 0; row < kRows; ++row)
+          sums[row * kBatch + slot] =
+              Own::Weights::dot(x[row][item], task.w[slot][item], sums[row * kBatch + slot]);
+        task.fetch(unit + task.units, slot, item);
+      }
+    }
+    const float sum = fold(sums);
+    if (lane % (32 / kSums) == 0) partial[buffer][threadIdx.x / 32][lane / (32 / kSums)] = sum;
+    __syncthreads();
+    if (!ends) continue;
+    const auto total = [&](int slot) {
+      float all = 0;
+#pragma unroll
+      for (int i = 0; i < kWarps; ++i) all += partial[buffer][i][r * kBatch + slot];
+      return all * factors[r];
+    };
+    const float partner = task.gated ? total(own + task.units) * ending.partner_scale : 0;
+    float value = total(own) * ending.scale;
+    if (args.then == Then::add) value = to_float(ending.before) + args.scale * value;
+    task.finish(r, unit + own, value, partner);
+  }
 }
 
-template <int kRows, Then kThen, bool kNorm>
+int num_multiprocessors() {
+  static const int count = [] {
+    int value = 1;
+    cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, 0);
+    return value;
+  }();
+  return count;
+}
+
+template <class Weights, int kItems, int kThreads, int kBlocks>
 void launch(StreamHandle stream, const GemvArgs& args) {
-  const int num_outs = kThen == Then::gate ? args.out / 2 : args.out;
-  const unsigned blocks = ceil_div(num_outs, kWarps * (kThen == Then::gate ? 1 : kOut));
-  const int bytes = kNorm ? kRows * args.cols * 2 : 0;
-  if (bytes > 48 << 10)
-    cudaFuncSetAttribute(gemv_kernel<kRows, kThen, kNorm>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                         bytes);
-  launch_early(gemv_kernel<kRows, kThen, kNorm>, {dim3(blocks), kThreads, static_cast<std::size_t>(bytes)},
-               stream, args);
+  const int most = num_multiprocessors() * kBlocks;
+  const int units = args.then == Then::gate ? args.out / 2 : args.out;
+  const LaunchShape shape{dim3(static_cast<unsigned>(units < most ? units : most)), kThreads, 0};
+  if (args.rows == 1)
+    launch_early(gemv_kernel<Shape<Weights, kItems, 1, kThreads, kBlocks>>, shape, stream, args);
+  if (args.rows == 2)
+    launch_early(gemv_kernel<Shape<Weights, kItems, 2, kThreads, kBlocks>>, shape, stream, args);
 }
 
-// The combinations that a layer has.
-template <int kRows>
-void launch_rows(StreamHandle stream, const GemvArgs& args) {
-  const bool norm = args.rms_weight != nullptr;
-  if (args.then == Then::store && norm) return launch<kRows, Then::store, true>(stream, args);
-  if (args.then == Then::store) return launch<kRows, Then::store, false>(stream, args);
-  if (args.then == Then::gate && norm) return launch<kRows, Then::gate, true>(stream, args);
-  if (args.then == Then::gate) return launch<kRows, Then::gate, false>(stream, args);
-  if (args.then == Then::add) return launch<kRows, Then::add, false>(stream, args);
-  launch<kRows, Then::store_f32, false>(stream, args);
+template <class Weights>
+void launch_items(StreamHandle stream, const GemvArgs& args) {
+  const int chunks = args.cols / Weights::kChunk;
+  if (chunks <= 256) return launch<Weights, 1, 256, 2>(stream, args);
+  if (chunks <= 512) return launch<Weights, 2, 256, 4>(stream, args);
+  if (chunks <= 1024) return launch<Weights, 2, 512, 1>(stream, args);
+  launch<Weights, 4, 512, 1>(stream, args);
 }
 
 }  // namespace
 
+bool gemv_takes(int cols) {
+  return cols % Quantized::kChunk == 0 && cols <= 512 * 4 * Plain::kChunk;
+}
+
 void gemv(StreamHandle stream, const GemvArgs& args) {
-  if (args.rows == 1) launch_rows<1>(stream, args);
-  if (args.rows == 2) launch_rows<2>(stream, args);
-  if (args.rows == 4) launch_rows<4>(stream, args);
+  if (args.w_scales != nullptr)
+    launch_items<Quantized>(stream, args);
+  else
+    launch_items<Plain>(stream, args);
 }
 
 }  // namespace kvasir::ops::cuda

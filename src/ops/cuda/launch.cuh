@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cuda_bf16.h>
+#include <cuda_fp8.h>
 #include <cuda_runtime.h>
 
 #include <cstddef>
@@ -56,6 +57,7 @@ void launch_early(void (*kernel)(Parameters...), const LaunchShape& shape, Strea
 }
 
 using Bf16 = __nv_bfloat16;
+using E4m3 = __nv_fp8_e4m3;
 inline constexpr float kInf = std::numeric_limits<float>::infinity();
 
 __device__ inline float to_float(float x) {
@@ -73,6 +75,10 @@ __device__ inline float from_float<float>(float x) {
 template <>
 __device__ inline Bf16 from_float<Bf16>(float x) {
   return __float2bfloat16_rn(x);
+}
+template <>
+__device__ inline E4m3 from_float<E4m3>(float x) {
+  return E4m3(x);  // what is too large becomes the largest
 }
 
 // Eight numbers at an address that is a multiple of 16 bytes.
@@ -103,6 +109,15 @@ __device__ inline void store8(Bf16* to, const float (&x)[8]) {
       make_uint4(pack2(x[0], x[1]), pack2(x[2], x[3]), pack2(x[4], x[5]), pack2(x[6], x[7]));
 }
 
+// The second and fourth of a word's numbers of e4m3 as half precision, then the first and third, each over
+// kWidened: an exponent of four bits has another bias than one of five. The instruction for it is slower.
+inline constexpr float kWidened = 256;
+__device__ inline uint2 widen_e4m3(uint32_t four) {
+  constexpr uint32_t kSigns = 0x80008000u;
+  constexpr uint32_t kRest = 0x3f803f80u;
+  return make_uint2((four & kSigns) | ((four >> 1) & kRest), ((four << 8) & kSigns) | ((four << 7) & kRest));
+}
+
 __device__ inline float warp_sum(float x) {
 #pragma unroll
   for (int step = 16; step > 0; step >>= 1) x += __shfl_xor_sync(0xffffffffu, x, step);
@@ -120,6 +135,20 @@ __device__ inline float block_sum(float x, float* scratch) {
   __syncthreads();
   const int num_warps = (blockDim.x + 31) / 32;
   return warp_sum(lane < num_warps ? scratch[lane] : 0.0f);
+}
+
+// Of numbers that are not negative, otherwise as block_sum.
+__device__ inline float block_max(float x, float* scratch) {
+#pragma unroll
+  for (int step = 16; step > 0; step >>= 1) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
+  const int lane = threadIdx.x % 32;
+  __syncthreads();
+  if (lane == 0) scratch[threadIdx.x / 32] = x;
+  __syncthreads();
+  x = lane < (blockDim.x + 31) / 32 ? scratch[lane] : 0.0f;
+#pragma unroll
+  for (int step = 16; step > 0; step >>= 1) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
+  return x;
 }
 
 // Calls f with a value of the C++ type of `type`, which is f32 or bf16.

@@ -25,8 +25,8 @@ __device__ int2 places(const RopeStoreArgs& args, int pair) {
   return make_int2(2 * pair, 2 * pair + 1);
 }
 
-// A row's pairs in order: queries, keys, values.
-template <class T>
+// A row's pairs in order: queries, keys, values. Blocks hold numbers of type Kv.
+template <class T, class Kv>
 __global__ void rope_store_kernel(RopeStoreArgs args) {
   release_next();
   wait_for_previous();
@@ -48,9 +48,9 @@ __global__ void rope_store_kernel(RopeStoreArgs args) {
       pair -= num_q + num_k;
       const std::int64_t at = block + static_cast<std::int64_t>(2 * pair) * kBlockTokens + place;
       const T* from = static_cast<const T*>(args.v) + row * args.kv_stride + 2 * pair;
-      T* to = static_cast<T*>(args.v_cache) + at;
-      to[0] = from[0];
-      to[kBlockTokens] = from[1];
+      Kv* to = static_cast<Kv*>(args.v_cache) + at;
+      to[0] = from_float<Kv>(to_float(from[0]));
+      to[kBlockTokens] = from_float<Kv>(to_float(from[1]));
       continue;
     }
     const bool is_query = pair < num_q;
@@ -69,11 +69,16 @@ __global__ void rope_store_kernel(RopeStoreArgs args) {
       b = a * s + b * c;
       a = turned;
     }
-    T* to = is_query ? static_cast<T*>(args.q) + row * args.q_stride + head * args.head_dim
-                     : static_cast<T*>(args.k_cache) + block +
-                           (static_cast<std::int64_t>(head) * kBlockTokens + place) * args.head_dim;
-    to[at.x] = from_float<T>(a);
-    to[at.y] = from_float<T>(b);
+    if (is_query) {
+      T* to = static_cast<T*>(args.q) + row * args.q_stride + head * args.head_dim;
+      to[at.x] = from_float<T>(a);
+      to[at.y] = from_float<T>(b);
+    } else {
+      Kv* to = static_cast<Kv*>(args.k_cache) + block +
+               (static_cast<std::int64_t>(head) * kBlockTokens + place) * args.head_dim;
+      to[at.x] = from_float<Kv>(a);
+      to[at.y] = from_float<Kv>(b);
+    }
   }
 }
 
@@ -88,8 +93,11 @@ void rope_and_store(StreamHandle stream, const RopeStoreArgs& args) {
   if (args.rows == 0) return;
   const int num_heads = args.num_heads + (args.v != nullptr ? 2 : 1) * args.num_kv_heads;
   const dim3 blocks(args.rows, ceil_div(num_heads * (args.head_dim / 2), kPairsPerBlock));
+  const LaunchShape shape{blocks, kThreads, 0};
+  if (args.kv == KvNumbers::e4m3) return launch_early(rope_store_kernel<Bf16, E4m3>, shape, stream, args);
   with_type(args.type, [&](auto value) {
-    launch_early(rope_store_kernel<decltype(value)>, {dim3(blocks), kThreads, 0}, stream, args);
+    using T = decltype(value);
+    launch_early(rope_store_kernel<T, T>, shape, stream, args);
   });
 }
 

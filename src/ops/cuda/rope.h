@@ -37,6 +37,7 @@ struct RopeStoreArgs {
   std::int64_t q_stride = 0;
   std::int64_t kv_stride = 0;
   const std::int32_t* slots = nullptr;  // [rows]
+  KvNumbers kv = KvNumbers::same;
   void* k_cache = nullptr;
   void* v_cache = nullptr;
 };

@@ -34,6 +34,33 @@ __device__ void store_part(T* row, int dim, const Part<kItems>& part) {
   }
 }
 
+// Stores the row as e4m3, and its scale.
+template <int kItems>
+__device__ void store_quantized(const Part<kItems>& part, int dim, void* row, float* scale, float* scratch) {
+  constexpr float kLargest = 448;
+  float largest = 0;
+#pragma unroll
+  for (int i = 0; i < kItems; ++i)
+#pragma unroll
+    for (const float x : part.x[i]) largest = fmaxf(largest, fabsf(x));
+  largest = block_max(largest, scratch);
+  const float step = largest > 0 ? largest / kLargest : 1;
+  if (threadIdx.x == 0) *scale = step;
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+    const int at = (i * blockDim.x + threadIdx.x) * 8;
+    if (at >= dim) continue;
+    uint32_t words[2] = {};
+#pragma unroll
+    for (int j = 0; j < 8; j += 2) {
+      const float2 pair = make_float2(part.x[i][j] / step, part.x[i][j + 1] / step);
+      words[j / 4] |= static_cast<uint32_t>(__nv_cvt_float2_to_fp8x2(pair, __NV_SATFINITE, __NV_E4M3))
+                      << (j % 4 * 8);
+    }
+    *reinterpret_cast<uint2*>(static_cast<unsigned char*>(row) + at) = make_uint2(words[0], words[1]);
+  }
+}
+
 template <int kItems>
 __device__ void normalize(const NormWeights& norm, int dim, float eps, Part<kItems>& part, float* scratch) {
   if (norm.bias != nullptr) {
@@ -95,7 +122,11 @@ __global__ void __launch_bounds__(1024) add_norm_kernel(AddNormArgs args) {
   }
   if (args.norm.weight == nullptr) return;
   normalize(args.norm, args.dim, args.eps, x, scratch);
-  store_part(static_cast<T*>(args.out) + row, args.dim, x);
+  if (args.out_scales != nullptr)
+    store_quantized(x, args.dim, static_cast<unsigned char*>(args.out) + row, args.out_scales + blockIdx.x,
+                    scratch);
+  else
+    store_part(static_cast<T*>(args.out) + row, args.dim, x);
 }
 
 // One warp a vector.
@@ -157,12 +188,53 @@ __global__ void activate_kernel(ActivateArgs args) {
   store8(static_cast<T*>(args.y) + row * args.inner + at, gate);
 }
 
+// One block a row.
+template <int kItems>
+__global__ void __launch_bounds__(1024) activate_quantized_kernel(ActivateArgs args) {
+  release_next();
+  wait_for_previous();
+  __shared__ float scratch[33];
+  const bool gated = args.form == ActivateArgs::Form::gated;
+  const std::int64_t row = blockIdx.x;
+  const Bf16* x = static_cast<const Bf16*>(args.x) + row * args.inner * (gated ? 2 : 1);
+  Part<kItems> gate;
+  load_part(x, args.inner, gate);
+#pragma unroll
+  for (int i = 0; i < kItems; ++i) {
+#pragma unroll
+    for (float& value : gate.x[i]) value = activated(args.activation, value);
+    const int at = (i * blockDim.x + threadIdx.x) * 8;
+    if (!gated || at >= args.inner) continue;
+    float up[8];
+    load8(x + args.inner + at, up);
+#pragma unroll
+    for (int j = 0; j < 8; ++j) gate.x[i][j] *= up[j];
+  }
+  store_quantized(gate, args.inner, static_cast<unsigned char*>(args.y) + row * args.inner,
+                  args.y_scales + row, scratch);
+}
+
+// One block a row.
+template <int kItems>
+__global__ void __launch_bounds__(1024) quantize_kernel(QuantizeArgs args) {
+  release_next();
+  wait_for_previous();
+  __shared__ float scratch[33];
+  const std::int64_t row = blockIdx.x;
+  Part<kItems> x;
+  load_part(static_cast<const Bf16*>(args.x) + row * args.dim, args.dim, x);
+  store_quantized(x, args.dim, static_cast<unsigned char*>(args.y) + row * args.dim, args.y_scales + row,
+                  scratch);
+}
+
 template <class T>
 __global__ void embed_kernel(EmbedArgs args) {
   release_next();
   wait_for_previous();
   const std::int64_t row = blockIdx.x;
-  const T* from = static_cast<const T*>(args.table) + static_cast<std::int64_t>(args.tokens[row]) * args.dim;
+  std::int32_t token = args.tokens[row];
+  if (token < 0) token = max(0, args.drawn[-1 - token].token);
+  const T* from = static_cast<const T*>(args.table) + static_cast<std::int64_t>(token) * args.dim;
   T* to = static_cast<T*>(args.y) + row * args.dim;
   for (int at = threadIdx.x * 8; at < args.dim; at += blockDim.x * 8) {
     float x[8];
@@ -205,6 +277,18 @@ __global__ void fill_random_kernel(T* x, std::int64_t count, float bound, std::u
   }
 }
 
+// How many numbers of a row, eight at a time, each of at most 1024 threads takes.
+struct RowShape {
+  unsigned items;
+  unsigned threads;
+};
+
+RowShape shape_of(int dim) {
+  const unsigned pieces = ceil_div(dim, 8);
+  const unsigned items = pieces <= 1024 ? 1 : pieces <= 2048 ? 2 : 8;
+  return {items, ceil_div(ceil_div(pieces, items), 32) * 32};
+}
+
 }  // namespace
 
 void add_norm(StreamHandle stream, const AddNormArgs& args) {
@@ -231,10 +315,27 @@ void norm_vectors(StreamHandle stream, const NormVectorsArgs& args) {
 
 void activate(StreamHandle stream, const ActivateArgs& args) {
   if (args.rows == 0) return;
+  if (args.y_scales != nullptr) {
+    const RowShape shape = shape_of(args.inner);
+    const LaunchShape launched{dim3(args.rows), shape.threads, 0};
+    if (shape.items == 1) launch_early(activate_quantized_kernel<1>, launched, stream, args);
+    if (shape.items == 2) launch_early(activate_quantized_kernel<2>, launched, stream, args);
+    if (shape.items == 8) launch_early(activate_quantized_kernel<8>, launched, stream, args);
+    return;
+  }
   const dim3 blocks(ceil_div(args.inner, 8 * 256), args.rows);
   with_type(args.type, [&](auto value) {
     launch_early(activate_kernel<decltype(value)>, {dim3(blocks), 256, 0}, stream, args);
   });
+}
+
+void quantize_rows(StreamHandle stream, const QuantizeArgs& args) {
+  if (args.rows == 0) return;
+  const RowShape shape = shape_of(args.dim);
+  const LaunchShape launched{dim3(static_cast<unsigned>(args.rows)), shape.threads, 0};
+  if (shape.items == 1) launch_early(quantize_kernel<1>, launched, stream, args);
+  if (shape.items == 2) launch_early(quantize_kernel<2>, launched, stream, args);
+  if (shape.items == 8) launch_early(quantize_kernel<8>, launched, stream, args);
 }
 
 void embed(StreamHandle stream, const EmbedArgs& args) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "ops/activation.h"
+#include "ops/cuda/sample.h"
 #include "ops/cuda/stream.h"
 #include "tensor/dtype.h"
 
@@ -28,6 +29,7 @@ struct AddNormArgs {
   float scale = 1;
   NormWeights norm;
   void* out = nullptr;                    // [rows, dim]; may be hidden
+  float* out_scales = nullptr;            // [rows]: out is quantised; null: it is not
   const std::int32_t* row_ids = nullptr;  // [rows]: row r of out is made of this row of hidden; null: r
 };
 void add_norm(StreamHandle stream, const AddNormArgs& args);
@@ -52,19 +54,31 @@ struct ActivateArgs {
   enum class Form : std::uint8_t { gated, plain } form = Form::gated;
   int rows = 0;
   int inner = 0;
-  const void* x = nullptr;  // [rows, 2 * inner], or [rows, inner]
-  void* y = nullptr;        // [rows, inner]
+  const void* x = nullptr;    // [rows, 2 * inner], or [rows, inner]
+  void* y = nullptr;          // [rows, inner]
+  float* y_scales = nullptr;  // [rows]: x is bf16, y is quantised, inner is 65536 at most; null: it is not
 };
 void activate(StreamHandle stream, const ActivateArgs& args);
+
+// y = x / scale as e4m3, with a scale for each row that takes its largest number to the end of the range.
+struct QuantizeArgs {
+  std::int64_t rows = 0;
+  int dim = 0;              // at most 65536
+  const void* x = nullptr;  // [rows, dim], as bf16
+  void* y = nullptr;
+  float* y_scales = nullptr;  // [rows]
+};
+void quantize_rows(StreamHandle stream, const QuantizeArgs& args);
 
 struct EmbedArgs {
   tensor::DType type = tensor::DType::bf16;
   int rows = 0;
   int dim = 0;
   float scale = 1;
-  const void* table = nullptr;              // [vocab, dim]
-  const void* position_table = nullptr;     // [context, dim], or null
-  const std::int32_t* tokens = nullptr;     // [rows]
+  const void* table = nullptr;           // [vocab, dim]
+  const void* position_table = nullptr;  // [context, dim], or null
+  const std::int32_t* tokens = nullptr;  // [rows]; a negative one, -1 - i, is drawn[i]
+  const RowDrawn* drawn = nullptr;
   const std::int32_t* positions = nullptr;  // [rows]
   void* y = nullptr;                        // [rows, dim]
 };

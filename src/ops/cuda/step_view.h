@@ -8,6 +8,11 @@ inline constexpr int kBlockTokens = 16;
 // Tokens of a sequence that one thread block reads when a single row attends to them. The same for every
 // batch, so that the order in which a row adds does not depend on what else is in the step.
 inline constexpr int kSplitTokens = 256;  // at most 32 blocks
+// How keys and values are stored.
+enum class KvNumbers : std::uint8_t {
+  same,  // as the queries are
+  e4m3,  // with bf16 queries, and as they are: without scales
+};
 // Whether slices of one row are split; others' single rows are tiles like any.
 inline constexpr bool splits_rows(int head_dim) {
   return head_dim == 64 || head_dim == 128;

@@ -1,0 +1,133 @@
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "model/cuda/cuda_state.h"
+
+// What a decoder allocates.
+namespace kvasir::model {
+
+using ops::cuda::DeviceBuffer;
+
+int CudaDecoder::recorded_rows(int rows) {
+  if (rows <= 2) return rows;
+  const int step = rows <= 8 ? 4 : rows <= 64 ? 8 : rows <= 256 ? 16 : 32;
+  return (rows + step - 1) / step * step;
+}
+
+int CudaDecoder::recorded_items(int items, int rows) {
+  int step = 8;
+  while (step * 16 < items) step *= 2;
+  return std::max(rows, (items + step - 1) / step * step);
+}
+
+base::Status CudaDecoder::make_rope(RopeUse use, std::optional<DeviceRope>& rope) {
+  const auto uses = [use](const LayerConfig& layer) { return layer.rope == use; };
+  if (std::none_of(config_.layers.begin(), config_.layers.end(), uses)) return base::ok();
+  const RopeConfig& from = use == RopeUse::local ? config_.local_rope : config_.rope;
+  const RopeFrequencies made = frequencies(from);
+  rope.emplace();
+  rope->style = from.style;
+  rope->num_pairs = static_cast<int>(made.inverse_frequencies.size());
+  rope->factor = made.attention_factor;
+  const std::size_t bytes = made.inverse_frequencies.size() * sizeof(float);
+  TRY(rope->inverse_frequencies, DeviceBuffer::allocate(bytes));
+  TRY(rope->table, DeviceBuffer::allocate(bytes * 2 * static_cast<std::size_t>(options_.max_rows)));
+  ops::cuda::copy_to_device(stream(), rope->inverse_frequencies.data(), made.inverse_frequencies.data(),
+                            bytes);
+  stream_.wait();
+  return base::ok();
+}
+
+base::Status CudaDecoder::allocate() {
+  TRY_OK(make_rope(RopeUse::global, rope_));
+  TRY_OK(make_rope(RopeUse::local, local_rope_));
+  const bool latent = config_.is_latent();
+  const int token = latent ? config_.rope.dim + config_.latent.kv_rank : config_.kv_size();
+  kv_block_bytes_ = tensor::bytes_of(options_.type, std::int64_t{token} * ops::cuda::kBlockTokens);
+  if (options_.fp8_kv) kv_block_bytes_ /= 2;
+  const std::int64_t part = kv_block_bytes_ * options_.num_blocks;
+  const int parts = latent ? 1 : 2;
+  TRY(kv_memory_, DeviceBuffer::allocate(static_cast<std::size_t>(part * parts * config_.num_layers)));
+  ops::cuda::fill_zero(stream(), kv_memory_.data(), kv_memory_.size());
+  for (int i = 0; i < config_.num_layers; ++i) {
+    std::byte* k = kv_memory_.data() + i * parts * part;
+    kv_.push_back({k, latent ? nullptr : k + part});
+  }
+  const auto sequences = static_cast<std::size_t>(recorded_rows(options_.max_sequences));
+  for (UnderWay& step : steps_) {
+    TRY(step.draws, ops::cuda::PinnedBuffer::allocate(sizeof(ops::cuda::RowDraw) * sequences));
+    TRY(step.drawn, ops::cuda::PinnedBuffer::allocate(sizeof(ops::cuda::RowDrawn) * sequences));
+  }
+  TRY(scratch_.draws, DeviceBuffer::allocate(steps_[0].draws.size()));
+  TRY(scratch_.drawn, DeviceBuffer::allocate(steps_[0].drawn.size()));
+  ops::cuda::fill_zero(stream(), scratch_.draws.data(), scratch_.draws.size());
+  return allocate_scratch();
+}
+
+base::Status CudaDecoder::allocate_scratch() {
+  const ModelConfig& c = config_;
+  DeviceScratch& s = scratch_;
+  const MixtureConfig& m = c.mixture;
+  // A recorded step may be filled up past what was asked for.
+  const std::int64_t rows = std::max(options_.max_rows, recorded_rows(options_.max_sequences));
+  const std::int64_t sequences = recorded_rows(options_.max_sequences);
+  const auto reserve = [&](DeviceBuffer& buffer, std::int64_t count, std::int64_t cols) -> base::Status {
+    TRY(buffer,
+        DeviceBuffer::allocate(static_cast<std::size_t>(tensor::bytes_of(options_.type, count * cols))));
+    return base::ok();
+  };
+  TRY_OK(reserve(s.hidden, rows, c.hidden_size));
+  TRY_OK(reserve(s.branch, rows, c.hidden_size));
+  TRY_OK(reserve(s.normed, rows, c.hidden_size));
+  TRY_OK(reserve(s.qkv, rows, c.q_size() + 2 * c.kv_size()));
+  TRY_OK(reserve(s.attention, rows, c.attention_size()));
+  const std::int64_t inner = std::max(
+      {c.intermediate_size, m.shared_intermediate_size, m.num_experts > 0 ? m.intermediate_size : 0});
+  TRY_OK(reserve(s.gate_up, rows, 2 * inner));
+  TRY_OK(reserve(s.inner, rows, inner));
+  if (options_.fp8_weights) {
+    TRY_OK(reserve(s.quantized, rows, c.attention_size()));
+    TRY(s.x_scales, DeviceBuffer::allocate(static_cast<std::size_t>(rows) * sizeof(float)));
+  }
+  TRY_OK(reserve(s.last, sequences, c.hidden_size));
+  const std::int64_t float_cols = std::int64_t{c.vocab_size} * 4 / tensor::bytes_of(options_.type, 1);
+  TRY_OK(reserve(s.logits, sequences, float_cols));
+  if (m.num_experts > 0) {
+    const std::int64_t slots = rows * m.num_used;
+    TRY_OK(reserve(s.router, rows, std::int64_t{m.num_experts} * 4));
+    TRY_OK(reserve(s.slots, slots, c.hidden_size));
+    TRY_OK(reserve(s.slot_out, slots, c.hidden_size));
+    for (DeviceBuffer* buffer : {&s.slot_rows, &s.row_slots, &s.row_weights}) {
+      TRY(*buffer, DeviceBuffer::allocate(static_cast<std::size_t>(slots) * 4));
+    }
+  }
+  if (c.is_latent()) {
+    const std::int64_t key = c.rope.dim + c.latent.kv_rank;
+    TRY_OK(reserve(s.q_latent, rows, c.latent.q_rank));
+    TRY_OK(reserve(s.kv_latent, rows, key));
+    TRY_OK(reserve(s.latent, rows, c.latent.kv_rank));
+    TRY_OK(reserve(s.keys, rows, key));
+    TRY_OK(reserve(s.wide_q, rows, c.num_heads * key));
+    TRY_OK(reserve(s.wide_out, rows, std::int64_t{c.num_heads} * c.latent.kv_rank));
+  }
+  return base::ok();
+}
+
+void CudaDecoder::reserve_partials(int num_split_items) {
+  const int items = recorded_items(num_split_items, recorded_rows(options_.max_sequences));
+  const std::size_t bytes =
+      ops::cuda::partial_floats(items, config_.num_heads, config_.head_dim) * sizeof(float);
+  if (scratch_.partials.size() >= bytes) return;
+  auto larger = DeviceBuffer::allocate(bytes + bytes / 2);
+  CHECK(larger.ok(), "{}", larger.error().message);
+  scratch_.partials = std::move(*larger);
+  auto counters = DeviceBuffer::allocate(sizeof(std::int32_t) * 2 * static_cast<std::size_t>(items) *
+                                         static_cast<std::size_t>(config_.num_heads));
+  CHECK(counters.ok(), "{}", counters.error().message);
+  scratch_.counters = std::move(*counters);
+  ops::cuda::fill_zero(stream(), scratch_.counters.data(), scratch_.counters.size());
+  graphs_.clear();
+}
+
+}  // namespace kvasir::model
