@@ -1,6 +1,7 @@
 // gpu_bench [--in=512] [--out=256] [--fp8] [--fp8-kv] [--fused=2] [SHAPE [BATCH...]]: the engine on the first
-// GPU, with random weights of a real model's shape. Prefill of a batch of prompts, then their decode; "all"
-// is what the answers' tokens come to over the whole time, from the first prompt to the last token.
+// GPU, with random weights of a real model's shape (those of `kvasir bench engine`, and qwen3-30b-a3b).
+// Prefill of a batch of prompts, then their decode; "all" is what the answers' tokens come to over the whole
+// time, from the first prompt to the last token.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -89,6 +90,12 @@ class Measurement {
       hosts_s.push_back(step_s - (runner_.waited_seconds() - waited_before_s));
       total_s += step_s;
     }
+    // While the last full step ended, the first smaller one was started, and recorded for the first time.
+    if (steps_s.size() > 1) {
+      total_s -= steps_s.back();
+      steps_s.pop_back();
+      hosts_s.pop_back();
+    }
     figures.all_tokens_per_s = batch_ * load_.answer / base::seconds(clock_.now() - start);
     figures.tokens_per_s = batch_ * static_cast<double>(steps_s.size()) / total_s;
     figures.num_steps = static_cast<int>(steps_s.size());
@@ -120,11 +127,38 @@ class Measurement {
   engine::Engine engine_;
 };
 
-base::Status measure(const std::string& name, const std::vector<int>& batches, Load load,
-                     model::DeviceOptions options) {
+// A mixture of experts in every layer.
+model::ModelConfig qwen3_30b_a3b() {
+  model::ModelConfig config;
+  config.architecture = "qwen3_moe";
+  config.vocab_size = 151936;
+  config.hidden_size = 2048;
+  config.intermediate_size = 6144;
+  config.num_layers = 48;
+  config.num_heads = 32;
+  config.num_kv_heads = 4;
+  config.head_dim = 128;
+  config.context_length = 40960;
+  config.norm_eps = 1e-6f;
+  config.qk_norm = model::QkNorm::heads;
+  config.mixture = {.num_experts = 128, .num_used = 8, .intermediate_size = 768};
+  config.rope.theta = 1e6;
+  config.rope.dim = 128;
+  config.layers.assign(48, {.sparse = true});
+  return config;
+}
+
+base::Result<model::ModelConfig> config_of(const std::string& name) {
+  if (name == "qwen3-30b-a3b") return qwen3_30b_a3b();
   TRY(const ModelShape* shape, find_shape(name));
   model::ModelConfig config = shape->config;
   TRY_OK(model::make_layers(config));
+  return config;
+}
+
+base::Status measure(const std::string& name, const std::vector<int>& batches, Load load,
+                     model::DeviceOptions options) {
+  TRY(const model::ModelConfig config, config_of(name));
   const int largest = *std::max_element(batches.begin(), batches.end());
   load.vocab_size = config.vocab_size;
   load.num_blocks = largest * ((load.prompt + load.answer) / 16 + 1) + 1;

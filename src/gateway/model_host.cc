@@ -104,6 +104,8 @@ Result<Computed> load_on_cuda(const std::filesystem::path& path, const HostSurro
       .kv_bytes = std::int64_t{settings.kv_memory_mb} << 20,
       .max_rows = std::max(settings.max_batch_tokens, settings.max_batch_sequences),
       .max_sequences = settings.max_batch_sequences,
+      .fp8_kv = settings.gpu_kv == "fp8",
+      .fp8_weights = settings.gpu_weights == "fp8",
       .stop = stop};
   TRY(model::LoadedModel loaded,
       model::open_model_on_cuda(path, options, around.pool, tokenizer_cache(settings)));

@@ -5,10 +5,9 @@
 #include <vector>
 
 #include "ops/context.h"
+#include "ops/router_score.h"
 
 namespace kvasir::ops {
-
-enum class RouterScore : std::uint8_t { softmax, sigmoid };
 
 // How a mixture picks the experts of a token.
 struct RouterArgs {

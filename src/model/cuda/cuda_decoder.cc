@@ -24,9 +24,10 @@ CudaDecoder::CudaDecoder(ModelConfig config, DeviceWeights weights, const Device
       upload_(config_.is_latent() ? config_.num_heads : config_.num_heads / config_.num_kv_heads,
               ops::cuda::splits_rows(config_.head_dim) ? StepUpload::SingleRows::split
                                                        : StepUpload::SingleRows::tiled) {
-  const bool sparse = std::any_of(config_.layers.begin(), config_.layers.end(),
-                                  [](const LayerConfig& layer) { return layer.sparse; });
-  can_record_ = options_.type == tensor::DType::bf16 && !sparse && !config_.is_latent() &&
+  const bool waits = std::any_of(config_.layers.begin(), config_.layers.end(),
+                                 [](const LayerConfig& layer) { return layer.sparse; }) &&
+                     !routes_on_device(config_, options_);
+  can_record_ = options_.type == tensor::DType::bf16 && !waits && !config_.is_latent() &&
                 ops::cuda::splits_rows(config_.head_dim);
   fuses_rows_ = has_fused_rows();
 }
@@ -154,22 +155,35 @@ void CudaDecoder::run_decode(const StepBatch& batch) {
 
 // Products of few rows are bound by memory, and the library's first guess is often not the fastest.
 void CudaDecoder::tune(int rows) {
-  const auto tune_all = [&](const GemmArgs& args, const auto& weight_of) {
+  const bool quantized = options_.fp8_weights;
+  const DeviceBuffer& attended = quantized ? scratch_.quantized : scratch_.attention;
+  // Of every layer that has such a product, with the first one's norm.
+  const auto tune_all = [&](const auto& linear_of, const auto& args_of) {
     std::vector<const void*> weights;
-    for (const DeviceLayer& layer : weights_.layers) weights.push_back(weight_of(layer));
-    gemm_->tune(stream(), args, weights);
+    const DeviceLayer* first = nullptr;
+    for (const DeviceLayer& layer : weights_.layers) {
+      if (linear_of(layer).w == nullptr) continue;
+      if (first == nullptr) first = &layer;
+      weights.push_back(linear_of(layer).w);
+    }
+    if (first != nullptr) gemm_->tune(stream(), args_of(linear_of(*first), *first), weights);
   };
-  const DeviceLayer& first = weights_.layers.front();
-  void* x = scratch_.inner.data();
-  tune_all(product(first.qkv, scratch_.normed.data(), rows, scratch_.qkv.data()),
-           [](const DeviceLayer& layer) { return layer.qkv.w; });
-  const DeviceBuffer& attended = options_.fp8_weights ? scratch_.quantized : scratch_.attention;
-  tune_all(half_product(first.out, attended.data(), rows, first.attention_post_norm),
-           [](const DeviceLayer& layer) { return layer.out.w; });
-  tune_all(product(first.mlp.up, scratch_.normed.data(), rows, scratch_.gate_up.data()),
-           [](const DeviceLayer& layer) { return layer.mlp.up.w; });
-  tune_all(half_product(first.mlp.down, x, rows, first.mlp_post_norm),
-           [](const DeviceLayer& layer) { return layer.mlp.down.w; });
+  tune_all([](const DeviceLayer& layer) -> const DeviceLinear& { return layer.qkv; },
+           [&](const DeviceLinear& linear, const DeviceLayer&) {
+             return product(linear, scratch_.normed.data(), rows, scratch_.qkv.data());
+           });
+  tune_all([](const DeviceLayer& layer) -> const DeviceLinear& { return layer.out; },
+           [&](const DeviceLinear& linear, const DeviceLayer& layer) {
+             return half_product(linear, attended.data(), rows, layer.attention_post_norm);
+           });
+  tune_all([](const DeviceLayer& layer) -> const DeviceLinear& { return layer.mlp.up; },
+           [&](const DeviceLinear& linear, const DeviceLayer&) {
+             return product(linear, scratch_.normed.data(), rows, scratch_.gate_up.data());
+           });
+  tune_all([](const DeviceLayer& layer) -> const DeviceLinear& { return layer.mlp.down; },
+           [&](const DeviceLinear& linear, const DeviceLayer& layer) {
+             return half_product(linear, scratch_.inner.data(), rows, layer.mlp_post_norm);
+           });
   if (rows > options_.max_sequences) return;
   GemmArgs output = product(weights_.output, scratch_.last.data(), rows, scratch_.logits.data());
   output.out_type = tensor::DType::f32;

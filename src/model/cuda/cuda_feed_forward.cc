@@ -1,5 +1,6 @@
 #include "model/cuda/cuda_state.h"
 #include "ops/cuda/experts.h"
+#include "ops/cuda/mixture.h"
 #include "ops/cuda/rows.h"
 
 namespace kvasir::model {
@@ -30,43 +31,17 @@ void CudaDecoder::run_mlp_inner(const DeviceLinear& up, int inner, const void* x
                        .y_scales = quantizes() ? scratch_.x_scales.as<float>() : nullptr});
 }
 
-// The rows of an expert are multiplied together. Which rows those are is decided on the host, as the CPU does
-// it.
 void CudaDecoder::run_mixture(int index) {
   const DeviceLayer& w = weights_.layers[static_cast<std::size_t>(index)];
   const MixtureConfig& m = config_.mixture;
   const void* x = normed_or_hidden(w.mlp_norm);
-  const auto num_logits = static_cast<std::size_t>(rows()) * static_cast<std::size_t>(m.num_experts);
   ops::cuda::GemmArgs router = product(w.router, x, rows(), scratch_.router.data());
   router.out_type = tensor::DType::f32;
   gemm_->run(stream(), router);
-  router_logits_.resize(num_logits);
-  ops::cuda::copy_to_host(stream(), router_logits_.data(), scratch_.router.data(),
-                          num_logits * sizeof(float));
-  stream_.wait();
-  ops::route(m.router(w.selection_bias), router_logits_, plan_);
-  const auto send = [&](const auto& values, const ops::cuda::DeviceBuffer& to) {
-    ops::cuda::copy_to_device(stream(), to.data(), values.data(), values.size() * sizeof(values[0]));
-  };
-  send(plan_.slot_rows, scratch_.slot_rows);
-  send(plan_.slots, scratch_.row_slots);
-  send(plan_.weights, scratch_.row_weights);
-
-  const auto num_slots = static_cast<int>(plan_.slot_rows.size());
-  ops::cuda::gather_rows(stream(), {.type = options_.type,
-                                    .num_slots = num_slots,
-                                    .dim = config_.hidden_size,
-                                    .slot_rows = scratch_.slot_rows.as<const std::int32_t>(),
-                                    .rows = x,
-                                    .slots = scratch_.slots.data()});
-  for (std::size_t e = 0; e < w.experts.size(); ++e) {
-    const std::int32_t first = plan_.first_slots[e];
-    const std::int32_t count = plan_.first_slots[e + 1] - first;
-    if (count == 0) continue;
-    const std::int64_t offset = tensor::bytes_of(options_.type, std::int64_t{first} * config_.hidden_size);
-    run_mlp_inner(w.experts[e].up, m.intermediate_size, scratch_.slots.data() + offset, count);
-    apply(w.experts[e].down, scratch_.inner.data(), count, scratch_.slot_out.data() + offset);
-  }
+  if (w.expert_ups != nullptr)
+    run_experts(w, x);
+  else
+    run_experts_by_host(w, x);
   const bool shared = m.shared_intermediate_size > 0;
   if (shared) {
     run_mlp_inner(w.mlp.up, m.shared_intermediate_size, x, rows());
@@ -82,6 +57,81 @@ void CudaDecoder::run_mixture(int index) {
                                       .shared = shared ? scratch_.branch.data() : nullptr,
                                       .y = scratch_.branch.data()});
   branch_pending_ = true;
+}
+
+void CudaDecoder::run_experts(const DeviceLayer& w, const void* x) {
+  using Weights = ops::cuda::RouteRowsArgs::Weights;
+  using Form = ops::cuda::ExpertProductArgs::Form;
+  const MixtureConfig& m = config_.mixture;
+  const int num_slots = rows() * m.num_used;
+  ops::cuda::route_rows(stream(), {.score = m.score,
+                                   .rows = rows(),
+                                   .num_experts = m.num_experts,
+                                   .num_used = m.num_used,
+                                   .scale = m.scale,
+                                   .weights_are = m.renormalize ? Weights::renormalized : Weights::as_scored,
+                                   .logits = scratch_.router.as<const float>(),
+                                   .selection_bias = w.device_selection_bias,
+                                   .experts = scratch_.row_experts.as<std::int32_t>(),
+                                   .weights = scratch_.row_weights.as<float>()});
+  ops::cuda::assign_slots(stream(), {.num_slots = num_slots,
+                                     .num_used = m.num_used,
+                                     .num_experts = m.num_experts,
+                                     .experts = scratch_.row_experts.as<const std::int32_t>(),
+                                     .slots = scratch_.row_slots.as<std::int32_t>(),
+                                     .slot_rows = scratch_.slot_rows.as<std::int32_t>(),
+                                     .first_slots = scratch_.first_slots.as<std::int32_t>()});
+  ops::cuda::ExpertProductArgs args{.form = Form::gated,
+                                    .activation = config_.activation,
+                                    .num_slots = num_slots,
+                                    .num_experts = m.num_experts,
+                                    .cols = config_.hidden_size,
+                                    .out = m.intermediate_size,
+                                    .first_slots = scratch_.first_slots.as<const std::int32_t>(),
+                                    .x_rows = scratch_.slot_rows.as<const std::int32_t>(),
+                                    .x = x,
+                                    .w = w.expert_ups,
+                                    .y = scratch_.slot_inner.data()};
+  ops::cuda::multiply_experts(stream(), args);
+  args.form = Form::plain;
+  args.cols = m.intermediate_size;
+  args.out = config_.hidden_size;
+  args.x_rows = nullptr;
+  args.x = scratch_.slot_inner.data();
+  args.w = w.expert_downs;
+  args.y = scratch_.slot_out.data();
+  ops::cuda::multiply_experts(stream(), args);
+}
+
+// The rows of an expert are multiplied together. Which rows those are is decided as the CPU does it.
+void CudaDecoder::run_experts_by_host(const DeviceLayer& w, const void* x) {
+  const MixtureConfig& m = config_.mixture;
+  const auto num_logits = static_cast<std::size_t>(rows()) * static_cast<std::size_t>(m.num_experts);
+  router_logits_.resize(num_logits);
+  ops::cuda::copy_to_host(stream(), router_logits_.data(), scratch_.router.data(),
+                          num_logits * sizeof(float));
+  stream_.wait();
+  ops::route(m.router(w.selection_bias), router_logits_, plan_);
+  const auto send = [&](const auto& values, const ops::cuda::DeviceBuffer& to) {
+    ops::cuda::copy_to_device(stream(), to.data(), values.data(), values.size() * sizeof(values[0]));
+  };
+  send(plan_.slot_rows, scratch_.slot_rows);
+  send(plan_.slots, scratch_.row_slots);
+  send(plan_.weights, scratch_.row_weights);
+  ops::cuda::gather_rows(stream(), {.type = options_.type,
+                                    .num_slots = static_cast<int>(plan_.slot_rows.size()),
+                                    .dim = config_.hidden_size,
+                                    .slot_rows = scratch_.slot_rows.as<const std::int32_t>(),
+                                    .rows = x,
+                                    .slots = scratch_.slots.data()});
+  for (std::size_t e = 0; e < w.experts.size(); ++e) {
+    const std::int32_t first = plan_.first_slots[e];
+    const std::int32_t count = plan_.first_slots[e + 1] - first;
+    if (count == 0) continue;
+    const std::int64_t offset = tensor::bytes_of(options_.type, std::int64_t{first} * config_.hidden_size);
+    run_mlp_inner(w.experts[e].up, m.intermediate_size, scratch_.slots.data() + offset, count);
+    apply(w.experts[e].down, scratch_.inner.data(), count, scratch_.slot_out.data() + offset);
+  }
 }
 
 }  // namespace kvasir::model

@@ -12,9 +12,10 @@ bool CudaDecoder::has_fused_rows() const {
   const auto is_plain = [](const DeviceLayer& layer) {
     const bool biased = layer.qkv.bias != nullptr || layer.out.bias != nullptr ||
                         layer.mlp.up.bias != nullptr || layer.mlp.down.bias != nullptr;
-    return !biased && layer.attention_norm.weight != nullptr && layer.mlp_norm.weight != nullptr &&
-           layer.attention_norm.bias == nullptr && layer.mlp_norm.bias == nullptr &&
-           layer.attention_post_norm.weight == nullptr && layer.mlp_post_norm.weight == nullptr;
+    return !biased && layer.experts.empty() && layer.attention_norm.weight != nullptr &&
+           layer.mlp_norm.weight != nullptr && layer.attention_norm.bias == nullptr &&
+           layer.mlp_norm.bias == nullptr && layer.attention_post_norm.weight == nullptr &&
+           layer.mlp_post_norm.weight == nullptr;
   };
   const bool fits = ops::cuda::gemv_takes(config_.hidden_size) && ops::cuda::gemv_takes(config_.q_size()) &&
                     ops::cuda::gemv_takes(config_.intermediate_size);
@@ -39,6 +40,7 @@ void CudaDecoder::multiply_few(const DeviceLinear& linear, const void* x, const 
                              .w_scales = linear.scales,
                              .y = y,
                              .scale = then == GemvArgs::Then::add ? config_.residual_scale : 1,
+                             .early_bytes = x == scratch_.attention.data() ? 96 << 10 : 0,
                              .activation = config_.activation});
 }
 

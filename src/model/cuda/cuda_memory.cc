@@ -101,6 +101,9 @@ base::Status CudaDecoder::allocate_scratch() {
     for (DeviceBuffer* buffer : {&s.slot_rows, &s.row_slots, &s.row_weights}) {
       TRY(*buffer, DeviceBuffer::allocate(static_cast<std::size_t>(slots) * 4));
     }
+    TRY(s.row_experts, DeviceBuffer::allocate(static_cast<std::size_t>(slots) * 4));
+    TRY(s.first_slots, DeviceBuffer::allocate((static_cast<std::size_t>(m.num_experts) + 1) * 4));
+    TRY_OK(reserve(s.slot_inner, slots, m.intermediate_size));
   }
   if (c.is_latent()) {
     const std::int64_t key = c.rope.dim + c.latent.kv_rank;

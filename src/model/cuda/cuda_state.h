@@ -40,6 +40,7 @@ struct DeviceScratch {
   ops::cuda::DeviceBuffer partials, counters;
   ops::cuda::DeviceBuffer last, logits, draws, drawn;                                  // [max_sequences, ..]
   ops::cuda::DeviceBuffer router, slots, slot_out, slot_rows, row_slots, row_weights;  // a mixture's
+  ops::cuda::DeviceBuffer row_experts, first_slots, slot_inner;                        // on the device
   ops::cuda::DeviceBuffer q_latent, kv_latent, latent, keys, wide_q, wide_out;         // latent attention's
 };
 
@@ -89,6 +90,10 @@ class CudaDecoder final : public DeviceDecoder {
   void run_attention(int layer, const void* q, std::int64_t q_stride, void* out);
   void feed_forward(int layer);
   void run_mixture(int layer);
+  // What the experts make of `x`, in `slot_out`, as `row_slots` and `row_weights` tell. Experts are chosen on
+  // the device, or by the host, which the device waits for.
+  void run_experts(const DeviceLayer& layer, const void* x);
+  void run_experts_by_host(const DeviceLayer& layer, const void* x);
   // The activations of an MLP, in `inner`.
   void run_mlp_inner(const DeviceLinear& up, int inner, const void* x, int rows);
   void head();

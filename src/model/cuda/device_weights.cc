@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "ops/cuda/mixture.h"
 #include "ops/dequantize.h"
 #include "tensor/buffer.h"
 
@@ -45,6 +46,24 @@ base::Status quantize(ops::cuda::StreamHandle stream, const DeviceBuffer& from, 
   linear.scales = scales.as<const float>();
   result.buffers.push_back(std::move(numbers));
   result.buffers.push_back(std::move(scales));
+  return base::ok();
+}
+
+// Lists the experts' matrices for the device. Experts have no biases.
+base::Status list_experts(ops::cuda::StreamHandle stream, DeviceWeights& result, DeviceLayer& layer) {
+  std::vector<const void*> addresses;
+  for (const DeviceMlp& expert : layer.experts) addresses.push_back(expert.up.w);
+  for (const DeviceMlp& expert : layer.experts) addresses.push_back(expert.down.w);
+  const std::size_t bias_bytes = layer.selection_bias.size() * sizeof(float);
+  TRY(DeviceBuffer list, DeviceBuffer::allocate(addresses.size() * sizeof(void*) + bias_bytes));
+  std::byte* bias = list.data() + addresses.size() * sizeof(void*);
+  ops::cuda::copy_to_device(stream, list.data(), addresses.data(), addresses.size() * sizeof(void*));
+  ops::cuda::copy_to_device(stream, bias, layer.selection_bias.data(), bias_bytes);
+  ops::cuda::wait_for(stream);
+  layer.expert_ups = list.as<const void* const>();
+  layer.expert_downs = layer.expert_ups + layer.experts.size();
+  if (bias_bytes > 0) layer.device_selection_bias = reinterpret_cast<const float*>(bias);
+  result.buffers.push_back(std::move(list));
   return base::ok();
 }
 
@@ -218,6 +237,9 @@ class Uploader {
     for (const MlpWeights& expert : from.experts) {
       TRY(to.experts.emplace_back(), mlp(expert));
     }
+    if (!to.experts.empty() && routes_on_device(config_, options_)) {
+      TRY_OK(list_experts(stream_.handle(), result_, to));
+    }
     return base::ok();
   }
 
@@ -237,7 +259,6 @@ class Inventor {
 
   base::Status invent(const ModelConfig& config) {
     const std::int64_t hidden = config.hidden_size;
-    const std::int64_t inner = config.intermediate_size;
     TRY(const DeviceLinear embedding, plain(config.vocab_size, hidden));
     result_.embedding = embedding.w;
     for (int i = 0; i < config.num_layers; ++i) {
@@ -246,8 +267,16 @@ class Inventor {
       TRY(layer.mlp_norm.weight, ones(hidden));
       TRY(layer.qkv, linear(config.q_size() + 2 * config.kv_size(), hidden));
       TRY(layer.out, linear(hidden, config.q_size()));
-      TRY(layer.mlp.up, linear(2 * inner, hidden));
-      TRY(layer.mlp.down, linear(hidden, inner));
+      if (config.qk_norm != QkNorm::none) {
+        const bool whole = config.qk_norm == QkNorm::whole;
+        TRY(layer.q_norm.weight, ones(whole ? config.q_size() : config.head_dim));
+        TRY(layer.k_norm.weight, ones(whole ? config.kv_size() : config.head_dim));
+      }
+      if (config.layers[static_cast<std::size_t>(i)].sparse) {
+        TRY_OK(add_experts(config, layer));
+      } else {
+        TRY(layer.mlp, mlp(config.intermediate_size, hidden));
+      }
     }
     TRY(result_.output_norm.weight, ones(hidden));
     result_.output = embedding;
@@ -259,6 +288,26 @@ class Inventor {
   }
 
  private:
+  base::Result<DeviceMlp> mlp(std::int64_t inner, std::int64_t hidden) {
+    DeviceMlp result;
+    TRY(result.up, linear(2 * inner, hidden));
+    TRY(result.down, linear(hidden, inner));
+    return result;
+  }
+
+  base::Status add_experts(const ModelConfig& config, DeviceLayer& layer) {
+    const MixtureConfig& m = config.mixture;
+    TRY(layer.router, plain(m.num_experts, config.hidden_size));
+    for (int e = 0; e < m.num_experts; ++e) {
+      TRY(layer.experts.emplace_back(), mlp(m.intermediate_size, config.hidden_size));
+    }
+    if (m.shared_intermediate_size > 0) {
+      TRY(layer.mlp, mlp(m.shared_intermediate_size, config.hidden_size));
+    }
+    if (!routes_on_device(config, options_)) return base::ok();
+    return list_experts(stream_.handle(), result_, layer);
+  }
+
   base::Result<DeviceLinear> plain(std::int64_t out, std::int64_t in) {
     constexpr float kBound = 0.02f * 1.732f;  // a deviation of 0.02, as a trained matrix has
     const auto bytes = static_cast<std::size_t>(tensor::bytes_of(options_.type, out * in));
@@ -296,6 +345,13 @@ class Inventor {
 };
 
 }  // namespace
+
+bool routes_on_device(const ModelConfig& config, const DeviceOptions& options) {
+  const MixtureConfig& m = config.mixture;
+  return options.type == DType::bf16 && m.num_experts > 0 && m.used_groups == m.num_groups &&
+         m.num_experts <= ops::cuda::kMaxRoutedExperts && m.num_used <= ops::cuda::kMaxUsedExperts &&
+         config.gated_mlp && !config.mlp_bias;
+}
 
 base::Result<DeviceWeights> upload_weights(const DecoderWeights& weights, const ModelConfig& config,
                                            const DeviceOptions& options, ops::ComputePool& pool) {

@@ -43,6 +43,10 @@ struct DeviceLayer {
   DeviceLinear router;
   std::vector<float> selection_bias;  // on the host
   std::vector<DeviceMlp> experts;
+  // The same as the device reads them; null where the host chooses experts.
+  const void* const* expert_ups = nullptr;    // [experts]
+  const void* const* expert_downs = nullptr;  // [experts]
+  const float* device_selection_bias = nullptr;
 };
 
 // A decoder's weights in the device's memory, matrices as the options' type or e4m3, norms as f32.
@@ -55,10 +59,13 @@ struct DeviceWeights {
   std::vector<ops::cuda::DeviceBuffer> buffers;
 };
 
+// Whether the device can choose experts.
+bool routes_on_device(const ModelConfig& config, const DeviceOptions& options);
+
 // `weights` borrow: they were loaded with Precision::exact.
 base::Result<DeviceWeights> upload_weights(const DecoderWeights& weights, const ModelConfig& config,
                                            const DeviceOptions& options, ops::ComputePool& pool);
-// Of a dense decoder with plain attention, without biases.
+// Of a decoder with plain attention, without biases.
 base::Result<DeviceWeights> random_weights(const ModelConfig& config, const DeviceOptions& options);
 
 }  // namespace kvasir::model

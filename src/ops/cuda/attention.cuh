@@ -4,6 +4,7 @@
 
 #include "ops/cuda/attention.h"
 #include "ops/cuda/launch.cuh"
+#include "ops/cuda/tiles.cuh"
 
 // What the kernels on the matrix units share. A fragment's places are those of mma.m16n8k16: a lane's row is
 // lane / 4 (and 8 more), its columns are those from 2 * (lane % 4).
@@ -19,11 +20,7 @@ struct Bf16Fragments {
   __device__ static uint32_t pack(float low, float high) { return pack2(low, high); }
   __device__ static uint32_t query(uint32_t pair) { return pair; }  // two numbers of bf16
   __device__ static void multiply(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
-        "{%0,%1,%2,%3};"
-        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    multiply_bf16(c, a, b0, b1);
   }
 };
 

@@ -9,17 +9,16 @@ namespace {
 constexpr int kWarps = 4;
 constexpr int kHeads = 8;  // of one KV head that a thread block takes: a fragment's columns
 constexpr int kSplitBlocks = kSplitTokens / kBlockTokens;
-constexpr int kBlocksPerMultiprocessor = 5;
-
-// Blocks of KV that a warp has in shared memory or on their way: 8 KiB of them.
+constexpr int kStages = 2;  // blocks of KV that a warp has in shared memory or on their way
+// Shared memory has room for three of bf16; of e4m3 for more, and so little to wait for that it takes them.
 template <class Kv>
-inline constexpr int kStages = 2 / sizeof(Kv);
+inline constexpr int kBlocksPerMultiprocessor = sizeof(Kv) == 2 ? 3 : 5;
 
 // Each warp has its own stages. A block's keys lie as [16 tokens, dim], its values as [dim, 16 tokens].
 template <int kDim, class Kv>
 struct alignas(128) Stages {
-  unsigned char keys[kWarps][kStages<Kv>][kBlockTokens * kDim * sizeof(Kv)];
-  unsigned char values[kWarps][kStages<Kv>][kBlockTokens * kDim * sizeof(Kv)];
+  unsigned char keys[kWarps][kStages][kBlockTokens * kDim * sizeof(Kv)];
+  unsigned char values[kWarps][kStages][kBlockTokens * kDim * sizeof(Kv)];
 };
 
 // What each warp made of its tokens. Takes the stages' place.
@@ -36,7 +35,7 @@ struct Shared {
   };
   float top[kWarps][kHeads];
   float total[kWarps][kHeads];
-  Barrier ready[kWarps][kStages<Kv>];
+  Barrier ready[kWarps][kStages];
   int is_last;
 };
 
@@ -305,9 +304,9 @@ __device__ void combine(const AttentionArgs& args, const Task& task, int num_spl
 }
 
 template <int kDim, class Fragments>
-__global__ void __launch_bounds__(kWarps * 32, kBlocksPerMultiprocessor) split_kernel(AttentionArgs args) {
+__global__ void __launch_bounds__(kWarps * 32, kBlocksPerMultiprocessor<typename Fragments::Kv>)
+    split_kernel(AttentionArgs args) {
   using Kv = typename Fragments::Kv;
-  constexpr int kDepth = kStages<Kv>;
   extern __shared__ __align__(128) unsigned char memory[];
   Shared<kDim, Kv>& shared = *reinterpret_cast<Shared<kDim, Kv>*>(memory);
   release_next();
@@ -330,15 +329,16 @@ __global__ void __launch_bounds__(kWarps * 32, kBlocksPerMultiprocessor) split_k
     if (lane != 0) return;
     constexpr std::uint32_t kBytes = kBlockTokens * kDim * sizeof(Kv);
     const std::int64_t at = (id * args.num_kv_heads + blockIdx.x) * kBlockTokens * kDim;
-    Barrier* ready = &shared.ready[warp][round % kDepth];
+    Barrier* ready = &shared.ready[warp][round % kStages];
     expect_bytes(ready, 2 * kBytes);
-    copy_bulk(shared.stages.keys[warp][round % kDepth], static_cast<const Kv*>(args.k) + at, kBytes, ready);
-    copy_bulk(shared.stages.values[warp][round % kDepth], static_cast<const Kv*>(args.v) + at, kBytes, ready);
+    copy_bulk(shared.stages.keys[warp][round % kStages], static_cast<const Kv*>(args.k) + at, kBytes, ready);
+    copy_bulk(shared.stages.values[warp][round % kStages], static_cast<const Kv*>(args.v) + at, kBytes,
+              ready);
   };
   // Only the row's own block is written by this step: the others need not wait for it.
   const int own_block = task.position / kBlockTokens;
   const int num_rounds = max(0, (task.last_block - task.first_block - warp + kWarps - 1) / kWarps);
-  const int early = min(num_rounds, kDepth);
+  const int early = min(num_rounds, kStages);
   const auto is_own = [&](int round) { return task.first_block + warp + round * kWarps == own_block; };
   for (int round = 0; round < early; ++round)
     if (!is_own(round)) fetch(round);
@@ -351,9 +351,9 @@ __global__ void __launch_bounds__(kWarps * 32, kBlocksPerMultiprocessor) split_k
   ColumnSoftmax softmax;
   float sums[kDim / 16][4] = {};
   for (int round = 0; round < num_rounds; ++round) {
-    const int stage = round % kDepth;
+    const int stage = round % kStages;
     const int first_token = (task.first_block + warp + round * kWarps) * kBlockTokens;
-    wait_for_bytes(&shared.ready[warp][stage], round / kDepth % 2);
+    wait_for_bytes(&shared.ready[warp][stage], round / kStages % 2);
     float scores[4] = {};
     score(q, shared.stages.keys[warp][stage], lane, scores);
 #pragma unroll
@@ -366,7 +366,7 @@ __global__ void __launch_bounds__(kWarps * 32, kBlocksPerMultiprocessor) split_k
     add_values<kDim, Fragments>(scores, shared.stages.values[warp][stage], task.position + 1 - first_token,
                                 lane, keep, sums);
     __syncwarp();
-    if (round + kDepth < num_rounds) fetch(round + kDepth);
+    if (round + kStages < num_rounds) fetch(round + kStages);
   }
 
   keep_sums<kDim, Fragments>(softmax, sums, shared);

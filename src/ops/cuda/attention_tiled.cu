@@ -1,4 +1,5 @@
 #include "ops/cuda/attention.cuh"
+#include "ops/cuda/tiles.cuh"
 
 namespace kvasir::ops::cuda {
 namespace {
@@ -16,18 +17,6 @@ struct Stage {
   __device__ static int key_place(int token, int chunk) { return chunk ^ (token & 7); }
   __device__ static int value_place(int dim, int chunk) { return chunk ^ ((dim >> 2) & 1); }
 };
-
-__device__ inline void copy_async(uint4* to, const void* from, int bytes) {
-  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(to));
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(bytes));
-}
-
-__device__ inline void load_matrices(const uint4* row, uint32_t (&words)[4]) {
-  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
-               : "r"(address));
-}
 
 // The tile's sequence: where its blocks stand, and how many tokens they hold.
 template <class Kv>
@@ -61,7 +50,7 @@ __device__ void fetch(const Source<Bf16>& source, int first, Stage<kDim, kTokens
     const Bf16* from = source.v + block * source.block_elems + dim * kBlockTokens + chunk * 8;
     copy_async(&stage.values[group][dim][stage.value_place(dim, chunk)], from, 2 * count);
   }
-  asm volatile("cp.async.commit_group;");
+  end_copies();
 }
 
 // Eight numbers of e4m3, the first `count` of them, as half precision over kWidened.
@@ -157,9 +146,9 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(AttentionArgs args) {
   for (; token < num_tokens; token += kTokens, current ^= 1) {
     if (token + kTokens < num_tokens) {
       fetch(source, token + kTokens, stages[current ^ 1]);
-      asm volatile("cp.async.wait_group 1;");
+      wait_for_copies<1>();
     } else {
-      asm volatile("cp.async.wait_group 0;");
+      wait_for_copies<0>();
     }
     __syncthreads();
     const Stage<kDim, kTokens>& stage = stages[current];
