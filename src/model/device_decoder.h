@@ -21,7 +21,7 @@ struct DeviceOptions {
   std::int64_t kv_bytes = 0;
   int max_rows = 512;        // of a step
   int max_sequences = 64;    // of a step, and so rows of logits
-  int max_fused_rows = 2;    // of a step whose products are own kernels, not the vendor library: at most 2
+  int max_fused_rows = 2;    // of a step whose products are own kernels where these are faster
   bool fp8_kv = false;       // keys and values as e4m3, without scales; `type` is bf16
   bool fp8_weights = false;  // layers' matrices as e4m3, with a scale for each row; `type` is bf16
   std::stop_token stop{};

@@ -24,7 +24,9 @@ bool CudaDecoder::has_fused_rows() const {
 }
 
 bool CudaDecoder::few_rows() const {
-  return fuses_rows_ && rows() <= std::min(options_.max_fused_rows, ops::cuda::kMaxGemvRows);
+  // The library is slow at few rows in fp8, and faster at two in bf16.
+  const int most = options_.fp8_weights ? ops::cuda::kMaxGemvRows : 1;
+  return fuses_rows_ && rows() <= std::min(options_.max_fused_rows, most);
 }
 
 void CudaDecoder::multiply_few(const DeviceLinear& linear, const void* x, const ops::cuda::NormWeights& norm,
@@ -40,7 +42,6 @@ void CudaDecoder::multiply_few(const DeviceLinear& linear, const void* x, const 
                              .w_scales = linear.scales,
                              .y = y,
                              .scale = then == GemvArgs::Then::add ? config_.residual_scale : 1,
-                             .early_bytes = x == scratch_.attention.data() ? 96 << 10 : 0,
                              .activation = config_.activation});
 }
 

@@ -152,16 +152,6 @@ struct Task {
                         : make_uint4(0, 0, 0, 0);
   }
 
-  // By one thread. Behind a gate nothing is.
-  __device__ void bring_near() const {
-    const int row_bytes = chunks * 16;
-    const int bytes = min((last - first) * row_bytes, args.early_bytes / Own::kBlocks);
-    if (bytes <= 0 || gated) return;
-    const unsigned char* from =
-        static_cast<const unsigned char*>(args.w) + static_cast<std::int64_t>(first) * row_bytes;
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes / 16 * 16) : "memory");
-  }
-
   // This thread's columns of row r, normalised; gives what they are to be multiplied with at the end.
   __device__ float load_x(int r, float* scratch, X (&packed)[kItems]) const {
     float x[kItems][kChunk];
@@ -262,7 +252,6 @@ __global__ void __launch_bounds__(Own::kThreads, Own::kBlocks) gemv_kernel(GemvA
   for (int slot = 0; slot < kBatch; ++slot)
 #pragma unroll
     for (int item = 0; item < kItems; ++item) task.fetch(task.first, slot, item);
-  if (threadIdx.x == 0) task.bring_near();
   wait_for_previous();
   typename Own::Weights::X x[kRows][kItems];
 #pragma unroll

@@ -28,9 +28,6 @@ struct GemvArgs {
   const float* w_scales = nullptr;  // [out], or null
   void* y = nullptr;                // [rows, out], or [rows, out / 2] behind a gate
   float scale = 1;
-  // Of the weights that a multiprocessor reads, those to bring near while the kernel before still runs: worth
-  // it where that one leaves the memory idle.
-  int early_bytes = 0;
   Activation activation = Activation::silu;
 };
 
