@@ -6,6 +6,7 @@ import pathlib
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 import urllib.error
@@ -16,6 +17,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = os.environ.get("KVASIR_BIN", str(ROOT / "build/release/bin/kvasir"))
+DATA = tempfile.TemporaryDirectory(prefix="kvasir-tests-")  # what servers store that were given no folder
 
 
 def wait_until(condition, timeout_s=60, what="condition"):
@@ -47,7 +49,8 @@ class Server:
             command += ["--model", str(model)]
         self.log = []
         self.process = subprocess.Popen(
-            command + list(args), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+            command + list(args), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+            env={"KVASIR_DATA_DIR": DATA.name, **os.environ},
         )
         threading.Thread(target=self._read_log, daemon=True).start()
 

@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "api/batch_runner.h"
 #include "api/error_map.h"
 #include "api/request_id.h"
 #include "api/routes.h"
@@ -24,6 +25,11 @@ std::string request_id(std::string_view given) {
     return std::string(given);
   return make_id("req");
 }
+
+// Enough to fill a small machine's steps, few enough to leave the queue to others.
+constexpr int kMaxBatchInFlight = 8;
+// Each takes about a millisecond.
+constexpr std::size_t kMaxWaitingForStore = 4096;
 
 // One line for a request that has ended; never what it said.
 void log_request(const Exchange& exchange, std::string_view endpoint, base::Duration took) {
@@ -123,16 +129,29 @@ Api::Api(ServiceOptions options, Parts parts)
                {1, options.max_waiting_texts},
                {options.num_text_threads, options.max_waiting_texts},
                {1, options.max_waiting_texts},
-               {options.resumable, parts.clock}} {}
+               {options.resumable, parts.clock},
+               parts.store,
+               {1, kMaxWaitingForStore}},
+      batches_(std::make_unique<BatchRunner>(service_, kMaxBatchInFlight)) {}
 
 Api::~Api() {
+  stop_batches();
   stop_text_work();
+  stop_storing();
 }
 
 void Api::stop_text_work() {
   service_.reading.stop();
   service_.tokenizing.stop();
   service_.compiling.stop();
+}
+
+void Api::stop_batches() {
+  batches_->stop();
+}
+
+void Api::stop_storing() {
+  service_.storing.stop();
 }
 
 void Api::drain() {

@@ -11,9 +11,12 @@
 #include "base/clock.h"
 #include "net/http_server.h"
 #include "router/router.h"
+#include "store/store.h"
 #include "tenancy/admission.h"
 
 namespace kvasir::api {
+
+class BatchRunner;
 
 // The public HTTP API: what the server's handler does. Thread-safe. Outlives the server that it answers for.
 class Api {
@@ -23,6 +26,7 @@ class Api {
     tenancy::Admission& admission;
     obs::Registry& registry;
     const base::Clock& clock;
+    store::Store& store;
   };
 
   Api(ServiceOptions options, Parts parts);
@@ -41,6 +45,11 @@ class Api {
   // Drops the text that waits to be worked on, and ends what is being worked on. Before the server stops, so
   // that nothing returns to it later.
   void stop_text_work();
+  // Refuses what is not yet with the store and waits for what is. After the last handler, before the server
+  // stops.
+  void stop_storing();
+  // Leaves the batches where they are; before the engines stop.
+  void stop_batches();
   // The threads that large texts wait for.
   TextQueue& tokenizing() { return service_.tokenizing; }
 
@@ -51,6 +60,7 @@ class Api {
 
   ApiMetrics metrics_;
   Service service_;
+  std::unique_ptr<BatchRunner> batches_;
   mutable std::mutex mutex_;
   std::condition_variable idle_;
   int num_busy_ = 0;  // guarded by mutex_

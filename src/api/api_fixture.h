@@ -16,6 +16,8 @@
 #include "base/json.h"
 #include "net/loopback_client.h"
 #include "router/scripted_model.h"
+#include "store/sqlite_store.h"
+#include "store/temp_folder.h"
 
 namespace kvasir::api {
 
@@ -28,6 +30,9 @@ class ApiTest : public testing::Test {
                  .max_sequences = 10,
                  .headers_after = headers_after} {}
   ~ApiTest() override {
+    api_.stop_batches();
+    api_.stop_text_work();
+    api_.stop_storing();
     if (server_) server_->stop();
   }
 
@@ -123,7 +128,9 @@ class ApiTest : public testing::Test {
   obs::Registry registry_;
   router::Router router_;
   tenancy::Admission admission_{{.max_sequences = 8, .max_sequences_per_tenant = 8}};
-  Api api_{options_, {router_, admission_, registry_, clock_}};
+  store::TempFolder folder_;
+  std::unique_ptr<store::Store> store_ = store::SqliteStore::open(folder_.path() / "kvasir.db").value();
+  Api api_{options_, {router_, admission_, registry_, clock_, *store_}};
   std::shared_ptr<router::ScriptedWorker> worker_;
   std::unique_ptr<net::HttpServer> server_;
   std::uint16_t port_ = 0;

@@ -10,8 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "api/fit_context.h"
 #include "api/prepare.h"
 #include "api/respond.h"
+#include "api/summarize.h"
 #include "api/tools.h"
 #include "text/tool_syntax.h"
 
@@ -22,8 +24,6 @@ using Preamble = grammar::GrammarSource::Preamble;
 using Reasoning = text::AnswerSyntax::Reasoning;
 
 namespace {
-
-constexpr int kUsualAnswer = 256;  // tokens that truncating leaves room for where nobody says how many
 
 // What the model's own way of calling tools and of reasoning makes of the request's format.
 base::Status fit_to_model(const router::ServedModel& model, ChatRequest& request) {
@@ -38,67 +38,61 @@ base::Status fit_to_model(const router::ServedModel& model, ChatRequest& request
   return base::ok();
 }
 
-bool has_role(const json::value& message, std::string_view role) {
-  return message.at("role").as_string() == role;
-}
-
-// Where the messages that are kept may begin: behind the first system messages, and at every user's turn.
-std::vector<std::size_t> possible_beginnings(const json::array& messages) {
-  std::vector<std::size_t> beginnings;
-  for (std::size_t i = 0; i < messages.size(); ++i) {
-    const bool begins = beginnings.empty() ? !has_role(messages[i], "system") : has_role(messages[i], "user");
-    if (begins) beginnings.push_back(i);
-  }
-  return beginnings;
-}
-
-bool is_too_long(const Result<EncodedChat>& chat, const router::ServedModel& model,
-                 const GenerateParams& params) {
-  if (!chat.ok()) return chat.error().reason == "context_length_exceeded";
-  const int answer = std::min(params.max_tokens.value_or(kUsualAnswer), model.context_length / 4);
-  return chat->tokens.size() + static_cast<std::size_t>(answer) >
-         static_cast<std::size_t>(model.context_length);
-}
-
-// Leaves out as few of the oldest messages as make the rest fit; where nothing does, all but the last turn.
-Result<EncodedChat> encode_truncated(const router::ServedModel& model, const ChatRequest& request,
-                                     const std::stop_token& stop) {
-  Result<EncodedChat> all = encode_chat(model, request, stop);
-  const std::vector<std::size_t> beginnings = possible_beginnings(request.messages);
-  if (beginnings.size() < 2 || !is_too_long(all, model, request.params)) return all;
-  ChatRequest shorter = request;
-  const auto at = [&](std::size_t i) { return request.messages.begin() + static_cast<std::ptrdiff_t>(i); };
-  const auto encode_from = [&](std::size_t i) {
-    shorter.messages = json::array(at(0), at(beginnings.front()));
-    shorter.messages.insert(shorter.messages.end(), at(beginnings[i]), request.messages.end());
-    return encode_chat(model, shorter, stop);
-  };
-  std::size_t low = 1;
-  std::size_t high = beginnings.size() - 1;
-  while (low < high) {
-    const std::size_t middle = (low + high) / 2;
-    if (is_too_long(encode_from(middle), model, request.params))
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return encode_from(low);
-}
-
-Result<Job> make_chat_job(router::Lease lease, ChatRequest request, const std::stop_token& stop) {
+// The job of an encoded chat; `request` lends what else it needs.
+Result<Job> finish_job(router::Lease lease, const ChatRequest& request, EncodedChat chat) {
   const router::ServedModel& model = lease.model();
-  auto encoded =
-      request.may_truncate ? encode_truncated(model, request, stop) : encode_chat(model, request, stop);
-  if (!encoded.ok()) return std::move(encoded).error();
-  EncodedChat& chat = *encoded;
+  GenerateParams params = request.params;
   Reasoning reasoning = Reasoning::none;
   if (text::template_has_reasoning(model.tokenizer->chat_template()))
     reasoning = chat.opens_reasoning ? Reasoning::open : Reasoning::tagged;
-  std::optional<OutputFormat>& format = request.params.format;
+  std::optional<OutputFormat>& format = params.format;
   if (format && reasoning == Reasoning::open) format->source.preamble = Preamble::open_reasoning;
   AnswerReading reading = answer_reading(request.tools, format, model, reasoning);
-  TRY(Job job, make_job(std::move(lease), request.params, {std::move(chat.tokens)}, request.messages_field));
+  TRY(Job job, make_job(std::move(lease), params, {std::move(chat.tokens)}, request.messages_field));
   job.reading = std::move(reading);
+  job.context.policy = request.context_policy;
+  job.context.asked = request.chose_policy;
+  return job;
+}
+
+// How the oldest turns are to become a summary; the chat goes on behind it.
+std::shared_ptr<const SummaryPlan> plan_summary(const std::shared_ptr<const ChatRequest>& request,
+                                                std::size_t num_turns, int context_length) {
+  auto plan = std::make_shared<SummaryPlan>();
+  const Turns turns = turns_of(request->messages);
+  const std::size_t begin = turns.begin();
+  const std::size_t end = turns.start_of(num_turns);
+  const auto at = [&](std::size_t i) { return request->messages.begin() + static_cast<std::ptrdiff_t>(i); };
+  plan->model = request->params.model;
+  plan->messages = json::array(at(begin), at(end));
+  for (std::size_t i = 0; i < num_turns; ++i) plan->starts.push_back(turns.starts[i] - begin);
+  plan->max_tokens = max_summary_tokens(context_length);
+  plan->resume = [request, num_turns, num_messages = static_cast<int>(end - begin)](
+                     router::Lease lease, const std::string& summary,
+                     const std::stop_token& stop) -> Result<Job> {
+    ChatRequest shorter = *request;
+    shorter.messages = without_turns(request->messages, num_turns, summary);
+    TRY(EncodedChat chat, encode_chat(lease.model(), shorter, stop));
+    TRY(Job job, finish_job(std::move(lease), shorter, std::move(chat)));
+    job.context.summarized_messages = num_messages;
+    job.context.summarized_turns = static_cast<int>(num_turns);
+    job.context.summary = summary;
+    return job;
+  };
+  return plan;
+}
+
+Result<Job> make_chat_job(const std::shared_ptr<router::Lease>& lease,
+                          const std::shared_ptr<const ChatRequest>& request, const std::stop_token& stop) {
+  TRY(FittedChat fitted, fit_chat(lease->model(), *request, stop));
+  if (fitted.num_left_out > 0 && request->context_policy == ContextPolicy::summarize) {
+    auto plan = plan_summary(request, fitted.num_left_out, lease->model().context_length);
+    return Job{.lease = std::move(*lease), .unsummarized = std::move(plan)};
+  }
+  const Turns turns = turns_of(request->messages);
+  TRY(Job job, finish_job(std::move(*lease), *request, std::move(fitted.encoded)));
+  job.context.dropped_turns = static_cast<int>(fitted.num_left_out);
+  job.context.dropped_messages = static_cast<int>(turns.start_of(fitted.num_left_out) - turns.begin());
   return job;
 }
 
@@ -111,9 +105,7 @@ Result<ReadRequest> read_chat(Service& service, ChatRequest request, MakeShape m
   GenerateParams params = request.params;
   auto shared = std::make_shared<ChatRequest>(std::move(request));
   auto lease = std::make_shared<router::Lease>(std::move(picked));
-  auto encode = [shared, lease](const std::stop_token& stop) {
-    return make_chat_job(std::move(*lease), std::move(*shared), stop);
-  };
+  auto encode = [shared, lease](const std::stop_token& stop) { return make_chat_job(lease, shared, stop); };
   ReadRequest read{std::move(params), std::move(make_shape), std::move(encode)};
   read.compiles = compiles;
   return read;

@@ -48,6 +48,14 @@ constexpr Field<ChatRequest> kFields[] = {
        return wanted ? Status(not_supported("adding tokens to the template's own is")) : base::ok();
      },
      R"({"enum": [false]})"},
+    {"context_policy",
+     [](const json::value& v, ChatRequest& r) -> Status {
+       TRY(r.context_policy, read_context_policy(v));
+       r.chose_policy = true;
+       return base::ok();
+     },
+     R"({"enum": ["error", "sliding_window", "summarize"], "default": "error",
+         "description": "What is done with messages that the model's context cannot hold."})"},
     {"add_generation_prompt",
      [](const json::value& v, ChatRequest& r) -> Status {
        TRY(r.add_generation_prompt, read_bool(v));

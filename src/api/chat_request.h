@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "api/context_report.h"
 #include "api/generate_params.h"
 #include "api/tools.h"
 
@@ -16,10 +17,10 @@ struct ChatRequest {
   ToolSettings tools;
   json::object template_kwargs;
   bool add_generation_prompt = true;
-  std::string prefill;  // the beginning of the answer
-  // Leave out the oldest messages where the whole is too long for the model.
-  bool may_truncate = false;
+  std::string prefill;                           // the beginning of the answer
   std::string_view messages_field = "messages";  // as this API's clients know it
+  ContextPolicy context_policy = ContextPolicy::error;
+  bool chose_policy = false;  // the client did, so it hears of what came of it
 };
 
 // Bytes of the request's text are taken out of `body`.

@@ -65,6 +65,11 @@ std::string ChoiceShape::chunks(const Delta& delta) {
 std::string ChoiceShape::closing(const wire::Usage& usage) {
   std::string events;
   if (head_.include_usage) events += event({}, usage_object(usage));
+  if (head_.extra && !head_.extra->empty()) {
+    json::object chunk = object(chunk_name(), {});
+    for (const auto& [name, value] : *head_.extra) chunk[name] = value;
+    events += "data: " + base::json_text(chunk) + "\n\n";
+  }
   return events + "data: [DONE]\n\n";
 }
 
@@ -77,6 +82,8 @@ std::string ChoiceShape::whole(const std::vector<Delta>& choices, const wire::Us
   for (const Delta& choice : choices) list.push_back(whole_choice(choice));
   json::object answer = object(object_name(), std::move(list));
   answer["usage"] = usage_object(usage);
+  if (head_.extra)
+    for (const auto& [name, value] : *head_.extra) answer[name] = value;
   return base::json_text(answer);
 }
 

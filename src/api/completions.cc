@@ -5,15 +5,14 @@
 #include "api/completion_request.h"
 #include "api/endpoints.h"
 #include "api/prepare.h"
+#include "api/read_body.h"
 #include "api/respond.h"
 
 namespace kvasir::api {
 
 using base::Result;
 
-namespace {
-
-Result<ReadRequest> read(Service& service, std::string_view body) {
+Result<ReadRequest> read_completion_body(Service& service, std::string_view body) {
   TRY(json::object object, parse_object(body, service.options.max_json_depth));
   TRY(CompletionRequest parsed, read_completion_request(std::move(object)));
   TRY(router::Lease picked, service.router.pick(parsed.params.model));
@@ -33,10 +32,8 @@ Result<ReadRequest> read(Service& service, std::string_view body) {
   return read;
 }
 
-}  // namespace
-
 boost::asio::awaitable<void> handle_completions(Service& service, Exchange& exchange) {
-  return respond(service, exchange, read, kCompletionAnswer);
+  return respond(service, exchange, read_completion_body, kCompletionAnswer);
 }
 
 }  // namespace kvasir::api

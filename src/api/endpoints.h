@@ -28,4 +28,14 @@ boost::asio::awaitable<void> handle_docs(Service& service, Exchange& exchange);
 boost::json::object tokenize_request_schema();
 boost::json::object stream_query_schema();
 
+boost::asio::awaitable<void> handle_create_conversation(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_list_conversations(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_conversation(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_change_conversation(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_delete_conversation(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_list_messages(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_message(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_add_message(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_edit_message(Service& service, Exchange& exchange);
+
 }  // namespace kvasir::api

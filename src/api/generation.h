@@ -9,12 +9,15 @@
 
 #include "api/api_metrics.h"
 #include "api/choice.h"
+#include "api/context_report.h"
 #include "base/clock.h"
 #include "router/router.h"
 #include "tenancy/admission.h"
 #include "wire/generate_request.h"
 
 namespace kvasir::api {
+
+struct SummaryPlan;
 
 // A request that is ready to run: text has become tokens.
 struct Job {
@@ -23,6 +26,9 @@ struct Job {
   int num_choices_per_prompt = 1;
   Choice::Stops stops;
   AnswerReading reading = {};
+  ContextReport context = {};
+  // Set: there is nothing to run before a summary has been made.
+  std::shared_ptr<const SummaryPlan> unsummarized = nullptr;
 };
 
 // All sequences of one request while they run. Holds the permit, the lease and the streams; destroying it

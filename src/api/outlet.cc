@@ -35,9 +35,13 @@ bool Outlet::abandoned() const {
   return log_ != nullptr && service_.streams.abandoned(*log_);
 }
 
+void Outlet::add_header(std::string name, std::string value) {
+  headers_.emplace_back(std::move(name), std::move(value));
+}
+
 asio::awaitable<Status> Outlet::start() {
   if (writer_ != nullptr || detached_) co_return base::ok();
-  std::vector<net::HttpHeader> headers;
+  std::vector<net::HttpHeader> headers = headers_;
   headers.emplace_back("x-request-id", exchange_.id);
   if (kind_.errors == ErrorStyle::anthropic) headers.emplace_back("request-id", exchange_.id);
   headers.emplace_back("x-stream-id", id_);

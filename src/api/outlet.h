@@ -3,10 +3,12 @@
 #include <boost/asio/awaitable.hpp>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "api/event_log.h"
 #include "api/response_shape.h"
 #include "api/service.h"
+#include "net/http_message.h"
 #include "net/responder.h"
 
 namespace kvasir::api {
@@ -28,6 +30,9 @@ class Outlet {
   // Nobody has come for so long that the answer need not go on.
   bool abandoned() const;
 
+  // Of the answer, where its headers are not out yet.
+  void add_header(std::string name, std::string value);
+  const std::vector<net::HttpHeader>& headers() const { return headers_; }
   // Sends a stream's headers, once.
   boost::asio::awaitable<base::Status> start();
   boost::asio::awaitable<base::Status> write(std::string events);
@@ -48,6 +53,7 @@ class Outlet {
   Exchange& exchange_;
   const AnswerKind& kind_;
   const std::string id_;
+  std::vector<net::HttpHeader> headers_;
   net::SseWriter* writer_ = nullptr;  // the responder's own, once the headers are out
   bool detached_ = false;
   std::shared_ptr<EventLog> log_;

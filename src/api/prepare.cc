@@ -148,10 +148,15 @@ Result<Job> make_job(router::Lease lease, const GenerateParams& params,
   TRY_OK(check_vocabulary(model, params));
   TRY(const std::shared_ptr<grammar::CompiledGrammar> grammar, compile_format(model, params));
   const std::uint64_t seed = params.seed ? *params.seed : draw_seed();
+  ContextReport context{.window = model.context_length,
+                        .max_tokens = model.context_length,
+                        .requested_max_tokens = params.max_tokens};
   std::vector<wire::GenerateRequest> sequences;
   sequences.reserve(prompts.size() * static_cast<std::size_t>(params.n));
   for (const std::vector<TokenId>& prompt : prompts) {
     TRY(const int max_tokens, room_for_answer(model, params, prompt.size(), prompt_field));
+    context.prompt_tokens = std::max(context.prompt_tokens, static_cast<int>(prompt.size()));
+    context.max_tokens = std::min(context.max_tokens, max_tokens);
     for (int i = 0; i < params.n; ++i) {
       wire::GenerateRequest& sequence = sequences.emplace_back();
       sequence.id = make_id("seq");
@@ -169,7 +174,8 @@ Result<Job> make_job(router::Lease lease, const GenerateParams& params,
              .sequences = std::move(sequences),
              .num_choices_per_prompt = params.n,
              .stops = {.patterns = std::make_shared<const text::StopPatterns>(params.stop),
-                       .min_tokens = params.min_tokens}};
+                       .min_tokens = params.min_tokens},
+             .context = context};
 }
 
 }  // namespace kvasir::api

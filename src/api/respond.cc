@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/outlet.h"
+#include "api/summarize.h"
 #include "api/text_task.h"
 
 namespace kvasir::api {
@@ -20,17 +21,6 @@ using base::Result;
 
 namespace {
 
-AnswerHead make_head(const GenerateParams& params, const router::Lease& lease, const std::string& id) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return AnswerHead{.id = id,
-                    .created_s = std::chrono::duration_cast<std::chrono::seconds>(now).count(),
-                    .model = lease.name(),
-                    .fingerprint = lease.model().fingerprint,
-                    .tokenizer = lease.model().tokenizer,
-                    .with_logprobs = params.sampling.logprobs,
-                    .include_usage = params.include_usage};
-}
-
 // The worker's words for a sequence that cannot fit are about memory; to the client its prompt is too long,
 // or its grammar too complex.
 Error as_client_error(Error error) {
@@ -40,27 +30,61 @@ Error as_client_error(Error error) {
   return error;
 }
 
-asio::awaitable<void> respond_whole(Outlet& out, Generation& generation, ResponseShape& shape,
-                                    base::Duration wait) {
+// What an answer needs while it is written.
+struct Answering {
+  Outlet& out;
+  Generation& generation;
+  ResponseShape& shape;
+  AnswerKeeper* keeper;                 // null: the answer is not kept
+  std::shared_ptr<json::object> extra;  // the shape's
+  base::Duration ping_interval;
+  bool kept = false;  // the keeper has seen the end
+};
+
+// Once, however the answer ended.
+asio::awaitable<base::Status> keep_end(Answering& answering, AnswerKeeper::Ending ending) {
+  if (answering.keeper == nullptr || std::exchange(answering.kept, true)) co_return base::ok();
+  const wire::Usage usage = answering.generation.usage();
+  Result<json::object> fields = co_await answering.keeper->end(ending, usage);
+  if (!fields.ok()) co_return std::move(fields).error();
+  for (auto& [name, value] : *fields) (*answering.extra)[name] = std::move(value);
+  co_return base::ok();
+}
+
+asio::awaitable<void> respond_whole(Answering& answering) {
+  Outlet& out = answering.out;
+  Generation& generation = answering.generation;
   std::vector<Delta> choices(static_cast<std::size_t>(generation.num_choices()));
   while (!generation.over()) {
-    Result<std::vector<Delta>> deltas = co_await generation.next(wait);
+    Result<std::vector<Delta>> deltas = co_await generation.next(answering.ping_interval);
     if (!deltas.ok()) {
       const Error error = as_client_error(deltas.error());
+      (void)co_await keep_end(answering, AnswerKeeper::Ending::failed);
       co_await out.fail(error);
       co_return;
     }
+    if (answering.keeper != nullptr) co_await answering.keeper->take(*deltas);
     for (Delta& delta : *deltas) {
       Delta& sum = choices[static_cast<std::size_t>(delta.index)];
       join(sum, std::move(delta));
     }
   }
   if (generation.cancelled()) co_return;
-  co_await reply(out.exchange(), net::HttpResponse::json(200, shape.whole(choices, generation.usage())));
+  const base::Status kept = co_await keep_end(answering, AnswerKeeper::Ending::finished);
+  if (!kept.ok()) {
+    co_await out.fail(kept.error());
+    co_return;
+  }
+  net::HttpResponse response =
+      net::HttpResponse::json(200, answering.shape.whole(choices, generation.usage()));
+  response.headers = out.headers();
+  co_await reply(out.exchange(), std::move(response));
 }
 
-asio::awaitable<void> respond_streamed(Outlet& out, Generation& generation, ResponseShape& shape,
-                                       base::Duration ping_interval) {
+asio::awaitable<void> respond_streamed(Answering& answering) {
+  Outlet& out = answering.out;
+  Generation& generation = answering.generation;
+  ResponseShape& shape = answering.shape;
   const base::Status started = co_await out.start();
   if (!started.ok()) co_return;
   std::string events = shape.opening(generation.num_choices(), generation.usage());
@@ -70,16 +94,25 @@ asio::awaitable<void> respond_streamed(Outlet& out, Generation& generation, Resp
     if (!written.ok()) co_return;
     if (generation.over()) break;
     if (out.abandoned()) generation.cancel();
-    Result<std::vector<Delta>> deltas = co_await generation.next(ping_interval);
+    Result<std::vector<Delta>> deltas = co_await generation.next(answering.ping_interval);
     events.clear();
     if (!deltas.ok()) {
       const Error error = as_client_error(deltas.error());
+      (void)co_await keep_end(answering, AnswerKeeper::Ending::failed);
       co_await out.fail(error, &shape);
       co_return;
     }
+    if (answering.keeper != nullptr) co_await answering.keeper->take(*deltas);
     for (const Delta& delta : *deltas) events += shape.chunks(delta);
     if (generation.cancelled()) co_return;
-    if (generation.over()) events += shape.closing(generation.usage());
+    if (generation.over()) {
+      const base::Status kept = co_await keep_end(answering, AnswerKeeper::Ending::finished);
+      if (!kept.ok()) {
+        co_await out.fail(kept.error(), &shape);
+        co_return;
+      }
+      events += shape.closing(generation.usage());
+    }
     if (events.empty()) written = co_await out.ping();
     if (!written.ok()) co_return;
   }
@@ -109,6 +142,25 @@ asio::awaitable<Result<Job>> encode(Service& service, Outlet& out, ReadRequest& 
   co_return task.take();
 }
 
+// The job once its summary is made.
+asio::awaitable<Result<Job>> with_summary(Service& service, Outlet& out, ReadRequest& request, Job job) {
+  std::shared_ptr<const SummaryPlan> plan = job.unsummarized;
+  Result<std::string> summary = co_await summarize(service, out, request.params, plan);
+  if (!summary.ok()) co_return as_client_error(std::move(summary).error());
+  auto lease = std::make_shared<router::Lease>(std::move(job.lease));
+  request.encode = [plan, lease, text = std::move(*summary)](const std::stop_token& stop) {
+    return plan->resume(std::move(*lease), text, stop);
+  };
+  co_return co_await encode(service, out, request, kSmallBody + 1);
+}
+
+asio::awaitable<Result<Job>> make_ready(Service& service, Outlet& out, ReadRequest& request,
+                                        std::size_t num_bytes) {
+  Result<Job> job = co_await encode(service, out, request, num_bytes);
+  if (!job.ok() || !job->unsummarized) co_return job;
+  co_return co_await with_summary(service, out, request, std::move(*job));
+}
+
 // One that could not be queued even where nothing else is would be told to try again for ever.
 base::Status check_num_sequences(const GenerateParams& params, const Job& job, int at_most) {
   if (job.sequences.size() <= static_cast<std::size_t>(at_most)) return base::ok();
@@ -130,14 +182,28 @@ asio::awaitable<void> run(Service& service, Outlet& out, const ReadRequest& requ
     co_await out.fail(permit.error());
     co_return;
   }
-  const std::unique_ptr<ResponseShape> shape =
-      request.make_shape(make_head(request.params, job.lease, out.id()));
+  const auto extra = std::make_shared<json::object>();
+  if (job.context.worth_telling()) {
+    (*extra)["context"] = context_object(job.context);
+    out.add_header("x-kvasir-context", context_header(job.context));
+  }
+  if (request.keeper) {
+    const base::Status begun = co_await request.keeper->begin(job);
+    if (!begun.ok()) {
+      co_await out.fail(begun.error());
+      co_return;
+    }
+  }
+  AnswerHead head = make_head(request.params, job.lease, out.id());
+  head.extra = extra;
+  const std::unique_ptr<ResponseShape> shape = request.make_shape(std::move(head));
   ModelMetrics& metrics = service.metrics.of_model(job.lease.name());
   net::Responder& responder = out.exchange().responder;
   Result<std::unique_ptr<Generation>> generation =
       Generation::start(std::move(job), std::move(*permit), {responder.executor(), service.clock, metrics});
   if (!generation.ok()) {
     const Error error = as_client_error(std::move(generation).error());
+    if (request.keeper) (void)co_await request.keeper->end(AnswerKeeper::Ending::failed, {});
     co_await out.fail(error);
     co_return;
   }
@@ -147,15 +213,28 @@ asio::awaitable<void> run(Service& service, Outlet& out, const ReadRequest& requ
     else
       running.cancel();
   });
+  Answering answering{out, **generation, *shape, request.keeper.get(), extra, service.options.ping_interval};
   if (request.params.stream)
-    co_await respond_streamed(out, **generation, *shape, service.options.ping_interval);
+    co_await respond_streamed(answering);
   else
-    co_await respond_whole(out, **generation, *shape, service.options.ping_interval);
+    co_await respond_whole(answering);
   responder.on_disconnect({});
+  (void)co_await keep_end(answering, AnswerKeeper::Ending::left);
   out.exchange().usage = (*generation)->usage();
 }
 
 }  // namespace
+
+AnswerHead make_head(const GenerateParams& params, const router::Lease& lease, std::string id) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return AnswerHead{.id = std::move(id),
+                    .created_s = std::chrono::duration_cast<std::chrono::seconds>(now).count(),
+                    .model = lease.name(),
+                    .fingerprint = lease.model().fingerprint,
+                    .tokenizer = lease.model().tokenizer,
+                    .with_logprobs = params.sampling.logprobs,
+                    .include_usage = params.include_usage};
+}
 
 asio::awaitable<void> respond(Service& service, Exchange& exchange, Read read, const AnswerKind& kind) {
   Outlet out(service, exchange, kind);
@@ -179,7 +258,7 @@ asio::awaitable<void> respond(Service& service, Exchange& exchange, Read read, c
       co_return;
     }
   }
-  Result<Job> job = co_await encode(service, out, *request, num_bytes);
+  Result<Job> job = co_await make_ready(service, out, *request, num_bytes + request->num_other_bytes);
   exchange.request.body_hold.reset();
   if (!job.ok()) {
     co_await out.fail(job.error());

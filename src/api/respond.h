@@ -1,11 +1,15 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <cstddef>
 #include <functional>
+#include <memory>
 #include <stop_token>
+#include <string>
 #include <string_view>
 #include <utility>
 
+#include "api/answer_keeper.h"
 #include "api/generate_params.h"
 #include "api/generation.h"
 #include "api/response_shape.h"
@@ -25,10 +29,14 @@ struct ReadRequest {
   bool compiles = false;
   // Makes tokens of the text. Called once, on any thread; it owns what it reads.
   Encode encode;
+  std::size_t num_other_bytes = 0;                 // of text that did not come with the body
+  std::shared_ptr<AnswerKeeper> keeper = nullptr;  // null: the answer is not kept
 };
 
 // An endpoint's own part: from the bytes of a body to what the engine is to run. JSON ends in it.
-using Read = base::Result<ReadRequest> (*)(Service& service, std::string_view body);
+using Read = std::function<base::Result<ReadRequest>(Service& service, std::string_view body)>;
+
+AnswerHead make_head(const GenerateParams& params, const router::Lease& lease, std::string id);
 
 // Reads the request away from the I/O threads where it is large, admits and runs it, and writes its answer in
 // the endpoint's shape, streamed or whole. The end of the client is the end of the request, unless that asked

@@ -25,6 +25,9 @@ struct AnswerHead {
   std::shared_ptr<const text::Tokenizer> tokenizer;
   bool with_logprobs = false;
   bool include_usage = false;  // chunks carry "usage": null, and a last one the numbers
+  // Fields that clients of OpenAI do not know, in the whole answer and in a chunk before the end. Whoever
+  // shares it may add to it until then. Null: none.
+  std::shared_ptr<json::object> extra = nullptr;
 };
 
 // Writes one answer as its endpoint has it: streamed, with `opening`, `chunks` of every delta in order and

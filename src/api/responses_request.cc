@@ -118,7 +118,7 @@ Status read_truncation(const json::value& value, R& r) {
   TRY(const std::string word, read_string(value));
   if (word != "auto" && word != "disabled")
     return wrong_value(fmt::format("expected auto or disabled, got \"{}\"", word));
-  r.chat.may_truncate = word == "auto";
+  if (word == "auto") r.chat.context_policy = ContextPolicy::sliding_window;
   return base::ok();
 }
 

@@ -49,8 +49,8 @@ bool matches(const Route& route, std::string_view path) {
 }  // namespace
 
 std::span<const RouteGroup> route_groups() {
-  static const RouteGroup kGroups[] = {openai_routes(), responses_routes(), anthropic_routes(),
-                                       operations_routes()};
+  static const RouteGroup kGroups[] = {openai_routes(),       responses_routes(), anthropic_routes(),
+                                       conversation_routes(), file_routes(),      operations_routes()};
   return kGroups;
 }
 

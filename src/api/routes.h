@@ -59,6 +59,8 @@ struct RouteGroup {
 RouteGroup openai_routes();
 RouteGroup anthropic_routes();
 RouteGroup responses_routes();
+RouteGroup conversation_routes();
+RouteGroup file_routes();
 RouteGroup operations_routes();
 
 // All of them; where two rows match, the first one is meant.

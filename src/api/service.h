@@ -17,6 +17,7 @@
 #include "net/http_message.h"
 #include "net/responder.h"
 #include "router/router.h"
+#include "store/store.h"
 #include "tenancy/admission.h"
 #include "wire/token_event.h"
 
@@ -49,6 +50,8 @@ struct Service {
   TextQueue tokenizing;
   TextQueue compiling;  // grammars that are not in their model's cache
   EventLogs streams;    // that can be resumed
+  store::Store& store;
+  TextQueue storing;  // what has to do with the store
 };
 
 // Names and values; the names are the route's.

@@ -21,12 +21,11 @@ base::Status TextQueue::add(std::shared_ptr<Entry> entry) {
     const std::lock_guard lock(mutex_);
     if (stopped_) return base::error(ErrorCode::unavailable, "the server is shutting down");
     if (waiting_.size() >= max_waiting_)
-      return Error{
-          .code = ErrorCode::exhausted,
-          .message = fmt::format("{} requests wait for their text to be read already; try again later",
-                                 waiting_.size()),
-          .reason = "queue_full",
-          .retry_after_s = 1};
+      return Error{.code = ErrorCode::exhausted,
+                   .message = fmt::format("{} requests wait for the same thread already; try again later",
+                                          waiting_.size()),
+                   .reason = "queue_full",
+                   .retry_after_s = 1};
     waiting_.push_back(std::move(entry));
   }
   changed_.notify_one();

@@ -10,6 +10,7 @@
 #include "gateway/worker_metrics.h"
 #include "hub/open.h"
 #include "obs/log.h"
+#include "store/open.h"
 
 namespace kvasir::gateway {
 
@@ -70,19 +71,21 @@ net::ServerOptions server_options(const config::Settings& settings) {
 
 }  // namespace
 
-Gateway::Gateway(const config::Settings& settings, hub::Library library, ops::Isa isa)
+Gateway::Gateway(const config::Settings& settings, Opened opened)
     : settings_(settings),
-      library_(std::move(library)),
+      library_(std::move(opened.library)),
       process_metrics_(registry_),
-      pool_(num_compute_threads(settings), isa),
+      pool_(num_compute_threads(settings), opened.isa),
       admission_(admission_limits(settings)),
-      api_(service_options(settings), {router_, admission_, registry_, clock_}) {}
+      store_(std::move(opened.store)),
+      api_(service_options(settings), {router_, admission_, registry_, clock_, *store_}) {}
 
 Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings, hub::ProgressSink& progress,
                                                 OnModelState on_state) {
   TRY(hub::Library library, hub::open_library(settings));
   TRY(const ops::Isa isa, ops::choose_isa(settings.isa));
-  std::unique_ptr<Gateway> gateway(new Gateway(settings, std::move(library), isa));
+  TRY(std::unique_ptr<store::Store> store, store::open_store(settings));
+  std::unique_ptr<Gateway> gateway(new Gateway(settings, {std::move(library), std::move(store), isa}));
   TRY_OK(gateway->serve());
   TRY_OK(gateway->add_models(progress, on_state));
   return gateway;
@@ -129,15 +132,18 @@ bool Gateway::drain() {
   return finished;
 }
 
-// The order matters: engines end first and tell their readers why; then text work, which returns to the
-// server's threads; then the server, with whatever handlers are left; then what those referred to.
+// The order matters: batches let go of their engines; engines end and tell their readers why; then text work,
+// which returns to the server's threads; then, once the handlers have stored what they made, the store's;
+// then the server, with whatever handlers are left; then what those referred to.
 Gateway::~Gateway() {
   api_.drain();
+  api_.stop_batches();
   for (const auto& host : hosts_) host->stop();
   api_.stop_text_work();
   if (server_) {
     server_->stop_accepting();
     server_->wait_idle(kLastWords);
+    api_.stop_storing();
     server_->stop();
   }
   server_observations_.clear();

@@ -16,6 +16,7 @@
 #include "obs/registry.h"
 #include "ops/compute_pool.h"
 #include "router/router.h"
+#include "store/store.h"
 #include "tenancy/admission.h"
 
 namespace kvasir::gateway {
@@ -41,7 +42,12 @@ class Gateway {
   bool drain();
 
  private:
-  Gateway(const config::Settings& settings, hub::Library library, ops::Isa isa);
+  struct Opened {
+    hub::Library library;
+    std::unique_ptr<store::Store> store;
+    ops::Isa isa;
+  };
+  Gateway(const config::Settings& settings, Opened opened);
   base::Status serve();
   base::Status add_models(hub::ProgressSink& progress, const OnModelState& on_state);
 
@@ -53,6 +59,7 @@ class Gateway {
   ops::ComputePool pool_;
   router::Router router_;
   tenancy::Admission admission_;
+  std::unique_ptr<store::Store> store_;
   api::Api api_;
   std::unique_ptr<net::HttpServer> server_;
   std::vector<obs::Observation> server_observations_;

@@ -61,6 +61,7 @@ class GatewayTest : public testing::Test {
     settings_.port = 0;
     settings_.model = {(folder_ / "tiny").string()};
     settings_.model_dir = (folder_ / "models").string();
+    settings_.data_dir = (folder_ / "data").string();
     settings_.compute_threads = 2;
     settings_.kv_memory_mb = 4;
     settings_.offline = true;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -74,6 +75,10 @@ class ScriptedWorker final : public wire::WorkerClient {
   void refuse_with(base::Error error) {
     const std::lock_guard lock(mutex_);
     refusal_ = std::move(error);
+  }
+  void refuse_no_more() {
+    const std::lock_guard lock(mutex_);
+    refusal_.reset();
   }
   void set_report(wire::WorkerReport report) {
     const std::lock_guard lock(mutex_);

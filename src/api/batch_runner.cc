@@ -1,0 +1,224 @@
+#include "api/batch_runner.h"
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "api/answer_alone.h"
+#include "api/batch_lines.h"
+#include "api/error_map.h"
+#include "api/read_body.h"
+#include "api/request_id.h"
+#include "api/store_task.h"
+#include "obs/log.h"
+
+namespace kvasir::api {
+
+namespace asio = boost::asio;
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+using base::Status;
+using store::BatchStatus;
+
+namespace {
+
+// Behind every interactive request, in the queue and when blocks are short.
+constexpr int kBatchPriority = -1;
+// How often new batches, those that a dead process left and orders to cancel are looked for.
+constexpr std::chrono::seconds kIdlePause{1};
+
+bool is_passing(const Error& error) {
+  return error.code == ErrorCode::exhausted || error.code == ErrorCode::unavailable;
+}
+
+store::Key key_of(const store::Batch& batch) {
+  return {batch.tenant, batch.id};
+}
+
+LoneRequest request_of(const store::Batch& batch, const store::BatchLine& line) {
+  const bool chat = batch.endpoint == "/v1/chat/completions";
+  LoneRequest request;
+  request.read = chat ? Read(read_chat_body) : Read(read_completion_body);
+  request.kind = chat ? kChatAnswer : kCompletionAnswer;
+  request.body = line.body;
+  request.priority = kBatchPriority;
+  return request;
+}
+
+store::LineOutcome outcome_of(const store::BatchLine& line, const Result<std::string>& answer) {
+  const int status = answer.ok() ? 200 : http_status(answer.error().code);
+  const std::string body = answer.ok() ? *answer : base::json_text(error_body(answer.error()));
+  // The body is JSON already; writing it as it is spares a pass over it.
+  const std::string head =
+      base::json_text(json::object{{"id", make_answer_id("batch_req_")}, {"custom_id", line.custom_id}});
+  return {.number = line.number,
+          .result = fmt::format("{},\"response\":{{\"status_code\":{},\"request_id\":\"{}\",\"body\":{}}},"
+                                "\"error\":null}}",
+                                head.substr(0, head.size() - 1), status, make_id("req"), body),
+          .failed = !answer.ok()};
+}
+
+}  // namespace
+
+// The lines of one batch that are under way.
+struct BatchRunner::Progress {
+  store::Batch batch;
+  int num_running = 0;
+  bool stopped = false;  // the batch was cancelled, or the store failed
+};
+
+BatchRunner::BatchRunner(Service& service, int max_in_flight)
+    : service_(service), max_in_flight_(max_in_flight) {
+  asio::co_spawn(context_, run(), asio::detached);
+  thread_ = std::thread([this] { context_.run(); });
+}
+
+BatchRunner::~BatchRunner() {
+  stop();
+}
+
+void BatchRunner::rouse() {
+  roused_ = true;
+  wake_.cancel();
+}
+
+void BatchRunner::stop() {
+  stopping_ = true;
+  asio::post(context_, [this] {
+    for (Generation* generation : running_) generation->cancel();
+    rouse();
+  });
+  if (thread_.joinable()) thread_.join();
+}
+
+asio::awaitable<void> BatchRunner::pause(base::Duration at_most) {
+  wake_.expires_after(std::chrono::duration_cast<asio::steady_timer::duration>(at_most));
+  boost::system::error_code ignored;
+  if (!roused_ && !stopping_) co_await wake_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  roused_ = false;
+}
+
+asio::awaitable<void> BatchRunner::run() {
+  while (!stopping_) {
+    Result<std::optional<store::Batch>> batch = service_.store.batches().claim();
+    if (!batch.ok()) obs::Log::warn("batches_not_read", {{"reason", batch.error().message}});
+    if (!batch.ok() || !*batch) {
+      co_await pause(kIdlePause);
+      continue;
+    }
+    co_await work_on(std::move(**batch));
+  }
+}
+
+asio::awaitable<void> BatchRunner::work_on(store::Batch batch) {
+  store::Batches& batches = service_.store.batches();
+  const store::Key key = key_of(batch);
+  Status done = batch.status == BatchStatus::validating ? validate(batch) : base::ok();
+  if (done.ok()) co_await run_lines(batch);
+  const Result<store::Batch> now = batches.find(key);
+  const auto left = batches.open_lines(batch.id, 0, 1);
+  if (stopping_ || (now.ok() && now->status == BatchStatus::failed)) co_return;
+  const bool stuck =
+      !done.ok() || !now.ok() || !left.ok() || (!left->empty() && now->status != BatchStatus::cancelling);
+  if (stuck) {
+    // The store failed; it is left as it is for the next start.
+    obs::Log::warn("batch_stuck", {{"id", batch.id}});
+    co_return;
+  }
+  const bool cancelling = now->status == BatchStatus::cancelling;
+  if (!cancelling) (void)batches.advance(key, {BatchStatus::in_progress}, BatchStatus::finalizing, now_ms());
+  const store::Batches::Ending ending{cancelling ? BatchStatus::cancelled : BatchStatus::completed,
+                                      make_answer_id("file-"), make_answer_id("file-"), now_ms()};
+  const Result<store::Batch> ended = batches.finish(key, ending);
+  if (!ended.ok())
+    obs::Log::warn("batch_not_finished", {{"id", batch.id}, {"reason", ended.error().message}});
+}
+
+Status BatchRunner::validate(const store::Batch& batch) {
+  const store::Key key = key_of(batch);
+  auto contents = service_.store.files().contents({batch.tenant, batch.input_file_id});
+  if (!contents.ok()) {
+    const json::object error{{"code", "file_not_found"},
+                             {"message", contents.error().message},
+                             {"param", "input_file_id"},
+                             {"line", nullptr}};
+    return service_.store.batches().fail(key, base::json_text(json::array{error}), now_ms());
+  }
+  const BatchInput input = read_batch_input(*contents, batch.endpoint);
+  if (!input.errors.empty())
+    return service_.store.batches().fail(key, base::json_text(input.errors), now_ms());
+  return service_.store.batches().begin(key, input.lines, now_ms());
+}
+
+bool BatchRunner::cancelled(const store::Batch& batch) {
+  const Result<store::Batch> now = service_.store.batches().find(key_of(batch));
+  return !now.ok() || now->status != BatchStatus::in_progress;
+}
+
+asio::awaitable<void> BatchRunner::run_lines(const store::Batch& batch) {
+  auto progress = std::make_shared<Progress>();
+  progress->batch = batch;
+  std::int64_t last = 0;
+  while (true) {
+    if (!progress->stopped && (stopping_ || cancelled(batch))) {
+      progress->stopped = true;
+      for (Generation* generation : running_) generation->cancel();
+    }
+    std::vector<store::BatchLine> lines;
+    const int num_free = progress->stopped ? 0 : max_in_flight_ - progress->num_running;
+    if (num_free > 0) {
+      Result<std::vector<store::BatchLine>> open =
+          service_.store.batches().open_lines(batch.id, last, num_free);
+      if (open.ok()) lines = std::move(*open);
+    }
+    for (store::BatchLine& line : lines) {
+      last = line.number;
+      ++progress->num_running;
+      asio::co_spawn(context_, run_line(progress, std::move(line)), asio::detached);
+    }
+    if (progress->num_running == 0) co_return;
+    co_await pause(kIdlePause);
+  }
+}
+
+asio::awaitable<void> BatchRunner::run_line(std::shared_ptr<Progress> progress, store::BatchLine line) {
+  while (!progress->stopped && !stopping_) {
+    Generation* current = nullptr;
+    std::function<void(Generation*)> running = [this, &current](Generation* generation) {
+      if (generation != nullptr) running_.insert(generation);
+      if (generation == nullptr) running_.erase(current);
+      current = generation;
+    };
+    LoneRequest request = request_of(progress->batch, line);
+    const Result<std::string> answer =
+        co_await answer_alone(service_, context_.get_executor(), std::move(request), std::move(running));
+    if (!answer.ok() && answer.error().code == ErrorCode::cancelled) break;
+    if (!answer.ok() && is_passing(answer.error()) && !stopping_) {
+      asio::steady_timer timer(context_, std::chrono::milliseconds(static_cast<std::int64_t>(
+                                             std::clamp(answer.error().retry_after_s, 0.2, 1.0) * 1000)));
+      boost::system::error_code ignored;
+      co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+      continue;
+    }
+    if (stopping_) break;  // the engines are going; what failed of that is not the line's
+    const Status kept = service_.store.batches().finish_line(progress->batch.id, outcome_of(line, answer));
+    if (!kept.ok()) {
+      obs::Log::warn("batch_line_not_kept", {{"id", progress->batch.id}, {"reason", kept.error().message}});
+      progress->stopped = true;
+    }
+    break;
+  }
+  --progress->num_running;
+  rouse();
+}
+
+}  // namespace kvasir::api

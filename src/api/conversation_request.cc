@@ -1,0 +1,141 @@
+#include "api/conversation_request.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "api/chat_request.h"
+#include "api/context_report.h"
+#include "api/object_schema.h"
+
+namespace kvasir::api {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+using base::Status;
+
+namespace {
+
+constexpr std::size_t kMaxTitleBytes = 1024;
+constexpr std::size_t kMaxNumPairs = 16;
+
+// What a turn or the conversation itself says.
+constexpr std::array kNoSettings = {"messages", "model", "stream", "stream_options", "n", "context_policy"};
+
+Result<std::string> read_bounded(const json::value& value, std::size_t max_bytes) {
+  TRY(std::string text, read_string(value));
+  if (text.size() > max_bytes)
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("expected at most {} bytes, got {}", max_bytes, text.size()),
+                 {},
+                 "string_above_max_length"};
+  return text;
+}
+
+// Defaults of the requests in a conversation.
+Status read_settings(const json::value& value, ConversationFields& fields) {
+  if (!value.is_object()) return wrong_type("an object", value);
+  const json::object& settings = value.get_object();
+  for (const char* own : kNoSettings)
+    if (settings.contains(own))
+      return in_field(own, wrong_value("it is no setting; it belongs to the conversation or to a message"));
+  json::object trial = settings;
+  trial["model"] = "any";
+  trial["messages"] = {json::object{{"role", "user"}, {"content", "hi"}}};
+  TRY_OK(read_chat_request(std::move(trial)));
+  fields.settings = settings;
+  return base::ok();
+}
+
+constexpr Field<ConversationFields> kFields[] = {
+    {"title",
+     [](const json::value& v, ConversationFields& f) -> Status {
+       TRY(f.title, read_bounded(v, kMaxTitleBytes));
+       return base::ok();
+     },
+     R"({"type": "string", "maxLength": 256,
+         "description": "Taken from the first message where it is absent."})"},
+    {"model",
+     [](const json::value& v, ConversationFields& f) -> Status {
+       TRY(f.model, read_string(v));
+       return base::ok();
+     },
+     R"({"type": "string", "description": "Answers where a message names no other."})"},
+    {"system_prompt",
+     [](const json::value& v, ConversationFields& f) -> Status {
+       TRY(f.system_prompt, read_string(v));
+       return base::ok();
+     },
+     R"({"type": "string"})"},
+    {"context_policy",
+     [](const json::value& v, ConversationFields& f) -> Status {
+       TRY(const ContextPolicy policy, read_context_policy(v));
+       f.context_policy = std::string(name_of(policy));
+       return base::ok();
+     },
+     R"({"enum": ["error", "sliding_window", "summarize"], "default": "sliding_window"})"},
+    {"settings", read_settings,
+     R"({"type": "object",
+         "description": "Fields of a chat completion (temperature, max_tokens, tools, ...) for every message."})"},
+    {"metadata",
+     [](const json::value& v, ConversationFields& f) -> Status {
+       TRY(f.metadata, read_metadata(v));
+       return base::ok();
+     },
+     kMetadataSchema},
+    {"active_message_id",
+     [](const json::value& v, ConversationFields& f) -> Status {
+       TRY(f.active_message_id, read_string(v));
+       return base::ok();
+     },
+     R"({"type": "string", "description": "The last message of the branch that is to be read."})"},
+};
+
+}  // namespace
+
+Result<json::object> read_metadata(const json::value& value) {
+  if (!value.is_object()) return wrong_type("an object of strings", value);
+  const json::object& pairs = value.get_object();
+  if (pairs.size() > kMaxNumPairs)
+    return wrong_value(fmt::format("expected at most {} pairs, got {}", kMaxNumPairs, pairs.size()));
+  for (const auto& [name, text] : pairs) {
+    if (name.size() > 256) return wrong_value("a name is longer than 256 bytes");
+    auto read = read_bounded(text, 2048);
+    if (!read.ok()) return in_field(std::string_view(name), std::move(read).error());
+  }
+  return pairs;
+}
+
+Result<ConversationFields> read_conversation_fields(const json::object& body) {
+  ConversationFields fields;
+  TRY_OK(read_fields<ConversationFields>(body, kFields, fields));
+  return fields;
+}
+
+json::object conversation_fields_schema() {
+  json::object schema = ObjectSchema().add<ConversationFields>(kFields).take();
+  json::object settings = chat_request_schema();
+  json::object& properties = settings.at("properties").get_object();
+  for (const char* own : kNoSettings) properties[own] = false;
+  schema.at("properties").at("settings").get_object()["properties"] = std::move(properties);
+  return schema;
+}
+
+std::string merged_settings(const std::string& stored, const ConversationFields& fields) {
+  auto old = base::parse_json(stored, {.max_depth = 1100});
+  json::object settings;
+  const json::value* policy =
+      old.ok() && old->is_object() ? old->get_object().if_contains("context_policy") : nullptr;
+  if (fields.settings)
+    settings = *fields.settings;
+  else if (old.ok() && old->is_object())
+    settings = old->get_object();
+  if (fields.context_policy)
+    settings["context_policy"] = *fields.context_policy;
+  else if (policy != nullptr)
+    settings["context_policy"] = *policy;
+  return base::json_text(settings);
+}
+
+}  // namespace kvasir::api

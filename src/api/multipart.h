@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace kvasir::api {
+
+struct FormPart {
+  std::string name;
+  std::string filename;  // empty: a plain field
+  std::string contents;
+};
+
+// The parts of a multipart/form-data body, as RFC 7578 has it.
+base::Result<std::vector<FormPart>> parse_form(std::string_view content_type, std::string_view body);
+
+}  // namespace kvasir::api

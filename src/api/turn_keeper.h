@@ -1,0 +1,44 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/answer_keeper.h"
+#include "api/service.h"
+#include "api/turn_request.h"
+
+namespace kvasir::api {
+
+// Stores a turn of a conversation: its messages with an answer in progress before anything is generated, the
+// answer so far every second, and its end. What was refused before its first token leaves no trace.
+class TurnKeeper final : public AnswerKeeper {
+ public:
+  struct Turn {
+    store::Key key;
+    store::Append append;             // without the answer
+    std::vector<std::string> branch;  // ids of the messages before the turn
+    std::string parent_id;            // of the answer
+  };
+  // The service outlives it; the executor is the request's.
+  TurnKeeper(Service& service, boost::asio::any_io_executor executor, Turn turn);
+
+  boost::asio::awaitable<base::Status> begin(const Job& job) override;
+  boost::asio::awaitable<void> take(const std::vector<Delta>& deltas) override;
+  boost::asio::awaitable<base::Result<base::json::object>> end(Ending ending,
+                                                               const wire::Usage& usage) override;
+
+ private:
+  boost::asio::awaitable<base::Status> save();
+  void describe(const Job& job);
+
+  Service& service_;
+  const boost::asio::any_io_executor executor_;
+  Turn turn_;
+  store::Message answer_;
+  Delta sum_;
+  base::TimePoint started_;
+  base::TimePoint saved_;
+};
+
+}  // namespace kvasir::api
