@@ -4,6 +4,7 @@
 #include "app/check_drift.h"
 #include "app/check_embed.h"
 #include "app/check_model.h"
+#include "app/check_templates.h"
 #include "app/check_tokenizer.h"
 #include "app/command.h"
 
@@ -26,6 +27,7 @@ void add_check(CLI::App& app, Outcome& outcome) {
   add_check_chat(*command, outcome);
   add_check_drift(*command, outcome);
   add_check_embed(*command, outcome);
+  add_check_templates(*command, outcome);
   add_check_tokenizer(*command, outcome);
 }
 

@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/utf8.h"
 #include "text/jinja/evaluator.h"
 #include "text/jinja/parser.h"
 
@@ -44,15 +45,24 @@ Result<std::unordered_map<std::string, jinja::Value>> variables_of(const Templat
   return variables;
 }
 
+constexpr std::size_t kMaxErrorBytes = 1000;
+
+// A template may say anything in its exceptions.
+base::Error bounded(const base::Error& error) {
+  const std::string_view message = error.message;
+  const std::size_t size = base::utf8_valid_prefix(message.substr(0, kMaxErrorBytes));
+  const bool whole = message.size() <= kMaxErrorBytes;
+  return base::error(error.code, "chat template: {}{}", whole ? message : message.substr(0, size),
+                     whole ? "" : "...");
+}
+
 }  // namespace
 
 ChatTemplate::ChatTemplate(std::shared_ptr<const jinja::Template> parsed) : parsed_(std::move(parsed)) {}
 
 Result<ChatTemplate> ChatTemplate::parse(std::string source) {
   auto parsed = jinja::parse(source);
-  if (!parsed.ok()) {
-    return base::error(parsed.error().code, "chat template: {}", parsed.error().message);
-  }
+  if (!parsed.ok()) return bounded(parsed.error());
   return ChatTemplate(std::make_shared<const jinja::Template>(std::move(parsed).value()));
 }
 
@@ -74,9 +84,7 @@ Result<Prompt> ChatTemplate::render(const TemplateInputs& inputs) const {
   TRY(auto variables, variables_of(inputs));
   jinja::Evaluator evaluator(inputs.now.value_or(std::time(nullptr)), std::move(variables));
   auto prompt = evaluator.render(*parsed_);
-  if (!prompt.ok()) {
-    return base::error(prompt.error().code, "chat template: {}", prompt.error().message);
-  }
+  if (!prompt.ok()) return bounded(prompt.error());
   return prompt;
 }
 

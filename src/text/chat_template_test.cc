@@ -143,6 +143,12 @@ TEST(ChatTemplate, ErrorsNameTheLine) {
             "chat template: line 2: 'nope' is undefined");
 }
 
+TEST(ChatTemplate, ErrorsAreShort) {
+  const auto refused = render("{{ raise_exception('x' * 100000) }}");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_LT(refused.error().message.size(), 1100u);
+}
+
 TEST(ChatTemplate, TellsTheTime) {
   EXPECT_EQ(text_of(render("{{ strftime_now('%Y') }}", {.now = 86400 * 200})), "1970");
 }
@@ -166,6 +172,31 @@ TEST(ChatTemplate, StaysWithinItsBounds) {
       "{{ 'a'.center(99999999999) }}",
       "{{ 'a' | indent(99999999999, true) }}",
       "{{ range(9999999999) }}",
+      "{{ range(10**9) }}",
+      "{{ 'a' * 10**9 }}",
+      "{{ (1, 2) * 10**9 }}",
+      "{{ '%*d' % (99999999, 1) }}",
+      "{{ '{:99999999}'.format(1) }}",
+      "{{ '{:.99999999f}'.format(1.5) }}",
+      "{{ 'x'.zfill(10**10) }}",
+      "{{ 'x' | center(10**10) }}",
+      "{{ [1] | batch(10**9, 0) | list }}",
+      "{{ [1] | slice(10**9) | list }}",
+      "{{ ['a'] | tojson(indent=99999999) }}",
+      big + loop + "{% set ns.x = ns.x ~ ns.x %}{% endfor %}",
+      big + loop + "{% set ns.x = [ns.x, ns.x] | join(ns.x) %}{% endfor %}",
+      big + loop + "{% set ns.x = (ns.x, ns.x) %}{% endfor %}{{ {ns.x: 1}[ns.x] }}",
+      big + "{% for i in range(60) %}{% set ns.x = (ns.x, ns.x) %}{% endfor %}{{ {ns.x: 1} }}",
+      big + "{% for i in range(20) %}{% set ns.x = ns.x + ns.x %}{% endfor %}" + loop +
+          "{% if ns.x[-1] %}{% endif %}{% endfor %}",
+      big + "{% for i in range(20) %}{% set ns.x = ns.x + ns.x %}{% endfor %}" + loop +
+          "{% if (ns.x ~ 'b') in (ns.x ~ ns.x) %}{% endif %}{% endfor %}",
+      "{% for i in [1] recursive %}{{ loop([1]) }}{% endfor %}",
+      "{% macro m() %}{{ caller() }}{% endmacro %}{% macro n() %}{% call m() %}{{ n() }}{% endcall %}"
+      "{% endmacro %}{{ n() }}",
+      "{% macro m() %}{{ m(*varargs, **kwargs) }}{% endmacro %}{{ m() }}",
+      "{% for " + std::string(100'000, '(') + "a" + std::string(100'000, ')') + " in [] %}{% endfor %}",
+      "{{ '" + std::string(99'999, '{') + "'.format(1) }}",
       "{{ 9 ** 99999999999 }}",
       "{{ 9223372036854775807 + 1 }}",
       "{{ '%099999999999d' % 1 ~ ('%9999s' % 'x') * 999999 }}",

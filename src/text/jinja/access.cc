@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "text/jinja/ast.h"
 #include "text/jinja/callable.h"
 #include "text/jinja/characters.h"
 
@@ -12,6 +13,12 @@ constexpr std::size_t kValueBytes = 32;
 
 Value missing(const Value& object, std::string_view name) {
   return Value::undefined(fmt::format("'{} object' has no attribute '{}'", object.type_name(), name));
+}
+
+// Templates may not change what they were given: such a method is there, and of no use.
+Value unsafe(const Value& object, std::string_view name) {
+  return Value::undefined(
+      fmt::format("access to attribute '{}' of '{}' object is unsafe", name, object.type_name()));
 }
 
 Value bound(const Value& object, Operation method) {
@@ -39,31 +46,39 @@ Value text_item(const Value& object, std::int64_t index) {
 }
 
 base::Result<Value> cycle(Context&, const Value& subject, const Arguments& arguments) {
-  const auto* loop = subject.as<std::shared_ptr<Loop>>();
+  const auto* loop = subject.as<Loop*>();
   if (loop == nullptr || arguments.positional.empty()) return failure("no items for cycling given");
+  TRY_OK(arguments.by_position(1, arguments.positional.size()));
   return arguments.positional[(*loop)->index % arguments.positional.size()];
 }
 
-// Remembers plain values only: anything else could hold the loop itself.
-base::Result<Value> changed(Context&, const Value& subject, const Arguments& arguments) {
-  const auto* loop = subject.as<std::shared_ptr<Loop>>();
+base::Result<Value> changed(Context& context, const Value& subject, const Arguments& arguments) {
+  const auto* loop = subject.as<Loop*>();
   if (loop == nullptr) return failure("changed() needs a loop");
-  for (const Value& value : arguments.positional) {
-    if (!value.is_text() && !value.is_number() && !value.is_none()) {
-      return failure("loop.changed() takes text and numbers, not '{}'", value.type_name());
-    }
-  }
-  const bool same =
-      (*loop)->has_changed && equal(Value::list((*loop)->last_changed), Value::list(arguments.positional));
-  (*loop)->last_changed = arguments.positional;
-  (*loop)->has_changed = true;
+  TRY_OK(arguments.by_position(0, arguments.positional.size()));
+  Value now = Value::list(arguments.positional);
+  TRY_OK(context.budget.steps(now.weight()));
+  const bool same = equal((*loop)->last_changed, now);
+  (*loop)->last_changed = std::move(now);
   return Value(!same);
+}
+
+Value macro_attribute(const Macro& macro, std::string_view name) {
+  const MacroStatement& definition = *macro.definition;
+  if (name == "name") return definition.name.empty() ? Value::none() : Value::literal(definition.name);
+  if (name == "catch_kwargs") return Value(definition.uses_kwargs);
+  if (name == "catch_varargs") return Value(definition.uses_varargs);
+  if (name == "caller") return Value(definition.uses_caller);
+  if (name != "arguments") return missing(Value(&macro), name);
+  std::vector<Value> names;
+  for (const Parameter& parameter : definition.parameters) names.push_back(Value::literal(parameter.name));
+  return Value::tuple(std::move(names));
 }
 
 }  // namespace
 
-Value loop_attribute(const std::shared_ptr<Loop>& loop, std::string_view name) {
-  const auto& items = loop->items->items;
+Value loop_attribute(Loop* loop, std::string_view name) {
+  const auto& items = loop->items;
   const std::size_t index = loop->index;
   if (name == "index") return Value::number(index + 1);
   if (name == "index0") return Value::number(index);
@@ -72,9 +87,9 @@ Value loop_attribute(const std::shared_ptr<Loop>& loop, std::string_view name) {
   if (name == "first") return Value(index == 0);
   if (name == "last") return Value(index + 1 == items.size());
   if (name == "length") return Value::number(items.size());
-  // Counts recursive calls of one loop, which are not supported; nesting does not count.
-  if (name == "depth") return Value(std::int64_t{1});
-  if (name == "depth0") return Value(std::int64_t{0});
+  // Counts recursive calls of one loop; nesting does not count.
+  if (name == "depth") return Value(std::int64_t{loop->depth} + 1);
+  if (name == "depth0") return Value(std::int64_t{loop->depth});
   if (name == "previtem") return index > 0 ? items[index - 1] : Value::undefined("there is no previous item");
   if (name == "nextitem") {
     return index + 1 < items.size() ? items[index + 1] : Value::undefined("there is no next item");
@@ -85,11 +100,17 @@ Value loop_attribute(const std::shared_ptr<Loop>& loop, std::string_view name) {
 }
 
 Value attribute_of(const Value& object, std::string_view name) {
-  if (const auto* loop = object.as<std::shared_ptr<Loop>>()) return loop_attribute(*loop, name);
+  if (const auto* loop = object.as<Loop*>()) return loop_attribute(*loop, name);
+  if (const auto* macro = object.as<const Macro*>()) return macro_attribute(**macro, name);
+  if (object.is(Sequence::Kind::group)) {
+    if (name == "grouper") return object.items()[0];
+    if (name == "list") return object.items()[1];
+  }
   if (const auto* space = object.as<Namespace*>()) {
     const auto found = (*space)->members.find(std::string(name));
     return found == (*space)->members.end() ? missing(object, name) : *found->second;
   }
+  if (is_changing_method(object, name)) return unsafe(object, name);
   if (const Operation method = find_method(object, name)) return bound(object, method);
   if (object.is_dict()) {
     if (const Value* value = object.mapping().find(name)) return *value;
@@ -102,23 +123,28 @@ Value item_of(const Value& object, const Value& key) {
     if (const Value* value = object.mapping().find(key)) return *value;
   }
   if (key.is_integer()) {
-    if (object.is_list()) return list_item(object, key.integer());
+    if (object.is_indexed()) return list_item(object, key.integer());
     if (object.is_text()) return text_item(object, key.integer());
   }
   if (!key.is_text()) return missing(object, to_repr(key).text);
-  if (object.is_dict()) {
-    const Operation method = find_method(object, key.str());
-    return method ? bound(object, method) : missing(object, key.str());
-  }
   return attribute_of(object, key.str());
+}
+
+base::Error undefined_error(const Value& value) {
+  const auto* undefined = value.as<Undefined>();
+  return failure("{}", undefined != nullptr && undefined->why ? *undefined->why : "the value is undefined");
 }
 
 base::Result<std::vector<Value>> iterate(Context& context, const Value& value) {
   std::vector<Value> items;
-  if (value.is_list()) {
+  if (value.is_sequence()) {
     TRY_OK(context.budget.steps(value.items().size()));
     TRY_OK(context.budget.bytes(value.items().size() * kValueBytes));
-    return value.items();
+    if (!value.is_iterator()) return value.items();
+    std::size_t& taken = value.sequence().num_taken;
+    items.assign(value.items().begin() + static_cast<std::ptrdiff_t>(taken), value.items().end());
+    taken = value.items().size();
+    return items;
   }
   if (value.is_dict()) {
     const auto& entries = value.mapping().entries();
@@ -147,34 +173,6 @@ base::Result<Prompt> printed(Context& context, const Value& value) {
   Prompt text = to_text(value);
   TRY_OK(context.budget.bytes(text.text.size()));
   return text;
-}
-
-base::Status Budget::spend(std::size_t& left, std::size_t count, std::string_view what) {
-  if (count > left) {
-    return base::error(base::ErrorCode::too_large, "the chat template takes too many {}", what);
-  }
-  left -= count;
-  return base::ok();
-}
-
-const Value* Arguments::find(std::size_t position, std::string_view name) const {
-  if (position < positional.size()) return &positional[position];
-  for (const auto& [given, value] : named) {
-    if (given == name) return &value;
-  }
-  return nullptr;
-}
-
-base::Status Arguments::only(std::initializer_list<std::string_view> names) const {
-  if (positional.size() > names.size()) {
-    return failure("takes at most {} argument(s), {} given", names.size(), positional.size());
-  }
-  for (const auto& [given, value] : named) {
-    if (std::find(names.begin(), names.end(), given) == names.end()) {
-      return failure("got an unexpected keyword argument '{}'", given);
-    }
-  }
-  return base::ok();
 }
 
 }  // namespace kvasir::text::jinja

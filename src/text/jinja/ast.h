@@ -18,6 +18,8 @@ using Body = std::vector<Statement>;
 struct CallArguments {
   std::vector<ExpressionPtr> positional;
   std::vector<std::pair<std::string, ExpressionPtr>> named;
+  ExpressionPtr more_positional;  // after `*`; may be null
+  ExpressionPtr more_named;       // after `**`; may be null
 };
 
 struct Constant {
@@ -115,10 +117,11 @@ struct If {
   std::vector<std::pair<ExpressionPtr, Body>> branches;
   Body otherwise;
 };
-// `name`, `a, b` or `namespace.name`.
+// `name`, `namespace.attribute`, or several targets in `parts`, which may be none.
 struct Target {
-  std::vector<std::string> names;
-  std::string attribute;  // not empty: of the namespace names[0]
+  std::string name;       // empty where there are parts
+  std::string attribute;  // not empty: of the namespace `name`
+  std::vector<Target> parts;
 };
 struct For {
   Target target;
@@ -126,6 +129,7 @@ struct For {
   ExpressionPtr filter;  // may be null
   Body body;
   Body otherwise;
+  bool recursive = false;  // `loop` may be called
 };
 struct Set {
   Target target;
@@ -145,9 +149,13 @@ struct Parameter {
   ExpressionPtr fallback;  // may be null
 };
 struct MacroStatement {
-  std::string name;
+  std::string name;  // empty: of a call block
   std::vector<Parameter> parameters;
   Body body;
+  // The body names the variables of that name, so the macro takes more than its parameters.
+  bool uses_caller = false;
+  bool uses_kwargs = false;
+  bool uses_varargs = false;
 };
 // The body becomes the macro `caller` that the called macro may call.
 struct CallBlock {
@@ -155,11 +163,16 @@ struct CallBlock {
   MacroStatement caller;
 };
 struct With {
-  std::vector<std::pair<std::string, ExpressionPtr>> variables;
+  std::vector<std::pair<Target, ExpressionPtr>> variables;
   Body body;
 };
-// A part that is only marked, such as `generation`.
+// A part with variables of its own: `generation`, which only marks what it holds, and `autoescape false`.
 struct Group {
+  Body body;
+};
+// Sees the outermost variables alone.
+struct Block {
+  std::string name;
   Body body;
 };
 struct Break {};
@@ -167,7 +180,7 @@ struct Continue {};
 
 struct Statement {
   using Node = std::variant<Data, Output, If, For, Set, SetBlock, FilterBlock, MacroStatement, CallBlock,
-                            With, Group, Break, Continue>;
+                            With, Group, Block, Break, Continue>;
   Node node;
   int line = 0;
 };

@@ -1,6 +1,10 @@
 #include "text/jinja/builtins.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
+
+#include "text/jinja/characters.h"
 
 namespace kvasir::text::jinja {
 
@@ -20,14 +24,28 @@ Operation find_in(std::initializer_list<std::span<const NamedOperation>> tables,
 }  // namespace
 
 Operation find_filter(std::string_view name) {
-  return find_in({text_filters(), value_filters(), list_filters(), selection_filters()}, name);
+  return find_in({text_filters(), value_filters(), list_filters(), order_filters(), selection_filters(),
+                  layout_filters()},
+                 name);
 }
 
 Operation find_method(const Value& subject, std::string_view name) {
-  if (subject.is_text()) return find_in({text_methods(), text_predicates()}, name);
+  if (subject.is_text()) return find_in({text_methods(), search_methods(), text_predicates()}, name);
   if (subject.is_dict()) return find_in({dict_methods()}, name);
-  if (subject.is_list()) return find_in({list_methods()}, name);
+  if (subject.is_indexed()) {
+    // Tuples and ranges have only what asks.
+    if (name == "copy" && !subject.is_list()) return nullptr;
+    return find_in({list_methods()}, name);
+  }
   return nullptr;
+}
+
+bool is_changing_method(const Value& subject, std::string_view name) {
+  constexpr std::array<std::string_view, 5> kOfDicts = {"clear", "pop", "popitem", "setdefault", "update"};
+  constexpr std::array<std::string_view, 8> kOfLists = {"append", "clear",  "extend",  "insert",
+                                                        "pop",    "remove", "reverse", "sort"};
+  if (subject.is_dict()) return std::find(kOfDicts.begin(), kOfDicts.end(), name) != kOfDicts.end();
+  return subject.is_list() && std::find(kOfLists.begin(), kOfLists.end(), name) != kOfLists.end();
 }
 
 Result<std::string> text_argument(const Value* argument, std::string_view fallback) {
@@ -42,8 +60,25 @@ Result<std::int64_t> integer_argument(const Value* argument, std::int64_t fallba
   return argument->integer();
 }
 
-Value path_of(const Value& object, const Value& path) {
-  if (!path.is_text()) return item_of(object, path);
+bool flag_argument(const Arguments& arguments, std::size_t position, std::string_view name) {
+  const Value* value = arguments.find(position, name);
+  return value != nullptr && value->truthy();
+}
+
+const Value* given_argument(const Arguments& arguments, std::size_t position, std::string_view name) {
+  const Value* value = arguments.find(position, name);
+  return value != nullptr && !value->is_none() ? value : nullptr;
+}
+
+Result<Value> path_of(Context& context, const Value& object, const Value& path, const Value* fallback) {
+  TRY_OK(context.budget.steps(path.weight()));
+  if (!path.is_text()) {
+    if (path.is_none()) return object;
+    if (object.is_undefined()) return undefined_error(object);
+    TRY_OK(context.budget.steps(object.is_text() ? object.weight() : 1));
+    const Value item = item_of(object, path);
+    return item.is_undefined() && fallback != nullptr ? *fallback : item;
+  }
   Value at = object;
   std::string_view rest = path.str();
   while (true) {
@@ -51,8 +86,10 @@ Value path_of(const Value& object, const Value& path) {
     const std::string_view part = rest.substr(0, dot);
     const bool number =
         !part.empty() && part.size() < 10 && part.find_first_not_of("0123456789") == std::string_view::npos;
-    if (at.is_undefined()) return at;
+    if (at.is_undefined()) return undefined_error(at);
+    TRY_OK(context.budget.steps(at.is_text() ? at.weight() : 1));
     at = item_of(at, number ? Value(std::int64_t{std::stoi(std::string(part))}) : Value::literal(part));
+    if (at.is_undefined() && fallback != nullptr) at = *fallback;
     if (dot == std::string_view::npos) return at;
     rest.remove_prefix(dot + 1);
   }
@@ -72,25 +109,21 @@ Result<Value> joined(Context& context, const std::vector<Value>& items, const Pr
   return Value::text(std::move(all));
 }
 
-// replace(old, new, count): as str.replace, an empty `old` stands before every character and at the end.
-Result<Value> replaced(Context& context, const Prompt& text, const Arguments& arguments) {
-  TRY_OK(arguments.only({"old", "new", "count"}));
-  TRY(const std::string from, text_argument(arguments.find(0, "old"), ""));
-  const Value* to = arguments.find(1, "new");
-  if (to == nullptr || !to->is_text()) return failure("replace() needs two strings");
-  TRY(std::int64_t count, integer_argument(arguments.find(2, "count"), -1));
-  TRY_OK(context.budget.steps(text.text.size() / 16));
+// As str.replace: an empty `from` stands before every character and at the end.
+Result<Value> replaced(Context& context, const Prompt& text, const Replacement& what) {
+  const auto& [from, to, limit] = what;
+  TRY_OK(context.budget.steps((text.text.size() + from.size()) / 16));
   TRY_OK(context.budget.bytes(text.text.size()));
   Prompt out;
   std::size_t at = 0;
   std::size_t search = 0;
-  for (; count != 0; --count) {
-    const std::size_t found = text.text.find(from, search);
+  for (std::int64_t count = limit; count != 0; --count) {
+    const std::size_t found = find_text(text.text, from, search);
     if (found == std::string::npos) break;
-    TRY_OK(context.budget.bytes(to->str().size()));
+    TRY_OK(context.budget.bytes(to.text.size()));
     TRY_OK(context.budget.steps(1));
     out.append(text.slice(at, found));
-    out.append(to->prompt());
+    out.append(to);
     at = found + from.size();
     if (!from.empty()) {
       search = at;

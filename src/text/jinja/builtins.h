@@ -1,10 +1,14 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "text/jinja/callable.h"
+#include "text/jinja/characters.h"
 
 namespace kvasir::text::jinja {
 
@@ -12,7 +16,10 @@ std::span<const NamedOperation> text_filters();
 std::span<const NamedOperation> value_filters();
 std::span<const NamedOperation> list_filters();
 std::span<const NamedOperation> selection_filters();
+std::span<const NamedOperation> layout_filters();
+std::span<const NamedOperation> order_filters();
 std::span<const NamedOperation> text_methods();
+std::span<const NamedOperation> search_methods();
 std::span<const NamedOperation> text_predicates();
 std::span<const NamedOperation> dict_methods();
 std::span<const NamedOperation> list_methods();
@@ -22,9 +29,29 @@ std::span<const NamedOperation> list_methods();
 // The argument as text, `fallback` where it was not given.
 base::Result<std::string> text_argument(const Value* argument, std::string_view fallback);
 base::Result<std::int64_t> integer_argument(const Value* argument, std::int64_t fallback);
-// "a.b.0": the item of an item.
-Value path_of(const Value& object, const Value& path);
-base::Result<Value> replaced(Context& context, const Prompt& text, const Arguments& arguments);
+// "a.b.0": the item of an item; none: the object itself. `fallback`, where given, stands for what is missing.
+base::Result<Value> path_of(Context& context, const Value& object, const Value& path,
+                            const Value* fallback = nullptr);
+// A flag that was given, by place or by name, and is true.
+bool flag_argument(const Arguments& arguments, std::size_t position, std::string_view name);
+// An argument other than none, or null.
+const Value* given_argument(const Arguments& arguments, std::size_t position, std::string_view name);
+struct Replacement {
+  std::string from;
+  Prompt to;
+  std::int64_t limit = -1;  // negative: all
+};
+struct Justification {
+  Value width;
+  Prompt fill = {.text = " ", .from_input = {}};
+};
+// str.ljust, str.rjust and str.center: the text stands on that side.
+base::Result<Value> justified(Context& context, const Prompt& text, const Justification& rule, Side side);
+// Words between runs of space; the last holds the rest once `limit` cuts are made. Negative: no limit.
+std::vector<Range> words_of(std::string_view text, std::int64_t limit);
+// Python's float(value): none where there is no such number.
+base::Result<std::optional<double>> real_of(Context& context, const Value& value);
+base::Result<Value> replaced(Context& context, const Prompt& text, const Replacement& what);
 base::Result<Value> joined(Context& context, const std::vector<Value>& items, const Prompt& separator);
 
 // json.dumps, marks kept.

@@ -11,13 +11,13 @@ using base::Result;
 
 namespace {
 
-Result<Value> get(Context&, const Value& subject, const Arguments& arguments) {
-  TRY_OK(arguments.only({"key", "default"}));
-  const Value* key = arguments.find(0, "key");
-  if (key == nullptr) return failure("get() needs a key");
+Result<Value> get(Context& context, const Value& subject, const Arguments& arguments) {
+  TRY_OK(arguments.by_position(1, 2));
+  const Value* key = &arguments.positional[0];
   if (!hashable(*key)) return failure("unhashable type: '{}'", key->type_name());
+  TRY_OK(context.budget.steps(key->weight()));
   if (const Value* value = subject.mapping().find(*key)) return *value;
-  const Value* fallback = arguments.find(1, "default");
+  const Value* fallback = arguments.find(1, "");
   return fallback != nullptr ? *fallback : Value::none();
 }
 
@@ -25,7 +25,7 @@ enum class Part { keys, values, items };
 
 template <Part kPart>
 Result<Value> parts(Context& context, const Value& subject, const Arguments& arguments) {
-  TRY_OK(arguments.only({}));
+  TRY_OK(arguments.by_position(0, 0));
   const auto& entries = subject.mapping().entries();
   TRY_OK(context.budget.steps(entries.size()));
   TRY_OK(context.budget.bytes(entries.size() * (kPart == Part::items ? 128 : 32)));
@@ -38,23 +38,20 @@ Result<Value> parts(Context& context, const Value& subject, const Arguments& arg
       found.push_back(kPart == Part::keys ? key : value);
     }
   }
-  return Value::list(std::move(found));
+  constexpr auto kKind = kPart == Part::keys     ? Sequence::Kind::keys
+                         : kPart == Part::values ? Sequence::Kind::values
+                                                 : Sequence::Kind::pairs;
+  return Value::sequence(kKind, std::move(found));
 }
 
 Result<Value> copy(Context&, const Value& subject, const Arguments& arguments) {
-  TRY_OK(arguments.only({}));
+  TRY_OK(arguments.by_position(0, 0));
   return subject;
 }
 
-// Templates may not change what they were given.
-Result<Value> refused(Context&, const Value& subject, const Arguments&) {
-  return failure("a template cannot change a {}", subject.type_name());
-}
-
 Result<Value> index(Context& context, const Value& subject, const Arguments& arguments) {
-  TRY_OK(arguments.only({"value"}));
-  const Value* wanted = arguments.find(0, "value");
-  if (wanted == nullptr) return failure("index() needs a value");
+  TRY_OK(arguments.by_position(1, 1));
+  const Value* wanted = &arguments.positional[0];
   for (std::size_t i = 0; i < subject.items().size(); ++i) {
     TRY(const bool same, compare(context, Comparator::equal, subject.items()[i], *wanted));
     if (same) return Value::number(i);
@@ -63,9 +60,8 @@ Result<Value> index(Context& context, const Value& subject, const Arguments& arg
 }
 
 Result<Value> count(Context& context, const Value& subject, const Arguments& arguments) {
-  TRY_OK(arguments.only({"value"}));
-  const Value* wanted = arguments.find(0, "value");
-  if (wanted == nullptr) return failure("count() needs a value");
+  TRY_OK(arguments.by_position(1, 1));
+  const Value* wanted = &arguments.positional[0];
   std::size_t found = 0;
   for (const Value& item : subject.items()) {
     TRY(const bool same, compare(context, Comparator::equal, item, *wanted));
@@ -74,31 +70,18 @@ Result<Value> count(Context& context, const Value& subject, const Arguments& arg
   return Value::number(found);
 }
 
-constexpr std::array<NamedOperation, 10> kDictMethods = {{
+constexpr std::array<NamedOperation, 5> kDictMethods = {{
     {"get", get},
     {"keys", parts<Part::keys>},
     {"values", parts<Part::values>},
     {"items", parts<Part::items>},
     {"copy", copy},
-    {"update", refused},
-    {"pop", refused},
-    {"popitem", refused},
-    {"setdefault", refused},
-    {"clear", refused},
 }};
 
-constexpr std::array<NamedOperation, 11> kListMethods = {{
+constexpr std::array<NamedOperation, 3> kListMethods = {{
     {"index", index},
     {"count", count},
     {"copy", copy},
-    {"append", refused},
-    {"extend", refused},
-    {"insert", refused},
-    {"pop", refused},
-    {"remove", refused},
-    {"reverse", refused},
-    {"sort", refused},
-    {"clear", refused},
 }};
 
 }  // namespace

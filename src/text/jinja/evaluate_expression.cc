@@ -7,7 +7,6 @@
 namespace kvasir::text::jinja {
 
 using base::Result;
-using base::Status;
 
 namespace {
 
@@ -108,18 +107,15 @@ Result<Value> Evaluator::evaluate_node(const Conditional& node) {
 
 Result<Value> Evaluator::evaluate_node(const AttributeAccess& node) {
   TRY(const Value object, evaluate(*node.object));
-  if (const auto* undefined = object.as<Undefined>()) {
-    return failure("{}", undefined->why ? *undefined->why : "the value is undefined");
-  }
+  if (object.is_undefined()) return undefined_error(object);
   return attribute_of(object, node.name);
 }
 
 Result<Value> Evaluator::evaluate_node(const ItemAccess& node) {
   TRY(const Value object, evaluate(*node.object));
-  if (const auto* undefined = object.as<Undefined>()) {
-    return failure("{}", undefined->why ? *undefined->why : "the value is undefined");
-  }
+  if (object.is_undefined()) return undefined_error(object);
   TRY(const Value key, evaluate(*node.key));
+  TRY_OK(context_.budget.steps(key.weight() + (object.is_text() ? object.weight() : 0)));
   return item_of(object, key);
 }
 
@@ -136,78 +132,6 @@ Result<Value> Evaluator::evaluate_node(const SliceAccess& node) {
     TRY(bounds.step, evaluate(*node.step));
   }
   return slice(context_, object, bounds);
-}
-
-Result<Arguments> Evaluator::evaluate_arguments(const CallArguments& written) {
-  Arguments arguments;
-  for (const auto& expression : written.positional) {
-    TRY(arguments.positional.emplace_back(), evaluate(*expression));
-  }
-  for (const auto& [name, expression] : written.named) {
-    TRY(Value value, evaluate(*expression));
-    arguments.named.emplace_back(name, std::move(value));
-  }
-  return arguments;
-}
-
-Result<Value> Evaluator::evaluate_node(const Call& node) {
-  TRY(const Value callee, evaluate(*node.callee));
-  TRY(const Arguments arguments, evaluate_arguments(node.arguments));
-  return call(callee, arguments);
-}
-
-Result<Value> Evaluator::call(const Value& callee, const Arguments& arguments) {
-  if (const auto* method = callee.as<std::shared_ptr<const Method>>()) {
-    return (*method)->operation(context_, (*method)->receiver, arguments);
-  }
-  if (const auto* macro = callee.as<const Macro*>()) return call_macro(**macro, arguments);
-  if (const auto* undefined = callee.as<Undefined>()) {
-    return failure("{}", undefined->why ? *undefined->why : "the value is undefined");
-  }
-  return failure("'{}' object is not callable", callee.type_name());
-}
-
-Status Evaluator::bind_parameters(const Macro& macro, const Arguments& arguments) {
-  const auto& parameters = macro.definition->parameters;
-  if (arguments.positional.size() > parameters.size()) {
-    return failure("macro '{}' takes not more than {} argument(s)", macro.definition->name,
-                   parameters.size());
-  }
-  for (const auto& [name, value] : arguments.named) {
-    const bool known = name == "caller" || std::any_of(parameters.begin(), parameters.end(),
-                                                       [&](const Parameter& p) { return p.name == name; });
-    if (!known) return failure("macro '{}' takes no keyword argument '{}'", macro.definition->name, name);
-    if (name == "caller") scope_->variables[name] = value;
-  }
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const Parameter& parameter = parameters[i];
-    if (const Value* given = arguments.find(i, parameter.name)) {
-      scope_->variables[parameter.name] = *given;
-    } else if (parameter.fallback) {
-      TRY(Value value, evaluate(*parameter.fallback));
-      scope_->variables[parameter.name] = std::move(value);
-    } else {
-      scope_->variables[parameter.name] =
-          Value::undefined(fmt::format("parameter '{}' was not provided", parameter.name));
-    }
-  }
-  return base::ok();
-}
-
-Result<Value> Evaluator::call_macro(const Macro& macro, const Arguments& arguments) {
-  Prompt text;
-  Prompt* const outside = std::exchange(out_, &text);
-  Scope* const before = scope_;
-  Scope* const inner = enter(macro.scope);
-  const auto status = [&]() -> Status {
-    TRY_OK(bind_parameters(macro, arguments));
-    TRY_OK(run(macro.definition->body));
-    return base::ok();
-  }();
-  leave(inner, before);
-  out_ = outside;
-  if (!status.ok()) return status.error();
-  return Value::text(std::move(text));
 }
 
 Result<Value> Evaluator::evaluate_node(const FilterCall& node) {

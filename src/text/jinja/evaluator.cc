@@ -30,7 +30,8 @@ class Evaluator::Entered {
   Scope* scope_;
 };
 
-Evaluator::Evaluator(std::time_t now, std::unordered_map<std::string, Value> variables) {
+Evaluator::Evaluator(std::time_t now, std::unordered_map<std::string, Value> variables, Budget budget) {
+  context_.budget = budget;
   context_.now = now;
   enter(nullptr);
   scope_->variables = std::move(variables);
@@ -115,8 +116,7 @@ Result<Evaluator::Flow> Evaluator::run_node(const If& node) {
 }
 
 // What the loop walks over: its filter sees the target, and `loop` counts only what passes.
-Result<std::vector<Value>> Evaluator::loop_items(const For& node) {
-  TRY(const Value iterable, evaluate(*node.items));
+Result<std::vector<Value>> Evaluator::loop_items(const For& node, const Value& iterable) {
   TRY(auto items, iterate(context_, iterable));
   if (!node.filter) return items;
   std::vector<Value> passed;
@@ -130,48 +130,70 @@ Result<std::vector<Value>> Evaluator::loop_items(const For& node) {
 }
 
 Result<Evaluator::Flow> Evaluator::run_node(const For& node) {
-  TRY(auto items, loop_items(node));
-  if (items.empty()) {
-    Entered inner(*this, scope_);
-    return run(node.otherwise);
-  }
-  auto loop = std::make_shared<Loop>();
-  loop->items = std::make_shared<const Sequence>(Sequence{.items = std::move(items)});
-  const std::size_t num_items = loop->items->items.size();
-  for (std::size_t i = 0; i < num_items; ++i) {
+  TRY(const Value iterable, evaluate(*node.items));
+  if (node.recursive) capture_scopes();
+  return run_loop(node, iterable, 0);
+}
+
+// In the scope where the statement stands.
+Result<Evaluator::Flow> Evaluator::run_loop(const For& node, const Value& iterable, int depth) {
+  TRY(auto items, loop_items(node, iterable));
+  TRY_OK(context_.budget.bytes(sizeof(Loop)));
+  Loop& loop = context_.loops.emplace_back();
+  loop.items = std::move(items);
+  loop.depth = depth;
+  loop.statement = node.recursive ? &node : nullptr;
+  loop.scope = scope_;
+  bool finished = false;
+  for (std::size_t i = 0; i < loop.items.size(); ++i) {
     TRY_OK(context_.budget.steps(1));
     TRY_OK(context_.budget.bytes(kScopeBytes));
-    loop->index = i;
+    loop.index = i;
     Entered inner(*this, scope_);
-    inner.set("loop", Value(loop));
-    TRY_OK(assign(node.target, loop->items->items[i]));
+    inner.set("loop", Value(&loop));
+    TRY_OK(assign(node.target, loop.items[i]));
     TRY(const Flow flow, run(node.body));
     if (flow == Flow::break_loop) break;
+    finished = finished || flow == Flow::normal;
   }
-  return Flow::normal;
+  // As Jinja2 has it: `else` also follows where every round was broken off.
+  if (finished) return Flow::normal;
+  Entered inner(*this, scope_);
+  return run(node.otherwise);
+}
+
+// loop(items): the loop's own text for other items.
+Result<Value> Evaluator::call_loop(const Loop& loop, const Arguments& arguments) {
+  if (loop.statement == nullptr) return failure("the loop must be 'recursive' to be called");
+  TRY_OK(arguments.by_position(1, 1));
+  Prompt text;
+  Prompt* const outside = std::exchange(out_, &text);
+  Scope* const before = std::exchange(scope_, loop.scope);
+  const auto flow = run_loop(*loop.statement, arguments.positional[0], loop.depth + 1);
+  scope_ = before;
+  out_ = outside;
+  if (!flow.ok()) return flow.error();
+  return Value::text(std::move(text));
 }
 
 Status Evaluator::assign(const Target& target, Value value) {
   if (!target.attribute.empty()) {
-    const Value* object = find(target.names[0]);
+    const Value* object = find(target.name);
     const auto* space = object != nullptr ? object->as<Namespace*>() : nullptr;
-    if (space == nullptr)
-      return failure("cannot assign attribute on non-namespace object '{}'", target.names[0]);
+    if (space == nullptr) return failure("cannot assign attribute on non-namespace object '{}'", target.name);
     TRY_OK(context_.budget.bytes(kScopeBytes));
     (*space)->members[target.attribute] = std::make_shared<Value>(std::move(value));
     return base::ok();
   }
-  if (target.names.size() == 1) {
-    scope_->variables[target.names[0]] = std::move(value);
+  if (!target.name.empty()) {
+    scope_->variables[target.name] = std::move(value);
     return base::ok();
   }
   TRY(auto items, iterate(context_, value));
-  if (items.size() != target.names.size()) {
-    return failure("cannot unpack {} values into {} names", items.size(), target.names.size());
+  if (items.size() != target.parts.size()) {
+    return failure("cannot unpack {} values into {} names", items.size(), target.parts.size());
   }
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    scope_->variables[target.names[i]] = std::move(items[i]);
-  }
+  for (std::size_t i = 0; i < items.size(); ++i) TRY_OK(assign(target.parts[i], std::move(items[i])));
   return base::ok();
 }
 
@@ -182,14 +204,12 @@ Result<Evaluator::Flow> Evaluator::run_node(const Set& node) {
 }
 
 // What the body prints, in a scope of its own.
-Result<Prompt> Evaluator::captured(const Body& body) {
-  Prompt text;
+Result<Evaluator::Flow> Evaluator::capture(const Body& body, Prompt& text) {
   Prompt* const outside = std::exchange(out_, &text);
   Entered inner(*this, scope_);
   auto flow = run(body);
   out_ = outside;
-  if (!flow.ok()) return std::move(flow).error();
-  return text;
+  return flow;
 }
 
 Result<Value> Evaluator::filtered(const ExpressionPtr& chain, Value text) {
@@ -201,25 +221,38 @@ Result<Value> Evaluator::filtered(const ExpressionPtr& chain, Value text) {
 }
 
 Result<Evaluator::Flow> Evaluator::run_node(const SetBlock& node) {
-  TRY(Prompt text, captured(node.body));
+  Prompt text;
+  TRY(const Flow flow, capture(node.body, text));
+  if (flow != Flow::normal) return flow;
   TRY(Value value, filtered(node.filter, Value::text(std::move(text))));
   TRY_OK(assign(node.target, std::move(value)));
   return Flow::normal;
 }
 
 Result<Evaluator::Flow> Evaluator::run_node(const FilterBlock& node) {
-  TRY(Prompt text, captured(node.body));
+  Prompt text;
+  TRY(const Flow flow, capture(node.body, text));
+  if (flow != Flow::normal) return flow;
   TRY(const Value value, filtered(node.filter, Value::text(std::move(text))));
   TRY(const Prompt result, printed(context_, value));
   out_->append(result);
   return Flow::normal;
 }
 
-Result<Evaluator::Flow> Evaluator::run_node(const MacroStatement& node) {
+void Evaluator::capture_scopes() {
+  for (Scope* scope = scope_; scope != nullptr && !scope->captured; scope = scope->outer)
+    scope->captured = true;
+}
+
+Result<Value> Evaluator::make_macro(const MacroStatement& definition) {
   TRY_OK(context_.budget.bytes(sizeof(Macro)));
-  for (Scope* scope = scope_; scope != nullptr; scope = scope->outer) scope->captured = true;
-  macros_.push_back({.definition = &node, .scope = scope_});
-  scope_->variables[node.name] = Value(static_cast<const Macro*>(&macros_.back()));
+  capture_scopes();
+  macros_.push_back({.definition = &definition, .scope = scope_});
+  return Value(static_cast<const Macro*>(&macros_.back()));
+}
+
+Result<Evaluator::Flow> Evaluator::run_node(const MacroStatement& node) {
+  TRY(scope_->variables[node.name], make_macro(node));
   return Flow::normal;
 }
 
@@ -227,10 +260,11 @@ Result<Evaluator::Flow> Evaluator::run_node(const CallBlock& node) {
   const Call& written = std::get<Call>(node.call->node);
   TRY(const Value callee, evaluate(*written.callee));
   TRY(Arguments arguments, evaluate_arguments(written.arguments));
-  TRY_OK(context_.budget.bytes(sizeof(Macro)));
-  for (Scope* scope = scope_; scope != nullptr; scope = scope->outer) scope->captured = true;
-  macros_.push_back({.definition = &node.caller, .scope = scope_});
-  arguments.named.emplace_back("caller", Value(static_cast<const Macro*>(&macros_.back())));
+  for (const auto& [name, value] : arguments.named) {
+    if (name == "caller") return failure("a call block gives 'caller' itself");
+  }
+  TRY(Value caller, make_macro(node.caller));
+  arguments.named.emplace_back("caller", std::move(caller));
   TRY(const Value result, call(callee, arguments));
   TRY(const Prompt text, printed(context_, result));
   out_->append(text);
@@ -238,17 +272,23 @@ Result<Evaluator::Flow> Evaluator::run_node(const CallBlock& node) {
 }
 
 Result<Evaluator::Flow> Evaluator::run_node(const With& node) {
-  std::vector<std::pair<std::string, Value>> variables;
-  for (const auto& [name, expression] : node.variables) {
-    TRY(Value value, evaluate(*expression));
-    variables.emplace_back(name, std::move(value));
+  std::vector<Value> values;
+  for (const auto& [target, expression] : node.variables) {
+    TRY(values.emplace_back(), evaluate(*expression));
   }
   Entered inner(*this, scope_);
-  for (auto& [name, value] : variables) inner.set(name, std::move(value));
+  for (std::size_t i = 0; i < values.size(); ++i)
+    TRY_OK(assign(node.variables[i].first, std::move(values[i])));
   return run(node.body);
 }
 
 Result<Evaluator::Flow> Evaluator::run_node(const Group& node) {
+  Entered inner(*this, scope_);
+  return run(node.body);
+}
+
+Result<Evaluator::Flow> Evaluator::run_node(const Block& node) {
+  Entered inner(*this, &scopes_.front());
   return run(node.body);
 }
 

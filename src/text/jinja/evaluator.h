@@ -23,7 +23,7 @@ struct Scope {
 // One rendering of one template. Owns whatever its values point into.
 class Evaluator {
  public:
-  Evaluator(std::time_t now, std::unordered_map<std::string, Value> variables);
+  Evaluator(std::time_t now, std::unordered_map<std::string, Value> variables, Budget budget = {});
 
   // The error names the line.
   base::Result<Prompt> render(const Template& parsed);
@@ -48,10 +48,12 @@ class Evaluator {
   base::Result<Flow> run_node(const CallBlock& node);
   base::Result<Flow> run_node(const With& node);
   base::Result<Flow> run_node(const Group& node);
+  base::Result<Flow> run_node(const Block& node);
   base::Result<Flow> run_node(const Break& node);
   base::Result<Flow> run_node(const Continue& node);
-  base::Result<std::vector<Value>> loop_items(const For& node);
-  base::Result<Prompt> captured(const Body& body);
+  base::Result<std::vector<Value>> loop_items(const For& node, const Value& iterable);
+  base::Result<Flow> run_loop(const For& node, const Value& iterable, int depth);
+  base::Result<Flow> capture(const Body& body, Prompt& text);
   base::Result<Value> filtered(const ExpressionPtr& chain, Value text);
   base::Status assign(const Target& target, Value value);
 
@@ -74,11 +76,16 @@ class Evaluator {
   base::Result<Arguments> evaluate_arguments(const CallArguments& arguments);
   base::Result<Value> call(const Value& callee, const Arguments& arguments);
   base::Result<Value> call_macro(const Macro& macro, const Arguments& arguments);
-  base::Status bind_parameters(const Macro& macro, const Arguments& arguments);
+  base::Result<Value> call_loop(const Loop& loop, const Arguments& arguments);
+  base::Result<Value> make_macro(const MacroStatement& definition);
+  base::Status bind_parameters(const MacroStatement& macro, Arguments arguments);
+  base::Status bind_rest(const MacroStatement& macro, Arguments arguments);
   base::Error at_line(base::Error error, int line);
 
   Scope* enter(Scope* outer);
   void leave(Scope* scope, Scope* before);
+  // The scopes at work stay to the end: something refers to them.
+  void capture_scopes();
   const Value* find(const std::string& name) const;
 
   Context context_;

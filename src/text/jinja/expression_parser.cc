@@ -26,7 +26,7 @@ int depth_of(const std::vector<ExpressionPtr>& children) {
 int depth_of(const CallArguments& arguments) {
   int deepest = depth_of(arguments.positional);
   for (const auto& [name, value] : arguments.named) deepest = std::max(deepest, depth_of(value));
-  return deepest;
+  return std::max({deepest, depth_of(arguments.more_positional), depth_of(arguments.more_named)});
 }
 int depth_of(const ListDisplay& node) {
   return depth_of(node.items);

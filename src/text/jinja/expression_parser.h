@@ -1,10 +1,19 @@
 #pragma once
 
+#include <utility>
+
 #include "base/result.h"
 #include "text/jinja/ast.h"
 #include "text/jinja/token_cursor.h"
 
 namespace kvasir::text::jinja {
+
+// Which of a macro's special variables were named.
+struct SpecialNames {
+  bool caller = false;
+  bool kwargs = false;
+  bool varargs = false;
+};
 
 // Jinja2's expression grammar. Trees deeper than a bound are errors, so that whatever walks them may recurse.
 class ExpressionParser {
@@ -21,6 +30,10 @@ class ExpressionParser {
   Parsed parse_tuple_without_if();
   // `name(arguments) | name …`, applied to nothing yet.
   Parsed parse_filter_chain();
+  // What `print` prints.
+  Parsed concatenated(int line, Concatenation parts) { return make(line, std::move(parts)); }
+  // Since the caller last cleared them.
+  SpecialNames& special_names() { return special_names_; }
 
  private:
   enum class InlineIf { allowed, forbidden };
@@ -46,6 +59,8 @@ class ExpressionParser {
   Parsed parse_filter(ExpressionPtr subject);
   Parsed parse_test(ExpressionPtr subject);
   base::Result<CallArguments> parse_arguments();
+  base::Status parse_argument(CallArguments& arguments);
+  base::Result<std::string> parse_dotted_name();  // of a filter or a test
   bool at_comparator() const;
   Comparator take_comparator();
   bool at_test_argument() const;
@@ -54,6 +69,7 @@ class ExpressionParser {
 
   TokenCursor& cursor_;
   int nesting_ = 0;
+  SpecialNames special_names_;
 };
 
 }  // namespace kvasir::text::jinja

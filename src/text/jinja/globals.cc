@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <ctime>
 #include <utility>
 
@@ -15,56 +17,63 @@ namespace {
 constexpr std::int64_t kMaxRange = 100'000;
 
 Result<Value> range(Context& context, const Value&, const Arguments& arguments) {
-  TRY_OK(arguments.only({"start", "stop", "step"}));
-  if (arguments.positional.empty() || !arguments.named.empty())
-    return failure("range() takes 1 to 3 integers");
+  TRY_OK(arguments.by_position(1, 3));
   std::array<std::int64_t, 3> bounds = {0, 0, 1};
   for (std::size_t i = 0; i < arguments.positional.size(); ++i) {
-    TRY(bounds[i], integer_argument(&arguments.positional[i], 0));
+    if (!arguments.positional[i].is_integer()) return failure("range() takes integers");
+    bounds[i] = arguments.positional[i].integer();
   }
   if (arguments.positional.size() == 1) bounds = {0, bounds[0], 1};
   const auto [start, stop, step] = bounds;
   if (step == 0) return failure("range() arg 3 must not be zero");
-  std::vector<Value> numbers;
-  for (std::int64_t at = start; step > 0 ? at < stop : at > stop;) {
-    if (static_cast<std::int64_t>(numbers.size()) >= kMaxRange)
-      return failure("range() is longer than {}", kMaxRange);
-    numbers.emplace_back(at);
-    if (__builtin_add_overflow(at, step, &at)) break;
+  const long double span = static_cast<long double>(stop) - static_cast<long double>(start);
+  const long double count = std::max(0.0L, std::ceil(span / static_cast<long double>(step)));
+  if (count > kMaxRange) return failure("range() is longer than {}", kMaxRange);
+  TRY_OK(context.budget.steps(static_cast<std::size_t>(count)));
+  TRY_OK(context.budget.bytes(static_cast<std::size_t>(count) * sizeof(Value)));
+  return Value::range(bounds);
+}
+
+// dict(mapping, name=value) and dict(pairs); namespace takes the same.
+Result<Dict> dict_of(Context& context, const Arguments& arguments) {
+  if (arguments.positional.size() > 1) return failure("takes at most one mapping or list of pairs");
+  Dict dict;
+  if (!arguments.positional.empty() && arguments.positional[0].is_dict()) {
+    dict = arguments.positional[0].mapping();
+    TRY_OK(context.budget.steps(dict.entries().size()));
+  } else if (!arguments.positional.empty()) {
+    TRY(const auto pairs, iterate(context, arguments.positional[0]));
+    for (const Value& pair : pairs) {
+      TRY(const auto parts, iterate(context, pair));
+      if (parts.size() != 2) return failure("takes a mapping or pairs of a key and a value");
+      if (!hashable(parts[0])) return failure("unhashable type: '{}'", parts[0].type_name());
+      dict.set(parts[0], parts[1]);
+    }
   }
-  TRY_OK(context.budget.steps(numbers.size()));
-  TRY_OK(context.budget.bytes(numbers.size() * sizeof(Value)));
-  return Value::list(std::move(numbers));
+  for (const auto& [name, value] : arguments.named) dict.set(Value::literal(name), value);
+  TRY_OK(context.budget.bytes(128 * dict.entries().size()));
+  return dict;
 }
 
 Result<Value> make_namespace(Context& context, const Value&, const Arguments& arguments) {
-  TRY_OK(context.budget.bytes(256 + 128 * arguments.named.size()));
-  if (arguments.positional.size() > 1) return failure("namespace() takes at most one mapping");
+  TRY_OK(context.budget.bytes(256));
+  TRY(const Dict dict, dict_of(context, arguments));
   Namespace space;
-  if (!arguments.positional.empty()) {
-    if (!arguments.positional[0].is_dict()) return failure("namespace() takes a mapping");
-    for (const auto& [key, value] : arguments.positional[0].mapping().entries()) {
-      space.members[to_text(key).text] = std::make_shared<Value>(value);
-    }
+  for (const auto& [key, value] : dict.entries()) {
+    if (key.is_text()) space.members[key.str()] = std::make_shared<Value>(value);
   }
-  for (const auto& [name, value] : arguments.named) space.members[name] = std::make_shared<Value>(value);
   context.namespaces.push_back(std::move(space));
   return Value(&context.namespaces.back());
 }
 
-Result<Value> make_dict(Context&, const Value&, const Arguments& arguments) {
-  if (arguments.positional.size() > 1) return failure("dict() takes at most one mapping");
-  Dict dict;
-  if (!arguments.positional.empty()) {
-    if (!arguments.positional[0].is_dict()) return failure("dict() takes a mapping");
-    dict = arguments.positional[0].mapping();
-  }
-  for (const auto& [name, value] : arguments.named) dict.set(Value::literal(name), value);
+Result<Value> make_dict(Context& context, const Value&, const Arguments& arguments) {
+  TRY(Dict dict, dict_of(context, arguments));
   return Value::dict(std::move(dict));
 }
 
 Result<Value> raise_exception(Context&, const Value&, const Arguments& arguments) {
   const Value* message = arguments.find(0, "message");
+  TRY_OK(arguments.only({"message"}));
   return failure(
       "{}", message != nullptr && message->is_text() ? message->str() : "the template raised an exception");
 }

@@ -55,7 +55,7 @@ class Dumper {
       out_.text += fmt::format("{}", value.integer());
     } else if (value.is_number()) {
       dump_real(value.real());
-    } else if (value.is_list()) {
+    } else if (value.is_list() || value.is_tuple()) {
       return dump_list(value.items());
     } else if (value.is_dict()) {
       return dump_dict(value.mapping());
@@ -115,9 +115,13 @@ class Dumper {
     std::vector<const Dict::Entry*> entries;
     for (const auto& entry : dict.entries()) entries.push_back(&entry);
     if (style_.sort_keys) {
-      std::stable_sort(entries.begin(), entries.end(), [](const auto* a, const auto* b) {
-        return to_text(a->first).text < to_text(b->first).text;
-      });
+      const bool texts =
+          std::all_of(entries.begin(), entries.end(), [](const auto* e) { return e->first.is_text(); });
+      const bool numbers =
+          std::all_of(entries.begin(), entries.end(), [](const auto* e) { return e->first.is_number(); });
+      if (!texts && !numbers && entries.size() > 1) return failure("keys of different types have no order");
+      std::stable_sort(entries.begin(), entries.end(),
+                       [](const auto* a, const auto* b) { return less(a->first, b->first).value(); });
     }
     out_.text += '{';
     ++level_;
@@ -127,6 +131,8 @@ class Dumper {
       const Value& key = entries[i]->first;
       if (key.is_text()) {
         dump_text(key.prompt());
+      } else if (!key.is_number() && !key.is_none()) {
+        return failure("keys must be str, int, float, bool or None, not {}", key.type_name());
       } else {
         out_.text += '"';
         TRY_OK(dump(key));

@@ -1,9 +1,12 @@
 #include "text/jinja/lexer.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 #include <utility>
 
+#include "text/jinja/characters.h"
 #include "text/jinja/string_literal.h"
 
 namespace kvasir::text::jinja {
@@ -12,8 +15,9 @@ namespace {
 using base::Result;
 using base::Status;
 
-bool is_space(char c) {
-  return c == ' ' || (c >= '\t' && c <= '\r');
+// Bytes of the space that `text` begins with.
+std::size_t leading_space(std::string_view text) {
+  return stripped(text, nullptr, Side::left).begin;
 }
 
 bool is_digit(char c) {
@@ -86,14 +90,14 @@ class Lexer {
   void add_data(std::size_t tag, char kind, char sign) {
     std::string_view data = std::string_view(source_).substr(at_, tag - at_);
     if (sign == '-') {
-      while (!data.empty() && is_space(data.back())) data.remove_suffix(1);
+      data = data.substr(0, stripped(data, nullptr, Side::right).end);
     } else if (sign != '+' && kind != '{') {
       const std::size_t newline = data.rfind('\n');
       const std::size_t line_start = newline == std::string_view::npos ? 0 : newline + 1;
       const bool line_starting = at_ == 0 || source_[at_ - 1] == '\n';
       if (line_start > 0 || line_starting) {
         const std::string_view indent = data.substr(line_start);
-        if (indent.find_first_not_of(" \t\v\f") == std::string_view::npos) data = data.substr(0, line_start);
+        if (leading_space(indent) == indent.size()) data = data.substr(0, line_start);
       }
     }
     if (!data.empty()) add(TokenKind::data, std::string(data));
@@ -105,9 +109,7 @@ class Lexer {
     }
   }
 
-  void skip_spaces() {
-    while (at_ < source_.size() && is_space(source_[at_])) advance(at_ + 1);
-  }
+  void skip_spaces() { advance(at_ + leading_space(std::string_view(source_).substr(at_))); }
 
   enum class Newline { kept, trimmed };
 
@@ -139,10 +141,11 @@ class Lexer {
   std::optional<WordTag> match_word_tag(std::string_view word) const { return match_word_tag(word, at_); }
   std::optional<WordTag> match_word_tag(std::string_view word, std::size_t from) const {
     const std::string_view source = source_;
-    while (from < source.size() && is_space(source[from])) ++from;
+    const auto skip_space = [&] { from += leading_space(source.substr(std::min(from, source.size()))); };
+    skip_space();
     if (source.substr(from, word.size()) != word) return std::nullopt;
     from += word.size();
-    while (from < source.size() && is_space(source[from])) ++from;
+    skip_space();
     char sign = '\0';
     if (from < source.size() && (source[from] == '-' || source[from] == '+')) sign = source[from++];
     if (source.substr(from, 2) != "%}") return std::nullopt;
@@ -203,7 +206,9 @@ class Lexer {
       std::size_t end = 1;
       while (end < rest.size() && rest[end] != c) end += rest[end] == '\\' ? 2 : 1;
       if (end >= rest.size()) return failed("a string is not closed");
-      add(TokenKind::string, unescape_literal(rest.substr(1, end - 1)));
+      auto text = unescape_literal(rest.substr(1, end - 1));
+      if (!text.ok()) return failed(text.error().message);
+      add(TokenKind::string, std::move(text).value());
       advance(at_ + end + 1);
       return base::ok();
     }
@@ -211,6 +216,7 @@ class Lexer {
     if (is_name(c)) {
       std::size_t end = 1;
       while (end < rest.size() && is_name(rest[end])) ++end;
+      if (c >= '0' && c <= '9') return failed("a name begins with a digit");
       add(TokenKind::name, std::string(rest.substr(0, end)));
       advance(at_ + end);
       return base::ok();
@@ -231,33 +237,57 @@ class Lexer {
 
   Status lex_number(std::string_view rest) {
     std::size_t end = 0;
-    const auto take_digits = [&] {
-      while (end < rest.size() && (is_digit(rest[end]) || rest[end] == '_')) ++end;
+    const auto take = [&](std::string_view digits) {
+      const std::size_t begin = end;
+      const auto is = [&](std::size_t at) {
+        return at < rest.size() && digits.find(rest[at]) != std::string_view::npos;
+      };
+      while (is(end) || (end < rest.size() && rest[end] == '_' && end > begin && is(end + 1))) ++end;
+      return end > begin;
     };
-    take_digits();
-    bool real = false;
+    constexpr std::string_view kDigits = "0123456789";
     // After a dot a number is an index: a.0.1
     const bool after_dot = tokens_.back().kind == TokenKind::symbol && tokens_.back().text == ".";
-    if (!after_dot && end + 1 < rest.size() && rest[end] == '.' && is_digit(rest[end + 1])) {
-      real = true;
+    const char letter = rest.size() > 2 && rest[0] == '0' ? static_cast<char>(rest[1] | 0x20) : '\0';
+    const std::string_view based = letter == 'x'   ? "0123456789abcdefABCDEF"
+                                   : letter == 'o' ? "01234567"
+                                   : letter == 'b' ? "01"
+                                                   : "";
+    if (const std::size_t first = rest.size() > 3 && rest[2] == '_' ? 3 : 2;
+        !based.empty() && first < rest.size() && based.find(rest[first]) != std::string_view::npos) {
+      end = first;
+      take(based);
+      return add_number(TokenKind::integer, rest.substr(0, end));
+    }
+    take(kDigits);
+    const std::size_t whole = end;
+    bool real = false;
+    if (!after_dot && end + 1 < rest.size() && rest[end] == '.') {
       ++end;
-      take_digits();
+      real = take(kDigits);
+      if (!real) end = whole;
     }
     if (!after_dot && end < rest.size() && (rest[end] == 'e' || rest[end] == 'E')) {
-      std::size_t exponent = end + 1;
-      if (exponent < rest.size() && (rest[exponent] == '+' || rest[exponent] == '-')) ++exponent;
-      if (exponent < rest.size() && is_digit(rest[exponent])) {
+      const std::size_t before = end++;
+      if (end < rest.size() && (rest[end] == '+' || rest[end] == '-')) ++end;
+      if (take(kDigits))
         real = true;
-        end = exponent;
-        take_digits();
-      }
+      else
+        end = before;
     }
+    // 00 is a number; 07 is two.
+    if (!real && rest[0] == '0') {
+      end = 1;
+      while (end < whole && (rest[end] == '0' || (rest[end] == '_' && rest[end + 1] == '0'))) ++end;
+    }
+    return add_number(real ? TokenKind::real : TokenKind::integer, rest.substr(0, end));
+  }
+
+  Status add_number(TokenKind kind, std::string_view written) {
     std::string digits;
-    for (const char c : rest.substr(0, end)) {
-      if (c != '_') digits += c;
-    }
-    add(real ? TokenKind::real : TokenKind::integer, std::move(digits));
-    advance(at_ + end);
+    std::copy_if(written.begin(), written.end(), std::back_inserter(digits), [](char c) { return c != '_'; });
+    add(kind, std::move(digits));
+    advance(at_ + written.size());
     return base::ok();
   }
 

@@ -58,8 +58,17 @@ std::int64_t floor_quotient(std::int64_t a, std::int64_t b) {
   return quotient * b != a && (a < 0) != (b < 0) ? quotient - 1 : quotient;
 }
 
+// What Python calls a complex number or an overflow is an error here as well.
+Result<Value> real_power(double a, double b) {
+  if (a == 0 && b < 0) return failure("0.0 cannot be raised to a negative power");
+  const double power = std::pow(a, b);
+  if (std::isnan(power) && !std::isnan(a) && !std::isnan(b)) return failure("the power is not a real number");
+  if (std::isinf(power) && !std::isinf(a) && !std::isinf(b)) return failure("the number is too large");
+  return Value(power);
+}
+
 Result<Value> integer_power(std::int64_t base, std::int64_t exponent) {
-  if (exponent < 0) return Value(std::pow(static_cast<double>(base), static_cast<double>(exponent)));
+  if (exponent < 0) return real_power(static_cast<double>(base), static_cast<double>(exponent));
   std::int64_t power = 1;
   // Of what fits, only 0, 1 and -1 have exponents above 62.
   if (exponent > 62 && base != 0 && base != 1 && base != -1) return failure("the number is too large");
@@ -99,6 +108,27 @@ Result<Value> apply_integers(BinaryOperator op, std::int64_t a, std::int64_t b) 
   return Value(result);
 }
 
+// Python's float // and %: the remainder has the divisor's sign, and together they give the dividend back.
+struct Division {
+  double quotient;
+  double remainder;
+};
+
+Division divide(double a, double b) {
+  double remainder = std::fmod(a, b);
+  double quotient = (a - remainder) / b;
+  if (remainder != 0 && (b < 0) != (remainder < 0)) {
+    remainder += b;
+    quotient -= 1;
+  } else if (remainder == 0) {
+    remainder = std::copysign(0.0, b);
+  }
+  if (quotient == 0) return {std::copysign(0.0, a / b), remainder};
+  double whole = std::floor(quotient);
+  if (quotient - whole > 0.5) whole += 1;
+  return {whole, remainder};
+}
+
 Result<Value> apply_reals(BinaryOperator op, double a, double b) {
   switch (op) {
     case BinaryOperator::add:
@@ -108,12 +138,12 @@ Result<Value> apply_reals(BinaryOperator op, double a, double b) {
     case BinaryOperator::multiply:
       return Value(a * b);
     case BinaryOperator::power:
-      return Value(std::pow(a, b));
+      return real_power(a, b);
     default:
       if (b == 0) return failure("division by zero");
       if (op == BinaryOperator::divide) return Value(a / b);
-      if (op == BinaryOperator::floor_divide) return Value(std::floor(a / b));
-      return Value(a - std::floor(a / b) * b);
+      if (op == BinaryOperator::floor_divide) return Value(divide(a, b).quotient);
+      return Value(divide(a, b).remainder);
   }
 }
 
@@ -133,7 +163,7 @@ Result<Value> repeat(Context& context, const Value& sequence, std::int64_t count
   for (std::size_t i = 0; i < times && size > 0; ++i) {
     items.insert(items.end(), sequence.items().begin(), sequence.items().end());
   }
-  return Value::list(std::move(items));
+  return sequence.is_tuple() ? Value::tuple(std::move(items)) : Value::list(std::move(items));
 }
 
 Result<Value> add_sequences(Context& context, Value left, const Value& right) {
@@ -146,7 +176,7 @@ Result<Value> add_sequences(Context& context, Value left, const Value& right) {
   TRY_OK(context.budget.bytes((left.items().size() + right.items().size()) * kValueBytes));
   std::vector<Value> items = left.items();
   items.insert(items.end(), right.items().begin(), right.items().end());
-  return left.type_name() == "tuple" ? Value::tuple(std::move(items)) : Value::list(std::move(items));
+  return left.is_tuple() ? Value::tuple(std::move(items)) : Value::list(std::move(items));
 }
 
 }  // namespace
@@ -158,13 +188,15 @@ Result<Value> apply(Context& context, BinaryOperator op, Value left, Value right
   }
   if (op == BinaryOperator::add) {
     const bool texts = left.is_text() && right.is_text();
-    if (texts || (left.is_list() && right.is_list())) return add_sequences(context, std::move(left), right);
+    const bool lists = (left.is_list() && right.is_list()) || (left.is_tuple() && right.is_tuple());
+    if (texts || lists) return add_sequences(context, std::move(left), right);
   }
   if (op == BinaryOperator::multiply) {
-    const bool left_repeats = (left.is_text() || left.is_list()) && right.is_integer();
-    if (left_repeats) return repeat(context, left, right.integer());
-    if (left.is_integer() && (right.is_text() || right.is_list()))
-      return repeat(context, right, left.integer());
+    const auto repeats = [](const Value& value) {
+      return value.is_text() || value.is_list() || value.is_tuple();
+    };
+    if (repeats(left) && right.is_integer()) return repeat(context, left, right.integer());
+    if (left.is_integer() && repeats(right)) return repeat(context, right, left.integer());
   }
   if (op == BinaryOperator::modulo && left.is_text()) return format_percent(context, left.prompt(), right);
   return unsupported(symbol_of(op), left, right);
@@ -172,6 +204,7 @@ Result<Value> apply(Context& context, BinaryOperator op, Value left, Value right
 
 Result<Value> apply(UnaryOperator op, const Value& operand) {
   if (op == UnaryOperator::logical_not) return Value(!operand.truthy());
+  if (operand.is_undefined()) return undefined_error(operand);
   if (!operand.is_number()) return failure("bad operand type for unary sign: '{}'", operand.type_name());
   if (op == UnaryOperator::plus) return operand.is<bool>() ? Value(operand.integer()) : operand;
   if (operand.is<double>()) return Value(-operand.real());
@@ -180,14 +213,27 @@ Result<Value> apply(UnaryOperator op, const Value& operand) {
 
 Result<bool> contains(Context& context, const Value& container, const Value& item) {
   if (container.is_text()) {
-    TRY_OK(context.budget.steps(container.weight()));
+    TRY_OK(context.budget.steps(container.weight() + item.weight()));
     if (!item.is_text()) {
       return failure("'in <string>' requires string as left operand, not {}", item.type_name());
     }
-    return container.str().find(item.str()) != std::string::npos;
+    return find_text(container.str(), item.str()) != std::string::npos;
   }
-  if (container.is_dict()) return hashable(item) && container.mapping().find(item) != nullptr;
-  if (container.is_list()) {
+  if (container.is_dict()) {
+    if (!hashable(item)) return failure("unhashable type: '{}'", item.type_name());
+    TRY_OK(context.budget.steps(item.weight()));
+    return container.mapping().find(item) != nullptr;
+  }
+  if (container.is_iterator()) {
+    const Sequence& all = container.sequence();
+    while (all.num_taken < all.items.size()) {
+      const Value& candidate = all.items[all.num_taken++];
+      TRY_OK(context.budget.steps(std::min(candidate.weight(), item.weight())));
+      if (equal(candidate, item)) return true;
+    }
+    return false;
+  }
+  if (container.is_sequence()) {
     for (const Value& candidate : container.items()) {
       TRY_OK(context.budget.steps(std::min(candidate.weight(), item.weight())));
       if (equal(candidate, item)) return true;

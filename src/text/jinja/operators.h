@@ -21,7 +21,7 @@ base::Result<Value> slice(Context& context, const Value& object, const SliceBoun
 
 // Python's `format % arguments`.
 base::Result<Value> format_percent(Context& context, const Prompt& format, const Value& arguments);
-// Python's `format.format(arguments)`, without format specifications.
+// Python's `format.format(arguments)`.
 base::Result<Value> format_braces(Context& context, const Prompt& format, const Arguments& arguments);
 
 }  // namespace kvasir::text::jinja

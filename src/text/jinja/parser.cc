@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "text/jinja/expression_parser.h"
@@ -16,6 +18,7 @@ using base::Status;
 using Names = std::initializer_list<std::string_view>;
 
 constexpr int kMaxBlockDepth = 50;
+constexpr int kMaxTargetDepth = 20;
 constexpr std::size_t kMaxSourceBytes = 1 << 20;
 
 class Parser {
@@ -68,9 +71,15 @@ class Parser {
   }
   Status end_tag() { return cursor_.expect(TokenKind::block_end, "'%}'"); }
 
+  // The end of a tag that a body follows.
+  Status open_body() {
+    cursor_.skip_symbol(":");
+    return end_tag();
+  }
+
   // A block's body and its closing tag.
   Result<Body> parse_block(std::string_view end) {
-    TRY_OK(end_tag());
+    TRY_OK(open_body());
     TRY(Body body, parse_body({end}));
     TRY_OK(finish_tag(end));
     return body;
@@ -91,8 +100,11 @@ class Parser {
     if (tag == "call") return parse_call_block();
     if (tag == "filter") return parse_filter_block();
     if (tag == "with") return parse_with();
+    if (tag == "print") return parse_print();
+    if (tag == "block") return parse_named_block();
+    if (tag == "autoescape") return parse_autoescape();
     if (tag == "generation") {
-      TRY(Body body, parse_block("endgeneration"));
+      TRY(Body body, parse_macro_body("endgeneration"));
       return Statement::Node(Group{std::move(body)});
     }
     if (tag == "break" || tag == "continue") {
@@ -107,8 +119,8 @@ class Parser {
   Result<Statement::Node> parse_if() {
     If node;
     while (true) {
-      TRY(ExpressionPtr test, expressions_.parse_tuple());
-      TRY_OK(end_tag());
+      TRY(ExpressionPtr test, expressions_.parse_tuple_without_if());
+      TRY_OK(open_body());
       TRY(Body body, parse_body({"elif", "else", "endif"}));
       node.branches.emplace_back(std::move(test), std::move(body));
       if (!cursor_.skip_name("elif")) break;
@@ -122,26 +134,63 @@ class Parser {
     return Statement::Node(std::move(node));
   }
 
-  Result<Target> parse_target() {
+  enum class Namespaces { allowed, forbidden };
+
+  Result<std::string> parse_variable() {
+    TRY(std::string name, cursor_.expect_name());
+    for (const char* constant : {"true", "True", "false", "False", "none", "None"}) {
+      if (name == constant) return cursor_.failed("cannot assign to '" + name + "'");
+    }
+    return name;
+  }
+
+  // One of several: a name, `namespace.name`, or targets in parentheses.
+  Result<Target> parse_one_target(Namespaces namespaces) {
     Target target;
-    const bool parenthesis = cursor_.skip_symbol("(");
-    do {
-      TRY(target.names.emplace_back(), cursor_.expect_name());
-    } while (cursor_.skip_symbol(",") && cursor_.at(TokenKind::name));
-    if (parenthesis) TRY_OK(cursor_.expect_symbol(")"));
+    if (cursor_.skip_symbol("(")) {
+      if (++target_depth_ > kMaxTargetDepth) return cursor_.failed("targets nest too deep");
+      if (!cursor_.at_symbol(")")) {
+        TRY(target, parse_target(Namespaces::forbidden));
+      }
+      --target_depth_;
+      TRY_OK(cursor_.expect_symbol(")"));
+      return target;
+    }
+    TRY(target.name, parse_variable());
+    if (namespaces == Namespaces::allowed && cursor_.skip_symbol(".")) {
+      TRY(target.attribute, cursor_.expect_name());
+    }
     return target;
+  }
+
+  Result<Target> parse_target(Namespaces namespaces) {
+    TRY(Target first, parse_one_target(namespaces));
+    if (!cursor_.at_symbol(",")) return first;
+    Target several;
+    several.parts.push_back(std::move(first));
+    while (cursor_.skip_symbol(",")) {
+      if (cursor_.at_name("in") || !(cursor_.at(TokenKind::name) || cursor_.at_symbol("("))) break;
+      TRY(several.parts.emplace_back(), parse_one_target(namespaces));
+    }
+    return several;
+  }
+
+  static bool names(const Target& target, std::string_view name) {
+    return target.name == name || std::any_of(target.parts.begin(), target.parts.end(),
+                                              [&](const Target& part) { return names(part, name); });
   }
 
   Result<Statement::Node> parse_for() {
     For node;
-    TRY(node.target, parse_target());
+    TRY(node.target, parse_target(Namespaces::forbidden));
+    if (names(node.target, "loop")) return cursor_.failed("cannot assign to 'loop' in a for");
     if (!cursor_.skip_name("in")) return cursor_.unexpected("'in'");
     TRY(node.items, expressions_.parse_tuple_without_if());
     if (cursor_.skip_name("if")) {
       TRY(node.filter, expressions_.parse());
     }
-    if (cursor_.at_name("recursive")) return cursor_.failed("recursive loops are not supported");
-    TRY_OK(end_tag());
+    node.recursive = cursor_.skip_name("recursive");
+    TRY_OK(open_body());
     ++loop_depth_;
     TRY(node.body, parse_body({"else", "endfor"}));
     --loop_depth_;
@@ -155,17 +204,13 @@ class Parser {
   }
 
   Result<Statement::Node> parse_set() {
-    TRY(Target target, parse_target());
-    if (target.names.size() == 1 && cursor_.skip_symbol(".")) {
-      TRY(target.attribute, cursor_.expect_name());
-    }
+    TRY(Target target, parse_target(Namespaces::allowed));
     if (cursor_.skip_symbol("=")) {
       Set node{.target = std::move(target), .value = nullptr};
       TRY(node.value, expressions_.parse_tuple());
       TRY_OK(end_tag());
       return Statement::Node(std::move(node));
     }
-    if (target.names.size() > 1) return cursor_.unexpected("'='");
     SetBlock node{.target = std::move(target), .filter = nullptr, .body = {}};
     if (cursor_.skip_symbol("|")) {
       TRY(node.filter, expressions_.parse_filter_chain());
@@ -181,8 +226,13 @@ class Parser {
       if (!parameters.empty()) TRY_OK(cursor_.expect_symbol(","));
       Parameter parameter;
       TRY(parameter.name, cursor_.expect_name());
+      for (const Parameter& other : parameters) {
+        if (other.name == parameter.name) return cursor_.failed("two parameters '" + other.name + "'");
+      }
       if (cursor_.skip_symbol("=")) {
         TRY(parameter.fallback, expressions_.parse());
+      } else if (!parameters.empty() && parameters.back().fallback) {
+        return cursor_.failed("a parameter without a default follows one with it");
       }
       parameters.push_back(std::move(parameter));
     }
@@ -198,24 +248,74 @@ class Parser {
     return body;
   }
 
+  // The body of a macro, and which special variables it names.
+  Status parse_macro_body(std::string_view end, MacroStatement& macro) {
+    const SpecialNames outside = std::exchange(expressions_.special_names(), {});
+    TRY(macro.body, parse_macro_body(end));
+    SpecialNames& inside = expressions_.special_names();
+    macro.uses_caller = inside.caller;
+    macro.uses_kwargs = inside.kwargs;
+    macro.uses_varargs = inside.varargs;
+    inside.caller |= outside.caller;
+    inside.kwargs |= outside.kwargs;
+    inside.varargs |= outside.varargs;
+    return base::ok();
+  }
+
   Result<Statement::Node> parse_macro() {
     MacroStatement node;
-    TRY(node.name, cursor_.expect_name());
+    TRY(node.name, parse_variable());
     TRY(node.parameters, parse_parameters());
-    TRY(node.body, parse_macro_body("endmacro"));
+    TRY_OK(parse_macro_body("endmacro", node));
     return Statement::Node(std::move(node));
   }
 
   Result<Statement::Node> parse_call_block() {
     CallBlock node;
-    node.caller.name = "caller";
     if (cursor_.at_symbol("(")) {
       TRY(node.caller.parameters, parse_parameters());
     }
     TRY(node.call, expressions_.parse());
     if (!std::holds_alternative<Call>(node.call->node)) return cursor_.failed("a call block needs a call");
-    TRY(node.caller.body, parse_macro_body("endcall"));
+    TRY_OK(parse_macro_body("endcall", node.caller));
     return Statement::Node(std::move(node));
+  }
+
+  Result<Statement::Node> parse_print() {
+    Concatenation parts;
+    const int line = cursor_.line();
+    while (!cursor_.at(TokenKind::block_end)) {
+      if (!parts.parts.empty()) TRY_OK(cursor_.expect_symbol(","));
+      TRY(parts.parts.emplace_back(), expressions_.parse());
+    }
+    TRY_OK(end_tag());
+    TRY(ExpressionPtr all, expressions_.concatenated(line, std::move(parts)));
+    return Statement::Node(Output{std::move(all)});
+  }
+
+  Result<Statement::Node> parse_named_block() {
+    Block node;
+    TRY(node.name, cursor_.expect_name());
+    if (!block_names_.insert(node.name).second)
+      return cursor_.failed("block '" + node.name + "' is there twice");
+    if (!cursor_.skip_name("scoped") && cursor_.at_name("required"))
+      return cursor_.failed("a template stands alone: it cannot require a block");
+    const int loop_depth = std::exchange(loop_depth_, 0);
+    TRY_OK(open_body());
+    TRY(node.body, parse_body({"endblock"}));
+    cursor_.take();
+    cursor_.skip_name(node.name);
+    TRY_OK(end_tag());
+    loop_depth_ = loop_depth;
+    return Statement::Node(std::move(node));
+  }
+
+  // Nothing is escaped on its own, whatever the tag says of it.
+  Result<Statement::Node> parse_autoescape() {
+    if (!cursor_.skip_name("false") && !cursor_.skip_name("False"))
+      return cursor_.failed("only 'autoescape false' is supported");
+    TRY(Body body, parse_block("endautoescape"));
+    return Statement::Node(Group{std::move(body)});
   }
 
   Result<Statement::Node> parse_filter_block() {
@@ -227,12 +327,12 @@ class Parser {
 
   Result<Statement::Node> parse_with() {
     With node;
-    while (cursor_.at(TokenKind::name)) {
-      std::string name = cursor_.take().text;
+    while (!cursor_.at(TokenKind::block_end) && !cursor_.at_symbol(":")) {
+      if (!node.variables.empty()) TRY_OK(cursor_.expect_symbol(","));
+      TRY(Target target, parse_target(Namespaces::forbidden));
       TRY_OK(cursor_.expect_symbol("="));
       TRY(ExpressionPtr value, expressions_.parse());
-      node.variables.emplace_back(std::move(name), std::move(value));
-      if (!cursor_.skip_symbol(",")) break;
+      node.variables.emplace_back(std::move(target), std::move(value));
     }
     TRY(node.body, parse_block("endwith"));
     return Statement::Node(std::move(node));
@@ -240,8 +340,10 @@ class Parser {
 
   TokenCursor cursor_;
   ExpressionParser expressions_;
+  std::set<std::string> block_names_;
   int block_depth_ = 0;
   int loop_depth_ = 0;
+  int target_depth_ = 0;
 };
 
 }  // namespace

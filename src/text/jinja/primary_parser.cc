@@ -28,6 +28,9 @@ ExpressionParser::Parsed ExpressionParser::parse_primary_name() {
   if (name == "true" || name == "True") return make(token.line, Constant{Value(true)});
   if (name == "false" || name == "False") return make(token.line, Constant{Value(false)});
   if (name == "none" || name == "None") return make(token.line, Constant{Value::none()});
+  special_names_.caller |= name == "caller";
+  special_names_.kwargs |= name == "kwargs";
+  special_names_.varargs |= name == "varargs";
   return make(token.line, Name{std::move(token.text)});
 }
 
@@ -37,7 +40,12 @@ ExpressionParser::Parsed ExpressionParser::parse_number() {
   const char* end = begin + token.text.size();
   if (token.kind == TokenKind::integer) {
     std::int64_t value = 0;
-    const auto read = std::from_chars(begin, end, value);
+    const char base = token.text.size() > 2 ? token.text[1] : '\0';
+    const int radix = base == 'x' || base == 'X'   ? 16
+                      : base == 'o' || base == 'O' ? 8
+                      : base == 'b' || base == 'B' ? 2
+                                                   : 10;
+    const auto read = std::from_chars(radix == 10 ? begin : begin + 2, end, value, radix);
     if (read.ec != std::errc() || read.ptr != end)
       return cursor_.failed("the number " + token.text + " is too large");
     return make(token.line, Constant{Value(value)});
@@ -130,6 +138,31 @@ ExpressionParser::Parsed ExpressionParser::parse_subscript(ExpressionPtr object)
   return make(line, std::move(slice));
 }
 
+base::Status ExpressionParser::parse_argument(CallArguments& arguments) {
+  if (arguments.more_named) return cursor_.failed("an argument follows **");
+  if (cursor_.skip_symbol("**")) {
+    TRY(arguments.more_named, parse());
+    return base::ok();
+  }
+  const bool more = cursor_.skip_symbol("*");
+  if (more && arguments.more_positional) return cursor_.failed("two argument lists with *");
+  const bool named = !more && cursor_.at(TokenKind::name) && cursor_.peek(1).kind == TokenKind::symbol &&
+                     cursor_.peek(1).text == "=";
+  if (more) {
+    TRY(arguments.more_positional, parse());
+  } else if (named) {
+    std::string name = cursor_.take().text;
+    TRY_OK(cursor_.expect_symbol("="));
+    TRY(ExpressionPtr value, parse());
+    arguments.named.emplace_back(std::move(name), std::move(value));
+  } else {
+    if (!arguments.named.empty() || arguments.more_positional)
+      return cursor_.failed("a positional argument follows a named one");
+    TRY(arguments.positional.emplace_back(), parse());
+  }
+  return base::ok();
+}
+
 base::Result<CallArguments> ExpressionParser::parse_arguments() {
   TRY_OK(cursor_.expect_symbol("("));
   CallArguments arguments;
@@ -139,19 +172,7 @@ base::Result<CallArguments> ExpressionParser::parse_arguments() {
       TRY_OK(cursor_.expect_symbol(","));
       if (cursor_.at_symbol(")")) break;
     }
-    if (cursor_.at_symbol("*") || cursor_.at_symbol("**"))
-      return cursor_.failed("argument lists with * are not supported");
-    const bool named = cursor_.at(TokenKind::name) && cursor_.peek(1).kind == TokenKind::symbol &&
-                       cursor_.peek(1).text == "=";
-    if (named) {
-      std::string name = cursor_.take().text;
-      TRY_OK(cursor_.expect_symbol("="));
-      TRY(ExpressionPtr value, parse());
-      arguments.named.emplace_back(std::move(name), std::move(value));
-    } else {
-      if (!arguments.named.empty()) return cursor_.failed("a positional argument follows a named one");
-      TRY(arguments.positional.emplace_back(), parse());
-    }
+    TRY_OK(parse_argument(arguments));
   }
   TRY_OK(cursor_.expect_symbol(")"));
   return arguments;
@@ -165,24 +186,31 @@ ExpressionParser::Parsed ExpressionParser::parse_filter_chain() {
   return chain;
 }
 
+base::Result<std::string> ExpressionParser::parse_dotted_name() {
+  TRY(std::string name, cursor_.expect_name());
+  while (cursor_.skip_symbol(".")) {
+    TRY(const std::string part, cursor_.expect_name());
+    name += "." + part;
+  }
+  return name;
+}
+
 // At the "|", or at the name where there is no subject.
 ExpressionParser::Parsed ExpressionParser::parse_filter(ExpressionPtr subject) {
   const int line = cursor_.line();
   if (subject != nullptr) TRY_OK(cursor_.expect_symbol("|"));
   FilterCall node{.subject = std::move(subject)};
-  TRY(node.name, cursor_.expect_name());
+  TRY(node.name, parse_dotted_name());
   if (cursor_.at_symbol("(")) {
     TRY(node.arguments, parse_arguments());
   }
   return make(line, std::move(node));
 }
 
+// Any name but these, even `if` and `in`: `x is defined if y` is an error in Jinja2 too.
 bool ExpressionParser::at_test_argument() const {
-  if (cursor_.at(TokenKind::name)) {
-    return !cursor_.at_name("else") && !cursor_.at_name("or") && !cursor_.at_name("and") &&
-           !cursor_.at_name("is") && !cursor_.at_name("if") && !cursor_.at_name("in") &&
-           !cursor_.at_name("not");
-  }
+  if (cursor_.at(TokenKind::name))
+    return !cursor_.at_name("else") && !cursor_.at_name("or") && !cursor_.at_name("and");
   return cursor_.at(TokenKind::string) || cursor_.at(TokenKind::integer) || cursor_.at(TokenKind::real) ||
          cursor_.at_symbol("[") || cursor_.at_symbol("{");
 }
@@ -191,10 +219,11 @@ ExpressionParser::Parsed ExpressionParser::parse_test(ExpressionPtr subject) {
   const int line = cursor_.take().line;
   const bool negated = cursor_.skip_name("not");
   TestCall node{.subject = std::move(subject)};
-  TRY(node.name, cursor_.expect_name());
+  TRY(node.name, parse_dotted_name());
   if (cursor_.at_symbol("(")) {
     TRY(node.arguments, parse_arguments());
   } else if (at_test_argument()) {
+    if (cursor_.at_name("is")) return cursor_.failed("tests cannot be chained with 'is'");
     TRY(ExpressionPtr primary, parse_primary());
     TRY(node.arguments.positional.emplace_back(), parse_postfix(std::move(primary)));
   }

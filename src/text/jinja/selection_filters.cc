@@ -11,17 +11,17 @@ namespace {
 
 // map(attribute='a', default=…) or map('filter', arguments…)
 Result<Value> map(Context& context, const Value& subject, const Arguments& arguments) {
+  if (!subject.truthy()) return Value::iterator({});
   TRY(auto items, iterate(context, subject));
   if (arguments.positional.empty()) {
     TRY_OK(arguments.only({"attribute", "default"}));
     const Value* attribute = arguments.find(0, "attribute");
-    const Value* fallback = arguments.find(1, "default");
+    const Value* fallback = given_argument(arguments, 1, "default");
     if (attribute == nullptr) return failure("map() needs a filter or an attribute");
     for (Value& item : items) {
-      item = path_of(item, *attribute);
-      if (item.is_undefined() && fallback != nullptr) item = *fallback;
+      TRY(item, path_of(context, item, *attribute, fallback));
     }
-    return Value::list(std::move(items));
+    return Value::iterator(std::move(items));
   }
   TRY(const std::string name, text_argument(&arguments.positional[0], ""));
   const Operation filter = find_filter(name);
@@ -32,7 +32,7 @@ Result<Value> map(Context& context, const Value& subject, const Arguments& argum
     TRY_OK(context.budget.steps(1));
     TRY(item, filter(context, item, rest));
   }
-  return Value::list(std::move(items));
+  return Value::iterator(std::move(items));
 }
 
 struct Selection {
@@ -43,6 +43,7 @@ struct Selection {
 
 Result<Value> select_by(Context& context, const Value& subject, const Arguments& arguments,
                         const Selection& selection) {
+  if (!subject.truthy()) return Value::iterator({});
   TRY(const auto items, iterate(context, subject));
   Operation test = nullptr;
   Arguments rest;
@@ -51,12 +52,15 @@ Result<Value> select_by(Context& context, const Value& subject, const Arguments&
     TRY(const std::string name, text_argument(&*name_at, ""));
     test = find_test(name);
     if (test == nullptr) return failure("no test named '{}'", name);
-    rest.positional.assign(name_at + 1, arguments.positional.end());
+    rest = {.positional = {name_at + 1, arguments.positional.end()}, .named = arguments.named};
   }
   std::vector<Value> kept;
   for (const Value& item : items) {
     TRY_OK(context.budget.steps(1));
-    const Value tested = selection.attribute != nullptr ? path_of(item, *selection.attribute) : item;
+    Value tested = item;
+    if (selection.attribute != nullptr) {
+      TRY(tested, path_of(context, item, *selection.attribute));
+    }
     bool passes = tested.truthy();
     if (test != nullptr) {
       TRY(const Value result, test(context, tested, rest));
@@ -64,7 +68,7 @@ Result<Value> select_by(Context& context, const Value& subject, const Arguments&
     }
     if (passes == selection.keeps) kept.push_back(item);
   }
-  return Value::list(std::move(kept));
+  return Value::iterator(std::move(kept));
 }
 
 Result<Value> select(Context& context, const Value& subject, const Arguments& arguments) {
@@ -76,11 +80,13 @@ Result<Value> reject(Context& context, const Value& subject, const Arguments& ar
 }
 
 Result<Value> select_attribute(Context& context, const Value& subject, const Arguments& arguments) {
+  if (!subject.truthy()) return Value::iterator({});
   if (arguments.positional.empty()) return failure("selectattr() needs an attribute");
   return select_by(context, subject, arguments, {.attribute = &arguments.positional[0], .num_used = 1});
 }
 
 Result<Value> reject_attribute(Context& context, const Value& subject, const Arguments& arguments) {
+  if (!subject.truthy()) return Value::iterator({});
   if (arguments.positional.empty()) return failure("rejectattr() needs an attribute");
   return select_by(context, subject, arguments,
                    {.attribute = &arguments.positional[0], .num_used = 1, .keeps = false});

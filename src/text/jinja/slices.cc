@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "text/jinja/characters.h"
@@ -49,10 +50,21 @@ Result<Indices> indices_of(const SliceBounds& bounds, std::size_t num_elements) 
   return indices;
 }
 
+// Few enough numbers, as the range was.
+Value slice_of_range(const std::array<std::int64_t, 3>& bounds, const Indices& indices) {
+  const auto scaled = [](std::int64_t from, std::int64_t count, std::int64_t step) {
+    const __int128 at = static_cast<__int128>(from) + static_cast<__int128>(count) * step;
+    return static_cast<std::int64_t>(std::clamp<__int128>(at, INT64_MIN, INT64_MAX));
+  };
+  const auto [start, stop, step] = bounds;
+  return Value::range(
+      {scaled(start, indices.begin, step), scaled(start, indices.end, step), scaled(0, indices.step, step)});
+}
+
 }  // namespace
 
 Result<Value> slice(Context& context, const Value& object, const SliceBounds& bounds) {
-  if (object.is_list()) {
+  if (object.is_indexed()) {
     TRY(const Indices indices, indices_of(bounds, object.items().size()));
     TRY_OK(context.budget.steps(indices.count()));
     TRY_OK(context.budget.bytes(indices.count() * sizeof(Value)));
@@ -62,7 +74,8 @@ Result<Value> slice(Context& context, const Value& object, const SliceBounds& bo
     for (std::size_t i = 0; i < indices.count(); ++i, at += indices.step) {
       items.push_back(object.items()[static_cast<std::size_t>(at)]);
     }
-    return object.type_name() == "tuple" ? Value::tuple(std::move(items)) : Value::list(std::move(items));
+    if (object.is(Sequence::Kind::range)) return slice_of_range(object.sequence().bounds, indices);
+    return object.is_tuple() ? Value::tuple(std::move(items)) : Value::list(std::move(items));
   }
   if (object.is_text()) {
     TRY_OK(context.budget.steps(object.str().size() / 16));
@@ -83,9 +96,7 @@ Result<Value> slice(Context& context, const Value& object, const SliceBounds& bo
     }
     return Value::text(std::move(picked));
   }
-  if (const auto* undefined = object.as<Undefined>()) {
-    return failure("{}", undefined->why ? *undefined->why : "the value is undefined");
-  }
+  if (object.is_undefined()) return undefined_error(object);
   return failure("'{}' object is not subscriptable", object.type_name());
 }
 

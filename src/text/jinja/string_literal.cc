@@ -63,7 +63,7 @@ void append_character(char32_t value, std::string& out) {
 
 }  // namespace
 
-std::string unescape_literal(std::string_view quoted) {
+base::Result<std::string> unescape_literal(std::string_view quoted) {
   std::string text;
   for (std::size_t i = 0; i < quoted.size(); ++i) {
     if (quoted[i] != '\\' || i + 1 == quoted.size()) {
@@ -77,13 +77,12 @@ std::string unescape_literal(std::string_view quoted) {
       continue;
     } else if (const std::size_t expected = num_hex_digits(c); expected > 0) {
       const Number number = read_digits(quoted.substr(i + 1), 16, expected);
-      if (number.num_digits < expected) {
-        text += '\\';
-        text += c;
-        continue;
-      }
+      if (number.num_digits < expected || number.value > 0x10FFFF)
+        return base::error(base::ErrorCode::invalid_argument, "an escape \\{} is not whole", c);
       append_character(number.value, text);
       i += number.num_digits;
+    } else if (c == 'N') {
+      return base::error(base::ErrorCode::invalid_argument, "names of characters are not supported");
     } else if (const Number octal = read_digits(quoted.substr(i), 8, 3); octal.num_digits > 0) {
       append_character(octal.value, text);
       i += octal.num_digits - 1;

@@ -51,8 +51,11 @@ bool is_string(const Value& value) {
 bool is_mapping(const Value& value) {
   return value.is_dict();
 }
+bool is_iterable(const Value& value) {
+  return value.is_sequence() || value.is_text() || value.is_dict() || value.is_undefined();
+}
 bool is_sequence(const Value& value) {
-  return value.is_list() || value.is_text() || value.is_dict() || value.is_undefined();
+  return is_iterable(value) && (!value.is_sequence() || value.is_indexed());
 }
 bool is_number(const Value& value) {
   return value.is_number();
@@ -64,52 +67,57 @@ bool is_real(const Value& value) {
   return value.is<double>();
 }
 bool is_callable(const Value& value) {
-  return value.is_callable();
-}
-bool is_lower(const Value& value) {
-  return value.is_text() && lower(value.str()) == value.str() && upper(value.str()) != value.str();
-}
-bool is_upper(const Value& value) {
-  return value.is_text() && upper(value.str()) == value.str() && lower(value.str()) != value.str();
+  return value.is_callable() || value.is_undefined();
 }
 bool is_escaped(const Value&) {
   return false;
 }
 
-Result<Value> divisible(Context& context, const Value& subject, std::int64_t divisor) {
-  TRY(const Value rest, apply(context, BinaryOperator::modulo, subject, Value(divisor)));
-  return Value(rest.is_number() && rest.real() == 0);
+template <bool (*kPredicate)(std::string_view)>
+Result<Value> in_case(Context& context, const Value& subject, const Arguments& arguments) {
+  TRY_OK(arguments.only({}));
+  TRY(const Prompt text, printed(context, subject));
+  return Value(kPredicate(text.text));
+}
+
+// Whether the remainder is this.
+Result<Value> leaves(Context& context, const Value& subject, const Value& divisor, std::int64_t remainder) {
+  TRY(const Value rest, apply(context, BinaryOperator::modulo, subject, divisor));
+  return Value(equal(rest, Value(remainder)));
 }
 
 Result<Value> even(Context& context, const Value& subject, const Arguments& arguments) {
   TRY_OK(arguments.only({}));
-  return divisible(context, subject, 2);
+  return leaves(context, subject, Value(std::int64_t{2}), 0);
 }
 
 Result<Value> odd(Context& context, const Value& subject, const Arguments& arguments) {
   TRY_OK(arguments.only({}));
-  TRY(const Value is_even, divisible(context, subject, 2));
-  return Value(!is_even.truthy());
+  return leaves(context, subject, Value(std::int64_t{2}), 1);
 }
 
 Result<Value> divisible_by(Context& context, const Value& subject, const Arguments& arguments) {
   TRY_OK(arguments.only({"num"}));
-  TRY(const std::int64_t divisor, integer_argument(arguments.find(0, "num"), 0));
-  return divisible(context, subject, divisor);
+  const Value* divisor = arguments.find(0, "num");
+  if (divisor == nullptr) return failure("divisibleby needs a number");
+  return leaves(context, subject, *divisor, 0);
 }
 
+// Python's `is`, where equal strings and numbers count as one object.
 Result<Value> same_as(Context&, const Value& subject, const Arguments& arguments) {
   TRY_OK(arguments.only({"other"}));
   const Value* other = arguments.find(0, "other");
   if (other == nullptr) return failure("sameas needs an argument");
-  return Value(subject.type_name() == other->type_name() && equal(subject, *other));
+  return Value(subject.is_identical(*other));
 }
 
 Result<Value> is_filter(Context&, const Value& subject, const Arguments&) {
+  if (!hashable(subject)) return failure("unhashable type: '{}'", subject.type_name());
   return Value(subject.is_text() && find_filter(subject.str()) != nullptr);
 }
 
 Result<Value> is_test(Context&, const Value& subject, const Arguments&) {
+  if (!hashable(subject)) return failure("unhashable type: '{}'", subject.type_name());
   return Value(subject.is_text() && find_test(subject.str()) != nullptr);
 }
 
@@ -123,13 +131,13 @@ constexpr std::array<NamedOperation, 39> kTests = {{
     {"string", plain<is_string>},
     {"mapping", plain<is_mapping>},
     {"sequence", plain<is_sequence>},
-    {"iterable", plain<is_sequence>},
+    {"iterable", plain<is_iterable>},
     {"number", plain<is_number>},
     {"integer", plain<is_integer>},
     {"float", plain<is_real>},
     {"callable", plain<is_callable>},
-    {"lower", plain<is_lower>},
-    {"upper", plain<is_upper>},
+    {"lower", in_case<is_lower_text>},
+    {"upper", in_case<is_upper_text>},
     {"escaped", plain<is_escaped>},
     {"even", even},
     {"odd", odd},

@@ -2,7 +2,6 @@
 #include <array>
 #include <utility>
 
-#include "base/utf8.h"
 #include "text/jinja/builtins.h"
 #include "text/jinja/characters.h"
 #include "text/jinja/operators.h"
@@ -42,7 +41,7 @@ bool before_word(char32_t c) {
 Result<Value> title(Context& context, const Value& subject, const Arguments& arguments) {
   TRY_OK(arguments.only({}));
   TRY(const Prompt text, printed(context, subject));
-  return Value::text(marked_like(titled(text.text, before_word), text));
+  return Value::text(marked_like(titled(text.text, before_word, Capital::upper), text));
 }
 
 Result<Value> trim(Context& context, const Value& subject, const Arguments& arguments) {
@@ -56,41 +55,16 @@ Result<Value> trim(Context& context, const Value& subject, const Arguments& argu
 }
 
 Result<Value> replace(Context& context, const Value& subject, const Arguments& arguments) {
+  TRY_OK(arguments.only({"old", "new", "count"}));
+  const Value* from = arguments.find(0, "old");
+  const Value* to = arguments.find(1, "new");
+  if (from == nullptr || to == nullptr) return failure("replace() needs what to replace and by what");
   TRY(const Prompt text, printed(context, subject));
-  return replaced(context, text, arguments);
-}
-
-// indent(width=4, first=False, blank=False)
-Result<Value> indent(Context& context, const Value& subject, const Arguments& arguments) {
-  TRY_OK(arguments.only({"width", "first", "blank"}));
-  TRY(Prompt text, printed(context, subject));
-  Prompt margin;
-  const Value* width = arguments.find(0, "width");
-  if (width != nullptr && width->is_text()) {
-    margin = width->prompt();
-  } else {
-    TRY(const std::int64_t columns, integer_argument(width, 4));
-    TRY_OK(context.budget.bytes(static_cast<std::size_t>(std::max<std::int64_t>(columns, 0))));
-    margin.text.assign(static_cast<std::size_t>(std::max<std::int64_t>(columns, 0)), ' ');
-  }
-  const Value* first = arguments.find(1, "first");
-  const Value* blank = arguments.find(2, "blank");
-  text.append_literal("\n");
-  const auto lines = lines_of(text.text);
-  TRY_OK(context.budget.steps(lines.size()));
-  Prompt out;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const bool empty = lines[i].begin == lines[i].end;
-    if (i > 0) out.append_literal("\n");
-    const bool indented =
-        i == 0 ? first != nullptr && first->truthy() : !empty || (blank != nullptr && blank->truthy());
-    if (indented) {
-      TRY_OK(context.budget.bytes(margin.text.size()));
-      out.append(margin);
-    }
-    out.append(text.slice(lines[i].begin, lines[i].end));
-  }
-  return Value::text(std::move(out));
+  TRY(Prompt old_text, printed(context, *from));
+  Replacement what{.from = std::move(old_text.text)};
+  TRY(what.to, printed(context, *to));
+  TRY(what.limit, integer_argument(arguments.find(2, "count"), -1));
+  return replaced(context, text, what);
 }
 
 std::string html_escaped(std::string_view text) {
@@ -126,25 +100,64 @@ Result<Value> escape(Context& context, const Value& subject, const Arguments& ar
   return Value::text(changed(text, html_escaped));
 }
 
+template <bool (*kIsSafe)(char)>
 std::string url_escaped(std::string_view text) {
-  constexpr std::string_view kSafe = "_.-~/";
   std::string out;
   for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       kSafe.find(c) != std::string_view::npos;
+    const bool plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || kIsSafe(c);
     out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
   return out;
 }
 
+bool is_safe_in_path(char c) {
+  return c == '_' || c == '.' || c == '-' || c == '~' || c == '/';
+}
+
+bool is_safe_in_query(char c) {
+  return c == '_' || c == '.' || c == '-' || c == '~';
+}
+
+std::string query_escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += c == ' ' ? "+" : url_escaped<is_safe_in_query>({&c, 1});
+  return out;
+}
+
+// A text, or pairs that become a query.
 Result<Value> url_encode(Context& context, const Value& subject, const Arguments& arguments) {
   TRY_OK(arguments.only({}));
-  TRY(const Prompt text, printed(context, subject));
-  TRY_OK(context.budget.bytes(text.text.size() * 3));
-  return Value::text(changed(text, url_escaped));
+  if (!subject.is_dict() && !subject.is_sequence()) {
+    TRY(const Prompt text, printed(context, subject));
+    TRY_OK(context.budget.bytes(text.text.size() * 3));
+    return Value::text(changed(text, url_escaped<is_safe_in_path>));
+  }
+  std::vector<Value> pairs;
+  if (subject.is_dict()) {
+    TRY_OK(context.budget.steps(subject.mapping().entries().size()));
+    for (const auto& [key, value] : subject.mapping().entries()) pairs.push_back(Value::tuple({key, value}));
+  } else {
+    TRY(pairs, iterate(context, subject));
+  }
+  Prompt out;
+  for (const Value& pair : pairs) {
+    TRY(const auto parts, iterate(context, pair));
+    if (parts.size() != 2) return failure("urlencode() needs pairs of a name and a value");
+    if (!out.text.empty()) out.append_literal("&");
+    for (std::size_t i = 0; i < 2; ++i) {
+      TRY(const Prompt text, printed(context, parts[i]));
+      TRY_OK(context.budget.bytes(text.text.size() * 3));
+      if (i == 1) out.append_literal("=");
+      out.append(changed(text, query_escaped));
+    }
+  }
+  return Value::text(std::move(out));
 }
 
 Result<Value> format(Context& context, const Value& subject, const Arguments& arguments) {
+  if (!arguments.positional.empty() && !arguments.named.empty())
+    return failure("can't handle positional and keyword arguments at the same time");
   TRY(const Prompt text, printed(context, subject));
   if (arguments.named.empty()) return format_percent(context, text, Value::tuple(arguments.positional));
   Dict named;
@@ -152,43 +165,63 @@ Result<Value> format(Context& context, const Value& subject, const Arguments& ar
   return format_percent(context, text, Value::dict(std::move(named)));
 }
 
-Result<Value> word_count(Context& context, const Value& subject, const Arguments& arguments) {
-  TRY_OK(arguments.only({}));
-  TRY(const Prompt text, printed(context, subject));
-  std::string_view rest = text.text;
-  std::size_t count = 0;
-  bool inside = false;
-  while (!rest.empty()) {
-    const base::Utf8Step step = base::utf8_step(rest);
-    const bool letter =
-        is_letter(step.value) || (step.value >= '0' && step.value <= '9') || step.value == '_';
-    if (letter && !inside) ++count;
-    inside = letter;
-    rest.remove_prefix(step.size);
+// xmlattr(autospace=True)
+Result<Value> xml_attributes(Context& context, const Value& subject, const Arguments& arguments) {
+  TRY_OK(arguments.only({"autospace"}));
+  if (!subject.is_dict()) return failure("xmlattr() needs a mapping, not '{}'", subject.type_name());
+  const Value* autospace = arguments.find(0, "autospace");
+  Prompt out;
+  for (const auto& [key, value] : subject.mapping().entries()) {
+    if (value.is_none() || value.is_undefined()) continue;
+    if (!key.is_text()) return failure("expected string or bytes-like object, got '{}'", key.type_name());
+    if (key.str().find_first_of(" \t\n\r\f\v/>=") != std::string::npos)
+      return failure("invalid character in attribute name: {}", key.str());
+    TRY(const Prompt text, printed(context, value));
+    TRY_OK(context.budget.bytes((key.str().size() + text.text.size()) * 5));
+    if (!out.text.empty() || autospace == nullptr || autospace->truthy()) out.append_literal(" ");
+    out.append(changed(key.prompt(), html_escaped));
+    out.append_literal("=\"");
+    out.append(changed(text, html_escaped));
+    out.append_literal("\"");
   }
-  return Value::number(count);
+  return Value::text(std::move(out));
 }
 
-// truncate(length=255, killwords=False, end='...', leeway=5)
-Result<Value> truncate(Context& context, const Value& subject, const Arguments& arguments) {
-  TRY_OK(arguments.only({"length", "killwords", "end", "leeway"}));
+Result<Value> safe(Context& context, const Value& subject, const Arguments& arguments) {
+  TRY_OK(arguments.only({}));
+  TRY(Prompt text, printed(context, subject));
+  return Value::text(std::move(text));
+}
+
+// Tags and comments go, entities are not resolved, and runs of space become one.
+Result<Value> strip_tags(Context& context, const Value& subject, const Arguments& arguments) {
+  TRY_OK(arguments.only({}));
   TRY(const Prompt text, printed(context, subject));
-  TRY(const std::int64_t length, integer_argument(arguments.find(0, "length"), 255));
-  TRY(const std::string end, text_argument(arguments.find(2, "end"), "..."));
-  TRY(const std::int64_t leeway, integer_argument(arguments.find(3, "leeway"), 5));
-  const auto end_length = static_cast<std::int64_t>(count_characters(end));
-  if (length < end_length || leeway < 0 || length > INT32_MAX || leeway > INT32_MAX) {
-    return failure("truncate() got a length below that of its end, or too large");
+  TRY_OK(context.budget.steps(text.text.size() / 16));
+  Prompt bare;
+  for (std::size_t at = 0; at < text.text.size();) {
+    const bool comment = text.text.compare(at, 4, "<!--") == 0;
+    const std::string_view closing = comment ? "-->" : ">";
+    const std::size_t close = text.text[at] == '<' ? text.text.find(closing, at) : std::string::npos;
+    if (close != std::string::npos) {
+      at = close + closing.size();
+      continue;
+    }
+    const std::size_t end = std::min(text.text.find('<', at + 1), text.text.size());
+    bare.append(text.slice(at, end));
+    // An opening that is never closed is text, and so is what follows it.
+    if (text.text[at] == '<') {
+      bare.append(text.slice(end, text.text.size()));
+      break;
+    }
+    at = end;
   }
-  if (static_cast<std::int64_t>(count_characters(text.text)) <= length + leeway) return Value::text(text);
-  Prompt cut = text.slice(0, character_offset(text.text, static_cast<std::size_t>(length - end_length)));
-  const Value* killwords = arguments.find(1, "killwords");
-  if (killwords == nullptr || !killwords->truthy()) {
-    const std::size_t space = cut.text.rfind(' ');
-    if (space != std::string::npos) cut = cut.slice(0, space);
+  Prompt out;
+  for (const Range& word : words_of(bare.text, -1)) {
+    if (!out.text.empty()) out.append_literal(" ");
+    out.append(bare.slice(word.begin, word.end));
   }
-  cut.append_literal(end);
-  return Value::text(std::move(cut));
+  return Value::text(std::move(out));
 }
 
 constexpr std::array<NamedOperation, 14> kFilters = {{
@@ -198,14 +231,14 @@ constexpr std::array<NamedOperation, 14> kFilters = {{
     {"title", title},
     {"trim", trim},
     {"replace", replace},
-    {"indent", indent},
     {"escape", escape},
     {"e", escape},
     {"forceescape", escape},
+    {"safe", safe},
     {"urlencode", url_encode},
     {"format", format},
-    {"wordcount", word_count},
-    {"truncate", truncate},
+    {"xmlattr", xml_attributes},
+    {"striptags", strip_tags},
 }};
 
 }  // namespace

@@ -25,12 +25,38 @@ Value finished(Sequence made) {
 // Equal keys have equal spellings, across number types too.
 std::string key_spelling(const Value& key) {
   if (key.is_text()) return "s" + key.str();
+  if (key.is_sequence()) {
+    std::string parts = "t";
+    for (const Value& item : key.items()) {
+      const std::string part = key_spelling(item);
+      parts += fmt::format("{}:{}", part.size(), part);
+    }
+    return parts;
+  }
   if (key.is_integer()) return fmt::format("n{}", key.integer());
   if (const auto* real = key.as<double>()) {
     const bool whole = std::floor(*real) == *real && std::abs(*real) < 9e15;
     return whole ? fmt::format("n{}", static_cast<std::int64_t>(*real)) : fmt::format("n{}", *real);
   }
-  return "None";
+  return key.is_undefined() ? "Undefined" : "None";
+}
+
+using Kind = Sequence::Kind;
+
+bool is_tuple_like(Kind kind) {
+  return kind == Kind::tuple || kind == Kind::group;
+}
+
+// Whether equality looks at the items.
+bool comparable(Kind a, Kind b) {
+  if (is_tuple_like(a)) return is_tuple_like(b);
+  return a == b && a != Kind::values && a != Kind::iterator;
+}
+
+// Exact where both are whole numbers; a long double holds every integer and every double.
+long double exact(const Value& number) {
+  return number.is_integer() ? static_cast<long double>(number.integer())
+                             : static_cast<long double>(number.real());
 }
 
 }  // namespace
@@ -54,7 +80,25 @@ Value Value::list(std::vector<Value> items) {
 }
 
 Value Value::tuple(std::vector<Value> items) {
-  return finished({.items = std::move(items), .tuple = true});
+  return sequence(Kind::tuple, std::move(items));
+}
+
+Value Value::sequence(Sequence::Kind kind, std::vector<Value> items) {
+  return finished({.items = std::move(items), .kind = kind});
+}
+
+Value Value::iterator(std::vector<Value> items) {
+  return sequence(Kind::iterator, std::move(items));
+}
+
+Value Value::range(std::array<std::int64_t, 3> bounds) {
+  const auto [start, stop, step] = bounds;
+  Sequence made{.kind = Kind::range, .bounds = bounds};
+  for (std::int64_t at = start; step > 0 ? at < stop : at > stop;) {
+    made.items.emplace_back(at);
+    if (__builtin_add_overflow(at, step, &at)) break;
+  }
+  return finished(std::move(made));
 }
 
 Value Value::dict(Dict dict) {
@@ -75,14 +119,20 @@ bool Value::truthy() const {
   if (is_undefined() || is_none()) return false;
   if (is_number()) return real() != 0;
   if (is_text()) return !str().empty();
-  if (is_list()) return !items().empty();
+  if (is_sequence()) return is_iterator() || !items().empty();
   if (is_dict()) return !mapping().entries().empty();
   return true;
 }
 
 bool Value::same_object(const Value& other) const {
-  const bool is_object = is<Namespace*>() || is_callable() || is<std::shared_ptr<Loop>>();
+  const bool is_object = is<Namespace*>() || is_callable() || is(Kind::iterator) || is(Kind::values);
   return is_object && state_ == other.state_;
+}
+
+bool Value::is_identical(const Value& other) const {
+  if (state_.index() != other.state_.index()) return false;
+  if (is_text()) return str() == other.str();
+  return is_undefined() || state_ == other.state_;
 }
 
 int Value::depth() const {
@@ -105,10 +155,14 @@ std::string_view Value::type_name() const {
   if (is<std::int64_t>()) return "int";
   if (is<double>()) return "float";
   if (is_text()) return "str";
-  if (const auto* items = as<Items>()) return (*items)->tuple ? "tuple" : "list";
+  if (is_sequence()) {
+    constexpr std::array<std::string_view, 8> kNames = {
+        "list", "tuple", "tuple", "range", "dict_keys", "dict_values", "dict_items", "generator"};
+    return kNames[static_cast<std::size_t>(sequence().kind)];
+  }
   if (is_dict()) return "dict";
   if (is<Namespace*>()) return "Namespace";
-  if (is<std::shared_ptr<Loop>>()) return "LoopContext";
+  if (is<Loop*>()) return "LoopContext";
   return is<const Macro*>() ? "Macro" : "method";
 }
 
@@ -156,17 +210,20 @@ void Dict::set(Value key, Value value) {
 }
 
 bool hashable(const Value& value) {
-  return value.is_text() || value.is_number() || value.is_none();
+  constexpr std::size_t kMaxKeyWeight = 1000;  // a tuple may repeat one part many times over
+  if (value.is_tuple())
+    return value.weight() <= kMaxKeyWeight &&
+           std::all_of(value.items().begin(), value.items().end(), hashable);
+  return value.is_text() || value.is_number() || value.is_none() || value.is_undefined();
 }
 
 bool equal(const Value& a, const Value& b) {
   if (a.is_number() && b.is_number()) {
-    return a.is_integer() && b.is_integer() ? a.integer() == b.integer() : a.real() == b.real();
+    return exact(a) == exact(b);
   }
   if (a.is_text() && b.is_text()) return a.str() == b.str();
-  if (a.is_list() && b.is_list()) {
-    return a.type_name() == b.type_name() &&
-           std::equal(a.items().begin(), a.items().end(), b.items().begin(), b.items().end(), equal);
+  if (a.is_sequence() && b.is_sequence() && comparable(a.sequence().kind, b.sequence().kind)) {
+    return std::equal(a.items().begin(), a.items().end(), b.items().begin(), b.items().end(), equal);
   }
   if (a.is_dict() && b.is_dict()) {
     if (a.mapping().entries().size() != b.mapping().entries().size()) return false;
@@ -182,10 +239,10 @@ bool equal(const Value& a, const Value& b) {
 
 base::Result<bool> less(const Value& a, const Value& b) {
   if (a.is_number() && b.is_number()) {
-    return a.is_integer() && b.is_integer() ? a.integer() < b.integer() : a.real() < b.real();
+    return exact(a) < exact(b);
   }
   if (a.is_text() && b.is_text()) return a.str() < b.str();
-  if (a.is_list() && b.is_list()) {
+  if ((a.is_list() && b.is_list()) || (a.is_tuple() && b.is_tuple())) {
     const std::size_t common = std::min(a.items().size(), b.items().size());
     for (std::size_t i = 0; i < common; ++i) {
       if (!equal(a.items()[i], b.items()[i])) return less(a.items()[i], b.items()[i]);

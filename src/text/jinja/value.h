@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -31,11 +32,24 @@ struct Undefined {
   bool operator==(const Undefined&) const { return true; }
 };
 
+// What Python has several types for: things that hold items in an order.
 struct Sequence {
+  enum class Kind : std::uint8_t {
+    list,
+    tuple,
+    group,  // the tuple of groupby, whose parts also have names
+    range,
+    keys,  // of a dict; so are the next two
+    values,
+    pairs,
+    iterator,  // gives each item once; always true; has no length and no places
+  };
   std::vector<Value> items;
-  bool tuple = false;
-  int depth = 1;           // how many containers nest, this one included
-  std::size_t weight = 1;  // see Value::weight
+  Kind kind = Kind::list;
+  int depth = 1;                         // how many containers nest, this one included
+  std::size_t weight = 1;                // see Value::weight
+  std::array<std::int64_t, 3> bounds{};  // of a range: start, stop, step
+  mutable std::size_t num_taken = 0;     // of an iterator
 };
 
 // A value of the template language, with Python's meanings. Immutable apart from namespaces; copies are
@@ -46,7 +60,7 @@ class Value {
   using Items = std::shared_ptr<const Sequence>;
   using Mapping = std::shared_ptr<const Dict>;
   using State = std::variant<Undefined, std::monostate, bool, std::int64_t, double, Text, Items, Mapping,
-                             Namespace*, std::shared_ptr<Loop>, const Macro*, std::shared_ptr<const Method>>;
+                             Namespace*, Loop*, const Macro*, std::shared_ptr<const Method>>;
 
   Value() = default;
   Value(bool value) : state_(value) {}
@@ -63,6 +77,10 @@ class Value {
   static Value input(std::string_view text);
   static Value list(std::vector<Value> items);
   static Value tuple(std::vector<Value> items);
+  static Value sequence(Sequence::Kind kind, std::vector<Value> items);
+  static Value iterator(std::vector<Value> items);
+  // The integers from bounds[0] up to, and without, bounds[1] in steps of bounds[2]; there are few enough.
+  static Value range(std::array<std::int64_t, 3> bounds);
   static Value dict(Dict dict);
   static Value number(std::size_t count) { return Value(static_cast<std::int64_t>(count)); }
 
@@ -77,23 +95,35 @@ class Value {
   bool is_undefined() const { return is<Undefined>(); }
   bool is_none() const { return is<std::monostate>(); }
   bool is_text() const { return is<Text>(); }
-  bool is_list() const { return is<Items>(); }
+  // Of any kind.
+  bool is_sequence() const { return is<Items>(); }
+  bool is_list() const { return is(Sequence::Kind::list); }
+  bool is_tuple() const { return is(Sequence::Kind::tuple) || is(Sequence::Kind::group); }
+  bool is_iterator() const { return is(Sequence::Kind::iterator); }
+  // Has places: a list, a tuple or a range.
+  bool is_indexed() const { return is_list() || is_tuple() || is(Sequence::Kind::range); }
+  bool is(Sequence::Kind kind) const { return is_sequence() && std::get<Items>(state_)->kind == kind; }
   bool is_dict() const { return is<Mapping>(); }
   bool is_number() const { return is<std::int64_t>() || is<double>() || is<bool>(); }
   bool is_integer() const { return is<std::int64_t>() || is<bool>(); }
-  bool is_callable() const { return is<const Macro*>() || is<std::shared_ptr<const Method>>(); }
+  bool is_callable() const {
+    return is<const Macro*>() || is<std::shared_ptr<const Method>>() || is<Loop*>();
+  }
 
   // Each needs the matching is_…().
   const Prompt& prompt() const { return *std::get<Text>(state_); }
   const std::string& str() const { return prompt().text; }
   const std::vector<Value>& items() const { return std::get<Items>(state_)->items; }
+  const Sequence& sequence() const { return *std::get<Items>(state_); }
   const Dict& mapping() const { return *std::get<Mapping>(state_); }
   std::int64_t integer() const;
   double real() const;
 
   bool truthy() const;
-  // Both are the one macro, method, namespace or loop.
+  // Both are the one macro, method, namespace, loop or iterator.
   bool same_object(const Value& other) const;
+  // Python's `is`, where equal strings and equal numbers of one type are one object.
+  bool is_identical(const Value& other) const;
   int depth() const;
   // How much there is to walk through, parts that occur twice counted twice, so that a template cannot hide
   // an exponential walk in a small value. Saturates.

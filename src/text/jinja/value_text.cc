@@ -5,12 +5,14 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "text/jinja/characters.h"
 #include "text/jinja/value.h"
 
 namespace kvasir::text::jinja {
 namespace {
 
 void append_repr(const Value& value, Prompt& out);
+void append_items(const Value& value, Prompt& out);
 
 // Python's repr of a str: single quotes unless only those occur in it.
 void append_quoted(const Prompt& text, Prompt& out) {
@@ -18,8 +20,11 @@ void append_quoted(const Prompt& text, Prompt& out) {
   const bool has_double = text.text.find('"') != std::string::npos;
   const char quote = has_single && !has_double ? '"' : '\'';
   std::string escaped;
-  for (const char c : text.text) {
-    const auto byte = static_cast<unsigned char>(c);
+  std::string_view rest = text.text;
+  while (!rest.empty()) {
+    const base::Utf8Step step = base::utf8_step(rest);
+    const auto code = static_cast<unsigned>(step.value);
+    const char c = rest[0];
     if (c == quote || c == '\\') {
       escaped += '\\';
       escaped += c;
@@ -29,11 +34,14 @@ void append_quoted(const Prompt& text, Prompt& out) {
       escaped += "\\r";
     } else if (c == '\t') {
       escaped += "\\t";
-    } else if (byte < 0x20 || byte == 0x7F) {
-      escaped += fmt::format("\\x{:02x}", byte);
+    } else if (step.kind != base::Utf8Step::Kind::character || is_printable(step.value)) {
+      escaped += rest.substr(0, step.size);
     } else {
-      escaped += c;
+      escaped += code < 0x100     ? fmt::format("\\x{:02x}", code)
+                 : code < 0x10000 ? fmt::format("\\u{:04x}", code)
+                                  : fmt::format("\\U{:08x}", code);
     }
+    rest.remove_prefix(step.size);
   }
   out.text += quote;
   if (text.has_input()) {
@@ -44,8 +52,28 @@ void append_quoted(const Prompt& text, Prompt& out) {
   out.text += quote;
 }
 
+void append_sequence(const Value& value, Prompt& out) {
+  using Kind = Sequence::Kind;
+  const Sequence& sequence = value.sequence();
+  if (sequence.kind == Kind::iterator) {
+    out.text += "<generator object>";
+    return;
+  }
+  if (sequence.kind == Kind::range) {
+    const auto [start, stop, step] = sequence.bounds;
+    out.text += step == 1 ? fmt::format("range({}, {})", start, stop)
+                          : fmt::format("range({}, {}, {})", start, stop, step);
+    return;
+  }
+  const bool view =
+      sequence.kind == Kind::keys || sequence.kind == Kind::values || sequence.kind == Kind::pairs;
+  if (view) out.text += fmt::format("{}(", value.type_name());
+  append_items(value, out);
+  if (view) out.text += ')';
+}
+
 void append_items(const Value& value, Prompt& out) {
-  const bool tuple = value.type_name() == "tuple";
+  const bool tuple = value.is_tuple();
   out.text += tuple ? '(' : '[';
   for (std::size_t i = 0; i < value.items().size(); ++i) {
     if (i > 0) out.text += ", ";
@@ -70,8 +98,8 @@ void append_dict(const Dict& dict, Prompt& out) {
 void append_repr(const Value& value, Prompt& out) {
   if (value.is_text()) {
     append_quoted(value.prompt(), out);
-  } else if (value.is_list()) {
-    append_items(value, out);
+  } else if (value.is_sequence()) {
+    append_sequence(value, out);
   } else if (value.is_dict()) {
     append_dict(value.mapping(), out);
   } else if (value.is_undefined()) {
@@ -102,7 +130,7 @@ Prompt to_text(const Value& value) {
     out.text = fmt::format("{}", value.integer());
   } else if (value.is_number()) {
     out.text = real_repr(value.real());
-  } else if (value.is_list() || value.is_dict()) {
+  } else if (value.is_sequence() || value.is_dict()) {
     append_repr(value, out);
   } else if (!value.is_undefined()) {
     out.text = fmt::format("<{}>", value.type_name());
