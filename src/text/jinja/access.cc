@@ -52,7 +52,7 @@ base::Result<Value> cycle(Context&, const Value& subject, const Arguments& argum
   return arguments.positional[(*loop)->index % arguments.positional.size()];
 }
 
-base::Result<Value> changed(Context& context, const Value& subject, const Arguments& arguments) {
+base::Result<Value> loop_changed(Context& context, const Value& subject, const Arguments& arguments) {
   const auto* loop = subject.as<Loop*>();
   if (loop == nullptr) return failure("changed() needs a loop");
   TRY_OK(arguments.by_position(0, arguments.positional.size()));
@@ -95,7 +95,7 @@ Value loop_attribute(Loop* loop, std::string_view name) {
     return index + 1 < items.size() ? items[index + 1] : Value::undefined("there is no next item");
   }
   if (name == "cycle") return bound(Value(loop), cycle);
-  if (name == "changed") return bound(Value(loop), changed);
+  if (name == "changed") return bound(Value(loop), loop_changed);
   return missing(Value(loop), name);
 }
 
