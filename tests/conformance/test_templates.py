@@ -14,7 +14,7 @@ from template_sources import TEMPLATES
 
 BIN = os.environ.get("KVASIR_BIN", "build/release/bin/kvasir")
 NUM_CHATS = int(os.environ.get("KVASIR_TEMPLATE_CHATS", 300))
-NUM_TEMPLATES = int(os.environ.get("KVASIR_TEMPLATES", 1500))
+NUM_TEMPLATES = int(os.environ.get("KVASIR_TEMPLATES", 3000))
 SEED = int(os.environ.get("KVASIR_TEMPLATE_SEED", 1))
 
 # What Python prints of its own objects has no meaning in a prompt, and Kvasir's integers have 64 bits.

@@ -96,6 +96,7 @@ ExpressionParser::Parsed ExpressionParser::make(int line, Expression::Node node)
 ExpressionParser::Parsed ExpressionParser::parse() {
   const Nested nested(nesting_);
   if (nesting_ > kMaxTreeDepth) return cursor_.failed("the expression is too deep");
+  const std::size_t num_unknown_before = num_unknown();
   TRY(ExpressionPtr value, parse_or());
   while (cursor_.at_name("if")) {
     const int line = cursor_.line();
@@ -106,8 +107,14 @@ ExpressionParser::Parsed ExpressionParser::parse() {
       TRY(node.otherwise, parse());
     }
     TRY(value, make(line, std::move(node)));
+    allow_unknown(num_unknown_before);
   }
   return value;
+}
+
+base::Status ExpressionParser::refuse_unknown(std::size_t since) const {
+  if (unknown_.size() <= since) return base::ok();
+  return TokenCursor::failed_at(unknown_[since].line, unknown_[since].what);
 }
 
 ExpressionParser::Parsed ExpressionParser::parse_tuple() {

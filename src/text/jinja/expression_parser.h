@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "text/jinja/ast.h"
@@ -35,6 +38,12 @@ class ExpressionParser {
   // Since the caller last cleared them.
   SpecialNames& special_names() { return special_names_; }
 
+  // Filters and tests that do not exist, in the order in which they were named. As with Jinja2 they are an
+  // error at once, but for those of an `if`: they are one when they are reached.
+  std::size_t num_unknown() const { return unknown_.size(); }
+  void allow_unknown(std::size_t since) { unknown_.resize(since); }
+  base::Status refuse_unknown(std::size_t since) const;
+
  private:
   enum class InlineIf { allowed, forbidden };
   Parsed parse_tuple(InlineIf inline_if);
@@ -67,9 +76,15 @@ class ExpressionParser {
 
   Parsed make(int line, Expression::Node node);
 
+  struct Unknown {
+    std::string what;
+    int line = 0;
+  };
+
   TokenCursor& cursor_;
   int nesting_ = 0;
   SpecialNames special_names_;
+  std::vector<Unknown> unknown_;
 };
 
 }  // namespace kvasir::text::jinja

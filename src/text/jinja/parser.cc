@@ -1,6 +1,7 @@
 #include "text/jinja/parser.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <initializer_list>
 #include <set>
 #include <string>
@@ -35,6 +36,8 @@ class Parser {
   // template where there are none.
   Result<Body> parse_body(Names ends) {
     if (++block_depth_ > kMaxBlockDepth) return cursor_.failed("blocks nest too deep");
+    const std::size_t num_unknown = expressions_.num_unknown();
+    const bool conditional = ends.size() > 0 && *(ends.end() - 1) == "endif";
     Body body;
     while (true) {
       const int line = cursor_.line();
@@ -57,6 +60,7 @@ class Parser {
       }
     }
     --block_depth_;
+    if (!conditional) TRY_OK(expressions_.refuse_unknown(num_unknown));
     return body;
   }
 
@@ -118,6 +122,7 @@ class Parser {
 
   Result<Statement::Node> parse_if() {
     If node;
+    const std::size_t num_unknown = expressions_.num_unknown();
     while (true) {
       TRY(ExpressionPtr test, expressions_.parse_tuple_without_if());
       TRY_OK(open_body());
@@ -131,6 +136,7 @@ class Parser {
     } else {
       TRY_OK(finish_tag("endif"));
     }
+    expressions_.allow_unknown(num_unknown);
     return Statement::Node(std::move(node));
   }
 
@@ -187,7 +193,9 @@ class Parser {
     if (!cursor_.skip_name("in")) return cursor_.unexpected("'in'");
     TRY(node.items, expressions_.parse_tuple_without_if());
     if (cursor_.skip_name("if")) {
+      const std::size_t num_unknown = expressions_.num_unknown();
       TRY(node.filter, expressions_.parse());
+      TRY_OK(expressions_.refuse_unknown(num_unknown));
     }
     node.recursive = cursor_.skip_name("recursive");
     TRY_OK(open_body());
@@ -203,6 +211,14 @@ class Parser {
     return Statement::Node(std::move(node));
   }
 
+  // The filters that a block's text goes through.
+  Result<ExpressionPtr> parse_block_filter() {
+    const std::size_t num_unknown = expressions_.num_unknown();
+    TRY(ExpressionPtr chain, expressions_.parse_filter_chain());
+    TRY_OK(expressions_.refuse_unknown(num_unknown));
+    return chain;
+  }
+
   Result<Statement::Node> parse_set() {
     TRY(Target target, parse_target(Namespaces::allowed));
     if (cursor_.skip_symbol("=")) {
@@ -213,7 +229,7 @@ class Parser {
     }
     SetBlock node{.target = std::move(target), .filter = nullptr, .body = {}};
     if (cursor_.skip_symbol("|")) {
-      TRY(node.filter, expressions_.parse_filter_chain());
+      TRY(node.filter, parse_block_filter());
     }
     TRY(node.body, parse_block("endset"));
     return Statement::Node(std::move(node));
@@ -221,6 +237,7 @@ class Parser {
 
   Result<std::vector<Parameter>> parse_parameters() {
     std::vector<Parameter> parameters;
+    const std::size_t num_unknown = expressions_.num_unknown();
     TRY_OK(cursor_.expect_symbol("("));
     while (!cursor_.at_symbol(")")) {
       if (!parameters.empty()) TRY_OK(cursor_.expect_symbol(","));
@@ -237,6 +254,7 @@ class Parser {
       parameters.push_back(std::move(parameter));
     }
     TRY_OK(cursor_.expect_symbol(")"));
+    TRY_OK(expressions_.refuse_unknown(num_unknown));
     return parameters;
   }
 
@@ -320,7 +338,7 @@ class Parser {
 
   Result<Statement::Node> parse_filter_block() {
     FilterBlock node;
-    TRY(node.filter, expressions_.parse_filter_chain());
+    TRY(node.filter, parse_block_filter());
     TRY(node.body, parse_block("endfilter"));
     return Statement::Node(std::move(node));
   }

@@ -1,9 +1,24 @@
+#include <algorithm>
 #include <charconv>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
+#include "text/jinja/callable.h"
 #include "text/jinja/expression_parser.h"
 
 namespace kvasir::text::jinja {
+namespace {
+
+// Jinja2 knows them, so that a template which never reaches them is a good one.
+constexpr std::string_view kFiltersNotHere[] = {"pprint", "random", "urlize"};
+
+bool is_unknown_filter(std::string_view name) {
+  return find_filter(name) == nullptr &&
+         std::find(std::begin(kFiltersNotHere), std::end(kFiltersNotHere), name) == std::end(kFiltersNotHere);
+}
+
+}  // namespace
 
 // The innermost part of ExpressionParser: literals, names, and what may follow them.
 
@@ -201,6 +216,8 @@ ExpressionParser::Parsed ExpressionParser::parse_filter(ExpressionPtr subject) {
   if (subject != nullptr) TRY_OK(cursor_.expect_symbol("|"));
   FilterCall node{.subject = std::move(subject)};
   TRY(node.name, parse_dotted_name());
+  if (is_unknown_filter(node.name))
+    unknown_.push_back({fmt::format("no filter named '{}'", node.name), line});
   if (cursor_.at_symbol("(")) {
     TRY(node.arguments, parse_arguments());
   }
@@ -220,6 +237,8 @@ ExpressionParser::Parsed ExpressionParser::parse_test(ExpressionPtr subject) {
   const bool negated = cursor_.skip_name("not");
   TestCall node{.subject = std::move(subject)};
   TRY(node.name, parse_dotted_name());
+  if (find_test(node.name) == nullptr)
+    unknown_.push_back({fmt::format("no test named '{}'", node.name), line});
   if (cursor_.at_symbol("(")) {
     TRY(node.arguments, parse_arguments());
   } else if (at_test_argument()) {

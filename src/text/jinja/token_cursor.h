@@ -55,8 +55,9 @@ class TokenCursor {
     return take().text;
   }
 
-  base::Error failed(std::string_view what) const {
-    return base::error(base::ErrorCode::invalid_argument, "line {}: {}", line(), what);
+  base::Error failed(std::string_view what) const { return failed_at(line(), what); }
+  static base::Error failed_at(int line, std::string_view what) {
+    return base::error(base::ErrorCode::invalid_argument, "line {}: {}", line, what);
   }
   base::Error unexpected(std::string_view wanted) const {
     return failed(fmt::format("expected {}, got {}", wanted, describe(peek())));
