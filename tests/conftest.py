@@ -3,9 +3,11 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -111,6 +113,22 @@ class Server:
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise AssertionError("the server did not end after SIGTERM:\n" + self.output())
+
+
+def run_node(server, tmp_path, name, num_tests):
+    """Runs an .mjs file of tests/conformance with the Node of the tests' own environment."""
+    bin_dir = pathlib.Path(sys.executable).parent
+    script = shutil.copy(ROOT / "tests/conformance" / name, tmp_path)  # beside a node_modules that npm filled
+    (tmp_path / "node_modules").symlink_to(bin_dir.parent / "npm/node_modules")
+    run = subprocess.run(
+        [bin_dir / "node", "--preserve-symlinks", "--test-reporter=spec", "--test", script],
+        env={**os.environ, "KVASIR_URL": server.url},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert f"pass {num_tests}" in run.stdout, run.stdout
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/batch_runner.h"
+#include "api/cors.h"
 #include "api/error_map.h"
 #include "api/request_id.h"
 #include "api/routes.h"
@@ -50,12 +51,14 @@ void log_request(const Exchange& exchange, std::string_view endpoint, base::Dura
 }
 
 // 404, 405, and the OPTIONS of a path.
-net::HttpResponse without_route(const net::HttpRequest& request, const Error& error, ErrorStyle style) {
+net::HttpResponse without_route(const net::HttpRequest& request, const Error& error, ErrorStyle style,
+                                const ServiceOptions& options) {
   const std::string methods = methods_of(request.path);
   if (request.method == "OPTIONS" && !methods.empty()) {
     net::HttpResponse response;
     response.status = 204;
     response.headers.push_back({"Allow", methods + ", OPTIONS"});
+    if (is_allowed_origin(options, request)) add_preflight_headers(request, methods, response);
     return response;
   }
   net::HttpResponse response = error_response(error, style);
@@ -105,6 +108,7 @@ asio::awaitable<void> reply(Exchange& exchange, net::HttpResponse response) {
   exchange.status = response.status;
   response.headers.push_back({"x-request-id", exchange.id});
   if (exchange.errors == ErrorStyle::anthropic) response.headers.push_back({"request-id", exchange.id});
+  response.headers.insert(response.headers.end(), exchange.headers.begin(), exchange.headers.end());
   (void)co_await exchange.responder.send(std::move(response));
 }
 
@@ -176,9 +180,10 @@ asio::awaitable<void> Api::handle(net::HttpRequest& request, net::Responder& res
   Exchange exchange{request, responder, request_id(request.header("x-request-id").value_or(""))};
   if (request.path.starts_with("/v1/messages")) exchange.errors = ErrorStyle::anthropic;
   const base::TimePoint started = service_.clock.now();
+  add_cors_headers(service_.options, exchange);
   base::Result<const Route*> route = find_route(request.method, request.path);
   if (!route.ok()) {
-    net::HttpResponse response = without_route(request, route.error(), exchange.errors);
+    net::HttpResponse response = without_route(request, route.error(), exchange.errors, service_.options);
     if (response.status >= 400) note_error(exchange, route.error());
     co_await reply(exchange, std::move(response));
     finish(exchange, "unknown", service_.clock.now() - started);

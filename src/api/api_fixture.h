@@ -29,6 +29,7 @@ class ApiTest : public testing::Test {
                  .max_waiting_texts = 4,
                  .max_sequences = 10,
                  .headers_after = headers_after} {}
+  explicit ApiTest(ServiceOptions options) : options_(std::move(options)) {}
   ~ApiTest() override {
     api_.stop_batches();
     api_.stop_text_work();

@@ -42,6 +42,16 @@ constexpr Field<ChatRequest> kFields[] = {
        return base::ok();
      },
      R"({"type": "object", "description": "Variables of the model's template."})"},
+    {"echo",
+     [](const json::value& v, ChatRequest&) -> Status {
+       TRY(const bool wanted, read_bool(v));
+       return wanted ? Status(not_supported("echoing a message is")) : base::ok();
+     }},
+    {"best_of",
+     [](const json::value& v, ChatRequest&) -> Status {
+       TRY(const std::int64_t number, read_integer(v, {1, kMaxSequencesPerRequest}));
+       return number > 1 ? Status(not_supported("choosing among answers of a chat is")) : base::ok();
+     }},
     {"add_special_tokens",
      [](const json::value& v, ChatRequest&) -> Status {
        TRY(const bool wanted, read_bool(v));

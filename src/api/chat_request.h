@@ -37,10 +37,12 @@ inline constexpr std::string_view kMessagesSchema = R"({"type": "array", "minIte
          "properties": {"type": {"const": "text"}, "text": {"type": "string"}}},
         {"type": "object", "required": ["type", "refusal"],
          "properties": {"type": {"const": "refusal"}, "refusal": {"type": "string"}}}]}}]},
-      "tool_call_id": {"type": "string"}, "name": {"type": "string"},
-      "tool_calls": {"type": ["array", "null"], "items": {"$ref": "#/components/schemas/ToolCall"}}}},
+      "tool_call_id": {"description": "Of a tool's message: the call that it answers."}, "name": {},
+      "tool_calls": {"type": ["array", "null"], "items": {"type": "object", "required": ["function"],
+                     "properties": {"function": {"type": "object"}}}}}},
     {"type": "object", "required": ["role", "tool_calls"], "properties": {
       "role": {"const": "assistant"}, "content": {"type": "null"},
-      "tool_calls": {"type": "array", "items": {"$ref": "#/components/schemas/ToolCall"}}}}]}})";
+      "tool_calls": {"type": "array", "items": {"type": "object", "required": ["function"],
+                     "properties": {"function": {"type": "object"}}}}}}]}})";
 
 }  // namespace kvasir::api

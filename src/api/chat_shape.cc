@@ -39,6 +39,10 @@ class ChatShape final : public ChoiceShape {
     return choice;
   }
 
+  void add_to_whole(const std::vector<Delta>& choices, json::object& answer) const override {
+    if (head().with_prompt_logprobs) answer["prompt_logprobs"] = prompt_logprobs(choices.front().prompt);
+  }
+
   json::object whole_choice(const Delta& delta) const override {
     json::object choice;
     choice["index"] = delta.index;

@@ -4,28 +4,22 @@
 #include <utility>
 
 #include "api/request_id.h"
+#include "base/utf8.h"
 
 namespace kvasir::api {
 
+using base::num_characters;
 using wire::FinishReason;
 
-namespace {
-
-std::size_t num_characters(std::string_view utf8) {
-  return static_cast<std::size_t>(std::count_if(
-      utf8.begin(), utf8.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
-}  // namespace
-
 Choice::Choice(int index, std::shared_ptr<const text::Tokenizer> tokenizer, const Stops& stops,
-               const AnswerReading& reading)
+               const AnswerReading& reading, std::shared_ptr<const EchoedPrompt> echo)
     : index_(index),
       min_tokens_(stops.min_tokens),
       tokenizer_(std::move(tokenizer)),
       detokenizer_(tokenizer_),
       stops_(stops.patterns),
-      markers_(reading.markers) {
+      markers_(reading.markers),
+      echo_(std::move(echo)) {
   if (!reading.syntax) return;
   parser_.emplace(reading.syntax);
   call_syntax_ = reading.syntax->syntax;
@@ -35,6 +29,11 @@ Delta Choice::push(const wire::TokenEvent& event) {
   Delta delta;
   delta.index = index_;
   usage_ = event.usage;
+  delta.prompt = event.prompt;
+  if (const auto echo = std::exchange(echo_, nullptr)) {
+    echo_prompt(*echo, event.prompt, delta);
+    if (echo->alone) finish_ = FinishReason::length;
+  }
   for (const wire::Token& token : event.tokens) {
     if (finish_) break;
     take_token(token, delta);
@@ -74,6 +73,20 @@ void Choice::read_answer(Delta& delta) {
   delta.has_calls = finish_ == FinishReason::stop && parser_->num_calls() > 0;
 }
 
+void Choice::echo_prompt(const EchoedPrompt& echo, const std::vector<wire::Token>& lines, Delta& delta) {
+  delta.text += echo.text;
+  num_echoed_chars_ = num_characters(echo.text);
+  if (lines.empty()) return;
+  text::Detokenizer words(tokenizer_);
+  std::size_t offset = 0;
+  const auto add = [&](TokenId id, std::optional<wire::TokenLogprob> logprob) {
+    delta.lines.push_back({id, std::move(logprob), offset, true});
+    if (tokenizer_->valid(id)) offset += num_characters(words.push(id));
+  };
+  add(echo.first_token, std::nullopt);
+  for (const wire::Token& line : lines) add(line.id, line.logprob);
+}
+
 void Choice::take_token(const wire::Token& token, Delta& delta) {
   ++num_tokens_;
   const std::size_t begin = num_seen_bytes_;
@@ -83,7 +96,8 @@ void Choice::take_token(const wire::Token& token, Delta& delta) {
     take_text(detokenizer_.flush() + std::string(tokenizer_->bytes(token.id)), delta);
   else if (tokenizer_->valid(token.id))
     take_text(detokenizer_.push(token.id), delta);
-  if (token.logprob) held_.push_back({{token.id, *token.logprob, begin_chars}, begin, num_seen_bytes_});
+  if (token.logprob)
+    held_.push_back({{token.id, *token.logprob, num_echoed_chars_ + begin_chars}, begin, num_seen_bytes_});
   release_lines(delta);  // for each token, so that it does not matter how events were cut
 }
 

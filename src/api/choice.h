@@ -20,8 +20,9 @@ namespace kvasir::api {
 // A token whose text has been given out, for clients that asked for logprobs.
 struct TokenLine {
   TokenId id = 0;
-  wire::TokenLogprob logprob;
-  std::size_t text_offset = 0;  // characters of the answer before it
+  std::optional<wire::TokenLogprob> logprob;  // absent: it is a prompt's first
+  std::size_t text_offset = 0;                // characters of the answer before it
+  bool in_prompt = false;                     // echoed
 };
 
 // Part of a call of a tool; the first has an id and a name.
@@ -40,7 +41,8 @@ struct Delta {
   std::string text;
   std::string reasoning;
   std::vector<CallDelta> calls;
-  std::vector<TokenLine> lines;  // empty unless logprobs were asked for
+  std::vector<TokenLine> lines;     // empty unless logprobs were asked for
+  std::vector<wire::Token> prompt;  // of the prompt, from its second token on, where their logprobs were
   std::optional<wire::FinishReason> finish;
   bool has_calls = false;   // with `finish`: the choice ends in calls that are there as a whole
   std::string stop_string;  // with `finish`: the one that ended it, if one did
@@ -55,6 +57,13 @@ struct AnswerReading {
   std::vector<TokenId> markers;                      // special tokens whose text the syntax knows
 };
 
+// A prompt that is to stand before its answers.
+struct EchoedPrompt {
+  std::string text;
+  TokenId first_token = 0;
+  bool alone = false;  // nothing is to stand behind it
+};
+
 // One sequence's tokens on their way to text: whole characters, ended before the first stop string.
 // A token's line is held back with its text, and dropped where the stop string begins at or before it.
 class Choice {
@@ -66,7 +75,7 @@ class Choice {
   };
 
   Choice(int index, std::shared_ptr<const text::Tokenizer> tokenizer, const Stops& stops,
-         const AnswerReading& reading = {});
+         const AnswerReading& reading = {}, std::shared_ptr<const EchoedPrompt> echo = nullptr);
 
   Delta push(const wire::TokenEvent& event);
 
@@ -81,6 +90,7 @@ class Choice {
     std::size_t end;
   };
 
+  void echo_prompt(const EchoedPrompt& echo, const std::vector<wire::Token>& lines, Delta& delta);
   void take_token(const wire::Token& token, Delta& delta);
   void take_text(const std::string& text, Delta& delta);
   void give_out(std::string_view text, Delta& delta);
@@ -96,6 +106,8 @@ class Choice {
   std::vector<TokenId> markers_;
   std::optional<text::AnswerParser> parser_;
   text::ToolSyntax call_syntax_ = text::ToolSyntax::hermes;
+  std::shared_ptr<const EchoedPrompt> echo_;  // until it has been given out
+  std::size_t num_echoed_chars_ = 0;
   std::deque<HeldLine> held_;
   std::size_t num_seen_bytes_ = 0;  // detokenized
   std::size_t num_seen_chars_ = 0;

@@ -25,8 +25,26 @@ json::object ChoiceShape::object(std::string_view name, json::array choices) con
   object["created"] = head_.created_s;
   object["model"] = head_.model;
   object["system_fingerprint"] = head_.fingerprint;
+  if (!head_.service_tier.empty()) object["service_tier"] = head_.service_tier;
   object["choices"] = std::move(choices);
   return object;
+}
+
+json::array ChoiceShape::prompt_logprobs(const std::vector<wire::Token>& tokens) const {
+  json::array list{nullptr};
+  for (const wire::Token& token : tokens) {
+    json::object entry;
+    const auto add = [&](TokenId id, float logprob, json::value rank) {
+      entry[std::to_string(id)] = json::object{{"logprob", finite_logprob(logprob)},
+                                               {"rank", std::move(rank)},
+                                               {"decoded_token", token_text(*head_.tokenizer, id)}};
+    };
+    add(token.id, token.logprob->logprob, nullptr);
+    for (std::size_t i = 0; i < token.logprob->top.size(); ++i)
+      add(token.logprob->top[i].first, token.logprob->top[i].second, i + 1);
+    list.push_back(std::move(entry));
+  }
+  return list;
 }
 
 std::string ChoiceShape::event(json::array choices, std::optional<json::object> usage) const {
@@ -84,6 +102,8 @@ std::string ChoiceShape::whole(const std::vector<Delta>& choices, const wire::Us
   answer["usage"] = usage_object(usage);
   if (head_.extra)
     for (const auto& [name, value] : *head_.extra) answer[name] = value;
+  if (!head_.warnings.empty()) answer["warnings"] = json::value_from(head_.warnings);
+  add_to_whole(choices, answer);
   return base::json_text(answer);
 }
 

@@ -31,7 +31,11 @@ class ChoiceShape : public ResponseShape {
   virtual std::optional<json::object> opening_choice(int index) const = 0;
   virtual json::object chunk_choice(const Delta& delta) const = 0;
   virtual json::object whole_choice(const Delta& choice) const = 0;
+  // What the whole answer has besides its choices.
+  virtual void add_to_whole(const std::vector<Delta>& /*choices*/, json::object& /*answer*/) const {}
 
+  // vLLM's form: null for the first token, then from token id to what is known of it.
+  json::array prompt_logprobs(const std::vector<wire::Token>& tokens) const;
   const AnswerHead& head() const { return head_; }
 
  private:

@@ -35,7 +35,7 @@ Answer run(const std::string& text, const Choice::Stops& stops, const std::vecto
     const Delta delta = choice.push(event);
     answer.text += delta.text;
     for (const TokenLine& line : delta.lines)
-      answer.lines.emplace_back(line.id, line.logprob.logprob, line.text_offset);
+      answer.lines.emplace_back(line.id, line.logprob->logprob, line.text_offset);
     answer.finish = delta.finish;
   };
   std::vector<wire::Token> tokens = byte_tokens(text);

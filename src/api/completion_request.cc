@@ -1,5 +1,6 @@
 #include "api/completion_request.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -19,9 +20,8 @@ constexpr const char* kPromptShapes = "a string, an array of strings, or arrays 
 constexpr Field<CompletionRequest> kFields[] = {
     {"prompt", nullptr,
      R"({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "integer", "minimum": 0}},
-          {"type": "array", "maxItems": 128, "items": {"type": "string"}},
-          {"type": "array", "maxItems": 128,
-           "items": {"type": "array", "items": {"type": "integer", "minimum": 0}}}],
+          {"type": "array", "maxItems": 128, "items": {"anyOf": [{"type": "string"},
+            {"type": "array", "items": {"type": "integer", "minimum": 0}}]}}],
          "description": "Text or token ids, or several of either."})",
      kPromptShapes},
     {"logprobs",
@@ -35,6 +35,24 @@ constexpr Field<CompletionRequest> kFields[] = {
      },
      R"({"anyOf": [{"type": "integer", "minimum": 0, "maximum": 5}, {"enum": [false]}],
          "description": "Likeliest tokens to show at each place."})"},
+    {"max_tokens", nullptr,
+     R"({"type": "integer", "minimum": 0, "maximum": 2147483647, "default": 16,
+         "description": "Of the answer; 0 together with `echo` only."})"},
+    {"echo",
+     [](const json::value& v, CompletionRequest& r) -> Status {
+       TRY(r.echo, read_bool(v));
+       return base::ok();
+     },
+     R"({"type": "boolean", "default": false,
+         "description": "The prompt before the answer, in `logprobs` too."})"},
+    {"best_of",
+     [](const json::value& v, CompletionRequest& r) -> Status {
+       TRY(const std::int64_t number, read_integer(v, {1, kMaxSequencesPerRequest}));
+       r.params.best_of = static_cast<int>(number);
+       return base::ok();
+     },
+     R"({"type": "integer", "minimum": 1, "maximum": 128,
+         "description": "Samples so many answers and gives the n likeliest by token; not with `stream`."})"},
     {"tools",
      [](const json::value& v, CompletionRequest&) -> Status {
        const bool none = v.is_array() && v.get_array().empty();
@@ -60,7 +78,7 @@ Result<std::vector<TokenId>> read_tokens(const json::array& array) {
   return tokens;
 }
 
-Result<TextOrTokens> read_prompt(json::value& value) {
+Result<TextOrTokens> read_text_or_tokens(json::value& value) {
   if (value.is_string()) return TextOrTokens(std::string(value.get_string()));
   if (!value.is_array()) return wrong_type(kPromptShapes, value);
   TRY(std::vector<TokenId> tokens, read_tokens(value.get_array()));
@@ -69,41 +87,70 @@ Result<TextOrTokens> read_prompt(json::value& value) {
 
 }  // namespace
 
-Result<std::vector<TextOrTokens>> read_prompts(json::value& value) {
-  std::vector<TextOrTokens> prompts;
+Result<std::vector<TextOrTokens>> read_texts_or_tokens(json::value& value, TextsField field) {
+  std::vector<TextOrTokens> texts;
   const bool several =
       value.is_array() && !value.get_array().empty() && !value.get_array().front().is_number();
   if (!several) {
-    auto prompt = read_prompt(value);
-    if (!prompt.ok()) return in_field("prompt", std::move(prompt).error());
-    prompts.push_back(std::move(*prompt));
-    return prompts;
+    auto text = read_text_or_tokens(value);
+    if (!text.ok()) return in_field(field.name, std::move(text).error());
+    texts.push_back(std::move(*text));
+    return texts;
   }
   json::array& array = value.get_array();
-  if (array.size() > kMaxSequencesPerRequest)
+  if (array.size() > field.max_texts)
     return Error{ErrorCode::invalid_argument,
-                 fmt::format("expected at most {} prompts, got {}", kMaxSequencesPerRequest, array.size()),
-                 "prompt", "array_above_max_length"};
+                 fmt::format("expected at most {} texts, got {}", field.max_texts, array.size()),
+                 std::string(field.name), "array_above_max_length"};
   for (std::size_t i = 0; i < array.size(); ++i) {
-    auto prompt = read_prompt(array[i]);
-    if (!prompt.ok()) return in_field("prompt", in_field(fmt::format("[{}]", i), std::move(prompt).error()));
-    prompts.push_back(std::move(*prompt));
+    auto text = read_text_or_tokens(array[i]);
+    if (!text.ok()) return in_field(field.name, in_field(fmt::format("[{}]", i), std::move(text).error()));
+    texts.push_back(std::move(*text));
   }
-  return prompts;
+  return texts;
 }
+
+namespace {
+
+// max_tokens of 0 is for those who want to see what the model thinks of their own text.
+void take_zero_max_tokens(json::object& body, CompletionRequest& request) {
+  json::value* max_tokens = body.if_contains("max_tokens");
+  const json::value* echo = body.if_contains("echo");
+  if (max_tokens == nullptr || echo == nullptr || *echo != true || *max_tokens != 0) return;
+  *max_tokens = 1;
+  request.prompt_alone = true;
+}
+
+Status check_together(const json::object& body, CompletionRequest& request) {
+  GenerateParams& params = request.params;
+  if (body.contains("best_of") && !body.at("best_of").is_null()) {
+    if (params.best_of < params.n)
+      return in_field("best_of", wrong_value(fmt::format("expected at least n = {}", params.n)));
+    if (params.stream && params.best_of > params.n)
+      return in_field("best_of", not_supported("a stream of the best of several is"));
+  }
+  if (request.echo && params.sampling.logprobs)
+    params.num_prompt_logprobs =
+        std::max(params.num_prompt_logprobs.value_or(0), params.sampling.num_top_logprobs);
+  return base::ok();
+}
+
+}  // namespace
 
 Result<CompletionRequest> read_completion_request(json::object body) {
   CompletionRequest request;
+  take_zero_max_tokens(body, request);
   TRY_OK(read_params(body, request.params));
   TRY_OK(read_fields<CompletionRequest>(body, kFields, request));
+  TRY_OK(check_together(body, request));
   if (!request.params.max_tokens) request.params.max_tokens = kDefaultMaxTokens;
-  TRY(request.prompts, read_prompts(body.at("prompt")));
-  const auto num_sequences = static_cast<std::int64_t>(request.prompts.size()) * request.params.n;
+  TRY(request.prompts, read_texts_or_tokens(body.at("prompt"), {"prompt", kMaxSequencesPerRequest}));
+  const auto num_sequences = static_cast<std::int64_t>(request.prompts.size()) * request.params.num_sampled();
   if (num_sequences > kMaxSequencesPerRequest)
     return Error{ErrorCode::invalid_argument,
-                 fmt::format("{} prompts times n = {} are over the limit of {} choices",
-                             request.prompts.size(), request.params.n, kMaxSequencesPerRequest),
-                 "n", "invalid_value"};
+                 fmt::format("{} prompts times {} answers are over the limit of {}", request.prompts.size(),
+                             request.params.num_sampled(), kMaxSequencesPerRequest),
+                 request.params.best_of > request.params.n ? "best_of" : "n", "invalid_value"};
   return request;
 }
 

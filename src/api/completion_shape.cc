@@ -30,6 +30,7 @@ class CompletionShape final : public ChoiceShape {
   json::object whole_choice(const Delta& delta) const override {
     json::object choice = chunk_choice(delta);
     if (head().with_logprobs) choice["logprobs"] = logprobs(delta);
+    if (head().with_prompt_logprobs) choice["prompt_logprobs"] = prompt_logprobs(delta.prompt);
     return choice;
   }
 
@@ -42,14 +43,19 @@ class CompletionShape final : public ChoiceShape {
     json::array text_offset;
     for (const TokenLine& line : delta.lines) {
       const std::string text = token_text(*head().tokenizer, line.id);
-      json::object top;
-      for (const auto& [id, logprob] : line.logprob.top)
-        top.emplace(token_text(*head().tokenizer, id), finite_logprob(logprob));
-      top.emplace(text, finite_logprob(line.logprob.logprob));
       tokens.emplace_back(text);
-      token_logprobs.emplace_back(finite_logprob(line.logprob.logprob));
-      top_logprobs.emplace_back(std::move(top));
       text_offset.emplace_back(line.text_offset);
+      if (!line.logprob) {
+        token_logprobs.emplace_back(nullptr);
+        top_logprobs.emplace_back(nullptr);
+        continue;
+      }
+      json::object top;
+      for (const auto& [id, logprob] : line.logprob->top)
+        top.emplace(token_text(*head().tokenizer, id), finite_logprob(logprob));
+      top.emplace(text, finite_logprob(line.logprob->logprob));
+      token_logprobs.emplace_back(finite_logprob(line.logprob->logprob));
+      top_logprobs.emplace_back(std::move(top));
     }
     return json::object{{"tokens", std::move(tokens)},
                         {"token_logprobs", std::move(token_logprobs)},

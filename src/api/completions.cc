@@ -12,6 +12,22 @@ namespace kvasir::api {
 
 using base::Result;
 
+namespace {
+
+// A prompt that came as tokens is shown as their text.
+std::shared_ptr<const EchoedPrompt> make_echo(const text::Tokenizer& tokenizer,
+                                              const CompletionRequest& request, std::size_t i,
+                                              const std::vector<TokenId>& tokens) {
+  auto echo = std::make_shared<EchoedPrompt>();
+  const auto* text = std::get_if<std::string>(&request.prompts[i]);
+  echo->text = text != nullptr ? *text : tokenizer.decode(tokens);
+  echo->first_token = tokens.empty() ? 0 : tokens.front();
+  echo->alone = request.prompt_alone;
+  return echo;
+}
+
+}  // namespace
+
 Result<ReadRequest> read_completion_body(Service& service, std::string_view body) {
   TRY(json::object object, parse_object(body, service.options.max_json_depth));
   TRY(CompletionRequest parsed, read_completion_request(std::move(object)));
@@ -25,7 +41,13 @@ Result<ReadRequest> read_completion_body(Service& service, std::string_view body
       TRY(std::vector<TokenId> tokens, encode_prompt(lease->model(), prompt, stop));
       prompts.push_back(std::move(tokens));
     }
-    return make_job(std::move(*lease), request->params, prompts, "prompt");
+    std::vector<std::shared_ptr<const EchoedPrompt>> echoes;
+    if (request->echo)
+      for (std::size_t i = 0; i < prompts.size(); ++i)
+        echoes.push_back(make_echo(*lease->model().tokenizer, *request, i, prompts[i]));
+    TRY(Job job, make_job(std::move(*lease), request->params, prompts, "prompt"));
+    job.echoes = std::move(echoes);
+    return job;
   };
   ReadRequest read{std::move(params), completion_shape, std::move(encode)};
   read.compiles = has_to_compile(lease->model(), read.params);

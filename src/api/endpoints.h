@@ -17,6 +17,9 @@ boost::asio::awaitable<void> handle_count_tokens(Service& service, Exchange& exc
 boost::asio::awaitable<void> handle_responses(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_stream(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_tokenize(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_detokenize(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_embeddings(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_moderations(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_live(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_ready(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_progress(Service& service, Exchange& exchange);
@@ -27,6 +30,8 @@ boost::asio::awaitable<void> handle_docs(Service& service, Exchange& exchange);
 // Of the bodies whose tables stand in their endpoint's file.
 boost::json::object tokenize_request_schema();
 boost::json::object stream_query_schema();
+boost::json::object detokenize_request_schema();
+boost::json::object moderation_request_schema();
 
 boost::asio::awaitable<void> handle_create_conversation(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_list_conversations(Service& service, Exchange& exchange);

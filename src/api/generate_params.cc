@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <utility>
 
 #include "api/unsupported_fields.h"
+#include "base/utf8.h"
 
 namespace kvasir::api {
 
@@ -17,9 +19,13 @@ using base::Status;
 namespace {
 
 constexpr int kMaxStops = 4;
-constexpr std::size_t kMaxStopBytes = 4096;
+constexpr std::size_t kMaxStopCharacters = 4096;
 constexpr int kMaxStopTokens = 128;
 constexpr int kMaxBiases = 1024;
+constexpr int kMaxPromptLogprobs = 20;
+constexpr std::size_t kMaxMetadata = 16;  // these three are OpenAI's
+constexpr std::size_t kMaxMetadataKey = 64;
+constexpr std::size_t kMaxMetadataValue = 512;
 constexpr std::int64_t kMaxInt = std::numeric_limits<int>::max();
 
 Status read_float(const json::value& value, NumberRange range, float& out) {
@@ -48,9 +54,9 @@ Status read_max_tokens(const json::value& value, GenerateParams& params) {
 Status add_stop(const json::value& value, GenerateParams& params) {
   TRY(std::string text, read_string(value));
   if (text.empty()) return wrong_value("expected a string that is not empty");
-  if (text.size() > kMaxStopBytes)
+  if (const std::size_t size = base::num_characters(text); size > kMaxStopCharacters)
     return Error{ErrorCode::invalid_argument,
-                 fmt::format("expected at most {} bytes, got {}", kMaxStopBytes, text.size()),
+                 fmt::format("expected at most {} characters, got {}", kMaxStopCharacters, size),
                  {},
                  "string_above_max_length"};
   params.stop.push_back(std::move(text));
@@ -133,6 +139,49 @@ Status read_stream_options(const json::value& value, GenerateParams& params) {
   return read_fields<GenerateParams>(value.get_object(), kOptions, params);
 }
 
+Status read_prompt_logprobs(const json::value& value, GenerateParams& params) {
+  TRY(const std::int64_t number, read_integer(value, {0, kMaxPromptLogprobs}));
+  params.num_prompt_logprobs = static_cast<int>(number);
+  params.show_prompt_logprobs = true;
+  return base::ok();
+}
+
+Status accept_text(const json::value& value, GenerateParams&) {
+  TRY_OK(read_string(value));
+  return base::ok();
+}
+
+Status read_metadata(const json::value& value, GenerateParams&) {
+  if (!value.is_object()) return wrong_type("an object of strings", value);
+  const json::object& entries = value.get_object();
+  if (entries.size() > kMaxMetadata)
+    return wrong_value(fmt::format("expected at most {} entries, got {}", kMaxMetadata, entries.size()));
+  for (const auto& [key, entry] : entries) {
+    auto text = read_string(entry);
+    if (!text.ok()) return in_field(std::string_view(key), std::move(text).error());
+    if (base::num_characters(key) > kMaxMetadataKey || base::num_characters(*text) > kMaxMetadataValue)
+      return in_field(std::string_view(key),
+                      wrong_value(fmt::format("expected keys of at most {} characters and values of {}",
+                                              kMaxMetadataKey, kMaxMetadataValue)));
+  }
+  return base::ok();
+}
+
+Status read_service_tier(const json::value& value, GenerateParams& params) {
+  constexpr std::string_view kTiers[] = {"auto", "default", "flex", "scale", "priority"};
+  TRY(const std::string tier, read_string(value));
+  if (std::ranges::find(kTiers, tier) == std::end(kTiers))
+    return wrong_value(fmt::format("expected auto, default, flex, scale or priority, got \"{}\"", tier));
+  params.service_tier = "default";
+  return base::ok();
+}
+
+Status read_store(const json::value& value, GenerateParams& params) {
+  TRY(const bool wanted, read_bool(value));
+  if (wanted) params.warnings.emplace_back("store: ignored, completions are not kept");
+  return base::ok();
+}
+
 using P = GenerateParams;
 constexpr Field<P> kFields[] = {
     {"model",
@@ -178,9 +227,9 @@ constexpr Field<P> kFields[] = {
      R"({"type": "boolean", "default": false,
          "description": "Goes on after the model's own end, up to max_tokens."})"},
     {"stop", read_stop,
-     R"({"anyOf": [{"type": "string", "minLength": 1, "maxLength": 1024},
+     R"({"anyOf": [{"type": "string", "minLength": 1, "maxLength": 4096},
                    {"type": "array", "maxItems": 4,
-                    "items": {"type": "string", "minLength": 1, "maxLength": 1024}}],
+                    "items": {"type": "string", "minLength": 1, "maxLength": 4096}}],
          "description": "Texts that end the answer, and are not part of it."})"},
     {"stop_token_ids", read_stop_tokens,
      R"({"type": "array", "maxItems": 128,
@@ -196,12 +245,35 @@ constexpr Field<P> kFields[] = {
           "resumable": {"type": ["boolean", "null"],
                         "description": "Go on when the client leaves; GET /v1/streams/{id} has the rest."},
           "continuous_usage_stats": {"enum": [false, null]}}})"},
+    {"prompt_logprobs", read_prompt_logprobs,
+     R"({"type": "integer", "minimum": 0, "maximum": 20,
+         "description": "How likely the prompt's own tokens were, with so many others; not with `stream`."})"},
     {"user",
      [](const json::value& v, P& p) -> Status {
        TRY(p.user, read_string(v));
        return base::ok();
      },
      R"({"type": "string", "description": "Whom the client asks for; it has no effect on the answer."})"},
+    {"safety_identifier", accept_text, R"({"type": "string", "description": "As `user`."})"},
+    {"prompt_cache_key", accept_text,
+     R"({"type": "string",
+         "description": "It has no effect: prompts that begin alike share their cache anyway."})"},
+    {"prompt_cache_retention", accept_text, R"({"type": "string", "description": "It has no effect."})"},
+    {"metadata", read_metadata,
+     R"({"type": "object", "maxProperties": 16, "propertyNames": {"maxLength": 64},
+         "additionalProperties": {"type": "string", "maxLength": 512}})"},
+    {"service_tier", read_service_tier,
+     R"({"enum": ["auto", "default", "flex", "scale", "priority"],
+         "description": "Every request is served in the tier \"default\", as the answer says."})"},
+    {"store", read_store,
+     R"({"type": "boolean", "default": false, "description": "Nothing is kept; the answer's warnings say so."})"},
+    {"prediction",
+     [](const json::value& v, P& p) -> Status {
+       if (!v.is_object()) return wrong_type("an object", v);
+       p.warnings.emplace_back("prediction: ignored, answers are not predicted");
+       return base::ok();
+     },
+     R"({"type": "object", "description": "It is ignored; the answer's warnings say so."})"},
 };
 
 }  // namespace
@@ -212,6 +284,8 @@ Status read_params(const json::object& body, GenerateParams& params) {
   TRY_OK(read_structured_output(body, params));
   if (!params.stream && body.contains("stream_options") && !body.at("stream_options").is_null())
     return in_field("stream_options", wrong_value("only allowed together with \"stream\": true"));
+  if (params.stream && params.show_prompt_logprobs)
+    return in_field("prompt_logprobs", not_supported("a stream with it is"));
   return base::ok();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,10 +29,17 @@ struct GenerateParams {
   std::vector<TokenId> stop_tokens;
   std::optional<OutputFormat> format;  // absent: any text
   int n = 1;
+  int best_of = 1;                         // answers that are sampled, where they are more than n
+  std::optional<int> num_prompt_logprobs;  // with so many alternatives
+  bool show_prompt_logprobs = false;       // in vLLM's field
+  std::string service_tier;                // of the answer; empty: not asked for
+  std::vector<std::string> warnings;       // of what was asked for and is not done
   bool stream = false;
   bool include_usage = false;
   bool resumable = false;  // the stream goes on when its client leaves
   std::string user;
+
+  int num_sampled() const { return std::max(n, best_of); }
 };
 
 // Reads the shared fields of `body` and refuses those that are known and not supported.

@@ -41,7 +41,10 @@ Status Generation::start_sequences(std::vector<wire::GenerateRequest> sequences,
       return std::move(stream).error();
     }
     (*stream)->on_event([this] { wake_.cancel(); });
-    running_.push_back({std::move(*stream), Choice(num_choices(), model.tokenizer, job.stops, job.reading),
+    const auto prompt = running_.size() / static_cast<std::size_t>(num_choices_per_prompt_);
+    const auto echo = job.echoes.empty() ? nullptr : job.echoes[prompt];
+    running_.push_back({std::move(*stream),
+                        Choice(num_choices(), model.tokenizer, job.stops, job.reading, echo),
                         num_prompt_tokens});
   }
   return base::ok();

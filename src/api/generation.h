@@ -24,6 +24,7 @@ struct Job {
   router::Lease lease;
   std::vector<wire::GenerateRequest> sequences;  // choice i of prompt p is number p * n + i
   int num_choices_per_prompt = 1;
+  std::vector<std::shared_ptr<const EchoedPrompt>> echoes = {};  // one a prompt; none: nothing is echoed
   Choice::Stops stops;
   AnswerReading reading = {};
   ContextReport context = {};

@@ -1,9 +1,11 @@
 #include <string>
 #include <string_view>
 
+#include "api/embedding_request.h"
 #include "api/endpoints.h"
 #include "api/error_map.h"
 #include "base/json.h"
+#include "kv/block.h"
 
 namespace kvasir::api {
 
@@ -12,7 +14,25 @@ namespace json = boost::json;
 
 namespace {
 
-json::object describe(const router::ModelStatus& model) {
+json::object limits_of(const router::ModelStatus& model, const Service& service) {
+  if (model.task == router::Task::embed)
+    return {{"max_inputs", kMaxEmbeddingInputs}, {"dimensions", model.dimensions}};
+  return {{"max_output_tokens", model.context_length - 1}, {"max_choices", service.options.max_sequences}};
+}
+
+json::object capacity_of(const router::ModelStatus& model) {
+  json::object capacity;
+  if (model.report->num_blocks > 0) {
+    capacity["kv_tokens"] = std::int64_t{model.report->num_blocks} * kv::kBlockTokens;
+    capacity["kv_tokens_free"] = std::int64_t{model.report->num_free_blocks} * kv::kBlockTokens;
+  }
+  capacity["running"] = model.report->num_running;
+  capacity["waiting"] = model.report->num_waiting;
+  capacity["progressing"] = model.report->progressing;
+  return capacity;
+}
+
+json::object describe(const router::ModelStatus& model, const Service& service) {
   json::object object;
   object["id"] = model.name;
   object["object"] = "model";
@@ -20,7 +40,14 @@ json::object describe(const router::ModelStatus& model) {
   object["owned_by"] = "kvasir";
   object["ready"] = model.state.phase == router::Phase::ready;
   object["state"] = name_of(model.state.phase);
-  if (model.context_length > 0) object["max_model_len"] = model.context_length;
+  if (model.state.phase == router::Phase::downloading) object["progress"] = model.state.progress;
+  if (model.state.phase == router::Phase::failed) object["reason"] = model.state.reason;
+  if (!model.task) return object;
+  object["task"] = model.task == router::Task::embed ? "embed" : "generate";
+  object["max_model_len"] = model.context_length;
+  object["context_window"] = model.context_length;
+  object["limits"] = limits_of(model, service);
+  object["capacity"] = capacity_of(model);
   return object;
 }
 
@@ -28,7 +55,7 @@ json::object describe(const router::ModelStatus& model) {
 
 asio::awaitable<void> handle_list_models(Service& service, Exchange& exchange) {
   json::array data;
-  for (const router::ModelStatus& model : service.router.models()) data.push_back(describe(model));
+  for (const router::ModelStatus& model : service.router.models()) data.push_back(describe(model, service));
   json::object list;
   list["object"] = "list";
   list["data"] = std::move(data);
@@ -39,7 +66,7 @@ asio::awaitable<void> handle_model(Service& service, Exchange& exchange) {
   const std::string& name = exchange.parameter("model");
   for (const router::ModelStatus& model : service.router.models())
     if (model.name == name) {
-      co_await reply(exchange, net::HttpResponse::json(200, base::json_text(describe(model))));
+      co_await reply(exchange, net::HttpResponse::json(200, base::json_text(describe(model, service))));
       co_return;
     }
   base::Error missing = base::error(base::ErrorCode::not_found,

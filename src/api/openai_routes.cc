@@ -1,5 +1,6 @@
 #include "api/chat_request.h"
 #include "api/completion_request.h"
+#include "api/embedding_request.h"
 #include "api/endpoints.h"
 #include "api/openai_schemas.h"
 #include "api/routes.h"
@@ -17,6 +18,9 @@ constexpr Answer kCompletion[] = {{200, "The text that follows.", "Completion"},
 constexpr Answer kModels[] = {{200, "Every model, ready or not.", "ModelList"}};
 constexpr Answer kModel[] = {{200, "The model.", "Model"}};
 constexpr Answer kTokens[] = {{200, "The tokens.", "Tokens"}};
+constexpr Answer kText[] = {{200, "The text.", "DetokenizedText"}};
+constexpr Answer kEmbeddings[] = {{200, "A vector of length 1 for each text, in order.", "EmbeddingList"}};
+constexpr Answer kModeration[] = {{200, "Nothing is flagged, for nothing was looked at.", "Moderation"}};
 
 constexpr Route kRoutes[] = {
     {.method = "POST",
@@ -33,6 +37,20 @@ constexpr Route kRoutes[] = {
      .summary = "Text that goes on from a prompt",
      .answers = kCompletion,
      .body = completion_request_schema},
+    {.method = "POST",
+     .path = "/v1/embeddings",
+     .kind = RouteKind::work,
+     .handle = handle_embeddings,
+     .summary = "Vectors of texts",
+     .answers = kEmbeddings,
+     .body = embedding_request_schema},
+    {.method = "POST",
+     .path = "/v1/moderations",
+     .kind = RouteKind::work,
+     .handle = handle_moderations,
+     .summary = "OpenAI's shape of a moderation; nothing is classified",
+     .answers = kModeration,
+     .body = moderation_request_schema},
     {.method = "GET",
      .path = "/v1/models",
      .kind = RouteKind::view,
@@ -53,6 +71,27 @@ constexpr Route kRoutes[] = {
      .summary = "The tokens of a prompt or of messages",
      .answers = kTokens,
      .body = tokenize_request_schema},
+    {.method = "POST",
+     .path = "/v1/detokenize",
+     .kind = RouteKind::work,
+     .handle = handle_detokenize,
+     .summary = "The text of tokens",
+     .answers = kText,
+     .body = detokenize_request_schema},
+    {.method = "POST",
+     .path = "/tokenize",
+     .kind = RouteKind::work,
+     .handle = handle_tokenize,
+     .summary = "The same as /v1/tokenize, where clients of vLLM look for it",
+     .answers = kTokens,
+     .body = tokenize_request_schema},
+    {.method = "POST",
+     .path = "/detokenize",
+     .kind = RouteKind::work,
+     .handle = handle_detokenize,
+     .summary = "The same as /v1/detokenize, where clients of vLLM look for it",
+     .answers = kText,
+     .body = detokenize_request_schema},
 };
 
 }  // namespace

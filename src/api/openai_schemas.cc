@@ -59,8 +59,18 @@ constexpr NamedSchema kSchemas[] = {
           "id": {"type": "string"}, "object": {"const": "model"}, "created": {"type": "integer"},
           "owned_by": {"type": "string"}, "ready": {"type": "boolean"},
           "state": {"enum": ["queued", "downloading", "loading", "ready", "failed"]},
-          "max_model_len": {"type": "integer",
-                            "description": "Tokens of prompt and answer together; of a ready model."}}})"},
+          "progress": {"type": "number", "description": "Of a download, 0 to 1."},
+          "reason": {"type": "string", "description": "Of a failure."},
+          "task": {"enum": ["generate", "embed"], "description": "Of a ready model, as all that follows."},
+          "max_model_len": {"type": "integer", "description": "Tokens of prompt and answer together."},
+          "context_window": {"type": "integer", "description": "The same."},
+          "limits": {"type": "object", "properties": {
+            "max_output_tokens": {"type": "integer"}, "max_choices": {"type": "integer"},
+            "max_inputs": {"type": "integer"}, "dimensions": {"type": "integer"}}},
+          "capacity": {"type": "object", "properties": {
+            "kv_tokens": {"type": "integer", "description": "That the KV cache holds."},
+            "kv_tokens_free": {"type": "integer"}, "running": {"type": "integer"},
+            "waiting": {"type": "integer"}, "progressing": {"type": "boolean"}}}}})"},
     {"ModelList", R"({"type": "object", "required": ["object", "data"], "properties": {
         "object": {"const": "list"},
         "data": {"type": "array", "items": {"$ref": "#/components/schemas/Model"}}}})"},
@@ -68,6 +78,25 @@ constexpr NamedSchema kSchemas[] = {
         "count": {"type": "integer", "minimum": 0}, "max_model_len": {"type": "integer"},
         "tokens": {"type": "array", "items": {"type": "integer"}},
         "token_strs": {"type": "array", "items": {"type": "string"}}}})"},
+    {"DetokenizedText", R"({"type": "object", "required": ["prompt"],
+        "properties": {"prompt": {"type": "string"}}})"},
+    {"EmbeddingList", R"({"type": "object", "required": ["object", "data", "model", "usage"], "properties": {
+        "object": {"const": "list"}, "model": {"type": "string"},
+        "data": {"type": "array", "items": {"type": "object", "required": ["object", "index", "embedding"],
+          "properties": {"object": {"const": "embedding"}, "index": {"type": "integer"},
+            "embedding": {"anyOf": [{"type": "array", "items": {"type": "number"}},
+              {"type": "string", "description": "Base64 of little-endian 32-bit floats."}]}}}},
+        "usage": {"type": "object", "required": ["prompt_tokens", "total_tokens"], "properties": {
+          "prompt_tokens": {"type": "integer"}, "total_tokens": {"type": "integer"}}}}})"},
+    {"Moderation", R"({"type": "object", "required": ["id", "model", "results", "warnings"], "properties": {
+        "id": {"type": "string"}, "model": {"const": "none"},
+        "results": {"type": "array", "items": {"type": "object",
+          "required": ["flagged", "categories", "category_scores"], "properties": {
+            "flagged": {"const": false},
+            "categories": {"type": "object", "additionalProperties": {"const": false}},
+            "category_scores": {"type": "object", "additionalProperties": {"const": 0}},
+            "category_applied_input_types": {"type": "object"}}}},
+        "warnings": {"type": "array", "minItems": 1, "items": {"type": "string"}}}})"},
 };
 
 }  // namespace

@@ -101,13 +101,11 @@ json::array parameters_of(const Route& route) {
   return list;
 }
 
-// "POST /v1/conversations/{id}/messages" → "post_conversations_id_messages": generators make names of it.
+// "POST /v1/conversations/{id}/messages" → "post_v1_conversations_id_messages": generators make names of it.
 std::string operation_id(const Route& route) {
   std::string id;
   for (const char c : route.method) id += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  std::string_view path = route.path;
-  if (path.starts_with("/v1/")) path.remove_prefix(3);
-  for (const char c : path) {
+  for (const char c : route.path) {
     const bool letter = std::isalnum(static_cast<unsigned char>(c)) != 0;
     if (letter)
       id += c;

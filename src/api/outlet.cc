@@ -45,6 +45,7 @@ asio::awaitable<Status> Outlet::start() {
   headers.emplace_back("x-request-id", exchange_.id);
   if (kind_.errors == ErrorStyle::anthropic) headers.emplace_back("request-id", exchange_.id);
   headers.emplace_back("x-stream-id", id_);
+  headers.insert(headers.end(), exchange_.headers.begin(), exchange_.headers.end());
   Result<net::SseWriter*> writer = co_await exchange_.responder.start_stream(std::move(headers));
   if (!writer.ok()) co_return std::move(writer).error();
   exchange_.status = 200;

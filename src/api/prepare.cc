@@ -81,6 +81,15 @@ Status check_not_stopped(const std::stop_token& stop) {
                .retry_after_s = 5};
 }
 
+Status check_tokens(const text::Tokenizer& tokenizer, const std::vector<TokenId>& tokens) {
+  for (const TokenId id : tokens)
+    if (!tokenizer.valid(id))
+      return Error{ErrorCode::invalid_argument,
+                   fmt::format("token id {} is outside the model's vocabulary of {}", id, tokenizer.size()),
+                   "prompt", "invalid_value"};
+  return base::ok();
+}
+
 }  // namespace
 
 Result<EncodedChat> encode_chat(const router::ServedModel& model, const ChatRequest& request,
@@ -112,11 +121,7 @@ Result<std::vector<TokenId>> encode_prompt(const router::ServedModel& model, con
                                            const std::stop_token& stop) {
   const text::Tokenizer& tokenizer = *model.tokenizer;
   if (const auto* tokens = std::get_if<std::vector<TokenId>>(&prompt)) {
-    for (const TokenId id : *tokens)
-      if (!tokenizer.valid(id))
-        return Error{ErrorCode::invalid_argument,
-                     fmt::format("token id {} is outside the model's vocabulary of {}", id, tokenizer.size()),
-                     "prompt", "invalid_value"};
+    TRY_OK(check_tokens(tokenizer, *tokens));
     return *tokens;
   }
   const std::string& text = std::get<std::string>(prompt);
@@ -127,6 +132,29 @@ Result<std::vector<TokenId>> encode_prompt(const router::ServedModel& model, con
   if (bos && (tokenizer.add_bos() || tokens.empty()) && (tokens.empty() || tokens.front() != *bos))
     tokens.insert(tokens.begin(), *bos);
   return tokens;
+}
+
+Result<std::vector<TokenId>> encode_text(const router::ServedModel& model, const TextOrTokens& input,
+                                         const std::stop_token& stop) {
+  const text::Tokenizer& tokenizer = *model.tokenizer;
+  std::vector<TokenId> tokens;
+  if (const auto* given = std::get_if<std::vector<TokenId>>(&input)) {
+    TRY_OK(check_tokens(tokenizer, *given));
+    tokens = *given;
+  } else {
+    const std::string& words = std::get<std::string>(input);
+    if (tokenizer.add_bos()) tokens.push_back(*tokenizer.bos());
+    const std::vector<TokenId> own = tokenizer.encode(words, text::Specials::as_text, stop);
+    TRY_OK(check_not_stopped(stop));
+    tokens.insert(tokens.end(), own.begin(), own.end());
+    if (tokenizer.add_eos()) tokens.push_back(*tokenizer.eos());
+  }
+  if (tokens.size() <= static_cast<std::size_t>(model.context_length)) return tokens;
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("this model's maximum context length is {} tokens, but the text has {}",
+                           model.context_length, tokens.size()),
+               {},
+               "context_length_exceeded"};
 }
 
 bool has_to_compile(const router::ServedModel& model, const GenerateParams& params) {
@@ -152,12 +180,12 @@ Result<Job> make_job(router::Lease lease, const GenerateParams& params,
                         .max_tokens = model.context_length,
                         .requested_max_tokens = params.max_tokens};
   std::vector<wire::GenerateRequest> sequences;
-  sequences.reserve(prompts.size() * static_cast<std::size_t>(params.n));
+  sequences.reserve(prompts.size() * static_cast<std::size_t>(params.num_sampled()));
   for (const std::vector<TokenId>& prompt : prompts) {
     TRY(const int max_tokens, room_for_answer(model, params, prompt.size(), prompt_field));
     context.prompt_tokens = std::max(context.prompt_tokens, static_cast<int>(prompt.size()));
     context.max_tokens = std::min(context.max_tokens, max_tokens);
-    for (int i = 0; i < params.n; ++i) {
+    for (int i = 0; i < params.num_sampled(); ++i) {
       wire::GenerateRequest& sequence = sequences.emplace_back();
       sequence.id = make_id("seq");
       sequence.prompt = prompt;
@@ -168,11 +196,13 @@ Result<Job> make_job(router::Lease lease, const GenerateParams& params,
       sequence.ignore_eos = params.ignore_eos;
       sequence.stop_tokens = params.stop_tokens;
       sequence.grammar = grammar;
+      sequence.num_prompt_logprobs = params.num_prompt_logprobs;
+      if (params.best_of > params.n) sequence.sampling.logprobs = true;  // they decide
     }
   }
   return Job{.lease = std::move(lease),
              .sequences = std::move(sequences),
-             .num_choices_per_prompt = params.n,
+             .num_choices_per_prompt = params.num_sampled(),
              .stops = {.patterns = std::make_shared<const text::StopPatterns>(params.stop),
                        .min_tokens = params.min_tokens},
              .context = context};

@@ -26,6 +26,11 @@ base::Result<EncodedChat> encode_chat(const router::ServedModel& model, const Ch
 base::Result<std::vector<TokenId>> encode_prompt(const router::ServedModel& model, const TextOrTokens& prompt,
                                                  const std::stop_token& stop);
 
+// The same for a model that reads the text as a whole: between the tokens that it wants around one, and not
+// cut. Tokens are taken as they are.
+base::Result<std::vector<TokenId>> encode_text(const router::ServedModel& model, const TextOrTokens& input,
+                                               const std::stop_token& stop);
+
 // Whether `make_job` has a grammar to compile, which takes milliseconds and more.
 bool has_to_compile(const router::ServedModel& model, const GenerateParams& params);
 

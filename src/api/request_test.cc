@@ -66,6 +66,8 @@ TEST(Request, EachFieldIsTaken) {
   EXPECT_TRUE(params(R"("ignore_eos": true)").ignore_eos);
   EXPECT_EQ(params(R"("n": 4)").n, 4);
   EXPECT_EQ(params(R"("user": "me")").user, "me");
+  for (const char* field : {"safety_identifier", "prompt_cache_key"})
+    EXPECT_EQ(params(fmt::format(R"("{}": "me")", field)).warnings.size(), 0u);
   EXPECT_EQ(params(R"("stop": "x")").stop, std::vector<std::string>{"x"});
   EXPECT_EQ(params(R"("stop": ["a", "b"])").stop, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(params(R"("stop": [])").stop.size(), 0u);
@@ -158,16 +160,12 @@ TEST(Request, KnownButUnsupportedIsRefused) {
       {R"("function_call": {"name": "f"})", "function_call"},
       {R"("modalities": ["text", "audio"])", "modalities"},
       {R"("audio": {"voice": "x"})", "audio"},
-      {R"("prediction": {"type": "content"})", "prediction"},
       {R"("web_search_options": {"a": 1})", "web_search_options"},
-      {R"("store": true)", "store"},
-      {R"("service_tier": "flex")", "service_tier"},
       {R"("reasoning_effort": "high")", "reasoning_effort"},
       {R"("echo": true)", "echo"},
       {R"("suffix": "x")", "suffix"},
       {R"("best_of": 2)", "best_of"},
       {R"("use_beam_search": true)", "use_beam_search"},
-      {R"("prompt_logprobs": 0)", "prompt_logprobs"},
       {R"("continue_final_message": true)", "continue_final_message"},
       {R"("skip_special_tokens": false)", "skip_special_tokens"},
       {R"("bad_words": ["x"])", "bad_words"},

@@ -1,8 +1,13 @@
 #include "api/respond.h"
 
+#include <algorithm>
 #include <chrono>
+#include <functional>
+#include <iterator>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -30,11 +35,40 @@ Error as_client_error(Error error) {
   return error;
 }
 
+// An answer of nothing is the least likely to be wanted.
+double mean_logprob(const Delta& choice) {
+  double sum = 0;
+  int count = 0;
+  for (const TokenLine& line : choice.lines) {
+    if (line.in_prompt || !line.logprob) continue;
+    sum += line.logprob->logprob;
+    ++count;
+  }
+  return count == 0 ? std::numeric_limits<double>::lowest() : sum / count;
+}
+
+// Of each prompt's choices the n likeliest by token.
+void keep_best(const GenerateParams& params, std::vector<Delta>& choices) {
+  if (params.best_of <= params.n) return;
+  std::vector<Delta> kept;
+  for (std::size_t first = 0; first < choices.size(); first += static_cast<std::size_t>(params.best_of)) {
+    const std::span<Delta> group(&choices[first], static_cast<std::size_t>(params.best_of));
+    std::ranges::stable_sort(group, std::ranges::greater(), mean_logprob);
+    for (Delta& choice : group.first(static_cast<std::size_t>(params.n))) {
+      choice.index = static_cast<int>(kept.size());
+      if (!params.sampling.logprobs) choice.lines.clear();
+      kept.push_back(std::move(choice));
+    }
+  }
+  choices = std::move(kept);
+}
+
 // What an answer needs while it is written.
 struct Answering {
   Outlet& out;
   Generation& generation;
   ResponseShape& shape;
+  const GenerateParams& params;
   AnswerKeeper* keeper;                 // null: the answer is not kept
   std::shared_ptr<json::object> extra;  // the shape's
   base::Duration ping_interval;
@@ -70,6 +104,7 @@ asio::awaitable<void> respond_whole(Answering& answering) {
     }
   }
   if (generation.cancelled()) co_return;
+  keep_best(answering.params, choices);
   const base::Status kept = co_await keep_end(answering, AnswerKeeper::Ending::finished);
   if (!kept.ok()) {
     co_await out.fail(kept.error());
@@ -213,7 +248,8 @@ asio::awaitable<void> run(Service& service, Outlet& out, const ReadRequest& requ
     else
       running.cancel();
   });
-  Answering answering{out, **generation, *shape, request.keeper.get(), extra, service.options.ping_interval};
+  Answering answering{
+      out, **generation, *shape, request.params, request.keeper.get(), extra, service.options.ping_interval};
   if (request.params.stream)
     co_await respond_streamed(answering);
   else
@@ -233,6 +269,9 @@ AnswerHead make_head(const GenerateParams& params, const router::Lease& lease, s
                     .fingerprint = lease.model().fingerprint,
                     .tokenizer = lease.model().tokenizer,
                     .with_logprobs = params.sampling.logprobs,
+                    .with_prompt_logprobs = params.show_prompt_logprobs,
+                    .service_tier = params.service_tier,
+                    .warnings = params.warnings,
                     .include_usage = params.include_usage};
 }
 
@@ -258,6 +297,8 @@ asio::awaitable<void> respond(Service& service, Exchange& exchange, Read read, c
       co_return;
     }
   }
+  for (const std::string& warning : request->params.warnings)
+    exchange.headers.emplace_back("x-kvasir-warning", warning);
   Result<Job> job = co_await make_ready(service, out, *request, num_bytes + request->num_other_bytes);
   exchange.request.body_hold.reset();
   if (!job.ok()) {

@@ -39,6 +39,7 @@ void join(Delta& sum, Delta delta) {
   sum.text += delta.text;
   sum.reasoning += delta.reasoning;
   std::move(delta.lines.begin(), delta.lines.end(), std::back_inserter(sum.lines));
+  std::move(delta.prompt.begin(), delta.prompt.end(), std::back_inserter(sum.prompt));
   sum.finish = delta.finish;
   sum.has_calls = delta.has_calls;
   sum.stop_string = std::move(delta.stop_string);
@@ -62,8 +63,8 @@ json::array logprob_list(const text::Tokenizer& tokenizer, const std::vector<Tok
   json::array list;
   for (const TokenLine& line : lines) {
     json::array top;
-    for (const auto& [id, logprob] : line.logprob.top) top.push_back(token_object(tokenizer, id, logprob));
-    json::object object = token_object(tokenizer, line.id, line.logprob.logprob);
+    for (const auto& [id, logprob] : line.logprob->top) top.push_back(token_object(tokenizer, id, logprob));
+    json::object object = token_object(tokenizer, line.id, line.logprob->logprob);
     object["top_logprobs"] = std::move(top);
     list.push_back(std::move(object));
   }

@@ -24,7 +24,10 @@ struct AnswerHead {
   std::string fingerprint;
   std::shared_ptr<const text::Tokenizer> tokenizer;
   bool with_logprobs = false;
-  bool include_usage = false;  // chunks carry "usage": null, and a last one the numbers
+  bool with_prompt_logprobs = false;
+  std::string service_tier;           // empty: not asked for
+  std::vector<std::string> warnings;  // of what was asked for and is not done
+  bool include_usage = false;         // chunks carry "usage": null, and a last one the numbers
   // Fields that clients of OpenAI do not know, in the whole answer and in a chunk before the end. Whoever
   // shares it may add to it until then. Null: none.
   std::shared_ptr<json::object> extra = nullptr;

@@ -25,6 +25,7 @@ namespace kvasir::api {
 
 struct ServiceOptions {
   int max_json_depth = 64;
+  std::vector<std::string> cors_origins = {};  // whose pages may ask; "*": anybody's
   base::Duration ping_interval = std::chrono::seconds(5);
   int num_text_threads = 1;
   std::size_t max_waiting_texts = 512;          // requests that wait for a text thread; one more is refused
@@ -67,6 +68,7 @@ struct Exchange {
   int status = 0;  // of the answer, once there is one
   // For the log, as far as the request came.
   std::string model;
+  std::vector<net::HttpHeader> headers;  // of the answer, besides its own
   wire::Usage usage;
   std::string error;  // its code, or "failed" where it has none
 

@@ -114,13 +114,13 @@ Status read_structured_outputs(const json::value& value, Wanted& wanted) {
 constexpr Field<Wanted> kFields[] = {
     {"response_format", read_response_format,
      R"({"anyOf": [
+          {"type": "object", "required": ["type"], "properties": {"type": {"const": "text"}}},
           {"type": "object", "required": ["type"],
-           "properties": {"type": {"enum": ["text", "json_object"]},
+           "properties": {"type": {"const": "json_object"},
                           "schema": {"type": ["object", "boolean", "string", "null"]}}},
           {"type": "object", "required": ["type", "json_schema"], "properties": {
             "type": {"const": "json_schema"},
             "json_schema": {"type": "object", "required": ["schema"], "properties": {
-              "name": {"type": "string"}, "strict": {"type": ["boolean", "null"]},
               "schema": {"type": ["object", "boolean", "string"]}}}}}],
          "description": "What the answer has to be. One such field may be given."})"},
     {"structured_outputs", read_structured_outputs,

@@ -56,20 +56,23 @@ json::value* find(json::object& body, std::string_view field) {
 
 Result<std::vector<TokenId>> encode(const router::ServedModel& model, json::object& body, ChatRequest& chat,
                                     const std::stop_token& stop) {
+  TRY(chat.tools, read_tools(body));
   json::value* messages = find(body, "messages");
   json::value* prompt = find(body, "prompt");
   if (messages != nullptr && prompt != nullptr)
     return in_field("prompt", wrong_value("only one of \"prompt\" and \"messages\" may be given"));
   if (messages != nullptr) {
+    if (!model.chat_template)
+      return in_field("messages", not_supported("a conversation with a model that makes embeddings is"));
     TRY(chat.messages, read_messages(*messages));
-    TRY(chat.tools, read_tools(body));
     TRY(EncodedChat encoded, encode_chat(model, chat, stop));
     return std::move(encoded.tokens);
   }
   if (prompt == nullptr) return in_field("prompt", missing("a string, or \"messages\" instead"));
   auto text = read_string(*prompt);
   if (!text.ok()) return in_field("prompt", std::move(text).error());
-  return encode_prompt(model, TextOrTokens(std::move(*text)), stop);
+  const TextOrTokens input(std::move(*text));
+  return model.embedder ? encode_text(model, input, stop) : encode_prompt(model, input, stop);
 }
 
 struct TokenizeAnswer {
@@ -84,7 +87,7 @@ Result<TokenizeAnswer> tokenize(Service& service, std::string_view text, const s
   TRY(json::object body, parse_object(text, service.options.max_json_depth));
   TokenizeOptions options;
   TRY_OK(read_fields<TokenizeOptions>(body, kFields, options));
-  TRY(const router::Lease lease, service.router.pick(options.model));
+  TRY(const router::Lease lease, service.router.pick(options.model, router::Task::any));
   TRY(const std::vector<TokenId> tokens, encode(lease.model(), body, options.chat, stop));
   json::object answer;
   answer["count"] = tokens.size();

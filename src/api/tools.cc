@@ -116,7 +116,7 @@ constexpr Field<ToolSettings> kFields[] = {
          "properties": {"type": {"const": "function"}, "function": {"type": "object", "required": ["name"],
            "properties": {
              "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$"},
-             "description": {"type": "string"},
+             "description": {"description": "For the model."},
              "parameters": {"type": ["object", "null"], "description": "A JSON schema."},
              "strict": {"type": ["boolean", "null"]}}}}},
          "description": "Functions that the model may call."})"},

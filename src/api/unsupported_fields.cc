@@ -71,34 +71,24 @@ Status no_tools(const json::value& value, Nothing&) {
   return unless(asks_for_nothing(value), "calling tools is");
 }
 
-Status default_tier(const json::value& value, Nothing&) {
-  return unless(one_of(value, {"auto", "default"}), "a tier other than \"auto\" or \"default\" is");
-}
-
 constexpr Field<Nothing> kUnsupported[] = {
     // OpenAI
     {"functions", no_tools},
     {"function_call", no_tool_choice},
     {"modalities", only_text_modality},
     {"audio", never},
-    {"prediction", never},
     {"web_search_options", never},
-    {"store", never},
-    {"service_tier", default_tier},
     {"reasoning_effort",
      [](const json::value& v, Nothing&) { return unless(one_of(v, {"none"}), "choosing an effort is"); }},
     {"verbosity",
      [](const json::value& v, Nothing&) {
        return unless(one_of(v, {"medium"}), "a verbosity other than \"medium\" is");
      }},
-    {"echo", never},
     {"suffix", never},
-    {"best_of", only<1>},
 
     // vLLM
     {"use_beam_search", never},
     {"length_penalty", only<1>},
-    {"prompt_logprobs", always},
     {"include_stop_str_in_output", never},
     {"truncate_prompt_tokens", always},
     {"continue_final_message", never},

@@ -1,5 +1,6 @@
 #include "base/utf8.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -69,6 +70,11 @@ std::size_t utf8_valid_prefix(std::string_view bytes) {
     at += step.size;
   }
   return at;
+}
+
+std::size_t num_characters(std::string_view utf8) {
+  return static_cast<std::size_t>(std::count_if(
+      utf8.begin(), utf8.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 void append_utf8(char32_t character, std::string& out) {

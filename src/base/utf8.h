@@ -20,6 +20,9 @@ Utf8Step utf8_step(std::string_view bytes);
 // Length of the longest prefix that is whole, valid characters.
 std::size_t utf8_valid_prefix(std::string_view bytes);
 
+// Of valid UTF-8.
+std::size_t num_characters(std::string_view utf8);
+
 void append_utf8(char32_t character, std::string& out);
 
 // A stream of bytes into valid UTF-8, each wrong sequence replaced by one U+FFFD per maximal subpart, as

@@ -129,8 +129,8 @@ void DeviceRunner::sample_on_host(const sched::StepPlan& plan, const Started& st
     decoder_->fetch_logits(static_cast<int>(fetched_[i]), row(i));
   pool_.run(static_cast<int>(fetched_.size()), [&](int i, int thread) {
     const std::size_t slice = step.draws[fetched_[static_cast<std::size_t>(i)]].slice;
-    result.outcomes[slice] = samplers_[static_cast<std::size_t>(thread)].sample(
-        plan.slices[slice], row(static_cast<std::size_t>(i)));
+    samplers_[static_cast<std::size_t>(thread)].sample(plan.slices[slice], row(static_cast<std::size_t>(i)),
+                                                       result.outcomes[slice]);
   });
 }
 

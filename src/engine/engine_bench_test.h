@@ -18,6 +18,7 @@ struct Answer {
   std::shared_ptr<wire::TokenStream> stream;
   std::vector<TokenId> tokens;
   std::vector<float> logprobs;
+  std::vector<wire::Token> prompt;
   std::vector<wire::Usage> usages;  // of each event
   std::optional<wire::TokenEvent> end;
 };
@@ -27,6 +28,7 @@ inline boost::asio::awaitable<void> read_all(Answer& answer) {
     std::optional<wire::TokenEvent> event = co_await answer.stream->next(std::chrono::hours(1));
     if (!event) continue;
     answer.usages.push_back(event->usage);
+    answer.prompt.insert(answer.prompt.end(), event->prompt.begin(), event->prompt.end());
     for (const wire::Token& token : event->tokens) {
       answer.tokens.push_back(token.id);
       if (token.logprob) answer.logprobs.push_back(token.logprob->logprob);

@@ -63,6 +63,10 @@ base::Result<std::shared_ptr<wire::TokenStream>> EngineThread::submit(wire::Gene
 
 base::Status EngineThread::check(const wire::GenerateRequest& request) const {
   TRY_OK(sched::check_fits(options_.scheduler, request));
+  if (request.num_prompt_logprobs && !runner_->gives_prompt_logprobs())
+    return base::Error{base::ErrorCode::unsupported,
+                       "this model's device does not tell the logprobs of prompts", "logprobs",
+                       "unsupported_parameter"};
   const auto bad = std::ranges::find_if(request.prompt,
                                         [this](TokenId id) { return id < 0 || id >= options_.vocab_size; });
   if (bad != request.prompt.end())

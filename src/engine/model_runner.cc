@@ -28,16 +28,25 @@ sched::StepResult ModelRunner::run(const sched::StepPlan& plan) {
 
 void ModelRunner::sample_all(const sched::StepPlan& plan, sched::StepResult& result) {
   result.outcomes.resize(plan.slices.size());
-  sampled_.clear();
+  uses_.clear();
   for (std::size_t i = 0; i < plan.slices.size(); ++i) {
-    if (plan.slices[i].wants_token()) sampled_.push_back(i);
+    const int num_prompt_rows = plan.slices[i].num_prompt_rows();
+    result.outcomes[i].prompt.resize(static_cast<std::size_t>(num_prompt_rows));
+    for (int row = 0; row < num_prompt_rows; ++row) uses_.push_back({i, row});
+    if (plan.slices[i].wants_token()) uses_.push_back({i, -1});
   }
   const std::size_t vocab_size = decoder_->config().vocab_size;
-  decoder_->pool().run(static_cast<int>(sampled_.size()), [&](int i, int thread) {
+  decoder_->pool().run(static_cast<int>(uses_.size()), [&](int i, int thread) {
     const auto row = static_cast<std::size_t>(i);
-    const std::size_t slice = sampled_[row];
-    result.outcomes[slice] = samplers_[static_cast<std::size_t>(thread)].sample(
-        plan.slices[slice], std::span(logits_).subspan(row * vocab_size, vocab_size));
+    const auto& [slice, prompt_row] = uses_[row];
+    const std::span<const float> logits = std::span(logits_).subspan(row * vocab_size, vocab_size);
+    RowSampler& sampler = samplers_[static_cast<std::size_t>(thread)];
+    sched::StepResult::Outcome& outcome = result.outcomes[slice];
+    if (prompt_row >= 0)
+      outcome.prompt[static_cast<std::size_t>(prompt_row)] =
+          sampler.prompt_token(plan.slices[slice], prompt_row, logits);
+    else
+      sampler.sample(plan.slices[slice], logits, outcome);
   });
 }
 

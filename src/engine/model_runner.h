@@ -19,6 +19,7 @@ class ModelRunner final : public Runner {
   ModelRunner(std::unique_ptr<model::Decoder> decoder, model::KvCache kv);
 
   sched::StepResult run(const sched::StepPlan& plan) override;
+  bool gives_prompt_logprobs() const override { return true; }
 
   // Spent on the pool since the start; what a step took beyond it is the engine's own.
   double compute_seconds() const { return compute_s_; }
@@ -30,8 +31,13 @@ class ModelRunner final : public Runner {
   model::KvCache kv_;
   std::vector<RowSampler> samplers_;  // of each thread of the pool
   model::StepBatch batch_;
-  std::vector<float> logits_;         // [batch_.logit_rows, vocab]
-  std::vector<std::size_t> sampled_;  // slices that want a token
+  std::vector<float> logits_;  // [batch_.logit_rows, vocab]
+  // What a row of logits is for.
+  struct RowUse {
+    std::size_t slice;
+    int prompt_row;  // of the slice; -1: the next token is drawn from it
+  };
+  std::vector<RowUse> uses_;  // [batch_.logit_rows]
   double compute_s_ = 0;
 };
 

@@ -93,6 +93,42 @@ TEST(ModelRunner, SameBytesAloneInABatchWarmAndPreempted) {
   }
 }
 
+// A line's first alternative is what a prompt that ends before it would be answered with.
+TEST(ModelRunner, LogprobsOfAPrompt) {
+  wire::GenerateRequest request = mixed_requests()[15];
+  request.sampling.temperature = 0;
+  request.sampling.presence_penalty = 0;
+  request.max_tokens = 1;
+  std::vector<std::pair<TokenId, float>> expected;
+  ModelBench plain("llama", {.num_blocks = kBlocks});
+  for (std::size_t size = 1; size < request.prompt.size(); ++size) {
+    wire::GenerateRequest part = request;
+    part.prompt.resize(size);
+    const Output output = plain.run({part})[0];
+    expected.emplace_back(output.tokens[0], output.logprobs[0]);
+  }
+  request.num_prompt_logprobs = 1;
+  request.max_tokens = 10;
+  const auto check = [&](ModelBench& model, const char* how) {
+    std::vector<Answer*> answers;
+    for (const wire::GenerateRequest& other : mixed_requests()) model.bench->submit(other);
+    for (int i = 0; i < 3; ++i) answers.push_back(&model.bench->submit(request));
+    model.bench->finish();
+    for (const Answer* answer : answers) {
+      ASSERT_EQ(answer->prompt.size(), expected.size()) << how;
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_EQ(answer->prompt[i].id, request.prompt[i + 1]);
+        EXPECT_EQ(answer->prompt[i].logprob->top[0], expected[i]) << how << ' ' << i;
+        EXPECT_LE(answer->prompt[i].logprob->logprob, expected[i].second);
+      }
+    }
+  };
+  check(plain, "warm");
+  ModelBench tight("llama", {.num_blocks = 16, .max_batch_tokens = 37});
+  check(tight, "preempted and in small chunks");
+  EXPECT_GT(tight.bench->engine.stats().sequences.num_preemptions, 0);
+}
+
 // Tokens 3 to 258 are the bytes, the others say nothing; 2 ends.
 std::unique_ptr<grammar::GrammarCompiler> byte_grammars() {
   grammar::TokenTrie::Vocabulary vocabulary;

@@ -22,6 +22,9 @@ class Runner {
   // before.
   virtual void start(const sched::StepPlan& /*plan*/) { CHECK(false, "this runner starts nothing"); }
   virtual sched::StepResult collect() { CHECK(false, "this runner starts nothing"); }
+
+  // Whether it can tell how likely a prompt's own tokens were.
+  virtual bool gives_prompt_logprobs() const { return false; }
 };
 
 }  // namespace kvasir::engine

@@ -40,6 +40,8 @@ void fill_batch(const sched::StepPlan& plan, model::StepBatch& batch) {
                             .num_rows = slice.num_rows,
                             .num_computed = slice.num_computed,
                             .blocks = slice.blocks});
+    for (int row = 0; row < slice.num_prompt_rows(); ++row)
+      batch.logit_rows.push_back(static_cast<std::int32_t>(batch.tokens.size()) + row);
     batch.tokens.insert(batch.tokens.end(), fed.begin(), fed.begin() + static_cast<std::ptrdiff_t>(num_fed));
     batch.tokens.resize(batch.tokens.size() + static_cast<std::size_t>(slice.num_rows) - num_fed);
     if (slice.wants_token()) batch.logit_rows.push_back(static_cast<std::int32_t>(batch.tokens.size()) - 1);
@@ -58,23 +60,33 @@ double draw_position(const sched::StepPlan::Slice& slice) {
   return sample::Rng(slice.request->sampling.seed).uniform(num_output);
 }
 
-sched::StepResult::Outcome RowSampler::sample(const sched::StepPlan::Slice& slice,
-                                              std::span<const float> logits) {
+wire::Token RowSampler::prompt_token(const sched::StepPlan::Slice& slice, int row,
+                                     std::span<const float> logits) {
+  const TokenId id = slice.known[static_cast<std::size_t>(slice.num_computed + row + 1)];
+  return {.id = id, .logprob = sampler_.logprob(logits, id, *slice.request->num_prompt_logprobs)};
+}
+
+void RowSampler::sample(const sched::StepPlan::Slice& slice, std::span<const float> logits,
+                        sched::StepResult::Outcome& outcome) {
   const wire::GenerateRequest& request = *slice.request;
   sample::SampleInput input{.params = request.sampling, .known = slice.known, .num_prompt = slice.num_prompt};
   const bool too_short = is_too_short(slice);
   if (too_short) input.forbidden = request.stop_tokens;
   if (slice.matcher != nullptr) {
     mask_.resize(slice.matcher->num_mask_words());
-    if (base::Status filled = slice.matcher->fill_mask(mask_); !filled.ok())
-      return {.error = std::move(filled).error()};
+    if (base::Status filled = slice.matcher->fill_mask(mask_); !filled.ok()) {
+      outcome.error = std::move(filled).error();
+      return;
+    }
     // A grammar that can only end here ends, however short the answer is.
     if (too_short && !allows_other(mask_, request.stop_tokens)) input.forbidden = {};
     input.allowed = mask_;
   }
   base::Result<wire::Token> token = sampler_.sample(logits, input);
-  if (!token.ok()) return {.error = std::move(token).error()};
-  return {.token = std::move(token).value()};
+  if (token.ok())
+    outcome.token = std::move(token).value();
+  else
+    outcome.error = std::move(token).error();
 }
 
 }  // namespace kvasir::engine

@@ -25,8 +25,11 @@ class RowSampler {
  public:
   explicit RowSampler(int vocab_size) : sampler_(vocab_size) {}
 
-  sched::StepResult::Outcome sample(const sched::StepPlan::Slice& slice,
-                                    std::span<const float> logits);  // [vocab]
+  // Sets the outcome's token or error. `logits` [vocab].
+  void sample(const sched::StepPlan::Slice& slice, std::span<const float> logits,
+              sched::StepResult::Outcome& outcome);
+  // The prompt's token behind a row of the slice, which gave the logits [vocab].
+  wire::Token prompt_token(const sched::StepPlan::Slice& slice, int row, std::span<const float> logits);
 
  private:
   sample::Sampler sampler_;

@@ -215,13 +215,11 @@ TEST_F(GatewayTest, WhatCannotBeServedIsAnError) {
 }
 
 TEST_F(GatewayTest, ModelsThatAreNotForServingAreNamed) {
-  for (const auto& [name, word] : {std::pair("stories15m", "llama2.c"), std::pair("minilm", "embeddings")}) {
-    settings_.model = {name};
-    const auto gateway = Gateway::start(settings_, progress_, {});
-    ASSERT_FALSE(gateway.ok());
-    EXPECT_NE(gateway.error().message.find(name), std::string::npos) << gateway.error().message;
+  settings_.model = {"stories15m"};
+  const auto gateway = Gateway::start(settings_, progress_, {});
+  ASSERT_FALSE(gateway.ok());
+  for (const char* word : {"stories15m", "llama2.c"})
     EXPECT_NE(gateway.error().message.find(word), std::string::npos) << gateway.error().message;
-  }
 }
 
 TEST_F(GatewayTest, OfflineNothingIsCalledDownloading) {

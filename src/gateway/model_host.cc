@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -11,8 +12,10 @@
 #include "gateway/worker_metrics.h"
 #include "hub/open.h"
 #include "kv/block.h"
+#include "model/checkpoint.h"
 #include "model/device_decoder.h"
 #include "model/kv_cache.h"
+#include "model/loaded_encoder.h"
 #include "model/loaded_model.h"
 #include "model/tokenizer_cache.h"
 #include "obs/log.h"
@@ -173,6 +176,7 @@ void ModelHost::stop() {
   if (thread_.joinable()) thread_.join();
   const std::lock_guard lock(mutex_);
   if (worker_) worker_->stop();
+  if (embedder_) embedder_->stop();
 }
 
 void ModelHost::set_state(ModelState state) {
@@ -197,7 +201,8 @@ Result<router::ServedModel> ModelHost::open(const std::stop_token& stop) {
   TRY(const std::filesystem::path path, fetch(stop));
   if (stop.stop_requested()) return base::error(ErrorCode::cancelled, "stopped");
   set_state({.phase = Phase::loading});
-  return load(path, stop);
+  TRY(const bool encodes, model::holds_encoder(path));
+  return encodes ? load_encoder(path) : load(path, stop);
 }
 
 Result<std::filesystem::path> ModelHost::fetch(const std::stop_token& stop) {
@@ -230,6 +235,25 @@ Result<router::ServedModel> ModelHost::load(const std::filesystem::path& path, c
                              .chat_template = std::move(loaded.chat_template),
                              .grammars = std::move(grammars),
                              .context_length = context.length,
+                             .fingerprint = fingerprint(model_)};
+}
+
+Result<router::ServedModel> ModelHost::load_encoder(const std::filesystem::path& path) {
+  TRY(model::LoadedEncoder loaded, model::open_encoder(path, {}, around_.pool));
+  const model::EncoderConfig& config = loaded.encoder->config();
+  const engine::EmbedOptions options{.dimensions = config.hidden_size,
+                                     .max_waiting = static_cast<std::size_t>(around_.settings.max_queue)};
+  const int context_length = config.context_length;
+  auto encode = [encoder = std::shared_ptr<model::Encoder>(std::move(loaded.encoder))](
+                    std::span<const std::vector<TokenId>> sequences) { return encoder->encode(sequences); };
+  auto embedder = std::make_shared<engine::EmbedWorker>(options, std::move(encode));
+  {
+    const std::lock_guard lock(mutex_);
+    embedder_ = embedder;
+  }
+  return router::ServedModel{.embedder = std::move(embedder),
+                             .tokenizer = std::move(loaded.tokenizer),
+                             .context_length = context_length,
                              .fingerprint = fingerprint(model_)};
 }
 

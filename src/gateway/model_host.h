@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "config/settings.h"
+#include "engine/embed_worker.h"
 #include "engine/local_worker.h"
 #include "hub/library.h"
 #include "hub/pull.h"
@@ -57,13 +58,15 @@ class ModelHost {
   base::Result<router::ServedModel> open(const std::stop_token& stop);
   base::Result<std::filesystem::path> fetch(const std::stop_token& stop);
   base::Result<router::ServedModel> load(const std::filesystem::path& path, const std::stop_token& stop);
+  base::Result<router::ServedModel> load_encoder(const std::filesystem::path& path);
   void set_state(router::ModelState state);
 
   const hub::Model model_;
   const HostSurroundings around_;
   std::mutex mutex_;
-  std::shared_ptr<engine::LocalWorker> worker_;  // guarded by mutex_; null until loaded
-  std::vector<obs::Observation> observations_;   // of the worker; touched by the thread, then by nobody
+  std::shared_ptr<engine::LocalWorker> worker_;    // guarded by mutex_; null until loaded, or an encoder
+  std::shared_ptr<engine::EmbedWorker> embedder_;  // guarded by mutex_; null unless a loaded encoder
+  std::vector<obs::Observation> observations_;     // of the worker; touched by the thread, then by nobody
   std::string cut_;  // why its context is shorter than was asked for; touched by the thread only
   std::jthread thread_;
 };

@@ -64,6 +64,12 @@ Error not_ready(const std::string& name, const ModelState& state) {
   }
 }
 
+Error wrong_task(const std::string& name, Task wanted) {
+  const char* why = wanted == Task::embed ? "'{}' generates text and makes no embeddings"
+                                          : "'{}' makes embeddings and generates no text";
+  return Error{ErrorCode::unsupported, fmt::format(fmt::runtime(why), name), "model", "model_not_supported"};
+}
+
 }  // namespace
 
 Router::Router() = default;
@@ -96,8 +102,8 @@ void Router::set_state(std::string_view name, ModelState state) {
 }
 
 void Router::set_ready(std::string_view name, ServedModel model) {
-  CHECK(model.worker && model.tokenizer && model.chat_template && model.context_length > 0, "half a model {}",
-        name);
+  const bool whole = model.embedder ? !model.worker : model.worker && model.chat_template;
+  CHECK(whole && model.tokenizer && model.context_length > 0, "half a model {}", name);
   auto served = std::make_shared<const ServedModel>(std::move(model));
   const std::lock_guard lock(mutex_);
   const auto entry = find(name);
@@ -110,7 +116,7 @@ void Router::set_failed(std::string_view name, std::string reason) {
   set_state(name, {.phase = Phase::failed, .reason = std::move(reason)});
 }
 
-base::Result<Lease> Router::pick(std::string_view name) {
+base::Result<Lease> Router::pick(std::string_view name, Task task) {
   const std::lock_guard lock(mutex_);
   const auto entry = find(name);
   if (entry == nullptr) {
@@ -122,6 +128,7 @@ base::Result<Lease> Router::pick(std::string_view name) {
                  "model", "model_not_found"};
   }
   if (!entry->model) return not_ready(entry->name, entry->state);
+  if (task != Task::any && task != entry->model->task()) return wrong_task(entry->name, task);
   return Lease(entry, entry->model);
 }
 
@@ -135,8 +142,11 @@ std::vector<ModelStatus> Router::models() const {
     status.created_s = entry->created_s;
     status.num_leases = entry->num_leases;
     if (!entry->model) continue;
-    status.context_length = entry->model->context_length;
-    status.report = entry->model->worker->report();
+    const ServedModel& model = *entry->model;
+    status.context_length = model.context_length;
+    status.task = model.task();
+    status.dimensions = model.embedder ? model.embedder->dimensions() : 0;
+    status.report = model.embedder ? model.embedder->report() : model.worker->report();
   }
   return all;
 }

@@ -13,6 +13,7 @@
 #include "grammar/grammar_compiler.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
+#include "wire/embed_client.h"
 #include "wire/worker_client.h"
 
 namespace kvasir::router {
@@ -26,14 +27,25 @@ struct ModelState {
   std::string reason;   // of a failure; of a ready one, what its operator should know
 };
 
-// What a request needs of a model that is ready.
+// What a model is for.
+enum class Task {
+  generate,
+  embed,
+  any,  // of a request that asks for neither
+};
+
+// What a request needs of a model that is ready: one that generates has a worker, a template and grammars,
+// one that embeds has an embedder.
 struct ServedModel {
   std::shared_ptr<wire::WorkerClient> worker;
+  std::shared_ptr<wire::EmbedClient> embedder;
   std::shared_ptr<const text::Tokenizer> tokenizer;
   std::shared_ptr<const text::ChatTemplate> chat_template;
   std::shared_ptr<grammar::GrammarCompiler> grammars;  // over the tokenizer's vocabulary
   int context_length = 0;                              // tokens of prompt and output together
   std::string fingerprint;                             // of the weights and the program
+
+  Task task() const { return embedder ? Task::embed : Task::generate; }
 };
 
 // A model as the outside may see it.
@@ -44,6 +56,8 @@ struct ModelStatus {
   int context_length = 0;                    // 0 until ready
   int num_leases = 0;                        // requests on it
   std::optional<wire::WorkerReport> report;  // of a ready one
+  std::optional<Task> task;                  // likewise: generate or embed
+  int dimensions = 0;                        // of the vectors of one that embeds
 };
 
 // A request's hold on the worker that answers it; counts as load until it dies. A move-only value.
@@ -79,8 +93,8 @@ class Router {
   // Takes the worker back: nobody is leased it any more. Leases that exist keep it alive.
   void set_failed(std::string_view name, std::string reason);
 
-  // not_found: no such model; unavailable: not ready (yet).
-  base::Result<Lease> pick(std::string_view name);
+  // not_found: no such model; unavailable: not ready (yet); unsupported: it is for something else.
+  base::Result<Lease> pick(std::string_view name, Task task = Task::generate);
 
   // In the order in which they were added.
   std::vector<ModelStatus> models() const;

@@ -35,6 +35,8 @@ class Sampler {
 
   // `logits` [vocab_size]. An error where they say nothing: NaN, +inf, or every token ruled out.
   base::Result<wire::Token> sample(std::span<const float> logits, const SampleInput& input);
+  // Of a token under the model itself, with the likeliest ones. `id` is in the vocabulary.
+  wire::TokenLogprob logprob(std::span<const float> logits, TokenId id, int num_top);
 
  private:
   struct Candidate {
@@ -52,7 +54,6 @@ class Sampler {
   void collect(double at_least);
   double keep_top_k(int top_k);
   void keep_top_p(double mass);
-  wire::TokenLogprob logprob(std::span<const float> logits, TokenId id, int num_top);
 
   int vocab_size_;
   std::vector<float> adjusted_;

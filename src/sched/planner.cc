@@ -21,6 +21,8 @@ constexpr double kSoloFactor = 4;
 // with at least a block, so that many streams slow a newcomer down and never lock it out.
 constexpr double kPrefillShare = 0.33;
 constexpr int kMinChunk = kBlockTokens;
+// Rows of a step whose logits are wanted for the sake of the prompt. Each takes the memory of a vocabulary.
+constexpr int kMaxPromptRows = 64;
 // A candidate is counted with at most this part of the budget, so that a long prompt does not keep short ones
 // out.
 constexpr int kMinPrefills = 4;
@@ -48,6 +50,7 @@ class Planner {
     const int budget = prefill_budget();
     admit_waiting(budget);
     share(budget);
+    limit_prompt_rows();
     reserve_blocks();
     return write_plan();
   }
@@ -62,6 +65,7 @@ class Planner {
   bool admit(const Sequence& sequence, int& num_spare);
   int num_held_blocks() const;
   void share(int budget);
+  void limit_prompt_rows();
   void reserve_blocks();
   bool preempt_for(const Sequence* sequence);
   bool preempt_held();
@@ -131,7 +135,7 @@ void Planner::admit_waiting(int budget) {
 // True while one that ranks before it is about to publish the next block that it needs. The one waiting holds
 // nothing, and the one computing goes on before it, so nobody waits in a circle or for somebody who starves.
 bool Planner::waits_for_prefix(const Sequence& sequence) const {
-  if (!s_.options.prefix_cache) return false;
+  if (!s_.options.prefix_cache || sequence.wants_prompt_lines()) return false;
   const auto useful = sequence.chain.hashes().first((sequence.tokens.size() - 1) / kBlockTokens);
   const std::size_t num_published = s_.tree.num_published(useful);
   if (num_published == useful.size()) return false;
@@ -154,7 +158,7 @@ void Planner::count_as_computing(const Grant& grant) {
 
 bool Planner::admit(const Sequence& sequence, int& num_spare) {
   Grant grant{.sequence = &sequence, .admitted = true};
-  if (s_.options.prefix_cache)
+  if (s_.options.prefix_cache && !sequence.wants_prompt_lines())
     grant.hit = s_.tree.find(sequence.request.cache_namespace, sequence.chain, sequence.tokens);
   int num_needed = kv::blocks_for(std::min(sequence.num_tokens() + 1, sequence.capacity()));
   for (const kv::BlockId id : grant.hit.blocks) num_needed -= ledger_.in_use(id) ? 1 : 0;
@@ -203,6 +207,15 @@ void Planner::share(int budget) {
     const int aligned =
         (grant.num_computed + grant.num_rows) / kBlockTokens * kBlockTokens - grant.num_computed;
     if (aligned * 4 >= grant.num_rows * 3) grant.num_rows = aligned;
+  }
+}
+
+void Planner::limit_prompt_rows() {
+  int left = kMaxPromptRows;
+  for (Grant& grant : prefills_) {
+    if (!grant.sequence->wants_prompt_lines()) continue;
+    grant.num_rows = std::min(grant.num_rows, left);
+    left -= grant.num_rows;
   }
 }
 
@@ -280,6 +293,7 @@ StepPlan Planner::write_plan() {
                           .num_computed = grant->num_computed,
                           .num_rows = grant->num_rows,
                           .num_new_blocks = static_cast<int>(grant->new_blocks.size()),
+                          .wants_prompt_lines = sequence.wants_prompt_lines(),
                           .admitted = grant->admitted};
     const auto old =
         grant->admitted ? std::span<const kv::BlockId>(grant->hit.blocks) : sequence.blocks.ids();

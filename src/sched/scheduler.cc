@@ -1,6 +1,7 @@
 #include "sched/scheduler.h"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -22,6 +23,15 @@ wire::Usage usage_of(const Sequence& sequence) {
           .cached_tokens = std::max(0, sequence.num_cached),
           .output_tokens = sequence.num_output(),
           .num_preemptions = sequence.num_preemptions};
+}
+
+// Those that it does not have yet: after a preemption rows are computed again.
+void keep_prompt_lines(Sequence& sequence, int num_computed, std::vector<wire::Token>& lines) {
+  if (!sequence.wants_prompt_lines()) return;
+  const auto first = static_cast<std::ptrdiff_t>(sequence.prompt_lines.size()) - num_computed;
+  CHECK(first >= 0, "sequence {} has passed over a part of its prompt", sequence.id);
+  if (first >= static_cast<std::ptrdiff_t>(lines.size())) return;
+  std::move(lines.begin() + first, lines.end(), std::back_inserter(sequence.prompt_lines));
 }
 
 }  // namespace
@@ -161,6 +171,7 @@ SequenceEvent Scheduler::advance(Sequence& sequence, const StepPlan::Slice& slic
     ++stats_.num_failed;
     return event;
   }
+  keep_prompt_lines(sequence, slice.num_computed, outcome.prompt);
   const int num_done = slice.num_computed + slice.num_rows;
   // Less is computed where it was preempted by a step begun since, which published what there was.
   if (state_.options.prefix_cache && sequence.num_computed >= num_done)
@@ -169,6 +180,7 @@ SequenceEvent Scheduler::advance(Sequence& sequence, const StepPlan::Slice& slic
   if (!slice.wants_token()) return event;
   CHECK(outcome.token.has_value(), "the runner gave sequence {} no token", sequence.id);
   --sequence.num_in_flight;
+  event.event.prompt = std::exchange(sequence.prompt_lines, {});
   append(sequence, *std::move(outcome.token), event.event);
   append_forced(sequence, event.event);
   event.event.usage = usage_of(sequence);

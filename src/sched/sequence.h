@@ -7,6 +7,7 @@
 #include "grammar/matcher.h"
 #include "kv/block_table.h"
 #include "wire/generate_request.h"
+#include "wire/token_event.h"
 
 namespace kvasir::sched {
 
@@ -28,6 +29,7 @@ struct Sequence {
   bool held = false;    // its reader is behind: left out of plans, first to be preempted
   int num_cached = -1;  // of the prompt, found in the prefix cache; -1 before the first step
   int num_preemptions = 0;
+  std::vector<wire::Token> prompt_lines;  // with logprobs, from the second token on; until they are sent
 
   // Those in flight count: they are there before a step that is planned now runs.
   int num_tokens() const { return static_cast<int>(tokens.size()) + num_in_flight; }
@@ -35,6 +37,11 @@ struct Sequence {
   int num_output() const { return static_cast<int>(tokens.size()) - num_prompt; }
   // What is in flight is the last that it may get.
   bool is_complete() const { return num_tokens() - num_prompt >= request.max_tokens; }
+  // Its next rows are wanted for more than their keys and values.
+  bool wants_prompt_lines() const {
+    return request.num_prompt_logprobs && num_output() == 0 &&
+           static_cast<int>(prompt_lines.size()) + 1 < num_prompt;
+  }
   // The most tokens that will ever be in its blocks: the last output is never fed back.
   int capacity() const { return num_prompt + request.max_tokens - 1; }
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <vector>
@@ -26,8 +27,14 @@ struct StepPlan {
     int num_rows = 0;  // [num_computed, num_computed + num_rows) of known and in flight are fed
     std::vector<kv::BlockId> blocks;  // covering num_computed + num_rows tokens
     int num_new_blocks = 0;           // the last ones of `blocks`, taken by this step
+    bool wants_prompt_lines = false;  // see num_prompt_rows()
     bool admitted = false;            // the sequence leaves the queue; its older blocks are a prefix hit
 
+    // Rows whose logits say how likely the prompt's next token was: the first ones of the slice.
+    int num_prompt_rows() const {
+      if (!wants_prompt_lines) return 0;
+      return std::clamp(num_prompt - 1 - num_computed, 0, num_rows);
+    }
     // The step reaches the end of what is known: the runner samples what comes next.
     bool wants_token() const { return num_computed + num_rows == num_tokens(); }
     int num_tokens() const { return static_cast<int>(known.size()) + num_in_flight; }
@@ -51,6 +58,7 @@ struct StepResult {
   // A token where the slice wanted one; an error ends that sequence and no other.
   struct Outcome {
     std::optional<wire::Token> token;
+    std::vector<wire::Token> prompt = {};  // one for each of the slice's num_prompt_rows()
     std::optional<base::Error> error;
   };
   std::vector<Outcome> outcomes;  // one for each slice, in order

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +39,8 @@ struct GenerateRequest {
   std::shared_ptr<grammar::CompiledGrammar> grammar;  // what the output is to be; null: any text
   std::string cache_namespace;                        // prefix blocks are shared only inside one (tenant)
   int priority = 0;                                   // larger goes first
+  // The prompt's own logprobs, with so many alternatives each; such a prompt is computed as a whole.
+  std::optional<int> num_prompt_logprobs = std::nullopt;
 };
 
 }  // namespace kvasir::wire

@@ -34,6 +34,8 @@ struct Usage {
 // `tokens`.
 struct TokenEvent {
   std::vector<Token> tokens;
+  // In the first event, where the request asked for their logprobs: the prompt's tokens, from the second on.
+  std::vector<Token> prompt = {};
   std::optional<FinishReason> finish;  // set on the last event of a sequence that ended well
   std::optional<base::Error> error;    // set on the last event of one that did not
   Usage usage;                         // as of this event: a stop string may end the sequence at any

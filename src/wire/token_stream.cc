@@ -51,6 +51,7 @@ void TokenStream::accept(TokenEvent event) {
     pending_ = std::move(event);
   } else {
     std::move(event.tokens.begin(), event.tokens.end(), std::back_inserter(pending_->tokens));
+    std::move(event.prompt.begin(), event.prompt.end(), std::back_inserter(pending_->prompt));
     pending_->finish = event.finish;
     pending_->error = std::move(event.error);
     pending_->usage = event.usage;

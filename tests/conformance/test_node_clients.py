@@ -1,27 +1,13 @@
-"""Runs the .mjs tests with the Node of the tests' own environment."""
-
-import os
-import pathlib
-import shutil
-import subprocess
-import sys
+"""The .mjs tests, against both default models."""
 
 import pytest
 
-HERE = pathlib.Path(__file__).resolve().parent
+from conftest import run_node
 
 
-@pytest.mark.parametrize("name, num_tests", [("openai.mjs", 6), ("tools.mjs", 5), ("anthropic.mjs", 7), ("responses.mjs", 5)])
+NODE_TESTS = [("openai.mjs", 6), ("openai_more.mjs", 8), ("tools.mjs", 6), ("anthropic.mjs", 7), ("responses.mjs", 5)]
+
+
+@pytest.mark.parametrize("name, num_tests", NODE_TESTS)
 def test_clients_from_npm(server, tmp_path, name, num_tests):
-    bin_dir = pathlib.Path(sys.executable).parent
-    script = shutil.copy(HERE / name, tmp_path)  # beside a node_modules that npm filled
-    (tmp_path / "node_modules").symlink_to(bin_dir.parent / "npm/node_modules")
-    run = subprocess.run(
-        [bin_dir / "node", "--preserve-symlinks", "--test-reporter=spec", "--test", script],
-        env={**os.environ, "KVASIR_URL": server.url},
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert f"pass {num_tests}" in run.stdout, run.stdout
+    run_node(server, tmp_path, name, num_tests)

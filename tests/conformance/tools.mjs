@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import { generateObject, generateText, stepCountIs, streamText, tool } from "ai";
+import { generateObject, generateText, stepCountIs, streamObject, streamText, tool } from "ai";
 import OpenAI from "openai";
 import { z } from "zod";
 
@@ -98,4 +98,15 @@ test("ai: generateObject", async () => {
     temperature: 0,
   });
   assert.deepEqual(object, { name: "Jason", age: 25 });
+});
+
+test("ai: streamObject grows into the whole object", async () => {
+  const schema = z.object({ cities: z.array(z.string()).min(2).max(2) });
+  const result = streamObject({ model, schema, prompt: "Name the capitals of France and of Italy.", temperature: 0 });
+  const parts = [];
+  for await (const part of result.partialObjectStream) parts.push(structuredClone(part));
+  const object = await result.object;
+  assert.deepEqual(object.cities, ["Paris", "Rome"]);
+  assert.ok(parts.length > 2 && !("1" in (parts[0].cities ?? [])), JSON.stringify(parts));
+  assert.deepEqual(parts.at(-1), object);
 });

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "net/responder.h"
+#include "wire/embed_client.h"
+
+namespace kvasir::api {
+
+// Waits for the vectors of the sequences, on the responder's executor. cancelled: the client left first.
+boost::asio::awaitable<base::Result<std::vector<float>>> embed(net::Responder& responder,
+                                                               wire::EmbedClient& client,
+                                                               std::vector<std::vector<TokenId>> sequences);
+
+}  // namespace kvasir::api

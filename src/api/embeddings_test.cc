@@ -1,0 +1,178 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <optional>
+
+#include "api/api_fixture.h"
+
+namespace kvasir::api {
+namespace {
+
+// A vector is (tokens, first token, 0, 0), not of length 1, so that the numbers can be read.
+class ScriptedEmbedder final : public wire::EmbedClient {
+ public:
+  base::Status embed(wire::EmbedRequest request, Done done) override {
+    std::unique_lock lock(mutex_);
+    if (refusal_) return *refusal_;
+    if (holds_) {
+      held_ = {std::move(request), std::move(done)};
+      lock.unlock();
+      changed_.notify_all();
+      return base::ok();
+    }
+    std::vector<float> out;
+    for (const auto& tokens : request.sequences) {
+      out.push_back(static_cast<float>(tokens.size()));
+      out.push_back(static_cast<float>(tokens.front()));
+      out.insert(out.end(), {0.0f, 0.0f});
+    }
+    done(std::move(out));
+    return base::ok();
+  }
+  int dimensions() const override { return 4; }
+  wire::WorkerReport report() const override { return {.num_waiting = 3}; }
+
+  void refuse_with(base::Error error) { refusal_ = std::move(error); }
+  void hold() { holds_ = true; }
+  // Blocks until a request is held.
+  std::stop_token wait_held() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return held_.has_value(); });
+    return held_->first.stop;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<base::Error> refusal_;                       // set before the first request
+  bool holds_ = false;                                       // likewise
+  std::optional<std::pair<wire::EmbedRequest, Done>> held_;  // guarded by mutex_
+};
+
+class EmbeddingsTest : public ApiTest {
+ protected:
+  EmbeddingsTest() {
+    serve(says("x"));
+    router_.add("e");
+    router_.set_ready("e", {.embedder = embedder_,
+                            .tokenizer = router::byte_tokenizer(),
+                            .context_length = 8,
+                            .fingerprint = "fp_test"});
+  }
+
+  Reply embed(const std::string& input, const std::string& more = "") {
+    return post("/v1/embeddings", R"({"model": "e", "input": )" + input + more + "}");
+  }
+  static std::string error_of(const Reply& reply, const char* key) {
+    return std::string(reply.body.at("error").at(key).as_string());
+  }
+
+  std::shared_ptr<ScriptedEmbedder> embedder_ = std::make_shared<ScriptedEmbedder>();
+};
+
+TEST_F(EmbeddingsTest, EveryShapeOfInput) {
+  const Reply one = embed(R"("abc")");
+  ASSERT_EQ(one.status, 200) << one.text;
+  EXPECT_EQ(json::serialize(one.body),
+            R"({"object":"list","data":[{"object":"embedding","index":0,"embedding":[3E0,9.7E1,0E0,0E0]}],)"
+            R"("model":"e","usage":{"prompt_tokens":3,"total_tokens":3}})");
+  const Reply several = embed(R"(["ab", "c"])");
+  EXPECT_EQ(several.body.at("data").at(1).at("index"), 1);
+  EXPECT_EQ(several.body.at("data").at(1).at("embedding").at(1), 99.0);
+  EXPECT_EQ(several.body.at("usage").at("prompt_tokens"), 3);
+  EXPECT_EQ(embed("[7, 8]").body.at("data").at(0).at("embedding").at(1), 7.0);
+  EXPECT_EQ(embed("[[7, 8], [9]]").body.at("data").at(1).at("embedding").at(1), 9.0);
+}
+
+TEST_F(EmbeddingsTest, Base64IsTheBytesOfTheFloats) {
+  const Reply reply = embed(R"("abc")", R"(, "encoding_format": "base64")");
+  EXPECT_EQ(reply.body.at("data").at(0).at("embedding"), "AABAQAAAwkIAAAAAAAAAAA==");
+}
+
+TEST_F(EmbeddingsTest, FewerDimensionsAreOfLengthOneAgain) {
+  const json::value vector = embed(R"("abc")", R"(, "dimensions": 2)").body.at("data").at(0).at("embedding");
+  ASSERT_EQ(vector.as_array().size(), 2u);
+  EXPECT_NEAR(std::hypot(vector.at(0).as_double(), vector.at(1).as_double()), 1, 1e-6);
+  EXPECT_NEAR(vector.at(1).as_double() / vector.at(0).as_double(), 97.0 / 3, 1e-3);
+  EXPECT_EQ(error_of(embed(R"("abc")", R"(, "dimensions": 5)"), "param"), "dimensions");
+}
+
+TEST_F(EmbeddingsTest, WhatIsWrongIsNamed) {
+  EXPECT_EQ(error_of(embed(R"("123456789")"), "code"), "context_length_exceeded");
+  EXPECT_EQ(error_of(embed(R"(["a", "123456789"])"), "param"), "input[1]");
+  EXPECT_EQ(error_of(embed(R"("")"), "param"), "input");
+  EXPECT_EQ(error_of(embed("[]"), "param"), "input");
+  EXPECT_EQ(error_of(embed(R"(["a", ""])"), "param"), "input[1]");
+  EXPECT_EQ(error_of(embed("[1, 2, 999]"), "param"), "input");
+  EXPECT_EQ(error_of(embed("7"), "code"), "invalid_type");
+  EXPECT_EQ(error_of(embed(R"("a")", R"(, "encoding_format": "int8")"), "param"), "encoding_format");
+  EXPECT_EQ(error_of(post("/v1/embeddings", R"({"model": "e"})"), "code"), "missing_required_parameter");
+  std::string many = "[\"a\"";
+  for (int i = 0; i < 2048; ++i) many += ",\"a\"";
+  EXPECT_EQ(error_of(embed(many + "]"), "code"), "array_above_max_length");
+}
+
+TEST_F(EmbeddingsTest, AModelIsForOneThing) {
+  const Reply chat =
+      post("/v1/chat/completions", R"({"model": "e", "messages": [{"role": "user", "content": "hi"}]})");
+  EXPECT_EQ(chat.status, 400);
+  EXPECT_EQ(error_of(chat, "code"), "model_not_supported");
+  EXPECT_EQ(error_of(chat, "param"), "model");
+  const Reply embedding = post("/v1/embeddings", R"({"model": "m", "input": "x"})");
+  EXPECT_EQ(embedding.status, 400);
+  EXPECT_EQ(error_of(embedding, "code"), "model_not_supported");
+}
+
+TEST_F(EmbeddingsTest, TheModelIsListedWithItsLimits) {
+  const Reply model = get("/v1/models/e");
+  EXPECT_EQ(model.body.at("task"), "embed");
+  EXPECT_EQ(model.body.at("limits").at("dimensions"), 4);
+  EXPECT_EQ(model.body.at("capacity").at("waiting"), 3);
+  EXPECT_EQ(post("/v1/tokenize", R"({"model": "e", "prompt": "ab"})").body.at("count"), 2);
+  EXPECT_EQ(post("/v1/tokenize", R"({"model": "e", "messages": [{"role": "user", "content": "a"}]})").status,
+            400);
+}
+
+TEST_F(EmbeddingsTest, ARefusalHasItsStatus) {
+  embedder_->refuse_with({base::ErrorCode::exhausted, "full", {}, "rate_limit_exceeded", 1});
+  EXPECT_EQ(embed(R"("a")").status, 429);
+  EXPECT_EQ(admission_.inside().sequences, 0);
+}
+
+TEST_F(EmbeddingsTest, AClientThatLeavesIsNotComputedFor) {
+  embedder_->hold();
+  std::stop_token stop;
+  {
+    net::LoopbackClient client(port_);
+    client.send(net::post_request("/v1/embeddings", R"({"model": "e", "input": "a"})"));
+    stop = embedder_->wait_held();
+  }
+  EXPECT_TRUE(eventually([&] { return stop.stop_requested(); }));
+  EXPECT_TRUE(eventually([&] { return admission_.inside().sequences == 0; }));
+}
+
+TEST_F(EmbeddingsTest, Detokenizes) {
+  EXPECT_EQ(post("/v1/detokenize", R"({"model": "m", "tokens": [104, 105]})").text, R"({"prompt":"hi"})");
+  EXPECT_EQ(post("/detokenize", R"({"model": "e", "tokens": []})").text, R"({"prompt":""})");
+  EXPECT_EQ(error_of(post("/v1/detokenize", R"({"model": "m", "tokens": [1, 999]})"), "param"), "tokens[1]");
+  EXPECT_EQ(error_of(post("/v1/detokenize", R"({"model": "m"})"), "param"), "tokens");
+}
+
+TEST_F(EmbeddingsTest, ModerationsSayThatNothingWasLookedAt) {
+  const Reply reply = post("/v1/moderations", R"({"input": ["a", "b"]})");
+  ASSERT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.body.at("model"), "none");
+  EXPECT_EQ(reply.body.at("results").as_array().size(), 2u);
+  EXPECT_EQ(reply.body.at("results").at(0).at("flagged"), false);
+  EXPECT_FALSE(reply.body.at("warnings").as_array().empty());
+  const std::string parts = R"({"input": [{"type": "text", "text": "a"}, {"type": "image_url"}]})";
+  EXPECT_EQ(post("/v1/moderations", parts).body.at("results").as_array().size(), 1u);
+  for (const char* input : {"7", "[]", R"(["a", 1])", R"([{"text": "a"}])"})
+    EXPECT_EQ(post("/v1/moderations", std::string(R"({"input": )") + input + "}").status, 400) << input;
+}
+
+}  // namespace
+}  // namespace kvasir::api

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "app/command.h"
+
+namespace kvasir::app {
+
+// `kvasir bench embed NAME|PATH`
+void add_bench_embed(CLI::App& bench, Outcome& outcome);
+
+}  // namespace kvasir::app
