@@ -1,6 +1,7 @@
 #include "sched/planner.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <ranges>
 #include <unordered_map>
 #include <utility>
@@ -21,6 +22,11 @@ constexpr double kSoloFactor = 4;
 // with at least a block, so that many streams slow a newcomer down and never lock it out.
 constexpr double kPrefillShare = 0.33;
 constexpr int kMinChunk = kBlockTokens;
+// Streams of one step that are served together however long it takes: so many share the reading of the
+// weights that more of them gain little. Beyond them a step is not longer than this part of the target, and
+// streams take turns, so that a newcomer does not wait for thousands of others.
+constexpr int kMinDecodes = 256;
+constexpr double kDecodeTarget = 0.25;
 // Rows of a step whose logits are wanted for the sake of the prompt. Each takes the memory of a vocabulary.
 constexpr int kMaxPromptRows = 64;
 // A candidate is counted with at most this part of the budget, so that a long prompt does not keep short ones
@@ -41,6 +47,12 @@ struct Grant {
   }
 };
 
+// A sequence beside what it is sorted by: looking into thousands of them for it would take milliseconds.
+struct Turn {
+  std::int64_t last_step;
+  const Sequence* sequence;
+};
+
 class Planner {
  public:
   explicit Planner(const SchedulerState& state) : s_(state), ledger_(state.pool) {}
@@ -58,6 +70,7 @@ class Planner {
  private:
   int max_sequences() const { return std::min(s_.options.max_batch_sequences, s_.options.max_batch_tokens); }
   void choose_running();
+  void limit_decodes(std::vector<Turn>& turns);
   int prefill_budget() const;
   void admit_waiting(int budget);
   bool waits_for_prefix(const Sequence& sequence) const;
@@ -77,7 +90,9 @@ class Planner {
 
   const SchedulerState& s_;
   BlockLedger ledger_;
-  std::vector<Grant> decodes_;   // one row each, by rank
+  int num_chosen_ = 0;           // running sequences that may go on, in this step or in one soon
+  bool takes_turns_ = false;     // some of them are left for the next steps
+  std::vector<Grant> decodes_;   // one row each, by rank or by turn
   std::vector<Grant> prefills_;  // the running ones by rank, then the admitted ones by rank
   std::vector<Grant*> grants_;   // both, the running ones by rank, then the admitted ones by rank
   std::vector<const Sequence*> preempted_;
@@ -86,18 +101,38 @@ class Planner {
 };
 
 void Planner::choose_running() {
+  std::vector<Turn> turns;
   for (const Sequence* sequence : s_.running) {
     if (sequence->held || sequence->is_complete()) continue;
-    if (static_cast<int>(decodes_.size() + prefills_.size()) == max_sequences()) break;
+    if (num_chosen_ == max_sequences()) break;
+    ++num_chosen_;
     Grant grant{.sequence = sequence, .num_computed = sequence->num_computed};
     count_as_computing(grant);
-    if (sequence->num_pending() == 1) {
-      grant.num_rows = 1;
-      decodes_.push_back(std::move(grant));
-    } else {
+    if (sequence->num_pending() == 1)
+      turns.push_back({sequence->last_step, sequence});
+    else
       prefills_.push_back(std::move(grant));
-    }
   }
+  limit_decodes(turns);
+  for (const Turn& turn : turns)
+    decodes_.push_back(
+        {.sequence = turn.sequence, .num_computed = turn.sequence->num_computed, .num_rows = 1});
+}
+
+// Keeps those that have waited for the longest.
+void Planner::limit_decodes(std::vector<Turn>& turns) {
+  if (s_.options.target_step_s <= 0 || turns.size() <= kMinDecodes) return;
+  std::ranges::stable_sort(turns, {}, &Turn::last_step);
+  StepLoad load;
+  const auto fits = [&](const Turn& turn) {
+    ++load.decode_sequences;
+    load.kv_tokens += turn.sequence->num_tokens();
+    return load.decode_sequences <= kMinDecodes ||
+           s_.cost.predict_s(load) <= s_.options.target_step_s * kDecodeTarget;
+  };
+  const auto rest = std::ranges::find_if_not(turns, fits);
+  takes_turns_ = rest != turns.end();
+  turns.erase(rest, turns.end());
 }
 
 int Planner::prefill_budget() const {
@@ -107,7 +142,9 @@ int Planner::prefill_budget() const {
   for (const Grant& grant : decodes_) load.kv_tokens += grant.sequence->num_tokens();
   double context = 0;
   for (const Grant& grant : prefills_) context += static_cast<double>(grant.num_computed) / prefills_.size();
-  const double wanted_s = s_.options.target_step_s * (decodes_.empty() ? kSoloFactor : 1);
+  // Where streams take turns, prefill gets no more than its share of their time.
+  const double factor = takes_turns_ ? 0 : decodes_.empty() ? kSoloFactor : 1;
+  const double wanted_s = s_.options.target_step_s * factor;
   const double target_s = std::max(wanted_s, s_.cost.predict_s(load) * (1 + kPrefillShare));
   const double room = s_.cost.prefill_room(load, target_s, context);
   return static_cast<int>(std::clamp<double>(room, std::min(kMinChunk, most), most));
@@ -122,7 +159,7 @@ void Planner::admit_waiting(int budget) {
   const int count_most = std::max(1, budget / kMinPrefills);
   int num_wanted = 0;
   for (const Grant& grant : prefills_) num_wanted += std::min(grant.num_left(), count_most);
-  int num_places = max_sequences() - static_cast<int>(decodes_.size() + prefills_.size());
+  int num_places = max_sequences() - num_chosen_;
   for (const Sequence* sequence : s_.waiting) {
     if (num_places <= 0 || num_wanted >= budget) break;
     if (sequence->held || waits_for_prefix(*sequence)) continue;

@@ -93,6 +93,7 @@ std::vector<SequenceEvent> Scheduler::commit(const StepPlan& plan, StepResult re
 }
 
 void Scheduler::begin(const StepPlan& plan) {
+  ++num_begun_;
   for (const SequenceId id : plan.preempted) preempt(find(id));
   // Hits are shared before anything is evicted to make room.
   for (const StepPlan::Slice& slice : plan.slices)
@@ -102,6 +103,7 @@ void Scheduler::begin(const StepPlan& plan) {
     Sequence& sequence = find(slice.sequence);
     CHECK(sequence.num_computed == slice.num_computed, "sequence {} moved since the plan", sequence.id);
     sequence.num_computed += slice.num_rows;
+    sequence.last_step = num_begun_;
     if (slice.wants_token()) ++sequence.num_in_flight;
   }
 }

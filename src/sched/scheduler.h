@@ -74,6 +74,7 @@ class Scheduler {
   std::unordered_map<SequenceId, std::unique_ptr<Sequence>> sequences_;
   SchedulerStats stats_;
   SequenceId next_id_ = 1;
+  std::int64_t num_begun_ = 0;  // steps
 };
 
 }  // namespace kvasir::sched

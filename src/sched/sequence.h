@@ -29,6 +29,7 @@ struct Sequence {
   bool held = false;    // its reader is behind: left out of plans, first to be preempted
   int num_cached = -1;  // of the prompt, found in the prefix cache; -1 before the first step
   int num_preemptions = 0;
+  std::int64_t last_step = 0;             // the number of the last step begun that has rows of it
   std::vector<wire::Token> prompt_lines;  // with logprobs, from the second token on; until they are sent
 
   // Those in flight count: they are there before a step that is planned now runs.
