@@ -13,46 +13,13 @@ import jsonschema
 import openai
 import pytest
 from conftest import Server
+from tiny_model import write_tokenizer
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "conformance"))
 from random_schemas import RandomSchemas  # noqa: E402
 
 NUM_SCHEMAS = 40
-PAIRS = ['{"', '":', '",', '"}', '"]', "},", "],", "[]", "{}", "[[", "]]", "}}", ": ", ", ", '""', "\\n", "\\u", "00", "12", "-1"]
-
-
-def letters_of_bytes():
-    """GPT-2's printable spelling of bytes."""
-    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    rest = [b for b in range(256) if b not in printable]
-    return {**{b: chr(b) for b in printable}, **{b: chr(256 + i) for i, b in enumerate(rest)}}
-
-
-def write_tokenizer(folder):
-    """Ids: 0 to 2 special, then the bytes, then pairs of them."""
-    letters = letters_of_bytes()
-    spell = lambda text: "".join(letters[b] for b in text.encode())  # noqa: E731
-    vocabulary = {"<pad>": 0, "<s>": 1, "</s>": 2, **{letters[b]: 3 + b for b in range(256)}}
-    for pair in PAIRS:
-        vocabulary[spell(pair)] = len(vocabulary)
-    special = [
-        {"id": i, "content": text, "special": True, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
-        for i, text in enumerate(["<pad>", "<s>", "</s>"])
-    ]
-    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
-    tokenizer = {
-        "version": "1.0",
-        "added_tokens": special,
-        "normalizer": None,
-        "pre_tokenizer": byte_level,
-        "post_processor": None,
-        "decoder": byte_level,
-        "model": {"type": "BPE", "vocab": vocabulary, "merges": [f"{spell(p[0])} {spell(p[1])}" for p in PAIRS]},
-    }
-    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
-    (folder / "tokenizer_config.json").write_text(json.dumps({"bos_token": "<s>", "eos_token": "</s>"}))
-    return vocabulary
 
 
 @pytest.fixture(scope="module")
