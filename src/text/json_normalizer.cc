@@ -2,6 +2,7 @@
 #include <memory>
 #include <utility>
 
+#include "text/token_table.h"
 #include "text/tokenizer_json.h"
 
 namespace kvasir::text {
@@ -114,8 +115,7 @@ double growth(const NormalizerStep& step) {
     case Kind::replace:
       return std::max(1.0, length / static_cast<double>(step.from.size()));
     case Kind::replace_matches:
-    case Kind::prepend:
-      return 1 + length;
+      return std::max(1.0, length);
     case Kind::chars_map:
       return static_cast<double>(std::max<std::size_t>(1, step.map->longest_replacement()));
     default:
@@ -125,11 +125,11 @@ double growth(const NormalizerStep& step) {
 
 // Steps that replace one another's results could make any text fill the memory. Real ones are far from this.
 Status check_growth(const Steps& steps) {
-  constexpr double kMaxGrowth = 1 << 16;
+  constexpr double kMaxGrowth = 1 << 14;
   double whole = 1;
   for (const NormalizerStep& step : steps) {
     whole *= growth(step);
-    if (whole > kMaxGrowth)
+    if (whole > kMaxGrowth || (step.kind == Kind::prepend && step.to.size() > TokenTable::kMaxTokenBytes))
       return base::error(ErrorCode::unsupported,
                          "tokenizer.json: a normalizer that can make a text {} times longer", kMaxGrowth);
   }
