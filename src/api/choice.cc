@@ -70,7 +70,9 @@ void Choice::read_answer(Delta& delta) {
   take(parser_->push(text));
   if (!finish_) return;
   take(parser_->finish());
-  delta.has_calls = finish_ == FinishReason::stop && parser_->num_calls() > 0;
+  // The limit may have come just behind a call, where another could have followed.
+  const bool whole = finish_ == FinishReason::stop || parser_->ends_in_whole_calls();
+  delta.has_calls = whole && parser_->num_calls() > 0;
 }
 
 void Choice::echo_prompt(const EchoedPrompt& echo, const std::vector<wire::Token>& lines, Delta& delta) {

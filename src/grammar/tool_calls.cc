@@ -82,6 +82,10 @@ base::Result<Grammar> grammar_of_tool_calls(std::string_view text, JsonSchemaOpt
   if (calls.max_calls > 1) {
     const NodeId more = g.sequence({g.literal(calls.text.separator), call});
     all = g.sequence({all, g.repeat(more, 0, calls.max_calls - 1)});
+    // A line feed that a model writes before it ends must not make it call again.
+    const bool is_blank = calls.text.separator.find_first_not_of(" \n") == std::string::npos;
+    if (is_blank && calls.text.end.empty())
+      all = g.sequence({all, g.optional(g.literal(calls.text.separator))});
   }
   all = g.sequence({all, g.literal(calls.text.end)});
   if (!calls.text.trigger.empty()) all = g.sequence({text_without(g, calls.text.trigger), g.optional(all)});

@@ -65,7 +65,22 @@ TEST(ToolCalls, OnlyCallsOfDeclaredToolsWithFittingArguments) {
   ToolCallGrammar several = weather_and_time();
   several.max_calls = 3;
   EXPECT_EQ(fit(source_of(several), kCall + "\n" + kCall + "\n" + kCall), Fit::whole);
-  EXPECT_EQ(fit(source_of(several), kCall + "\n" + kCall + "\n" + kCall + "\n"), Fit::no);
+  EXPECT_EQ(fit(source_of(several), kCall + "\n" + kCall + "\n" + kCall + "\n<"), Fit::no);
+}
+
+// What separates calls may also be what a model ends its answer with.
+TEST(ToolCalls, ALineFeedBehindACallNeedsNoOtherCall) {
+  ToolCallGrammar calls = weather_and_time();
+  calls.max_calls = 3;
+  EXPECT_EQ(fit(source_of(calls), kCall + "\n"), Fit::whole);
+  EXPECT_EQ(fit(source_of(calls), kCall + "\n" + kCall + "\n"), Fit::whole);
+  EXPECT_EQ(fit(source_of(calls), kCall + "\n\n"), Fit::no);
+  calls.text.separator = ", ";
+  EXPECT_EQ(fit(source_of(calls), kCall + ", "), Fit::part);
+  calls.text.separator = "\n";
+  calls.text.end = "!";
+  EXPECT_EQ(fit(source_of(calls), kCall + "\n"), Fit::part);
+  EXPECT_EQ(fit(source_of(calls), kCall + "!"), Fit::whole);
 }
 
 TEST(ToolCalls, TextUntilTheTrigger) {

@@ -121,6 +121,16 @@ TEST_F(GrammarTest, TheGrammarEndsBeforeTheLeastNumberOfTokens) {
   EXPECT_EQ(step(kEnd).finish, wire::FinishReason::stop);
 }
 
+// The last token that is allowed completes what can only end; where more could follow, it was cut.
+TEST_F(GrammarTest, AWholeAnswerAtTheLimitIsNotCut) {
+  submit("a[bc]", 2);
+  step('a');
+  EXPECT_EQ(step('b').finish, wire::FinishReason::stop);
+  submit("a+", 2);
+  step('a');
+  EXPECT_EQ(step('a').finish, wire::FinishReason::length);
+}
+
 TEST_F(GrammarTest, ATokenOutsideTheGrammarFailsItsSequenceAlone) {
   submit("a+");
   step('a');

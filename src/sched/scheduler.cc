@@ -217,8 +217,15 @@ void Scheduler::append(Sequence& sequence, wire::Token token, wire::TokenEvent& 
       return;
     }
   }
-  if (sequence.num_output() >= request.max_tokens) event.finish = wire::FinishReason::length;
+  if (sequence.num_output() >= request.max_tokens) event.finish = finish_at_limit(sequence);
   event.tokens.push_back(std::move(token));
+}
+
+// What a grammar has brought to its end is whole, though its last token was also the last one allowed.
+wire::FinishReason Scheduler::finish_at_limit(Sequence& sequence) {
+  if (sequence.matcher == nullptr) return wire::FinishReason::length;
+  const base::Result<bool> over = sequence.matcher->must_end();
+  return over.ok() && *over ? wire::FinishReason::stop : wire::FinishReason::length;
 }
 
 void Scheduler::append_forced(Sequence& sequence, wire::TokenEvent& event) {

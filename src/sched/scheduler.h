@@ -66,6 +66,7 @@ class Scheduler {
   void append(Sequence& sequence, wire::Token token, wire::TokenEvent& event);
   // Appends what the grammar leaves no choice about, so that it is fed in one step and never sampled.
   void append_forced(Sequence& sequence, wire::TokenEvent& event);
+  static wire::FinishReason finish_at_limit(Sequence& sequence);
   void remove(Sequence& sequence);
   // Gives the blocks back; what is in them stays findable.
   void retire_blocks(Sequence& sequence);

@@ -309,10 +309,21 @@ bool AnswerParser::read_enforced(AnswerPiece& piece) {
     case EnforcedCalls::Found::nothing:
       break;
     case EnforcedCalls::Found::name:
-      add_call(piece, num_calls_++, enforced_->name(), "");
+      if (num_calls_ == 0) {
+        add_call(piece, num_calls_++, enforced_->name(), "");
+      } else {
+        further_call_.emplace();
+      }
       break;
     case EnforcedCalls::Found::arguments:
-      add_call(piece, num_calls_ - 1, "", {&byte, 1});
+      if (!further_call_) {
+        add_call(piece, num_calls_ - 1, "", {&byte, 1});
+        break;
+      }
+      *further_call_ += byte;
+      if (enforced_->in_arguments()) break;
+      add_call(piece, num_calls_++, enforced_->name(), *further_call_);
+      further_call_.reset();
       break;
     case EnforcedCalls::Found::stray:
       piece.content += byte;

@@ -46,7 +46,8 @@ struct CallCandidate {
 
 // Takes an answer apart as it comes: reasoning, content, calls of tools. The pieces, joined, do not depend on
 // how the text was cut, as long as characters are whole. Arguments of a complete call are always a JSON
-// object: where no grammar vouches for them they are held back until they are. Text that turns out to be no
+// object: where no grammar vouches for them they are held back until they are, and so are those of any call
+// behind the first. Text that turns out to be no
 // call is content, unchanged. Blanks beside calls are dropped. One stream, one thread.
 class AnswerParser {
  public:
@@ -56,6 +57,8 @@ class AnswerParser {
   // The end of the answer; nothing may be pushed any more.
   AnswerPiece finish();
   int num_calls() const { return num_calls_; }
+  // Calls that a grammar enforced are there, all of them whole, and no other was begun.
+  bool ends_in_whole_calls() const { return enforced_ && enforced_->is_between_calls(); }
 
  private:
   enum class State : std::uint8_t { reasoning_start, reasoning, content, candidate, enforced };
@@ -89,6 +92,8 @@ class AnswerParser {
   bool skip_blanks_ = false;  // behind the reasoning
   std::optional<CallCandidate> candidate_;
   std::optional<EnforcedCalls> enforced_;
+  // The arguments so far of a call behind the first: an answer that is cut here has whole calls without it.
+  std::optional<std::string> further_call_;
   int num_calls_ = 0;
   int num_rejected_ = 0;
 };

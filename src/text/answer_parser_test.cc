@@ -254,6 +254,45 @@ TEST(AnswerParser, EnforcedArgumentsAreStreamed) {
   EXPECT_EQ(read(call.substr(0, 60), required).calls[0].arguments, "{\"city\": \"P");
 }
 
+// Wherever an answer is cut, the calls behind the first are whole.
+TEST(AnswerParser, FurtherCallsComeAsAWhole) {
+  for (const ToolSyntax family : {ToolSyntax::hermes, ToolSyntax::mistral, ToolSyntax::deepseek}) {
+    const CallText& text = call_text(family);
+    const std::string call = std::string(text.before_name) + "get_weather" + std::string(text.after_name) +
+                             R"({"city": "Paris"})" + std::string(text.after);
+    const std::string first = std::string(text.begin) + call;
+    const std::string all = first + std::string(text.separator) + call + std::string(text.separator) + call +
+                            std::string(text.end);
+    for (std::size_t cut = first.size(); cut <= all.size(); ++cut) {
+      AnswerParser parser(syntax_of(family, Calls::required));
+      Answer answer;
+      add(answer, parser.push(all.substr(0, cut)));
+      add(answer, parser.finish());
+      ASSERT_EQ(answer.calls.size(), static_cast<std::size_t>(parser.num_calls()));
+      for (const ToolCall& made : answer.calls) EXPECT_EQ(made.arguments, R"({"city": "Paris"})") << cut;
+    }
+  }
+}
+
+TEST(AnswerParser, KnowsWhetherItsCallsAreWhole) {
+  const CallText& text = call_text(ToolSyntax::hermes);
+  const std::string call = std::string(text.before_name) + "get_time" + std::string(text.after_name) + "{}" +
+                           std::string(text.after);
+  const auto whole = [](const std::string& answer) {
+    AnswerParser parser(syntax_of(ToolSyntax::hermes, Calls::required));
+    (void)parser.push(answer);
+    (void)parser.finish();
+    return parser.ends_in_whole_calls();
+  };
+  EXPECT_TRUE(whole(call));
+  EXPECT_TRUE(whole(call + "\n"));
+  EXPECT_TRUE(whole(call + "\n" + call));
+  EXPECT_FALSE(whole(""));
+  EXPECT_FALSE(whole(std::string(text.before_name) + "get_time" + std::string(text.after_name) + "{"));
+  EXPECT_FALSE(whole(call + "\n<"));
+  EXPECT_FALSE(whole(call + "\n" + std::string(text.before_name) + "get_time"));
+}
+
 TEST(AnswerParser, ManyFalseStartsCostLittle) {
   const auto syntax = syntax_of(ToolSyntax::hermes);
   std::string text;

@@ -22,19 +22,29 @@ EnforcedCalls::Found EnforcedCalls::push(char byte) {
     case Phase::arguments:
       scanner_.push({&byte, 1});
       if (scanner_.state() == JsonScanner::State::invalid) break;
-      if (scanner_.state() == JsonScanner::State::complete) expect(Phase::after, text_.after);
+      if (scanner_.state() == JsonScanner::State::complete) {
+        has_call_ = true;
+        expect(Phase::after, text_.after);
+      }
       return Found::arguments;
     case Phase::after:
       return frame_byte(byte, Phase::next);
     case Phase::next:
       return choose_next(byte);
     case Phase::end:
-      return frame_byte(byte, Phase::stray);
+      return frame_byte(byte, Phase::done);
+    case Phase::done:
     case Phase::stray:
       break;
   }
   phase_ = Phase::stray;
   return Found::stray;
+}
+
+bool EnforcedCalls::is_between_calls() const {
+  if (!has_call_) return false;
+  if (phase_ == Phase::frame) return left_.size() >= text_.before_name.size();
+  return phase_ == Phase::after || phase_ == Phase::next || phase_ == Phase::end || phase_ == Phase::done;
 }
 
 void EnforcedCalls::expect(Phase phase, std::string_view literal) {
@@ -58,7 +68,7 @@ EnforcedCalls::Found EnforcedCalls::frame_byte(char byte, Phase then) {
 EnforcedCalls::Found EnforcedCalls::choose_next(char byte) {
   if (!text_.end.empty() && byte == text_.end.front()) {
     expect(Phase::end, text_.end);
-    return frame_byte(byte, Phase::stray);
+    return frame_byte(byte, Phase::done);
   }
   expect(Phase::frame, text_.separator);
   left_ += text_.before_name;

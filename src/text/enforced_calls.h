@@ -23,9 +23,13 @@ class EnforcedCalls {
   };
   Found push(char byte);
   const std::string& name() const { return name_; }
+  // Within the arguments of a call, which are not whole yet.
+  bool in_arguments() const { return phase_ == Phase::arguments; }
+  // At least one call was there, and no other has begun behind the last one.
+  bool is_between_calls() const;
 
  private:
-  enum class Phase : std::uint8_t { frame, name, after_name, arguments, after, next, end, stray };
+  enum class Phase : std::uint8_t { frame, name, after_name, arguments, after, next, end, done, stray };
 
   // Takes the byte from what is left of the frame's text; goes on to `then` at its end.
   Found frame_byte(char byte, Phase then);
@@ -36,6 +40,7 @@ class EnforcedCalls {
   Phase phase_ = Phase::frame;
   std::string left_;  // of the frame, before the next thing
   std::string name_;
+  bool has_call_ = false;  // a whole one
   JsonScanner scanner_;
 };
 
