@@ -19,32 +19,28 @@ constexpr const char* kContentShapes = "a string or an array of parts";
 constexpr const char* kPartShape =
     "an object with a \"type\", such as {\"type\": \"text\", \"text\": \"...\"}";
 
-// A part's text; several are lines of one content, as the ecosystem joins them.
-Status append_part(const json::value& part, std::string& text) {
-  const json::object* object = part.if_object();
+// A part becomes plain text for templates, a refusal too.
+Status read_part(json::value& part) {
+  json::object* object = part.if_object();
   if (object == nullptr) return wrong_type(kPartShape, part);
   const json::value* type = object->if_contains("type");
   if (type == nullptr) return missing(kPartShape);
   if (!type->is_string()) return wrong_type("a string \"type\"", *type);
-  const std::string_view name = type->get_string();
+  const std::string name(type->get_string());
   if (name != "text" && name != "refusal")
     return not_supported(fmt::format("content of type \"{}\" is", name));
-  const json::value* value = object->if_contains(name);
+  json::value* value = object->if_contains(name);
   const std::string expected = fmt::format("a string \"{}\"", name);
   if (value == nullptr) return missing(expected);
   if (!value->is_string()) return wrong_type(expected, *value);
-  if (!text.empty()) text += '\n';
-  text += value->get_string();
+  part = json::object{{"type", "text"}, {"text", std::move(*value)}};
   return base::ok();
 }
 
-Status join_parts(json::value& content) {
-  std::string text;
-  const json::array& parts = content.get_array();
+Status read_parts(json::array& parts) {
   for (std::size_t i = 0; i < parts.size(); ++i)
-    if (Status status = append_part(parts[i], text); !status.ok())
+    if (Status status = read_part(parts[i]); !status.ok())
       return in_field(fmt::format("[{}]", i), std::move(status).error());
-  content = text;
   return base::ok();
 }
 
@@ -63,7 +59,7 @@ Status read_content(json::object& message, std::string_view role) {
   }
   if (content->is_string()) return base::ok();
   if (!content->is_array()) return in_field("content", wrong_type(kContentShapes, *content));
-  if (Status status = join_parts(*content); !status.ok())
+  if (Status status = read_parts(content->get_array()); !status.ok())
     return in_field("content", std::move(status).error());
   return base::ok();
 }
@@ -103,6 +99,41 @@ Status read_message(json::value& value) {
 }
 
 }  // namespace
+
+// Several parts are lines of one text, as the ecosystem joins them.
+std::string content_text(const json::object& message) {
+  const json::value* content = message.if_contains("content");
+  if (content == nullptr || content->is_null()) return {};
+  if (content->is_string()) return std::string(content->get_string());
+  std::string text;
+  for (const json::value& part : content->get_array()) {
+    if (!text.empty()) text += '\n';
+    text += part.at("text").get_string();
+  }
+  return text;
+}
+
+void fit_messages(const text::MessageShape& shape, json::array& messages) {
+  for (json::value& value : messages) {
+    json::object& message = value.get_object();
+    json::value* content = message.if_contains("content");
+    json::value* calls = message.if_contains("tool_calls");
+    const bool has_calls = calls != nullptr && calls->is_array() && !calls->get_array().empty();
+    if (content != nullptr && content->is_array() && shape.content == text::ContentShape::text)
+      *content = content_text(message);
+    else if (content != nullptr && content->is_string() && shape.content == text::ContentShape::parts)
+      *content = json::array{json::object{{"type", "text"}, {"text", std::move(*content)}}};
+    if (!has_calls) continue;
+    if (shape.calls_without_content && content != nullptr && *content == "") *content = nullptr;
+    if (!shape.arguments_as_text) continue;
+    for (json::value& call : calls->get_array()) {
+      json::value* function = call.is_object() ? call.get_object().if_contains("function") : nullptr;
+      if (function == nullptr || !function->is_object()) continue;
+      json::value* arguments = function->get_object().if_contains("arguments");
+      if (arguments != nullptr && !arguments->is_string()) *arguments = base::json_text(*arguments);
+    }
+  }
+}
 
 Result<json::array> read_messages(json::value& value) {
   if (!value.is_array()) return in_field("messages", wrong_type("an array of messages", value));

@@ -52,6 +52,15 @@ constexpr Field<ChatRequest> kFields[] = {
        TRY(const std::int64_t number, read_integer(v, {1, kMaxSequencesPerRequest}));
        return number > 1 ? Status(not_supported("choosing among answers of a chat is")) : base::ok();
      }},
+    {"reasoning_effort",
+     [](const json::value& v, ChatRequest& r) -> Status {
+       TRY(r.reasoning_effort, read_string(v));
+       for (const std::string_view word : {"none", "minimal", "low", "medium", "high", "xhigh"})
+         if (r.reasoning_effort == word) return base::ok();
+       return wrong_value("expected one of none, minimal, low, medium, high, xhigh");
+     },
+     R"({"enum": ["none", "minimal", "low", "medium", "high", "xhigh"],
+         "description": "A variable of the model's template; a 400 where it has none of that name."})"},
     {"add_special_tokens",
      [](const json::value& v, ChatRequest&) -> Status {
        TRY(const bool wanted, read_bool(v));

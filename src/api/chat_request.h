@@ -6,16 +6,19 @@
 #include "api/context_report.h"
 #include "api/generate_params.h"
 #include "api/tools.h"
+#include "text/chat_template.h"
 
 namespace kvasir::api {
 
-// POST /v1/chat/completions, checked. Its messages are as templates want them: `content` is a string or null,
-// a developer's role is "system", and a tool call's arguments are JSON rather than a string of it.
+// POST /v1/chat/completions, checked. Its messages are as templates want them: `content` is a string, null or
+// parts that are all text (`fit_messages`), a developer's role is "system", and a tool call's arguments are
+// JSON rather than a string of it.
 struct ChatRequest {
   GenerateParams params;
   json::array messages;  // never empty
   ToolSettings tools;
   json::object template_kwargs;
+  std::string reasoning_effort;  // empty: not given
   bool add_generation_prompt = true;
   std::string prefill;                           // the beginning of the answer
   std::string_view messages_field = "messages";  // as this API's clients know it
@@ -26,6 +29,12 @@ struct ChatRequest {
 // Bytes of the request's text are taken out of `body`.
 base::Result<ChatRequest> read_chat_request(json::object body);
 json::object chat_request_schema();
+
+// A message's content as one text; "" where it has none.
+std::string content_text(const json::object& message);
+
+// Makes messages what the template takes: parts joined to a string, or a string made a part, and so on.
+void fit_messages(const text::MessageShape& shape, json::array& messages);
 
 // The messages alone, for /v1/tokenize. The error's field is inside "messages".
 base::Result<json::array> read_messages(json::value& value);

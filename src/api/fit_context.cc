@@ -61,11 +61,12 @@ json::array without_turns(const json::array& messages, std::size_t num_turns, co
   if (!summary.empty()) {
     const std::string text = "Summary of the conversation so far:\n" + summary;
     // Templates take one system message, and some only the first.
-    json::value* content = kept.empty() ? nullptr : kept.back().get_object().if_contains("content");
-    if (content != nullptr && content->is_string())
-      *content = std::string(content->get_string()) + "\n\n" + text;
-    else
+    if (kept.empty()) {
       kept.push_back(json::object{{"role", "system"}, {"content", text}});
+    } else {
+      json::object& last = kept.back().get_object();
+      last["content"] = content_text(last) + "\n\n" + text;
+    }
   }
   kept.insert(kept.end(), messages.begin() + static_cast<std::ptrdiff_t>(turns.start_of(num_turns)),
               messages.end());

@@ -90,6 +90,29 @@ Status check_tokens(const text::Tokenizer& tokenizer, const std::vector<TokenId>
   return base::ok();
 }
 
+bool speaks_of_tools(const json::array& tools, const json::array& messages) {
+  return !tools.empty() || std::ranges::any_of(messages, [](const json::value& message) {
+    const json::value* role = message.get_object().if_contains("role");
+    return (role != nullptr && *role == "tool") || message.get_object().contains("tool_calls");
+  });
+}
+
+// OpenAI's field is a template's variable of that name. Where a template can only switch thinking on and off,
+// the least efforts switch it off. What `chat_template_kwargs` say comes first.
+Result<json::object> template_variables(const ChatRequest& request, std::string_view source) {
+  json::object variables = request.template_kwargs;
+  const std::string& effort = request.reasoning_effort;
+  if (effort.empty()) return variables;
+  const auto names = [&](std::string_view name) { return source.find(name) != std::string_view::npos; };
+  const bool knows_effort = names("reasoning_effort");
+  const bool knows_thinking = names("enable_thinking");
+  if (!knows_effort && !knows_thinking && effort != "none")
+    return in_field("reasoning_effort", not_supported("choosing an effort with this model is"));
+  if (knows_effort) variables.emplace("reasoning_effort", effort);
+  if (knows_thinking) variables.emplace("enable_thinking", effort != "none" && effort != "minimal");
+  return variables;
+}
+
 }  // namespace
 
 Result<EncodedChat> encode_chat(const router::ServedModel& model, const ChatRequest& request,
@@ -98,12 +121,15 @@ Result<EncodedChat> encode_chat(const router::ServedModel& model, const ChatRequ
   text::TemplateInputs inputs;
   inputs.messages = request.messages;
   const json::array tools = request.tools.may_call() ? request.tools.definitions : json::array();
-  if (!text::template_takes_tools(tokenizer.chat_template()))
+  if (text::template_takes_tools(tokenizer.chat_template())) {
+    if (!tools.empty()) inputs.tools = tools;
+  } else if (speaks_of_tools(tools, inputs.messages)) {
+    fit_messages({}, inputs.messages);  // which is added to
     write_tools_as_text(tools, inputs.messages);
-  else if (!tools.empty())
-    inputs.tools = tools;
+  }
+  fit_messages(model.chat_template->message_shape(), inputs.messages);
   inputs.add_generation_prompt = request.add_generation_prompt;
-  inputs.kwargs = request.template_kwargs;
+  TRY(inputs.kwargs, template_variables(request, model.chat_template->source()));
   if (tokenizer.bos()) inputs.bos_token = tokenizer.bytes(*tokenizer.bos());
   if (tokenizer.eos()) inputs.eos_token = tokenizer.bytes(*tokenizer.eos());
   auto prompt = model.chat_template->render(inputs);

@@ -161,7 +161,7 @@ TEST(Request, KnownButUnsupportedIsRefused) {
       {R"("modalities": ["text", "audio"])", "modalities"},
       {R"("audio": {"voice": "x"})", "audio"},
       {R"("web_search_options": {"a": 1})", "web_search_options"},
-      {R"("reasoning_effort": "high")", "reasoning_effort"},
+      {R"("chat_template": "{{ messages }}")", "chat_template"},
       {R"("echo": true)", "echo"},
       {R"("suffix": "x")", "suffix"},
       {R"("best_of": 2)", "best_of"},
@@ -226,10 +226,35 @@ TEST(Request, MessagesBecomeWhatTemplatesWant) {
       {"role": "tool", "tool_call_id": "1", "content": "2"}])");
   ASSERT_TRUE(request.ok()) << request.error().message;
   EXPECT_EQ(request->messages[0].at("role"), "system");
-  EXPECT_EQ(request->messages[1].at("content"), "a\nb");
+  EXPECT_EQ(request->messages[1].at("content").at(1).at("text"), "b");
   EXPECT_EQ(request->messages[1].at("name"), "ann");
   EXPECT_EQ(request->messages[2].at("content"), "");
   EXPECT_EQ(request->messages[2].at("tool_calls").at(0).at("function").at("arguments").at("x"), 1);
+}
+
+TEST(Request, ContentsFitTheTemplate) {
+  const std::string list = R"([{"role": "user", "content": "hi"}, {"role": "assistant", "content": [
+      {"type": "text", "text": "a"}, {"type": "refusal", "refusal": "b"}]}])";
+  const auto fitted = [&](text::ContentShape shape) {
+    json::array all = messages(list).value().messages;
+    fit_messages({.content = shape}, all);
+    return base::json_text(json::array{all[0].at("content"), all[1].at("content")});
+  };
+  const std::string hi = R"([{"type":"text","text":"hi"}])";
+  const std::string parts = R"([{"type":"text","text":"a"},{"type":"text","text":"b"}])";
+  EXPECT_EQ(fitted(text::ContentShape::text), R"(["hi","a\nb"])");
+  EXPECT_EQ(fitted(text::ContentShape::parts), "[" + hi + "," + parts + "]");
+  EXPECT_EQ(fitted(text::ContentShape::either), R"(["hi",)" + parts + "]");
+}
+
+TEST(Request, CallsFitTheTemplate) {
+  json::array all = messages(R"([{"role": "assistant", "content": "", "tool_calls": [{"type": "function",
+      "function": {"name": "f", "arguments": "{\"a\": 1}"}}]}])")
+                        .value()
+                        .messages;
+  fit_messages({.calls_without_content = true, .arguments_as_text = true}, all);
+  EXPECT_TRUE(all[0].at("content").is_null());
+  EXPECT_EQ(all[0].at("tool_calls").at(0).at("function").at("arguments"), R"({"a":1})");
 }
 
 TEST(Request, WrongMessagesNameThePlace) {

@@ -74,9 +74,7 @@ std::string transcript(const SummaryPlan& plan, std::size_t first_turn, std::siz
   for (std::size_t i = plan.starts[first_turn]; i < end; ++i) {
     const json::object& message = plan.messages[i].get_object();
     text += std::string(message.at("role").get_string()) + ": ";
-    if (const json::value* content = message.if_contains("content");
-        content != nullptr && content->is_string())
-      text += content->get_string();
+    text += content_text(message);
     if (const json::value* calls = message.if_contains("tool_calls"); calls != nullptr && calls->is_array())
       text += base::json_text(*calls);
     text += "\n\n";

@@ -78,8 +78,6 @@ constexpr Field<Nothing> kUnsupported[] = {
     {"modalities", only_text_modality},
     {"audio", never},
     {"web_search_options", never},
-    {"reasoning_effort",
-     [](const json::value& v, Nothing&) { return unless(one_of(v, {"none"}), "choosing an effort is"); }},
     {"verbosity",
      [](const json::value& v, Nothing&) {
        return unless(one_of(v, {"medium"}), "a verbosity other than \"medium\" is");

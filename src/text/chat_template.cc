@@ -45,6 +45,65 @@ Result<std::unordered_map<std::string, jinja::Value>> variables_of(const Templat
   return variables;
 }
 
+Result<Prompt> render_within(jinja::Budget budget, const jinja::Template& parsed,
+                             const TemplateInputs& inputs) {
+  TRY(auto variables, variables_of(inputs));
+  jinja::Evaluator evaluator(inputs.now.value_or(std::time(nullptr)), std::move(variables), budget);
+  return evaluator.render(parsed);
+}
+
+// What these messages become, or nothing. A template that takes long over them is not worth the wait.
+std::string tried(const jinja::Template& parsed, base::json::array messages) {
+  const auto prompt = render_within(jinja::Budget(100'000, 4 << 20), parsed,
+                                    {.messages = std::move(messages), .now = std::time_t{0}});
+  return prompt.ok() ? prompt->text : std::string();
+}
+
+bool shows_both(const std::string& text) {
+  return text.find("kvasir-one") != std::string::npos && text.find("kvasir-two") != std::string::npos;
+}
+
+base::json::object user_message(base::json::value content) {
+  return {{"role", "user"}, {"content", std::move(content)}};
+}
+
+ContentShape content_shape_of(const jinja::Template& parsed) {
+  const base::json::array parts = {{{"type", "text"}, {"text", "kvasir-one"}},
+                                   {{"type", "text"}, {"text", "kvasir-two"}}};
+  const std::string of_parts = tried(parsed, {user_message(parts)});
+  // A list that was printed as one shows its own spelling.
+  const bool printed =
+      of_parts.find("'type'") != std::string::npos || of_parts.find("\"type\"") != std::string::npos;
+  if (!shows_both(of_parts) || printed) return ContentShape::text;
+  const bool takes_text = shows_both(tried(parsed, {user_message("kvasir-one kvasir-two")}));
+  return takes_text ? ContentShape::either : ContentShape::parts;
+}
+
+// Whether a call of an earlier turn is shown.
+bool shows_calls(const jinja::Template& parsed, const MessageShape& shape) {
+  const base::json::object arguments = {{"a", "kvasir-two"}};
+  base::json::object function = {{"name", "kvasir-one"}, {"arguments", arguments}};
+  if (shape.arguments_as_text) function["arguments"] = base::json_text(arguments);
+  base::json::object call = {{"id", "call00001"}, {"type", "function"}, {"function", std::move(function)}};
+  base::json::object message = {{"role", "assistant"}, {"content", ""}};
+  if (shape.calls_without_content) message["content"] = nullptr;
+  message["tool_calls"] = base::json::array{std::move(call)};
+  const base::json::object result = {{"role", "tool"}, {"tool_call_id", "call00001"}, {"content", ""}};
+  return shows_both(tried(parsed, {user_message(""), std::move(message), result}));
+}
+
+MessageShape shape_of(const jinja::Template& parsed) {
+  const MessageShape shape{.content = content_shape_of(parsed)};
+  for (const auto& [without_content, as_text] :
+       {std::pair{false, false}, {false, true}, {true, false}, {true, true}}) {
+    MessageShape other = shape;
+    other.calls_without_content = without_content;
+    other.arguments_as_text = as_text;
+    if (shows_calls(parsed, other)) return other;
+  }
+  return shape;
+}
+
 constexpr std::size_t kMaxErrorBytes = 1000;
 
 // A template may say anything in its exceptions.
@@ -58,12 +117,15 @@ base::Error bounded(const base::Error& error) {
 
 }  // namespace
 
-ChatTemplate::ChatTemplate(std::shared_ptr<const jinja::Template> parsed) : parsed_(std::move(parsed)) {}
+ChatTemplate::ChatTemplate(std::string source, std::shared_ptr<const jinja::Template> parsed)
+    : source_(std::make_shared<const std::string>(std::move(source))), parsed_(std::move(parsed)) {}
 
 Result<ChatTemplate> ChatTemplate::parse(std::string source) {
   auto parsed = jinja::parse(source);
   if (!parsed.ok()) return bounded(parsed.error());
-  return ChatTemplate(std::make_shared<const jinja::Template>(std::move(parsed).value()));
+  ChatTemplate made(std::move(source), std::make_shared<const jinja::Template>(std::move(parsed).value()));
+  made.message_shape_ = shape_of(*made.parsed_);
+  return made;
 }
 
 const ChatTemplate& ChatTemplate::chatml() {
@@ -81,9 +143,7 @@ const ChatTemplate& ChatTemplate::dialogue() {
 }
 
 Result<Prompt> ChatTemplate::render(const TemplateInputs& inputs) const {
-  TRY(auto variables, variables_of(inputs));
-  jinja::Evaluator evaluator(inputs.now.value_or(std::time(nullptr)), std::move(variables));
-  auto prompt = evaluator.render(*parsed_);
+  auto prompt = render_within({}, *parsed_, inputs);
   if (!prompt.ok()) return bounded(prompt.error());
   return prompt;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <ctime>
 #include <memory>
 #include <optional>
@@ -28,6 +29,17 @@ struct TemplateInputs {
   std::optional<std::time_t> now;  // for strftime_now; the present where unset
 };
 
+// What a template takes as a message's content: a string, a list of parts ({"type": "text", …}), or either.
+enum class ContentShape : std::uint8_t { text, parts, either };
+
+// How a template takes messages, as was seen when it was loaded. What it takes in several forms is given as
+// OpenAI's clients send it, and a call's arguments as JSON.
+struct MessageShape {
+  ContentShape content = ContentShape::text;
+  bool calls_without_content = false;  // calls show only where the content is none, not ""
+  bool arguments_as_text = false;      // a call's arguments are a string of JSON
+};
+
 // A model's Jinja template, parsed once. Immutable and cheap to copy; any thread may render. Rendering is
 // bounded in steps, bytes and depth, so no template and no input can hang or exhaust a server.
 // The dialect is Jinja2 as Hugging Face's transformers sets it up: blocks trimmed, `tojson` without escapes,
@@ -41,6 +53,9 @@ class ChatTemplate {
   static const ChatTemplate& chatml();
   static const ChatTemplate& dialogue();
 
+  const MessageShape& message_shape() const { return message_shape_; }
+  const std::string& source() const { return *source_; }
+
   // Text that begins another's turn, where no token ends an answer. An answer ends before it.
   const std::vector<std::string>& stops() const { return stops_; }
 
@@ -48,10 +63,12 @@ class ChatTemplate {
   base::Result<Prompt> render(const TemplateInputs& inputs) const;
 
  private:
-  explicit ChatTemplate(std::shared_ptr<const jinja::Template> parsed);
+  ChatTemplate(std::string source, std::shared_ptr<const jinja::Template> parsed);
 
+  std::shared_ptr<const std::string> source_;
   std::shared_ptr<const jinja::Template> parsed_;
   std::vector<std::string> stops_;
+  MessageShape message_shape_;
 };
 
 }  // namespace kvasir::text

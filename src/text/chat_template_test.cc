@@ -149,6 +149,31 @@ TEST(ChatTemplate, ErrorsAreShort) {
   EXPECT_LT(refused.error().message.size(), 1100u);
 }
 
+TEST(ChatTemplate, KnowsWhatContentsItTakes) {
+  const auto shape = [](const char* source) {
+    return ChatTemplate::parse(source).value().message_shape().content;
+  };
+  EXPECT_EQ(shape("{% for m in messages %}{{ m.content }}{% endfor %}"), ContentShape::text);
+  EXPECT_EQ(shape("{{ messages[0].content | trim }}"), ContentShape::text);
+  EXPECT_EQ(shape("{{ raise_exception('no') }}"), ContentShape::text);
+  EXPECT_EQ(shape("{% for p in messages[0].content %}{{ p.text }}{% endfor %}"), ContentShape::parts);
+  EXPECT_EQ(shape("{% if messages[0].content is string %}{{ messages[0].content }}{% else %}"
+                  "{{ messages[0].content | map(attribute='text') | join }}{% endif %}"),
+            ContentShape::either);
+}
+
+TEST(ChatTemplate, KnowsHowItTakesCalls) {
+  const auto shape = [](const char* name) {
+    const json::value file = read_json(golden(name));
+    return ChatTemplate::parse(std::string(file.at("template").as_string())).value().message_shape();
+  };
+  EXPECT_FALSE(shape("qwen2.5.json").arguments_as_text);
+  EXPECT_FALSE(shape("qwen2.5.json").calls_without_content);
+  EXPECT_FALSE(shape("mistral.json").arguments_as_text);
+  EXPECT_TRUE(shape("deepseek.json").arguments_as_text);
+  EXPECT_TRUE(shape("deepseek.json").calls_without_content);
+}
+
 TEST(ChatTemplate, TellsTheTime) {
   EXPECT_EQ(text_of(render("{{ strftime_now('%Y') }}", {.now = 86400 * 200})), "1970");
 }
