@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstdio>
 #include <utility>
 
 #include "base/utf8.h"
@@ -85,7 +86,11 @@ std::string plain_real(double value, char type, std::int64_t precision, bool alt
     return alternate ? fmt::format("{:#.{}e}", value, digits) : fmt::format("{:.{}e}", value, digits);
   if (type == 'f')
     return alternate ? fmt::format("{:#.{}f}", value, digits) : fmt::format("{:.{}f}", value, digits);
-  return alternate ? fmt::format("{:#.{}g}", value, digits) : fmt::format("{:.{}g}", value, digits);
+  if (!alternate) return fmt::format("{:.{}g}", value, digits);
+  // fmt gives one digit more than was asked for ("3.0" for "3.").
+  std::string text(static_cast<std::size_t>(precision) + 32, '\0');
+  text.resize(static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%#.*g", digits, value)));
+  return text;
 }
 
 // Without a type: like g, but with a digit behind the point.

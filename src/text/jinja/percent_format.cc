@@ -121,7 +121,7 @@ class PercentFormat {
       spec.align = '<';
     } else if (zero && std::string_view("srac").find(spec.type) == std::string_view::npos) {
       spec.align = '=';
-      spec.fill = "0";
+      spec.fill.assign(1, '0');
     }
     TRY(const Value value, next_argument());
     TRY(const Prompt text, converted(value, spec));

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -69,8 +70,8 @@ bool is_real(const Value& value) {
 bool is_callable(const Value& value) {
   return value.is_callable() || value.is_undefined();
 }
-bool is_escaped(const Value&) {
-  return false;
+bool is_escaped(const Value& value) {
+  return value.is_markup();
 }
 
 template <bool (*kPredicate)(std::string_view)>
@@ -111,13 +112,26 @@ Result<Value> same_as(Context&, const Value& subject, const Arguments& arguments
   return Value(subject.is_identical(*other));
 }
 
-Result<Value> is_filter(Context&, const Value& subject, const Arguments&) {
-  if (!hashable(subject)) return failure("unhashable type: '{}'", subject.type_name());
+// Whether Python has a hash of it, also where it may be no key here.
+bool has_hash(const Value& value) {
+  if (value.is_tuple()) return std::all_of(value.items().begin(), value.items().end(), has_hash);
+  return !value.is_list() && !value.is_dict() && !value.is(Sequence::Kind::keys) &&
+         !value.is(Sequence::Kind::pairs);
+}
+
+base::Status check_name(Context& context, const Value& subject) {
+  TRY_OK(context.budget.steps(subject.weight()));
+  if (!has_hash(subject)) return failure("unhashable type: '{}'", subject.type_name());
+  return base::ok();
+}
+
+Result<Value> is_filter(Context& context, const Value& subject, const Arguments&) {
+  TRY_OK(check_name(context, subject));
   return Value(subject.is_text() && find_filter(subject.str()) != nullptr);
 }
 
-Result<Value> is_test(Context&, const Value& subject, const Arguments&) {
-  if (!hashable(subject)) return failure("unhashable type: '{}'", subject.type_name());
+Result<Value> is_test(Context& context, const Value& subject, const Arguments&) {
+  TRY_OK(check_name(context, subject));
   return Value(subject.is_text() && find_test(subject.str()) != nullptr);
 }
 

@@ -12,9 +12,14 @@ using base::Result;
 
 namespace {
 
+// What some filters make of markup is markup.
+Value like(const Value& subject, Prompt text) {
+  return subject.is_markup() ? Value::markup(std::move(text)) : Value::text(std::move(text));
+}
+
 Result<Value> change_case(Context& context, const Value& subject, std::string (*change)(std::string_view)) {
   TRY(const Prompt text, printed(context, subject));
-  return Value::text(changed(text, change));
+  return like(subject, changed(text, change));
 }
 
 Result<Value> to_upper(Context& context, const Value& subject, const Arguments& arguments) {
@@ -30,7 +35,7 @@ Result<Value> to_lower(Context& context, const Value& subject, const Arguments& 
 Result<Value> capitalize(Context& context, const Value& subject, const Arguments& arguments) {
   TRY_OK(arguments.only({}));
   TRY(const Prompt text, printed(context, subject));
-  return Value::text(marked_like(capitalized(text.text), text));
+  return like(subject, marked_like(capitalized(text.text), text));
 }
 
 // Jinja's own notion of a word's beginning; the str method has another.
@@ -51,7 +56,7 @@ Result<Value> trim(Context& context, const Value& subject, const Arguments& argu
   if (chars != nullptr && !chars->is_text() && !chars->is_none()) return failure("trim() takes a string");
   const Range kept =
       stripped(text.text, chars != nullptr && chars->is_text() ? &chars->str() : nullptr, Side::both);
-  return Value::text(text.slice(kept.begin, kept.end));
+  return like(subject, text.slice(kept.begin, kept.end));
 }
 
 Result<Value> replace(Context& context, const Value& subject, const Arguments& arguments) {
@@ -93,11 +98,16 @@ std::string html_escaped(std::string_view text) {
   return out;
 }
 
-Result<Value> escape(Context& context, const Value& subject, const Arguments& arguments) {
+Result<Value> force_escape(Context& context, const Value& subject, const Arguments& arguments) {
   TRY_OK(arguments.only({}));
   TRY(const Prompt text, printed(context, subject));
   TRY_OK(context.budget.bytes(text.text.size() * 5));
-  return Value::text(changed(text, html_escaped));
+  return Value::markup(changed(text, html_escaped));
+}
+
+Result<Value> escape(Context& context, const Value& subject, const Arguments& arguments) {
+  TRY_OK(arguments.only({}));
+  return subject.is_markup() ? subject : force_escape(context, subject, arguments);
 }
 
 template <bool (*kIsSafe)(char)>
@@ -190,7 +200,7 @@ Result<Value> xml_attributes(Context& context, const Value& subject, const Argum
 Result<Value> safe(Context& context, const Value& subject, const Arguments& arguments) {
   TRY_OK(arguments.only({}));
   TRY(Prompt text, printed(context, subject));
-  return Value::text(std::move(text));
+  return Value::markup(std::move(text));
 }
 
 // Tags and comments go, entities are not resolved, and runs of space become one.
@@ -233,7 +243,7 @@ constexpr std::array<NamedOperation, 14> kFilters = {{
     {"replace", replace},
     {"escape", escape},
     {"e", escape},
-    {"forceescape", escape},
+    {"forceescape", force_escape},
     {"safe", safe},
     {"urlencode", url_encode},
     {"format", format},

@@ -168,7 +168,7 @@ std::string_view Value::type_name() const {
 
 Prompt Value::take_text() && {
   auto& text = std::get<Text>(state_);
-  return text.use_count() == 1 ? std::move(*text) : *text;
+  return text.use_count() == 1 ? std::move(text->prompt) : text->prompt;
 }
 
 std::size_t Dict::position(const Value& key) const {

@@ -52,11 +52,17 @@ struct Sequence {
   mutable std::size_t num_taken = 0;     // of an iterator
 };
 
+// What was escaped is not escaped again.
+struct Characters {
+  Prompt prompt;
+  bool is_markup = false;
+};
+
 // A value of the template language, with Python's meanings. Immutable apart from namespaces; copies are
 // cheap. Macro, Namespace and Loop pointers live as long as the rendering that made them.
 class Value {
  public:
-  using Text = std::shared_ptr<Prompt>;  // changed only by a sole owner that gives it up
+  using Text = std::shared_ptr<Characters>;  // changed only by a sole owner that gives it up
   using Items = std::shared_ptr<const Sequence>;
   using Mapping = std::shared_ptr<const Dict>;
   using State = std::variant<Undefined, std::monostate, bool, std::int64_t, double, Text, Items, Mapping,
@@ -72,7 +78,12 @@ class Value {
 
   static Value undefined(std::string why);
   static Value none() { return Value(State(std::monostate{})); }
-  static Value text(Prompt text) { return Value(std::make_shared<Prompt>(std::move(text))); }
+  static Value text(Prompt text) {
+    return Value(std::make_shared<Characters>(Characters{.prompt = std::move(text)}));
+  }
+  static Value markup(Prompt text) {
+    return Value(std::make_shared<Characters>(Characters{.prompt = std::move(text), .is_markup = true}));
+  }
   static Value literal(std::string_view text);
   static Value input(std::string_view text);
   static Value list(std::vector<Value> items);
@@ -95,6 +106,7 @@ class Value {
   bool is_undefined() const { return is<Undefined>(); }
   bool is_none() const { return is<std::monostate>(); }
   bool is_text() const { return is<Text>(); }
+  bool is_markup() const { return is_text() && std::get<Text>(state_)->is_markup; }
   // Of any kind.
   bool is_sequence() const { return is<Items>(); }
   bool is_list() const { return is(Sequence::Kind::list); }
@@ -111,7 +123,7 @@ class Value {
   }
 
   // Each needs the matching is_…().
-  const Prompt& prompt() const { return *std::get<Text>(state_); }
+  const Prompt& prompt() const { return std::get<Text>(state_)->prompt; }
   const std::string& str() const { return prompt().text; }
   const std::vector<Value>& items() const { return std::get<Items>(state_)->items; }
   const Sequence& sequence() const { return *std::get<Items>(state_); }

@@ -226,6 +226,7 @@ Result<Value> to_json(Context& context, const Value& subject, const Arguments& a
 
 Result<Value> to_string(Context& context, const Value& subject, const Arguments& arguments) {
   TRY_OK(arguments.only({}));
+  if (subject.is_markup()) return subject;
   TRY(Prompt text, printed(context, subject));
   return Value::text(std::move(text));
 }
