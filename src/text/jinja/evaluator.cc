@@ -122,9 +122,10 @@ Result<std::vector<Value>> Evaluator::loop_items(const For& node, const Value& i
   std::vector<Value> passed;
   for (Value& item : items) {
     Entered inner(*this, scope_);
-    TRY_OK(assign(node.target, item));
+    TRY_OK(assign(node.target, std::move(item)));
     TRY(const Value keep, evaluate(*node.filter));
-    if (keep.truthy()) passed.push_back(std::move(item));
+    // As Jinja2 has it: what passes is what the names were given, so a list becomes a tuple.
+    if (keep.truthy()) passed.push_back(assigned(node.target));
   }
   return passed;
 }
@@ -195,6 +196,13 @@ Status Evaluator::assign(const Target& target, Value value) {
   }
   for (std::size_t i = 0; i < items.size(); ++i) TRY_OK(assign(target.parts[i], std::move(items[i])));
   return base::ok();
+}
+
+Value Evaluator::assigned(const Target& target) const {
+  if (!target.name.empty()) return scope_->variables.at(target.name);
+  std::vector<Value> parts;
+  for (const Target& part : target.parts) parts.push_back(assigned(part));
+  return Value::tuple(std::move(parts));
 }
 
 Result<Evaluator::Flow> Evaluator::run_node(const Set& node) {

@@ -56,6 +56,8 @@ class Evaluator {
   base::Result<Flow> capture(const Body& body, Prompt& text);
   base::Result<Value> filtered(const ExpressionPtr& chain, Value text);
   base::Status assign(const Target& target, Value value);
+  // What names of the innermost scope were just given; several are a tuple.
+  Value assigned(const Target& target) const;
 
   base::Result<Value> evaluate(const Expression& expression);
   base::Result<Value> evaluate_node(const Constant& node);

@@ -65,14 +65,20 @@ Result<Value> word_count(Context& context, const Value& subject, const Arguments
   return Value::number(count);
 }
 
+// Python's len(); -1: it has none.
+std::int64_t size_of(const Value& value) {
+  if (value.is_text()) return static_cast<std::int64_t>(count_characters(value.str()));
+  if (value.is_dict()) return static_cast<std::int64_t>(value.mapping().entries().size());
+  if (!value.is_sequence() || value.is_iterator()) return -1;
+  return static_cast<std::int64_t>(value.items().size());
+}
+
 // truncate(length=255, killwords=False, end='...', leeway=5)
 Result<Value> truncate(Context& context, const Value& subject, const Arguments& arguments) {
   TRY_OK(arguments.only({"length", "killwords", "end", "leeway"}));
   if (subject.is_undefined()) return subject;
-  if (!subject.is_text()) return failure("truncate() needs a string, not '{}'", subject.type_name());
-  const Prompt& text = subject.prompt();
   TRY_OK(context.budget.steps(subject.weight()));
-  TRY_OK(context.budget.bytes(text.text.size()));
+  const std::int64_t size = size_of(subject);
   TRY(const std::int64_t length, integer_argument(arguments.find(0, "length"), 255));
   TRY(const std::string end, text_argument(arguments.find(2, "end"), "..."));
   TRY(const std::int64_t leeway, integer_argument(arguments.find(3, "leeway"), 5));
@@ -80,7 +86,10 @@ Result<Value> truncate(Context& context, const Value& subject, const Arguments& 
   if (length < end_length || leeway < 0 || length > INT32_MAX || leeway > INT32_MAX) {
     return failure("truncate() got a length below that of its end, or too large");
   }
-  if (static_cast<std::int64_t>(count_characters(text.text)) <= length + leeway) return subject;
+  if (size >= 0 && size <= length + leeway) return subject;
+  if (!subject.is_text()) return failure("truncate() needs a string, not '{}'", subject.type_name());
+  const Prompt& text = subject.prompt();
+  TRY_OK(context.budget.bytes(text.text.size()));
   Prompt cut = text.slice(0, character_offset(text.text, static_cast<std::size_t>(length - end_length)));
   if (!flag_argument(arguments, 1, "killwords")) {
     const std::size_t space = cut.text.rfind(' ');
