@@ -5,4 +5,4 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/test_clients.sh
 scripts/build.sh release >/dev/null
-exec build/test-venv/bin/python bench/tokenizers.py --kvasir "$PWD/build/release/bin/kvasir" "$@"
+exec build/test-venv/bin/python bench/tokenizer_speed.py --kvasir "$PWD/build/release/bin/kvasir" "$@"

@@ -210,7 +210,7 @@ Result<Value> to_json(Context& context, const Value& subject, const Arguments& a
       if (indent->integer() > 10'000) return failure("the indent is too large");
       style.indent = std::string(static_cast<std::size_t>(std::max<std::int64_t>(indent->integer(), 0)), ' ');
     }
-    style.item_separator = ",";
+    style.item_separator.assign(1, ',');
   }
   if (const Value* separators = arguments.find(2, "separators");
       separators != nullptr && !separators->is_none()) {

@@ -1,6 +1,6 @@
 """Kvasir's tokenizers beside Hugging Face's native `tokenizers`: the same files, the same texts, one core.
 
-    python bench/tokenizers.py --kvasir build/release/bin/kvasir [--rounds 5] [--check]
+    python bench/tokenizer_speed.py --kvasir build/release/bin/kvasir [--rounds 5] [--check]
 
 Called by scripts/bench_tokenizer.sh, which makes everything that it needs. The two take turns, a process each time, and
 the figures are medians. The peer is timed on the whole text and on the text in pieces of 4,000 characters, without
