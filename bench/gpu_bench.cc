@@ -1,7 +1,7 @@
-// gpu_bench [--in=512] [--out=256] [--fp8] [--fp8-kv] [--fused=2] [SHAPE [BATCH...]]: the engine on the first
-// GPU, with random weights of a real model's shape (those of `kvasir bench engine`, and qwen3-30b-a3b).
-// Prefill of a batch of prompts, then their decode; "all" is what the answers' tokens come to over the whole
-// time, from the first prompt to the last token.
+// gpu_bench [--in=512] [--out=256] [--fp8] [--int4] [--fp8-kv] [--own=64] [SHAPE [BATCH...]]: the engine on
+// the first GPU, with random weights of a real model's shape (those of `kvasir bench engine`, and
+// qwen3-30b-a3b). Prefill of a batch of prompts, then their decode; "all" is what the answers' tokens come to
+// over the whole time, from the first prompt to the last token.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -156,6 +156,11 @@ base::Result<model::ModelConfig> config_of(const std::string& name) {
   return config;
 }
 
+std::string_view name_of(model::WeightNumbers numbers) {
+  if (numbers == model::WeightNumbers::fp8) return ", fp8 weights";
+  return numbers == model::WeightNumbers::int4 ? ", int4 weights" : "";
+}
+
 base::Status measure(const std::string& name, const std::vector<int>& batches, Load load,
                      model::DeviceOptions options) {
   TRY(const model::ModelConfig config, config_of(name));
@@ -169,8 +174,8 @@ base::Status measure(const std::string& name, const std::vector<int>& batches, L
   TRY(auto decoder, model::make_random_cuda_decoder(config, options));
   engine::DeviceRunner runner(std::move(decoder), pool);
   fmt::print("{} in, {} out{}{}\n{:<14} {:>6} {:>14} {:>14} {:>9} {:>6} {:>9} {:>9}\n", load.prompt,
-             load.answer, options.fp8_weights ? ", fp8 weights" : "", options.fp8_kv ? ", fp8 KV" : "",
-             "shape", "batch", "prefill tok/s", "decode tok/s", "all tok/s", "steps", "step ms", "host µs");
+             load.answer, name_of(options.weights), options.fp8_kv ? ", fp8 KV" : "", "shape", "batch",
+             "prefill tok/s", "decode tok/s", "all tok/s", "steps", "step ms", "host µs");
   for (const int batch : batches) {
     Figures figures;
     for (int round = 0; round < 2; ++round)  // the first warms up
@@ -195,8 +200,9 @@ int main(int argc, char** argv) {
     const int value = std::atoi(argv[1] + std::min(flag.size(), flag.find('=') + 1));
     if (flag.starts_with("--in=")) load.prompt = std::max(1, value);
     if (flag.starts_with("--out=")) load.answer = std::max(1, value);
-    if (flag.starts_with("--fused=")) options.max_fused_rows = value;
-    if (flag == "--fp8") options.fp8_weights = true;
+    if (flag.starts_with("--own=")) options.max_own_rows = value;
+    if (flag == "--fp8") options.weights = kvasir::model::WeightNumbers::fp8;
+    if (flag == "--int4") options.weights = kvasir::model::WeightNumbers::int4;
     if (flag == "--fp8-kv") options.fp8_kv = true;
   }
   const std::string shape = argc > 1 ? argv[1] : "llama-3.1-8b";

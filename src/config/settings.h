@@ -16,6 +16,10 @@ struct Settings {
 };
 
 // A file that --config takes, with these values.
+// The same with a value for each size whose 0 means that the device decides. A KV cache that takes what is
+// left of a GPU stays 0.
+Settings with_sizes(Settings settings);
+
 std::string settings_toml(const Settings& settings);
 
 // docs/settings.md, made from the table.

@@ -86,7 +86,8 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings
   TRY(hub::Library library, hub::open_library(settings));
   TRY(const ops::Isa isa, ops::choose_isa(settings.isa));
   TRY(std::unique_ptr<store::Store> store, store::open_store(settings));
-  std::unique_ptr<Gateway> gateway(new Gateway(settings, {std::move(library), std::move(store), isa}));
+  std::unique_ptr<Gateway> gateway(
+      new Gateway(config::with_sizes(settings), {std::move(library), std::move(store), isa}));
   TRY_OK(gateway->serve());
   TRY_OK(gateway->add_models(progress, on_state));
   return gateway;

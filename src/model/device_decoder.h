@@ -15,15 +15,22 @@
 
 namespace kvasir::model {
 
+// Of layers' matrices.
+enum class WeightNumbers : std::uint8_t {
+  same,  // as everything else
+  fp8,   // e4m3, with a scale for each row
+  int4,  // those that a file has in four bits as they are, floats rounded; others stay as they are
+};
+
 struct DeviceOptions {
   tensor::DType type = tensor::DType::bf16;  // or f32; of weights, activations and KV
   int num_blocks = 0;                        // of KV; 0: as many as kv_bytes hold
-  std::int64_t kv_bytes = 0;
-  int max_rows = 512;        // of a step
-  int max_sequences = 64;    // of a step, and so rows of logits
-  int max_fused_rows = 2;    // of a step whose products are own kernels where these are faster
-  bool fp8_kv = false;       // keys and values as e4m3, without scales; `type` is bf16
-  bool fp8_weights = false;  // layers' matrices as e4m3, with a scale for each row; `type` is bf16
+  std::int64_t kv_bytes = 0;                 // 0: nine tenths of what is left
+  int max_rows = 512;                        // of a step
+  int max_sequences = 64;                    // of a step, and so rows of logits
+  int max_own_rows = 64;  // of a step whose products are own kernels where these are faster
+  bool fp8_kv = false;    // keys and values as e4m3, without scales; `type` is bf16
+  WeightNumbers weights = WeightNumbers::same;  // another than `same` where `type` is bf16
   std::stop_token stop{};
 };
 

@@ -155,7 +155,7 @@ void CudaDecoder::run_decode(const StepBatch& batch) {
 
 // Products of few rows are bound by memory, and the library's first guess is often not the fastest.
 void CudaDecoder::tune(int rows) {
-  const bool quantized = options_.fp8_weights;
+  const bool quantized = options_.weights == WeightNumbers::fp8;
   const DeviceBuffer& attended = quantized ? scratch_.quantized : scratch_.attention;
   // Of every layer that has such a product, with the first one's norm.
   const auto tune_all = [&](const auto& linear_of, const auto& args_of) {
@@ -166,7 +166,14 @@ void CudaDecoder::tune(int rows) {
       if (first == nullptr) first = &layer;
       weights.push_back(linear_of(layer).w);
     }
-    if (first != nullptr) gemm_->tune(stream(), args_of(linear_of(*first), *first), weights);
+    if (first == nullptr || is_skinny(linear_of(*first), rows)) return;
+    DeviceLinear linear = linear_of(*first);
+    if (linear.groups != nullptr) {
+      linear.w = scratch_.unpacked.data();
+      linear.groups = nullptr;
+      weights = {linear.w};
+    }
+    gemm_->tune(stream(), args_of(linear, *first), weights);
   };
   tune_all([](const DeviceLayer& layer) -> const DeviceLinear& { return layer.qkv; },
            [&](const DeviceLinear& linear, const DeviceLayer&) {
@@ -267,7 +274,10 @@ GemmArgs CudaDecoder::product(const DeviceLinear& linear, const void* x, int num
 }
 
 void CudaDecoder::apply(const DeviceLinear& linear, const void* x, int num_rows, void* y) {
-  gemm_->run(stream(), product(linear, x, num_rows, y));
+  if (is_skinny(linear, num_rows))
+    multiply_skinny(linear, x, num_rows, ops::cuda::GemvArgs::Then::store, y);
+  else
+    gemm_->run(stream(), product(unpack(linear), x, num_rows, y));
 }
 
 GemmArgs CudaDecoder::half_product(const DeviceLinear& linear, const void* x, int num_rows,
@@ -285,7 +295,15 @@ GemmArgs CudaDecoder::half_product(const DeviceLinear& linear, const void* x, in
 
 void CudaDecoder::end_half(const DeviceLinear& linear, const void* x, const NormWeights& post_norm) {
   if (few_rows()) return multiply_few(linear, x, {}, ops::cuda::GemvArgs::Then::add, scratch_.hidden.data());
-  const GemmArgs args = half_product(linear, x, rows(), post_norm);
+  if (is_skinny(linear, rows())) {
+    branch_pending_ = post_norm.weight != nullptr;
+    if (branch_pending_)
+      multiply_skinny(linear, x, rows(), ops::cuda::GemvArgs::Then::store, scratch_.branch.data());
+    else
+      multiply_skinny(linear, x, rows(), ops::cuda::GemvArgs::Then::add, scratch_.hidden.data());
+    return;
+  }
+  const GemmArgs args = half_product(unpack(linear), x, rows(), post_norm);
   gemm_->run(stream(), args);
   branch_pending_ = args.into == GemmArgs::Into::overwrite;
 }

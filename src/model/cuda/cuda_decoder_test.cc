@@ -95,7 +95,10 @@ std::vector<std::vector<float>> run_sequence(const ModelConfig& config, const De
   };
   feed(0, 240);
   for (std::size_t i = 240; i < 270; ++i) feed(i, 1);
-  feed(270, 330);
+  feed(270, 3);
+  feed(273, 20);
+  feed(293, 50);
+  feed(343, 257);
   for (std::size_t i = 600; i < 620; ++i) feed(i, 1);
   return rows;
 }
@@ -111,21 +114,35 @@ void expect_near(const std::vector<std::vector<float>>& got, const std::vector<s
 TEST_P(HeadDims, Bf16IsNearFloat32) {
   const ModelConfig config = dense_config(GetParam());
   const auto exact = run_sequence(config, {.type = tensor::DType::f32});
-  for (const int max_fused_rows : {0, 1}) {
-    SCOPED_TRACE(max_fused_rows);
-    expect_near(run_sequence(config, {.max_fused_rows = max_fused_rows}), exact, 0.03);
+  for (const int max_own_rows : {0, 1, 64}) {
+    SCOPED_TRACE(max_own_rows);
+    expect_near(run_sequence(config, {.max_own_rows = max_own_rows}), exact, 0.03);
   }
 }
 
 TEST_P(HeadDims, Fp8IsNearFloat32) {
-  if (GetParam() == 256) GTEST_SKIP() << "no such keys in fp8";
   const ModelConfig config = dense_config(GetParam());
   const auto exact = run_sequence(config, {.type = tensor::DType::f32});
-  expect_near(run_sequence(config, {.fp8_kv = true}), exact, 0.06);
-  for (const int max_fused_rows : {0, 1}) {
-    SCOPED_TRACE(max_fused_rows);
-    expect_near(run_sequence(config, {.max_fused_rows = max_fused_rows, .fp8_weights = true}), exact, 0.15);
+  for (const int max_own_rows : {0, 1, 64}) {
+    SCOPED_TRACE(max_own_rows);
+    expect_near(run_sequence(config, {.max_own_rows = max_own_rows, .weights = WeightNumbers::fp8}), exact,
+                0.15);
   }
+  if (GetParam() == 256) {
+    const auto refused = make_random_cuda_decoder(
+        config, {.num_blocks = 8, .max_rows = 16, .max_sequences = 2, .fp8_kv = true});
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, base::ErrorCode::unsupported);
+    return;
+  }
+  expect_near(run_sequence(config, {.fp8_kv = true}), exact, 0.06);
+}
+
+TEST_P(HeadDims, FourBitsAreTheSameUnpackedOrNot) {
+  const ModelConfig config = dense_config(GetParam());
+  const auto unpacked = run_sequence(config, {.max_own_rows = 0, .weights = WeightNumbers::int4});
+  expect_near(run_sequence(config, {.weights = WeightNumbers::int4}), unpacked, 0.03);
+  expect_near(run_sequence(config, {.type = tensor::DType::f32}), unpacked, 0.5);
 }
 
 // Five tokens, each fed before the host has seen it.
@@ -162,8 +179,8 @@ TEST(Cuda, TokensInFlightAreFed) {
 
 // Sequences of different lengths in steps of prefill, of decode and of both.
 TEST_P(HeadDims, ABatchIsNearItsSequencesAlone) {
-  // Products of one row are another kernel's, and its last bits others.
-  const auto decoder = random_decoder(dense_config(GetParam()), DeviceOptions{.max_fused_rows = 0});
+  // Products of few rows are other kernels', and their last bits others.
+  const auto decoder = random_decoder(dense_config(GetParam()), DeviceOptions{.max_own_rows = 0});
   struct Sequence {
     std::vector<TokenId> tokens;
     std::vector<std::int32_t> blocks;

@@ -19,6 +19,10 @@ void CudaDecoder::feed_forward(int index) {
 }
 
 void CudaDecoder::run_mlp_inner(const DeviceLinear& up, int inner, const void* x, int num_rows) {
+  if (config_.gated_mlp && up.bias == nullptr && is_skinny(up, num_rows)) {
+    multiply_skinny(up, x, num_rows, ops::cuda::GemvArgs::Then::gate, scratch_.inner.data());
+    return;
+  }
   apply(up, x, num_rows, scratch_.gate_up.data());
   ops::cuda::activate(stream(),
                       {.type = options_.type,

@@ -2,11 +2,22 @@
 
 #include "model/cuda/cuda_state.h"
 #include "ops/cuda/gemv.h"
+#include "ops/cuda/int4.h"
+#include "ops/cuda/skinny.h"
 
 // The products of steps of a few rows, with what stands around them in a layer of the common kind.
 namespace kvasir::model {
 
 using ops::cuda::GemvArgs;
+using ops::cuda::SkinnyArgs;
+
+namespace {
+
+SkinnyArgs::Numbers numbers_of(const DeviceLinear& linear) {
+  return linear.groups != nullptr ? SkinnyArgs::Numbers::int4 : SkinnyArgs::Numbers::e4m3;
+}
+
+}  // namespace
 
 bool CudaDecoder::has_fused_rows() const {
   const auto is_plain = [](const DeviceLayer& layer) {
@@ -19,14 +30,14 @@ bool CudaDecoder::has_fused_rows() const {
   };
   const bool fits = ops::cuda::gemv_takes(config_.hidden_size) && ops::cuda::gemv_takes(config_.q_size()) &&
                     ops::cuda::gemv_takes(config_.intermediate_size);
-  return can_record_ && config_.gated_mlp && fits &&
+  return can_record_ && options_.weights != WeightNumbers::int4 && config_.gated_mlp && fits &&
          std::all_of(weights_.layers.begin(), weights_.layers.end(), is_plain);
 }
 
 bool CudaDecoder::few_rows() const {
   // The library is slow at few rows in fp8, and faster at two in bf16.
-  const int most = options_.fp8_weights ? ops::cuda::kMaxGemvRows : 1;
-  return fuses_rows_ && rows() <= std::min(options_.max_fused_rows, most);
+  const int most = options_.weights == WeightNumbers::fp8 ? ops::cuda::kMaxGemvRows : 1;
+  return fuses_rows_ && rows() <= std::min(options_.max_own_rows, most);
 }
 
 void CudaDecoder::multiply_few(const DeviceLinear& linear, const void* x, const ops::cuda::NormWeights& norm,
@@ -43,6 +54,47 @@ void CudaDecoder::multiply_few(const DeviceLinear& linear, const void* x, const 
                              .y = y,
                              .scale = then == GemvArgs::Then::add ? config_.residual_scale : 1,
                              .activation = config_.activation});
+}
+
+bool CudaDecoder::quantizes() const {
+  const int most = std::min(options_.max_own_rows, ops::cuda::most_skinny_rows(SkinnyArgs::Numbers::e4m3));
+  return options_.weights == WeightNumbers::fp8 && !few_rows() && rows() > most;
+}
+
+bool CudaDecoder::is_skinny(const DeviceLinear& linear, int num_rows) const {
+  const SkinnyArgs::Numbers numbers = numbers_of(linear);
+  return (linear.groups != nullptr || linear.scales != nullptr) && linear.out % 4 == 0 &&
+         num_rows <= std::min(options_.max_own_rows, ops::cuda::most_skinny_rows(numbers)) &&
+         ops::cuda::skinny_takes(numbers, linear.in);
+}
+
+void CudaDecoder::multiply_skinny(const DeviceLinear& linear, const void* x, int num_rows,
+                                  GemvArgs::Then then, void* y) {
+  ops::cuda::skinny(stream(), {.numbers = numbers_of(linear),
+                               .then = then,
+                               .rows = num_rows,
+                               .cols = static_cast<int>(linear.in),
+                               .out = static_cast<int>(linear.out),
+                               .x = x,
+                               .w = linear.w,
+                               .w_scales = linear.scales,
+                               .groups = linear.groups,
+                               .bias = linear.bias,
+                               .y = y,
+                               .scale = config_.residual_scale,
+                               .activation = config_.activation});
+}
+
+DeviceLinear CudaDecoder::unpack(const DeviceLinear& linear) {
+  if (linear.groups == nullptr) return linear;
+  ops::cuda::unpack_int4(stream(), {.count = linear.out * linear.in,
+                                    .nibbles = linear.w,
+                                    .groups = linear.groups,
+                                    .y = scratch_.unpacked.data()});
+  DeviceLinear plain = linear;
+  plain.w = scratch_.unpacked.data();
+  plain.groups = nullptr;
+  return plain;
 }
 
 }  // namespace kvasir::model

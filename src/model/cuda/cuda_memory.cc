@@ -9,6 +9,22 @@ namespace kvasir::model {
 
 using ops::cuda::DeviceBuffer;
 
+namespace {
+
+base::Result<int> count_blocks(std::int64_t bytes, std::int64_t per_block) {
+  if (bytes == 0) {
+    TRY(const ops::cuda::DeviceInfo device, ops::cuda::find_device());
+    bytes = static_cast<std::int64_t>(device.free_bytes / 10 * 9);
+  }
+  const std::int64_t num_blocks = std::min<std::int64_t>(bytes / per_block, 1 << 24);
+  if (num_blocks < 2)
+    return base::error(base::ErrorCode::invalid_argument,
+                       "a KV cache of {} bytes holds no two blocks of {} bytes", bytes, per_block);
+  return static_cast<int>(num_blocks);
+}
+
+}  // namespace
+
 int CudaDecoder::recorded_rows(int rows) {
   if (rows <= 2) return rows;
   const int step = rows <= 8 ? 4 : rows <= 64 ? 8 : rows <= 256 ? 16 : 32;
@@ -46,8 +62,12 @@ base::Status CudaDecoder::allocate() {
   const int token = latent ? config_.rope.dim + config_.latent.kv_rank : config_.kv_size();
   kv_block_bytes_ = tensor::bytes_of(options_.type, std::int64_t{token} * ops::cuda::kBlockTokens);
   if (options_.fp8_kv) kv_block_bytes_ /= 2;
-  const std::int64_t part = kv_block_bytes_ * options_.num_blocks;
+  TRY_OK(allocate_scratch());
   const int parts = latent ? 1 : 2;
+  if (options_.num_blocks == 0) {
+    TRY(options_.num_blocks, count_blocks(options_.kv_bytes, kv_block_bytes_ * parts * config_.num_layers));
+  }
+  const std::int64_t part = kv_block_bytes_ * options_.num_blocks;
   TRY(kv_memory_, DeviceBuffer::allocate(static_cast<std::size_t>(part * parts * config_.num_layers)));
   ops::cuda::fill_zero(stream(), kv_memory_.data(), kv_memory_.size());
   for (int i = 0; i < config_.num_layers; ++i) {
@@ -62,7 +82,7 @@ base::Status CudaDecoder::allocate() {
   TRY(scratch_.draws, DeviceBuffer::allocate(steps_[0].draws.size()));
   TRY(scratch_.drawn, DeviceBuffer::allocate(steps_[0].drawn.size()));
   ops::cuda::fill_zero(stream(), scratch_.draws.data(), scratch_.draws.size());
-  return allocate_scratch();
+  return base::ok();
 }
 
 base::Status CudaDecoder::allocate_scratch() {
@@ -86,7 +106,14 @@ base::Status CudaDecoder::allocate_scratch() {
       {c.intermediate_size, m.shared_intermediate_size, m.num_experts > 0 ? m.intermediate_size : 0});
   TRY_OK(reserve(s.gate_up, rows, 2 * inner));
   TRY_OK(reserve(s.inner, rows, inner));
-  if (options_.fp8_weights) {
+  if (options_.weights == WeightNumbers::int4) {
+    std::int64_t largest = 0;
+    for (const DeviceLayer& layer : weights_.layers)
+      for (const DeviceLinear* linear : {&layer.qkv, &layer.out, &layer.mlp.up, &layer.mlp.down})
+        if (linear->groups != nullptr) largest = std::max(largest, linear->out * linear->in);
+    TRY_OK(reserve(s.unpacked, largest, 1));
+  }
+  if (options_.weights == WeightNumbers::fp8) {
     TRY_OK(reserve(s.quantized, rows, c.attention_size()));
     TRY(s.x_scales, DeviceBuffer::allocate(static_cast<std::size_t>(rows) * sizeof(float)));
   }

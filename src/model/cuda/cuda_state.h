@@ -37,6 +37,7 @@ struct DeviceScratch {
   ops::cuda::DeviceBuffer qkv, attention;
   ops::cuda::DeviceBuffer gate_up, inner;
   ops::cuda::DeviceBuffer quantized, x_scales;  // of products in e4m3
+  ops::cuda::DeviceBuffer unpacked;             // a matrix of four bits, as bf16
   ops::cuda::DeviceBuffer partials, counters;
   ops::cuda::DeviceBuffer last, logits, draws, drawn;                                  // [max_sequences, ..]
   ops::cuda::DeviceBuffer router, slots, slot_out, slot_rows, row_slots, row_weights;  // a mixture's
@@ -102,10 +103,17 @@ class CudaDecoder final : public DeviceDecoder {
   // layer without biases and norms behind.
   bool few_rows() const;
   // Whether the inputs of layers' products are e4m3, with scales in `x_scales`.
-  bool quantizes() const { return options_.fp8_weights && !few_rows(); }
+  bool quantizes() const;
   bool has_fused_rows() const;
   void multiply_few(const DeviceLinear& linear, const void* x, const ops::cuda::NormWeights& norm,
                     ops::cuda::GemvArgs::Then then, void* y);
+
+  // Whether so many rows are multiplied with it by multiply_skinny.
+  bool is_skinny(const DeviceLinear& linear, int num_rows) const;
+  void multiply_skinny(const DeviceLinear& linear, const void* x, int num_rows,
+                       ops::cuda::GemvArgs::Then then, void* y);
+  // The same matrix as the library takes it, in `unpacked` until the next one where it has four bits.
+  DeviceLinear unpack(const DeviceLinear& linear);
 
   ops::cuda::GemmArgs product(const DeviceLinear& linear, const void* x, int rows, void* y) const;
   void apply(const DeviceLinear& linear, const void* x, int rows, void* y);
@@ -125,7 +133,7 @@ class CudaDecoder final : public DeviceDecoder {
   int rows() const { return upload_.view().rows; }
 
   const ModelConfig config_;
-  const DeviceOptions options_;
+  DeviceOptions options_;
   DeviceWeights weights_;
   ops::cuda::Stream stream_;
   std::unique_ptr<ops::cuda::Gemm> gemm_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "ops/cuda/int4.h"
 #include "ops/cuda/mixture.h"
 #include "ops/dequantize.h"
 #include "tensor/buffer.h"
@@ -47,6 +48,25 @@ base::Status quantize(ops::cuda::StreamHandle stream, const DeviceBuffer& from, 
   result.buffers.push_back(std::move(numbers));
   result.buffers.push_back(std::move(scales));
   return base::ok();
+}
+
+struct Int4Place {
+  std::byte* nibbles = nullptr;
+  std::byte* groups = nullptr;
+};
+
+// Room for a matrix of four bits, which becomes the linear's.
+base::Result<Int4Place> place_int4(DeviceWeights& result, DeviceLinear& linear) {
+  const std::int64_t numbers = linear.out * linear.in;
+  TRY(DeviceBuffer nibbles, DeviceBuffer::allocate(static_cast<std::size_t>(ops::cuda::int4_bytes(numbers))));
+  TRY(DeviceBuffer groups,
+      DeviceBuffer::allocate(static_cast<std::size_t>(ops::cuda::int4_group_bytes(numbers))));
+  const Int4Place place{nibbles.data(), groups.data()};
+  linear.w = nibbles.data();
+  linear.groups = groups.data();
+  result.buffers.push_back(std::move(nibbles));
+  result.buffers.push_back(std::move(groups));
+  return place;
 }
 
 // Lists the experts' matrices for the device. Experts have no biases.
@@ -163,20 +183,10 @@ class Uploader {
     if (result.out == 0) return result;
     if (result.in % 8 != 0)
       return base::error(base::ErrorCode::unsupported, "a matrix of {} columns, on a GPU", result.in);
-    TRY(DeviceBuffer whole,
-        DeviceBuffer::allocate(static_cast<std::size_t>(size_of(result.out * result.in))));
-    std::byte* to = whole.data();
-    result.w = to;
-    for (const Linear* part : parts) {
-      if (part->weight.rows() == 0) continue;
-      send_weight(part->weight, part->input_order, to);
-      to += size_of(part->weight.rows() * part->weight.cols());
-    }
-    if (options_.fp8_weights) {
-      TRY_OK(quantize(stream_.handle(), whole, result_, result));
-      stream_.wait();
+    if (can_be_int4(parts)) {
+      TRY_OK(send_int4(parts, result));
     } else {
-      result_.buffers.push_back(std::move(whole));
+      TRY_OK(send_floats(parts, result));
     }
     if (biased) {
       TRY(std::byte * vector, allocate(size_of(result.out)));
@@ -186,6 +196,61 @@ class Uploader {
       result.bias = vector;
     }
     return result;
+  }
+
+  using Parts = std::initializer_list<const Linear*>;
+
+  bool can_be_int4(Parts parts) const {
+    return options_.weights == WeightNumbers::int4 && std::ranges::all_of(parts, [](const Linear* part) {
+             return part->weight.rows() == 0 ||
+                    (part->input_order.empty() && part->weight.cols() % ops::cuda::kInt4Block == 0 &&
+                     ops::cuda::can_be_int4(part->weight.type()));
+           });
+  }
+
+  base::Status send_int4(Parts parts, DeviceLinear& result) {
+    TRY(Int4Place to, place_int4(result_, result));
+    const std::int64_t nibbles = ops::cuda::int4_bytes(result.in);
+    const std::int64_t groups = ops::cuda::int4_group_bytes(result.in);
+    const std::int64_t at_once = kStageBytes / (nibbles + groups);
+    CHECK(at_once > 0, "a row of {} numbers", result.in);
+    std::byte* staged_groups = stage_.data() + at_once * nibbles;
+    for (const Linear* part : parts) {
+      for (std::int64_t first = 0; first < part->weight.rows(); first += at_once) {
+        const std::int64_t num = std::min(at_once, part->weight.rows() - first);
+        pool_.run(static_cast<int>(num), [&](int i, int /*thread*/) {
+          ops::cuda::pack_int4(part->weight.type(), part->weight.row(first + i), result.in,
+                               stage_.data() + i * nibbles, staged_groups + i * groups);
+        });
+        const auto send_part = [&](std::byte*& where, const std::byte* from, std::int64_t bytes) {
+          ops::cuda::copy_to_device(stream_.handle(), where, from, static_cast<std::size_t>(bytes));
+          where += bytes;
+        };
+        send_part(to.nibbles, stage_.data(), num * nibbles);
+        send_part(to.groups, staged_groups, num * groups);
+        stream_.wait();
+      }
+    }
+    return base::ok();
+  }
+
+  base::Status send_floats(Parts parts, DeviceLinear& result) {
+    TRY(DeviceBuffer whole,
+        DeviceBuffer::allocate(static_cast<std::size_t>(size_of(result.out * result.in))));
+    std::byte* to = whole.data();
+    result.w = to;
+    for (const Linear* part : parts) {
+      if (part->weight.rows() == 0) continue;
+      send_weight(part->weight, part->input_order, to);
+      to += size_of(part->weight.rows() * part->weight.cols());
+    }
+    if (options_.weights == WeightNumbers::fp8) {
+      TRY_OK(quantize(stream_.handle(), whole, result_, result));
+      stream_.wait();
+    } else {
+      result_.buffers.push_back(std::move(whole));
+    }
+    return base::ok();
   }
 
   base::Result<const float*> floats(std::span<const float> values) {
@@ -320,10 +385,16 @@ class Inventor {
 
   base::Result<DeviceLinear> linear(std::int64_t out, std::int64_t in) {
     TRY(DeviceLinear result, plain(out, in));
-    if (!options_.fp8_weights) return result;
+    const bool rounds = options_.weights == WeightNumbers::int4 && in % ops::cuda::kInt4Block == 0;
+    if (options_.weights != WeightNumbers::fp8 && !rounds) return result;
     const DeviceBuffer whole = std::move(result_.buffers.back());
     result_.buffers.pop_back();
-    TRY_OK(quantize(stream_.handle(), whole, result_, result));
+    if (rounds) {
+      TRY(const Int4Place to, place_int4(result_, result));
+      ops::cuda::round_to_int4(stream_.handle(), {out * in, whole.data(), to.nibbles, to.groups});
+    } else {
+      TRY_OK(quantize(stream_.handle(), whole, result_, result));
+    }
     stream_.wait();
     return result;
   }

@@ -19,6 +19,7 @@ struct DeviceLinear {
   const void* w = nullptr;
   const void* bias = nullptr;     // [out], or null
   const float* scales = nullptr;  // [out]: w is e4m3; null: it is not
+  const void* groups = nullptr;   // w has four bits (ops/cuda/int4.h); null: it has not
   std::int64_t out = 0;
   std::int64_t in = 0;
 };
@@ -49,7 +50,7 @@ struct DeviceLayer {
   const float* device_selection_bias = nullptr;
 };
 
-// A decoder's weights in the device's memory, matrices as the options' type or e4m3, norms as f32.
+// A decoder's weights in the device's memory, matrices as the options tell, norms as f32.
 struct DeviceWeights {
   const void* embedding = nullptr;  // [vocab, hidden]
   const void* positions = nullptr;  // [context, hidden], or null

@@ -16,9 +16,18 @@ void check(cudaError_t status) {
 
 }  // namespace
 
-// Declared in launch.cuh: what a launch function ends with.
+// Both are declared in launch.cuh: what a launch function ends with, and what it may ask.
 void check_launch() {
   check(cudaGetLastError());
+}
+
+int num_multiprocessors() {
+  static const int count = [] {
+    int value = 1;
+    check(cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, 0));
+    return value;
+  }();
+  return count;
 }
 
 Stream::Stream() {

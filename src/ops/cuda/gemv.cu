@@ -298,15 +298,6 @@ __global__ void __launch_bounds__(Own::kThreads, Own::kBlocks) gemv_kernel(GemvA
   }
 }
 
-int num_multiprocessors() {
-  static const int count = [] {
-    int value = 1;
-    cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, 0);
-    return value;
-  }();
-  return count;
-}
-
 template <class Weights, int kItems, int kThreads, int kBlocks>
 void launch(StreamHandle stream, const GemvArgs& args) {
   const int most = num_multiprocessors() * kBlocks;

@@ -18,6 +18,9 @@ namespace kvasir::ops::cuda {
 // Crashes where the launch before it was refused.
 void check_launch();
 
+// Of the first GPU.
+int num_multiprocessors();
+
 // Kernels are launched while the one before them still runs. Until wait_for_previous() a kernel may touch
 // only what was there before the step: weights, the step's own lists, and KV that the step does not write.
 // The next kernel may come as soon as every block of this one has called release_next() and leaves room.
@@ -36,22 +39,25 @@ struct LaunchShape {
   dim3 blocks;
   unsigned threads = 0;
   std::size_t shared_bytes = 0;
+  unsigned cluster = 1;  // blocks that run together
 };
 
 // `kernel` calls wait_for_previous().
 template <class... Parameters>
 void launch_early(void (*kernel)(Parameters...), const LaunchShape& shape, StreamHandle stream,
                   std::type_identity_t<Parameters>... arguments) {
-  cudaLaunchAttribute early{};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchAttribute attributes[2]{};
+  attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attributes[0].val.programmaticStreamSerializationAllowed = 1;
+  attributes[1].id = cudaLaunchAttributeClusterDimension;
+  attributes[1].val.clusterDim = {shape.cluster, 1, 1};
   cudaLaunchConfig_t config{};
   config.gridDim = shape.blocks;
   config.blockDim = dim3(shape.threads);
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = stream;
-  config.attrs = &early;
-  config.numAttrs = 1;
+  config.attrs = attributes;
+  config.numAttrs = shape.cluster > 1 ? 2 : 1;
   cudaLaunchKernelEx(&config, kernel, arguments...);
   check_launch();
 }

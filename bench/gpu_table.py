@@ -1,0 +1,154 @@
+"""The GPU's figures in one run: the engine alone (gpu_bench) and through HTTP (`kvasir serve` under `kvasir bench serve`),
+with random weights of real models' shapes, beside the figures of vLLM 0.26 on an H200 and beside what is aimed at.
+
+`gpu_table.py --bin FOLDER [--only ENGINE,FP8,...] [--scratch FOLDER]`. Everything stays on this machine.
+"""
+
+import argparse
+import contextlib
+import http.client
+import json
+import pathlib
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+SHAPE = "llama-3.1-8b"
+MIXTURE = "qwen3-30b-a3b"
+BATCHES = ["1", "32", "128", "256"]
+# name, vLLM's figure or None, aim or None
+ENGINE_ROWS = {
+    "bf16": ([205, 5586, 14911, 18599, 43300], [235, 6200, 16000, 20000, 45000]),
+    "fp8": ([285, None, 18145, 22224, 66644], [400, None, None, None, None]),
+    "fp8 + KV": ([None, None, None, 23752, None], [None] * 5),
+    "int4": ([None] * 5, [None] * 5),
+    "mixture": ([244, 1974, 6481, 10853, 70288], [300, 3000, 9000, 14000, None]),
+}
+ENGINE_FLAGS = {"bf16": [], "fp8": ["--fp8"], "fp8 + KV": ["--fp8", "--fp8-kv"], "int4": ["--int4"], "mixture": []}
+LONG_ROWS = {"bf16": (9629, 11500), "fp8": (12224, 14500), "fp8 + KV": (14228, 18000)}
+SERVE_FLAGS = {"bf16": [], "fp8": ["--gpu-weights", "fp8"],
+               "fp8 + KV": ["--gpu-weights", "fp8", "--gpu-kv", "fp8"]}
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bin", type=pathlib.Path, default=pathlib.Path("build/cuda/bin"))
+    parser.add_argument("--engine", default=",".join(ENGINE_ROWS), help="kinds of the engine's part")
+    parser.add_argument("--serve", default=",".join(LONG_ROWS), help="kinds of the part through HTTP")
+    parser.add_argument("--scratch", help="where the random model is kept meanwhile; 9 GB (default: a temporary folder)")
+    parser.add_argument("--json", type=pathlib.Path, help="also write the figures there")
+    options = parser.parse_args()
+    options.engine = [kind for kind in options.engine.split(",") if kind]
+    options.serve = [kind for kind in options.serve.split(",") if kind]
+    return options
+
+
+def show(label, value, peer, aim, unit=""):
+    parts = [f"{label:<44} {value:>10,.1f}{unit}"]
+    if peer:
+        parts.append(f"vLLM {peer:,.0f}: {value / peer:.2f}")
+    if aim:
+        parts.append(f"aim {aim:,.0f}: {value / aim:.2f}")
+    print("   ".join(parts), flush=True)
+
+
+def measure_engine(options, kind):
+    """Decode tokens/s by batch, and prefill tokens/s of the largest."""
+    command = [options.bin / "gpu_bench", *ENGINE_FLAGS[kind], MIXTURE if kind == "mixture" else SHAPE, *BATCHES]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+    rows = [line.split() for line in lines[2:]]
+    values = [float(row[3]) for row in rows] + [float(rows[-1][2])]
+    names = [f"{batch} together" for batch in BATCHES] + ["prefill"]
+    for name, value, peer, aim in zip(names, values, *ENGINE_ROWS[kind]):
+        show(f"{kind}, {name}", value, peer, aim)
+    print(f"{kind}, host µs a step at {BATCHES[-1]}: {rows[-1][7]}", flush=True)
+    return dict(zip(names, values), host_us=float(rows[-1][7]), whole=float(rows[-1][4]))
+
+
+def write_model(options, path):
+    """Of 8 bits, since these are made quickly; on the device they are what is asked for."""
+    command = [options.bin / "kvasir", "bench", "engine", "--random", SHAPE, "--type", "Q8_0", "--write", path, "--prompt",
+               "1", "--gen", "1", "--batch", "1"]
+    subprocess.run([str(part) for part in command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def is_ready(port):
+    try:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
+        connection.request("GET", "/health/ready")
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+
+
+@contextlib.contextmanager
+def served(options, kind, model):
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
+    command = [options.bin / "kvasir", "serve", "--device", "cuda", "--model", model, "--port", port, "--max-queue", 2048,
+               *SERVE_FLAGS[kind]]
+    begin = time.monotonic()
+    process = subprocess.Popen([str(part) for part in command], stdout=subprocess.DEVNULL)
+    try:
+        while not is_ready(port):
+            if process.poll() is not None:
+                raise RuntimeError("the server ended")
+            time.sleep(0.05)
+        yield port, time.monotonic() - begin
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+
+
+def load(options, port, *flags):
+    command = [options.bin / "kvasir", "bench", "serve", "--url", f"http://127.0.0.1:{port}", "--endpoint", "completions",
+               "--json", *flags]
+    found = subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True).stdout
+    return json.loads(found)["phases"][-1]
+
+
+def measure_serve(options, kind, model, engine):
+    figures = {}
+    with served(options, kind, model) as (port, ready_s):
+        figures["ready_s"] = ready_s
+        show(f"{kind}, seconds until ready, from 8 bits", ready_s, None, None)
+        if kind == "bf16":
+            short = ["--input-tokens", 512, "--output-tokens", 256]
+            load(options, port, *short, "--concurrency", 256, "--requests", 256)  # buckets are recorded
+            figures["closed"] = load(options, port, *short, "--concurrency", 256, "--requests", 1024)
+            show("HTTP, 256 clients, 512/256", figures["closed"]["output_tokens_per_s"], 10083, None)
+            if engine:
+                show("  over the engine alone", figures["closed"]["output_tokens_per_s"] / engine["whole"], None, 0.97)
+            rate = 0.7 * figures["closed"]["requests_per_s"]
+            figures["open"] = load(options, port, *short, "--rate", f"{rate:.2f}", "--duration", 30)
+            for name, key, peer, aim in (("TTFT p50", ("ttft", "p50"), 79, None), ("TTFT p95", ("ttft", "p95"), 124, 100),
+                                         ("ITL p50", ("itl", "p50"), 7.4, None), ("ITL p95", ("itl", "p95"), 31.7, 15)):
+                show(f"HTTP, Poisson at 70 %, {name} ms", figures["open"][key[0] + "_ms"][key[1]], peer, aim)
+        figures["long"] = load(options, port, "--input-tokens", 1000, "--output-tokens", 1000, "--concurrency", 512,
+                               "--requests", 512)
+        show(f"HTTP, {kind}, 512 requests of 1000/1000", figures["long"]["output_tokens_per_s"], *LONG_ROWS[kind])
+    return figures
+
+
+def main():
+    options = arguments()
+    begin = time.monotonic()
+    figures = {"engine": {}, "serve": {}}
+    for kind in options.engine:
+        figures["engine"][kind] = measure_engine(options, kind)
+    if options.serve:
+        with tempfile.TemporaryDirectory(dir=options.scratch) as folder:
+            model = pathlib.Path(folder) / "random.gguf"
+            write_model(options, model)
+            for kind in options.serve:
+                figures["serve"][kind] = measure_serve(options, kind, model, figures["engine"].get(kind))
+    print(f"{time.monotonic() - begin:.0f} s")
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,403 @@
+#include <cooperative_groups.h>
+
+#include "ops/cuda/activated.cuh"
+#include "ops/cuda/int4.cuh"
+#include "ops/cuda/int4.h"
+#include "ops/cuda/launch.cuh"
+#include "ops/cuda/skinny.h"
+#include "ops/cuda/tiles.cuh"
+
+// Rows of w stand in a product's rows and rows of x in its columns. A cluster of thread blocks takes a tile
+// of w's rows, each block a part of the columns, in steps of 128 bytes of every row, of which the next few
+// are always on their way. In the end each block adds up a share of what all of them have summed, in their
+// order.
+namespace kvasir::ops::cuda {
+namespace {
+
+using Numbers = SkinnyArgs::Numbers;
+using Then = GemvArgs::Then;
+
+constexpr int kStepChunks = 8;  // of 16 bytes, of a row of w
+constexpr int kWideTile = 128;
+
+template <Numbers numbers, int rows>
+struct Kind {
+  static constexpr Numbers kNumbers = numbers;
+  static constexpr int kRows = rows;
+  static constexpr int kOuts = rows == 16 ? kWideTile / 2 : kWideTile;  // rows of w in a tile
+  static constexpr int kWarps = kOuts / 16;
+  static constexpr int kThreads = kWarps * 32;
+  static constexpr int kStride = kOuts + 4;  // of a row of sums
+  static constexpr bool kIsInt4 = numbers == Numbers::int4;
+  static constexpr int kStepCols = kIsInt4 ? 256 : 128;
+  static constexpr int kXChunks = kStepCols / 8;
+  static constexpr int kGroupChunks = kIsInt4 ? 2 : 0;  // of a row
+  static constexpr int kStages = rows == 16 ? 4 : 3;
+  static constexpr int kBlocks = rows == 64 ? 1 : rows == 32 ? 2 : kIsInt4 ? 3 : 4;  // of a multiprocessor
+};
+
+// Lanes that read at once find their chunks in different banks: four neighbouring chunks of two rows, or of x
+// beside e4m3 every second of eight.
+__device__ inline int place_w(int row, int chunk) {
+  return chunk ^ ((row & 1) << 2);
+}
+template <Numbers kNumbers>
+__device__ inline int place_x(int row, int chunk) {
+  return kNumbers == Numbers::e4m3 ? chunk ^ (row & 1) : chunk ^ ((row & 1) << 2);
+}
+
+template <class Own>
+struct Stage {
+  uint4 w[Own::kOuts][kStepChunks];
+  uint4 x[Own::kRows][Own::kXChunks];
+  uint4 groups[Own::kIsInt4 ? Own::kOuts * Own::kGroupChunks : 1];
+};
+
+template <class Own>
+struct Task {
+  const SkinnyArgs& args;
+  const bool gated;
+  const int tile;
+
+  __device__ explicit Task(const SkinnyArgs& a)
+      : args(a), gated(a.then == Then::gate), tile(static_cast<int>(blockIdx.x / a.num_parts)) {}
+
+  // Of a tile's row; args.out: there is none. Behind a gate the second half of a tile are the first one's
+  // partners.
+  __device__ int out_of(int row) const {
+    const int own = gated ? tile * (Own::kOuts / 2) + row % (Own::kOuts / 2) : tile * Own::kOuts + row;
+    if (own >= (gated ? args.out / 2 : args.out)) return args.out;
+    return gated && row >= Own::kOuts / 2 ? args.out / 2 + own : own;
+  }
+};
+
+// A thread's part of copying steps: the same chunk of the same rows in each. Where a chunk comes from in the
+// first step, and how many bytes of it are there, is found out once.
+template <class Own>
+struct Copies {
+  static constexpr int kNumW = Own::kOuts * kStepChunks / Own::kThreads;
+  static constexpr int kNumX = (Own::kRows * Own::kXChunks + Own::kThreads - 1) / Own::kThreads;
+  static constexpr int kRowsW = Own::kThreads / kStepChunks;  // between a thread's rows
+  static constexpr int kRowsX = Own::kThreads / Own::kXChunks;
+  static_assert(kRowsW % 2 == 0 &&
+                kRowsX % 2 == 0);  // a row's place in its banks is the same for all of them
+
+  const unsigned char* w[kNumW];
+  const unsigned char* x[kNumX];
+  const unsigned char* groups = nullptr;
+  int w_bytes[kNumW];
+  int x_bytes[kNumX];
+  int group_bytes = 0;
+  int w_steps, x_steps, group_steps = 0;  // before which the thread's column ends
+  int w_place, x_place;
+
+  __device__ explicit Copies(const Task<Own>& task) {
+    const SkinnyArgs& args = task.args;
+    const auto thread = static_cast<int>(threadIdx.x);
+    const int chunk = thread % kStepChunks;
+    const std::int64_t row_bytes = static_cast<std::int64_t>(args.cols) * kStepChunks * 16 / Own::kStepCols;
+    w_steps = (static_cast<int>(row_bytes / 16) - chunk + kStepChunks - 1) / kStepChunks;
+    w_place = thread / kStepChunks * kStepChunks + place_w(thread / kStepChunks, chunk);
+#pragma unroll
+    for (int i = 0; i < kNumW; ++i) {
+      const int out = task.out_of(thread / kStepChunks + i * kRowsW);
+      w_bytes[i] = out < args.out ? 16 : 0;
+      w[i] = static_cast<const unsigned char*>(args.w) + (out < args.out ? out : 0) * row_bytes + chunk * 16;
+    }
+    const int x_chunk = thread % Own::kXChunks;
+    const int x_row = thread / Own::kXChunks;
+    x_steps = (args.cols / 8 - x_chunk + Own::kXChunks - 1) / Own::kXChunks;
+    x_place = x_row * Own::kXChunks + place_x<Own::kNumbers>(x_row, x_chunk);
+#pragma unroll
+    for (int i = 0; i < kNumX; ++i) {
+      const int row = x_row + i * kRowsX;
+      x_bytes[i] = row < args.rows ? 16 : 0;
+      x[i] = static_cast<const unsigned char*>(args.x) +
+             (static_cast<std::int64_t>(row < args.rows ? row : 0) * args.cols + x_chunk * 8) * 2;
+    }
+    if constexpr (Own::kIsInt4) {
+      const int out = task.out_of(thread / Own::kGroupChunks);
+      const int group = thread % Own::kGroupChunks;
+      const std::int64_t per_row = args.cols / 32;
+      group_bytes = out < args.out ? 16 : 0;
+      group_steps = (args.cols / 128 - group + 1) / 2;
+      groups = static_cast<const unsigned char*>(args.groups) + (out < args.out ? out : 0) * per_row * 4 +
+               group * 16;
+    }
+  }
+
+  __device__ void fetch_w(int step, Stage<Own>& stage) const {
+    const std::int64_t offset = step < w_steps ? static_cast<std::int64_t>(step) * (kStepChunks * 16) : 0;
+#pragma unroll
+    for (int i = 0; i < kNumW; ++i)
+      copy_async(&stage.w[0][0] + w_place + i * (kRowsW * kStepChunks), w[i] + offset,
+                 step < w_steps ? w_bytes[i] : 0);
+    if constexpr (Own::kIsInt4) {
+      const bool there = step < group_steps;
+      copy_async(&stage.groups[threadIdx.x], groups + (there ? step * (Own::kGroupChunks * 16) : 0),
+                 there ? group_bytes : 0);
+    }
+  }
+
+  __device__ void fetch_x(int step, Stage<Own>& stage) const {
+    const std::int64_t offset = step < x_steps ? static_cast<std::int64_t>(step) * (Own::kXChunks * 16) : 0;
+#pragma unroll
+    for (int i = 0; i < kNumX; ++i) {
+      if (kNumX > 1 || static_cast<int>(threadIdx.x) < Own::kRows * Own::kXChunks)
+        copy_async(&stage.x[0][0] + x_place + i * (kRowsX * Own::kXChunks), x[i] + offset,
+                   step < x_steps ? x_bytes[i] : 0);
+    }
+  }
+};
+
+// Four numbers of e4m3 as two pairs of bf16. A smaller exponent has another bias, so they come out too small.
+__device__ inline void widen_e4m3_to_bf16(uint32_t four, uint32_t (&pairs)[2]) {
+  const __nv_bfloat162 factor = __float2bfloat162_rn(0x1.0p120f);
+#pragma unroll
+  for (int p = 0; p < 2; ++p) {
+    const uint32_t high = __byte_perm(four, 0, p == 0 ? 0x1404 : 0x3424);  // each in the upper byte of a half
+    const uint32_t bits = (high & 0x80008000u) | (high >> 4 & 0x07f007f0u);
+    const __nv_bfloat162 value = __hmul2(*reinterpret_cast<const __nv_bfloat162*>(&bits), factor);
+    pairs[p] = *reinterpret_cast<const uint32_t*>(&value);
+  }
+}
+
+__device__ inline uint32_t word_of(const uint4& words, int i) {
+  return i == 0 ? words.x : i == 1 ? words.y : i == 2 ? words.z : words.w;
+}
+
+// What a thread has summed: of two tiles of 16 rows of w, and of every eight rows of x.
+template <class Own>
+struct Sums {
+  static constexpr int kBlocks = Own::kOuts / 32;  // of 32 rows of w, a warp each
+  float values[2][Own::kRows / 8][4] = {};
+
+  template <class F>
+  __device__ void each(F f) {
+    const int lane = threadIdx.x % 32;
+    const int first = threadIdx.x / 32 % kBlocks * 32 + lane / 4;
+#pragma unroll
+    for (int m = 0; m < 2; ++m)
+#pragma unroll
+      for (int n = 0; n < Own::kRows / 8; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          f(n * 8 + lane % 4 * 2 + i % 2, first + m * 16 + i / 2 * 8, values[m][n][i]);
+  }
+
+  // All columns that stand in rows n of x against two tiles a of w.
+  __device__ void add(int n, const uint32_t (&a)[2][4], uint32_t b0, uint32_t b1) {
+#pragma unroll
+    for (int m = 0; m < 2; ++m) multiply_bf16(values[m][n], a[m], b0, b1);
+  }
+};
+
+// The first half of the warps takes the first half of a step's columns, the others the second.
+template <class Own>
+__device__ void multiply_step(const Stage<Own>& stage, Sums<Own>& sums) {
+  const int lane = threadIdx.x % 32;
+  const int half = static_cast<int>(threadIdx.x) / (Own::kThreads / 2);
+  const int row = threadIdx.x / 32 % Sums<Own>::kBlocks * 32 + lane / 4;
+  const int chunk = 4 * half + lane % 4;
+  uint4 w[2][2];  // tiles, upper and lower eight rows
+#pragma unroll
+  for (int i = 0; i < 4; ++i) w[i / 2][i % 2] = stage.w[row + i * 8][place_w(row, chunk)];
+  const auto x_at = [&](int n, int x_chunk) {
+    const int x_row = n * 8 + lane / 4;
+    return stage.x[x_row][place_x<Own::kNumbers>(x_row, x_chunk)];
+  };
+  if constexpr (Own::kNumbers == Numbers::e4m3) {
+#pragma unroll
+    for (int pair = 0; pair < 2; ++pair) {
+      uint32_t a[2][2][4];
+#pragma unroll
+      for (int j = 0; j < 2; ++j)
+#pragma unroll
+        for (int m = 0; m < 2; ++m) {
+          uint32_t upper[2], lower[2];
+          widen_e4m3_to_bf16(word_of(w[m][0], 2 * pair + j), upper);
+          widen_e4m3_to_bf16(word_of(w[m][1], 2 * pair + j), lower);
+          a[j][m][0] = upper[0], a[j][m][1] = lower[0], a[j][m][2] = upper[1], a[j][m][3] = lower[1];
+        }
+#pragma unroll
+      for (int n = 0; n < Own::kRows / 8; ++n) {
+        const uint4 x = x_at(n, 2 * chunk + pair);
+        sums.add(n, a[0], x.x, x.y);
+        sums.add(n, a[1], x.z, x.w);
+      }
+    }
+  } else {
+    uint4 groups[2][2];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) groups[i / 2][i % 2] = stage.groups[(row + i * 8) * 2 + half];
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      uint32_t a[2][2][4];
+#pragma unroll
+      for (int m = 0; m < 2; ++m) {
+        uint32_t upper[4], lower[4];
+        widen_int4(word_of(w[m][0], j), word_of(groups[m][0], j), upper);
+        widen_int4(word_of(w[m][1], j), word_of(groups[m][1], j), lower);
+#pragma unroll
+        for (int k = 0; k < 2; ++k)
+          a[k][m][0] = upper[2 * k], a[k][m][1] = lower[2 * k], a[k][m][2] = upper[2 * k + 1],
+          a[k][m][3] = lower[2 * k + 1];
+      }
+#pragma unroll
+      for (int n = 0; n < Own::kRows / 8; ++n) {
+        const uint4 x = x_at(n, 16 * half + 4 * j + lane % 4);
+        sums.add(n, a[0], x.x, x.y);
+        sums.add(n, a[1], x.z, x.w);
+      }
+    }
+  }
+}
+
+// The cluster's sums of two neighbouring outputs.
+template <class Own>
+__device__ float2 gather(const cooperative_groups::cluster_group& cluster, const float* buffer, int r,
+                         int out) {
+  float2 sum = make_float2(0, 0);
+  const unsigned num_parts = cluster.num_blocks();
+  for (unsigned part = 0; part < num_parts; ++part) {
+    const float* other = cluster.map_shared_rank(buffer, part);
+    const float2 more = *reinterpret_cast<const float2*>(other + r * Own::kStride + out);
+    sum.x += more.x, sum.y += more.y;
+  }
+  return sum;
+}
+
+// Takes this block's share of a tile to y.
+template <class Own>
+__device__ void finish(const Task<Own>& task, const cooperative_groups::cluster_group& cluster,
+                       const float* buffer) {
+  const SkinnyArgs& args = task.args;
+  const int units = task.gated ? Own::kOuts / 2 : Own::kOuts;
+  const int outs = task.gated ? args.out / 2 : args.out;
+  const auto num_parts = static_cast<int>(cluster.num_blocks());
+  const int first = static_cast<int>(cluster.block_rank()) * Own::kThreads + static_cast<int>(threadIdx.x);
+  for (int i = first; i < args.rows * units / 2; i += num_parts * Own::kThreads) {
+    const int r = i / (units / 2);
+    const int own = i % (units / 2) * 2;
+    const int out = task.tile * units + own;
+    if (out >= outs) continue;
+    float2 value = gather<Own>(cluster, buffer, r, own);
+    if (args.w_scales != nullptr) value.x *= args.w_scales[out], value.y *= args.w_scales[out + 1];
+    if (args.bias != nullptr) {
+      const float2 bias = __bfloat1622float2(
+          *reinterpret_cast<const __nv_bfloat162*>(static_cast<const Bf16*>(args.bias) + out));
+      value.x += bias.x, value.y += bias.y;
+    }
+    if (task.gated) {
+      float2 partner = gather<Own>(cluster, buffer, r, own + Own::kOuts / 2);
+      const float* scales = args.w_scales != nullptr ? args.w_scales + outs + out : nullptr;
+      if (scales != nullptr) partner.x *= scales[0], partner.y *= scales[1];
+      value.x = activated(args.activation, value.x) * partner.x;
+      value.y = activated(args.activation, value.y) * partner.y;
+    }
+    const std::int64_t at = static_cast<std::int64_t>(r) * outs + out;
+    if (args.then == Then::store_f32) {
+      *reinterpret_cast<float2*>(static_cast<float*>(args.y) + at) = value;
+      continue;
+    }
+    auto* y = reinterpret_cast<__nv_bfloat162*>(static_cast<Bf16*>(args.y) + at);
+    if (args.then == Then::add) {
+      const float2 before = __bfloat1622float2(*y);
+      value.x = before.x + args.scale * value.x;
+      value.y = before.y + args.scale * value.y;
+    }
+    *y = __floats2bfloat162_rn(value.x, value.y);
+  }
+}
+
+template <class Own>
+__global__ void __launch_bounds__(Own::kThreads, Own::kBlocks) skinny_kernel(SkinnyArgs args) {
+  extern __shared__ __align__(128) unsigned char memory[];
+  constexpr int kStages = Own::kStages;
+  auto* stages = reinterpret_cast<Stage<Own>*>(memory);
+  const cooperative_groups::cluster_group cluster = cooperative_groups::this_cluster();
+  const Task<Own> task(args);
+  const Copies<Own> copies(task);
+  const int num_steps = (args.cols + Own::kStepCols - 1) / Own::kStepCols;
+  const auto part = static_cast<int>(cluster.block_rank());
+  const int first = num_steps * part / args.num_parts;
+  const int count = num_steps * (part + 1) / args.num_parts - first;
+  release_next();
+#pragma unroll
+  for (int i = 0; i < kStages - 1; ++i) {
+    if (i < count) copies.fetch_w(first + i, stages[i]);
+    end_copies();
+  }
+  wait_for_previous();
+#pragma unroll
+  for (int i = 0; i < kStages - 1; ++i) {
+    if (i < count) copies.fetch_x(first + i, stages[i]);
+    end_copies();
+  }
+  Sums<Own> sums;
+  for (int i = 0; i < count; ++i) {
+    wait_for_copies<kStages - 2>();
+    __syncthreads();
+    const int next = i + kStages - 1;
+    if (next < count) {
+      copies.fetch_w(first + next, stages[next % kStages]);
+      copies.fetch_x(first + next, stages[next % kStages]);
+    }
+    end_copies();
+    multiply_step(stages[i % kStages], sums);
+  }
+  wait_for_copies<0>();
+  __syncthreads();
+  auto* buffer = reinterpret_cast<float*>(memory);  // [rows, kStride]
+  const bool second_half = threadIdx.x >= Own::kThreads / 2;
+  if (second_half) sums.each([&](int r, int o, float value) { buffer[r * Own::kStride + o] = value; });
+  __syncthreads();
+  if (!second_half) sums.each([&](int r, int o, float value) { buffer[r * Own::kStride + o] += value; });
+  cluster.sync();
+  finish(task, cluster, buffer);
+  cluster.sync();  // nobody leaves while others read
+}
+
+template <Numbers numbers, int rows>
+void launch(StreamHandle stream, const SkinnyArgs& args) {
+  using Own = Kind<numbers, rows>;
+  constexpr int kBytes = Own::kStages * sizeof(Stage<Own>);
+  static_assert(kBytes * Own::kBlocks <= 227 * 1024 && rows * Own::kStride * sizeof(float) <= kBytes);
+  static const bool raised =
+      cudaFuncSetAttribute(skinny_kernel<Own>, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes) ==
+      cudaSuccess;
+  const auto num_parts = static_cast<unsigned>(args.num_parts);
+  const LaunchShape shape{dim3(ceil_div(args.out, Own::kOuts) * num_parts), Own::kThreads, kBytes, num_parts};
+  if (raised) launch_early(skinny_kernel<Own>, shape, stream, args);
+}
+
+// Among how many blocks a tile's columns are divided. It does not depend on the number of rows, so that their
+// sums do not.
+int parts_of(const SkinnyArgs& args) {
+  constexpr int kMinCols = 256;                            // of a part
+  const int most = args.numbers == Numbers::int4 ? 4 : 8;  // measured
+  const int wanted = num_multiprocessors() * 2 / static_cast<int>(ceil_div(args.out, kWideTile));
+  const int parts = wanted < args.cols / kMinCols ? wanted : args.cols / kMinCols;
+  return parts < 1 ? 1 : parts < most ? parts : most;
+}
+
+}  // namespace
+
+int most_skinny_rows(Numbers numbers) {
+  return numbers == Numbers::int4 ? 64 : 16;
+}
+
+bool skinny_takes(Numbers numbers, std::int64_t cols) {
+  return cols % (numbers == Numbers::int4 ? kInt4Block : 16) == 0;
+}
+
+void skinny(StreamHandle stream, SkinnyArgs args) {
+  if (args.rows == 0) return;
+  args.num_parts = parts_of(args);
+  if (args.numbers == Numbers::e4m3) return launch<Numbers::e4m3, 16>(stream, args);
+  if (args.rows <= 16) return launch<Numbers::int4, 16>(stream, args);
+  if (args.rows <= 32) return launch<Numbers::int4, 32>(stream, args);
+  launch<Numbers::int4, 64>(stream, args);
+}
+
+}  // namespace kvasir::ops::cuda
