@@ -50,10 +50,11 @@ gpu-test: ## the tests of the CUDA device, on a machine with a GPU
 	@scripts/build.sh cuda gpu_test
 	@build/cuda/bin/gpu_test
 
-gpu-bench: ## the engine on the GPU: Llama-3.1-8B's shape, 512 tokens in, 256 out
+gpu-bench: ## the GPU's figures beside vLLM's, the engine alone and through HTTP (under 8 minutes)
 	@scripts/setup.sh test
 	@scripts/build.sh cuda gpu_bench
-	@build/cuda/bin/gpu_bench $(ARGS)
+	@scripts/build.sh cuda kvasir
+	@python3 bench/gpu_table.py --bin build/cuda/bin $(ARGS)
 
 tidy: ## clang-tidy over every source file
 	@scripts/setup.sh test
