@@ -4,9 +4,9 @@
 
 #include "api/batch_lines.h"
 #include "api/batch_request.h"
-#include "api/conversation_request.h"
 #include "api/conversation_view.h"
 #include "api/file_endpoints.h"
+#include "api/metadata.h"
 #include "api/object_schema.h"
 #include "api/page_query.h"
 #include "api/request_id.h"

@@ -6,7 +6,9 @@
 
 #include "api/chat_request.h"
 #include "api/context_report.h"
+#include "api/metadata.h"
 #include "api/object_schema.h"
+#include "base/utf8.h"
 
 namespace kvasir::api {
 
@@ -17,17 +19,16 @@ using base::Status;
 
 namespace {
 
-constexpr std::size_t kMaxTitleBytes = 1024;
-constexpr std::size_t kMaxNumPairs = 16;
+constexpr std::size_t kMaxTitleCharacters = 256;
 
 // What a turn or the conversation itself says.
 constexpr std::array kNoSettings = {"messages", "model", "stream", "stream_options", "n", "context_policy"};
 
-Result<std::string> read_bounded(const json::value& value, std::size_t max_bytes) {
+Result<std::string> read_title(const json::value& value) {
   TRY(std::string text, read_string(value));
-  if (text.size() > max_bytes)
+  if (const std::size_t size = base::num_characters(text); size > kMaxTitleCharacters)
     return Error{ErrorCode::invalid_argument,
-                 fmt::format("expected at most {} bytes, got {}", max_bytes, text.size()),
+                 fmt::format("expected at most {} characters, got {}", kMaxTitleCharacters, size),
                  {},
                  "string_above_max_length"};
   return text;
@@ -51,7 +52,7 @@ Status read_settings(const json::value& value, ConversationFields& fields) {
 constexpr Field<ConversationFields> kFields[] = {
     {"title",
      [](const json::value& v, ConversationFields& f) -> Status {
-       TRY(f.title, read_bounded(v, kMaxTitleBytes));
+       TRY(f.title, read_title(v));
        return base::ok();
      },
      R"({"type": "string", "maxLength": 256,
@@ -93,19 +94,6 @@ constexpr Field<ConversationFields> kFields[] = {
 };
 
 }  // namespace
-
-Result<json::object> read_metadata(const json::value& value) {
-  if (!value.is_object()) return wrong_type("an object of strings", value);
-  const json::object& pairs = value.get_object();
-  if (pairs.size() > kMaxNumPairs)
-    return wrong_value(fmt::format("expected at most {} pairs, got {}", kMaxNumPairs, pairs.size()));
-  for (const auto& [name, text] : pairs) {
-    if (name.size() > 256) return wrong_value("a name is longer than 256 bytes");
-    auto read = read_bounded(text, 2048);
-    if (!read.ok()) return in_field(std::string_view(name), std::move(read).error());
-  }
-  return pairs;
-}
 
 Result<ConversationFields> read_conversation_fields(const json::object& body) {
   ConversationFields fields;

@@ -25,9 +25,4 @@ json::object conversation_fields_schema();
 // The stored settings with what the fields change of them.
 std::string merged_settings(const std::string& stored, const ConversationFields& fields);
 
-// At most 16 strings, as OpenAI has it.
-base::Result<json::object> read_metadata(const json::value& value);
-inline constexpr std::string_view kMetadataSchema = R"({"type": "object", "maxProperties": 16,
-    "propertyNames": {"maxLength": 64}, "additionalProperties": {"type": "string", "maxLength": 512}})";
-
 }  // namespace kvasir::api

@@ -78,7 +78,12 @@ TEST_F(ConversationTest, WrongRequestsAreRefusedAndStoreNothing) {
   EXPECT_EQ(post("/v1/conversations", R"({"settings": {"temperature": 9}})").status, 400);
   EXPECT_EQ(post("/v1/conversations", R"({"settings": {"messages": []}})").status, 400);
   EXPECT_EQ(post("/v1/conversations", R"({"context_policy": "hope"})").status, 400);
+  EXPECT_EQ(post("/v1/conversations", R"({"title": ")" + std::string(257, 't') + R"("})").status, 400);
   EXPECT_EQ(post("/v1/conversations", R"({"metadata": {"a": 1}})").status, 400);
+  EXPECT_EQ(post("/v1/conversations", R"({"metadata": {")" + std::string(65, 'k') + R"(": ""}})").status,
+            400);
+  EXPECT_EQ(post("/v1/conversations", R"({"metadata": {"k": ")" + std::string(513, 'v') + R"("}})").status,
+            400);
   EXPECT_EQ(get("/v1/conversations?limit=0").status, 400);
   EXPECT_EQ(get("/v1/conversations?after=nobody").status, 400);
   EXPECT_TRUE(get("/v1/conversations").body.at("data").as_array().empty());

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "api/metadata.h"
 #include "api/unsupported_fields.h"
 #include "base/utf8.h"
 
@@ -23,9 +24,6 @@ constexpr std::size_t kMaxStopCharacters = 4096;
 constexpr int kMaxStopTokens = 128;
 constexpr int kMaxBiases = 1024;
 constexpr int kMaxPromptLogprobs = 20;
-constexpr std::size_t kMaxMetadata = 16;  // these three are OpenAI's
-constexpr std::size_t kMaxMetadataKey = 64;
-constexpr std::size_t kMaxMetadataValue = 512;
 constexpr std::int64_t kMaxInt = std::numeric_limits<int>::max();
 
 Status read_float(const json::value& value, NumberRange range, float& out) {
@@ -151,22 +149,6 @@ Status accept_text(const json::value& value, GenerateParams&) {
   return base::ok();
 }
 
-Status read_metadata(const json::value& value, GenerateParams&) {
-  if (!value.is_object()) return wrong_type("an object of strings", value);
-  const json::object& entries = value.get_object();
-  if (entries.size() > kMaxMetadata)
-    return wrong_value(fmt::format("expected at most {} entries, got {}", kMaxMetadata, entries.size()));
-  for (const auto& [key, entry] : entries) {
-    auto text = read_string(entry);
-    if (!text.ok()) return in_field(std::string_view(key), std::move(text).error());
-    if (base::num_characters(key) > kMaxMetadataKey || base::num_characters(*text) > kMaxMetadataValue)
-      return in_field(std::string_view(key),
-                      wrong_value(fmt::format("expected keys of at most {} characters and values of {}",
-                                              kMaxMetadataKey, kMaxMetadataValue)));
-  }
-  return base::ok();
-}
-
 Status read_service_tier(const json::value& value, GenerateParams& params) {
   constexpr std::string_view kTiers[] = {"auto", "default", "flex", "scale", "priority"};
   TRY(const std::string tier, read_string(value));
@@ -259,9 +241,12 @@ constexpr Field<P> kFields[] = {
      R"({"type": "string",
          "description": "It has no effect: prompts that begin alike share their cache anyway."})"},
     {"prompt_cache_retention", accept_text, R"({"type": "string", "description": "It has no effect."})"},
-    {"metadata", read_metadata,
-     R"({"type": "object", "maxProperties": 16, "propertyNames": {"maxLength": 64},
-         "additionalProperties": {"type": "string", "maxLength": 512}})"},
+    {"metadata",
+     [](const json::value& v, P&) -> Status {
+       TRY_OK(read_metadata(v));
+       return base::ok();
+     },
+     kMetadataSchema},
     {"service_tier", read_service_tier,
      R"({"enum": ["auto", "default", "flex", "scale", "priority"],
          "description": "Every request is served in the tier \"default\", as the answer says."})"},

@@ -124,7 +124,7 @@ json::object operation_of(const Route& route, std::string_view group) {
     operation["parameters"] = std::move(parameters);
   if (route.body != nullptr)
     operation["requestBody"] =
-        json::object{{"required", true},
+        json::object{{"required", !route.body_optional},
                      {"content", json::object{{route.body_media, json::object{{"schema", route.body()}}}}}};
   operation["responses"] = responses_of(route);
   return operation;

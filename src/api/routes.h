@@ -38,6 +38,7 @@ struct Route {
   MakeSchema query = nullptr;       // null: none is read
   bool takes_slashes = false;       // the last parameter is all that follows
   std::string_view body_media = "application/json";
+  bool body_optional = false;         // nothing is taken for {}
   std::string_view errors = "Error";  // the schema of an answer with any other status
 
   std::string_view name() const { return path; }  // the endpoint's label in metrics
