@@ -27,7 +27,7 @@ from tokenizer_packages import DIRECTORIES  # noqa: E402
 MEASURED = ("llama3", "qwen")
 LOADED = ("llama3", "qwen", "qwen3", "gemma", "t5")
 PIECE = 4000
-TIMEOUT_S = 60
+TIMEOUT_S = 20
 NATURAL = ("English", "code")
 
 
@@ -98,7 +98,7 @@ def measure(kvasir, rounds, files, names):
     for name in names:
         for text, file in files.items():
             turns = []
-            for _ in range(rounds if text in NATURAL else 3):
+            for _ in range(rounds if text in NATURAL else min(rounds, 3)):
                 turns.append(turn(kvasir, str(DIRECTORIES[name]), str(file)))
                 if turns[-1][1] is None:
                     break

@@ -12,7 +12,8 @@ if [ "$(cat "$venv/.made" 2>/dev/null)" != "${packages[*]}" ]; then
   "$venv/bin/pip" install -q --disable-pip-version-check --no-deps "${packages[@]}"
   echo "${packages[*]}" >"$venv/.made"
 fi
-scripts/build.sh release tests >/dev/null
+scripts/build.sh release grammar_walk >/dev/null
+scripts/build.sh release >/dev/null
 build/release/bin/kvasir pull qwen2.5-coder >/dev/null
 model=$(build/release/bin/kvasir models --json | /usr/bin/python3 -c 'import json, sys
 print(next(m["path"] for m in json.load(sys.stdin) if m["name"] == "qwen2.5-coder"))')

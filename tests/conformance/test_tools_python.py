@@ -140,3 +140,9 @@ def test_instructor(client, mode):
         model=MODEL, messages=[{"role": "user", "content": TEXT}], response_model=Person, temperature=0, max_retries=0
     )
     assert (person.name, person.age) == ("Jason", 25)
+
+
+def test_a_model_that_may_call_again_ends_after_the_call(client):
+    choice = ask(client, tool_choice="required").choices[0]
+    assert calls_of(choice.message) == PARIS
+    assert choice.finish_reason == "tool_calls" and not choice.message.content
