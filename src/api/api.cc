@@ -135,7 +135,8 @@ Api::Api(ServiceOptions options, Parts parts)
                {1, options.max_waiting_texts},
                {options.resumable, parts.clock},
                parts.store,
-               {1, kMaxWaitingForStore}},
+               {1, kMaxWaitingForStore},
+               parts.tools},
       batches_(std::make_unique<BatchRunner>(service_, kMaxBatchInFlight)) {}
 
 Api::~Api() {

@@ -13,6 +13,7 @@
 #include "router/router.h"
 #include "store/store.h"
 #include "tenancy/admission.h"
+#include "tool/toolbox.h"
 
 namespace kvasir::api {
 
@@ -27,6 +28,7 @@ class Api {
     obs::Registry& registry;
     const base::Clock& clock;
     store::Store& store;
+    tool::Toolbox* tools = nullptr;  // null: none
   };
 
   Api(ServiceOptions options, Parts parts);

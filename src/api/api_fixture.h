@@ -24,11 +24,15 @@ namespace kvasir::api {
 // The API behind a real server; only the model "m" is written down.
 class ApiTest : public testing::Test {
  protected:
-  explicit ApiTest(base::Duration headers_after = std::chrono::milliseconds(20))
+  // The tools outlive it.
+  explicit ApiTest(base::Duration headers_after = std::chrono::milliseconds(20),
+                   tool::Toolbox* tools = nullptr)
       : options_{.ping_interval = std::chrono::milliseconds(20),
                  .max_waiting_texts = 4,
                  .max_sequences = 10,
-                 .headers_after = headers_after} {}
+                 .headers_after = headers_after,
+                 .max_tool_rounds = 3},
+        tools_(tools) {}
   explicit ApiTest(ServiceOptions options) : options_(std::move(options)) {}
   ~ApiTest() override {
     api_.stop_batches();
@@ -131,7 +135,8 @@ class ApiTest : public testing::Test {
   tenancy::Admission admission_{{.max_sequences = 8, .max_sequences_per_tenant = 8}};
   store::TempFolder folder_;
   std::unique_ptr<store::Store> store_ = store::SqliteStore::open(folder_.path() / "kvasir.db").value();
-  Api api_{options_, {router_, admission_, registry_, clock_, *store_}};
+  tool::Toolbox* const tools_ = nullptr;
+  Api api_{options_, {router_, admission_, registry_, clock_, *store_, tools_}};
   std::shared_ptr<router::ScriptedWorker> worker_;
   std::unique_ptr<net::HttpServer> server_;
   std::uint16_t port_ = 0;

@@ -13,6 +13,7 @@
 #include "api/fit_context.h"
 #include "api/prepare.h"
 #include "api/respond.h"
+#include "api/server_tools.h"
 #include "api/summarize.h"
 #include "api/tools.h"
 #include "text/tool_syntax.h"
@@ -99,6 +100,18 @@ Result<Job> make_chat_job(const std::shared_ptr<router::Lease>& lease,
 }  // namespace
 
 Result<ReadRequest> read_chat(Service& service, ChatRequest request, MakeShape make_shape) {
+  if (request.tools.server_tools.empty())
+    return read_whole_chat(service, std::move(request), std::move(make_shape));
+  TRY_OK(add_server_tools(service.tools, request.tools));
+  if (request.params.n != 1)
+    return in_field("n", wrong_value("an answer with \"server_tools\" is one; expected 1"));
+  auto chat = std::make_shared<const ChatRequest>(request);
+  TRY(ReadRequest read, read_whole_chat(service, std::move(request), std::move(make_shape)));
+  read.tool_chat = std::move(chat);
+  return read;
+}
+
+Result<ReadRequest> read_whole_chat(Service& service, ChatRequest request, MakeShape make_shape) {
   TRY(router::Lease picked, service.router.pick(request.params.model));
   TRY_OK(fit_to_model(picked.model(), request));
   const bool compiles = has_to_compile(picked.model(), request.params);

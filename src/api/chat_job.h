@@ -11,4 +11,7 @@ namespace kvasir::api {
 // the model's own way of calling tools and of reasoning.
 base::Result<ReadRequest> read_chat(Service& service, ChatRequest request, MakeShape make_shape);
 
+// The same for one whose tools are all there: the names in `server_tools` are not looked at.
+base::Result<ReadRequest> read_whole_chat(Service& service, ChatRequest request, MakeShape make_shape);
+
 }  // namespace kvasir::api

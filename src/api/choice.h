@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/server_call.h"
 #include "text/answer_parser.h"
 #include "text/detokenizer.h"
 #include "text/stop_matcher.h"
@@ -46,9 +47,12 @@ struct Delta {
   std::optional<wire::FinishReason> finish;
   bool has_calls = false;   // with `finish`: the choice ends in calls that are there as a whole
   std::string stop_string;  // with `finish`: the one that ended it, if one did
+  // Calls of this server's own tools, as they begin and as they end; a sum of deltas has their ends.
+  std::vector<ServerCall> server_calls;
+  std::shared_ptr<const ToolRound> round;  // set where one has ended, behind its calls
 
   bool says_nothing() const { return text.empty() && reasoning.empty() && calls.empty() && lines.empty(); }
-  bool empty() const { return says_nothing() && !finish; }
+  bool empty() const { return says_nothing() && !finish && server_calls.empty() && !round; }
 };
 
 // How the text of an answer is to be read.

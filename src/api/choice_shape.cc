@@ -1,5 +1,8 @@
 #include "api/choice_shape.h"
 
+#include <map>
+#include <utility>
+
 namespace kvasir::api {
 
 namespace {
@@ -9,6 +12,16 @@ json::object usage_object(const wire::Usage& usage) {
           {"completion_tokens", usage.output_tokens},
           {"total_tokens", usage.prompt_tokens + usage.output_tokens},
           {"prompt_tokens_details", json::object{{"cached_tokens", usage.cached_tokens}}}};
+}
+
+// In the order in which the model made them.
+json::array ended_calls(const std::vector<Delta>& choices) {
+  std::map<int, json::object> by_number;
+  for (const Delta& choice : choices)
+    for (const ServerCall& call : choice.server_calls) by_number[call.number] = server_call_object(call);
+  json::array list;
+  for (auto& [number, call] : by_number) list.push_back(std::move(call));
+  return list;
 }
 
 }  // namespace
@@ -70,6 +83,11 @@ std::string ChoiceShape::chunks(const Delta& delta) {
     open.finish.reset();
     events += event({chunk_choice(open)});
   }
+  for (const ServerCall& call : delta.server_calls) {
+    json::object chunk = object(chunk_name(), {});
+    chunk["server_tool_call"] = server_call_object(call);
+    events += "data: " + base::json_text(chunk) + "\n\n";
+  }
   if (delta.finish) {
     Delta end;
     end.index = delta.index;
@@ -100,6 +118,8 @@ std::string ChoiceShape::whole(const std::vector<Delta>& choices, const wire::Us
   for (const Delta& choice : choices) list.push_back(whole_choice(choice));
   json::object answer = object(object_name(), std::move(list));
   answer["usage"] = usage_object(usage);
+  if (json::array calls = ended_calls(choices); !calls.empty())
+    answer["server_tool_calls"] = std::move(calls);
   if (head_.extra)
     for (const auto& [name, value] : *head_.extra) answer[name] = value;
   if (!head_.warnings.empty()) answer["warnings"] = json::value_from(head_.warnings);

@@ -59,6 +59,10 @@ constexpr Field<CompletionRequest> kFields[] = {
        return none ? base::ok() : Status(not_supported("calling tools outside of a chat is"));
      },
      R"({"type": "array", "maxItems": 0})"},
+    {"server_tools",
+     [](const json::value&, CompletionRequest&) -> Status {
+       return not_supported("calling tools outside of a chat is");
+     }},
     {"add_special_tokens",
      [](const json::value& v, CompletionRequest&) -> Status {
        TRY(const bool wanted, read_bool(v));

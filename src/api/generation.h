@@ -10,6 +10,7 @@
 #include "api/api_metrics.h"
 #include "api/choice.h"
 #include "api/context_report.h"
+#include "api/delta_stream.h"
 #include "base/clock.h"
 #include "router/router.h"
 #include "tenancy/admission.h"
@@ -35,7 +36,7 @@ struct Job {
 // All sequences of one request while they run. Holds the permit, the lease and the streams; destroying it
 // cancels whatever has not ended, wherever it is: in the queue, in prefill or in decode.
 // Lives and dies on the one executor that reads its streams.
-class Generation {
+class Generation final : public DeltaStream {
  public:
   struct Surroundings {
     boost::asio::any_io_executor executor;
@@ -46,23 +47,17 @@ class Generation {
   // Queues every sequence, or none: where the worker refuses one, the others are cancelled.
   static base::Result<std::unique_ptr<Generation>> start(Job job, tenancy::Permit permit,
                                                          Surroundings surroundings);
-  ~Generation();
+  ~Generation() override;
   Generation(const Generation&) = delete;
   Generation& operator=(const Generation&) = delete;
 
-  // What became certain since the last call, all choices together; nothing where `wait` passed first, or the
-  // generation is over. The error of a sequence that failed ends them all.
-  boost::asio::awaitable<base::Result<std::vector<Delta>>> next(base::Duration wait);
-
-  // Every choice has finished, one failed, or `cancel` was called.
-  bool over() const;
-  // Nothing more will come, and `next` returns at once.
-  void cancel();
-  bool cancelled() const { return cancelled_; }
-
-  // So far; of all choices together. A prompt counts once, however many choices it has.
-  wire::Usage usage() const;
-  int num_choices() const { return static_cast<int>(running_.size()); }
+  // The error of a sequence that failed ends them all.
+  boost::asio::awaitable<base::Result<std::vector<Delta>>> next(base::Duration wait) override;
+  bool over() const override;
+  void cancel() override;
+  bool cancelled() const override { return cancelled_; }
+  wire::Usage usage() const override;
+  int num_choices() const override { return static_cast<int>(running_.size()); }
 
  private:
   struct Running {

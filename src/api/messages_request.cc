@@ -158,6 +158,7 @@ constexpr Field<R> kPromptFields[] = {
          "properties": {"type": {"const": "json_schema"}, "schema": {"type": "object"}}}}})"},
     {"cache_control", ignore},
     {"mcp_servers", refuse},
+    {"server_tools", refuse},
     {"context_management", refuse},
     {"container", refuse},
 };

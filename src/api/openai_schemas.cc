@@ -37,7 +37,8 @@ constexpr NamedSchema kSchemas[] = {
               "logprobs": {"type": ["object", "null"], "properties": {"content": {
                 "type": "array", "items": {"$ref": "#/components/schemas/TokenLogprob"}}}},
               "finish_reason": {"enum": ["stop", "length", "tool_calls"]}}}},
-          "usage": {"$ref": "#/components/schemas/Usage"}}})"},
+          "usage": {"$ref": "#/components/schemas/Usage"},
+          "server_tool_calls": {"type": "array", "items": {"$ref": "#/components/schemas/ServerToolCall"}}}})"},
     {"Completion", R"({"type": "object",
         "required": ["id", "object", "created", "model", "choices", "usage"], "properties": {
           "id": {"type": "string"}, "object": {"const": "text_completion"},

@@ -16,6 +16,7 @@
 #include "api/outlet.h"
 #include "api/summarize.h"
 #include "api/text_task.h"
+#include "api/tool_rounds.h"
 
 namespace kvasir::api {
 
@@ -66,7 +67,7 @@ void keep_best(const GenerateParams& params, std::vector<Delta>& choices) {
 // What an answer needs while it is written.
 struct Answering {
   Outlet& out;
-  Generation& generation;
+  DeltaStream& generation;
   ResponseShape& shape;
   const GenerateParams& params;
   AnswerKeeper* keeper;                 // null: the answer is not kept
@@ -87,7 +88,7 @@ asio::awaitable<base::Status> keep_end(Answering& answering, AnswerKeeper::Endin
 
 asio::awaitable<void> respond_whole(Answering& answering) {
   Outlet& out = answering.out;
-  Generation& generation = answering.generation;
+  DeltaStream& generation = answering.generation;
   std::vector<Delta> choices(static_cast<std::size_t>(generation.num_choices()));
   while (!generation.over()) {
     Result<std::vector<Delta>> deltas = co_await generation.next(answering.ping_interval);
@@ -118,7 +119,7 @@ asio::awaitable<void> respond_whole(Answering& answering) {
 
 asio::awaitable<void> respond_streamed(Answering& answering) {
   Outlet& out = answering.out;
-  Generation& generation = answering.generation;
+  DeltaStream& generation = answering.generation;
   ResponseShape& shape = answering.shape;
   const base::Status started = co_await out.start();
   if (!started.ok()) co_return;
@@ -206,13 +207,7 @@ base::Status check_num_sequences(const GenerateParams& params, const Job& job, i
 }
 
 asio::awaitable<void> run(Service& service, Outlet& out, const ReadRequest& request, Job job) {
-  const tenancy::Tenant tenant = tenancy::anonymous();
-  tenancy::Cost cost{.sequences = static_cast<int>(job.sequences.size())};
-  for (wire::GenerateRequest& sequence : job.sequences) {
-    sequence.cache_namespace = tenant.name;
-    cost.tokens += static_cast<std::int64_t>(sequence.prompt.size()) + sequence.max_tokens;
-  }
-  Result<tenancy::Permit> permit = service.admission.enter(tenant, cost);
+  Result<tenancy::Permit> permit = admit(service, job);
   if (!permit.ok()) {
     co_await out.fail(permit.error());
     co_return;
@@ -234,6 +229,7 @@ asio::awaitable<void> run(Service& service, Outlet& out, const ReadRequest& requ
   const std::unique_ptr<ResponseShape> shape = request.make_shape(std::move(head));
   ModelMetrics& metrics = service.metrics.of_model(job.lease.name());
   net::Responder& responder = out.exchange().responder;
+  const ContextReport context = job.context;
   Result<std::unique_ptr<Generation>> generation =
       Generation::start(std::move(job), std::move(*permit), {responder.executor(), service.clock, metrics});
   if (!generation.ok()) {
@@ -242,24 +238,41 @@ asio::awaitable<void> run(Service& service, Outlet& out, const ReadRequest& requ
     co_await out.fail(error);
     co_return;
   }
-  responder.on_disconnect([&out, &running = **generation] {
+  std::unique_ptr<DeltaStream> answer;
+  if (request.tool_chat) {
+    ToolRounds::Parts parts{service, responder.executor(), request.tool_chat, context};
+    answer = std::make_unique<ToolRounds>(std::move(parts), std::move(*generation));
+  } else {
+    answer = std::move(*generation);
+  }
+  responder.on_disconnect([&out, &running = *answer] {
     if (out.resumable())
       out.detach();
     else
       running.cancel();
   });
   Answering answering{
-      out, **generation, *shape, request.params, request.keeper.get(), extra, service.options.ping_interval};
+      out, *answer, *shape, request.params, request.keeper.get(), extra, service.options.ping_interval};
   if (request.params.stream)
     co_await respond_streamed(answering);
   else
     co_await respond_whole(answering);
   responder.on_disconnect({});
   (void)co_await keep_end(answering, AnswerKeeper::Ending::left);
-  out.exchange().usage = (*generation)->usage();
+  out.exchange().usage = answer->usage();
 }
 
 }  // namespace
+
+Result<tenancy::Permit> admit(Service& service, Job& job) {
+  const tenancy::Tenant tenant = tenancy::anonymous();
+  tenancy::Cost cost{.sequences = static_cast<int>(job.sequences.size())};
+  for (wire::GenerateRequest& sequence : job.sequences) {
+    sequence.cache_namespace = tenant.name;
+    cost.tokens += static_cast<std::int64_t>(sequence.prompt.size()) + sequence.max_tokens;
+  }
+  return service.admission.enter(tenant, cost);
+}
 
 AnswerHead make_head(const GenerateParams& params, const router::Lease& lease, std::string id) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();

@@ -17,6 +17,8 @@
 
 namespace kvasir::api {
 
+struct ChatRequest;
+
 // A request whose fields have been read and whose text is still text.
 struct ReadRequest {
   using Encode = std::function<base::Result<Job>(const std::stop_token&)>;
@@ -31,12 +33,17 @@ struct ReadRequest {
   Encode encode;
   std::size_t num_other_bytes = 0;                 // of text that did not come with the body
   std::shared_ptr<AnswerKeeper> keeper = nullptr;  // null: the answer is not kept
+  // Set: the model may call tools of this server, and the answer goes on behind them.
+  std::shared_ptr<const ChatRequest> tool_chat = nullptr;
 };
 
 // An endpoint's own part: from the bytes of a body to what the engine is to run. JSON ends in it.
 using Read = std::function<base::Result<ReadRequest>(Service& service, std::string_view body)>;
 
 AnswerHead make_head(const GenerateParams& params, const router::Lease& lease, std::string id);
+
+// Asks for the job's place among others', and says whose it is.
+base::Result<tenancy::Permit> admit(Service& service, Job& job);
 
 // Reads the request away from the I/O threads where it is large, admits and runs it, and writes its answer in
 // the endpoint's shape, streamed or whole. The end of the client is the end of the request, unless that asked

@@ -40,6 +40,8 @@ void join(Delta& sum, Delta delta) {
   sum.reasoning += delta.reasoning;
   std::move(delta.lines.begin(), delta.lines.end(), std::back_inserter(sum.lines));
   std::move(delta.prompt.begin(), delta.prompt.end(), std::back_inserter(sum.prompt));
+  for (ServerCall& call : delta.server_calls)
+    if (call.ended()) sum.server_calls.push_back(std::move(call));
   sum.finish = delta.finish;
   sum.has_calls = delta.has_calls;
   sum.stop_string = std::move(delta.stop_string);

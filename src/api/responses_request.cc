@@ -223,6 +223,7 @@ constexpr Field<R> kFields[] = {
     {"prompt_cache_key", ignore},
     {"prompt_cache_retention", ignore},
     {"max_tool_calls", ignore},
+    {"server_tools", refuse},
     {"conversation", refuse},
     {"prompt", refuse},
     {"context_management", refuse},

@@ -62,6 +62,7 @@ RouteGroup anthropic_routes();
 RouteGroup responses_routes();
 RouteGroup conversation_routes();
 RouteGroup file_routes();
+RouteGroup server_tool_routes();
 RouteGroup operations_routes();
 
 // All of them; where two rows match, the first one is meant.

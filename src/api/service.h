@@ -19,6 +19,7 @@
 #include "router/router.h"
 #include "store/store.h"
 #include "tenancy/admission.h"
+#include "tool/toolbox.h"
 #include "wire/token_event.h"
 
 namespace kvasir::api {
@@ -34,6 +35,7 @@ struct ServiceOptions {
   // error has its proper status.
   base::Duration headers_after = std::chrono::milliseconds(100);
   EventLogs::Limits resumable = {};
+  int max_tool_rounds = 8;  // of one answer, behind which the model may call no more
 };
 
 // What the endpoints share. Thread-safe; outlives every request.
@@ -52,7 +54,8 @@ struct Service {
   TextQueue compiling;  // grammars that are not in their model's cache
   EventLogs streams;    // that can be resumed
   store::Store& store;
-  TextQueue storing;  // what has to do with the store
+  TextQueue storing;               // what has to do with the store
+  tool::Toolbox* tools = nullptr;  // null: there are none
 };
 
 // Names and values; the names are the route's.

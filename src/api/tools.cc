@@ -92,6 +92,18 @@ Status read_definitions(const json::value& value, ToolSettings& settings) {
   return base::ok();
 }
 
+Status read_server_tools(const json::value& value, ToolSettings& settings) {
+  if (!value.is_array()) return wrong_type("an array of names", value);
+  if (value.get_array().size() > kMaxTools)
+    return wrong_value(fmt::format("expected at most {} names, got {}", kMaxTools, value.get_array().size()));
+  for (std::size_t i = 0; i < value.get_array().size(); ++i) {
+    auto name = read_string(value.get_array()[i]);
+    if (!name.ok()) return in_field(fmt::format("[{}]", i), std::move(name).error());
+    settings.server_tools.push_back(std::move(*name));
+  }
+  return base::ok();
+}
+
 Status read_choice(const json::value& value, ToolSettings& settings) {
   using Choice = ToolSettings::Choice;
   if (value.is_string()) {
@@ -126,6 +138,9 @@ constexpr Field<ToolSettings> kFields[] = {
             "function": {"type": "object", "required": ["name"], "properties": {
               "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$"}}}}}],
          "description": "auto where there are tools."})"},
+    {"server_tools", read_server_tools,
+     R"({"type": "array", "maxItems": 128, "items": {"type": "string"},
+         "description": "Tools of this server, by the names of its settings: it runs them itself."})"},
     {"parallel_tool_calls",
      [](const json::value& v, ToolSettings& s) -> Status {
        TRY(s.parallel, read_bool(v));
@@ -133,15 +148,6 @@ constexpr Field<ToolSettings> kFields[] = {
      },
      R"({"type": "boolean", "default": true, "description": "Several calls in one answer."})"},
 };
-
-Status check_choice(const ToolSettings& settings) {
-  if (settings.choice != ToolSettings::Choice::required) return base::ok();
-  if (settings.tools.empty())
-    return in_field("tool_choice", wrong_value("only allowed together with \"tools\""));
-  const auto named = [&](const ToolSettings::Tool& tool) { return tool.name == settings.named; };
-  if (settings.named.empty() || std::ranges::any_of(settings.tools, named)) return base::ok();
-  return in_field("tool_choice", wrong_value(fmt::format("no tool is named \"{}\"", settings.named)));
-}
 
 grammar::ToolCallText text_of(const text::CallText& text) {
   return {.begin = std::string(text.begin),
@@ -162,8 +168,17 @@ bool is_strict(const ToolSettings& tools) {
 Result<ToolSettings> read_tools(const json::object& body) {
   ToolSettings settings;
   TRY_OK(read_fields<ToolSettings>(body, kFields, settings));
-  TRY_OK(check_choice(settings));
+  if (settings.server_tools.empty()) TRY_OK(check_tool_choice(settings));
   return settings;
+}
+
+Status check_tool_choice(const ToolSettings& settings) {
+  if (settings.choice != ToolSettings::Choice::required) return base::ok();
+  if (settings.tools.empty())
+    return in_field("tool_choice", wrong_value("only allowed together with \"tools\""));
+  const auto named = [&](const ToolSettings::Tool& tool) { return tool.name == settings.named; };
+  if (settings.named.empty() || std::ranges::any_of(settings.tools, named)) return base::ok();
+  return in_field("tool_choice", wrong_value(fmt::format("no tool is named \"{}\"", settings.named)));
 }
 
 void describe_tools(ObjectSchema& schema) {

@@ -22,6 +22,7 @@ struct ToolSettings {
     std::string name;
     json::value parameters;  // a JSON schema
     bool strict = false;
+    bool on_server = false;  // run here, not by the client
   };
 
   json::array definitions;  // as the request has them, for the template
@@ -29,17 +30,22 @@ struct ToolSettings {
   Choice choice = Choice::automatic;
   std::string named;  // the one tool that is to be called; `choice` is required then
   bool parallel = true;
+  std::vector<std::string> server_tools;             // names of this server's own that the model may call
   std::string schema_path = ".function.parameters";  // of a tool, for errors
 
   bool may_call() const { return choice != Choice::none && !tools.empty(); }
 };
 
-// Reads tools, tool_choice and parallel_tool_calls.
+// Reads tools, server_tools, tool_choice and parallel_tool_calls. What the names of `server_tools` stand for
+// comes later (`add_server_tools`).
 base::Result<ToolSettings> read_tools(const json::object& body);
 void describe_tools(ObjectSchema& schema);
 // For an API whose tools have no "function" inside and call the parameters `schema_key`: `chat` is as
 // `read_tools` wants it, errors name what the client wrote.
 base::Result<ToolSettings> read_flat_tools(const json::object& chat, std::string_view schema_key);
+
+// That what `tool_choice` wants is there.
+base::Status check_tool_choice(const ToolSettings& settings);
 
 // What the answer has to be so that its calls are what the request says: a grammar of calls, or of calls and
 // text, or `format` itself where nothing may be called. None: no grammar.

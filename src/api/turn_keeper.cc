@@ -1,5 +1,6 @@
 #include "api/turn_keeper.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -38,6 +39,17 @@ std::string body_of(const Delta& answer) {
                        {"function", json::object{{"name", call.name}, {"arguments", call.arguments}}}});
     body["tool_calls"] = std::move(calls);
   }
+  return base::json_text(body);
+}
+
+// A round's message.
+std::string body_of(const std::string& text, const std::string& reasoning,
+                    const std::vector<ServerCall>& calls) {
+  json::object body{{"content", text.empty() ? json::value(nullptr) : json::value(text)}};
+  if (!reasoning.empty()) body["reasoning_content"] = reasoning;
+  json::array list;
+  for (const ServerCall& call : calls) list.push_back(function_call_object(call));
+  body["tool_calls"] = std::move(list);
   return base::json_text(body);
 }
 
@@ -100,16 +112,105 @@ asio::awaitable<Status> TurnKeeper::save() {
 asio::awaitable<void> TurnKeeper::take(const std::vector<Delta>& deltas) {
   const base::TimePoint now = service_.clock.now();
   for (const Delta& delta : deltas) {
+    for (const ServerCall& call : delta.server_calls) {
+      const auto same = std::ranges::find(calls_, call.id, &ServerCall::id);
+      if (same == calls_.end())
+        calls_.push_back(call);
+      else
+        *same = call;
+    }
+    if (delta.round) {
+      const Status ended = co_await end_round(*delta.round);
+      if (!ended.ok())
+        obs::Log::warn("message_not_saved", {{"id", answer_.id}, {"reason", ended.error().message}});
+      continue;
+    }
     if (!answer_.first_token_ms && !delta.says_nothing())
       answer_.first_token_ms = milliseconds(now - started_);
     join(sum_, delta);
   }
-  if (now - saved_ < kSaveInterval || sum_.finish) co_return;
+  if (now - saved_ < kSaveInterval || sum_.finish || !calls_.empty()) co_return;
   saved_ = now;
   answer_.body = body_of(sum_);
   const Status saved = co_await save();
   if (!saved.ok())
     obs::Log::warn("message_not_saved", {{"id", answer_.id}, {"reason", saved.error().message}});
+}
+
+void TurnKeeper::count(const wire::Usage& usage) {
+  answer_.prompt_tokens = usage.prompt_tokens;
+  answer_.cached_tokens = usage.cached_tokens;
+  answer_.output_tokens = usage.output_tokens;
+  answer_.total_ms = milliseconds(service_.clock.now() - started_);
+}
+
+std::vector<store::Message> TurnKeeper::result_messages(const std::vector<ServerCall>& calls) {
+  std::vector<store::Message> messages;
+  std::string parent = answer_.id;
+  for (const ServerCall& call : calls) {
+    store::Message& one = messages.emplace_back();
+    one.id = make_answer_id("msg_");
+    one.parent_id = std::exchange(parent, one.id);
+    one.created_ms = now_ms();
+    one.role = "tool";
+    json::object body{{"content", call.output}, {"tool_call_id", call.id}, {"name", call.name}};
+    if (call.status != ServerCall::Status::completed) body["is_error"] = true;
+    one.body = base::json_text(body);
+    one.total_ms = call.duration_ms;
+    made_ids_.push_back(one.id);
+  }
+  return messages;
+}
+
+asio::awaitable<Status> TurnKeeper::end_round(const ToolRound& round) {
+  answer_.status = MessageStatus::completed;
+  answer_.body = body_of(round.text, round.reasoning, round.calls);
+  answer_.finish_reason = "tool_calls";
+  count(round.usage);
+  counted_.prompt_tokens += round.usage.prompt_tokens;
+  counted_.cached_tokens += round.usage.cached_tokens;
+  counted_.output_tokens += round.usage.output_tokens;
+  made_ids_.push_back(answer_.id);
+  store::Append append{.messages = result_messages(round.calls), .expected_leaf = answer_.id};
+  store::Message next;
+  next.id = make_answer_id("msg_");
+  next.parent_id = append.messages.back().id;
+  next.created_ms = now_ms();
+  next.role = "assistant";
+  next.status = MessageStatus::in_progress;
+  next.model = answer_.model;
+  next.context = answer_.context;
+  next.body = body_of({});
+  append.messages.push_back(next);
+  append.now_ms = now_ms();
+  StoreWork<std::monostate> work = [key = turn_.key, done = std::exchange(answer_, next),
+                                    append = std::move(append)](store::Store& store) -> Status {
+    TRY_OK(store.conversations().save(key, done));
+    return store.conversations().append(key, append);
+  };
+  // A client's own calls of the same round belong to the next message.
+  Delta rest;
+  rest.calls = std::exchange(sum_.calls, {});
+  sum_ = std::move(rest);
+  calls_.clear();
+  started_ = service_.clock.now();
+  saved_ = started_;
+  Status stored = co_await run_on_store<std::monostate>(service_, executor_, std::move(work));
+  co_return stored;
+}
+
+asio::awaitable<Status> TurnKeeper::end_inside_round() {
+  for (ServerCall& call : calls_)
+    if (!call.ended()) call.output = "The call was given up.";
+  answer_.body = body_of(sum_.text, sum_.reasoning, calls_);
+  store::Append append{.messages = result_messages(calls_), .expected_leaf = answer_.id, .now_ms = now_ms()};
+  StoreWork<std::monostate> work = [key = turn_.key, answer = answer_,
+                                    append = std::move(append)](store::Store& store) -> Status {
+    TRY_OK(store.conversations().save(key, answer));
+    return store.conversations().append(key, append);
+  };
+  Status stored = co_await run_on_store<std::monostate>(service_, executor_, std::move(work));
+  co_return stored;
 }
 
 asio::awaitable<Result<json::object>> TurnKeeper::end(Ending ending, const wire::Usage& usage) {
@@ -125,11 +226,17 @@ asio::awaitable<Result<json::object>> TurnKeeper::end(Ending ending, const wire:
   answer_.status = ending == Ending::finished ? MessageStatus::completed : MessageStatus::incomplete;
   answer_.body = body_of(sum_);
   answer_.finish_reason = finish_reason(sum_, ending);
-  answer_.prompt_tokens = usage.prompt_tokens;
-  answer_.cached_tokens = usage.cached_tokens;
-  answer_.output_tokens = usage.output_tokens;
-  answer_.total_ms = milliseconds(service_.clock.now() - started_);
-  const Status saved = co_await save();
+  wire::Usage own = usage;
+  own.prompt_tokens -= counted_.prompt_tokens;
+  own.cached_tokens -= counted_.cached_tokens;
+  own.output_tokens -= counted_.output_tokens;
+  count(own);
+  const bool inside_round = !calls_.empty();
+  Status saved = base::ok();
+  if (inside_round)
+    saved = co_await end_inside_round();
+  else
+    saved = co_await save();
   if (!saved.ok()) {
     obs::Log::warn("message_not_saved", {{"id", answer_.id}, {"reason", saved.error().message}});
     co_return saved.error();
@@ -138,6 +245,11 @@ asio::awaitable<Result<json::object>> TurnKeeper::end(Ending ending, const wire:
   for (const store::Message& message : turn_.append.messages) added.emplace_back(message.id);
   json::object fields{{"conversation_id", turn_.key.id}, {"input_message_ids", std::move(added)}};
   fields["message"] = message_object(answer_, turn_.key.id, {});
+  if (!made_ids_.empty()) {
+    json::array made;
+    for (const std::string& id : made_ids_) made.emplace_back(id);
+    fields["server_tool_message_ids"] = std::move(made);
+  }
   co_return fields;
 }
 

@@ -11,7 +11,8 @@
 namespace kvasir::api {
 
 // Stores a turn of a conversation: its messages with an answer in progress before anything is generated, the
-// answer so far every second, and its end. What was refused before its first token leaves no trace.
+// answer so far every second, and its end. A round that ends in calls of this server's tools is a message of
+// its own, with the results behind it. What was refused before its first token leaves no trace.
 class TurnKeeper final : public AnswerKeeper {
  public:
   struct Turn {
@@ -31,12 +32,20 @@ class TurnKeeper final : public AnswerKeeper {
  private:
   boost::asio::awaitable<base::Status> save();
   void describe(const Job& job);
+  void count(const wire::Usage& usage);
+  std::vector<store::Message> result_messages(const std::vector<ServerCall>& calls);
+  boost::asio::awaitable<base::Status> end_round(const ToolRound& round);
+  // The answer ended while tools ran.
+  boost::asio::awaitable<base::Status> end_inside_round();
 
   Service& service_;
   const boost::asio::any_io_executor executor_;
   Turn turn_;
   store::Message answer_;
   Delta sum_;
+  std::vector<ServerCall> calls_;      // of the round that runs
+  wire::Usage counted_;                // by the messages of earlier rounds
+  std::vector<std::string> made_ids_;  // of the messages of earlier rounds
   base::TimePoint started_;
   base::TimePoint saved_;
 };

@@ -191,5 +191,89 @@ TEST_F(ConfigTest, WhatIsWrittenAsAFileReadsBackTheSame) {
   EXPECT_EQ(read->ping_interval_s, settings.ping_interval_s);
 }
 
+TEST_F(ConfigTest, ToolsAreRead) {
+  const auto settings = load_file(R"(
+port = 1
+
+[[tools]]
+name = "weather"
+description = "Tells the weather."
+url = "https://weather.invalid/now"
+headers = { Authorization = "Bearer x" }
+timeout_s = 5
+max_output_kb = 2
+[tools.parameters]
+type = "object"
+required = ["city"]
+properties = { city = { type = "string" } }
+
+[[tools]]
+name = "sum"
+description = "Adds."
+url = "http://127.0.0.1:1/"
+parameters = '{"type": "object"}'
+
+[[tools]]
+name = "files"
+command = "files-server"
+args = ["--root", "/srv"]
+env = { TOKEN = "t" }
+
+[[tools]]
+name = "far"
+type = "mcp"
+url = "http://127.0.0.1:2/mcp"
+)");
+  ASSERT_TRUE(settings.ok()) << message_of(settings);
+  using Kind = ToolConfig::Kind;
+  const std::vector<ToolConfig>& tools = settings->tools;
+  ASSERT_EQ(tools.size(), 4u);
+  EXPECT_EQ(tools[0].kind, Kind::http);
+  EXPECT_EQ(tools[0].parameters,
+            R"({"properties":{"city":{"type":"string"}},"required":["city"],"type":"object"})");
+  EXPECT_EQ(tools[0].headers, (ToolConfig::Pairs{{"Authorization", "Bearer x"}}));
+  EXPECT_EQ(tools[0].timeout_s, 5);
+  EXPECT_EQ(tools[0].max_output_bytes, 2048u);
+  EXPECT_EQ(tools[1].parameters, R"({"type":"object"})");
+  EXPECT_EQ(tools[2].kind, Kind::mcp_stdio);
+  EXPECT_EQ(tools[2].args, (StringList{"--root", "/srv"}));
+  EXPECT_EQ(tools[3].kind, Kind::mcp_http);
+  EXPECT_EQ(settings_toml(*settings).find("Bearer"), std::string::npos);
+}
+
+TEST_F(ConfigTest, ABadToolIsNamedWithItsLine) {
+  struct Case {
+    const char* row;
+    const char* complaint;
+  };
+  const Case cases[] = {
+      {"url = 'http://h/'\ndescription = 'd'", "name: expected"},
+      {"name = 'a b'\nurl = 'http://h/'\ndescription = 'd'", "name: expected"},
+      {"name = 'a__b'\nurl = 'http://h/'\ndescription = 'd'", "name: expected"},
+      {"name = 'a'", "url: expected either this or \"command\""},
+      {"name = 'a'\nurl = 'http://h/'\ncommand = 'c'", "url: expected either"},
+      {"name = 'a'\nurl = 'ftp://h/'\ndescription = 'd'", "url: expected an address"},
+      {"name = 'a'\nurl = 'http://h/'", "description: expected"},
+      {"name = 'a'\ncommand = 'c'\ntype = 'http'", "url: expected the address"},
+      {"name = 'a'\ncommand = 'c'\ntype = 'grpc'", "type: expected"},
+      {"name = 'a'\ncommand = 'c'\nheaders = {}", "headers: only a tool with a url has it"},
+      {"name = 'a'\ncommand = 'c'\ntimeout_s = 0", "timeout_s: expected a number from"},
+      {"name = 'a'\ncommand = 'c'\ntimeout_s = 'x'", "timeout_s: expected a number from"},
+      {"name = 'a'\ncommand = 'c'\nargs = [1]", "args: expected"},
+      {"name = 'a'\ncommand = 'c'\nenv = {A = 1}", "env: expected"},
+      {"name = 'a'\ncommand = 'c'\nsecret = 1", "'secret' is not a key of a tool"},
+      {"name = 'a'\nurl = 'http://h/'\ndescription = 'd'\nparameters = '{'", "parameters: expected"},
+      {"name = 'a'\nurl = 'http://h/'\ndescription = 'd'\nparameters = 3", "parameters: expected"},
+      {"name = 'a'\nurl = 'http://h/'\ndescription = 'd'\nheaders = {A = \"x\\ny\"}", "headers: expected"},
+  };
+  for (const Case& c : cases) {
+    const std::string message = message_of(load_file("port = 1\n[[tools]]\n" + std::string(c.row)));
+    EXPECT_NE(message.find(fmt::format(".toml:2: tools: {}", c.complaint)), std::string::npos) << message;
+  }
+  EXPECT_NE(message_of(load_file("tools = 3")).find("expected [[tools]]"), std::string::npos);
+  const std::string row = "[[tools]]\nname = 'a'\ncommand = 'c'\n";
+  EXPECT_NE(message_of(load_file(row + row)).find(":4: tools: two are called 'a'"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace kvasir::config

@@ -8,9 +8,8 @@
 
 #include "base/edit_distance.h"
 #include "config/setting_table.h"
-
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
+#include "config/toml_library.h"
+#include "config/tool_table.h"
 
 namespace kvasir::config {
 namespace {
@@ -110,6 +109,10 @@ base::Result<TomlFile> read_toml(const std::string& path) {
   TomlFile file;
   for (const auto& [key, node] : parsed.table()) {
     const auto line = key.source().begin.line;
+    if (key.str() == "tools") {
+      TRY(file.tools, read_tool_table(node, path));
+      continue;
+    }
     auto texts = value_of(key.str(), node);
     if (!texts.ok()) {
       return base::error(ErrorCode::invalid_argument, "{}:{}: {}", path, line, texts.error().message);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "config/tool_config.h"
 
 namespace kvasir::config {
 
@@ -16,6 +17,7 @@ struct TomlFile {
     int line = 0;
   };
   std::map<std::string, Entry, std::less<>> entries;
+  std::vector<ToolConfig> tools;
 };
 
 // An error names the file and the line: a syntax error, a key that is no setting (with the nearest one that

@@ -47,7 +47,8 @@ api::ServiceOptions service_options(const config::Settings& settings) {
           .max_sequences = std::min(settings.max_queue, api::kMaxSequencesPerRequest),
           .resumable = {.max_logs = static_cast<std::size_t>(settings.resumable_streams),
                         .max_bytes_per_log = static_cast<std::size_t>(settings.resumable_buffer_kb) << 10,
-                        .keep = from_seconds(settings.resumable_keep_s)}};
+                        .keep = from_seconds(settings.resumable_keep_s)},
+          .max_tool_rounds = settings.tool_rounds};
 }
 
 net::ServerOptions server_options(const config::Settings& settings) {
@@ -79,15 +80,17 @@ Gateway::Gateway(const config::Settings& settings, Opened opened)
       pool_(num_compute_threads(settings), opened.isa),
       admission_(admission_limits(settings)),
       store_(std::move(opened.store)),
-      api_(service_options(settings), {router_, admission_, registry_, clock_, *store_}) {}
+      tools_(std::move(opened.tools)),
+      api_(service_options(settings), {router_, admission_, registry_, clock_, *store_, tools_.get()}) {}
 
 Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings, hub::ProgressSink& progress,
                                                 OnModelState on_state) {
   TRY(hub::Library library, hub::open_library(settings));
   TRY(const ops::Isa isa, ops::choose_isa(settings.isa));
   TRY(std::unique_ptr<store::Store> store, store::open_store(settings));
-  std::unique_ptr<Gateway> gateway(
-      new Gateway(config::with_sizes(settings), {std::move(library), std::move(store), isa}));
+  TRY(std::unique_ptr<tool::Toolbox> tools, tool::Toolbox::open(settings.tools));
+  std::unique_ptr<Gateway> gateway(new Gateway(
+      config::with_sizes(settings), {std::move(library), std::move(store), std::move(tools), isa}));
   TRY_OK(gateway->serve());
   TRY_OK(gateway->add_models(progress, on_state));
   return gateway;
@@ -134,13 +137,14 @@ bool Gateway::drain() {
   return finished;
 }
 
-// The order matters: batches let go of their engines; engines end and tell their readers why; then text work,
-// which returns to the server's threads; then, once the handlers have stored what they made, the store's;
-// then the server, with whatever handlers are left; then what those referred to.
+// The order matters: batches let go of their engines; engines end and tell their readers why; then tools and
+// text work, which return to the server's threads; then, once the handlers have stored what they made, the
+// store's; then the server, with whatever handlers are left; then what those referred to.
 Gateway::~Gateway() {
   api_.drain();
   api_.stop_batches();
   for (const auto& host : hosts_) host->stop();
+  tools_->stop();
   api_.stop_text_work();
   if (server_) {
     server_->stop_accepting();

@@ -18,6 +18,7 @@
 #include "router/router.h"
 #include "store/store.h"
 #include "tenancy/admission.h"
+#include "tool/toolbox.h"
 
 namespace kvasir::gateway {
 
@@ -45,6 +46,7 @@ class Gateway {
   struct Opened {
     hub::Library library;
     std::unique_ptr<store::Store> store;
+    std::unique_ptr<tool::Toolbox> tools;
     ops::Isa isa;
   };
   Gateway(const config::Settings& settings, Opened opened);
@@ -60,6 +62,7 @@ class Gateway {
   router::Router router_;
   tenancy::Admission admission_;
   std::unique_ptr<store::Store> store_;
+  std::unique_ptr<tool::Toolbox> tools_;
   api::Api api_;
   std::unique_ptr<net::HttpServer> server_;
   std::vector<obs::Observation> server_observations_;

@@ -1,0 +1,296 @@
+#include "api/server_tools.h"
+
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include "api/api_fixture.h"
+
+namespace kvasir::api {
+namespace {
+
+// Tools behind HTTP: `add` adds, `meet` answers once two calls of it are there, `broken`, `long` and `hangs`
+// are what they say.
+class ToolServer {
+ public:
+  ToolServer() {
+    tool_server_ = std::make_unique<net::HttpServer>(
+        net::ServerOptions{},
+        [this](net::HttpRequest& request, net::Responder& responder) { return answer(request, responder); });
+    tool_port_ = tool_server_->start().value();
+    std::vector<config::ToolConfig> rows;
+    for (const char* name : {"add", "meet", "broken", "long", "hangs"}) rows.push_back(row(name));
+    rows.back().timeout_s = 0.05;
+    toolbox_ = tool::Toolbox::open(rows).value();
+  }
+  ~ToolServer() {
+    toolbox_->stop();
+    tool_server_->stop();
+  }
+  tool::Toolbox& box() { return *toolbox_; }
+
+ private:
+  config::ToolConfig row(const std::string& name) const {
+    config::ToolConfig row;
+    row.name = name;
+    row.description = "The tool " + name + ".";
+    row.parameters = R"({"type": "object", "properties": {"a": {"type": "integer"}}})";
+    row.url = "http://127.0.0.1:" + std::to_string(tool_port_) + "/" + name;
+    row.timeout_s = 20;
+    row.max_output_bytes = 64 << 10;
+    return row;
+  }
+  boost::asio::awaitable<void> answer(net::HttpRequest& request, net::Responder& responder) {
+    net::HttpResponse response(200, "text/plain", "sum of " + request.body);
+    boost::asio::steady_timer forever(responder.executor(), std::chrono::steady_clock::time_point::max());
+    boost::system::error_code ignored;
+    if (request.path == "/broken") response.status = 503;
+    if (request.path == "/long") response.body = std::string(5 << 20, 'x');
+    responder.on_disconnect([&forever] { forever.cancel(); });
+    if (request.path == "/hangs") {
+      co_await forever.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, ignored));
+      co_return;
+    }
+    if (request.path == "/meet") {
+      // One I/O thread: the first waits, the second wakes it.
+      if (waiting_ == nullptr) {
+        waiting_ = &forever;
+        co_await forever.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, ignored));
+        waiting_ = nullptr;
+      } else {
+        waiting_->cancel();
+      }
+    }
+    responder.on_disconnect({});
+    (void)co_await responder.send(std::move(response));
+  }
+
+  std::unique_ptr<net::HttpServer> tool_server_;
+  std::uint16_t tool_port_ = 0;
+  boost::asio::steady_timer* waiting_ = nullptr;
+  std::unique_ptr<tool::Toolbox> toolbox_;
+};
+
+std::string call_of(const std::string& name, const std::string& arguments = R"({"a": 1})") {
+  return "<tool_call>\n{\"name\": \"" + name + "\", \"arguments\": " + arguments + "}\n</tool_call>";
+}
+
+std::string prompt_text(const wire::GenerateRequest& request) {
+  std::string text;
+  for (const TokenId id : request.prompt) text += id < 256 ? std::string(1, static_cast<char>(id)) : "|";
+  return text;
+}
+
+int count_of(const std::string& text, const std::string& word) {
+  int count = 0;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
+  return count;
+}
+
+class ServerToolsTest : private ToolServer, public ApiTest {
+ protected:
+  ServerToolsTest() : ApiTest(std::chrono::milliseconds(20), &ToolServer::box()) {}
+  // Its handlers may be in the middle of a tool.
+  ~ServerToolsTest() override { ToolServer::box().stop(); }
+
+  // Says `first` while no results are in the prompt, then "Done."
+  void serve_calls(const std::string& first, int context_length = 4096) {
+    serve(
+        [first](const wire::GenerateRequest& request) {
+          const bool over = prompt_text(request).find("<tool_response>") != std::string::npos;
+          return says(over ? "Done." : first, 7)(request);
+        },
+        context_length);
+  }
+  Reply ask(const std::string& tools, const std::string& more = "") {
+    return post("/v1/chat/completions", chat_body(R"(, "server_tools": )" + tools + more));
+  }
+  static json::value message(const Reply& reply) { return reply.body.at("choices").at(0).at("message"); }
+  static const json::array& calls(const Reply& reply) {
+    return reply.body.at("server_tool_calls").as_array();
+  }
+};
+
+TEST_F(ServerToolsTest, ACallIsRunAndTheModelGoesOn) {
+  serve_calls("Wait.\n" + call_of("add"));
+  const Reply reply = ask(R"(["add"])");
+  ASSERT_EQ(reply.status, 200) << reply.text;
+  EXPECT_EQ(message(reply).at("content"), "Wait.Done.");
+  EXPECT_FALSE(message(reply).as_object().contains("tool_calls"));
+  EXPECT_EQ(reply.body.at("choices").at(0).at("finish_reason"), "stop");
+  ASSERT_EQ(calls(reply).size(), 1u);
+  EXPECT_EQ(calls(reply)[0].at("name"), "add");
+  EXPECT_EQ(calls(reply)[0].at("arguments"), R"({"a": 1})");
+  EXPECT_EQ(calls(reply)[0].at("status"), "completed");
+  EXPECT_EQ(calls(reply)[0].at("output"), R"(sum of {"a":1})");
+  const std::string first = prompt_text(worker_->wait_for(0).request);
+  const std::string second = prompt_text(worker_->wait_for(1).request);
+  EXPECT_NE(first.find("The tool add."), std::string::npos);
+  EXPECT_NE(second.find(R"(sum of {"a":1})"), std::string::npos) << second;
+  EXPECT_EQ(reply.body.at("usage").at("prompt_tokens").as_int64(),
+            static_cast<std::int64_t>(worker_->wait_for(0).request.prompt.size() +
+                                      worker_->wait_for(1).request.prompt.size()));
+}
+
+TEST_F(ServerToolsTest, AStreamTellsOfEachCallAndItsResult) {
+  serve_calls("Wait.\n" + call_of("add"));
+  const Reply reply = ask(R"(["add"])", R"(, "stream": true)");
+  std::string story;
+  for (const json::value& event : events_of(reply.text)) {
+    if (const json::value* call = event.as_object().if_contains("server_tool_call")) {
+      EXPECT_TRUE(event.at("choices").as_array().empty());
+      story += "[" + std::string(call->at("status").as_string()) + " " +
+               std::string(call->at("name").as_string()) + "]";
+      continue;
+    }
+    const json::value& choice = event.at("choices").at(0);
+    EXPECT_FALSE(choice.at("delta").as_object().contains("tool_calls"));
+    if (const json::value* text = choice.at("delta").as_object().if_contains("content"))
+      story += text->as_string();
+    if (!choice.at("finish_reason").is_null())
+      story += "/" + std::string(choice.at("finish_reason").as_string());
+  }
+  EXPECT_EQ(story, "Wait.[in_progress add][completed add]Done./stop");
+}
+
+TEST_F(ServerToolsTest, CallsOfOneRoundRunSideBySide) {
+  serve_calls(call_of("meet", R"({"a": 1})") + "\n" + call_of("meet", R"({"a": 2})"));
+  const Reply reply = ask(R"(["meet"])");
+  ASSERT_EQ(calls(reply).size(), 2u);
+  EXPECT_EQ(calls(reply)[0].at("output"), R"(sum of {"a":1})");
+  EXPECT_EQ(calls(reply)[1].at("output"), R"(sum of {"a":2})");
+  EXPECT_EQ(message(reply).at("content"), "Done.");
+}
+
+TEST_F(ServerToolsTest, WhatFailsHangsOrIsTooLongBecomesAResult) {
+  serve_calls(call_of("broken") + "\n" + call_of("hangs") + "\n" + call_of("long"), 128 << 10);
+  const Reply reply = ask(R"(["broken", "hangs", "long"])");
+  ASSERT_EQ(calls(reply).size(), 3u) << reply.text;
+  EXPECT_EQ(calls(reply)[0].at("status"), "failed");
+  EXPECT_NE(calls(reply)[0].at("output").as_string().find("status 503"), std::string::npos);
+  EXPECT_EQ(calls(reply)[1].at("status"), "failed");
+  EXPECT_NE(calls(reply)[1].at("output").as_string().find("no result within 0.05 s"), std::string::npos);
+  EXPECT_EQ(calls(reply)[2].at("status"), "completed");
+  EXPECT_NE(calls(reply)[2].at("output").as_string().find("longer than 65536 bytes"), std::string::npos);
+  EXPECT_EQ(message(reply).at("content"), "Done.");
+}
+
+TEST_F(ServerToolsTest, AResultThatTheContextCannotHoldIsSaidToBeTooLong) {
+  serve_calls(call_of("long"));
+  const Reply reply = ask(R"(["long"])");
+  EXPECT_EQ(message(reply).at("content"), "Done.");
+  EXPECT_NE(prompt_text(worker_->wait_for(1).request).find("too long for the model's context"),
+            std::string::npos);
+}
+
+TEST_F(ServerToolsTest, TheLastRoundMayNotCall) {
+  serve(says(call_of("add")));
+  const Reply reply = ask(R"(["add"])");
+  EXPECT_EQ(calls(reply).size(), 3u);  // the fixture's rounds
+  EXPECT_EQ(calls(reply)[2].at("round"), 3);
+  EXPECT_EQ(message(reply).at("content").as_string(), call_of("add"));
+  EXPECT_EQ(worker_->wait_for(3).request.grammar, nullptr);
+}
+
+TEST_F(ServerToolsTest, ArgumentsThatAreNoObjectAreAResultToo) {
+  serve_calls(call_of("add", R"("a")"));
+  const Reply reply = ask(R"(["add"])", R"(, "tool_choice": "required")");
+  ASSERT_EQ(reply.status, 200) << reply.text;
+  ASSERT_EQ(calls(reply).size(), 1u);
+  EXPECT_EQ(calls(reply)[0].at("output"), "The arguments are not a JSON object.");
+}
+
+TEST_F(ServerToolsTest, AFunctionOfTheClientEndsTheAnswer) {
+  serve_calls(call_of("add") + "\n" + call_of("mine"));
+  const std::string functions =
+      R"(, "tools": [{"type": "function", "function": {"name": "mine", "parameters": {"type": "object"}}}])";
+  const Reply reply = ask(R"(["add"])", functions);
+  EXPECT_EQ(reply.body.at("choices").at(0).at("finish_reason"), "tool_calls");
+  ASSERT_EQ(message(reply).at("tool_calls").as_array().size(), 1u);
+  EXPECT_EQ(message(reply).at("tool_calls").at(0).at("function").at("name"), "mine");
+  ASSERT_EQ(calls(reply).size(), 1u);
+  EXPECT_EQ(calls(reply)[0].at("output"), R"(sum of {"a":1})");
+}
+
+TEST_F(ServerToolsTest, WhatIsRequiredIsRequiredOnce) {
+  serve_calls(call_of("add"));
+  const Reply reply =
+      ask(R"(["add"])", R"(, "tool_choice": {"type": "function", "function": {"name": "add"}})");
+  EXPECT_EQ(message(reply).at("content"), "Done.");
+}
+
+TEST_F(ServerToolsTest, WhatIsWrongIsNamed) {
+  serve(says("x"));
+  struct Case {
+    std::string tools;
+    std::string more;
+    const char* field;
+  };
+  const Case cases[] = {
+      {R"("add")", "", "server_tools"},
+      {R"([1])", "", "server_tools[0]"},
+      {R"(["add", "nobody"])", "", "server_tools[1]"},
+      {R"(["http://127.0.0.1/"])", "", "server_tools[0]"},
+      {R"(["add"])", R"(, "n": 2)", "n"},
+      {R"(["add"])", R"(, "tool_choice": {"type": "function", "function": {"name": "x"}})", "tool_choice"},
+      {R"(["add"])", R"(, "tools": [{"type": "function", "function": {"name": "add"}}])", "server_tools[0]"},
+  };
+  for (const Case& c : cases) {
+    const Reply reply = ask(c.tools, c.more);
+    EXPECT_EQ(reply.status, 400) << reply.text;
+    EXPECT_EQ(reply.body.at("error").at("param").as_string(), c.field) << reply.text;
+  }
+}
+
+TEST_F(ServerToolsTest, AConversationKeepsCallsAndResults) {
+  serve_calls("Wait.\n" + call_of("add") + "\n" + call_of("broken"));
+  const Reply made =
+      post("/v1/conversations", R"({"model": "m", "settings": {"server_tools": ["add", "broken"]}})");
+  ASSERT_EQ(made.status, 200) << made.text;
+  const std::string path = "/v1/conversations/" + std::string(made.body.at("id").as_string()) + "/messages";
+  const Reply said = post(path, R"({"content": "hi"})");
+  ASSERT_EQ(said.status, 200) << said.text;
+  EXPECT_EQ(said.body.at("message").at("content"), "Done.");
+  EXPECT_EQ(said.body.at("server_tool_message_ids").as_array().size(), 3u);
+  const json::value page = get(path + "?order=asc").body;
+  const json::array& messages = page.at("data").as_array();
+  ASSERT_EQ(messages.size(), 5u) << json::serialize(page);
+  EXPECT_EQ(messages[1].at("role"), "assistant");
+  EXPECT_EQ(messages[1].at("content"), "Wait.");
+  EXPECT_EQ(messages[1].at("finish_reason"), "tool_calls");
+  EXPECT_EQ(messages[1].at("tool_calls").at(0).at("function").at("name"), "add");
+  EXPECT_EQ(messages[2].at("role"), "tool");
+  EXPECT_EQ(messages[2].at("content"), R"(sum of {"a":1})");
+  EXPECT_EQ(messages[2].at("tool_call_id"), messages[1].at("tool_calls").at(0).at("id"));
+  EXPECT_EQ(messages[3].at("is_error"), true);
+  EXPECT_EQ(messages[4].at("status"), "completed");
+  EXPECT_EQ(messages[4].at("usage").at("prompt_tokens").as_int64(),
+            static_cast<std::int64_t>(worker_->wait_for(1).request.prompt.size()));
+  // The next turn sees all of it.
+  ASSERT_EQ(post(path, R"({"content": "and now?"})").status, 200);
+  EXPECT_EQ(count_of(prompt_text(worker_->wait_for(2).request), "<tool_response>"), 2);
+}
+
+TEST_F(ServerToolsTest, AClientThatLeavesEndsTheCallAndTheHistoryIsWhole) {
+  serve_calls(call_of("meet"));
+  const Reply made = post("/v1/conversations", R"({"model": "m"})");
+  const std::string path = "/v1/conversations/" + std::string(made.body.at("id").as_string()) + "/messages";
+  {
+    net::LoopbackClient client(port_);
+    client.send(net::post_request(path, R"({"content": "hi", "stream": true, "server_tools": ["meet"]})",
+                                  "Content-Type: application/json\r\n"));
+    EXPECT_NE(client.read_until("in_progress").find("server_tool_call"), std::string::npos);
+  }
+  json::value page;
+  ASSERT_TRUE(eventually([&] {
+    page = get(path + "?order=asc").body;
+    return page.at("data").as_array().size() == 3;
+  }));
+  EXPECT_EQ(page.at("data").at(1).at("status"), "incomplete");
+  EXPECT_EQ(page.at("data").at(1).at("finish_reason"), "cancelled");
+  EXPECT_EQ(page.at("data").at(2).at("role"), "tool");
+  EXPECT_EQ(page.at("data").at(2).at("content"), "The call was given up.");
+}
+
+}  // namespace
+}  // namespace kvasir::api

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace kvasir::config {
+
+// One `[[tools]]` of the settings file: something that the server itself calls when a model asks for it.
+// Headers and environment may hold secrets: they are never printed.
+struct ToolConfig {
+  enum class Kind : std::uint8_t {
+    http,       // arguments are posted to `url`
+    mcp_stdio,  // an MCP server that is a child process
+    mcp_http,   // an MCP server at `url`
+  };
+  using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+  Kind kind = Kind::http;
+  std::string name;
+  std::string description;  // of an HTTP tool
+  std::string parameters;   // of an HTTP tool: a JSON schema, as text
+  std::string url;
+  Pairs headers;
+  std::string command;
+  std::vector<std::string> args;
+  Pairs env;
+  double timeout_s = 30;                    // of one call
+  std::size_t max_output_bytes = 16 << 10;  // of one call's result; the rest is cut off
+};
+
+}  // namespace kvasir::config

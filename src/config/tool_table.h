@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "config/toml_library.h"
+#include "config/tool_config.h"
+
+namespace kvasir::config {
+
+// The `[[tools]]` of a settings file. An error names the file and the line.
+base::Result<std::vector<ToolConfig>> read_tool_table(const toml::node& node, const std::string& path);
+
+}  // namespace kvasir::config

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "config/tool_config.h"
+#include "tool/mcp.h"
+
+namespace kvasir::tool {
+
+// The tools of one MCP server, which is connected to at the start and again whenever it is lost. A tool is
+// called by the row's name and its own: "files__read".
+class McpSource final : public Source {
+ public:
+  static base::Result<std::unique_ptr<Source>> make(const config::ToolConfig& row, Surroundings surroundings);
+  McpSource(config::ToolConfig row, Surroundings surroundings);
+
+  void start() override;
+  void stop() override;
+  base::Result<std::vector<Definition>> offers() const override;
+  boost::asio::awaitable<Outcome> call(std::string tool, json::object arguments, Lifeline& line) override;
+
+ private:
+  boost::asio::awaitable<void> keep_connected();
+  boost::asio::awaitable<base::Status> connect();
+  boost::asio::awaitable<base::Status> refresh();
+  // Until something happens, at most so long.
+  boost::asio::awaitable<void> sleep(base::Duration at_most);
+  void wake();
+  base::Result<std::shared_ptr<McpTransport>> make_transport();
+  void set_offers(base::Result<std::vector<Definition>> offers);
+
+  const config::ToolConfig row_;
+  const Surroundings surroundings_;
+  boost::asio::steady_timer alarm_;
+  std::shared_ptr<McpTransport> transport_;  // null: none yet
+  Lifeline* connecting_ = nullptr;
+  bool changed_ = false;  // the server's tools have
+  bool stopped_ = false;
+  mutable std::mutex mutex_;
+  base::Result<std::vector<Definition>> offers_;  // guarded by mutex_
+};
+
+}  // namespace kvasir::tool

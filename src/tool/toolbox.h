@@ -1,0 +1,75 @@
+#pragma once
+
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <unordered_set>
+#include <vector>
+
+#include "config/tool_config.h"
+#include "tool/tool.h"
+
+namespace kvasir::tool {
+
+// The tools that this server runs itself, with a thread of their own for sockets and child processes. What
+// may be called, and where, is the settings' alone: a call names a tool and brings arguments. Thread-safe.
+class Toolbox {
+ public:
+  // A row that cannot work (an address that is none) is an error; a server that is down is none.
+  static base::Result<std::unique_ptr<Toolbox>> open(const std::vector<config::ToolConfig>& rows);
+  ~Toolbox();
+  Toolbox(const Toolbox&) = delete;
+  Toolbox& operator=(const Toolbox&) = delete;
+
+  // The tools that a name stands for: an HTTP tool's own, an MCP server's with all its tools, or one of them
+  // ("server__tool"). not_found: there is none; unavailable: its server is not there.
+  base::Result<std::vector<Definition>> find(std::string_view name) const;
+
+  struct Row {
+    std::string name;
+    config::ToolConfig::Kind kind;
+    base::Result<std::vector<Definition>> offers;
+  };
+  std::vector<Row> list() const;
+
+  struct Call {
+    std::string tool;  // as `find` called it
+    json::object arguments;
+  };
+  // `done` is called once, on another thread, at the latest when the tool's time is over; soon after `stop`
+  // is requested. Not after `stop()` has returned.
+  void start(Call call, std::stop_token stop, std::function<void(Outcome)> done);
+
+  // Gives up what runs and ends child processes. What is started afterwards fails at once.
+  void stop();
+
+ private:
+  struct Held {
+    config::ToolConfig row;
+    std::unique_ptr<Source> source;
+  };
+  Toolbox();
+  const Held* held(std::string_view name) const;
+  boost::asio::awaitable<void> run(const Held& held, Call call, std::stop_token stop,
+                                   std::function<void(Outcome)> done);
+
+  boost::asio::thread_pool lookups_{2};
+  boost::asio::io_context io_{1};
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  std::vector<Held> sources_;            // never changes once open
+  std::unordered_set<Lifeline*> lines_;  // of the calls that run; on the thread
+  std::mutex mutex_;
+  bool stopped_ = false;  // guarded by mutex_
+  std::atomic<int> num_running_{0};
+  std::thread thread_;
+};
+
+}  // namespace kvasir::tool
