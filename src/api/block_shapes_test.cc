@@ -194,9 +194,9 @@ TEST(MessagesShape, AStreamIsTheMessageInPieces) {
 
 TEST(ResponsesShape, AStreamIsTheResponseInPieces) {
   at_random_cuts([](const std::vector<Delta>& one, const std::vector<Delta>& many) {
-    json::value whole = at_once(*responses_shape(head(), {{"metadata", json::object()}}, {}), one);
+    json::value whole = at_once(*responses_shape(head(), {{"metadata", json::object()}}), one);
     json::value joined =
-        joined_response(streamed(*responses_shape(head(), {{"metadata", json::object()}}, {}), many));
+        joined_response(streamed(*responses_shape(head(), {{"metadata", json::object()}}), many));
     forget_ids(whole);
     forget_ids(joined);
     EXPECT_EQ(base::json_text(joined), base::json_text(whole));
@@ -237,23 +237,18 @@ TEST(MessagesShape, CallsThatWereCutOffHaveNoInput) {
 
 TEST(ResponsesShape, WhatWasCutOffIsIncomplete) {
   const json::object response =
-      at_once(*responses_shape(head(), {}, {}), deltas_of("ab", {}, FinishReason::length));
+      at_once(*responses_shape(head(), {}), deltas_of("ab", {}, FinishReason::length));
   EXPECT_EQ(response.at("status").as_string(), "incomplete");
   EXPECT_EQ(response.at("incomplete_details").at("reason").as_string(), "max_output_tokens");
   EXPECT_EQ(response.at("output").at(0).at("status").as_string(), "incomplete");
   EXPECT_EQ(response.at("output").at(0).at("content").at(0).at("logprobs").as_array().size(), 2u);
 }
 
-TEST(ResponsesShape, KeepsTheResponseOnceItIsThere) {
-  int kept = 0;
-  const KeepResponse keep = [&](const json::object& response) {
-    ++kept;
-    EXPECT_EQ(response.at("status").as_string(), "completed");
-  };
-  const auto deltas = deltas_of("ab", {1}, FinishReason::stop);
-  (void)streamed(*responses_shape(head(), {}, keep), deltas);
-  (void)at_once(*responses_shape(head(), {}, keep), deltas);
-  EXPECT_EQ(kept, 2);
+TEST(ResponsesShape, TheResponseThatIsKeptIsTheOneThatWasStreamed) {
+  const auto deltas = deltas_of(kTexts[4], {3, 40, 60}, FinishReason::stop);
+  auto shape = responses_shape(head(), {});
+  const std::string stream = streamed(*shape, deltas);
+  EXPECT_EQ(shape->finished({}, kUsage), joined_response(stream));
 }
 
 TEST(BlockShapes, AFailureIsTheLastEvent) {
@@ -263,7 +258,7 @@ TEST(BlockShapes, AFailureIsTheLastEvent) {
   const StreamEvent first = stream_events(messages->failure(error)).at(0);
   EXPECT_EQ(first.name, "error");
   EXPECT_EQ(first.data.at("error").at("type").as_string(), "api_error");
-  auto responses = responses_shape(head(), {}, {});
+  auto responses = responses_shape(head(), {});
   (void)responses->opening(1, {});
   const StreamEvent second = stream_events(responses->failure(error)).at(0);
   EXPECT_EQ(second.name, "response.failed");

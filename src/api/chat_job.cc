@@ -111,16 +111,20 @@ Result<ReadRequest> read_chat(Service& service, ChatRequest request, MakeShape m
   return read;
 }
 
-Result<ReadRequest> read_whole_chat(Service& service, ChatRequest request, MakeShape make_shape) {
+Result<ReadRequest> read_whole_chat(Service& service, ChatRequest request, MakeShape make_shape,
+                                    CompleteChat complete) {
   TRY(router::Lease picked, service.router.pick(request.params.model));
   TRY_OK(fit_to_model(picked.model(), request));
   const bool compiles = has_to_compile(picked.model(), request.params);
   GenerateParams params = request.params;
   auto shared = std::make_shared<ChatRequest>(std::move(request));
   auto lease = std::make_shared<router::Lease>(std::move(picked));
-  auto encode = [shared, lease](const std::stop_token& stop) { return make_chat_job(lease, shared, stop); };
+  auto encode = [shared, lease, complete](const std::stop_token& stop) -> Result<Job> {
+    if (complete) TRY_OK(complete(*shared));
+    return make_chat_job(lease, shared, stop);
+  };
   ReadRequest read{std::move(params), std::move(make_shape), std::move(encode)};
-  read.compiles = compiles;
+  read.takes_long = compiles || complete;
   return read;
 }
 

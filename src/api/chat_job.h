@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "api/chat_request.h"
 #include "api/respond.h"
 #include "api/response_shape.h"
@@ -11,7 +13,12 @@ namespace kvasir::api {
 // the model's own way of calling tools and of reasoning.
 base::Result<ReadRequest> read_chat(Service& service, ChatRequest request, MakeShape make_shape);
 
-// The same for one whose tools are all there: the names in `server_tools` are not looked at.
-base::Result<ReadRequest> read_whole_chat(Service& service, ChatRequest request, MakeShape make_shape);
+// Adds what a chat still lacks; it may block.
+using CompleteChat = std::function<base::Status(ChatRequest& request)>;
+
+// The same for one whose tools are all there: the names in `server_tools` are not looked at. `complete` may
+// be empty.
+base::Result<ReadRequest> read_whole_chat(Service& service, ChatRequest request, MakeShape make_shape,
+                                          CompleteChat complete = {});
 
 }  // namespace kvasir::api

@@ -50,7 +50,7 @@ Result<ReadRequest> read_completion_body(Service& service, std::string_view body
     return job;
   };
   ReadRequest read{std::move(params), completion_shape, std::move(encode)};
-  read.compiles = has_to_compile(lease->model(), read.params);
+  read.takes_long = has_to_compile(lease->model(), read.params);
   return read;
 }
 

@@ -158,9 +158,9 @@ asio::awaitable<void> respond_streamed(Answering& answering) {
 // The request's tokens. A stream that has to wait for them gets its headers meanwhile, and pings.
 asio::awaitable<Result<Job>> encode(Service& service, Outlet& out, ReadRequest& request,
                                     std::size_t num_bytes) {
-  if (num_bytes <= kSmallBody && !request.compiles) co_return request.encode({});
+  if (num_bytes <= kSmallBody && !request.takes_long) co_return request.encode({});
   net::Responder& responder = out.exchange().responder;
-  TextTask<Job> task(request.compiles ? service.compiling : service.tokenizing, responder.executor(),
+  TextTask<Job> task(request.takes_long ? service.compiling : service.tokenizing, responder.executor(),
                      std::move(request.encode));
   std::optional<GivenUpOnDisconnect<Job>> watch;
   if (!out.resumable()) watch.emplace(responder, task);

@@ -27,8 +27,9 @@ struct ReadRequest {
 
   GenerateParams params;
   MakeShape make_shape;  // called once
-  // The work takes long however short the text is: a grammar has to be compiled.
-  bool compiles = false;
+  // The work takes long however short the text is: a grammar has to be compiled, or something to be looked
+  // up.
+  bool takes_long = false;
   // Makes tokens of the text. Called once, on any thread; it owns what it reads.
   Encode encode;
   std::size_t num_other_bytes = 0;                 // of text that did not come with the body

@@ -1,3 +1,4 @@
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -5,32 +6,69 @@
 #include "api/chat_job.h"
 #include "api/endpoints.h"
 #include "api/respond.h"
+#include "api/response_keeper.h"
 #include "api/responses_request.h"
 #include "api/responses_shape.h"
+#include "api/stored_responses.h"
 
 namespace kvasir::api {
 
+namespace asio = boost::asio;
 using base::Result;
+using base::Status;
 
 namespace {
 
-Result<ReadRequest> read(Service& service, std::string_view body) {
+// The chat's messages: the instructions of this request, and the items of all before it and of its own.
+Status complete_chat(ChatRequest& chat, const std::string& instructions, const json::array& earlier,
+                     const json::array& own) {
+  json::array items = earlier;
+  items.insert(items.end(), own.begin(), own.end());
+  TRY(json::array messages, messages_of_items(items, earlier.size()));
+  if (!instructions.empty())
+    messages.insert(messages.begin(), json::object{{"role", "system"}, {"content", instructions}});
+  chat.messages = std::move(messages);
+  return base::ok();
+}
+
+CompleteChat looks_up_earlier(Service& service, const ResponsesRequest& request) {
+  return [&store = service.store, id = request.previous_id, instructions = request.instructions,
+          own = request.items](ChatRequest& chat) -> Status {
+    auto earlier = items_up_to(store, id);
+    if (!earlier.ok()) return in_field("previous_response_id", std::move(earlier).error());
+    return complete_chat(chat, instructions, *earlier, own);
+  };
+}
+
+Result<ReadRequest> read(Service& service, const asio::any_io_executor& executor, std::string_view body) {
   TRY(json::object object, parse_object(body, service.options.max_json_depth));
   TRY(ResponsesRequest request, read_responses_request(std::move(object)));
-  if (!request.instructions.empty())
-    request.chat.messages.push_back(json::object{{"role", "system"}, {"content", request.instructions}});
-  TRY(json::array messages, messages_of_items(request.items, 0));
-  for (json::value& message : messages) request.chat.messages.push_back(std::move(message));
-  auto make_shape = [echo = std::move(request.echo)](AnswerHead head) {
-    return responses_shape(std::move(head), echo, {});
+  TRY_OK(complete_chat(request.chat, request.instructions, {}, request.items));
+  std::shared_ptr<ResponseKeeper> keeper;
+  if (request.store) {
+    ResponseKeeper::Source source{base::json_text(json::value(request.items)), request.previous_id};
+    keeper = std::make_shared<ResponseKeeper>(service, executor, std::move(source));
+  }
+  CompleteChat complete;
+  if (!request.previous_id.empty()) complete = looks_up_earlier(service, request);
+  auto make_shape = [echo = std::move(request.echo), keeper](AnswerHead head) {
+    auto shape = responses_shape(std::move(head), echo);
+    if (keeper) keeper->watch(*shape);
+    return shape;
   };
-  return read_chat(service, std::move(request.chat), std::move(make_shape));
+  TRY(ReadRequest read,
+      read_whole_chat(service, std::move(request.chat), std::move(make_shape), std::move(complete)));
+  read.keeper = keeper;
+  return read;
 }
 
 }  // namespace
 
-boost::asio::awaitable<void> handle_responses(Service& service, Exchange& exchange) {
-  return respond(service, exchange, read, kResponsesAnswer);
+asio::awaitable<void> handle_responses(Service& service, Exchange& exchange) {
+  Read reader = [executor = exchange.responder.executor()](Service& of, std::string_view body) {
+    return read(of, executor, body);
+  };
+  co_await respond(service, exchange, std::move(reader), kResponsesAnswer);
 }
 
 }  // namespace kvasir::api

@@ -114,6 +114,11 @@ Status read_stream_options(const json::value& value, R& r) {
   return read_fields<R>(value.get_object(), kOptions, r);
 }
 
+Status read_store(const json::value& value, R& r) {
+  TRY(r.store, read_bool(value));
+  return base::ok();
+}
+
 Status read_truncation(const json::value& value, R& r) {
   TRY(const std::string word, read_string(value));
   if (word != "auto" && word != "disabled")
@@ -183,8 +188,8 @@ constexpr Field<R> kFields[] = {
      R"({"anyOf": [{"type": "string"}, {"type": "array", "minItems": 1, "items": {"type": "object"}}]})",
      "a string or an array of items"},
     {"instructions", read_text<&R::instructions>, R"({"type": "string"})"},
-    {"previous_response_id", refuse},
-    {"store", ignore, R"({"type": "boolean", "description": "Nothing is stored; the answer says so."})"},
+    {"previous_response_id", read_text<&R::previous_id>, R"({"type": "string"})"},
+    {"store", read_store, R"({"type": "boolean", "default": true})"},
     {"stream", read_stream, R"({"type": "boolean"})"},
     {"stream_options", read_stream_options,
      R"({"type": "object", "properties": {"include_obfuscation": {"type": "boolean"},
@@ -280,7 +285,7 @@ json::object make_echo(const json::object& body) {
                     {"parallel_tool_calls", true},
                     {"previous_response_id", nullptr},
                     {"reasoning", json::object{{"effort", nullptr}, {"summary", nullptr}}},
-                    {"store", false},
+                    {"store", true},
                     {"temperature", 1.0},
                     {"text", json::object{{"format", json::object{{"type", "text"}}}}},
                     {"tool_choice", "auto"},
@@ -290,8 +295,7 @@ json::object make_echo(const json::object& body) {
                     {"truncation", "disabled"},
                     {"user", nullptr}};
   for (auto& [key, value] : echo)
-    if (const json::value* given = body.if_contains(key);
-        given != nullptr && !given->is_null() && key != "store")
+    if (const json::value* given = body.if_contains(key); given != nullptr && !given->is_null())
       value = *given;
   return echo;
 }

@@ -13,6 +13,8 @@ struct ResponsesRequest {
   json::object echo;  // what the answer repeats of the request
   json::array items;  // the input, each with an id and a type
   std::string instructions;
+  std::string previous_id;
+  bool store = true;
 };
 
 // Bytes of the request's text are taken out of `body`.

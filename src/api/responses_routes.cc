@@ -1,4 +1,5 @@
 #include "api/endpoints.h"
+#include "api/page_query.h"
 #include "api/responses_request.h"
 #include "api/routes.h"
 
@@ -24,11 +25,20 @@ constexpr NamedSchema kSchemas[] = {
             "input_tokens": {"type": "integer", "minimum": 0},
             "output_tokens": {"type": "integer", "minimum": 0},
             "total_tokens": {"type": "integer", "minimum": 0}}}}})"},
+    {"DeletedResponse", R"({"type": "object", "required": ["id", "object", "deleted"], "properties": {
+        "id": {"type": "string"}, "object": {"const": "response"}, "deleted": {"const": true}}})"},
+    {"ResponseItems", R"({"type": "object", "required": ["object", "data", "has_more"], "properties": {
+        "object": {"const": "list"}, "has_more": {"type": "boolean"},
+        "first_id": {"type": ["string", "null"]}, "last_id": {"type": ["string", "null"]},
+        "data": {"type": "array", "items": {"type": "object", "required": ["id", "type"]}}}})"},
 };
 
 constexpr std::string_view kStream = "text/event-stream";
 constexpr Answer kResponse[] = {{200, "The response.", "Response"},
                                 {200, "With `stream`: numbered events.", {}, kStream}};
+constexpr Answer kStored[] = {{200, "The response.", "Response"}};
+constexpr Answer kDeleted[] = {{200, "It is gone.", "DeletedResponse"}};
+constexpr Answer kItems[] = {{200, "Its input, with what it went on from.", "ResponseItems"}};
 constexpr Answer kEvents[] = {{200, "The stream's events behind `after`, and those that come.", {}, kStream}};
 
 constexpr Route kRoutes[] = {
@@ -39,6 +49,25 @@ constexpr Route kRoutes[] = {
      .summary = "The model's response to an input",
      .answers = kResponse,
      .body = responses_body_schema},
+    {.method = "GET",
+     .path = "/v1/responses/{id}",
+     .kind = RouteKind::view,
+     .handle = handle_get_response,
+     .summary = "A stored response",
+     .answers = kStored},
+    {.method = "DELETE",
+     .path = "/v1/responses/{id}",
+     .kind = RouteKind::view,
+     .handle = handle_delete_response,
+     .summary = "Forget a stored response",
+     .answers = kDeleted},
+    {.method = "GET",
+     .path = "/v1/responses/{id}/input_items",
+     .kind = RouteKind::view,
+     .handle = handle_response_items,
+     .summary = "The input of a stored response",
+     .answers = kItems,
+     .query = list_query_schema},
     {.method = "GET",
      .path = "/v1/streams/{id}",
      .kind = RouteKind::view,

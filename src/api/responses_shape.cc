@@ -74,10 +74,9 @@ json::object item_object(const Item& item, std::string_view status) {
   return object;
 }
 
-class ResponsesShape final : public ResponseShape {
+class ItemShape final : public ResponsesShape {
  public:
-  ResponsesShape(AnswerHead head, json::object echo, KeepResponse keep)
-      : head_(std::move(head)), echo_(std::move(echo)), keep_(std::move(keep)) {}
+  ItemShape(AnswerHead head, json::object echo) : head_(std::move(head)), echo_(std::move(echo)) {}
 
   std::string opening(int, const wire::Usage&) override {
     const json::object begun = response("in_progress", nullptr);
@@ -98,11 +97,12 @@ class ResponsesShape final : public ResponseShape {
     }
     if (!delta.finish) return events;
     finish_ = *delta.finish;
+    ended_ = true;
     return events + close_item(last_status());
   }
 
   std::string closing(const wire::Usage& usage) override {
-    const json::object done = finished(usage);
+    const json::object done = complete_response(usage);
     return event(finish_ == wire::FinishReason::length ? "response.incomplete" : "response.completed",
                  {{"response", done}});
   }
@@ -115,8 +115,12 @@ class ResponsesShape final : public ResponseShape {
   }
 
   std::string whole(const std::vector<Delta>& choices, const wire::Usage& usage) override {
-    (void)chunks(choices.front());
-    return base::json_text(finished(usage));
+    return base::json_text(finished(choices.front(), usage));
+  }
+
+  json::object finished(const Delta& sum, const wire::Usage& usage) override {
+    if (!ended_) (void)chunks(sum);
+    return complete_response(usage);
   }
 
  private:
@@ -196,28 +200,27 @@ class ResponsesShape final : public ResponseShape {
     return object;
   }
 
-  json::object finished(const wire::Usage& usage) {
+  json::object complete_response(const wire::Usage& usage) const {
     json::object object = response(last_status(), usage_object(usage));
     if (finish_ == wire::FinishReason::length)
       object["incomplete_details"] = json::object{{"reason", "max_output_tokens"}};
-    if (keep_) keep_(object);
     return object;
   }
 
   const AnswerHead head_;
   const json::object echo_;
-  const KeepResponse keep_;
   std::int64_t sequence_number_ = 0;
   std::optional<Item> item_;
   json::array output_;  // items that are complete
   json::array lines_;   // logprobs that belong to no item yet
+  bool ended_ = false;  // with `finish_`
   wire::FinishReason finish_ = wire::FinishReason::stop;
 };
 
 }  // namespace
 
-std::unique_ptr<ResponseShape> responses_shape(AnswerHead head, json::object echo, KeepResponse keep) {
-  return std::make_unique<ResponsesShape>(std::move(head), std::move(echo), std::move(keep));
+std::unique_ptr<ResponsesShape> responses_shape(AnswerHead head, json::object echo) {
+  return std::make_unique<ItemShape>(std::move(head), std::move(echo));
 }
 
 }  // namespace kvasir::api

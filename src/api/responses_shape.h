@@ -1,17 +1,20 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 
 #include "api/response_shape.h"
 
 namespace kvasir::api {
 
-// What becomes of a response that is there as a whole, whether or not it was streamed.
-using KeepResponse = std::function<void(const json::object& response)>;
+// OpenAI's response: a list of output items, streamed item by item with numbered events.
+class ResponsesShape : public ResponseShape {
+ public:
+  // The response as a whole, with the ids that a stream has given its items. `sum` is all that there is of
+  // the answer; what `chunks` has had of it is not looked at again.
+  virtual json::object finished(const Delta& sum, const wire::Usage& usage) = 0;
+};
 
-// OpenAI's response: a list of output items, streamed item by item with numbered events. `echo` is what it
-// repeats of its request; `keep` may be empty.
-std::unique_ptr<ResponseShape> responses_shape(AnswerHead head, json::object echo, KeepResponse keep);
+// `echo` is what the response repeats of its request.
+std::unique_ptr<ResponsesShape> responses_shape(AnswerHead head, json::object echo);
 
 }  // namespace kvasir::api

@@ -61,7 +61,6 @@ TEST(ResponsesRequest, WhatIsWrongIsNamed) {
       {R"(, "top_logprobs": 2, "tools": [{"type": "function", "name": "f"}])", "include"},
       {R"(, "metadata": {"a": 1})", "metadata.a"},
       {R"(, "background": true)", "background"},
-      {R"(, "previous_response_id": "resp_1")", "previous_response_id"},
       {R"(, "stream_options": {"resumable": true})", "stream_options"},
       {R"(, "text": {"format": {"type": "json_schema"}})", "text.format.schema"},
       {R"(, "text": {"format": {"type": "grammar"}})", "text.format.type"},
@@ -159,6 +158,66 @@ TEST_F(ApiTest, ResponsesTruncateWhereTheyMay) {
   EXPECT_NE(prompt.find("question 19"), std::string::npos);
   EXPECT_EQ(prompt.find("question 3 "), std::string::npos);
   EXPECT_LE(request.prompt.size() + 100, 400u);
+}
+
+std::string prompt_of(router::ScriptedWorker& worker, std::size_t number) {
+  return router::byte_tokenizer()->decode(worker.wait_for(number).request.prompt, text::SpecialOutput::keep);
+}
+
+TEST_F(ApiTest, AResponseGoesOnFromAStoredOne) {
+  serve(says("Hello Ada."));
+  const Reply first =
+      post("/v1/responses", R"({"model": "m", "input": "I am Ada.", "instructions": "Be kind."})");
+  ASSERT_EQ(first.status, 200) << first.text;
+  const std::string id(first.body.at("id").as_string());
+  const auto go_on = [](const std::string& previous, const std::string& more) {
+    return R"({"model": "m", "input": "Who am I?", "previous_response_id": ")" + previous + "\"" + more + "}";
+  };
+  const Reply second = post("/v1/responses", go_on(id, R"(, "stream": true)"));
+  ASSERT_EQ(second.status, 200) << second.text;
+  const json::value streamed = stream_events(second.text).back().data.at("response");
+  EXPECT_EQ(streamed.at("previous_response_id").as_string(), id);
+  const std::string prompt = prompt_of(*worker_, 1);
+  EXPECT_NE(prompt.find("I am Ada.<|im_end|>\n<|im_start|>assistant\nHello Ada.<|im_end|>"),
+            std::string::npos)
+      << prompt;
+  EXPECT_NE(prompt.find("Who am I?"), std::string::npos);
+  EXPECT_EQ(prompt.find("Be kind."), std::string::npos);  // instructions are not carried over
+
+  const std::string next(streamed.at("id").as_string());
+  EXPECT_EQ(get("/v1/responses/" + next).body, streamed);
+  EXPECT_EQ(get("/v1/responses/" + id).body, first.body);
+  const Reply items = get("/v1/responses/" + next + "/input_items?order=asc");
+  ASSERT_EQ(items.status, 200) << items.text;
+  EXPECT_EQ(items.body.at("data").as_array().size(), 3u);
+  EXPECT_EQ(items.body.at_pointer("/data/2/content/0/text").as_string(), "Who am I?");
+  const Reply one = get("/v1/responses/" + next + "/input_items?limit=1");
+  EXPECT_EQ(one.body.at("data").as_array().size(), 1u);
+  EXPECT_EQ(one.body.at("has_more").as_bool(), true);
+  EXPECT_EQ(one.body.at("data").at(0), items.body.at("data").at(2));
+  const Reply rest =
+      get("/v1/responses/" + next + "/input_items?after=" + std::string(one.body.at("last_id").as_string()));
+  EXPECT_EQ(rest.body.at("data").as_array().size(), 2u);
+  EXPECT_EQ(get("/v1/responses/" + next + "/input_items?after=nothing").status, 400);
+}
+
+TEST_F(ApiTest, ResponsesAreStoredUnlessTheyAskNotToBe) {
+  serve(says("x"));
+  const auto create = [&](const std::string& more) {
+    return post("/v1/responses", R"({"model": "m", "input": "hi")" + more + "}");
+  };
+  const std::string id(create("").body.at("id").as_string());
+  const std::string fleeting(create(R"(, "store": false)").body.at("id").as_string());
+  EXPECT_EQ(get("/v1/responses/" + id).status, 200);
+  EXPECT_EQ(get("/v1/responses/" + fleeting).status, 404);
+  const Reply lost = create(R"(, "previous_response_id": ")" + fleeting + "\"");
+  EXPECT_EQ(lost.status, 404);
+  EXPECT_EQ(lost.body.at_pointer("/error/param").as_string(), "previous_response_id");
+  const Reply deleted = exchange("DELETE /v1/responses/" + id + " HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(deleted.status, 200);
+  EXPECT_EQ(deleted.body.at("deleted").as_bool(), true);
+  EXPECT_EQ(get("/v1/responses/" + id).status, 404);
+  EXPECT_EQ(exchange("DELETE /v1/responses/" + id + " HTTP/1.1\r\nHost: x\r\n\r\n").status, 404);
 }
 
 }  // namespace

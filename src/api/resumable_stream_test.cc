@@ -118,6 +118,8 @@ TEST_F(ApiTest, AResumableStreamSurvivesItsClient) {
   EXPECT_EQ(events.back().data.as_string(), "[DONE]");
   const auto tail = stream_events(get("/v1/streams/" + id + "?after=3").text);
   EXPECT_EQ(tail.size(), events.size() - 3);
+  const Reply again = exchange(net::get_request("/v1/streams/" + id, "Last-Event-ID: 3\r\n"));
+  EXPECT_EQ(stream_events(again.text).size(), tail.size());
 }
 
 TEST_F(ApiTest, OtherStreamsEndWithTheirClient) {

@@ -50,7 +50,8 @@ bool matches(const Route& route, std::string_view path) {
 
 std::span<const RouteGroup> route_groups() {
   static const RouteGroup kGroups[] = {openai_routes(),       responses_routes(), anthropic_routes(),
-                                       conversation_routes(), file_routes(),      server_tool_routes(), operations_routes()};
+                                       conversation_routes(), file_routes(),      server_tool_routes(),
+                                       operations_routes()};
   return kGroups;
 }
 

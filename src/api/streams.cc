@@ -40,6 +40,13 @@ constexpr Field<StreamQuery> kQuery[] = {
     {"after", read_after, R"({"type": "integer", "minimum": 0})"},
 };
 
+// A browser's EventSource that reconnects says in a header what it has had.
+std::string query_of(const net::HttpRequest& request) {
+  const auto last = request.header("last-event-id");
+  if (!last || !request.query.empty()) return request.query;
+  return fmt::format("after={}", *last);
+}
+
 // Wakes a coroutine that waits on an executor. Touched there only, but for `call`.
 struct Wake {
   explicit Wake(const asio::any_io_executor& executor) : timer(executor) {}
@@ -111,7 +118,7 @@ json::object stream_query_schema() {
 
 asio::awaitable<void> handle_stream(Service& service, Exchange& exchange) {
   StreamQuery query;
-  const Status read = read_query<StreamQuery>(exchange.request.query, kQuery, query);
+  const Status read = read_query<StreamQuery>(query_of(exchange.request), kQuery, query);
   if (!read.ok()) {
     co_await reply_error(exchange, read.error());
     co_return;

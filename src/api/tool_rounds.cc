@@ -239,6 +239,7 @@ void ToolRounds::begin_encoding() {
   request.messages = messages_;
   request.prefill.clear();
   request.params.min_tokens = 0;
+  request.params.num_prompt_logprobs.reset();  // the client's own prompt has had them
   if (request.params.max_tokens) *request.params.max_tokens -= used_.output_tokens;
   // What was required has been called.
   request.tools.named.clear();
@@ -249,7 +250,7 @@ void ToolRounds::begin_encoding() {
     request.context_policy = ContextPolicy::sliding_window;
   Result<ReadRequest> read = read_whole_chat(parts_.service, std::move(request), chat_shape);
   if (!read.ok()) return fail(std::move(read).error());
-  TextQueue& queue = read->compiles ? parts_.service.compiling : parts_.service.tokenizing;
+  TextQueue& queue = read->takes_long ? parts_.service.compiling : parts_.service.tokenizing;
   encoding_ = std::make_unique<TextTask<Job>>(queue, parts_.executor, std::move(read->encode));
 }
 

@@ -26,11 +26,17 @@ namespace {
 constexpr std::chrono::seconds kFirstPause{1};
 constexpr std::chrono::seconds kLongestPause{60};
 constexpr std::chrono::hours kForever{24};
+constexpr std::chrono::seconds kLeastConnectTimeout{30};
 constexpr std::chrono::seconds kFarewell{1};
 constexpr std::size_t kMaxFunctionName = 64;
 
 base::Duration seconds_of(double seconds) {
   return std::chrono::duration_cast<base::Duration>(std::chrono::duration<double>(seconds));
+}
+
+// A program may take long to start, however quick its tools are.
+base::Duration connect_timeout(const config::ToolConfig& row) {
+  return std::max<base::Duration>(seconds_of(row.timeout_s), kLeastConnectTimeout);
 }
 
 base::Error not_there(const std::string& name, std::string_view why) {
@@ -112,7 +118,7 @@ asio::awaitable<Status> McpSource::connect() {
   Result<std::shared_ptr<McpTransport>> made = make_transport();
   if (!made.ok()) co_return std::move(made).error();
   transport_ = std::move(*made);
-  Lifeline line(surroundings_.executor, seconds_of(row_.timeout_s));
+  Lifeline line(surroundings_.executor, connect_timeout(row_));
   connecting_ = &line;
   Status opened = co_await open_session(*transport_, line);
   connecting_ = nullptr;
@@ -123,7 +129,7 @@ asio::awaitable<Status> McpSource::connect() {
 
 asio::awaitable<Status> McpSource::refresh() {
   changed_ = false;
-  Lifeline line(surroundings_.executor, seconds_of(row_.timeout_s));
+  Lifeline line(surroundings_.executor, connect_timeout(row_));
   connecting_ = &line;
   Result<std::vector<Definition>> tools = co_await list_tools(*transport_, line);
   connecting_ = nullptr;

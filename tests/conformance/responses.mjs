@@ -89,6 +89,21 @@ test("tools: the call in a stream, and the sentence that follows its result", as
   assert.deepEqual(forced.output.map((item) => item.type), ["function_call"]);
 });
 
+test("stored, read, gone on from, and deleted", async () => {
+  const stream = client.responses.stream(params());
+  const first = await stream.finalResponse();
+  const kept = await client.responses.retrieve(first.id);
+  assert.equal(kept.output_text, first.output_text);
+  const second = await client.responses.create(params({ input: "And 3+3?", previous_response_id: first.id }));
+  const items = [];
+  for await (const item of client.responses.inputItems.list(second.id, { order: "asc", limit: 2 })) items.push(item);
+  assert.deepEqual(items.map((item) => item.role), ["user", "assistant", "user"]);
+  await client.responses.delete(second.id);
+  await assert.rejects(client.responses.retrieve(second.id), OpenAI.NotFoundError);
+  const fleeting = await client.responses.create(params({ store: false }));
+  await assert.rejects(client.responses.retrieve(fleeting.id), OpenAI.NotFoundError);
+});
+
 test("error classes", async () => {
   await assert.rejects(client.responses.create(params({ model: "nope" })), OpenAI.NotFoundError);
   await assert.rejects(client.responses.create(params({ temperature: 9 })), (error) => {

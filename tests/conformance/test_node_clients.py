@@ -5,7 +5,7 @@ import pytest
 from conftest import run_node
 
 
-NODE_TESTS = [("openai.mjs", 6), ("openai_more.mjs", 8), ("tools.mjs", 6), ("anthropic.mjs", 7), ("responses.mjs", 5)]
+NODE_TESTS = [("openai.mjs", 6), ("openai_more.mjs", 8), ("tools.mjs", 6), ("anthropic.mjs", 7), ("responses.mjs", 6)]
 
 
 @pytest.mark.parametrize("name, num_tests", NODE_TESTS)

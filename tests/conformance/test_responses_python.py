@@ -52,6 +52,21 @@ def test_items_of_a_conversation(client):
     assert "Ada" in client.responses.create(**params(model=CODER, input=items)).output_text
 
 
+def test_a_response_goes_on_from_a_stored_one(client):
+    first = client.responses.create(**params(model=CODER, input="My name is Ada. Say hello.", instructions="You are terse."))
+    assert first.store
+    second = client.responses.create(**params(model=CODER, input="What is my name?", previous_response_id=first.id))
+    assert "Ada" in second.output_text and second.previous_response_id == first.id
+    assert client.responses.retrieve(second.id) == second
+    items = client.responses.input_items.list(second.id, order="asc").data
+    assert [item.type for item in items] == ["message"] * 3
+    assert items[2].content[0].text == "What is my name?"
+    client.responses.delete(first.id)
+    for lost in (lambda: client.responses.retrieve(first.id), lambda: client.responses.create(**params(previous_response_id=second.id))):
+        with pytest.raises(openai.NotFoundError):
+            lost()
+
+
 def test_truncation(client):
     turns = [{"role": role, "content": "word " * 400} for _ in range(20) for role in ("user", "assistant")]
     items = turns + [{"role": "user", "content": "Say hello."}]

@@ -94,7 +94,7 @@ name = "calc"
 command = "{NODE}"
 args = ["--preserve-symlinks", "--preserve-symlinks-main", "{mcp_script}"]
 env = {{ MCP_TOKEN = "sesame-8" }}
-timeout_s = 5
+timeout_s = 30
 max_output_kb = 1
 
 [[tools]]
@@ -113,7 +113,7 @@ url = "http://127.0.0.1:{free_port()}/mcp"
     config.write_text(rows)
     server = Server("smollm2", "qwen2.5-coder", args=("--config", str(config), "--log-level", "debug"))
     server.wait_ready("smollm2", "qwen2.5-coder")
-    wait_until(lambda: all(t["ready"] for t in listed(server).values() if t["id"] != "down"), 30, "tool servers")
+    wait_until(lambda: all(t["ready"] for t in listed(server).values() if t["id"] != "down"), 90, "tool servers")
     yield server
     log = server.output()
     server.terminate()
@@ -200,7 +200,7 @@ def test_a_session_that_was_forgotten_is_opened_again(tool_server, mcp_url):
 def test_a_server_that_dies_is_started_again(tool_server):
     assert only_call(force(tool_server, "calc__exit", ["calc"]))["status"] == "failed"
     wait_until(lambda: not listed(tool_server)["calc"]["ready"], 10, "the loss")
-    wait_until(lambda: listed(tool_server)["calc"]["ready"], 30, "a new process")
+    wait_until(lambda: listed(tool_server)["calc"]["ready"], 90, "a new process")
     assert only_call(force(tool_server, "calc__token", ["calc"]))["output"] == "sesame-8"
 
 
@@ -223,11 +223,15 @@ def test_a_model_asks_reads_and_answers_and_the_conversation_keeps_it(tool_serve
     conversation = post(
         tool_server,
         "/v1/conversations",
-        {"model": "qwen2.5-coder", "settings": {"server_tools": ["weather"], "temperature": 0, "max_tokens": 150}},
+        {
+            "model": "qwen2.5-coder",
+            "system_prompt": "You are a helpful assistant. Call tools where they help; tell their answers to the user in a sentence.",
+            "settings": {"server_tools": ["weather"], "temperature": 0, "max_tokens": 150},
+        },
     )
     path = f"/v1/conversations/{conversation['id']}/messages"
-    answer = post(tool_server, path, {"content": "What is the weather in Paris right now? Answer in one sentence."})
-    assert [c["name"] for c in answer["server_tool_calls"]][:1] == ["weather"]
+    answer = post(tool_server, path, {"content": "What is the weather in Paris right now?"})
+    assert [c["name"] for c in answer.get("server_tool_calls", [])][:1] == ["weather"], answer
     assert "31" in answer["message"]["content"] or "thunderstorm" in answer["message"]["content"], answer
     _, page = tool_server.get(path + "?order=asc")
     messages = json.loads(page)["data"]
@@ -243,7 +247,7 @@ def test_children_die_with_the_server(tmp_path, mcp_script):
     for sent in (signal.SIGTERM, signal.SIGKILL):
         server = Server("smollm2", args=("--config", str(config)))
         server.wait_ready("smollm2")
-        wait_until(lambda: listed(server)["calc"]["ready"], 30, "the tool server")
+        wait_until(lambda: listed(server)["calc"]["ready"], 90, "the tool server")
         children = set()
         for task in pathlib.Path(f"/proc/{server.process.pid}/task").iterdir():
             children |= set((task / "children").read_text().split())

@@ -1,0 +1,157 @@
+#include "api/stored_responses.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "api/endpoints.h"
+#include "api/object_schema.h"
+#include "api/page_query.h"
+#include "api/store_task.h"
+#include "tenancy/admission.h"
+
+namespace kvasir::api {
+
+namespace asio = boost::asio;
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+
+namespace {
+
+constexpr int kMaxChain = 1000;  // responses that go on from one another
+
+store::Key key_of(const std::string& id) {
+  return {tenancy::anonymous().name, id};
+}
+
+Error as_missing(Error error, const std::string& id) {
+  if (error.code != ErrorCode::not_found) return error;
+  error.message = fmt::format("there is no response \"{}\" with all that it went on from", id);
+  error.field.clear();
+  error.reason = "response_not_found";
+  return error;
+}
+
+// A list that a row of the store holds as JSON.
+Result<json::array> list_of(const std::string& text, std::string_view member) {
+  TRY(json::value value, base::parse_json(text));
+  json::value* list = &value;
+  if (!member.empty()) list = value.is_object() ? value.get_object().if_contains(member) : nullptr;
+  if (list == nullptr || !list->is_array())
+    return base::error(ErrorCode::corrupt, "a stored response has no list of items");
+  return std::move(list->get_array());
+}
+
+void append(json::array& to, json::array from) {
+  for (json::value& item : from) to.push_back(std::move(item));
+}
+
+Result<store::StoredAnswer> find_response(store::Store& store, const std::string& id) {
+  auto found = store.answers().find(key_of(id), now_ms());
+  if (!found.ok()) return as_missing(std::move(found).error(), id);
+  if (found->kind != "response") return as_missing(Error{ErrorCode::not_found, ""}, id);
+  return found;
+}
+
+// Of what the chain had before this response, and of its own input.
+Result<json::array> input_items(store::Store& store, const std::string& id) {
+  TRY(const store::StoredAnswer own, find_response(store, id));
+  json::array items;
+  if (!own.previous_id.empty()) {
+    TRY(items, items_up_to(store, own.previous_id));
+  }
+  TRY(json::array last, list_of(own.input, ""));
+  append(items, std::move(last));
+  return items;
+}
+
+bool has_id(const json::value& item, std::string_view id) {
+  const json::value* own = item.is_object() ? item.get_object().if_contains("id") : nullptr;
+  return own != nullptr && own->is_string() && own->get_string() == id;
+}
+
+Result<json::object> item_page(json::array items, const store::PageQuery& query) {
+  if (query.order == store::Order::descending) std::reverse(items.begin(), items.end());
+  auto begin = items.begin();
+  auto end = items.end();
+  const auto find = [&](const std::string& id) {
+    return std::find_if(items.begin(), items.end(),
+                        [&](const json::value& item) { return has_id(item, id); });
+  };
+  if (!query.after.empty()) {
+    begin = find(query.after);
+    if (begin == items.end()) return in_field("after", wrong_value("it names no item of this response"));
+    ++begin;
+  }
+  if (!query.before.empty()) {
+    end = find(query.before);
+    if (end == items.end()) return in_field("before", wrong_value("it names no item of this response"));
+  }
+  json::array data;
+  for (; begin < end && data.size() < static_cast<std::size_t>(query.limit); ++begin) data.push_back(*begin);
+  json::object page{{"object", "list"}, {"has_more", begin < end}};
+  page["first_id"] = data.empty() ? json::value(nullptr) : data.front().at("id");
+  page["last_id"] = data.empty() ? json::value(nullptr) : data.back().at("id");
+  page["data"] = std::move(data);
+  return page;
+}
+
+// Answers with the text that the work on the store gave.
+asio::awaitable<void> reply_from_store(Service& service, Exchange& exchange, StoreWork<std::string> work) {
+  Result<std::string> body =
+      co_await run_on_store<std::string>(service, exchange.responder.executor(), std::move(work));
+  if (!body.ok()) {
+    co_await reply_error(exchange, body.error());
+    co_return;
+  }
+  co_await reply(exchange, net::HttpResponse::json(200, std::move(*body)));
+}
+
+}  // namespace
+
+Result<json::array> items_up_to(store::Store& store, const std::string& id) {
+  auto chain = store.answers().chain(key_of(id), now_ms(), kMaxChain);
+  if (!chain.ok()) return as_missing(std::move(chain).error(), id);
+  json::array items;
+  for (const store::StoredAnswer& answer : *chain) {
+    if (answer.kind != "response") return as_missing(Error{ErrorCode::not_found, ""}, id);
+    TRY(json::array input, list_of(answer.input, ""));
+    TRY(json::array output, list_of(answer.body, "output"));
+    append(items, std::move(input));
+    append(items, std::move(output));
+  }
+  return items;
+}
+
+asio::awaitable<void> handle_get_response(Service& service, Exchange& exchange) {
+  StoreWork<std::string> work = [id = exchange.parameter("id")](store::Store& store) -> Result<std::string> {
+    TRY(store::StoredAnswer found, find_response(store, id));
+    return std::move(found.body);
+  };
+  return reply_from_store(service, exchange, std::move(work));
+}
+
+asio::awaitable<void> handle_delete_response(Service& service, Exchange& exchange) {
+  StoreWork<std::string> work = [id = exchange.parameter("id")](store::Store& store) -> Result<std::string> {
+    TRY(const store::StoredAnswer found, find_response(store, id));
+    TRY_OK(store.answers().remove(key_of(id)));
+    return base::json_text(json::object{{"id", found.id}, {"object", "response"}, {"deleted", true}});
+  };
+  return reply_from_store(service, exchange, std::move(work));
+}
+
+asio::awaitable<void> handle_response_items(Service& service, Exchange& exchange) {
+  auto query = read_list_query(exchange.request.query, store::Order::descending);
+  if (!query.ok()) return reply_error(exchange, query.error());
+  StoreWork<std::string> work = [id = exchange.parameter("id"),
+                                 page = query->page](store::Store& store) -> Result<std::string> {
+    TRY(json::array items, input_items(store, id));
+    TRY(const json::object list, item_page(std::move(items), page));
+    return base::json_text(list);
+  };
+  return reply_from_store(service, exchange, std::move(work));
+}
+
+}  // namespace kvasir::api
