@@ -68,6 +68,8 @@ engine::EngineOptions engine_options(const std::vector<TokenId>& end_tokens, int
                        .max_batch_tokens = settings.max_batch_tokens,
                        .max_batch_sequences = settings.max_batch_sequences,
                        .target_step_s = settings.target_step_ms / 1000,
+                       // A GPU gains from every further stream.
+                       .min_batch_decodes = settings.device == "cuda" ? settings.max_batch_sequences : 256,
                        .prefix_cache = settings.prefix_cache};
   options.vocab_size = vocab_size;
   options.end_tokens = end_tokens;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <ranges>
 #include <unordered_map>
 #include <utility>
@@ -22,10 +23,8 @@ constexpr double kSoloFactor = 4;
 // with at least a block, so that many streams slow a newcomer down and never lock it out.
 constexpr double kPrefillShare = 0.33;
 constexpr int kMinChunk = kBlockTokens;
-// Streams of one step that are served together however long it takes: so many share the reading of the
-// weights that more of them gain little. Beyond them a step is not longer than this part of the target, and
-// streams take turns, so that a newcomer does not wait for thousands of others.
-constexpr int kMinDecodes = 256;
+// Beyond min_batch_decodes a step is not longer than this part of the target, and streams take turns, so that
+// a newcomer does not wait for thousands of others.
 constexpr double kDecodeTarget = 0.25;
 // Rows of a step whose logits are wanted for the sake of the prompt. Each takes the memory of a vocabulary.
 constexpr int kMaxPromptRows = 64;
@@ -121,13 +120,14 @@ void Planner::choose_running() {
 
 // Keeps those that have waited for the longest.
 void Planner::limit_decodes(std::vector<Turn>& turns) {
-  if (s_.options.target_step_s <= 0 || turns.size() <= kMinDecodes) return;
+  const int least = s_.options.min_batch_decodes;
+  if (s_.options.target_step_s <= 0 || std::ssize(turns) <= least) return;
   std::ranges::stable_sort(turns, {}, &Turn::last_step);
   StepLoad load;
   const auto fits = [&](const Turn& turn) {
     ++load.decode_sequences;
     load.kv_tokens += turn.sequence->num_tokens();
-    return load.decode_sequences <= kMinDecodes ||
+    return load.decode_sequences <= least ||
            s_.cost.predict_s(load) <= s_.options.target_step_s * kDecodeTarget;
   };
   const auto rest = std::ranges::find_if_not(turns, fits);

@@ -16,6 +16,9 @@ struct SchedulerOptions {
   int max_batch_sequences = 64;
   // A step that carries running streams should take no longer; 0 leaves the chunks to max_batch_tokens alone.
   double target_step_s = 0.15;
+  // Streams of one step that are served together however long it takes: so many share the reading of the
+  // weights that more of them gain little. Beyond them streams may take turns.
+  int min_batch_decodes = 256;
   bool prefix_cache = true;
 };
 
