@@ -5,15 +5,13 @@ with random weights of real models' shapes, beside the figures of vLLM 0.26 on a
 """
 
 import argparse
-import contextlib
-import http.client
 import json
 import pathlib
-import signal
-import socket
 import subprocess
 import tempfile
 import time
+
+from kvasir_server import served
 
 SHAPE = "llama-3.1-8b"
 MIXTURE = "qwen3-30b-a3b"
@@ -74,35 +72,6 @@ def write_model(options, path):
     subprocess.run([str(part) for part in command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def is_ready(port):
-    try:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
-        connection.request("GET", "/health/ready")
-        return connection.getresponse().status == 200
-    except OSError:
-        return False
-
-
-@contextlib.contextmanager
-def served(options, kind, model):
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
-    command = [options.bin / "kvasir", "serve", "--device", "cuda", "--model", model, "--port", port, "--max-queue", 2048,
-               *SERVE_FLAGS[kind]]
-    begin = time.monotonic()
-    process = subprocess.Popen([str(part) for part in command], stdout=subprocess.DEVNULL)
-    try:
-        while not is_ready(port):
-            if process.poll() is not None:
-                raise RuntimeError("the server ended")
-            time.sleep(0.05)
-        yield port, time.monotonic() - begin
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(60)
-
-
 def load(options, port, *flags):
     command = [options.bin / "kvasir", "bench", "serve", "--url", f"http://127.0.0.1:{port}", "--endpoint", "completions",
                "--json", *flags]
@@ -112,7 +81,8 @@ def load(options, port, *flags):
 
 def measure_serve(options, kind, model, engine):
     figures = {}
-    with served(options, kind, model) as (port, ready_s):
+    flags = ["--device", "cuda", "--model", model, "--max-queue", 2048, *SERVE_FLAGS[kind]]
+    with served(options.bin / "kvasir", *flags) as (_, port, ready_s):
         figures["ready_s"] = ready_s
         show(f"{kind}, seconds until ready, from 8 bits", ready_s, None, None)
         if kind == "bf16":

@@ -5,14 +5,11 @@ them one client after the other who measures the time to a first token.
 """
 
 import argparse
-import contextlib
 import http.client
 import json
 import pathlib
 import resource
 import shutil
-import signal
-import socket
 import statistics
 import string
 import subprocess
@@ -20,6 +17,8 @@ import sys
 import tempfile
 import threading
 import time
+
+from kvasir_server import served
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INPUT_TOKENS = 16
@@ -52,38 +51,11 @@ def write_tiny_model(folder):
     (folder / "tokenizer_config.json").write_text("{}")
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-@contextlib.contextmanager
-def served(options, folder):
-    port = free_port()
-    most = str(options.streams + 200)
-    command = [options.kvasir, "serve", "--model", str(folder), "--port", str(port), "--max-connections", most,
-               "--max-queue", most, "--max-batch-sequences", most, "--max-batch-tokens", str(options.streams + 2000),
-               "--kv-type", "int8", "--kv-memory-mb", str(options.kv_memory_mb)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    try:
-        while not is_ready(port):
-            if process.poll() is not None:
-                raise RuntimeError("the server ended")
-            time.sleep(0.1)
-        yield process, port
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(60)
-
-
-def is_ready(port):
-    try:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-        connection.request("GET", "/health/ready")
-        return connection.getresponse().status == 200
-    except OSError:
-        return False
+def serve(options, folder):
+    most = options.streams + 200
+    return served(options.kvasir, "--model", folder, "--max-connections", most, "--max-queue", most,
+                  "--max-batch-sequences", most, "--max-batch-tokens", options.streams + 2000, "--kv-type", "int8",
+                  "--kv-memory-mb", options.kv_memory_mb)
 
 
 def first_token_ms(port):
@@ -152,7 +124,7 @@ def main():
         folder = pathlib.Path(directory) / "tiny"
         folder.mkdir()
         write_tiny_model(folder)
-        with served(options, folder) as (process, port):
+        with serve(options, folder) as (process, port, _):
             alone = [first_token_ms(port) for _ in range(50)]
             before_mb = memory_mb(process, "VmRSS")
             prober = Prober(port, 0.2)
