@@ -199,6 +199,7 @@ TEST_F(ApiTest, AResponseGoesOnFromAStoredOne) {
       get("/v1/responses/" + next + "/input_items?after=" + std::string(one.body.at("last_id").as_string()));
   EXPECT_EQ(rest.body.at("data").as_array().size(), 2u);
   EXPECT_EQ(get("/v1/responses/" + next + "/input_items?after=nothing").status, 400);
+  EXPECT_EQ(get("/v1/responses/" + next + "/input_items?order=null").status, 400);
 }
 
 TEST_F(ApiTest, ResponsesAreStoredUnlessTheyAskNotToBe) {

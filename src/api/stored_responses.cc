@@ -143,15 +143,18 @@ asio::awaitable<void> handle_delete_response(Service& service, Exchange& exchang
 }
 
 asio::awaitable<void> handle_response_items(Service& service, Exchange& exchange) {
-  auto query = read_list_query(exchange.request.query, store::Order::descending);
-  if (!query.ok()) return reply_error(exchange, query.error());
+  const auto query = read_list_query(exchange.request.query, store::Order::descending);
+  if (!query.ok()) {
+    co_await reply_error(exchange, query.error());
+    co_return;
+  }
   StoreWork<std::string> work = [id = exchange.parameter("id"),
                                  page = query->page](store::Store& store) -> Result<std::string> {
     TRY(json::array items, input_items(store, id));
     TRY(const json::object list, item_page(std::move(items), page));
     return base::json_text(list);
   };
-  return reply_from_store(service, exchange, std::move(work));
+  co_await reply_from_store(service, exchange, std::move(work));
 }
 
 }  // namespace kvasir::api

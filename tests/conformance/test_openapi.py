@@ -13,7 +13,6 @@ from conftest import Server
 # Each is a sentence about requests that JSON schema cannot say: two fields that exclude each other, a grammar that does
 # not parse, a model that is not there.
 NOT_SAID = "positive_data_acceptance"
-HELD_ELSEWHERE = "^/v1/responses"  # against OpenAI's own clients, which send more than the document says
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +27,7 @@ def small():
 def test_schemathesis_finds_no_violation(small, tmp_path):
     run = subprocess.run(
         [pathlib.Path(sys.executable).parent / "schemathesis", "run", small.url + "/openapi.json", "--checks", "all",
-         "--exclude-checks", NOT_SAID, "--exclude-path-regex", HELD_ELSEWHERE, "--max-examples", "5", "--seed", "1",
+         "--exclude-checks", NOT_SAID, "--max-examples", "5", "--seed", "1",
          "--phases", "coverage,fuzzing", "--request-timeout", "20", "--suppress-health-check", "all", "--no-color"],
         cwd=tmp_path, env={**os.environ, "PYTHONWARNINGS": "ignore"}, capture_output=True, text=True, timeout=280,
     )
