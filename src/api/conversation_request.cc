@@ -49,7 +49,13 @@ Status read_settings(const json::value& value, ConversationFields& fields) {
   return base::ok();
 }
 
+Status read_no_items(const json::value& value, ConversationFields&) {
+  if (value.is_array() && value.get_array().empty()) return base::ok();
+  return not_supported("a conversation that begins with items (POST its messages instead) is");
+}
+
 constexpr Field<ConversationFields> kFields[] = {
+    {"items", read_no_items},
     {"title",
      [](const json::value& v, ConversationFields& f) -> Status {
        TRY(f.title, read_title(v));

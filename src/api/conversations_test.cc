@@ -78,6 +78,7 @@ TEST_F(ConversationTest, WrongRequestsAreRefusedAndStoreNothing) {
   EXPECT_EQ(post("/v1/conversations", R"({"settings": {"temperature": 9}})").status, 400);
   EXPECT_EQ(post("/v1/conversations", R"({"settings": {"messages": []}})").status, 400);
   EXPECT_EQ(post("/v1/conversations", R"({"context_policy": "hope"})").status, 400);
+  EXPECT_EQ(post("/v1/conversations", R"({"items": [{"role": "user", "content": "hi"}]})").status, 400);
   EXPECT_EQ(post("/v1/conversations", R"({"title": ")" + std::string(257, 't') + R"("})").status, 400);
   EXPECT_EQ(post("/v1/conversations", R"({"metadata": {"a": 1}})").status, 400);
   EXPECT_EQ(post("/v1/conversations", R"({"metadata": {")" + std::string(65, 'k') + R"(": ""}})").status,

@@ -38,7 +38,7 @@ void add_cors_headers(const ServiceOptions& options, Exchange& exchange) {
   std::string allowed(takes_anybody(options) ? "*" : *exchange.request.header("origin"));
   exchange.headers.emplace_back("Access-Control-Allow-Origin", std::move(allowed));
   exchange.headers.emplace_back("Access-Control-Expose-Headers",
-                                "x-request-id, x-kvasir-warning, retry-after");
+                                "x-request-id, x-stream-id, x-kvasir-context, x-kvasir-warning, retry-after");
 }
 
 void add_preflight_headers(const net::HttpRequest& request, std::string_view methods,

@@ -1,6 +1,8 @@
 #include "api/response_keeper.h"
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <utility>
 
 #include "api/store_task.h"
@@ -16,6 +18,16 @@ using base::Status;
 namespace {
 
 constexpr std::chrono::milliseconds kKept = std::chrono::days(30);  // as OpenAI has it
+constexpr std::chrono::milliseconds kSweepEvery = std::chrono::hours(1);
+
+// Deletes what has expired, where nobody did so lately.
+Status sweep(store::Store& store, std::int64_t now) {
+  static std::atomic<std::int64_t> swept_ms{0};
+  std::int64_t last = swept_ms.load();
+  if (now - last < kSweepEvery.count() || !swept_ms.compare_exchange_strong(last, now)) return base::ok();
+  TRY_OK(store.answers().remove_expired(now));
+  return base::ok();
+}
 
 }  // namespace
 
@@ -43,8 +55,9 @@ asio::awaitable<Result<base::json::object>> ResponseKeeper::end(Ending ending, c
   answer.expires_ms = answer.created_ms + kKept.count();
   answer.input = source_.input;
   answer.body = base::json_text(response);
-  StoreWork<std::monostate> work = [answer = std::move(answer)](store::Store& store) {
-    return store.answers().put(answer);
+  StoreWork<std::monostate> work = [answer = std::move(answer)](store::Store& store) -> Status {
+    TRY_OK(store.answers().put(answer));
+    return sweep(store, answer.created_ms);
   };
   Status kept = co_await run_on_store<std::monostate>(service_, executor_, std::move(work));
   if (!kept.ok()) co_return std::move(kept).error();

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "api/object_schema.h"
@@ -268,11 +270,17 @@ Status read_input(json::value& input, R& r) {
     r.items = std::move(input.get_array());
     if (r.items.empty()) return wrong_value("expected at least one item");
   }
+  std::unordered_set<std::string> ids;
   for (std::size_t i = 0; i < r.items.size(); ++i) {
     if (!r.items[i].is_object()) return in_field(fmt::format("[{}]", i), wrong_type("an object", r.items[i]));
     json::object& item = r.items[i].get_object();
-    if (!item.contains("type")) item["type"] = "message";
-    if (!item.contains("id")) item["id"] = make_answer_id("item_");
+    const auto is_absent = [&](const char* key) { return !item.contains(key) || item.at(key).is_null(); };
+    if (is_absent("type")) item["type"] = "message";
+    if (!is_absent("id") && !item.at("id").is_string())
+      return in_field(fmt::format("[{}].id", i), wrong_type("a string", item.at("id")));
+    // A page of items begins behind one's id, so that no two have the same.
+    if (is_absent("id") || !ids.insert(std::string(item.at("id").get_string())).second)
+      item["id"] = make_answer_id("item_");
   }
   return base::ok();
 }

@@ -171,7 +171,7 @@ asio::awaitable<Status> TurnKeeper::end_round(const ToolRound& round) {
   counted_.cached_tokens += round.usage.cached_tokens;
   counted_.output_tokens += round.usage.output_tokens;
   made_ids_.push_back(answer_.id);
-  store::Append append{.messages = result_messages(round.calls), .expected_leaf = answer_.id};
+  store::Append append{.messages = result_messages(round.calls), .only_follows = true};
   store::Message next;
   next.id = make_answer_id("msg_");
   next.parent_id = append.messages.back().id;
@@ -203,7 +203,7 @@ asio::awaitable<Status> TurnKeeper::end_inside_round() {
   for (ServerCall& call : calls_)
     if (!call.ended()) call.output = "The call was given up.";
   answer_.body = body_of(sum_.text, sum_.reasoning, calls_);
-  store::Append append{.messages = result_messages(calls_), .expected_leaf = answer_.id, .now_ms = now_ms()};
+  store::Append append{.messages = result_messages(calls_), .only_follows = true, .now_ms = now_ms()};
   StoreWork<std::monostate> work = [key = turn_.key, answer = answer_,
                                     append = std::move(append)](store::Store& store) -> Status {
     TRY_OK(store.conversations().save(key, answer));

@@ -64,11 +64,11 @@ Status always(const json::value&, Nothing&) {
 }
 
 Status no_tool_choice(const json::value& value, Nothing&) {
-  return unless(one_of(value, {"none", "auto"}), "calling tools is");
+  return unless(one_of(value, {"none", "auto"}), "this old field (use \"tool_choice\") is");
 }
 
 Status no_tools(const json::value& value, Nothing&) {
-  return unless(asks_for_nothing(value), "calling tools is");
+  return unless(asks_for_nothing(value), "this old field (use \"tools\") is");
 }
 
 constexpr Field<Nothing> kUnsupported[] = {
@@ -77,7 +77,7 @@ constexpr Field<Nothing> kUnsupported[] = {
     {"function_call", no_tool_choice},
     {"modalities", only_text_modality},
     {"audio", never},
-    {"web_search_options", never},
+    {"web_search_options", always},
     {"verbosity",
      [](const json::value& v, Nothing&) {
        return unless(one_of(v, {"medium"}), "a verbosity other than \"medium\" is");

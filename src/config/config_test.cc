@@ -250,6 +250,7 @@ TEST_F(ConfigTest, ABadToolIsNamedWithItsLine) {
       {"url = 'http://h/'\ndescription = 'd'", "name: expected"},
       {"name = 'a b'\nurl = 'http://h/'\ndescription = 'd'", "name: expected"},
       {"name = 'a__b'\nurl = 'http://h/'\ndescription = 'd'", "name: expected"},
+      {"name = 'a_'\nurl = 'http://h/'\ndescription = 'd'", "name: expected"},
       {"name = 'a'", "url: expected either this or \"command\""},
       {"name = 'a'\nurl = 'http://h/'\ncommand = 'c'", "url: expected either"},
       {"name = 'a'\nurl = 'ftp://h/'\ndescription = 'd'", "url: expected an address"},

@@ -29,7 +29,7 @@ bool is_tool_name(std::string_view name) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
   };
   return !name.empty() && name.size() <= kMaxName && std::ranges::all_of(name, allowed) &&
-         name.find("__") == std::string_view::npos;
+         name.find("__") == std::string_view::npos && name.back() != '_';
 }
 
 // Nothing that could end a header or begin another.

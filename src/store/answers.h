@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@ struct StoredAnswer {
   std::string body;             // JSON, the answer itself
 };
 
+inline constexpr std::size_t kMaxChainBytes = std::size_t{32} << 20;  // of the inputs and bodies together
+
 // Whatever has returned is durable. An answer that has expired by `now_ms` is not there. Calls block and are
 // thread-safe.
 class Answers {
@@ -30,8 +33,8 @@ class Answers {
   // Replaces the one with the same id and tenant; the id of another tenant's answer is a conflict.
   virtual base::Status put(const StoredAnswer& answer) = 0;
   virtual base::Result<StoredAnswer> find(const Key& key, std::int64_t now_ms) = 0;
-  // The answer behind all those that it went on from, the first one first; at most `max_length`, else
-  // too_large. not_found where one of them is gone.
+  // The answer behind all those that it went on from, the first one first; at most `max_length` and of at
+  // most kMaxChainBytes, else too_large. not_found where one of them is gone.
   virtual base::Result<std::vector<StoredAnswer>> chain(const Key& key, std::int64_t now_ms,
                                                         int max_length) = 0;
   virtual base::Result<Page<StoredAnswer>> list(const std::string& tenant, const std::string& kind,

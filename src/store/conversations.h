@@ -73,6 +73,9 @@ struct Append {
   // The active leaf that the caller read: where another one is active meanwhile, it is a conflict. Unset: the
   // messages are a branch, whatever is active.
   std::optional<std::string> expected_leaf;
+  // They become active only where the message that they follow is: another branch that was chosen meanwhile
+  // stays.
+  bool only_follows = false;
   std::string title;  // becomes the conversation's where that has none
   std::int64_t now_ms = 0;
 };

@@ -70,10 +70,15 @@ Result<StoredAnswer> SqliteAnswers::find(const Key& key, std::int64_t now_ms) {
 Result<std::vector<StoredAnswer>> SqliteAnswers::chain(const Key& key, std::int64_t now_ms, int max_length) {
   TRY(Transaction transaction, Transaction::begin(database_, Access::read));
   std::vector<StoredAnswer> chain;
+  std::size_t num_bytes = 0;
   for (Key next = key; !next.id.empty(); next.id = chain.back().previous_id) {
     if (static_cast<int>(chain.size()) == max_length)
       return base::error(ErrorCode::too_large, "'{}' goes on from more than {} answers", key.id, max_length);
     TRY(StoredAnswer answer, find_answer(transaction, next, now_ms));
+    num_bytes += answer.input.size() + answer.body.size();
+    if (num_bytes > kMaxChainBytes)
+      return base::error(ErrorCode::too_large, "'{}' goes on from more than {} bytes", key.id,
+                         kMaxChainBytes);
     chain.push_back(std::move(answer));
   }
   std::reverse(chain.begin(), chain.end());

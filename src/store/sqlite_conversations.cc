@@ -186,6 +186,8 @@ Status SqliteConversations::append(const Key& key, const Append& append) {
                      "the message that yours follows with parent_id",
                  .reason = "conversation_changed"};
   if (!append.messages.empty()) TRY_OK(check_parent(transaction, row.seq, append.messages.front().parent_id));
+  const bool activates =
+      !append.only_follows || append.messages.empty() || c.active_leaf == append.messages.front().parent_id;
   for (const Message& message : append.messages) {
     const bool running = message.status == MessageStatus::in_progress;
     TRY(Statement statement,
@@ -212,7 +214,7 @@ Status SqliteConversations::append(const Key& key, const Append& append) {
                .bind(message.total_ms)
                .bind(message.context)
                .run());
-    c.active_leaf = message.id;
+    if (activates) c.active_leaf = message.id;
   }
   if (c.title.empty()) c.title = append.title;
   c.updated_ms = append.now_ms;

@@ -151,6 +151,18 @@ TEST_P(StoreContract, TwoWritersAfterOneLeafConflict) {
   EXPECT_EQ(leaf("conv_1"), "c");
 }
 
+TEST_P(StoreContract, WhatFollowsAnotherBranchLeavesTheActiveOne) {
+  add_conversation("conv_1");
+  append("conv_1", {message("a"), message("b", "a")});
+  append("conv_1", {message("c", "a")});
+  const Append late{.messages = {message("b2", "b")}, .only_follows = true};
+  ASSERT_TRUE(conversations().append(key("conv_1"), late).ok());
+  EXPECT_EQ(leaf("conv_1"), "c");
+  const Append next{.messages = {message("c2", "c")}, .only_follows = true};
+  ASSERT_TRUE(conversations().append(key("conv_1"), next).ok());
+  EXPECT_EQ(leaf("conv_1"), "c2");
+}
+
 TEST_P(StoreContract, ManyThreadsLoseNothingAndWriteNothingTwice) {
   add_conversation("conv_1");
   append("conv_1", {message("root")});
@@ -245,6 +257,12 @@ TEST_P(StoreContract, AnswersFormChainsAndExpire) {
   EXPECT_EQ(chain[0].id, "r1");
   EXPECT_EQ(chain[1].input, "[1]");
   EXPECT_EQ(answers.chain(key("r2"), 50, 1).error().code, ErrorCode::too_large);
+  ASSERT_TRUE(
+      answers
+          .put(
+              {.id = "r3", .tenant = kTenant, .previous_id = "r2", .input = std::string(kMaxChainBytes, ' ')})
+          .ok());
+  EXPECT_EQ(answers.chain(key("r3"), 50, 10).error().code, ErrorCode::too_large);
   EXPECT_EQ(answers.find(key("r2"), 100).error().code, ErrorCode::not_found);
   EXPECT_EQ(answers.find({"other", "r1"}, 0).error().code, ErrorCode::not_found);
   EXPECT_EQ(answers.put({.id = "r1", .tenant = "other"}).error().code, ErrorCode::conflict);

@@ -1,6 +1,7 @@
 #include "tool/child_process.h"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +18,8 @@ using base::ErrorCode;
 using base::Result;
 
 namespace {
+
+constexpr int kMaxInheritedFd = 1 << 16;  // where the kernel cannot mark all of them
 
 // Both ends close when a program is executed.
 struct Pipe {
@@ -77,6 +80,9 @@ struct Launch {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
   for (int stream = 0; stream < 3; ++stream) ::dup2(launch.streams[static_cast<std::size_t>(stream)], stream);
+  // The listening socket and those of clients are none of the program's.
+  if (::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0)
+    for (int fd = 3; fd < kMaxInheritedFd; ++fd) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   ::execvpe(launch.argv[0], launch.argv, launch.envp);
   const int code = errno;
   (void)!::write(launch.failure, &code, sizeof(code));

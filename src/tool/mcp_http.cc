@@ -1,8 +1,11 @@
 #include "tool/mcp_http.h"
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <chrono>
+#include <exception>
 #include <optional>
 #include <utility>
 
@@ -20,6 +23,9 @@ namespace {
 
 constexpr std::size_t kMaxRefusalBytes = 1024;
 constexpr std::chrono::seconds kAnswerTimeout{2};
+constexpr int kMaxAlone = 32;  // messages on their way that nobody waits for
+// How often a session that another call opens is looked at.
+constexpr std::chrono::milliseconds kLook{20};
 
 bool is_session_lost(const base::Error& error) {
   return error.reason == "session_lost";
@@ -121,6 +127,7 @@ net::HttpCall McpHttp::call_with(std::string body) const {
 asio::awaitable<Result<json::object>> McpHttp::post(std::int64_t id, const json::object& message,
                                                     Lifeline& line) {
   const net::HttpCall call = call_with(base::json_text(message));
+  const bool in_session = !session_.empty();
   Reading reading(*this, id);
   net::ReplySink sink;
   sink.head = [&reading](const net::HttpReply& reply) { return reading.head(reply); };
@@ -130,7 +137,7 @@ asio::awaitable<Result<json::object>> McpHttp::post(std::int64_t id, const json:
     if (reply.error().code == ErrorCode::unavailable && !std::exchange(lost_, true)) events_.lost();
     co_return std::move(reply).error();
   }
-  if (reading.status() == 404 && !session_.empty())
+  if (reading.status() == 404 && in_session)
     co_return base::Error{
         ErrorCode::not_found, "the tool server has forgotten the session", {}, "session_lost"};
   if (!reading.good())
@@ -151,18 +158,40 @@ asio::awaitable<Result<json::object>> McpHttp::request(std::string_view method, 
   const std::string used = session_;
   Result<json::object> result = co_await post(id, message, line);
   if (!result.ok() && !opens && is_session_lost(result.error())) {
-    // Another call may have opened a new one meanwhile.
-    Status opened = base::ok();
-    if (session_ == used) opened = co_await open_session(*this, line);
+    Status opened = co_await reopen_session(used, line);
     if (!opened.ok()) co_return std::move(opened).error();
     result = co_await post(id, message, line);
   }
   if (!result.ok() && line.over() && !opens) {
     json::object cancelled = notification_message("notifications/cancelled",
                                                   {{"requestId", id}, {"reason", line.error().message}});
-    asio::co_spawn(surroundings_.executor, send_alone(std::move(cancelled)), asio::detached);
+    send_soon(std::move(cancelled));
   }
   co_return result;
+}
+
+asio::awaitable<Status> McpHttp::reopen_session(std::string forgotten, Lifeline& line) {
+  asio::steady_timer pause(surroundings_.executor);
+  while (opening_ && !line.over()) {
+    pause.expires_after(kLook);
+    boost::system::error_code ignored;
+    co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  }
+  if (line.over()) co_return line.error();
+  if (session_ != forgotten) co_return base::ok();  // another call has opened a new one meanwhile
+  opening_ = true;
+  Status opened = co_await open_session(*this, line);
+  opening_ = false;
+  // Half a session is none: the owner connects anew.
+  if (!opened.ok() && !std::exchange(lost_, true)) events_.lost();
+  co_return opened;
+}
+
+void McpHttp::send_soon(json::object message) {
+  if (num_alone_ >= kMaxAlone) return;
+  ++num_alone_;
+  asio::co_spawn(surroundings_.executor, send_alone(std::move(message)),
+                 [self = shared_from_this()](const std::exception_ptr&) { --self->num_alone_; });
 }
 
 asio::awaitable<Status> McpHttp::notify(std::string_view method, json::object params, Lifeline& line) {
@@ -174,10 +203,7 @@ asio::awaitable<Status> McpHttp::notify(std::string_view method, json::object pa
 }
 
 void McpHttp::take_from_server(const json::object& message) {
-  if (message.contains("id")) {
-    asio::co_spawn(surroundings_.executor, send_alone(answer_to(message)), asio::detached);
-    return;
-  }
+  if (message.contains("id")) return send_soon(answer_to(message));
   if (message.at("method") == "notifications/tools/list_changed") events_.tools_changed();
 }
 

@@ -34,6 +34,9 @@ class McpHttp final : public McpTransport, public std::enable_shared_from_this<M
   boost::asio::awaitable<base::Result<json::object>> post(std::int64_t id, const json::object& message,
                                                           Lifeline& line);
   void take_from_server(const json::object& message);
+  // One call opens a new session for all that had the old one.
+  boost::asio::awaitable<base::Status> reopen_session(std::string forgotten, Lifeline& line);
+  void send_soon(json::object message);
   boost::asio::awaitable<void> send_alone(json::object message);
 
   const net::Url url_;
@@ -44,6 +47,8 @@ class McpHttp final : public McpTransport, public std::enable_shared_from_this<M
   std::string version_;
   std::int64_t next_id_ = 1;
   bool lost_ = false;
+  bool opening_ = false;
+  int num_alone_ = 0;
 };
 
 }  // namespace kvasir::tool

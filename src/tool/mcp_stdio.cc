@@ -26,6 +26,7 @@ constexpr std::size_t kMaxErrorBytes = 2048;
 constexpr std::size_t kMaxQueuedBytes = 4 << 20;
 // How often a server that was told to end is looked at.
 constexpr std::chrono::milliseconds kLook{5};
+constexpr std::chrono::seconds kWatch{1};
 
 // The last line that says something.
 std::string last_words(std::string_view text) {
@@ -38,7 +39,7 @@ std::string last_words(std::string_view text) {
 
 McpStdio::McpStdio(std::unique_ptr<ChildProcess> child, const asio::any_io_executor& executor,
                    McpEvents events)
-    : executor_(executor), child_(std::move(child)), events_(std::move(events)) {}
+    : executor_(executor), child_(std::move(child)), events_(std::move(events)), watch_(executor) {}
 
 Result<std::shared_ptr<McpStdio>> McpStdio::start(const ChildProcess::Command& command,
                                                   const asio::any_io_executor& executor, McpEvents events) {
@@ -51,6 +52,7 @@ Result<std::shared_ptr<McpStdio>> McpStdio::start(const ChildProcess::Command& c
   };
   run(&McpStdio::read_output);
   run(&McpStdio::read_errors);
+  run(&McpStdio::watch_child);
   return transport;
 }
 
@@ -72,6 +74,17 @@ asio::awaitable<void> McpStdio::read_output() {
     }
   }
   lose("its process ended");
+}
+
+// What the program has started may hold its output open when it is gone itself.
+asio::awaitable<void> McpStdio::watch_child() {
+  const auto self = shared_from_this();
+  while (!lost_) {
+    watch_.expires_after(kWatch);
+    boost::system::error_code ignored;
+    co_await watch_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    if (!lost_ && child_->ended()) lose("its process ended");
+  }
 }
 
 asio::awaitable<void> McpStdio::read_errors() {
@@ -119,6 +132,7 @@ void McpStdio::lose(std::string reason) {
   if (const std::string words = last_words(errors_); !words.empty()) reason += "; it last said: " + words;
   lost_ = std::move(reason);
   for (const auto& [id, one] : waiting_) one->wake.cancel();
+  watch_.cancel();
   boost::system::error_code ignored;
   child_->input().close(ignored);
   child_->output().close(ignored);
@@ -145,7 +159,10 @@ asio::awaitable<void> McpStdio::write_queued() {
   while (!queued_.empty() && !lost_) {
     const auto [failure, size] =
         co_await asio::async_write(child_->input(), asio::buffer(queued_.front()), kAwait);
-    if (failure) break;  // its output ends too, and that is looked at
+    if (failure) {
+      lose("it closed its input");
+      break;
+    }
     num_queued_bytes_ -= queued_.front().size();
     queued_.pop_front();
   }

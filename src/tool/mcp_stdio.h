@@ -44,6 +44,7 @@ class McpStdio final : public McpTransport, public std::enable_shared_from_this<
            McpEvents events);
   boost::asio::awaitable<void> read_output();
   boost::asio::awaitable<void> read_errors();
+  boost::asio::awaitable<void> watch_child();
   boost::asio::awaitable<void> write_queued();
   base::Status take_line(std::string_view line);
   void take_message(json::object message);
@@ -53,6 +54,7 @@ class McpStdio final : public McpTransport, public std::enable_shared_from_this<
   const boost::asio::any_io_executor executor_;
   std::unique_ptr<ChildProcess> child_;
   McpEvents events_;
+  boost::asio::steady_timer watch_;
   std::optional<std::string> lost_;  // why
   std::string errors_;               // the end of what it wrote to stderr
   std::int64_t next_id_ = 1;

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <future>
@@ -18,7 +20,7 @@ using config::ToolConfig;
 // An MCP server of a few lines, whose tools are named for what they do.
 constexpr const char* kServer = R"py(
 import json, os, sys, time
-tools = ["echo", "fail", "hang", "big", "die", "env", "ping", "more", "image", "pid"]
+tools = ["echo", "fail", "hang", "big", "die", "env", "ping", "more", "image", "pid", "files"]
 def send(message):
     sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
     sys.stdout.flush()
@@ -42,6 +44,9 @@ def call(id, name, arguments):
         return text("it is broken", isError=True)
     if name == "big":
         return text("x" * 3000000)
+    if name == "files":
+        paths = ["/proc/self/fd/" + fd for fd in os.listdir("/proc/self/fd")]
+        return text(" ".join(os.readlink(path) for path in paths if os.path.lexists(path)))
     if name == "pid":
         return text(str(os.getpid()))
     return text(os.environ.get("TOKEN", "") if name == "env" else json.dumps(arguments))
@@ -108,7 +113,7 @@ TEST_F(McpStdioTest, ToolsOfAllPagesAreOfferedAndCalled) {
   open(row());
   ASSERT_TRUE(ready());
   const auto all = box_->find("s");
-  ASSERT_EQ(all->size(), 10u);
+  ASSERT_EQ(all->size(), 11u);
   EXPECT_EQ(all->front().name, "s__echo");
   EXPECT_EQ(all->front().description, "does echo");
   EXPECT_EQ(box_->find("s__fail")->size(), 1u);
@@ -176,6 +181,31 @@ TEST_F(McpStdioTest, AServerThatDiesIsStartedAgain) {
   EXPECT_EQ(died.text,
             "The tool failed: the tool server is gone: its process ended; it last said: giving up");
   ASSERT_TRUE(eventually([&] {
+    const Outcome again = call("pid");
+    return !again.failed && again.text != first;
+  }));
+}
+
+TEST_F(McpStdioTest, NoSocketOfTheServerIsThePrograms) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+  ASSERT_GE(listener, 0);
+  open(row());
+  ASSERT_TRUE(ready());
+  const Outcome files = call("files");
+  ::close(listener);
+  EXPECT_FALSE(files.failed) << files.text;
+  EXPECT_EQ(files.text.find("socket:"), std::string::npos) << files.text;
+}
+
+TEST_F(McpStdioTest, AServerThatLeavesSomethingBehindIsStartedAgain) {
+  ToolConfig shell = row();
+  shell.command = "sh";
+  shell.args = {"-c", "sleep 60 & exec python3 -c \"$0\"", kServer};
+  open(shell);
+  ASSERT_TRUE(ready());
+  const std::string first = call("pid").text;
+  EXPECT_TRUE(call("die").failed);
+  EXPECT_TRUE(eventually([&] {
     const Outcome again = call("pid");
     return !again.failed && again.text != first;
   }));
