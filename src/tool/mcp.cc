@@ -68,6 +68,17 @@ json::object notification_message(std::string_view method, json::object params) 
   return message;
 }
 
+Result<std::vector<json::object>> read_messages(std::string_view text) {
+  auto value = base::parse_json(text);
+  if (!value.ok()) return base::error(ErrorCode::corrupt, "the tool server sent what is no message");
+  std::vector<json::object> messages;
+  if (json::object* object = value->if_object()) messages.push_back(std::move(*object));
+  if (json::array* batch = value->if_array())
+    for (json::value& one : *batch)
+      if (json::object* inside = one.if_object()) messages.push_back(std::move(*inside));
+  return messages;
+}
+
 Result<json::object> result_of(json::object answer) {
   if (const json::value* error = answer.if_contains("error"); error != nullptr && error->is_object()) {
     const json::value* code = error->get_object().if_contains("code");

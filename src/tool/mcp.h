@@ -42,6 +42,8 @@ struct McpEvents {
 
 json::object request_message(std::int64_t id, std::string_view method, json::object params);
 json::object notification_message(std::string_view method, json::object params);
+// A message, or a batch of them; what is no object among them is left out.
+base::Result<std::vector<json::object>> read_messages(std::string_view text);
 // The "result" of an answer, or its error.
 base::Result<json::object> result_of(json::object answer);
 // What is answered to a request of the server: it may ask for life signs, and for nothing else.

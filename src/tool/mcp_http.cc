@@ -71,14 +71,8 @@ class McpHttp::Reading {
     return answer_ ? Status(base::error(ErrorCode::cancelled, "answered")) : base::ok();
   }
   Status message(std::string_view data) {
-    auto value = base::parse_json(data);
-    if (!value.ok()) return base::error(ErrorCode::corrupt, "the tool server sent what is no message");
-    if (json::object* object = value->if_object()) {
-      take_one(std::move(*object));
-    } else if (json::array* batch = value->if_array()) {
-      for (json::value& one : *batch)
-        if (json::object* inside = one.if_object()) take_one(std::move(*inside));
-    }
+    TRY(std::vector<json::object> messages, read_messages(data));
+    for (json::object& one : messages) take_one(std::move(one));
     return base::ok();
   }
   void take_one(json::object one) {

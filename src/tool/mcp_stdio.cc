@@ -100,14 +100,9 @@ asio::awaitable<void> McpStdio::read_errors() {
 
 Status McpStdio::take_line(std::string_view line) {
   if (line.find_first_not_of(" \t\r") == std::string_view::npos) return base::ok();
-  auto message = base::parse_json(line);
-  if (!message.ok()) return base::error(ErrorCode::corrupt, "it sent what is no message");
-  if (json::object* object = message->if_object()) {
-    take_message(std::move(*object));
-  } else if (json::array* batch = message->if_array()) {
-    for (json::value& one : *batch)
-      if (json::object* inside = one.if_object()) take_message(std::move(*inside));
-  }
+  auto messages = read_messages(line);
+  if (!messages.ok()) return base::error(ErrorCode::corrupt, "it sent what is no message");
+  for (json::object& message : *messages) take_message(std::move(message));
   return base::ok();
 }
 
