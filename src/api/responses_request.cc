@@ -1,6 +1,8 @@
 #include "api/responses_request.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -131,6 +133,9 @@ Status read_truncation(const json::value& value, R& r) {
 
 Status read_effort(const json::value& value, R& r) {
   TRY(const std::string effort, read_string(value));
+  constexpr std::string_view kEfforts[] = {"none", "minimal", "low", "medium", "high", "xhigh"};
+  if (std::ranges::find(kEfforts, effort) == std::end(kEfforts))
+    return wrong_value("expected one of none, minimal, low, medium, high, xhigh");
   r.chat.template_kwargs["enable_thinking"] = effort != "none" && effort != "minimal";
   r.chat.template_kwargs["reasoning_effort"] = effort;
   return base::ok();

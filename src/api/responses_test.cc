@@ -202,6 +202,28 @@ TEST_F(ApiTest, AResponseGoesOnFromAStoredOne) {
   EXPECT_EQ(get("/v1/responses/" + next + "/input_items?order=null").status, 400);
 }
 
+TEST_F(ApiTest, WrongResponsesAreRefused) {
+  serve(says("x"));
+  const auto status_of = [&](const std::string& fields) {
+    return post("/v1/responses", R"({"model": "m", )" + fields + "}").status;
+  };
+  EXPECT_EQ(status_of(R"("input": "hi", "reasoning": {"effort": "low"})"), 200);
+  EXPECT_EQ(status_of(R"("input": "hi", "reasoning": {"effort": "xyz"})"), 400);
+  EXPECT_EQ(status_of(R"("input": [{"role": "user", "content": "hi", "id": 5}])"), 400);
+  EXPECT_EQ(status_of(R"("input": [{"role": "user", "content": "hi", "id": null, "type": null}])"), 200);
+}
+
+TEST_F(ApiTest, ResponseItemsOfOneIdGetTheirOwn) {
+  serve(says("x"));
+  const Reply answer = post("/v1/responses", R"({"model": "m", "input": [
+      {"role": "user", "content": "a", "id": "i"}, {"role": "user", "content": "b", "id": "i"}]})");
+  ASSERT_EQ(answer.status, 200) << answer.text;
+  const std::string id(answer.body.at("id").as_string());
+  const json::value items = get("/v1/responses/" + id + "/input_items?order=asc").body;
+  EXPECT_EQ(items.at_pointer("/data/0/id").as_string(), "i");
+  EXPECT_NE(items.at_pointer("/data/1/id").as_string(), "i");
+}
+
 TEST_F(ApiTest, ResponsesAreStoredUnlessTheyAskNotToBe) {
   serve(says("x"));
   const auto create = [&](const std::string& more) {
