@@ -7,7 +7,7 @@
 
 namespace kvasir::app {
 
-void add_model(CLI::App& command, CheckedModel& model) {
+void add_model(CLI::App& command, CheckedModel& model, const std::vector<std::string>& more_settings) {
   model.num_threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   command.add_option("model", model.name, "A GGUF file, a model directory, or a name from 'kvasir models'")
       ->type_name("NAME|PATH")
@@ -15,11 +15,14 @@ void add_model(CLI::App& command, CheckedModel& model) {
   command.add_option("--threads", model.num_threads, "Compute threads")
       ->type_name("N")
       ->check(CLI::Range(1, 1024));
-  config::add_flags(command, model.settings, {"model_dir", "isa", "kv_type"});
+  std::vector<std::string> settings{"model_dir", "isa", "kv_type"};
+  settings.insert(settings.end(), more_settings.begin(), more_settings.end());
+  config::add_flags(command, model.settings, settings);
 }
 
-void add_golden(CLI::App& command, GoldenArguments& arguments) {
-  add_model(command, arguments.model);
+void add_golden(CLI::App& command, GoldenArguments& arguments,
+                const std::vector<std::string>& more_settings) {
+  add_model(command, arguments.model, more_settings);
   command.add_option("golden", arguments.golden, "What a float32 reference computed")
       ->type_name("GOLDEN.json")
       ->required();

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "app/command.h"
 #include "config/load.h"
@@ -28,8 +29,9 @@ struct GoldenArguments {
 };
 
 // The model comes first on the command line, so these come first in a command's set-up.
-void add_model(CLI::App& command, CheckedModel& model);
-void add_golden(CLI::App& command, GoldenArguments& arguments);
+void add_model(CLI::App& command, CheckedModel& model, const std::vector<std::string>& more_settings = {});
+void add_golden(CLI::App& command, GoldenArguments& arguments,
+                const std::vector<std::string>& more_settings = {});
 
 // The first line of a text, cut to the width of a table's first column.
 std::string row_label(std::string_view text);

@@ -21,10 +21,23 @@ void print_row(const model::ChatCheck::Tokens& tokens) {
              tokens.num_tokens, tokens.logprob_error, tokens.nll, tokens.reference_nll);
 }
 
+base::Result<model::ChatCheck> run_on_cuda(const GoldenArguments& arguments, const config::Settings& settings,
+                                           const std::filesystem::path& path, ops::ComputePool& pool) {
+  const model::DeviceOptions options{.type = arguments.exact ? tensor::DType::f32 : tensor::DType::bf16,
+                                     .num_blocks = model::ChatCheck::kMaxTokens / ops::kBlockTokens,
+                                     .max_rows = model::ChatCheck::kMaxTokens,
+                                     .max_sequences = model::ChatCheck::kMaxTokens,
+                                     .fp8_kv = settings.gpu_kv == "fp8",
+                                     .weights = model::weight_numbers_named(settings.gpu_weights)};
+  TRY(model::LoadedModel loaded, model::open_model_on_cuda(path, options, pool));
+  return model::check_chat(arguments.golden, loaded, ops::KvType::f32);
+}
+
 base::Result<model::ChatCheck> run(const GoldenArguments& arguments, const config::Settings& settings) {
   TRY(const std::filesystem::path path, find_ready_model(arguments.model.name, settings));
   TRY(const ops::Isa isa, ops::choose_isa(settings.isa));
   ops::ComputePool pool(arguments.model.num_threads, isa);
+  if (settings.device == "cuda") return run_on_cuda(arguments, settings, path, pool);
   const model::DecoderOptions options{.precision = arguments.precision()};
   TRY(model::LoadedModel loaded, model::open_model(path, options, pool));
   return model::check_chat(arguments.golden, loaded,
@@ -50,7 +63,7 @@ void check(const GoldenArguments& arguments, Outcome& outcome) {
 void add_check_chat(CLI::App& check_command, Outcome& outcome) {
   CLI::App* command = check_command.add_subcommand("chat", "Check a real model's chats and texts");
   auto arguments = std::make_shared<GoldenArguments>();
-  add_golden(*command, *arguments);
+  add_golden(*command, *arguments, {"device", "gpu_weights", "gpu_kv"});
   command->footer(
       "The template's text and the token ids must be equal. Then, fed the reference's own tokens, the most\n"
       "likely token must be the reference's wherever its margin is at least 0.3, the mean |d logprob| of "

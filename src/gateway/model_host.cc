@@ -102,11 +102,6 @@ Result<Computed> load_on_cpu(const std::filesystem::path& path, const HostSurrou
   return Computed{std::move(loaded), std::move(runner), config, num_blocks};
 }
 
-model::WeightNumbers weight_numbers(std::string_view name) {
-  if (name == "fp8") return model::WeightNumbers::fp8;
-  return name == "int4" ? model::WeightNumbers::int4 : model::WeightNumbers::same;
-}
-
 Result<Computed> load_on_cuda(const std::filesystem::path& path, const HostSurroundings& around,
                               const std::stop_token& stop) {
   const config::Settings& settings = around.settings;
@@ -119,7 +114,7 @@ Result<Computed> load_on_cuda(const std::filesystem::path& path, const HostSurro
       .max_rows = std::max(settings.max_batch_tokens, settings.max_batch_sequences),
       .max_sequences = settings.max_batch_sequences,
       .fp8_kv = settings.gpu_kv == "fp8",
-      .weights = weight_numbers(settings.gpu_weights),
+      .weights = model::weight_numbers_named(settings.gpu_weights),
       .stop = stop};
   TRY(model::LoadedModel loaded,
       model::open_model_on_cuda(path, options, around.pool, tokenizer_cache(settings)));

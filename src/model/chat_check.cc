@@ -15,7 +15,7 @@ namespace json = base::json;
 
 namespace {
 
-constexpr int kMaxTokens = 4096;
+constexpr int kMaxTokens = ChatCheck::kMaxTokens;
 
 class Checker {
  public:
@@ -168,7 +168,9 @@ std::vector<std::string> ChatCheck::failures() const {
 base::Result<ChatCheck> check_chat(const std::filesystem::path& golden, LoadedModel& model,
                                    ops::KvType kv_type) {
   TRY(const json::object root, read_json_file(golden));
-  TRY(SequenceRunner runner, SequenceRunner::create(*model.decoder, kv_type, kMaxTokens));
+  TRY(SequenceRunner runner, model.device_decoder
+                                 ? SequenceRunner::create(*model.device_decoder, kMaxTokens)
+                                 : SequenceRunner::create(*model.decoder, kv_type, kMaxTokens));
   const json::value value(root);
   TRY(const json::array* chats, golden_array(value, "chat"));
   TRY(const json::array* texts, golden_array(value, "text"));

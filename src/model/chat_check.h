@@ -26,6 +26,7 @@ struct ChatCheck {
   std::vector<Tokens> chats;
   std::vector<Tokens> texts;
 
+  static constexpr int kMaxTokens = 4096;  // of a golden's sequence
   static constexpr double kMinMargin = 0.3;
   static constexpr double kMaxLogprobError = 0.03;
   static constexpr double kMaxNllError = 0.01;
@@ -37,6 +38,7 @@ struct ChatCheck {
 
 // The golden has `chat` (messages, prompt, input_ids, greedy tokens with logprob and margin) and `text`
 // (text, ids, logprobs and argmax of each next token).
+// `kv_type` is the CPU's; on another device the KV is that of the model.
 base::Result<ChatCheck> check_chat(const std::filesystem::path& golden, LoadedModel& model,
                                    ops::KvType kv_type);
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <stop_token>
+#include <string_view>
 
 #include "base/ids.h"
 #include "base/result.h"
@@ -21,6 +22,11 @@ enum class WeightNumbers : std::uint8_t {
   fp8,   // e4m3, with a scale for each row
   int4,  // those that a file has in four bits as they are, floats rounded; others stay as they are
 };
+
+inline WeightNumbers weight_numbers_named(std::string_view name) {
+  if (name == "fp8") return WeightNumbers::fp8;
+  return name == "int4" ? WeightNumbers::int4 : WeightNumbers::same;
+}
 
 struct DeviceOptions {
   tensor::DType type = tensor::DType::bf16;  // or f32; of weights, activations and KV

@@ -48,7 +48,9 @@ void CudaDecoder::attend_plain(int index) {
                  scratch_.qkv.data());
   else
     apply(w.qkv, normed_or_hidden(w.attention_norm), rows(), scratch_.qkv.data());
-  if (config_.qk_norm != QkNorm::none) {
+  const bool turn_normalizes =
+      config_.qk_norm == QkNorm::heads && w.q_norm.bias == nullptr && w.k_norm.bias == nullptr;
+  if (config_.qk_norm != QkNorm::none && !turn_normalizes) {
     const bool whole = config_.qk_norm == QkNorm::whole;
     const auto normalize = [&](const NormWeights& norm, int num_heads, std::int64_t offset) {
       ops::cuda::norm_vectors(stream(), {.type = options_.type,
@@ -68,7 +70,7 @@ void CudaDecoder::attend_plain(int index) {
   ops::cuda::rope_and_store(stream(), {.type = options_.type,
                                        .style = rope ? rope->style : ops::RopeStyle::neox,
                                        .rows = rows(),
-                                       .num_heads = rope ? config_.num_heads : 0,
+                                       .num_heads = rope || turn_normalizes ? config_.num_heads : 0,
                                        .num_kv_heads = config_.num_kv_heads,
                                        .head_dim = config_.head_dim,
                                        .num_pairs = rope ? rope->num_pairs : 0,
@@ -78,6 +80,9 @@ void CudaDecoder::attend_plain(int index) {
                                        .v = part(config_.q_size() + config_.kv_size()),
                                        .q_stride = width,
                                        .kv_stride = width,
+                                       .q_norm = turn_normalizes ? w.q_norm.weight : nullptr,
+                                       .k_norm = turn_normalizes ? w.k_norm.weight : nullptr,
+                                       .eps = config_.norm_eps,
                                        .slots = upload_.view().slots,
                                        .kv = kv_numbers(),
                                        .k_cache = kv.k,

@@ -37,6 +37,7 @@ void CudaDecoder::run_mlp_inner(const DeviceLinear& up, int inner, const void* x
 
 void CudaDecoder::run_mixture(int index) {
   const DeviceLayer& w = weights_.layers[static_cast<std::size_t>(index)];
+  if (few_rows()) return run_few_experts(w);
   const MixtureConfig& m = config_.mixture;
   const void* x = normed_or_hidden(w.mlp_norm);
   ops::cuda::GemmArgs router = product(w.router, x, rows(), scratch_.router.data());
@@ -63,11 +64,9 @@ void CudaDecoder::run_mixture(int index) {
   branch_pending_ = true;
 }
 
-void CudaDecoder::run_experts(const DeviceLayer& w, const void* x) {
+void CudaDecoder::route(const DeviceLayer& w) {
   using Weights = ops::cuda::RouteRowsArgs::Weights;
-  using Form = ops::cuda::ExpertProductArgs::Form;
   const MixtureConfig& m = config_.mixture;
-  const int num_slots = rows() * m.num_used;
   ops::cuda::route_rows(stream(), {.score = m.score,
                                    .rows = rows(),
                                    .num_experts = m.num_experts,
@@ -78,6 +77,13 @@ void CudaDecoder::run_experts(const DeviceLayer& w, const void* x) {
                                    .selection_bias = w.device_selection_bias,
                                    .experts = scratch_.row_experts.as<std::int32_t>(),
                                    .weights = scratch_.row_weights.as<float>()});
+}
+
+void CudaDecoder::run_experts(const DeviceLayer& w, const void* x) {
+  using Form = ops::cuda::ExpertProductArgs::Form;
+  const MixtureConfig& m = config_.mixture;
+  const int num_slots = rows() * m.num_used;
+  route(w);
   ops::cuda::assign_slots(stream(), {.num_slots = num_slots,
                                      .num_used = m.num_used,
                                      .num_experts = m.num_experts,

@@ -3,6 +3,7 @@
 #include "model/cuda/cuda_state.h"
 #include "ops/cuda/gemv.h"
 #include "ops/cuda/int4.h"
+#include "ops/cuda/mixture_few.h"
 #include "ops/cuda/skinny.h"
 
 // The products of steps of a few rows, with what stands around them in a layer of the common kind.
@@ -20,13 +21,19 @@ SkinnyArgs::Numbers numbers_of(const DeviceLinear& linear) {
 }  // namespace
 
 bool CudaDecoder::has_fused_rows() const {
-  const auto is_plain = [](const DeviceLayer& layer) {
+  const MixtureConfig& m = config_.mixture;
+  const auto has_few_experts = [&](const DeviceLayer& layer) {
+    return layer.expert_ups != nullptr && m.shared_intermediate_size == 0 &&
+           ops::cuda::few_experts_take(m.num_used, config_.hidden_size, m.intermediate_size);
+  };
+  const auto is_plain = [&](const DeviceLayer& layer) {
     const bool biased = layer.qkv.bias != nullptr || layer.out.bias != nullptr ||
-                        layer.mlp.up.bias != nullptr || layer.mlp.down.bias != nullptr;
-    return !biased && layer.experts.empty() && layer.attention_norm.weight != nullptr &&
-           layer.mlp_norm.weight != nullptr && layer.attention_norm.bias == nullptr &&
-           layer.mlp_norm.bias == nullptr && layer.attention_post_norm.weight == nullptr &&
-           layer.mlp_post_norm.weight == nullptr;
+                        layer.mlp.up.bias != nullptr || layer.mlp.down.bias != nullptr ||
+                        layer.router.bias != nullptr;
+    return !biased && (layer.experts.empty() || has_few_experts(layer)) &&
+           layer.attention_norm.weight != nullptr && layer.mlp_norm.weight != nullptr &&
+           layer.attention_norm.bias == nullptr && layer.mlp_norm.bias == nullptr &&
+           layer.attention_post_norm.weight == nullptr && layer.mlp_post_norm.weight == nullptr;
   };
   const bool fits = ops::cuda::gemv_takes(config_.hidden_size) && ops::cuda::gemv_takes(config_.q_size()) &&
                     ops::cuda::gemv_takes(config_.intermediate_size);
@@ -54,6 +61,28 @@ void CudaDecoder::multiply_few(const DeviceLinear& linear, const void* x, const 
                              .y = y,
                              .scale = then == GemvArgs::Then::add ? config_.residual_scale : 1,
                              .activation = config_.activation});
+}
+
+void CudaDecoder::run_few_experts(const DeviceLayer& w) {
+  const MixtureConfig& m = config_.mixture;
+  multiply_few(w.router, scratch_.hidden.data(), w.mlp_norm, GemvArgs::Then::store_f32,
+               scratch_.router.data());
+  route(w);
+  ops::cuda::run_few_experts(stream(), {.activation = config_.activation,
+                                        .rows = rows(),
+                                        .num_used = m.num_used,
+                                        .hidden = config_.hidden_size,
+                                        .inner = m.intermediate_size,
+                                        .experts = scratch_.row_experts.as<const std::int32_t>(),
+                                        .weights = scratch_.row_weights.as<const float>(),
+                                        .x = scratch_.hidden.data(),
+                                        .rms_weight = w.mlp_norm.weight,
+                                        .eps = config_.norm_eps,
+                                        .ups = w.expert_ups,
+                                        .downs = w.expert_downs,
+                                        .between = scratch_.slot_inner.data(),
+                                        .y = scratch_.hidden.data(),
+                                        .scale = config_.residual_scale});
 }
 
 bool CudaDecoder::quantizes() const {

@@ -42,6 +42,9 @@ base::Status CudaDecoder::make_rope(RopeUse use, std::optional<DeviceRope>& rope
   if (std::none_of(config_.layers.begin(), config_.layers.end(), uses)) return base::ok();
   const RopeConfig& from = use == RopeUse::local ? config_.local_rope : config_.rope;
   const RopeFrequencies made = frequencies(from);
+  if (made.inverse_frequencies.size() % 2 != 0 || config_.head_dim % 4 != 0)
+    return base::error(base::ErrorCode::unsupported, "{} pairs of {} numbers cannot be rotated on a GPU",
+                       made.inverse_frequencies.size(), config_.head_dim);
   rope.emplace();
   rope->style = from.style;
   rope->num_pairs = static_cast<int>(made.inverse_frequencies.size());

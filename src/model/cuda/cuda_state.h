@@ -94,6 +94,7 @@ class CudaDecoder final : public DeviceDecoder {
   // What the experts make of `x`, in `slot_out`, as `row_slots` and `row_weights` tell. Experts are chosen on
   // the device, or by the host, which the device waits for.
   void run_experts(const DeviceLayer& layer, const void* x);
+  void route(const DeviceLayer& layer);  // `router` to `row_experts` and `row_weights`
   void run_experts_by_host(const DeviceLayer& layer, const void* x);
   // The activations of an MLP, in `inner`.
   void run_mlp_inner(const DeviceLinear& up, int inner, const void* x, int rows);
@@ -107,6 +108,7 @@ class CudaDecoder final : public DeviceDecoder {
   bool has_fused_rows() const;
   void multiply_few(const DeviceLinear& linear, const void* x, const ops::cuda::NormWeights& norm,
                     ops::cuda::GemvArgs::Then then, void* y);
+  void run_few_experts(const DeviceLayer& layer);
 
   // Whether so many rows are multiplied with it by multiply_skinny.
   bool is_skinny(const DeviceLinear& linear, int num_rows) const;

@@ -353,7 +353,7 @@ __global__ void __launch_bounds__(kWarps * 32, kBlocksPerMultiprocessor<typename
   for (int round = 0; round < num_rounds; ++round) {
     const int stage = round % kStages;
     const int first_token = (task.first_block + warp + round * kWarps) * kBlockTokens;
-    wait_for_bytes(&shared.ready[warp][stage], round / kStages % 2);
+    wait_for_phase(&shared.ready[warp][stage], round / kStages % 2);
     float scores[4] = {};
     score(q, shared.stages.keys[warp][stage], lane, scores);
 #pragma unroll

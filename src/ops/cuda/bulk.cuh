@@ -11,9 +11,10 @@ __device__ inline std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
-// By one thread, before any other touches it.
-__device__ inline void make_barrier(Barrier* barrier) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(barrier)) : "memory");
+// By one thread, before any other touches it. A phase ends when so many have come, and all bytes.
+__device__ inline void make_barrier(Barrier* barrier, std::uint32_t arrivals = 1) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals)
+               : "memory");
 }
 
 // After the last make_barrier: the copy engine sees them too.
@@ -37,8 +38,8 @@ __device__ inline void copy_bulk(void* to, const void* from, std::uint32_t bytes
       : "memory");
 }
 
-// Until the bytes expected in the barrier's `phase`-th use, counted modulo 2, are there.
-__device__ inline void wait_for_bytes(Barrier* barrier, std::uint32_t phase) {
+// Until the barrier's `phase`-th phase, counted modulo 2, has ended; the one before the first has.
+__device__ inline void wait_for_phase(Barrier* barrier, std::uint32_t phase) {
   std::uint32_t done = 0;
   while (done == 0) {
     asm volatile(

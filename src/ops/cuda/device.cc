@@ -14,20 +14,27 @@ void check(cudaError_t status) {
   CHECK(status == cudaSuccess, "the GPU failed: {}", cudaGetErrorString(status));
 }
 
+int attribute(cudaDeviceAttr which) {
+  int value = 0;
+  check(cudaDeviceGetAttribute(&value, which, 0));
+  return value;
+}
+
 }  // namespace
 
-// Both are declared in launch.cuh: what a launch function ends with, and what it may ask.
+// These are declared in launch.cuh: what a launch function ends with, and what it may ask.
 void check_launch() {
   check(cudaGetLastError());
 }
 
 int num_multiprocessors() {
-  static const int count = [] {
-    int value = 1;
-    check(cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, 0));
-    return value;
-  }();
+  static const int count = attribute(cudaDevAttrMultiProcessorCount);
   return count;
+}
+
+bool has_warpgroups() {
+  static const bool has = attribute(cudaDevAttrComputeCapabilityMajor) == 9;
+  return has;
 }
 
 Stream::Stream() {

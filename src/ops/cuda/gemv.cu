@@ -3,6 +3,7 @@
 #include "ops/cuda/activated.cuh"
 #include "ops/cuda/gemv.h"
 #include "ops/cuda/launch.cuh"
+#include "ops/cuda/weights.cuh"
 
 // A thread block takes a range of w's rows, one after another, and each thread the same columns of all of
 // them: so x stays in registers, and the block always has weights on their way.
@@ -12,14 +13,6 @@ namespace {
 using Then = GemvArgs::Then;
 
 constexpr int kLoadsPerMultiprocessor = 4096;  // of 16 bytes, that are on their way
-
-__device__ inline uint4 load_once(const uint4* from) {
-  uint4 words;
-  asm volatile("ld.global.nc.L1::no_allocate.L2::256B.v4.u32 {%0,%1,%2,%3}, [%4];"
-               : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w)
-               : "l"(from));
-  return words;
-}
 
 // Sums each of the values over the warp; lane l has that of value l * kCount / 32.
 template <int kCount, int kWidth = 16>
@@ -51,16 +44,7 @@ struct Plain {
   __device__ static X pack(const float (&x)[kChunk]) {
     return make_uint4(pack2(x[0], x[1]), pack2(x[2], x[3]), pack2(x[4], x[5]), pack2(x[6], x[7]));
   }
-  __device__ static float dot(const X& a, const uint4& b, float sum) {
-    const uint32_t x[4] = {a.x, a.y, a.z, a.w};
-    const uint32_t w[4] = {b.x, b.y, b.z, b.w};
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      sum = fmaf(__uint_as_float(x[i] << 16), __uint_as_float(w[i] << 16), sum);
-      sum = fmaf(__uint_as_float(x[i] & 0xffff0000u), __uint_as_float(w[i] & 0xffff0000u), sum);
-    }
-    return sum;
-  }
+  __device__ static float dot(const X& a, const uint4& b, float sum) { return dot8(a, b, sum); }
 };
 
 // Sixteen weights as e4m3. x is at most 1, so that eight products fit into half precision.

@@ -20,6 +20,8 @@ void check_launch();
 
 // Of the first GPU.
 int num_multiprocessors();
+// Whether it is of the kind that sm_90a names.
+bool has_warpgroups();
 
 // Kernels are launched while the one before them still runs. Until wait_for_previous() a kernel may touch
 // only what was there before the step: weights, the step's own lists, and KV that the step does not write.

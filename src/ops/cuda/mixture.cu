@@ -1,12 +1,11 @@
 #include "ops/cuda/activated.cuh"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/mixture.h"
+#include "ops/cuda/mixture_wide.h"
 #include "ops/cuda/tiles.cuh"
 
 namespace kvasir::ops::cuda {
 namespace {
-
-constexpr int kLaneExperts = kMaxRoutedExperts / 32;
 
 struct Pick {
   float rank;
@@ -28,6 +27,7 @@ __device__ Pick best_of_warp(Pick pick) {
 }
 
 // The lane's experts are those from `lane`, 32 apart.
+template <int kLaneExperts>
 __device__ void score_row(const RouteRowsArgs& args, const float* logits, int lane,
                           float (&scores)[kLaneExperts]) {
   float top = -kInf;
@@ -53,6 +53,7 @@ __device__ void score_row(const RouteRowsArgs& args, const float* logits, int la
 }
 
 // One warp a row.
+template <int kLaneExperts>
 __global__ void route_kernel(RouteRowsArgs args) {
   release_next();
   wait_for_previous();
@@ -278,7 +279,10 @@ void launch(StreamHandle stream, const ExpertProductArgs& args) {
 }  // namespace
 
 void route_rows(StreamHandle stream, const RouteRowsArgs& args) {
-  if (args.rows > 0) launch_early(route_kernel, {dim3(ceil_div(args.rows, 4)), 128, 0}, stream, args);
+  if (args.rows == 0) return;
+  const LaunchShape shape{dim3(ceil_div(args.rows, 4)), 128, 0};
+  if (args.num_experts <= 128) return launch_early(route_kernel<128 / 32>, shape, stream, args);
+  launch_early(route_kernel<kMaxRoutedExperts / 32>, shape, stream, args);
 }
 
 void assign_slots(StreamHandle stream, const AssignSlotsArgs& args) {
@@ -287,6 +291,7 @@ void assign_slots(StreamHandle stream, const AssignSlotsArgs& args) {
 
 void multiply_experts(StreamHandle stream, const ExpertProductArgs& args) {
   if (args.num_slots == 0) return;
+  if (wide_experts_take(args)) return multiply_experts_wide(stream, args);
   const bool gated = args.form == ExpertProductArgs::Form::gated;
   // Of a single round over an expert's slots, where they are about even: the next one reads its matrix again.
   const int most = args.num_slots / args.num_experts;

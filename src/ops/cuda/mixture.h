@@ -39,7 +39,7 @@ struct AssignSlotsArgs {
 void assign_slots(StreamHandle stream, const AssignSlotsArgs& args);
 
 // y[s] = w x, or activation(g) * u where w x = [g, u], with the matrix of the slot's expert. In bf16. What a
-// slot gets does not depend on the others.
+// slot gets does not depend on the others, but on how many there are.
 struct ExpertProductArgs {
   enum class Form : std::uint8_t { plain, gated } form = Form::plain;
   Activation activation = Activation::silu;

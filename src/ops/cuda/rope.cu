@@ -5,7 +5,7 @@ namespace kvasir::ops::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kPairsPerBlock = 4 * kThreads;
+constexpr int kWarps = kThreads / 32;
 
 __global__ void rope_table_kernel(RopeTableArgs args) {
   release_next();
@@ -19,66 +19,112 @@ __global__ void rope_table_kernel(RopeTableArgs args) {
   }
 }
 
-// Where the two numbers of pair `pair` of a head stand; pairs past the rotated ones are neighbours.
-__device__ int2 places(const RopeStoreArgs& args, int pair) {
-  if (args.style == RopeStyle::neox && pair < args.num_pairs) return make_int2(pair, pair + args.num_pairs);
-  return make_int2(2 * pair, 2 * pair + 1);
+template <class T>
+struct alignas(2 * sizeof(T)) Two {
+  T a, b;
+};
+
+// Two neighbouring pairs of a head, at two places of two numbers each: rotated as neox does it a place has
+// the firsts or the seconds of both pairs, otherwise one pair.
+struct Pairs {
+  int first, second;
+  bool crossed;
+
+  __device__ Pairs(const RopeStoreArgs& args, int pair)
+      : crossed(args.style == RopeStyle::neox && pair < args.num_pairs) {
+    first = crossed ? pair : 2 * pair;
+    second = crossed ? pair + args.num_pairs : first + 2;
+  }
+
+  template <class T>
+  __device__ float4 load(const T* head) const {
+    const auto one = *reinterpret_cast<const Two<T>*>(head + first);
+    const auto other = *reinterpret_cast<const Two<T>*>(head + second);
+    return make_float4(to_float(one.a), to_float(one.b), to_float(other.a), to_float(other.b));
+  }
+  template <class T>
+  __device__ void store(T* head, const float4& x) const {
+    *reinterpret_cast<Two<T>*>(head + first) = {from_float<T>(x.x), from_float<T>(x.y)};
+    *reinterpret_cast<Two<T>*>(head + second) = {from_float<T>(x.z), from_float<T>(x.w)};
+  }
+};
+
+__device__ inline void turn(float& a, float& b, float cosine, float sine) {
+  const float turned = a * cosine - b * sine;
+  b = a * sine + b * cosine;
+  a = turned;
 }
 
-// A row's pairs in order: queries, keys, values. Blocks hold numbers of type Kv.
+// Normalised where `norm` is there, then rotated. By one warp.
+template <class T, class To>
+__device__ void turn_head(const RopeStoreArgs& args, const float* norm, std::int64_t row, const T* from,
+                          To* to) {
+  const int lane = threadIdx.x % 32;
+  const int half = args.head_dim / 2;
+  float factor = 1;
+  if (norm != nullptr) {
+    float squares = 0;
+    for (int pair = 2 * lane; pair < half; pair += 64) {
+      const float4 x = Pairs(args, pair).load(from);
+      squares += x.x * x.x + x.y * x.y + x.z * x.z + x.w * x.w;
+    }
+    factor = rsqrtf(warp_sum(squares) / args.head_dim + args.eps);
+  }
+  const float* cosines = args.table + row * 2 * args.num_pairs;
+  const float* sines = cosines + args.num_pairs;
+  for (int pair = 2 * lane; pair < half; pair += 64) {
+    const Pairs pairs(args, pair);
+    float4 x = pairs.load(from);
+    if (norm != nullptr) {
+      const float4 weight = pairs.load(norm);
+      x = make_float4(x.x * factor * weight.x, x.y * factor * weight.y, x.z * factor * weight.z,
+                      x.w * factor * weight.w);
+    }
+    if (pairs.crossed) {
+      turn(x.x, x.z, cosines[pair], sines[pair]);
+      turn(x.y, x.w, cosines[pair + 1], sines[pair + 1]);
+    } else if (pair < args.num_pairs) {
+      turn(x.x, x.y, cosines[pair], sines[pair]);
+      turn(x.z, x.w, cosines[pair + 1], sines[pair + 1]);
+    }
+    pairs.store(to, x);
+  }
+}
+
+// A warp for each head of a row: queries, keys, values. Blocks hold numbers of type Kv.
 template <class T, class Kv>
-__global__ void rope_store_kernel(RopeStoreArgs args) {
+__global__ void __launch_bounds__(kThreads) rope_store_kernel(RopeStoreArgs args) {
   release_next();
   wait_for_previous();
-  const std::int64_t row = blockIdx.x;
-  const int half = args.head_dim / 2;
-  const int num_q = args.num_heads * half;
-  const int num_k = args.num_kv_heads * half;
-  const int num_pairs = num_q + (args.v != nullptr ? 2 : 1) * num_k;
+  const int num_heads = args.num_heads + (args.v != nullptr ? 2 : 1) * args.num_kv_heads;
+  const int task = blockIdx.x * kWarps + threadIdx.x / 32;
+  const std::int64_t row = task / num_heads;
+  if (row >= args.rows) return;
+  int head = task % num_heads;
+  if (head < args.num_heads) {
+    T* q = static_cast<T*>(args.q) + row * args.q_stride + static_cast<std::int64_t>(head) * args.head_dim;
+    return turn_head(args, args.q_norm, row, q, q);
+  }
+  head -= args.num_heads;
   const std::int32_t slot = args.slots[row];
+  if (slot < 0) return;
   const std::int64_t block =
       static_cast<std::int64_t>(slot / kBlockTokens) * args.num_kv_heads * args.head_dim * kBlockTokens;
   const int place = slot % kBlockTokens;
-  const float* cosines = args.table + row * 2 * args.num_pairs;
-  for (int i = threadIdx.x; i < kPairsPerBlock; i += kThreads) {
-    int pair = blockIdx.y * kPairsPerBlock + i;
-    if (pair >= num_pairs) return;
-    if (pair >= num_q && slot < 0) return;
-    if (pair >= num_q + num_k) {
-      pair -= num_q + num_k;
-      const std::int64_t at = block + static_cast<std::int64_t>(2 * pair) * kBlockTokens + place;
-      const T* from = static_cast<const T*>(args.v) + row * args.kv_stride + 2 * pair;
-      Kv* to = static_cast<Kv*>(args.v_cache) + at;
-      to[0] = from_float<Kv>(to_float(from[0]));
-      to[kBlockTokens] = from_float<Kv>(to_float(from[1]));
-      continue;
-    }
-    const bool is_query = pair < num_q;
-    if (!is_query) pair -= num_q;
-    const int head = pair / half;
-    const int2 at = places(args, pair % half);
-    const T* from = is_query ? static_cast<const T*>(args.q) + row * args.q_stride
-                             : static_cast<const T*>(args.k) + row * args.kv_stride;
-    from += head * args.head_dim;
-    float a = to_float(from[at.x]);
-    float b = to_float(from[at.y]);
-    if (pair % half < args.num_pairs) {
-      const float c = cosines[pair % half];
-      const float s = cosines[args.num_pairs + pair % half];
-      const float turned = a * c - b * s;
-      b = a * s + b * c;
-      a = turned;
-    }
-    if (is_query) {
-      T* to = static_cast<T*>(args.q) + row * args.q_stride + head * args.head_dim;
-      to[at.x] = from_float<T>(a);
-      to[at.y] = from_float<T>(b);
-    } else {
-      Kv* to = static_cast<Kv*>(args.k_cache) + block +
-               (static_cast<std::int64_t>(head) * kBlockTokens + place) * args.head_dim;
-      to[at.x] = from_float<Kv>(a);
-      to[at.y] = from_float<Kv>(b);
-    }
+  if (head < args.num_kv_heads) {
+    const T* k = static_cast<const T*>(args.k) + row * args.kv_stride + head * args.head_dim;
+    Kv* to = static_cast<Kv*>(args.k_cache) + block +
+             (static_cast<std::int64_t>(head) * kBlockTokens + place) * args.head_dim;
+    return turn_head(args, args.k_norm, row, k, to);
+  }
+  head -= args.num_kv_heads;
+  const T* v = static_cast<const T*>(args.v) + row * args.kv_stride + head * args.head_dim;
+  Kv* to = static_cast<Kv*>(args.v_cache) + block +
+           static_cast<std::int64_t>(head) * args.head_dim * kBlockTokens + place;
+  for (int i = 2 * (threadIdx.x % 32); i < args.head_dim; i += 64) {
+    const auto two = *reinterpret_cast<const Two<T>*>(v + i);
+    to[i * kBlockTokens] = from_float<Kv>(to_float(two.a));
+    to[(i + 1) * kBlockTokens] = from_float<Kv>(to_float(two.b));
   }
 }
 
@@ -92,7 +138,7 @@ void make_rope_table(StreamHandle stream, const RopeTableArgs& args) {
 void rope_and_store(StreamHandle stream, const RopeStoreArgs& args) {
   if (args.rows == 0) return;
   const int num_heads = args.num_heads + (args.v != nullptr ? 2 : 1) * args.num_kv_heads;
-  const dim3 blocks(args.rows, ceil_div(num_heads * (args.head_dim / 2), kPairsPerBlock));
+  const dim3 blocks(ceil_div(std::int64_t{args.rows} * num_heads, kWarps));
   const LaunchShape shape{blocks, kThreads, 0};
   if (args.kv == KvNumbers::e4m3) return launch_early(rope_store_kernel<Bf16, E4m3>, shape, stream, args);
   with_type(args.type, [&](auto value) {

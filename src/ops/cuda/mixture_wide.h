@@ -1,0 +1,11 @@
+#pragma once
+
+#include "ops/cuda/mixture.h"
+
+namespace kvasir::ops::cuda {
+
+// multiply_experts where experts have many slots: by warpgroups, where the device has them.
+bool wide_experts_take(const ExpertProductArgs& args);
+void multiply_experts_wide(StreamHandle stream, const ExpertProductArgs& args);
+
+}  // namespace kvasir::ops::cuda
