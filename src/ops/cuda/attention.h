@@ -38,8 +38,10 @@ std::size_t partial_floats(int num_split_items, int num_heads, int value_dim);
 void attend(StreamHandle stream, const AttentionArgs& args);
 
 // The parts of attend().
-void attend_rows_split(StreamHandle stream, const AttentionArgs& args);    // slices of one row
-void attend_rows_tiled(StreamHandle stream, const AttentionArgs& args);    // longer slices
+void attend_rows_split(StreamHandle stream, const AttentionArgs& args);  // slices of one row
+void attend_rows_tiled(StreamHandle stream, const AttentionArgs& args);  // longer slices
+void attend_rows_wide(StreamHandle stream, const AttentionArgs& args);   // these by warpgroups
+bool wide_attention_takes(const AttentionArgs& args);
 void attend_rows_plainly(StreamHandle stream, const AttentionArgs& args);  // any slices and shapes
 
 }  // namespace kvasir::ops::cuda

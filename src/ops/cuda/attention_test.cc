@@ -232,6 +232,11 @@ TEST_P(Attention, IsThatOfDoubles) {
   EXPECT_LT(trial.error(false), kMaxError);
 }
 
+TEST_P(Attention, OfLongSlices) {
+  Trial trial(GetParam(), {{0, 301}, {600, 150}, {129, 40}});
+  EXPECT_LT(trial.error(false), kMaxError);
+}
+
 TEST_P(Attention, PlainlyToo) {
   Trial trial(GetParam(), kMixed);
   EXPECT_LT(trial.error(true), kMaxError);

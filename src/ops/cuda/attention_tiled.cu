@@ -229,6 +229,7 @@ void launch(StreamHandle stream, const AttentionArgs& args) {
 
 void attend_rows_tiled(StreamHandle stream, const AttentionArgs& args) {
   if (args.step.num_tile_items == 0) return;
+  if (wide_attention_takes(args)) return attend_rows_wide(stream, args);
   const bool quantized = args.kv == KvNumbers::e4m3;
   if (args.head_dim == 64 && !quantized) launch<64, 64, Bf16Fragments>(stream, args);
   if (args.head_dim == 64 && quantized) launch<64, 64, E4m3Fragments>(stream, args);

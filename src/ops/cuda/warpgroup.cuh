@@ -59,6 +59,21 @@ __device__ inline void multiply_tiles(float (&c)[64], std::uint64_t a, std::uint
         KVASIR_SUMS_8(40), KVASIR_SUMS_8(48), KVASIR_SUMS_8(56)
       : "l"(a), "l"(b), "r"(adds));
 }
+
+// The same with a in registers, always added: a[0] and a[2] are two neighbours each of row lane / 4 of the
+// warp, from columns 2 * (lane % 4) and eight more, a[1] and a[3] those of the row eight below.
+__device__ inline void multiply_tiles(float (&c)[64], const std::uint32_t (&a)[4], std::uint64_t b) {
+  asm volatile(
+      "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
+      "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%"
+      "27,"
+      "%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%"
+      "53,"
+      "%54,%55,%56,%57,%58,%59,%60,%61,%62,%63}, {%64,%65,%66,%67}, %68, 1, 1, 1, 0;\n"
+      : KVASIR_SUMS_8(0), KVASIR_SUMS_8(8), KVASIR_SUMS_8(16), KVASIR_SUMS_8(24), KVASIR_SUMS_8(32),
+        KVASIR_SUMS_8(40), KVASIR_SUMS_8(48), KVASIR_SUMS_8(56)
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
 #undef KVASIR_SUMS_8
 
 template <int kCount>
@@ -71,6 +86,11 @@ __device__ inline void leave_registers() {
 }
 
 #endif
+
+// Until all threads of a warpgroup have come; `number` is from 1 to 15, another for each warpgroup.
+__device__ inline void sync_warpgroup(int number) {
+  asm volatile("bar.sync %0, 128;" ::"r"(number) : "memory");
+}
 
 // Comes to the barrier when all that this thread has begun to copy is there.
 __device__ inline void arrive_after_copies(Barrier* barrier) {

@@ -1,0 +1,306 @@
+#include "ops/cuda/attention.cuh"
+#include "ops/cuda/warpgroup.cuh"
+
+// A thread block takes two neighbouring tiles of rows times heads. One warpgroup copies keys and values,
+// always a step ahead; two multiply, a tile each, so that one's weights are computed while the other's
+// products are.
+namespace kvasir::ops::cuda {
+namespace {
+
+constexpr int kDim = 128;
+constexpr int kStepTokens = 128;
+constexpr int kSteps = 2;  // in shared memory
+constexpr int kGroupThreads = 128;
+constexpr int kConsumers = 2;
+constexpr int kWideThreads = (1 + kConsumers) * kGroupThreads;
+static_assert(kTileRows == 64);
+
+// Tiles of 64 columns, as warpgroup.cuh has them.
+struct WideStage {
+  uint4 keys[kDim / 64][kStepTokens][8];
+  uint4 values[kStepTokens / 64][kDim][8];
+};
+
+struct WideMemory {
+  uint4 queries[kConsumers][kDim / 64][kTileRows][8];
+  WideStage stages[kSteps];
+};
+
+struct Ready {
+  Barrier full[kSteps];
+  Barrier empty[kSteps];
+};
+
+struct Shared {
+  Ready keys, values;
+};
+
+// What a thread block works on.
+struct Work {
+  SliceView slice;
+  int first_index, num_indices;  // of rows times heads
+  int group;                     // heads of a KV head
+  int first_token, num_tokens;
+
+  __device__ Work(const AttentionArgs& args, const AttentionItem& item) : slice(item.slice) {
+    group = args.num_heads / args.num_kv_heads;
+    first_index = item.part * kTileRows;
+    num_indices = slice.num_rows * group;
+    const int last_row = (min(first_index + kConsumers * kTileRows, num_indices) - 1) / group;
+    num_tokens = slice.num_computed + last_row + 1;
+    const int first_seen = slice.num_computed + first_index / group - args.sliding_window + 1;
+    first_token = args.sliding_window > 0 ? max(0, first_seen) / kStepTokens * kStepTokens : 0;
+  }
+};
+
+// Tokens past the end become zeros.
+__device__ void copy_keys(const AttentionArgs& args, const Work& work, int first, WideStage& stage) {
+  const std::int32_t* blocks = args.step.blocks + work.slice.first_block;
+  const std::int64_t head_elems = kDim * kBlockTokens;
+  const auto* k = static_cast<const Bf16*>(args.k) + blockIdx.y * head_elems;
+  const int chunk = threadIdx.x % 16;
+  const int row = threadIdx.x / 16;
+#pragma unroll
+  for (int i = 0; i < kStepTokens / 8; ++i) {
+    const int token = row + 8 * i;
+    const bool there = first + token < work.num_tokens;
+    const std::int64_t block = there ? blocks[(first + token) / kBlockTokens] : 0;
+    const Bf16* from = k + block * args.num_kv_heads * head_elems + token % kBlockTokens * kDim + chunk * 8;
+    copy_async(&stage.keys[chunk / 8][token][chunk % 8 ^ token % 8], from, there ? 16 : 0);
+  }
+}
+
+__device__ void copy_values(const AttentionArgs& args, const Work& work, int first, WideStage& stage) {
+  const std::int32_t* blocks = args.step.blocks + work.slice.first_block;
+  const std::int64_t head_elems = kDim * kBlockTokens;
+  const auto* v = static_cast<const Bf16*>(args.v) + blockIdx.y * head_elems;
+  const int half = threadIdx.x % 2;  // of a block's tokens
+#pragma unroll
+  for (int i = 0; i < kStepTokens / kBlockTokens; ++i) {
+    const int token = i * kBlockTokens + half * 8;
+    const int count = min(8, max(0, work.num_tokens - first - token));
+    const std::int64_t block = count > 0 ? blocks[(first + token) / kBlockTokens] : 0;
+    const int chunk = i % 4 * 2 + half;
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      const int dim = threadIdx.x / 2 + 64 * j;
+      const Bf16* from = v + block * args.num_kv_heads * head_elems + dim * kBlockTokens + half * 8;
+      copy_async(&stage.values[i / 4][dim][chunk ^ dim % 8], from, 2 * count);
+    }
+  }
+}
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+__device__ inline float power_of_two(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+// Of one warpgroup. A lane has the row lane / 4 of its warp's 16 and the one eight below.
+struct Consumer {
+  const AttentionArgs& args;
+  const Work& work;
+  const int number = threadIdx.x / kGroupThreads - 1;
+  const int lane = threadIdx.x % 32;
+  const int first = work.first_index + number * kTileRows;
+  int position[2];
+  float top[2] = {-kInf, -kInf};
+  float total[2] = {0, 0};  // of this lane's columns alone
+  float sums[64] = {};
+
+  __device__ Consumer(const AttentionArgs& a, const Work& w) : args(a), work(w) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      position[half] =
+          index_of(half) < work.num_indices ? work.slice.num_computed + index_of(half) / work.group : -1;
+  }
+
+  __device__ int index_of(int half) const { return first + threadIdx.x / 32 % 4 * 16 + lane / 4 + 8 * half; }
+  __device__ bool has_rows() const { return first < work.num_indices; }
+
+  __device__ void load_queries(WideMemory& memory) const {
+    const int chunk = threadIdx.x % 16;
+    const auto* q = static_cast<const Bf16*>(args.q) + chunk * 8;
+    for (int row = threadIdx.x % kGroupThreads / 16; row < kTileRows; row += kGroupThreads / 16) {
+      const int index = first + row;
+      uint4 words = make_uint4(0, 0, 0, 0);
+      if (index < work.num_indices)
+        words =
+            *reinterpret_cast<const uint4*>(q + (work.slice.first_row + index / work.group) * args.q_stride +
+                                            (blockIdx.y * work.group + index % work.group) * kDim);
+      memory.queries[number][chunk / 8][row][chunk % 8 ^ row % 8] = words;
+    }
+    show_tiles();
+    sync_warpgroup(1 + number);
+  }
+
+  __device__ void score(const WideMemory& memory, const WideStage& stage, float (&scores)[64]) const {
+    show_tiles();
+    begin_products();
+#pragma unroll
+    for (int k = 0; k < kDim / kTileDepth; ++k)
+      multiply_tiles(scores, describe_tile(memory.queries[number][k / 4], k % 4),
+                     describe_tile(stage.keys[k / 4], k % 4), k > 0 ? 1 : 0);
+    end_products();
+    wait_for_products<0>();
+  }
+
+  // What a row does not see of the tokens from `token` on.
+  __device__ void hide(int token, float (&scores)[64]) const {
+    const int window = args.sliding_window;
+    const int earliest = work.slice.num_computed + first / work.group;
+    const int latest = work.slice.num_computed + (min(first + kTileRows, work.num_indices) - 1) / work.group;
+    if (token + kStepTokens - 1 <= earliest && (window == 0 || token > latest - window)) return;
+#pragma unroll
+    for (int i = 0; i < 64; ++i) {
+      const int at = token + i / 4 * 8 + 2 * (lane % 4) + i % 2;
+      const int own = position[i / 2 % 2];
+      if (at > own || (window > 0 && at <= own - window)) scores[i] = -kInf;
+    }
+  }
+
+  // Scores become weights, and the sums so far what they are beside them.
+  __device__ void weigh(float (&scores)[64]) {
+    const float scale = args.scale * kLog2E;
+    float keep[2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float high = top[half];
+#pragma unroll
+      for (int i = 2 * half; i < 64; i += 4) high = fmaxf(high, fmaxf(scores[i], scores[i + 1]));
+      high = quad_max(high);
+      const float base = high == -kInf ? 0 : high * scale;  // a row that has seen nothing yet
+      keep[half] = power_of_two(top[half] * scale - base);
+      top[half] = high;
+      float sum = 0;
+#pragma unroll
+      for (int i = 2 * half; i < 64; i += 4) {
+#pragma unroll
+        for (int j = i; j < i + 2; ++j) sum += scores[j] = power_of_two(fmaf(scores[j], scale, -base));
+      }
+      total[half] = total[half] * keep[half] + sum;
+    }
+#pragma unroll
+    for (int i = 0; i < 64; ++i) sums[i] *= keep[i / 2 % 2];
+  }
+
+  __device__ void add(const WideStage& stage, const float (&weights)[64]) {
+    std::uint32_t packed[kStepTokens / kTileDepth][4];
+#pragma unroll
+    for (int i = 0; i < 32; ++i) packed[i / 4][i % 4] = pack2(weights[2 * i], weights[2 * i + 1]);
+    show_tiles();
+    begin_products();
+#pragma unroll
+    for (int k = 0; k < kStepTokens / kTileDepth; ++k)
+      multiply_tiles(sums, packed[k], describe_tile(stage.values[k / 4], k % 4));
+    end_products();
+    wait_for_products<0>();
+  }
+
+  __device__ void store() const {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float factor = 1 / quad_sum(total[half]);
+      const int index = index_of(half);
+      if (index >= work.num_indices) continue;
+      Bf16* out = static_cast<Bf16*>(args.out) +
+                  ((work.slice.first_row + index / work.group) * static_cast<std::int64_t>(args.num_heads) +
+                   blockIdx.y * work.group + index % work.group) *
+                      kDim +
+                  2 * (lane % 4);
+#pragma unroll
+      for (int i = 0; i < kDim / 8; ++i)
+        *reinterpret_cast<std::uint32_t*>(out + 8 * i) =
+            pack2(sums[4 * i + 2 * half] * factor, sums[4 * i + 2 * half + 1] * factor);
+    }
+  }
+};
+
+__device__ void consume(const AttentionArgs& args, const Work& work, WideMemory& memory, Shared& shared) {
+  Consumer consumer(args, work);
+  const bool speaks = threadIdx.x % 32 == 0;
+  const bool works = consumer.has_rows();
+  if (works) consumer.load_queries(memory);
+  std::uint32_t phase = 0;
+  int stage = 0;
+  for (int token = work.first_token; token < work.num_tokens; token += kStepTokens) {
+    float scores[64];
+    wait_for_phase(&shared.keys.full[stage], phase);
+    if (works) consumer.score(memory, memory.stages[stage], scores);
+    if (speaks) arrive(&shared.keys.empty[stage]);
+    if (works) {
+      consumer.hide(token, scores);
+      consumer.weigh(scores);
+    }
+    wait_for_phase(&shared.values.full[stage], phase);
+    if (works) consumer.add(memory.stages[stage], scores);
+    if (speaks) arrive(&shared.values.empty[stage]);
+    if (++stage == kSteps) stage = 0, phase ^= 1;
+  }
+  if (works) consumer.store();
+}
+
+__device__ void produce(const AttentionArgs& args, const Work& work, WideMemory& memory, Shared& shared) {
+  std::uint32_t phase = 1;
+  int stage = 0;
+  for (int token = work.first_token; token < work.num_tokens; token += kStepTokens) {
+    wait_for_phase(&shared.keys.empty[stage], phase);
+    copy_keys(args, work, token, memory.stages[stage]);
+    arrive_after_copies(&shared.keys.full[stage]);
+    wait_for_phase(&shared.values.empty[stage], phase);
+    copy_values(args, work, token, memory.stages[stage]);
+    arrive_after_copies(&shared.values.full[stage]);
+    if (++stage == kSteps) stage = 0, phase ^= 1;
+  }
+}
+
+#endif
+
+__global__ void __launch_bounds__(kWideThreads, 1) wide_kernel(AttentionArgs args) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  extern __shared__ unsigned char bytes[];
+  __shared__ Shared shared;
+  auto& memory = *reinterpret_cast<WideMemory*>((reinterpret_cast<std::uintptr_t>(bytes) + 1023) &
+                                                ~std::uintptr_t{1023});
+  const AttentionItem item = args.step.tile_items[gridDim.x - 1 - blockIdx.x];  // the long ones first
+  release_next();
+  if (item.part % kConsumers != 0) return;
+  if (threadIdx.x == 0) {
+    for (Ready* ready : {&shared.keys, &shared.values}) {
+      for (int i = 0; i < kSteps; ++i) {
+        make_barrier(&ready->full[i], kGroupThreads);
+        make_barrier(&ready->empty[i], kConsumers * 4);
+      }
+    }
+    publish_barriers();
+  }
+  __syncthreads();
+  wait_for_previous();
+  const Work work(args, item);
+  if (threadIdx.x < kGroupThreads) {
+    leave_registers<32>();
+    produce(args, work, memory, shared);
+  } else {
+    take_registers<232>();
+    consume(args, work, memory, shared);
+  }
+#endif
+}
+
+}  // namespace
+
+bool wide_attention_takes(const AttentionArgs& args) {
+  return has_warpgroups() && args.head_dim == kDim && args.kv == KvNumbers::same && args.softcap == 0;
+}
+
+void attend_rows_wide(StreamHandle stream, const AttentionArgs& args) {
+  constexpr int kBytes = sizeof(WideMemory) + 1024;
+  static const bool raised =
+      cudaFuncSetAttribute(wide_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes) == cudaSuccess;
+  const dim3 blocks(args.step.num_tile_items, args.num_kv_heads);
+  if (raised) launch_early(wide_kernel, {blocks, kWideThreads, kBytes}, stream, args);
+}
+
+}  // namespace kvasir::ops::cuda
