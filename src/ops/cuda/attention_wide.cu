@@ -53,42 +53,65 @@ struct Work {
   }
 };
 
-// Tokens past the end become zeros.
-__device__ void copy_keys(const AttentionArgs& args, const Work& work, int first, WideStage& stage) {
-  const std::int32_t* blocks = args.step.blocks + work.slice.first_block;
-  const std::int64_t head_elems = kDim * kBlockTokens;
-  const auto* k = static_cast<const Bf16*>(args.k) + blockIdx.y * head_elems;
-  const int chunk = threadIdx.x % 16;
-  const int row = threadIdx.x / 16;
-#pragma unroll
-  for (int i = 0; i < kStepTokens / 8; ++i) {
-    const int token = row + 8 * i;
-    const bool there = first + token < work.num_tokens;
-    const std::int64_t block = there ? blocks[(first + token) / kBlockTokens] : 0;
-    const Bf16* from = k + block * args.num_kv_heads * head_elems + token % kBlockTokens * kDim + chunk * 8;
-    copy_async(&stage.keys[chunk / 8][token][chunk % 8 ^ token % 8], from, there ? 16 : 0);
-  }
-}
+// Copies steps, of which tokens past the end become zeros.
+struct Producer {
+  static constexpr int kBlocks = kStepTokens / kBlockTokens;
+  const Work& work;
+  const std::int32_t* const blocks;
+  const std::int64_t block_elems;
+  // The thread's own chunk in a block's keys and values.
+  const int key_chunk = threadIdx.x % 16;
+  const int key_row = threadIdx.x / 16;  // and eight below
+  const int half = threadIdx.x % 2;      // of a block's tokens
+  const int dim = threadIdx.x / 2;       // and 64 more
+  const Bf16* k;
+  const Bf16* v;
+  std::int32_t ids[kBlocks];
 
-__device__ void copy_values(const AttentionArgs& args, const Work& work, int first, WideStage& stage) {
-  const std::int32_t* blocks = args.step.blocks + work.slice.first_block;
-  const std::int64_t head_elems = kDim * kBlockTokens;
-  const auto* v = static_cast<const Bf16*>(args.v) + blockIdx.y * head_elems;
-  const int half = threadIdx.x % 2;  // of a block's tokens
+  __device__ Producer(const AttentionArgs& args, const Work& w)
+      : work(w),
+        blocks(args.step.blocks + w.slice.first_block),
+        block_elems(static_cast<std::int64_t>(args.num_kv_heads) * kDim * kBlockTokens) {
+    const std::int64_t head = blockIdx.y * static_cast<std::int64_t>(kDim * kBlockTokens);
+    k = static_cast<const Bf16*>(args.k) + head + key_row * kDim + key_chunk * 8;
+    v = static_cast<const Bf16*>(args.v) + head + dim * kBlockTokens + half * 8;
+  }
+
+  __device__ void look_up(int first) {
 #pragma unroll
-  for (int i = 0; i < kStepTokens / kBlockTokens; ++i) {
-    const int token = i * kBlockTokens + half * 8;
-    const int count = min(8, max(0, work.num_tokens - first - token));
-    const std::int64_t block = count > 0 ? blocks[(first + token) / kBlockTokens] : 0;
-    const int chunk = i % 4 * 2 + half;
+    for (int i = 0; i < kBlocks; ++i)
+      ids[i] = first + i * kBlockTokens < work.num_tokens ? blocks[first / kBlockTokens + i] : 0;
+  }
+
+  template <bool kWhole>
+  __device__ void copy_keys(int first, WideStage& stage) const {
+    const int spot = key_chunk % 8 ^ key_row;
 #pragma unroll
-    for (int j = 0; j < 2; ++j) {
-      const int dim = threadIdx.x / 2 + 64 * j;
-      const Bf16* from = v + block * args.num_kv_heads * head_elems + dim * kBlockTokens + half * 8;
-      copy_async(&stage.values[i / 4][dim][chunk ^ dim % 8], from, 2 * count);
+    for (int i = 0; i < kBlocks; ++i) {
+      const Bf16* from = k + ids[i] * block_elems;
+#pragma unroll
+      for (int j = 0; j < 2; ++j) {
+        const int token = i * kBlockTokens + 8 * j + key_row;
+        copy_async(&stage.keys[key_chunk / 8][token][spot], from + 8 * j * kDim,
+                   kWhole || first + token < work.num_tokens ? 16 : 0);
+      }
     }
   }
-}
+
+  template <bool kWhole>
+  __device__ void copy_values(int first, WideStage& stage) const {
+#pragma unroll
+    for (int i = 0; i < kBlocks; ++i) {
+      const Bf16* from = v + ids[i] * block_elems;
+      const int left = work.num_tokens - first - i * kBlockTokens - half * 8;
+      const int bytes = kWhole ? 16 : 2 * min(8, max(0, left));
+      const int spot = (i % 4 * 2 + half) ^ dim % 8;
+#pragma unroll
+      for (int j = 0; j < 2; ++j)
+        copy_async(&stage.values[i / 4][dim + 64 * j][spot], from + 64 * j * kBlockTokens, bytes);
+    }
+  }
+};
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
@@ -243,14 +266,23 @@ __device__ void consume(const AttentionArgs& args, const Work& work, WideMemory&
 }
 
 __device__ void produce(const AttentionArgs& args, const Work& work, WideMemory& memory, Shared& shared) {
+  Producer producer(args, work);
   std::uint32_t phase = 1;
   int stage = 0;
   for (int token = work.first_token; token < work.num_tokens; token += kStepTokens) {
+    const bool whole = token + kStepTokens <= work.num_tokens;
+    producer.look_up(token);
     wait_for_phase(&shared.keys.empty[stage], phase);
-    copy_keys(args, work, token, memory.stages[stage]);
+    if (whole)
+      producer.copy_keys<true>(token, memory.stages[stage]);
+    else
+      producer.copy_keys<false>(token, memory.stages[stage]);
     arrive_after_copies(&shared.keys.full[stage]);
     wait_for_phase(&shared.values.empty[stage], phase);
-    copy_values(args, work, token, memory.stages[stage]);
+    if (whole)
+      producer.copy_values<true>(token, memory.stages[stage]);
+    else
+      producer.copy_values<false>(token, memory.stages[stage]);
     arrive_after_copies(&shared.values.full[stage]);
     if (++stage == kSteps) stage = 0, phase ^= 1;
   }
@@ -280,7 +312,7 @@ __global__ void __launch_bounds__(kWideThreads, 1) wide_kernel(AttentionArgs arg
   wait_for_previous();
   const Work work(args, item);
   if (threadIdx.x < kGroupThreads) {
-    leave_registers<32>();
+    leave_registers<40>();
     produce(args, work, memory, shared);
   } else {
     take_registers<232>();

@@ -129,66 +129,100 @@ __global__ void __launch_bounds__(1024) assign_kernel(AssignSlotsArgs args) {
   }
 }
 
-constexpr int kWarps = 4;
-constexpr int kThreads = kWarps * 32;
-constexpr int kTileRows = kWarps * 16;  // of a matrix
-constexpr int kTileChunks = 8;          // of a row: 64 numbers
+constexpr int kTileChunks = 8;  // of a row: 64 numbers
 constexpr int kStages = 4;
+
+// With more slots a tile has more rows of the matrix: the slots' numbers come once for each.
+template <int slots, bool gated>
+struct Kind {
+  static constexpr int kSlots = slots;
+  static constexpr bool kGated = gated;
+  static constexpr int kWarps = slots == 16 ? 4 : 8;
+  static constexpr int kThreads = kWarps * 32;
+  static constexpr int kRows = kWarps * 16;                // of a matrix
+  static constexpr int kOuts = gated ? kRows / 2 : kRows;  // of a slot
+};
 
 // A chunk's place depends on its row, so that eight rows of one column fall into different banks.
 __device__ inline int place(int row, int chunk) {
   return chunk ^ (row & 7);
 }
 
-template <int kSlots>
+template <class Own>
 struct Stage {
-  uint4 w[kTileRows][kTileChunks];
-  uint4 x[kSlots][kTileChunks];
+  uint4 w[Own::kRows][kTileChunks];
+  uint4 x[Own::kSlots][kTileChunks];
 };
 
 // Matrix rows stand in a product's rows and slots in its columns: few slots fill few columns.
-template <int kSlots, bool kGated>
+template <class Own>
 struct Tile {
+  static constexpr int kSlots = Own::kSlots;
+  static constexpr bool kGated = Own::kGated;
+  static constexpr int kTileRows = Own::kRows;
   const ExpertProductArgs& args;
   const Bf16* w;
   const int first_row;
   int first_slot = 0;
   int last_slot = 0;
 
+  // A thread copies one chunk of every kApart-th row.
+  static constexpr int kApart = Own::kThreads / kTileChunks;
+  static constexpr int kWRows = kTileRows / kApart;
+  static constexpr int kXRows = kSlots / kApart;
+  static_assert(kApart % 8 == 0);  // a chunk's place is the same in all of them
+  const int copied_chunk = threadIdx.x % kTileChunks;
+  const int copied_row = threadIdx.x / kTileChunks;
+  const Bf16* w_rows[kWRows];
+  const Bf16* x_rows[kXRows];
+  bool w_there[kWRows];
+  bool x_there[kXRows];
+
   __device__ Tile(const ExpertProductArgs& a, int expert)
       : args(a),
         w(static_cast<const Bf16*>(a.w[expert])),
-        first_row(static_cast<int>(blockIdx.x) * (kGated ? kTileRows / 2 : kTileRows)) {}
+        first_row(static_cast<int>(blockIdx.x) * Own::kOuts) {}
 
   // Where gated, the second half of a tile are the first one's partners.
   __device__ int row_of(int row) const {
     return kGated && row >= kTileRows / 2 ? first_row + row - kTileRows / 2 : first_row + row;
   }
 
-  __device__ void fetch(int step, Stage<kSlots>& stage) const {
-    for (int i = threadIdx.x; i < kTileRows * kTileChunks; i += kThreads) {
-      const int row = i / kTileChunks;
-      const int chunk = i % kTileChunks;
-      const int col = (step * kTileChunks + chunk) * 8;
-      const bool there = row_of(row) < args.out && col < args.cols;
+  // Takes up to kSlots slots from `slot` on. Where a thread's chunks come from is found out once.
+  __device__ void begin(int slot, int end) {
+    first_slot = slot;
+    last_slot = min(end, slot + kSlots);
+#pragma unroll
+    for (int i = 0; i < kWRows; ++i) {
+      const int row = copied_row + i * kApart;
       const std::int64_t at = row_of(row) + (kGated && row >= kTileRows / 2 ? args.out : 0);
-      copy_async(&stage.w[row][place(row, chunk)], there ? w + at * args.cols + col : w, there ? 16 : 0);
+      w_there[i] = row_of(row) < args.out;
+      w_rows[i] = w + (w_there[i] ? at * args.cols : 0) + copied_chunk * 8;
     }
-    for (int i = threadIdx.x; i < kSlots * kTileChunks; i += kThreads) {
-      const int slot = first_slot + i / kTileChunks;
-      const int chunk = i % kTileChunks;
-      const int col = (step * kTileChunks + chunk) * 8;
-      const bool there = slot < last_slot && col < args.cols;
-      const Bf16* x = static_cast<const Bf16*>(args.x);
-      std::int64_t at = slot;
-      if (there && args.x_rows != nullptr) at = args.x_rows[slot];
-      copy_async(&stage.x[i / kTileChunks][place(i / kTileChunks, chunk)],
-                 there ? x + at * args.cols + col : x, there ? 16 : 0);
+#pragma unroll
+    for (int i = 0; i < kXRows; ++i) {
+      const int own = first_slot + copied_row + i * kApart;
+      x_there[i] = own < last_slot;
+      const std::int64_t at = !x_there[i] ? 0 : args.x_rows != nullptr ? args.x_rows[own] : own;
+      x_rows[i] = static_cast<const Bf16*>(args.x) + at * args.cols + copied_chunk * 8;
     }
+  }
+
+  __device__ void fetch(int step, Stage<Own>& stage) const {
+    const int col = step * kTileChunks * 8;
+    const bool in_row = col + copied_chunk * 8 < args.cols;
+    const int offset = in_row ? col : 0;
+    const int spot = place(copied_row, copied_chunk);
+#pragma unroll
+    for (int i = 0; i < kWRows; ++i)
+      copy_async(&stage.w[copied_row + i * kApart][spot], w_rows[i] + offset, in_row && w_there[i] ? 16 : 0);
+#pragma unroll
+    for (int i = 0; i < kXRows; ++i)
+      copy_async(&stage.x[copied_row + i * kApart][spot], x_rows[i] + offset, in_row && x_there[i] ? 16 : 0);
     end_copies();
   }
 
-  __device__ void multiply(const Stage<kSlots>& stage, float (&sums)[kSlots / 8][4]) const {
+  __device__ void multiply(const Stage<Own>& stage, float (&sums)[kSlots / 8][4]) const {
     const int lane = threadIdx.x % 32;
     const int row = threadIdx.x / 32 * 16 + lane % 16;
 #pragma unroll
@@ -230,18 +264,18 @@ struct Tile {
   }
 };
 
-template <int kSlots, bool kGated>
-__global__ void __launch_bounds__(kThreads) expert_kernel(ExpertProductArgs args) {
+template <class Own>
+__global__ void __launch_bounds__(Own::kThreads) expert_kernel(ExpertProductArgs args) {
+  constexpr int kSlots = Own::kSlots;
   extern __shared__ __align__(128) unsigned char memory[];
-  auto* stages = reinterpret_cast<Stage<kSlots>*>(memory);
+  auto* stages = reinterpret_cast<Stage<Own>*>(memory);
   release_next();
   wait_for_previous();
-  Tile<kSlots, kGated> tile(args, blockIdx.y);
+  Tile<Own> tile(args, blockIdx.y);
   const int end = args.first_slots[blockIdx.y + 1];
   const int num_steps = (args.cols + kTileChunks * 8 - 1) / (kTileChunks * 8);
   for (int slot = args.first_slots[blockIdx.y]; slot < end; slot += kSlots) {
-    tile.first_slot = slot;
-    tile.last_slot = min(end, slot + kSlots);
+    tile.begin(slot, end);
 #pragma unroll
     for (int i = 0; i < kStages - 1; ++i) {
       if (i < num_steps)
@@ -266,14 +300,18 @@ __global__ void __launch_bounds__(kThreads) expert_kernel(ExpertProductArgs args
   }
 }
 
-template <int kSlots, bool kGated>
+template <int slots>
 void launch(StreamHandle stream, const ExpertProductArgs& args) {
-  constexpr int kBytes = kStages * sizeof(Stage<kSlots>);
-  static const bool raised =
-      cudaFuncSetAttribute(expert_kernel<kSlots, kGated>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                           kBytes) == cudaSuccess;
-  const dim3 blocks(ceil_div(args.out, kGated ? kTileRows / 2 : kTileRows), args.num_experts);
-  if (raised) launch_early(expert_kernel<kSlots, kGated>, {blocks, kThreads, kBytes}, stream, args);
+  const auto start = [&]<class Own>(Own) {
+    constexpr int kBytes = kStages * sizeof(Stage<Own>);
+    static const bool raised =
+        cudaFuncSetAttribute(expert_kernel<Own>, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes) ==
+        cudaSuccess;
+    const dim3 blocks(ceil_div(args.out, Own::kOuts), args.num_experts);
+    if (raised) launch_early(expert_kernel<Own>, {blocks, Own::kThreads, kBytes}, stream, args);
+  };
+  if (args.form == ExpertProductArgs::Form::gated) return start(Kind<slots, true>{});
+  start(Kind<slots, false>{});
 }
 
 }  // namespace
@@ -292,12 +330,11 @@ void assign_slots(StreamHandle stream, const AssignSlotsArgs& args) {
 void multiply_experts(StreamHandle stream, const ExpertProductArgs& args) {
   if (args.num_slots == 0) return;
   if (wide_experts_take(args)) return multiply_experts_wide(stream, args);
-  const bool gated = args.form == ExpertProductArgs::Form::gated;
   // Of a single round over an expert's slots, where they are about even: the next one reads its matrix again.
   const int most = args.num_slots / args.num_experts;
-  if (most > 24) return gated ? launch<64, true>(stream, args) : launch<64, false>(stream, args);
-  if (most > 8) return gated ? launch<32, true>(stream, args) : launch<32, false>(stream, args);
-  return gated ? launch<16, true>(stream, args) : launch<16, false>(stream, args);
+  if (most > 24) return launch<64>(stream, args);
+  if (most > 8) return launch<32>(stream, args);
+  launch<16>(stream, args);
 }
 
 }  // namespace kvasir::ops::cuda

@@ -84,58 +84,71 @@ __device__ WideTile find_tile(const ExpertProductArgs& args, const int* first_ti
 // A thread copies the same chunk of every sixteenth row.
 struct Producer {
   static constexpr int kApart = kGroupThreads / kChunks;
+  static constexpr int kXRows = kSlotTile / kApart;
+  static constexpr int kWRows = 2 * kHalf / kApart;
   const ExpertProductArgs& args;
   const int chunk = threadIdx.x % kChunks;
   const int row = threadIdx.x % kGroupThreads / kChunks;
-  std::uint32_t x_chunks[kSlotTile / kApart];  // where a row of x begins, in chunks
-  std::uint32_t x_there = 0;                   // a bit each
+  const uint4* x[kXRows];
+  const uint4* w[2];          // of both halves
+  std::uint32_t x_there = 0;  // a bit each
   std::uint32_t w_there = 0;
-  const uint4* w = nullptr;
-  std::int64_t partners = 0;  // from the first half of w to the second, in chunks
 
   __device__ explicit Producer(const ExpertProductArgs& a) : args(a) {}
 
   __device__ void begin(const WideTile& tile) {
     const bool gated = args.form == ExpertProductArgs::Form::gated;
-    const int row_chunks = args.cols / 8;
+    const std::int64_t row_chunks = args.cols / 8;
     x_there = w_there = 0;
 #pragma unroll
-    for (int i = 0; i < kSlotTile / kApart; ++i) {
+    for (int i = 0; i < kXRows; ++i) {
       const int slot = tile.first_slot + row + i * kApart;
       const bool there = slot < tile.last_slot;
-      const int x_row = !there ? 0 : args.x_rows != nullptr ? args.x_rows[slot] : slot;
-      x_chunks[i] = static_cast<std::uint32_t>(x_row) * row_chunks;
+      const std::int64_t x_row = !there ? 0 : args.x_rows != nullptr ? args.x_rows[slot] : slot;
+      x[i] = static_cast<const uint4*>(args.x) + x_row * row_chunks + chunk;
       x_there |= static_cast<std::uint32_t>(there) << i;
     }
 #pragma unroll
-    for (int i = 0; i < 2 * kHalf / kApart; ++i) {
+    for (int i = 0; i < kWRows; ++i) {
       const int in_half = i * kApart % kHalf + row;
       const int out = tile.first_out + in_half + (!gated && i * kApart >= kHalf ? kHalf : 0);
       w_there |= static_cast<std::uint32_t>(out < args.out) << i;
     }
-    w = static_cast<const uint4*>(args.w[tile.expert]) +
-        static_cast<std::int64_t>(tile.first_out + row) * row_chunks;
-    partners = static_cast<std::int64_t>(gated ? args.out : kHalf) * row_chunks;
+    w[0] = static_cast<const uint4*>(args.w[tile.expert]) + (tile.first_out + row) * row_chunks + chunk;
+    w[1] = w[0] + (gated ? args.out : kHalf) * row_chunks;
   }
 
-  __device__ void fetch(int step, WideStage& stage) const {
-    const int at = step * kChunks + chunk;
-    const int row_chunks = args.cols / 8;
-    const bool in_row = at < row_chunks;
-    const int spot = chunk ^ (row % 8);
-    const auto* x = static_cast<const uint4*>(args.x);
+  __device__ void fetch(int step, WideStage& stage) {
+    const bool in_row = step * kChunks + chunk < args.cols / 8;
+    if (in_row && x_there == (1u << kXRows) - 1 && w_there == (1u << kWRows) - 1)
+      copy<true>(in_row, stage);
+    else
+      copy<false>(in_row, stage);
 #pragma unroll
-    for (int i = 0; i < kSlotTile / kApart; ++i) {
-      const bool there = in_row && (x_there >> i & 1) != 0;
-      copy_async(&stage.x[row + i * kApart][spot], there ? x + x_chunks[i] + at : x, there ? 16 : 0);
+    for (const uint4*& from : x) from += kChunks;
+    w[0] += kChunks;
+    w[1] += kChunks;
+  }
+
+ private:
+  template <bool kWhole>
+  __device__ void copy(bool in_row, WideStage& stage) const {
+    const int spot = chunk ^ (row % 8);
+    const std::int64_t apart = static_cast<std::int64_t>(args.cols / 8) * kApart;
+    const auto* nothing = static_cast<const uint4*>(args.x);
+#pragma unroll
+    for (int i = 0; i < kXRows; ++i) {
+      const bool there = kWhole || (in_row && (x_there >> i & 1) != 0);
+      copy_async(&stage.x[row + i * kApart][spot], there ? x[i] : nothing, there ? 16 : 0);
     }
 #pragma unroll
-    for (int i = 0; i < 2 * kHalf / kApart; ++i) {
-      const bool there = in_row && (w_there >> i & 1) != 0;
-      const int half = i * kApart / kHalf;
-      const int in_half = i * kApart % kHalf;
-      const uint4* from = w + half * partners + static_cast<std::int64_t>(in_half) * row_chunks + at;
-      copy_async(&stage.w[half][in_half + row][spot], there ? from : x, there ? 16 : 0);
+    for (int half = 0; half < 2; ++half) {
+      const uint4* from = w[half];
+#pragma unroll
+      for (int i = 0; i < kWRows / 2; ++i, from += apart) {
+        const bool there = kWhole || (in_row && (w_there >> (half * kWRows / 2 + i) & 1) != 0);
+        copy_async(&stage.w[half][row + i * kApart][spot], there ? from : nothing, there ? 16 : 0);
+      }
     }
   }
 };
@@ -177,8 +190,9 @@ __device__ void pass_tile(Shared& shared, int num_steps, Turn& turn) {
   }
 }
 
-__device__ void store_tile(const ExpertProductArgs& args, const WideTile& tile, const float (&sums)[2][64]) {
-  const bool gated = args.form == ExpertProductArgs::Form::gated;
+// `value_of` makes of an index into the sums the number that is stored from there.
+template <class F>
+__device__ void store_half(const ExpertProductArgs& args, const WideTile& tile, int first_out, F value_of) {
   const int lane = threadIdx.x % 32;
   const int first = tile.first_slot + (threadIdx.x / 32 - 4) * 16 + lane / 4;
 #pragma unroll
@@ -188,19 +202,33 @@ __device__ void store_tile(const ExpertProductArgs& args, const WideTile& tile, 
     auto* y = static_cast<Bf16*>(args.y) + static_cast<std::int64_t>(slot) * args.out;
 #pragma unroll
     for (int n = 0; n < kHalf / 8; ++n) {
-      const int out = tile.first_out + 8 * n + 2 * (lane % 4);
+      const int out = first_out + 8 * n + 2 * (lane % 4);
       const int i = 4 * n + 2 * h;
-      if (gated) {
-        if (out < args.out)
-          *reinterpret_cast<std::uint32_t*>(y + out) =
-              pack2(activated(args.activation, sums[0][i]) * sums[1][i],
-                    activated(args.activation, sums[0][i + 1]) * sums[1][i + 1]);
-        continue;
-      }
-      if (out < args.out) *reinterpret_cast<std::uint32_t*>(y + out) = pack2(sums[0][i], sums[0][i + 1]);
-      if (out + kHalf < args.out)
-        *reinterpret_cast<std::uint32_t*>(y + out + kHalf) = pack2(sums[1][i], sums[1][i + 1]);
+      if (out < args.out) *reinterpret_cast<std::uint32_t*>(y + out) = pack2(value_of(i), value_of(i + 1));
     }
+  }
+}
+
+template <Activation kActivation>
+__device__ void store_gated(const ExpertProductArgs& args, const WideTile& tile, const float (&sums)[2][64]) {
+  store_half(args, tile, tile.first_out,
+             [&](int i) { return activated(kActivation, sums[0][i]) * sums[1][i]; });
+}
+
+__device__ void store_tile(const ExpertProductArgs& args, const WideTile& tile, const float (&sums)[2][64]) {
+  if (args.form == ExpertProductArgs::Form::plain) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      store_half(args, tile, tile.first_out + half * kHalf, [&](int i) { return sums[half][i]; });
+    return;
+  }
+  switch (args.activation) {
+    case Activation::silu:
+      return store_gated<Activation::silu>(args, tile, sums);
+    case Activation::gelu_tanh:
+      return store_gated<Activation::gelu_tanh>(args, tile, sums);
+    case Activation::gelu:
+      return store_gated<Activation::gelu>(args, tile, sums);
   }
 }
 
