@@ -26,6 +26,7 @@ ENGINE_ROWS = {
 }
 ENGINE_FLAGS = {"bf16": [], "fp8": ["--fp8"], "fp8 + KV": ["--fp8", "--fp8-kv"], "int4": ["--int4"], "mixture": []}
 LONG_ROWS = {"bf16": (9629, 11500), "fp8": (12224, 14500), "fp8 + KV": (14228, 18000)}
+LONG_STEP_MS = 60  # for throughput, as the peer's steps are; else the default
 SERVE_FLAGS = {"bf16": [], "fp8": ["--gpu-weights", "fp8"],
                "fp8 + KV": ["--gpu-weights", "fp8", "--gpu-kv", "fp8"]}
 
@@ -72,34 +73,58 @@ def write_model(options, path):
     subprocess.run([str(part) for part in command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def load(options, port, *flags):
+def load_command(options, port, *flags):
     command = [options.bin / "kvasir", "bench", "serve", "--url", f"http://127.0.0.1:{port}", "--endpoint", "completions",
                "--json", *flags]
-    found = subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True).stdout
+    return [str(part) for part in command]
+
+
+def load(options, port, *flags):
+    found = subprocess.run(load_command(options, port, *flags), check=True, capture_output=True, text=True).stdout
     return json.loads(found)["phases"][-1]
+
+
+def measure_short(options, port, engine):
+    """Prompts of 512 tokens and answers of 256, from 256 clients and as they come."""
+    short = ["--input-tokens", 512, "--output-tokens", 256]
+    load(options, port, *short, "--concurrency", 256, "--requests", 256)  # buckets are recorded
+    closed = load(options, port, *short, "--concurrency", 256, "--requests", 1024)
+    show("HTTP, 256 clients, 512/256", closed["output_tokens_per_s"], 10083, None)
+    if engine:
+        show("  over the engine alone", closed["output_tokens_per_s"] / engine["whole"], None, 0.97)
+    arriving = load(options, port, *short, "--rate", f"{0.7 * closed['requests_per_s']:.2f}", "--duration", 30)
+    for name, key, peer, aim in (("TTFT p50", ("ttft", "p50"), 79, None), ("TTFT p95", ("ttft", "p95"), 124, 100),
+                                 ("ITL p50", ("itl", "p50"), 7.4, None), ("ITL p95", ("itl", "p95"), 31.7, 15)):
+        show(f"HTTP, Poisson at 70 %, {name} ms", arriving[key[0] + "_ms"][key[1]], peer, aim)
+    return {"closed": closed, "open": arriving}
+
+
+def measure_long_prompt(options, port):
+    """A prompt of 120,000 tokens that comes while 32 others are answered."""
+    flags = ["--input-tokens", 512, "--output-tokens", 1500, "--concurrency", 32, "--requests", 32]
+    others = subprocess.Popen(load_command(options, port, *flags), stdout=subprocess.PIPE, text=True)
+    time.sleep(3)  # until they are under way
+    prompt = load(options, port, "--input-tokens", 120000, "--output-tokens", 16, "--concurrency", 1, "--requests", 1)
+    beside = json.loads(others.communicate()[0])["phases"][-1]
+    show("120,000 tokens beside 32 streams: TTFT s", prompt["ttft_ms"]["p50"] / 1e3, None, None)
+    show("  the streams' TPOT p95 ms", beside["tpot_ms"]["p95"], None, 50)
+    show("  the streams' ITL p95 ms", beside["itl_ms"]["p95"], None, None)
+    return {"prompt": prompt, "beside": beside}
 
 
 def measure_serve(options, kind, model, engine):
     figures = {}
     flags = ["--device", "cuda", "--model", model, "--max-queue", 2048, *SERVE_FLAGS[kind]]
-    with served(options.bin / "kvasir", *flags) as (_, port, ready_s):
-        figures["ready_s"] = ready_s
-        show(f"{kind}, seconds until ready, from 8 bits", ready_s, None, None)
-        if kind == "bf16":
-            short = ["--input-tokens", 512, "--output-tokens", 256]
-            load(options, port, *short, "--concurrency", 256, "--requests", 256)  # buckets are recorded
-            figures["closed"] = load(options, port, *short, "--concurrency", 256, "--requests", 1024)
-            show("HTTP, 256 clients, 512/256", figures["closed"]["output_tokens_per_s"], 10083, None)
-            if engine:
-                show("  over the engine alone", figures["closed"]["output_tokens_per_s"] / engine["whole"], None, 0.97)
-            rate = 0.7 * figures["closed"]["requests_per_s"]
-            figures["open"] = load(options, port, *short, "--rate", f"{rate:.2f}", "--duration", 30)
-            for name, key, peer, aim in (("TTFT p50", ("ttft", "p50"), 79, None), ("TTFT p95", ("ttft", "p95"), 124, 100),
-                                         ("ITL p50", ("itl", "p50"), 7.4, None), ("ITL p95", ("itl", "p95"), 31.7, 15)):
-                show(f"HTTP, Poisson at 70 %, {name} ms", figures["open"][key[0] + "_ms"][key[1]], peer, aim)
+    if kind == "bf16":
+        with served(options.bin / "kvasir", *flags) as (_, port, ready_s):
+            show("seconds until ready, from 8 bits", ready_s, None, 10)
+            figures |= {"ready_s": ready_s} | measure_short(options, port, engine)
+            figures["long prompt"] = measure_long_prompt(options, port)
+    with served(options.bin / "kvasir", *flags, "--target-step-ms", LONG_STEP_MS) as (_, port, _):
         figures["long"] = load(options, port, "--input-tokens", 1000, "--output-tokens", 1000, "--concurrency", 512,
                                "--requests", 512)
         show(f"HTTP, {kind}, 512 requests of 1000/1000", figures["long"]["output_tokens_per_s"], *LONG_ROWS[kind])
+        show("  ITL p95 ms", figures["long"]["itl_ms"]["p95"], None, None)
     return figures
 
 
