@@ -26,6 +26,7 @@ namespace {
 constexpr std::chrono::seconds kFirstPause{1};
 constexpr std::chrono::seconds kLongestPause{60};
 constexpr std::chrono::hours kForever{24};
+constexpr std::chrono::seconds kLeastBetweenRefreshes{1};
 constexpr std::chrono::seconds kLeastConnectTimeout{30};
 constexpr std::chrono::seconds kFarewell{1};
 constexpr std::size_t kMaxFunctionName = 64;
@@ -60,6 +61,7 @@ McpSource::McpSource(config::ToolConfig row, Surroundings surroundings)
     : row_(std::move(row)),
       surroundings_(std::move(surroundings)),
       alarm_(surroundings_.executor),
+      refreshes_(kLeastBetweenRefreshes, clock_),
       offers_(not_there(row_.name, "it is being connected to")) {}
 
 Result<std::unique_ptr<Source>> McpSource::make(const config::ToolConfig& row, Surroundings surroundings) {
@@ -101,8 +103,7 @@ Result<std::shared_ptr<McpTransport>> McpSource::make_transport() {
   McpEvents events;
   events.lost = [this] { wake(); };
   events.tools_changed = [this] {
-    changed_ = true;
-    wake();
+    if (!std::exchange(changed_, true)) wake();
   };
   if (row_.kind == Kind::mcp_http) {
     TRY(net::Url url, net::parse_url(row_.url));
@@ -129,6 +130,7 @@ asio::awaitable<Status> McpSource::connect() {
 
 asio::awaitable<Status> McpSource::refresh() {
   changed_ = false;
+  refreshes_.step();
   Lifeline line(surroundings_.executor, connect_timeout(row_));
   connecting_ = &line;
   Result<std::vector<Definition>> tools = co_await list_tools(*transport_, line);
@@ -147,8 +149,12 @@ asio::awaitable<void> McpSource::keep_connected() {
     Status connected = co_await connect();
     while (connected.ok() && !stopped_ && !transport_->lost()) {
       pause = kFirstPause;
-      if (!changed_) co_await sleep(kForever);
-      if (changed_ && !stopped_ && !transport_->lost()) connected = co_await refresh();
+      // A server may say again and again that its tools have changed.
+      const base::Duration wait = changed_ ? refreshes_.wait() : kForever;
+      if (wait > base::Duration::zero())
+        co_await sleep(wait);
+      else
+        connected = co_await refresh();
     }
     if (transport_) {
       Lifeline farewell(surroundings_.executor, kFarewell);

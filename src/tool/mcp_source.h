@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "config/tool_config.h"
 #include "tool/mcp.h"
+#include "tool/pace.h"
 
 namespace kvasir::tool {
 
@@ -38,6 +40,8 @@ class McpSource final : public Source {
   boost::asio::steady_timer alarm_;
   std::shared_ptr<McpTransport> transport_;  // null: none yet
   Lifeline* connecting_ = nullptr;
+  base::RealClock clock_;
+  Pace refreshes_;
   bool changed_ = false;  // the server's tools have
   bool stopped_ = false;
   mutable std::mutex mutex_;

@@ -12,6 +12,8 @@
 #include <chrono>
 #include <utility>
 
+#include "obs/log.h"
+
 namespace kvasir::tool {
 
 namespace asio = boost::asio;
@@ -23,6 +25,7 @@ namespace {
 
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t kMaxErrorBytes = 2048;
+constexpr int kMaxPendingReads = 32;  // twice what a pipe holds
 constexpr std::size_t kMaxQueuedBytes = 4 << 20;
 // How often a server that was told to end is looked at.
 constexpr std::chrono::milliseconds kLook{5};
@@ -37,14 +40,19 @@ std::string last_words(std::string_view text) {
 
 }  // namespace
 
-McpStdio::McpStdio(std::unique_ptr<ChildProcess> child, const asio::any_io_executor& executor,
-                   McpEvents events)
-    : executor_(executor), child_(std::move(child)), events_(std::move(events)), watch_(executor) {}
+McpStdio::McpStdio(std::string program, std::unique_ptr<ChildProcess> child,
+                   const asio::any_io_executor& executor, McpEvents events)
+    : program_(std::move(program)),
+      executor_(executor),
+      child_(std::move(child)),
+      events_(std::move(events)),
+      watch_(executor) {}
 
 Result<std::shared_ptr<McpStdio>> McpStdio::start(const ChildProcess::Command& command,
                                                   const asio::any_io_executor& executor, McpEvents events) {
   TRY(std::unique_ptr<ChildProcess> child, ChildProcess::start(command, executor));
-  std::shared_ptr<McpStdio> transport(new McpStdio(std::move(child), executor, std::move(events)));
+  std::shared_ptr<McpStdio> transport(
+      new McpStdio(command.program, std::move(child), executor, std::move(events)));
   const auto run = [&](auto member) {
     asio::co_spawn(
         executor, [transport, member]() -> asio::awaitable<void> { return (transport.get()->*member)(); },
@@ -93,8 +101,23 @@ asio::awaitable<void> McpStdio::read_errors() {
   for (;;) {
     const auto [failure, size] = co_await child_->errors().async_read_some(asio::buffer(bytes), kAwait);
     if (failure) co_return;
-    errors_.append(bytes.data(), size);
-    if (errors_.size() > kMaxErrorBytes) errors_.erase(0, errors_.size() - kMaxErrorBytes);
+    note_errors({bytes.data(), size});
+  }
+}
+
+void McpStdio::note_errors(std::string_view bytes) {
+  errors_ += bytes;
+  if (errors_.size() > kMaxErrorBytes) errors_.erase(0, errors_.size() - kMaxErrorBytes);
+}
+
+// What is there already; its last words often come together with its end.
+void McpStdio::read_pending_errors() {
+  boost::system::error_code failure;
+  child_->errors().non_blocking(true, failure);
+  std::array<char, 4096> bytes;
+  for (int i = 0; i < kMaxPendingReads && !failure; ++i) {
+    const std::size_t size = child_->errors().read_some(asio::buffer(bytes), failure);
+    note_errors({bytes.data(), size});
   }
 }
 
@@ -124,7 +147,10 @@ void McpStdio::take_message(json::object message) {
 
 void McpStdio::lose(std::string reason) {
   if (lost_) return;
-  if (const std::string words = last_words(errors_); !words.empty()) reason += "; it last said: " + words;
+  read_pending_errors();
+  // What it wrote to stderr may hold secrets: it is for whoever runs the server, not for its clients.
+  if (const std::string words = last_words(errors_); !closing_ && !words.empty())
+    obs::Log::warn("tool_server_said", {{"program", program_}, {"reason", reason}, {"last_words", words}});
   lost_ = std::move(reason);
   for (const auto& [id, one] : waiting_) one->wake.cancel();
   watch_.cancel();
@@ -194,6 +220,7 @@ asio::awaitable<Status> McpStdio::notify(std::string_view method, json::object p
 asio::awaitable<void> McpStdio::close(Lifeline& line) {
   const auto self = shared_from_this();
   events_ = {};
+  closing_ = true;
   lose("it was closed");  // the end of its input asks it to go
   asio::steady_timer look(executor_);
   while (!child_->ended() && !line.over()) {

@@ -40,10 +40,12 @@ class McpStdio final : public McpTransport, public std::enable_shared_from_this<
     std::optional<base::Result<json::object>> answer;
   };
 
-  McpStdio(std::unique_ptr<ChildProcess> child, const boost::asio::any_io_executor& executor,
-           McpEvents events);
+  McpStdio(std::string program, std::unique_ptr<ChildProcess> child,
+           const boost::asio::any_io_executor& executor, McpEvents events);
   boost::asio::awaitable<void> read_output();
   boost::asio::awaitable<void> read_errors();
+  void note_errors(std::string_view bytes);
+  void read_pending_errors();
   boost::asio::awaitable<void> watch_child();
   boost::asio::awaitable<void> write_queued();
   base::Status take_line(std::string_view line);
@@ -51,6 +53,7 @@ class McpStdio final : public McpTransport, public std::enable_shared_from_this<
   base::Status send(const json::object& message);
   void lose(std::string reason);
 
+  const std::string program_;
   const boost::asio::any_io_executor executor_;
   std::unique_ptr<ChildProcess> child_;
   McpEvents events_;
@@ -62,6 +65,7 @@ class McpStdio final : public McpTransport, public std::enable_shared_from_this<
   std::deque<std::string> queued_;
   std::size_t num_queued_bytes_ = 0;
   bool writing_ = false;
+  bool closing_ = false;
 };
 
 }  // namespace kvasir::tool

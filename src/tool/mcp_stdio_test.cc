@@ -20,7 +20,8 @@ using config::ToolConfig;
 // An MCP server of a few lines, whose tools are named for what they do.
 constexpr const char* kServer = R"py(
 import json, os, sys, time
-tools = ["echo", "fail", "hang", "big", "die", "env", "ping", "more", "image", "pid", "files"]
+tools = ["echo", "fail", "hang", "big", "die", "env", "ping", "more", "image", "pid", "files", "lists"]
+num_lists = 0
 def send(message):
     sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
     sys.stdout.flush()
@@ -49,6 +50,8 @@ def call(id, name, arguments):
         return text(" ".join(os.readlink(path) for path in paths if os.path.lexists(path)))
     if name == "pid":
         return text(str(os.getpid()))
+    if name == "lists":
+        return text(str(num_lists))
     return text(os.environ.get("TOKEN", "") if name == "env" else json.dumps(arguments))
 for line in sys.stdin:
     message = json.loads(line)
@@ -60,6 +63,9 @@ for line in sys.stdin:
     elif message["method"] == "tools/list":
         # One tool a page.
         at = int(params.get("cursor", "0"))
+        num_lists += at == 0
+        if "--restless" in sys.argv:
+            send({"method": "notifications/tools/list_changed"})
         page = {"tools": [{"name": tools[at], "description": "does " + tools[at],
                            "inputSchema": {"type": "object"}}]}
         if at + 1 < len(tools):
@@ -113,7 +119,7 @@ TEST_F(McpStdioTest, ToolsOfAllPagesAreOfferedAndCalled) {
   open(row());
   ASSERT_TRUE(ready());
   const auto all = box_->find("s");
-  ASSERT_EQ(all->size(), 11u);
+  ASSERT_EQ(all->size(), 12u);
   EXPECT_EQ(all->front().name, "s__echo");
   EXPECT_EQ(all->front().description, "does echo");
   EXPECT_EQ(box_->find("s__fail")->size(), 1u);
@@ -178,8 +184,7 @@ TEST_F(McpStdioTest, AServerThatDiesIsStartedAgain) {
   const std::string first = call("pid").text;
   const Outcome died = call("die");
   EXPECT_TRUE(died.failed);
-  EXPECT_EQ(died.text,
-            "The tool failed: the tool server is gone: its process ended; it last said: giving up");
+  EXPECT_EQ(died.text, "The tool failed: the tool server is gone: its process ended");
   ASSERT_TRUE(eventually([&] {
     const Outcome again = call("pid");
     return !again.failed && again.text != first;
@@ -228,7 +233,7 @@ TEST_F(McpStdioTest, AServerThatCannotBeUsedIsReported) {
   };
   const Case cases[] = {
       {"print('hello')", "it sent what is no message"},
-      {"import sys; sys.exit('no licence')", "its process ended; it last said: no licence"},
+      {"import sys; sys.exit('no licence')", "its process ended"},
       {"import sys; sys.stdout.write('x' * (17 << 20)); sys.stdout.flush(); sys.stdin.read()",
        "it sent a message that is too long"},
       {"import json, sys; m = json.loads(sys.stdin.readline())\n"
@@ -251,6 +256,37 @@ TEST_F(McpStdioTest, AServerThatCannotBeUsedIsReported) {
   EXPECT_TRUE(eventually([&] {
     return box_->find("s").error().message.find("cannot run kvasir-no-such-program") != std::string::npos;
   }));
+}
+
+TEST_F(McpStdioTest, AServerThatAlwaysSaysItsToolsHaveChangedIsAskedNowAndThen) {
+  ToolConfig restless = row();
+  restless.args.emplace_back("--restless");
+  const auto started = std::chrono::steady_clock::now();
+  open(restless);
+  ASSERT_TRUE(ready());
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(call("echo").failed);
+  const int num_lists = std::stoi(call("lists").text);
+  const auto passed = std::chrono::steady_clock::now() - started;
+  EXPECT_LE(num_lists, 1 + passed / std::chrono::seconds(1));
+}
+
+TEST_F(McpStdioTest, LastWordsAreForTheLogAlone) {
+  std::mutex mutex;
+  std::string log;
+  obs::Log::redirect([&](std::string_view line) {
+    const std::lock_guard lock(mutex);
+    log += line;
+  });
+  open(row("import sys; sys.exit('the password is hunter2')"));
+  std::string reason;
+  EXPECT_TRUE(eventually([&] {
+    reason = box_->find("s").error().message;
+    return reason.find("its process ended") != std::string::npos;
+  }));
+  box_.reset();
+  obs::Log::redirect({});
+  EXPECT_EQ(reason.find("hunter2"), std::string::npos) << reason;
+  EXPECT_NE(log.find("hunter2"), std::string::npos) << log;
 }
 
 TEST_F(McpStdioTest, NoSecretIsLogged) {

@@ -2,7 +2,6 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -12,6 +11,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "tool/lifeline.h"
+#include "tool/lookups.h"
 
 namespace kvasir::tool {
 
@@ -40,7 +40,7 @@ std::string bounded_text(std::string_view bytes, std::size_t max_bytes);
 // What sources share. The executor is the toolbox's thread.
 struct Surroundings {
   boost::asio::any_io_executor executor;
-  boost::asio::thread_pool& lookups;  // for what blocks: names of hosts
+  Lookups& lookups;
 };
 
 // One row of the configuration. On the toolbox's thread, but for `offers`.

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "net/client_connection.h"
 #include "tool/http_tool.h"
 #include "tool/mcp_source.h"
 
@@ -26,6 +27,9 @@ namespace {
 
 // Of all requests together.
 constexpr int kMaxRunning = 256;
+constexpr std::chrono::seconds kConnectTimeout{10};
+// A call's own time ends an exchange long before.
+constexpr std::chrono::hours kReadTimeout{2};
 
 base::Duration timeout_of(const config::ToolConfig& row) {
   return std::chrono::duration_cast<base::Duration>(std::chrono::duration<double>(row.timeout_s));
@@ -36,9 +40,16 @@ Result<std::unique_ptr<Source>> make_source(const config::ToolConfig& row, Surro
   return McpSource::make(row, std::move(surroundings));
 }
 
+Lookups::Found find_origin(const net::Url& url, const std::stop_token& stop) {
+  net::HttpClientOptions options;
+  options.connect_timeout = kConnectTimeout;
+  options.read_timeout = kReadTimeout;
+  return net::Origin::find(url, options, stop);
+}
+
 }  // namespace
 
-Toolbox::Toolbox() : work_(asio::make_work_guard(io_)) {}
+Toolbox::Toolbox() : lookups_(io_.get_executor(), find_origin), work_(asio::make_work_guard(io_)) {}
 
 Result<std::unique_ptr<Toolbox>> Toolbox::open(const std::vector<config::ToolConfig>& rows) {
   std::unique_ptr<Toolbox> box(new Toolbox());
@@ -79,7 +90,7 @@ void Toolbox::stop() {
   });
   work_.reset();
   if (thread_.joinable()) thread_.join();
-  lookups_.join();
+  lookups_.stop();
 }
 
 const Toolbox::Held* Toolbox::held(std::string_view name) const {

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "config/tool_config.h"
+#include "tool/lookups.h"
 #include "tool/tool.h"
 
 namespace kvasir::tool {
@@ -61,8 +61,8 @@ class Toolbox {
   boost::asio::awaitable<void> run(const Held& held, Call call, std::stop_token stop,
                                    std::function<void(Outcome)> done);
 
-  boost::asio::thread_pool lookups_{2};
   boost::asio::io_context io_{1};
+  Lookups lookups_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   std::vector<Held> sources_;            // never changes once open
   std::unordered_set<Lifeline*> lines_;  // of the calls that run; on the thread

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include "base/result.h"
+#include "net/client_connection.h"
+#include "net/url.h"
+#include "tool/lifeline.h"
+
+namespace kvasir::tool {
+
+// Finds out where the hosts of tools are. A lookup blocks, so it has a thread of its own, one for each host
+// at a time: whoever asks meanwhile waits for the same one. So a name that takes long holds up nobody who
+// asks for another, and there are never more threads than the settings have hosts. Its owner's executor alone
+// touches it, and no longer runs when it is destroyed.
+class Lookups {
+ public:
+  using Found = base::Result<std::shared_ptr<const net::Origin>>;
+  // Blocks, on any thread, and soon no more once a stop is requested.
+  using Find = std::function<Found(const net::Url& url, const std::stop_token& stop)>;
+
+  Lookups(boost::asio::any_io_executor executor, Find find);
+  Lookups(const Lookups&) = delete;
+  Lookups& operator=(const Lookups&) = delete;
+
+  // Ends with `line` at the latest.
+  boost::asio::awaitable<Found> find(net::Url url, Lifeline& line);
+
+  // Ends all threads. After the executor's last handler.
+  void stop() { running_.clear(); }
+
+ private:
+  struct Lookup {
+    std::optional<Found> found;
+    std::set<boost::asio::steady_timer*> waiting;
+  };
+  struct Running {
+    std::shared_ptr<Lookup> lookup;
+    std::jthread thread;
+  };
+  std::shared_ptr<Lookup> join_or_begin(const net::Url& url);
+  void finish(const std::string& host, Found found);
+
+  const boost::asio::any_io_executor executor_;
+  const Find find_;
+  std::map<std::string, Running> running_;  // by host
+};
+
+}  // namespace kvasir::tool
