@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "api/messages_request.h"
 
@@ -100,7 +101,8 @@ Status add_block(const json::value& value, Turn& turn) {
     return base::ok();
   }
   if (turn.role == "assistant") {
-    if (type == "tool_use") return add_tool_use(block, turn);
+    if (type == "tool_use" || type == "mcp_tool_use") return add_tool_use(block, turn);
+    if (type == "mcp_tool_result") return add_tool_result(block, turn);
     if (type == "redacted_thinking") return base::ok();
     if (type == "thinking") {
       TRY(const std::string thinking, read_member(block, "thinking"));
@@ -112,7 +114,13 @@ Status add_block(const json::value& value, Turn& turn) {
   return unknown_block(type, fmt::format("a message of the {}", turn.role));
 }
 
-Result<Turn> read_turn(const json::value& value) {
+bool is_server_result(const json::value& block) {
+  const json::value* type = block.is_object() ? block.get_object().if_contains("type") : nullptr;
+  return type != nullptr && *type == "mcp_tool_result";
+}
+
+// One, or several where tools of the server ran in between: an answer goes on behind their results.
+Result<std::vector<Turn>> read_turns(const json::value& value) {
   if (!value.is_object()) return wrong_type("an object with \"role\" and \"content\"", value);
   const json::object& message = value.get_object();
   TRY(const std::string role, read_member(message, "role"));
@@ -126,13 +134,19 @@ Result<Turn> read_turn(const json::value& value) {
   if (content->is_string()) {
     turn.text = content->get_string();
     turn.has_text = true;
-    return turn;
+    return std::vector{std::move(turn)};
   }
   if (!content->is_array()) return in_field("content", wrong_type(kContentShapes, *content));
-  for (std::size_t i = 0; i < content->get_array().size(); ++i)
-    if (Status status = add_block(content->get_array()[i], turn); !status.ok())
+  std::vector<Turn> turns;
+  for (std::size_t i = 0; i < content->get_array().size(); ++i) {
+    const json::value& block = content->get_array()[i];
+    if (turn.role == "assistant" && !turn.results.empty() && !is_server_result(block))
+      turns.push_back(std::exchange(turn, Turn{.role = turn.role}));
+    if (Status status = add_block(block, turn); !status.ok())
       return in_field("content", in_field(fmt::format("[{}]", i), std::move(status).error()));
-  return turn;
+  }
+  turns.push_back(std::move(turn));
+  return turns;
 }
 
 // Turns of one role in a row are one: many templates want roles to alternate.
@@ -146,14 +160,24 @@ bool join_to_last(json::array& messages, const Turn& turn) {
   return true;
 }
 
-void add_turn(Turn turn, json::array& messages) {
-  for (json::value& result : turn.results) messages.push_back(std::move(result));
-  if (!turn.results.empty() && !turn.has_text) return;
-  if (join_to_last(messages, turn)) return;
+void add_message(Turn turn, json::array& messages) {
   json::object message{{"role", turn.role}, {"content", turn.text}};
   if (!turn.reasoning.empty()) message["reasoning_content"] = turn.reasoning;
   if (!turn.calls.empty()) message["tool_calls"] = std::move(turn.calls);
   messages.push_back(std::move(message));
+}
+
+// A user's results answer the turn before, the server's own results the turn that they are in.
+void add_turn(Turn turn, json::array& messages) {
+  if (turn.role == "assistant") {
+    json::array results = std::exchange(turn.results, {});
+    if (!join_to_last(messages, turn)) add_message(std::move(turn), messages);
+    for (json::value& result : results) messages.push_back(std::move(result));
+    return;
+  }
+  for (json::value& result : turn.results) messages.push_back(std::move(result));
+  if (!turn.results.empty() && !turn.has_text) return;
+  if (!join_to_last(messages, turn)) add_message(std::move(turn), messages);
 }
 
 bool begins_the_answer(const json::array& messages) {
@@ -174,9 +198,9 @@ Status read_anthropic_messages(json::object& body, ChatRequest& chat) {
   const json::array& messages = value.get_array();
   if (messages.empty()) return in_field("messages", wrong_value("expected at least one message"));
   for (std::size_t i = 0; i < messages.size(); ++i) {
-    auto turn = read_turn(messages[i]);
-    if (!turn.ok()) return in_field("messages", in_field(fmt::format("[{}]", i), std::move(turn).error()));
-    add_turn(std::move(*turn), chat.messages);
+    auto turns = read_turns(messages[i]);
+    if (!turns.ok()) return in_field("messages", in_field(fmt::format("[{}]", i), std::move(turns).error()));
+    for (Turn& turn : *turns) add_turn(std::move(turn), chat.messages);
   }
   if (!begins_the_answer(chat.messages)) return base::ok();
   chat.prefill = chat.messages.back().at("content").get_string();

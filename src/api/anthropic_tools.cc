@@ -72,6 +72,7 @@ Result<ToolSettings> read_anthropic_tools(const json::object& body) {
   if (const json::value* choice = body.if_contains("tool_choice"); choice != nullptr && !choice->is_null())
     if (Status status = add_choice(*choice, chat); !status.ok())
       return in_field("tool_choice", std::move(status).error());
+  if (const json::value* names = body.if_contains("server_tools")) chat["server_tools"] = *names;
   return read_flat_tools(chat, "input_schema");
 }
 

@@ -58,7 +58,8 @@ net::HttpResponse without_route(const net::HttpRequest& request, const Error& er
     net::HttpResponse response;
     response.status = 204;
     response.headers.push_back({"Allow", methods + ", OPTIONS"});
-    if (is_allowed_origin(options, request)) add_preflight_headers(request, methods, response);
+    if (is_allowed_origin(options, request.header("origin")))
+      add_preflight_headers(request, methods, response);
     return response;
   }
   net::HttpResponse response = error_response(error, style);
@@ -112,7 +113,8 @@ asio::awaitable<void> reply(Exchange& exchange, net::HttpResponse response) {
   (void)co_await exchange.responder.send(std::move(response));
 }
 
-asio::awaitable<void> reply_error(Exchange& exchange, const Error& error) {
+// By value: the coroutine may begin when what the caller named is gone.
+asio::awaitable<void> reply_error(Exchange& exchange, Error error) {
   note_error(exchange, error);
   net::HttpResponse response = error_response(error, exchange.errors);
   co_await reply(exchange, std::move(response));
@@ -181,7 +183,7 @@ asio::awaitable<void> Api::handle(net::HttpRequest& request, net::Responder& res
   Exchange exchange{request, responder, request_id(request.header("x-request-id").value_or(""))};
   if (request.path.starts_with("/v1/messages")) exchange.errors = ErrorStyle::anthropic;
   const base::TimePoint started = service_.clock.now();
-  add_cors_headers(service_.options, exchange);
+  exchange.headers = cors_headers(service_.options, request.header("origin"));
   base::Result<const Route*> route = find_route(request.method, request.path);
   if (!route.ok()) {
     net::HttpResponse response = without_route(request, route.error(), exchange.errors, service_.options);
@@ -211,13 +213,17 @@ void Api::finish(const Exchange& exchange, std::string_view endpoint, base::Dura
   log_request(exchange, endpoint, took);
 }
 
-net::HttpResponse Api::refuse(const net::RefusedRequest& refused) {
-  const std::string id = request_id(refused.request_id);
-  net::HttpResponse response = refusal_response(refused);
-  response.headers.push_back({"x-request-id", id});
-  // At a level that a flood of bad clients cannot fill the log with.
-  obs::Log::debug("request_refused", {{"id", id}, {"status", refused.status}, {"error", refused.code}});
-  return response;
+Api::Refusal Api::refusal(ServiceOptions options) {
+  return [options = std::move(options)](const net::RefusedRequest& refused) {
+    const std::string id = request_id(refused.request_id);
+    net::HttpResponse response = refusal_response(refused);
+    response.headers.push_back({"x-request-id", id});
+    for (net::HttpHeader& header : cors_headers(options, refused.origin))
+      response.headers.push_back(std::move(header));
+    // At a level that a flood of bad clients cannot fill the log with.
+    obs::Log::debug("request_refused", {{"id", id}, {"status", refused.status}, {"error", refused.code}});
+    return response;
+  };
 }
 
 }  // namespace kvasir::api

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -36,7 +37,8 @@ class Api {
 
   net::Handler handler();
   // How the server answers what never reaches the handler.
-  static net::HttpResponse refuse(const net::RefusedRequest& refused);
+  using Refusal = std::function<net::HttpResponse(const net::RefusedRequest&)>;
+  static Refusal refusal(ServiceOptions options);
 
   // From now on whatever would start something new is refused with 503; what runs goes on.
   void drain();

@@ -48,7 +48,7 @@ class ApiTest : public testing::Test {
     router_.set_ready("m", router::scripted_model(worker_, context_length));
     net::ServerOptions options;
     options.max_body_bytes = 1 << 20;
-    options.refusal = Api::refuse;
+    options.refusal = Api::refusal(options_);
     server_ = std::make_unique<net::HttpServer>(options, api_.handler());
     auto port = server_->start();
     ASSERT_TRUE(port.ok()) << port.error().message;

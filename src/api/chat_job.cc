@@ -99,14 +99,22 @@ Result<Job> make_chat_job(const std::shared_ptr<router::Lease>& lease,
 
 }  // namespace
 
-Result<ReadRequest> read_chat(Service& service, ChatRequest request, MakeShape make_shape) {
+Result<ReadRequest> read_chat(Service& service, ChatRequest request, MakeShape make_shape,
+                              CompleteChat complete) {
   if (request.tools.server_tools.empty())
-    return read_whole_chat(service, std::move(request), std::move(make_shape));
+    return read_whole_chat(service, std::move(request), std::move(make_shape), std::move(complete));
   TRY_OK(add_server_tools(service.tools, request.tools));
   if (request.params.n != 1)
     return in_field("n", wrong_value("an answer with \"server_tools\" is one; expected 1"));
-  auto chat = std::make_shared<const ChatRequest>(request);
-  TRY(ReadRequest read, read_whole_chat(service, std::move(request), std::move(make_shape)));
+  auto chat = std::make_shared<ChatRequest>(request);
+  if (complete)
+    complete = [chat, first = std::move(complete)](ChatRequest& whole) -> base::Status {
+      TRY_OK(first(whole));
+      chat->messages = whole.messages;  // later rounds go on from them
+      return base::ok();
+    };
+  TRY(ReadRequest read,
+      read_whole_chat(service, std::move(request), std::move(make_shape), std::move(complete)));
   read.tool_chat = std::move(chat);
   return read;
 }

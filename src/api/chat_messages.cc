@@ -51,6 +51,12 @@ bool is_missing(const json::value* value) {
 Status read_content(json::object& message, std::string_view role) {
   json::value* content = message.if_contains("content");
   if (is_missing(content)) {
+    json::value* refusal = message.if_contains("refusal");
+    if (role == "assistant" && !is_missing(refusal)) {
+      if (!refusal->is_string()) return in_field("refusal", wrong_type("a string", *refusal));
+      message["content"] = std::string(refusal->get_string());
+      return base::ok();
+    }
     if (role == "assistant" && !is_missing(message.if_contains("tool_calls"))) {
       message["content"] = "";  // many templates join it to other text without looking
       return base::ok();

@@ -52,13 +52,7 @@ constexpr Field<ChatRequest> kFields[] = {
        TRY(const std::int64_t number, read_integer(v, {1, kMaxSequencesPerRequest}));
        return number > 1 ? Status(not_supported("choosing among answers of a chat is")) : base::ok();
      }},
-    {"reasoning_effort",
-     [](const json::value& v, ChatRequest& r) -> Status {
-       TRY(r.reasoning_effort, read_string(v));
-       for (const std::string_view word : {"none", "minimal", "low", "medium", "high", "xhigh"})
-         if (r.reasoning_effort == word) return base::ok();
-       return wrong_value("expected one of none, minimal, low, medium, high, xhigh");
-     },
+    {"reasoning_effort", read_reasoning_effort,
      R"({"enum": ["none", "minimal", "low", "medium", "high", "xhigh"],
          "description": "A variable of the model's template; a 400 where it has none of that name."})"},
     {"add_special_tokens",
@@ -84,6 +78,13 @@ constexpr Field<ChatRequest> kFields[] = {
 };
 
 }  // namespace
+
+Status read_reasoning_effort(const json::value& value, ChatRequest& request) {
+  TRY(request.reasoning_effort, read_string(value));
+  for (const std::string_view word : {"none", "minimal", "low", "medium", "high", "xhigh"})
+    if (request.reasoning_effort == word) return base::ok();
+  return wrong_value("expected one of none, minimal, low, medium, high, xhigh");
+}
 
 Result<ChatRequest> read_chat_request(json::object body) {
   ChatRequest request;

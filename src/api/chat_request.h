@@ -19,6 +19,7 @@ struct ChatRequest {
   ToolSettings tools;
   json::object template_kwargs;
   std::string reasoning_effort;  // empty: not given
+  std::string_view effort_field = "reasoning_effort";
   bool add_generation_prompt = true;
   std::string prefill;                           // the beginning of the answer
   std::string_view messages_field = "messages";  // as this API's clients know it
@@ -29,6 +30,9 @@ struct ChatRequest {
 // Bytes of the request's text are taken out of `body`.
 base::Result<ChatRequest> read_chat_request(json::object body);
 json::object chat_request_schema();
+
+// One of OpenAI's efforts; whether the model's template takes it is seen later.
+base::Status read_reasoning_effort(const json::value& value, ChatRequest& request);
 
 // A message's content as one text; "" where it has none.
 std::string content_text(const json::object& message);
@@ -52,6 +56,8 @@ inline constexpr std::string_view kMessagesSchema = R"({"type": "array", "minIte
     {"type": "object", "required": ["role", "tool_calls"], "properties": {
       "role": {"const": "assistant"}, "content": {"type": "null"},
       "tool_calls": {"type": "array", "items": {"type": "object", "required": ["function"],
-                     "properties": {"function": {"type": "object"}}}}}}]}})";
+                     "properties": {"function": {"type": "object"}}}}}},
+    {"type": "object", "required": ["role", "refusal"], "properties": {
+      "role": {"const": "assistant"}, "content": {"type": "null"}, "refusal": {"type": "string"}}}]}})";
 
 }  // namespace kvasir::api

@@ -1,6 +1,8 @@
 #include "api/choice.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <string_view>
 #include <utility>
 
 #include "api/request_id.h"
@@ -10,6 +12,22 @@ namespace kvasir::api {
 
 using base::num_characters;
 using wire::FinishReason;
+
+namespace {
+
+// Takes so many off the beginning, as far as there are any.
+std::size_t remove_characters(std::string_view& text, std::size_t num) {
+  const auto inside = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
+  std::size_t removed = 0;
+  for (; removed < num && !text.empty(); ++removed) {
+    std::size_t size = 1;
+    while (size < text.size() && inside(text[size])) ++size;
+    text.remove_prefix(size);
+  }
+  return removed;
+}
+
+}  // namespace
 
 Choice::Choice(int index, std::shared_ptr<const text::Tokenizer> tokenizer, const Stops& stops,
                const AnswerReading& reading, std::shared_ptr<const EchoedPrompt> echo)
@@ -80,10 +98,16 @@ void Choice::echo_prompt(const EchoedPrompt& echo, const std::vector<wire::Token
   num_echoed_chars_ = num_characters(echo.text);
   if (lines.empty()) return;
   text::Detokenizer words(tokenizer_);
+  std::string_view rest = echo.text;
   std::size_t offset = 0;
   const auto add = [&](TokenId id, std::optional<wire::TokenLogprob> logprob) {
     delta.lines.push_back({id, std::move(logprob), offset, true});
-    if (tokenizer_->valid(id)) offset += num_characters(words.push(id));
+    if (!tokenizer_->valid(id)) return;
+    // A special token stands in a prompt that was written with it, and takes no room in another.
+    const bool special = tokenizer_->is_special(id);
+    const std::string text = special ? std::string(tokenizer_->bytes(id)) : words.push(id);
+    if (special && !rest.starts_with(text)) return;
+    offset += remove_characters(rest, num_characters(text));
   };
   add(echo.first_token, std::nullopt);
   for (const wire::Token& line : lines) add(line.id, line.logprob);

@@ -35,6 +35,14 @@ struct CallDelta {
   std::size_t text_before = 0;  // bytes of the same delta's text
 };
 
+// How much of a sum of deltas there was when a round of this server's tools ended.
+struct RoundEnd {
+  std::size_t text = 0;
+  std::size_t reasoning = 0;
+  std::size_t calls = 0;
+  std::size_t server_calls = 0;
+};
+
 // What became certain about one choice: the pieces of a choice, joined, are its answer. A streamed answer
 // writes them one by one, another appends them, so that the two cannot differ.
 struct Delta {
@@ -50,6 +58,7 @@ struct Delta {
   // Calls of this server's own tools, as they begin and as they end; a sum of deltas has their ends.
   std::vector<ServerCall> server_calls;
   std::shared_ptr<const ToolRound> round;  // set where one has ended, behind its calls
+  std::vector<RoundEnd> round_ends;        // of a sum
 
   bool says_nothing() const { return text.empty() && reasoning.empty() && calls.empty() && lines.empty(); }
   bool empty() const { return says_nothing() && !finish && server_calls.empty() && !round; }

@@ -43,6 +43,13 @@ json::object ChoiceShape::object(std::string_view name, json::array choices) con
   return object;
 }
 
+json::object ChoiceShape::own_fields() const {
+  json::object fields;
+  if (head_.extra) fields = *head_.extra;
+  if (!head_.warnings.empty()) fields["warnings"] = json::value_from(head_.warnings);
+  return fields;
+}
+
 json::array ChoiceShape::prompt_logprobs(const std::vector<wire::Token>& tokens) const {
   json::array list{nullptr};
   for (const wire::Token& token : tokens) {
@@ -60,12 +67,9 @@ json::array ChoiceShape::prompt_logprobs(const std::vector<wire::Token>& tokens)
   return list;
 }
 
-std::string ChoiceShape::event(json::array choices, std::optional<json::object> usage) const {
+std::string ChoiceShape::event(json::array choices) const {
   json::object chunk = object(chunk_name(), std::move(choices));
-  if (usage)
-    chunk["usage"] = std::move(*usage);
-  else if (head_.include_usage)
-    chunk["usage"] = nullptr;
+  if (head_.include_usage) chunk["usage"] = nullptr;
   return "data: " + base::json_text(chunk) + "\n\n";
 }
 
@@ -99,14 +103,12 @@ std::string ChoiceShape::chunks(const Delta& delta) {
 }
 
 std::string ChoiceShape::closing(const wire::Usage& usage) {
-  std::string events;
-  if (head_.include_usage) events += event({}, usage_object(usage));
-  if (head_.extra && !head_.extra->empty()) {
-    json::object chunk = object(chunk_name(), {});
-    for (const auto& [name, value] : *head_.extra) chunk[name] = value;
-    events += "data: " + base::json_text(chunk) + "\n\n";
-  }
-  return events + "data: [DONE]\n\n";
+  json::object last = own_fields();
+  if (head_.include_usage) last["usage"] = usage_object(usage);
+  if (last.empty()) return "data: [DONE]\n\n";
+  json::object chunk = object(chunk_name(), {});
+  chunk.insert(last.begin(), last.end());
+  return "data: " + base::json_text(chunk) + "\n\ndata: [DONE]\n\n";
 }
 
 std::string ChoiceShape::failure(const base::Error& error) {
@@ -120,9 +122,7 @@ std::string ChoiceShape::whole(const std::vector<Delta>& choices, const wire::Us
   answer["usage"] = usage_object(usage);
   if (json::array calls = ended_calls(choices); !calls.empty())
     answer["server_tool_calls"] = std::move(calls);
-  if (head_.extra)
-    for (const auto& [name, value] : *head_.extra) answer[name] = value;
-  if (!head_.warnings.empty()) answer["warnings"] = json::value_from(head_.warnings);
+  for (const auto& [name, value] : own_fields()) answer[name] = value;
   add_to_whole(choices, answer);
   return base::json_text(answer);
 }

@@ -19,7 +19,8 @@ class ChoiceShape : public ResponseShape {
   std::string opening(int num_choices, const wire::Usage& usage) override;
   // One event, or two where the delta has both something to say and an end.
   std::string chunks(const Delta& delta) override;
-  // The usage where it was asked for, and the end mark.
+  // A chunk without choices, with the usage where it was asked for and this server's own fields where there
+  // are any; and the end mark.
   std::string closing(const wire::Usage& usage) override;
   std::string failure(const base::Error& error) override;
   std::string whole(const std::vector<Delta>& choices, const wire::Usage& usage) override;
@@ -39,8 +40,10 @@ class ChoiceShape : public ResponseShape {
   const AnswerHead& head() const { return head_; }
 
  private:
-  std::string event(json::array choices, std::optional<json::object> usage = std::nullopt) const;
+  std::string event(json::array choices) const;
   json::object object(std::string_view name, json::array choices) const;
+  // Those that clients of OpenAI do not know.
+  json::object own_fields() const;
 
   const AnswerHead head_;
 };

@@ -61,6 +61,19 @@ TEST_F(CompletionsTest, EchoedLogprobsBeginWithNone) {
             R"("top_logprobs":[null,{"b":-2E0},{"c":-1E0},{"d":-1E0}],"text_offset":[0,1,2,3]})");
 }
 
+TEST_F(CompletionsTest, OffsetsAreThoseOfTheTextThatIsReturned) {
+  serve_texts({{"c", -1}});
+  const auto offsets = [&](const std::string& prompt) {
+    const Reply reply =
+        post("/v1/completions", R"({"model": "m", "echo": true, "logprobs": 0, "prompt": )" + prompt + "}");
+    return text_of(reply) + " " +
+           json::serialize(reply.body.at("choices").at(0).at("logprobs").at("text_offset"));
+  };
+  EXPECT_EQ(offsets(R"("<|im_start|>é<|im_end|>b")"), "<|im_start|>é<|im_end|>bc [0,12,12,13,23,24]");
+  // As ids they are not shown.
+  EXPECT_EQ(offsets("[256, 97, 257, 98]"), "abc [0,0,1,1,2]");
+}
+
 TEST_F(CompletionsTest, ThePromptAlone) {
   serve_texts({{"c", -1}});
   const Reply reply = complete(R"(, "echo": true, "logprobs": 0, "max_tokens": 0)");
@@ -105,6 +118,9 @@ TEST_F(CompletionsTest, WhatIsIgnoredIsSaid) {
   EXPECT_EQ(reply.body.at("warnings").as_array().size(), 2u);
   EXPECT_NE(reply.headers.at("x-kvasir-warning").find("ignored"), std::string::npos);
   const Reply stream = post("/v1/chat/completions", chat_body(R"(, "store": true, "stream": true)"));
+  const auto events = events_of(stream.text);
+  EXPECT_TRUE(events.back().at("choices").as_array().empty());
+  EXPECT_NE(events.back().at("warnings").at(0).as_string().find("store"), std::string::npos);
   EXPECT_NE(stream.headers.at("x-kvasir-warning").find("store"), std::string::npos);
   EXPECT_FALSE(
       post("/v1/chat/completions", chat_body(R"(, "store": false)")).body.as_object().contains("warnings"));
@@ -149,6 +165,11 @@ TEST_F(CorsTest, APageOfANamedSiteIsTold) {
     EXPECT_EQ(reply.headers.at("access-control-allow-origin"), "https://chat.example") << more;
     EXPECT_EQ(reply.headers.at("vary"), "Origin");
   }
+  // Below the endpoints too.
+  const Reply malformed = exchange("GET /v1/models HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n" + origin +
+                                   "Transfer-Encoding: chunked\r\n\r\n");
+  EXPECT_EQ(malformed.status, 400);
+  EXPECT_EQ(malformed.headers.at("access-control-allow-origin"), "https://chat.example");
   const Reply other = exchange(net::get_request("/v1/models", "Origin: https://other.example\r\n"));
   EXPECT_FALSE(other.headers.contains("access-control-allow-origin"));
 }

@@ -117,7 +117,7 @@ json::object conversation_fields_schema() {
 }
 
 std::string merged_settings(const std::string& stored, const ConversationFields& fields) {
-  auto old = base::parse_json(stored, {.max_depth = 1100});
+  auto old = base::parse_json(stored, kStoredJson);
   json::object settings;
   const json::value* policy =
       old.ok() && old->is_object() ? old->get_object().if_contains("context_policy") : nullptr;

@@ -11,7 +11,7 @@ constexpr std::size_t kMaxTitleBytes = 60;
 
 // What this server wrote; anything else is damage, and shown as nothing.
 json::object stored_object(const std::string& text) {
-  auto value = base::parse_json(text, {.max_depth = 1100});
+  auto value = base::parse_json(text, kStoredJson);
   return value.ok() && value->is_object() ? std::move(value->get_object()) : json::object();
 }
 

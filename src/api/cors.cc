@@ -23,22 +23,24 @@ bool is_list_of_names(std::string_view text) {
 
 }  // namespace
 
-bool is_allowed_origin(const ServiceOptions& options, const net::HttpRequest& request) {
-  const auto origin = request.header("origin");
+bool is_allowed_origin(const ServiceOptions& options, std::optional<std::string_view> origin) {
   if (!origin) return false;
   return takes_anybody(options) ||
          std::ranges::find(options.cors_origins, *origin) != options.cors_origins.end();
 }
 
-void add_cors_headers(const ServiceOptions& options, Exchange& exchange) {
-  if (options.cors_origins.empty()) return;
+std::vector<net::HttpHeader> cors_headers(const ServiceOptions& options,
+                                          std::optional<std::string_view> origin) {
+  std::vector<net::HttpHeader> headers;
+  if (options.cors_origins.empty()) return headers;
   // What is kept for one origin must not be given to another.
-  if (!takes_anybody(options)) exchange.headers.emplace_back("Vary", "Origin");
-  if (!is_allowed_origin(options, exchange.request)) return;
-  std::string allowed(takes_anybody(options) ? "*" : *exchange.request.header("origin"));
-  exchange.headers.emplace_back("Access-Control-Allow-Origin", std::move(allowed));
-  exchange.headers.emplace_back("Access-Control-Expose-Headers",
-                                "x-request-id, x-stream-id, x-kvasir-context, x-kvasir-warning, retry-after");
+  if (!takes_anybody(options)) headers.emplace_back("Vary", "Origin");
+  if (!is_allowed_origin(options, origin)) return headers;
+  headers.emplace_back("Access-Control-Allow-Origin",
+                       takes_anybody(options) ? std::string("*") : std::string(*origin));
+  headers.emplace_back("Access-Control-Expose-Headers",
+                       "x-request-id, x-stream-id, x-kvasir-context, x-kvasir-warning, retry-after");
+  return headers;
 }
 
 void add_preflight_headers(const net::HttpRequest& request, std::string_view methods,

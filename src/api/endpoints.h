@@ -15,6 +15,7 @@ boost::asio::awaitable<void> handle_model(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_messages(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_count_tokens(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_responses(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_count_response(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_get_response(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_delete_response(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_response_items(Service& service, Exchange& exchange);
@@ -33,6 +34,7 @@ boost::asio::awaitable<void> handle_docs(Service& service, Exchange& exchange);
 // Of the bodies whose tables stand in their endpoint's file.
 boost::json::object tokenize_request_schema();
 boost::json::object stream_query_schema();
+boost::json::object response_query_schema();
 boost::json::object detokenize_request_schema();
 boost::json::object moderation_request_schema();
 

@@ -56,6 +56,10 @@ base::Error in_field(std::string_view field, base::Error error);
 
 base::Result<json::object> parse_object(std::string_view body, int max_depth);
 
+// For what was stored: a request may be as deep as the setting allows (1,024), and its parts are put into a
+// few more levels.
+inline constexpr base::JsonLimits kStoredJson{.max_depth = 1100};
+
 // Reads the fields that the object has; null is the same as absent, as with OpenAI.
 template <class Target>
 base::Status read_fields(const json::object& object, std::span<const Field<Target>> table, Target& target) {

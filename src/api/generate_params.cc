@@ -149,15 +149,6 @@ Status accept_text(const json::value& value, GenerateParams&) {
   return base::ok();
 }
 
-Status read_service_tier(const json::value& value, GenerateParams& params) {
-  constexpr std::string_view kTiers[] = {"auto", "default", "flex", "scale", "priority"};
-  TRY(const std::string tier, read_string(value));
-  if (std::ranges::find(kTiers, tier) == std::end(kTiers))
-    return wrong_value(fmt::format("expected auto, default, flex, scale or priority, got \"{}\"", tier));
-  params.service_tier = "default";
-  return base::ok();
-}
-
 Status read_store(const json::value& value, GenerateParams& params) {
   TRY(const bool wanted, read_bool(value));
   if (wanted) params.warnings.emplace_back("store: ignored, completions are not kept");
@@ -247,9 +238,7 @@ constexpr Field<P> kFields[] = {
        return base::ok();
      },
      kMetadataSchema},
-    {"service_tier", read_service_tier,
-     R"({"enum": ["auto", "default", "flex", "scale", "priority"],
-         "description": "Every request is served in the tier \"default\", as the answer says."})"},
+    {"service_tier", read_service_tier, kServiceTierSchema},
     {"store", read_store,
      R"({"type": "boolean", "default": false, "description": "Nothing is kept; the answer's warnings say so."})"},
     {"prediction",
@@ -262,6 +251,15 @@ constexpr Field<P> kFields[] = {
 };
 
 }  // namespace
+
+Status read_service_tier(const json::value& value, GenerateParams& params) {
+  constexpr std::string_view kTiers[] = {"auto", "default", "flex", "scale", "priority"};
+  TRY(const std::string tier, read_string(value));
+  if (std::ranges::find(kTiers, tier) == std::end(kTiers))
+    return wrong_value(fmt::format("expected auto, default, flex, scale or priority, got \"{}\"", tier));
+  params.service_tier = "default";
+  return base::ok();
+}
 
 Status read_params(const json::object& body, GenerateParams& params) {
   TRY_OK(refuse_unsupported(body));

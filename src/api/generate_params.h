@@ -47,6 +47,12 @@ base::Status read_params(const json::object& body, GenerateParams& params);
 // Adds the fields that `read_params` reads.
 void describe_params(ObjectSchema& schema);
 
+// A tier of OpenAI's; the answer says which one it was served in.
+base::Status read_service_tier(const json::value& value, GenerateParams& params);
+inline constexpr std::string_view kServiceTierSchema =
+    R"({"enum": ["auto", "default", "flex", "scale", "priority"],
+        "description": "Every request is served in the tier \"default\", as the answer says."})";
+
 // Of the field "model" of any request.
 inline constexpr std::string_view kModelSchema =
     R"({"type": "string", "description": "One of the models that GET /v1/models lists."})";

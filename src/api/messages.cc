@@ -10,6 +10,7 @@
 #include "api/messages_shape.h"
 #include "api/prepare.h"
 #include "api/respond.h"
+#include "api/server_tools.h"
 #include "api/text_task.h"
 
 namespace kvasir::api {
@@ -30,7 +31,8 @@ Result<ReadRequest> read(Service& service, std::string_view body) {
 
 Result<std::size_t> count(Service& service, std::string_view body, const std::stop_token& stop) {
   TRY(json::object object, parse_object(body, service.options.max_json_depth));
-  TRY(const ChatRequest chat, read_count_request(std::move(object)));
+  TRY(ChatRequest chat, read_count_request(std::move(object)));
+  TRY_OK(add_server_tools(service.tools, chat.tools));
   TRY(const router::Lease lease, service.router.pick(chat.params.model));
   TRY(const EncodedChat encoded, encode_chat(lease.model(), chat, stop));
   return encoded.tokens.size();

@@ -157,8 +157,8 @@ constexpr Field<R> kPromptFields[] = {
      R"({"type": "object", "properties": {"format": {"type": "object", "required": ["type", "schema"],
          "properties": {"type": {"const": "json_schema"}, "schema": {"type": "object"}}}}})"},
     {"cache_control", ignore},
+    {"server_tools", nullptr, kServerToolsSchema},
     {"mcp_servers", refuse},
-    {"server_tools", refuse},
     {"context_management", refuse},
     {"container", refuse},
 };

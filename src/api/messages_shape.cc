@@ -36,10 +36,41 @@ json::object block_of(const AnswerPart& part) {
               {"id", part.call_id},
               {"name", part.call_name},
               {"input", input_of(part.text)}};
+    case Kind::server_call:
+      return {{"type", "mcp_tool_use"},
+              {"id", part.server_call->id},
+              {"name", part.server_call->name},
+              {"server_name", part.server_call->name.substr(0, part.server_call->name.find("__"))},
+              {"input", input_of(part.text)}};
     case Kind::text:
       break;
   }
   return {{"type", "text"}, {"text", part.text}};
+}
+
+json::object result_block(const ServerCall& call) {
+  json::object text{{"type", "text"}, {"text", call.output}};
+  return {{"type", "mcp_tool_result"},
+          {"tool_use_id", call.id},
+          {"is_error", call.status == ServerCall::Status::failed},
+          {"content", json::array{std::move(text)}}};
+}
+
+// Of a whole answer. The results of calls that ran side by side stand behind all of them.
+json::array blocks_of(const std::vector<AnswerPart>& parts) {
+  json::array blocks;
+  std::vector<ServerCall> round;
+  const auto tell_results = [&] {
+    for (const ServerCall& call : std::exchange(round, {})) blocks.push_back(result_block(call));
+  };
+  for (const AnswerPart& part : parts) {
+    if (!round.empty() && (!part.server_call || part.server_call->round != round.front().round))
+      tell_results();
+    blocks.push_back(block_of(part));
+    if (part.server_call) round.push_back(*part.server_call);
+  }
+  tell_results();
+  return blocks;
 }
 
 json::object delta_of(const AnswerPart& part) {
@@ -47,6 +78,7 @@ json::object delta_of(const AnswerPart& part) {
     case Kind::reasoning:
       return {{"type", "thinking_delta"}, {"thinking", part.text}};
     case Kind::call:
+    case Kind::server_call:
       return {{"type", "input_json_delta"}, {"partial_json", part.text}};
     case Kind::text:
       break;
@@ -67,12 +99,17 @@ class MessagesShape final : public ResponseShape {
   std::string chunks(const Delta& delta) override {
     std::string events;
     for (const AnswerPart& part : parts_of(delta)) {
+      if (part.server_call && part.server_call->ended()) continue;  // told of with the others of its round
       if (!open_ || !part.continues(*open_)) {
         events += close_block();
         events += open_block(part);
       }
       if (part.text.empty()) continue;
       events += named_event({{"type", "content_block_delta"}, {"index", index_}, {"delta", delta_of(part)}});
+    }
+    if (delta.round) {
+      events += close_block();
+      for (const ServerCall& call : delta.round->calls) events += whole_block(result_block(call));
     }
     if (!delta.finish) return events;
     end_.finish = delta.finish;
@@ -91,8 +128,7 @@ class MessagesShape final : public ResponseShape {
   std::string failure(const base::Error& error) override { return error_event(error, ErrorStyle::anthropic); }
 
   std::string whole(const std::vector<Delta>& choices, const wire::Usage& usage) override {
-    json::array content;
-    for (const AnswerPart& part : parts_of(choices.front())) content.push_back(block_of(part));
+    json::array content = blocks_of(parts_of(choices.front()));
     return base::json_text(message(std::move(content), choices.front(), usage));
   }
 
@@ -103,6 +139,12 @@ class MessagesShape final : public ResponseShape {
     empty.text.clear();
     return named_event(
         {{"type", "content_block_start"}, {"index", ++index_}, {"content_block", block_of(empty)}});
+  }
+
+  std::string whole_block(json::object block) {
+    std::string events = named_event(
+        {{"type", "content_block_start"}, {"index", ++index_}, {"content_block", std::move(block)}});
+    return events += named_event({{"type", "content_block_stop"}, {"index", index_}});
   }
 
   std::string close_block() {

@@ -76,10 +76,10 @@ asio::awaitable<Status> Outlet::finish() {
   co_return co_await writer_->finish();
 }
 
-asio::awaitable<void> Outlet::fail(const Error& error, ResponseShape* shape) {
+asio::awaitable<void> Outlet::fail(Error error, ResponseShape* shape) {
   if (error.code == ErrorCode::cancelled && exchange_.responder.disconnected()) co_return;
   if (writer_ == nullptr && !detached_) {
-    co_await reply_error(exchange_, error);
+    co_await reply_error(exchange_, std::move(error));
     co_return;
   }
   note_error(exchange_, error);

@@ -39,7 +39,7 @@ class Outlet {
   boost::asio::awaitable<base::Status> ping();
   boost::asio::awaitable<base::Status> finish();
   // `shape` is null where there is none yet, or its opening has not been written.
-  boost::asio::awaitable<void> fail(const base::Error& error, ResponseShape* shape = nullptr);
+  boost::asio::awaitable<void> fail(base::Error error, ResponseShape* shape = nullptr);
 
   Exchange& exchange() { return exchange_; }
   // The answer's and its stream's.

@@ -107,7 +107,7 @@ Result<json::object> template_variables(const ChatRequest& request, std::string_
   const bool knows_effort = names("reasoning_effort");
   const bool knows_thinking = names("enable_thinking");
   if (!knows_effort && !knows_thinking && effort != "none")
-    return in_field("reasoning_effort", not_supported("choosing an effort with this model is"));
+    return in_field(request.effort_field, not_supported("choosing an effort with this model is"));
   if (knows_effort) variables.emplace("reasoning_effort", effort);
   if (knows_thinking) variables.emplace("enable_thinking", effort != "none" && effort != "minimal");
   return variables;

@@ -232,6 +232,15 @@ TEST(Request, MessagesBecomeWhatTemplatesWant) {
   EXPECT_EQ(request->messages[2].at("tool_calls").at(0).at("function").at("arguments").at("x"), 1);
 }
 
+TEST(Request, ARefusalIsWhatTheAssistantSaid) {
+  const auto request = messages(R"([{"role": "user", "content": "q"},
+      {"role": "assistant", "content": null, "refusal": "I will not."},
+      {"role": "assistant", "refusal": "Nor that."}])");
+  ASSERT_TRUE(request.ok()) << request.error().message;
+  EXPECT_EQ(request->messages[1].at("content"), "I will not.");
+  EXPECT_EQ(request->messages[2].at("content"), "Nor that.");
+}
+
 TEST(Request, ContentsFitTheTemplate) {
   const std::string list = R"([{"role": "user", "content": "hi"}, {"role": "assistant", "content": [
       {"type": "text", "text": "a"}, {"type": "refusal", "refusal": "b"}]}])";

@@ -42,6 +42,9 @@ void join(Delta& sum, Delta delta) {
   std::move(delta.prompt.begin(), delta.prompt.end(), std::back_inserter(sum.prompt));
   for (ServerCall& call : delta.server_calls)
     if (call.ended()) sum.server_calls.push_back(std::move(call));
+  if (delta.round)
+    sum.round_ends.push_back(
+        {sum.text.size(), sum.reasoning.size(), sum.calls.size(), sum.server_calls.size()});
   sum.finish = delta.finish;
   sum.has_calls = delta.has_calls;
   sum.stop_string = std::move(delta.stop_string);

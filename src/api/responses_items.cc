@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,13 +64,18 @@ class Dialogue {
  public:
   Status add(const json::object& item) {
     TRY(const std::string type, read_member(item, "type"));
+    if (type == "mcp_call") return add_server_call(item);
+    tell_results();
     if (type == "message") return add_message(item);
     if (type == "function_call") return add_call(item);
     if (type == "function_call_output") return add_result(item);
     if (type == "reasoning") return add_reasoning(item);
     return in_field("type", not_supported(fmt::format("an item of type \"{}\" is", type)));
   }
-  json::array take() { return std::move(messages_); }
+  json::array take() {
+    tell_results();
+    return std::move(messages_);
+  }
 
  private:
   Status add_message(const json::object& item) {
@@ -87,6 +93,11 @@ class Dialogue {
 
   Status add_call(const json::object& item) {
     TRY(const std::string id, read_member(item, "call_id"));
+    return note_call(id, item);
+  }
+
+  // The assistant's call, by the name and the arguments of the item.
+  Status note_call(const std::string& id, const json::object& item) {
     TRY(const std::string name, read_member(item, "name"));
     TRY(const std::string text, read_member(item, "arguments"));
     auto arguments = base::parse_json(text);
@@ -100,6 +111,37 @@ class Dialogue {
     if (!message.contains("tool_calls")) message["tool_calls"] = json::array();
     message["tool_calls"].get_array().push_back(std::move(call));
     return base::ok();
+  }
+
+  // A call with its result. The results of calls that ran side by side stand behind all of them.
+  Status add_server_call(const json::object& item) {
+    const json::value* round = item.if_contains("round");
+    const std::int64_t number = round != nullptr && round->is_int64() ? round->get_int64() : 0;
+    if (!results_.empty() && number != round_) tell_results();
+    round_ = number;
+    TRY(const std::string id, read_member(item, "id"));
+    TRY_OK(note_call(id, item));
+    TRY(const std::string text, result_of(item));
+    results_.push_back(
+        json::object{{"role", "tool"}, {"tool_call_id", id}, {"name", item.at("name")}, {"content", text}});
+    return base::ok();
+  }
+
+  static Result<std::string> result_of(const json::object& item) {
+    const json::value* error = item.if_contains("error");
+    const json::value* output = item.if_contains("output");
+    if (error == nullptr || error->is_null())
+      return output == nullptr || output->is_null() ? std::string() : read_content(item, "output");
+    if (error->is_string()) return std::string(error->get_string());
+    if (!error->is_object()) return in_field("error", wrong_type("an object", *error));
+    const char* key = error->get_object().contains("content") ? "content" : "message";
+    auto text = read_content(error->get_object(), key);
+    if (!text.ok()) return in_field("error", std::move(text).error());
+    return text;
+  }
+
+  void tell_results() {
+    for (json::value& result : std::exchange(results_, {})) messages_.push_back(std::move(result));
   }
 
   Status add_result(const json::object& item) {
@@ -123,6 +165,8 @@ class Dialogue {
 
   json::array messages_;
   std::string reasoning_;  // for the assistant's next message
+  json::array results_;    // of this server's tools, to stand behind the last of their calls
+  std::int64_t round_ = 0;
 };
 
 }  // namespace

@@ -132,13 +132,8 @@ Status read_truncation(const json::value& value, R& r) {
 }
 
 Status read_effort(const json::value& value, R& r) {
-  TRY(const std::string effort, read_string(value));
-  constexpr std::string_view kEfforts[] = {"none", "minimal", "low", "medium", "high", "xhigh"};
-  if (std::ranges::find(kEfforts, effort) == std::end(kEfforts))
-    return wrong_value("expected one of none, minimal, low, medium, high, xhigh");
-  r.chat.template_kwargs["enable_thinking"] = effort != "none" && effort != "minimal";
-  r.chat.template_kwargs["reasoning_effort"] = effort;
-  return base::ok();
+  r.chat.effort_field = "reasoning.effort";
+  return read_reasoning_effort(value, r.chat);
 }
 
 Status read_reasoning(const json::value& value, R& r) {
@@ -183,12 +178,6 @@ Status read_text_settings(const json::value& value, R& r) {
   return read_fields<R>(value.get_object(), kText, r);
 }
 
-Status read_tier(const json::value& value, R&) {
-  TRY(const std::string tier, read_string(value));
-  if (tier == "auto" || tier == "default") return base::ok();
-  return not_supported("a tier other than \"auto\" or \"default\" is");
-}
-
 constexpr Field<R> kFields[] = {
     {"model", read_model, R"({"type": "string"})", "one of the models that GET /v1/models lists"},
     {"input", nullptr,
@@ -222,6 +211,7 @@ constexpr Field<R> kFields[] = {
                         "description": {"type": ["string", "null"]}, "parameters": {"type": ["object", "null"]},
                         "strict": {"type": ["boolean", "null"]}}}})"},
     {"tool_choice", nullptr, R"({"anyOf": [{"enum": ["none", "auto", "required"]}, {"type": "object"}]})"},
+    {"server_tools", nullptr, kServerToolsSchema},
     {"parallel_tool_calls", nullptr, R"({"type": "boolean"})"},
     {"user",
      [](const json::value& v, R& r) -> Status {
@@ -229,13 +219,13 @@ constexpr Field<R> kFields[] = {
        return base::ok();
      },
      R"({"type": "string"})"},
-    {"service_tier", read_tier, R"({"enum": ["auto", "default"]})"},
+    {"service_tier", [](const json::value& v, R& r) -> Status { return read_service_tier(v, r.chat.params); },
+     kServiceTierSchema},
     {"background", never, R"({"const": false})"},
     {"safety_identifier", ignore},
     {"prompt_cache_key", ignore},
     {"prompt_cache_retention", ignore},
     {"max_tool_calls", ignore},
-    {"server_tools", refuse},
     {"conversation", refuse},
     {"prompt", refuse},
     {"context_management", refuse},
@@ -255,7 +245,7 @@ json::object as_chat_function(const json::object& flat) {
 
 Result<ToolSettings> read_response_tools(const json::object& body) {
   json::object chat;
-  for (const char* key : {"tools", "tool_choice", "parallel_tool_calls"})
+  for (const char* key : {"tools", "tool_choice", "parallel_tool_calls", "server_tools"})
     if (const json::value* value = body.if_contains(key)) chat[key] = *value;
   if (json::value* tools = chat.if_contains("tools"); tools != nullptr && tools->is_array())
     for (json::value& tool : tools->get_array())
@@ -310,6 +300,7 @@ json::object make_echo(const json::object& body) {
   for (auto& [key, value] : echo)
     if (const json::value* given = body.if_contains(key); given != nullptr && !given->is_null())
       value = *given;
+  if (const json::value* names = body.if_contains("server_tools")) echo["server_tools"] = *names;
   return echo;
 }
 
@@ -325,8 +316,12 @@ Result<ResponsesRequest> read_responses_request(json::object body) {
   if (request.chat.params.sampling.num_top_logprobs > 0) request.chat.params.sampling.logprobs = true;
   TRY(request.chat.tools, read_response_tools(body));
   // Which tokens are whose cannot be told where calls and text alternate.
-  if (request.chat.params.sampling.logprobs && request.chat.tools.may_call())
+  const ToolSettings& tools = request.chat.tools;
+  if (request.chat.params.sampling.logprobs && (tools.may_call() || !tools.server_tools.empty()))
     return in_field("include", not_supported("logprobs together with tools are"));
+  const json::value* max_calls = body.if_contains("max_tool_calls");
+  if (!tools.server_tools.empty() && max_calls != nullptr && !max_calls->is_null())
+    return in_field("max_tool_calls", not_supported("a number of calls other than the server's own is"));
   request.echo = make_echo(body);
   if (Status status = read_input(body.at("input"), request); !status.ok())
     return in_field("input", std::move(status).error());

@@ -19,12 +19,14 @@ constexpr NamedSchema kSchemas[] = {
           "metadata": {"type": "object", "additionalProperties": {"type": "string"}},
           "output": {"type": "array", "items": {"type": "object", "required": ["id", "type", "status"],
             "properties": {
-              "id": {"type": "string"}, "type": {"enum": ["message", "function_call", "reasoning"]},
-              "status": {"enum": ["completed", "incomplete"]}}}},
+              "id": {"type": "string"}, "type": {"enum": ["message", "function_call", "mcp_call", "reasoning"]},
+              "status": {"enum": ["completed", "incomplete", "failed"]}}}},
           "usage": {"type": ["object", "null"], "properties": {
             "input_tokens": {"type": "integer", "minimum": 0},
             "output_tokens": {"type": "integer", "minimum": 0},
             "total_tokens": {"type": "integer", "minimum": 0}}}}})"},
+    {"InputTokens", R"({"type": "object", "required": ["object", "input_tokens"], "properties": {
+        "object": {"const": "response.input_tokens"}, "input_tokens": {"type": "integer", "minimum": 0}}})"},
     {"DeletedResponse", R"({"type": "object", "required": ["id", "object", "deleted"], "properties": {
         "id": {"type": "string"}, "object": {"const": "response"}, "deleted": {"const": true}}})"},
     {"ResponseItems", R"({"type": "object", "required": ["object", "data", "has_more"], "properties": {
@@ -36,7 +38,9 @@ constexpr NamedSchema kSchemas[] = {
 constexpr std::string_view kStream = "text/event-stream";
 constexpr Answer kResponse[] = {{200, "The response.", "Response"},
                                 {200, "With `stream`: numbered events.", {}, kStream}};
-constexpr Answer kStored[] = {{200, "The response.", "Response"}};
+constexpr Answer kStored[] = {{200, "The response.", "Response"},
+                              {200, "With `stream`: its events once more.", {}, kStream}};
+constexpr Answer kCounted[] = {{200, "The number of tokens.", "InputTokens"}};
 constexpr Answer kDeleted[] = {{200, "It is gone.", "DeletedResponse"}};
 constexpr Answer kItems[] = {{200, "Its input, with what it went on from.", "ResponseItems"}};
 constexpr Answer kEvents[] = {{200, "The stream's events behind `after`, and those that come.", {}, kStream}};
@@ -49,12 +53,20 @@ constexpr Route kRoutes[] = {
      .summary = "The model's response to an input",
      .answers = kResponse,
      .body = responses_body_schema},
+    {.method = "POST",
+     .path = "/v1/responses/input_tokens",
+     .kind = RouteKind::work,
+     .handle = handle_count_response,
+     .summary = "How many tokens a response's input has",
+     .answers = kCounted,
+     .body = responses_body_schema},
     {.method = "GET",
      .path = "/v1/responses/{id}",
      .kind = RouteKind::view,
      .handle = handle_get_response,
      .summary = "A stored response",
-     .answers = kStored},
+     .answers = kStored,
+     .query = response_query_schema},
     {.method = "DELETE",
      .path = "/v1/responses/{id}",
      .kind = RouteKind::view,

@@ -1,6 +1,8 @@
 #include "api/responses_shape.h"
 
+#include <cstddef>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +11,7 @@
 
 #include "api/answer_parts.h"
 #include "api/request_id.h"
+#include "api/response_events.h"
 
 namespace kvasir::api {
 
@@ -29,13 +32,6 @@ std::string_view id_prefix(Kind kind) {
   return kind == Kind::call ? "fc_" : kind == Kind::reasoning ? "rs_" : "msg_";
 }
 
-// The events of an item's text, by its kind: response.<name>.delta and .done.
-std::string_view event_name(Kind kind) {
-  return kind == Kind::call        ? "function_call_arguments"
-         : kind == Kind::reasoning ? "reasoning_text"
-                                   : "output_text";
-}
-
 // An item of the output while it is being written.
 struct Item {
   explicit Item(AnswerPart first) : part(std::move(first)), id(make_answer_id(id_prefix(part.kind))) {}
@@ -43,6 +39,7 @@ struct Item {
   AnswerPart part;  // its text is all that has come
   std::string id;
   json::array logprobs = {};
+  json::object begun = {};  // as it was told of first
 };
 
 json::object content_part(const Item& item) {
@@ -74,14 +71,37 @@ json::object item_object(const Item& item, std::string_view status) {
   return object;
 }
 
+// A call of this server's tools, in the shape of OpenAI's calls of MCP servers.
+json::object server_call_item(const ServerCall& call) {
+  json::object item{{"id", call.id},
+                    {"type", "mcp_call"},
+                    {"status", "in_progress"},
+                    {"server_label", call.name.substr(0, call.name.find("__"))},
+                    {"name", call.name},
+                    {"arguments", call.arguments},
+                    {"output", nullptr},
+                    {"error", nullptr},
+                    {"approval_request_id", nullptr},
+                    {"round", call.round}};
+  if (call.status == ServerCall::Status::completed) {
+    item["status"] = "completed";
+    item["output"] = call.output;
+  } else if (call.status == ServerCall::Status::failed) {
+    item["status"] = "failed";
+    json::object text{{"type", "text"}, {"text", call.output}};
+    item["error"] = {{"type", "mcp_tool_execution_error"}, {"content", json::array{std::move(text)}}};
+  }
+  return item;
+}
+
 class ItemShape final : public ResponsesShape {
  public:
   ItemShape(AnswerHead head, json::object echo) : head_(std::move(head)), echo_(std::move(echo)) {}
 
   std::string opening(int, const wire::Usage&) override {
     const json::object begun = response("in_progress", nullptr);
-    std::string events = event("response.created", {{"response", begun}});
-    return events += event("response.in_progress", {{"response", begun}});
+    std::string events = events_.about("response.created", begun);
+    return events += events_.about("response.in_progress", begun);
   }
 
   std::string chunks(const Delta& delta) override {
@@ -89,10 +109,12 @@ class ItemShape final : public ResponsesShape {
     json::array logprobs = logprob_list(*head_.tokenizer, delta.lines);
     std::move(logprobs.begin(), logprobs.end(), std::back_inserter(lines_));
     for (const AnswerPart& part : parts_of(delta)) {
-      if (!item_ || !part.continues(item_->part)) {
-        events += close_item("completed");
-        events += open_item(part);
+      if (!item_ || !part.continues(item_->part)) events += close_item("completed");
+      if (part.server_call) {
+        events += take_server_call(*part.server_call);
+        continue;
       }
+      if (!item_) events += open_item(part);
       events += extend_item(part);
     }
     if (!delta.finish) return events;
@@ -102,16 +124,15 @@ class ItemShape final : public ResponsesShape {
   }
 
   std::string closing(const wire::Usage& usage) override {
-    const json::object done = complete_response(usage);
-    return event(finish_ == wire::FinishReason::length ? "response.incomplete" : "response.completed",
-                 {{"response", done}});
+    const bool cut = finish_ == wire::FinishReason::length;
+    return events_.about(cut ? "response.incomplete" : "response.completed", complete_response(usage));
   }
 
   std::string failure(const base::Error& error) override {
     json::object failed = response("failed", nullptr);
     const json::object body = error_body(error);
     failed["error"] = {{"code", "server_error"}, {"message", body.at("error").at("message")}};
-    return event("response.failed", {{"response", std::move(failed)}});
+    return events_.about("response.failed", failed);
   }
 
   std::string whole(const std::vector<Delta>& choices, const wire::Usage& usage) override {
@@ -128,36 +149,19 @@ class ItemShape final : public ResponsesShape {
     return finish_ == wire::FinishReason::length ? "incomplete" : "completed";
   }
 
-  std::string event(std::string_view type, json::object more) {
-    json::object object{{"type", type}, {"sequence_number", sequence_number_++}};
-    for (auto& [key, value] : more) object[key] = std::move(value);
-    return named_event(object);
-  }
-
-  // An event about the item that is being written.
-  std::string item_event(std::string_view type, json::object more) {
-    json::object object{{"item_id", item_->id}, {"output_index", output_.size()}};
-    if (item_->part.kind != Kind::call) object["content_index"] = 0;
-    for (auto& [key, value] : more) object[key] = std::move(value);
-    return event(type, std::move(object));
-  }
-
   std::string open_item(const AnswerPart& first) {
     item_.emplace(first);
     item_->part.text.clear();
-    std::string events = event("response.output_item.added", {{"output_index", output_.size()},
-                                                              {"item", item_object(*item_, "in_progress")}});
-    if (first.kind != Kind::call)
-      events += item_event("response.content_part.added", {{"part", content_part(*item_)}});
-    return events;
+    item_->begun = item_object(*item_, "in_progress");
+    return events_.begin_item(output_.size(), item_->begun);
   }
 
   std::string extend_item(const AnswerPart& part) {
     item_->part.text += part.text;
     if (part.text.empty()) return {};
-    json::object more{{"delta", part.text}};
-    if (part.kind == Kind::text) more["logprobs"] = take_lines();
-    return item_event(fmt::format("response.{}.delta", event_name(part.kind)), std::move(more));
+    json::array lines;
+    if (part.kind == Kind::text) lines = take_lines();
+    return events_.extend_item(output_.size(), item_->begun, part.text, std::move(lines));
   }
 
   // The tokens of text, and of whatever else there was since the last text.
@@ -169,18 +173,31 @@ class ItemShape final : public ResponsesShape {
 
   std::string close_item(std::string_view status) {
     if (!item_) return {};
-    const Kind kind = item_->part.kind;
-    if (kind == Kind::text) (void)take_lines();
-    json::object text{{kind == Kind::call ? "arguments" : "text", item_->part.text}};
-    if (kind == Kind::text) text["logprobs"] = item_->logprobs;
-    if (kind == Kind::call) text["name"] = item_->part.call_name;
-    std::string events = item_event(fmt::format("response.{}.done", event_name(kind)), std::move(text));
-    if (kind != Kind::call)
-      events += item_event("response.content_part.done", {{"part", content_part(*item_)}});
+    if (item_->part.kind == Kind::text) (void)take_lines();
     json::object object = item_object(*item_, status);
-    events += event("response.output_item.done", {{"output_index", output_.size()}, {"item", object}});
+    std::string events = events_.complete_text(output_.size(), object);
+    events += events_.end_item(output_.size(), object);
     output_.push_back(std::move(object));
     item_.reset();
+    return events;
+  }
+
+  // It is told of when it begins, with all its arguments, and when it ends; others may do so in between.
+  std::string take_server_call(const ServerCall& call) {
+    std::string events;
+    json::object object = server_call_item(call);
+    auto at = server_calls_.find(call.number);
+    if (at == server_calls_.end()) {
+      at = server_calls_.emplace(call.number, output_.size()).first;
+      json::object begun = object;
+      begun["arguments"] = "";
+      events += events_.begin_item(at->second, begun);
+      events += events_.extend_item(at->second, object, call.arguments, {});
+      events += events_.complete_text(at->second, object);
+      output_.push_back(nullptr);
+    }
+    if (call.ended()) events += events_.end_item(at->second, object);
+    output_[at->second] = std::move(object);
     return events;
   }
 
@@ -209,11 +226,12 @@ class ItemShape final : public ResponsesShape {
 
   const AnswerHead head_;
   const json::object echo_;
-  std::int64_t sequence_number_ = 0;
+  ResponseEvents events_;
   std::optional<Item> item_;
-  json::array output_;  // items that are complete
-  json::array lines_;   // logprobs that belong to no item yet
-  bool ended_ = false;  // with `finish_`
+  json::array output_;  // items that are complete, and calls of this server's tools that run
+  std::map<int, std::size_t> server_calls_;  // where in the output they are, by number
+  json::array lines_;                        // logprobs that belong to no item yet
+  bool ended_ = false;                       // with `finish_`
   wire::FinishReason finish_ = wire::FinishReason::stop;
 };
 

@@ -207,10 +207,28 @@ TEST_F(ApiTest, WrongResponsesAreRefused) {
   const auto status_of = [&](const std::string& fields) {
     return post("/v1/responses", R"({"model": "m", )" + fields + "}").status;
   };
-  EXPECT_EQ(status_of(R"("input": "hi", "reasoning": {"effort": "low"})"), 200);
+  EXPECT_EQ(status_of(R"("input": "hi", "reasoning": {"effort": "none"})"), 200);
+  EXPECT_EQ(status_of(R"("input": "hi", "service_tier": "first class")"), 400);
   EXPECT_EQ(status_of(R"("input": "hi", "reasoning": {"effort": "xyz"})"), 400);
   EXPECT_EQ(status_of(R"("input": [{"role": "user", "content": "hi", "id": 5}])"), 400);
   EXPECT_EQ(status_of(R"("input": [{"role": "user", "content": "hi", "id": null, "type": null}])"), 200);
+}
+
+TEST_F(ApiTest, AnEffortIsTheSameInBothApis) {
+  serve(says("x"));
+  const Reply response = post("/v1/responses", body(R"(, "reasoning": {"effort": "low"})"));
+  const Reply chat = post("/v1/chat/completions", chat_body(R"(, "reasoning_effort": "low")"));
+  EXPECT_EQ(response.status, 400);
+  EXPECT_EQ(chat.status, 400);
+  EXPECT_EQ(response.body.at_pointer("/error/param"), "reasoning.effort");
+  EXPECT_EQ(response.body.at_pointer("/error/code"), chat.body.at_pointer("/error/code"));
+}
+
+TEST_F(ApiTest, AResponseIsServedInOneTier) {
+  serve(says("x"));
+  const Reply reply = post("/v1/responses", body(R"(, "service_tier": "priority")"));
+  ASSERT_EQ(reply.status, 200) << reply.text;
+  EXPECT_EQ(reply.body.at("service_tier"), "default");
 }
 
 TEST_F(ApiTest, ResponseItemsOfOneIdGetTheirOwn) {
@@ -234,8 +252,7 @@ TEST_F(ApiTest, ResponsesAreStoredUnlessTheyAskNotToBe) {
   EXPECT_EQ(get("/v1/responses/" + id).status, 200);
   EXPECT_EQ(get("/v1/responses/" + fleeting).status, 404);
   const Reply lost = create(R"(, "previous_response_id": ")" + fleeting + "\"");
-  EXPECT_EQ(lost.status, 404);
-  EXPECT_EQ(lost.body.at_pointer("/error/param").as_string(), "previous_response_id");
+  EXPECT_EQ(lost.status, 400);
   const Reply deleted = exchange("DELETE /v1/responses/" + id + " HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(deleted.status, 200);
   EXPECT_EQ(deleted.body.at("deleted").as_bool(), true);

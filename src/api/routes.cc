@@ -1,5 +1,7 @@
 #include "api/routes.h"
 
+#include <vector>
+
 #include "base/utf8.h"
 
 namespace kvasir::api {
@@ -42,8 +44,18 @@ bool match(const Route& route, std::string_view path, Take take) {
   return path.empty();
 }
 
-bool matches(const Route& route, std::string_view path) {
-  return match(route, path, [](std::string_view, std::string_view) {});
+// The routes of a path. One that names the path itself comes before those that take it for a parameter.
+std::vector<const Route*> routes_of(std::string_view path) {
+  std::vector<const Route*> named;
+  std::vector<const Route*> taken;
+  for (const RouteGroup& group : route_groups())
+    for (const Route& route : group.routes) {
+      if (route.path == path)
+        named.push_back(&route);
+      else if (match(route, path, [](std::string_view, std::string_view) {}))
+        taken.push_back(&route);
+    }
+  return named.empty() ? taken : named;
 }
 
 }  // namespace
@@ -64,16 +76,14 @@ PathParameters path_parameters(const Route& route, std::string_view path) {
 
 std::string methods_of(std::string_view path) {
   std::string methods;
-  for (const RouteGroup& group : route_groups())
-    for (const Route& route : group.routes)
-      if (matches(route, path)) methods += (methods.empty() ? "" : ", ") + std::string(route.method);
+  for (const Route* route : routes_of(path))
+    methods += (methods.empty() ? "" : ", ") + std::string(route->method);
   return methods;
 }
 
 base::Result<const Route*> find_route(std::string_view method, std::string_view path) {
-  for (const RouteGroup& group : route_groups())
-    for (const Route& route : group.routes)
-      if (route.method == method && matches(route, path)) return &route;
+  for (const Route* route : routes_of(path))
+    if (route->method == method) return route;
   const std::string methods = methods_of(path);
   if (methods.empty())
     return Error{

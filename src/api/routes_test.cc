@@ -35,6 +35,9 @@ TEST(Routes, FindsByMethodAndShape) {
   for (const char* path : {"/v1/models/", "/v1/modelsx", "/v1", "", "*", "/v1/models/\xff", "/v1/chat"})
     EXPECT_EQ(find_route("GET", path).error().reason, "unknown_url") << path;
   EXPECT_EQ(find_route("DELETE", "/v1/models").error().reason, "method_not_allowed");
+  // A path of its own is no other's parameter.
+  EXPECT_EQ(methods_of("/v1/responses/input_tokens"), "POST");
+  EXPECT_EQ(find_route("GET", "/v1/responses/input_tokens").error().reason, "method_not_allowed");
 }
 
 struct Wanted {

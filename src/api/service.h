@@ -80,7 +80,7 @@ struct Exchange {
 };
 
 boost::asio::awaitable<void> reply(Exchange& exchange, net::HttpResponse response);
-boost::asio::awaitable<void> reply_error(Exchange& exchange, const base::Error& error);
+boost::asio::awaitable<void> reply_error(Exchange& exchange, base::Error error);
 void note_error(Exchange& exchange, const base::Error& error);
 
 // Larger than this is worth a hop to another thread: about a millisecond of parsing and tokenizing.

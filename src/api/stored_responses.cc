@@ -1,6 +1,9 @@
 #include "api/stored_responses.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -8,7 +11,9 @@
 #include "api/endpoints.h"
 #include "api/object_schema.h"
 #include "api/page_query.h"
+#include "api/response_events.h"
 #include "api/store_task.h"
+#include "api/streams.h"
 #include "tenancy/admission.h"
 
 namespace kvasir::api {
@@ -17,10 +22,12 @@ namespace asio = boost::asio;
 using base::Error;
 using base::ErrorCode;
 using base::Result;
+using base::Status;
 
 namespace {
 
 constexpr int kMaxChain = 1000;  // responses that go on from one another
+constexpr std::int64_t kMaxEventNumber = 1'000'000'000;
 
 store::Key key_of(const std::string& id) {
   return {tenancy::anonymous().name, id};
@@ -28,7 +35,7 @@ store::Key key_of(const std::string& id) {
 
 Error as_missing(Error error, const std::string& id) {
   if (error.code != ErrorCode::not_found) return error;
-  error.message = fmt::format("there is no response \"{}\" with all that it went on from", id);
+  error.message = fmt::format("Response with id '{}' not found.", id);
   error.field.clear();
   error.reason = "response_not_found";
   return error;
@@ -36,7 +43,7 @@ Error as_missing(Error error, const std::string& id) {
 
 // A list that a row of the store holds as JSON.
 Result<json::array> list_of(const std::string& text, std::string_view member) {
-  TRY(json::value value, base::parse_json(text));
+  TRY(json::value value, base::parse_json(text, kStoredJson));
   json::value* list = &value;
   if (!member.empty()) list = value.is_object() ? value.get_object().if_contains(member) : nullptr;
   if (list == nullptr || !list->is_array())
@@ -109,6 +116,54 @@ asio::awaitable<void> reply_from_store(Service& service, Exchange& exchange, Sto
   co_await reply(exchange, net::HttpResponse::json(200, std::move(*body)));
 }
 
+struct ResponseQuery {
+  bool stream = false;
+  std::optional<std::int64_t> starting_after;  // the number of an event
+};
+
+constexpr Field<ResponseQuery> kResponseQuery[] = {
+    {"stream",
+     [](const json::value& v, ResponseQuery& q) -> Status {
+       TRY(q.stream, read_bool(v));
+       return base::ok();
+     },
+     R"({"type": "boolean", "default": false})"},
+    {"starting_after",
+     [](const json::value& v, ResponseQuery& q) -> Status {
+       TRY(q.starting_after, read_integer(v, {0, kMaxEventNumber}));
+       return base::ok();
+     },
+     R"({"type": "integer", "minimum": 0, "description": "The number of an event: those behind it are sent."})"},
+};
+
+// The events as they were where they are still kept, otherwise made anew of what is stored.
+asio::awaitable<void> stream_response(Service& service, Exchange& exchange,
+                                      std::optional<std::int64_t> starting_after) {
+  const std::string id = exchange.parameter("id");
+  const std::int64_t last_seen = starting_after.value_or(-1);
+  Result<std::shared_ptr<EventLog>> log = service.streams.find(id);
+  if (log.ok() && (starting_after || !(*log)->ended())) {
+    co_await replay_log(service, exchange, std::move(*log), static_cast<std::uint64_t>(last_seen + 1));
+    co_return;
+  }
+  StoreWork<std::string> work = [id, last_seen](store::Store& store) -> Result<std::string> {
+    TRY(const store::StoredAnswer found, find_response(store, id));
+    TRY(const json::value body, base::parse_json(found.body, kStoredJson));
+    if (!body.is_object()) return base::error(ErrorCode::corrupt, "a stored response is no object");
+    return replayed_events(body.get_object(), last_seen);
+  };
+  Result<std::string> events =
+      co_await run_on_store<std::string>(service, exchange.responder.executor(), std::move(work));
+  if (!events.ok()) {
+    co_await reply_error(exchange, std::move(events).error());
+    co_return;
+  }
+  Result<net::SseWriter*> writer = co_await start_stream(exchange);
+  if (!writer.ok()) co_return;
+  const Status written = co_await (*writer)->write(std::move(*events));
+  if (written.ok()) (void)co_await (*writer)->finish();
+}
+
 }  // namespace
 
 Result<json::array> items_up_to(store::Store& store, const std::string& id) {
@@ -125,12 +180,28 @@ Result<json::array> items_up_to(store::Store& store, const std::string& id) {
   return items;
 }
 
+json::object response_query_schema() {
+  return ObjectSchema().add<ResponseQuery>(kResponseQuery).take();
+}
+
 asio::awaitable<void> handle_get_response(Service& service, Exchange& exchange) {
+  ResponseQuery query;
+  Status read = read_query<ResponseQuery>(exchange.request.query, kResponseQuery, query);
+  if (read.ok() && query.starting_after && !query.stream)
+    read = in_field("starting_after", wrong_value("only allowed together with \"stream\""));
+  if (!read.ok()) {
+    co_await reply_error(exchange, read.error());
+    co_return;
+  }
+  if (query.stream) {
+    co_await stream_response(service, exchange, query.starting_after);
+    co_return;
+  }
   StoreWork<std::string> work = [id = exchange.parameter("id")](store::Store& store) -> Result<std::string> {
     TRY(store::StoredAnswer found, find_response(store, id));
     return std::move(found.body);
   };
-  return reply_from_store(service, exchange, std::move(work));
+  co_await reply_from_store(service, exchange, std::move(work));
 }
 
 asio::awaitable<void> handle_delete_response(Service& service, Exchange& exchange) {

@@ -1,3 +1,5 @@
+#include "api/streams.h"
+
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -13,7 +15,6 @@
 #include <vector>
 
 #include "api/endpoints.h"
-#include "api/event_log.h"
 #include "api/object_schema.h"
 
 namespace kvasir::api {
@@ -92,8 +93,18 @@ asio::awaitable<Status> follow(const EventLog& log, std::uint64_t after, Wake& w
   }
 }
 
-asio::awaitable<void> replay(Service& service, Exchange& exchange, std::shared_ptr<EventLog> log,
-                             std::uint64_t after) {
+}  // namespace
+
+asio::awaitable<Result<net::SseWriter*>> start_stream(Exchange& exchange) {
+  std::vector<net::HttpHeader> headers = exchange.headers;
+  headers.emplace_back("x-request-id", exchange.id);
+  Result<net::SseWriter*> writer = co_await exchange.responder.start_stream(std::move(headers));
+  if (writer.ok()) exchange.status = 200;
+  co_return writer;
+}
+
+asio::awaitable<void> replay_log(Service& service, Exchange& exchange, std::shared_ptr<EventLog> log,
+                                 std::uint64_t after) {
   const auto wake = std::make_shared<Wake>(exchange.responder.executor());
   const EventLog::Reader reader(log, Wake::call(wake));
   const Result<EventLog::Page> first = log->read(after, kPageBytes);
@@ -101,16 +112,11 @@ asio::awaitable<void> replay(Service& service, Exchange& exchange, std::shared_p
     co_await reply_error(exchange, first.error());
     co_return;
   }
-  std::vector<net::HttpHeader> headers;
-  headers.emplace_back("x-request-id", exchange.id);
-  Result<net::SseWriter*> writer = co_await exchange.responder.start_stream(std::move(headers));
+  Result<net::SseWriter*> writer = co_await start_stream(exchange);
   if (!writer.ok()) co_return;
-  exchange.status = 200;
   const Status followed = co_await follow(*log, after, *wake, **writer, service.options.ping_interval);
   if (followed.ok()) (void)co_await (*writer)->finish();
 }
-
-}  // namespace
 
 json::object stream_query_schema() {
   return ObjectSchema().add<StreamQuery>(kQuery).take();
@@ -128,7 +134,7 @@ asio::awaitable<void> handle_stream(Service& service, Exchange& exchange) {
     co_await reply_error(exchange, log.error());
     co_return;
   }
-  co_await replay(service, exchange, std::move(*log), query.after);
+  co_await replay_log(service, exchange, std::move(*log), query.after);
 }
 
 }  // namespace kvasir::api

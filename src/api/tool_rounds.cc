@@ -219,6 +219,7 @@ void ToolRounds::end_calls(std::vector<Delta>& out) {
 }
 
 void ToolRounds::add_messages() {
+  if (num_rounds_ == 1) round_.text.insert(0, parts_.chat->prefill);
   messages_.push_back(assistant_message(round_));
   for (const ServerCall& call : round_.calls) messages_.push_back(tool_message(call));
   shortened_ = false;

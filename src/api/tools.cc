@@ -138,9 +138,7 @@ constexpr Field<ToolSettings> kFields[] = {
             "function": {"type": "object", "required": ["name"], "properties": {
               "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$"}}}}}],
          "description": "auto where there are tools."})"},
-    {"server_tools", read_server_tools,
-     R"({"type": "array", "maxItems": 128, "items": {"type": "string"},
-         "description": "Tools of this server, by the names of its settings: it runs them itself."})"},
+    {"server_tools", read_server_tools, kServerToolsSchema},
     {"parallel_tool_calls",
      [](const json::value& v, ToolSettings& s) -> Status {
        TRY(s.parallel, read_bool(v));

@@ -40,6 +40,9 @@ struct ToolSettings {
 // comes later (`add_server_tools`).
 base::Result<ToolSettings> read_tools(const json::object& body);
 void describe_tools(ObjectSchema& schema);
+inline constexpr std::string_view kServerToolsSchema =
+    R"({"type": "array", "maxItems": 128, "items": {"type": "string"},
+        "description": "Tools of this server, by the names of its settings: it runs them itself."})";
 // For an API whose tools have no "function" inside and call the parameters `schema_key`: `chat` is as
 // `read_tools` wants it, errors name what the client wrote.
 base::Result<ToolSettings> read_flat_tools(const json::object& chat, std::string_view schema_key);

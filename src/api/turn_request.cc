@@ -103,7 +103,7 @@ Result<ChatRequest> whole_chat(json::object body, const json::array& added, cons
     messages.push_back(json::object{{"role", "system"}, {"content", place.conversation.system_prompt}});
   for (const store::Message& message : place.branch) messages.push_back(chat_message(message));
   messages.insert(messages.end(), added.begin(), added.end());
-  TRY(json::value settings, base::parse_json(place.conversation.settings, {.max_depth = 1100}));
+  TRY(json::value settings, base::parse_json(place.conversation.settings, kStoredJson));
   json::object chat = settings.is_object() ? std::move(settings.get_object()) : json::object();
   if (!place.conversation.model.empty()) chat["model"] = place.conversation.model;
   if (!chat.contains("context_policy")) chat["context_policy"] = kDefaultPolicy;

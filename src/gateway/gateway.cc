@@ -67,7 +67,7 @@ net::ServerOptions server_options(const config::Settings& settings) {
   options.body_timeout = from_seconds(settings.body_timeout_s);
   options.idle_timeout = from_seconds(settings.idle_timeout_s);
   options.write_timeout = from_seconds(settings.write_timeout_s);
-  options.refusal = api::Api::refuse;
+  options.refusal = api::Api::refusal(service_options(settings));
   return options;
 }
 

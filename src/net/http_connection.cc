@@ -36,6 +36,11 @@ void append_field(std::string& out, std::string_view name, std::string_view valu
   out.append("\r\n");
 }
 
+void copy_headers(RefusedRequest& refusal, const HttpRequest& request) {
+  refusal.request_id = request.header("x-request-id").value_or("");
+  refusal.origin = request.header("origin").value_or("");
+}
+
 bool has_body(int status) {
   return status >= 200 && status != 204 && status != 304;
 }
@@ -116,11 +121,13 @@ asio::awaitable<void> HttpConnection::serve(ParsedRequest& parsed) {
     RefusedRequest failure(400, "sent_too_far_ahead",
                            fmt::format("More than {} bytes were sent ahead of the answer to this request.",
                                        state_->options.max_header_bytes));
+    copy_headers(failure, parsed.request);
     co_await refuse(std::move(failure));
   } else if (answer_ == Answer::none && !peer_gone_) {
     RefusedRequest failure(
         500, "internal_error",
         threw ? "The server failed while it handled the request." : "The server did not answer the request.");
+    copy_headers(failure, parsed.request);
     co_await refuse(std::move(failure));
   }
 }

@@ -26,7 +26,9 @@ struct RefusedRequest {
   int status = 400;
   std::string code;        // "request_too_large", "header_timeout", ...
   std::string message;     // one sentence for the client
-  std::string request_id;  // the x-request-id that the client sent, where its headers could be read
+  // Headers that the client sent, where they could be read.
+  std::string request_id;  // x-request-id
+  std::string origin;
 };
 
 struct ServerOptions {

@@ -158,12 +158,15 @@ TEST_F(HttpServerTest, AHandlerWithoutAnAnswerIsA500) {
 TEST_F(HttpServerTest, TheApiOwnsTheShapeOfRefusals) {
   ServerOptions options;
   options.refusal = [](const RefusedRequest& r) {
-    return HttpResponse(r.status, "text/plain", "mine: " + r.code + " " + r.request_id);
+    return HttpResponse(r.status, "text/plain", "mine: " + r.code + " " + r.request_id + r.origin);
   };
   serve(options);
   LoopbackClient client = connect();
   client.send("nonsense\r\n\r\n");
   EXPECT_EQ(client.read_response()->body, "mine: malformed_request ");
+  LoopbackClient another = connect();
+  another.send(get_request("/throw", "X-Request-Id: 7\r\nOrigin: https://a.example\r\n"));
+  EXPECT_EQ(another.read_response()->body, "mine: internal_error 7https://a.example");
 }
 
 TEST_F(HttpServerTest, SeveralThreadsShareOnePort) {

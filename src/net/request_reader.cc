@@ -122,9 +122,12 @@ std::optional<RefusedRequest> check_framing(const http::request_header<>& head) 
   return std::nullopt;
 }
 
-// With the id that the client gave the request, as far as its headers were read.
+// With what the client said of the request, as far as its headers were read.
 ReadOutcome named(ReadOutcome outcome, const http::request_header<>& head) {
-  if (auto* refused = std::get_if<RefusedRequest>(&outcome)) refused->request_id = head["x-request-id"];
+  if (auto* refused = std::get_if<RefusedRequest>(&outcome)) {
+    refused->request_id = head["x-request-id"];
+    refused->origin = head["origin"];
+  }
   return outcome;
 }
 

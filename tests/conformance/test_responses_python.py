@@ -62,9 +62,29 @@ def test_a_response_goes_on_from_a_stored_one(client):
     assert [item.type for item in items] == ["message"] * 3
     assert items[2].content[0].text == "What is my name?"
     client.responses.delete(first.id)
-    for lost in (lambda: client.responses.retrieve(first.id), lambda: client.responses.create(**params(previous_response_id=second.id))):
-        with pytest.raises(openai.NotFoundError):
-            lost()
+    with pytest.raises(openai.NotFoundError, match=f"Response with id '{first.id}' not found."):
+        client.responses.retrieve(first.id)
+    with pytest.raises(openai.BadRequestError) as lost:
+        client.responses.create(**params(previous_response_id=second.id))
+    assert lost.value.code == "previous_response_not_found" and lost.value.param == "previous_response_id"
+
+
+def test_a_stored_response_is_streamed_again(client):
+    live = list(client.responses.create(**params(stream=True)))
+    final = live[-1].response
+    again = list(client.responses.retrieve(final.id, stream=True))
+    assert again[-1].response == final
+    assert "".join(e.delta for e in again if e.type == "response.output_text.delta") == final.output_text
+    assert [e.sequence_number for e in again] == list(range(len(again)))
+    rest = list(client.responses.retrieve(final.id, stream=True, starting_after=4))
+    assert rest == again[5:]
+    with client.responses.stream(response_id=final.id, starting_after=0) as stream:
+        assert [e.type for e in stream][-1] == "response.completed"
+
+
+def test_a_resumable_stream_is_read_on_with_the_clients_own_method(client):
+    live = list(client.responses.create(**params(stream=True, extra_body={"stream_options": {"resumable": True}})))
+    assert list(client.responses.retrieve(live[0].response.id, stream=True, starting_after=3)) == live[4:]
 
 
 def test_truncation(client):

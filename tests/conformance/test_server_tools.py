@@ -14,6 +14,7 @@ import sys
 import threading
 import urllib.request
 
+import anthropic
 import openai
 import pytest
 from conftest import Server, free_port, wait_until
@@ -190,6 +191,66 @@ def test_a_stream_says_the_same(tool_server):
     arguments = json.loads(calls[0]["arguments"])
     assert calls[1]["output"] == f"The sum is {arguments['a'] + arguments['b']}."
     assert not any(c.delta.tool_calls for chunk in chunks for c in chunk.choices)
+
+
+def respond(server, name, tools, **options):
+    return server.client().responses.create(
+        model="smollm2",
+        input="Go on.",
+        tool_choice={"type": "function", "name": name},
+        extra_body={"server_tools": tools},
+        temperature=0,
+        max_output_tokens=60,
+        **options,
+    )
+
+
+def test_a_response_has_calls_as_openai_has_them(tool_server):
+    response = respond(tool_server, "calc__add", ["calc"])
+    call = next(item for item in response.output if item.type == "mcp_call")
+    assert (call.server_label, call.name, call.status, call.error) == ("calc", "calc__add", "completed", None)
+    arguments = json.loads(call.arguments)
+    assert call.output == f"The sum is {arguments['a'] + arguments['b']}."
+    client = tool_server.client()
+    assert client.responses.retrieve(response.id) == response
+    # By its id, and as items that come back.
+    asked = {"model": "smollm2", "temperature": 0, "max_output_tokens": 8}
+    by_id = client.responses.create(input="And now?", previous_response_id=response.id, **asked)
+    items = [{"role": "user", "content": "Go on."}, *response.output, {"role": "user", "content": "And now?"}]
+    by_items = client.responses.create(input=items, **asked)
+    assert by_items.output_text == by_id.output_text and by_items.usage.input_tokens == by_id.usage.input_tokens
+
+
+def test_a_streamed_response_says_the_same(tool_server):
+    events = list(respond(tool_server, "calc__fail", ["calc"], stream=True))
+    calls = [e.type for e in events if "mcp_call" in e.type]
+    assert calls[:4] == [
+        "response.mcp_call.in_progress",
+        "response.mcp_call_arguments.delta",
+        "response.mcp_call_arguments.done",
+        "response.mcp_call.failed",
+    ]
+    call = next(item for item in events[-1].response.output if item.type == "mcp_call")
+    assert call.error.type == "mcp_tool_execution_error" and "out of paper" in call.error.content[0]["text"]
+    assert list(tool_server.client().responses.retrieve(events[-1].response.id, stream=True))[-1].response == events[-1].response
+
+
+def test_a_message_has_calls_as_anthropic_has_them(tool_server):
+    claude = anthropic.Anthropic(base_url=tool_server.url, api_key="none", max_retries=0)
+    asked = {"model": "smollm2", "max_tokens": 60, "extra_body": {"server_tools": ["calc"], "temperature": 0}}
+    question = {"role": "user", "content": "Go on."}
+    choice = {"type": "tool", "name": "calc__add"}
+    message = claude.beta.messages.create(messages=[question], tool_choice=choice, **asked)
+    use, result = message.content[:2]
+    assert (use.type, use.server_name, use.name) == ("mcp_tool_use", "calc", "calc__add")
+    assert result.type == "mcp_tool_result" and result.tool_use_id == use.id and not result.is_error
+    assert result.content[0].text == f"The sum is {use.input['a'] + use.input['b']}."
+    with claude.beta.messages.stream(messages=[question], tool_choice=choice, **asked) as stream:
+        streamed = stream.get_final_message()
+    assert [block.type for block in streamed.content] == [block.type for block in message.content]
+    assert streamed.content[0].input == use.input and streamed.content[1].content[0].text == result.content[0].text
+    history = [question, {"role": "assistant", "content": message.content}, {"role": "user", "content": "And now?"}]
+    assert claude.beta.messages.create(messages=history, **asked).stop_reason in ("end_turn", "max_tokens")
 
 
 def test_a_session_that_was_forgotten_is_opened_again(tool_server, mcp_url):
