@@ -6,8 +6,8 @@ execute_process(COMMAND ${PROJECT_SOURCE_DIR}/scripts/cuda_toolkit.sh OUTPUT_VAR
 find_library(KVASIR_CUDART cudart_static REQUIRED NO_DEFAULT_PATH
   PATHS ${KVASIR_CUDA_ROOT}/lib ${KVASIR_CUDA_ROOT}/lib64 ${KVASIR_CUDA_ROOT}/targets/x86_64-linux/lib)
 
-set(KVASIR_NVCC_FLAGS -std=c++20 -O3 -Xcompiler=-fPIC,-Wall -Xcudafe=--diag_suppress=177 --expt-relaxed-constexpr
-  -I${PROJECT_SOURCE_DIR}/src)
+file(STRINGS cmake/nvcc_flags.txt flags)  # also scripts/cuda_check.sh's
+separate_arguments(KVASIR_NVCC_FLAGS UNIX_COMMAND "${flags} -I${PROJECT_SOURCE_DIR}/src")
 foreach(architecture ${KVASIR_CUDA_ARCHITECTURES})
   list(APPEND KVASIR_NVCC_FLAGS -gencode=arch=compute_${architecture},code=sm_${architecture})
 endforeach()

@@ -1,10 +1,27 @@
 #!/usr/bin/env bash
-# Compiles every source file of the CUDA device, its tests included: what can be checked of it without a GPU.
+# Compiles every source file of the CUDA device, tests and benchmarks included: what can be checked of it without a
+# GPU. Nothing is linked. Host code is only read, the files of a folder as one unit: most of the time goes into headers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-if [ ! -f build/cuda/build.ninja ]; then
-  log=$(mktemp)
-  cmake --preset cuda -DKVASIR_TESTS=ON >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
-  rm -f "$log"
-fi
-ninja -C build/cuda -t targets all | sed -n 's/: .*//p' | grep -E '(^|/)cuda/.*\.o$' | xargs ninja -C build/cuda --quiet
+root=$(scripts/cuda_toolkit.sh)
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+for source in $(git ls-files 'src/*/cuda/*.cc' 'bench/gpu_*.cc'); do
+  kind=host
+  [[ $source == *_test.cc ]] && kind=test
+  echo "#include \"$PWD/$source\"" >>"$folder/$(cut -d/ -f2 <<<"${source%.cc}").$kind.cc"
+done
+export root folder
+compile() {
+  if [[ $1 == *.cu ]]; then
+    # shellcheck disable=SC2046
+    "$root/bin/nvcc" $(<cmake/nvcc_flags.txt) -arch=sm_90a -Isrc -c "$1" -o "$folder/$(basename "$1").o"
+  else
+    "${CXX:-g++}" -std=c++20 -fsyntax-only -Wall -Wextra -Wno-missing-field-initializers -Wno-subobject-linkage -Isrc -isystem"$root/include" \
+      -DKVASIR_TESTS_DIR='"tests"' -DKVASIR_VERSION='"check"' "$1"
+  fi
+}
+export -f compile
+# The longest first.
+{ ls -S "$folder"/*.cc; git ls-files 'src/*/cuda/*.cu' | xargs ls -S; } | xargs -P "$(nproc)" -I{} bash -c 'compile {}'

@@ -19,6 +19,7 @@ part build scripts/build.sh release tests
 part unit ctest --test-dir build/release --output-on-failure --timeout 300
 part tidy python3 scripts/tidy.py
 part fuzz scripts/fuzz.sh 6
+if [ "$(uname -m)" = x86_64 ]; then part cuda scripts/cuda_check.sh; fi  # its compiler is fetched
 part models "$KVASIR_BIN" pull smollm2 qwen2.5-coder minilm
 part clients scripts/test_clients.sh
 part end-to-end build/test-venv/bin/python -m pytest -q -x tests
