@@ -77,6 +77,13 @@ Error draining_error() {
           .retry_after_s = 5};
 }
 
+Error restarting_error() {
+  return {.code = ErrorCode::unavailable,
+          .message = "an engine failed and the server is being restarted; try again",
+          .reason = "engine_failed",
+          .retry_after_s = 5};
+}
+
 }  // namespace
 
 // Counts a request that does work while it lives.
@@ -161,7 +168,8 @@ void Api::stop_storing() {
   service_.storing.stop();
 }
 
-void Api::drain() {
+void Api::drain(Drain why) {
+  if (why == Drain::restart) restarting_ = true;
   service_.draining = true;
 }
 
@@ -195,7 +203,7 @@ asio::awaitable<void> Api::handle(net::HttpRequest& request, net::Responder& res
   exchange.path_parameters = path_parameters(**route, request.path);
   const Busy busy(*this, (*route)->kind);
   if (service_.draining && (*route)->kind == RouteKind::work) {
-    const Error draining = draining_error();
+    const Error draining = restarting_ ? restarting_error() : draining_error();
     note_error(exchange, draining);
     net::HttpResponse refused = error_response(draining, exchange.errors);
     refused.keep_alive = false;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -40,8 +41,9 @@ class Api {
   using Refusal = std::function<net::HttpResponse(const net::RefusedRequest&)>;
   static Refusal refusal(ServiceOptions options);
 
-  // From now on whatever would start something new is refused with 503; what runs goes on.
-  void drain();
+  enum class Drain { stop, restart };
+  // From now on whatever would start something new is refused with 503, which says why; what runs goes on.
+  void drain(Drain why = Drain::stop);
   // Requests inside an endpoint that generates or tokenizes.
   int num_busy() const;
   // Blocks until there are none, at most so long. False: some are.
@@ -64,6 +66,7 @@ class Api {
 
   ApiMetrics metrics_;
   Service service_;
+  std::atomic<bool> restarting_{false};
   std::unique_ptr<BatchRunner> batches_;
   mutable std::mutex mutex_;
   std::condition_variable idle_;

@@ -16,9 +16,14 @@ json::object describe(const ModelStatus& model) {
   json::object object;
   object["state"] = name_of(model.state.phase);
   if (model.state.phase == Phase::downloading) object["progress"] = model.state.progress;
-  if (model.state.phase == Phase::failed) object["reason"] = model.state.reason;
+  if (model.state.phase == Phase::failed || model.state.phase == Phase::restarting)
+    object["reason"] = model.state.reason;
   if (model.report) object["progressing"] = model.report->progressing;
   return object;
+}
+
+bool any_in(Phase phase, const std::vector<ModelStatus>& models) {
+  return std::ranges::any_of(models, [&](const ModelStatus& model) { return model.state.phase == phase; });
 }
 
 net::HttpResponse answer(std::string_view status, int code, const std::vector<ModelStatus>& models) {
@@ -37,11 +42,12 @@ asio::awaitable<void> handle_live(Service&, Exchange& exchange) {
   co_await reply(exchange, net::HttpResponse::json(200, R"({"status":"live"})"));
 }
 
-// New requests are welcome for at least one model.
+// New requests are welcome for at least one model, and will be in a moment.
 asio::awaitable<void> handle_ready(Service& service, Exchange& exchange) {
   const std::vector<ModelStatus> models = service.router.models();
-  const bool any = std::any_of(models.begin(), models.end(),
-                               [](const ModelStatus& model) { return model.state.phase == Phase::ready; });
+  if (any_in(Phase::restarting, models))
+    co_return co_await reply(exchange, answer("restarting", 503, models));
+  const bool any = any_in(Phase::ready, models);
   const bool draining = service.draining;
   const std::string_view status = draining ? "draining" : any ? "ready" : "not ready";
   co_await reply(exchange, answer(status, any && !draining ? 200 : 503, models));
@@ -50,6 +56,8 @@ asio::awaitable<void> handle_ready(Service& service, Exchange& exchange) {
 // Every engine that has work has ended a step lately.
 asio::awaitable<void> handle_progress(Service& service, Exchange& exchange) {
   const std::vector<ModelStatus> models = service.router.models();
+  if (any_in(Phase::restarting, models))
+    co_return co_await reply(exchange, answer("restarting", 503, models));
   const bool all = std::all_of(models.begin(), models.end(), [](const ModelStatus& model) {
     return !model.report || model.report->progressing;
   });

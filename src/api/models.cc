@@ -41,7 +41,8 @@ json::object describe(const router::ModelStatus& model, const Service& service) 
   object["ready"] = model.state.phase == router::Phase::ready;
   object["state"] = name_of(model.state.phase);
   if (model.state.phase == router::Phase::downloading) object["progress"] = model.state.progress;
-  if (model.state.phase == router::Phase::failed) object["reason"] = model.state.reason;
+  if (model.state.phase == router::Phase::failed || model.state.phase == router::Phase::restarting)
+    object["reason"] = model.state.reason;
   if (!model.task) return object;
   object["task"] = model.task == router::Task::embed ? "embed" : "generate";
   object["max_model_len"] = model.context_length;

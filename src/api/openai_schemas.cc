@@ -59,9 +59,9 @@ constexpr NamedSchema kSchemas[] = {
         "properties": {
           "id": {"type": "string"}, "object": {"const": "model"}, "created": {"type": "integer"},
           "owned_by": {"type": "string"}, "ready": {"type": "boolean"},
-          "state": {"enum": ["queued", "downloading", "loading", "ready", "failed"]},
+          "state": {"enum": ["queued", "downloading", "loading", "ready", "failed", "restarting"]},
           "progress": {"type": "number", "description": "Of a download, 0 to 1."},
-          "reason": {"type": "string", "description": "Of a failure."},
+          "reason": {"type": "string", "description": "Of a failure or a restart."},
           "task": {"enum": ["generate", "embed"], "description": "Of a ready model, as all that follows."},
           "max_model_len": {"type": "integer", "description": "Tokens of prompt and answer together."},
           "context_window": {"type": "integer", "description": "The same."},

@@ -8,20 +8,20 @@ namespace {
 constexpr NamedSchema kSchemas[] = {
     {"Live", R"({"type": "object", "required": ["status"], "properties": {"status": {"const": "live"}}})"},
     {"Health", R"({"type": "object", "required": ["status", "models"], "properties": {
-        "status": {"enum": ["ready", "not ready", "draining", "progressing", "stalled"]},
+        "status": {"enum": ["ready", "not ready", "draining", "restarting", "progressing", "stalled"]},
         "models": {"type": "object", "additionalProperties": {"type": "object", "required": ["state"],
           "properties": {
-            "state": {"enum": ["queued", "downloading", "loading", "ready", "failed"]},
+            "state": {"enum": ["queued", "downloading", "loading", "ready", "failed", "restarting"]},
             "progress": {"type": "number", "minimum": 0, "maximum": 1,
                          "description": "Of a download."},
-            "reason": {"type": "string", "description": "Of a failure."},
+            "reason": {"type": "string", "description": "Of a failure or a restart."},
             "progressing": {"type": "boolean",
                             "description": "The engine ended a step lately, or has nothing to do."}}}}}})"},
 };
 
 constexpr Answer kLive[] = {{200, "The process answers.", "Live"}};
 constexpr Answer kReady[] = {{200, "At least one model is ready.", "Health"},
-                             {503, "None is, or the server is shutting down.", "Health"}};
+                             {503, "None is, or the server is shutting down or being restarted.", "Health"}};
 constexpr Answer kProgress[] = {{200, "Every engine that has work goes on.", "Health"},
                                 {503, "One does not.", "Health"}};
 constexpr Answer kMetrics[] = {{200, "Prometheus' text format.", {}, "text/plain"}};

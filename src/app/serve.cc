@@ -2,19 +2,27 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstddef>
 #include <cstdio>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <semaphore>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "app/command.h"
 #include "app/progress_display.h"
+#include "app/restart.h"
 #include "app/say.h"
 #include "app/signal_watch.h"
+#include "base/result.h"
 #include "config/load.h"
 #include "gateway/gateway.h"
 #include "obs/log.h"
@@ -24,6 +32,8 @@ namespace kvasir::app {
 namespace {
 
 constexpr int kInterrupted = 130;
+// For engines and connections to end, behind the drain of a restart.
+constexpr std::chrono::seconds kRestartGrace{15};
 
 // A wildcard address is not one that a client can ask for.
 std::string url_of(const config::Settings& settings, int port) {
@@ -51,26 +61,87 @@ void say_state(ProgressDisplay& display, const std::string& name, const router::
   if (state.phase == router::Phase::ready)
     display.note(name, state.reason.empty() ? "ready" : "ready, with a " + state.reason);
   if (state.phase == router::Phase::failed) display.note(name, "failed: " + state.reason);
+  if (state.phase == router::Phase::restarting) display.note(name, "its engine failed: " + state.reason);
 }
 
-// What ends `serve`: a signal, or the failure of its last model. Thread-safe.
+// What ends `serve`: a signal, an engine that failed, or the failure of its last model to load. Thread-safe.
 class EndOfService {
  public:
   explicit EndOfService(std::size_t num_models) : num_left_(num_models) {}
 
-  void signal() { wake_.release(); }
+  void signal() {
+    signalled_ = true;
+    wake_.release();
+  }
+  void engine_failed() {
+    engine_failed_ = true;
+    wake_.release();
+  }
   void model_failed() {
     if (--num_left_ == 0) wake_.release();
   }
   void wait() { wake_.acquire(); }
   bool all_failed() const { return num_left_ == 0; }
+  // Who asks it to stop wants no new process.
+  bool wants_restart() const { return engine_failed_ && !signalled_; }
 
  private:
   std::atomic<std::size_t> num_left_;  // models that have not failed
+  std::atomic<bool> signalled_{false};
+  std::atomic<bool> engine_failed_{false};
   std::counting_semaphore<> wake_{0};
 };
 
-void serve(const config::Settings& settings, Outcome& outcome) {
+// How the process begins anew.
+struct Restart {
+  RestartHistory history;
+  std::vector<std::string> more_arguments;
+
+  void carry_out(Outcome& outcome) const { report(outcome, restart_process(history, more_arguments)); }
+};
+
+// Begins anew without waiting any longer for threads that a broken device may hold, unless it is destroyed
+// before.
+class RestartAtLatest {
+ public:
+  RestartAtLatest(const Restart& restart, std::chrono::duration<double> after)
+      : thread_([restart, after](const std::stop_token& stop) {
+          std::mutex mutex;
+          std::unique_lock lock(mutex);
+          if (std::condition_variable_any().wait_for(lock, stop, after,
+                                                     [&] { return stop.stop_requested(); }))
+            return;
+          const base::Error error = restart_process(restart.history, restart.more_arguments);
+          say(stderr, "kvasir: {}\n", error.message);
+          ::_exit(kFailure);
+        }) {}
+
+ private:
+  std::jthread thread_;
+};
+
+void drain(gateway::Gateway& gateway, const EndOfService& end) {
+  if (end.all_failed()) return;
+  if (end.wants_restart()) {
+    say(stderr, "kvasir: an engine failed; starting again\n");
+    if (!gateway.drain(api::Api::Drain::restart))
+      say(stderr, "kvasir: cut off what did not finish in time\n");
+    return;
+  }
+  say(stderr, "kvasir: draining; once more ends it at once\n");
+  if (!gateway.drain()) say(stderr, "kvasir: cut off what did not finish in time\n");
+}
+
+base::Status may_restart(const RestartHistory& history, const config::Settings& settings) {
+  const int num_recent = history.num_in_window(monotonic_s());
+  if (num_recent < settings.max_restarts) return base::ok();
+  return base::error(base::ErrorCode::unavailable,
+                     "an engine failed, after {} restarts within {} minutes; --max-restarts allows no more",
+                     num_recent, RestartHistory::kWindowS / 60);
+}
+
+// The restart that is to follow, where one is.
+std::optional<Restart> serve(const config::Settings& settings, Outcome& outcome) {
   if (const auto level = obs::parse_log_level(settings.log_level); level.ok()) obs::Log::set_level(*level);
   EndOfService end(settings.model.size());
   bool asked = false;  // touched by the watch's thread only
@@ -83,20 +154,33 @@ void serve(const config::Settings& settings, Outcome& outcome) {
   const auto on_state = [&](const std::string& name, const router::ModelState& state) {
     say_state(display, name, state);
     if (state.phase == router::Phase::failed) end.model_failed();
+    if (state.phase == router::Phase::restarting) end.engine_failed();
   };
   auto gateway = gateway::Gateway::start(settings, display, on_state);
-  if (!gateway.ok()) return report(outcome, gateway.error());
+  if (!gateway.ok()) {
+    report(outcome, gateway.error());
+    return std::nullopt;
+  }
+  Restart restart{RestartHistory::of_this_process()};
+  (*gateway)->count_restarts(restart.history.num_restarts());
+  if (settings.port == 0) restart.more_arguments = {fmt::format("--port={}", (*gateway)->port())};
   if (!end.all_failed()) print_welcome((*gateway)->models(), url_of(settings, (*gateway)->port()));
   end.wait();
-  if (!end.all_failed()) {
-    say(stderr, "kvasir: draining; once more ends it at once\n");
-    if (!(*gateway)->drain()) say(stderr, "kvasir: cut off what did not finish in time\n");
-  }
+  const base::Status allowed = may_restart(restart.history, settings);
+  std::optional<RestartAtLatest> at_latest;
+  if (end.wants_restart() && allowed.ok())
+    at_latest.emplace(restart, std::chrono::duration<double>(settings.restart_drain_s) + kRestartGrace);
+  drain(**gateway, end);
   gateway->reset();
+  at_latest.reset();
   obs::Log::flush();
   if (end.all_failed())
     report(outcome,
            base::error(base::ErrorCode::unavailable, "no model could be loaded; there is nothing to serve"));
+  if (!end.wants_restart()) return std::nullopt;
+  if (allowed.ok()) return restart;
+  report(outcome, allowed.error());
+  return std::nullopt;
 }
 
 }  // namespace
@@ -106,6 +190,8 @@ void add_serve(CLI::App& app, Outcome& outcome) {
   command->footer(
       "Models that are not on this machine are fetched first; those that are ready answer meanwhile.\n"
       "It ends when none of its models could be loaded.\n"
+      "When a GPU fails in flight, the server answers what ran with an error and starts itself again\n"
+      "(--max-restarts).\n"
       "SIGTERM or Ctrl-C lets running answers finish (--drain-timeout-s); a second one ends it at once.\n"
       "\n"
       "Examples:\n"
@@ -119,7 +205,7 @@ void add_serve(CLI::App& app, Outcome& outcome) {
   command->callback([flags, &outcome] {
     const auto settings = config::load(*flags);
     if (!settings.ok()) return report_usage(outcome, settings.error());
-    serve(*settings, outcome);
+    if (const std::optional<Restart> restart = serve(*settings, outcome)) restart->carry_out(outcome);
   });
 }
 

@@ -43,9 +43,9 @@ class MeasuredRunner final : public engine::Runner {
   void set_prompts(Prompts prompts) { prompts_ = prompts; }
   double run_s() const { return run_s_; }  // of the last step
 
-  sched::StepResult run(const sched::StepPlan& plan) override {
+  base::Result<sched::StepResult> run(const sched::StepPlan& plan) override {
     const base::TimePoint start = clock_.now();
-    sched::StepResult result =
+    base::Result<sched::StepResult> result =
         prompts_ == Prompts::copied && plan.load.prefill_tokens > 0 ? copy_prompts(plan) : runner_.run(plan);
     run_s_ = base::seconds(clock_.now() - start);
     if (!source_ && plan.load.prefill_tokens >= kv::kBlockTokens)
@@ -54,7 +54,7 @@ class MeasuredRunner final : public engine::Runner {
   }
 
  private:
-  sched::StepResult copy_prompts(const sched::StepPlan& plan) {
+  base::Result<sched::StepResult> copy_prompts(const sched::StepPlan& plan) {
     sched::StepPlan copies;
     sched::StepResult result;
     for (const sched::StepPlan::Slice& slice : plan.slices) {
@@ -63,7 +63,7 @@ class MeasuredRunner final : public engine::Runner {
       result.outcomes.emplace_back();
       if (slice.wants_token()) result.outcomes.back().token = wire::Token{slice.known.back()};
     }
-    runner_.run(copies);
+    TRY_OK(runner_.run(copies));
     return result;
   }
 

@@ -27,12 +27,12 @@ DeviceRunner::DeviceRunner(std::unique_ptr<model::DeviceDecoder> decoder, ops::C
     samplers_.emplace_back(decoder_->config().vocab_size);
 }
 
-sched::StepResult DeviceRunner::run(const sched::StepPlan& plan) {
+base::Result<sched::StepResult> DeviceRunner::run(const sched::StepPlan& plan) {
   CHECK(num_started_ == 0, "{} steps are under way", num_started_);
   send(plan, steps_[0]);
-  await(steps_[0]);
+  TRY_OK(await(steps_[0]));
   sched::StepResult result = read_choices(steps_[0]);
-  sample_on_host(plan, steps_[0], result);
+  TRY_OK(sample_on_host(plan, steps_[0], result));
   return result;
 }
 
@@ -47,9 +47,9 @@ void DeviceRunner::start(const sched::StepPlan& plan) {
   send(plan, steps_[num_started_++]);
 }
 
-sched::StepResult DeviceRunner::collect() {
+base::Result<sched::StepResult> DeviceRunner::collect() {
   CHECK(num_started_ > 0, "no step is under way");
-  await(steps_[0]);
+  TRY_OK(await(steps_[0]));
   sched::StepResult result = read_choices(steps_[0]);
   CHECK(fetched_.empty(), "the device did not draw {} tokens", fetched_.size());
   std::swap(steps_[0], steps_[1]);
@@ -65,11 +65,12 @@ void DeviceRunner::send(const sched::StepPlan& plan, Started& step) {
   decoder_->start(batch_, draws_);
 }
 
-void DeviceRunner::await(const Started& step) {
+base::Status DeviceRunner::await(const Started& step) {
   const base::TimePoint start = base::RealClock().now();
   choices_.resize(step.draws.size());
-  decoder_->collect(choices_);
+  base::Status collected = decoder_->collect(choices_);
   waited_s_ += base::seconds(base::RealClock().now() - start);
+  return collected;
 }
 
 void DeviceRunner::name_tokens_in_flight(const sched::StepPlan& plan) {
@@ -120,18 +121,19 @@ sched::StepResult DeviceRunner::read_choices(const Started& step) {
   return result;
 }
 
-void DeviceRunner::sample_on_host(const sched::StepPlan& plan, const Started& step,
-                                  sched::StepResult& result) {
+base::Status DeviceRunner::sample_on_host(const sched::StepPlan& plan, const Started& step,
+                                          sched::StepResult& result) {
   const auto vocab_size = static_cast<std::size_t>(decoder_->config().vocab_size);
   logits_.resize(fetched_.size() * vocab_size);
   const auto row = [&](std::size_t i) { return std::span(logits_).subspan(i * vocab_size, vocab_size); };
   for (std::size_t i = 0; i < fetched_.size(); ++i)
-    decoder_->fetch_logits(static_cast<int>(fetched_[i]), row(i));
+    TRY_OK(decoder_->fetch_logits(static_cast<int>(fetched_[i]), row(i)));
   pool_.run(static_cast<int>(fetched_.size()), [&](int i, int thread) {
     const std::size_t slice = step.draws[fetched_[static_cast<std::size_t>(i)]].slice;
     samplers_[static_cast<std::size_t>(thread)].sample(plan.slices[slice], row(static_cast<std::size_t>(i)),
                                                        result.outcomes[slice]);
   });
+  return base::ok();
 }
 
 }  // namespace kvasir::engine

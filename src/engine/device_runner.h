@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/result.h"
 #include "engine/runner.h"
 #include "engine/step_rows.h"
 #include "model/device_decoder.h"
@@ -20,11 +21,11 @@ class DeviceRunner final : public Runner {
   // `pool` outlives it.
   DeviceRunner(std::unique_ptr<model::DeviceDecoder> decoder, ops::ComputePool& pool);
 
-  sched::StepResult run(const sched::StepPlan& plan) override;
+  base::Result<sched::StepResult> run(const sched::StepPlan& plan) override;
   // Where the device is sure to draw every token that is wanted.
   bool can_start(const sched::StepPlan& plan) const override;
   void start(const sched::StepPlan& plan) override;
-  sched::StepResult collect() override;
+  base::Result<sched::StepResult> collect() override;
 
   // Spent waiting for the device since the beginning; what a step took beyond it is the host's own.
   double waited_seconds() const { return waited_s_; }
@@ -41,12 +42,12 @@ class DeviceRunner final : public Runner {
   };
 
   void send(const sched::StepPlan& plan, Started& step);
-  void await(const Started& step);
+  base::Status await(const Started& step);
   void name_tokens_in_flight(const sched::StepPlan& plan);
   void make_draws(const sched::StepPlan& plan, Started& step);
   // Tokens that the device has drawn, and errors. The others' draws go to `fetched_`.
   sched::StepResult read_choices(const Started& step);
-  void sample_on_host(const sched::StepPlan& plan, const Started& step, sched::StepResult& result);
+  base::Status sample_on_host(const sched::StepPlan& plan, const Started& step, sched::StepResult& result);
 
   std::unique_ptr<model::DeviceDecoder> decoder_;
   ops::ComputePool& pool_;

@@ -36,6 +36,8 @@ class CpuDevice final : public model::DeviceDecoder {
 
   const model::ModelConfig& config() const override { return decoder_->config(); }
   int num_blocks() const override { return kBlocks; }
+  std::int64_t kv_block_bytes() const override { return 1; }
+  base::Status reserve_kv(int /*num_blocks*/) override { return base::ok(); }
   void copy_block(std::int32_t from, std::int32_t to) override { kv_.copy_block(from, to); }
 
   void start(const model::StepBatch& batch, std::span<const model::RowDraw> draws) override {
@@ -59,23 +61,30 @@ class CpuDevice final : public model::DeviceDecoder {
     started_.push_back(last_);
   }
 
-  void collect(std::span<model::RowChoice> choices) override {
+  base::Status collect(std::span<model::RowChoice> choices) override {
     CHECK(!started_.empty() && started_.front().size() == choices.size(), "other choices");
     std::ranges::copy(started_.front(), choices.begin());
     started_.pop_front();
+    return ++num_collected == fails_at ? lost() : base::ok();
   }
 
-  void fetch_logits(int row, std::span<float> logits) override {
-    ++num_fetched;
+  base::Status fetch_logits(int row, std::span<float> logits) override {
+    if (++num_fetched == fails_at_fetch) return lost();
     const auto from = logits_.begin() + static_cast<std::ptrdiff_t>(row) * config().vocab_size;
     std::copy_n(from, logits.size(), logits.begin());
+    return base::ok();
   }
 
   int num_fetched = 0;
   int num_in_flight = 0;
+  int num_collected = 0;
+  int fails_at = 0;        // this collect() fails
+  int fails_at_fetch = 0;  // this fetch_logits() fails
   bool spoils = false;
 
  private:
+  static base::Status lost() { return base::error(base::ErrorCode::internal, "the device is lost"); }
+
   std::unique_ptr<model::Decoder> decoder_;
   model::KvCache kv_;
   std::vector<float> logits_;
@@ -180,6 +189,29 @@ TEST(DeviceRunner, LogitsThatAreNoNumbersEndTheSequence) {
   bench.finish();
   ASSERT_TRUE(answer.end->error);
   EXPECT_EQ(answer.end->error->code, base::ErrorCode::internal);
+}
+
+TEST(DeviceRunner, ALostDeviceEndsEverySequence) {
+  ops::ComputePool pool(1);
+  for (const bool drawn_on_host : {false, true}) {
+    auto device = std::make_unique<CpuDevice>(pool);
+    (drawn_on_host ? device->fails_at_fetch : device->fails_at) = 5;
+    DeviceRunner runner(std::move(device), pool);
+    EngineBench bench(options(), runner);
+    for (int i = 0; i < 3; ++i) {
+      wire::GenerateRequest request = greedy(i);
+      request.ignore_eos = true;
+      if (drawn_on_host) request.sampling.presence_penalty = 1;
+      bench.submit(request);
+    }
+    bench.finish();
+    ASSERT_TRUE(bench.engine.failure());
+    EXPECT_EQ(bench.engine.failure()->message, "the device is lost");
+    for (const auto& answer : bench.answers) {
+      ASSERT_TRUE(answer->end->error);
+      EXPECT_EQ(answer->end->error->reason, "engine_failed");
+    }
+  }
 }
 
 }  // namespace

@@ -7,10 +7,18 @@
 
 namespace kvasir::engine {
 
+base::Error engine_failed() {
+  return {.code = base::ErrorCode::unavailable,
+          .message = "the engine of this model failed and is being restarted; try again",
+          .reason = "engine_failed",
+          .retry_after_s = 5};
+}
+
 Engine::Engine(const EngineOptions& options, Runner& runner, const base::Clock& clock)
     : options_(options), runner_(runner), clock_(clock), scheduler_(options.scheduler) {}
 
 void Engine::submit(wire::GenerateRequest request, std::shared_ptr<wire::TokenStream> stream) {
+  if (failure_) return wire::TokenStream::send({{std::move(stream), {.error = engine_failed()}}});
   if (!request.ignore_eos)
     request.stop_tokens.insert(request.stop_tokens.end(), options_.end_tokens.begin(),
                                options_.end_tokens.end());
@@ -23,6 +31,7 @@ void Engine::submit(wire::GenerateRequest request, std::shared_ptr<wire::TokenSt
 }
 
 bool Engine::step() {
+  if (failure_) return false;
   watch_readers();
   sched::StepPlan plan = scheduler_.plan();
   if (!plan.empty() && runner_.can_start(plan)) {
@@ -34,7 +43,7 @@ bool Engine::step() {
     return true;
   }
   if (plan.empty()) return false;
-  deliver(scheduler_.commit(plan, run(plan)));
+  run(plan);
   return true;
 }
 
@@ -45,17 +54,18 @@ void Engine::start(sched::StepPlan plan) {
     collect();
   else
     last_end_ = clock_.now();
-  in_flight_ = std::move(plan);
+  if (!failure_) in_flight_ = std::move(plan);
 }
 
 void Engine::collect() {
   const sched::StepPlan plan = *std::exchange(in_flight_, {});
-  sched::StepResult result = runner_.collect();
+  base::Result<sched::StepResult> result = runner_.collect();
+  if (!result.ok()) return fail(std::move(result).error());
   const base::TimePoint end = clock_.now();
-  result.seconds = base::seconds(end - last_end_);
+  result->seconds = base::seconds(end - last_end_);
   last_end_ = end;
-  count(plan, result.seconds);
-  deliver(scheduler_.finish(plan, std::move(result)));
+  count(plan, result->seconds);
+  deliver(scheduler_.finish(plan, std::move(*result)));
 }
 
 void Engine::watch_readers() {
@@ -74,12 +84,18 @@ void Engine::watch_readers() {
   }
 }
 
-sched::StepResult Engine::run(const sched::StepPlan& plan) {
+void Engine::run(const sched::StepPlan& plan) {
   const base::TimePoint start = clock_.now();
-  sched::StepResult result = runner_.run(plan);
-  result.seconds = base::seconds(clock_.now() - start);
-  count(plan, result.seconds);
-  return result;
+  base::Result<sched::StepResult> result = runner_.run(plan);
+  if (!result.ok()) return fail(std::move(result).error());
+  result->seconds = base::seconds(clock_.now() - start);
+  count(plan, result->seconds);
+  deliver(scheduler_.commit(plan, std::move(*result)));
+}
+
+void Engine::fail(base::Error error) {
+  failure_ = std::move(error);
+  fail_all(engine_failed());
 }
 
 void Engine::count(const sched::StepPlan& plan, double seconds) {

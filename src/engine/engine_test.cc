@@ -5,6 +5,7 @@
 #include <random>
 
 #include "engine/engine_bench_test.h"
+#include "engine/failing_runner.h"
 #include "engine/toy_runner_test.h"
 
 namespace kvasir::engine {
@@ -258,8 +259,8 @@ TEST(Engine, AStreamThatNobodyReadsIsDropped) {
 TEST(Engine, ARunnersErrorEndsItsOwnRequestOnly) {
   class Failing final : public Runner {
    public:
-    sched::StepResult run(const sched::StepPlan& plan) override {
-      sched::StepResult result = toy.run(plan);
+    base::Result<sched::StepResult> run(const sched::StepPlan& plan) override {
+      sched::StepResult result = toy.run(plan).value();
       for (std::size_t i = 0; i < plan.slices.size(); ++i)
         if (plan.slices[i].request->id == "bad" && plan.slices[i].known.size() == 13)
           result.outcomes[i] = {.error = base::error(base::ErrorCode::internal, "not a number")};
@@ -287,6 +288,31 @@ TEST(Engine, ARunnersErrorEndsItsOwnRequestOnly) {
   ASSERT_TRUE(bad.end->error);
   EXPECT_EQ(bad.end->error->message, "not a number");
   EXPECT_EQ(engine.scheduler().pool().num_available(), 50);
+}
+
+// Running, half read and waiting requests alike, with a step started behind the one that fails or without.
+TEST(Engine, ADeviceThatFailsEndsEveryRequestAndTakesNoMore) {
+  for (const ToyRunner::Pace pace : {ToyRunner::Pace::one_by_one, ToyRunner::Pace::overlapped}) {
+    FailingRunner runner(std::make_unique<ToyRunner>(50, pace), 4);
+    EngineBench bench({.scheduler = {.num_blocks = 50, .max_batch_tokens = 16, .max_batch_sequences = 2},
+                       .vocab_size = ToyRunner::kVocabSize},
+                      runner);
+    std::vector<Answer*> answers;
+    for (int i = 0; i < 4; ++i) answers.push_back(&bench.submit(request_of(prompt_of(10 + 20 * i, i), 100)));
+    for (int i = 0; i < 20 && !bench.engine.failure(); ++i) EXPECT_TRUE(bench.step());
+    ASSERT_TRUE(bench.engine.failure());
+    EXPECT_TRUE(bench.engine.idle());
+    EXPECT_FALSE(answers[0]->tokens.empty());
+    answers.push_back(&bench.submit(request_of(prompt_of(10, 9), 5)));
+    EXPECT_FALSE(bench.step());
+    for (const Answer* answer : answers) {
+      ASSERT_TRUE(answer->end && answer->end->error);
+      EXPECT_EQ(answer->end->error->code, base::ErrorCode::unavailable);
+      EXPECT_EQ(answer->end->error->reason, "engine_failed");
+      EXPECT_GT(answer->end->error->retry_after_s, 0);
+    }
+    EXPECT_EQ(bench.engine.scheduler().pool().num_available(), 50);
+  }
 }
 
 TEST(Engine, MeasuresStepsAndLearnsTheirCost) {

@@ -19,8 +19,12 @@ base::Error shutting_down() {
 }  // namespace
 
 EngineThread::EngineThread(const EngineOptions& options, std::unique_ptr<Runner> runner,
-                           const base::Clock& clock)
-    : options_(options), runner_(std::move(runner)), clock_(clock), last_progress_(clock.now()) {
+                           const base::Clock& clock, OnFailure on_failure)
+    : options_(options),
+      runner_(std::move(runner)),
+      clock_(clock),
+      on_failure_(std::move(on_failure)),
+      last_progress_(clock.now()) {
   report_.num_blocks = report_.num_free_blocks = options.scheduler.num_blocks;
   thread_ = std::thread([this] { loop(); });
 }
@@ -44,6 +48,7 @@ base::Result<std::shared_ptr<wire::TokenStream>> EngineThread::submit(wire::Gene
   auto stream = std::make_shared<wire::TokenStream>(std::move(reader));
   {
     const std::lock_guard lock(mutex_);
+    if (report_.failed) return engine_failed();
     if (draining_ || stopping_) return shutting_down();
     const int num_waiting = report_.num_waiting + static_cast<int>(inbox_.size());
     if (num_waiting >= options_.max_queue)
@@ -90,7 +95,7 @@ wire::WorkerReport EngineThread::report() const {
   wire::WorkerReport report = report_;
   report.num_waiting += static_cast<int>(inbox_.size());
   const bool busy = report.num_waiting + report.num_running > 0;
-  report.progressing = !busy || clock_.now() - last_progress_ <= options_.stall_after;
+  report.progressing = !report.failed && (!busy || clock_.now() - last_progress_ <= options_.stall_after);
   return report;
 }
 
@@ -102,10 +107,14 @@ EngineStats EngineThread::stats() const {
 void EngineThread::loop() {
   Engine engine(options_, *runner_, clock_);
   while (await_work(engine) == Wake::step) {
+    const bool had_failed = engine.failure().has_value();
     const bool ran = engine.step();
-    const std::unique_lock lock(mutex_);
-    last_step_was_empty_ = !ran;
-    take_snapshot(engine, lock);
+    {
+      const std::unique_lock lock(mutex_);
+      last_step_was_empty_ = !ran;
+      take_snapshot(engine, lock);
+    }
+    if (engine.failure() && !had_failed && on_failure_) on_failure_(*engine.failure());
   }
   engine.fail_all(shutting_down());
   const std::unique_lock lock(mutex_);
@@ -134,6 +143,7 @@ void EngineThread::take_snapshot(const Engine& engine, const std::unique_lock<st
   report_.num_cached_blocks = scheduler.pool().num_cached();
   report_.num_running = scheduler.num_running();
   report_.num_waiting = scheduler.num_waiting();
+  report_.failed = engine.failure().has_value();
   stats_ = engine.stats();
   last_progress_ = clock_.now();
 }

@@ -2,6 +2,7 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -19,12 +20,16 @@ namespace kvasir::engine {
 // so do the io_contexts of its readers.
 class EngineThread {
  public:
-  EngineThread(const EngineOptions& options, std::unique_ptr<Runner> runner, const base::Clock& clock);
+  // Told, on the engine's thread and after every sequence has ended, what the device said when it failed.
+  using OnFailure = std::function<void(const base::Error&)>;
+
+  EngineThread(const EngineOptions& options, std::unique_ptr<Runner> runner, const base::Clock& clock,
+               OnFailure on_failure = {});
   ~EngineThread();
   EngineThread(const EngineThread&) = delete;
   EngineThread& operator=(const EngineThread&) = delete;
 
-  // Answers at once; see wire::WorkerClient::generate.
+  // Answers at once; see wire::WorkerClient::generate. After a failure everything is refused.
   base::Result<std::shared_ptr<wire::TokenStream>> submit(wire::GenerateRequest request,
                                                           boost::asio::any_io_executor reader);
   // Refuses whatever comes from now on and finishes what is there.
@@ -53,6 +58,7 @@ class EngineThread {
   const EngineOptions options_;
   const std::unique_ptr<Runner> runner_;
   const base::Clock& clock_;
+  const OnFailure on_failure_;
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;

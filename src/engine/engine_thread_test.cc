@@ -10,6 +10,7 @@
 #include <future>
 #include <random>
 
+#include "engine/failing_runner.h"
 #include "engine/local_worker.h"
 #include "engine/toy_runner_test.h"
 
@@ -36,7 +37,7 @@ EngineOptions options_of(int num_blocks, int max_queue = 512) {
 class GatedRunner final : public Runner {
  public:
   explicit GatedRunner(int num_blocks) : toy_(num_blocks) {}
-  sched::StepResult run(const sched::StepPlan& plan) override {
+  base::Result<sched::StepResult> run(const sched::StepPlan& plan) override {
     arrived_.notify_all();
     {
       std::unique_lock lock(mutex_);
@@ -160,6 +161,27 @@ TEST(EngineThread, ReportsAStalledStep) {
   EXPECT_FALSE(thread.report().progressing);
   gate.open();
   EXPECT_TRUE(last_of(io, stream).finish);
+}
+
+TEST(EngineThread, ADeviceThatFailsIsToldOnceAndRefusesWhatComes) {
+  asio::io_context io;
+  base::RealClock clock;
+  std::promise<base::Error> told;
+  auto failing = std::make_unique<FailingRunner>(std::make_unique<ToyRunner>(32), 3);
+  EngineThread thread(options_of(32), std::move(failing), clock,
+                      [&](const base::Error& failure) { told.set_value(failure); });
+  EXPECT_FALSE(thread.report().failed);
+  const wire::TokenEvent end = last_of(io, thread.submit(request_of(20, 50), io.get_executor()).value());
+  ASSERT_TRUE(end.error);
+  EXPECT_EQ(end.error->reason, "engine_failed");
+  EXPECT_NE(told.get_future().get().message.find("step 3 fails"), std::string::npos);
+  const auto refused = thread.submit(request_of(20, 50), io.get_executor());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::unavailable);
+  EXPECT_EQ(refused.error().reason, "engine_failed");
+  EXPECT_TRUE(thread.report().failed);
+  EXPECT_FALSE(thread.report().progressing);
+  EXPECT_TRUE(thread.idle());
 }
 
 asio::awaitable<void> client(LocalWorker& worker, std::uint32_t seed, std::atomic<int>& num_ended) {

@@ -11,8 +11,9 @@ namespace kvasir::engine {
 // A worker in the same process. Thread-safe.
 class LocalWorker final : public wire::WorkerClient {
  public:
-  LocalWorker(const EngineOptions& options, std::unique_ptr<Runner> runner, const base::Clock& clock)
-      : thread_(options, std::move(runner), clock) {}
+  LocalWorker(const EngineOptions& options, std::unique_ptr<Runner> runner, const base::Clock& clock,
+              EngineThread::OnFailure on_failure = {})
+      : thread_(options, std::move(runner), clock, std::move(on_failure)) {}
 
   base::Result<std::shared_ptr<wire::TokenStream>> generate(wire::GenerateRequest request,
                                                             boost::asio::any_io_executor reader) override {

@@ -14,7 +14,7 @@ ModelRunner::ModelRunner(std::unique_ptr<model::Decoder> decoder, model::KvCache
   }
 }
 
-sched::StepResult ModelRunner::run(const sched::StepPlan& plan) {
+base::Result<sched::StepResult> ModelRunner::run(const sched::StepPlan& plan) {
   for (const sched::StepPlan::Copy& copy : plan.copies) kv_.copy_block(copy.from, copy.to);
   fill_batch(plan, batch_);
   logits_.resize(batch_.logit_rows.size() * decoder_->config().vocab_size);

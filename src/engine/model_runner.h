@@ -18,7 +18,7 @@ class ModelRunner final : public Runner {
  public:
   ModelRunner(std::unique_ptr<model::Decoder> decoder, model::KvCache kv);
 
-  sched::StepResult run(const sched::StepPlan& plan) override;
+  base::Result<sched::StepResult> run(const sched::StepPlan& plan) override;
   bool gives_prompt_logprobs() const override { return true; }
 
   // Spent on the pool since the start; what a step took beyond it is the engine's own.

@@ -32,7 +32,7 @@ class ToyRunner final : public Runner {
     return TokenId(hash % kVocabSize);
   }
 
-  sched::StepResult run(const sched::StepPlan& plan) override {
+  base::Result<sched::StepResult> run(const sched::StepPlan& plan) override {
     if (before_step) before_step(plan);
     for (const auto& [from, to] : plan.copies)
       for (int i = 0; i < kv::kBlockTokens; ++i) at(to, i) = at(from, i);
@@ -56,9 +56,9 @@ class ToyRunner final : public Runner {
   bool can_start(const sched::StepPlan& /*plan*/) const override { return pace_ == Pace::overlapped; }
   void start(const sched::StepPlan& plan) override {
     CHECK(started_.size() < 2, "a third step");
-    started_.push_back(run(plan));
+    started_.push_back(run(plan).value());
   }
-  sched::StepResult collect() override {
+  base::Result<sched::StepResult> collect() override {
     CHECK(!started_.empty(), "nothing was started");
     sched::StepResult result = std::move(started_.front());
     started_.pop_front();

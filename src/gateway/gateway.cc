@@ -9,6 +9,7 @@
 #include "api/routes.h"
 #include "gateway/worker_metrics.h"
 #include "hub/open.h"
+#include "model/device_decoder.h"
 #include "obs/log.h"
 #include "store/open.h"
 
@@ -122,17 +123,32 @@ Status Gateway::add_models(hub::ProgressSink& progress, const OnModelState& on_s
                          model.name);
     models.push_back(std::move(model));
   }
+  TRY(const auto shares, parse_shares(settings_.gpu_kv_share, {names.begin(), names.end()}));
+  if (settings_.device == "cuda" && settings_.kv_memory_mb == 0)
+    gpu_plan_ = std::make_unique<GpuPlan>(
+        GpuPlan::Options{.num_models = static_cast<int>(models.size()),
+                         .context = settings_.max_context > 0 ? ContextIs::asked_for : ContextIs::as_it_comes,
+                         .free_bytes = model::cuda_free_bytes});
   for (hub::Model& model : models)
     hosts_.push_back(std::make_unique<ModelHost>(
-        std::move(model),
-        HostSurroundings{settings_, router_, pool_, registry_, clock_, progress, on_state}));
+        std::move(model), HostSurroundings{settings_, router_, pool_, registry_, clock_, progress, on_state,
+                                           gpu_plan_.get(), shares}));
   return base::ok();
 }
 
-bool Gateway::drain() {
-  api_.drain();
-  obs::Log::debug("draining", {{"requests", api_.num_busy()}, {"timeout_s", settings_.drain_timeout_s}});
-  const bool finished = api_.wait_idle(from_seconds(settings_.drain_timeout_s));
+void Gateway::count_restarts(int num_restarts) {
+  registry_
+      .counter(
+          {"kvasir_restarts_total", "Times that the server re-created itself after an engine's failure."})
+      .add(static_cast<std::uint64_t>(num_restarts));
+}
+
+bool Gateway::drain(api::Api::Drain why) {
+  api_.drain(why);
+  const double timeout_s =
+      why == api::Api::Drain::restart ? settings_.restart_drain_s : settings_.drain_timeout_s;
+  obs::Log::debug("draining", {{"requests", api_.num_busy()}, {"timeout_s", timeout_s}});
+  const bool finished = api_.wait_idle(from_seconds(timeout_s));
   if (!finished) obs::Log::debug("drain_timeout", {{"cut_off", api_.num_busy()}});
   return finished;
 }

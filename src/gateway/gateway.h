@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "config/settings.h"
+#include "gateway/gpu_plan.h"
 #include "gateway/model_host.h"
 #include "hub/library.h"
 #include "net/http_server.h"
@@ -40,7 +41,9 @@ class Gateway {
 
   // Refuses new requests, lets those that run finish within the setting's time, then cuts them off.
   // False: some were cut off.
-  bool drain();
+  bool drain(api::Api::Drain why = api::Api::Drain::stop);
+  // For the metrics: what came before this process.
+  void count_restarts(int num_restarts);
 
  private:
   struct Opened {
@@ -67,6 +70,7 @@ class Gateway {
   std::unique_ptr<net::HttpServer> server_;
   std::vector<obs::Observation> server_observations_;
   std::uint16_t port_ = 0;
+  std::unique_ptr<GpuPlan> gpu_plan_;  // null: no model takes what is left of a GPU
   std::vector<std::unique_ptr<ModelHost>> hosts_;
 };
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -169,6 +170,50 @@ TEST_F(GatewayTest, AModelThatCannotBeLoadedHarmsNoOther) {
   ASSERT_TRUE(eventually([&] { return gateway_->models()[1].state.phase == router::Phase::failed; }));
   EXPECT_NE(gateway_->models()[1].state.reason.find("bad.gguf"), std::string::npos);
   EXPECT_EQ(post(chat_body(1, 4)).status, 200);
+}
+
+// What the process does about it is its own: here nothing.
+TEST_F(GatewayTest, AnEngineThatFailsTellsEverybodyAndHarmsNoOther) {
+  fs::copy(folder_ / "tiny", folder_ / "other");
+  settings_.model.push_back((folder_ / "other").string());
+  settings_.fail_at_step = 60;
+  std::atomic<int> num_told = 0;
+  auto gateway = Gateway::start(settings_, progress_, [&](const std::string& name, const auto& state) {
+    if (state.phase == router::Phase::restarting && name == "tiny") ++num_told;
+  });
+  ASSERT_TRUE(gateway.ok());
+  gateway_ = std::move(*gateway);
+  const auto get = [&](const std::string& path) {
+    net::LoopbackClient client(gateway_->port());
+    client.send("GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    return client.read_response().value_or(net::RawResponse{});
+  };
+  ASSERT_TRUE(eventually([&] {
+    return std::ranges::all_of(gateway_->models(),
+                               [](const auto& model) { return model.state.phase == router::Phase::ready; });
+  }));
+  EXPECT_EQ(get("/health/ready").status, 200);
+  const net::RawResponse stream = post(chat_body(1, 400, R"(, "stream": true)"));
+  EXPECT_NE(stream.body.find("\"content\":\""), std::string::npos);
+  EXPECT_NE(stream.body.find("\"code\":\"engine_failed\""), std::string::npos) << stream.body;
+  EXPECT_EQ(stream.body.find("[DONE]"), std::string::npos);
+  ASSERT_TRUE(eventually([&] { return num_told == 1; }));
+  const net::RawResponse refused = post(chat_body(2, 4));
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_NE(refused.body.find("\"code\":\"engine_failed\""), std::string::npos) << refused.body;
+  EXPECT_EQ(get("/health/ready").status, 503);
+  EXPECT_NE(get("/health/ready").body.find("\"status\":\"restarting\""), std::string::npos);
+  EXPECT_EQ(get("/health/progress").status, 503);
+  EXPECT_EQ(get("/health/live").status, 200);
+  EXPECT_NE(get("/v1/models/tiny").body.find("\"state\":\"restarting\""), std::string::npos);
+  EXPECT_NE(get("/metrics").body.find("kvasir_engine_failed{model=\"tiny\"} 1"), std::string::npos);
+  std::string other = chat_body(1, 4);
+  other.replace(other.find("tiny"), 4, "other");
+  EXPECT_EQ(post(other).status, 200);
+  EXPECT_TRUE(gateway_->drain(api::Api::Drain::restart));
+  const net::RawResponse late = post(other);
+  EXPECT_EQ(late.status, 503);
+  EXPECT_NE(late.body.find("\"code\":\"engine_failed\""), std::string::npos) << late.body;
 }
 
 TEST_F(GatewayTest, DrainFinishesWhatRuns) {

@@ -8,6 +8,7 @@
 
 #include "config/load.h"
 #include "engine/device_runner.h"
+#include "engine/failing_runner.h"
 #include "engine/model_runner.h"
 #include "gateway/worker_metrics.h"
 #include "hub/open.h"
@@ -47,6 +48,12 @@ struct Context {
   std::string cut;  // a sentence; empty where nothing did
 };
 
+// At the most, of what the model has.
+int wanted_context(const model::ModelConfig& config, const config::Settings& settings) {
+  if (settings.max_context == 0) return config.context_length;
+  return std::min(settings.max_context, config.context_length);
+}
+
 Context context_of(const model::ModelConfig& config, const config::Settings& settings, int num_blocks) {
   const int wanted = settings.max_context > 0 ? settings.max_context : config.context_length;
   const std::int64_t held = std::int64_t{num_blocks} * kv::kBlockTokens;
@@ -55,6 +62,10 @@ Context context_of(const model::ModelConfig& config, const config::Settings& set
   if (length == config.context_length)
     return {.length = length,
             .cut = fmt::format("context of {} tokens instead of {}: the model has no more", length, wanted)};
+  if (settings.kv_memory_mb == 0)
+    return {.length = length,
+            .cut = fmt::format("context of {} tokens instead of {}: the GPU has no more memory left", length,
+                               wanted)};
   return {.length = length,
           .cut = fmt::format("context of {} tokens instead of {}: the KV cache of {} MiB holds no more; "
                              "raise --kv-memory-mb",
@@ -102,15 +113,14 @@ Result<Computed> load_on_cpu(const std::filesystem::path& path, const HostSurrou
   return Computed{std::move(loaded), std::move(runner), config, num_blocks};
 }
 
+using ReserveKv = std::function<base::Status(model::DeviceDecoder&)>;
+
 Result<Computed> load_on_cuda(const std::filesystem::path& path, const HostSurroundings& around,
-                              const std::stop_token& stop) {
+                              const ReserveKv& reserve_kv, const std::stop_token& stop) {
   const config::Settings& settings = around.settings;
-  if (settings.kv_memory_mb == 0 && settings.model.size() > 1)
-    return base::error(ErrorCode::invalid_argument,
-                       "{} models share a GPU: say with --kv-memory-mb how much each one's KV cache gets",
-                       settings.model.size());
   const model::DeviceOptions options{
       .kv_bytes = std::int64_t{settings.kv_memory_mb} << 20,
+      .kv_later = around.gpu_plan != nullptr,
       .max_rows = std::max(settings.max_batch_tokens, settings.max_batch_sequences),
       .max_sequences = settings.max_batch_sequences,
       .fp8_kv = settings.gpu_kv == "fp8",
@@ -118,6 +128,7 @@ Result<Computed> load_on_cuda(const std::filesystem::path& path, const HostSurro
       .stop = stop};
   TRY(model::LoadedModel loaded,
       model::open_model_on_cuda(path, options, around.pool, tokenizer_cache(settings)));
+  if (around.gpu_plan != nullptr) TRY_OK(reserve_kv(*loaded.device_decoder));
   const model::ModelConfig config = loaded.config();
   const int num_blocks = loaded.device_decoder->num_blocks();
   auto runner = std::make_unique<engine::DeviceRunner>(std::move(loaded.device_decoder), around.pool);
@@ -190,8 +201,14 @@ void ModelHost::set_state(ModelState state) {
   if (around_.on_state) around_.on_state(model_.name, state);
 }
 
+void ModelHost::tell_failure(const base::Error& failure) {
+  obs::Log::error("engine_failed", {{"model", model_.name}, {"reason", failure.message}});
+  set_state({.phase = Phase::restarting, .reason = failure.message});
+}
+
 void ModelHost::bring_up(const std::stop_token& stop) {
   Result<router::ServedModel> model = open(stop);
+  if (around_.gpu_plan != nullptr && !joined_gpu_plan_) around_.gpu_plan->count_out();
   if (stop.stop_requested()) return;
   if (!model.ok()) {
     obs::Log::debug("model_failed", {{"model", model_.name}, {"reason", model.error().message}});
@@ -221,8 +238,9 @@ Result<std::filesystem::path> ModelHost::fetch(const std::stop_token& stop) {
 
 Result<router::ServedModel> ModelHost::load(const std::filesystem::path& path, const std::stop_token& stop) {
   const config::Settings& settings = around_.settings;
-  TRY(Computed computed,
-      settings.device == "cuda" ? load_on_cuda(path, around_, stop) : load_on_cpu(path, around_, stop));
+  const auto reserve = [&](model::DeviceDecoder& decoder) { return reserve_kv(decoder, stop); };
+  TRY(Computed computed, settings.device == "cuda" ? load_on_cuda(path, around_, reserve, stop)
+                                                   : load_on_cpu(path, around_, stop));
   auto& [loaded, runner, config, num_blocks] = computed;
   const Context context = context_of(config, settings, num_blocks);
   if (!context.cut.empty()) obs::Log::warn("context_cut", {{"model", model_.name}, {"reason", context.cut}});
@@ -230,7 +248,11 @@ Result<router::ServedModel> ModelHost::load(const std::filesystem::path& path, c
   auto grammars = router::make_grammar_compiler(loaded.tokenizer, loaded.end_tokens);
   const engine::EngineOptions options =
       engine_options(loaded.end_tokens, config.vocab_size, settings, num_blocks);
-  auto worker = std::make_shared<engine::LocalWorker>(options, std::move(runner), around_.clock);
+  if (settings.fail_at_step > 0)
+    runner = std::make_unique<engine::FailingRunner>(std::move(runner), settings.fail_at_step);
+  auto worker =
+      std::make_shared<engine::LocalWorker>(options, std::move(runner), around_.clock,
+                                            [this](const base::Error& failure) { tell_failure(failure); });
   observations_ = observe_worker(around_.registry, model_.name, worker);
   {
     const std::lock_guard lock(mutex_);
@@ -242,6 +264,18 @@ Result<router::ServedModel> ModelHost::load(const std::filesystem::path& path, c
                              .grammars = std::move(grammars),
                              .context_length = context.length,
                              .fingerprint = fingerprint(model_)};
+}
+
+base::Status ModelHost::reserve_kv(model::DeviceDecoder& decoder, const std::stop_token& stop) {
+  const auto share = around_.gpu_shares.find(model_.name);
+  const int context = wanted_context(decoder.config(), around_.settings);
+  const KvDemand demand{.model = model_.name,
+                        .bytes_per_block = decoder.kv_block_bytes(),
+                        .context_blocks = std::max(2, kv::blocks_for(context)),
+                        .share = share == around_.gpu_shares.end() ? 1 : share->second};
+  joined_gpu_plan_ = true;
+  TRY(const int num_blocks, around_.gpu_plan->join(demand, stop));
+  return decoder.reserve_kv(num_blocks);
 }
 
 Result<router::ServedModel> ModelHost::load_encoder(const std::filesystem::path& path) {

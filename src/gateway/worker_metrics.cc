@@ -24,6 +24,8 @@ constexpr ReportRow kReport[] = {
      [](const wire::WorkerReport& r) -> double { return r.num_waiting; }},
     {"kvasir_engine_progressing", "1 where the engine ends steps or has nothing to do.",
      [](const wire::WorkerReport& r) -> double { return r.progressing ? 1 : 0; }},
+    {"kvasir_engine_failed", "1 where the engine's device failed, and the server is about to begin anew.",
+     [](const wire::WorkerReport& r) -> double { return r.failed ? 1 : 0; }},
 };
 
 struct StatsRow {

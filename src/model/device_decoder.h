@@ -32,6 +32,7 @@ struct DeviceOptions {
   tensor::DType type = tensor::DType::bf16;  // or f32; of weights, activations and KV
   int num_blocks = 0;                        // of KV; 0: as many as kv_bytes hold
   std::int64_t kv_bytes = 0;                 // 0: nine tenths of what is left
+  bool kv_later = false;                     // none of both: reserve_kv() comes before the first step
   int max_rows = 512;                        // of a step
   int max_sequences = 64;                    // of a step, and so rows of logits
   int max_own_rows = 64;  // of a step whose products are own kernels where these are faster
@@ -63,6 +64,9 @@ class DeviceDecoder {
 
   virtual const ModelConfig& config() const = 0;
   virtual int num_blocks() const = 0;
+  virtual std::int64_t kv_block_bytes() const = 0;  // of all layers
+  // Once, of a decoder that has no KV yet.
+  virtual base::Status reserve_kv(int num_blocks) = 0;
   virtual void copy_block(std::int32_t from, std::int32_t to) = 0;
 
   // Starts to compute the rows' KV into the slices' blocks, the logits of `batch.logit_rows`, and a token for
@@ -70,21 +74,24 @@ class DeviceDecoder {
   // blocks inside the KV, and a step within the options' bounds are the caller's promise. Arguments need not
   // outlive the call.
   virtual void start(const StepBatch& batch, std::span<const RowDraw> draws) = 0;  // [logit_rows]
-  // Waits for the first started of the steps under way.
-  virtual void collect(std::span<RowChoice> choices) = 0;  // [logit_rows]
-  void forward(const StepBatch& batch, std::span<const RowDraw> draws, std::span<RowChoice> choices) {
+  // Waits for the first started of the steps under way. An error where the device has failed since the
+  // program began: nothing more can be had of it, and `choices` mean nothing.
+  virtual base::Status collect(std::span<RowChoice> choices) = 0;  // [logit_rows]
+  base::Status forward(const StepBatch& batch, std::span<const RowDraw> draws, std::span<RowChoice> choices) {
     start(batch, draws);
-    collect(choices);
+    return collect(choices);
   }
-  // Row `row` of the last step's logits. No step is under way.
-  virtual void fetch_logits(int row, std::span<float> logits) = 0;  // [vocab]
+  // Row `row` of the last step's logits. No step is under way. Fails as collect() does.
+  virtual base::Status fetch_logits(int row, std::span<float> logits) = 0;  // [vocab]
 };
 
 // On the first GPU; `unsupported` in a program that was built without CUDA.
 base::Result<std::unique_ptr<DeviceDecoder>> load_cuda_decoder(Checkpoint checkpoint,
                                                                const DeviceOptions& options,
                                                                ops::ComputePool& pool);
-// The same with random weights, for measuring.
+// Of the first GPU.
+base::Result<std::int64_t> cuda_free_bytes();
+// A decoder with random weights, for measuring.
 base::Result<std::unique_ptr<DeviceDecoder>> make_random_cuda_decoder(const ModelConfig& config,
                                                                       const DeviceOptions& options);
 }  // namespace kvasir::model

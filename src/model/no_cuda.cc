@@ -18,6 +18,10 @@ base::Result<std::unique_ptr<DeviceDecoder>> load_cuda_decoder(Checkpoint /*chec
   return absent();
 }
 
+base::Result<std::int64_t> cuda_free_bytes() {
+  return absent();
+}
+
 base::Result<std::unique_ptr<DeviceDecoder>> make_random_cuda_decoder(const ModelConfig& /*config*/,
                                                                       const DeviceOptions& /*options*/) {
   return absent();

@@ -36,10 +36,11 @@ base::Result<SequenceRunner> SequenceRunner::create(DeviceDecoder& decoder, int 
   const auto forward = [&decoder](const StepBatch& batch, std::span<float> logits) {
     const std::size_t num_rows = batch.logit_rows.size();
     std::vector<RowChoice> choices(num_rows);
-    decoder.forward(batch, std::vector<RowDraw>(num_rows), choices);
+    base::Status status = decoder.forward(batch, std::vector<RowDraw>(num_rows), choices);
     const std::size_t vocab = num_rows == 0 ? 0 : logits.size() / num_rows;
-    for (std::size_t row = 0; row < num_rows; ++row)
-      decoder.fetch_logits(static_cast<int>(row), logits.subspan(row * vocab, vocab));
+    for (std::size_t row = 0; row < num_rows && status.ok(); ++row)
+      status = decoder.fetch_logits(static_cast<int>(row), logits.subspan(row * vocab, vocab));
+    CHECK(status.ok(), "{}", status.error().message);
   };
   return SequenceRunner(forward, decoder.config().vocab_size, num_blocks);
 }

@@ -28,6 +28,8 @@ std::string_view name_of(Phase phase) {
       return "ready";
     case Phase::failed:
       return "failed";
+    case Phase::restarting:
+      return "restarting";
   }
   return "unknown";
 }
@@ -57,6 +59,10 @@ Error not_ready(const std::string& name, const ModelState& state) {
     case Phase::failed:
       return Error{ErrorCode::unavailable, fmt::format("'{}' could not be loaded: {}", name, state.reason),
                    "model", "model_failed", 60};
+    case Phase::restarting:
+      return Error{ErrorCode::unavailable,
+                   fmt::format("the engine of '{}' failed and is being restarted; try again", name), "model",
+                   "engine_failed", 5};
     default:
       return Error{ErrorCode::unavailable,
                    fmt::format("'{}' is still being loaded; try again in a moment", name), "model",

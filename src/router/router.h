@@ -18,13 +18,20 @@
 
 namespace kvasir::router {
 
-enum class Phase { queued, downloading, loading, ready, failed };
+enum class Phase {
+  queued,
+  downloading,
+  loading,
+  ready,
+  failed,
+  restarting,  // its engine failed, and the process is about to begin anew
+};
 std::string_view name_of(Phase phase);
 
 struct ModelState {
   Phase phase = Phase::queued;
   double progress = 0;  // of a download, 0 to 1
-  std::string reason;   // of a failure; of a ready one, what its operator should know
+  std::string reason;   // of a failure or a restart; of a ready one, what its operator should know
 };
 
 // What a model is for.

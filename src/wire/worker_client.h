@@ -17,6 +17,7 @@ struct WorkerReport {
   int num_running = 0;
   int num_waiting = 0;
   bool progressing = true;  // a step ended lately, or there is nothing to do
+  bool failed = false;      // its device did: it computes nothing any more
 };
 
 // The seam between the roles: one process or many. Thread-safe.
@@ -25,7 +26,7 @@ class WorkerClient {
   virtual ~WorkerClient() = default;
 
   // Queues the request; its events go to `reader`. Refuses with `exhausted` when the queue is full, with
-  // `unavailable` while draining, with `too_large` when the sequence could never fit.
+  // `unavailable` while draining or after a failure, with `too_large` when the sequence could never fit.
   // Destroying the stream's last reader-side handle does not abort: call TokenStream::cancel().
   virtual base::Result<std::shared_ptr<TokenStream>> generate(GenerateRequest request,
                                                               boost::asio::any_io_executor reader) = 0;

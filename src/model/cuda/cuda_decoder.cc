@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "model/cuda/cuda_state.h"
+#include "ops/cuda/failure.h"
 #include "ops/cuda/rows.h"
 
 namespace kvasir::model {
@@ -38,6 +39,8 @@ base::Result<std::unique_ptr<DeviceDecoder>> CudaDecoder::create(ModelConfig con
   TRY(decoder->gemm_, ops::cuda::Gemm::create());
   TRY_OK(decoder->allocate());
   if (decoder->can_record_) decoder->tune(options.max_rows);  // what a long prompt is cut into
+  decoder->stream_.wait();
+  TRY_OK(ops::cuda::gpu_status());
   return std::unique_ptr<DeviceDecoder>(std::move(decoder));
 }
 
@@ -94,37 +97,43 @@ void CudaDecoder::start(const StepBatch& batch, std::span<const RowDraw> draws) 
   check_promise(batch);
   UnderWay& step = steps_[num_started_++ % 2];
   step.num_draws = static_cast<int>(draws.size());
-  if (!batch.tokens.empty()) launch(batch, draws, step);
+  if (!batch.tokens.empty() && !ops::cuda::has_failed()) {
+    const base::Status launched = launch(batch, draws, step);
+    if (!launched.ok()) ops::cuda::remember_failure(launched.error().message);
+  }
   step.done.record(stream());
 }
 
-void CudaDecoder::launch(const StepBatch& batch, std::span<const RowDraw> draws, const UnderWay& step) {
-  reserve_partials(StepUpload::count_split_items(batch));
+base::Status CudaDecoder::launch(const StepBatch& batch, std::span<const RowDraw> draws,
+                                 const UnderWay& step) {
+  TRY_OK(reserve_partials(StepUpload::count_split_items(batch)));
   send_draws(draws, step);
   const auto num_rows = static_cast<int>(batch.tokens.size());
   if (can_record_ && num_rows <= std::min(kMaxRecordedRows, options_.max_sequences) &&
       StepUpload::is_decode(batch)) {
-    run_decode(batch);
+    TRY_OK(run_decode(batch));
   } else {
-    const base::Status sent = upload_.send(batch, {}, stream());
-    CHECK(sent.ok(), "{}", sent.error().message);
+    TRY_OK(upload_.send(batch, {}, stream()));
     run_step();
   }
   ops::cuda::copy_to_host(stream(), step.drawn.data(), scratch_.drawn.data(),
                           draws.size() * sizeof(ops::cuda::RowDrawn));
+  return base::ok();
 }
 
-void CudaDecoder::collect(std::span<RowChoice> choices) {
+base::Status CudaDecoder::collect(std::span<RowChoice> choices) {
   CHECK(num_collected_ < num_started_, "no step is under way");
   const UnderWay& step = steps_[num_collected_++ % 2];
   CHECK(static_cast<int>(choices.size()) == step.num_draws, "{} choices of {}", choices.size(),
         step.num_draws);
   step.done.wait();
+  TRY_OK(ops::cuda::gpu_status());
   const auto* drawn = step.drawn.as<const ops::cuda::RowDrawn>();
   for (std::size_t i = 0; i < choices.size(); ++i) choices[i] = {drawn[i].token, drawn[i].largest};
+  return base::ok();
 }
 
-void CudaDecoder::fetch_logits(int row, std::span<float> logits) {
+base::Status CudaDecoder::fetch_logits(int row, std::span<float> logits) {
   CHECK(num_started_ > 0 && num_collected_ == num_started_, "no step, or one under way");
   const int num_rows = steps_[(num_started_ - 1) % 2].num_draws;
   CHECK(row >= 0 && row < num_rows && static_cast<int>(logits.size()) == config_.vocab_size,
@@ -133,24 +142,28 @@ void CudaDecoder::fetch_logits(int row, std::span<float> logits) {
                           scratch_.logits.as<const float>() + std::int64_t{row} * config_.vocab_size,
                           logits.size_bytes());
   stream_.wait();
+  return ops::cuda::gpu_status();
 }
 
-void CudaDecoder::run_decode(const StepBatch& batch) {
+base::Status CudaDecoder::run_decode(const StepBatch& batch) {
   const auto num_slices = static_cast<int>(batch.slices.size());
   StepPadding padding{.rows = recorded_rows(num_slices)};
   padding.split_items = recorded_items(StepUpload::count_split_items(batch), padding.rows);
-  const base::Status sent = upload_.send(batch, padding, stream());
-  CHECK(sent.ok(), "{}", sent.error().message);
+  TRY_OK(upload_.send(batch, padding, stream()));
   if (upload_.generation() != graph_generation_) graphs_.clear();
   graph_generation_ = upload_.generation();
   const std::pair key(padding.rows, padding.split_items);
   const auto known = graphs_.find(key);
-  if (known != graphs_.end()) return known->second.launch(stream());
+  if (known != graphs_.end()) {
+    known->second.launch(stream());
+    return base::ok();
+  }
   if (!few_rows() && tuned_.insert(padding.rows).second) tune(padding.rows);
   run_step();  // loads what is still unloaded, which cannot be recorded
   ops::cuda::Graph::begin(stream());
   run_step();
   graphs_.emplace(key, ops::cuda::Graph::end(stream()));
+  return base::ok();
 }
 
 // Products of few rows are bound by memory, and the library's first guess is often not the fastest.

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <numeric>
 #include <random>
@@ -9,6 +10,9 @@
 #include "model/device_decoder.h"
 #include "model/model_check.h"
 #include "model/sequence_runner.h"
+#include "ops/cuda/device.h"
+#include "ops/cuda/failure.h"
+#include "ops/cuda/rows.h"
 
 namespace kvasir::model {
 namespace {
@@ -161,19 +165,19 @@ TEST(Cuda, TokensInFlightAreFed) {
   const std::vector<RowDraw> draws = {{.temperature = 0.8f, .u = 0.4}};
   std::vector<TokenId> expected;
   std::vector<RowChoice> choice(1);
-  decoder->forward(batch_of(0, 0, prompt), draws, choice);
+  ASSERT_TRUE(decoder->forward(batch_of(0, 0, prompt), draws, choice).ok());
   for (int i = 0; i < 5; ++i) {
     expected.push_back(choice[0].token);
-    decoder->forward(batch_of(0, 20 + i, {choice[0].token}), draws, choice);
+    ASSERT_TRUE(decoder->forward(batch_of(0, 20 + i, {choice[0].token}), draws, choice).ok());
   }
   std::vector<TokenId> got;
   decoder->start(batch_of(1, 0, prompt), draws);
   for (int i = 0; i < 5; ++i) {
     decoder->start(batch_of(1, 20 + i, {-1}), draws);
-    decoder->collect(choice);
+    ASSERT_TRUE(decoder->collect(choice).ok());
     got.push_back(choice[0].token);
   }
-  decoder->collect(choice);
+  ASSERT_TRUE(decoder->collect(choice).ok());
   EXPECT_EQ(got, expected);
 }
 
@@ -228,9 +232,9 @@ TEST_P(HeadDims, ABatchIsNearItsSequencesAlone) {
     if (batch.tokens.empty()) break;
     std::vector<float> logits(wanted.size() * 1000);
     std::vector<RowChoice> choices(wanted.size());
-    decoder->forward(batch, std::vector<RowDraw>(wanted.size()), choices);
+    ASSERT_TRUE(decoder->forward(batch, std::vector<RowDraw>(wanted.size()), choices).ok());
     for (std::size_t i = 0; i < wanted.size(); ++i)
-      decoder->fetch_logits(static_cast<int>(i), std::span(logits).subspan(i * 1000, 1000));
+      ASSERT_TRUE(decoder->fetch_logits(static_cast<int>(i), std::span(logits).subspan(i * 1000, 1000)).ok());
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       const auto row = std::span(logits).subspan(i * 1000, 1000);
       EXPECT_LT(relative_error(row, *wanted[i]), 0.03) << "step " << step << " row " << i;
@@ -240,6 +244,46 @@ TEST_P(HeadDims, ABatchIsNearItsSequencesAlone) {
   }
   for (const Sequence& s : sequences) EXPECT_EQ(s.computed, static_cast<int>(s.tokens.size()));
 }
+
+// In a process of its own, whose GPU is good for nothing after it.
+TEST(CudaDeathTest, AFailureInFlightIsAnErrorOfTheStep) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  const auto fail_in_flight = [] {
+    const auto decoder = random_decoder(dense_config(64), tensor::DType::bf16);
+    const std::vector<std::int32_t> blocks = {1, 2};
+    std::vector<RowChoice> choice(1);
+    const auto step = [&](int computed) {
+      StepBatch batch;
+      batch.tokens = {7};
+      batch.slices.push_back({0, 1, computed, blocks});
+      batch.logit_rows = {0};
+      decoder->start(batch, std::vector<RowDraw>(1));
+    };
+    step(0);
+    CHECK(decoder->collect(choice).ok(), "a good step failed");
+    ops::cuda::Stream stream;
+    ops::cuda::scale_and_cap(stream.handle(), reinterpret_cast<float*>(64), 1000, 2, 0);  // nobody's memory
+    stream.wait();
+    step(1);
+    step(2);
+    std::vector<float> logits(1000);
+    bool failed = ops::cuda::has_failed();
+    for (int i = 0; i < 2; ++i) failed = failed && !decoder->collect(choice).ok();
+    failed = failed && !decoder->fetch_logits(0, logits).ok();
+    std::_Exit(failed ? 0 : 1);
+  };
+  EXPECT_EXIT(fail_in_flight(), testing::ExitedWithCode(0), "");
+}
+
+// A call that fails without a word would show as wrong numbers somewhere else.
+class NoCallFails final : public testing::Environment {
+  void TearDown() override {
+    const base::Status status = ops::cuda::gpu_status();
+    EXPECT_TRUE(status.ok()) << status.error().message;
+  }
+};
+[[maybe_unused]] const testing::Environment* const kNoCallFails =
+    testing::AddGlobalTestEnvironment(new NoCallFails);
 
 TEST(Cuda, ACopiedBlockIsAsGood) {
   const auto decoder = random_decoder(dense_config(64), tensor::DType::bf16);
@@ -252,8 +296,8 @@ TEST(Cuda, ACopiedBlockIsAsGood) {
     batch.logit_rows = {rows - 1};
     std::vector<float> logits(1000);
     std::vector<RowChoice> choices(1);
-    decoder->forward(batch, std::vector<RowDraw>(1), choices);
-    decoder->fetch_logits(0, logits);
+    EXPECT_TRUE(decoder->forward(batch, std::vector<RowDraw>(1), choices).ok());
+    EXPECT_TRUE(decoder->fetch_logits(0, logits).ok());
     return logits;
   };
   step(2, 0, 11);

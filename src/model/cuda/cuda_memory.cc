@@ -66,17 +66,6 @@ base::Status CudaDecoder::allocate() {
   kv_block_bytes_ = tensor::bytes_of(options_.type, std::int64_t{token} * ops::cuda::kBlockTokens);
   if (options_.fp8_kv) kv_block_bytes_ /= 2;
   TRY_OK(allocate_scratch());
-  const int parts = latent ? 1 : 2;
-  if (options_.num_blocks == 0) {
-    TRY(options_.num_blocks, count_blocks(options_.kv_bytes, kv_block_bytes_ * parts * config_.num_layers));
-  }
-  const std::int64_t part = kv_block_bytes_ * options_.num_blocks;
-  TRY(kv_memory_, DeviceBuffer::allocate(static_cast<std::size_t>(part * parts * config_.num_layers)));
-  ops::cuda::fill_zero(stream(), kv_memory_.data(), kv_memory_.size());
-  for (int i = 0; i < config_.num_layers; ++i) {
-    std::byte* k = kv_memory_.data() + i * parts * part;
-    kv_.push_back({k, latent ? nullptr : k + part});
-  }
   const auto sequences = static_cast<std::size_t>(recorded_rows(options_.max_sequences));
   for (UnderWay& step : steps_) {
     TRY(step.draws, ops::cuda::PinnedBuffer::allocate(sizeof(ops::cuda::RowDraw) * sequences));
@@ -85,6 +74,24 @@ base::Status CudaDecoder::allocate() {
   TRY(scratch_.draws, DeviceBuffer::allocate(steps_[0].draws.size()));
   TRY(scratch_.drawn, DeviceBuffer::allocate(steps_[0].drawn.size()));
   ops::cuda::fill_zero(stream(), scratch_.draws.data(), scratch_.draws.size());
+  if (options_.kv_later) return base::ok();
+  int num_blocks = std::exchange(options_.num_blocks, 0);
+  if (num_blocks == 0) {
+    TRY(num_blocks, count_blocks(options_.kv_bytes, kv_block_bytes()));
+  }
+  return reserve_kv(num_blocks);
+}
+
+base::Status CudaDecoder::reserve_kv(int num_blocks) {
+  CHECK(kv_.empty(), "KV is reserved once");
+  const std::int64_t part = kv_block_bytes_ * num_blocks;
+  TRY(kv_memory_, DeviceBuffer::allocate(static_cast<std::size_t>(kv_block_bytes() * num_blocks)));
+  ops::cuda::fill_zero(stream(), kv_memory_.data(), kv_memory_.size());
+  for (int i = 0; i < config_.num_layers; ++i) {
+    std::byte* k = kv_memory_.data() + i * kv_parts() * part;
+    kv_.push_back({k, config_.is_latent() ? nullptr : k + part});
+  }
+  options_.num_blocks = num_blocks;
   return base::ok();
 }
 
@@ -147,20 +154,17 @@ base::Status CudaDecoder::allocate_scratch() {
   return base::ok();
 }
 
-void CudaDecoder::reserve_partials(int num_split_items) {
+base::Status CudaDecoder::reserve_partials(int num_split_items) {
   const int items = recorded_items(num_split_items, recorded_rows(options_.max_sequences));
   const std::size_t bytes =
       ops::cuda::partial_floats(items, config_.num_heads, config_.head_dim) * sizeof(float);
-  if (scratch_.partials.size() >= bytes) return;
-  auto larger = DeviceBuffer::allocate(bytes + bytes / 2);
-  CHECK(larger.ok(), "{}", larger.error().message);
-  scratch_.partials = std::move(*larger);
-  auto counters = DeviceBuffer::allocate(sizeof(std::int32_t) * 2 * static_cast<std::size_t>(items) *
-                                         static_cast<std::size_t>(config_.num_heads));
-  CHECK(counters.ok(), "{}", counters.error().message);
-  scratch_.counters = std::move(*counters);
+  if (scratch_.partials.size() >= bytes) return base::ok();
+  TRY(scratch_.partials, DeviceBuffer::allocate(bytes + bytes / 2));
+  TRY(scratch_.counters, DeviceBuffer::allocate(sizeof(std::int32_t) * 2 * static_cast<std::size_t>(items) *
+                                                static_cast<std::size_t>(config_.num_heads)));
   ops::cuda::fill_zero(stream(), scratch_.counters.data(), scratch_.counters.size());
   graphs_.clear();
+  return base::ok();
 }
 
 }  // namespace kvasir::model

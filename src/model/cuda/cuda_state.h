@@ -54,10 +54,12 @@ class CudaDecoder final : public DeviceDecoder {
 
   const ModelConfig& config() const override { return config_; }
   int num_blocks() const override { return options_.num_blocks; }
+  std::int64_t kv_block_bytes() const override { return kv_block_bytes_ * kv_parts() * config_.num_layers; }
+  base::Status reserve_kv(int num_blocks) override;
   void copy_block(std::int32_t from, std::int32_t to) override;
   void start(const StepBatch& batch, std::span<const RowDraw> draws) override;
-  void collect(std::span<RowChoice> choices) override;
-  void fetch_logits(int row, std::span<float> logits) override;
+  base::Status collect(std::span<RowChoice> choices) override;
+  base::Status fetch_logits(int row, std::span<float> logits) override;
 
  private:
   CudaDecoder(ModelConfig config, DeviceWeights weights, const DeviceOptions& options);
@@ -79,10 +81,10 @@ class CudaDecoder final : public DeviceDecoder {
 
   void send_draws(std::span<const RowDraw> draws, const UnderWay& step);
 
-  void launch(const StepBatch& batch, std::span<const RowDraw> draws, const UnderWay& step);
+  base::Status launch(const StepBatch& batch, std::span<const RowDraw> draws, const UnderWay& step);
   // A step of single rows through a graph, recorded where there is none yet.
-  void run_decode(const StepBatch& batch);
-  void reserve_partials(int num_split_items);
+  base::Status run_decode(const StepBatch& batch);
+  base::Status reserve_partials(int num_split_items);
   void tune(int rows);
   void run_step();  // launches the whole step that `upload_` holds
   void attend(int layer);
@@ -130,6 +132,7 @@ class CudaDecoder final : public DeviceDecoder {
   ops::cuda::KvNumbers kv_numbers() const {
     return options_.fp8_kv ? ops::cuda::KvNumbers::e4m3 : ops::cuda::KvNumbers::same;
   }
+  int kv_parts() const { return config_.is_latent() ? 1 : 2; }  // keys and values
   const DeviceRope* rope_of(const LayerConfig& layer) const;
   ops::cuda::StreamHandle stream() const { return stream_.handle(); }
   int rows() const { return upload_.view().rows; }
@@ -146,7 +149,7 @@ class CudaDecoder final : public DeviceDecoder {
     std::byte* v = nullptr;  // null: latent
   };
   ops::cuda::DeviceBuffer kv_memory_;
-  std::int64_t kv_block_bytes_ = 0;  // of keys; of values the same
+  std::int64_t kv_block_bytes_ = 0;  // of a layer's keys; of values the same
   std::vector<KvLayer> kv_;
   StepUpload upload_;
   ops::ExpertPlan plan_;

@@ -48,6 +48,11 @@ base::Result<std::unique_ptr<DeviceDecoder>> load_cuda_decoder(Checkpoint checkp
   return CudaDecoder::create(checkpoint.config, std::move(uploaded), options);
 }
 
+base::Result<std::int64_t> cuda_free_bytes() {
+  TRY(const ops::cuda::DeviceInfo device, ops::cuda::find_device());
+  return static_cast<std::int64_t>(device.free_bytes);
+}
+
 base::Result<std::unique_ptr<DeviceDecoder>> make_random_cuda_decoder(const ModelConfig& config,
                                                                       const DeviceOptions& options) {
   TRY_OK(ops::cuda::find_device());

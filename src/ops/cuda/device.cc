@@ -2,7 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "base/check.h"
+#include "ops/cuda/failure.h"
 
 namespace kvasir::ops::cuda {
 
@@ -11,7 +11,8 @@ using base::ErrorCode;
 namespace {
 
 void check(cudaError_t status) {
-  CHECK(status == cudaSuccess, "the GPU failed: {}", cudaGetErrorString(status));
+  if (status != cudaSuccess) [[unlikely]]
+    remember_failure(cudaGetErrorString(status));
 }
 
 int attribute(cudaDeviceAttr which) {
@@ -99,13 +100,14 @@ Graph Graph::end(StreamHandle stream) {
   cudaGraph_t recorded = nullptr;
   check(cudaStreamEndCapture(stream, &recorded));
   Graph graph;
+  if (recorded == nullptr) return graph;
   check(cudaGraphInstantiate(&graph.graph_, recorded, 0));
   check(cudaGraphDestroy(recorded));
   return graph;
 }
 
 void Graph::launch(StreamHandle stream) const {
-  check(cudaGraphLaunch(graph_, stream));
+  if (graph_ != nullptr) check(cudaGraphLaunch(graph_, stream));
 }
 
 Event::Event() {

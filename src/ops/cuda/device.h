@@ -11,6 +11,7 @@
 struct CUgraphExec_st;
 struct CUevent_st;
 
+// Functions here and in this folder's other headers that launch, copy or wait return nothing: see failure.h.
 namespace kvasir::ops::cuda {
 
 // An owned stream.
@@ -67,7 +68,7 @@ class Buffer {
 using DeviceBuffer = Buffer<Memory::device>;
 using PinnedBuffer = Buffer<Memory::pinned>;
 
-// Launches recorded once and launched again as one.
+// Launches recorded once and launched again as one; nothing where the recording failed.
 class Graph {
  public:
   Graph() = default;

@@ -3,6 +3,7 @@
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
+#include <fmt/format.h>
 
 #include <array>
 #include <limits>
@@ -11,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/check.h"
+#include "ops/cuda/failure.h"
 
 namespace kvasir::ops::cuda {
 
@@ -70,7 +71,8 @@ base::Result<Library> open_library() {
 }
 
 void check(cublasStatus_t status) {
-  CHECK(status == CUBLAS_STATUS_SUCCESS, "cuBLASLt failed with status {}", static_cast<int>(status));
+  if (status != CUBLAS_STATUS_SUCCESS) [[unlikely]]
+    remember_failure(fmt::format("cuBLASLt's status {}", static_cast<int>(status)));
 }
 
 cudaDataType_t cuda_type(tensor::DType type) {
@@ -157,7 +159,7 @@ struct Gemm::State {
     check(library.get_heuristic(handle, shape.desc, shape.w, shape.x, shape.y, shape.y, preference, count,
                                 found.data(), &num_found));
     library.destroy_preference(preference);
-    CHECK(num_found > 0, "no algorithm");
+    if (num_found == 0) remember_failure("cuBLASLt has no algorithm for a product");
     found.resize(static_cast<std::size_t>(num_found));
     return found;
   }
@@ -167,7 +169,8 @@ struct Gemm::State {
     const auto known = shapes.find(key);
     if (known != shapes.end()) return known->second;
     Shape shape = make_shape(args);
-    shape.algorithm = candidates(shape, 1).front().algo;
+    const std::vector<cublasLtMatmulHeuristicResult_t> found = candidates(shape, 1);
+    if (!found.empty()) shape.algorithm = found.front().algo;
     return shapes.emplace(key, shape).first->second;
   }
 
@@ -201,12 +204,14 @@ base::Result<std::unique_ptr<Gemm>> Gemm::create() {
 }
 
 void Gemm::run(StreamHandle stream, const GemmArgs& args) {
+  if (has_failed()) return;
   const State::Shape& shape = state_->shape_of(args);
-  check(state_->multiply(stream, args, shape, shape.algorithm));
+  if (!has_failed()) check(state_->multiply(stream, args, shape, shape.algorithm));
 }
 
 void Gemm::tune(StreamHandle stream, const GemmArgs& args, std::span<const void* const> weights) {
   constexpr int kRuns = 5;
+  if (has_failed()) return;
   State::Shape& shape = state_->shape_of(args);
   Event begin;
   Event end;

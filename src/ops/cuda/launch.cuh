@@ -15,7 +15,7 @@
 // What the kernels' files share.
 namespace kvasir::ops::cuda {
 
-// Crashes where the launch before it was refused.
+// Remembers where the launch before it was refused; see failure.h.
 void check_launch();
 
 // Of the first GPU.

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "base/result.h"
+#include "engine/runner.h"
+
+namespace kvasir::engine {
+
+// Another runner up to a step that fails as a broken device would: for drills.
+class FailingRunner final : public Runner {
+ public:
+  // `fails_at` counts from 1.
+  FailingRunner(std::unique_ptr<Runner> runner, std::int64_t fails_at)
+      : runner_(std::move(runner)), fails_at_(fails_at) {}
+
+  base::Result<sched::StepResult> run(const sched::StepPlan& plan) override {
+    TRY_OK(count_step());
+    return runner_->run(plan);
+  }
+  bool can_start(const sched::StepPlan& plan) const override { return runner_->can_start(plan); }
+  void start(const sched::StepPlan& plan) override { runner_->start(plan); }
+  base::Result<sched::StepResult> collect() override {
+    TRY_OK(count_step());
+    return runner_->collect();
+  }
+  bool gives_prompt_logprobs() const override { return runner_->gives_prompt_logprobs(); }
+
+ private:
+  base::Status count_step() {
+    if (++num_steps_ < fails_at_) return base::ok();
+    return base::error(base::ErrorCode::unavailable, "step {} fails, as --fail-at-step asks", num_steps_);
+  }
+
+  const std::unique_ptr<Runner> runner_;
+  const std::int64_t fails_at_;
+  std::int64_t num_steps_ = 0;
+};
+
+}  // namespace kvasir::engine
