@@ -76,6 +76,11 @@ TEST_F(ApiTest, ListsModels) {
   EXPECT_EQ(first.at("ready"), true);
   EXPECT_EQ(first.at("max_model_len"), 4096);
   EXPECT_EQ(list.body.at("data").at(1).at("ready"), false);
+  // As Anthropic has it.
+  EXPECT_EQ(first.at("type"), "model");
+  EXPECT_EQ(first.at("display_name"), "m");
+  EXPECT_EQ(first.at("created_at").as_string().size(), std::string_view("2025-01-01T00:00:00Z").size());
+  EXPECT_EQ(list.body.at("has_more"), false);
   EXPECT_EQ(get("/v1/models/m").body, first);
   EXPECT_EQ(get("/v1/models/other/name").body.at("id"), "other/name");
   EXPECT_EQ(error_at(get("/v1/models/nope").body, "code"), "model_not_found");

@@ -1,3 +1,5 @@
+#include <fmt/chrono.h>
+
 #include <string>
 #include <string_view>
 
@@ -38,6 +40,10 @@ json::object describe(const router::ModelStatus& model, const Service& service) 
   object["object"] = "model";
   object["created"] = model.created_s;
   object["owned_by"] = "kvasir";
+  // The same for clients of Anthropic.
+  object["type"] = "model";
+  object["display_name"] = model.name;
+  object["created_at"] = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(model.created_s));
   object["ready"] = model.state.phase == router::Phase::ready;
   object["state"] = name_of(model.state.phase);
   if (model.state.phase == router::Phase::downloading) object["progress"] = model.state.progress;
@@ -59,6 +65,9 @@ asio::awaitable<void> handle_list_models(Service& service, Exchange& exchange) {
   for (const router::ModelStatus& model : service.router.models()) data.push_back(describe(model, service));
   json::object list;
   list["object"] = "list";
+  list["first_id"] = data.empty() ? json::value(nullptr) : data.front().at("id");
+  list["last_id"] = data.empty() ? json::value(nullptr) : data.back().at("id");
+  list["has_more"] = false;
   list["data"] = std::move(data);
   co_await reply(exchange, net::HttpResponse::json(200, base::json_text(list)));
 }

@@ -98,6 +98,38 @@ TEST_F(ResponseStreamTest, WhatIsNotThereIsCalledByItsName) {
   EXPECT_EQ(lost.body.at_pointer("/error/param"), "previous_response_id");
 }
 
+TEST_F(ResponseStreamTest, AnItemOfAStoredResponseCanBeReferredTo) {
+  serve(says("Hello Ada."));
+  const Reply first = create();
+  const std::string item(first.body.at_pointer("/output/0/id").as_string());
+  const auto ask = [&](const std::string& reference) {
+    return post("/v1/responses", R"({"model": "m", "input": [{"role": "user", "content": "I am Ada."}, )" +
+                                     reference + R"(, {"role": "user", "content": "Who am I?"}]})");
+  };
+  const Reply second = ask(R"({"type": "item_reference", "id": ")" + item + "\"}");
+  ASSERT_EQ(second.status, 200) << second.text;
+  ASSERT_EQ(ask(R"({"id": ")" + item + "\"}").status, 200);
+  for (const std::size_t number : {1, 2}) {
+    const std::string prompt =
+        router::byte_tokenizer()->decode(worker_->wait_for(number).request.prompt, text::SpecialOutput::keep);
+    EXPECT_NE(prompt.find("<|im_start|>assistant\nHello Ada.<|im_end|>"), std::string::npos) << prompt;
+  }
+  // What goes on from it knows the item too.
+  const std::string next = R"(, "previous_response_id": ")" + id_of(second) + "\"";
+  ASSERT_EQ(create(next).status, 200);
+  EXPECT_EQ(get("/v1/responses/" + id_of(second) + "/input_items?order=asc")
+                .body.at_pointer("/data/1/id")
+                .as_string(),
+            item);
+  for (const char* wrong : {"msg_x", "msg_", "_", "", "msg_x_0", "item_1"}) {
+    const Reply lost = ask(R"({"type": "item_reference", "id": ")" + std::string(wrong) + "\"}");
+    EXPECT_EQ(lost.status, 404) << wrong;
+    EXPECT_EQ(lost.body.at_pointer("/error/code"), "item_not_found");
+    EXPECT_EQ(lost.body.at_pointer("/error/param"), "input");
+  }
+  EXPECT_EQ(ask(R"({"type": "item_reference"})").status, 400);
+}
+
 TEST_F(ResponseStreamTest, InputTokensAreThoseOfTheRequest) {
   serve(says("x"));
   const Reply first = create();

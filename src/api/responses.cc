@@ -46,11 +46,18 @@ Error as_wrong_previous(Error error, const std::string& id) {
   return in_field("previous_response_id", std::move(error));
 }
 
-CompleteChat looks_up_earlier(Service& service, const ResponsesRequest& request) {
+bool has_to_look_up(const ResponsesRequest& request) {
+  return !request.previous_id.empty() || has_references(request.items);
+}
+
+CompleteChat looks_up_items(Service& service, const ResponsesRequest& request) {
   return [&store = service.store, id = request.previous_id, instructions = request.instructions,
-          own = request.items](ChatRequest& chat) -> Status {
-    auto earlier = items_up_to(store, id);
+          items = request.items](ChatRequest& chat) -> Status {
+    Result<json::array> earlier = json::array();
+    if (!id.empty()) earlier = items_up_to(store, id);
     if (!earlier.ok()) return as_wrong_previous(std::move(earlier).error(), id);
+    json::array own = items;
+    TRY_OK(resolve_references(store, own));
     return complete_chat(chat, instructions, *earlier, own);
   };
 }
@@ -58,14 +65,15 @@ CompleteChat looks_up_earlier(Service& service, const ResponsesRequest& request)
 Result<ReadRequest> read(Service& service, const asio::any_io_executor& executor, std::string_view body) {
   TRY(json::object object, parse_object(body, service.options.max_json_depth));
   TRY(ResponsesRequest request, read_responses_request(std::move(object)));
-  TRY_OK(complete_chat(request.chat, request.instructions, {}, request.items));
+  if (!has_references(request.items))
+    TRY_OK(complete_chat(request.chat, request.instructions, {}, request.items));
   std::shared_ptr<ResponseKeeper> keeper;
   if (request.store) {
     ResponseKeeper::Source source{base::json_text(json::value(request.items)), request.previous_id};
     keeper = std::make_shared<ResponseKeeper>(service, executor, std::move(source));
   }
   CompleteChat complete;
-  if (!request.previous_id.empty()) complete = looks_up_earlier(service, request);
+  if (has_to_look_up(request)) complete = looks_up_items(service, request);
   auto make_shape = [echo = std::move(request.echo), keeper](AnswerHead head) {
     auto shape = responses_shape(std::move(head), echo);
     if (keeper) keeper->watch(*shape);
@@ -81,10 +89,7 @@ Result<ReadRequest> read(Service& service, const asio::any_io_executor& executor
 Result<std::size_t> count(Service& service, std::string_view body, const std::stop_token& stop) {
   TRY(json::object object, parse_object(body, service.options.max_json_depth));
   TRY(ResponsesRequest request, read_responses_request(std::move(object)));
-  if (request.previous_id.empty())
-    TRY_OK(complete_chat(request.chat, request.instructions, {}, request.items));
-  else
-    TRY_OK(looks_up_earlier(service, request)(request.chat));
+  TRY_OK(looks_up_items(service, request)(request.chat));
   TRY_OK(add_server_tools(service.tools, request.chat.tools));
   TRY(const router::Lease lease, service.router.pick(request.chat.params.model));
   TRY(const EncodedChat encoded, encode_chat(lease.model(), request.chat, stop));

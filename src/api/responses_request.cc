@@ -243,6 +243,19 @@ json::object as_chat_function(const json::object& flat) {
   return chat;
 }
 
+// {"type": "allowed_tools", "mode": …, "tools": […]}, or a function.
+json::object as_chat_choice(const json::object& flat) {
+  const json::value* type = flat.if_contains("type");
+  if (type == nullptr || *type != "allowed_tools") return as_chat_function(flat);
+  json::object allowed;
+  for (const auto& [key, value] : flat)
+    if (key != "type") allowed[key] = value;
+  if (json::value* tools = allowed.if_contains("tools"); tools != nullptr && tools->is_array())
+    for (json::value& tool : tools->get_array())
+      if (tool.is_object()) tool = as_chat_function(tool.get_object());
+  return {{"type", "allowed_tools"}, {"allowed_tools", std::move(allowed)}};
+}
+
 Result<ToolSettings> read_response_tools(const json::object& body) {
   json::object chat;
   for (const char* key : {"tools", "tool_choice", "parallel_tool_calls", "server_tools"})
@@ -251,7 +264,7 @@ Result<ToolSettings> read_response_tools(const json::object& body) {
     for (json::value& tool : tools->get_array())
       if (tool.is_object()) tool = as_chat_function(tool.get_object());
   if (json::value* choice = chat.if_contains("tool_choice"); choice != nullptr && choice->is_object())
-    *choice = as_chat_function(choice->get_object());
+    *choice = as_chat_choice(choice->get_object());
   return read_flat_tools(chat, "parameters");
 }
 
@@ -270,9 +283,11 @@ Status read_input(json::value& input, R& r) {
     if (!r.items[i].is_object()) return in_field(fmt::format("[{}]", i), wrong_type("an object", r.items[i]));
     json::object& item = r.items[i].get_object();
     const auto is_absent = [&](const char* key) { return !item.contains(key) || item.at(key).is_null(); };
-    if (is_absent("type")) item["type"] = "message";
+    if (is_absent("type"))
+      item["type"] = is_absent("role") && !is_absent("id") ? "item_reference" : "message";
     if (!is_absent("id") && !item.at("id").is_string())
       return in_field(fmt::format("[{}].id", i), wrong_type("a string", item.at("id")));
+    if (item.at("type") == "item_reference") continue;  // its id is another's
     // A page of items begins behind one's id, so that no two have the same.
     if (is_absent("id") || !ids.insert(std::string(item.at("id").get_string())).second)
       item["id"] = make_answer_id("item_");

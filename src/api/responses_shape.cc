@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "api/answer_parts.h"
-#include "api/request_id.h"
 #include "api/response_events.h"
+#include "api/stored_responses.h"
 
 namespace kvasir::api {
 
@@ -34,7 +34,7 @@ std::string_view id_prefix(Kind kind) {
 
 // An item of the output while it is being written.
 struct Item {
-  explicit Item(AnswerPart first) : part(std::move(first)), id(make_answer_id(id_prefix(part.kind))) {}
+  Item(AnswerPart first, std::string id_in) : part(std::move(first)), id(std::move(id_in)) {}
 
   AnswerPart part;  // its text is all that has come
   std::string id;
@@ -150,7 +150,7 @@ class ItemShape final : public ResponsesShape {
   }
 
   std::string open_item(const AnswerPart& first) {
-    item_.emplace(first);
+    item_.emplace(first, item_id(id_prefix(first.kind), head_.id, output_.size()));
     item_->part.text.clear();
     item_->begun = item_object(*item_, "in_progress");
     return events_.begin_item(output_.size(), item_->begun);

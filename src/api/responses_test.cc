@@ -134,6 +134,18 @@ TEST_F(ApiTest, ResponsesCallTools) {
   EXPECT_NE(call.at("id"), call.at("call_id"));
 }
 
+TEST(ResponsesRequest, AllowedToolsAreThoseOfAChat) {
+  const std::string tools =
+      R"(, "tools": [{"type": "function", "name": "f"}, {"type": "function", "name": "g"}])";
+  const auto request = read(body(
+      tools +
+      R"(, "tool_choice": {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "g"}]})"));
+  ASSERT_TRUE(request.ok()) << request.error().message;
+  ASSERT_EQ(request->chat.tools.tools.size(), 1u);
+  EXPECT_EQ(request->chat.tools.tools[0].name, "g");
+  EXPECT_EQ(request->chat.tools.choice, ToolSettings::Choice::required);
+}
+
 TEST_F(ApiTest, ResponsesTruncateWhereTheyMay) {
   serve(says("x"), 400);
   std::string items = R"({"role": "system", "content": "Be kind."})";

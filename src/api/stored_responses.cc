@@ -70,6 +70,7 @@ Result<json::array> input_items(store::Store& store, const std::string& id) {
     TRY(items, items_up_to(store, own.previous_id));
   }
   TRY(json::array last, list_of(own.input, ""));
+  TRY_OK(resolve_references(store, last));
   append(items, std::move(last));
   return items;
 }
@@ -77,6 +78,32 @@ Result<json::array> input_items(store::Store& store, const std::string& id) {
 bool has_id(const json::value& item, std::string_view id) {
   const json::value* own = item.is_object() ? item.get_object().if_contains("id") : nullptr;
   return own != nullptr && own->is_string() && own->get_string() == id;
+}
+
+bool is_reference(const json::value& item) {
+  const json::value* type = item.is_object() ? item.get_object().if_contains("type") : nullptr;
+  return type != nullptr && *type == "item_reference";
+}
+
+// "msg_X_2" is in the output of "resp_X".
+Result<json::value> referenced_item(store::Store& store, const json::object& reference) {
+  const json::value* id = reference.if_contains("id");
+  if (id == nullptr || !id->is_string()) return in_field("input", missing("the \"id\" of an item"));
+  const std::string text(id->get_string());
+  const std::size_t begin = text.find('_') + 1;
+  const std::size_t end = text.rfind('_');
+  if (begin != 0 && end > begin) {
+    auto response = find_response(store, "resp_" + text.substr(begin, end - begin));
+    if (!response.ok() && response.error().code != ErrorCode::not_found) return std::move(response).error();
+    if (response.ok()) {
+      TRY(const json::array output, list_of(response->body, "output"));
+      const auto found =
+          std::ranges::find_if(output, [&](const json::value& one) { return has_id(one, text); });
+      if (found != output.end()) return *found;
+    }
+  }
+  return Error{ErrorCode::not_found, fmt::format("Item with id '{}' not found.", text), "input",
+               "item_not_found"};
 }
 
 Result<json::object> item_page(json::array items, const store::PageQuery& query) {
@@ -177,7 +204,24 @@ Result<json::array> items_up_to(store::Store& store, const std::string& id) {
     append(items, std::move(input));
     append(items, std::move(output));
   }
+  TRY_OK(resolve_references(store, items));
   return items;
+}
+
+std::string item_id(std::string_view prefix, std::string_view response_id, std::size_t index) {
+  return fmt::format("{}{}_{}", prefix, response_id.substr(response_id.find('_') + 1), index);
+}
+
+bool has_references(const json::array& items) {
+  return std::ranges::any_of(items, is_reference);
+}
+
+Status resolve_references(store::Store& store, json::array& items) {
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (!is_reference(items[i])) continue;
+    TRY(items[i], referenced_item(store, items[i].get_object()));
+  }
+  return base::ok();
 }
 
 json::object response_query_schema() {

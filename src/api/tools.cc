@@ -104,6 +104,32 @@ Status read_server_tools(const json::value& value, ToolSettings& settings) {
   return base::ok();
 }
 
+// {"mode": "auto" or "required", "tools": […]}: the model knows of all tools and may call these.
+Status read_allowed(const json::value* value, ToolSettings& settings) {
+  if (value == nullptr) return missing("an object with \"mode\" and \"tools\"");
+  if (!value->is_object()) return wrong_type("an object", *value);
+  const json::value* mode = value->get_object().if_contains("mode");
+  if (mode == nullptr || (*mode != "auto" && *mode != "required"))
+    return in_field("mode", wrong_value("expected auto or required"));
+  const json::value* list = value->get_object().if_contains("tools");
+  if (list == nullptr || !list->is_array() || list->get_array().empty())
+    return in_field("tools", wrong_value("expected an array of at least one tool"));
+  std::vector<ToolSettings::Tool> allowed;
+  for (std::size_t i = 0; i < list->get_array().size(); ++i) {
+    auto tool = read_tool(list->get_array()[i]);
+    if (!tool.ok()) return in_field(fmt::format("tools[{}]", i), std::move(tool).error());
+    const auto known = std::ranges::find(settings.tools, tool->name, &ToolSettings::Tool::name);
+    if (known == settings.tools.end())
+      return in_field(fmt::format("tools[{}]", i),
+                      wrong_value(fmt::format("no tool is named \"{}\"", tool->name)));
+    if (std::ranges::find(allowed, tool->name, &ToolSettings::Tool::name) == allowed.end())
+      allowed.push_back(*known);
+  }
+  settings.tools = std::move(allowed);
+  settings.choice = *mode == "required" ? ToolSettings::Choice::required : ToolSettings::Choice::automatic;
+  return base::ok();
+}
+
 Status read_choice(const json::value& value, ToolSettings& settings) {
   using Choice = ToolSettings::Choice;
   if (value.is_string()) {
@@ -114,6 +140,12 @@ Status read_choice(const json::value& value, ToolSettings& settings) {
     return base::ok();
   }
   if (!value.is_object()) return wrong_type("a string or an object", value);
+  const json::object& object = value.get_object();
+  if (const json::value* type = object.if_contains("type"); type != nullptr && *type == "allowed_tools") {
+    if (Status status = read_allowed(object.if_contains("allowed_tools"), settings); !status.ok())
+      return in_field("allowed_tools", std::move(status).error());
+    return base::ok();
+  }
   TRY(const json::object* function, read_function(value));
   auto name = read_name(*function);
   if (!name.ok()) return in_field("function", std::move(name).error());
@@ -136,7 +168,11 @@ constexpr Field<ToolSettings> kFields[] = {
      R"({"anyOf": [{"enum": ["none", "auto", "required"]},
           {"type": "object", "required": ["function"], "properties": {"type": {"const": "function"},
             "function": {"type": "object", "required": ["name"], "properties": {
-              "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$"}}}}}],
+              "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$"}}}}},
+          {"type": "object", "required": ["type", "allowed_tools"], "properties": {
+            "type": {"const": "allowed_tools"}, "allowed_tools": {"type": "object",
+              "required": ["mode", "tools"], "properties": {"mode": {"enum": ["auto", "required"]},
+                "tools": {"type": "array", "minItems": 1, "items": {"type": "object"}}}}}}],
          "description": "auto where there are tools."})"},
     {"server_tools", read_server_tools, kServerToolsSchema},
     {"parallel_tool_calls",
@@ -166,6 +202,8 @@ bool is_strict(const ToolSettings& tools) {
 Result<ToolSettings> read_tools(const json::object& body) {
   ToolSettings settings;
   TRY_OK(read_fields<ToolSettings>(body, kFields, settings));
+  if (!settings.server_tools.empty() && settings.tools.size() < settings.definitions.size())
+    return in_field("tool_choice", not_supported("\"allowed_tools\" together with \"server_tools\" is"));
   if (settings.server_tools.empty()) TRY_OK(check_tool_choice(settings));
   return settings;
 }

@@ -35,6 +35,30 @@ TEST(Tools, EachChoiceIsRead) {
   EXPECT_FALSE(settings(R"("tools": [], "tool_choice": "auto")")->may_call());
 }
 
+TEST(Tools, AllowedToolsAreTheOnlyOnesThatMayBeCalled) {
+  const std::string tools = R"("tools": [)" + kWeather + ", " + kTime + "]";
+  const auto choice = [&](const std::string& allowed) {
+    return settings(tools + R"(, "tool_choice": {"type": "allowed_tools", "allowed_tools": )" + allowed +
+                    "}");
+  };
+  const std::string time = R"({"type": "function", "function": {"name": "get_time"}})";
+  const auto some = choice(R"({"mode": "auto", "tools": [)" + time + "]}");
+  ASSERT_TRUE(some.ok()) << some.error().message;
+  EXPECT_EQ(some->choice, ToolSettings::Choice::automatic);
+  ASSERT_EQ(some->tools.size(), 1u);
+  EXPECT_EQ(some->tools[0].name, "get_time");
+  EXPECT_EQ(some->definitions.size(), 2u);  // the prompt is the same
+  EXPECT_EQ(choice(R"({"mode": "required", "tools": [)" + time + "]}")->choice,
+            ToolSettings::Choice::required);
+  for (const auto& [wrong, field] :
+       {std::pair(R"(3)", "tool_choice.allowed_tools"),
+        std::pair(R"({"mode": "none", "tools": []})", "tool_choice.allowed_tools.mode"),
+        std::pair(R"({"mode": "auto", "tools": []})", "tool_choice.allowed_tools.tools"),
+        std::pair(R"({"mode": "auto", "tools": [{"type": "function", "function": {"name": "x"}}]})",
+                  "tool_choice.allowed_tools.tools[0]")})
+    EXPECT_EQ(choice(wrong).error().field, field);
+}
+
 TEST(Tools, WhatIsWrongIsNamed) {
   struct Case {
     std::string json;
@@ -56,7 +80,8 @@ TEST(Tools, WhatIsWrongIsNamed) {
       {R"("tool_choice": "maybe")", "tool_choice"},
       {R"("tools": [)" + kTime + R"(], "tool_choice": {"type": "function", "function": {"name": "x"}})",
        "tool_choice"},
-      {R"("tools": [)" + kTime + R"(], "tool_choice": {"type": "allowed_tools"})", "tool_choice.type"},
+      {R"("tools": [)" + kTime + R"(], "tool_choice": {"type": "allowed_tools"})",
+       "tool_choice.allowed_tools"},
   };
   for (const Case& c : cases) {
     const auto read = settings(c.json);

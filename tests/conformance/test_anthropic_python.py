@@ -91,6 +91,12 @@ def test_a_warm_prompt_is_read_from_the_cache(claude):
     assert usage.cache_read_input_tokens > 100 > usage.input_tokens
 
 
+def test_models(claude):
+    models = {model.id: model for model in claude.models.list()}
+    assert models["smollm2"].type == "model" and models["smollm2"].created_at.year >= 2025
+    assert claude.models.retrieve("smollm2").display_name == "smollm2"
+
+
 def test_error_classes(claude):
     with pytest.raises(anthropic.NotFoundError) as error:
         claude.messages.create(**params(model="nope"))

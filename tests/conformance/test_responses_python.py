@@ -69,6 +69,24 @@ def test_a_response_goes_on_from_a_stored_one(client):
     assert lost.value.code == "previous_response_not_found" and lost.value.param == "previous_response_id"
 
 
+def test_an_item_is_referred_to(client):
+    first = client.responses.create(**params(model=CODER, input="My name is Ada. Say hello."))
+    said = {"type": "item_reference", "id": first.output[0].id}
+    items = [{"role": "user", "content": "My name is Ada. Say hello."}, said, {"role": "user", "content": "What is my name?"}]
+    by_reference = client.responses.create(**params(model=CODER, input=items))
+    by_id = client.responses.create(**params(model=CODER, input="What is my name?", previous_response_id=first.id))
+    assert by_reference.output_text == by_id.output_text
+    with pytest.raises(openai.NotFoundError, match="Item with id 'msg_1_0' not found."):
+        client.responses.create(**params(input=[{"type": "item_reference", "id": "msg_1_0"}]))
+
+
+def test_allowed_tools(client):
+    tools = [{"type": "function", "name": name, "parameters": {"type": "object", "properties": {}}, "strict": False} for name in ("f", "g")]
+    choice = {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "g"}]}
+    response = client.responses.create(**params(tools=tools, tool_choice=choice))
+    assert {item.name for item in response.output} == {"g"}
+
+
 def test_a_stored_response_is_streamed_again(client):
     live = list(client.responses.create(**params(stream=True)))
     final = live[-1].response
