@@ -97,22 +97,26 @@ struct Restart {
   RestartHistory history;
   std::vector<std::string> more_arguments;
 
-  void carry_out(Outcome& outcome) const { report(outcome, restart_process(history, more_arguments)); }
+  // Returns only why it could not be done.
+  base::Error carry_out() const {
+    say(stderr, "kvasir: starting again\n");
+    return restart_process(history, more_arguments);
+  }
 };
 
-// Begins anew without waiting any longer for threads that a broken device may hold, unless it is destroyed
-// before.
-class RestartAtLatest {
+// Ends the process without waiting any longer for threads that a broken device may hold, unless it is
+// destroyed before.
+class EndAtLatest {
  public:
-  RestartAtLatest(const Restart& restart, std::chrono::duration<double> after)
+  // Where there is a restart, the end is this.
+  EndAtLatest(const std::optional<Restart>& restart, std::chrono::duration<double> after)
       : thread_([restart, after](const std::stop_token& stop) {
           std::mutex mutex;
           std::unique_lock lock(mutex);
           if (std::condition_variable_any().wait_for(lock, stop, after,
                                                      [&] { return stop.stop_requested(); }))
             return;
-          const base::Error error = restart_process(restart.history, restart.more_arguments);
-          say(stderr, "kvasir: {}\n", error.message);
+          if (restart) say(stderr, "kvasir: {}\n", restart->carry_out().message);
           ::_exit(kFailure);
         }) {}
 
@@ -123,7 +127,7 @@ class RestartAtLatest {
 void drain(gateway::Gateway& gateway, const EndOfService& end) {
   if (end.all_failed()) return;
   if (end.wants_restart()) {
-    say(stderr, "kvasir: an engine failed; starting again\n");
+    say(stderr, "kvasir: an engine failed; draining\n");
     if (!gateway.drain(api::Api::Drain::restart))
       say(stderr, "kvasir: cut off what did not finish in time\n");
     return;
@@ -166,10 +170,13 @@ std::optional<Restart> serve(const config::Settings& settings, Outcome& outcome)
   if (settings.port == 0) restart.more_arguments = {fmt::format("--port={}", (*gateway)->port())};
   if (!end.all_failed()) print_welcome((*gateway)->models(), url_of(settings, (*gateway)->port()));
   end.wait();
+  std::optional<Restart> next;
+  std::optional<EndAtLatest> at_latest;
   const base::Status allowed = may_restart(restart.history, settings);
-  std::optional<RestartAtLatest> at_latest;
-  if (end.wants_restart() && allowed.ok())
-    at_latest.emplace(restart, std::chrono::duration<double>(settings.restart_drain_s) + kRestartGrace);
+  if (end.wants_restart()) {
+    if (allowed.ok()) next = restart;
+    at_latest.emplace(next, std::chrono::duration<double>(settings.restart_drain_s) + kRestartGrace);
+  }
   drain(**gateway, end);
   gateway->reset();
   at_latest.reset();
@@ -178,9 +185,8 @@ std::optional<Restart> serve(const config::Settings& settings, Outcome& outcome)
     report(outcome,
            base::error(base::ErrorCode::unavailable, "no model could be loaded; there is nothing to serve"));
   if (!end.wants_restart()) return std::nullopt;
-  if (allowed.ok()) return restart;
-  report(outcome, allowed.error());
-  return std::nullopt;
+  if (!allowed.ok()) report(outcome, allowed.error());
+  return next;
 }
 
 }  // namespace
@@ -205,7 +211,8 @@ void add_serve(CLI::App& app, Outcome& outcome) {
   command->callback([flags, &outcome] {
     const auto settings = config::load(*flags);
     if (!settings.ok()) return report_usage(outcome, settings.error());
-    if (const std::optional<Restart> restart = serve(*settings, outcome)) restart->carry_out(outcome);
+    if (const std::optional<Restart> restart = serve(*settings, outcome))
+      report(outcome, restart->carry_out());
   });
 }
 
