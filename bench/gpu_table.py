@@ -26,7 +26,6 @@ ENGINE_ROWS = {
 }
 ENGINE_FLAGS = {"bf16": [], "fp8": ["--fp8"], "fp8 + KV": ["--fp8", "--fp8-kv"], "int4": ["--int4"], "mixture": []}
 LONG_ROWS = {"bf16": (9629, 11500), "fp8": (12224, 14500), "fp8 + KV": (14228, 18000)}
-LONG_STEP_MS = 60  # for throughput, as the peer's steps are; else the default
 SERVE_FLAGS = {"bf16": [], "fp8": ["--gpu-weights", "fp8"],
                "fp8 + KV": ["--gpu-weights", "fp8", "--gpu-kv", "fp8"]}
 
@@ -102,7 +101,8 @@ def measure_short(options, port, engine):
 def measure_long_prompt(options, port):
     """A prompt of 120,000 tokens that comes while 32 others are answered."""
     flags = ["--input-tokens", 512, "--output-tokens", 1500, "--concurrency", 32, "--requests", 32]
-    others = subprocess.Popen(load_command(options, port, *flags), stdout=subprocess.PIPE, text=True)
+    others = subprocess.Popen(load_command(options, port, *flags), stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True)
     time.sleep(3)  # until they are under way
     prompt = load(options, port, "--input-tokens", 120000, "--output-tokens", 16, "--concurrency", 1, "--requests", 1)
     beside = json.loads(others.communicate()[0])["phases"][-1]
@@ -115,16 +115,15 @@ def measure_long_prompt(options, port):
 def measure_serve(options, kind, model, engine):
     figures = {}
     flags = ["--device", "cuda", "--model", model, "--max-queue", 2048, *SERVE_FLAGS[kind]]
-    if kind == "bf16":
-        with served(options.bin / "kvasir", *flags) as (_, port, ready_s):
-            show("seconds until ready, from 8 bits", ready_s, None, 10)
-            figures |= {"ready_s": ready_s} | measure_short(options, port, engine)
+    with served(options.bin / "kvasir", *flags) as (_, port, ready_s):
+        figures["ready_s"] = ready_s
+        show(f"{kind}, seconds until ready, from 8 bits", ready_s, None, 10)
+        if kind == "bf16":
+            figures |= measure_short(options, port, engine)
             figures["long prompt"] = measure_long_prompt(options, port)
-    with served(options.bin / "kvasir", *flags, "--target-step-ms", LONG_STEP_MS) as (_, port, _):
         figures["long"] = load(options, port, "--input-tokens", 1000, "--output-tokens", 1000, "--concurrency", 512,
                                "--requests", 512)
         show(f"HTTP, {kind}, 512 requests of 1000/1000", figures["long"]["output_tokens_per_s"], *LONG_ROWS[kind])
-        show("  ITL p95 ms", figures["long"]["itl_ms"]["p95"], None, None)
     return figures
 
 

@@ -172,7 +172,8 @@ void CudaDecoder::run_attention(int index, const void* q, std::int64_t q_stride,
       .value_dim = latent ? config_.latent.kv_rank : config_.head_dim,
       .softcap = config_.attention_softcap,
       .partials = scratch_.partials.as<float>(),
-      .counters = scratch_.counters.as<std::int32_t>()};
+      .counters = scratch_.counters.as<std::int32_t>(),
+      .tile_partials = scratch_.tile_partials.as<float>()};
   args.scale = config_.attention_scale > 0 ? config_.attention_scale
                                            : 1.0f / std::sqrt(static_cast<float>(config_.head_dim));
   if (!latent) args.sliding_window = config_.layers[static_cast<std::size_t>(index)].sliding_window;

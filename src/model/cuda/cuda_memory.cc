@@ -127,6 +127,9 @@ base::Status CudaDecoder::allocate_scratch() {
     TRY_OK(reserve(s.quantized, rows, c.attention_size()));
     TRY(s.x_scales, DeviceBuffer::allocate(static_cast<std::size_t>(rows) * sizeof(float)));
   }
+  if (c.head_dim == 128 && !c.is_latent()) {
+    TRY(s.tile_partials, DeviceBuffer::allocate(ops::cuda::kTilePartialFloats * sizeof(float)));
+  }
   TRY_OK(reserve(s.last, sequences, c.hidden_size));
   const std::int64_t float_cols = std::int64_t{c.vocab_size} * 4 / tensor::bytes_of(options_.type, 1);
   TRY_OK(reserve(s.logits, sequences, float_cols));

@@ -38,7 +38,7 @@ struct DeviceScratch {
   ops::cuda::DeviceBuffer gate_up, inner;
   ops::cuda::DeviceBuffer quantized, x_scales;  // of products in e4m3
   ops::cuda::DeviceBuffer unpacked;             // a matrix of four bits, as bf16
-  ops::cuda::DeviceBuffer partials, counters;
+  ops::cuda::DeviceBuffer partials, counters, tile_partials;
   ops::cuda::DeviceBuffer last, logits, draws, drawn;                                  // [max_sequences, ..]
   ops::cuda::DeviceBuffer router, slots, slot_out, slot_rows, row_slots, row_weights;  // a mixture's
   ops::cuda::DeviceBuffer row_experts, first_slots, slot_inner;                        // on the device

@@ -29,6 +29,7 @@ void StepUpload::add_items(const SliceView& slice, std::span<const std::int32_t>
   if (slice.num_rows != 1 || single_rows_ != SingleRows::split) {
     for (int part = 0; part * kTileRows < slice.num_rows * group_; ++part)
       tile_items_.push_back({slice, part});
+    view_.longest_tile = std::max(view_.longest_tile, slice.num_computed + slice.num_rows);
     return;
   }
   constexpr std::size_t kBlocks = kSplitTokens / kBlockTokens;
@@ -48,6 +49,7 @@ void StepUpload::take_apart(const StepBatch& batch, StepPadding padding) {
   slices_.clear();
   split_items_.clear();
   tile_items_.clear();
+  view_.longest_tile = 0;
   for (const StepBatch::Slice& slice : batch.slices) {
     const auto index = static_cast<std::int32_t>(slices_.size());
     slices_.push_back({slice.first_row, slice.num_rows, slice.num_computed,

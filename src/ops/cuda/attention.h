@@ -29,7 +29,14 @@ struct AttentionArgs {
   int sliding_window = 0;            // 0: none
   float* partials = nullptr;         // partial_floats() of scratch, for rows that several blocks share
   std::int32_t* counters = nullptr;  // [split items, num_heads], zeros before and after
+  float* tile_partials = nullptr;    // kTilePartialFloats of scratch, or null: tiles' tokens are not shared
 };
+
+// Where a step has few tiles of long sequences, several thread blocks share a tile's tokens.
+inline constexpr int kMaxSharedTiles = 640;  // times heads and blocks
+inline constexpr int kTilePartialRow =
+    132;  // of a head of 128: the largest score, the sum of weights, and from 4 on the sums
+inline constexpr std::size_t kTilePartialFloats = std::size_t{kMaxSharedTiles} * kTileRows * kTilePartialRow;
 
 // Whether the matrix units' kernels know the shape; others go through a plain one, row by row.
 bool is_fast_attention(const AttentionArgs& args);

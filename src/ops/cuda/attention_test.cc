@@ -75,6 +75,8 @@ class Trial {
     CHECK(partials.ok(), "{}", partials.error().message);
     const DeviceBuffer counters = to_device(
         stream, std::vector<std::int32_t>(static_cast<std::size_t>((num_items + 1) * shape_.num_heads)));
+    auto tile_partials = DeviceBuffer::allocate(4 * kTilePartialFloats);
+    CHECK(tile_partials.ok(), "{}", tile_partials.error().message);
     AttentionArgs args{.type = DType::bf16,
                        .q = q.data(),
                        .q_stride = shape_.num_heads * shape_.head_dim,
@@ -89,7 +91,8 @@ class Trial {
                        .softcap = shape_.softcap,
                        .sliding_window = shape_.window,
                        .partials = partials->as<float>(),
-                       .counters = counters.as<std::int32_t>()};
+                       .counters = counters.as<std::int32_t>(),
+                       .tile_partials = tile_partials->as<float>()};
     args.step = {.rows = num_rows_,
                  .row_slices = row_slices.as<const std::int32_t>(),
                  .slices = slices.as<const SliceView>(),
@@ -98,7 +101,8 @@ class Trial {
                  .split_blocks = split_blocks.as<const std::int32_t>(),
                  .num_split_items = num_items,
                  .tile_items = tile_items.as<const AttentionItem>(),
-                 .num_tile_items = static_cast<int>(tile_items_.size())};
+                 .num_tile_items = static_cast<int>(tile_items_.size()),
+                 .longest_tile = longest_tile_};
     if (plain)
       attend_rows_plainly(stream.handle(), args);
     else
@@ -135,6 +139,7 @@ class Trial {
     } else {
       const int count = s.num_rows * shape_.num_heads / shape_.num_kv_heads;
       for (int part = 0; part * kTileRows < count; ++part) tile_items_.push_back({slices_.back(), part});
+      longest_tile_ = std::max(longest_tile_, s.num_computed + s.num_rows);
     }
     for (int token = 0; token < s.num_computed + s.num_rows; ++token) {
       if (token % 16 == 0) {
@@ -208,6 +213,7 @@ class Trial {
   std::mt19937 random_{7};
   int num_blocks_ = 0;
   int num_rows_ = 0;
+  int longest_tile_ = 0;
   std::vector<std::uint16_t> q_, k_, v_;
   std::vector<SliceView> slices_;
   std::vector<std::int32_t> blocks_, row_slices_, split_blocks_;
@@ -234,6 +240,11 @@ TEST_P(Attention, IsThatOfDoubles) {
 
 TEST_P(Attention, OfLongSlices) {
   Trial trial(GetParam(), {{0, 301}, {600, 150}, {129, 40}});
+  EXPECT_LT(trial.error(false), kMaxError);
+}
+
+TEST_P(Attention, OfFewRowsOfALongSequence) {
+  Trial trial(GetParam(), {{3000, 33}, {130, 5}});
   EXPECT_LT(trial.error(false), kMaxError);
 }
 

@@ -40,7 +40,7 @@ struct Work {
   SliceView slice;
   int first_index, num_indices;  // of rows times heads
   int group;                     // heads of a KV head
-  int first_token, num_tokens;
+  int first_token, num_tokens;   // this block's share
 
   __device__ Work(const AttentionArgs& args, const AttentionItem& item) : slice(item.slice) {
     group = args.num_heads / args.num_kv_heads;
@@ -50,6 +50,11 @@ struct Work {
     num_tokens = slice.num_computed + last_row + 1;
     const int first_seen = slice.num_computed + first_index / group - args.sliding_window + 1;
     first_token = args.sliding_window > 0 ? max(0, first_seen) / kStepTokens * kStepTokens : 0;
+    if (gridDim.z == 1) return;
+    const int steps = (num_tokens - first_token + kStepTokens - 1) / kStepTokens;
+    const int share = (steps + static_cast<int>(gridDim.z) - 1) / static_cast<int>(gridDim.z) * kStepTokens;
+    first_token += static_cast<int>(blockIdx.z) * share;
+    num_tokens = min(num_tokens, first_token + share);
   }
 };
 
@@ -222,6 +227,24 @@ struct Consumer {
     wait_for_products<0>();
   }
 
+  // For combine_kernel.
+  __device__ void store_share(int item) const {
+    const std::int64_t tile =
+        (static_cast<std::int64_t>(item + number) * gridDim.y + blockIdx.y) * gridDim.z + blockIdx.z;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float weights = quad_sum(total[half]);
+      const int row = threadIdx.x / 32 % 4 * 16 + lane / 4 + 8 * half;
+      float* to = args.tile_partials + (tile * kTileRows + row) * kTilePartialRow;
+      if (lane % 4 == 0)
+        *reinterpret_cast<float2*>(to) = make_float2(top[half] * args.scale * kLog2E, weights);
+#pragma unroll
+      for (int i = 0; i < kDim / 8; ++i)
+        *reinterpret_cast<float2*>(to + 4 + 8 * i + 2 * (lane % 4)) =
+            make_float2(sums[4 * i + 2 * half], sums[4 * i + 2 * half + 1]);
+    }
+  }
+
   __device__ void store() const {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -241,7 +264,8 @@ struct Consumer {
   }
 };
 
-__device__ void consume(const AttentionArgs& args, const Work& work, WideMemory& memory, Shared& shared) {
+__device__ void consume(const AttentionArgs& args, const Work& work, int item, WideMemory& memory,
+                        Shared& shared) {
   Consumer consumer(args, work);
   const bool speaks = threadIdx.x % 32 == 0;
   const bool works = consumer.has_rows();
@@ -262,7 +286,11 @@ __device__ void consume(const AttentionArgs& args, const Work& work, WideMemory&
     if (speaks) arrive(&shared.values.empty[stage]);
     if (++stage == kSteps) stage = 0, phase ^= 1;
   }
-  if (works) consumer.store();
+  if (!works) return;
+  if (gridDim.z == 1)
+    consumer.store();
+  else
+    consumer.store_share(item);
 }
 
 __device__ void produce(const AttentionArgs& args, const Work& work, WideMemory& memory, Shared& shared) {
@@ -296,7 +324,8 @@ __global__ void __launch_bounds__(kWideThreads, 1) wide_kernel(AttentionArgs arg
   __shared__ Shared shared;
   auto& memory = *reinterpret_cast<WideMemory*>((reinterpret_cast<std::uintptr_t>(bytes) + 1023) &
                                                 ~std::uintptr_t{1023});
-  const AttentionItem item = args.step.tile_items[gridDim.x - 1 - blockIdx.x];  // the long ones first
+  const int index = static_cast<int>(gridDim.x - 1 - blockIdx.x);  // the long ones first
+  const AttentionItem item = args.step.tile_items[index];
   release_next();
   if (item.part % kConsumers != 0) return;
   if (threadIdx.x == 0) {
@@ -316,9 +345,53 @@ __global__ void __launch_bounds__(kWideThreads, 1) wide_kernel(AttentionArgs arg
     produce(args, work, memory, shared);
   } else {
     take_registers<232>();
-    consume(args, work, memory, shared);
+    consume(args, work, index, memory, shared);
   }
 #endif
+}
+
+// Blocks: tiles, KV heads. A warp puts the shares of a row together.
+__global__ void combine_kernel(AttentionArgs args, int num_shares) {
+  release_next();
+  wait_for_previous();
+  const AttentionItem item = args.step.tile_items[blockIdx.x];
+  const int lane = threadIdx.x % 32;
+  const int group = args.num_heads / args.num_kv_heads;
+  const std::int64_t tile = (static_cast<std::int64_t>(blockIdx.x) * gridDim.y + blockIdx.y) * num_shares;
+  for (int row = threadIdx.x / 32; row < kTileRows; row += blockDim.x / 32) {
+    const int index = item.part * kTileRows + row;
+    if (index >= item.slice.num_rows * group) return;
+    const float* from = args.tile_partials + (tile * kTileRows + row) * kTilePartialRow;
+    constexpr std::int64_t kApart = std::int64_t{kTileRows} * kTilePartialRow;
+    float top = -kInf;
+    for (int i = 0; i < num_shares; ++i) top = fmaxf(top, from[i * kApart]);
+    float total = 0;
+    float4 sum = make_float4(0, 0, 0, 0);
+    for (int i = 0; i < num_shares; ++i) {
+      const float* share = from + i * kApart;
+      const float weight = exp2f(share[0] - top);
+      const float4 more = *reinterpret_cast<const float4*>(share + 4 + 4 * lane);
+      total += weight * share[1];
+      sum.x += weight * more.x, sum.y += weight * more.y, sum.z += weight * more.z, sum.w += weight * more.w;
+    }
+    const std::int64_t out_row = item.slice.first_row + index / group;
+    Bf16* out = static_cast<Bf16*>(args.out) +
+                (out_row * args.num_heads + blockIdx.y * group + index % group) * kDim + 4 * lane;
+    *reinterpret_cast<uint2*>(out) =
+        make_uint2(pack2(sum.x / total, sum.y / total), pack2(sum.z / total, sum.w / total));
+  }
+}
+
+// Among how many thread blocks a tile's tokens are divided: as many as there are multiprocessors for.
+int num_shares(const AttentionArgs& args) {
+  if (args.tile_partials == nullptr) return 1;
+  constexpr int kMinTokens = 4 * kStepTokens;  // of a share
+  const int items = args.step.num_tile_items * args.num_kv_heads;
+  const int blocks = (args.step.num_tile_items + 1) / kConsumers * args.num_kv_heads;
+  int most = num_multiprocessors() / blocks;
+  if (most > args.step.longest_tile / kMinTokens) most = args.step.longest_tile / kMinTokens;
+  if (most > kMaxSharedTiles / items) most = kMaxSharedTiles / items;
+  return most < 1 ? 1 : most;
 }
 
 }  // namespace
@@ -331,8 +404,13 @@ void attend_rows_wide(StreamHandle stream, const AttentionArgs& args) {
   constexpr int kBytes = sizeof(WideMemory) + 1024;
   static const bool raised =
       cudaFuncSetAttribute(wide_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes) == cudaSuccess;
-  const dim3 blocks(args.step.num_tile_items, args.num_kv_heads);
-  if (raised) launch_early(wide_kernel, {blocks, kWideThreads, kBytes}, stream, args);
+  const int shares = num_shares(args);
+  const dim3 blocks(args.step.num_tile_items, args.num_kv_heads, shares);
+  if (!raised) return;
+  launch_early(wide_kernel, {blocks, kWideThreads, kBytes}, stream, args);
+  if (shares == 1) return;
+  launch_early(combine_kernel, {dim3(args.step.num_tile_items, args.num_kv_heads), 256, 0}, stream, args,
+               shares);
 }
 
 }  // namespace kvasir::ops::cuda

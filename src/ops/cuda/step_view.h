@@ -49,8 +49,9 @@ struct StepView {
   const std::int32_t* split_blocks =
       nullptr;  // [num_split_items, kSplitTokens / kBlockTokens]: each item's blocks
   int num_split_items = 0;
-  const AttentionItem* tile_items = nullptr;
+  const AttentionItem* tile_items = nullptr;  // a slice's stand together, in their order
   int num_tile_items = 0;
+  int longest_tile = 0;  // tokens that the longest of their sequences has then
 };
 
 }  // namespace kvasir::ops::cuda
