@@ -245,6 +245,30 @@ TEST_P(HeadDims, ABatchIsNearItsSequencesAlone) {
   for (const Sequence& s : sequences) EXPECT_EQ(s.computed, static_cast<int>(s.tokens.size()));
 }
 
+TEST(Cuda, KvThatIsReservedLaterIsAsGood) {
+  const std::vector<TokenId> tokens = random_tokens(50, 3);
+  const auto logits_of = [&](DeviceDecoder& decoder) {
+    auto runner = SequenceRunner::create(decoder, 64);
+    CHECK(runner.ok(), "{}", runner.error().message);
+    const auto logits = runner->feed(tokens, 1);
+    return std::vector<float>(logits.begin(), logits.end());
+  };
+  const auto plain = random_decoder(dense_config(64), tensor::DType::bf16);
+  std::unique_ptr<DeviceDecoder> later[2];
+  for (auto& decoder : later) decoder = random_decoder(dense_config(64), DeviceOptions{.kv_later = true});
+  const base::Result<std::int64_t> before = cuda_free_bytes();
+  for (auto& decoder : later) {
+    EXPECT_EQ(decoder->num_blocks(), 0);
+    ASSERT_TRUE(decoder->reserve_kv(40 << 10).ok());
+    EXPECT_EQ(decoder->num_blocks(), 40 << 10);
+  }
+  const base::Result<std::int64_t> after = cuda_free_bytes();
+  ASSERT_TRUE(before.ok() && after.ok());
+  EXPECT_GE(*before - *after, 2 * (40 << 10) * later[0]->kv_block_bytes());
+  const std::vector<float> expected = logits_of(*plain);
+  for (auto& decoder : later) EXPECT_LT(relative_error(logits_of(*decoder), expected), 0.01);
+}
+
 // In a process of its own, whose GPU is good for nothing after it.
 TEST(CudaDeathTest, AFailureInFlightIsAnErrorOfTheStep) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";

@@ -74,8 +74,8 @@ base::Status CudaDecoder::allocate() {
   TRY(scratch_.draws, DeviceBuffer::allocate(steps_[0].draws.size()));
   TRY(scratch_.drawn, DeviceBuffer::allocate(steps_[0].drawn.size()));
   ops::cuda::fill_zero(stream(), scratch_.draws.data(), scratch_.draws.size());
-  if (options_.kv_later) return base::ok();
   int num_blocks = std::exchange(options_.num_blocks, 0);
+  if (options_.kv_later) return base::ok();
   if (num_blocks == 0) {
     TRY(num_blocks, count_blocks(options_.kv_bytes, kv_block_bytes()));
   }
