@@ -103,7 +103,8 @@ void BatchRunner::stop() {
 asio::awaitable<void> BatchRunner::pause(base::Duration at_most) {
   wake_.expires_after(std::chrono::duration_cast<asio::steady_timer::duration>(at_most));
   boost::system::error_code ignored;
-  if (!roused_ && !stopping_) co_await wake_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  // Also while stopping: lines that wait for a model run on this thread and have to see it.
+  if (!roused_) co_await wake_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   roused_ = false;
 }
 
