@@ -37,9 +37,20 @@ __device__ inline void wait_for_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-#define KVASIR_SUMS_8(i)                                                                      \
-  "+f"(c[i]), "+f"(c[i + 1]), "+f"(c[i + 2]), "+f"(c[i + 3]), "+f"(c[i + 4]), "+f"(c[i + 5]), \
-      "+f"(c[i + 6]), "+f"(c[i + 7])
+// clang-format off
+#define KVASIR_SUMS_8(i) \
+  "+f"(c[i]), "+f"(c[i + 1]), "+f"(c[i + 2]), "+f"(c[i + 3]), \
+  "+f"(c[i + 4]), "+f"(c[i + 5]), "+f"(c[i + 6]), "+f"(c[i + 7])
+#define KVASIR_SUMS \
+  KVASIR_SUMS_8(0), KVASIR_SUMS_8(8), KVASIR_SUMS_8(16), KVASIR_SUMS_8(24), \
+  KVASIR_SUMS_8(32), KVASIR_SUMS_8(40), KVASIR_SUMS_8(48), KVASIR_SUMS_8(56)
+#define KVASIR_PRODUCT_OF_SUMS \
+  "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" \
+  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15," \
+  "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31," \
+  "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47," \
+  "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63}"
+// clang-format on
 
 // c = or += a b, with a of 64 rows and b of 128: c[4 * n + 2 * half + e] is that of row
 // 16 * warp + lane / 4 + 8 * half of a and row 8 * n + 2 * (lane % 4) + e of b. `adds` is 0 or 1.
@@ -47,34 +58,23 @@ __device__ inline void multiply_tiles(float (&c)[64], std::uint64_t a, std::uint
   asm volatile(
       "{\n"
       ".reg .pred p;\n"
-      "setp.ne.b32 p, %66, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
-      "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%"
-      "27,"
-      "%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%"
-      "53,"
-      "%54,%55,%56,%57,%58,%59,%60,%61,%62,%63}, %64, %65, p, 1, 1, 0, 0;\n"
+      "setp.ne.b32 p, %66, 0;\n" KVASIR_PRODUCT_OF_SUMS
+      ", %64, %65, p, 1, 1, 0, 0;\n"
       "}"
-      : KVASIR_SUMS_8(0), KVASIR_SUMS_8(8), KVASIR_SUMS_8(16), KVASIR_SUMS_8(24), KVASIR_SUMS_8(32),
-        KVASIR_SUMS_8(40), KVASIR_SUMS_8(48), KVASIR_SUMS_8(56)
+      : KVASIR_SUMS
       : "l"(a), "l"(b), "r"(adds));
 }
 
 // The same with a in registers, always added: a[0] and a[2] are two neighbours each of row lane / 4 of the
 // warp, from columns 2 * (lane % 4) and eight more, a[1] and a[3] those of the row eight below.
 __device__ inline void multiply_tiles(float (&c)[64], const std::uint32_t (&a)[4], std::uint64_t b) {
-  asm volatile(
-      "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
-      "{%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%"
-      "27,"
-      "%28,%29,%30,%31,%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%"
-      "53,"
-      "%54,%55,%56,%57,%58,%59,%60,%61,%62,%63}, {%64,%65,%66,%67}, %68, 1, 1, 1, 0;\n"
-      : KVASIR_SUMS_8(0), KVASIR_SUMS_8(8), KVASIR_SUMS_8(16), KVASIR_SUMS_8(24), KVASIR_SUMS_8(32),
-        KVASIR_SUMS_8(40), KVASIR_SUMS_8(48), KVASIR_SUMS_8(56)
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+  asm volatile(KVASIR_PRODUCT_OF_SUMS ", {%64,%65,%66,%67}, %68, 1, 1, 1, 0;\n"
+               : KVASIR_SUMS
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 #undef KVASIR_SUMS_8
+#undef KVASIR_SUMS
+#undef KVASIR_PRODUCT_OF_SUMS
 
 template <int kCount>
 __device__ inline void take_registers() {
