@@ -1,7 +1,7 @@
 """The GPU's figures in one run: the engine alone (gpu_bench) and through HTTP (`kvasir serve` under `kvasir bench serve`),
 with random weights of real models' shapes, beside the figures of vLLM 0.26 on an H200 and beside what is aimed at.
 
-`gpu_table.py --bin FOLDER [--only ENGINE,FP8,...] [--scratch FOLDER]`. Everything stays on this machine.
+`gpu_table.py --bin FOLDER [--engine bf16,fp8,...] [--serve bf16,...] [--scratch FOLDER]`. Everything stays on this machine.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from kvasir_server import served
 SHAPE = "llama-3.1-8b"
 MIXTURE = "qwen3-30b-a3b"
 BATCHES = ["1", "32", "128", "256"]
-# name, vLLM's figure or None, aim or None
+# vLLM's figures and what is aimed at: decode of each of BATCHES, then prefill
 ENGINE_ROWS = {
     "bf16": ([205, 5586, 14911, 18599, 43300], [235, 6200, 16000, 20000, 45000]),
     "fp8": ([285, None, 18145, 22224, 66644], [400, None, None, None, None]),

@@ -9,6 +9,9 @@ find_library(KVASIR_CUDART cudart_static REQUIRED NO_DEFAULT_PATH
 file(STRINGS cmake/nvcc_flags.txt flags)  # also scripts/cuda_check.sh's
 separate_arguments(KVASIR_NVCC_FLAGS UNIX_COMMAND "${flags} -I${PROJECT_SOURCE_DIR}/src")
 foreach(architecture ${KVASIR_CUDA_ARCHITECTURES})
+  if(architecture STREQUAL 90)
+    message(FATAL_ERROR "KVASIR_CUDA_ARCHITECTURES: say 90a; its kernels use what 90 lacks")
+  endif()
   list(APPEND KVASIR_NVCC_FLAGS -gencode=arch=compute_${architecture},code=sm_${architecture})
 endforeach()
 

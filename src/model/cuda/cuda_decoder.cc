@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "model/cuda/cuda_state.h"
+#include "ops/cuda/attention.h"
 #include "ops/cuda/failure.h"
 #include "ops/cuda/rows.h"
 
@@ -106,7 +107,7 @@ void CudaDecoder::start(const StepBatch& batch, std::span<const RowDraw> draws) 
 
 base::Status CudaDecoder::launch(const StepBatch& batch, std::span<const RowDraw> draws,
                                  const UnderWay& step) {
-  TRY_OK(reserve_partials(StepUpload::count_split_items(batch)));
+  TRY_OK(reserve_partials(upload_.count_split_items(batch)));
   send_draws(draws, step);
   const auto num_rows = static_cast<int>(batch.tokens.size());
   if (can_record_ && num_rows <= std::min(kMaxRecordedRows, options_.max_sequences) &&
@@ -148,7 +149,7 @@ base::Status CudaDecoder::fetch_logits(int row, std::span<float> logits) {
 base::Status CudaDecoder::run_decode(const StepBatch& batch) {
   const auto num_slices = static_cast<int>(batch.slices.size());
   StepPadding padding{.rows = recorded_rows(num_slices)};
-  padding.split_items = recorded_items(StepUpload::count_split_items(batch), padding.rows);
+  padding.split_items = recorded_items(upload_.count_split_items(batch), padding.rows);
   TRY_OK(upload_.send(batch, padding, stream()));
   if (upload_.generation() != graph_generation_) graphs_.clear();
   graph_generation_ = upload_.generation();

@@ -37,6 +37,10 @@ int CudaDecoder::recorded_items(int items, int rows) {
   return std::max(rows, (items + step - 1) / step * step);
 }
 
+int CudaDecoder::max_step_rows() const {
+  return std::max(options_.max_rows, recorded_rows(options_.max_sequences));
+}
+
 base::Status CudaDecoder::make_rope(RopeUse use, std::optional<DeviceRope>& rope) {
   const auto uses = [use](const LayerConfig& layer) { return layer.rope == use; };
   if (std::none_of(config_.layers.begin(), config_.layers.end(), uses)) return base::ok();
@@ -51,7 +55,7 @@ base::Status CudaDecoder::make_rope(RopeUse use, std::optional<DeviceRope>& rope
   rope->factor = made.attention_factor;
   const std::size_t bytes = made.inverse_frequencies.size() * sizeof(float);
   TRY(rope->inverse_frequencies, DeviceBuffer::allocate(bytes));
-  TRY(rope->table, DeviceBuffer::allocate(bytes * 2 * static_cast<std::size_t>(options_.max_rows)));
+  TRY(rope->table, DeviceBuffer::allocate(bytes * 2 * static_cast<std::size_t>(max_step_rows())));
   ops::cuda::copy_to_device(stream(), rope->inverse_frequencies.data(), made.inverse_frequencies.data(),
                             bytes);
   stream_.wait();
@@ -99,8 +103,7 @@ base::Status CudaDecoder::allocate_scratch() {
   const ModelConfig& c = config_;
   DeviceScratch& s = scratch_;
   const MixtureConfig& m = c.mixture;
-  // A recorded step may be filled up past what was asked for.
-  const std::int64_t rows = std::max(options_.max_rows, recorded_rows(options_.max_sequences));
+  const std::int64_t rows = max_step_rows();
   const std::int64_t sequences = recorded_rows(options_.max_sequences);
   const auto reserve = [&](DeviceBuffer& buffer, std::int64_t count, std::int64_t cols) -> base::Status {
     TRY(buffer,
@@ -127,7 +130,7 @@ base::Status CudaDecoder::allocate_scratch() {
     TRY_OK(reserve(s.quantized, rows, c.attention_size()));
     TRY(s.x_scales, DeviceBuffer::allocate(static_cast<std::size_t>(rows) * sizeof(float)));
   }
-  if (c.head_dim == 128 && !c.is_latent()) {
+  if (c.head_dim == 128 && !c.is_latent() && !options_.fp8_kv && options_.type == tensor::DType::bf16) {
     TRY(s.tile_partials, DeviceBuffer::allocate(ops::cuda::kTilePartialFloats * sizeof(float)));
   }
   TRY_OK(reserve(s.last, sequences, c.hidden_size));
@@ -136,7 +139,9 @@ base::Status CudaDecoder::allocate_scratch() {
   if (m.num_experts > 0) {
     const std::int64_t slots = rows * m.num_used;
     TRY_OK(reserve(s.router, rows, std::int64_t{m.num_experts} * 4));
-    TRY_OK(reserve(s.slots, slots, c.hidden_size));
+    if (!routes_on_device(c, options_)) {
+      TRY_OK(reserve(s.slots, slots, c.hidden_size));
+    }
     TRY_OK(reserve(s.slot_out, slots, c.hidden_size));
     for (DeviceBuffer* buffer : {&s.slot_rows, &s.row_slots, &s.row_weights}) {
       TRY(*buffer, DeviceBuffer::allocate(static_cast<std::size_t>(slots) * 4));

@@ -68,6 +68,8 @@ class CudaDecoder final : public DeviceDecoder {
   static int recorded_rows(int rows);
   static int recorded_items(int items, int rows);
 
+  int max_step_rows() const;  // with those that a recorded step is filled up with
+
   base::Status allocate();
   base::Status allocate_scratch();
   base::Status make_rope(RopeUse use, std::optional<DeviceRope>& rope);

@@ -18,7 +18,8 @@ bool StepUpload::is_decode(const StepBatch& batch) {
   return single && batch.logit_rows.size() == batch.slices.size();
 }
 
-int StepUpload::count_split_items(const StepBatch& batch) {
+int StepUpload::count_split_items(const StepBatch& batch) const {
+  if (single_rows_ != SingleRows::split) return 0;
   int count = 0;
   for (const StepBatch::Slice& slice : batch.slices)
     if (slice.num_rows == 1) count += slice.num_computed / kSplitTokens + 1;

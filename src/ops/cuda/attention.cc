@@ -1,6 +1,12 @@
 #include "ops/cuda/attention.h"
 
+#include "ops/cuda/device.h"
+
 namespace kvasir::ops::cuda {
+
+bool splits_rows(int head_dim) {
+  return architecture() >= 90 && (head_dim == 64 || head_dim == 128);
+}
 
 bool is_fast_attention(const AttentionArgs& args) {
   const bool known =

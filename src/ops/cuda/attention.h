@@ -38,6 +38,8 @@ inline constexpr int kTilePartialRow =
     132;  // of a head of 128: the largest score, the sum of weights, and from 4 on the sums
 inline constexpr std::size_t kTilePartialFloats = std::size_t{kMaxSharedTiles} * kTileRows * kTilePartialRow;
 
+// Whether slices of one row are split, on the first GPU; others' single rows are tiles like any.
+bool splits_rows(int head_dim);
 // Whether the matrix units' kernels know the shape; others go through a plain one, row by row.
 bool is_fast_attention(const AttentionArgs& args);
 std::size_t partial_floats(int num_split_items, int num_heads, int value_dim);

@@ -6,6 +6,14 @@
 namespace kvasir::ops::cuda {
 namespace {
 
+// Blocks of a grid: KV heads of an item, then items; and parts of a group of heads.
+__device__ inline int kv_head_of_block(const AttentionArgs& args) {
+  return static_cast<int>(blockIdx.x) % args.num_kv_heads;
+}
+__device__ inline int item_of_block(const AttentionArgs& args) {
+  return static_cast<int>(blockIdx.x) / args.num_kv_heads;
+}
+
 constexpr int kWarps = 4;
 constexpr int kHeads = 8;  // of one KV head that a thread block takes: a fragment's columns
 constexpr int kSplitBlocks = kSplitTokens / kBlockTokens;
@@ -53,7 +61,7 @@ struct Task {
   __device__ Task(const AttentionArgs& args, const AttentionItem& item)
       : slice(item.slice), part(item.part), position(item.slice.num_computed) {
     const int group = args.num_heads / args.num_kv_heads;
-    first_head = blockIdx.x * group + blockIdx.z * kHeads;
+    first_head = kv_head_of_block(args) * group + blockIdx.z * kHeads;
     num_heads = min(kHeads, group - static_cast<int>(blockIdx.z) * kHeads);
     first = args.sliding_window > 0 ? max(0, position - args.sliding_window + 1) : 0;
     first_block = max(part * kSplitBlocks, first / kBlockTokens);
@@ -259,7 +267,7 @@ struct Partials {
 
   __device__ Partials(const AttentionArgs& args, int item)
       : tops(args.partials + static_cast<std::int64_t>(item) * args.num_heads * 2),
-        sums(args.partials + static_cast<std::int64_t>(gridDim.y) * args.num_heads * 2 +
+        sums(args.partials + static_cast<std::int64_t>(args.step.num_split_items) * args.num_heads * 2 +
              static_cast<std::int64_t>(item) * args.num_heads * kDim) {}
 };
 
@@ -280,7 +288,7 @@ __device__ void combine(const AttentionArgs& args, const Task& task, int num_spl
   if (threadIdx.x == 0) {
     std::int32_t* counter = args.counters +
                             static_cast<std::int64_t>(task.slice.first_item) * args.num_heads +
-                            blockIdx.x * gridDim.z + blockIdx.z;
+                            kv_head_of_block(args) * gridDim.z + blockIdx.z;
     shared.is_last = atomicAdd(counter, 1) == num_splits - 1;
     if (shared.is_last) *counter = 0;
     __threadfence();
@@ -314,8 +322,8 @@ __global__ void __launch_bounds__(kWarps * 32, kBlocksPerMultiprocessor<typename
   const int lane = threadIdx.x % 32;
   // The blocks' ids at once: a lane each.
   std::int32_t ids = 0;
-  if (lane < kSplitBlocks) ids = args.step.split_blocks[blockIdx.y * kSplitBlocks + lane];
-  const AttentionItem item = args.step.split_items[blockIdx.y];
+  if (lane < kSplitBlocks) ids = args.step.split_blocks[item_of_block(args) * kSplitBlocks + lane];
+  const AttentionItem item = args.step.split_items[item_of_block(args)];
   if (item.slice.num_rows == 0) return;
   const Task task(args, item);
   if (lane == 0) {
@@ -328,7 +336,7 @@ __global__ void __launch_bounds__(kWarps * 32, kBlocksPerMultiprocessor<typename
     const std::int64_t id = __shfl_sync(0xffffffffu, ids, block - task.part * kSplitBlocks);
     if (lane != 0) return;
     constexpr std::uint32_t kBytes = kBlockTokens * kDim * sizeof(Kv);
-    const std::int64_t at = (id * args.num_kv_heads + blockIdx.x) * kBlockTokens * kDim;
+    const std::int64_t at = (id * args.num_kv_heads + kv_head_of_block(args)) * kBlockTokens * kDim;
     Barrier* ready = &shared.ready[warp][round % kStages];
     expect_bytes(ready, 2 * kBytes);
     copy_bulk(shared.stages.keys[warp][round % kStages], static_cast<const Kv*>(args.k) + at, kBytes, ready);
@@ -371,7 +379,7 @@ __global__ void __launch_bounds__(kWarps * 32, kBlocksPerMultiprocessor<typename
 
   keep_sums<kDim, Fragments>(softmax, sums, shared);
   const int num_splits = task.position / kSplitTokens + 1;
-  const Partials<kDim> partials(args, blockIdx.y);
+  const Partials<kDim> partials(args, item_of_block(args));
   for (int i = threadIdx.x; i < task.num_heads * kDim / 2; i += kWarps * 32) {
     const int head = i / (kDim / 2);
     const int d = i % (kDim / 2) * 2;
@@ -392,12 +400,9 @@ __global__ void __launch_bounds__(kWarps * 32, kBlocksPerMultiprocessor<typename
 template <int kDim, class Fragments>
 void launch(StreamHandle stream, const AttentionArgs& args) {
   const int group = args.num_heads / args.num_kv_heads;
-  const dim3 blocks(args.num_kv_heads, args.step.num_split_items, ceil_div(group, kHeads));
+  const dim3 blocks(args.num_kv_heads * args.step.num_split_items, 1, ceil_div(group, kHeads));
   constexpr int kBytes = sizeof(Shared<kDim, typename Fragments::Kv>);
-  static const bool raised =
-      cudaFuncSetAttribute(split_kernel<kDim, Fragments>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                           kBytes) == cudaSuccess;
-  if (raised) launch_early(split_kernel<kDim, Fragments>, {blocks, kWarps * 32, kBytes}, stream, args);
+  launch_large<split_kernel<kDim, Fragments>>({blocks, kWarps * 32, kBytes}, stream, args);
 }
 
 }  // namespace

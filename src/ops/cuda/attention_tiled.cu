@@ -218,11 +218,7 @@ template <int kDim, int kTokens, class Fragments>
 void launch(StreamHandle stream, const AttentionArgs& args) {
   constexpr int kBytes = 2 * sizeof(Stage<kDim, kTokens>);
   const dim3 blocks(args.step.num_tile_items, args.num_kv_heads);
-  static const bool raised =
-      cudaFuncSetAttribute(tile_kernel<kDim, kTokens, Fragments>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                           kBytes) == cudaSuccess;
-  if (raised)
-    launch_early(tile_kernel<kDim, kTokens, Fragments>, {dim3(blocks), kThreads, kBytes}, stream, args);
+  launch_large<tile_kernel<kDim, kTokens, Fragments>>({blocks, kThreads, kBytes}, stream, args);
 }
 
 }  // namespace

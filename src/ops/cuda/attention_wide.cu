@@ -351,23 +351,23 @@ __global__ void __launch_bounds__(kWideThreads, 1) wide_kernel(AttentionArgs arg
 }
 
 // Blocks: tiles, KV heads. A warp puts the shares of a row together.
-__global__ void combine_kernel(AttentionArgs args, int num_shares) {
+__global__ void combine_kernel(AttentionArgs args, int shares) {
   release_next();
   wait_for_previous();
   const AttentionItem item = args.step.tile_items[blockIdx.x];
   const int lane = threadIdx.x % 32;
   const int group = args.num_heads / args.num_kv_heads;
-  const std::int64_t tile = (static_cast<std::int64_t>(blockIdx.x) * gridDim.y + blockIdx.y) * num_shares;
+  const std::int64_t tile = (static_cast<std::int64_t>(blockIdx.x) * gridDim.y + blockIdx.y) * shares;
   for (int row = threadIdx.x / 32; row < kTileRows; row += blockDim.x / 32) {
     const int index = item.part * kTileRows + row;
     if (index >= item.slice.num_rows * group) return;
     const float* from = args.tile_partials + (tile * kTileRows + row) * kTilePartialRow;
     constexpr std::int64_t kApart = std::int64_t{kTileRows} * kTilePartialRow;
     float top = -kInf;
-    for (int i = 0; i < num_shares; ++i) top = fmaxf(top, from[i * kApart]);
+    for (int i = 0; i < shares; ++i) top = fmaxf(top, from[i * kApart]);
     float total = 0;
     float4 sum = make_float4(0, 0, 0, 0);
-    for (int i = 0; i < num_shares; ++i) {
+    for (int i = 0; i < shares; ++i) {
       const float* share = from + i * kApart;
       const float weight = exp2f(share[0] - top);
       const float4 more = *reinterpret_cast<const float4*>(share + 4 + 4 * lane);
@@ -397,17 +397,14 @@ int num_shares(const AttentionArgs& args) {
 }  // namespace
 
 bool wide_attention_takes(const AttentionArgs& args) {
-  return has_warpgroups() && args.head_dim == kDim && args.kv == KvNumbers::same && args.softcap == 0;
+  return architecture() == 90 && args.head_dim == kDim && args.kv == KvNumbers::same && args.softcap == 0;
 }
 
 void attend_rows_wide(StreamHandle stream, const AttentionArgs& args) {
   constexpr int kBytes = sizeof(WideMemory) + 1024;
-  static const bool raised =
-      cudaFuncSetAttribute(wide_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes) == cudaSuccess;
   const int shares = num_shares(args);
   const dim3 blocks(args.step.num_tile_items, args.num_kv_heads, shares);
-  if (!raised) return;
-  launch_early(wide_kernel, {blocks, kWideThreads, kBytes}, stream, args);
+  launch_large<wide_kernel>({blocks, kWideThreads, kBytes}, stream, args);
   if (shares == 1) return;
   launch_early(combine_kernel, {dim3(args.step.num_tile_items, args.num_kv_heads), 256, 0}, stream, args,
                shares);

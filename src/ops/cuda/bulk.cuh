@@ -7,51 +7,56 @@ namespace kvasir::ops::cuda {
 
 using Barrier = std::uint64_t;  // in shared memory
 
+// What is below is compiled for older architectures too, and never run there.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#define KVASIR_BULK_ASM(...) (void)0
+#else
+#define KVASIR_BULK_ASM(...) asm volatile(__VA_ARGS__)
+#endif
+
 __device__ inline std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
 // By one thread, before any other touches it. A phase ends when so many have come, and all bytes.
 __device__ inline void make_barrier(Barrier* barrier, std::uint32_t arrivals = 1) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals)
-               : "memory");
+  KVASIR_BULK_ASM("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
+                  "r"(arrivals) : "memory");
 }
 
 // After the last make_barrier: the copy engine sees them too.
 __device__ inline void publish_barriers() {
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  KVASIR_BULK_ASM("fence.mbarrier_init.release.cluster;" :: : "memory");
+  KVASIR_BULK_ASM("fence.proxy.async.shared::cta;" :: : "memory");
 }
 
 __device__ inline void expect_bytes(Barrier* barrier, std::uint32_t bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
-               "r"(bytes)
-               : "memory");
+  KVASIR_BULK_ASM("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+                  "r"(bytes) : "memory");
 }
 
 // `bytes` and both addresses are multiples of 16.
 __device__ inline void copy_bulk(void* to, const void* from, std::uint32_t bytes, Barrier* barrier) {
-  asm volatile(
+  KVASIR_BULK_ASM(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
           shared_address(to)),
-      "l"(from), "r"(bytes), "r"(shared_address(barrier))
-      : "memory");
+      "l"(from), "r"(bytes), "r"(shared_address(barrier)) : "memory");
 }
 
 // Until the barrier's `phase`-th phase, counted modulo 2, has ended; the one before the first has.
 __device__ inline void wait_for_phase(Barrier* barrier, std::uint32_t phase) {
   std::uint32_t done = 0;
   while (done == 0) {
-    asm volatile(
+    KVASIR_BULK_ASM(
         "{\n"
         ".reg .pred there;\n"
         "mbarrier.try_wait.parity.shared::cta.b64 there, [%1], %2;\n"
         "selp.u32 %0, 1, 0, there;\n"
-        "}"
-        : "=r"(done)
-        : "r"(shared_address(barrier)), "r"(phase)
-        : "memory");
+        "}" : "=r"(done) : "r"(shared_address(barrier)),
+        "r"(phase) : "memory");
   }
 }
+
+#undef KVASIR_BULK_ASM
 
 }  // namespace kvasir::ops::cuda

@@ -33,9 +33,10 @@ int num_multiprocessors() {
   return count;
 }
 
-bool has_warpgroups() {
-  static const bool has = attribute(cudaDevAttrComputeCapabilityMajor) == 9;
-  return has;
+int architecture() {
+  static const int number =
+      10 * attribute(cudaDevAttrComputeCapabilityMajor) + attribute(cudaDevAttrComputeCapabilityMinor);
+  return number;
 }
 
 Stream::Stream() {

@@ -37,6 +37,9 @@ enum class Memory : std::uint8_t {
 // Until everything launched on it so far is done.
 void wait_for(StreamHandle stream);
 
+// Of the first GPU, as sm_90 names it.
+int architecture();
+
 // Owned memory. Move-only.
 template <Memory kMemory>
 class Buffer {

@@ -20,12 +20,13 @@ void check_launch();
 
 // Of the first GPU.
 int num_multiprocessors();
-// Whether it is of the kind that sm_90a names.
-bool has_warpgroups();
+// 90 where its code is that of sm_90a.
+int architecture();
 
 // Kernels are launched while the one before them still runs. Until wait_for_previous() a kernel may touch
-// only what was there before the step: weights, the step's own lists, and KV that the step does not write.
-// The next kernel may come as soon as every block of this one has called release_next() and leaves room.
+// only what was there before the step: weights, the step's own lists, and KV that the step does not write;
+// and what the kernel two before it wrote, where the one between them releases after its own wait. The next
+// kernel may come as soon as every block of this one has called release_next() and leaves room.
 __device__ inline void wait_for_previous() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -62,6 +63,17 @@ void launch_early(void (*kernel)(Parameters...), const LaunchShape& shape, Strea
   config.numAttrs = shape.cluster > 1 ? 2 : 1;
   cudaLaunchKernelEx(&config, kernel, arguments...);
   check_launch();
+}
+
+// The same for a kernel that takes more shared memory than any may without asking, always as much.
+template <auto kKernel, class... Arguments>
+void launch_large(const LaunchShape& shape, StreamHandle stream, const Arguments&... arguments) {
+  static const bool raised = cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                  static_cast<int>(shape.shared_bytes)) == cudaSuccess;
+  if (raised)
+    launch_early(kKernel, shape, stream, arguments...);
+  else
+    check_launch();
 }
 
 using Bf16 = __nv_bfloat16;

@@ -304,11 +304,8 @@ template <int slots>
 void launch(StreamHandle stream, const ExpertProductArgs& args) {
   const auto start = [&]<class Own>(Own) {
     constexpr int kBytes = kStages * sizeof(Stage<Own>);
-    static const bool raised =
-        cudaFuncSetAttribute(expert_kernel<Own>, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes) ==
-        cudaSuccess;
     const dim3 blocks(ceil_div(args.out, Own::kOuts), args.num_experts);
-    if (raised) launch_early(expert_kernel<Own>, {blocks, Own::kThreads, kBytes}, stream, args);
+    launch_large<expert_kernel<Own>>({blocks, Own::kThreads, kBytes}, stream, args);
   };
   if (args.form == ExpertProductArgs::Form::gated) return start(Kind<slots, true>{});
   start(Kind<slots, false>{});
@@ -331,9 +328,9 @@ void multiply_experts(StreamHandle stream, const ExpertProductArgs& args) {
   if (args.num_slots == 0) return;
   if (wide_experts_take(args)) return multiply_experts_wide(stream, args);
   // Of a single round over an expert's slots, where they are about even: the next one reads its matrix again.
-  const int most = args.num_slots / args.num_experts;
-  if (most > 24) return launch<64>(stream, args);
-  if (most > 8) return launch<32>(stream, args);
+  const int mean = args.num_slots / args.num_experts;
+  if (mean > 24) return launch<64>(stream, args);
+  if (mean > 8) return launch<32>(stream, args);
   launch<16>(stream, args);
 }
 

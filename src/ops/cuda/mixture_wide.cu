@@ -232,7 +232,7 @@ __device__ void store_tile(const ExpertProductArgs& args, const WideTile& tile, 
   }
 }
 
-__global__ void __launch_bounds__(kWideThreads, 1) wide_kernel(ExpertProductArgs args) {
+__global__ void __launch_bounds__(kWideThreads, 1) wide_experts_kernel(ExpertProductArgs args) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   extern __shared__ unsigned char memory[];
   __shared__ Shared shared;
@@ -286,14 +286,12 @@ __global__ void __launch_bounds__(kWideThreads, 1) wide_kernel(ExpertProductArgs
 
 bool wide_experts_take(const ExpertProductArgs& args) {
   constexpr int kMinSlots = 48;  // of an expert; measured
-  return has_warpgroups() && args.out % 2 == 0 && args.num_slots / args.num_experts > kMinSlots;
+  return architecture() == 90 && args.out % 2 == 0 && args.num_slots / args.num_experts > kMinSlots;
 }
 
 void multiply_experts_wide(StreamHandle stream, const ExpertProductArgs& args) {
   constexpr int kBytes = kSteps * sizeof(WideStage) + 1024;
-  static const bool raised =
-      cudaFuncSetAttribute(wide_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes) == cudaSuccess;
-  if (raised) launch_early(wide_kernel, {dim3(num_multiprocessors()), kWideThreads, kBytes}, stream, args);
+  launch_large<wide_experts_kernel>({dim3(num_multiprocessors()), kWideThreads, kBytes}, stream, args);
 }
 
 }  // namespace kvasir::ops::cuda

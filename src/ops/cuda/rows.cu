@@ -170,10 +170,10 @@ template <class T>
 __global__ void activate_kernel(ActivateArgs args) {
   release_next();
   wait_for_previous();
-  const int at = (blockIdx.x * blockDim.x + threadIdx.x) * 8;
+  const int at = (blockIdx.y * blockDim.x + threadIdx.x) * 8;
   if (at >= args.inner) return;
   const bool gated = args.form == ActivateArgs::Form::gated;
-  const std::int64_t row = blockIdx.y;
+  const std::int64_t row = blockIdx.x;
   const T* x = static_cast<const T*>(args.x) + row * args.inner * (gated ? 2 : 1) + at;
   float gate[8];
   load8(x, gate);
@@ -323,7 +323,7 @@ void activate(StreamHandle stream, const ActivateArgs& args) {
     if (shape.items == 8) launch_early(activate_quantized_kernel<8>, launched, stream, args);
     return;
   }
-  const dim3 blocks(ceil_div(args.inner, 8 * 256), args.rows);
+  const dim3 blocks(args.rows, ceil_div(args.inner, 8 * 256));
   with_type(args.type, [&](auto value) {
     launch_early(activate_kernel<decltype(value)>, {dim3(blocks), 256, 0}, stream, args);
   });

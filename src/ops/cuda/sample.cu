@@ -269,11 +269,8 @@ __global__ void __launch_bounds__(kThreads)
 void draw_rows(StreamHandle stream, int rows, int cols, const float* logits, const RowDraw* draws,
                RowDrawn* drawn) {
   if (rows == 0) return;
-  static const bool raised = cudaFuncSetAttribute(draw_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                  static_cast<int>(sizeof(Shared))) == cudaSuccess;
-  if (raised)
-    launch_early(draw_kernel, {dim3(static_cast<unsigned>(rows)), kThreads, sizeof(Shared)}, stream, logits,
-                 cols, draws, drawn);
+  launch_large<draw_kernel>({dim3(static_cast<unsigned>(rows)), kThreads, sizeof(Shared)}, stream, logits,
+                            cols, draws, drawn);
 }
 
 }  // namespace kvasir::ops::cuda

@@ -253,6 +253,8 @@ __device__ void multiply_step(const Stage<Own>& stage, Sums<Own>& sums) {
   }
 }
 
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+
 // The cluster's sums of two neighbouring outputs.
 template <class Own>
 __device__ float2 gather(const cooperative_groups::cluster_group& cluster, const float* buffer, int r,
@@ -310,8 +312,11 @@ __device__ void finish(const Task<Own>& task, const cooperative_groups::cluster_
   }
 }
 
+#endif
+
 template <class Own>
 __global__ void __launch_bounds__(Own::kThreads, Own::kBlocks) skinny_kernel(SkinnyArgs args) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   extern __shared__ __align__(128) unsigned char memory[];
   constexpr int kStages = Own::kStages;
   auto* stages = reinterpret_cast<Stage<Own>*>(memory);
@@ -356,6 +361,7 @@ __global__ void __launch_bounds__(Own::kThreads, Own::kBlocks) skinny_kernel(Ski
   cluster.sync();
   finish(task, cluster, buffer);
   cluster.sync();  // nobody leaves while others read
+#endif
 }
 
 template <Numbers numbers, int rows>
@@ -363,12 +369,9 @@ void launch(StreamHandle stream, const SkinnyArgs& args) {
   using Own = Kind<numbers, rows>;
   constexpr int kBytes = Own::kStages * sizeof(Stage<Own>);
   static_assert(kBytes * Own::kBlocks <= 227 * 1024 && rows * Own::kStride * sizeof(float) <= kBytes);
-  static const bool raised =
-      cudaFuncSetAttribute(skinny_kernel<Own>, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes) ==
-      cudaSuccess;
   const auto num_parts = static_cast<unsigned>(args.num_parts);
   const LaunchShape shape{dim3(ceil_div(args.out, Own::kOuts) * num_parts), Own::kThreads, kBytes, num_parts};
-  if (raised) launch_early(skinny_kernel<Own>, shape, stream, args);
+  launch_large<skinny_kernel<Own>>(shape, stream, args);
 }
 
 // Among how many blocks a tile's columns are divided. It does not depend on the number of rows, so that their
@@ -388,7 +391,7 @@ int most_skinny_rows(Numbers numbers) {
 }
 
 bool skinny_takes(Numbers numbers, std::int64_t cols) {
-  return cols % (numbers == Numbers::int4 ? kInt4Block : 16) == 0;
+  return architecture() >= 90 && cols % (numbers == Numbers::int4 ? kInt4Block : 16) == 0;
 }
 
 void skinny(StreamHandle stream, SkinnyArgs args) {

@@ -13,10 +13,6 @@ enum class KvNumbers : std::uint8_t {
   same,  // as the queries are
   e4m3,  // with bf16 queries, and as they are: without scales
 };
-// Whether slices of one row are split; others' single rows are tiles like any.
-inline constexpr bool splits_rows(int head_dim) {
-  return head_dim == 64 || head_dim == 128;
-}
 // Rows times heads of a KV head that one thread block takes of a longer slice.
 inline constexpr int kTileRows = 64;
 
