@@ -24,8 +24,8 @@ struct RefusedRequest {
       : status(status_in), code(std::move(code_in)), message(std::move(message_in)) {}
 
   int status = 400;
-  std::string code;        // "request_too_large", "header_timeout", ...
-  std::string message;     // one sentence for the client
+  std::string code;     // "request_too_large", "header_timeout", ...
+  std::string message;  // one sentence for the client
   // Headers that the client sent, where they could be read.
   std::string request_id;  // x-request-id
   std::string origin;
