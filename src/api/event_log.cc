@@ -45,6 +45,11 @@ void EventLog::tell_readers(std::unique_lock<std::mutex>&) {
     if (changed) changed();
 }
 
+bool EventLog::has_all() const {
+  const std::lock_guard lock(mutex_);
+  return events_.size() == last_;
+}
+
 bool EventLog::ended() const {
   return ended_at().has_value();
 }
@@ -128,6 +133,11 @@ Result<std::shared_ptr<EventLog>> EventLogs::find(std::string_view id) {
         fmt::format("there is no stream \"{}\" that can be resumed; it may have been too long ago", id), "id",
         "stream_not_found"};
   return found->second;
+}
+
+void EventLogs::forget(std::string_view id) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = logs_.find(id); found != logs_.end()) logs_.erase(found);
 }
 
 bool EventLogs::abandoned(const EventLog& log) const {

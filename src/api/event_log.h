@@ -27,6 +27,8 @@ class EventLog {
   // Nothing is added any more.
   void end();
   bool ended() const;
+  // None has given way.
+  bool has_all() const;
 
   struct Page {
     std::string events;
@@ -86,6 +88,8 @@ class EventLogs {
   // exhausted: too many streams run already. One that has ended gives way to a new one.
   base::Result<std::shared_ptr<EventLog>> open(const std::string& id);
   base::Result<std::shared_ptr<EventLog>> find(std::string_view id);
+  // Nobody finds it any more; who reads it goes on.
+  void forget(std::string_view id);
   // True for one that has had no reader for as long as a log is kept.
   bool abandoned(const EventLog& log) const;
 

@@ -157,9 +157,9 @@ Result<std::string> replayed_events(const json::object& response, std::int64_t s
     return base::error(ErrorCode::corrupt, "a stored response cannot be read: {}", e.what());
   }
   std::string_view rest = events;
-  for (std::int64_t i = 0; i <= starting_after && !rest.empty(); ++i)
-    rest.remove_prefix(rest.find("\n\n") + 2);
-  if (rest.empty())
+  std::int64_t number = 0;
+  for (; number <= starting_after && !rest.empty(); ++number) rest.remove_prefix(rest.find("\n\n") + 2);
+  if (number <= starting_after)
     return in_field("starting_after", wrong_value("the response has no event behind that number"));
   return std::string(rest);
 }

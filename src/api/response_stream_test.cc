@@ -67,7 +67,10 @@ TEST_F(ResponseStreamTest, StartingAfterLeavesOutWhatWasSeen) {
   const auto rest = stream_events(stream(id, "&starting_after=3").text);
   ASSERT_EQ(rest.size() + 4, all.size());
   EXPECT_EQ(rest.front().data.at("sequence_number"), 4);
-  const Reply beyond = stream(id, "&starting_after=" + std::to_string(all.size() - 1));
+  const Reply nothing = stream(id, "&starting_after=" + std::to_string(all.size() - 1));
+  EXPECT_EQ(nothing.status, 200);
+  EXPECT_TRUE(stream_events(nothing.text).empty()) << nothing.text;
+  const Reply beyond = stream(id, "&starting_after=" + std::to_string(all.size()));
   EXPECT_EQ(beyond.status, 400);
   EXPECT_EQ(beyond.body.at_pointer("/error/param"), "starting_after");
   EXPECT_EQ(get("/v1/responses/" + id + "?starting_after=1").status, 400);
@@ -83,6 +86,20 @@ TEST_F(ResponseStreamTest, AResumableStreamGoesOnWithItsOwnEvents) {
   const auto rest = stream_events(stream(id, "&starting_after=5").text);
   ASSERT_EQ(rest.size() + 6, live.size());
   for (std::size_t i = 0; i < rest.size(); ++i) EXPECT_EQ(rest[i].data, live[i + 6].data);
+  EXPECT_EQ(stream_events(stream(id).text).size(), live.size());
+  ASSERT_EQ(exchange("DELETE /v1/responses/" + id + " HTTP/1.1\r\nHost: x\r\n\r\n").status, 200);
+  EXPECT_EQ(stream(id, "&starting_after=5").status, 404);
+  EXPECT_EQ(get("/v1/streams/" + id + "?after=0").status, 404);
+}
+
+TEST_F(ResponseStreamTest, StreamsOfOtherKindsAreNoResponses) {
+  serve(says("one two"));
+  const Reply chat = post("/v1/chat/completions",
+                          R"({"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": true,
+                              "stream_options": {"resumable": true}})");
+  const std::string id(stream_events(chat.text).front().data.at("id").as_string());
+  ASSERT_EQ(get("/v1/streams/" + id + "?after=0").status, 200);
+  EXPECT_EQ(stream(id, "&starting_after=0").status, 404);
 }
 
 TEST_F(ResponseStreamTest, WhatIsNotThereIsCalledByItsName) {
@@ -128,6 +145,23 @@ TEST_F(ResponseStreamTest, AnItemOfAStoredResponseCanBeReferredTo) {
     EXPECT_EQ(lost.body.at_pointer("/error/param"), "input");
   }
   EXPECT_EQ(ask(R"({"type": "item_reference"})").status, 400);
+}
+
+TEST_F(ResponseStreamTest, ShortReferencesToLongItemsAreCounted) {
+  serve(says(std::string(2000, 'x')));
+  const Reply first = create();
+  const std::string reference =
+      R"({"id": ")" + std::string(first.body.at_pointer("/output/0/id").as_string()) + "\"}";
+  const auto ask = [&](int count) {
+    std::string items = reference;
+    for (int i = 1; i < count; ++i) items += "," + reference;
+    return post("/v1/responses", R"({"model": "m", "input": [)" + items + "]}");
+  };
+  const Reply some = ask(2);
+  EXPECT_EQ(some.status, 200) << some.text;
+  const Reply many = ask(10'000);
+  EXPECT_EQ(many.status, 413);
+  EXPECT_EQ(many.body.at_pointer("/error/code"), "history_too_large");
 }
 
 TEST_F(ResponseStreamTest, InputTokensAreThoseOfTheRequest) {

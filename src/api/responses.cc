@@ -41,8 +41,9 @@ Status complete_chat(ChatRequest& chat, const std::string& instructions, const j
 // The request is wrong, and not its address: 400, as OpenAI has it.
 Error as_wrong_previous(Error error, const std::string& id) {
   if (error.code == ErrorCode::not_found)
-    error = Error{ErrorCode::invalid_argument, fmt::format("Previous response with id '{}' not found", id),
-                  "", "previous_response_not_found"};
+    error = Error{ErrorCode::invalid_argument,
+                  fmt::format("Previous response with id '{}' not found", id.substr(0, 100)), "",
+                  "previous_response_not_found"};
   return in_field("previous_response_id", std::move(error));
 }
 

@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "api/metadata.h"
 #include "api/object_schema.h"
 #include "api/request_id.h"
 
@@ -23,7 +24,6 @@ using R = ResponsesRequest;
 
 constexpr std::int64_t kMaxInt = std::numeric_limits<int>::max();
 constexpr std::int64_t kMaxTopLogprobs = 20;
-constexpr std::size_t kMaxMetadata = 16;
 
 Status refuse(const json::value&, R&) {
   return not_supported("this field is");
@@ -90,16 +90,6 @@ Status read_include(const json::value& value, R& r) {
     else if (!name.starts_with("reasoning.") && name.find("_call") == std::string::npos)
       return not_supported(fmt::format("including \"{}\" is", name));
   }
-  return base::ok();
-}
-
-Status read_metadata(const json::value& value, R&) {
-  if (!value.is_object()) return wrong_type("an object from names to strings", value);
-  if (value.get_object().size() > kMaxMetadata)
-    return wrong_value(
-        fmt::format("expected at most {} entries, got {}", kMaxMetadata, value.get_object().size()));
-  for (const auto& [key, text] : value.get_object())
-    if (!text.is_string()) return in_field(std::string_view(key), wrong_type("a string", text));
   return base::ok();
 }
 
@@ -196,8 +186,12 @@ constexpr Field<R> kFields[] = {
     {"seed", read_seed, R"({"type": "integer"})"},
     {"top_logprobs", read_top_logprobs, R"({"type": "integer", "minimum": 0, "maximum": 20})"},
     {"include", read_include, R"({"type": "array", "items": {"type": "string"}})"},
-    {"metadata", read_metadata,
-     R"({"type": "object", "maxProperties": 16, "additionalProperties": {"type": "string"}})"},
+    {"metadata",
+     [](const json::value& v, R&) -> Status {
+       TRY_OK(read_metadata(v));
+       return base::ok();
+     },
+     kMetadataSchema},
     {"truncation", read_truncation, R"({"enum": ["auto", "disabled"]})"},
     {"text", read_text_settings,
      R"({"type": "object", "properties": {"format": {"type": "object", "required": ["type"],

@@ -96,8 +96,9 @@ TEST_F(ServerToolsShapesTest, CallsThatRunSideBySideKeepTheirPlaces) {
     const json::object& data = event.data.as_object();
     if (event.name == "response.output_item.added")
       ids[data.at("output_index").as_int64()] = data.at("item").at("id").as_string();
-    if (event.name == "response.output_item.done")
+    if (event.name == "response.output_item.done") {
       EXPECT_EQ(ids[data.at("output_index").as_int64()], data.at("item").at("id").as_string());
+    }
   }
   const json::value last = stream_events(reply.text).back().data.at("response");
   EXPECT_EQ(last.at_pointer("/output/0/output"), R"(sum of {"a":1})");

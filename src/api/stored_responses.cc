@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -28,14 +29,18 @@ namespace {
 
 constexpr int kMaxChain = 1000;  // responses that go on from one another
 constexpr std::int64_t kMaxEventNumber = 1'000'000'000;
+// Of items that references stand for, and of the responses that they are looked up in.
+constexpr std::size_t kMaxReferencedBytes = std::size_t{16} << 20;
+constexpr std::size_t kMaxShownId = 100;
 
 store::Key key_of(const std::string& id) {
   return {tenancy::anonymous().name, id};
 }
 
 Error as_missing(Error error, const std::string& id) {
+  if (error.code == ErrorCode::too_large) error.reason = "history_too_large";
   if (error.code != ErrorCode::not_found) return error;
-  error.message = fmt::format("Response with id '{}' not found.", id);
+  error.message = fmt::format("Response with id '{}' not found.", id.substr(0, kMaxShownId));
   error.field.clear();
   error.reason = "response_not_found";
   return error;
@@ -85,26 +90,80 @@ bool is_reference(const json::value& item) {
   return type != nullptr && *type == "item_reference";
 }
 
-// "msg_X_2" is in the output of "resp_X".
-Result<json::value> referenced_item(store::Store& store, const json::object& reference) {
-  const json::value* id = reference.if_contains("id");
-  if (id == nullptr || !id->is_string()) return in_field("input", missing("the \"id\" of an item"));
-  const std::string text(id->get_string());
-  const std::size_t begin = text.find('_') + 1;
-  const std::size_t end = text.rfind('_');
-  if (begin != 0 && end > begin) {
-    auto response = find_response(store, "resp_" + text.substr(begin, end - begin));
-    if (!response.ok() && response.error().code != ErrorCode::not_found) return std::move(response).error();
-    if (response.ok()) {
-      TRY(const json::array output, list_of(response->body, "output"));
-      const auto found =
-          std::ranges::find_if(output, [&](const json::value& one) { return has_id(one, text); });
-      if (found != output.end()) return *found;
-    }
-  }
-  return Error{ErrorCode::not_found, fmt::format("Item with id '{}' not found.", text), "input",
-               "item_not_found"};
+// Of an item's text: nothing that goes on from it needs them.
+void drop_logprobs(json::value& item) {
+  json::value* content = item.is_object() ? item.get_object().if_contains("content") : nullptr;
+  if (content == nullptr || !content->is_array()) return;
+  for (json::value& part : content->get_array())
+    if (part.is_object()) part.get_object().erase("logprobs");
 }
+
+// Looks items up, each response once. Many short references can stand for long items, so their bytes are
+// counted.
+class ReferencedItems {
+ public:
+  explicit ReferencedItems(store::Store& store) : store_(store) {}
+
+  Result<json::value> find(const json::object& reference) {
+    const json::value* id = reference.if_contains("id");
+    if (id == nullptr || !id->is_string()) return in_field("input", missing("the \"id\" of an item"));
+    const std::string text(id->get_string());
+    TRY(const Outputs* output, output_of(text));
+    const auto found = output->find(text);
+    if (found == output->end())
+      return Error{ErrorCode::not_found,
+                   fmt::format("Item with id '{}' not found.", text.substr(0, kMaxShownId)), "input",
+                   "item_not_found"};
+    TRY_OK(count(found->second.num_bytes));
+    return found->second.item;
+  }
+
+ private:
+  struct Output {
+    json::value item;
+    std::size_t num_bytes = 0;
+  };
+  using Outputs = std::map<std::string, Output, std::less<>>;
+
+  // "msg_X_2" is in the output of "resp_X".
+  Result<const Outputs*> output_of(const std::string& item) {
+    const std::size_t begin = item.find('_') + 1;
+    const std::size_t end = item.rfind('_');
+    const std::string id = begin == 0 || end <= begin ? "" : "resp_" + item.substr(begin, end - begin);
+    const auto [known, is_new] = responses_.try_emplace(id);
+    if (is_new && !id.empty()) TRY_OK(load(id, known->second));
+    return &known->second;
+  }
+
+  Status load(const std::string& id, Outputs& outputs) {
+    auto response = find_response(store_, id);
+    if (!response.ok() && response.error().code == ErrorCode::not_found) return base::ok();
+    if (!response.ok()) return std::move(response).error();
+    TRY_OK(count(response->body.size()));
+    TRY(json::array items, list_of(response->body, "output"));
+    for (json::value& item : items) {
+      drop_logprobs(item);
+      const json::value* own = item.is_object() ? item.get_object().if_contains("id") : nullptr;
+      if (own == nullptr || !own->is_string()) continue;
+      const std::string name(own->get_string());
+      const std::size_t num_bytes = base::json_text(item).size();
+      outputs[name] = {std::move(item), num_bytes};
+    }
+    return base::ok();
+  }
+
+  Status count(std::size_t num_bytes) {
+    num_bytes_ += num_bytes;
+    if (num_bytes_ <= kMaxReferencedBytes) return base::ok();
+    return Error{ErrorCode::too_large,
+                 fmt::format("the referenced items have more than {} bytes", kMaxReferencedBytes), "input",
+                 "history_too_large"};
+  }
+
+  store::Store& store_;
+  std::map<std::string, Outputs, std::less<>> responses_;
+  std::size_t num_bytes_ = 0;
+};
 
 Result<json::object> item_page(json::array items, const store::PageQuery& query) {
   if (query.order == store::Order::descending) std::reverse(items.begin(), items.end());
@@ -169,7 +228,8 @@ asio::awaitable<void> stream_response(Service& service, Exchange& exchange,
   const std::string id = exchange.parameter("id");
   const std::int64_t last_seen = starting_after.value_or(-1);
   Result<std::shared_ptr<EventLog>> log = service.streams.find(id);
-  if (log.ok() && (starting_after || !(*log)->ended())) {
+  // Where the first ones have given way, a reader that wants them all gets them made anew.
+  if (log.ok() && id.starts_with("resp_") && (starting_after || !(*log)->ended() || (*log)->has_all())) {
     co_await replay_log(service, exchange, std::move(*log), static_cast<std::uint64_t>(last_seen + 1));
     co_return;
   }
@@ -217,9 +277,10 @@ bool has_references(const json::array& items) {
 }
 
 Status resolve_references(store::Store& store, json::array& items) {
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    if (!is_reference(items[i])) continue;
-    TRY(items[i], referenced_item(store, items[i].get_object()));
+  ReferencedItems referenced(store);
+  for (json::value& item : items) {
+    if (!is_reference(item)) continue;
+    TRY(item, referenced.find(item.get_object()));
   }
   return base::ok();
 }
@@ -249,9 +310,11 @@ asio::awaitable<void> handle_get_response(Service& service, Exchange& exchange) 
 }
 
 asio::awaitable<void> handle_delete_response(Service& service, Exchange& exchange) {
-  StoreWork<std::string> work = [id = exchange.parameter("id")](store::Store& store) -> Result<std::string> {
+  StoreWork<std::string> work = [&service,
+                                 id = exchange.parameter("id")](store::Store& store) -> Result<std::string> {
     TRY(const store::StoredAnswer found, find_response(store, id));
     TRY_OK(store.answers().remove(key_of(id)));
+    service.streams.forget(id);
     return base::json_text(json::object{{"id", found.id}, {"object", "response"}, {"deleted", true}});
   };
   return reply_from_store(service, exchange, std::move(work));

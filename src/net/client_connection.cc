@@ -24,6 +24,7 @@ namespace {
 
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t kMaxHeaderBytes = 64 * 1024;
+constexpr int kMaxInformational = 8;  // heads before an answer's own: 100, 103
 constexpr std::size_t kBodyBytes = 64 * 1024;
 constexpr std::size_t kMaxAddresses = 2;  // of one host that are waited for
 
@@ -183,14 +184,20 @@ class ClientConnection::Wire {
     tcp_->expires_after(origin_.options.read_timeout);
     const auto [write_failure, num_written] = co_await http::async_write(stream, message, kAwait);
     if (write_failure) co_return broken(write_failure);
-    http::response_parser<http::buffer_body> parser;
-    parser.header_limit(kMaxHeaderBytes);
-    parser.body_limit(boost::none);
-    parser.skip(call.method == "HEAD");
+    std::optional<http::response_parser<http::buffer_body>> parsers;
     tcp_->expires_after(origin_.options.read_timeout);
-    const auto [head_failure, num_head] = co_await http::async_read_header(stream, buffer_, parser, kAwait);
-    answered_ = num_head > 0 || head_failure == beast::error::timeout;
-    if (head_failure) co_return broken(head_failure);
+    for (int num_informational = 0;; ++num_informational) {
+      parsers.emplace();
+      parsers->header_limit(kMaxHeaderBytes);
+      parsers->body_limit(boost::none);
+      parsers->skip(call.method == "HEAD");
+      const auto [failure, num_read] = co_await http::async_read_header(stream, buffer_, *parsers, kAwait);
+      answered_ = answered_ || num_read > 0 || failure == beast::error::timeout;
+      if (failure) co_return broken(failure);
+      const unsigned status = parsers->get().result_int();
+      if (status < 100 || status >= 200 || status == 101 || num_informational == kMaxInformational) break;
+    }
+    http::response_parser<http::buffer_body>& parser = *parsers;
     reply_.status = static_cast<int>(parser.get().result_int());
     reply_.url = call.url;
     for (const auto& field : parser.get())

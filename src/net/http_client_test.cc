@@ -137,6 +137,22 @@ TEST(HttpClient, AnErrorStatusIsAReply) {
   EXPECT_EQ(text->body, "nothing here");
 }
 
+TEST(HttpClient, HeadsBeforeTheAnswersOwnArePassedOver) {
+  ScriptedServer server([](int number, const std::string&, tcp::socket& socket) {
+    const std::string early = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n";
+    std::string text = early + answer("200 OK", "", "here");
+    for (int i = 0; number == 1 && i < 100; ++i) text = early + text;
+    send(socket, text);
+  });
+  const HttpClient client(quick());
+  const auto text = client.text(get(server.address("/")), 100, {});
+  ASSERT_TRUE(text.ok()) << text.error().message;
+  EXPECT_EQ(text->reply.status, 200);
+  EXPECT_EQ(text->body, "here");
+  const auto endless = client.text(get(server.address("/")), 100, {});
+  EXPECT_TRUE(!endless.ok() || endless->reply.status != 200);
+}
+
 TEST(HttpClient, ABodyCutOffIsAnError) {
   ScriptedServer server([](int number, const std::string&, tcp::socket& socket) {
     if (number == 0) send(socket, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");

@@ -51,8 +51,9 @@ bool Url::same_origin(const Url& other) const {
 
 base::Result<Url> parse_url(std::string_view text) {
   const auto wrong = [&](std::string_view reason) {
-    return base::error(ErrorCode::invalid_argument, "'{}' is not an address: {}", text.substr(0, 200),
-                       reason);
+    // What stands before an "@" may be a password.
+    const std::string_view shown = text.find('@') == std::string_view::npos ? text.substr(0, 200) : "...";
+    return base::error(ErrorCode::invalid_argument, "'{}' is not an address: {}", shown, reason);
   };
   if (!is_clean(text)) return wrong("it holds spaces or characters outside ASCII");
   Url url;

@@ -33,6 +33,12 @@ TEST(Url, RefusesWhatIsNone) {
     EXPECT_FALSE(parse_url(text).ok()) << text;
 }
 
+TEST(Url, APasswordIsNotRepeated) {
+  const auto refused = parse_url("http://ada:sesame@h/x");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().message.find("sesame"), std::string::npos) << refused.error().message;
+}
+
 TEST(Url, FollowsLocations) {
   const Url from = parse_url("https://h:1/a/b?c").value();
   EXPECT_EQ(resolve_location(from, "/x")->text(), "https://h:1/x");
