@@ -45,10 +45,11 @@ build-cuda: ## the release binary with the CUDA device, for GPU machines: build/
 	@scripts/setup.sh build
 	@scripts/build.sh cuda
 
-gpu-test: ## the tests of the CUDA device, on a machine with a GPU
+gpu-test: ## the tests of the CUDA device, on a machine with a GPU, the small ones under memcheck too
 	@scripts/setup.sh test
 	@scripts/build.sh cuda gpu_test
 	@build/cuda/bin/gpu_test
+	@scripts/gpu_memcheck.sh build/cuda/bin/gpu_test
 
 gpu-bench: ## the GPU's figures beside vLLM's, the engine alone and through HTTP (under 8 minutes)
 	@scripts/setup.sh test

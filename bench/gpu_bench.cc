@@ -1,15 +1,18 @@
 // gpu_bench [--in=512] [--out=256] [--fp8] [--int4] [--fp8-kv] [--own=64] [SHAPE [BATCH...]]: the engine on
 // the first GPU, with random weights of a real model's shape (those of `kvasir bench engine`, and
 // qwen3-30b-a3b). Prefill of a batch of prompts, then their decode; "all" is what the answers' tokens come to
-// over the whole time, from the first prompt to the last token.
+// over the whole time, from the first prompt to the last token. With --burst=STEP_MS as many requests come at
+// once as BATCH says and are scheduled as a server would; the table shows which steps take the time.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -26,12 +29,14 @@ namespace {
 
 constexpr int kChunk = 8192;
 constexpr int kWarmSteps = 4;
+constexpr int kMaxSequences = 512;
 
 struct Load {
   int prompt = 512;
   int answer = 256;
   int vocab_size = 0;
   int num_blocks = 0;
+  double burst_step_s = 0;  // 0: no burst
 };
 
 struct Figures {
@@ -52,8 +57,9 @@ class Measurement {
         batch_(batch),
         engine_({.scheduler = {.num_blocks = load.num_blocks,
                                .max_batch_tokens = kChunk,
-                               .max_batch_sequences = batch,
-                               .target_step_s = 0,
+                               .max_batch_sequences = std::min(batch, kMaxSequences),
+                               .target_step_s = load.burst_step_s,
+                               .min_batch_decodes = kMaxSequences,
                                .prefix_cache = false},
                  .vocab_size = load.vocab_size,
                  .max_queue = batch + 1,
@@ -101,6 +107,40 @@ class Measurement {
     figures.num_steps = static_cast<int>(steps_s.size());
     figures.step_ms = 1e3 * median(steps_s);
     figures.host_us = 1e6 * median(hosts_s);
+  }
+
+  // All of it, by kinds of steps.
+  void run_burst() {
+    struct Kind {
+      int num_steps = 0;
+      double seconds = 0;
+      std::int64_t prefill = 0;
+      std::int64_t decode = 0;
+    };
+    std::map<std::pair<bool, std::int64_t>, Kind> kinds;
+    const base::TimePoint start = clock_.now();
+    while (!engine_.idle()) {
+      const sched::SchedulerStats before = engine_.stats().sequences;
+      const base::TimePoint begin = clock_.now();
+      engine_.step();
+      const sched::SchedulerStats after = engine_.stats().sequences;
+      const auto prefill = static_cast<std::int64_t>(after.num_prefill_tokens - before.num_prefill_tokens);
+      const auto decode = static_cast<std::int64_t>(after.num_decode_tokens - before.num_decode_tokens);
+      Kind& kind = kinds[{prefill > 0, (decode + 63) / 64 * 64}];
+      ++kind.num_steps;
+      kind.seconds += base::seconds(clock_.now() - begin);
+      kind.prefill += prefill;
+      kind.decode += decode;
+    }
+    const double all_s = base::seconds(clock_.now() - start);
+    fmt::print("{} requests in {:.1f} s: {:.0f} tokens/s; {} preempted\n", batch_, all_s,
+               batch_ * load_.answer / all_s, engine_.stats().sequences.num_preemptions);
+    fmt::print("{:>8} {:>8} {:>6} {:>9} {:>9} {:>9} {:>9}\n", "prefill", "decodes", "steps", "seconds",
+               "step ms", "prefilled", "decoded");
+    for (const auto& [key, kind] : kinds)
+      fmt::print("{:>8} {:>8} {:>6} {:>9.2f} {:>9.2f} {:>9} {:>9}\n", key.first ? "yes" : "no", key.second,
+                 kind.num_steps, kind.seconds, 1e3 * kind.seconds / kind.num_steps, kind.prefill,
+                 kind.decode);
   }
 
  private:
@@ -161,6 +201,20 @@ std::string_view name_of(model::WeightNumbers numbers) {
   return numbers == model::WeightNumbers::int4 ? ", int4 weights" : "";
 }
 
+base::Status measure_bursts(const std::string& name, const std::vector<int>& batches, Load load,
+                            model::DeviceOptions options) {
+  TRY(const model::ModelConfig config, config_of(name));
+  load.vocab_size = config.vocab_size;
+  options.max_rows = kChunk;
+  options.max_sequences = kMaxSequences;
+  ops::ComputePool pool(4);
+  TRY(auto decoder, model::make_random_cuda_decoder(config, options));
+  load.num_blocks = decoder->num_blocks();
+  engine::DeviceRunner runner(std::move(decoder), pool);
+  for (const int batch : batches) Measurement(runner, load, batch, load.answer).run_burst();
+  return base::ok();
+}
+
 base::Status measure(const std::string& name, const std::vector<int>& batches, Load load,
                      model::DeviceOptions options) {
   TRY(const model::ModelConfig config, config_of(name));
@@ -200,6 +254,7 @@ int main(int argc, char** argv) {
     const int value = std::atoi(argv[1] + std::min(flag.size(), flag.find('=') + 1));
     if (flag.starts_with("--in=")) load.prompt = std::max(1, value);
     if (flag.starts_with("--out=")) load.answer = std::max(1, value);
+    if (flag.starts_with("--burst=")) load.burst_step_s = std::max(1, value) * 1e-3;
     if (flag.starts_with("--own=")) options.max_own_rows = value;
     if (flag == "--fp8") options.weights = kvasir::model::WeightNumbers::fp8;
     if (flag == "--int4") options.weights = kvasir::model::WeightNumbers::int4;
@@ -207,9 +262,11 @@ int main(int argc, char** argv) {
   }
   const std::string shape = argc > 1 ? argv[1] : "llama-3.1-8b";
   std::vector<int> batches;
-  for (int i = 2; i < argc; ++i) batches.push_back(std::clamp(std::atoi(argv[i]), 1, 512));
+  for (int i = 2; i < argc; ++i) batches.push_back(std::clamp(std::atoi(argv[i]), 1, 4096));
   if (batches.empty()) batches = {1, 32, 128, 256};
-  const kvasir::base::Status measured = kvasir::bench::measure(shape, batches, load, options);
+  const kvasir::base::Status measured = load.burst_step_s > 0
+                                            ? kvasir::bench::measure_bursts(shape, batches, load, options)
+                                            : kvasir::bench::measure(shape, batches, load, options);
   if (measured.ok()) return 0;
   fmt::print(stderr, "gpu_bench: {}\n", measured.error().message);
   return 1;

@@ -112,18 +112,30 @@ def measure_long_prompt(options, port):
     return {"prompt": prompt, "beside": beside}
 
 
+def measure_latency(options, flags, engine):
+    """What users see of a server as it is set up by default."""
+    with served(options.bin / "kvasir", *flags) as (_, port, ready_s):
+        show("seconds until ready, from 8 bits", ready_s, None, 10)
+        return {"ready_s": ready_s, **measure_short(options, port, engine),
+                "long prompt": measure_long_prompt(options, port)}
+
+
+def measure_throughput(options, kind, flags):
+    """A batch that nobody waits for: steps may take as long as they like."""
+    with served(options.bin / "kvasir", *flags, "--target-step-ms", 1000) as (_, port, _):
+        many = ["--concurrency", 512, "--requests", 512]
+        load(options, port, "--input-tokens", 128, "--output-tokens", 32, *many)  # buckets are recorded
+        figures = load(options, port, "--input-tokens", 1000, "--output-tokens", 1000, *many)
+        show(f"HTTP, {kind}, 512 requests of 1000/1000", figures["output_tokens_per_s"], *LONG_ROWS[kind])
+        return figures
+
+
 def measure_serve(options, kind, model, engine):
     figures = {}
     flags = ["--device", "cuda", "--model", model, "--max-queue", 2048, *SERVE_FLAGS[kind]]
-    with served(options.bin / "kvasir", *flags) as (_, port, ready_s):
-        figures["ready_s"] = ready_s
-        show(f"{kind}, seconds until ready, from 8 bits", ready_s, None, 10)
-        if kind == "bf16":
-            figures |= measure_short(options, port, engine)
-            figures["long prompt"] = measure_long_prompt(options, port)
-        figures["long"] = load(options, port, "--input-tokens", 1000, "--output-tokens", 1000, "--concurrency", 512,
-                               "--requests", 512)
-        show(f"HTTP, {kind}, 512 requests of 1000/1000", figures["long"]["output_tokens_per_s"], *LONG_ROWS[kind])
+    if kind == "bf16":
+        figures |= measure_latency(options, flags, engine)
+    figures["long"] = measure_throughput(options, kind, flags)
     return figures
 
 

@@ -28,7 +28,8 @@ base::Result<model::ChatCheck> run_on_cuda(const GoldenArguments& arguments, con
                                      .max_rows = model::ChatCheck::kMaxTokens,
                                      .max_sequences = model::ChatCheck::kMaxTokens,
                                      .fp8_kv = settings.gpu_kv == "fp8",
-                                     .weights = model::weight_numbers_named(settings.gpu_weights)};
+                                     .weights = model::weight_numbers_named(settings.gpu_weights),
+                                     .batch_invariant = settings.gpu_batch_invariant};
   TRY(model::LoadedModel loaded, model::open_model_on_cuda(path, options, pool));
   return model::check_chat(arguments.golden, loaded, ops::KvType::f32);
 }
@@ -63,7 +64,7 @@ void check(const GoldenArguments& arguments, Outcome& outcome) {
 void add_check_chat(CLI::App& check_command, Outcome& outcome) {
   CLI::App* command = check_command.add_subcommand("chat", "Check a real model's chats and texts");
   auto arguments = std::make_shared<GoldenArguments>();
-  add_golden(*command, *arguments, {"device", "gpu_weights", "gpu_kv"});
+  add_golden(*command, *arguments, {"device", "gpu_weights", "gpu_kv", "gpu_batch_invariant"});
   command->footer(
       "The template's text and the token ids must be equal. Then, fed the reference's own tokens, the most\n"
       "likely token must be the reference's wherever its margin is at least 0.3, the mean |d logprob| of "

@@ -80,6 +80,7 @@ engine::EngineOptions engine_options(const std::vector<TokenId>& end_tokens, int
                        .max_batch_sequences = settings.max_batch_sequences,
                        .target_step_s = settings.target_step_ms / 1000,
                        // A GPU gains from every further stream.
+                       .prefill_share = settings.device == "cuda" ? 0.55 : 0.33,
                        .min_batch_decodes = settings.device == "cuda" ? settings.max_batch_sequences : 256,
                        .prefix_cache = settings.prefix_cache};
   options.vocab_size = vocab_size;
@@ -125,6 +126,7 @@ Result<Computed> load_on_cuda(const std::filesystem::path& path, const HostSurro
       .max_sequences = settings.max_batch_sequences,
       .fp8_kv = settings.gpu_kv == "fp8",
       .weights = model::weight_numbers_named(settings.gpu_weights),
+      .batch_invariant = settings.gpu_batch_invariant,
       .stop = stop};
   TRY(model::LoadedModel loaded,
       model::open_model_on_cuda(path, options, around.pool, tokenizer_cache(settings)));

@@ -38,6 +38,9 @@ struct DeviceOptions {
   int max_own_rows = 64;  // of a step whose products are own kernels where these are faster
   bool fp8_kv = false;    // keys and values as e4m3, without scales; `type` is bf16
   WeightNumbers weights = WeightNumbers::same;  // another than `same` where `type` is bf16
+  // A row's result depends on its own sequence alone, to the last bit. Slower; for dense decoders in bf16 on
+  // sm_90.
+  bool batch_invariant = false;
   std::stop_token stop{};
 };
 
@@ -56,8 +59,8 @@ struct RowChoice {
 };
 
 // A decoder with its weights and its KV in the memory of another device. What Decoder and KvCache are on the
-// CPU; owned and touched by one thread. A row's result may differ in its last bits with what else is in the
-// step: matrix products are the vendor's, and choose their way by the number of rows.
+// CPU; owned and touched by one thread. Unless it is batch_invariant, a row's result may differ in its last
+// bits with what else is in the step: the fastest way to multiply is another for each number of rows.
 class DeviceDecoder {
  public:
   virtual ~DeviceDecoder() = default;

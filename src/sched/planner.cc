@@ -19,9 +19,6 @@ using kv::kNoBlock;
 
 // A step without running streams keeps nobody waiting but arrivals and aborts, and may take this much longer.
 constexpr double kSoloFactor = 4;
-// Prefill goes on even when the running streams alone fill the target: with this share of their time, and
-// with at least a block, so that many streams slow a newcomer down and never lock it out.
-constexpr double kPrefillShare = 0.33;
 constexpr int kMinChunk = kBlockTokens;
 // Beyond min_batch_decodes a step is not longer than this part of the target, and streams take turns, so that
 // a newcomer does not wait for thousands of others.
@@ -145,7 +142,7 @@ int Planner::prefill_budget() const {
   // Where streams take turns, prefill gets no more than its share of their time.
   const double factor = takes_turns_ ? 0 : decodes_.empty() ? kSoloFactor : 1;
   const double wanted_s = s_.options.target_step_s * factor;
-  const double target_s = std::max(wanted_s, s_.cost.predict_s(load) * (1 + kPrefillShare));
+  const double target_s = std::max(wanted_s, s_.cost.predict_s(load) * (1 + s_.options.prefill_share));
   const double room = s_.cost.prefill_room(load, target_s, context);
   return static_cast<int>(std::clamp<double>(room, std::min(kMinChunk, most), most));
 }

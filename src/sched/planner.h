@@ -16,6 +16,9 @@ struct SchedulerOptions {
   int max_batch_sequences = 64;
   // A step that carries running streams should take no longer; 0 leaves the chunks to max_batch_tokens alone.
   double target_step_s = 0.15;
+  // Prefill goes on even when the running streams alone fill the target: with this share of their time, and
+  // with at least a block, so that many streams slow a newcomer down and never lock it out.
+  double prefill_share = 0.33;
   // Streams of one step that are served together however long it takes: so many share the reading of the
   // weights that more of them gain little. Beyond them streams may take turns.
   int min_batch_decodes = 256;

@@ -164,6 +164,7 @@ void CudaDecoder::run_attention(int index, const void* q, std::int64_t q_stride,
       .q = q,
       .q_stride = q_stride,
       .k = kv.k,
+      .num_blocks = num_blocks(),
       .v = kv.v,
       .out = out,
       .num_heads = config_.num_heads,
@@ -173,7 +174,7 @@ void CudaDecoder::run_attention(int index, const void* q, std::int64_t q_stride,
       .softcap = config_.attention_softcap,
       .partials = scratch_.partials.as<float>(),
       .counters = scratch_.counters.as<std::int32_t>(),
-      .tile_partials = scratch_.tile_partials.as<float>()};
+      .tile_partials = options_.batch_invariant ? nullptr : scratch_.tile_partials.as<float>()};
   args.scale = config_.attention_scale > 0 ? config_.attention_scale
                                            : 1.0f / std::sqrt(static_cast<float>(config_.head_dim));
   if (!latent) args.sliding_window = config_.layers[static_cast<std::size_t>(index)].sliding_window;

@@ -24,25 +24,42 @@ CudaDecoder::CudaDecoder(ModelConfig config, DeviceWeights weights, const Device
       options_(options),
       weights_(std::move(weights)),
       upload_(config_.is_latent() ? config_.num_heads : config_.num_heads / config_.num_kv_heads,
-              ops::cuda::splits_rows(config_.head_dim) ? StepUpload::SingleRows::split
-                                                       : StepUpload::SingleRows::tiled) {
+              ops::cuda::splits_rows(config_.head_dim) && !options.batch_invariant
+                  ? StepUpload::SingleRows::split
+                  : StepUpload::SingleRows::tiled) {
   const bool waits = std::any_of(config_.layers.begin(), config_.layers.end(),
                                  [](const LayerConfig& layer) { return layer.sparse; }) &&
                      !routes_on_device(config_, options_);
   can_record_ = options_.type == tensor::DType::bf16 && !waits && !config_.is_latent() &&
-                ops::cuda::splits_rows(config_.head_dim);
+                !options_.batch_invariant && ops::cuda::splits_rows(config_.head_dim);
   fuses_rows_ = has_fused_rows();
 }
 
 base::Result<std::unique_ptr<DeviceDecoder>> CudaDecoder::create(ModelConfig config, DeviceWeights weights,
                                                                  const DeviceOptions& options) {
   std::unique_ptr<CudaDecoder> decoder(new CudaDecoder(std::move(config), std::move(weights), options));
-  TRY(decoder->gemm_, ops::cuda::Gemm::create());
+  using Choice = ops::cuda::Gemm::Choice;
+  TRY(decoder->gemm_, ops::cuda::Gemm::create(options.batch_invariant ? Choice::invariant : Choice::fastest));
   TRY_OK(decoder->allocate());
+  if (options.batch_invariant) TRY_OK(decoder->check_invariant());
   if (decoder->can_record_) decoder->tune(options.max_rows);  // what a long prompt is cut into
   decoder->stream_.wait();
   TRY_OK(ops::cuda::gpu_status());
   return std::unique_ptr<DeviceDecoder>(std::move(decoder));
+}
+
+base::Status CudaDecoder::check_invariant() const {
+  const auto takes = [&](const DeviceLinear& linear) {
+    return linear.w == nullptr ||
+           ops::cuda::wide_product_takes(product(linear, scratch_.normed.data(), 1, scratch_.qkv.data()));
+  };
+  const bool all =
+      takes(weights_.output) && std::ranges::all_of(weights_.layers, [&](const DeviceLayer& layer) {
+        return takes(layer.qkv) && takes(layer.out) && takes(layer.mlp.up) && takes(layer.mlp.down);
+      });
+  if (all) return base::ok();
+  return base::error(base::ErrorCode::unsupported,
+                     "batch invariance needs an sm_90 GPU and matrices whose sizes are multiples of 8");
 }
 
 void CudaDecoder::copy_block(std::int32_t from, std::int32_t to) {
@@ -284,7 +301,8 @@ GemmArgs CudaDecoder::product(const DeviceLinear& linear, const void* x, int num
           .cols = linear.in,
           .out = linear.out,
           .type = options_.type,
-          .out_type = options_.type};
+          .out_type = options_.type,
+          .w_is_fresh = linear.is_fresh};
 }
 
 void CudaDecoder::apply(const DeviceLinear& linear, const void* x, int num_rows, void* y) {

@@ -23,6 +23,10 @@ void CudaDecoder::run_mlp_inner(const DeviceLinear& up, int inner, const void* x
     multiply_skinny(up, x, num_rows, ops::cuda::GemvArgs::Then::gate, scratch_.inner.data());
     return;
   }
+  if (config_.gated_mlp && up.bias == nullptr && up.groups == nullptr) {
+    ops::cuda::GemmArgs args = product(up, x, num_rows, scratch_.gate_up.data());
+    if (gemm_->has_gate(args)) return run_gated(args);
+  }
   apply(up, x, num_rows, scratch_.gate_up.data());
   ops::cuda::activate(stream(),
                       {.type = options_.type,
@@ -33,6 +37,17 @@ void CudaDecoder::run_mlp_inner(const DeviceLinear& up, int inner, const void* x
                        .x = scratch_.gate_up.data(),
                        .y = scratch_.inner.data(),
                        .y_scales = quantizes() ? scratch_.x_scales.as<float>() : nullptr});
+}
+
+void CudaDecoder::run_gated(ops::cuda::GemmArgs up) {
+  if (!quantizes()) up.y = scratch_.inner.data();
+  gemm_->run_gated(stream(), up, config_.activation);
+  if (quantizes())
+    ops::cuda::quantize_rows(stream(), {.rows = static_cast<int>(up.rows),
+                                        .dim = static_cast<int>(up.out / 2),
+                                        .x = scratch_.gate_up.data(),
+                                        .y = scratch_.inner.data(),
+                                        .y_scales = scratch_.x_scales.as<float>()});
 }
 
 void CudaDecoder::run_mixture(int index) {

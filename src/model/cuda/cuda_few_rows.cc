@@ -10,15 +10,6 @@
 namespace kvasir::model {
 
 using ops::cuda::GemvArgs;
-using ops::cuda::SkinnyArgs;
-
-namespace {
-
-SkinnyArgs::Numbers numbers_of(const DeviceLinear& linear) {
-  return linear.groups != nullptr ? SkinnyArgs::Numbers::int4 : SkinnyArgs::Numbers::e4m3;
-}
-
-}  // namespace
 
 bool CudaDecoder::has_fused_rows() const {
   const MixtureConfig& m = config_.mixture;
@@ -42,15 +33,12 @@ bool CudaDecoder::has_fused_rows() const {
 }
 
 bool CudaDecoder::few_rows() const {
-  // The library is slow at few rows in fp8, and faster at two in bf16.
-  const int most = options_.weights == WeightNumbers::fp8 ? ops::cuda::kMaxGemvRows : 1;
-  return fuses_rows_ && rows() <= std::min(options_.max_own_rows, most);
+  return fuses_rows_ && rows() == 1 && options_.max_own_rows > 0;
 }
 
 void CudaDecoder::multiply_few(const DeviceLinear& linear, const void* x, const ops::cuda::NormWeights& norm,
                                GemvArgs::Then then, void* y) {
   ops::cuda::gemv(stream(), {.then = then,
-                             .rows = rows(),
                              .cols = static_cast<int>(linear.in),
                              .out = static_cast<int>(linear.out),
                              .x = x,
@@ -86,27 +74,23 @@ void CudaDecoder::run_few_experts(const DeviceLayer& w) {
 }
 
 bool CudaDecoder::quantizes() const {
-  const int most = std::min(options_.max_own_rows, ops::cuda::most_skinny_rows(SkinnyArgs::Numbers::e4m3));
-  return options_.weights == WeightNumbers::fp8 && !few_rows() && rows() > most;
+  return options_.weights == WeightNumbers::fp8 && !few_rows();
 }
 
 bool CudaDecoder::is_skinny(const DeviceLinear& linear, int num_rows) const {
-  const SkinnyArgs::Numbers numbers = numbers_of(linear);
-  return (linear.groups != nullptr || linear.scales != nullptr) && linear.out % 4 == 0 &&
-         num_rows <= std::min(options_.max_own_rows, ops::cuda::most_skinny_rows(numbers)) &&
-         ops::cuda::skinny_takes(numbers, linear.in);
+  return !options_.batch_invariant && linear.groups != nullptr && linear.out % 4 == 0 &&
+         num_rows <= std::min(options_.max_own_rows, ops::cuda::kMaxSkinnyRows) &&
+         ops::cuda::skinny_takes(linear.in);
 }
 
 void CudaDecoder::multiply_skinny(const DeviceLinear& linear, const void* x, int num_rows,
                                   GemvArgs::Then then, void* y) {
-  ops::cuda::skinny(stream(), {.numbers = numbers_of(linear),
-                               .then = then,
+  ops::cuda::skinny(stream(), {.then = then,
                                .rows = num_rows,
                                .cols = static_cast<int>(linear.in),
                                .out = static_cast<int>(linear.out),
                                .x = x,
                                .w = linear.w,
-                               .w_scales = linear.scales,
                                .groups = linear.groups,
                                .bias = linear.bias,
                                .y = y,
@@ -123,6 +107,7 @@ DeviceLinear CudaDecoder::unpack(const DeviceLinear& linear) {
   DeviceLinear plain = linear;
   plain.w = scratch_.unpacked.data();
   plain.groups = nullptr;
+  plain.is_fresh = true;
   return plain;
 }
 

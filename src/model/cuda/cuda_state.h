@@ -71,6 +71,7 @@ class CudaDecoder final : public DeviceDecoder {
   int max_step_rows() const;  // with those that a recorded step is filled up with
 
   base::Status allocate();
+  base::Status check_invariant() const;
   base::Status allocate_scratch();
   base::Status make_rope(RopeUse use, std::optional<DeviceRope>& rope);
   void check_promise(const StepBatch& batch) const;
@@ -102,6 +103,8 @@ class CudaDecoder final : public DeviceDecoder {
   void run_experts_by_host(const DeviceLayer& layer, const void* x);
   // The activations of an MLP, in `inner`.
   void run_mlp_inner(const DeviceLinear& up, int inner, const void* x, int rows);
+  // The same of a product whose gate is its kernel's.
+  void run_gated(ops::cuda::GemmArgs up);
   void head();
 
   // Whether the step's products go through multiply_few: of the rows that a step of decode has, few, and of a

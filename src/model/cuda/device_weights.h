@@ -20,6 +20,7 @@ struct DeviceLinear {
   const void* bias = nullptr;     // [out], or null
   const float* scales = nullptr;  // [out]: w is e4m3; null: it is not
   const void* groups = nullptr;   // w has four bits (ops/cuda/int4.h); null: it has not
+  bool is_fresh = false;          // w was just unpacked
   std::int64_t out = 0;
   std::int64_t in = 0;
 };

@@ -8,7 +8,6 @@ namespace kvasir::model {
 
 using ops::cuda::AttentionItem;
 using ops::cuda::kBlockTokens;
-using ops::cuda::kSplitTokens;
 using ops::cuda::kTileRows;
 using ops::cuda::SliceView;
 
@@ -18,11 +17,18 @@ bool StepUpload::is_decode(const StepBatch& batch) {
   return single && batch.logit_rows.size() == batch.slices.size();
 }
 
+int StepUpload::split_tokens(const StepBatch& batch) {
+  constexpr std::size_t kMany =
+      64;  // steps of more are filled up to other numbers of rows than those of fewer
+  return batch.slices.size() > kMany ? ops::cuda::kLongSplitTokens : ops::cuda::kSplitTokens;
+}
+
 int StepUpload::count_split_items(const StepBatch& batch) const {
   if (single_rows_ != SingleRows::split) return 0;
+  const int part_tokens = split_tokens(batch);
   int count = 0;
   for (const StepBatch::Slice& slice : batch.slices)
-    if (slice.num_rows == 1) count += slice.num_computed / kSplitTokens + 1;
+    if (slice.num_rows == 1) count += slice.num_computed / part_tokens + 1;
   return count;
 }
 
@@ -33,13 +39,13 @@ void StepUpload::add_items(const SliceView& slice, std::span<const std::int32_t>
     view_.longest_tile = std::max(view_.longest_tile, slice.num_computed + slice.num_rows);
     return;
   }
-  constexpr std::size_t kBlocks = kSplitTokens / kBlockTokens;
-  for (int part = 0; part <= slice.num_computed / kSplitTokens; ++part) {
+  const auto part_blocks = static_cast<std::size_t>(view_.split_tokens / kBlockTokens);
+  for (int part = 0; part <= slice.num_computed / view_.split_tokens; ++part) {
     split_items_.push_back({slice, part});
-    const auto own = blocks.subspan(static_cast<std::size_t>(part) * kBlocks);
-    const auto count = std::min(own.size(), kBlocks);
+    const auto own = blocks.subspan(static_cast<std::size_t>(part) * part_blocks);
+    const auto count = std::min(own.size(), part_blocks);
     split_blocks_.insert(split_blocks_.end(), own.begin(), own.begin() + static_cast<std::ptrdiff_t>(count));
-    split_blocks_.resize(split_items_.size() * kBlocks);
+    split_blocks_.resize(split_items_.size() * part_blocks);
   }
 }
 
@@ -51,6 +57,7 @@ void StepUpload::take_apart(const StepBatch& batch, StepPadding padding) {
   split_items_.clear();
   tile_items_.clear();
   view_.longest_tile = 0;
+  view_.split_tokens = split_tokens(batch);
   for (const StepBatch::Slice& slice : batch.slices) {
     const auto index = static_cast<std::int32_t>(slices_.size());
     slices_.push_back({slice.first_row, slice.num_rows, slice.num_computed,
@@ -78,7 +85,7 @@ void StepUpload::take_apart(const StepBatch& batch, StepPadding padding) {
   slots_.resize(rows, -1);
   rows_wanted_.resize(rows, 0);
   split_items_.resize(static_cast<std::size_t>(padding.split_items), AttentionItem{});
-  split_blocks_.resize(split_items_.size() * (kSplitTokens / kBlockTokens));
+  split_blocks_.resize(split_items_.size() * static_cast<std::size_t>(view_.split_tokens / kBlockTokens));
 }
 
 template <class T>

@@ -29,6 +29,7 @@ class StepUpload {
   // Whether every slice is one row and wants its logits.
   static bool is_decode(const StepBatch& batch);
   int count_split_items(const StepBatch& batch) const;
+  static int split_tokens(const StepBatch& batch);
 
   // `view` and the rows whose logits are wanted are this step's until the next call. Of the steps sent
   // before, the last one alone may not be done. Waits where the memory has to grow, else for nothing.

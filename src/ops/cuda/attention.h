@@ -18,6 +18,7 @@ struct AttentionArgs {
   const void* q = nullptr;    // rows of [num_heads, head_dim], q_stride apart
   std::int64_t q_stride = 0;  // in numbers
   const void* k = nullptr;
+  int num_blocks = 0;       // of k and v; wanted where they are e4m3
   const void* v = nullptr;  // null: a token's value is the last `value_dim` numbers of its key
   void* out = nullptr;      // [rows, num_heads, value_dim]
   int num_heads = 0;
@@ -48,6 +49,8 @@ void attend(StreamHandle stream, const AttentionArgs& args);
 
 // The parts of attend().
 void attend_rows_split(StreamHandle stream, const AttentionArgs& args);  // slices of one row
+void attend_rows_split_e4m3(StreamHandle stream, const AttentionArgs& args);
+void attend_rows_split_wide(StreamHandle stream, const AttentionArgs& args);
 void attend_rows_tiled(StreamHandle stream, const AttentionArgs& args);  // longer slices
 void attend_rows_wide(StreamHandle stream, const AttentionArgs& args);   // these by warpgroups
 bool wide_attention_takes(const AttentionArgs& args);

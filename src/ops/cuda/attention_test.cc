@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -10,6 +11,7 @@
 
 #include "base/check.h"
 #include "ops/cuda/device.h"
+#include "ops/cuda/device_matrix_test.h"
 #include "ops/cuda/rope.h"
 #include "ops/dequantize.h"
 
@@ -35,6 +37,26 @@ struct Shape {
   float softcap = 0;
 };
 
+// How it is computed.
+struct Way {
+  KvNumbers kv = KvNumbers::same;
+  int split_tokens = kSplitTokens;
+  bool plain = false;
+};
+
+// Of a number of bf16, towards nothing.
+std::uint8_t to_e4m3(std::uint16_t bits) {
+  static const std::array sizes = [] {
+    std::array<float, 127> all{};
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = e4m3_to_f32(static_cast<std::uint8_t>(i));
+    return all;
+  }();
+  const float value = bf16_to_f32(bits);
+  if (std::isnan(value)) return 0x7f;
+  const auto above = std::upper_bound(sizes.begin(), sizes.end(), std::abs(value));
+  return static_cast<std::uint8_t>(above - sizes.begin() - 1 + (std::signbit(value) ? 128 : 0));
+}
+
 struct Sequence {
   int num_computed;
   int num_rows;
@@ -43,8 +65,8 @@ struct Sequence {
 // A step of random queries over random sequences, in bf16, beside what double arithmetic makes of it.
 class Trial {
  public:
-  Trial(const Shape& shape, std::vector<Sequence> sequences)
-      : shape_(shape), sequences_(std::move(sequences)) {
+  Trial(const Shape& shape, std::vector<Sequence> sequences, Way way = {})
+      : shape_(shape), way_(way), sequences_(std::move(sequences)) {
     for (const Sequence& s : sequences_) num_blocks_ += (s.num_computed + s.num_rows + 15) / 16;
     std::vector<std::int32_t> ids(static_cast<std::size_t>(num_blocks_));
     std::iota(ids.begin(), ids.end(), 0);
@@ -57,11 +79,11 @@ class Trial {
   }
 
   // The largest difference to the reference, with values of about 1.
-  double error(bool plain) {
+  double error() {
     const Stream stream;
     const DeviceBuffer q = to_device(stream, q_);
-    const DeviceBuffer k = to_device(stream, k_);
-    const DeviceBuffer v = to_device(stream, v_);
+    const DeviceBuffer k = kv_to_device(stream, k_);
+    const DeviceBuffer v = kv_to_device(stream, v_);
     const DeviceBuffer out = to_device(stream, std::vector<std::uint16_t>(q_.size(), 0xffff));
     const DeviceBuffer slices = to_device(stream, slices_);
     const DeviceBuffer blocks = to_device(stream, blocks_);
@@ -78,9 +100,11 @@ class Trial {
     auto tile_partials = DeviceBuffer::allocate(4 * kTilePartialFloats);
     CHECK(tile_partials.ok(), "{}", tile_partials.error().message);
     AttentionArgs args{.type = DType::bf16,
+                       .kv = way_.kv,
                        .q = q.data(),
                        .q_stride = shape_.num_heads * shape_.head_dim,
                        .k = k.data(),
+                       .num_blocks = num_blocks_,
                        .v = v.data(),
                        .out = out.data(),
                        .num_heads = shape_.num_heads,
@@ -100,10 +124,11 @@ class Trial {
                  .split_items = split_items.as<const AttentionItem>(),
                  .split_blocks = split_blocks.as<const std::int32_t>(),
                  .num_split_items = num_items,
+                 .split_tokens = way_.split_tokens,
                  .tile_items = tile_items.as<const AttentionItem>(),
                  .num_tile_items = static_cast<int>(tile_items_.size()),
                  .longest_tile = longest_tile_};
-    if (plain)
+    if (way_.plain)
       attend_rows_plainly(stream.handle(), args);
     else
       attend(stream.handle(), args);
@@ -114,6 +139,21 @@ class Trial {
   }
 
  private:
+  DeviceBuffer kv_to_device(const Stream& stream, const std::vector<std::uint16_t>& numbers) const {
+    if (way_.kv == KvNumbers::same) return to_device(stream, numbers);
+    std::vector<std::uint8_t> bytes;
+    for (const std::uint16_t bits : numbers) bytes.push_back(to_e4m3(bits));
+    return to_device(stream, bytes);
+  }
+
+  // As they are stored.
+  std::vector<std::uint16_t> kv_numbers(std::size_t count) {
+    std::vector<std::uint16_t> values = numbers(count);
+    if (way_.kv == KvNumbers::same) return values;
+    for (std::uint16_t& value : values) value = f32_to_bf16(e4m3_to_f32(to_e4m3(value)));
+    return values;
+  }
+
   std::vector<std::uint16_t> numbers(std::size_t count) {
     std::normal_distribution<float> normal;
     std::vector<std::uint16_t> values(count);
@@ -131,9 +171,10 @@ class Trial {
     const auto num_blocks = static_cast<std::ptrdiff_t>((s.num_computed + s.num_rows + 15) / 16);
     const std::vector<std::int32_t> own(ids.rbegin(), ids.rbegin() + num_blocks);  // as they are taken below
     if (s.num_rows == 1 && splits_rows(shape_.head_dim)) {
-      for (int part = 0; part <= s.num_computed / kSplitTokens; ++part) {
+      const int part_blocks = way_.split_tokens / 16;
+      for (int part = 0; part <= s.num_computed / way_.split_tokens; ++part) {
         split_items_.push_back({slices_.back(), part});
-        for (int i = part * kSplitTokens / 16; i < (part + 1) * kSplitTokens / 16; ++i)
+        for (int i = part * part_blocks; i < (part + 1) * part_blocks; ++i)
           split_blocks_.push_back(i < num_blocks ? own[static_cast<std::size_t>(i)] : 0);
       }
     } else {
@@ -149,8 +190,8 @@ class Trial {
       const auto place = static_cast<std::size_t>(token % 16);
       for (int head = 0; head < shape_.num_kv_heads; ++head) {
         const std::size_t tile = head_tile(blocks_.back(), head);
-        const std::vector<std::uint16_t> key = numbers(dim);
-        const std::vector<std::uint16_t> value = numbers(dim);
+        const std::vector<std::uint16_t> key = kv_numbers(dim);
+        const std::vector<std::uint16_t> value = kv_numbers(dim);
         for (std::size_t d = 0; d < dim; ++d) {
           k_[tile + place * dim + d] = key[d];
           v_[tile + d * 16 + place] = value[d];
@@ -209,6 +250,7 @@ class Trial {
   }
 
   const Shape shape_;
+  const Way way_;
   const std::vector<Sequence> sequences_;
   std::mt19937 random_{7};
   int num_blocks_ = 0;
@@ -234,23 +276,26 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Attention,
 constexpr double kMaxError = 0.03;
 
 TEST_P(Attention, IsThatOfDoubles) {
-  Trial trial(GetParam(), kMixed);
-  EXPECT_LT(trial.error(false), kMaxError);
+  EXPECT_LT(Trial(GetParam(), kMixed).error(), kMaxError);
+  EXPECT_LT(Trial(GetParam(), kMixed, {.split_tokens = kLongSplitTokens}).error(), kMaxError);
+}
+
+TEST_P(Attention, OfEightBitsIsThatOfDoubles) {
+  if (GetParam().head_dim == 256) GTEST_SKIP() << "no such kernel";
+  for (const int split_tokens : {kSplitTokens, kLongSplitTokens})
+    EXPECT_LT(Trial(GetParam(), kMixed, {KvNumbers::e4m3, split_tokens}).error(), kMaxError);
 }
 
 TEST_P(Attention, OfLongSlices) {
-  Trial trial(GetParam(), {{0, 301}, {600, 150}, {129, 40}});
-  EXPECT_LT(trial.error(false), kMaxError);
+  EXPECT_LT(Trial(GetParam(), {{0, 301}, {600, 150}, {129, 40}}).error(), kMaxError);
 }
 
 TEST_P(Attention, OfFewRowsOfALongSequence) {
-  Trial trial(GetParam(), {{3000, 33}, {130, 5}});
-  EXPECT_LT(trial.error(false), kMaxError);
+  EXPECT_LT(Trial(GetParam(), {{3000, 33}, {130, 5}}).error(), kMaxError);
 }
 
 TEST_P(Attention, PlainlyToo) {
-  Trial trial(GetParam(), kMixed);
-  EXPECT_LT(trial.error(true), kMaxError);
+  EXPECT_LT(Trial(GetParam(), kMixed, {.plain = true}).error(), kMaxError);
 }
 
 }  // namespace

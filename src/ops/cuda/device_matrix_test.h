@@ -23,6 +23,14 @@ inline DeviceBuffer allocate(std::size_t bytes) {
   return std::move(*buffer);
 }
 
+inline float e4m3_to_f32(std::uint8_t bits) {
+  const int exponent = bits >> 3 & 15;
+  const int digits = bits & 7;
+  const float size = exponent == 0 ? std::ldexp(static_cast<float>(digits), -9)
+                                   : std::ldexp(static_cast<float>(8 + digits), exponent - 10);
+  return bits >> 7 != 0 ? -size : size;
+}
+
 // A matrix on both sides, as bf16.
 struct Matrix {
   Matrix(int r, int c, unsigned seed) : rows(r), cols(c), values(std::size_t(r) * std::size_t(c)) {
@@ -54,12 +62,8 @@ struct Matrix {
     copy_to_host(stream.handle(), steps.data(), scales.data(), scales.size());
     stream.wait();
     for (std::size_t i = 0; i < values.size(); ++i) {
-      const int exponent = stored[i] >> 3 & 15;
-      const int digits = stored[i] & 7;
-      const float size = exponent == 0 ? std::ldexp(static_cast<float>(digits), -9)
-                                       : std::ldexp(static_cast<float>(8 + digits), exponent - 10);
       const float exact = values[i];
-      values[i] = (stored[i] >> 7 != 0 ? -size : size) * steps[i / std::size_t(cols)];
+      values[i] = e4m3_to_f32(stored[i]) * steps[i / std::size_t(cols)];
       EXPECT_NEAR(values[i], exact, std::abs(exact) / 15 + steps[i / std::size_t(cols)] / 256) << i;
     }
   }

@@ -5,9 +5,10 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -91,6 +92,7 @@ struct Gemm::State {
     cublasLtMatrixLayout_t x = nullptr;
     cublasLtMatrixLayout_t y = nullptr;
     cublasLtMatmulAlgo_t algorithm{};
+    std::optional<WideShape> own;  // instead of the library's
   };
 
   ~State() {
@@ -106,6 +108,7 @@ struct Gemm::State {
   }
 
   void destroy(const Shape& shape) const {
+    if (shape.desc == nullptr) return;
     library.destroy_layout(shape.w);
     library.destroy_layout(shape.x);
     library.destroy_layout(shape.y);
@@ -168,6 +171,10 @@ struct Gemm::State {
     const Key key = key_of(args);
     const auto known = shapes.find(key);
     if (known != shapes.end()) return known->second;
+    if (choice == Choice::invariant) {
+      const Shape own{.own = invariant_shape(args)};
+      return shapes.emplace(key, own).first->second;
+    }
     Shape shape = make_shape(args);
     const std::vector<cublasLtMatmulHeuristicResult_t> found = candidates(shape, 1);
     if (!found.empty()) shape.algorithm = found.front().algo;
@@ -185,6 +192,7 @@ struct Gemm::State {
   }
 
   Library library;
+  Choice choice = Choice::fastest;
   cublasLtHandle_t handle = nullptr;
   DeviceBuffer workspace;
   std::map<Key, Shape> shapes;
@@ -194,8 +202,9 @@ Gemm::Gemm(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 Gemm::~Gemm() = default;
 
-base::Result<std::unique_ptr<Gemm>> Gemm::create() {
+base::Result<std::unique_ptr<Gemm>> Gemm::create(Choice choice) {
   auto state = std::make_unique<State>();
+  state->choice = choice;
   TRY(state->library, open_library());
   TRY(state->workspace, DeviceBuffer::allocate(kWorkspaceBytes));
   if (state->library.create(&state->handle) != CUBLAS_STATUS_SUCCESS)
@@ -206,32 +215,87 @@ base::Result<std::unique_ptr<Gemm>> Gemm::create() {
 void Gemm::run(StreamHandle stream, const GemmArgs& args) {
   if (has_failed()) return;
   const State::Shape& shape = state_->shape_of(args);
-  if (!has_failed()) check(state_->multiply(stream, args, shape, shape.algorithm));
+  if (has_failed()) return;
+  if (shape.own)
+    multiply_wide(stream, {.product = args, .shape = *shape.own});
+  else
+    check(state_->multiply(stream, args, shape, shape.algorithm));
 }
 
-void Gemm::tune(StreamHandle stream, const GemmArgs& args, std::span<const void* const> weights) {
-  constexpr int kRuns = 5;
+bool Gemm::has_gate(const GemmArgs& args) {
+  return !has_failed() && state_->shape_of(args).own.has_value() && args.bias == nullptr;
+}
+
+void Gemm::run_gated(StreamHandle stream, const GemmArgs& args, Activation activation) {
   if (has_failed()) return;
-  State::Shape& shape = state_->shape_of(args);
+  multiply_wide(stream, {.product = args,
+                         .shape = state_->shape_of(args).own.value_or(WideShape{}),
+                         .gated = true,
+                         .activation = activation});
+}
+
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+// Of one product, with weights that are not in the cache; infinite where it is refused.
+template <class F>
+double measure(StreamHandle stream, std::span<const void* const> weights, int runs, F multiply) {
   Event begin;
   Event end;
-  double best_s = std::numeric_limits<double>::infinity();
-  for (const cublasLtMatmulHeuristicResult_t& candidate : state_->candidates(shape, kMaxCandidates)) {
-    GemmArgs one = args;
-    bool works = true;
-    for (int i = -1; i < kRuns && works; ++i) {  // the first warms up
-      if (i == 0) begin.record(stream);
-      one.w = weights[static_cast<std::size_t>(i + 1) % weights.size()];
-      works = state_->multiply(stream, one, shape, candidate.algo) == CUBLAS_STATUS_SUCCESS;
-    }
-    end.record(stream);
-    end.wait();
-    const double seconds = works ? end.seconds_since(begin) : best_s;
-    if (seconds < best_s) {
-      best_s = seconds;
-      shape.algorithm = candidate.algo;
-    }
+  bool works = true;
+  for (int i = -1; i < runs && works; ++i) {  // the first warms up
+    if (i == 0) begin.record(stream);
+    works = multiply(weights[static_cast<std::size_t>(i + 1) % weights.size()]);
   }
+  end.record(stream);
+  end.wait();
+  return works ? end.seconds_since(begin) / runs : kNever;
+}
+
+// The fastest of `ways`, of which those that seem good are measured twice, and its time.
+template <class Way, class F>
+std::pair<double, Way> find_fastest(StreamHandle stream, std::span<const void* const> weights,
+                                    const std::vector<Way>& ways, F multiply) {
+  constexpr std::size_t kFinalists = 3;
+  std::vector<std::pair<double, std::size_t>> order;
+  const auto seconds = [&](std::size_t i, int runs) {
+    return measure(stream, weights, runs, [&](const void* w) { return multiply(ways[i], w); });
+  };
+  for (std::size_t i = 0; i < ways.size(); ++i) order.emplace_back(seconds(i, 4), i);
+  std::ranges::sort(order);
+  order.resize(std::min(order.size(), kFinalists));
+  for (auto& [time, i] : order)
+    if (time < kNever) time = seconds(i, 16);
+  const auto best = std::ranges::min_element(order);
+  if (best == order.end()) return {kNever, Way{}};
+  return {best->first, ways[best->second]};
+}
+
+}  // namespace
+
+Gemm::Tuned Gemm::tune(StreamHandle stream, const GemmArgs& args, std::span<const void* const> weights) {
+  if (has_failed() || state_->choice == Choice::invariant) return {kNever, kNever, {}};
+  State::Shape& shape = state_->shape_of(args);
+  const auto with = [&](const void* w) {
+    GemmArgs one = args;
+    one.w = w;
+    return one;
+  };
+  const auto [library_s, library] =
+      find_fastest(stream, weights, state_->candidates(shape, kMaxCandidates),
+                   [&](const cublasLtMatmulHeuristicResult_t& way, const void* w) {
+                     return state_->multiply(stream, with(w), shape, way.algo) == CUBLAS_STATUS_SUCCESS;
+                   });
+  if (library_s < kNever) shape.algorithm = library.algo;
+  const std::vector<WideShape> shapes =
+      wide_product_takes(args) ? wide_shapes(args) : std::vector<WideShape>{};
+  const auto [own_s, own] = find_fastest(stream, weights, shapes, [&](const WideShape& way, const void* w) {
+    multiply_wide(stream, {.product = with(w), .shape = way});
+    return true;
+  });
+  if (own_s < library_s) shape.own = own;
+  return {library_s, own_s, own};
 }
 
 }  // namespace kvasir::ops::cuda

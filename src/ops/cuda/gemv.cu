@@ -77,16 +77,14 @@ struct Quantized {
   }
 };
 
-template <class W, int items, int rows, int threads, int blocks>
+template <class W, int items, int threads, int blocks>
 struct Shape {
   using Weights = W;
   static constexpr int kBlocks = blocks;  // of a multiprocessor
   static constexpr int kItems = items;    // of a row, that a thread takes
-  static constexpr int kRows = rows;
   static constexpr int kThreads = threads;
   static constexpr int kChunk = Weights::kChunk;
   static constexpr int kBatch = kLoadsPerMultiprocessor / (kBlocks * kThreads * kItems);  // rows of w at once
-  static constexpr int kSums = kRows * kBatch;
 };
 
 // What an output's sum is multiplied with, and what is added then. Loaded before it is wanted, and not
@@ -136,15 +134,14 @@ struct Task {
                         : make_uint4(0, 0, 0, 0);
   }
 
-  // This thread's columns of row r, normalised; gives what they are to be multiplied with at the end.
-  __device__ float load_x(int r, float* scratch, X (&packed)[kItems]) const {
+  // This thread's columns, normalised; gives what they are to be multiplied with at the end.
+  __device__ float load_x(float* scratch, X (&packed)[kItems]) const {
     float x[kItems][kChunk];
     float squares = 0;
 #pragma unroll
     for (int i = 0; i < kItems; ++i) {
       const int c = threadIdx.x + i * kThreads;
-      const Bf16* from =
-          static_cast<const Bf16*>(args.x) + static_cast<std::int64_t>(r) * args.cols + c * kChunk;
+      const Bf16* from = static_cast<const Bf16*>(args.x) + c * kChunk;
 #pragma unroll
       for (int part = 0; part < kChunk; part += 8) {
         float eight[8] = {};
@@ -189,32 +186,27 @@ struct Task {
     return largest;
   }
 
-  __device__ std::int64_t place(int r, int unit) const {
-    return static_cast<std::int64_t>(r) * (gated ? args.out / 2 : args.out) + unit;
-  }
-
-  __device__ Ending load_ending(int r, int unit, int own) const {
+  __device__ Ending load_ending(int unit, int own) const {
     Ending ending;
     if (args.w_scales != nullptr) {
       ending.scale = args.w_scales[row_of(unit, own)];
       if (gated) ending.partner_scale = args.w_scales[row_of(unit, own + units)];
     }
-    if (args.then == Then::add) ending.before = static_cast<const Bf16*>(args.y)[place(r, unit + own)];
+    if (args.then == Then::add) ending.before = static_cast<const Bf16*>(args.y)[unit + own];
     return ending;
   }
 
-  __device__ void finish(int r, int unit, float sum, float partner) const {
-    const std::int64_t at = place(r, unit);
+  __device__ void finish(int unit, float sum, float partner) const {
     switch (args.then) {
       case Then::store:
       case Then::add:
-        static_cast<Bf16*>(args.y)[at] = from_float<Bf16>(sum);
+        static_cast<Bf16*>(args.y)[unit] = from_float<Bf16>(sum);
         break;
       case Then::store_f32:
-        static_cast<float*>(args.y)[at] = sum;
+        static_cast<float*>(args.y)[unit] = sum;
         break;
       case Then::gate:
-        static_cast<Bf16*>(args.y)[at] = from_float<Bf16>(activated(args.activation, sum) * partner);
+        static_cast<Bf16*>(args.y)[unit] = from_float<Bf16>(activated(args.activation, sum) * partner);
         break;
     }
   }
@@ -223,13 +215,10 @@ struct Task {
 template <class Own>
 __global__ void __launch_bounds__(Own::kThreads, Own::kBlocks) gemv_kernel(GemvArgs args) {
   constexpr int kItems = Own::kItems;
-  constexpr int kRows = Own::kRows;
   constexpr int kBatch = Own::kBatch;
-  constexpr int kSums = Own::kSums;
   constexpr int kWarps = Own::kThreads / 32;
   __shared__ float scratch[33];
-  __shared__ float partial[2][kWarps][kSums];
-  __shared__ float factors[kRows];
+  __shared__ float partial[2][kWarps][kBatch];
   Task<Own> task(args);
   release_next();
 #pragma unroll
@@ -237,48 +226,40 @@ __global__ void __launch_bounds__(Own::kThreads, Own::kBlocks) gemv_kernel(GemvA
 #pragma unroll
     for (int item = 0; item < kItems; ++item) task.fetch(task.first, slot, item);
   wait_for_previous();
-  typename Own::Weights::X x[kRows][kItems];
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) {
-    const float factor = task.load_x(r, scratch, x[r]);
-    if (threadIdx.x == 0) factors[r] = factor;
-  }
+  typename Own::Weights::X x[kItems];
+  const float factor = task.load_x(scratch, x);
 
   // The first threads of the block end a batch, an output each.
-  const int r = threadIdx.x / task.units;
-  const int own = threadIdx.x % task.units;
+  const int own = threadIdx.x;
   const int lane = threadIdx.x % 32;
   int buffer = 0;
   for (int unit = task.first; unit < task.last; unit += task.units, buffer ^= 1) {
-    const bool ends = r < kRows && task.has(unit, own);
+    const bool ends = own < task.units && task.has(unit, own);
     Ending ending;
-    if (ends) ending = task.load_ending(r, unit, own);
-    float sums[kSums] = {};
+    if (ends) ending = task.load_ending(unit, own);
+    float sums[kBatch] = {};
 #pragma unroll
     for (int slot = 0; slot < kBatch; ++slot) {
 #pragma unroll
       for (int item = 0; item < kItems; ++item) {
-#pragma unroll
-        for (int row = 0; row < kRows; ++row)
-          sums[row * kBatch + slot] =
-              Own::Weights::dot(x[row][item], task.w[slot][item], sums[row * kBatch + slot]);
+        sums[slot] = Own::Weights::dot(x[item], task.w[slot][item], sums[slot]);
         task.fetch(unit + task.units, slot, item);
       }
     }
     const float sum = fold(sums);
-    if (lane % (32 / kSums) == 0) partial[buffer][threadIdx.x / 32][lane / (32 / kSums)] = sum;
+    if (lane % (32 / kBatch) == 0) partial[buffer][threadIdx.x / 32][lane / (32 / kBatch)] = sum;
     __syncthreads();
     if (!ends) continue;
     const auto total = [&](int slot) {
       float all = 0;
 #pragma unroll
-      for (int i = 0; i < kWarps; ++i) all += partial[buffer][i][r * kBatch + slot];
-      return all * factors[r];
+      for (int i = 0; i < kWarps; ++i) all += partial[buffer][i][slot];
+      return all * factor;
     };
     const float partner = task.gated ? total(own + task.units) * ending.partner_scale : 0;
     float value = total(own) * ending.scale;
     if (args.then == Then::add) value = to_float(ending.before) + args.scale * value;
-    task.finish(r, unit + own, value, partner);
+    task.finish(unit + own, value, partner);
   }
 }
 
@@ -287,10 +268,7 @@ void launch(StreamHandle stream, const GemvArgs& args) {
   const int most = num_multiprocessors() * kBlocks;
   const int units = args.then == Then::gate ? args.out / 2 : args.out;
   const LaunchShape shape{dim3(static_cast<unsigned>(units < most ? units : most)), kThreads, 0};
-  if (args.rows == 1)
-    launch_early(gemv_kernel<Shape<Weights, kItems, 1, kThreads, kBlocks>>, shape, stream, args);
-  if (args.rows == 2)
-    launch_early(gemv_kernel<Shape<Weights, kItems, 2, kThreads, kBlocks>>, shape, stream, args);
+  launch_early(gemv_kernel<Shape<Weights, kItems, kThreads, kBlocks>>, shape, stream, args);
 }
 
 template <class Weights>

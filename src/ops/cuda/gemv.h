@@ -7,10 +7,8 @@
 
 namespace kvasir::ops::cuda {
 
-inline constexpr int kMaxGemvRows = 2;
-
-// A product of few rows in bf16, which is bound by reading the weights once; what comes before and after it
-// in a layer is done on the way. A row's result does not depend on the others'.
+// A product of one row, which is bound by reading the weights once; what comes before and after it in a layer
+// is done on the way.
 struct GemvArgs {
   enum class Then : std::uint8_t {
     store,  // y = x wᵀ, as bf16
@@ -18,15 +16,14 @@ struct GemvArgs {
     add,   // y += scale * x wᵀ
     gate,  // y = activation(g) * u, where x wᵀ = [g, u]
   } then = Then::store;
-  int rows = 0;                       // at most kMaxGemvRows
   int cols = 0;                       // gemv_takes() them
   int out = 0;                        // rows of w
-  const void* x = nullptr;            // [rows, cols]
+  const void* x = nullptr;            // [cols]
   const float* rms_weight = nullptr;  // [cols]: x is normalised first; or null
   float eps = 1e-5f;
   const void* w = nullptr;          // [out, cols], as bf16, or as e4m3 with scales
   const float* w_scales = nullptr;  // [out], or null
-  void* y = nullptr;                // [rows, out], or [rows, out / 2] behind a gate
+  void* y = nullptr;                // [out], or [out / 2] behind a gate
   float scale = 1;
   Activation activation = Activation::silu;
 };

@@ -14,43 +14,35 @@
 namespace kvasir::ops::cuda {
 namespace {
 
-using Numbers = SkinnyArgs::Numbers;
 using Then = GemvArgs::Then;
 
 constexpr int kStepChunks = 8;  // of 16 bytes, of a row of w
 constexpr int kWideTile = 128;
 
-template <Numbers numbers, int rows>
+template <int rows>
 struct Kind {
-  static constexpr Numbers kNumbers = numbers;
   static constexpr int kRows = rows;
   static constexpr int kOuts = rows == 16 ? kWideTile / 2 : kWideTile;  // rows of w in a tile
   static constexpr int kWarps = kOuts / 16;
   static constexpr int kThreads = kWarps * 32;
   static constexpr int kStride = kOuts + 4;  // of a row of sums
-  static constexpr bool kIsInt4 = numbers == Numbers::int4;
-  static constexpr int kStepCols = kIsInt4 ? 256 : 128;
+  static constexpr int kStepCols = 256;
   static constexpr int kXChunks = kStepCols / 8;
-  static constexpr int kGroupChunks = kIsInt4 ? 2 : 0;  // of a row
+  static constexpr int kGroupChunks = 2;  // of a row
   static constexpr int kStages = rows == 16 ? 4 : 3;
-  static constexpr int kBlocks = rows == 64 ? 1 : rows == 32 ? 2 : kIsInt4 ? 3 : 4;  // of a multiprocessor
+  static constexpr int kBlocks = rows == 64 ? 1 : rows == 32 ? 2 : 3;  // of a multiprocessor
 };
 
-// Lanes that read at once find their chunks in different banks: four neighbouring chunks of two rows, or of x
-// beside e4m3 every second of eight.
-__device__ inline int place_w(int row, int chunk) {
+// Lanes that read at once find their chunks in different banks: four neighbouring chunks of two rows.
+__device__ inline int place(int row, int chunk) {
   return chunk ^ ((row & 1) << 2);
-}
-template <Numbers kNumbers>
-__device__ inline int place_x(int row, int chunk) {
-  return kNumbers == Numbers::e4m3 ? chunk ^ (row & 1) : chunk ^ ((row & 1) << 2);
 }
 
 template <class Own>
 struct Stage {
   uint4 w[Own::kOuts][kStepChunks];
   uint4 x[Own::kRows][Own::kXChunks];
-  uint4 groups[Own::kIsInt4 ? Own::kOuts * Own::kGroupChunks : 1];
+  uint4 groups[Own::kOuts * Own::kGroupChunks];
 };
 
 template <class Own>
@@ -97,7 +89,7 @@ struct Copies {
     const int chunk = thread % kStepChunks;
     const std::int64_t row_bytes = static_cast<std::int64_t>(args.cols) * kStepChunks * 16 / Own::kStepCols;
     w_steps = (static_cast<int>(row_bytes / 16) - chunk + kStepChunks - 1) / kStepChunks;
-    w_place = thread / kStepChunks * kStepChunks + place_w(thread / kStepChunks, chunk);
+    w_place = thread / kStepChunks * kStepChunks + place(thread / kStepChunks, chunk);
 #pragma unroll
     for (int i = 0; i < kNumW; ++i) {
       const int out = task.out_of(thread / kStepChunks + i * kRowsW);
@@ -107,7 +99,7 @@ struct Copies {
     const int x_chunk = thread % Own::kXChunks;
     const int x_row = thread / Own::kXChunks;
     x_steps = (args.cols / 8 - x_chunk + Own::kXChunks - 1) / Own::kXChunks;
-    x_place = x_row * Own::kXChunks + place_x<Own::kNumbers>(x_row, x_chunk);
+    x_place = x_row * Own::kXChunks + place(x_row, x_chunk);
 #pragma unroll
     for (int i = 0; i < kNumX; ++i) {
       const int row = x_row + i * kRowsX;
@@ -115,15 +107,13 @@ struct Copies {
       x[i] = static_cast<const unsigned char*>(args.x) +
              (static_cast<std::int64_t>(row < args.rows ? row : 0) * args.cols + x_chunk * 8) * 2;
     }
-    if constexpr (Own::kIsInt4) {
-      const int out = task.out_of(thread / Own::kGroupChunks);
-      const int group = thread % Own::kGroupChunks;
-      const std::int64_t per_row = args.cols / 32;
-      group_bytes = out < args.out ? 16 : 0;
-      group_steps = (args.cols / 128 - group + 1) / 2;
-      groups = static_cast<const unsigned char*>(args.groups) + (out < args.out ? out : 0) * per_row * 4 +
-               group * 16;
-    }
+    const int out = task.out_of(thread / Own::kGroupChunks);
+    const int group = thread % Own::kGroupChunks;
+    const std::int64_t per_row = args.cols / 32;
+    group_bytes = out < args.out ? 16 : 0;
+    group_steps = (args.cols / 128 - group + 1) / 2;
+    groups = static_cast<const unsigned char*>(args.groups) + (out < args.out ? out : 0) * per_row * 4 +
+             group * 16;
   }
 
   __device__ void fetch_w(int step, Stage<Own>& stage) const {
@@ -132,11 +122,9 @@ struct Copies {
     for (int i = 0; i < kNumW; ++i)
       copy_async(&stage.w[0][0] + w_place + i * (kRowsW * kStepChunks), w[i] + offset,
                  step < w_steps ? w_bytes[i] : 0);
-    if constexpr (Own::kIsInt4) {
-      const bool there = step < group_steps;
-      copy_async(&stage.groups[threadIdx.x], groups + (there ? step * (Own::kGroupChunks * 16) : 0),
-                 there ? group_bytes : 0);
-    }
+    const bool there = step < group_steps;
+    copy_async(&stage.groups[threadIdx.x], groups + (there ? step * (Own::kGroupChunks * 16) : 0),
+               there ? group_bytes : 0);
   }
 
   __device__ void fetch_x(int step, Stage<Own>& stage) const {
@@ -149,18 +137,6 @@ struct Copies {
     }
   }
 };
-
-// Four numbers of e4m3 as two pairs of bf16. A smaller exponent has another bias, so they come out too small.
-__device__ inline void widen_e4m3_to_bf16(uint32_t four, uint32_t (&pairs)[2]) {
-  const __nv_bfloat162 factor = __float2bfloat162_rn(0x1.0p120f);
-#pragma unroll
-  for (int p = 0; p < 2; ++p) {
-    const uint32_t high = __byte_perm(four, 0, p == 0 ? 0x1404 : 0x3424);  // each in the upper byte of a half
-    const uint32_t bits = (high & 0x80008000u) | (high >> 4 & 0x07f007f0u);
-    const __nv_bfloat162 value = __hmul2(*reinterpret_cast<const __nv_bfloat162*>(&bits), factor);
-    pairs[p] = *reinterpret_cast<const uint32_t*>(&value);
-  }
-}
 
 __device__ inline uint32_t word_of(const uint4& words, int i) {
   return i == 0 ? words.x : i == 1 ? words.y : i == 2 ? words.z : words.w;
@@ -201,54 +177,32 @@ __device__ void multiply_step(const Stage<Own>& stage, Sums<Own>& sums) {
   const int chunk = 4 * half + lane % 4;
   uint4 w[2][2];  // tiles, upper and lower eight rows
 #pragma unroll
-  for (int i = 0; i < 4; ++i) w[i / 2][i % 2] = stage.w[row + i * 8][place_w(row, chunk)];
+  for (int i = 0; i < 4; ++i) w[i / 2][i % 2] = stage.w[row + i * 8][place(row, chunk)];
   const auto x_at = [&](int n, int x_chunk) {
     const int x_row = n * 8 + lane / 4;
-    return stage.x[x_row][place_x<Own::kNumbers>(x_row, x_chunk)];
+    return stage.x[x_row][place(x_row, x_chunk)];
   };
-  if constexpr (Own::kNumbers == Numbers::e4m3) {
+  uint4 groups[2][2];
 #pragma unroll
-    for (int pair = 0; pair < 2; ++pair) {
-      uint32_t a[2][2][4];
+  for (int i = 0; i < 4; ++i) groups[i / 2][i % 2] = stage.groups[(row + i * 8) * 2 + half];
 #pragma unroll
-      for (int j = 0; j < 2; ++j)
+  for (int j = 0; j < 4; ++j) {
+    uint32_t a[2][2][4];
 #pragma unroll
-        for (int m = 0; m < 2; ++m) {
-          uint32_t upper[2], lower[2];
-          widen_e4m3_to_bf16(word_of(w[m][0], 2 * pair + j), upper);
-          widen_e4m3_to_bf16(word_of(w[m][1], 2 * pair + j), lower);
-          a[j][m][0] = upper[0], a[j][m][1] = lower[0], a[j][m][2] = upper[1], a[j][m][3] = lower[1];
-        }
+    for (int m = 0; m < 2; ++m) {
+      uint32_t upper[4], lower[4];
+      widen_int4(word_of(w[m][0], j), word_of(groups[m][0], j), upper);
+      widen_int4(word_of(w[m][1], j), word_of(groups[m][1], j), lower);
 #pragma unroll
-      for (int n = 0; n < Own::kRows / 8; ++n) {
-        const uint4 x = x_at(n, 2 * chunk + pair);
-        sums.add(n, a[0], x.x, x.y);
-        sums.add(n, a[1], x.z, x.w);
-      }
+      for (int k = 0; k < 2; ++k)
+        a[k][m][0] = upper[2 * k], a[k][m][1] = lower[2 * k], a[k][m][2] = upper[2 * k + 1],
+        a[k][m][3] = lower[2 * k + 1];
     }
-  } else {
-    uint4 groups[2][2];
 #pragma unroll
-    for (int i = 0; i < 4; ++i) groups[i / 2][i % 2] = stage.groups[(row + i * 8) * 2 + half];
-#pragma unroll
-    for (int j = 0; j < 4; ++j) {
-      uint32_t a[2][2][4];
-#pragma unroll
-      for (int m = 0; m < 2; ++m) {
-        uint32_t upper[4], lower[4];
-        widen_int4(word_of(w[m][0], j), word_of(groups[m][0], j), upper);
-        widen_int4(word_of(w[m][1], j), word_of(groups[m][1], j), lower);
-#pragma unroll
-        for (int k = 0; k < 2; ++k)
-          a[k][m][0] = upper[2 * k], a[k][m][1] = lower[2 * k], a[k][m][2] = upper[2 * k + 1],
-          a[k][m][3] = lower[2 * k + 1];
-      }
-#pragma unroll
-      for (int n = 0; n < Own::kRows / 8; ++n) {
-        const uint4 x = x_at(n, 16 * half + 4 * j + lane % 4);
-        sums.add(n, a[0], x.x, x.y);
-        sums.add(n, a[1], x.z, x.w);
-      }
+    for (int n = 0; n < Own::kRows / 8; ++n) {
+      const uint4 x = x_at(n, 16 * half + 4 * j + lane % 4);
+      sums.add(n, a[0], x.x, x.y);
+      sums.add(n, a[1], x.z, x.w);
     }
   }
 }
@@ -284,16 +238,13 @@ __device__ void finish(const Task<Own>& task, const cooperative_groups::cluster_
     const int out = task.tile * units + own;
     if (out >= outs) continue;
     float2 value = gather<Own>(cluster, buffer, r, own);
-    if (args.w_scales != nullptr) value.x *= args.w_scales[out], value.y *= args.w_scales[out + 1];
     if (args.bias != nullptr) {
       const float2 bias = __bfloat1622float2(
           *reinterpret_cast<const __nv_bfloat162*>(static_cast<const Bf16*>(args.bias) + out));
       value.x += bias.x, value.y += bias.y;
     }
     if (task.gated) {
-      float2 partner = gather<Own>(cluster, buffer, r, own + Own::kOuts / 2);
-      const float* scales = args.w_scales != nullptr ? args.w_scales + outs + out : nullptr;
-      if (scales != nullptr) partner.x *= scales[0], partner.y *= scales[1];
+      const float2 partner = gather<Own>(cluster, buffer, r, own + Own::kOuts / 2);
       value.x = activated(args.activation, value.x) * partner.x;
       value.y = activated(args.activation, value.y) * partner.y;
     }
@@ -364,9 +315,9 @@ __global__ void __launch_bounds__(Own::kThreads, Own::kBlocks) skinny_kernel(Ski
 #endif
 }
 
-template <Numbers numbers, int rows>
+template <int rows>
 void launch(StreamHandle stream, const SkinnyArgs& args) {
-  using Own = Kind<numbers, rows>;
+  using Own = Kind<rows>;
   constexpr int kBytes = Own::kStages * sizeof(Stage<Own>);
   static_assert(kBytes * Own::kBlocks <= 227 * 1024 && rows * Own::kStride * sizeof(float) <= kBytes);
   const auto num_parts = static_cast<unsigned>(args.num_parts);
@@ -377,30 +328,25 @@ void launch(StreamHandle stream, const SkinnyArgs& args) {
 // Among how many blocks a tile's columns are divided. It does not depend on the number of rows, so that their
 // sums do not.
 int parts_of(const SkinnyArgs& args) {
-  constexpr int kMinCols = 256;                            // of a part
-  const int most = args.numbers == Numbers::int4 ? 4 : 8;  // measured
+  constexpr int kMinCols = 256;  // of a part
+  constexpr int kMost = 4;       // measured
   const int wanted = num_multiprocessors() * 2 / static_cast<int>(ceil_div(args.out, kWideTile));
   const int parts = wanted < args.cols / kMinCols ? wanted : args.cols / kMinCols;
-  return parts < 1 ? 1 : parts < most ? parts : most;
+  return parts < 1 ? 1 : parts < kMost ? parts : kMost;
 }
 
 }  // namespace
 
-int most_skinny_rows(Numbers numbers) {
-  return numbers == Numbers::int4 ? 64 : 16;
-}
-
-bool skinny_takes(Numbers numbers, std::int64_t cols) {
-  return architecture() >= 90 && cols % (numbers == Numbers::int4 ? kInt4Block : 16) == 0;
+bool skinny_takes(std::int64_t cols) {
+  return architecture() >= 90 && cols % kInt4Block == 0;
 }
 
 void skinny(StreamHandle stream, SkinnyArgs args) {
   if (args.rows == 0) return;
   args.num_parts = parts_of(args);
-  if (args.numbers == Numbers::e4m3) return launch<Numbers::e4m3, 16>(stream, args);
-  if (args.rows <= 16) return launch<Numbers::int4, 16>(stream, args);
-  if (args.rows <= 32) return launch<Numbers::int4, 32>(stream, args);
-  launch<Numbers::int4, 64>(stream, args);
+  if (args.rows <= 16) return launch<16>(stream, args);
+  if (args.rows <= 32) return launch<32>(stream, args);
+  launch<64>(stream, args);
 }
 
 }  // namespace kvasir::ops::cuda

@@ -17,7 +17,6 @@
 namespace kvasir::ops::cuda {
 namespace {
 
-using Numbers = SkinnyArgs::Numbers;
 using Then = GemvArgs::Then;
 
 // A matrix of random blocks of a file's type, packed on the host.
@@ -102,25 +101,6 @@ class SkinnyProducts : public testing::TestWithParam<Then> {
   Stream stream_;
 };
 
-TEST_P(SkinnyProducts, TakeEightBits) {
-  for (const int cols : {64, 208, 4096}) {
-    Matrix w(604, cols, 2);
-    w.quantize();
-    for (const int rows : {1, 3, 16}) {
-      SCOPED_TRACE(testing::Message() << "cols " << cols << " rows " << rows);
-      const Matrix x(rows, cols, 1);
-      expect_near(run({.numbers = Numbers::e4m3,
-                       .rows = rows,
-                       .cols = cols,
-                       .out = 604,
-                       .x = x.device.data(),
-                       .w = w.device.data(),
-                       .w_scales = w.scales.as<const float>()}),
-                  ended(product(x, w), rows, GetParam()));
-    }
-  }
-}
-
 TEST_P(SkinnyProducts, TakeFourBits) {
   for (const int cols : {256, 768, 4096}) {
     const Packed w(tensor::DType::q4_k, 604, cols);
@@ -129,8 +109,7 @@ TEST_P(SkinnyProducts, TakeFourBits) {
     for (const int rows : {1, 17, 64}) {
       SCOPED_TRACE(testing::Message() << "cols " << w.cols << " rows " << rows);
       const Matrix x(rows, w.cols, 1);
-      expect_near(run({.numbers = Numbers::int4,
-                       .rows = rows,
+      expect_near(run({.rows = rows,
                        .cols = w.cols,
                        .out = 604,
                        .x = x.device.data(),
@@ -144,8 +123,7 @@ TEST_P(SkinnyProducts, TakeFourBits) {
 TEST_P(SkinnyProducts, ARowIsTheSameAmongOthers) {
   const Matrix x(64, 4096, 1);
   const Packed w(tensor::DType::q4_k, 604, 4096);
-  SkinnyArgs args{.numbers = Numbers::int4,
-                  .rows = 1,
+  SkinnyArgs args{.rows = 1,
                   .cols = 4096,
                   .out = 604,
                   .x = x.device.data(),

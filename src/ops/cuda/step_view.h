@@ -5,9 +5,10 @@
 namespace kvasir::ops::cuda {
 
 inline constexpr int kBlockTokens = 16;
-// Tokens of a sequence that one thread block reads when a single row attends to them. The same for every
-// batch, so that the order in which a row adds does not depend on what else is in the step.
-inline constexpr int kSplitTokens = 256;  // at most 32 blocks
+// Tokens of a sequence that one thread block reads when a single row attends to them; more where there are
+// many sequences, so that less is left to put together. At most 32 blocks.
+inline constexpr int kSplitTokens = 256;
+inline constexpr int kLongSplitTokens = 512;
 // How keys and values are stored.
 enum class KvNumbers : std::uint8_t {
   same,  // as the queries are
@@ -25,8 +26,8 @@ struct SliceView {
   std::int32_t first_item = 0;   // where it is split: its first in StepView::split_items
 };
 
-// A piece of attention: of a slice that is split its `part`-th kSplitTokens tokens; of another the rows times
-// heads from `part` * kTileRows.
+// A piece of attention: of a slice that is split its `part`-th StepView::split_tokens tokens; of another the
+// rows times heads from `part` * kTileRows.
 struct alignas(16) AttentionItem {
   SliceView slice;
   std::int32_t part = 0;
@@ -43,8 +44,9 @@ struct StepView {
   const std::int32_t* blocks = nullptr;
   const AttentionItem* split_items = nullptr;
   const std::int32_t* split_blocks =
-      nullptr;  // [num_split_items, kSplitTokens / kBlockTokens]: each item's blocks
+      nullptr;  // [num_split_items, split_tokens / kBlockTokens]: each item's blocks
   int num_split_items = 0;
+  int split_tokens = kSplitTokens;
   const AttentionItem* tile_items = nullptr;  // a slice's stand together, in their order
   int num_tile_items = 0;
   int longest_tile = 0;  // tokens that the longest of their sequences has then

@@ -1,17 +1,21 @@
 #pragma once
 
+#include <cuda.h>
+
 #include <cstdint>
 
 #include "ops/cuda/bulk.cuh"
+#include "ops/cuda/launch.cuh"
 
-// Products that four warps make together of tiles in shared memory, as sm_90a has them. A tile's rows have 64
-// numbers of bf16, so eight chunks of 16 bytes, of which chunk c of row r stands at c ^ (r % 8); it begins at
-// a multiple of 1,024 bytes.
+// Products that four warps make together of tiles in shared memory, as sm_90a has them. A tile's rows have
+// 128 bytes, so 64 numbers of bf16 in eight chunks, of which chunk c of row r stands at c ^ (r % 8); it
+// begins at a multiple of 1,024 bytes.
 namespace kvasir::ops::cuda {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-inline constexpr int kTileDepth = 16;  // numbers of a row that one product takes
+inline constexpr int kTileDepth =
+    16;  // numbers of bf16 of a row that one product takes; of e4m3 twice as many
 
 // Of the numbers from kTileDepth * k on.
 __device__ inline std::uint64_t describe_tile(const void* tile, int k) {
@@ -19,6 +23,15 @@ __device__ inline std::uint64_t describe_tile(const void* tile, int k) {
   constexpr std::uint64_t kEightRows = 1024 / 16;
   const std::uint64_t start = (shared_address(tile) + k * kTileDepth * 2) & 0x3ffff;
   return kChunksInTurn | kEightRows << 32 | 1ull << 16 | start / 16;
+}
+
+// A box of the matrix, whose first number is at `row` and `col`, by the copy engine.
+__device__ inline void copy_tile(void* to, const CUtensorMap& from, int col, int row, Barrier* barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, "
+      "%3}], [%4];" ::"r"(shared_address(to)),
+      "l"(&from), "r"(col), "r"(row), "r"(shared_address(barrier))
+      : "memory");
 }
 
 // What was written to tiles through cp.async is seen by products after it.
@@ -41,40 +54,69 @@ __device__ inline void wait_for_products() {
 #define KVASIR_SUMS_8(i) \
   "+f"(c[i]), "+f"(c[i + 1]), "+f"(c[i + 2]), "+f"(c[i + 3]), \
   "+f"(c[i + 4]), "+f"(c[i + 5]), "+f"(c[i + 6]), "+f"(c[i + 7])
-#define KVASIR_SUMS \
-  KVASIR_SUMS_8(0), KVASIR_SUMS_8(8), KVASIR_SUMS_8(16), KVASIR_SUMS_8(24), \
-  KVASIR_SUMS_8(32), KVASIR_SUMS_8(40), KVASIR_SUMS_8(48), KVASIR_SUMS_8(56)
-#define KVASIR_PRODUCT_OF_SUMS \
-  "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" \
-  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15," \
-  "%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31," \
-  "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47," \
-  "%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63}"
+#define KVASIR_SUMS_16(i) KVASIR_SUMS_8(i), KVASIR_SUMS_8(i + 8)
+#define KVASIR_SUMS_32(i) KVASIR_SUMS_16(i), KVASIR_SUMS_16(i + 16)
+#define KVASIR_SUMS_64(i) KVASIR_SUMS_32(i), KVASIR_SUMS_32(i + 32)
+#define KVASIR_NAMES_8 "%0,%1,%2,%3,%4,%5,%6,%7"
+#define KVASIR_NAMES_16 KVASIR_NAMES_8 ",%8,%9,%10,%11,%12,%13,%14,%15"
+#define KVASIR_NAMES_32 KVASIR_NAMES_16 ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
+#define KVASIR_NAMES_64 KVASIR_NAMES_32 \
+  ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47" \
+  ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+// `count` sums; a, b and adds are the three operands after them.
+#define KVASIR_MULTIPLY(kind, end, count, a_name, b_name, adds_name) \
+  asm volatile( \
+      "{\n" \
+      ".reg .pred p;\n" \
+      "setp.ne.b32 p, " adds_name ", 0;\n" \
+      "wgmma.mma_async.sync.aligned." kind " {" KVASIR_NAMES_##count "}, " a_name ", " b_name ", p, 1, 1" end ";\n" \
+      "}" \
+      : KVASIR_SUMS_##count(0) \
+      : "l"(a), "l"(b), "r"(adds))
+#define KVASIR_MULTIPLY_BOTH(rows, count, a_name, b_name, adds_name) \
+  if constexpr (sizeof(Number) == 2) \
+    KVASIR_MULTIPLY("m64n" rows "k16.f32.bf16.bf16", ", 0, 0", count, a_name, b_name, adds_name); \
+  else \
+    KVASIR_MULTIPLY("m64n" rows "k32.f32.e4m3.e4m3", "", count, a_name, b_name, adds_name)
 // clang-format on
 
-// c = or += a b, with a of 64 rows and b of 128: c[4 * n + 2 * half + e] is that of row
+// c = or += a b, with a of 64 rows and b of kRows, of bf16 or e4m3: c[4 * n + 2 * half + e] is that of row
 // 16 * warp + lane / 4 + 8 * half of a and row 8 * n + 2 * (lane % 4) + e of b. `adds` is 0 or 1.
+template <class Number, int kRows>
+__device__ inline void multiply_tiles_of(float (&c)[kRows / 2], std::uint64_t a, std::uint64_t b, int adds) {
+  static_assert(kRows == 16 || kRows == 32 || kRows == 64 || kRows == 128);
+  if constexpr (kRows == 16) {
+    KVASIR_MULTIPLY_BOTH("16", 8, "%8", "%9", "%10");
+  } else if constexpr (kRows == 32) {
+    KVASIR_MULTIPLY_BOTH("32", 16, "%16", "%17", "%18");
+  } else if constexpr (kRows == 64) {
+    KVASIR_MULTIPLY_BOTH("64", 32, "%32", "%33", "%34");
+  } else {
+    KVASIR_MULTIPLY_BOTH("128", 64, "%64", "%65", "%66");
+  }
+}
 __device__ inline void multiply_tiles(float (&c)[64], std::uint64_t a, std::uint64_t b, int adds) {
-  asm volatile(
-      "{\n"
-      ".reg .pred p;\n"
-      "setp.ne.b32 p, %66, 0;\n" KVASIR_PRODUCT_OF_SUMS
-      ", %64, %65, p, 1, 1, 0, 0;\n"
-      "}"
-      : KVASIR_SUMS
-      : "l"(a), "l"(b), "r"(adds));
+  multiply_tiles_of<Bf16, 128>(c, a, b, adds);
 }
 
 // The same with a in registers, always added: a[0] and a[2] are two neighbours each of row lane / 4 of the
 // warp, from columns 2 * (lane % 4) and eight more, a[1] and a[3] those of the row eight below.
 __device__ inline void multiply_tiles(float (&c)[64], const std::uint32_t (&a)[4], std::uint64_t b) {
-  asm volatile(KVASIR_PRODUCT_OF_SUMS ", {%64,%65,%66,%67}, %68, 1, 1, 1, 0;\n"
-               : KVASIR_SUMS
+  asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" KVASIR_NAMES_64
+               "}, {%64,%65,%66,%67}, %68, 1, 1, 1, 0;\n"
+               : KVASIR_SUMS_64(0)
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 #undef KVASIR_SUMS_8
-#undef KVASIR_SUMS
-#undef KVASIR_PRODUCT_OF_SUMS
+#undef KVASIR_SUMS_16
+#undef KVASIR_SUMS_32
+#undef KVASIR_SUMS_64
+#undef KVASIR_NAMES_8
+#undef KVASIR_NAMES_16
+#undef KVASIR_NAMES_32
+#undef KVASIR_NAMES_64
+#undef KVASIR_MULTIPLY
+#undef KVASIR_MULTIPLY_BOTH
 
 template <int kCount>
 __device__ inline void take_registers() {

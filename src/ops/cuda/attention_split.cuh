@@ -1,0 +1,339 @@
+#pragma once
+
+#include "ops/cuda/attention.cuh"
+#include "ops/cuda/bulk.cuh"
+
+// Single rows. Heads stand in the columns of a product and tokens, or numbers of a head, in its rows: a group
+// of up to eight heads fills the columns. A thread block takes some of a sequence's tokens, a warp every
+// fourth round of its blocks. `Step` is what a warp does with a round, for one kind of numbers.
+namespace kvasir::ops::cuda {
+
+// Blocks of a grid: KV heads of an item, then items; and parts of a group of heads.
+__device__ inline int kv_head_of_block(const AttentionArgs& args) {
+  return static_cast<int>(blockIdx.x) % args.num_kv_heads;
+}
+__device__ inline int item_of_block(const AttentionArgs& args) {
+  return static_cast<int>(blockIdx.x) / args.num_kv_heads;
+}
+
+inline constexpr int kWarps = 4;
+inline constexpr int kHeads = 8;   // of one KV head that a thread block takes: a fragment's columns
+inline constexpr int kStages = 2;  // rounds that a warp has in shared memory or on their way
+
+// A block's keys lie as [16 tokens, dim], its values as [dim, 16 tokens].
+template <class Step>
+struct alignas(128) Round {
+  static constexpr int kBlockBytes = kBlockTokens * Step::kDim * sizeof(typename Step::Kv);
+  unsigned char keys[Step::kRoundBlocks][kBlockBytes];
+  unsigned char values[Step::kRoundBlocks][kBlockBytes];
+};
+
+// What each warp made of its tokens. Takes the stages' place.
+template <int kDim>
+struct Sums {
+  float numbers[kWarps][kHeads][kDim];
+};
+
+template <class Step>
+struct Shared {
+  union {
+    Round<Step> stages[kWarps][kStages];
+    Sums<Step::kDim> sums;
+  };
+  float top[kWarps][kHeads];
+  float total[kWarps][kHeads];
+  Barrier ready[kWarps][kStages];
+  int is_last;
+};
+
+// One thread block's work, as its threads see it.
+struct Task {
+  SliceView slice;
+  int part;
+  int first_head;
+  int num_heads;
+  int position;
+  int first;        // token that is seen
+  int part_blocks;  // of a whole part
+  int first_block;  // of the sequence
+  int last_block;   // past the end
+  int end;          // token past the last one that is seen
+
+  __device__ Task(const AttentionArgs& args, const AttentionItem& item)
+      : slice(item.slice), part(item.part), position(item.slice.num_computed) {
+    const int group = args.num_heads / args.num_kv_heads;
+    first_head = kv_head_of_block(args) * group + blockIdx.z * kHeads;
+    num_heads = min(kHeads, group - static_cast<int>(blockIdx.z) * kHeads);
+    first = args.sliding_window > 0 ? max(0, position - args.sliding_window + 1) : 0;
+    part_blocks = args.step.split_tokens / kBlockTokens;
+    first_block = max(part * part_blocks, first / kBlockTokens);
+    last_block = min((part + 1) * part_blocks, position / kBlockTokens + 1);
+    end = min(last_block * kBlockTokens, position + 1);
+  }
+};
+
+__device__ inline const Bf16* query_of(const AttentionArgs& args, const Task& task, int head) {
+  return static_cast<const Bf16*>(args.q) + task.slice.first_row * args.q_stride +
+         static_cast<std::int64_t>(task.first_head + head) * args.head_dim;
+}
+
+// Over the lanes that have the same heads.
+__device__ inline float column_max(float x) {
+#pragma unroll
+  for (int step = 4; step < 32; step *= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
+  return x;
+}
+
+__device__ inline float column_sum(float x) {
+#pragma unroll
+  for (int step = 4; step < 32; step *= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
+  return x;
+}
+
+// The softmax of the lane's two heads, as far as it has come.
+struct ColumnSoftmax {
+  float top[2] = {-kInf, -kInf};
+  float total[2] = {0, 0};  // of this lane's tokens alone
+
+  // Takes scores in, [block][2 * half + e]; they become weights. Gives what the sums so far are to be
+  // multiplied with.
+  template <int kBlocks>
+  __device__ float2 take(float (&scores)[kBlocks][4]) {
+    float keep[2];
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+      float high = -kInf;
+#pragma unroll
+      for (const auto& block : scores) high = fmaxf(high, fmaxf(block[e], block[2 + e]));
+      high = fmaxf(top[e], column_max(high));
+      const float base = high == -kInf ? 0 : high;  // nothing was seen yet
+      keep[e] = exp2f(top[e] - base);
+      top[e] = high;
+      total[e] *= keep[e];
+#pragma unroll
+      for (auto& block : scores) {
+        block[e] = exp2f(block[e] - base);
+        block[2 + e] = exp2f(block[2 + e] - base);
+        total[e] += block[e] + block[2 + e];
+      }
+    }
+    return make_float2(keep[0], keep[1]);
+  }
+};
+
+// Turns a matrix of eight by eight numbers of two bytes.
+__device__ inline uint32_t turned(uint32_t pair) {
+  uint32_t result;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(pair));
+  return result;
+}
+
+template <class Step>
+__device__ void keep_sums(const Step& step, Shared<Step>& shared) {
+  const int warp = threadIdx.x / 32;
+  const int lane = threadIdx.x % 32;
+  __syncthreads();  // the stages are done with
+#pragma unroll
+  for (int e = 0; e < 2; ++e) {
+    const int head = 2 * (lane % 4) + e;
+    const float total = column_sum(step.softmax.total[e]);
+    if (lane < 4) {
+      shared.top[warp][head] = step.softmax.top[e];
+      shared.total[warp][head] = total;
+    }
+#pragma unroll
+    for (int i = 0; i < Step::kDim / 8; ++i)
+      shared.sums.numbers[warp][head][8 * i + lane / 4] = step.sums[i / 2][i % 2 * 2 + e] * Step::kSumStep;
+  }
+  __syncthreads();
+}
+
+// Two neighbouring numbers of a head, summed with their weights.
+struct PairSum {
+  float top = -kInf;
+  float total = 0;
+  float2 sum = make_float2(0, 0);
+
+  __device__ void add(float base, float other_top, float other_total, float2 other) {
+    const float weight = exp2f(other_top - base);
+    total += weight * other_total;
+    sum.x += weight * other.x;
+    sum.y += weight * other.y;
+  }
+};
+
+template <class Step>
+__device__ PairSum sum_of_warps(const Shared<Step>& shared, int head, int d) {
+  PairSum pair;
+#pragma unroll
+  for (int w = 0; w < kWarps; ++w) pair.top = fmaxf(pair.top, shared.top[w][head]);
+  const float base = pair.top == -kInf ? 0 : pair.top;
+#pragma unroll
+  for (int w = 0; w < kWarps; ++w)
+    pair.add(base, shared.top[w][head], shared.total[w][head],
+             *reinterpret_cast<const float2*>(&shared.sums.numbers[w][head][d]));
+  return pair;
+}
+
+// Where the splits of the launch leave what they have: tops, then totals, then sums.
+template <int kDim>
+struct Partials {
+  float* tops;
+  float* sums;
+
+  __device__ Partials(const AttentionArgs& args, int item)
+      : tops(args.partials + static_cast<std::int64_t>(item) * args.num_heads * 2),
+        sums(args.partials + static_cast<std::int64_t>(args.step.num_split_items) * args.num_heads * 2 +
+             static_cast<std::int64_t>(item) * args.num_heads * kDim) {}
+};
+
+template <int kDim>
+__device__ void write_out(const AttentionArgs& args, const Task& task, int head, int d, const PairSum& pair) {
+  Bf16* out =
+      static_cast<Bf16*>(args.out) +
+      (static_cast<std::int64_t>(task.slice.first_row) * args.num_heads + task.first_head + head) * kDim + d;
+  *reinterpret_cast<uint32_t*>(out) = pack2(pair.sum.x / pair.total, pair.sum.y / pair.total);
+}
+
+// The block that is the last to finish of its row puts the splits together, always in their order.
+template <int kDim>
+__device__ void combine(const AttentionArgs& args, const Task& task, int num_splits, int& is_last) {
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    std::int32_t* counter = args.counters +
+                            static_cast<std::int64_t>(task.slice.first_item) * args.num_heads +
+                            kv_head_of_block(args) * gridDim.z + blockIdx.z;
+    is_last = atomicAdd(counter, 1) == num_splits - 1;
+    if (is_last) *counter = 0;
+    __threadfence();
+  }
+  __syncthreads();
+  if (!is_last) return;
+  for (int i = threadIdx.x; i < task.num_heads * kDim / 2; i += kWarps * 32) {
+    const int head = i / (kDim / 2);
+    const int d = i % (kDim / 2) * 2;
+    const int own = task.first_head + head;
+    PairSum pair;
+    for (int s = 0; s < num_splits; ++s)
+      pair.top = fmaxf(pair.top, __ldcg(Partials<kDim>(args, task.slice.first_item + s).tops + own));
+    for (int s = 0; s < num_splits; ++s) {
+      const Partials<kDim> part(args, task.slice.first_item + s);
+      pair.add(pair.top, __ldcg(part.tops + own), __ldcg(part.tops + args.num_heads + own),
+               __ldcg(reinterpret_cast<const float2*>(part.sums + own * kDim + d)));
+    }
+    write_out<kDim>(args, task, head, d, pair);
+  }
+}
+
+// A warp's rounds: which blocks they are, and how these come.
+template <class Step>
+struct Rounds {
+  const AttentionArgs& args;
+  const Task& task;
+  Shared<Step>& shared;
+  const std::int32_t ids;  // of the part's blocks, a lane each
+  const int warp = threadIdx.x / 32;
+  const int lane = threadIdx.x % 32;
+
+  __device__ int first_block(int round) const {
+    return task.first_block + (warp + round * kWarps) * Step::kRoundBlocks;
+  }
+  __device__ int count() const {
+    const int blocks = task.last_block - first_block(0);
+    constexpr int kStride = kWarps * Step::kRoundBlocks;
+    return max(0, (blocks + kStride - 1) / kStride);
+  }
+  // The row's own block is written by this step.
+  __device__ bool has_own(int round) const {
+    const int own = task.position / kBlockTokens;
+    return first_block(round) <= own && own < first_block(round) + Step::kRoundBlocks;
+  }
+  __device__ void fetch(int round) const {
+    constexpr std::uint32_t kBytes = Round<Step>::kBlockBytes;
+    const int first = first_block(round);
+    const int num_blocks = min(Step::kRoundBlocks, task.last_block - first);
+    Barrier* ready = &shared.ready[warp][round % kStages];
+    Round<Step>& stage = shared.stages[warp][round % kStages];
+    if (lane == 0) expect_bytes(ready, 2 * kBytes * num_blocks);
+    for (int i = 0; i < num_blocks; ++i) {
+      const std::int64_t id = __shfl_sync(0xffffffffu, ids, first + i - task.part * task.part_blocks);
+      if (lane != 0) continue;
+      const std::int64_t at = (id * args.num_kv_heads + kv_head_of_block(args)) * kBytes;
+      copy_bulk(stage.keys[i], static_cast<const unsigned char*>(args.k) + at, kBytes, ready);
+      copy_bulk(stage.values[i], static_cast<const unsigned char*>(args.v) + at, kBytes, ready);
+    }
+  }
+};
+
+// `pair_of` gives what the block has of two neighbouring numbers of a head; `is_last` is in shared memory.
+template <int kDim, class F>
+__device__ void keep_part(const AttentionArgs& args, const Task& task, int& is_last, F pair_of) {
+  const int num_splits = task.position / (task.part_blocks * kBlockTokens) + 1;
+  const Partials<kDim> partials(args, item_of_block(args));
+  for (int i = threadIdx.x; i < task.num_heads * kDim / 2; i += kWarps * 32) {
+    const int head = i / (kDim / 2);
+    const int d = i % (kDim / 2) * 2;
+    const int own = task.first_head + head;
+    const PairSum pair = pair_of(head, d);
+    if (num_splits == 1) {
+      write_out<kDim>(args, task, head, d, pair);
+      continue;
+    }
+    *reinterpret_cast<float2*>(partials.sums + own * kDim + d) = pair.sum;
+    if (d != 0) continue;
+    partials.tops[own] = pair.top;
+    partials.tops[args.num_heads + own] = pair.total;
+  }
+  if (num_splits > 1) combine<kDim>(args, task, num_splits, is_last);
+}
+
+template <class Step>
+__global__ void __launch_bounds__(kWarps * 32, Step::kBlocksPerMultiprocessor)
+    split_kernel(AttentionArgs args) {
+  extern __shared__ __align__(128) unsigned char memory[];
+  Shared<Step>& shared = *reinterpret_cast<Shared<Step>*>(memory);
+  release_next();
+  const int warp = threadIdx.x / 32;
+  const int lane = threadIdx.x % 32;
+  const int part_blocks = args.step.split_tokens / kBlockTokens;
+  std::int32_t ids = 0;
+  if (lane < part_blocks) ids = args.step.split_blocks[item_of_block(args) * part_blocks + lane];
+  const AttentionItem item = args.step.split_items[item_of_block(args)];
+  if (item.slice.num_rows == 0) return;
+  const Task task(args, item);
+  if (lane == 0) {
+    for (Barrier& barrier : shared.ready[warp]) make_barrier(&barrier);
+    publish_barriers();
+  }
+  __syncwarp();
+  const Rounds<Step> rounds{args, task, shared, ids};
+  const int num_rounds = rounds.count();
+  const int early = min(num_rounds, kStages);
+  for (int round = 0; round < early; ++round)
+    if (!rounds.has_own(round)) rounds.fetch(round);
+  wait_for_previous();
+  for (int round = 0; round < early; ++round)
+    if (rounds.has_own(round)) rounds.fetch(round);
+  Step step;
+  step.load_queries(args, task, lane);
+  for (int round = 0; round < num_rounds; ++round) {
+    wait_for_phase(&shared.ready[warp][round % kStages], round / kStages % 2);
+    step.take(args, task, rounds.first_block(round) * kBlockTokens, shared.stages[warp][round % kStages],
+              lane);
+    __syncwarp();
+    if (round + kStages < num_rounds) rounds.fetch(round + kStages);
+  }
+  keep_sums(step, shared);
+  keep_part<Step::kDim>(args, task, shared.is_last,
+                        [&](int head, int d) { return sum_of_warps(shared, head, d); });
+}
+
+template <class Step>
+void launch_split(StreamHandle stream, const AttentionArgs& args) {
+  const int group = args.num_heads / args.num_kv_heads;
+  const dim3 blocks(args.num_kv_heads * args.step.num_split_items, 1, ceil_div(group, kHeads));
+  launch_large<split_kernel<Step>>({blocks, kWarps * 32, sizeof(Shared<Step>)}, stream, args);
+}
+
+}  // namespace kvasir::ops::cuda

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tensor/dtype.h"
+
+namespace kvasir::ops::cuda {
+
+// y = scale * x wᵀ + bias, or that added to what y holds, which quantised ones are not. All memory is the
+// device's.
+struct GemmArgs {
+  const void* x = nullptr;     // [rows, cols], of `type`
+  const void* w = nullptr;     // [out, cols], likewise
+  const void* bias = nullptr;  // [out], of `type`, or null
+  void* y = nullptr;           // [rows, out], of `out_type`
+  // Both or none: x and w are e4m3, and the result is multiplied with its row's and its column's.
+  const float* x_scales = nullptr;  // [rows]
+  const float* w_scales = nullptr;  // [out]
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t out = 0;
+  tensor::DType type = tensor::DType::bf16;  // f32, f16 or bf16
+  tensor::DType out_type = tensor::DType::bf16;
+  float scale = 1;
+  bool w_is_fresh = false;  // the kernel before wrote w; else it may be read before that one is done
+  enum class Into : std::uint8_t { overwrite, add } into = Into::overwrite;
+};
+
+}  // namespace kvasir::ops::cuda

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+
+namespace kvasir::ops::cuda {
+
+// A matrix whose tiles the copy engine brings: `box_rows` rows by 128 bytes, chunks in turn as warpgroup.cuh
+// wants them, zeros for what lies outside. `matrix` and the bytes of a row are multiples of 16.
+struct TiledMatrix {
+  const void* matrix = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  int number_bytes = 2;
+  int box_rows = 0;
+};
+
+// False where the driver refuses it, which counts as a failure of the GPU.
+bool describe_matrix(const TiledMatrix& matrix, CUtensorMap& map);
+
+}  // namespace kvasir::ops::cuda
