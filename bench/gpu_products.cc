@@ -2,7 +2,9 @@
 // beside our own kernel's, and how long their weights take to come at 4.2 TB/s. Microseconds.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <memory>
 #include <string_view>
 #include <vector>
 
