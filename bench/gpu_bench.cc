@@ -1,8 +1,9 @@
-// gpu_bench [--in=512] [--out=256] [--fp8] [--int4] [--fp8-kv] [--own=64] [SHAPE [BATCH...]]: the engine on
-// the first GPU, with random weights of a real model's shape (those of `kvasir bench engine`, and
-// qwen3-30b-a3b). Prefill of a batch of prompts, then their decode; "all" is what the answers' tokens come to
-// over the whole time, from the first prompt to the last token. With --burst=STEP_MS as many requests come at
-// once as BATCH says and are scheduled as a server would; the table shows which steps take the time.
+// gpu_bench [--in=512] [--out=256] [--fp8] [--int4] [--fp8-kv] [--own=64] [--burst=STEP_MS] [SHAPE
+// [BATCH...]]: the engine on the first GPU, with random weights of a real model's shape (those of `kvasir
+// bench engine`, and qwen3-30b-a3b). Prefill of a batch of prompts, then their decode; "all" is what the
+// answers' tokens come to over the whole time, from the first prompt to the last token. With --burst=STEP_MS
+// as many requests come at once as BATCH says and are scheduled as a server would; the table shows which
+// steps take the time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -59,6 +60,7 @@ class Measurement {
                                .max_batch_tokens = kChunk,
                                .max_batch_sequences = std::min(batch, kMaxSequences),
                                .target_step_s = load.burst_step_s,
+                               .prefill_share = 0.55,  // as a server has it on a GPU
                                .min_batch_decodes = kMaxSequences,
                                .prefix_cache = false},
                  .vocab_size = load.vocab_size,
@@ -262,7 +264,8 @@ int main(int argc, char** argv) {
   }
   const std::string shape = argc > 1 ? argv[1] : "llama-3.1-8b";
   std::vector<int> batches;
-  for (int i = 2; i < argc; ++i) batches.push_back(std::clamp(std::atoi(argv[i]), 1, 4096));
+  const int most = load.burst_step_s > 0 ? 4096 : kvasir::bench::kMaxSequences;
+  for (int i = 2; i < argc; ++i) batches.push_back(std::clamp(std::atoi(argv[i]), 1, most));
   if (batches.empty()) batches = {1, 32, 128, 256};
   const kvasir::base::Status measured = load.burst_step_s > 0
                                             ? kvasir::bench::measure_bursts(shape, batches, load, options)

@@ -124,7 +124,7 @@ def measure_throughput(options, kind, flags):
     """A batch that nobody waits for: steps may take as long as they like."""
     with served(options.bin / "kvasir", *flags, "--target-step-ms", 1000) as (_, port, _):
         many = ["--concurrency", 512, "--requests", 512]
-        load(options, port, "--input-tokens", 128, "--output-tokens", 32, *many)  # buckets are recorded
+        load(options, port, "--input-tokens", 128, "--output-tokens", 32, *many)  # products are chosen
         figures = load(options, port, "--input-tokens", 1000, "--output-tokens", 1000, *many)
         show(f"HTTP, {kind}, 512 requests of 1000/1000", figures["output_tokens_per_s"], *LONG_ROWS[kind])
         return figures

@@ -74,14 +74,15 @@ Context context_of(const model::ModelConfig& config, const config::Settings& set
 
 engine::EngineOptions engine_options(const std::vector<TokenId>& end_tokens, int vocab_size,
                                      const config::Settings& settings, int num_blocks) {
+  const bool on_gpu = settings.device == "cuda";
   engine::EngineOptions options;
   options.scheduler = {.num_blocks = num_blocks,
                        .max_batch_tokens = settings.max_batch_tokens,
                        .max_batch_sequences = settings.max_batch_sequences,
                        .target_step_s = settings.target_step_ms / 1000,
-                       // A GPU gains from every further stream.
-                       .prefill_share = settings.device == "cuda" ? 0.55 : 0.33,
-                       .min_batch_decodes = settings.device == "cuda" ? settings.max_batch_sequences : 256,
+                       // A GPU gains from every further stream, and from every prompt that becomes one soon.
+                       .prefill_share = on_gpu ? 0.55 : 0.33,
+                       .min_batch_decodes = on_gpu ? settings.max_batch_sequences : 256,
                        .prefix_cache = settings.prefix_cache};
   options.vocab_size = vocab_size;
   options.end_tokens = end_tokens;

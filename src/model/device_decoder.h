@@ -35,7 +35,7 @@ struct DeviceOptions {
   bool kv_later = false;                     // none of both: reserve_kv() comes before the first step
   int max_rows = 512;                        // of a step
   int max_sequences = 64;                    // of a step, and so rows of logits
-  int max_own_rows = 64;  // of a step whose products are own kernels where these are faster
+  int max_own_rows = 64;  // of a step that fuses its row, or multiplies four bits as they are; 0: for tests
   bool fp8_kv = false;    // keys and values as e4m3, without scales; `type` is bf16
   WeightNumbers weights = WeightNumbers::same;  // another than `same` where `type` is bf16
   // A row's result depends on its own sequence alone, to the last bit. Slower; for dense decoders in bf16 on

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/check.h"
@@ -170,7 +171,7 @@ base::Status CudaDecoder::run_decode(const StepBatch& batch) {
   TRY_OK(upload_.send(batch, padding, stream()));
   if (upload_.generation() != graph_generation_) graphs_.clear();
   graph_generation_ = upload_.generation();
-  const std::pair key(padding.rows, padding.split_items);
+  const std::tuple key(padding.rows, padding.split_items, StepUpload::split_tokens(batch));
   const auto known = graphs_.find(key);
   if (known != graphs_.end()) {
     known->second.launch(stream());
@@ -202,6 +203,7 @@ void CudaDecoder::tune(int rows) {
     if (linear.groups != nullptr) {
       linear.w = scratch_.unpacked.data();
       linear.groups = nullptr;
+      linear.is_fresh = true;
       weights = {linear.w};
     }
     gemm_->tune(stream(), args_of(linear, *first), weights);

@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 #include <span>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "model/cuda/device_weights.h"
@@ -107,8 +107,7 @@ class CudaDecoder final : public DeviceDecoder {
   void run_gated(ops::cuda::GemmArgs up);
   void head();
 
-  // Whether the step's products go through multiply_few: of the rows that a step of decode has, few, and of a
-  // layer without biases and norms behind.
+  // Whether the step is one row that goes through multiply_few: of layers without biases and norms behind.
   bool few_rows() const;
   // Whether the inputs of layers' products are e4m3, with scales in `x_scales`.
   bool quantizes() const;
@@ -162,7 +161,7 @@ class CudaDecoder final : public DeviceDecoder {
   bool can_record_ = false;
   bool fuses_rows_ = false;
   bool branch_pending_ = false;  // the last half layer's product stands in `branch`
-  std::map<std::pair<int, int>, ops::cuda::Graph> graphs_;  // by rows and split items
+  std::map<std::tuple<int, int, int>, ops::cuda::Graph> graphs_;  // by rows, split items and tokens of one
   int graph_generation_ = 0;
   std::set<int> tuned_;  // numbers of rows
   UnderWay steps_[2];    // used in turn

@@ -22,12 +22,10 @@ __device__ uint2 four_values(const unsigned char* values, int place, int count, 
   return make_uint2(words.x & low, words.y & high);
 }
 
-// Rounds of one block.
 template <int dim>
 struct Bf16Step {
   using Kv = Bf16;
   static constexpr int kDim = dim;
-  static constexpr int kRoundBlocks = 1;
   static constexpr float kSumStep = 1;
   static constexpr int kBlocksPerMultiprocessor = 3;  // for which shared memory has room
 
@@ -46,17 +44,16 @@ struct Bf16Step {
   }
 
   __device__ void take(const AttentionArgs& args, const Task& task, int first_token,
-                       const Round<Bf16Step>& round, int lane) {
-    float all_scores[1][4] = {};  // [0][2 * half + e]: of token_of(lane, half) and head 2 * (lane % 4) + e
-    float(&scores)[4] = all_scores[0];
-    score(round.keys[0], lane, scores);
+                       const Stage<Bf16Step>& stage, int lane) {
+    float scores[4] = {};  // [2 * half + e]: of token_of(lane, half) and head 2 * (lane % 4) + e
+    score(stage.keys, lane, scores);
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
       const int at = first_token + token_of(lane, j / 2);
       scores[j] = at < task.end && at >= task.first ? scaled(args, scores[j]) : -kInf;
     }
-    const float2 keep = softmax.take(all_scores);
-    add_values(scores, round.values[0], task.end - first_token, lane, keep);
+    const float2 keep = softmax.take(scores);
+    add_values(scores, stage.values, task.end - first_token, lane, keep);
   }
 
  private:

@@ -5,7 +5,7 @@
 
 // Single rows. Heads stand in the columns of a product and tokens, or numbers of a head, in its rows: a group
 // of up to eight heads fills the columns. A thread block takes some of a sequence's tokens, a warp every
-// fourth round of its blocks. `Step` is what a warp does with a round, for one kind of numbers.
+// fourth of its blocks. `Step` is what a warp does with a block, for one kind of numbers.
 namespace kvasir::ops::cuda {
 
 // Blocks of a grid: KV heads of an item, then items; and parts of a group of heads.
@@ -18,14 +18,14 @@ __device__ inline int item_of_block(const AttentionArgs& args) {
 
 inline constexpr int kWarps = 4;
 inline constexpr int kHeads = 8;   // of one KV head that a thread block takes: a fragment's columns
-inline constexpr int kStages = 2;  // rounds that a warp has in shared memory or on their way
+inline constexpr int kStages = 2;  // blocks that a warp has in shared memory or on their way
 
 // A block's keys lie as [16 tokens, dim], its values as [dim, 16 tokens].
 template <class Step>
-struct alignas(128) Round {
-  static constexpr int kBlockBytes = kBlockTokens * Step::kDim * sizeof(typename Step::Kv);
-  unsigned char keys[Step::kRoundBlocks][kBlockBytes];
-  unsigned char values[Step::kRoundBlocks][kBlockBytes];
+struct alignas(128) Stage {
+  static constexpr int kBytes = kBlockTokens * Step::kDim * sizeof(typename Step::Kv);
+  unsigned char keys[kBytes];
+  unsigned char values[kBytes];
 };
 
 // What each warp made of its tokens. Takes the stages' place.
@@ -37,7 +37,7 @@ struct Sums {
 template <class Step>
 struct Shared {
   union {
-    Round<Step> stages[kWarps][kStages];
+    Stage<Step> stages[kWarps][kStages];
     Sums<Step::kDim> sums;
   };
   float top[kWarps][kHeads];
@@ -95,27 +95,18 @@ struct ColumnSoftmax {
   float top[2] = {-kInf, -kInf};
   float total[2] = {0, 0};  // of this lane's tokens alone
 
-  // Takes scores in, [block][2 * half + e]; they become weights. Gives what the sums so far are to be
-  // multiplied with.
-  template <int kBlocks>
-  __device__ float2 take(float (&scores)[kBlocks][4]) {
+  // Takes scores in; they become weights. Gives what the sums so far are to be multiplied with.
+  __device__ float2 take(float (&scores)[4]) {
     float keep[2];
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
-      float high = -kInf;
-#pragma unroll
-      for (const auto& block : scores) high = fmaxf(high, fmaxf(block[e], block[2 + e]));
-      high = fmaxf(top[e], column_max(high));
+      const float high = fmaxf(top[e], column_max(fmaxf(scores[e], scores[2 + e])));
       const float base = high == -kInf ? 0 : high;  // nothing was seen yet
       keep[e] = exp2f(top[e] - base);
       top[e] = high;
-      total[e] *= keep[e];
-#pragma unroll
-      for (auto& block : scores) {
-        block[e] = exp2f(block[e] - base);
-        block[2 + e] = exp2f(block[2 + e] - base);
-        total[e] += block[e] + block[2 + e];
-      }
+      scores[e] = exp2f(scores[e] - base);
+      scores[2 + e] = exp2f(scores[2 + e] - base);
+      total[e] = total[e] * keep[e] + scores[e] + scores[2 + e];
     }
     return make_float2(keep[0], keep[1]);
   }
@@ -226,7 +217,7 @@ __device__ void combine(const AttentionArgs& args, const Task& task, int num_spl
   }
 }
 
-// A warp's rounds: which blocks they are, and how these come.
+// A warp's blocks, one each round, and how they come.
 template <class Step>
 struct Rounds {
   const AttentionArgs& args;
@@ -236,33 +227,20 @@ struct Rounds {
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
 
-  __device__ int first_block(int round) const {
-    return task.first_block + (warp + round * kWarps) * Step::kRoundBlocks;
-  }
-  __device__ int count() const {
-    const int blocks = task.last_block - first_block(0);
-    constexpr int kStride = kWarps * Step::kRoundBlocks;
-    return max(0, (blocks + kStride - 1) / kStride);
-  }
+  __device__ int block(int round) const { return task.first_block + warp + round * kWarps; }
+  __device__ int count() const { return max(0, (task.last_block - block(0) + kWarps - 1) / kWarps); }
   // The row's own block is written by this step.
-  __device__ bool has_own(int round) const {
-    const int own = task.position / kBlockTokens;
-    return first_block(round) <= own && own < first_block(round) + Step::kRoundBlocks;
-  }
+  __device__ bool has_own(int round) const { return block(round) == task.position / kBlockTokens; }
   __device__ void fetch(int round) const {
-    constexpr std::uint32_t kBytes = Round<Step>::kBlockBytes;
-    const int first = first_block(round);
-    const int num_blocks = min(Step::kRoundBlocks, task.last_block - first);
+    constexpr std::uint32_t kBytes = Stage<Step>::kBytes;
+    const std::int64_t id = __shfl_sync(0xffffffffu, ids, block(round) - task.part * task.part_blocks);
+    if (lane != 0) return;
+    const std::int64_t at = (id * args.num_kv_heads + kv_head_of_block(args)) * kBytes;
     Barrier* ready = &shared.ready[warp][round % kStages];
-    Round<Step>& stage = shared.stages[warp][round % kStages];
-    if (lane == 0) expect_bytes(ready, 2 * kBytes * num_blocks);
-    for (int i = 0; i < num_blocks; ++i) {
-      const std::int64_t id = __shfl_sync(0xffffffffu, ids, first + i - task.part * task.part_blocks);
-      if (lane != 0) continue;
-      const std::int64_t at = (id * args.num_kv_heads + kv_head_of_block(args)) * kBytes;
-      copy_bulk(stage.keys[i], static_cast<const unsigned char*>(args.k) + at, kBytes, ready);
-      copy_bulk(stage.values[i], static_cast<const unsigned char*>(args.v) + at, kBytes, ready);
-    }
+    Stage<Step>& stage = shared.stages[warp][round % kStages];
+    expect_bytes(ready, 2 * kBytes);
+    copy_bulk(stage.keys, static_cast<const unsigned char*>(args.k) + at, kBytes, ready);
+    copy_bulk(stage.values, static_cast<const unsigned char*>(args.v) + at, kBytes, ready);
   }
 };
 
@@ -319,8 +297,7 @@ __global__ void __launch_bounds__(kWarps * 32, Step::kBlocksPerMultiprocessor)
   step.load_queries(args, task, lane);
   for (int round = 0; round < num_rounds; ++round) {
     wait_for_phase(&shared.ready[warp][round % kStages], round / kStages % 2);
-    step.take(args, task, rounds.first_block(round) * kBlockTokens, shared.stages[warp][round % kStages],
-              lane);
+    step.take(args, task, rounds.block(round) * kBlockTokens, shared.stages[warp][round % kStages], lane);
     __syncwarp();
     if (round + kStages < num_rounds) rounds.fetch(round + kStages);
   }

@@ -1,6 +1,6 @@
 #include "ops/cuda/attention_split.cuh"
 
-// Single rows where blocks hold e4m3, widened to half precision. Heads of 128 go through warpgroups instead.
+// Single rows where blocks hold e4m3 and heads have 64 numbers, which are widened to half precision.
 namespace kvasir::ops::cuda {
 namespace {
 
@@ -34,12 +34,9 @@ __device__ uint2 four_values(const unsigned char* values, int place, int count, 
   return widen_e4m3(reinterpret_cast<const uint32_t*>(values)[place] & kept);
 }
 
-// Rounds of one block.
-template <int dim>
 struct E4m3Step {
   using Kv = E4m3;
-  static constexpr int kDim = dim;
-  static constexpr int kRoundBlocks = 1;
+  static constexpr int kDim = 64;
   static constexpr float kSumStep = E4m3Fragments::kFactor;
   static constexpr int kBlocksPerMultiprocessor = 5;
 
@@ -57,11 +54,10 @@ struct E4m3Step {
   }
 
   __device__ void take(const AttentionArgs& args, const Task& task, int first_token,
-                       const Round<E4m3Step>& round, int lane) {
-    float all_scores[1][4] = {};  // [0][2 * half + e]: of token_of(lane, half) and head 2 * (lane % 4) + e
-    float(&scores)[4] = all_scores[0];
-    const unsigned char* upper = round.keys[0] + token_of(lane, 0) * kDim + lane % 4 * 8;
-    const unsigned char* lower = round.keys[0] + token_of(lane, 1) * kDim + lane % 4 * 8;
+                       const Stage<E4m3Step>& stage, int lane) {
+    float scores[4] = {};  // [2 * half + e]: of token_of(lane, half) and head 2 * (lane % 4) + e
+    const unsigned char* upper = stage.keys + token_of(lane, 0) * kDim + lane % 4 * 8;
+    const unsigned char* lower = stage.keys + token_of(lane, 1) * kDim + lane % 4 * 8;
 #pragma unroll
     for (int i = 0; i < kDim / 32; ++i) {
       const uint4 a = eight_numbers(upper + 32 * i);
@@ -75,8 +71,8 @@ struct E4m3Step {
       const bool seen = at < task.end && at >= task.first;
       scores[j] = seen ? scaled(args, scores[j] * E4m3Fragments::kFactor) : -kInf;
     }
-    const float2 keep = softmax.take(all_scores);
-    add_values(scores, round.values[0], task.end - first_token, lane, keep);
+    const float2 keep = softmax.take(scores);
+    add_values(scores, stage.values, task.end - first_token, lane, keep);
   }
 
  private:
@@ -97,9 +93,10 @@ struct E4m3Step {
 }  // namespace
 
 void attend_rows_split_e4m3(StreamHandle stream, const AttentionArgs& args) {
-  if (args.head_dim == 64) return launch_split<E4m3Step<64>>(stream, args);
-  if (architecture() == 90) return attend_rows_split_wide(stream, args);
-  launch_split<E4m3Step<128>>(stream, args);
+  if (args.head_dim == 64)
+    launch_split<E4m3Step>(stream, args);
+  else
+    attend_rows_split_wide(stream, args);
 }
 
 }  // namespace kvasir::ops::cuda

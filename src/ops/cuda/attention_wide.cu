@@ -199,8 +199,8 @@ struct Consumer {
 #pragma unroll
       for (int i = 2 * half; i < 64; i += 4) high = fmaxf(high, fmaxf(scores[i], scores[i + 1]));
       high = quad_max(high);
-      const float base = high == -kInf ? 0 : high * scale;  // a row that has seen nothing yet
-      keep[half] = power_of_two(top[half] * scale - base);
+      const float base = high == -kInf ? 0 : high * scale;            // a row that has seen nothing yet
+      keep[half] = power_of_two(__fmul_rn(top[half], scale) - base);  // exactly 1 where nothing is larger
       top[half] = high;
       float sum = 0;
 #pragma unroll

@@ -159,10 +159,10 @@ struct Gemm::State {
                                  sizeof kWorkspaceBytes));
     std::vector<cublasLtMatmulHeuristicResult_t> found(static_cast<std::size_t>(count));
     int num_found = 0;
-    check(library.get_heuristic(handle, shape.desc, shape.w, shape.x, shape.y, shape.y, preference, count,
-                                found.data(), &num_found));
+    const cublasStatus_t status = library.get_heuristic(handle, shape.desc, shape.w, shape.x, shape.y,
+                                                        shape.y, preference, count, found.data(), &num_found);
+    if (status != CUBLAS_STATUS_NOT_SUPPORTED) check(status);
     library.destroy_preference(preference);
-    if (num_found == 0) remember_failure("cuBLASLt has no algorithm for a product");
     found.resize(static_cast<std::size_t>(num_found));
     return found;
   }
@@ -177,7 +177,12 @@ struct Gemm::State {
     }
     Shape shape = make_shape(args);
     const std::vector<cublasLtMatmulHeuristicResult_t> found = candidates(shape, 1);
-    if (!found.empty()) shape.algorithm = found.front().algo;
+    if (!found.empty())
+      shape.algorithm = found.front().algo;
+    else if (wide_product_takes(args))
+      shape.own = invariant_shape(args);
+    else
+      remember_failure("cuBLASLt has no algorithm for a product");
     return shapes.emplace(key, shape).first->second;
   }
 

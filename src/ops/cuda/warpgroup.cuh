@@ -34,7 +34,7 @@ __device__ inline void copy_tile(void* to, const CUtensorMap& from, int col, int
       : "memory");
 }
 
-// What was written to tiles through cp.async is seen by products after it.
+// What threads wrote to tiles, or copied through cp.async, is seen by products after it.
 __device__ inline void show_tiles() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
