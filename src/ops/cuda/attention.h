@@ -49,7 +49,6 @@ void attend(StreamHandle stream, const AttentionArgs& args);
 
 // The parts of attend().
 void attend_rows_split(StreamHandle stream, const AttentionArgs& args);  // slices of one row
-void attend_rows_split_e4m3(StreamHandle stream, const AttentionArgs& args);
 void attend_rows_split_wide(StreamHandle stream, const AttentionArgs& args);
 void attend_rows_tiled(StreamHandle stream, const AttentionArgs& args);  // longer slices
 void attend_rows_wide(StreamHandle stream, const AttentionArgs& args);   // these by warpgroups
