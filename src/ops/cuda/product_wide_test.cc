@@ -16,7 +16,7 @@ using Then = GemvArgs::Then;
 class WideProducts : public testing::TestWithParam<Then> {
  protected:
   void SetUp() override {
-    if (!wide_product_takes({.rows = 1, .cols = 64, .out = 8})) GTEST_SKIP() << "not such a GPU";
+    if (architecture() != 90) GTEST_SKIP() << "sm_" << architecture() << " has no such products";
   }
 
   std::vector<float> run(WideProductArgs args) {
@@ -93,11 +93,29 @@ TEST_P(WideProducts, ARowIsTheSameAmongOthers) {
 INSTANTIATE_TEST_SUITE_P(Ends, WideProducts,
                          testing::Values(Then::store, Then::store_f32, Then::add, Then::gate));
 
+TEST(WideProduct, IsTakenWhereTheGpuAndTheSizesFit) {
+  const GemmArgs fits{.rows = 1, .cols = 64, .out = 8};
+  EXPECT_EQ(wide_product_takes(fits), architecture() == 90);
+  const auto refuses = [&](auto change) {
+    GemmArgs args = fits;
+    change(args);
+    return !wide_product_takes(args);
+  };
+  EXPECT_TRUE(refuses([](GemmArgs& args) { args.out = 12; }));
+  EXPECT_TRUE(refuses([](GemmArgs& args) { args.cols = 60; }));
+  EXPECT_TRUE(refuses([](GemmArgs& args) { args.rows = 0; }));
+  EXPECT_TRUE(refuses([](GemmArgs& args) { args.type = tensor::DType::f16; }));
+  EXPECT_TRUE(refuses([](GemmArgs& args) {
+    args.out_type = tensor::DType::f32;
+    args.into = GemmArgs::Into::add;
+  }));
+}
+
 TEST(WideProduct, AddsABias) {
+  if (architecture() != 90) GTEST_SKIP() << "sm_" << architecture() << " has no such products";
   const Matrix x(20, 256, 1);
   const Matrix w(304, 256, 2);
   const Matrix bias(1, 304, 3);
-  if (!wide_product_takes({.rows = 1, .cols = 64, .out = 8})) GTEST_SKIP() << "not such a GPU";
   const DeviceBuffer y = allocate(std::size_t{20} * 304 * 2);
   const Stream stream;
   multiply_wide(stream.handle(), {.product = {.x = x.device.data(),
