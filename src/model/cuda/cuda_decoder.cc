@@ -60,7 +60,7 @@ base::Status CudaDecoder::check_invariant() const {
       });
   if (all) return base::ok();
   return base::error(base::ErrorCode::unsupported,
-                     "batch invariance needs an sm_90 GPU and matrices whose sizes are multiples of 8");
+                     "batch invariance needs matrices whose sizes are multiples of 8");
 }
 
 void CudaDecoder::copy_block(std::int32_t from, std::int32_t to) {

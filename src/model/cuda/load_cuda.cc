@@ -29,8 +29,9 @@ base::Status check_supported(const ModelConfig& config, const DeviceOptions& opt
     return base::error(ErrorCode::unsupported, "weights in fp8 are for dense decoders with norms before");
   if (options.weights == WeightNumbers::int4 && !(type == tensor::DType::bf16 && dense))
     return base::error(ErrorCode::unsupported, "weights in int4 are for dense decoders");
-  if (options.batch_invariant && !(type == tensor::DType::bf16 && dense))
-    return base::error(ErrorCode::unsupported, "batch invariance is for dense decoders in bf16");
+  if (options.batch_invariant && !(type == tensor::DType::bf16 && dense && ops::cuda::architecture() == 90))
+    return base::error(ErrorCode::unsupported,
+                       "batch invariance is for dense decoders in bf16 on an sm_90 GPU");
   const bool known = config.head_dim == 64 || config.head_dim == 128;
   if (options.fp8_kv && !(type == tensor::DType::bf16 && known && !config.is_latent()))
     return base::error(ErrorCode::unsupported, "keys and values in fp8 are for heads of 64 or 128, not {}",
