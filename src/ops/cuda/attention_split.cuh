@@ -266,6 +266,24 @@ __device__ void keep_part(const AttentionArgs& args, const Task& task, int& is_l
   if (num_splits > 1) combine<kDim>(args, task, num_splits, is_last);
 }
 
+// Of the blocks of the thread block's part, a lane each.
+__device__ inline std::int32_t block_id_of_lane(const AttentionArgs& args) {
+  const int lane = threadIdx.x % 32;
+  const int part_blocks = args.step.split_tokens / kBlockTokens;
+  return lane < part_blocks ? args.step.split_blocks[item_of_block(args) * part_blocks + lane] : 0;
+}
+
+// The first of what comes in pieces, those that the step does not write before the kernel before is done.
+template <class Pieces>
+__device__ void fetch_first(const Pieces& pieces, int most) {
+  const int early = min(pieces.count(), most);
+  for (int i = 0; i < early; ++i)
+    if (!pieces.has_own(i)) pieces.fetch(i);
+  wait_for_previous();
+  for (int i = 0; i < early; ++i)
+    if (pieces.has_own(i)) pieces.fetch(i);
+}
+
 template <class Step>
 __global__ void __launch_bounds__(kWarps * 32, Step::kBlocksPerMultiprocessor)
     split_kernel(AttentionArgs args) {
@@ -274,9 +292,7 @@ __global__ void __launch_bounds__(kWarps * 32, Step::kBlocksPerMultiprocessor)
   release_next();
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
-  const int part_blocks = args.step.split_tokens / kBlockTokens;
-  std::int32_t ids = 0;
-  if (lane < part_blocks) ids = args.step.split_blocks[item_of_block(args) * part_blocks + lane];
+  const std::int32_t ids = block_id_of_lane(args);
   const AttentionItem item = args.step.split_items[item_of_block(args)];
   if (item.slice.num_rows == 0) return;
   const Task task(args, item);
@@ -287,12 +303,7 @@ __global__ void __launch_bounds__(kWarps * 32, Step::kBlocksPerMultiprocessor)
   __syncwarp();
   const Rounds<Step> rounds{args, task, shared, ids};
   const int num_rounds = rounds.count();
-  const int early = min(num_rounds, kStages);
-  for (int round = 0; round < early; ++round)
-    if (!rounds.has_own(round)) rounds.fetch(round);
-  wait_for_previous();
-  for (int round = 0; round < early; ++round)
-    if (rounds.has_own(round)) rounds.fetch(round);
+  fetch_first(rounds, kStages);
   Step step;
   step.load_queries(args, task, lane);
   for (int round = 0; round < num_rounds; ++round) {
@@ -306,11 +317,14 @@ __global__ void __launch_bounds__(kWarps * 32, Step::kBlocksPerMultiprocessor)
                         [&](int head, int d) { return sum_of_warps(shared, head, d); });
 }
 
+inline dim3 split_grid(const AttentionArgs& args) {
+  const int group = args.num_heads / args.num_kv_heads;
+  return dim3(args.num_kv_heads * args.step.num_split_items, 1, ceil_div(group, kHeads));
+}
+
 template <class Step>
 void launch_split(StreamHandle stream, const AttentionArgs& args) {
-  const int group = args.num_heads / args.num_kv_heads;
-  const dim3 blocks(args.num_kv_heads * args.step.num_split_items, 1, ceil_div(group, kHeads));
-  launch_large<split_kernel<Step>>({blocks, kWarps * 32, sizeof(Shared<Step>)}, stream, args);
+  launch_large<split_kernel<Step>>({split_grid(args), kWarps * 32, sizeof(Shared<Step>)}, stream, args);
 }
 
 }  // namespace kvasir::ops::cuda

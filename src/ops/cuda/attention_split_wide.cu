@@ -60,6 +60,7 @@ struct WideTask {
   __device__ int count() const {
     return max(0, (task.last_block - task.first_block + kTileBlocks - 1) / kTileBlocks);
   }
+  // The row's own block is written by this step.
   __device__ bool has_own(int tile) const {
     const int own = task.position / kBlockTokens;
     return first_block(tile) <= own && own < first_block(tile) + kTileBlocks;
@@ -247,10 +248,7 @@ __global__ void __launch_bounds__(kWarps * 32, kTilesPerMultiprocessor)
   auto& shared = *reinterpret_cast<WideShared*>((reinterpret_cast<std::uintptr_t>(memory) + 1023) &
                                                 ~std::uintptr_t{1023});
   release_next();
-  const int lane = threadIdx.x % 32;
-  const int part_blocks = args.step.split_tokens / kBlockTokens;
-  std::int32_t ids = 0;
-  if (lane < part_blocks) ids = args.step.split_blocks[item_of_block(args) * part_blocks + lane];
+  const std::int32_t ids = block_id_of_lane(args);
   const AttentionItem item = args.step.split_items[item_of_block(args)];
   if (item.slice.num_rows == 0) return;
   const Task task(args, item);
@@ -260,13 +258,7 @@ __global__ void __launch_bounds__(kWarps * 32, kTilesPerMultiprocessor)
   }
   __syncthreads();
   WideTask wide{args, keys, task, shared, ids};
-  const int early = min(wide.count(), kTileStages);
-  // The row's own block is written by this step.
-  for (int tile = 0; tile < early; ++tile)
-    if (!wide.has_own(tile)) wide.fetch(tile);
-  wait_for_previous();
-  for (int tile = 0; tile < early; ++tile)
-    if (wide.has_own(tile)) wide.fetch(tile);
+  fetch_first(wide, kTileStages);
   wide.put_queries();
   show_tiles();
   __syncthreads();
@@ -289,9 +281,8 @@ void attend_rows_split_wide(StreamHandle stream, const AttentionArgs& args) {
   CUtensorMap keys;
   const std::int64_t rows = std::int64_t{args.num_blocks} * args.num_kv_heads * kBlockTokens;
   if (!describe_matrix({args.k, rows, kDim, 1, kBlockTokens}, keys)) return;
-  const int group = args.num_heads / args.num_kv_heads;
-  const dim3 blocks(args.num_kv_heads * args.step.num_split_items, 1, ceil_div(group, kHeads));
-  launch_large<wide_split_kernel>({blocks, kWarps * 32, sizeof(WideShared) + 1024}, stream, keys, args);
+  launch_large<wide_split_kernel>({split_grid(args), kWarps * 32, sizeof(WideShared) + 1024}, stream, keys,
+                                  args);
 }
 
 }  // namespace kvasir::ops::cuda
