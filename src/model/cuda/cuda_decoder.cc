@@ -252,6 +252,10 @@ void CudaDecoder::run_step() {
                               .drawn = scratch_.drawn.as<const ops::cuda::RowDrawn>(),
                               .positions = step.positions,
                               .y = scratch_.hidden.data()});
+  if (is_lone_row()) {
+    ops::cuda::run_lone_row(stream(), lone_row_args());
+    return draw();
+  }
   branch_pending_ = false;
   NormWeights post_norm;
   for (int i = 0; i < config_.num_layers; ++i) {
@@ -263,10 +267,12 @@ void CudaDecoder::run_step() {
     post_norm = layer.mlp_post_norm;
   }
   begin_half(post_norm, {});
-  if (upload_.num_logit_rows() > 0) head();
+  if (upload_.num_logit_rows() == 0) return;
+  compute_logits();
+  draw();
 }
 
-void CudaDecoder::head() {
+void CudaDecoder::compute_logits() {
   const int num_rows = upload_.num_logit_rows();
   ops::cuda::add_norm(stream(), {.type = options_.type,
                                  .rows = num_rows,
@@ -284,6 +290,11 @@ void CudaDecoder::head() {
     args.out_type = tensor::DType::f32;
     gemm_->run(stream(), args);
   }
+}
+
+void CudaDecoder::draw() {
+  const int num_rows = upload_.num_logit_rows();
+  auto* logits = scratch_.logits.as<float>();
   if (config_.logit_scale != 1 || config_.logit_softcap > 0)
     ops::cuda::scale_and_cap(stream(), logits, std::int64_t{num_rows} * config_.vocab_size,
                              config_.logit_scale, config_.logit_softcap);

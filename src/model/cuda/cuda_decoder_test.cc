@@ -7,7 +7,7 @@
 #include <random>
 
 #include "base/check.h"
-#include "model/device_decoder.h"
+#include "model/cuda/random_decoder_test.h"
 #include "model/model_check.h"
 #include "model/sequence_runner.h"
 #include "ops/cuda/device.h"
@@ -34,53 +34,6 @@ TEST_P(Golden, IsMetInFloat32) {
   EXPECT_TRUE(check->passed()) << check->logit_error << " of the logits' spread, first miss "
                                << check->first_missed;
   EXPECT_LT(check->logit_error, 1e-4);
-}
-
-ModelConfig dense_config(int head_dim) {
-  ModelConfig config;
-  config.architecture = "llama";
-  config.vocab_size = 1000;
-  config.hidden_size = 512;
-  config.intermediate_size = 1024;
-  config.num_layers = 3;
-  config.num_heads = 8;
-  config.num_kv_heads = 2;
-  config.head_dim = head_dim;
-  config.context_length = 4096;
-  config.rope.dim = head_dim;
-  config.layers.resize(3);
-  return config;
-}
-
-std::unique_ptr<DeviceDecoder> random_decoder(const ModelConfig& config, DeviceOptions options) {
-  options.num_blocks = 256;
-  options.max_rows = 600;
-  options.max_sequences = 40;
-  auto decoder = make_random_cuda_decoder(config, options);
-  CHECK(decoder.ok(), "{}", decoder.error().message);
-  return std::move(*decoder);
-}
-
-std::unique_ptr<DeviceDecoder> random_decoder(const ModelConfig& config, tensor::DType type) {
-  return random_decoder(config, DeviceOptions{.type = type});
-}
-
-std::vector<TokenId> random_tokens(int count, unsigned seed) {
-  std::mt19937 random(seed);
-  std::vector<TokenId> tokens(static_cast<std::size_t>(count));
-  for (TokenId& token : tokens) token = static_cast<TokenId>(random() % 1000);
-  return tokens;
-}
-
-// The norm of the difference, over that of what was wanted.
-double relative_error(std::span<const float> got, std::span<const float> wanted) {
-  double difference = 0;
-  double size = 0;
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    difference += std::pow(got[i] - wanted[i], 2);
-    size += std::pow(wanted[i], 2);
-  }
-  return std::sqrt(difference / size);
 }
 
 class HeadDims : public testing::TestWithParam<int> {};

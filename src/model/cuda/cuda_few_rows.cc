@@ -11,6 +11,14 @@ namespace kvasir::model {
 
 using ops::cuda::GemvArgs;
 
+bool CudaDecoder::is_common(const DeviceLayer& layer) {
+  const bool biased = layer.out.bias != nullptr || layer.mlp.up.bias != nullptr ||
+                      layer.mlp.down.bias != nullptr || layer.router.bias != nullptr;
+  return !biased && layer.attention_norm.weight != nullptr && layer.mlp_norm.weight != nullptr &&
+         layer.attention_norm.bias == nullptr && layer.mlp_norm.bias == nullptr &&
+         layer.attention_post_norm.weight == nullptr && layer.mlp_post_norm.weight == nullptr;
+}
+
 bool CudaDecoder::has_fused_rows() const {
   const MixtureConfig& m = config_.mixture;
   const auto has_few_experts = [&](const DeviceLayer& layer) {
@@ -18,13 +26,7 @@ bool CudaDecoder::has_fused_rows() const {
            ops::cuda::few_experts_take(m.num_used, config_.hidden_size, m.intermediate_size);
   };
   const auto is_plain = [&](const DeviceLayer& layer) {
-    const bool biased = layer.qkv.bias != nullptr || layer.out.bias != nullptr ||
-                        layer.mlp.up.bias != nullptr || layer.mlp.down.bias != nullptr ||
-                        layer.router.bias != nullptr;
-    return !biased && (layer.experts.empty() || has_few_experts(layer)) &&
-           layer.attention_norm.weight != nullptr && layer.mlp_norm.weight != nullptr &&
-           layer.attention_norm.bias == nullptr && layer.mlp_norm.bias == nullptr &&
-           layer.attention_post_norm.weight == nullptr && layer.mlp_post_norm.weight == nullptr;
+    return is_common(layer) && layer.qkv.bias == nullptr && (layer.experts.empty() || has_few_experts(layer));
   };
   const bool fits = ops::cuda::gemv_takes(config_.hidden_size) && ops::cuda::gemv_takes(config_.q_size()) &&
                     ops::cuda::gemv_takes(config_.intermediate_size);

@@ -96,7 +96,7 @@ base::Status CudaDecoder::reserve_kv(int num_blocks) {
     kv_.push_back({k, config_.is_latent() ? nullptr : k + part});
   }
   options_.num_blocks = num_blocks;
-  return base::ok();
+  return prepare_lone_row();
 }
 
 base::Status CudaDecoder::allocate_scratch() {

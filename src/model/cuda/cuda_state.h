@@ -16,6 +16,7 @@
 #include "ops/cuda/device.h"
 #include "ops/cuda/gemm.h"
 #include "ops/cuda/gemv.h"
+#include "ops/cuda/lone_row.h"
 #include "ops/cuda/rope.h"
 #include "ops/cuda/sample.h"
 #include "ops/experts.h"
@@ -39,14 +40,16 @@ struct DeviceScratch {
   ops::cuda::DeviceBuffer quantized, x_scales;  // of products in e4m3
   ops::cuda::DeviceBuffer unpacked;             // a matrix of four bits, as bf16
   ops::cuda::DeviceBuffer partials, counters, tile_partials;
-  ops::cuda::DeviceBuffer last, logits, draws, drawn;                                  // [max_sequences, ..]
+  ops::cuda::DeviceBuffer lone_layers, lone_partials, lone_counters;  // null: no step is run as a lone row
+  ops::cuda::DeviceBuffer last, logits, draws, drawn;                 // [max_sequences, ..]
   ops::cuda::DeviceBuffer router, slots, slot_out, slot_rows, row_slots, row_weights;  // a mixture's
   ops::cuda::DeviceBuffer row_experts, first_slots, slot_inner;                        // on the device
   ops::cuda::DeviceBuffer q_latent, kv_latent, latent, keys, wide_q, wide_out;         // latent attention's
 };
 
 // The decoder behind load_cuda_decoder: cuda_memory.cc allocates, cuda_decoder.cc runs steps,
-// cuda_attention.cc and cuda_feed_forward.cc hold the two halves of a layer.
+// cuda_attention.cc and cuda_feed_forward.cc hold the two halves of a layer, cuda_few_rows.cc and
+// cuda_lone_row.cc what steps of few rows and of one have of their own.
 class CudaDecoder final : public DeviceDecoder {
  public:
   static base::Result<std::unique_ptr<DeviceDecoder>> create(ModelConfig config, DeviceWeights weights,
@@ -105,16 +108,24 @@ class CudaDecoder final : public DeviceDecoder {
   void run_mlp_inner(const DeviceLinear& up, int inner, const void* x, int rows);
   // The same of a product whose gate is its kernel's.
   void run_gated(ops::cuda::GemmArgs up);
-  void head();
+  void compute_logits();
+  void draw();
 
   // Whether the step is one row that goes through multiply_few: of layers without biases and norms behind.
   bool few_rows() const;
   // Whether the inputs of layers' products are e4m3, with scales in `x_scales`.
   bool quantizes() const;
   bool has_fused_rows() const;
+  // Without norms behind its halves, and without biases but of queries, keys and values.
+  static bool is_common(const DeviceLayer& layer);
   void multiply_few(const DeviceLinear& linear, const void* x, const ops::cuda::NormWeights& norm,
                     ops::cuda::GemvArgs::Then then, void* y);
   void run_few_experts(const DeviceLayer& layer);
+
+  // Whether the step is one row that goes through all layers in one kernel.
+  bool is_lone_row() const;
+  base::Status prepare_lone_row();
+  ops::cuda::LoneRowArgs lone_row_args() const;
 
   // Whether so many rows are multiplied with it by multiply_skinny.
   bool is_skinny(const DeviceLinear& linear, int num_rows) const;

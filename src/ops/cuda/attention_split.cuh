@@ -1,10 +1,9 @@
 #pragma once
 
-#include "ops/cuda/attention.cuh"
+#include "ops/cuda/attention_warp.cuh"
 #include "ops/cuda/bulk.cuh"
 
-// Single rows. Heads stand in the columns of a product and tokens, or numbers of a head, in its rows: a group
-// of up to eight heads fills the columns. A thread block takes some of a sequence's tokens, a warp every
+// Single rows. A thread block takes some of a sequence's tokens, a warp every
 // fourth of its blocks. `Step` is what a warp does with a block, for one kind of numbers.
 namespace kvasir::ops::cuda {
 
@@ -77,48 +76,6 @@ __device__ inline const Bf16* query_of(const AttentionArgs& args, const Task& ta
          static_cast<std::int64_t>(task.first_head + head) * args.head_dim;
 }
 
-// Over the lanes that have the same heads.
-__device__ inline float column_max(float x) {
-#pragma unroll
-  for (int step = 4; step < 32; step *= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
-  return x;
-}
-
-__device__ inline float column_sum(float x) {
-#pragma unroll
-  for (int step = 4; step < 32; step *= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
-  return x;
-}
-
-// The softmax of the lane's two heads, as far as it has come.
-struct ColumnSoftmax {
-  float top[2] = {-kInf, -kInf};
-  float total[2] = {0, 0};  // of this lane's tokens alone
-
-  // Takes scores in; they become weights. Gives what the sums so far are to be multiplied with.
-  __device__ float2 take(float (&scores)[4]) {
-    float keep[2];
-#pragma unroll
-    for (int e = 0; e < 2; ++e) {
-      const float high = fmaxf(top[e], column_max(fmaxf(scores[e], scores[2 + e])));
-      const float base = high == -kInf ? 0 : high;  // nothing was seen yet
-      keep[e] = exp2f(top[e] - base);
-      top[e] = high;
-      scores[e] = exp2f(scores[e] - base);
-      scores[2 + e] = exp2f(scores[2 + e] - base);
-      total[e] = total[e] * keep[e] + scores[e] + scores[2 + e];
-    }
-    return make_float2(keep[0], keep[1]);
-  }
-};
-
-// Turns a matrix of eight by eight numbers of two bytes.
-__device__ inline uint32_t turned(uint32_t pair) {
-  uint32_t result;
-  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(pair));
-  return result;
-}
-
 template <class Step>
 __device__ void keep_sums(const Step& step, Shared<Step>& shared) {
   const int warp = threadIdx.x / 32;
@@ -138,20 +95,6 @@ __device__ void keep_sums(const Step& step, Shared<Step>& shared) {
   }
   __syncthreads();
 }
-
-// Two neighbouring numbers of a head, summed with their weights.
-struct PairSum {
-  float top = -kInf;
-  float total = 0;
-  float2 sum = make_float2(0, 0);
-
-  __device__ void add(float base, float other_top, float other_total, float2 other) {
-    const float weight = exp2f(other_top - base);
-    total += weight * other_total;
-    sum.x += weight * other.x;
-    sum.y += weight * other.y;
-  }
-};
 
 template <class Step>
 __device__ PairSum sum_of_warps(const Shared<Step>& shared, int head, int d) {
@@ -305,10 +248,12 @@ __global__ void __launch_bounds__(kWarps * 32, Step::kBlocksPerMultiprocessor)
   const int num_rounds = rounds.count();
   fetch_first(rounds, kStages);
   Step step;
-  step.load_queries(args, task, lane);
+  step.load_queries(query_of(args, task, 0), task.num_heads, lane);
   for (int round = 0; round < num_rounds; ++round) {
     wait_for_phase(&shared.ready[warp][round % kStages], round / kStages % 2);
-    step.take(args, task, rounds.block(round) * kBlockTokens, shared.stages[warp][round % kStages], lane);
+    const Stage<Step>& stage = shared.stages[warp][round % kStages];
+    step.take(args, {task.first, task.end}, rounds.block(round) * kBlockTokens, stage.keys, stage.values,
+              lane);
     __syncwarp();
     if (round + kStages < num_rounds) rounds.fetch(round + kStages);
   }

@@ -1,5 +1,3 @@
-#include <cuda_fp16.h>
-
 #include "ops/cuda/activated.cuh"
 #include "ops/cuda/gemv.h"
 #include "ops/cuda/launch.cuh"
@@ -35,47 +33,6 @@ __device__ float fold(const float (&values)[kCount]) {
     return fold<kHalf, kWidth / 2>(half);
   }
 }
-
-// Eight weights as bf16 in 16 bytes.
-struct Plain {
-  static constexpr int kChunk = 8;
-  using X = uint4;
-
-  __device__ static X pack(const float (&x)[kChunk]) {
-    return make_uint4(pack2(x[0], x[1]), pack2(x[2], x[3]), pack2(x[4], x[5]), pack2(x[6], x[7]));
-  }
-  __device__ static float dot(const X& a, const uint4& b, float sum) { return dot8(a, b, sum); }
-};
-
-// Sixteen weights as e4m3. x is at most 1, so that eight products fit into half precision.
-struct Quantized {
-  static constexpr int kChunk = 16;
-  struct X {
-    __half2 pairs[8];  // of each four numbers the second and fourth, then the first and third
-  };
-
-  __device__ static X pack(const float (&x)[kChunk]) {
-    X packed;
-#pragma unroll
-    for (int i = 0; i < kChunk; i += 4) {
-      packed.pairs[i / 2] = __floats2half2_rn(x[i + 1] * kWidened, x[i + 3] * kWidened);
-      packed.pairs[i / 2 + 1] = __floats2half2_rn(x[i] * kWidened, x[i + 2] * kWidened);
-    }
-    return packed;
-  }
-  __device__ static float dot(const X& x, const uint4& b, float sum) {
-    const uint32_t words[4] = {b.x, b.y, b.z, b.w};
-    __half2 part = __float2half2_rn(0);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const uint2 pairs = widen_e4m3(words[i]);
-      part = __hfma2(x.pairs[2 * i], *reinterpret_cast<const __half2*>(&pairs.x), part);
-      part = __hfma2(x.pairs[2 * i + 1], *reinterpret_cast<const __half2*>(&pairs.y), part);
-    }
-    const float2 both = __half22float2(part);
-    return sum + (both.x + both.y);
-  }
-};
 
 template <class W, int items, int threads, int blocks>
 struct Shape {
@@ -182,7 +139,10 @@ struct Task {
         for (float& value : x[i]) value *= 1 / largest;
     }
 #pragma unroll
-    for (int i = 0; i < kItems; ++i) packed[i] = Own::Weights::pack(x[i]);
+    for (int i = 0; i < kItems; ++i)
+#pragma unroll
+      for (int part = 0; part < kChunk / 8; ++part)
+        packed[i].parts[part] = Own::Weights::pack8(x[i] + 8 * part);
     return largest;
   }
 

@@ -1,0 +1,93 @@
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "model/cuda/random_decoder_test.h"
+#include "model/sequence_runner.h"
+#include "ops/cuda/device.h"
+
+namespace kvasir::model {
+namespace {
+
+struct Variant {
+  std::string name;
+  std::function<void(ModelConfig& config)> change;
+  int length = 700;  // of the sequence
+};
+
+class LoneRow : public testing::TestWithParam<Variant> {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Cuda, LoneRow,
+    testing::Values(
+        Variant{"plain", [](ModelConfig&) {}},
+        Variant{"a_head_each", [](ModelConfig& c) { c.num_kv_heads = 8; }},
+        Variant{"eight_heads_share_one", [](ModelConfig& c) { c.num_kv_heads = 1; }},
+        Variant{"seven_heads_share_one", [](ModelConfig& c) { c.num_heads = 7, c.num_kv_heads = 1; }},
+        // 33 parts of 16 blocks each hold all KV heads' tokens once up to 1,024.
+        Variant{"several_rounds", [](ModelConfig& c) { c.num_heads = c.num_kv_heads = 32; }, 2300},
+        Variant{"norms_of_heads", [](ModelConfig& c) { c.qk_norm = QkNorm::heads; }},
+        Variant{"pairs_of_neighbours", [](ModelConfig& c) { c.rope.style = ops::RopeStyle::interleaved; }},
+        Variant{"half_rotated", [](ModelConfig& c) { c.rope.dim = c.head_dim / 2; }},
+        Variant{"not_rotated", [](ModelConfig& c) { c.layers[1].rope = RopeUse::none; }},
+        Variant{"sliding_window", [](ModelConfig& c) { c.layers[1].sliding_window = 300; }},
+        Variant{"softcap", [](ModelConfig& c) { c.attention_softcap = 2, c.attention_scale = 1; }},
+        Variant{"scaled_residual", [](ModelConfig& c) { c.residual_scale = 0.3f; }},
+        Variant{"gelu", [](ModelConfig& c) { c.activation = ops::Activation::gelu_tanh; }},
+        Variant{"odd_sizes", [](ModelConfig& c) { c.hidden_size = 528, c.intermediate_size = 1360; }},
+        Variant{"large", [](ModelConfig& c) { c.hidden_size = 4096, c.intermediate_size = 14336; }},
+        Variant{"tied", [](ModelConfig& c) { c.tied_embeddings = true; }}),
+    [](const auto& info) { return info.param.name; });
+
+std::vector<std::vector<float>> decode(const ModelConfig& config, DeviceOptions options, int length) {
+  constexpr int kDecoded = 24;
+  const std::vector<TokenId> tokens = random_tokens(length, 1);
+  const auto decoder = random_decoder(config, options);
+  auto runner = SequenceRunner::create(*decoder, length);
+  CHECK(runner.ok(), "no runner");
+  std::vector<std::vector<float>> rows;
+  const auto feed = [&](int first, int count) {
+    const auto logits = runner->feed(
+        std::span(tokens).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)), 1);
+    rows.emplace_back(logits.begin(), logits.end());
+  };
+  for (int i = 0; i < kDecoded; ++i) feed(i, 1);  // from nothing on
+  for (int at = kDecoded; at < length - kDecoded; at += 500) feed(at, std::min(500, length - kDecoded - at));
+  for (int i = length - kDecoded; i < length; ++i) feed(i, 1);
+  return rows;
+}
+
+// A row in one kernel gives what it gives in one for each operation.
+TEST_P(LoneRow, IsNearTheSameInSteps) {
+  for (const int head_dim : {64, 128}) {
+    ModelConfig config = dense_config(head_dim);
+    GetParam().change(config);
+    for (const WeightNumbers weights : {WeightNumbers::same, WeightNumbers::fp8}) {
+      for (const bool fp8_kv : {false, true}) {
+        SCOPED_TRACE(testing::Message() << "head_dim " << head_dim << " fp8 "
+                                        << (weights == WeightNumbers::fp8) << " KV " << fp8_kv);
+        const auto run = [&](int max_own_rows) {
+          return decode(config, {.max_own_rows = max_own_rows, .fp8_kv = fp8_kv, .weights = weights},
+                        GetParam().length);
+        };
+        const auto wanted = run(0);
+        const auto got = run(64);
+        ASSERT_EQ(got.size(), wanted.size());
+        const double bound = weights == WeightNumbers::fp8 ? 0.15 : 0.03;  // there x is rounded to e4m3 too
+        for (std::size_t i = 0; i < got.size(); ++i) EXPECT_LT(relative_error(got[i], wanted[i]), bound) << i;
+      }
+    }
+  }
+}
+
+// The same step gives the same bits: nothing depends on who comes first.
+TEST(LoneRow, IsAlwaysTheSame) {
+  ModelConfig config = dense_config(128);
+  config.hidden_size = 1024;
+  const auto first = decode(config, {}, 900);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(decode(config, {}, 900), first);
+}
+
+}  // namespace
+}  // namespace kvasir::model

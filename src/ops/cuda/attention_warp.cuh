@@ -1,0 +1,185 @@
+#pragma once
+
+#include "ops/cuda/attention.cuh"
+
+// What a warp does with a block of tokens when a single row attends to it. Heads stand in the columns of a
+// product and tokens, or numbers of a head, in its rows: a group of up to eight heads fills the columns. A
+// block's keys lie as [16 tokens, dim], its values as [dim, 16 tokens].
+namespace kvasir::ops::cuda {
+
+struct TokenRange {
+  int first = 0;
+  int end = 0;
+};
+
+// Over the lanes that have the same heads.
+__device__ inline float column_max(float x) {
+#pragma unroll
+  for (int step = 4; step < 32; step *= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
+  return x;
+}
+
+__device__ inline float column_sum(float x) {
+#pragma unroll
+  for (int step = 4; step < 32; step *= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
+  return x;
+}
+
+// The softmax of the lane's two heads, as far as it has come.
+struct ColumnSoftmax {
+  float top[2] = {-kInf, -kInf};
+  float total[2] = {0, 0};  // of this lane's tokens alone
+
+  // Takes scores in; they become weights. Gives what the sums so far are to be multiplied with.
+  __device__ float2 take(float (&scores)[4]) {
+    float keep[2];
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
+      const float high = fmaxf(top[e], column_max(fmaxf(scores[e], scores[2 + e])));
+      const float base = high == -kInf ? 0 : high;  // nothing was seen yet
+      keep[e] = exp2f(top[e] - base);
+      top[e] = high;
+      scores[e] = exp2f(scores[e] - base);
+      scores[2 + e] = exp2f(scores[2 + e] - base);
+      total[e] = total[e] * keep[e] + scores[e] + scores[2 + e];
+    }
+    return make_float2(keep[0], keep[1]);
+  }
+};
+
+// Turns a matrix of eight by eight numbers of two bytes.
+__device__ inline uint32_t turned(uint32_t pair) {
+  uint32_t result;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(pair));
+  return result;
+}
+
+// Two neighbouring numbers of a head, summed with their weights.
+struct PairSum {
+  float top = -kInf;
+  float total = 0;
+  float2 sum = make_float2(0, 0);
+
+  __device__ void add(float base, float other_top, float other_total, float2 other) {
+    const float weight = exp2f(other_top - base);
+    total += weight * other_total;
+    sum.x += weight * other.x;
+    sum.y += weight * other.y;
+  }
+};
+
+template <class Fragments>
+inline constexpr bool kIsWidened = sizeof(typename Fragments::Kv) == 1;
+
+// Widened keys come in another order: of each four the second and fourth, then the first and third.
+template <class Fragments>
+__device__ uint4 in_order_of_keys(const uint4& q) {
+  if constexpr (!kIsWidened<Fragments>) return q;
+  const uint2 low = regrouped(Fragments::query(q.x), Fragments::query(q.y));
+  const uint2 high = regrouped(Fragments::query(q.z), Fragments::query(q.w));
+  return make_uint4(low.y, low.x, high.y, high.x);
+}
+
+// The numbers from `from`, counted in them, as fragments want them.
+template <class Fragments>
+__device__ uint4 eight_numbers(const unsigned char* base, int from) {
+  if constexpr (!kIsWidened<Fragments>) return *reinterpret_cast<const uint4*>(base + 2 * from);
+  const uint2 words = *reinterpret_cast<const uint2*>(base + from);
+  const uint2 low = widen_e4m3(words.x);
+  const uint2 high = widen_e4m3(words.y);
+  return make_uint4(low.x, low.y, high.x, high.y);
+}
+
+// The token of a block whose score stands in row lane / 4 of a product, and in the row eight below. Any order
+// will do, so that a lane's four of a value's are neighbours.
+template <class Fragments>
+__device__ int token_of(int lane, int half) {
+  const int n = lane / 4;
+  if constexpr (!kIsWidened<Fragments>) return 4 * (n / 2) + n % 2 + 2 * half;
+  return 4 * (n / 2) + 2 * (n % 2) + 1 - half;
+}
+
+// A lane's four values of one number of a head, from token 4 * (lane % 4), with zeros behind the first
+// `count` tokens: what stands behind the sequence's end may be anything, and nothing times infinity is not
+// nothing. Widened ones are the second and fourth, then the first and third.
+template <class Fragments>
+__device__ uint2 four_values(const unsigned char* values, int place, int count, int lane) {
+  const int left = count - 4 * (lane % 4);
+  if constexpr (!kIsWidened<Fragments>) {
+    const uint2 words = reinterpret_cast<const uint2*>(values)[place];
+    const uint32_t low = (left > 0 ? 0xffffu : 0) | (left > 1 ? 0xffff0000u : 0);
+    const uint32_t high = (left > 2 ? 0xffffu : 0) | (left > 3 ? 0xffff0000u : 0);
+    return make_uint2(words.x & low, words.y & high);
+  } else {
+    const uint32_t kept = left >= 4 ? ~0u : left <= 0 ? 0 : (1u << (8 * left)) - 1;
+    return widen_e4m3(reinterpret_cast<const uint32_t*>(values)[place] & kept);
+  }
+}
+
+template <int dim, class Fragments>
+struct WarpStep {
+  using Kv = typename Fragments::Kv;
+  static constexpr int kDim = dim;
+  static constexpr float kSumStep = Fragments::kFactor;
+  // Shared memory has room for three of bf16.
+  static constexpr int kBlocksPerMultiprocessor = kIsWidened<Fragments> ? 5 : 3;
+
+  // A dot product may add its numbers in any order, so a lane takes eight neighbours with one load, of
+  // queries and of keys alike.
+  uint4 q[kDim / 32];  // of head lane / 4
+  ColumnSoftmax softmax;
+  // [i][2 * half + e]: number 16 * i + 8 * half + lane / 4 of head 2 * (lane % 4) + e
+  float sums[kDim / 16][4] = {};
+
+  // Of heads whose queries follow each other.
+  __device__ void load_queries(const Bf16* queries, int num_heads, int lane) {
+    const int head = lane / 4;
+    const auto* from = reinterpret_cast<const uint4*>(queries + head * kDim) + lane % 4;
+#pragma unroll
+    for (int i = 0; i < kDim / 32; ++i)
+      q[i] = in_order_of_keys<Fragments>(head < num_heads ? from[4 * i] : make_uint4(0, 0, 0, 0));
+  }
+
+  // A block whose first token is `first_token`, of which those in `seen` count.
+  __device__ void take(const AttentionArgs& args, TokenRange seen, int first_token, const unsigned char* keys,
+                       const unsigned char* values, int lane) {
+    float scores[4] = {};  // [2 * half + e]: of token_of(lane, half) and head 2 * (lane % 4) + e
+    score(keys, lane, scores);
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const int at = first_token + token_of<Fragments>(lane, j / 2);
+      const bool counts = at < seen.end && at >= seen.first;
+      scores[j] = counts ? scaled(args, scores[j] * Fragments::kFactor) : -kInf;
+    }
+    const float2 keep = softmax.take(scores);
+    add_values(scores, values, seen.end - first_token, lane, keep);
+  }
+
+ private:
+  __device__ void score(const unsigned char* keys, int lane, float (&scores)[4]) const {
+    const unsigned char* upper = keys + (token_of<Fragments>(lane, 0) * kDim + lane % 4 * 8) * sizeof(Kv);
+    const unsigned char* lower = keys + (token_of<Fragments>(lane, 1) * kDim + lane % 4 * 8) * sizeof(Kv);
+#pragma unroll
+    for (int i = 0; i < kDim / 32; ++i) {
+      const uint4 a = eight_numbers<Fragments>(upper, 32 * i);
+      const uint4 b = eight_numbers<Fragments>(lower, 32 * i);
+      Fragments::multiply(scores, {a.x, b.x, a.y, b.y}, q[i].x, q[i].y);
+      Fragments::multiply(scores, {a.z, b.z, a.w, b.w}, q[i].z, q[i].w);
+    }
+  }
+
+  __device__ void add_values(const float (&weights)[4], const unsigned char* values, int count, int lane,
+                             float2 keep) {
+    const uint32_t upper = turned(Fragments::pack(weights[0], weights[1]));
+    const uint32_t lower = turned(Fragments::pack(weights[2], weights[3]));
+#pragma unroll
+    for (int i = 0; i < kDim / 16; ++i) {
+      const uint2 a = four_values<Fragments>(values, 64 * i + lane, count, lane);
+      const uint2 b = four_values<Fragments>(values, 64 * i + 32 + lane, count, lane);
+      sums[i][0] *= keep.x, sums[i][1] *= keep.y, sums[i][2] *= keep.x, sums[i][3] *= keep.y;
+      Fragments::multiply(sums[i], {a.x, b.x, a.y, b.y}, upper, lower);
+    }
+  }
+};
+
+}  // namespace kvasir::ops::cuda

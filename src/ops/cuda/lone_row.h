@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ops/activation.h"
+#include "ops/cuda/step_view.h"
+#include "ops/cuda/stream.h"
+#include "ops/rope_style.h"
+
+namespace kvasir::ops::cuda {
+
+// A step of one row through all layers of a dense decoder as a single kernel. It is bound by reading the
+// weights, and reads on while rows attend and thread blocks wait for each other.
+
+// The products of a layer, and after the last one that with the vocabulary.
+enum LoneProduct : std::uint8_t { kLoneQkv, kLoneOut, kLoneUp, kLoneDown, kLoneVocabulary };
+inline constexpr int kLoneLayerProducts = 4;
+
+// A layer as the kernel reads it from the device's memory.
+struct alignas(16) LoneLayer {
+  const void* w[kLoneLayerProducts] =
+      {};  // [out, cols], as bf16, or as e4m3 with scales; of `up` gates first
+  const float* scales[kLoneLayerProducts] = {};  // [out], or null
+  const void* qkv_bias = nullptr;                // as bf16, or null
+  const float* attention_norm = nullptr;         // [hidden]
+  const float* mlp_norm = nullptr;
+  const float* q_norm = nullptr;  // [head_dim], or null
+  const float* k_norm = nullptr;
+  void* k = nullptr;  // the layer's blocks
+  void* v = nullptr;
+  const float* rope_table = nullptr;  // [2, num_pairs]: cosines, then sines of the row's position
+  int num_pairs = 0;                  // 0: nothing is rotated
+  RopeStyle style = RopeStyle::neox;
+  int sliding_window = 0;  // 0: none
+};
+
+struct LoneRowArgs {
+  bool quantized = false;  // layers' weights are e4m3
+  KvNumbers kv = KvNumbers::same;
+  int num_layers = 0;
+  int hidden = 0;
+  int inner = 0;
+  int num_heads = 0;
+  int num_kv_heads = 0;
+  int head_dim = 0;
+  int vocab = 0;
+  float eps = 1e-5f;
+  float residual_scale = 1;
+  float attention_scale = 1;
+  float softcap = 0;  // of attention; 0: none
+  Activation activation = Activation::silu;
+  const LoneLayer* layers = nullptr;  // [num_layers], on the device
+  const float* output_norm = nullptr;
+  const void* output = nullptr;             // [vocab, hidden], as bf16
+  const std::int32_t* positions = nullptr;  // [1]
+  const std::int32_t* blocks = nullptr;     // of the sequence
+  void* state = nullptr;                    // [hidden], as bf16: the token's embedding
+  void* qkv = nullptr;                      // scratch of one row each, as bf16
+  void* attention = nullptr;
+  void* between = nullptr;           // [inner]
+  float* partials = nullptr;         // lone_partial_floats()
+  std::int32_t* counters = nullptr;  // kLoneCounters, zeros before and after
+  float* logits = nullptr;           // [vocab]
+};
+
+inline constexpr int kLoneCounters = 2 + 256;
+std::size_t lone_partial_floats(int head_dim);
+
+bool lone_row_takes(const LoneRowArgs& args);
+void run_lone_row(StreamHandle stream, const LoneRowArgs& args);
+
+}  // namespace kvasir::ops::cuda

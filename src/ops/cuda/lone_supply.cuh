@@ -1,0 +1,128 @@
+#pragma once
+
+#include "ops/cuda/bulk.cuh"
+#include "ops/cuda/launch.cuh"
+#include "ops/cuda/lone_row.h"
+
+// The weights of a step of one row, as they come to the warps.
+namespace kvasir::ops::cuda {
+
+inline constexpr int kLoneWarps = 16;
+inline constexpr int kLoneThreads = 32 * kLoneWarps;
+inline constexpr int kLoneSlots = 3;
+inline constexpr int kLoneSlotBytes = 4096;
+
+// A warp takes whole rows of a product's weights, which come in pieces. Behind a gate a unit is two rows.
+struct LoneShape {
+  int units = 0;
+  int row_bytes = 0;
+  int pieces = 0;  // of a row
+  int piece_bytes = 0;
+  std::int64_t partner_bytes = 0;  // from a unit's first row to its second; 0: there is none
+};
+
+struct LoneKernelArgs : LoneRowArgs {
+  LoneShape shapes[kLoneLayerProducts + 1];
+};
+
+// All pieces of one warp in the order in which it wants them, over all layers: a few are always in shared
+// memory or on their way, whatever the warp waits for.
+class LoneSupply {
+ public:
+  // `ready` has kLoneSlots barriers.
+  __device__ LoneSupply(const LoneKernelArgs& args, unsigned char* slots, Barrier* ready)
+      : args_(args), slots_(slots), ready_(ready), is_first_lane_(threadIdx.x % 32 == 0) {
+    if (is_first_lane_) {
+      for (int i = 0; i < kLoneSlots; ++i) make_barrier(ready + i);
+      publish_barriers();
+    }
+    __syncwarp();
+    next_w_ = weights_of(0);
+    enter_next();
+    for (int i = 0; i < kLoneSlots; ++i) fetch(i);
+  }
+
+  // Units are dealt to the warps of all blocks in turn.
+  __device__ static int first_unit() { return static_cast<int>(threadIdx.x / 32 * gridDim.x + blockIdx.x); }
+  __device__ static int stride() { return static_cast<int>(kLoneWarps * gridDim.x); }
+
+  // The oldest piece.
+  __device__ const uint4* await() const {
+    wait_for_phase(ready_ + slot_, phase_);
+    return reinterpret_cast<const uint4*>(slots_ + slot_ * kLoneSlotBytes);
+  }
+  // It is done with, by all lanes.
+  __device__ void release() {
+    __syncwarp();
+    fetch(slot_);
+    if (++slot_ < kLoneSlots) return;
+    slot_ = 0;
+    phase_ ^= 1;
+  }
+
+ private:
+  __device__ const unsigned char* weights_of(int product) const {
+    const int layer = product / kLoneLayerProducts;
+    if (layer < args_.num_layers)
+      return static_cast<const unsigned char*>(args_.layers[layer].w[product % kLoneLayerProducts]);
+    const bool is_last = product == args_.num_layers * kLoneLayerProducts;
+    return is_last ? static_cast<const unsigned char*>(args_.output) : nullptr;
+  }
+  __device__ const LoneShape& shape() const {
+    const bool is_last = product_ == args_.num_layers * kLoneLayerProducts;
+    return args_.shapes[is_last ? kLoneVocabulary : product_ % kLoneLayerProducts];
+  }
+
+  // The next product of which the warp has a part.
+  __device__ void enter_next() {
+    do {
+      w_ = next_w_;
+      if (w_ == nullptr) return;
+      ++product_;
+      next_w_ = weights_of(product_ + 1);
+      unit_ = first_unit();
+    } while (unit_ >= shape().units);
+    enter_row();
+  }
+  __device__ void enter_row() { at_ = w_ + static_cast<std::int64_t>(unit_) * shape().row_bytes; }
+
+  __device__ void fetch(int slot) {
+    if (w_ == nullptr) return;
+    const LoneShape& s = shape();
+    if (is_first_lane_) {
+      expect_bytes(ready_ + slot, s.piece_bytes);
+      copy_bulk(slots_ + slot * kLoneSlotBytes, at_, s.piece_bytes, ready_ + slot);
+    }
+    at_ += s.piece_bytes;
+    if (++piece_ < s.pieces) return;
+    piece_ = 0;
+    if (s.partner_bytes != 0 && !in_partner_) {
+      in_partner_ = true;
+      at_ += s.partner_bytes - s.row_bytes;
+      return;
+    }
+    in_partner_ = false;
+    unit_ += stride();
+    if (unit_ < s.units)
+      enter_row();
+    else
+      enter_next();
+  }
+
+  const LoneKernelArgs& args_;
+  unsigned char* const slots_;
+  Barrier* const ready_;
+  const bool is_first_lane_;
+  int slot_ = 0;  // of the oldest piece
+  std::uint32_t phase_ = 0;
+  // The piece to be fetched next.
+  int product_ = -1;
+  int unit_ = 0;
+  int piece_ = 0;
+  bool in_partner_ = false;
+  const unsigned char* w_ = nullptr;  // of the product; null: there are no more
+  const unsigned char* next_w_ = nullptr;
+  const unsigned char* at_ = nullptr;
+};
+
+}  // namespace kvasir::ops::cuda
