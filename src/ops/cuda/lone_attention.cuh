@@ -82,7 +82,7 @@ struct LoneAttention {
     int head = kv_head * group + warp;
     if (warp >= group) head = args.num_heads + (warp - group) * args.num_kv_heads + kv_head;
     const auto* from = reinterpret_cast<const uint32_t*>(static_cast<const Bf16*>(args.qkv) + head * kDim);
-    auto* to = reinterpret_cast<uint32_t*>(shared.heads[warp]);
+    auto* to = reinterpret_cast<uint32_t*>(shared.heads + warp * kDim);
     for (int i = lane; i < kDim / 2; i += 32) to[i] = __ldcg(from + i);
     __syncwarp();
   }
@@ -95,7 +95,7 @@ struct LoneAttention {
     rope.num_pairs = layer.num_pairs;
     rope.table = layer.rope_table;
     rope.eps = args.eps;
-    Bf16* head = shared.heads[warp];
+    Bf16* head = shared.heads + warp * kDim;
     if (warp < group) return turn_head(rope, layer.q_norm, 0, head, head);
     const bool has_own = (num_blocks - 1 - first_block) % stride() / num_warps == part;
     if (!has_own || warp >= group + 2) return;
@@ -109,7 +109,7 @@ struct LoneAttention {
 
   __device__ void take_blocks() const {
     Step step;
-    step.load_queries(shared.heads[0], group, lane);
+    step.load_queries(shared.heads, group, lane);
     AttentionArgs scores;
     scores.scale = args.attention_scale;
     scores.softcap = args.softcap;

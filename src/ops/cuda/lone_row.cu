@@ -17,6 +17,38 @@ struct LoneTask {
   const void* before;   // what the result is added to, or null
 };
 
+// Products of a lane's weights with its part of x, summed by the matrix units: weights stand in the rows of a
+// matrix and x in the columns of another, each of four neighbouring lanes in one, and of what comes of them
+// only the diagonal is wanted. The units are fast enough to waste the rest, and nothing has to be unpacked.
+struct DiagonalSum {
+  float c[4] = {};
+
+  template <class Weights>
+  __device__ void add(const typename Weights::X& x, const uint4& w) {
+    if constexpr (Weights::kChunk == 8) {
+      Bf16Fragments::multiply(c, {w.x, 0, w.y, 0}, x.parts[0].x, x.parts[0].y);
+      Bf16Fragments::multiply(c, {w.z, 0, w.w, 0}, x.parts[0].z, x.parts[0].w);
+    } else {
+      add4(x.parts[0].x, x.parts[0].y, w.x);
+      add4(x.parts[0].z, x.parts[0].w, w.y);
+      add4(x.parts[1].x, x.parts[1].y, w.z);
+      add4(x.parts[1].z, x.parts[1].w, w.w);
+    }
+  }
+  __device__ void add4(uint32_t odd, uint32_t even, uint32_t w) {
+    const uint2 pairs = widen_e4m3(w);
+    E4m3Fragments::multiply(c, {pairs.x, 0, pairs.y, 0}, odd, even);
+  }
+
+  // What the lane has of the diagonal.
+  __device__ float own() const {
+    const int lane = threadIdx.x % 32;
+    const int row = lane / 4;
+    if (lane % 4 != row / 2) return 0;
+    return row % 2 == 0 ? c[0] : c[1];
+  }
+};
+
 template <class Layers, class Step>
 class LoneRow {
  public:
@@ -118,35 +150,38 @@ class LoneRow {
   // The next row of weights times x.
   template <class Weights>
   __device__ float row_sum(const LoneShape& shape, int chunks) {
-    float sum = 0;
+    DiagonalSum sums[2];
     const int piece_chunks = shape.piece_bytes / 16;
     for (int piece = 0; piece < shape.pieces; ++piece) {
       const uint4* w = supply_.await();
       const uint4* x = shared_.x + piece * piece_chunks;
       if (piece_chunks == 8 * 32)
-        sum = dot<Weights, 8>(x, chunks, w, sum);
+        add_products<Weights, 8>(x, chunks, w, sums);
       else if (piece_chunks == 7 * 32)
-        sum = dot<Weights, 7>(x, chunks, w, sum);
+        add_products<Weights, 7>(x, chunks, w, sums);
       else
         for (int i = 0; i < piece_chunks; i += 32)
-          if (i + static_cast<int>(threadIdx.x) % 32 < piece_chunks)
-            sum = dot<Weights, 1>(x + i, chunks, w + i, sum);
+          add_products<Weights, 1>(x + i, chunks, w + i, sums, piece_chunks - i);
       supply_.release();
     }
-    return warp_sum(sum);
+    return warp_sum(sums[0].own() + sums[1].own());
   }
 
-  template <class Weights, int kCount>
-  __device__ static float dot(const uint4* x, int chunks, const uint4* w, float sum) {
+  // Of `count` chunks, a lane takes every 32nd.
+  template <class Weights, int kRounds>
+  __device__ static void add_products(const uint4* x, int chunks, const uint4* w, DiagonalSum (&sums)[2],
+                                      int count = 32 * kRounds) {
     const int lane = threadIdx.x % 32;
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) {
+    for (int i = 0; i < kRounds; ++i) {
+      const int c = 32 * i + lane;
+      const bool there = kRounds > 1 || c < count;
+      const uint4 none = make_uint4(0, 0, 0, 0);
       typename Weights::X parts;
-      parts.parts[0] = x[32 * i + lane];
-      if constexpr (Weights::kChunk == 16) parts.parts[1] = x[chunks + 32 * i + lane];
-      sum = Weights::dot(parts, w[32 * i + lane], sum);
+      parts.parts[0] = there ? x[c] : none;
+      if constexpr (Weights::kChunk == 16) parts.parts[1] = there ? x[chunks + c] : none;
+      sums[i % 2].template add<Weights>(parts, there ? w[c] : none);
     }
-    return sum;
   }
 
   // Waits for the phase before, and packs what it made; gives what products with it are to be multiplied

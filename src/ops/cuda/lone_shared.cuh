@@ -15,7 +15,7 @@ struct alignas(128) LoneShared {
   union {
     uint4 x[kLoneMaxCols /
             8];  // what is multiplied, packed: of e4m3's the first parts of all, then the second ones
-    __nv_bfloat16 heads[kLoneMaxGroup + 2][kLoneMaxDim];  // queries, key, value
+    __nv_bfloat16 heads[(kLoneMaxGroup + 2) * kLoneMaxDim];  // queries, key, value, of head_dim each
     float sums[kLoneSums][kLoneMaxDim];
   };
   float tops[kLoneSums];

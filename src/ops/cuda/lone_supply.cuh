@@ -68,45 +68,43 @@ class LoneSupply {
     const bool is_last = product == args_.num_layers * kLoneLayerProducts;
     return is_last ? static_cast<const unsigned char*>(args_.output) : nullptr;
   }
-  __device__ const LoneShape& shape() const {
-    const bool is_last = product_ == args_.num_layers * kLoneLayerProducts;
-    return args_.shapes[is_last ? kLoneVocabulary : product_ % kLoneLayerProducts];
-  }
-
   // The next product of which the warp has a part.
   __device__ void enter_next() {
+    const LoneShape* shape = nullptr;
+    int unit = first_unit();
     do {
-      w_ = next_w_;
-      if (w_ == nullptr) return;
-      ++product_;
+      at_ = next_w_;
+      if (at_ == nullptr) return;
+      const bool is_last = ++product_ == args_.num_layers * kLoneLayerProducts;
+      shape = &args_.shapes[is_last ? kLoneVocabulary : product_ % kLoneLayerProducts];
       next_w_ = weights_of(product_ + 1);
-      unit_ = first_unit();
-    } while (unit_ >= shape().units);
-    enter_row();
+    } while (unit >= shape->units);
+    at_ += static_cast<std::int64_t>(unit) * shape->row_bytes;
+    units_left_ = (shape->units - unit + stride() - 1) / stride();
+    piece_bytes_ = shape->piece_bytes;
+    num_pieces_ = pieces_left_ = shape->pieces;
+    to_partner_ = shape->partner_bytes == 0 ? 0 : shape->partner_bytes - shape->row_bytes;
+    to_next_ = static_cast<std::int64_t>(stride() - 1) * shape->row_bytes - shape->partner_bytes;
+    in_partner_ = shape->partner_bytes == 0;
   }
-  __device__ void enter_row() { at_ = w_ + static_cast<std::int64_t>(unit_) * shape().row_bytes; }
 
   __device__ void fetch(int slot) {
-    if (w_ == nullptr) return;
-    const LoneShape& s = shape();
+    if (at_ == nullptr) return;
     if (is_first_lane_) {
-      expect_bytes(ready_ + slot, s.piece_bytes);
-      copy_bulk(slots_ + slot * kLoneSlotBytes, at_, s.piece_bytes, ready_ + slot);
+      expect_bytes(ready_ + slot, piece_bytes_);
+      copy_bulk(slots_ + slot * kLoneSlotBytes, at_, piece_bytes_, ready_ + slot);
     }
-    at_ += s.piece_bytes;
-    if (++piece_ < s.pieces) return;
-    piece_ = 0;
-    if (s.partner_bytes != 0 && !in_partner_) {
+    at_ += piece_bytes_;
+    if (--pieces_left_ > 0) return;
+    pieces_left_ = num_pieces_;
+    if (!in_partner_) {
       in_partner_ = true;
-      at_ += s.partner_bytes - s.row_bytes;
+      at_ += to_partner_;
       return;
     }
-    in_partner_ = false;
-    unit_ += stride();
-    if (unit_ < s.units)
-      enter_row();
-    else
-      enter_next();
+    in_partner_ = to_partner_ == 0;
+    at_ += to_next_;
+    if (--units_left_ == 0) enter_next();
   }
 
   const LoneKernelArgs& args_;
@@ -116,13 +114,16 @@ class LoneSupply {
   int slot_ = 0;  // of the oldest piece
   std::uint32_t phase_ = 0;
   // The piece to be fetched next.
-  int product_ = -1;
-  int unit_ = 0;
-  int piece_ = 0;
-  bool in_partner_ = false;
-  const unsigned char* w_ = nullptr;  // of the product; null: there are no more
+  const unsigned char* at_ = nullptr;  // null: there are no more
   const unsigned char* next_w_ = nullptr;
-  const unsigned char* at_ = nullptr;
+  int product_ = -1;
+  int units_left_ = 0;
+  int pieces_left_ = 0;  // of the row
+  int num_pieces_ = 0;
+  int piece_bytes_ = 0;
+  bool in_partner_ = false;      // the row is the last of its unit
+  std::int64_t to_partner_ = 0;  // from a row's end to its partner's start; 0: there is none
+  std::int64_t to_next_ = 0;     // from a unit's end to the next one's start
 };
 
 }  // namespace kvasir::ops::cuda
