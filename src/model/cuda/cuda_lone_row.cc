@@ -10,6 +10,15 @@ namespace kvasir::model {
 using ops::cuda::DeviceBuffer;
 using ops::cuda::LoneLayer;
 
+namespace {
+
+ops::cuda::LoneRope lone_rope(const std::optional<DeviceRope>& rope) {
+  if (!rope) return {};
+  return {rope->table.as<const float>(), rope->num_pairs, rope->style};
+}
+
+}  // namespace
+
 bool CudaDecoder::is_lone_row() const {
   const ops::cuda::StepView& step = upload_.view();
   return scratch_.lone_layers.data() != nullptr && step.rows == 1 && upload_.num_logit_rows() == 1 &&
@@ -44,18 +53,12 @@ base::Status CudaDecoder::prepare_lone_row() {
       layer.w[product] = linears[product]->w;
       layer.scales[product] = linears[product]->scales;
     }
-    if (rope != nullptr) {
-      layer.rope_table = rope->table.as<const float>();
-      layer.num_pairs = rope->num_pairs;
-      layer.style = rope->style;
-    }
+    if (rope != nullptr) layer.rope = rope == &*rope_ ? 0 : 1;
     layers.push_back(layer);
   }
-  TRY(scratch_.lone_partials,
-      DeviceBuffer::allocate(ops::cuda::lone_partial_floats(config_.head_dim) * sizeof(float)));
-  TRY(scratch_.lone_counters, DeviceBuffer::allocate(ops::cuda::kLoneCounters * sizeof(std::int32_t)));
+  TRY(scratch_.lone_exchange, DeviceBuffer::allocate(ops::cuda::lone_exchange_bytes(lone_row_args())));
   TRY(scratch_.lone_layers, DeviceBuffer::allocate(layers.size() * sizeof(LoneLayer)));
-  ops::cuda::fill_zero(stream(), scratch_.lone_counters.data(), scratch_.lone_counters.size());
+  ops::cuda::fill_zero(stream(), scratch_.lone_exchange.data(), scratch_.lone_exchange.size());
   ops::cuda::copy_to_device(stream(), scratch_.lone_layers.data(), layers.data(),
                             layers.size() * sizeof(LoneLayer));
   stream_.wait();
@@ -85,12 +88,9 @@ ops::cuda::LoneRowArgs CudaDecoder::lone_row_args() const {
           .output = weights_.output.w,
           .positions = step.positions,
           .blocks = step.split_blocks,
-          .state = scratch_.hidden.data(),
-          .qkv = scratch_.qkv.data(),
-          .attention = scratch_.attention.data(),
-          .between = scratch_.inner.data(),
-          .partials = scratch_.lone_partials.as<float>(),
-          .counters = scratch_.lone_counters.as<std::int32_t>(),
+          .ropes = {lone_rope(rope_), lone_rope(local_rope_)},
+          .embedding = scratch_.hidden.data(),
+          .exchange = scratch_.lone_exchange.data(),
           .logits = scratch_.logits.as<float>()};
 }
 

@@ -40,8 +40,8 @@ struct DeviceScratch {
   ops::cuda::DeviceBuffer quantized, x_scales;  // of products in e4m3
   ops::cuda::DeviceBuffer unpacked;             // a matrix of four bits, as bf16
   ops::cuda::DeviceBuffer partials, counters, tile_partials;
-  ops::cuda::DeviceBuffer lone_layers, lone_partials, lone_counters;  // null: no step is run as a lone row
-  ops::cuda::DeviceBuffer last, logits, draws, drawn;                 // [max_sequences, ..]
+  ops::cuda::DeviceBuffer lone_layers, lone_exchange;  // null: no step is run as a lone row
+  ops::cuda::DeviceBuffer last, logits, draws, drawn;  // [max_sequences, ..]
   ops::cuda::DeviceBuffer router, slots, slot_out, slot_rows, row_slots, row_weights;  // a mixture's
   ops::cuda::DeviceBuffer row_experts, first_slots, slot_inner;                        // on the device
   ops::cuda::DeviceBuffer q_latent, kv_latent, latent, keys, wide_q, wide_out;         // latent attention's

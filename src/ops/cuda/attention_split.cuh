@@ -252,8 +252,8 @@ __global__ void __launch_bounds__(kWarps * 32, Step::kBlocksPerMultiprocessor)
   for (int round = 0; round < num_rounds; ++round) {
     wait_for_phase(&shared.ready[warp][round % kStages], round / kStages % 2);
     const Stage<Step>& stage = shared.stages[warp][round % kStages];
-    step.take(args, {task.first, task.end}, rounds.block(round) * kBlockTokens, stage.keys, stage.values,
-              lane);
+    const typename Step::InPlace block{stage.keys, stage.values};
+    step.take(args, {task.first, task.end}, rounds.block(round) * kBlockTokens, block, lane);
     __syncwarp();
     if (round + kStages < num_rounds) rounds.fetch(round + kStages);
   }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <type_traits>
+
 #include "ops/cuda/attention.cuh"
 
 // What a warp does with a block of tokens when a single row attends to it. Heads stand in the columns of a
@@ -80,14 +82,21 @@ __device__ uint4 in_order_of_keys(const uint4& q) {
   return make_uint4(low.y, low.x, high.y, high.x);
 }
 
-// The numbers from `from`, counted in them, as fragments want them.
+// Eight numbers of a key, and four of a value, as blocks hold them.
 template <class Fragments>
-__device__ uint4 eight_numbers(const unsigned char* base, int from) {
-  if constexpr (!kIsWidened<Fragments>) return *reinterpret_cast<const uint4*>(base + 2 * from);
-  const uint2 words = *reinterpret_cast<const uint2*>(base + from);
-  const uint2 low = widen_e4m3(words.x);
-  const uint2 high = widen_e4m3(words.y);
-  return make_uint4(low.x, low.y, high.x, high.y);
+using KeyWords = std::conditional_t<kIsWidened<Fragments>, uint2, uint4>;
+template <class Fragments>
+using ValueWords = std::conditional_t<kIsWidened<Fragments>, uint32_t, uint2>;
+
+template <class Fragments>
+__device__ uint4 as_fragment(const KeyWords<Fragments>& words) {
+  if constexpr (kIsWidened<Fragments>) {
+    const uint2 low = widen_e4m3(words.x);
+    const uint2 high = widen_e4m3(words.y);
+    return make_uint4(low.x, low.y, high.x, high.y);
+  } else {
+    return words;
+  }
 }
 
 // The token of a block whose score stands in row lane / 4 of a product, and in the row eight below. Any order
@@ -103,22 +112,59 @@ __device__ int token_of(int lane, int half) {
 // `count` tokens: what stands behind the sequence's end may be anything, and nothing times infinity is not
 // nothing. Widened ones are the second and fourth, then the first and third.
 template <class Fragments>
-__device__ uint2 four_values(const unsigned char* values, int place, int count, int lane) {
+__device__ uint2 four_values(const ValueWords<Fragments>& words, int count, int lane) {
   const int left = count - 4 * (lane % 4);
   if constexpr (!kIsWidened<Fragments>) {
-    const uint2 words = reinterpret_cast<const uint2*>(values)[place];
     const uint32_t low = (left > 0 ? 0xffffu : 0) | (left > 1 ? 0xffff0000u : 0);
     const uint32_t high = (left > 2 ? 0xffffu : 0) | (left > 3 ? 0xffff0000u : 0);
     return make_uint2(words.x & low, words.y & high);
   } else {
     const uint32_t kept = left >= 4 ? ~0u : left <= 0 ? 0 : (1u << (8 * left)) - 1;
-    return widen_e4m3(reinterpret_cast<const uint32_t*>(values)[place] & kept);
+    return widen_e4m3(words & kept);
   }
 }
+
+// What a lane reads of a block that lies in memory of any kind.
+template <int kDim, class Fragments>
+struct KvInPlace {
+  const unsigned char* keys;
+  const unsigned char* values;
+  const int lane = threadIdx.x % 32;
+
+  __device__ KeyWords<Fragments> key(int half, int i) const {
+    const int at = token_of<Fragments>(lane, half) * kDim + lane % 4 * 8 + 32 * i;
+    return *reinterpret_cast<const KeyWords<Fragments>*>(keys + at * sizeof(typename Fragments::Kv));
+  }
+  __device__ ValueWords<Fragments> value(int i) const {
+    return reinterpret_cast<const ValueWords<Fragments>*>(values)[32 * i + lane];
+  }
+};
+
+// The same, read before it is wanted.
+template <int kDim, class Fragments>
+struct KvInRegisters {
+  KeyWords<Fragments> keys[2][kDim / 32];
+  ValueWords<Fragments> values[kDim / 8];
+
+  __device__ void load_keys(const KvInPlace<kDim, Fragments>& from) {
+#pragma unroll
+    for (int i = 0; i < kDim / 32; ++i)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) keys[half][i] = from.key(half, i);
+  }
+  __device__ void load_values(const KvInPlace<kDim, Fragments>& from) {
+#pragma unroll
+    for (int i = 0; i < kDim / 8; ++i) values[i] = from.value(i);
+  }
+  __device__ KeyWords<Fragments> key(int half, int i) const { return keys[half][i]; }
+  __device__ ValueWords<Fragments> value(int i) const { return values[i]; }
+};
 
 template <int dim, class Fragments>
 struct WarpStep {
   using Kv = typename Fragments::Kv;
+  using InPlace = KvInPlace<dim, Fragments>;
+  using InRegisters = KvInRegisters<dim, Fragments>;
   static constexpr int kDim = dim;
   static constexpr float kSumStep = Fragments::kFactor;
   // Shared memory has room for three of bf16.
@@ -141,10 +187,11 @@ struct WarpStep {
   }
 
   // A block whose first token is `first_token`, of which those in `seen` count.
-  __device__ void take(const AttentionArgs& args, TokenRange seen, int first_token, const unsigned char* keys,
-                       const unsigned char* values, int lane) {
+  template <class Block>
+  __device__ void take(const AttentionArgs& args, TokenRange seen, int first_token, const Block& block,
+                       int lane) {
     float scores[4] = {};  // [2 * half + e]: of token_of(lane, half) and head 2 * (lane % 4) + e
-    score(keys, lane, scores);
+    score(block, scores);
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
       const int at = first_token + token_of<Fragments>(lane, j / 2);
@@ -152,30 +199,30 @@ struct WarpStep {
       scores[j] = counts ? scaled(args, scores[j] * Fragments::kFactor) : -kInf;
     }
     const float2 keep = softmax.take(scores);
-    add_values(scores, values, seen.end - first_token, lane, keep);
+    add_values(scores, block, seen.end - first_token, lane, keep);
   }
 
  private:
-  __device__ void score(const unsigned char* keys, int lane, float (&scores)[4]) const {
-    const unsigned char* upper = keys + (token_of<Fragments>(lane, 0) * kDim + lane % 4 * 8) * sizeof(Kv);
-    const unsigned char* lower = keys + (token_of<Fragments>(lane, 1) * kDim + lane % 4 * 8) * sizeof(Kv);
+  template <class Block>
+  __device__ void score(const Block& block, float (&scores)[4]) const {
 #pragma unroll
     for (int i = 0; i < kDim / 32; ++i) {
-      const uint4 a = eight_numbers<Fragments>(upper, 32 * i);
-      const uint4 b = eight_numbers<Fragments>(lower, 32 * i);
+      const uint4 a = as_fragment<Fragments>(block.key(0, i));
+      const uint4 b = as_fragment<Fragments>(block.key(1, i));
       Fragments::multiply(scores, {a.x, b.x, a.y, b.y}, q[i].x, q[i].y);
       Fragments::multiply(scores, {a.z, b.z, a.w, b.w}, q[i].z, q[i].w);
     }
   }
 
-  __device__ void add_values(const float (&weights)[4], const unsigned char* values, int count, int lane,
+  template <class Block>
+  __device__ void add_values(const float (&weights)[4], const Block& block, int count, int lane,
                              float2 keep) {
     const uint32_t upper = turned(Fragments::pack(weights[0], weights[1]));
     const uint32_t lower = turned(Fragments::pack(weights[2], weights[3]));
 #pragma unroll
     for (int i = 0; i < kDim / 16; ++i) {
-      const uint2 a = four_values<Fragments>(values, 64 * i + lane, count, lane);
-      const uint2 b = four_values<Fragments>(values, 64 * i + 32 + lane, count, lane);
+      const uint2 a = four_values<Fragments>(block.value(2 * i), count, lane);
+      const uint2 b = four_values<Fragments>(block.value(2 * i + 1), count, lane);
       sums[i][0] *= keep.x, sums[i][1] *= keep.y, sums[i][2] *= keep.x, sums[i][3] *= keep.y;
       Fragments::multiply(sums[i], {a.x, b.x, a.y, b.y}, upper, lower);
     }

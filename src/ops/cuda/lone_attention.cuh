@@ -2,6 +2,7 @@
 
 #include "ops/cuda/attention_warp.cuh"
 #include "ops/cuda/lone_shared.cuh"
+#include "ops/cuda/lone_words.cuh"
 #include "ops/cuda/rope.cuh"
 
 // Attention of the only row. A thread block has one KV head and a part of the sequence's blocks, a warp one
@@ -13,114 +14,142 @@ struct LoneAttention {
   static constexpr int kDim = Step::kDim;
   using Kv = typename Step::Kv;
   static constexpr int kBlockNumbers = kBlockTokens * kDim;  // of a KV head's keys
-  // What a thread block leaves of its part: sums, then tops and totals.
-  static constexpr int kPartialFloats = kLoneMaxGroup * (kDim + 2);
+  // What a thread block leaves of a head: sums, then the largest score and the sum of weights.
+  static constexpr int kPartialWords = kDim + 2;
 
   const LoneKernelArgs& args;
   LoneShared& shared;
   const LoneLayer& layer;
-  const int warp = threadIdx.x / 32;
-  const int lane = threadIdx.x % 32;
+  const std::uint32_t tag;
+  const int thread = fresh(threadIdx.x);
+  const int block = fresh(blockIdx.x);
+  const int warp = thread / 32;
+  const int lane = thread % 32;
   const int group = args.num_heads / args.num_kv_heads;
   const int columns = group <= 4 ? 4 : 8;  // of heads, that a warp leaves sums of
-  const int num_warps = kLoneSums / columns;
-  const int kv_head = static_cast<int>(blockIdx.x) % args.num_kv_heads;
-  const int part = static_cast<int>(blockIdx.x) / args.num_kv_heads;
+  const int kv_head = block % args.num_kv_heads;
+  const int part = block / args.num_kv_heads;
   TokenRange seen;
   int first_block;  // of the sequence
   int num_blocks;   // up to the last
   int num_parts;
 
-  __device__ LoneAttention(const LoneKernelArgs& a, LoneShared& s, const LoneLayer& l, int position)
-      : args(a), shared(s), layer(l) {
+  __device__ LoneAttention(const LoneKernelArgs& a, LoneShared& s, const LoneLayer& l, int position,
+                           std::uint32_t t)
+      : args(a), shared(s), layer(l), tag(t) {
     seen.end = position + 1;
     seen.first = l.sliding_window > 0 ? max(0, seen.end - l.sliding_window) : 0;
     first_block = seen.first / kBlockTokens;
     num_blocks = position / kBlockTokens + 1;
     const int most = static_cast<int>(gridDim.x) / args.num_kv_heads;
-    num_parts = min((num_blocks - first_block + num_warps - 1) / num_warps, most);
-  }
-
-  __device__ bool has_part() const { return part < num_parts; }
-  __device__ int own_block() const { return first_block + part * num_warps + warp; }
-  __device__ int stride() const { return num_parts * num_warps; }
-
-  __device__ std::int64_t offset_of(int block) const {
-    return (static_cast<std::int64_t>(args.blocks[block]) * args.num_kv_heads + kv_head) * kBlockNumbers;
+    num_parts = min((num_blocks - first_block + kLoneWarps - 1) / kLoneWarps, most);
   }
 
   // Asks the cache for the warp's first block.
   __device__ void prefetch() const {
-    if (!has_part() || warp >= num_warps || own_block() >= num_blocks) return;
+    if (!has_block()) return;
     constexpr int kLine = 128;
-    const std::int64_t at = offset_of(own_block());
+    const auto place = place_of(own_block());
     for (int i = lane * kLine; i < kBlockNumbers * static_cast<int>(sizeof(Kv)); i += 32 * kLine) {
-      asm volatile("prefetch.global.L2 [%0];" ::"l"(
-          reinterpret_cast<const char*>(static_cast<const Kv*>(layer.k) + at) + i));
-      asm volatile("prefetch.global.L2 [%0];" ::"l"(
-          reinterpret_cast<const char*>(static_cast<const Kv*>(layer.v) + at) + i));
+      asm volatile("prefetch.global.L2 [%0];" ::"l"(place.keys + i));
+      asm volatile("prefetch.global.L2 [%0];" ::"l"(place.values + i));
     }
   }
 
-  // The result stands in args.attention when each KV head's last block has arrived.
-  __device__ void run(const LoneGrid& grid) {
-    if (!has_part()) return;
+  __device__ bool has_part() const { return part < num_parts; }
+
+  // From args.qkv to args.attention, when the first is there or about to be. Of a thread block that has a
+  // part.
+  template <class Wait>
+  __device__ void run(const Wait& wait) const {
+    typename Step::InRegisters first{};
+    const bool is_early = has_block() && own_block() != num_blocks - 1;  // the last one is written to
+    if (is_early) first.load_keys(place_of(own_block()));
+    wait();
     load_heads();
-    turn_heads();
+    if (is_early) first.load_values(place_of(own_block()));
     __syncthreads();
-    take_blocks();
+    if (has_block() && !is_early) {
+      first.load_keys(place_of(own_block()));
+      first.load_values(place_of(own_block()));
+    }
+    take_blocks(first);
     __syncthreads();
-    for (int i = threadIdx.x; i < group * kDim / 2; i += kLoneThreads)
-      keep(i / (kDim / 2), i % (kDim / 2) * 2);
-    if (num_parts > 1 && !put_together()) return;
-    grid.arrive();
+    for (int i = thread; i < group * kDim / 2; i += kLoneThreads) give(i / (kDim / 2), i % (kDim / 2) * 2);
+    if (part != 0) return;
+    __syncthreads();
+    if (thread == 0) count_given(args.num_given);
   }
 
  private:
+  __device__ int own_block() const { return first_block + part * kLoneWarps + warp; }
+  __device__ int stride() const { return num_parts * kLoneWarps; }
+  __device__ bool has_block() const { return part < num_parts && own_block() < num_blocks; }
+  // Whether the row's own token is in one of the thread block's blocks.
+  __device__ bool has_token() const { return (num_blocks - 1 - first_block) % stride() / kLoneWarps == part; }
+
+  __device__ std::int64_t offset_of(int block) const {
+    return (static_cast<std::int64_t>(args.blocks[block]) * args.num_kv_heads + kv_head) * kBlockNumbers;
+  }
+  __device__ typename Step::InPlace place_of(int block) const {
+    const std::int64_t at = offset_of(block) * static_cast<int>(sizeof(Kv));
+    return {static_cast<const unsigned char*>(layer.k) + at, static_cast<const unsigned char*>(layer.v) + at};
+  }
+
+  // Queries, rotated; where the row's token is, its key and value to their places.
   __device__ void load_heads() const {
-    if (warp >= group + 2) return;
-    int head = kv_head * group + warp;
-    if (warp >= group) head = args.num_heads + (warp - group) * args.num_kv_heads + kv_head;
-    const auto* from = reinterpret_cast<const uint32_t*>(static_cast<const Bf16*>(args.qkv) + head * kDim);
-    auto* to = reinterpret_cast<uint32_t*>(shared.heads + warp * kDim);
-    for (int i = lane; i < kDim / 2; i += 32) to[i] = __ldcg(from + i);
+    RopeStoreArgs rope;
+    rope.head_dim = kDim;
+    rope.eps = args.eps;
+    if (layer.rope >= 0) {
+      rope.style = args.ropes[layer.rope].style;
+      rope.num_pairs = args.ropes[layer.rope].num_pairs;
+      rope.table = shared.ropes[layer.rope];
+    }
+    const int num_heads = group + (has_token() ? 2 : 0);
+#pragma unroll 1
+    for (int i = warp; i < num_heads; i += kLoneWarps) {
+      Bf16* head = shared.heads + i * kDim;
+      int from = kv_head * group + i;
+      if (i >= group) from = args.num_heads + (i - group) * args.num_kv_heads + kv_head;
+      await_head(args.qkv + from * kDim, head);
+      if (i < group)
+        turn_head(rope, layer.q_norm, 0, head, head);
+      else
+        store(rope, head, i == group);
+    }
+  }
+
+  __device__ void await_head(const std::uint32_t* from, Bf16* head) const {
+    if (4 * lane < kDim) {
+      const auto* words = reinterpret_cast<const uint4*>(from) + lane;
+      uint4 four = peek(words);
+      while (!has_tag(four, tag)) four = peek(words);
+      *reinterpret_cast<uint2*>(head + 4 * lane) = values_of(four);
+    }
     __syncwarp();
   }
 
-  // Queries in place; of the block that the row's own token is in key and value to their places.
-  __device__ void turn_heads() const {
-    RopeStoreArgs rope;
-    rope.style = layer.style;
-    rope.head_dim = kDim;
-    rope.num_pairs = layer.num_pairs;
-    rope.table = layer.rope_table;
-    rope.eps = args.eps;
-    Bf16* head = shared.heads + warp * kDim;
-    if (warp < group) return turn_head(rope, layer.q_norm, 0, head, head);
-    const bool has_own = (num_blocks - 1 - first_block) % stride() / num_warps == part;
-    if (!has_own || warp >= group + 2) return;
+  __device__ void store(const RopeStoreArgs& rope, const Bf16* head, bool is_key) const {
     const int place = (seen.end - 1) % kBlockTokens;
     const std::int64_t at = offset_of(num_blocks - 1);
-    if (warp == group)
-      return turn_head(rope, layer.k_norm, 0, head, static_cast<Kv*>(layer.k) + at + place * kDim);
+    if (is_key) return turn_head(rope, layer.k_norm, 0, head, static_cast<Kv*>(layer.k) + at + place * kDim);
     Kv* to = static_cast<Kv*>(layer.v) + at + place;
     for (int i = lane; i < kDim; i += 32) to[i * kBlockTokens] = from_float<Kv>(to_float(head[i]));
   }
 
-  __device__ void take_blocks() const {
+  __device__ void take_blocks(const typename Step::InRegisters& first) const {
     Step step;
     step.load_queries(shared.heads, group, lane);
     AttentionArgs scores;
     scores.scale = args.attention_scale;
     scores.softcap = args.softcap;
-    for (int block = warp < num_warps ? own_block() : num_blocks; block < num_blocks; block += stride()) {
-      const std::int64_t at = offset_of(block);
-      step.take(scores, seen, block * kBlockTokens,
-                reinterpret_cast<const unsigned char*>(static_cast<const Kv*>(layer.k) + at),
-                reinterpret_cast<const unsigned char*>(static_cast<const Kv*>(layer.v) + at), lane);
+    if (has_block()) {
+      step.take(scores, seen, own_block() * kBlockTokens, first, lane);
+      for (int next = own_block() + stride(); next < num_blocks; next += stride())
+        step.take(scores, seen, next * kBlockTokens, place_of(next), lane);
     }
     __syncthreads();  // queries are done with
-    if (warp >= num_warps) return;
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
       const int head = 2 * (lane % 4) + e;
@@ -137,58 +166,70 @@ struct LoneAttention {
     }
   }
 
-  // What the warps have of two numbers of a head.
-  __device__ void keep(int head, int d) const {
+  // Two numbers of a head: from the first part to all, from others to the first part.
+  __device__ void give(int head, int d) const {
     PairSum pair;
-    for (int w = 0; w < num_warps; ++w) pair.top = fmaxf(pair.top, shared.tops[w * columns + head]);
-    for (int w = 0; w < num_warps; ++w) {
+    for (int w = 0; w < kLoneWarps; ++w) pair.top = fmaxf(pair.top, shared.tops[w * columns + head]);
+    for (int w = 0; w < kLoneWarps; ++w) {
       const int row = w * columns + head;
       pair.add(pair.top, shared.tops[row], shared.totals[row],
                *reinterpret_cast<const float2*>(&shared.sums[row][d]));
     }
-    if (num_parts == 1) return write(head, d, pair);
-    float* partial = args.partials + static_cast<std::int64_t>(blockIdx.x) * kPartialFloats;
-    *reinterpret_cast<float2*>(partial + head * kDim + d) = pair.sum;
+    if (part == 0) {
+      add_other_parts(head, d, pair);
+      std::uint32_t* out = args.attention + (kv_head * group + head) * kDim + d;
+      publish(out, pair.sum.x / pair.total, tag);
+      publish(out + 1, pair.sum.y / pair.total, tag);
+      return;
+    }
+    uint2* partial = partial_of(part, head);
+    publish_float(partial + d, pair.sum.x, tag);
+    publish_float(partial + d + 1, pair.sum.y, tag);
     if (d != 0) return;
-    partial[kLoneMaxGroup * kDim + head] = pair.top;
-    partial[kLoneMaxGroup * (kDim + 1) + head] = pair.total;
+    publish_float(partial + kDim, pair.top, tag);
+    publish_float(partial + kDim + 1, pair.total, tag);
   }
 
-  // By the last of a KV head's blocks; others get false.
-  __device__ bool put_together() const {
-    __syncthreads();
-    if (threadIdx.x == 0) {
-      std::int32_t* counter = args.counters + 2 + kv_head;
-      __threadfence();
-      shared.is_last = atomicAdd(counter, 1) == num_parts - 1;
-      if (shared.is_last) *counter = 0;
-      __threadfence();
-    }
-    __syncthreads();
-    if (!shared.is_last) return false;
-    for (int i = threadIdx.x; i < group * kDim / 2; i += kLoneThreads) {
-      const int head = i / (kDim / 2);
-      const int d = i % (kDim / 2) * 2;
-      const auto partial = [&](int p) {
-        return args.partials + static_cast<std::int64_t>(p * args.num_kv_heads + kv_head) * kPartialFloats;
-      };
-      PairSum pair;
-#pragma unroll 4
-      for (int p = 0; p < num_parts; ++p)
-        pair.top = fmaxf(pair.top, __ldcg(partial(p) + kLoneMaxGroup * kDim + head));
-#pragma unroll 4
-      for (int p = 0; p < num_parts; ++p)
-        pair.add(pair.top, __ldcg(partial(p) + kLoneMaxGroup * kDim + head),
-                 __ldcg(partial(p) + kLoneMaxGroup * (kDim + 1) + head),
-                 __ldcg(reinterpret_cast<const float2*>(partial(p) + head * kDim + d)));
-      write(head, d, pair);
-    }
-    return true;
+  __device__ uint2* partial_of(int p, int head) const {
+    return args.partials +
+           static_cast<std::int64_t>((p * args.num_kv_heads + kv_head) * kLoneMaxGroup + head) *
+               kPartialWords;
   }
 
-  __device__ void write(int head, int d, const PairSum& pair) const {
-    Bf16* out = static_cast<Bf16*>(args.attention) + (kv_head * group + head) * kDim + d;
-    *reinterpret_cast<uint32_t*>(out) = pack2(pair.sum.x / pair.total, pair.sum.y / pair.total);
+  __device__ void add_other_parts(int head, int d, PairSum& pair) const {
+    constexpr int kAtOnce = 4;
+    for (int p = 1; p < num_parts; p += kAtOnce) {
+      uint4 ends[kAtOnce] = {};  // number, tag, number, tag
+      uint4 sums[kAtOnce] = {};
+      bool there = false;
+      while (!there) {
+        there = true;
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i) {
+          if (p + i >= num_parts) continue;
+          const uint2* partial = partial_of(p + i, head);
+          ends[i] = peek(reinterpret_cast<const uint4*>(partial + kDim));
+          sums[i] = peek(reinterpret_cast<const uint4*>(partial + d));
+        }
+#pragma unroll
+        for (int i = 0; i < kAtOnce; ++i)
+          there = there && (p + i >= num_parts ||
+                            (ends[i].y == tag && ends[i].w == tag && sums[i].y == tag && sums[i].w == tag));
+      }
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        if (p + i >= num_parts) continue;
+        const float top = __uint_as_float(ends[i].x);
+        const float highest = fmaxf(pair.top, top);
+        const float keep = exp2f(pair.top - highest);
+        pair.total *= keep;
+        pair.sum.x *= keep;
+        pair.sum.y *= keep;
+        pair.top = highest;
+        pair.add(highest, top, __uint_as_float(ends[i].z),
+                 make_float2(__uint_as_float(sums[i].x), __uint_as_float(sums[i].z)));
+      }
+    }
   }
 };
 

@@ -29,10 +29,14 @@ struct alignas(16) LoneLayer {
   const float* k_norm = nullptr;
   void* k = nullptr;  // the layer's blocks
   void* v = nullptr;
-  const float* rope_table = nullptr;  // [2, num_pairs]: cosines, then sines of the row's position
-  int num_pairs = 0;                  // 0: nothing is rotated
-  RopeStyle style = RopeStyle::neox;
+  int rope = -1;           // which of LoneRowArgs::ropes; -1: nothing is rotated
   int sliding_window = 0;  // 0: none
+};
+
+struct LoneRope {
+  const float* table = nullptr;  // [2, num_pairs]: cosines, then sines of the row's position
+  int num_pairs = 0;
+  RopeStyle style = RopeStyle::neox;
 };
 
 struct LoneRowArgs {
@@ -55,18 +59,13 @@ struct LoneRowArgs {
   const void* output = nullptr;             // [vocab, hidden], as bf16
   const std::int32_t* positions = nullptr;  // [1]
   const std::int32_t* blocks = nullptr;     // of the sequence
-  void* state = nullptr;                    // [hidden], as bf16: the token's embedding
-  void* qkv = nullptr;                      // scratch of one row each, as bf16
-  void* attention = nullptr;
-  void* between = nullptr;           // [inner]
-  float* partials = nullptr;         // lone_partial_floats()
-  std::int32_t* counters = nullptr;  // kLoneCounters, zeros before and after
-  float* logits = nullptr;           // [vocab]
+  LoneRope ropes[2];
+  const void* embedding = nullptr;  // [hidden], as bf16: of the token
+  std::byte* exchange = nullptr;    // lone_exchange_bytes(), zeros before the first step
+  float* logits = nullptr;          // [vocab]
 };
 
-inline constexpr int kLoneCounters = 2 + 256;
-std::size_t lone_partial_floats(int head_dim);
-
+std::size_t lone_exchange_bytes(const LoneRowArgs& args);
 bool lone_row_takes(const LoneRowArgs& args);
 void run_lone_row(StreamHandle stream, const LoneRowArgs& args);
 

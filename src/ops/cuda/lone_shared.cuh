@@ -5,10 +5,20 @@
 namespace kvasir::ops::cuda {
 
 inline constexpr int kLoneMaxCols = 16384;
+inline constexpr int kLoneMaxHidden = 8192;
 inline constexpr int kLoneMaxGroup = 8;  // heads of a KV head
 inline constexpr int kLoneMaxDim = 128;  // of a head
 // Heads times warps whose sums a thread block puts together.
 inline constexpr int kLoneSums = 64;
+// The same number, of which the compiler knows nothing: what is worked out from it is worked out where it is
+// wanted, and takes no registers before.
+__device__ inline int fresh(int number) {
+  asm volatile("" : "+r"(number));
+  return number;
+}
+
+// Rows of the hidden state that are one warp's.
+inline constexpr int kLoneOwnRows = 8;
 
 struct alignas(128) LoneShared {
   unsigned char ring[kLoneWarps][kLoneSlots][kLoneSlotBytes];
@@ -21,34 +31,12 @@ struct alignas(128) LoneShared {
   float tops[kLoneSums];
   float totals[kLoneSums];
   LoneLayer layers[2];  // this one and the next
-  float scratch[33];
-  int is_last;
+  float ropes[2][kLoneMaxDim];
+  float states[kLoneWarps][kLoneOwnRows];  // the hidden state, as far as it is the warp's
+  float scratch[2 * kLoneWarps];
+  int num_done;  // warps with what the thread block has of a product
   Barrier ready[kLoneWarps][kLoneSlots];
 };
-
 static_assert(sizeof(LoneShared) <= 227 << 10);
-
-// Waits of thread blocks for each other.
-struct LoneGrid {
-  std::int32_t* counter;
-  std::int32_t target = 0;  // arrivals that are waited for
-
-  // By all threads: what they wrote is there for who waits for it.
-  __device__ void arrive() const {
-    __syncthreads();
-    if (threadIdx.x != 0) return;
-    __threadfence();
-    atomicAdd(counter, 1);
-  }
-  __device__ void wait() const {
-    if (threadIdx.x == 0) {
-      std::int32_t seen = 0;
-      do {
-        asm volatile("ld.acquire.gpu.global.s32 %0, [%1];" : "=r"(seen) : "l"(counter) : "memory");
-      } while (seen < target);
-    }
-    __syncthreads();
-  }
-};
 
 }  // namespace kvasir::ops::cuda

@@ -7,9 +7,9 @@
 // The weights of a step of one row, as they come to the warps.
 namespace kvasir::ops::cuda {
 
-inline constexpr int kLoneWarps = 16;
+inline constexpr int kLoneWarps = 8;  // few, so that none of their numbers has to leave the registers
 inline constexpr int kLoneThreads = 32 * kLoneWarps;
-inline constexpr int kLoneSlots = 3;
+inline constexpr int kLoneSlots = 6;
 inline constexpr int kLoneSlotBytes = 4096;
 
 // A warp takes whole rows of a product's weights, which come in pieces. Behind a gate a unit is two rows.
@@ -23,6 +23,15 @@ struct LoneShape {
 
 struct LoneKernelArgs : LoneRowArgs {
   LoneShape shapes[kLoneLayerProducts + 1];
+  // What thread blocks hand to each other (lone_words.cuh).
+  std::uint32_t* state = nullptr;  // [hidden]
+  std::uint32_t* qkv = nullptr;
+  std::uint32_t* attention = nullptr;
+  std::uint32_t* between = nullptr;    // [inner]
+  uint2* partials = nullptr;           // of attention
+  std::uint32_t* num_steps = nullptr;  // so far
+  std::uint32_t* num_given = nullptr;  // parts of all these, so far
+  std::uint32_t* num_left = nullptr;   // thread blocks that have ended this one
 };
 
 // All pieces of one warp in the order in which it wants them, over all layers: a few are always in shared
