@@ -26,7 +26,8 @@ struct LoneAttention {
   const int warp = thread / 32;
   const int lane = thread % 32;
   const int group = args.num_heads / args.num_kv_heads;
-  const int columns = group <= 4 ? 4 : 8;  // of heads, that a warp leaves sums of
+  const int columns = group <= 4 ? 4 : 8;                      // of heads, that a warp leaves sums of
+  const int num_warps = min(kLoneWarps, kLoneSums / columns);  // that take blocks
   const int kv_head = block % args.num_kv_heads;
   const int part = block / args.num_kv_heads;
   TokenRange seen;
@@ -42,7 +43,7 @@ struct LoneAttention {
     first_block = seen.first / kBlockTokens;
     num_blocks = position / kBlockTokens + 1;
     const int most = static_cast<int>(gridDim.x) / args.num_kv_heads;
-    num_parts = min((num_blocks - first_block + kLoneWarps - 1) / kLoneWarps, most);
+    num_parts = min((num_blocks - first_block + num_warps - 1) / num_warps, most);
   }
 
   // Asks the cache for the warp's first block.
@@ -51,8 +52,8 @@ struct LoneAttention {
     constexpr int kLine = 128;
     const auto place = place_of(own_block());
     for (int i = lane * kLine; i < kBlockNumbers * static_cast<int>(sizeof(Kv)); i += 32 * kLine) {
-      asm volatile("prefetch.global.L2 [%0];" ::"l"(place.keys + i));
-      asm volatile("prefetch.global.L2 [%0];" ::"l"(place.values + i));
+      prefetch_line(place.keys + i);
+      prefetch_line(place.values + i);
     }
   }
 
@@ -82,11 +83,13 @@ struct LoneAttention {
   }
 
  private:
-  __device__ int own_block() const { return first_block + part * kLoneWarps + warp; }
-  __device__ int stride() const { return num_parts * kLoneWarps; }
-  __device__ bool has_block() const { return part < num_parts && own_block() < num_blocks; }
+  __device__ int own_block() const { return first_block + part * num_warps + warp; }
+  __device__ int stride() const { return num_parts * num_warps; }
+  __device__ bool has_block() const {
+    return part < num_parts && warp < num_warps && own_block() < num_blocks;
+  }
   // Whether the row's own token is in one of the thread block's blocks.
-  __device__ bool has_token() const { return (num_blocks - 1 - first_block) % stride() / kLoneWarps == part; }
+  __device__ bool has_token() const { return (num_blocks - 1 - first_block) % stride() / num_warps == part; }
 
   __device__ std::int64_t offset_of(int block) const {
     return (static_cast<std::int64_t>(args.blocks[block]) * args.num_kv_heads + kv_head) * kBlockNumbers;
@@ -150,6 +153,7 @@ struct LoneAttention {
         step.take(scores, seen, next * kBlockTokens, place_of(next), lane);
     }
     __syncthreads();  // queries are done with
+    if (warp >= num_warps) return;
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
       const int head = 2 * (lane % 4) + e;
@@ -169,8 +173,8 @@ struct LoneAttention {
   // Two numbers of a head: from the first part to all, from others to the first part.
   __device__ void give(int head, int d) const {
     PairSum pair;
-    for (int w = 0; w < kLoneWarps; ++w) pair.top = fmaxf(pair.top, shared.tops[w * columns + head]);
-    for (int w = 0; w < kLoneWarps; ++w) {
+    for (int w = 0; w < num_warps; ++w) pair.top = fmaxf(pair.top, shared.tops[w * columns + head]);
+    for (int w = 0; w < num_warps; ++w) {
       const int row = w * columns + head;
       pair.add(pair.top, shared.tops[row], shared.totals[row],
                *reinterpret_cast<const float2*>(&shared.sums[row][d]));

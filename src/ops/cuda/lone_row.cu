@@ -20,35 +20,57 @@ struct LoneTask {
   std::uint32_t to_tag = 0;
 };
 
-// Products of a lane's weights with its part of x, summed by the matrix units: weights stand in the rows of a
-// matrix and x in the columns of another, each of four neighbouring lanes in one, and of what comes of them
-// only the diagonal is wanted. The units are fast enough to waste the rest, and nothing has to be unpacked.
-struct DiagonalSum {
+// A lane's weights times its part of x, summed by the matrix units: weights of two rows stand in the rows of
+// a matrix and x in the columns of another, each of four neighbouring lanes in one, and of what comes of them
+// only two diagonals are wanted. The units are fast enough to waste the rest, and bf16 need not be unpacked.
+struct PairOfSums {
   float c[4] = {};
 
-  template <class Weights>
-  __device__ __forceinline__ void add(const typename Weights::X& x, const uint4& w) {
-    if constexpr (Weights::kChunk == 8) {
-      Bf16Fragments::multiply(c, {w.x, 0, w.y, 0}, x.parts[0].x, x.parts[0].y);
-      Bf16Fragments::multiply(c, {w.z, 0, w.w, 0}, x.parts[0].z, x.parts[0].w);
-    } else {
-      add4(x.parts[0].x, x.parts[0].y, w.x);
-      add4(x.parts[0].z, x.parts[0].w, w.y);
-      add4(x.parts[1].x, x.parts[1].y, w.z);
-      add4(x.parts[1].z, x.parts[1].w, w.w);
-    }
-  }
-  __device__ __forceinline__ void add4(uint32_t odd, uint32_t even, uint32_t w) {
-    const uint2 pairs = widen_e4m3(w);
-    E4m3Fragments::multiply(c, {pairs.x, 0, pairs.y, 0}, odd, even);
-  }
-
-  // What the lane has of the diagonal.
-  __device__ float own() const {
+  // What the lane has of both.
+  __device__ float2 own() const {
     const int lane = threadIdx.x % 32;
     const int row = lane / 4;
-    if (lane % 4 != row / 2) return 0;
-    return row % 2 == 0 ? c[0] : c[1];
+    if (lane % 4 != row / 2) return make_float2(0, 0);
+    return row % 2 == 0 ? make_float2(c[0], c[2]) : make_float2(c[1], c[3]);
+  }
+};
+
+// Eight weights as bf16.
+struct LonePlain {
+  static constexpr int kChunk = 8;
+  __device__ static uint4 pack8(const float* x) { return Plain::pack8(x); }
+  __device__ static void multiply(PairOfSums& sums, const uint4& a, const uint4& b, const uint4* x, int) {
+    const uint4 k = *x;
+    Bf16Fragments::multiply(sums.c, {a.x, b.x, a.y, b.y}, k.x, k.y);
+    Bf16Fragments::multiply(sums.c, {a.z, b.z, a.w, b.w}, k.z, k.w);
+  }
+};
+
+// Sixteen as e4m3, which half precision holds; x is at most 1.
+struct LoneQuantized {
+  static constexpr int kChunk = 16;
+  __device__ static uint4 pack8(const float* x) {
+    return make_uint4(E4m3Fragments::pack(x[0], x[1]), E4m3Fragments::pack(x[2], x[3]),
+                      E4m3Fragments::pack(x[4], x[5]), E4m3Fragments::pack(x[6], x[7]));
+  }
+  __device__ static void multiply(PairOfSums& sums, const uint4& a, const uint4& b, const uint4* x,
+                                  int chunks) {
+    const uint4 low = x[0];
+    const uint4 high = x[chunks];
+    multiply4(sums, a.x, b.x, low.x, low.y);
+    multiply4(sums, a.y, b.y, low.z, low.w);
+    multiply4(sums, a.z, b.z, high.x, high.y);
+    multiply4(sums, a.w, b.w, high.z, high.w);
+  }
+
+ private:
+  __device__ static uint32_t halves(uint32_t two) {
+    const __half2_raw raw = __nv_cvt_fp8x2_to_halfraw2(static_cast<__nv_fp8x2_storage_t>(two), __NV_E4M3);
+    return static_cast<uint32_t>(raw.y) << 16 | raw.x;
+  }
+  __device__ static void multiply4(PairOfSums& sums, uint32_t a, uint32_t b, uint32_t x0, uint32_t x1) {
+    E4m3Fragments::multiply(
+        sums.c, {halves(a & 0xffff), halves(b & 0xffff), halves(a >> 16), halves(b >> 16)}, x0, x1);
   }
 };
 
@@ -89,11 +111,14 @@ class LoneRow {
         if (attention.has_part()) attention.run([this] { wait(); });
         num_wanted_ += args_.num_kv_heads;
       }
-      multiply<Layers>(task_of(product, layer, index));
       if (product == kLoneDown) {
         __pipeline_wait_prior(0);
         __syncthreads();  // the next layer's description is there for all
+        if (index + 1 < args_.num_layers) prefetch(kLoneQkv, shared_.layers[(index + 1) % 2]);
+      } else {
+        prefetch(static_cast<LoneProduct>(product + 1), layer);
       }
+      multiply<Layers>(task_of(product, layer, index));
     }
     LoneTask last;
     last.product = kLoneVocabulary;
@@ -101,14 +126,13 @@ class LoneRow {
     last.x = args_.state;
     last.tag = first_tag_ + 2 * args_.num_layers;
     last.norm = args_.output_norm;
-    multiply<Plain>(last);
+    multiply<LonePlain>(last);
     leave();
   }
 
  private:
   struct Ending {
     float scale = 1;
-    float partner_scale = 1;
     float bias = 0;
   };
 
@@ -174,26 +198,21 @@ class LoneRow {
       num_wanted_ = num_wanted;
       return;
     }
-    const int gate = shape.partner_bytes != 0 ? shape.units : 0;
     int unit = LoneSupply::first_unit();
-    // What comes from memory is asked for one unit before it is wanted, for weights stand in its way.
-    Ending next = ending_of(task, shape, unit, gate);
+    Ending endings = endings_of(task, shape, unit);
     const float factor = load_x<Weights>(task);
     num_wanted_ = num_wanted;
     const int chunks = task.cols / Weights::kChunk;
+    const int step = step_of(shape);
 #pragma unroll 1
-    for (int index = 0; unit < shape.units; unit += LoneSupply::stride(), ++index) {
-      const Ending own = next;
-      next = ending_of(task, shape, unit + LoneSupply::stride(), gate);
-      float sum = 0;
-      float partner = 0;
-#pragma unroll 1
-      for (int row = gate != 0 ? 0 : 1; row < 2; ++row) {
-        sum = partner;
-        partner = row_sum<Weights>(shape, chunks) * factor;
-      }
-      if (lane_ == 0) end(task, own, unit, index, sum, partner);
-      __syncwarp();
+    for (int index = 0; unit < shape.units; unit += step, index += 2) {
+      if (index % 32 == 0 && index > 0) endings = endings_of(task, shape, unit);
+      const bool has_two = shape.gated || unit + LoneSupply::stride() < shape.units;
+      const float2 sums = row_sums<Weights>(shape, chunks, has_two);
+      const int from = index % 32 + lane_ % 2;
+      const Ending own{__shfl_sync(0xffffffffu, endings.scale, from),
+                       __shfl_sync(0xffffffffu, endings.bias, from)};
+      end(task, own, unit, index, (lane_ % 2 == 0 ? sums.x : sums.y) * factor, has_two);
     }
     if (task.product == kLoneVocabulary) return;
     if (lane_ == 0 && atomicAdd_block(&shared_.num_done, 1) == kLoneWarps - 1) {
@@ -202,31 +221,60 @@ class LoneRow {
     }
   }
 
-  // A unit's last row stands in `last`, that before it behind a gate in `first`.
-  __device__ void end(const LoneTask& task, const Ending& own, int unit, int index, float first, float last) {
-    float value = last * own.scale + own.bias;
+  // By the first two lanes, one for each row of the pair.
+  __device__ void end(const LoneTask& task, const Ending& own, int unit, int index, float sum, bool has_two) {
+    float value = sum * own.scale + own.bias;
+    const float partner = __shfl_down_sync(0xffffffffu, value, 1);
+    if (lane_ > (has_two && task.product != kLoneUp ? 1 : 0)) return;
+    if (lane_ == 1) unit += LoneSupply::stride();
     if (task.product == kLoneVocabulary) {
       args_.logits[unit] = value;
       return;
     }
     if (task.product == kLoneUp) {
-      value = activated(args_.activation, first * own.scale) * (last * own.partner_scale);
+      value = activated(args_.activation, value) * partner;
     } else if (task.to == args_.state) {
-      value = shared_.states[warp_][index] + args_.residual_scale * value;
-      shared_.states[warp_][index] = value;
+      value = shared_.states[warp_][index + lane_] + args_.residual_scale * value;
+      shared_.states[warp_][index + lane_] = value;
     }
     publish(task.to + unit, value, task.to_tag);
   }
 
-  __device__ static Ending ending_of(const LoneTask& task, const LoneShape& shape, int unit, int gate) {
+  // Between a warp's pairs of rows.
+  __device__ static int step_of(const LoneShape& shape) {
+    return (shape.gated ? 1 : 2) * LoneSupply::stride();
+  }
+
+  // Of the next 16 pairs a lane has one row, or none: -1.
+  __device__ int row_of_lane(const LoneShape& shape, int unit) const {
+    unit += lane_ / 2 * step_of(shape);
+    const int row = lane_ % 2 == 0 ? unit : unit + (shape.gated ? shape.units : LoneSupply::stride());
+    return unit < shape.units && row < (shape.gated ? 2 : 1) * shape.units ? row : -1;
+  }
+
+  __device__ Ending endings_of(const LoneTask& task, const LoneShape& shape, int unit) const {
     Ending ending;
-    if (unit >= shape.units) return ending;
-    if (task.scales != nullptr) {
-      ending.scale = task.scales[unit];
-      if (gate != 0) ending.partner_scale = task.scales[unit + gate];
-    }
-    if (task.bias != nullptr) ending.bias = to_float(task.bias[unit]);
+    const int row = row_of_lane(shape, unit);
+    if (row < 0) return ending;
+    if (task.scales != nullptr) ending.scale = task.scales[row];
+    if (task.bias != nullptr) ending.bias = to_float(task.bias[row]);
     return ending;
+  }
+
+  // Asks the cache for the small things that a product will want: behind all the weights that are on their
+  // way they take long.
+  __device__ void prefetch(LoneProduct product, const LoneLayer& layer) const {
+    const int row = row_of_lane(args_.shapes[product], LoneSupply::first_unit());
+    const float* scales = layer.scales[product];
+    if (scales != nullptr && row >= 0) prefetch_line(scales + row);
+    if (product == kLoneQkv && layer.qkv_bias != nullptr && row >= 0)
+      prefetch_line(static_cast<const Bf16*>(layer.qkv_bias) + row);
+    const float* norm = product == kLoneQkv  ? layer.attention_norm
+                        : product == kLoneUp ? layer.mlp_norm
+                                             : nullptr;
+    constexpr int kLine = 32;
+    if (norm != nullptr && static_cast<int>(threadIdx.x) * kLine < args_.hidden)
+      prefetch_line(norm + threadIdx.x * kLine);
   }
 
   // Thread blocks that give something of a product.
@@ -242,40 +290,40 @@ class LoneRow {
     __syncthreads();
   }
 
-  // The next row of weights times x.
+  // The next two rows of weights times x, or the next one.
   template <class Weights>
-  __device__ __forceinline__ float row_sum(const LoneShape& shape, int chunks) {
+  __device__ __forceinline__ float2 row_sums(const LoneShape& shape, int chunks, bool has_two) {
     constexpr int kRounds = 4;  // at once
-    DiagonalSum sums[2];
+    PairOfSums sums[2];
     const int piece_chunks = shape.piece_bytes / 16;
     const uint4* x = shared_.x + lane_;
 #pragma unroll 1
     for (int piece = 0; piece < shape.pieces; ++piece) {
-      const uint4* w = supply_.await() + lane_;
+      const uint4* a = supply_.await() + lane_;
+      const uint4* b = has_two ? supply_.await_second() + lane_ : a;  // what comes of it is not looked at
       int left = piece_chunks;
 #pragma unroll 1
-      for (; left >= 32 * kRounds; left -= 32 * kRounds, x += 32 * kRounds, w += 32 * kRounds) {
+      for (; left >= 32 * kRounds; left -= 32 * kRounds) {
 #pragma unroll
         for (int i = 0; i < kRounds; ++i)
-          add_product<Weights>(x + 32 * i, chunks, w + 32 * i, true, sums[i % 2]);
+          Weights::multiply(sums[i % 2], a[32 * i], b[32 * i], x + 32 * i, chunks);
+        a += 32 * kRounds, b += 32 * kRounds, x += 32 * kRounds;
       }
 #pragma unroll 1
-      for (; left > 0; left -= 32, x += 32, w += 32)
-        add_product<Weights>(x, chunks, w, lane_ < left, sums[0]);
+      for (; left > 0; left -= 32) {
+        // Lanes behind the end take zeros, times what may be anything but is a number.
+        const uint4 none = make_uint4(0, 0, 0, 0);
+        const bool there = lane_ < left;
+        Weights::multiply(sums[0], there ? *a : none, there ? *b : none, there ? x : shared_.x,
+                          there ? chunks : 0);
+        a += 32, b += 32, x += 32;
+      }
       x += left;  // back to where the next piece begins
-      supply_.release();
+      supply_.release(has_two ? 2 : 1);
     }
-    return warp_sum(sums[0].own() + sums[1].own());
-  }
-
-  template <class Weights>
-  __device__ __forceinline__ static void add_product(const uint4* x, int chunks, const uint4* w, bool there,
-                                                     DiagonalSum& sum) {
-    const uint4 none = make_uint4(0, 0, 0, 0);
-    typename Weights::X parts;
-    parts.parts[0] = there ? *x : none;
-    if constexpr (Weights::kChunk == 16) parts.parts[1] = there ? x[chunks] : none;
-    sum.template add<Weights>(parts, there ? *w : none);
+    const float2 one = sums[0].own();
+    const float2 other = sums[1].own();
+    return make_float2(warp_sum(one.x + other.x), warp_sum(one.y + other.y));
   }
 
   // Waits for x and packs it; gives what products with it are to be multiplied with.
@@ -381,12 +429,13 @@ class LoneRow {
       shared_.scratch[kLoneWarps + warp_] = largest;
     }
     __syncthreads();
-    static_assert(kLoneWarps == 8);
-    float both = shared_.scratch[lane_ % 16];
+    static_assert(kLoneWarps == 8 || kLoneWarps == 16);
+    const int place = lane_ % (2 * kLoneWarps);
+    float both = shared_.scratch[place];
 #pragma unroll
-    for (int step = 4; step > 0; step /= 2) {
+    for (int step = kLoneWarps / 2; step > 0; step /= 2) {
       const float other = __shfl_xor_sync(0xffffffffu, both, step);
-      both = lane_ % 16 < kLoneWarps ? both + other : fmaxf(both, other);
+      both = place < kLoneWarps ? both + other : fmaxf(both, other);
     }
     sum = __shfl_sync(0xffffffffu, both, 0);
     largest = __shfl_sync(0xffffffffu, both, kLoneWarps);
@@ -440,8 +489,7 @@ void launch_lone(StreamHandle stream, const LoneKernelArgs& args) {
 
 // As few pieces as fit, best such that all lanes have as much to do.
 LoneShape shape_of(int rows, int row_bytes, bool gated) {
-  LoneShape shape{.units = gated ? rows / 2 : rows, .row_bytes = row_bytes};
-  if (gated) shape.partner_bytes = std::int64_t{shape.units} * row_bytes;
+  LoneShape shape{.units = gated ? rows / 2 : rows, .gated = gated, .row_bytes = row_bytes};
   for (const int unit : {32 * 16, 16}) {
     for (int pieces = (row_bytes + kLoneSlotBytes - 1) / kLoneSlotBytes; pieces <= row_bytes / unit;
          ++pieces) {
@@ -511,9 +559,9 @@ void run_lone_row(StreamHandle stream, const LoneRowArgs& args) {
   all.shapes[kLoneDown] = shape_of(args.hidden, args.inner * bytes, false);
   all.shapes[kLoneVocabulary] = shape_of(args.vocab, args.hidden * 2, false);
   if (args.quantized)
-    launch_kv<Quantized>(stream, all);
+    launch_kv<LoneQuantized>(stream, all);
   else
-    launch_kv<Plain>(stream, all);
+    launch_kv<LonePlain>(stream, all);
 }
 
 }  // namespace kvasir::ops::cuda

@@ -17,6 +17,10 @@ __device__ inline int fresh(int number) {
   return number;
 }
 
+__device__ inline void prefetch_line(const void* from) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
+}
+
 // Rows of the hidden state that are one warp's.
 inline constexpr int kLoneOwnRows = 8;
 

@@ -12,13 +12,14 @@ inline constexpr int kLoneThreads = 32 * kLoneWarps;
 inline constexpr int kLoneSlots = 6;
 inline constexpr int kLoneSlotBytes = 4096;
 
-// A warp takes whole rows of a product's weights, which come in pieces. Behind a gate a unit is two rows.
+// A warp takes whole rows of a product's weights, which come in pieces, and two rows at a time: behind a gate
+// one of both kinds, else its next two.
 struct LoneShape {
-  int units = 0;
+  int units = 0;  // rows, or pairs of them behind a gate
+  bool gated = false;
   int row_bytes = 0;
   int pieces = 0;  // of a row
   int piece_bytes = 0;
-  std::int64_t partner_bytes = 0;  // from a unit's first row to its second; 0: there is none
 };
 
 struct LoneKernelArgs : LoneRowArgs {
@@ -55,21 +56,28 @@ class LoneSupply {
   __device__ static int first_unit() { return static_cast<int>(threadIdx.x / 32 * gridDim.x + blockIdx.x); }
   __device__ static int stride() { return static_cast<int>(kLoneWarps * gridDim.x); }
 
-  // The oldest piece.
-  __device__ const uint4* await() const {
-    wait_for_phase(ready_ + slot_, phase_);
-    return reinterpret_cast<const uint4*>(slots_ + slot_ * kLoneSlotBytes);
+  // The oldest piece, which all lanes then read before it is released.
+  __device__ const uint4* await() const { return await(slot_, phase_); }
+  // The one after it.
+  __device__ const uint4* await_second() const {
+    return slot_ + 1 < kLoneSlots ? await(slot_ + 1, phase_) : await(0, phase_ ^ 1);
   }
-  // It is done with, by all lanes.
-  __device__ void release() {
+  __device__ void release(int count) {
     __syncwarp();
-    fetch(slot_);
-    if (++slot_ < kLoneSlots) return;
-    slot_ = 0;
-    phase_ ^= 1;
+#pragma unroll 1
+    for (; count > 0; --count) {
+      fetch(slot_);
+      if (++slot_ < kLoneSlots) continue;
+      slot_ = 0;
+      phase_ ^= 1;
+    }
   }
 
  private:
+  __device__ const uint4* await(int slot, std::uint32_t phase) const {
+    wait_for_phase(ready_ + slot, phase);
+    return reinterpret_cast<const uint4*>(slots_ + slot * kLoneSlotBytes);
+  }
   __device__ const unsigned char* weights_of(int product) const {
     const int layer = product / kLoneLayerProducts;
     if (layer < args_.num_layers)
@@ -89,31 +97,31 @@ class LoneSupply {
       next_w_ = weights_of(product_ + 1);
     } while (unit >= shape->units);
     at_ += static_cast<std::int64_t>(unit) * shape->row_bytes;
-    units_left_ = (shape->units - unit + stride() - 1) / stride();
+    const std::int64_t step = static_cast<std::int64_t>(stride()) * shape->row_bytes;
+    rows_left_ = (shape->units - unit + stride() - 1) / stride() * (shape->gated ? 2 : 1);
     piece_bytes_ = shape->piece_bytes;
     num_pieces_ = pieces_left_ = shape->pieces;
-    to_partner_ = shape->partner_bytes == 0 ? 0 : shape->partner_bytes - shape->row_bytes;
-    to_next_ = static_cast<std::int64_t>(stride() - 1) * shape->row_bytes - shape->partner_bytes;
-    in_partner_ = shape->partner_bytes == 0;
+    to_partner_ = shape->gated ? static_cast<std::int64_t>(shape->units) * shape->row_bytes : step;
+    to_next_ = (shape->gated ? step : 2 * step) - shape->row_bytes;
+    in_partner_ = false;
   }
 
+  // A piece of a row, then that of its partner.
   __device__ void fetch(int slot) {
     if (at_ == nullptr) return;
     if (is_first_lane_) {
       expect_bytes(ready_ + slot, piece_bytes_);
-      copy_bulk(slots_ + slot * kLoneSlotBytes, at_, piece_bytes_, ready_ + slot);
+      copy_bulk(slots_ + slot * kLoneSlotBytes, in_partner_ ? at_ + to_partner_ : at_, piece_bytes_,
+                ready_ + slot);
     }
+    in_partner_ = !in_partner_ && rows_left_ > 1;
+    if (in_partner_) return;
     at_ += piece_bytes_;
     if (--pieces_left_ > 0) return;
     pieces_left_ = num_pieces_;
-    if (!in_partner_) {
-      in_partner_ = true;
-      at_ += to_partner_;
-      return;
-    }
-    in_partner_ = to_partner_ == 0;
     at_ += to_next_;
-    if (--units_left_ == 0) enter_next();
+    rows_left_ -= 2;
+    if (rows_left_ <= 0) enter_next();
   }
 
   const LoneKernelArgs& args_;
@@ -126,13 +134,13 @@ class LoneSupply {
   const unsigned char* at_ = nullptr;  // null: there are no more
   const unsigned char* next_w_ = nullptr;
   int product_ = -1;
-  int units_left_ = 0;
+  int rows_left_ = 0;
   int pieces_left_ = 0;  // of the row
   int num_pieces_ = 0;
   int piece_bytes_ = 0;
-  bool in_partner_ = false;      // the row is the last of its unit
-  std::int64_t to_partner_ = 0;  // from a row's end to its partner's start; 0: there is none
-  std::int64_t to_next_ = 0;     // from a unit's end to the next one's start
+  bool in_partner_ = false;
+  std::int64_t to_partner_ = 0;  // from a row to the one that is taken with it
+  std::int64_t to_next_ = 0;     // from a row's end to the next pair
 };
 
 }  // namespace kvasir::ops::cuda
