@@ -2,77 +2,11 @@
 
 #include "ops/cuda/activated.cuh"
 #include "ops/cuda/lone_attention.cuh"
-#include "ops/cuda/weights.cuh"
+#include "ops/cuda/lone_input.cuh"
+#include "ops/cuda/lone_weights.cuh"
 
 namespace kvasir::ops::cuda {
 namespace {
-
-// One product of a step.
-struct LoneTask {
-  LoneProduct product = kLoneQkv;
-  int cols = 0;
-  const std::uint32_t* x = nullptr;  // [cols], words with `tag`
-  std::uint32_t tag = 0;
-  const float* norm = nullptr;    // [cols], or null
-  const float* scales = nullptr;  // of the weights' rows, or null
-  const Bf16* bias = nullptr;     // likewise
-  std::uint32_t* to = nullptr;    // null: logits
-  std::uint32_t to_tag = 0;
-};
-
-// A lane's weights times its part of x, summed by the matrix units: weights of two rows stand in the rows of
-// a matrix and x in the columns of another, each of four neighbouring lanes in one, and of what comes of them
-// only two diagonals are wanted. The units are fast enough to waste the rest, and bf16 need not be unpacked.
-struct PairOfSums {
-  float c[4] = {};
-
-  // What the lane has of both.
-  __device__ float2 own() const {
-    const int lane = threadIdx.x % 32;
-    const int row = lane / 4;
-    if (lane % 4 != row / 2) return make_float2(0, 0);
-    return row % 2 == 0 ? make_float2(c[0], c[2]) : make_float2(c[1], c[3]);
-  }
-};
-
-// Eight weights as bf16.
-struct LonePlain {
-  static constexpr int kChunk = 8;
-  __device__ static uint4 pack8(const float* x) { return Plain::pack8(x); }
-  __device__ static void multiply(PairOfSums& sums, const uint4& a, const uint4& b, const uint4* x, int) {
-    const uint4 k = *x;
-    Bf16Fragments::multiply(sums.c, {a.x, b.x, a.y, b.y}, k.x, k.y);
-    Bf16Fragments::multiply(sums.c, {a.z, b.z, a.w, b.w}, k.z, k.w);
-  }
-};
-
-// Sixteen as e4m3, which half precision holds; x is at most 1.
-struct LoneQuantized {
-  static constexpr int kChunk = 16;
-  __device__ static uint4 pack8(const float* x) {
-    return make_uint4(E4m3Fragments::pack(x[0], x[1]), E4m3Fragments::pack(x[2], x[3]),
-                      E4m3Fragments::pack(x[4], x[5]), E4m3Fragments::pack(x[6], x[7]));
-  }
-  __device__ static void multiply(PairOfSums& sums, const uint4& a, const uint4& b, const uint4* x,
-                                  int chunks) {
-    const uint4 low = x[0];
-    const uint4 high = x[chunks];
-    multiply4(sums, a.x, b.x, low.x, low.y);
-    multiply4(sums, a.y, b.y, low.z, low.w);
-    multiply4(sums, a.z, b.z, high.x, high.y);
-    multiply4(sums, a.w, b.w, high.z, high.w);
-  }
-
- private:
-  __device__ static uint32_t halves(uint32_t two) {
-    const __half2_raw raw = __nv_cvt_fp8x2_to_halfraw2(static_cast<__nv_fp8x2_storage_t>(two), __NV_E4M3);
-    return static_cast<uint32_t>(raw.y) << 16 | raw.x;
-  }
-  __device__ static void multiply4(PairOfSums& sums, uint32_t a, uint32_t b, uint32_t x0, uint32_t x1) {
-    E4m3Fragments::multiply(
-        sums.c, {halves(a & 0xffff), halves(b & 0xffff), halves(a >> 16), halves(b >> 16)}, x0, x1);
-  }
-};
 
 template <class Layers, class Step>
 class LoneRow {
@@ -141,7 +75,7 @@ class LoneRow {
     LoneTask task;
     task.product = product;
     task.cols = args_.hidden;
-    task.x = args_.state;
+    if (index > 0 || product != kLoneQkv) task.x = args_.state;
     task.tag = first_tag_ + 2 * index + (product == kLoneUp ? 1 : 0);
     task.to_tag = first_tag_ + index;
     task.scales = layer.scales[product];
@@ -200,7 +134,7 @@ class LoneRow {
     }
     int unit = LoneSupply::first_unit();
     Ending endings = endings_of(task, shape, unit);
-    const float factor = load_x<Weights>(task);
+    const float factor = load_lone_x<Weights>(args_, shared_, task, [this] { wait(); });
     num_wanted_ = num_wanted;
     const int chunks = task.cols / Weights::kChunk;
     const int step = step_of(shape);
@@ -324,121 +258,6 @@ class LoneRow {
     const float2 one = sums[0].own();
     const float2 other = sums[1].own();
     return make_float2(warp_sum(one.x + other.x), warp_sum(one.y + other.y));
-  }
-
-  // Waits for x and packs it; gives what products with it are to be multiplied with.
-  template <class Weights>
-  __device__ __forceinline__ float load_x(const LoneTask& task) {
-    constexpr int kItems = kLoneMaxCols / 8 / kLoneThreads;
-    constexpr int kNormed = kLoneMaxHidden / 8 / kLoneThreads;  // of these, the most that are normalised
-    constexpr bool kIsQuantized = Weights::kChunk == 16;
-    const bool is_normed = task.norm != nullptr;
-    const int thread = fresh(threadIdx.x);
-    const auto item = [thread](int i) { return thread + i * kLoneThreads; };
-    const int eights = task.cols / 8;
-    float norm[kNormed][8] = {};
-    if (is_normed) {
-#pragma unroll
-      for (int i = 0; i < kNormed; ++i)
-        if (item(i) < eights) load8(task.norm + 8 * item(i), norm[i]);
-    }
-    uint4 x[kItems];                            // eight numbers of bf16 each
-    if (is_normed && task.tag == first_tag_) {  // nothing was added yet
-#pragma unroll
-      for (int i = 0; i < kItems; ++i)
-        if (item(i) < eights) x[i] = static_cast<const uint4*>(args_.embedding)[item(i)];
-    } else {
-      wait();
-      await_x(task, thread, eights, x);
-    }
-    const auto values_of = [&](int i, float(&values)[8]) {
-      load8(reinterpret_cast<const Bf16*>(&x[i]), values);
-      if (i >= kNormed || !is_normed) return;
-#pragma unroll
-      for (int j = 0; j < 8; ++j) values[j] *= norm[i % kNormed][j];
-    };
-    float squares = 0;
-    float largest = 1e-20f;
-#pragma unroll
-    for (int i = 0; i < kItems; ++i) {
-      if (item(i) >= eights) continue;
-      float values[8];
-      load8(reinterpret_cast<const Bf16*>(&x[i]), values);
-      if (i < kNormed) {
-#pragma unroll
-        for (const float value : values) squares += value * value;
-      }
-      if constexpr (kIsQuantized) {
-        values_of(i, values);
-#pragma unroll
-        for (const float value : values) largest = fmaxf(largest, fabsf(value));
-      }
-    }
-    reduce(squares, largest);
-    const float factor = is_normed ? rsqrtf(squares / task.cols + args_.eps) : 1;
-    const float step = kIsQuantized ? 1 / largest : factor;
-#pragma unroll
-    for (int i = 0; i < kItems; ++i) {
-      const int c = item(i);
-      if (c >= eights) continue;
-      float values[8];
-      values_of(i, values);
-#pragma unroll
-      for (float& value : values) value *= step;
-      shared_.x[kIsQuantized ? c % 2 * (eights / 2) + c / 2 : c] = Weights::pack8(values);
-    }
-    __syncthreads();
-    return kIsQuantized ? factor * largest : 1;
-  }
-
-  template <int kItems>
-  __device__ __forceinline__ static void await_x(const LoneTask& task, int thread, int eights,
-                                                 uint4 (&x)[kItems]) {
-    const auto item = [thread](int i) { return thread + i * kLoneThreads; };
-    bool there = false;
-    while (!there) {
-      uint4 words[kItems][2] = {};
-#pragma unroll
-      for (int i = 0; i < kItems; ++i)
-        if (item(i) < eights)
-#pragma unroll
-          for (int half = 0; half < 2; ++half)
-            words[i][half] = peek(reinterpret_cast<const uint4*>(task.x) + 2 * item(i) + half);
-      there = true;
-#pragma unroll
-      for (int i = 0; i < kItems; ++i) {
-        if (item(i) >= eights) continue;
-        there = there && has_tag(words[i][0], task.tag) && has_tag(words[i][1], task.tag);
-        const uint2 low = values_of(words[i][0]);
-        const uint2 high = values_of(words[i][1]);
-        x[i] = make_uint4(low.x, low.y, high.x, high.y);
-      }
-    }
-  }
-
-  // The sum and the maximum over the thread block, both of numbers that are not negative. All warps are done
-  // with what they multiplied before when it returns.
-  __device__ void reduce(float& sum, float& largest) {
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2) {
-      sum += __shfl_xor_sync(0xffffffffu, sum, step);
-      largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, step));
-    }
-    if (lane_ == 0) {
-      shared_.scratch[warp_] = sum;
-      shared_.scratch[kLoneWarps + warp_] = largest;
-    }
-    __syncthreads();
-    static_assert(kLoneWarps == 8 || kLoneWarps == 16);
-    const int place = lane_ % (2 * kLoneWarps);
-    float both = shared_.scratch[place];
-#pragma unroll
-    for (int step = kLoneWarps / 2; step > 0; step /= 2) {
-      const float other = __shfl_xor_sync(0xffffffffu, both, step);
-      both = place < kLoneWarps ? both + other : fmaxf(both, other);
-    }
-    sum = __shfl_sync(0xffffffffu, both, 0);
-    largest = __shfl_sync(0xffffffffu, both, kLoneWarps);
   }
 
   // The last block to leave makes the next step's tags others.
