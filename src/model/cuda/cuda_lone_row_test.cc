@@ -89,5 +89,25 @@ TEST(LoneRow, IsAlwaysTheSame) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(decode(config, {}, 900), first);
 }
 
+// Both kernels want every multiprocessor, and neither may keep what the other waits for.
+TEST(LoneRow, TwoDecodersRunAtOnce) {
+  const ModelConfig config = dense_config(128);
+  const std::unique_ptr<DeviceDecoder> decoders[2] = {random_decoder(config, DeviceOptions{}),
+                                                      random_decoder(config, DeviceOptions{})};
+  const std::vector<std::int32_t> blocks = {3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  const std::vector<TokenId> tokens = random_tokens(200, 2);
+  std::vector<RowChoice> choices[2] = {std::vector<RowChoice>(1), std::vector<RowChoice>(1)};
+  for (int i = 0; i < 200; ++i) {
+    StepBatch batch;
+    batch.tokens = {tokens[static_cast<std::size_t>(i)]};
+    batch.slices.push_back({0, 1, i, blocks});
+    batch.logit_rows = {0};
+    for (const auto& decoder : decoders) decoder->start(batch, std::vector<RowDraw>(1));
+    for (int d = 0; d < 2; ++d) ASSERT_TRUE(decoders[d]->collect(choices[d]).ok());
+    ASSERT_EQ(choices[0][0].token, choices[1][0].token) << i;
+    ASSERT_EQ(choices[0][0].largest, choices[1][0].largest) << i;
+  }
+}
+
 }  // namespace
 }  // namespace kvasir::model
