@@ -177,7 +177,7 @@ base::Status CudaDecoder::run_decode(const StepBatch& batch) {
     known->second.launch(stream());
     return base::ok();
   }
-  if (!few_rows() && tuned_.insert(padding.rows).second) tune(padding.rows);
+  if (!few_rows() && !is_lone_row() && tuned_.insert(padding.rows).second) tune(padding.rows);
   run_step();  // loads what is still unloaded, which cannot be recorded
   ops::cuda::Graph::begin(stream());
   run_step();

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "model/cuda/cuda_state.h"
 #include "ops/cuda/lone_row.h"
@@ -53,11 +54,15 @@ base::Status CudaDecoder::prepare_lone_row() {
       layer.w[product] = linears[product]->w;
       layer.scales[product] = linears[product]->scales;
     }
-    if (rope != nullptr) layer.rope = rope == &*rope_ ? 0 : 1;
+    if (rope != nullptr) layer.rope = config_.layers[i].rope == RopeUse::local ? 1 : 0;
     layers.push_back(layer);
   }
-  TRY(scratch_.lone_exchange, DeviceBuffer::allocate(ops::cuda::lone_exchange_bytes(lone_row_args())));
-  TRY(scratch_.lone_layers, DeviceBuffer::allocate(layers.size() * sizeof(LoneLayer)));
+  base::Result<DeviceBuffer> exchange =
+      DeviceBuffer::allocate(ops::cuda::lone_exchange_bytes(lone_row_args()));
+  base::Result<DeviceBuffer> described = DeviceBuffer::allocate(layers.size() * sizeof(LoneLayer));
+  if (!exchange.ok() || !described.ok()) return base::ok();  // it is faster, and not needed
+  scratch_.lone_exchange = std::move(*exchange);
+  scratch_.lone_layers = std::move(*described);
   ops::cuda::fill_zero(stream(), scratch_.lone_exchange.data(), scratch_.lone_exchange.size());
   ops::cuda::copy_to_device(stream(), scratch_.lone_layers.data(), layers.data(),
                             layers.size() * sizeof(LoneLayer));

@@ -1,5 +1,7 @@
 #include <cuda_pipeline_primitives.h>
 
+#include <algorithm>
+
 #include "ops/cuda/activated.cuh"
 #include "ops/cuda/lone_attention.cuh"
 #include "ops/cuda/lone_input.cuh"
@@ -321,6 +323,17 @@ LoneShape shape_of(int rows, int row_bytes, bool gated) {
   return shape;
 }
 
+void choose_shapes(LoneKernelArgs& args) {
+  const int bytes = args.quantized ? 1 : 2;
+  const int q_size = args.num_heads * args.head_dim;
+  const int kv_size = args.num_kv_heads * args.head_dim;
+  args.shapes[kLoneQkv] = shape_of(q_size + 2 * kv_size, args.hidden * bytes, false);
+  args.shapes[kLoneOut] = shape_of(args.hidden, q_size * bytes, false);
+  args.shapes[kLoneUp] = shape_of(2 * args.inner, args.hidden * bytes, true);
+  args.shapes[kLoneDown] = shape_of(args.hidden, args.inner * bytes, false);
+  args.shapes[kLoneVocabulary] = shape_of(args.vocab, args.hidden * 2, false);
+}
+
 template <class Layers>
 void launch_kv(StreamHandle stream, const LoneKernelArgs& args) {
   const bool quantized = args.kv == KvNumbers::e4m3;
@@ -358,25 +371,25 @@ std::size_t lone_exchange_bytes(const LoneRowArgs& args) {
 
 bool lone_row_takes(const LoneRowArgs& args) {
   const auto takes_cols = [&](int cols) { return cols % 16 == 0 && cols <= kLoneMaxCols; };
-  return architecture() == 90 && (args.head_dim == 64 || args.head_dim == 128) && args.num_kv_heads > 0 &&
-         args.num_heads % args.num_kv_heads == 0 && args.num_heads / args.num_kv_heads <= kLoneMaxGroup &&
-         args.num_kv_heads <= num_multiprocessors() && takes_cols(args.hidden) &&
-         args.hidden <= kLoneMaxHidden && takes_cols(args.inner) &&
-         takes_cols(args.num_heads * args.head_dim) &&
-         args.hidden <= kLoneOwnRows * kLoneWarps * num_multiprocessors();
+  const bool takes_sizes =
+      architecture() == 90 && (args.head_dim == 64 || args.head_dim == 128) && args.num_kv_heads > 0 &&
+      args.num_heads % args.num_kv_heads == 0 && args.num_heads / args.num_kv_heads <= kLoneMaxGroup &&
+      args.num_kv_heads <= num_multiprocessors() && takes_cols(args.hidden) &&
+      args.hidden <= kLoneMaxHidden && takes_cols(args.inner) && takes_cols(args.num_heads * args.head_dim) &&
+      args.hidden <= kLoneOwnRows * kLoneWarps * num_multiprocessors();
+  if (!takes_sizes) return false;
+  // With small pieces too little would be on its way.
+  LoneKernelArgs all{args};
+  choose_shapes(all);
+  return std::ranges::all_of(all.shapes, [](const LoneShape& shape) {
+    return shape.pieces == 1 || shape.piece_bytes >= kLoneSlotBytes / 2;
+  });
 }
 
 void run_lone_row(StreamHandle stream, const LoneRowArgs& args) {
   LoneKernelArgs all{args};
   lay_out(all);
-  const int bytes = args.quantized ? 1 : 2;
-  const int q_size = args.num_heads * args.head_dim;
-  const int kv_size = args.num_kv_heads * args.head_dim;
-  all.shapes[kLoneQkv] = shape_of(q_size + 2 * kv_size, args.hidden * bytes, false);
-  all.shapes[kLoneOut] = shape_of(args.hidden, q_size * bytes, false);
-  all.shapes[kLoneUp] = shape_of(2 * args.inner, args.hidden * bytes, true);
-  all.shapes[kLoneDown] = shape_of(args.hidden, args.inner * bytes, false);
-  all.shapes[kLoneVocabulary] = shape_of(args.vocab, args.hidden * 2, false);
+  choose_shapes(all);
   if (args.quantized)
     launch_kv<LoneQuantized>(stream, all);
   else
