@@ -30,14 +30,6 @@ __device__ inline std::uint32_t peek(const std::uint32_t* from) {
   asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(word) : "l"(from) : "memory");
   return word;
 }
-__device__ inline uint2 peek(const uint2* from) {
-  uint2 words;
-  asm volatile("ld.relaxed.gpu.global.v2.u32 {%0, %1}, [%2];"
-               : "=r"(words.x), "=r"(words.y)
-               : "l"(from)
-               : "memory");
-  return words;
-}
 __device__ inline uint4 peek(const uint4* from) {
   uint4 words;
   asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
