@@ -154,6 +154,11 @@ void CudaDecoder::attend_latent(int index) {
                  l.kv_rank, w.v_up, scratch_.attention.data(), 0, l.value_dim});
 }
 
+float CudaDecoder::attention_scale() const {
+  return config_.attention_scale > 0 ? config_.attention_scale
+                                     : 1.0f / std::sqrt(static_cast<float>(config_.head_dim));
+}
+
 void CudaDecoder::run_attention(int index, const void* q, std::int64_t q_stride, void* out) {
   const bool latent = config_.is_latent();
   const KvLayer& kv = kv_[static_cast<std::size_t>(index)];
@@ -171,12 +176,11 @@ void CudaDecoder::run_attention(int index, const void* q, std::int64_t q_stride,
       .num_kv_heads = latent ? 1 : config_.num_kv_heads,
       .head_dim = latent ? config_.rope.dim + config_.latent.kv_rank : config_.head_dim,
       .value_dim = latent ? config_.latent.kv_rank : config_.head_dim,
+      .scale = attention_scale(),
       .softcap = config_.attention_softcap,
       .partials = scratch_.partials.as<float>(),
       .counters = scratch_.counters.as<std::int32_t>(),
       .tile_partials = options_.batch_invariant ? nullptr : scratch_.tile_partials.as<float>()};
-  args.scale = config_.attention_scale > 0 ? config_.attention_scale
-                                           : 1.0f / std::sqrt(static_cast<float>(config_.head_dim));
   if (!latent) args.sliding_window = config_.layers[static_cast<std::size_t>(index)].sliding_window;
   ops::cuda::attend(stream(), args);
 }

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "model/cuda/cuda_state.h"
@@ -84,9 +83,7 @@ ops::cuda::LoneRowArgs CudaDecoder::lone_row_args() const {
           .vocab = config_.vocab_size,
           .eps = config_.norm_eps,
           .residual_scale = config_.residual_scale,
-          .attention_scale = config_.attention_scale > 0
-                                 ? config_.attention_scale
-                                 : 1.0f / std::sqrt(static_cast<float>(config_.head_dim)),
+          .attention_scale = attention_scale(),
           .softcap = config_.attention_softcap,
           .activation = config_.activation,
           .layers = scratch_.lone_layers.as<const LoneLayer>(),

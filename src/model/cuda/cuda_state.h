@@ -96,6 +96,7 @@ class CudaDecoder final : public DeviceDecoder {
   void attend(int layer);
   void attend_plain(int layer);
   void attend_latent(int layer);
+  float attention_scale() const;
   void run_attention(int layer, const void* q, std::int64_t q_stride, void* out);
   void feed_forward(int layer);
   void run_mixture(int layer);
