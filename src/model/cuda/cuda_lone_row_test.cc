@@ -6,6 +6,7 @@
 #include "model/cuda/random_decoder_test.h"
 #include "model/sequence_runner.h"
 #include "ops/cuda/device.h"
+#include "ops/cuda/lone_row.h"
 
 namespace kvasir::model {
 namespace {
@@ -67,6 +68,15 @@ TEST_P(LoneRow, IsNearTheSameInSteps) {
       for (const bool fp8_kv : {false, true}) {
         SCOPED_TRACE(testing::Message() << "head_dim " << head_dim << " fp8 "
                                         << (weights == WeightNumbers::fp8) << " KV " << fp8_kv);
+        // Else it would compare others with themselves.
+        ASSERT_EQ(ops::cuda::lone_row_takes({.quantized = weights == WeightNumbers::fp8,
+                                             .hidden = config.hidden_size,
+                                             .inner = config.intermediate_size,
+                                             .num_heads = config.num_heads,
+                                             .num_kv_heads = config.num_kv_heads,
+                                             .head_dim = head_dim,
+                                             .vocab = config.vocab_size}),
+                  ops::cuda::architecture() == 90);
         const auto run = [&](int max_own_rows) {
           return decode(config, {.max_own_rows = max_own_rows, .fp8_kv = fp8_kv, .weights = weights},
                         GetParam().length);
