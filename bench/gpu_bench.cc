@@ -73,7 +73,10 @@ class Measurement {
   // Until every prompt has its first token.
   double prefill_tokens_per_s() {
     const base::TimePoint start = clock_.now();
-    while (!engine_.idle()) engine_.step();
+    while (!engine_.idle()) {
+      engine_.step();
+      read_events();
+    }
     return batch_ * load_.prompt / base::seconds(clock_.now() - start);
   }
 
@@ -90,6 +93,7 @@ class Measurement {
       const base::TimePoint begin = clock_.now();
       engine_.step();
       const double step_s = base::seconds(clock_.now() - begin);
+      read_events();
       const sched::SchedulerStats after = engine_.stats().sequences;
       const bool all = after.num_decode_tokens - before.num_decode_tokens == batch_ &&
                        after.num_prefill_tokens == before.num_prefill_tokens;
@@ -125,6 +129,7 @@ class Measurement {
       const sched::SchedulerStats before = engine_.stats().sequences;
       const base::TimePoint begin = clock_.now();
       engine_.step();
+      read_events();
       const sched::SchedulerStats after = engine_.stats().sequences;
       const auto prefill = static_cast<std::int64_t>(after.num_prefill_tokens - before.num_prefill_tokens);
       const auto decode = static_cast<std::int64_t>(after.num_decode_tokens - before.num_decode_tokens);
@@ -146,6 +151,13 @@ class Measurement {
   }
 
  private:
+  // What the threads of a server do.
+  void read_events() {
+    io_.restart();
+    io_.poll();
+    for (const auto& stream : streams_) (void)stream->take();
+  }
+
   void submit(int max_tokens) {
     wire::GenerateRequest request;
     request.id = "bench";

@@ -77,11 +77,11 @@ void DeviceRunner::name_tokens_in_flight(const sched::StepPlan& plan) {
   for (std::size_t i = 0; i < plan.slices.size(); ++i) {
     const sched::StepPlan::Slice& slice = plan.slices[i];
     if (slice.num_in_flight == 0 || !slice.wants_token()) continue;
-    const auto found = in_flight_.find(slice.sequence);
-    CHECK(slice.num_in_flight == 1 && found != in_flight_.end(), "sequence {} has no token in flight",
-          slice.sequence);
+    const auto found = std::ranges::lower_bound(in_flight_, slice.sequence, {}, &TokenInFlight::sequence);
+    CHECK(slice.num_in_flight == 1 && found != in_flight_.end() && found->sequence == slice.sequence,
+          "sequence {} has no token in flight", slice.sequence);
     const model::StepBatch::Slice& rows = batch_.slices[i];
-    batch_.tokens[static_cast<std::size_t>(rows.first_row + rows.num_rows - 1)] = found->second;
+    batch_.tokens[static_cast<std::size_t>(rows.first_row + rows.num_rows - 1)] = found->name;
   }
 }
 
@@ -94,7 +94,7 @@ void DeviceRunner::make_draws(const sched::StepPlan& plan, Started& step) {
     const sched::StepPlan::Slice& slice = plan.slices[i];
     if (!slice.wants_token()) continue;
     const bool is_plain = draws_plainly(slice);
-    in_flight_.emplace(slice.sequence, -1 - static_cast<TokenId>(draws_.size()));
+    in_flight_.push_back({slice.sequence, -1 - static_cast<TokenId>(draws_.size())});
     step.draws.push_back({.slice = i, .is_hosts = !is_plain});
     model::RowDraw& draw = draws_.emplace_back();
     if (!is_plain) continue;
@@ -102,6 +102,7 @@ void DeviceRunner::make_draws(const sched::StepPlan& plan, Started& step) {
     draw = {.temperature = p.temperature, .top_p = p.top_p, .min_p = p.min_p, .top_k = p.top_k};
     if (p.temperature > 0) draw.u = draw_position(slice);
   }
+  std::ranges::sort(in_flight_, {}, &TokenInFlight::sequence);
 }
 
 sched::StepResult DeviceRunner::read_choices(const Started& step) {

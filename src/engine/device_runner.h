@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "base/result.h"
@@ -40,6 +39,11 @@ class DeviceRunner final : public Runner {
     std::size_t num_slices = 0;
     std::vector<Draw> draws;
   };
+  // How the next step names what a sequence will be given.
+  struct TokenInFlight {
+    sched::SequenceId sequence = 0;
+    TokenId name = 0;
+  };
 
   void send(const sched::StepPlan& plan, Started& step);
   base::Status await(const Started& step);
@@ -57,9 +61,9 @@ class DeviceRunner final : public Runner {
   std::vector<model::RowChoice> choices_;
   Started steps_[2];  // the one that is collected next, and the one after it
   int num_started_ = 0;
-  std::unordered_map<sched::SequenceId, TokenId> in_flight_;  // of the last step: how the next one names them
-  std::vector<std::size_t> fetched_;                          // draws that are the host's
-  std::vector<float> logits_;                                 // [fetched, vocab]
+  std::vector<TokenInFlight> in_flight_;  // of the last step, by sequence
+  std::vector<std::size_t> fetched_;      // draws that are the host's
+  std::vector<float> logits_;             // [fetched, vocab]
   double waited_s_ = 0;
 };
 

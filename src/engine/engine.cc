@@ -24,7 +24,7 @@ void Engine::submit(wire::GenerateRequest request, std::shared_ptr<wire::TokenSt
                                options_.end_tokens.end());
   base::Result<sched::SequenceId> id = scheduler_.submit(std::move(request));
   if (id.ok()) {
-    streams_.emplace(*id, std::move(stream));
+    readers_.emplace(*id, Reader{std::move(stream)});
   } else {
     wire::TokenStream::send({{std::move(stream), {.error = std::move(id).error()}}});
   }
@@ -69,17 +69,18 @@ void Engine::collect() {
 }
 
 void Engine::watch_readers() {
-  for (auto it = streams_.begin(); it != streams_.end();) {
-    const auto& [id, stream] = *it;
+  for (auto it = readers_.begin(); it != readers_.end();) {
+    auto& [id, reader] = *it;
     // With nobody else left who could read, it is as good as cancelled.
-    if (stream->cancelled() || stream.use_count() == 1) {
+    if (reader.stream->cancelled() || reader.stream.use_count() == 1) {
       scheduler_.abort(id);
-      it = streams_.erase(it);
+      it = readers_.erase(it);
       continue;
     }
-    const int backlog = stream->backlog();
-    if (backlog > options_.max_backlog_tokens) scheduler_.hold(id);
-    if (backlog <= options_.max_backlog_tokens / 2) scheduler_.resume(id);
+    const int most = reader.is_behind ? options_.max_backlog_tokens / 2 : options_.max_backlog_tokens;
+    const bool is_behind = reader.stream->backlog() > most;
+    if (is_behind != reader.is_behind) is_behind ? scheduler_.hold(id) : scheduler_.resume(id);
+    reader.is_behind = is_behind;
     ++it;
   }
 }
@@ -108,11 +109,12 @@ void Engine::count(const sched::StepPlan& plan, double seconds) {
 
 void Engine::deliver(std::vector<sched::SequenceEvent> events) {
   std::vector<wire::TokenStream::Delivery> deliveries;
+  deliveries.reserve(events.size());
   for (sched::SequenceEvent& event : events) {
-    const auto found = streams_.find(event.sequence);
-    CHECK(found != streams_.end(), "sequence {} has no stream", event.sequence);
-    deliveries.push_back({found->second, std::move(event.event)});
-    if (deliveries.back().event.last()) streams_.erase(found);
+    const auto found = readers_.find(event.sequence);
+    CHECK(found != readers_.end(), "sequence {} has no reader", event.sequence);
+    deliveries.push_back({found->second.stream, std::move(event.event)});
+    if (deliveries.back().event.last()) readers_.erase(found);
   }
   wire::TokenStream::send(std::move(deliveries));
 }
@@ -126,11 +128,11 @@ EngineStats Engine::stats() const {
 void Engine::fail_all(const base::Error& error) {
   if (in_flight_) collect();
   std::vector<wire::TokenStream::Delivery> deliveries;
-  for (auto& [id, stream] : streams_) {
+  for (auto& [id, reader] : readers_) {
     scheduler_.abort(id);
-    deliveries.push_back({std::move(stream), {.error = error}});
+    deliveries.push_back({std::move(reader.stream), {.error = error}});
   }
-  streams_.clear();
+  readers_.clear();
   wire::TokenStream::send(std::move(deliveries));
 }
 

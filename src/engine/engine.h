@@ -53,11 +53,16 @@ class Engine {
 
   // What the device said when it failed. Nothing is computed after it.
   const std::optional<base::Error>& failure() const { return failure_; }
-  bool idle() const { return streams_.empty() && !in_flight_; }
+  bool idle() const { return readers_.empty() && !in_flight_; }
   const sched::Scheduler& scheduler() const { return scheduler_; }
   EngineStats stats() const;
 
  private:
+  struct Reader {
+    std::shared_ptr<wire::TokenStream> stream;
+    bool is_behind = false;  // and its sequence held
+  };
+
   void watch_readers();
   void run(const sched::StepPlan& plan);
   // Starts the plan; the step before ends meanwhile.
@@ -71,9 +76,9 @@ class Engine {
   Runner& runner_;
   const base::Clock& clock_;
   sched::Scheduler scheduler_;
-  std::map<sched::SequenceId, std::shared_ptr<wire::TokenStream>> streams_;  // of the live sequences
-  std::optional<sched::StepPlan> in_flight_;  // started; only ids and sizes in it are still good
-  base::TimePoint last_end_;                  // of a step that was started
+  std::map<sched::SequenceId, Reader> readers_;  // of the live sequences
+  std::optional<sched::StepPlan> in_flight_;     // started; only ids and sizes in it are still good
+  base::TimePoint last_end_;                     // of a step that was started
   std::optional<base::Error> failure_;
   EngineStats stats_;
 };

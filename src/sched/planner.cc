@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <memory>
 #include <ranges>
 #include <unordered_map>
 #include <utility>
@@ -98,6 +99,7 @@ class Planner {
 
 void Planner::choose_running() {
   std::vector<Turn> turns;
+  turns.reserve(s_.running.size());
   for (const Sequence* sequence : s_.running) {
     if (sequence->held || sequence->is_complete()) continue;
     if (num_chosen_ == max_sequences()) break;
@@ -110,6 +112,7 @@ void Planner::choose_running() {
       prefills_.push_back(std::move(grant));
   }
   limit_decodes(turns);
+  decodes_.reserve(turns.size());
   for (const Turn& turn : turns)
     decodes_.push_back(
         {.sequence = turn.sequence, .num_computed = turn.sequence->num_computed, .num_rows = 1});
@@ -255,6 +258,7 @@ void Planner::limit_prompt_rows() {
 
 // In the order of rank, so that whoever is preempted has not been served yet.
 void Planner::reserve_blocks() {
+  grants_.reserve(decodes_.size() + prefills_.size());
   for (Grant& grant : decodes_) grants_.push_back(&grant);
   for (Grant& grant : prefills_) grants_.push_back(&grant);
   std::ranges::stable_sort(grants_, [](const Grant* a, const Grant* b) {
@@ -315,6 +319,12 @@ int Planner::num_held_blocks() const {
 StepPlan Planner::write_plan() {
   StepPlan plan;
   for (const Sequence* sequence : preempted_) plan.preempted.push_back(sequence->id);
+  std::size_t num_ids = 0;
+  for (const Grant* grant : grants_)
+    num_ids += static_cast<std::size_t>(grant->num_old_blocks()) + grant->new_blocks.size();
+  plan.block_ids = std::make_unique_for_overwrite<kv::BlockId[]>(num_ids);
+  kv::BlockId* next_id = plan.block_ids.get();
+  plan.slices.reserve(grants_.size());
   for (const Grant* grant : grants_) {
     if (grant->num_rows == 0) continue;
     const Sequence& sequence = *grant->sequence;
@@ -331,13 +341,15 @@ StepPlan Planner::write_plan() {
                           .admitted = grant->admitted};
     const auto old =
         grant->admitted ? std::span<const kv::BlockId>(grant->hit.blocks) : sequence.blocks.ids();
-    slice.blocks.assign(old.begin(), old.end());
-    slice.blocks.insert(slice.blocks.end(), grant->new_blocks.begin(), grant->new_blocks.end());
+    kv::BlockId* const first_id = next_id;
+    next_id = std::ranges::copy(old, next_id).out;
+    next_id = std::ranges::copy(grant->new_blocks, next_id).out;
+    slice.blocks = {first_id, next_id};
     if (grant->hit.tail != kNoBlock) plan.copies.push_back({grant->hit.tail, grant->new_blocks.front()});
     const std::int64_t rows = grant->num_rows;
     (rows == 1 ? plan.load.decode_sequences : plan.load.prefill_tokens) += grant->num_rows;
     plan.load.kv_tokens += rows * grant->num_computed + rows * (rows + 1) / 2;
-    plan.slices.push_back(std::move(slice));
+    plan.slices.push_back(slice);
   }
   plan.predicted_s = s_.cost.predict_s(plan.load);
   return plan;

@@ -99,8 +99,8 @@ void Scheduler::begin(const StepPlan& plan) {
   for (const StepPlan::Slice& slice : plan.slices)
     if (slice.admitted) admit(slice);
   for (const StepPlan::Slice& slice : plan.slices) {
-    take_blocks(slice);
     Sequence& sequence = find(slice.sequence);
+    take_blocks(sequence, slice);
     CHECK(sequence.num_computed == slice.num_computed, "sequence {} moved since the plan", sequence.id);
     sequence.num_computed += slice.num_rows;
     sequence.last_step = num_begun_;
@@ -112,11 +112,13 @@ std::vector<SequenceEvent> Scheduler::finish(const StepPlan& plan, StepResult re
   CHECK(result.outcomes.size() == plan.slices.size(), "{} outcomes of {} slices", result.outcomes.size(),
         plan.slices.size());
   std::vector<SequenceEvent> events;
+  events.reserve(plan.slices.size());
   for (std::size_t i = 0; i < plan.slices.size(); ++i) {
     const auto found = sequences_.find(plan.slices[i].sequence);
     if (found == sequences_.end()) continue;
-    SequenceEvent event = advance(*found->second, plan.slices[i], std::move(result.outcomes[i]));
-    if (!event.event.tokens.empty() || event.event.last()) events.push_back(std::move(event));
+    wire::TokenEvent& event = events.emplace_back(SequenceEvent{.sequence = found->first}).event;
+    advance(*found->second, plan.slices[i], result.outcomes[i], event);
+    if (event.tokens.empty() && !event.last()) events.pop_back();
   }
   ++stats_.num_steps;
   stats_.num_prefill_tokens += plan.load.prefill_tokens;
@@ -134,7 +136,7 @@ Sequence& Scheduler::find(SequenceId id) {
 void Scheduler::admit(const StepPlan::Slice& slice) {
   Sequence& sequence = find(slice.sequence);
   const std::size_t num_hit_blocks = slice.blocks.size() - slice.num_new_blocks;
-  for (const kv::BlockId id : std::span(slice.blocks).first(num_hit_blocks))
+  for (const kv::BlockId id : slice.blocks.first(num_hit_blocks))
     sequence.blocks.append(state_.pool.share(id));
   sequence.num_computed = slice.num_computed;
   if (sequence.num_cached < 0) {
@@ -154,24 +156,22 @@ void Scheduler::preempt(Sequence& sequence) {
   insert_by_rank(state_.waiting, sequence);
 }
 
-void Scheduler::take_blocks(const StepPlan::Slice& slice) {
-  Sequence& sequence = find(slice.sequence);
-  for (const kv::BlockId id : std::span(slice.blocks).last(slice.num_new_blocks)) {
+void Scheduler::take_blocks(Sequence& sequence, const StepPlan::Slice& slice) {
+  for (const kv::BlockId id : slice.blocks.last(slice.num_new_blocks)) {
     if (state_.pool.is_cached(id)) state_.tree.evict(id);
     sequence.blocks.append(state_.pool.take(id));
   }
 }
 
-SequenceEvent Scheduler::advance(Sequence& sequence, const StepPlan::Slice& slice,
-                                 StepResult::Outcome outcome) {
-  SequenceEvent event{.sequence = sequence.id};
+void Scheduler::advance(Sequence& sequence, const StepPlan::Slice& slice, StepResult::Outcome& outcome,
+                        wire::TokenEvent& event) {
   if (outcome.error) {
-    event.event.error = std::move(outcome.error);
-    event.event.usage = usage_of(sequence);
+    event.error = std::move(outcome.error);
+    event.usage = usage_of(sequence);
     sequence.blocks.clear();
     remove(sequence);
     ++stats_.num_failed;
-    return event;
+    return;
   }
   keep_prompt_lines(sequence, slice.num_computed, outcome.prompt);
   const int num_done = slice.num_computed + slice.num_rows;
@@ -179,19 +179,17 @@ SequenceEvent Scheduler::advance(Sequence& sequence, const StepPlan::Slice& slic
   if (state_.options.prefix_cache && sequence.num_computed >= num_done)
     sequence.blocks.publish(state_.tree, sequence.request.cache_namespace, sequence.chain,
                             std::span(sequence.tokens).first(static_cast<std::size_t>(num_done)));
-  if (!slice.wants_token()) return event;
+  if (!slice.wants_token()) return;
   CHECK(outcome.token.has_value(), "the runner gave sequence {} no token", sequence.id);
   --sequence.num_in_flight;
-  event.event.prompt = std::exchange(sequence.prompt_lines, {});
-  append(sequence, *std::move(outcome.token), event.event);
-  append_forced(sequence, event.event);
-  event.event.usage = usage_of(sequence);
-  if (event.event.last()) {
-    retire_blocks(sequence);
-    ++(event.event.error ? stats_.num_failed : stats_.num_finished);
-    remove(sequence);
-  }
-  return event;
+  event.prompt = std::exchange(sequence.prompt_lines, {});
+  append(sequence, *std::move(outcome.token), event);
+  append_forced(sequence, event);
+  event.usage = usage_of(sequence);
+  if (!event.last()) return;
+  retire_blocks(sequence);
+  ++(event.error ? stats_.num_failed : stats_.num_finished);
+  remove(sequence);
 }
 
 void Scheduler::append(Sequence& sequence, wire::Token token, wire::TokenEvent& event) {

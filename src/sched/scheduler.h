@@ -61,8 +61,10 @@ class Scheduler {
   Sequence& find(SequenceId id);
   void admit(const StepPlan::Slice& slice);
   void preempt(Sequence& sequence);
-  void take_blocks(const StepPlan::Slice& slice);
-  SequenceEvent advance(Sequence& sequence, const StepPlan::Slice& slice, StepResult::Outcome outcome);
+  void take_blocks(Sequence& sequence, const StepPlan::Slice& slice);
+  // With what a slice of it came to; it may be gone afterwards.
+  void advance(Sequence& sequence, const StepPlan::Slice& slice, StepResult::Outcome& outcome,
+               wire::TokenEvent& event);
   void append(Sequence& sequence, wire::Token token, wire::TokenEvent& event);
   // Appends what the grammar leaves no choice about, so that it is fed in one step and never sampled.
   void append_forced(Sequence& sequence, wire::TokenEvent& event);

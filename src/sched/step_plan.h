@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -25,10 +26,10 @@ struct StepPlan {
     int num_prompt = 0;
     int num_computed = 0;
     int num_rows = 0;  // [num_computed, num_computed + num_rows) of known and in flight are fed
-    std::vector<kv::BlockId> blocks;  // covering num_computed + num_rows tokens
-    int num_new_blocks = 0;           // the last ones of `blocks`, taken by this step
-    bool wants_prompt_lines = false;  // see num_prompt_rows()
-    bool admitted = false;            // the sequence leaves the queue; its older blocks are a prefix hit
+    std::span<const kv::BlockId> blocks;  // covering num_computed + num_rows tokens
+    int num_new_blocks = 0;               // the last ones of `blocks`, taken by this step
+    bool wants_prompt_lines = false;      // see num_prompt_rows()
+    bool admitted = false;                // the sequence leaves the queue; its older blocks are a prefix hit
 
     // Rows whose logits say how likely the prompt's next token was: the first ones of the slice.
     int num_prompt_rows() const {
@@ -45,7 +46,8 @@ struct StepPlan {
   };
 
   std::vector<Slice> slices;
-  std::vector<Copy> copies;  // whole blocks, all before any slice runs
+  std::unique_ptr<kv::BlockId[]> block_ids;  // of all slices, one after another
+  std::vector<Copy> copies;                  // whole blocks, all before any slice runs
   std::vector<SequenceId> preempted;
   StepLoad load;
   double predicted_s = 0;

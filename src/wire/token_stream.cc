@@ -35,14 +35,15 @@ TokenStream::TokenStream(asio::any_io_executor reader) : reader_(std::move(reade
 void TokenStream::send(std::vector<Delivery> deliveries) {
   while (!deliveries.empty()) {
     const asio::any_io_executor reader = deliveries.front().stream->reader_;
-    auto rest = std::stable_partition(deliveries.begin(), deliveries.end(),
-                                      [&](const Delivery& d) { return d.stream->reader_ == reader; });
-    std::vector<Delivery> batch(std::make_move_iterator(deliveries.begin()), std::make_move_iterator(rest));
-    deliveries.erase(deliveries.begin(), rest);
-    for (Delivery& d : batch) d.stream->backlog_ += static_cast<int>(d.event.tokens.size());
-    asio::post(reader, [batch = std::move(batch)]() mutable {
+    const auto rest = std::stable_partition(deliveries.begin(), deliveries.end(),
+                                            [&](const Delivery& d) { return d.stream->reader_ == reader; });
+    std::vector<Delivery> others(std::make_move_iterator(rest), std::make_move_iterator(deliveries.end()));
+    deliveries.erase(rest, deliveries.end());
+    for (Delivery& d : deliveries) d.stream->backlog_ += static_cast<int>(d.event.tokens.size());
+    asio::post(reader, [batch = std::move(deliveries)]() mutable {
       for (Delivery& d : batch) d.stream->accept(std::move(d.event));
     });
+    deliveries = std::move(others);
   }
 }
 

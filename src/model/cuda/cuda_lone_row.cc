@@ -27,10 +27,9 @@ bool CudaDecoder::is_lone_row() const {
 
 // The KV has its place from here on.
 base::Status CudaDecoder::prepare_lone_row() {
-  // The kernel adds biases of queries, keys and values; no test has run with them yet.
   const auto is_dense = [](const DeviceLayer& layer) {
-    return is_common(layer) && layer.experts.empty() && layer.qkv.bias == nullptr &&
-           layer.q_norm.bias == nullptr && layer.k_norm.bias == nullptr;
+    return is_common(layer) && layer.experts.empty() && layer.q_norm.bias == nullptr &&
+           layer.k_norm.bias == nullptr;
   };
   const bool is_known = can_record_ && options_.max_own_rows > 0 && options_.weights != WeightNumbers::int4 &&
                         config_.gated_mlp && config_.qk_norm != QkNorm::whole &&

@@ -37,6 +37,10 @@ INSTANTIATE_TEST_SUITE_P(
         Variant{"scaled_residual", [](ModelConfig& c) { c.residual_scale = 0.3f; }},
         Variant{"gelu", [](ModelConfig& c) { c.activation = ops::Activation::gelu_tanh; }},
         Variant{"odd_sizes", [](ModelConfig& c) { c.hidden_size = 528, c.intermediate_size = 1360; }},
+        Variant{"biases", [](ModelConfig& c) { c.qkv_bias = true; }},
+        // 19 pieces of 512 bytes would be too small, 4 of 2,432 are not.
+        Variant{"uneven_pieces", [](ModelConfig& c) { c.intermediate_size = 4864; }},
+        Variant{"vocabulary", [](ModelConfig& c) { c.vocab_size = 40003; }},
         Variant{"large", [](ModelConfig& c) { c.hidden_size = 4096, c.intermediate_size = 14336; }},
         Variant{"tied", [](ModelConfig& c) { c.tied_embeddings = true; }}),
     [](const auto& info) { return info.param.name; });

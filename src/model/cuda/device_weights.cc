@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <random>
 #include <span>
 #include <utility>
 
@@ -328,14 +329,18 @@ class Inventor {
     result_.embedding = embedding.w;
     for (int i = 0; i < config.num_layers; ++i) {
       DeviceLayer& layer = result_.layers.emplace_back();
-      TRY(layer.attention_norm.weight, ones(hidden));
-      TRY(layer.mlp_norm.weight, ones(hidden));
+      TRY(layer.attention_norm.weight, norm(hidden));
+      TRY(layer.mlp_norm.weight, norm(hidden));
       TRY(layer.qkv, linear(config.q_size() + 2 * config.kv_size(), hidden));
+      if (config.qkv_bias) {
+        TRY(const DeviceLinear bias, plain(layer.qkv.out, 1));
+        layer.qkv.bias = bias.w;
+      }
       TRY(layer.out, linear(hidden, config.q_size()));
       if (config.qk_norm != QkNorm::none) {
         const bool whole = config.qk_norm == QkNorm::whole;
-        TRY(layer.q_norm.weight, ones(whole ? config.q_size() : config.head_dim));
-        TRY(layer.k_norm.weight, ones(whole ? config.kv_size() : config.head_dim));
+        TRY(layer.q_norm.weight, norm(whole ? config.q_size() : config.head_dim));
+        TRY(layer.k_norm.weight, norm(whole ? config.kv_size() : config.head_dim));
       }
       if (config.layers[static_cast<std::size_t>(i)].sparse) {
         TRY_OK(add_experts(config, layer));
@@ -343,7 +348,7 @@ class Inventor {
         TRY(layer.mlp, mlp(config.intermediate_size, hidden));
       }
     }
-    TRY(result_.output_norm.weight, ones(hidden));
+    TRY(result_.output_norm.weight, norm(hidden));
     result_.output = embedding;
     if (!config.tied_embeddings) {
       TRY(result_.output, plain(config.vocab_size, hidden));
@@ -399,8 +404,11 @@ class Inventor {
     return result;
   }
 
-  base::Result<const float*> ones(std::int64_t size) {
-    const std::vector<float> values(static_cast<std::size_t>(size), 1.0f);
+  // Between a half and one and a half.
+  base::Result<const float*> norm(std::int64_t size) {
+    std::mt19937 random(++seed_);
+    std::vector<float> values(static_cast<std::size_t>(size));
+    for (float& value : values) value = 0.5f + static_cast<float>(random() % 1024) / 1024;
     TRY(DeviceBuffer buffer, DeviceBuffer::allocate(values.size() * sizeof(float)));
     ops::cuda::copy_to_device(stream_.handle(), buffer.data(), values.data(), buffer.size());
     stream_.wait();

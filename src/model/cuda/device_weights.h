@@ -67,7 +67,7 @@ bool routes_on_device(const ModelConfig& config, const DeviceOptions& options);
 // `weights` borrow: they were loaded with Precision::exact.
 base::Result<DeviceWeights> upload_weights(const DecoderWeights& weights, const ModelConfig& config,
                                            const DeviceOptions& options, ops::ComputePool& pool);
-// Of a decoder with plain attention, without biases.
+// Of a decoder with plain attention, which may have biases of queries, keys and values.
 base::Result<DeviceWeights> random_weights(const ModelConfig& config, const DeviceOptions& options);
 
 }  // namespace kvasir::model

@@ -43,6 +43,22 @@ __device__ inline void copy_bulk(void* to, const void* from, std::uint32_t bytes
       "l"(from), "r"(bytes), "r"(shared_address(barrier)) : "memory");
 }
 
+// For what is read once: it leaves the cache before anything else does.
+__device__ inline std::uint64_t read_once_policy() {
+  std::uint64_t policy = 0;
+  KVASIR_BULK_ASM("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+
+__device__ inline void copy_bulk(void* to, const void* from, std::uint32_t bytes, Barrier* barrier,
+                                 std::uint64_t policy) {
+  KVASIR_BULK_ASM(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, "
+      "[%3], "
+      "%4;" ::"r"(shared_address(to)),
+      "l"(from), "r"(bytes), "r"(shared_address(barrier)), "l"(policy) : "memory");
+}
+
 // Until the barrier's `phase`-th phase, counted modulo 2, has ended; the one before the first has.
 __device__ inline void wait_for_phase(Barrier* barrier, std::uint32_t phase) {
   std::uint32_t done = 0;

@@ -186,15 +186,15 @@ struct LoneAttention {
       publish(out + 1, pair.sum.y / pair.total, tag);
       return;
     }
-    uint2* partial = partial_of(part, head);
-    publish_float(partial + d, pair.sum.x, tag);
-    publish_float(partial + d + 1, pair.sum.y, tag);
+    TaggedFloat* partial = partial_of(part, head);
+    publish(partial + d, pair.sum.x, tag);
+    publish(partial + d + 1, pair.sum.y, tag);
     if (d != 0) return;
-    publish_float(partial + kDim, pair.top, tag);
-    publish_float(partial + kDim + 1, pair.total, tag);
+    publish(partial + kDim, pair.top, tag);
+    publish(partial + kDim + 1, pair.total, tag);
   }
 
-  __device__ uint2* partial_of(int p, int head) const {
+  __device__ TaggedFloat* partial_of(int p, int head) const {
     return args.partials +
            static_cast<std::int64_t>((p * args.num_kv_heads + kv_head) * kLoneMaxGroup + head) *
                kPartialWords;
@@ -203,35 +203,34 @@ struct LoneAttention {
   __device__ void add_other_parts(int head, int d, PairSum& pair) const {
     constexpr int kAtOnce = 4;
     for (int p = 1; p < num_parts; p += kAtOnce) {
-      uint4 ends[kAtOnce] = {};  // number, tag, number, tag
-      uint4 sums[kAtOnce] = {};
+      TaggedPair ends[kAtOnce] = {};  // the largest score, the sum of weights
+      TaggedPair sums[kAtOnce] = {};
       bool there = false;
       while (!there) {
         there = true;
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i) {
           if (p + i >= num_parts) continue;
-          const uint2* partial = partial_of(p + i, head);
-          ends[i] = peek(reinterpret_cast<const uint4*>(partial + kDim));
-          sums[i] = peek(reinterpret_cast<const uint4*>(partial + d));
+          const TaggedFloat* partial = partial_of(p + i, head);
+          ends[i] = peek_pair(partial + kDim);
+          sums[i] = peek_pair(partial + d);
         }
 #pragma unroll
         for (int i = 0; i < kAtOnce; ++i)
-          there = there && (p + i >= num_parts ||
-                            (ends[i].y == tag && ends[i].w == tag && sums[i].y == tag && sums[i].w == tag));
+          there = there && (p + i >= num_parts || (ends[i].has_tag(tag) && sums[i].has_tag(tag)));
       }
 #pragma unroll
       for (int i = 0; i < kAtOnce; ++i) {
         if (p + i >= num_parts) continue;
-        const float top = __uint_as_float(ends[i].x);
+        const float top = ends[i].first.value();
         const float highest = fmaxf(pair.top, top);
         const float keep = exp2f(pair.top - highest);
         pair.total *= keep;
         pair.sum.x *= keep;
         pair.sum.y *= keep;
         pair.top = highest;
-        pair.add(highest, top, __uint_as_float(ends[i].z),
-                 make_float2(__uint_as_float(sums[i].x), __uint_as_float(sums[i].z)));
+        pair.add(highest, top, ends[i].second.value(),
+                 make_float2(sums[i].first.value(), sums[i].second.value()));
       }
     }
   }

@@ -229,7 +229,7 @@ class LoneRow {
   // The next two rows of weights times x, or the next one.
   template <class Weights>
   __device__ __forceinline__ float2 row_sums(const LoneShape& shape, int chunks, bool has_two) {
-    constexpr int kRounds = 4;  // at once
+    constexpr int kRounds = 2;  // at once
     PairOfSums sums[2];
     const int piece_chunks = shape.piece_bytes / 16;
     const uint4* x = shared_.x + lane_;
@@ -308,13 +308,15 @@ void launch_lone(StreamHandle stream, const LoneKernelArgs& args) {
   check_launch();
 }
 
-// As few pieces as fit, best such that all lanes have as much to do.
+// As few pieces as fit, best such that all lanes have as much to do, unless they are small: too little would
+// be on its way.
 LoneShape shape_of(int rows, int row_bytes, bool gated) {
   LoneShape shape{.units = gated ? rows / 2 : rows, .gated = gated, .row_bytes = row_bytes};
   for (const int unit : {32 * 16, 16}) {
     for (int pieces = (row_bytes + kLoneSlotBytes - 1) / kLoneSlotBytes; pieces <= row_bytes / unit;
          ++pieces) {
       if (row_bytes % (pieces * unit) != 0) continue;
+      if (pieces > 1 && row_bytes / pieces < kLoneMinPiece) break;
       shape.pieces = pieces;
       shape.piece_bytes = row_bytes / pieces;
       return shape;
@@ -378,12 +380,9 @@ bool lone_row_takes(const LoneRowArgs& args) {
       args.hidden <= kLoneMaxHidden && takes_cols(args.inner) && takes_cols(args.num_heads * args.head_dim) &&
       args.hidden <= kLoneOwnRows * kLoneWarps * num_multiprocessors();
   if (!takes_sizes) return false;
-  // With small pieces too little would be on its way.
   LoneKernelArgs all{args};
   choose_shapes(all);
-  return std::ranges::all_of(all.shapes, [](const LoneShape& shape) {
-    return shape.pieces == 1 || shape.piece_bytes >= kLoneSlotBytes / 2;
-  });
+  return std::ranges::all_of(all.shapes, [](const LoneShape& shape) { return shape.pieces > 0; });
 }
 
 void run_lone_row(StreamHandle stream, const LoneRowArgs& args) {

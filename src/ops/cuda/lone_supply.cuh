@@ -3,6 +3,7 @@
 #include "ops/cuda/bulk.cuh"
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/lone_row.h"
+#include "ops/cuda/lone_words.cuh"
 
 // The weights of a step of one row, as they come to the warps.
 namespace kvasir::ops::cuda {
@@ -11,6 +12,7 @@ inline constexpr int kLoneWarps = 8;  // few, so that none of their numbers has 
 inline constexpr int kLoneThreads = 32 * kLoneWarps;
 inline constexpr int kLoneSlots = 6;
 inline constexpr int kLoneSlotBytes = 4096;
+inline constexpr int kLoneMinPiece = kLoneSlotBytes / 2;  // of a row in several
 
 // A warp takes whole rows of a product's weights, which come in pieces, and two rows at a time: behind a gate
 // one of both kinds, else its next two.
@@ -29,7 +31,7 @@ struct LoneKernelArgs : LoneRowArgs {
   std::uint32_t* qkv = nullptr;
   std::uint32_t* attention = nullptr;
   std::uint32_t* between = nullptr;    // [inner]
-  uint2* partials = nullptr;           // of attention
+  TaggedFloat* partials = nullptr;     // of attention
   std::uint32_t* num_steps = nullptr;  // so far
   std::uint32_t* num_given = nullptr;  // parts of all these, so far
   std::uint32_t* num_left = nullptr;   // thread blocks that have ended this one
@@ -112,7 +114,7 @@ class LoneSupply {
     if (is_first_lane_) {
       expect_bytes(ready_ + slot, piece_bytes_);
       copy_bulk(slots_ + slot * kLoneSlotBytes, in_partner_ ? at_ + to_partner_ : at_, piece_bytes_,
-                ready_ + slot);
+                ready_ + slot, policy_);
     }
     in_partner_ = !in_partner_ && rows_left_ > 1;
     if (in_partner_) return;
@@ -128,6 +130,7 @@ class LoneSupply {
   unsigned char* const slots_;
   Barrier* const ready_;
   const bool is_first_lane_;
+  const std::uint64_t policy_ = read_once_policy();
   int slot_ = 0;  // of the oldest piece
   std::uint32_t phase_ = 0;
   // The piece to be fetched next.

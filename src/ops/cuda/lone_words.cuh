@@ -20,9 +20,15 @@ __device__ inline void publish(std::uint32_t* to, float value, std::uint32_t tag
   asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(bits << 16 | (tag & 0xffff)) : "memory");
 }
 // A float and its tag.
-__device__ inline void publish_float(uint2* to, float value, std::uint32_t tag) {
-  asm volatile("st.relaxed.gpu.global.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(__float_as_uint(value)), "r"(tag)
-               : "memory");
+struct TaggedFloat {
+  std::uint64_t word = 0;  // one access, so that both come together
+
+  __device__ float value() const { return __uint_as_float(static_cast<std::uint32_t>(word)); }
+  __device__ std::uint32_t tag() const { return static_cast<std::uint32_t>(word >> 32); }
+};
+__device__ inline void publish(TaggedFloat* to, float value, std::uint32_t tag) {
+  const std::uint64_t word = static_cast<std::uint64_t>(tag) << 32 | __float_as_uint(value);
+  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(word) : "memory");
 }
 
 __device__ inline std::uint32_t peek(const std::uint32_t* from) {
@@ -37,6 +43,20 @@ __device__ inline uint4 peek(const uint4* from) {
                : "l"(from)
                : "memory");
   return words;
+}
+// Two that stand at a multiple of 16 bytes.
+struct TaggedPair {
+  TaggedFloat first, second;
+
+  __device__ bool has_tag(std::uint32_t tag) const { return first.tag() == tag && second.tag() == tag; }
+};
+__device__ inline TaggedPair peek_pair(const TaggedFloat* from) {
+  TaggedPair pair;
+  asm volatile("ld.relaxed.gpu.global.v2.u64 {%0, %1}, [%2];"
+               : "=l"(pair.first.word), "=l"(pair.second.word)
+               : "l"(from)
+               : "memory");
+  return pair;
 }
 
 __device__ inline bool has_tag(std::uint32_t word, std::uint32_t tag) {
