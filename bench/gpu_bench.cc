@@ -92,14 +92,15 @@ class Measurement {
       const double waited_before_s = runner_.waited_seconds();
       const base::TimePoint begin = clock_.now();
       engine_.step();
-      const double step_s = base::seconds(clock_.now() - begin);
+      const double engine_s = base::seconds(clock_.now() - begin);
       read_events();
+      const double step_s = base::seconds(clock_.now() - begin);
       const sched::SchedulerStats after = engine_.stats().sequences;
       const bool all = after.num_decode_tokens - before.num_decode_tokens == batch_ &&
                        after.num_prefill_tokens == before.num_prefill_tokens;
       if (!all || num_warm-- > 0) continue;
       steps_s.push_back(step_s);
-      hosts_s.push_back(step_s - (runner_.waited_seconds() - waited_before_s));
+      hosts_s.push_back(engine_s - (runner_.waited_seconds() - waited_before_s));
       total_s += step_s;
     }
     // While the last full step ended, the first smaller one was started, and recorded for the first time.
