@@ -52,9 +52,8 @@ struct WideTask {
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
 
-  float top[2] = {-kInf, -kInf};  // of heads 2 * (lane % 4) and the next
-  float total[2] = {0, 0};        // of this lane's tokens alone
-  float sums[2][8] = {};          // of numbers from 0 and 64 on
+  ColumnSoftmax softmax;
+  float sums[2][8] = {};  // of numbers from 0 and 64 on
 
   __device__ int first_block(int tile) const { return task.first_block + tile * kTileBlocks; }
   __device__ int count() const {
@@ -139,15 +138,10 @@ struct WideTask {
     float keep[2];
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
-      float high = top[e];
+      float high = -kInf;
 #pragma unroll
       for (const auto& tops : shared.tops[turn]) high = fmaxf(high, tops[2 * (lane % 4) + e]);
-      const float base = high == -kInf ? 0 : high;  // nothing was seen yet
-      keep[e] = exp2f(top[e] - base);
-      top[e] = high;
-      scores[e] = exp2f(scores[e] - base);
-      scores[2 + e] = exp2f(scores[2 + e] - base);
-      total[e] = total[e] * keep[e] + scores[e] + scores[2 + e];
+      keep[e] = softmax.take(e, high, scores);
     }
 #pragma unroll
     for (auto& half : sums)
@@ -224,9 +218,9 @@ struct WideTask {
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
       const int head = 2 * (lane % 4) + e;
-      const float sum = column_sum(total[e]);
+      const float sum = column_sum(softmax.total[e]);
       if (lane < 4) shared.totals[warp][head] = sum;
-      if (lane < 4 && warp == 0) shared.tops[0][0][head] = top[e];
+      if (lane < 4 && warp == 0) shared.tops[0][0][head] = softmax.top[e];
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const int d = i / 2 * 64 + 16 * warp + lane / 4 + i % 2 * 8;

@@ -34,18 +34,20 @@ struct ColumnSoftmax {
 
   // Takes scores in; they become weights. Gives what the sums so far are to be multiplied with.
   __device__ float2 take(float (&scores)[4]) {
-    float keep[2];
-#pragma unroll
-    for (int e = 0; e < 2; ++e) {
-      const float high = fmaxf(top[e], column_max(fmaxf(scores[e], scores[2 + e])));
-      const float base = high == -kInf ? 0 : high;  // nothing was seen yet
-      keep[e] = exp2f(top[e] - base);
-      top[e] = high;
-      scores[e] = exp2f(scores[e] - base);
-      scores[2 + e] = exp2f(scores[2 + e] - base);
-      total[e] = total[e] * keep[e] + scores[e] + scores[2 + e];
-    }
-    return make_float2(keep[0], keep[1]);
+    const float first = take(0, column_max(fmaxf(scores[0], scores[2])), scores);
+    return make_float2(first, take(1, column_max(fmaxf(scores[1], scores[3])), scores));
+  }
+
+  // Those of one head, of which `largest` is.
+  __device__ float take(int e, float largest, float (&scores)[4]) {
+    const float high = fmaxf(top[e], largest);
+    const float base = high == -kInf ? 0 : high;  // nothing was seen yet
+    const float keep = exp2f(top[e] - base);
+    top[e] = high;
+    scores[e] = exp2f(scores[e] - base);
+    scores[2 + e] = exp2f(scores[2 + e] - base);
+    total[e] = total[e] * keep + scores[e] + scores[2 + e];
+    return keep;
   }
 };
 
