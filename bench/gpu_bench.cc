@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/heap.h"
 #include "bench/model_shape.h"
 #include "bench/random.h"
 #include "bench/statistics.h"
@@ -262,6 +263,7 @@ base::Status measure(const std::string& name, const std::vector<int>& batches, L
 }  // namespace kvasir::bench
 
 int main(int argc, char** argv) {
+  kvasir::base::keep_freed_memory();
   kvasir::bench::Load load;
   kvasir::model::DeviceOptions options;
   for (; argc > 1 && std::string_view(argv[1]).starts_with("--"); --argc, ++argv) {

@@ -14,6 +14,7 @@
 #include "app/help_formatter.h"
 #include "app/say.h"
 #include "base/edit_distance.h"
+#include "base/heap.h"
 
 namespace kvasir::app {
 namespace {
@@ -141,6 +142,7 @@ int run(int argc, char** argv) {
 }  // namespace kvasir::app
 
 int main(int argc, char** argv) {
+  kvasir::base::keep_freed_memory();
   try {
     return kvasir::app::run(argc, argv);
   } catch (const std::exception& error) {

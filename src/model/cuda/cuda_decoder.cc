@@ -100,15 +100,6 @@ void CudaDecoder::check_promise(const StepBatch& batch) const {
     CHECK(row >= 0 && static_cast<std::size_t>(row) < num_rows, "logits of row {}", row);
 }
 
-void CudaDecoder::send_draws(std::span<const RowDraw> draws, const UnderWay& step) {
-  auto* staged = step.draws.as<ops::cuda::RowDraw>();
-  for (std::size_t i = 0; i < draws.size(); ++i) {
-    const RowDraw& draw = draws[i];
-    staged[i] = {draw.temperature, draw.top_p, draw.min_p, draw.top_k, draw.u};
-  }
-  ops::cuda::copy_to_device(stream(), scratch_.draws.data(), staged, draws.size() * sizeof(*staged));
-}
-
 void CudaDecoder::start(const StepBatch& batch, std::span<const RowDraw> draws) {
   CHECK(num_started_ - num_collected_ < 2, "two steps are under way");
   CHECK(draws.size() == batch.logit_rows.size(), "{} draws of {} rows", draws.size(),
@@ -126,13 +117,12 @@ void CudaDecoder::start(const StepBatch& batch, std::span<const RowDraw> draws) 
 base::Status CudaDecoder::launch(const StepBatch& batch, std::span<const RowDraw> draws,
                                  const UnderWay& step) {
   TRY_OK(reserve_partials(upload_.count_split_items(batch)));
-  send_draws(draws, step);
   const auto num_rows = static_cast<int>(batch.tokens.size());
   if (can_record_ && num_rows <= std::min(kMaxRecordedRows, options_.max_sequences) &&
       StepUpload::is_decode(batch)) {
-    TRY_OK(run_decode(batch));
+    TRY_OK(run_decode(batch, draws));
   } else {
-    TRY_OK(upload_.send(batch, {}, stream()));
+    TRY_OK(upload_.send(batch, draws, {}, stream()));
     run_step();
   }
   ops::cuda::copy_to_host(stream(), step.drawn.data(), scratch_.drawn.data(),
@@ -164,11 +154,11 @@ base::Status CudaDecoder::fetch_logits(int row, std::span<float> logits) {
   return ops::cuda::gpu_status();
 }
 
-base::Status CudaDecoder::run_decode(const StepBatch& batch) {
+base::Status CudaDecoder::run_decode(const StepBatch& batch, std::span<const RowDraw> draws) {
   const auto num_slices = static_cast<int>(batch.slices.size());
   StepPadding padding{.rows = recorded_rows(num_slices)};
   padding.split_items = recorded_items(upload_.count_split_items(batch), padding.rows);
-  TRY_OK(upload_.send(batch, padding, stream()));
+  TRY_OK(upload_.send(batch, draws, padding, stream()));
   if (upload_.generation() != graph_generation_) graphs_.clear();
   graph_generation_ = upload_.generation();
   const std::tuple key(padding.rows, padding.split_items, StepUpload::split_tokens(batch));
@@ -298,8 +288,7 @@ void CudaDecoder::draw() {
   if (config_.logit_scale != 1 || config_.logit_softcap > 0)
     ops::cuda::scale_and_cap(stream(), logits, std::int64_t{num_rows} * config_.vocab_size,
                              config_.logit_scale, config_.logit_softcap);
-  ops::cuda::draw_rows(stream(), num_rows, config_.vocab_size, logits,
-                       scratch_.draws.as<const ops::cuda::RowDraw>(),
+  ops::cuda::draw_rows(stream(), num_rows, config_.vocab_size, logits, upload_.draws(),
                        scratch_.drawn.as<ops::cuda::RowDrawn>());
 }
 

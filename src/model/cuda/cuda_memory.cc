@@ -72,12 +72,9 @@ base::Status CudaDecoder::allocate() {
   TRY_OK(allocate_scratch());
   const auto sequences = static_cast<std::size_t>(recorded_rows(options_.max_sequences));
   for (UnderWay& step : steps_) {
-    TRY(step.draws, ops::cuda::PinnedBuffer::allocate(sizeof(ops::cuda::RowDraw) * sequences));
     TRY(step.drawn, ops::cuda::PinnedBuffer::allocate(sizeof(ops::cuda::RowDrawn) * sequences));
   }
-  TRY(scratch_.draws, DeviceBuffer::allocate(steps_[0].draws.size()));
   TRY(scratch_.drawn, DeviceBuffer::allocate(steps_[0].drawn.size()));
-  ops::cuda::fill_zero(stream(), scratch_.draws.data(), scratch_.draws.size());
   int num_blocks = std::exchange(options_.num_blocks, 0);
   if (options_.kv_later) return base::ok();
   if (num_blocks == 0) {

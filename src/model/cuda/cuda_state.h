@@ -41,7 +41,7 @@ struct DeviceScratch {
   ops::cuda::DeviceBuffer unpacked;             // a matrix of four bits, as bf16
   ops::cuda::DeviceBuffer partials, counters, tile_partials;
   ops::cuda::DeviceBuffer lone_layers, lone_exchange;  // null: no step is run as a lone row
-  ops::cuda::DeviceBuffer last, logits, draws, drawn;  // [max_sequences, ..]
+  ops::cuda::DeviceBuffer last, logits, drawn;         // [max_sequences, ..]
   ops::cuda::DeviceBuffer router, slots, slot_out, slot_rows, row_slots, row_weights;  // a mixture's
   ops::cuda::DeviceBuffer row_experts, first_slots, slot_inner;                        // on the device
   ops::cuda::DeviceBuffer q_latent, kv_latent, latent, keys, wide_q, wide_out;         // latent attention's
@@ -78,18 +78,16 @@ class CudaDecoder final : public DeviceDecoder {
   base::Status allocate_scratch();
   base::Status make_rope(RopeUse use, std::optional<DeviceRope>& rope);
   void check_promise(const StepBatch& batch) const;
-  // A step under way: where its draws are sent from, where their results come to, and when they are there.
+  // A step under way: where the results of its draws come to, and when they are there.
   struct UnderWay {
-    ops::cuda::PinnedBuffer draws, drawn;
+    ops::cuda::PinnedBuffer drawn;
     ops::cuda::Event done;
     int num_draws = 0;
   };
 
-  void send_draws(std::span<const RowDraw> draws, const UnderWay& step);
-
   base::Status launch(const StepBatch& batch, std::span<const RowDraw> draws, const UnderWay& step);
   // A step of single rows through a graph, recorded where there is none yet.
-  base::Status run_decode(const StepBatch& batch);
+  base::Status run_decode(const StepBatch& batch, std::span<const RowDraw> draws);
   base::Status reserve_partials(int num_split_items);
   void tune(int rows);
   void run_step();  // launches the whole step that `upload_` holds

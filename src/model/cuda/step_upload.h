@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/device_decoder.h"
 #include "model/step_batch.h"
 #include "ops/cuda/device.h"
+#include "ops/cuda/sample.h"
 #include "ops/cuda/step_view.h"
 
 namespace kvasir::model {
@@ -31,17 +33,20 @@ class StepUpload {
   int count_split_items(const StepBatch& batch) const;
   static int split_tokens(const StepBatch& batch);
 
-  // `view` and the rows whose logits are wanted are this step's until the next call. Of the steps sent
-  // before, the last one alone may not be done. Waits where the memory has to grow, else for nothing.
-  base::Status send(const StepBatch& batch, StepPadding padding, ops::cuda::StreamHandle stream);
+  // `view`, the rows whose logits are wanted and their draws are this step's until the next call. Of the
+  // steps sent before, the last one alone may not be done. Waits where the memory has to grow, else for
+  // nothing.
+  base::Status send(const StepBatch& batch, std::span<const RowDraw> draws, StepPadding padding,
+                    ops::cuda::StreamHandle stream);
   const ops::cuda::StepView& view() const { return view_; }
   const std::int32_t* logit_rows() const { return logit_rows_; }
   int num_logit_rows() const { return num_logit_rows_; }
+  const ops::cuda::RowDraw* draws() const { return placed_draws_; }  // [num_logit_rows]
   // Grows by one whenever the memory is another.
   int generation() const { return generation_; }
 
  private:
-  void take_apart(const StepBatch& batch, StepPadding padding);
+  void take_apart(const StepBatch& batch, std::span<const RowDraw> draws, StepPadding padding);
   void add_items(const ops::cuda::SliceView& slice, std::span<const std::int32_t> blocks);
   template <class T>
   const T* place(const std::vector<T>& values, std::size_t& at) const;
@@ -53,6 +58,7 @@ class StepUpload {
   std::vector<std::int32_t> tokens_, positions_, row_slices_, slots_, rows_wanted_, blocks_, split_blocks_;
   std::vector<ops::cuda::SliceView> slices_;
   std::vector<ops::cuda::AttentionItem> split_items_, tile_items_;
+  std::vector<ops::cuda::RowDraw> draws_;
   ops::cuda::PinnedBuffer host_;  // and the one before: its copy may be on its way
   ops::cuda::PinnedBuffer other_host_;
   ops::cuda::DeviceBuffer device_;
@@ -60,6 +66,7 @@ class StepUpload {
   ops::cuda::StepView view_;
   const std::int32_t* logit_rows_ = nullptr;
   int num_logit_rows_ = 0;
+  const ops::cuda::RowDraw* placed_draws_ = nullptr;
 };
 
 }  // namespace kvasir::model

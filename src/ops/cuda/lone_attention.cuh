@@ -21,8 +21,8 @@ struct LoneAttention {
   LoneShared& shared;
   const LoneLayer& layer;
   const std::uint32_t tag;
-  const int thread = fresh(threadIdx.x);
-  const int block = fresh(blockIdx.x);
+  const int thread = static_cast<int>(threadIdx.x);
+  const int block = static_cast<int>(blockIdx.x);
   const int warp = thread / 32;
   const int lane = thread % 32;
   const int group = args.num_heads / args.num_kv_heads;

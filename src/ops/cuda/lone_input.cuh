@@ -79,7 +79,7 @@ __device__ __forceinline__ float load_lone_x(const LoneKernelArgs& args, LoneSha
   constexpr int kNormed = kLoneMaxHidden / 8 / kLoneThreads;  // of these, the most that are normalised
   constexpr bool kIsQuantized = Weights::kChunk == 16;
   const bool is_normed = task.norm != nullptr;
-  const int thread = fresh(threadIdx.x);
+  const int thread = static_cast<int>(threadIdx.x);
   const auto item = [thread](int i) { return thread + i * kLoneThreads; };
   const int eights = task.cols / 8;
   // Zeros first, here and elsewhere: what is only loaded on a condition keeps its registers through all

@@ -10,12 +10,6 @@ inline constexpr int kLoneMaxGroup = 8;  // heads of a KV head
 inline constexpr int kLoneMaxDim = 128;  // of a head
 // Heads times warps whose sums a thread block puts together.
 inline constexpr int kLoneSums = 64;
-// The same number, of which the compiler knows nothing: what is worked out from it is worked out where it is
-// wanted, and takes no registers before.
-__device__ inline int fresh(int number) {
-  asm volatile("" : "+r"(number));
-  return number;
-}
 
 __device__ inline void prefetch_line(const void* from) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(from));

@@ -50,8 +50,20 @@ __device__ Largest warp_largest(Largest best) {
 
 __device__ Largest find_largest(const float* row, int cols, Shared& shared) {
   Largest best{0x7fffffff, -kInf};
-  for (int i = threadIdx.x; i < cols; i += kThreads)
-    best = better(best, {i, row[i] < kInf ? row[i] : kInf});  // a NaN is not less
+  const auto look_at = [&best](int i, float x) {
+    best = better(best, {i, x < kInf ? x : kInf});  // a NaN is not less
+  };
+  // Four at once where rows begin at a multiple of sixteen bytes.
+  const int num_fours = cols % 4 == 0 ? cols / 4 : 0;
+#pragma unroll 2
+  for (int i = threadIdx.x; i < num_fours; i += kThreads) {
+    const float4 four = reinterpret_cast<const float4*>(row)[i];
+    look_at(4 * i, four.x);
+    look_at(4 * i + 1, four.y);
+    look_at(4 * i + 2, four.z);
+    look_at(4 * i + 3, four.w);
+  }
+  for (int i = 4 * num_fours + threadIdx.x; i < cols; i += kThreads) look_at(i, row[i]);
   best = warp_largest(best);
   if (threadIdx.x % 32 == 0) shared.warps[threadIdx.x / 32] = best;
   __syncthreads();
