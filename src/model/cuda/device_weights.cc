@@ -333,7 +333,7 @@ class Inventor {
       TRY(layer.mlp_norm.weight, norm(hidden));
       TRY(layer.qkv, linear(config.q_size() + 2 * config.kv_size(), hidden));
       if (config.qkv_bias) {
-        TRY(const DeviceLinear bias, plain(layer.qkv.out, 1));
+        TRY(const DeviceLinear bias, plain(layer.qkv.out, 1, 1));
         layer.qkv.bias = bias.w;
       }
       TRY(layer.out, linear(hidden, config.q_size()));
@@ -378,11 +378,12 @@ class Inventor {
     return list_experts(stream_.handle(), result_, layer);
   }
 
-  base::Result<DeviceLinear> plain(std::int64_t out, std::int64_t in) {
-    constexpr float kBound = 0.02f * 1.732f;  // a deviation of 0.02, as a trained matrix has
+  static constexpr float kBound = 0.02f * 1.732f;  // a deviation of 0.02, as a trained matrix has
+
+  base::Result<DeviceLinear> plain(std::int64_t out, std::int64_t in, float bound = kBound) {
     const auto bytes = static_cast<std::size_t>(tensor::bytes_of(options_.type, out * in));
     TRY(DeviceBuffer buffer, DeviceBuffer::allocate(bytes));
-    ops::cuda::fill_random(stream_.handle(), options_.type, buffer.data(), out * in, kBound, ++seed_);
+    ops::cuda::fill_random(stream_.handle(), options_.type, buffer.data(), out * in, bound, ++seed_);
     const DeviceLinear result{.w = buffer.data(), .out = out, .in = in};
     result_.buffers.push_back(std::move(buffer));
     return result;
