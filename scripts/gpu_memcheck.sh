@@ -10,5 +10,6 @@ fi
 tests=(WideProduct.* Ends/WideProducts.ARow* Ends/SkinnyProducts.ARow* Gemv.Mult* CudaMixture.* CudaSample.* Int4.*
   Shapes/Attention.IsThat*/0 Shapes/Attention.IsThat*/4 Shapes/Attention.OfLongSlices/0
   Shapes/Attention.OfEightBits*/0 Shapes/Attention.OfEightBits*/1 Shapes/Attention.OfEightBits*/4
-  Cuda/HeadDims.ABatchHasTheBits*/1 Cuda/HeadDims.Fp8IsNear*/1 Cuda/LoneRow.*/odd_sizes Cuda/LoneRow.*/biases Cuda/LoneRow.*/uneven_pieces)
+  Cuda/HeadDims.ABatchHasTheBits*/1 Cuda/HeadDims.Fp8IsNear*/1
+  Cuda/LoneRow.*/odd_sizes Cuda/LoneRow.*/biases Cuda/LoneRow.*/uneven_pieces)
 exec "$tool" --tool memcheck --error-exitcode 9 "$1" --gtest_filter="$(IFS=:; echo "${tests[*]}")"

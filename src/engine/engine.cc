@@ -79,7 +79,8 @@ void Engine::watch_readers() {
     }
     const int most = reader.is_behind ? options_.max_backlog_tokens / 2 : options_.max_backlog_tokens;
     const bool is_behind = reader.stream->backlog() > most;
-    if (is_behind != reader.is_behind) is_behind ? scheduler_.hold(id) : scheduler_.resume(id);
+    if (is_behind && !reader.is_behind) scheduler_.hold(id);
+    if (!is_behind && reader.is_behind) scheduler_.resume(id);
     reader.is_behind = is_behind;
     ++it;
   }

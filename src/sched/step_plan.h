@@ -15,7 +15,7 @@
 namespace kvasir::sched {
 
 // What the next step does. Its pointers and spans are into its Scheduler, and last until the next call of a
-// method that changes it.
+// method that changes it; those of blocks are into the plan itself, and last as long as it does.
 struct StepPlan {
   struct Slice {
     SequenceId sequence = 0;

@@ -53,9 +53,8 @@ __device__ inline std::uint64_t read_once_policy() {
 __device__ inline void copy_bulk(void* to, const void* from, std::uint32_t bytes, Barrier* barrier,
                                  std::uint64_t policy) {
   KVASIR_BULK_ASM(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, "
-      "[%3], "
-      "%4;" ::"r"(shared_address(to)),
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+      "[%0], [%1], %2, [%3], %4;" ::"r"(shared_address(to)),
       "l"(from), "r"(bytes), "r"(shared_address(barrier)), "l"(policy) : "memory");
 }
 

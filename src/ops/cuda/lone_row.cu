@@ -316,7 +316,7 @@ LoneShape shape_of(int rows, int row_bytes, bool gated) {
     for (int pieces = (row_bytes + kLoneSlotBytes - 1) / kLoneSlotBytes; pieces <= row_bytes / unit;
          ++pieces) {
       if (row_bytes % (pieces * unit) != 0) continue;
-      if (pieces > 1 && row_bytes / pieces < kLoneMinPiece) break;
+      if (pieces > 1 && row_bytes / pieces < kLoneMinPieceBytes) break;
       shape.pieces = pieces;
       shape.piece_bytes = row_bytes / pieces;
       return shape;

@@ -12,7 +12,7 @@ inline constexpr int kLoneWarps = 8;  // few, so that none of their numbers has 
 inline constexpr int kLoneThreads = 32 * kLoneWarps;
 inline constexpr int kLoneSlots = 6;
 inline constexpr int kLoneSlotBytes = 4096;
-inline constexpr int kLoneMinPiece = kLoneSlotBytes / 2;  // of a row in several
+inline constexpr int kLoneMinPieceBytes = kLoneSlotBytes / 2;  // of a row in several
 
 // A warp takes whole rows of a product's weights, which come in pieces, and two rows at a time: behind a gate
 // one of both kinds, else its next two.

@@ -23,7 +23,7 @@ struct RowDrawn {
 };
 
 void draw_rows(StreamHandle stream, int rows, int cols,
-               const float* logits,   // [rows, cols]
+               const float* logits,   // [rows, cols], at a multiple of 16 bytes
                const RowDraw* draws,  // [rows]
                RowDrawn* drawn);      // [rows]
 
