@@ -22,5 +22,5 @@ part fuzz scripts/fuzz.sh 6
 if [ "$(uname -m)" = x86_64 ]; then part cuda scripts/cuda_check.sh; fi  # its compiler is fetched
 part models "$KVASIR_BIN" pull smollm2 qwen2.5-coder minilm
 part clients scripts/test_clients.sh
-part end-to-end build/test-venv/bin/python -m pytest -q -x tests
+part end-to-end build/test-venv/bin/python -m pytest -q -x --durations=12 tests
 echo "== all passed in $SECONDS s"
