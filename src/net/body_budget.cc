@@ -1,8 +1,6 @@
 #include "net/body_budget.h"
 
-#if defined(__GLIBC__)
-#include <malloc.h>
-#endif
+#include "base/heap.h"
 
 namespace kvasir::net {
 
@@ -10,13 +8,6 @@ namespace {
 
 constexpr std::size_t kSmallBytes = 256 * 1024;  // with the buffer that it is read through
 constexpr std::size_t kWorthTrimming = 64 * 1024 * 1024;
-
-// The allocator keeps what was freed; after a flood that is worth more to others.
-void return_memory() {
-#if defined(__GLIBC__)
-  (void)malloc_trim(0);
-#endif
-}
 
 }  // namespace
 
@@ -34,7 +25,8 @@ bool BodyBudget::grow(std::size_t from, std::size_t to) {
 
 void BodyBudget::give_back(std::size_t bytes) {
   if (bytes == 0 || held_.fetch_sub(bytes) != bytes) return;
-  if (peak_.exchange(0) >= kWorthTrimming) return_memory();
+  // The allocator keeps what was freed; after a flood that is worth more to others.
+  if (peak_.exchange(0) >= kWorthTrimming) base::return_freed_memory();
 }
 
 }  // namespace kvasir::net
