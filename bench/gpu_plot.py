@@ -3,11 +3,11 @@
 A bar a row: how many times vLLM's figure it is; a mark shows what is aimed at.
 """
 
+import argparse
 import json
 import pathlib
-import sys
 
-from gpu_table import ENGINE_ROWS, LONG_ROWS
+from gpu_table import CLIENTS_PEER, ENGINE_ROWS, LONG_ROWS
 
 LEFT, UNIT, STEP, TOP = 290, 330, 22, 48  # of the picture, in pixels; UNIT is one times vLLM
 NAMES = {"mixture": "30B-A3B, bf16"}
@@ -21,7 +21,7 @@ def rows(figures):
             words = name.replace("1 together", "1 stream").replace("together", "streams")
             yield f"{NAMES.get(kind, kind)}, {words}", values[name], peer, aim
     closed = figures["serve"]["bf16"]["closed"]["output_tokens_per_s"]
-    yield "bf16, 256 clients through HTTP", closed, 9771, None
+    yield "bf16, 256 clients through HTTP", closed, CLIENTS_PEER, None
     for kind, (peer, aim) in LONG_ROWS.items():
         yield f"{kind}, 512 × 1000/1000 through HTTP", figures["serve"][kind]["long"]["output_tokens_per_s"], peer, aim
 
@@ -49,7 +49,9 @@ def draw(shown):
 
 
 def main():
-    figures = json.loads(pathlib.Path(sys.argv[1]).read_text())
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("figures", type=pathlib.Path, help="what `gpu_table.py --json` wrote, of a whole run")
+    figures = json.loads(parser.parse_args().figures.read_text())
     print("\n".join(draw([row for row in rows(figures) if row[2]])))
 
 
