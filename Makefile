@@ -1,6 +1,6 @@
 # Kvasir's commands. `make serve` and `make test` need nothing but Debian, make and the network.
 .DEFAULT_GOAL := help
-JOBS ?= $(shell nproc)
+export JOBS ?= $(shell nproc)
 KVASIR := build/release/bin/kvasir
 
 help:      ## this list
@@ -52,9 +52,9 @@ gpu-test: ## the tests of the CUDA device, on a machine with a GPU, the small on
 	@scripts/gpu_memcheck.sh build/cuda/bin/gpu_test
 
 gpu-bench: ## the GPU's figures beside vLLM's, the engine alone and through HTTP (under 8 minutes)
-	@scripts/setup.sh test
+	@scripts/setup.sh build
+	@scripts/build.sh cuda
 	@scripts/build.sh cuda gpu_bench
-	@scripts/build.sh cuda kvasir
 	@python3 bench/gpu_table.py --bin build/cuda/bin $(ARGS)
 
 tidy: ## clang-tidy over every source file

@@ -28,7 +28,7 @@ add_library(kvasir_boost INTERFACE)
 find_path(BOOST_INCLUDE boost/asio.hpp REQUIRED)
 target_include_directories(kvasir_boost SYSTEM INTERFACE ${BOOST_INCLUDE})
 target_compile_definitions(kvasir_boost INTERFACE BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION
-  BOOST_ASIO_NO_DEPRECATED)
+  BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_BOOST_DATE_TIME)
 target_link_libraries(kvasir_boost INTERFACE Threads::Threads)
 
 # A program for other machines: Debian has fmt and spdlog as shared libraries or headers, the others as archives too.

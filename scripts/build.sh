@@ -4,25 +4,27 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=$1
-target=kvasir
+target=${2:-kvasir}
 configure=()
-if [ -n "${2:-}" ]; then
-  target=${2/#tests/all}
-  grep -qs '^KVASIR_TESTS:BOOL=ON' "build/$preset/CMakeCache.txt" || configure=(-DKVASIR_TESTS=ON)
-elif [ ! -f "build/$preset/build.ninja" ]; then
-  configure=(-DKVASIR_TESTS=OFF)
-fi
+case $target in
+  tests | *_test)
+    target=${target/#tests/all}
+    grep -qs '^KVASIR_TESTS:BOOL=ON' "build/$preset/CMakeCache.txt" || configure=(-DKVASIR_TESTS=ON) ;;
+  *) [ -f "build/$preset/build.ninja" ] || configure=(-DKVASIR_TESTS=OFF) ;;
+esac
 if [ ${#configure[@]} -gt 0 ] || [ ! -f "build/$preset/build.ninja" ]; then
   log=$(mktemp)
   cmake --preset "$preset" "${configure[@]}" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
   rm -f "$log"
 fi
+python3 scripts/units.py "build/$preset/units"
+jobs=${JOBS:+-j$JOBS}
 if [ -t 1 ]; then
-  exec ninja -C "build/$preset" --quiet "$target"
+  exec ninja -C "build/$preset" ${jobs:+"$jobs"} --quiet "$target"
 fi
 # Without a terminal: a line every ten seconds instead of one a file.
 last=-10
-ninja -C "build/$preset" "$target" | while IFS= read -r line; do
+ninja -C "build/$preset" ${jobs:+"$jobs"} "$target" | while IFS= read -r line; do
   case $line in
     *'no work to do'* | *'Entering directory'*) ;;
     '['*) if ((SECONDS - last >= 10)); then echo "$line"; last=$SECONDS; fi ;;

@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
 # Compiles every source file of the CUDA device, tests and benchmarks included: what can be checked of it without a
 # GPU. Nothing is linked. Host code is only read, the files of a folder as one unit: most of the time goes into headers.
+# Sources that have passed before are passed over.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source scripts/cache.sh
+digest=$(content_of 'src/*.h' 'src/*.cuh' 'src/*.inc' 'src/*/cuda/*' 'bench/gpu_*.cc' cmake scripts/cuda_check.sh scripts/cuda_toolkit.sh)
+if seen cuda "$digest"; then echo "cuda: these sources have passed before"; exit 0; fi
 root=$(scripts/cuda_toolkit.sh)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -19,9 +23,10 @@ compile() {
     "$root/bin/nvcc" $(<cmake/nvcc_flags.txt) -arch=sm_90a -Isrc -c "$1" -o "$folder/$(basename "$1").o"
   else
     "${CXX:-g++}" -std=c++20 -fsyntax-only -Wall -Wextra -Wno-missing-field-initializers -Wno-subobject-linkage -Isrc -isystem"$root/include" \
-      -DKVASIR_TESTS_DIR='"tests"' -DKVASIR_VERSION='"check"' "$1"
+      -DKVASIR_VERSION='"check"' "$1"
   fi
 }
 export -f compile
 # The longest first.
 { ls -S "$folder"/*.cc; git ls-files 'src/*/cuda/*.cu' | xargs ls -S; } | xargs -P "$(nproc)" -I{} bash -c 'compile {}'
+passed cuda "$digest"

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Prints the root of a CUDA 13 toolkit: the system's where it has one, else one put together from PyPI's packages
-# under build/cuda-toolkit (x86_64, about 1.2 GB, once).
+# in the user's cache (x86_64, about 1.2 GB, once for all checkouts).
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source scripts/cache.sh
+if [ -z "${KVASIR_LOCKED:-}" ]; then KVASIR_LOCKED=1 locked cuda-toolkit "$0"; exit; fi
 
 packages=(nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-runtime==13.0.96
   nvidia-cuda-cccl==13.0.85 nvidia-cublas==13.1.0.3)
@@ -16,15 +18,22 @@ for root in ${CUDA_HOME:+"$CUDA_HOME"} ${nvcc:+"$(dirname "$(dirname "$(readlink
   if is_toolkit "$root"; then echo "$root"; exit 0; fi
 done
 
-folder=$PWD/build/cuda-toolkit
+folder=$cache/cuda-toolkit
 root=$folder/nvidia/cu13
 stamp=$folder/${packages[*]##*==}.done
 if [ ! -e "$stamp" ]; then
   [ "$(uname -m)" = x86_64 ] || { echo "cuda: no CUDA 13 here; set CUDA_HOME to one" >&2; exit 1; }
-  echo "cuda: no CUDA 13 on this machine; fetching its compiler from PyPI" >&2
+  echo "cuda: no CUDA 13 on this machine; fetching its compiler from PyPI (1.2 GB, once)" >&2
   rm -rf "$folder"
   log=$(mktemp)
-  python3 -m pip install --quiet --no-deps --target "$folder" "${packages[@]}" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+  number=0
+  for package in "${packages[@]}"; do
+    echo "cuda: $((++number)) of ${#packages[@]}, $package" >&2
+    show=(--quiet)
+    [ -t 2 ] && show=(--progress-bar on)
+    python3 -m pip install "${show[@]}" --disable-pip-version-check --no-deps --target "$folder" "$package" 2>&1 |
+      { [ -t 2 ] && tee "$log" >&2 || cat >"$log"; } || { cat "$log" >&2; exit 1; }
+  done
   rm -f "$log"
   is_toolkit "$root" || { echo "cuda: the packages hold no compiler at $root" >&2; exit 1; }
   touch "$stamp"

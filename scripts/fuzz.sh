@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
 # Builds the libFuzzer programs of tests/fuzz and runs each from its corpus: `fuzz.sh [SECONDS each, 10] [NAME ...]`.
-# What breaks one is left in build/fuzz/found.
+# What breaks one is left in build/fuzz/found. Sources that have been tried that long
+# before are passed over.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source scripts/cache.sh
 seconds=${1:-10}
 shift || true
-[ -f build/fuzz/build.ninja ] || cmake --preset fuzz >/dev/null
-ninja -C build/fuzz --quiet fuzz
+digest=$(content_of src/base src/text src/grammar tests/fuzz cmake CMakePresets.json)
+if [ $# -eq 0 ] && seen fuzz "$seconds.$digest"; then echo "fuzz: these sources have passed before"; exit 0; fi
+scripts/build.sh fuzz fuzz
 mkdir -p build/fuzz/found
 names=("$@")
 [ ${#names[@]} -gt 0 ] || for source in tests/fuzz/*_fuzz.cc; do names+=("$(basename "$source" .cc)"); done
@@ -21,3 +24,4 @@ for name in "${names[@]}"; do
   fi
   echo "$name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") runs"
 done
+[ $# -gt 0 ] || passed fuzz "$seconds.$digest"

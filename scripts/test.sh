@@ -1,8 +1,15 @@
 #!/usr/bin/env bash
-# Everything that CI runs, in order of how soon it can fail; prints how long each part took.
+# Everything that CI runs, in order of how soon it can fail; ends with a table of how long each part took, and how
+# long it took the last time on this machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+source scripts/cache.sh
 export KVASIR_BIN=$PWD/build/release/bin/kvasir
+mkdir -p build
+times=build/parts.txt
+slowest=build/slowest.txt
+: >"$times"
+: >"$slowest"
 
 part() {
   local name=$1 start=$SECONDS
@@ -10,17 +17,51 @@ part() {
   echo "== $name"
   "$@" || { echo "== $name FAILED after $((SECONDS - start)) s" >&2; exit 1; }
   echo "== $name: $((SECONDS - start)) s"
+  echo "$name $((SECONDS - start))" >>"$times"
 }
-format() { git ls-files 'src/*.cc' 'src/*.h' 'src/*.cu' 'src/*.cuh' 'bench/*.cc' | xargs clang-format-19 --dry-run --Werror; }
 
+# Starts what only downloads, while the compiler works: `ahead NAME COMMAND...`; `arrived NAME` waits for it.
+declare -A ahead_of
+ahead() { "${@:2}" >"build/$1.log" 2>&1 & ahead_of[$1]=$!; }
+arrived() { wait "${ahead_of[$1]}" || { cat "build/$1.log" >&2; return 1; }; }
+trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
+
+format() { git ls-files 'src/*.cc' 'src/*.h' 'src/*.cu' 'src/*.cuh' 'bench/*.cc' | xargs clang-format-19 --dry-run --Werror; }
+unit() {
+  ctest --test-dir build/release --output-on-failure --timeout 300 | tee build/unit.log
+  sed -n 's/.*Test *#[0-9]*: \([a-z_]*\) .*Passed *\([0-9.]*\) sec/\2s C++ tests of \1/p' build/unit.log | sort -rn | head -5 >>"$slowest"
+}
+cuda() { arrived cuda-toolkit && scripts/cuda_check.sh; }
+clients() { arrived clients; }
+end_to_end() {
+  build/test-venv/bin/python -m pytest -q -x --durations=15 tests | tee build/end-to-end.log
+  sed -n 's/^\([0-9.]*s\) \(call\|setup\) *\(.*\)/\1 \3 (\2)/p' build/end-to-end.log | head -15 >>"$slowest"
+}
+
+table() {
+  local last=$cache/parts.txt name seconds before
+  printf '\n%-12s %9s %10s\n' part seconds 'last time'
+  while read -r name seconds; do
+    before=$(sed -n "s/^$name //p" "$last" 2>/dev/null || true)
+    printf '%-12s %9d %10s%s\n' "$name" "$seconds" "${before:--}" \
+      "$([ -n "$before" ] && ((seconds > before + before / 4 + 5)) && echo '  longer' || true)"
+  done <"$times"
+  cp "$times" "$last"
+  printf '\nslowest tests\n'
+  cat "$slowest"
+}
+
+[ "$(uname -m)" = x86_64 ] && ahead cuda-toolkit scripts/cuda_toolkit.sh  # its compiler is fetched
+ahead clients scripts/test_clients.sh
 part layers python3 scripts/check_layers.py
 part format format
 part build scripts/build.sh release tests
-part unit ctest --test-dir build/release --output-on-failure --timeout 300
+part unit unit
+part models "$KVASIR_BIN" pull smollm2 qwen2.5-coder minilm
+part clients clients
+part end-to-end end_to_end
 part tidy python3 scripts/tidy.py
 part fuzz scripts/fuzz.sh 6
-if [ "$(uname -m)" = x86_64 ]; then part cuda scripts/cuda_check.sh; fi  # its compiler is fetched
-part models "$KVASIR_BIN" pull smollm2 qwen2.5-coder minilm
-part clients scripts/test_clients.sh
-part end-to-end build/test-venv/bin/python -m pytest -q -x --durations=12 tests
+if [ "$(uname -m)" = x86_64 ]; then part cuda cuda; fi
+table
 echo "== all passed in $SECONDS s"

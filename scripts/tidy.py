@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""clang-tidy over every source file, all cores.
+"""clang-tidy over every source file, all cores, in the units of the release build.
 
-Most of its time goes into the headers, so files of a folder that define no name twice are read as one unit.
-A unit that passed is looked at again only when its files, a header or the checks have changed.
+A unit that has passed before, in this checkout or another one, is looked at again only when its sources, a header or
+the checks have changed.
 """
 import hashlib
 import json
@@ -15,12 +15,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-OUT = Path("build/tidy")
-PRECOMPILED = re.compile(r"-Winvalid-pch|-fpch-preprocess|-include \S*cmake_pch\.hxx")
-# Each kernel file defines the same macros for its own instruction set; the boost_ files are Boost's sources.
-ALONE = re.compile(r"/cpu_\w+\.cc$")
-BOOST = re.compile(r"/boost_\w+\.cc$")
-DEFINED = re.compile(r"^(?!namespace|template|#|//|return)[A-Za-z][^\n(={;]*?(?<![:~\w])(\w+)(?:\[\w*\])?(?: = |\(| \{|\{|;)", re.M)
+SEEN = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kvasir/checks"
+LEFT_OUT = re.compile(r"_test(_\d+)?\.cc$|/boost_\w+\.cc$|/docs_page\.cc$|^bench/")  # the boost_ files are Boost's sources
+INCLUDE = re.compile(r'^#include "(.*\.cc)"$', re.M)
 
 
 def tracked(*patterns):
@@ -28,48 +25,24 @@ def tracked(*patterns):
     return sorted(names.split())
 
 
-def command_of(commands, source):
-    """The flags of a source, without its precompiled header: it is not clang's."""
-    command = PRECOMPILED.sub("", commands[str(Path(source).resolve())])
-    return command[: command.index(" -o ")]
+def sources_of(unit):
+    """The files of a unit, or the file itself."""
+    members = INCLUDE.findall(unit.read_text()) if "/units/" in str(unit) else []
+    return [Path("src") / member for member in members] or [unit]
 
 
-def names(source):
-    """What a file defines at the left margin, so the names in its anonymous namespace too."""
-    return set(DEFINED.findall(Path(source).read_text()))
-
-
-def units(sources):
-    """(name, sources) of each unit."""
-    folders = {}
-    for source in sources:
-        folders.setdefault(Path(source).parts[1], []).append(source)
-    for folder, members in folders.items():
-        groups = []
-        for source in members:
-            mine = names(source)
-            group = next((g for g in groups if not ALONE.search(source) and g[1] and not g[1] & mine), None)
-            if group is None:
-                groups.append(([source], set() if ALONE.search(source) else mine | {source}))
-            else:
-                group[0].append(source)
-                group[1].update(mine)
-        yield from ((f"{folder}.{i}", group[0]) for i, group in enumerate(groups))
-
-
-def check(name, sources, commands, headers):
-    unit = OUT / f"{name}.cc"
-    text = "".join(f'#include "{Path(source).resolve()}"\n' for source in sources)
-    digest = hashlib.sha256(headers + b"".join(Path(source).read_bytes() for source in sources))
-    stamp = OUT / f"{name}.{digest.hexdigest()[:24]}"
+def check(unit, command, shared):
+    sources = sources_of(unit)
+    digest = hashlib.sha256(shared + b"".join(source.read_bytes() for source in sources))
+    stamp = SEEN / f"tidy.{digest.hexdigest()[:24]}"
     if stamp.exists():
         return True
-    unit.write_text(text)
     begin = time.monotonic()
-    flags = shlex.split(command_of(commands, sources[0]))[1:]
+    flags = shlex.split(command[: command.index(" -o ")])
+    flags = flags[next(i for i, flag in enumerate(flags) if flag.endswith("c++")) + 1:]
     run = subprocess.run(["clang-tidy-19", "--quiet", f"--config-file={Path('.clang-tidy').resolve()}", str(unit), "--", *flags, "-Wno-unused-command-line-argument"],
                          capture_output=True, text=True)
-    print(f"  {name}: {time.monotonic() - begin:.0f} s", flush=True)
+    print(f"  {unit.name}: {len(sources)} files, {time.monotonic() - begin:.0f} s", flush=True)
     if run.returncode == 0:
         stamp.touch()
         return True
@@ -78,15 +51,15 @@ def check(name, sources, commands, headers):
 
 
 def main():
-    OUT.mkdir(parents=True, exist_ok=True)
+    SEEN.mkdir(parents=True, exist_ok=True)
     database = json.loads(Path("build/release/compile_commands.json").read_text())
-    commands = {entry["file"]: entry["command"] for entry in database}
-    headers = b"".join(Path(name).read_bytes() for name in tracked("src/*.h", "src/*.inc", ".clang-tidy"))
-    # What is in a cuda/ is not in this build.
-    sources = [name for name in tracked("src/*.cc")
-               if not name.endswith("_test.cc") and not BOOST.search(name) and "/cuda/" not in name]
+    root = Path.cwd()
+    commands = {Path(entry["file"]): entry["command"] for entry in database}
+    units = [unit for unit in commands if not LEFT_OUT.search(str(unit.relative_to(root)))]
+    units.sort(key=lambda unit: -sum(source.stat().st_size for source in sources_of(unit)))  # the longest first
+    shared = b"".join(Path(name).read_bytes() for name in tracked("src/*.h", "src/*.inc", ".clang-tidy"))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        passed = list(pool.map(lambda unit: check(*unit, commands, headers), units(sources)))
+        passed = list(pool.map(lambda unit: check(unit, commands[unit], shared), units))
     return 0 if all(passed) else 1
 
 

@@ -6,7 +6,7 @@ namespace kvasir::api {
 
 namespace {
 
-constexpr NamedSchema kSchemas[] = {
+constexpr NamedSchema kAnthropicSchemas[] = {
     {"AnthropicError", R"({"type": "object", "required": ["type", "error"], "properties": {
         "type": {"const": "error"},
         "error": {"type": "object", "required": ["type", "message"], "properties": {
@@ -38,7 +38,7 @@ constexpr Answer kMessage[] = {{200, "The next message.", "Message"},
                                {200, "With `stream`: its blocks piece by piece.", {}, "text/event-stream"}};
 constexpr Answer kTokens[] = {{200, "The number of tokens.", "MessageTokens"}};
 
-constexpr Route kRoutes[] = {
+constexpr Route kAnthropicRoutes[] = {
     {.method = "POST",
      .path = "/v1/messages",
      .kind = RouteKind::work,
@@ -60,7 +60,7 @@ constexpr Route kRoutes[] = {
 }  // namespace
 
 RouteGroup anthropic_routes() {
-  return {"Anthropic", kRoutes, kSchemas};
+  return {"Anthropic", kAnthropicRoutes, kAnthropicSchemas};
 }
 
 }  // namespace kvasir::api

@@ -21,7 +21,7 @@ using store::BatchStatus;
 
 namespace {
 
-constexpr Field<store::Batch> kFields[] = {
+constexpr Field<store::Batch> kBatchesFields[] = {
     {"input_file_id",
      [](const json::value& v, store::Batch& b) -> Status {
        TRY(b.input_file_id, read_string(v));
@@ -55,14 +55,14 @@ constexpr Field<store::Batch> kFields[] = {
 }  // namespace
 
 json::object batch_request_schema() {
-  return ObjectSchema().add<store::Batch>(kFields).take();
+  return ObjectSchema().add<store::Batch>(kBatchesFields).take();
 }
 
 asio::awaitable<void> handle_create_batch(Service& service, Exchange& exchange) {
   StorePlan plan = [&service](const std::string& body) -> Result<StoreWork<json::object>> {
     TRY(const json::object object, parse_object(body, service.options.max_json_depth));
     store::Batch batch;
-    TRY_OK(read_fields<store::Batch>(object, kFields, batch));
+    TRY_OK(read_fields<store::Batch>(object, kBatchesFields, batch));
     batch.id = make_answer_id("batch_");
     batch.tenant = tenancy::anonymous().name;
     batch.created_ms = now_ms();

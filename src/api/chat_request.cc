@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kMaxTopLogprobs = 20;
 
-constexpr Field<ChatRequest> kFields[] = {
+constexpr Field<ChatRequest> kChatFields[] = {
     {"messages", nullptr, kMessagesSchema, "an array of messages"},
     {"max_completion_tokens",
      [](const json::value& v, ChatRequest& r) -> Status {
@@ -89,7 +89,7 @@ Status read_reasoning_effort(const json::value& value, ChatRequest& request) {
 Result<ChatRequest> read_chat_request(json::object body) {
   ChatRequest request;
   TRY_OK(read_params(body, request.params));
-  TRY_OK(read_fields<ChatRequest>(body, kFields, request));
+  TRY_OK(read_fields<ChatRequest>(body, kChatFields, request));
   TRY(request.tools, read_tools(body));
   TRY(request.messages, read_messages(body.at("messages")));
   return request;
@@ -99,7 +99,7 @@ json::object chat_request_schema() {
   ObjectSchema schema;
   describe_params(schema);
   describe_tools(schema);
-  return schema.add<ChatRequest>(kFields).take();
+  return schema.add<ChatRequest>(kChatFields).take();
 }
 
 }  // namespace kvasir::api

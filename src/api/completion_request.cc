@@ -17,7 +17,7 @@ constexpr int kMaxLogprobs = 5;
 constexpr int kDefaultMaxTokens = 16;  // OpenAI's for this endpoint
 constexpr const char* kPromptShapes = "a string, an array of strings, or arrays of token ids";
 
-constexpr Field<CompletionRequest> kFields[] = {
+constexpr Field<CompletionRequest> kCompletionFields[] = {
     {"prompt", nullptr,
      R"({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "integer", "minimum": 0}},
           {"type": "array", "maxItems": 128, "items": {"anyOf": [{"type": "string"},
@@ -145,7 +145,7 @@ Result<CompletionRequest> read_completion_request(json::object body) {
   CompletionRequest request;
   take_zero_max_tokens(body, request);
   TRY_OK(read_params(body, request.params));
-  TRY_OK(read_fields<CompletionRequest>(body, kFields, request));
+  TRY_OK(read_fields<CompletionRequest>(body, kCompletionFields, request));
   TRY_OK(check_together(body, request));
   if (!request.params.max_tokens) request.params.max_tokens = kDefaultMaxTokens;
   TRY(request.prompts, read_texts_or_tokens(body.at("prompt"), {"prompt", kMaxSequencesPerRequest}));
@@ -161,7 +161,7 @@ Result<CompletionRequest> read_completion_request(json::object body) {
 json::object completion_request_schema() {
   ObjectSchema schema;
   describe_params(schema);
-  return schema.add<CompletionRequest>(kFields).take();
+  return schema.add<CompletionRequest>(kCompletionFields).take();
 }
 
 }  // namespace kvasir::api

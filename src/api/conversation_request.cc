@@ -54,7 +54,7 @@ Status read_no_items(const json::value& value, ConversationFields&) {
   return not_supported("a conversation that begins with items (POST its messages instead) is");
 }
 
-constexpr Field<ConversationFields> kFields[] = {
+constexpr Field<ConversationFields> kConversationFields[] = {
     {"items", read_no_items},
     {"title",
      [](const json::value& v, ConversationFields& f) -> Status {
@@ -103,12 +103,12 @@ constexpr Field<ConversationFields> kFields[] = {
 
 Result<ConversationFields> read_conversation_fields(const json::object& body) {
   ConversationFields fields;
-  TRY_OK(read_fields<ConversationFields>(body, kFields, fields));
+  TRY_OK(read_fields<ConversationFields>(body, kConversationFields, fields));
   return fields;
 }
 
 json::object conversation_fields_schema() {
-  json::object schema = ObjectSchema().add<ConversationFields>(kFields).take();
+  json::object schema = ObjectSchema().add<ConversationFields>(kConversationFields).take();
   json::object settings = chat_request_schema();
   json::object& properties = settings.at("properties").get_object();
   for (const char* own : kNoSettings) properties[own] = false;

@@ -9,7 +9,7 @@ namespace kvasir::api {
 
 namespace {
 
-constexpr NamedSchema kSchemas[] = {
+constexpr NamedSchema kConversationSchemas[] = {
     {"Conversation", R"({"type": "object", "required": ["id", "object", "created_at"], "properties": {
         "id": {"type": "string"}, "object": {"const": "conversation"},
         "created_at": {"type": "integer"}, "updated_at": {"type": "integer"},
@@ -66,7 +66,7 @@ constexpr Answer kTurn[] = {
     {200, "With `generate` false: the stored messages.", "ConversationMessageList"},
     {200, "With `stream`: chunks of it, then [DONE].", {}, "text/event-stream"}};
 
-constexpr Route kRoutes[] = {
+constexpr Route kConversationRoutes[] = {
     {.method = "POST",
      .path = "/v1/conversations",
      .kind = RouteKind::work,
@@ -143,7 +143,7 @@ constexpr Route kRoutes[] = {
 }  // namespace
 
 RouteGroup conversation_routes() {
-  return {"Conversations", kRoutes, kSchemas};
+  return {"Conversations", kConversationRoutes, kConversationSchemas};
 }
 
 }  // namespace kvasir::api

@@ -22,7 +22,7 @@ struct DetokenizeRequest {
   std::vector<TokenId> tokens;
 };
 
-constexpr Field<DetokenizeRequest> kFields[] = {
+constexpr Field<DetokenizeRequest> kDetokenizeFields[] = {
     {"model",
      [](const json::value& v, DetokenizeRequest& r) -> Status {
        TRY(r.model, read_string(v));
@@ -47,7 +47,7 @@ constexpr Field<DetokenizeRequest> kFields[] = {
 Result<std::string> detokenize(Service& service, std::string_view text) {
   TRY(const json::object body, parse_object(text, service.options.max_json_depth));
   DetokenizeRequest request;
-  TRY_OK(read_fields<DetokenizeRequest>(body, kFields, request));
+  TRY_OK(read_fields<DetokenizeRequest>(body, kDetokenizeFields, request));
   TRY(const router::Lease lease, service.router.pick(request.model, router::Task::any));
   const text::Tokenizer& tokenizer = *lease.model().tokenizer;
   for (std::size_t i = 0; i < request.tokens.size(); ++i)
@@ -63,7 +63,7 @@ Result<std::string> detokenize(Service& service, std::string_view text) {
 }  // namespace
 
 json::object detokenize_request_schema() {
-  return ObjectSchema().add<DetokenizeRequest>(kFields).take();
+  return ObjectSchema().add<DetokenizeRequest>(kDetokenizeFields).take();
 }
 
 asio::awaitable<void> handle_detokenize(Service& service, Exchange& exchange) {

@@ -17,7 +17,7 @@ using base::Status;
 
 namespace {
 
-constexpr Field<EmbeddingRequest> kFields[] = {
+constexpr Field<EmbeddingRequest> kEmbeddingFields[] = {
     {"model",
      [](const json::value& v, EmbeddingRequest& r) -> Status {
        TRY(r.model, read_string(v));
@@ -71,7 +71,7 @@ std::string base64(std::span<const float> vector) {
 
 Result<EmbeddingRequest> read_embedding_request(json::object body) {
   EmbeddingRequest request;
-  TRY_OK(read_fields<EmbeddingRequest>(body, kFields, request));
+  TRY_OK(read_fields<EmbeddingRequest>(body, kEmbeddingFields, request));
   TRY(request.inputs, read_texts_or_tokens(body.at("input"), {"input", kMaxEmbeddingInputs}));
   for (std::size_t i = 0; i < request.inputs.size(); ++i) {
     const bool empty = std::visit([](const auto& input) { return input.empty(); }, request.inputs[i]);
@@ -85,7 +85,7 @@ Result<EmbeddingRequest> read_embedding_request(json::object body) {
 }
 
 json::object embedding_request_schema() {
-  return ObjectSchema().add<EmbeddingRequest>(kFields).take();
+  return ObjectSchema().add<EmbeddingRequest>(kEmbeddingFields).take();
 }
 
 json::array embedding_data(const std::vector<float>& vectors, int dimensions,

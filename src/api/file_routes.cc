@@ -8,7 +8,7 @@ namespace kvasir::api {
 
 namespace {
 
-constexpr NamedSchema kSchemas[] = {
+constexpr NamedSchema kFileSchemas[] = {
     {"File", R"({"type": "object", "required": ["id", "object", "bytes", "created_at", "filename", "purpose"],
         "properties": {
           "id": {"type": "string"}, "object": {"const": "file"}, "bytes": {"type": "integer", "minimum": 0},
@@ -47,7 +47,7 @@ constexpr Answer kDeleted[] = {{200, "It is gone.", "Deleted"}};
 constexpr Answer kBatch[] = {{200, "The batch.", "Batch"}};
 constexpr Answer kBatches[] = {{200, "A page of them.", "BatchList"}};
 
-constexpr Route kRoutes[] = {
+constexpr Route kFileRoutes[] = {
     {.method = "POST",
      .path = "/v1/files",
      .kind = RouteKind::work,
@@ -112,7 +112,7 @@ constexpr Route kRoutes[] = {
 }  // namespace
 
 RouteGroup file_routes() {
-  return {"Files and batches", kRoutes, kSchemas};
+  return {"Files and batches", kFileRoutes, kFileSchemas};
 }
 
 }  // namespace kvasir::api

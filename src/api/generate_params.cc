@@ -156,7 +156,7 @@ Status read_store(const json::value& value, GenerateParams& params) {
 }
 
 using P = GenerateParams;
-constexpr Field<P> kFields[] = {
+constexpr Field<P> kGenerateFields[] = {
     {"model",
      [](const json::value& v, P& p) -> Status {
        TRY(p.model, read_string(v));
@@ -263,7 +263,7 @@ Status read_service_tier(const json::value& value, GenerateParams& params) {
 
 Status read_params(const json::object& body, GenerateParams& params) {
   TRY_OK(refuse_unsupported(body));
-  TRY_OK(read_fields<GenerateParams>(body, kFields, params));
+  TRY_OK(read_fields<GenerateParams>(body, kGenerateFields, params));
   TRY_OK(read_structured_output(body, params));
   if (!params.stream && body.contains("stream_options") && !body.at("stream_options").is_null())
     return in_field("stream_options", wrong_value("only allowed together with \"stream\": true"));
@@ -273,7 +273,7 @@ Status read_params(const json::object& body, GenerateParams& params) {
 }
 
 void describe_params(ObjectSchema& schema) {
-  schema.add<GenerateParams>(kFields);
+  schema.add<GenerateParams>(kGenerateFields);
   describe_structured_output(schema);
 }
 

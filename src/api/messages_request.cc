@@ -163,7 +163,7 @@ constexpr Field<R> kPromptFields[] = {
     {"container", refuse},
 };
 
-constexpr Field<R> kFields[] = {
+constexpr Field<R> kMessagesFields[] = {
     {"max_tokens", read_max_tokens, R"({"type": "integer", "minimum": 1, "maximum": 2147483647})",
      "an integer"},
     {"stop_sequences", read_stops,
@@ -196,7 +196,7 @@ Status read_prompt(json::object& body, R& request) {
 
 Result<MessagesRequest> read_messages_request(json::object body) {
   MessagesRequest request;
-  TRY_OK(read_fields<R>(body, kFields, request));
+  TRY_OK(read_fields<R>(body, kMessagesFields, request));
   TRY_OK(read_prompt(body, request));
   request.chat.params.stop = request.stops;
   return request;
@@ -209,7 +209,7 @@ Result<ChatRequest> read_count_request(json::object body) {
 }
 
 json::object messages_body_schema() {
-  return ObjectSchema().add<R>(kPromptFields).add<R>(kFields).take();
+  return ObjectSchema().add<R>(kPromptFields).add<R>(kMessagesFields).take();
 }
 
 json::object count_body_schema() {

@@ -53,7 +53,7 @@ Status read_input(const json::value& value, ModerationRequest& request) {
   return base::ok();
 }
 
-constexpr Field<ModerationRequest> kFields[] = {
+constexpr Field<ModerationRequest> kModerationsFields[] = {
     {"input", read_input,
      R"({"anyOf": [{"type": "string"},
           {"type": "array", "minItems": 1, "maxItems": 2048, "items": {"type": "string"}},
@@ -87,7 +87,7 @@ json::object result() {
 }  // namespace
 
 json::object moderation_request_schema() {
-  return ObjectSchema().add<ModerationRequest>(kFields).take();
+  return ObjectSchema().add<ModerationRequest>(kModerationsFields).take();
 }
 
 // OpenAI's shape for clients that insist on asking. Nothing is classified, and the answer says so.
@@ -95,7 +95,7 @@ asio::awaitable<void> handle_moderations(Service& service, Exchange& exchange) {
   ModerationRequest request;
   base::Result<json::object> body = parse_object(exchange.request.body, service.options.max_json_depth);
   const Status status =
-      body.ok() ? read_fields<ModerationRequest>(*body, kFields, request) : Status(body.error());
+      body.ok() ? read_fields<ModerationRequest>(*body, kModerationsFields, request) : Status(body.error());
   if (!status.ok()) {
     co_await reply_error(exchange, status.error());
     co_return;

@@ -22,7 +22,7 @@ constexpr Answer kText[] = {{200, "The text.", "DetokenizedText"}};
 constexpr Answer kEmbeddings[] = {{200, "A vector of length 1 for each text, in order.", "EmbeddingList"}};
 constexpr Answer kModeration[] = {{200, "Nothing is flagged, for nothing was looked at.", "Moderation"}};
 
-constexpr Route kRoutes[] = {
+constexpr Route kOpenaiRoutes[] = {
     {.method = "POST",
      .path = "/v1/chat/completions",
      .kind = RouteKind::work,
@@ -97,7 +97,7 @@ constexpr Route kRoutes[] = {
 }  // namespace
 
 RouteGroup openai_routes() {
-  return {"OpenAI", kRoutes, openai_schemas()};
+  return {"OpenAI", kOpenaiRoutes, openai_schemas()};
 }
 
 }  // namespace kvasir::api

@@ -4,7 +4,7 @@ namespace kvasir::api {
 
 namespace {
 
-constexpr NamedSchema kSchemas[] = {
+constexpr NamedSchema kOpenaiSchemas[] = {
     {"Usage", R"({"type": "object", "required": ["prompt_tokens", "completion_tokens", "total_tokens"],
         "properties": {
           "prompt_tokens": {"type": "integer", "minimum": 0},
@@ -103,7 +103,7 @@ constexpr NamedSchema kSchemas[] = {
 }  // namespace
 
 std::span<const NamedSchema> openai_schemas() {
-  return kSchemas;
+  return kOpenaiSchemas;
 }
 
 }  // namespace kvasir::api

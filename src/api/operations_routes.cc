@@ -5,7 +5,7 @@ namespace kvasir::api {
 
 namespace {
 
-constexpr NamedSchema kSchemas[] = {
+constexpr NamedSchema kOperationsSchemas[] = {
     {"Live", R"({"type": "object", "required": ["status"], "properties": {"status": {"const": "live"}}})"},
     {"Health", R"({"type": "object", "required": ["status", "models"], "properties": {
         "status": {"enum": ["ready", "not ready", "draining", "restarting", "progressing", "stalled"]},
@@ -28,7 +28,7 @@ constexpr Answer kMetrics[] = {{200, "Prometheus' text format.", {}, "text/plain
 constexpr Answer kDocument[] = {{200, "An OpenAPI 3.1 document.", R"({"type": "object"})"}};
 constexpr Answer kPage[] = {{200, "A page that shows the document.", {}, "text/html"}};
 
-constexpr Route kRoutes[] = {
+constexpr Route kOperationsRoutes[] = {
     {.method = "GET",
      .path = "/health/live",
      .kind = RouteKind::view,
@@ -70,7 +70,7 @@ constexpr Route kRoutes[] = {
 }  // namespace
 
 RouteGroup operations_routes() {
-  return {"Operations", kRoutes, kSchemas};
+  return {"Operations", kOperationsRoutes, kOperationsSchemas};
 }
 
 }  // namespace kvasir::api

@@ -168,7 +168,7 @@ Status read_text_settings(const json::value& value, R& r) {
   return read_fields<R>(value.get_object(), kText, r);
 }
 
-constexpr Field<R> kFields[] = {
+constexpr Field<R> kResponsesFields[] = {
     {"model", read_model, R"({"type": "string"})", "one of the models that GET /v1/models lists"},
     {"input", nullptr,
      R"({"anyOf": [{"type": "string"}, {"type": "array", "minItems": 1, "items": {"type": "object"}}]})",
@@ -318,7 +318,7 @@ json::object make_echo(const json::object& body) {
 Result<ResponsesRequest> read_responses_request(json::object body) {
   ResponsesRequest request;
   request.chat.messages_field = "input";
-  TRY_OK(read_fields<R>(body, kFields, request));
+  TRY_OK(read_fields<R>(body, kResponsesFields, request));
   const json::value* options = body.if_contains("stream_options");
   if (!request.chat.params.stream && options != nullptr && !options->is_null())
     return in_field("stream_options", wrong_value("only allowed together with \"stream\": true"));
@@ -338,7 +338,7 @@ Result<ResponsesRequest> read_responses_request(json::object body) {
 }
 
 json::object responses_body_schema() {
-  return ObjectSchema().add<R>(kFields).take();
+  return ObjectSchema().add<R>(kResponsesFields).take();
 }
 
 }  // namespace kvasir::api

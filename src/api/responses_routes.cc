@@ -7,7 +7,7 @@ namespace kvasir::api {
 
 namespace {
 
-constexpr NamedSchema kSchemas[] = {
+constexpr NamedSchema kResponsesSchemas[] = {
     {"Response", R"({"type": "object",
         "required": ["id", "object", "created_at", "status", "error", "incomplete_details", "model", "output",
                      "usage", "metadata"],
@@ -45,7 +45,7 @@ constexpr Answer kDeleted[] = {{200, "It is gone.", "DeletedResponse"}};
 constexpr Answer kItems[] = {{200, "Its input, with what it went on from.", "ResponseItems"}};
 constexpr Answer kEvents[] = {{200, "The stream's events behind `after`, and those that come.", {}, kStream}};
 
-constexpr Route kRoutes[] = {
+constexpr Route kResponsesRoutes[] = {
     {.method = "POST",
      .path = "/v1/responses",
      .kind = RouteKind::work,
@@ -92,7 +92,7 @@ constexpr Route kRoutes[] = {
 }  // namespace
 
 RouteGroup responses_routes() {
-  return {"Responses", kRoutes, kSchemas};
+  return {"Responses", kResponsesRoutes, kResponsesSchemas};
 }
 
 }  // namespace kvasir::api

@@ -38,7 +38,7 @@ asio::awaitable<void> handle_list_server_tools(Service& service, Exchange& excha
   co_await reply(exchange, std::move(response));
 }
 
-constexpr NamedSchema kSchemas[] = {
+constexpr NamedSchema kServerToolSchemas[] = {
     {"ServerToolCall", R"({"type": "object",
         "required": ["id", "round", "name", "arguments", "status", "output", "duration_ms"], "properties": {
           "id": {"type": "string"}, "round": {"type": "integer", "minimum": 1},
@@ -61,7 +61,7 @@ constexpr NamedSchema kSchemas[] = {
 constexpr Answer kListed[] = {
     {200, "Each tool and tool server, and what a model is told of it.", "ServerTools"}};
 
-constexpr Route kRoutes[] = {
+constexpr Route kServerToolRoutes[] = {
     {.method = "GET",
      .path = "/v1/server_tools",
      .kind = RouteKind::view,
@@ -73,7 +73,7 @@ constexpr Route kRoutes[] = {
 }  // namespace
 
 RouteGroup server_tool_routes() {
-  return {"Server tools", kRoutes, kSchemas};
+  return {"Server tools", kServerToolRoutes, kServerToolSchemas};
 }
 
 }  // namespace kvasir::api

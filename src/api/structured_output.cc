@@ -111,7 +111,7 @@ Status read_structured_outputs(const json::value& value, Wanted& wanted) {
   return base::ok();
 }
 
-constexpr Field<Wanted> kFields[] = {
+constexpr Field<Wanted> kStructuredOutputFields[] = {
     {"response_format", read_response_format,
      R"({"anyOf": [
           {"type": "object", "required": ["type"], "properties": {"type": {"const": "text"}}},
@@ -157,13 +157,13 @@ constexpr Field<Wanted> kFields[] = {
 
 Status read_structured_output(const json::object& body, GenerateParams& params) {
   Wanted wanted;
-  TRY_OK(read_fields<Wanted>(body, kFields, wanted));
+  TRY_OK(read_fields<Wanted>(body, kStructuredOutputFields, wanted));
   params.format = std::move(wanted.format);
   return base::ok();
 }
 
 void describe_structured_output(ObjectSchema& schema) {
-  schema.add<Wanted>(kFields);
+  schema.add<Wanted>(kStructuredOutputFields);
 }
 
 Error format_error(const OutputFormat& format, Error error) {

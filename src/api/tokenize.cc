@@ -25,7 +25,7 @@ struct TokenizeOptions {
   ChatRequest chat;
 };
 
-constexpr Field<TokenizeOptions> kFields[] = {
+constexpr Field<TokenizeOptions> kTokenizeFields[] = {
     {"model",
      [](const json::value& v, TokenizeOptions& o) -> Status {
        TRY(o.model, read_string(v));
@@ -86,7 +86,7 @@ struct TokenizeAnswer {
 Result<TokenizeAnswer> tokenize(Service& service, std::string_view text, const std::stop_token& stop) {
   TRY(json::object body, parse_object(text, service.options.max_json_depth));
   TokenizeOptions options;
-  TRY_OK(read_fields<TokenizeOptions>(body, kFields, options));
+  TRY_OK(read_fields<TokenizeOptions>(body, kTokenizeFields, options));
   TRY(const router::Lease lease, service.router.pick(options.model, router::Task::any));
   TRY(const std::vector<TokenId> tokens, encode(lease.model(), body, options.chat, stop));
   json::object answer;
@@ -106,7 +106,7 @@ Result<TokenizeAnswer> tokenize(Service& service, std::string_view text, const s
 json::object tokenize_request_schema() {
   ObjectSchema schema;
   describe_tools(schema);
-  return schema.add<TokenizeOptions>(kFields).take();
+  return schema.add<TokenizeOptions>(kTokenizeFields).take();
 }
 
 asio::awaitable<void> handle_tokenize(Service& service, Exchange& exchange) {

@@ -154,7 +154,7 @@ Status read_choice(const json::value& value, ToolSettings& settings) {
   return base::ok();
 }
 
-constexpr Field<ToolSettings> kFields[] = {
+constexpr Field<ToolSettings> kToolsFields[] = {
     {"tools", read_definitions,
      R"({"type": "array", "maxItems": 128, "items": {"type": "object", "required": ["function"],
          "properties": {"type": {"const": "function"}, "function": {"type": "object", "required": ["name"],
@@ -201,7 +201,7 @@ bool is_strict(const ToolSettings& tools) {
 
 Result<ToolSettings> read_tools(const json::object& body) {
   ToolSettings settings;
-  TRY_OK(read_fields<ToolSettings>(body, kFields, settings));
+  TRY_OK(read_fields<ToolSettings>(body, kToolsFields, settings));
   if (!settings.server_tools.empty() && settings.tools.size() < settings.definitions.size())
     return in_field("tool_choice", not_supported("\"allowed_tools\" together with \"server_tools\" is"));
   if (settings.server_tools.empty()) TRY_OK(check_tool_choice(settings));
@@ -218,7 +218,7 @@ Status check_tool_choice(const ToolSettings& settings) {
 }
 
 void describe_tools(ObjectSchema& schema) {
-  schema.add<ToolSettings>(kFields);
+  schema.add<ToolSettings>(kToolsFields);
 }
 
 Result<ToolSettings> read_flat_tools(const json::object& chat, std::string_view schema_key) {

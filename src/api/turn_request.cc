@@ -19,7 +19,7 @@ struct TurnFields {
   bool generate = true;
 };
 
-constexpr Field<TurnFields> kFields[] = {
+constexpr Field<TurnFields> kTurnFields[] = {
     {"parent_id",
      [](const json::value& v, TurnFields& f) -> Status {
        TRY(f.target.parent_id, read_string(v));
@@ -119,13 +119,13 @@ Result<ChatRequest> whole_chat(json::object body, const json::array& added, cons
 
 Result<TurnTarget> read_turn_target(const json::object& body) {
   TurnFields fields;
-  TRY_OK(read_fields<TurnFields>(body, kFields, fields));
+  TRY_OK(read_fields<TurnFields>(body, kTurnFields, fields));
   return fields.target;
 }
 
 Result<TurnRequest> read_turn(json::object body, const TurnPlace& place) {
   TurnFields fields;
-  TRY_OK(read_fields<TurnFields>(body, kFields, fields));
+  TRY_OK(read_fields<TurnFields>(body, kTurnFields, fields));
   body.erase("parent_id");
   body.erase("generate");
   TRY(json::array added, take_messages(body, place));
@@ -144,7 +144,7 @@ Result<TurnRequest> read_turn(json::object body, const TurnPlace& place) {
 }
 
 json::object turn_request_schema() {
-  json::object schema = ObjectSchema().add<TurnFields>(kFields).take();
+  json::object schema = ObjectSchema().add<TurnFields>(kTurnFields).take();
   json::object chat = chat_request_schema();
   for (auto& [name, value] : chat.at("properties").get_object())
     if (name != "messages") schema.at("properties").get_object().emplace(name, std::move(value));

@@ -23,7 +23,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct Arguments {
+struct EmbedBenchArguments {
   config::FlagValues settings;
   std::string model;
   std::vector<int> batches = {1, 8, 64};
@@ -32,7 +32,7 @@ struct Arguments {
   bool json = false;
 };
 
-struct Row {
+struct EmbedRow {
   int batch = 0;
   double sentences_per_s = 0;
   double tokens_per_s = 0;
@@ -52,7 +52,8 @@ std::string sentence(int number, int num_words) {
   return text + ".";
 }
 
-base::Result<Row> measure(const model::LoadedEncoder& loaded, const Arguments& arguments, int batch) {
+base::Result<EmbedRow> measure_embed(const model::LoadedEncoder& loaded, const EmbedBenchArguments& arguments,
+                                     int batch) {
   std::vector<std::vector<TokenId>> sequences;
   std::size_t num_tokens = 0;
   for (int i = 0; i < batch; ++i) {
@@ -70,10 +71,10 @@ base::Result<Row> measure(const model::LoadedEncoder& loaded, const Arguments& a
   }
   std::ranges::sort(calls);
   const double median = calls[calls.size() / 2];
-  return Row{batch, batch / median, static_cast<double>(num_tokens) / median, 1e3 * median};
+  return EmbedRow{batch, batch / median, static_cast<double>(num_tokens) / median, 1e3 * median};
 }
 
-base::Result<std::vector<Row>> measure_all(const Arguments& arguments) {
+base::Result<std::vector<EmbedRow>> measure_all(const EmbedBenchArguments& arguments) {
   TRY(const config::Settings settings, config::load(arguments.settings));
   TRY(const std::filesystem::path path, find_ready_model(arguments.model, settings));
   TRY(const ops::Isa isa, ops::choose_isa(settings.isa));
@@ -82,24 +83,24 @@ base::Result<std::vector<Row>> measure_all(const Arguments& arguments) {
                               : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   ops::ComputePool pool(num_threads, isa);
   TRY(const model::LoadedEncoder loaded, model::open_encoder(path, {}, pool));
-  std::vector<Row> rows;
+  std::vector<EmbedRow> rows;
   for (const int batch : arguments.batches) {
-    TRY(const Row row, measure(loaded, arguments, batch));
+    TRY(const EmbedRow row, measure_embed(loaded, arguments, batch));
     rows.push_back(row);
   }
   return rows;
 }
 
-void print(const std::vector<Row>& rows) {
+void print_embed(const std::vector<EmbedRow>& rows) {
   fmt::print("{:>6} {:>14} {:>12} {:>10}\n", "batch", "sentences/s", "tokens/s", "ms a call");
-  for (const Row& row : rows)
+  for (const EmbedRow& row : rows)
     fmt::print("{:>6} {:>14.1f} {:>12.0f} {:>10.2f}\n", row.batch, row.sentences_per_s, row.tokens_per_s,
                row.ms_per_call);
 }
 
-void print_json(const std::vector<Row>& rows) {
+void print_json_embed(const std::vector<EmbedRow>& rows) {
   boost::json::array list;
-  for (const Row& row : rows)
+  for (const EmbedRow& row : rows)
     list.push_back({{"batch", row.batch},
                     {"sentences_per_s", row.sentences_per_s},
                     {"tokens_per_s", row.tokens_per_s},
@@ -107,11 +108,11 @@ void print_json(const std::vector<Row>& rows) {
   fmt::print("{}\n", boost::json::serialize(list));
 }
 
-void run(const Arguments& arguments, Outcome& outcome) {
+void run_embed(const EmbedBenchArguments& arguments, Outcome& outcome) {
   const auto rows = measure_all(arguments);
   if (!rows.ok()) return report(outcome, rows.error());
-  if (arguments.json) return print_json(*rows);
-  print(*rows);
+  if (arguments.json) return print_json_embed(*rows);
+  print_embed(*rows);
 }
 
 }  // namespace
@@ -119,7 +120,7 @@ void run(const Arguments& arguments, Outcome& outcome) {
 void add_bench_embed(CLI::App& bench_command, Outcome& outcome) {
   CLI::App* command =
       bench_command.add_subcommand("embed", "Measure how many sentences an encoder embeds in a second");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<EmbedBenchArguments>();
   command->add_option("model", arguments->model, "A name from 'kvasir models', or a path")
       ->type_name("NAME|PATH")
       ->required();
@@ -135,7 +136,7 @@ void add_bench_embed(CLI::App& bench_command, Outcome& outcome) {
       ->check(CLI::Range(0.0, 600.0));
   command->add_flag("--json", arguments->json, "A JSON array instead of a table");
   config::add_flags(*command, arguments->settings, {"model_dir", "compute_threads", "isa"});
-  command->callback([arguments, &outcome] { run(*arguments, outcome); });
+  command->callback([arguments, &outcome] { run_embed(*arguments, outcome); });
 }
 
 }  // namespace kvasir::app

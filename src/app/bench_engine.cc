@@ -26,7 +26,7 @@ namespace {
 
 using base::ErrorCode;
 
-struct Flags {
+struct EngineFlags {
   config::FlagValues settings;
   std::string model;
   std::string random;
@@ -57,7 +57,7 @@ struct Checkpoint {
 
 class Session {
  public:
-  explicit Session(const Flags& flags) : flags_(flags) {}
+  explicit Session(const EngineFlags& flags) : flags_(flags) {}
 
   base::Result<bench::EngineReport> run() {
     TRY(const config::Settings settings, config::load(flags_.settings));
@@ -123,12 +123,12 @@ class Session {
     return base::ok();
   }
 
-  const Flags& flags_;
+  const EngineFlags& flags_;
   Checkpoint checkpoint_;
   ProgressLine progress_;
 };
 
-void bench_engine(const Flags& flags, Outcome& outcome) {
+void bench_engine(const EngineFlags& flags, Outcome& outcome) {
   const auto report = Session(flags).run();
   if (!report.ok()) {
     const bool usage = report.error().code == ErrorCode::invalid_argument;
@@ -140,7 +140,7 @@ void bench_engine(const Flags& flags, Outcome& outcome) {
     fmt::print("{}", bench::engine_table(*report));
 }
 
-void add_model_flags(CLI::App& command, Flags& flags) {
+void add_model_flags(CLI::App& command, EngineFlags& flags) {
   std::string shapes;
   for (const bench::ModelShape& shape : bench::model_shapes())
     shapes += (shapes.empty() ? "" : ", ") + std::string(shape.name);
@@ -156,7 +156,7 @@ void add_model_flags(CLI::App& command, Flags& flags) {
       ->type_name("FILE.gguf");
 }
 
-void add_measure_flags(CLI::App& command, Flags& flags) {
+void add_measure_flags(CLI::App& command, EngineFlags& flags) {
   bench::EngineBenchOptions& options = flags.options;
   command.add_option("--prompt", options.prompts, "Tokens of the prompts whose prefill is measured")
       ->type_name("N,...")
@@ -195,7 +195,7 @@ void add_measure_flags(CLI::App& command, Flags& flags) {
 void add_bench_engine(CLI::App& bench_command, Outcome& outcome) {
   CLI::App* command = bench_command.add_subcommand(
       "engine", "Measure prefill and decode on this machine, beside what the machine could do at best");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<EngineFlags>();
   add_model_flags(*command, *flags);
   add_measure_flags(*command, *flags);
   config::add_flags(*command, flags->settings, {"model_dir", "isa", "kv_type"});

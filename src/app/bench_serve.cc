@@ -27,7 +27,7 @@ using base::ErrorCode;
 
 constexpr int kInterrupted = 130;
 
-struct Flags {
+struct ServeFlags {
   bench::SessionOptions session;
   std::string endpoint = "chat";
   std::string workload = "chat";
@@ -45,7 +45,7 @@ std::optional<double> in_seconds(const std::optional<double>& ms) {
 }
 
 // What the flags say together, before anything is sent.
-base::Status settle(Flags& flags) {
+base::Status settle(ServeFlags& flags) {
   bench::SessionOptions& session = flags.session;
   if (!session.concurrency.empty() && !session.rates.empty())
     return base::error(ErrorCode::invalid_argument, "--rate: not together with --concurrency");
@@ -73,7 +73,7 @@ base::Status write_file(const std::string& path, const std::string& text) {
   return base::ok();
 }
 
-void print_report(const Flags& flags, const bench::LoadReport& report, Outcome& outcome) {
+void print_report(const ServeFlags& flags, const bench::LoadReport& report, Outcome& outcome) {
   if (flags.json)
     fmt::print("{}\n", boost::json::serialize(bench::load_json(report)));
   else
@@ -87,14 +87,14 @@ void print_report(const Flags& flags, const bench::LoadReport& report, Outcome& 
     if (phase.num_ok == 0) outcome.status = kFailure;
 }
 
-base::Result<bench::LoadReport> measure(Flags& flags, std::stop_token stop) {
+base::Result<bench::LoadReport> measure(ServeFlags& flags, std::stop_token stop) {
   TRY_OK(settle(flags));
   ProgressLine progress;
   return bench::run_session(
       flags.session, [&](std::string_view text) { progress.show(text); }, std::move(stop));
 }
 
-void bench_serve(Flags& flags, Outcome& outcome) {
+void bench_serve(ServeFlags& flags, Outcome& outcome) {
   std::stop_source stop;
   const SignalWatch watch({SIGINT, SIGTERM}, [&](int) { stop.request_stop(); });
   const auto report = measure(flags, stop.get_token());
@@ -106,7 +106,7 @@ void bench_serve(Flags& flags, Outcome& outcome) {
   if (stop.stop_requested()) outcome.status = kInterrupted;
 }
 
-void add_target_flags(CLI::App& command, Flags& flags) {
+void add_target_flags(CLI::App& command, ServeFlags& flags) {
   command.add_option("--url", flags.session.target.url, "Address of the server, with or without /v1")
       ->type_name("URL")
       ->envname("KVASIR_URL")
@@ -132,7 +132,7 @@ void add_target_flags(CLI::App& command, Flags& flags) {
       ->capture_default_str();
 }
 
-void add_load_flags(CLI::App& command, Flags& flags) {
+void add_load_flags(CLI::App& command, ServeFlags& flags) {
   command
       .add_option("--concurrency", flags.session.concurrency,
                   "Closed loop: so many clients, each sending its next request when its last is answered; "
@@ -166,7 +166,7 @@ void add_load_flags(CLI::App& command, Flags& flags) {
       ->type_name("N");
 }
 
-void add_workload_flags(CLI::App& command, Flags& flags) {
+void add_workload_flags(CLI::App& command, ServeFlags& flags) {
   bench::WorkloadOptions& shape = flags.session.shape;
   const auto tokens = [&](const char* name, int& into, const char* help) {
     command.add_option(name, into, help)
@@ -202,7 +202,7 @@ void add_workload_flags(CLI::App& command, Flags& flags) {
       ->capture_default_str();
 }
 
-void add_report_flags(CLI::App& command, Flags& flags) {
+void add_report_flags(CLI::App& command, ServeFlags& flags) {
   command.add_option("--slo-ttft", flags.slo_ttft_ms, "A good request has its first token within so many ms")
       ->type_name("MS")
       ->check(CLI::PositiveNumber);
@@ -220,7 +220,7 @@ void add_report_flags(CLI::App& command, Flags& flags) {
 void add_bench_serve(CLI::App& bench_command, Outcome& outcome) {
   CLI::App* command = bench_command.add_subcommand(
       "serve", "Put load on a server with an OpenAI-compatible API and measure what its clients see");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ServeFlags>();
   add_target_flags(*command, *flags);
   add_load_flags(*command, *flags);
   add_workload_flags(*command, *flags);

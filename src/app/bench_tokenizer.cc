@@ -25,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct Arguments {
+struct TokenizerBenchArguments {
   config::FlagValues settings;
   std::string tokenizer;
   std::vector<std::string> texts;
@@ -33,7 +33,7 @@ struct Arguments {
   bool json = false;
 };
 
-struct Row {
+struct TokenizerRow {
   std::string text;
   std::size_t num_bytes = 0;
   std::size_t num_tokens = 0;
@@ -60,7 +60,7 @@ base::Result<std::string> read_text(const std::string& path) {
 struct Report {
   double load_ms = 0;
   std::optional<double> prepared_load_ms;  // where the tokenizer is one that is kept prepared
-  std::vector<Row> rows;
+  std::vector<TokenizerRow> rows;
 };
 
 base::Result<double> load_time_ms(const std::filesystem::path& path, const model::TokenizerCache& cache,
@@ -74,7 +74,7 @@ base::Result<double> load_time_ms(const std::filesystem::path& path, const model
   return median(times);
 }
 
-base::Result<Report> measure(const Arguments& arguments) {
+base::Result<Report> measure_tokenizer(const TokenizerBenchArguments& arguments) {
   TRY(const config::Settings settings, config::load(arguments.settings));
   // A tokenizer's own directory is no model.
   std::filesystem::path path = arguments.tokenizer;
@@ -91,7 +91,7 @@ base::Result<Report> measure(const Arguments& arguments) {
   }
   for (const std::string& file : arguments.texts) {
     TRY(const std::string text, read_text(file));
-    Row row{.text = file, .num_bytes = text.size()};
+    TokenizerRow row{.text = file, .num_bytes = text.size()};
     std::vector<double> speeds;
     for (int i = 0; i < arguments.num_rounds; ++i) {
       const auto start = Clock::now();
@@ -104,18 +104,18 @@ base::Result<Report> measure(const Arguments& arguments) {
   return report;
 }
 
-void print(const Report& report) {
+void print_tokenizer(const Report& report) {
   fmt::print("loaded in {:.1f} ms", report.load_ms);
   if (report.prepared_load_ms) fmt::print(", from its prepared form in {:.1f} ms", *report.prepared_load_ms);
   fmt::print("\n");
-  for (const Row& row : report.rows)
+  for (const TokenizerRow& row : report.rows)
     fmt::print("{:<40} {:>10} bytes {:>9} tokens {:>8.1f} MB/s\n", row.text, row.num_bytes, row.num_tokens,
                row.mb_per_s);
 }
 
-void print_json(const Report& report) {
+void print_json_tokenizer(const Report& report) {
   boost::json::array rows;
-  for (const Row& row : report.rows)
+  for (const TokenizerRow& row : report.rows)
     rows.push_back({{"text", row.text},
                     {"bytes", row.num_bytes},
                     {"tokens", row.num_tokens},
@@ -125,11 +125,11 @@ void print_json(const Report& report) {
   fmt::print("{}\n", boost::json::serialize(whole));
 }
 
-void run(const Arguments& arguments, Outcome& outcome) {
-  const auto report_of = measure(arguments);
+void run_tokenizer(const TokenizerBenchArguments& arguments, Outcome& outcome) {
+  const auto report_of = measure_tokenizer(arguments);
   if (!report_of.ok()) return report(outcome, report_of.error());
-  if (arguments.json) return print_json(*report_of);
-  print(*report_of);
+  if (arguments.json) return print_json_tokenizer(*report_of);
+  print_tokenizer(*report_of);
 }
 
 }  // namespace
@@ -137,7 +137,7 @@ void run(const Arguments& arguments, Outcome& outcome) {
 void add_bench_tokenizer(CLI::App& bench_command, Outcome& outcome) {
   CLI::App* command = bench_command.add_subcommand(
       "tokenizer", "Measure how fast a tokenizer loads and encodes, on one core");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TokenizerBenchArguments>();
   command
       ->add_option("tokenizer", arguments->tokenizer,
                    "A directory with tokenizer.json, a GGUF file, or a name from 'kvasir models'")
@@ -149,7 +149,7 @@ void add_bench_tokenizer(CLI::App& bench_command, Outcome& outcome) {
       ->check(CLI::Range(1, 1000));
   command->add_flag("--json", arguments->json, "One JSON object instead of a table");
   config::add_flags(*command, arguments->settings, {"model_dir"});
-  command->callback([arguments, &outcome] { run(*arguments, outcome); });
+  command->callback([arguments, &outcome] { run_tokenizer(*arguments, outcome); });
 }
 
 }  // namespace kvasir::app

@@ -34,7 +34,8 @@ base::Result<model::ChatCheck> run_on_cuda(const GoldenArguments& arguments, con
   return model::check_chat(arguments.golden, loaded, ops::KvType::f32);
 }
 
-base::Result<model::ChatCheck> run(const GoldenArguments& arguments, const config::Settings& settings) {
+base::Result<model::ChatCheck> run_chat_check(const GoldenArguments& arguments,
+                                              const config::Settings& settings) {
   TRY(const std::filesystem::path path, find_ready_model(arguments.model.name, settings));
   TRY(const ops::Isa isa, ops::choose_isa(settings.isa));
   ops::ComputePool pool(arguments.model.num_threads, isa);
@@ -45,10 +46,10 @@ base::Result<model::ChatCheck> run(const GoldenArguments& arguments, const confi
                            arguments.exact ? ops::KvType::f32 : ops::kv_type_named(settings.kv_type));
 }
 
-void check(const GoldenArguments& arguments, Outcome& outcome) {
+void check_chat(const GoldenArguments& arguments, Outcome& outcome) {
   const auto settings = config::load(arguments.model.settings);
   if (!settings.ok()) return report_usage(outcome, settings.error());
-  const auto result = run(arguments, *settings);
+  const auto result = run_chat_check(arguments, *settings);
   if (!result.ok()) return report(outcome, result.error());
   fmt::print("{:<44} {:>6} {:>5} {:>9} {:>10} {:>9} {:>9}\n", "", "text", "ids", "argmax", "|d logprob|",
              "NLL", "reference");
@@ -72,7 +73,7 @@ void add_check_chat(CLI::App& check_command, Outcome& outcome) {
       "chats at most 0.03, and each text's mean NLL within 0.01 of the reference's.\n"
       "\n"
       "Exit status: 0 everything within its bound, 1 a miss or a failure, 2 wrong usage.");
-  command->callback([arguments, &outcome] { check(*arguments, outcome); });
+  command->callback([arguments, &outcome] { check_chat(*arguments, outcome); });
 }
 
 }  // namespace kvasir::app

@@ -18,7 +18,7 @@ namespace kvasir::app {
 
 namespace {
 
-struct Arguments {
+struct DriftArguments {
   CheckedModel model;
   std::vector<std::string> texts;
 };
@@ -31,7 +31,8 @@ base::Result<std::string> read_text(const std::string& path) {
   return std::move(text).str();
 }
 
-base::Result<model::DriftCheck> run(const Arguments& arguments, const config::Settings& settings) {
+base::Result<model::DriftCheck> run_drift_check(const DriftArguments& arguments,
+                                                const config::Settings& settings) {
   TRY(const std::filesystem::path path, find_ready_model(arguments.model.name, settings));
   std::vector<std::string> texts;
   for (const std::string& file : arguments.texts) {
@@ -44,10 +45,10 @@ base::Result<model::DriftCheck> run(const Arguments& arguments, const config::Se
   return model::check_drift(texts, exact, fast, ops::kv_type_named(settings.kv_type));
 }
 
-void check(const Arguments& arguments, Outcome& outcome) {
+void check_drift(const DriftArguments& arguments, Outcome& outcome) {
   const auto settings = config::load(arguments.model.settings);
   if (!settings.ok()) return report_usage(outcome, settings.error());
-  const auto result = run(arguments, *settings);
+  const auto result = run_drift_check(arguments, *settings);
   if (!result.ok()) return report(outcome, result.error());
   fmt::print(
       "{} tokens: mean KL divergence {:.2e} (largest {:.2e}), the same most likely token at {:.2f} %\n",
@@ -60,7 +61,7 @@ void check(const Arguments& arguments, Outcome& outcome) {
 void add_check_drift(CLI::App& check_command, Outcome& outcome) {
   CLI::App* command =
       check_command.add_subcommand("drift", "Check the fast kernels against float32 over real text");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<DriftArguments>();
   add_model(*command, arguments->model);
   command->add_option("text", arguments->texts, "Files of text; each begins a context of its own")
       ->type_name("FILE")
@@ -71,7 +72,7 @@ void add_check_drift(CLI::App& check_command, Outcome& outcome) {
       "the same at 98.5 % of the tokens or more.\n"
       "\n"
       "Exit status: 0 everything within its bound, 1 a miss or a failure, 2 wrong usage.");
-  command->callback([arguments, &outcome] { check(*arguments, outcome); });
+  command->callback([arguments, &outcome] { check_drift(*arguments, outcome); });
 }
 
 }  // namespace kvasir::app

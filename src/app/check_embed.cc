@@ -20,7 +20,8 @@ void print_row(const model::EmbedCheck::Text& text) {
              text.ids_equal ? "equal" : "DIFFER", text.distance);
 }
 
-base::Result<model::EmbedCheck> run(const GoldenArguments& arguments, const config::Settings& settings) {
+base::Result<model::EmbedCheck> run_embed_check(const GoldenArguments& arguments,
+                                                const config::Settings& settings) {
   TRY(const std::filesystem::path path, find_ready_model(arguments.model.name, settings));
   TRY(const ops::Isa isa, ops::choose_isa(settings.isa));
   ops::ComputePool pool(arguments.model.num_threads, isa);
@@ -29,10 +30,10 @@ base::Result<model::EmbedCheck> run(const GoldenArguments& arguments, const conf
   return model::check_embeddings(arguments.golden, loaded);
 }
 
-void check(const GoldenArguments& arguments, Outcome& outcome) {
+void check_embed(const GoldenArguments& arguments, Outcome& outcome) {
   const auto settings = config::load(arguments.model.settings);
   if (!settings.ok()) return report_usage(outcome, settings.error());
-  const auto result = run(arguments, *settings);
+  const auto result = run_embed_check(arguments, *settings);
   if (!result.ok()) return report(outcome, result.error());
   fmt::print("{:<44} {:>6} {:>6} {:>12}\n", "", "tokens", "ids", "1 - cosine");
   for (const auto& text : result->texts) print_row(text);
@@ -50,7 +51,7 @@ void add_check_embed(CLI::App& check_command, Outcome& outcome) {
       "The token ids must be equal, and each embedding within 1e-3 of the reference's (1 - cosine).\n"
       "\n"
       "Exit status: 0 everything within its bound, 1 a miss or a failure, 2 wrong usage.");
-  command->callback([arguments, &outcome] { check(*arguments, outcome); });
+  command->callback([arguments, &outcome] { check_embed(*arguments, outcome); });
 }
 
 }  // namespace kvasir::app

@@ -12,7 +12,7 @@ namespace kvasir::app {
 
 namespace {
 
-void check(const std::string& golden, Outcome& outcome) {
+void check_templates(const std::string& golden, Outcome& outcome) {
   const auto result = model::check_templates(golden);
   if (!result.ok()) return report(outcome, result.error());
   fmt::print("{} templates, {} renderings, {} differences\n", result->num_templates, result->num_renderings,
@@ -31,7 +31,7 @@ void add_check_templates(CLI::App& check_command, Outcome& outcome) {
       "Kvasir's side, then the reference's.\n"
       "\n"
       "Exit status: 0 all equal, 1 a difference or a failure, 2 wrong usage.");
-  command->callback([golden, &outcome] { check(*golden, outcome); });
+  command->callback([golden, &outcome] { check_templates(*golden, outcome); });
 }
 
 }  // namespace kvasir::app

@@ -13,13 +13,13 @@ namespace kvasir::app {
 
 namespace {
 
-struct Arguments {
+struct TokenizerArguments {
   std::string tokenizer;
   std::string golden;
   std::string prepared;
 };
 
-void check(const Arguments& arguments, Outcome& outcome) {
+void check_tokenizer(const TokenizerArguments& arguments, Outcome& outcome) {
   const model::TokenizerCache cache({.directory = arguments.prepared});
   const auto result = model::check_tokenizer(arguments.tokenizer, arguments.golden, cache);
   if (!result.ok()) return report(outcome, result.error());
@@ -33,7 +33,7 @@ void check(const Arguments& arguments, Outcome& outcome) {
 void add_check_tokenizer(CLI::App& check_command, Outcome& outcome) {
   CLI::App* command =
       check_command.add_subcommand("tokenizer", "Check a tokenizer and its chat template, no model needed");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<TokenizerArguments>();
   command->add_option("tokenizer", arguments->tokenizer, "A directory with tokenizer.json, or a GGUF file")
       ->type_name("PATH")
       ->required();
@@ -49,7 +49,7 @@ void add_check_tokenizer(CLI::App& check_command, Outcome& outcome) {
       "side, then the reference's.\n"
       "\n"
       "Exit status: 0 all equal, 1 a difference or a failure, 2 wrong usage.");
-  command->callback([arguments, &outcome] { check(*arguments, outcome); });
+  command->callback([arguments, &outcome] { check_tokenizer(*arguments, outcome); });
 }
 
 }  // namespace kvasir::app

@@ -1,8 +1,10 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include "base/result.h"
+
+namespace CLI {
+class App;
+}
 
 namespace kvasir::app {
 

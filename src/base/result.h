@@ -40,26 +40,61 @@ Error error(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) 
   return Error{code, fmt::format(format, std::forward<Args>(args)...)};
 }
 
+// An Error on the heap. A Result holds one, so that what happens on its failing side is compiled once, in
+// result.cc, and not wherever a Result is returned (5 to 8 % of the code of folders that read files). Empty
+// only when moved from.
+class BoxedError {
+ public:
+  explicit BoxedError(const Error& error);
+  explicit BoxedError(Error&& error);
+  BoxedError(const BoxedError& other);
+  BoxedError(BoxedError&& other) noexcept : error_(std::exchange(other.error_, nullptr)) {}
+  BoxedError& operator=(BoxedError other) noexcept {
+    std::swap(error_, other.error_);
+    return *this;
+  }
+  ~BoxedError() {
+    if (error_ != nullptr) [[unlikely]]
+      release();
+  }
+
+  const Error& operator*() const { return *error_; }
+  Error& operator*() { return *error_; }
+
+ private:
+  void release();
+
+  Error* error_;
+};
+
+// Each ends the program, as a CHECK does: a Result was read that holds the other.
+[[noreturn]] void no_value(const Error& error);
+[[noreturn]] void no_error();
+
 // A value, or the Error that kept it from being made. Reading the wrong one is a bug and a CHECK.
 template <class T = std::monostate>
 class [[nodiscard]] Result {
  public:
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+  Result(const Error& error) : state_(std::in_place_index<1>, error) {}
+  Result(Error&& error) : state_(std::in_place_index<1>, std::move(error)) {}
 
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
 
   T& value() & {
-    CHECK(ok(), "{}", error().message);
+    if (!ok()) [[unlikely]]
+      no_value(error());
     return std::get<0>(state_);
   }
   const T& value() const& {
-    CHECK(ok(), "{}", error().message);
+    if (!ok()) [[unlikely]]
+      no_value(error());
     return std::get<0>(state_);
   }
   T&& value() && {
-    CHECK(ok(), "{}", error().message);
+    if (!ok()) [[unlikely]]
+      no_value(error());
     return std::get<0>(std::move(state_));
   }
   T& operator*() & { return value(); }
@@ -69,16 +104,18 @@ class [[nodiscard]] Result {
   const T* operator->() const { return &value(); }
 
   const Error& error() const& {
-    CHECK(!ok(), "error() of a value");
-    return std::get<1>(state_);
+    if (ok()) [[unlikely]]
+      no_error();
+    return *std::get<1>(state_);
   }
   Error&& error() && {
-    CHECK(!ok(), "error() of a value");
-    return std::get<1>(std::move(state_));
+    if (ok()) [[unlikely]]
+      no_error();
+    return std::move(*std::get<1>(state_));
   }
 
  private:
-  std::variant<T, Error> state_;
+  std::variant<T, BoxedError> state_;
 };
 
 using Status = Result<std::monostate>;

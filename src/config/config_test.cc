@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/tests_dir_test.h"
 #include "config/environment.h"
 #include "config/load.h"
 #include "config/settings.h"
@@ -169,7 +170,7 @@ TEST_F(ConfigTest, ModelsLiveWhereTheSettingSays) {
 }
 
 TEST_F(ConfigTest, TheDocumentedSettingsAreTheTable) {
-  std::ifstream in(std::filesystem::path(KVASIR_TESTS_DIR).parent_path() / "docs" / "settings.md");
+  std::ifstream in(std::filesystem::path(base::kTestsDir).parent_path() / "docs" / "settings.md");
   std::ostringstream text;
   text << in.rdbuf();
   EXPECT_EQ(text.str(), settings_markdown()) << "run: kvasir settings --markdown > docs/settings.md";

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/tests_dir_test.h"
 #include "engine/engine_bench_test.h"
 #include "engine/model_runner.h"
 #include "model/checkpoint.h"
@@ -19,7 +20,7 @@ namespace {
 constexpr int kBlocks = 160;
 
 std::unique_ptr<model::Decoder> load(ops::ComputePool& pool) {
-  auto checkpoint = model::open_checkpoint(std::string(KVASIR_TESTS_DIR "/golden/models/qwen2"));
+  auto checkpoint = model::open_checkpoint(std::string(base::kTestsDir) + "/golden/models/qwen2");
   auto decoder = model::Decoder::load(std::move(checkpoint).value(), {}, pool);
   return std::move(decoder).value();
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/tests_dir_test.h"
 #include "engine/engine_bench_test.h"
 #include "grammar/grammar_compiler.h"
 #include "model/checkpoint.h"
@@ -27,7 +28,7 @@ struct Output {
 class ModelBench {
  public:
   ModelBench(const std::string& name, sched::SchedulerOptions options) {
-    auto checkpoint = model::open_checkpoint(std::string(KVASIR_TESTS_DIR "/golden/models/") + name);
+    auto checkpoint = model::open_checkpoint(std::string(base::kTestsDir) + "/golden/models/" + name);
     auto decoder = model::Decoder::load(std::move(checkpoint).value(), {}, pool_);
     const model::ModelConfig config = decoder.value()->config();
     auto kv = model::KvCache::create(config, ops::KvType::f16, options.num_blocks);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/tests_dir_test.h"
 #include "net/loopback_client.h"
 #include "text/byte_level.h"
 
@@ -54,7 +55,7 @@ class GatewayTest : public testing::Test {
     std::string pattern = (fs::temp_directory_path() / "kvasir-gateway-XXXXXX").string();
     CHECK(::mkdtemp(pattern.data()) != nullptr, "no temporary folder");
     folder_ = pattern;
-    const fs::path golden = fs::path(KVASIR_TESTS_DIR) / "golden/models/llama";
+    const fs::path golden = fs::path(base::kTestsDir) / "golden/models/llama";
     fs::create_directory(folder_ / "tiny");
     for (const char* file : {"config.json", "model.safetensors"})
       fs::copy(golden / file, folder_ / "tiny" / file);

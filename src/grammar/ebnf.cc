@@ -9,7 +9,7 @@
 namespace kvasir::grammar {
 namespace {
 
-constexpr int kMaxDepth = 100;
+constexpr int kMaxEbnfDepth = 100;
 
 bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -220,8 +220,8 @@ RuleId EbnfParser::rule_named(const std::string& name) {
 }
 
 base::Result<NodeId> EbnfParser::parse_choice() {
-  if (++depth_ > kMaxDepth) {
-    return base::error(base::ErrorCode::too_large, "the grammar is nested deeper than {}", kMaxDepth);
+  if (++depth_ > kMaxEbnfDepth) {
+    return base::error(base::ErrorCode::too_large, "the grammar is nested deeper than {}", kMaxEbnfDepth);
   }
   std::vector<NodeId> ways;
   take("|");  // Lark allows it before the first

@@ -6,7 +6,7 @@
 namespace kvasir::grammar {
 namespace {
 
-constexpr int kMaxDepth = 100;
+constexpr int kMaxRegexDepth = 100;
 constexpr std::uint32_t kMaxCount = 1'000'000;
 
 CodepointSet digits() {
@@ -57,9 +57,9 @@ base::Result<std::uint32_t> RegexParser::parse() {
 }
 
 base::Result<RegexParser::Node> RegexParser::parse_choice() {
-  if (++depth_ > kMaxDepth) {
+  if (++depth_ > kMaxRegexDepth) {
     return base::error(base::ErrorCode::too_large, "the regular expression is nested deeper than {}",
-                       kMaxDepth);
+                       kMaxRegexDepth);
   }
   std::vector<Node> alternatives;
   do {

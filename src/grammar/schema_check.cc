@@ -11,7 +11,7 @@ namespace {
 
 namespace json = base::json;
 
-constexpr int kMaxDepth = 100;
+constexpr int kMaxCheckDepth = 100;
 constexpr int kMaxWork = 100'000;
 
 bool equal(const json::value& a, const json::value& b) {
@@ -36,7 +36,7 @@ class SchemaCheck {
   explicit SchemaCheck(const json::value& root) : root_(root) {}
 
   bool fits(const json::value& value, const json::value& schema) {
-    if (depth_ >= kMaxDepth || ++work_ > kMaxWork) return true;
+    if (depth_ >= kMaxCheckDepth || ++work_ > kMaxWork) return true;
     if (const bool* anything = schema.if_bool()) return *anything;
     const json::object* object = schema.if_object();
     if (object == nullptr) return true;

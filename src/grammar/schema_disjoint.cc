@@ -5,7 +5,7 @@
 namespace kvasir::grammar {
 namespace {
 
-constexpr int kMaxDepth = 6;
+constexpr int kMaxDisjointDepth = 6;
 constexpr int kMaxPairs = 3'000;
 
 bool numbers_apart(const NumberBounds& low, const NumberBounds& high) {
@@ -25,7 +25,7 @@ const Conjunction* schema_of(const SchemaSpec& spec, const std::string& name) {
 
 base::Result<bool> SchemaDisjoint::are_disjoint(const std::vector<Alternative>& left,
                                                 const std::vector<Alternative>& right) {
-  if (depth_ >= kMaxDepth) return false;
+  if (depth_ >= kMaxDisjointDepth) return false;
   ++depth_;
   for (const Alternative& a : left) {
     for (const Alternative& b : right) {
@@ -90,7 +90,7 @@ base::Result<bool> SchemaDisjoint::strings(const SchemaSpec& a, const SchemaSpec
 // come as constants, so all properties are looked at shallowly before any is in depth.
 base::Result<bool> SchemaDisjoint::objects(const SchemaSpec& a, const SchemaSpec& b) {
   const int own_depth = depth_;
-  for (const int start_depth : {kMaxDepth - 1, own_depth}) {
+  for (const int start_depth : {kMaxDisjointDepth - 1, own_depth}) {
     for (const SchemaSpec* spec : {&a, &b}) {
       const SchemaSpec& other = spec == &a ? b : a;
       for (const auto& property : spec->properties) {

@@ -11,7 +11,7 @@ namespace {
 
 namespace json = base::json;
 
-constexpr int kMaxDepth = 64;
+constexpr int kMaxDocumentDepth = 64;
 constexpr std::size_t kMaxAlternatives = 500;
 constexpr std::size_t kMaxAtoms = 200;
 
@@ -140,7 +140,7 @@ base::Result<std::vector<Alternative>> SchemaDocument::expand(const Conjunction&
 // Multiplies the alternatives of one schema into `out`.
 base::Status SchemaDocument::expand_into(const SchemaRef& schema, Walk walk,
                                          std::vector<Alternative>& out) const {
-  if (walk.depth > kMaxDepth) {
+  if (walk.depth > kMaxDocumentDepth) {
     return schema_error(base::ErrorCode::too_large, schema.path,
                         "references lead back to themselves or go too deep");
   }

@@ -5,12 +5,12 @@
 #include <numeric>
 #include <random>
 
+#include "model/golden_models_test.h"
 #include "model/sequence_runner.h"
 
 namespace kvasir::model {
 namespace {
 
-const std::filesystem::path kModels = std::filesystem::path(KVASIR_TESTS_DIR) / "golden" / "models";
 constexpr int kVocab = 320;
 
 std::unique_ptr<Decoder> load(const std::filesystem::path& path, ops::ComputePool& pool) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "base/tests_dir_test.h"
 #include "model/checkpoint.h"
 #include "model/embed_check.h"
 #include "model/loaded_encoder.h"
@@ -15,7 +16,7 @@ namespace {
 
 using base::ErrorCode;
 
-const std::filesystem::path kBert = std::filesystem::path(KVASIR_TESTS_DIR) / "golden" / "models" / "bert";
+const std::filesystem::path kBert = std::filesystem::path(base::kTestsDir) / "golden" / "models" / "bert";
 
 std::unique_ptr<Encoder> load(ops::ComputePool& pool) {
   auto checkpoint = open_encoder_checkpoint(kBert);

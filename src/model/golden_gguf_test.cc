@@ -4,13 +4,12 @@
 
 #include "model/decoder.h"
 #include "model/embed_check.h"
+#include "model/golden_models_test.h"
 #include "model/model_check.h"
 #include "model/sequence_runner.h"
 
 namespace kvasir::model {
 namespace {
-
-const std::filesystem::path kModels = std::filesystem::path(KVASIR_TESTS_DIR) / "golden" / "models";
 
 void expect_reference(const char* name, LatentTensors latent) {
   const std::filesystem::path golden = kModels / name;

@@ -1,13 +1,12 @@
 #include <gtest/gtest.h>
 
 #include "model/decoder.h"
+#include "model/golden_models_test.h"
 #include "model/sequence_runner.h"
 #include "model/weight_file_builder.h"
 
 namespace kvasir::model {
 namespace {
-
-const std::filesystem::path kModels = std::filesystem::path(KVASIR_TESTS_DIR) / "golden" / "models";
 
 // Empty: it loaded, and a step ran.
 std::string error_of(const std::filesystem::path& path, ops::ComputePool& pool) {

@@ -4,6 +4,7 @@
 
 #include <stop_token>
 
+#include "base/tests_dir_test.h"
 #include "model/golden_gguf.h"
 #include "model/sequence_runner.h"
 
@@ -12,7 +13,7 @@ namespace {
 
 using base::ErrorCode;
 
-const std::filesystem::path kLlama = std::filesystem::path(KVASIR_TESTS_DIR) / "golden" / "models" / "llama";
+const std::filesystem::path kLlama = std::filesystem::path(base::kTestsDir) / "golden" / "models" / "llama";
 constexpr int kVocab = 320;
 constexpr TokenId kEnd = 257;
 constexpr TokenId kStart = 258;

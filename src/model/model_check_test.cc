@@ -4,12 +4,11 @@
 
 #include <fstream>
 
+#include "model/golden_models_test.h"
 #include "model/weight_file_builder.h"
 
 namespace kvasir::model {
 namespace {
-
-const std::filesystem::path kModels = std::filesystem::path(KVASIR_TESTS_DIR) / "golden" / "models";
 
 class GoldenModel : public testing::TestWithParam<const char*> {};
 

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "model/decoder.h"
+#include "model/golden_models_test.h"
 #include "model/safetensors_file.h"
 #include "model/sequence_runner.h"
 #include "model/weight_file_builder.h"
@@ -19,8 +20,6 @@ namespace kvasir::model {
 namespace {
 
 namespace json = base::json;
-
-const std::filesystem::path kModels = std::filesystem::path(KVASIR_TESTS_DIR) / "golden" / "models";
 
 // A safetensors file, put together tensor by tensor.
 class SafetensorsBuilder {

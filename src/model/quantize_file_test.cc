@@ -8,14 +8,13 @@
 #include "model/decoder.h"
 #include "model/gguf_file.h"
 #include "model/golden_gguf.h"
+#include "model/golden_models_test.h"
 #include "model/sequence_runner.h"
 
 namespace kvasir::model {
 namespace {
 
 using tensor::DType;
-
-const std::filesystem::path kModels = std::filesystem::path(KVASIR_TESTS_DIR) / "golden" / "models";
 
 void ignore_progress(const QuantizeProgress&) {}
 

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "base/tests_dir_test.h"
+
 namespace kvasir::ops {
 namespace {
 
@@ -27,7 +29,7 @@ TEST(Dequantize, EveryTypeEqualsTheReferenceBitForBit) {
     const tensor::DTypeInfo& info = tensor::info(type);
     SCOPED_TRACE(info.name);
     const std::string golden =
-        read_file(std::string(KVASIR_TESTS_DIR) + "/golden/quants/" + std::string(info.name) + ".bin");
+        read_file(std::string(base::kTestsDir) + "/golden/quants/" + std::string(info.name) + ".bin");
     const std::size_t one =
         static_cast<std::size_t>(info.block_bytes) + 4 * static_cast<std::size_t>(info.block_elems);
     ASSERT_GT(golden.size(), 0u);

@@ -15,6 +15,7 @@
 #include <set>
 #include <sstream>
 
+#include "base/tests_dir_test.h"
 #include "sched/scheduler.h"
 
 namespace kvasir::sched {
@@ -165,7 +166,7 @@ class Trace {
 
 std::vector<std::string> trace_names() {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(KVASIR_TESTS_DIR "/trace"))
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(base::kTestsDir) + "/trace"))
     if (entry.path().extension() == ".trace") names.push_back(entry.path().stem().string());
   std::ranges::sort(names);
   return names;
@@ -174,7 +175,7 @@ std::vector<std::string> trace_names() {
 class TraceTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(TraceTest, PlansAsWritten) {
-  std::ifstream file(KVASIR_TESTS_DIR "/trace/" + GetParam() + ".trace");
+  std::ifstream file(std::string(base::kTestsDir) + "/trace/" + GetParam() + ".trace");
   std::string expected, actual;
   Trace trace;
   for (std::string line; std::getline(file, line);) {

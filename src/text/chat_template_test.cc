@@ -7,6 +7,8 @@
 #include <sstream>
 #include <string>
 
+#include "base/tests_dir_test.h"
+
 namespace kvasir::text {
 namespace {
 
@@ -22,7 +24,7 @@ json::value read_json(const std::filesystem::path& path) {
 }
 
 std::filesystem::path golden(const char* name) {
-  return std::filesystem::path(KVASIR_TESTS_DIR) / "golden" / "templates" / name;
+  return std::filesystem::path(base::kTestsDir) / "golden" / "templates" / name;
 }
 
 base::Result<Prompt> render(const std::string& source, TemplateInputs inputs = {}) {

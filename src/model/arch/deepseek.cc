@@ -10,7 +10,7 @@ namespace kvasir::model {
 namespace {
 
 // Both formats: the latent takes the place of KV heads, and rotated numbers stand in pairs.
-void shape(ModelConfig& config) {
+void deepseek_shape(ModelConfig& config) {
   config.num_kv_heads = 1;
   config.head_dim = config.latent.nope_dim + config.rope.dim;
   config.rope.style = ops::RopeStyle::interleaved;
@@ -35,11 +35,11 @@ base::Status read_gguf_latent(const GgufFields& fields, ModelConfig& config) {
   return base::ok();
 }
 
-base::Result<ModelConfig> from_gguf(const WeightFile& file) {
+base::Result<ModelConfig> deepseek_from_gguf(const WeightFile& file) {
   TRY(ModelConfig config, read_gguf_fields(file, "deepseek2"));
   const GgufFields fields(file.metadata(), "deepseek2");
   TRY_OK(read_gguf_latent(fields, config));
-  shape(config);
+  deepseek_shape(config);
   config.mixture.renormalize = false;
   TRY_OK(read_gguf_mixture(fields, config));
   TRY(config.mixture.renormalize, fields.boolean_or("expert_weights_norm", false));
@@ -79,7 +79,7 @@ base::Status read_json_mixture(const base::json::object& json, ModelConfig& conf
   return base::ok();
 }
 
-base::Result<ModelConfig> from_json(const base::json::object& json) {
+base::Result<ModelConfig> deepseek_from_json(const base::json::object& json) {
   TRY(ModelConfig config, read_json_fields(json));
   TRY(config.qkv_bias, json_boolean_or(json, "attention_bias", false));
   config.attention_out_bias = config.qkv_bias;
@@ -92,7 +92,7 @@ base::Result<ModelConfig> from_json(const base::json::object& json) {
   if (latent.kv_rank < 1 || latent.nope_dim > 1 << 12 || config.rope.dim > 1 << 12)
     return base::error(base::ErrorCode::corrupt, "kv_lora_rank {}, qk_nope_head_dim {}, qk_rope_head_dim {}",
                        latent.kv_rank, latent.nope_dim, config.rope.dim);
-  shape(config);
+  deepseek_shape(config);
   TRY(const bool interleaved, json_boolean_or(json, "rope_interleave", true));
   if (!interleaved) config.rope.style = ops::RopeStyle::neox;
   if (config.rope.scaling == RopeScaling::yarn && config.rope.mscale_all_dim > 0)
@@ -105,8 +105,8 @@ base::Result<ModelConfig> from_json(const base::json::object& json) {
 
 // Multi-head latent attention and fine-grained experts: DeepSeek V3, and in GGUF V2 under the same name.
 constexpr Architecture kDeepseek = {
-    .gguf = {"deepseek2", from_gguf, kGgufNames},
-    .hugging_face = {"deepseek_v3", from_json, kHuggingFaceNames},
+    .gguf = {"deepseek2", deepseek_from_gguf, kGgufNames},
+    .hugging_face = {"deepseek_v3", deepseek_from_json, kHuggingFaceNames},
 };
 
 }  // namespace kvasir::model

@@ -10,24 +10,24 @@ namespace kvasir::model {
 namespace {
 
 // Layers take turns, and the first has a window.
-bool slides(int layer) {
+bool gemma2_slides(int layer) {
   return layer % 2 == 0;
 }
 
-base::Result<ModelConfig> from_gguf(const WeightFile& file) {
+base::Result<ModelConfig> gemma2_from_gguf(const WeightFile& file) {
   TRY(ModelConfig config, read_gguf_fields(file, "gemma2"));
   const GgufFields fields(file.metadata(), "gemma2");
   shape_gemma(config);
   TRY(config.attention_softcap, fields.float_or("attn_logit_softcapping", 50));
   TRY(config.logit_softcap, fields.float_or("final_logit_softcapping", 30));
-  TRY_OK(read_gguf_window(fields, config, slides));
+  TRY_OK(read_gguf_window(fields, config, gemma2_slides));
   // The file does not say it: of the family, the 27B alone scales by another size than the head's.
   if (config.num_layers == 46)
     config.attention_scale = 1 / std::sqrt(static_cast<float>(config.hidden_size / config.num_heads));
   return config;
 }
 
-base::Result<ModelConfig> from_json(const base::json::object& json) {
+base::Result<ModelConfig> gemma2_from_json(const base::json::object& json) {
   TRY(ModelConfig config, read_json_fields(json));
   TRY_OK(read_json_biases(json, config));
   shape_gemma(config);
@@ -36,7 +36,8 @@ base::Result<ModelConfig> from_json(const base::json::object& json) {
   TRY(config.logit_softcap, json_float_or(json, "final_logit_softcapping", 0));
   TRY(const float scalar, json_float_or(json, "query_pre_attn_scalar", 256));
   config.attention_scale = 1 / std::sqrt(scalar);
-  TRY_OK(read_json_window(json, config, [](const base::json::object&, int layer) { return slides(layer); }));
+  TRY_OK(read_json_window(json, config,
+                          [](const base::json::object&, int layer) { return gemma2_slides(layer); }));
   return config;
 }
 
@@ -49,8 +50,8 @@ void shape_gemma(ModelConfig& config) {
 }
 
 constexpr Architecture kGemma2 = {
-    .gguf = {"gemma2", from_gguf, kGgufNames},
-    .hugging_face = {"gemma2", from_json, gemma_hugging_face_names()},
+    .gguf = {"gemma2", gemma2_from_gguf, kGgufNames},
+    .hugging_face = {"gemma2", gemma2_from_json, gemma_hugging_face_names()},
 };
 
 }  // namespace kvasir::model

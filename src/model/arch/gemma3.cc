@@ -12,7 +12,7 @@ namespace {
 // Five layers with a window, then one without, which turns more slowly.
 constexpr int kPattern = 6;
 
-bool slides(int layer) {
+bool gemma3_slides(int layer) {
   return (layer + 1) % kPattern != 0;
 }
 
@@ -23,12 +23,12 @@ void use_local_rope(ModelConfig& config) {
   }
 }
 
-base::Result<ModelConfig> from_gguf(const WeightFile& file) {
+base::Result<ModelConfig> gemma3_from_gguf(const WeightFile& file) {
   TRY(ModelConfig config, read_gguf_fields(file, "gemma3"));
   const GgufFields fields(file.metadata(), "gemma3");
   shape_gemma(config);
   config.qk_norm = QkNorm::heads;
-  TRY_OK(read_gguf_window(fields, config, slides));
+  TRY_OK(read_gguf_window(fields, config, gemma3_slides));
   config.local_rope.dim = config.rope.dim;
   TRY(config.local_rope.theta, fields.number_or("rope.freq_base_swa", 10000));
   use_local_rope(config);
@@ -54,7 +54,7 @@ base::Status read_ropes(const base::json::object& json, ModelConfig& config) {
   return base::ok();
 }
 
-base::Result<ModelConfig> from_json(const base::json::object& json) {
+base::Result<ModelConfig> gemma3_from_json(const base::json::object& json) {
   TRY(ModelConfig config, read_json_fields(json));
   TRY_OK(read_json_biases(json, config));
   shape_gemma(config);
@@ -64,7 +64,8 @@ base::Result<ModelConfig> from_json(const base::json::object& json) {
   TRY(config.logit_softcap, json_float_or(json, "final_logit_softcapping", 0));
   TRY(const float scalar, json_float_or(json, "query_pre_attn_scalar", 256));
   config.attention_scale = 1 / std::sqrt(scalar);
-  TRY_OK(read_json_window(json, config, [](const base::json::object&, int layer) { return slides(layer); }));
+  TRY_OK(read_json_window(json, config,
+                          [](const base::json::object&, int layer) { return gemma3_slides(layer); }));
   TRY_OK(read_ropes(json, config));
   use_local_rope(config);
   return config;
@@ -73,8 +74,8 @@ base::Result<ModelConfig> from_json(const base::json::object& json) {
 }  // namespace
 
 constexpr Architecture kGemma3 = {
-    .gguf = {"gemma3", from_gguf, kGgufNames},
-    .hugging_face = {"gemma3_text", from_json, gemma_hugging_face_names()},
+    .gguf = {"gemma3", gemma3_from_gguf, kGgufNames},
+    .hugging_face = {"gemma3_text", gemma3_from_json, gemma_hugging_face_names()},
 };
 
 }  // namespace kvasir::model

@@ -6,7 +6,7 @@ namespace kvasir::model {
 
 namespace {
 
-void shape(ModelConfig& config) {
+void gpt2_shape(ModelConfig& config) {
   config.norm = NormKind::layer;
   config.gated_mlp = false;
   config.learned_positions = true;
@@ -16,15 +16,15 @@ void shape(ModelConfig& config) {
   for (LayerConfig& layer : config.layers) layer.rope = RopeUse::none;
 }
 
-base::Result<ModelConfig> from_gguf(const WeightFile& file) {
+base::Result<ModelConfig> gpt2_from_gguf(const WeightFile& file) {
   TRY(ModelConfig config, read_gguf_fields(file, "gpt2"));
   TRY(config.norm_eps, GgufFields(file.metadata(), "gpt2").float_or("attention.layer_norm_epsilon", 1e-5f));
   config.activation = ops::Activation::gelu_tanh;
-  shape(config);
+  gpt2_shape(config);
   return config;
 }
 
-base::Result<ModelConfig> from_json(const base::json::object& json) {
+base::Result<ModelConfig> gpt2_from_json(const base::json::object& json) {
   TRY(const bool layerwise, json_boolean_or(json, "scale_attn_by_inverse_layer_idx", false));
   TRY(const bool scaled, json_boolean_or(json, "scale_attn_weights", true));
   if (layerwise || !scaled)
@@ -46,11 +46,11 @@ base::Result<ModelConfig> from_json(const base::json::object& json) {
   TRY(config.norm_eps, json_float_or(json, "layer_norm_epsilon", 1e-5f));
   TRY(config.tied_embeddings, json_boolean_or(json, "tie_word_embeddings", true));
   TRY_OK(make_layers(config));
-  shape(config);
+  gpt2_shape(config);
   return config;
 }
 
-constexpr TensorNames gguf_names() {
+constexpr TensorNames gpt2_gguf_names() {
   TensorNames names = kGgufNames;
   names.qkv = "blk.{0}.attn_qkv.weight";
   return names;
@@ -74,8 +74,8 @@ constexpr TensorNames kNames = {
 }  // namespace
 
 constexpr Architecture kGpt2 = {
-    .gguf = {"gpt2", from_gguf, gguf_names()},
-    .hugging_face = {"gpt2", from_json, kNames},
+    .gguf = {"gpt2", gpt2_from_gguf, gpt2_gguf_names()},
+    .hugging_face = {"gpt2", gpt2_from_json, kNames},
 };
 
 }  // namespace kvasir::model

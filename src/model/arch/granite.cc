@@ -6,7 +6,7 @@ namespace kvasir::model {
 
 namespace {
 
-base::Result<ModelConfig> from_gguf(const WeightFile& file) {
+base::Result<ModelConfig> granite_from_gguf(const WeightFile& file) {
   TRY(ModelConfig config, read_gguf_fields(file, "granite"));
   const GgufFields fields(file.metadata(), "granite");
   config.rope.style = ops::RopeStyle::interleaved;  // rows reordered as llama's are
@@ -18,7 +18,7 @@ base::Result<ModelConfig> from_gguf(const WeightFile& file) {
   return config;
 }
 
-base::Result<ModelConfig> from_json(const base::json::object& json) {
+base::Result<ModelConfig> granite_from_json(const base::json::object& json) {
   TRY(ModelConfig config, read_json_fields(json));
   TRY_OK(read_json_biases(json, config));
   TRY(config.embedding_scale, json_float_or(json, "embedding_multiplier", 1));
@@ -32,8 +32,8 @@ base::Result<ModelConfig> from_json(const base::json::object& json) {
 }  // namespace
 
 constexpr Architecture kGranite = {
-    .gguf = {"granite", from_gguf, kGgufNames},
-    .hugging_face = {"granite", from_json, kHuggingFaceNames},
+    .gguf = {"granite", granite_from_gguf, kGgufNames},
+    .hugging_face = {"granite", granite_from_json, kHuggingFaceNames},
 };
 
 }  // namespace kvasir::model

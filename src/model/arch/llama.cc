@@ -6,7 +6,7 @@ namespace kvasir::model {
 
 namespace {
 
-base::Result<ModelConfig> from_gguf(const WeightFile& file) {
+base::Result<ModelConfig> llama_from_gguf(const WeightFile& file) {
   TRY(ModelConfig config, read_gguf_fields(file, "llama"));
   const GgufFields fields(file.metadata(), "llama");
   // Converters to GGUF reorder the rows of Q and K of this family so that a pair stands side by side.
@@ -18,7 +18,7 @@ base::Result<ModelConfig> from_gguf(const WeightFile& file) {
   return config;
 }
 
-base::Result<ModelConfig> from_json(const base::json::object& json) {
+base::Result<ModelConfig> llama_from_json(const base::json::object& json) {
   TRY(ModelConfig config, read_json_fields(json));
   TRY_OK(read_json_biases(json, config));
   return config;
@@ -27,8 +27,8 @@ base::Result<ModelConfig> from_json(const base::json::object& json) {
 }  // namespace
 
 constexpr Architecture kLlama = {
-    .gguf = {"llama", from_gguf, kGgufNames},
-    .hugging_face = {"llama", from_json, kHuggingFaceNames},
+    .gguf = {"llama", llama_from_gguf, kGgufNames},
+    .hugging_face = {"llama", llama_from_json, kHuggingFaceNames},
 };
 
 }  // namespace kvasir::model

@@ -5,7 +5,7 @@ namespace kvasir::model {
 
 namespace {
 
-base::Result<ModelConfig> from_json(const base::json::object& json) {
+base::Result<ModelConfig> mistral_from_json(const base::json::object& json) {
   TRY(ModelConfig config, read_json_fields(json));
   TRY_OK(read_json_window(json, config, [](const base::json::object&, int) { return true; }));
   return config;
@@ -16,7 +16,7 @@ base::Result<ModelConfig> from_json(const base::json::object& json) {
 // Its GGUF says "llama".
 constexpr Architecture kMistral = {
     .gguf = {},
-    .hugging_face = {"mistral", from_json, kHuggingFaceNames},
+    .hugging_face = {"mistral", mistral_from_json, kHuggingFaceNames},
 };
 
 }  // namespace kvasir::model

@@ -5,7 +5,7 @@ namespace kvasir::model {
 
 namespace {
 
-base::Result<ModelConfig> from_json(const base::json::object& json) {
+base::Result<ModelConfig> mixtral_from_json(const base::json::object& json) {
   TRY(ModelConfig config, read_json_fields(json));
   TRY_OK(read_json_window(json, config, [](const base::json::object&, int) { return true; }));
   TRY(config.mixture.num_experts, json_integer(json, "num_local_experts"));
@@ -15,7 +15,7 @@ base::Result<ModelConfig> from_json(const base::json::object& json) {
   return config;
 }
 
-constexpr TensorNames hugging_face_names() {
+constexpr TensorNames mixtral_hugging_face_names() {
   TensorNames names = kHuggingFaceNames;
   names.router = "model.layers.{0}.block_sparse_moe.gate.weight";
   names.expert_gate = "model.layers.{0}.block_sparse_moe.experts.{1}.w1.weight";
@@ -29,7 +29,7 @@ constexpr TensorNames hugging_face_names() {
 // Its GGUF says "llama".
 constexpr Architecture kMixtral = {
     .gguf = {},
-    .hugging_face = {"mixtral", from_json, hugging_face_names()},
+    .hugging_face = {"mixtral", mixtral_from_json, mixtral_hugging_face_names()},
 };
 
 }  // namespace kvasir::model

@@ -7,25 +7,25 @@ namespace kvasir::model {
 namespace {
 
 // The halves of a layer are normalised behind, not before, and queries and keys as whole vectors.
-void shape(ModelConfig& config) {
+void olmo2_shape(ModelConfig& config) {
   config.norm_place = NormPlace::after;
   config.qk_norm = QkNorm::whole;
 }
 
-base::Result<ModelConfig> from_gguf(const WeightFile& file) {
+base::Result<ModelConfig> olmo2_from_gguf(const WeightFile& file) {
   TRY(ModelConfig config, read_gguf_fields(file, "olmo2"));
-  shape(config);
+  olmo2_shape(config);
   return config;
 }
 
-base::Result<ModelConfig> from_json(const base::json::object& json) {
+base::Result<ModelConfig> olmo2_from_json(const base::json::object& json) {
   TRY(ModelConfig config, read_json_fields(json));
   TRY_OK(read_json_biases(json, config));
-  shape(config);
+  olmo2_shape(config);
   return config;
 }
 
-constexpr TensorNames hugging_face_names() {
+constexpr TensorNames olmo2_hugging_face_names() {
   TensorNames names = kHuggingFaceNames;
   names.attention_post_norm = "model.layers.{0}.post_attention_layernorm.weight";
   names.mlp_post_norm = "model.layers.{0}.post_feedforward_layernorm.weight";
@@ -35,8 +35,8 @@ constexpr TensorNames hugging_face_names() {
 }  // namespace
 
 constexpr Architecture kOlmo2 = {
-    .gguf = {"olmo2", from_gguf, kGgufNames},
-    .hugging_face = {"olmo2", from_json, hugging_face_names()},
+    .gguf = {"olmo2", olmo2_from_gguf, kGgufNames},
+    .hugging_face = {"olmo2", olmo2_from_json, olmo2_hugging_face_names()},
 };
 
 }  // namespace kvasir::model

@@ -6,26 +6,26 @@ namespace kvasir::model {
 
 namespace {
 
-base::Result<ModelConfig> from_gguf(const WeightFile& file) {
+base::Result<ModelConfig> phi3_from_gguf(const WeightFile& file) {
   TRY(ModelConfig config, read_gguf_fields(file, "phi3"));
   TRY_OK(read_gguf_window(GgufFields(file.metadata(), "phi3"), config, [](int) { return true; }));
   return config;
 }
 
-base::Result<ModelConfig> from_json(const base::json::object& json) {
+base::Result<ModelConfig> phi3_from_json(const base::json::object& json) {
   TRY(ModelConfig config, read_json_fields(json));
   TRY_OK(read_json_window(json, config, [](const base::json::object&, int) { return true; }));
   return config;
 }
 
-constexpr TensorNames gguf_names() {
+constexpr TensorNames phi3_gguf_names() {
   TensorNames names = kGgufNames;
   names.qkv = "blk.{0}.attn_qkv.weight";
   names.gate_up = "blk.{0}.ffn_up.weight";
   return names;
 }
 
-constexpr TensorNames hugging_face_names() {
+constexpr TensorNames phi3_hugging_face_names() {
   TensorNames names = kHuggingFaceNames;
   names.qkv = "model.layers.{0}.self_attn.qkv_proj.weight";
   names.gate_up = "model.layers.{0}.mlp.gate_up_proj.weight";
@@ -35,8 +35,8 @@ constexpr TensorNames hugging_face_names() {
 }  // namespace
 
 constexpr Architecture kPhi3 = {
-    .gguf = {"phi3", from_gguf, gguf_names()},
-    .hugging_face = {"phi3", from_json, hugging_face_names()},
+    .gguf = {"phi3", phi3_from_gguf, phi3_gguf_names()},
+    .hugging_face = {"phi3", phi3_from_json, phi3_hugging_face_names()},
 };
 
 }  // namespace kvasir::model

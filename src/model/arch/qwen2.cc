@@ -7,11 +7,11 @@ namespace kvasir::model {
 
 namespace {
 
-base::Result<ModelConfig> from_gguf(const WeightFile& file) {
+base::Result<ModelConfig> qwen2_from_gguf(const WeightFile& file) {
   return read_gguf_fields(file, "qwen2");
 }
 
-base::Result<ModelConfig> from_json(const base::json::object& json) {
+base::Result<ModelConfig> qwen2_from_json(const base::json::object& json) {
   TRY(ModelConfig config, read_json_fields(json));
   TRY_OK(read_qwen_window(json, config));
   config.qkv_bias = true;
@@ -30,8 +30,8 @@ base::Status read_qwen_window(const base::json::object& json, ModelConfig& confi
 }
 
 constexpr Architecture kQwen2 = {
-    .gguf = {"qwen2", from_gguf, kGgufNames},
-    .hugging_face = {"qwen2", from_json, kHuggingFaceNames},
+    .gguf = {"qwen2", qwen2_from_gguf, kGgufNames},
+    .hugging_face = {"qwen2", qwen2_from_json, kHuggingFaceNames},
 };
 
 }  // namespace kvasir::model

@@ -7,13 +7,13 @@ namespace kvasir::model {
 
 namespace {
 
-base::Result<ModelConfig> from_gguf(const WeightFile& file) {
+base::Result<ModelConfig> qwen3_from_gguf(const WeightFile& file) {
   TRY(ModelConfig config, read_gguf_fields(file, "qwen3"));
   config.qk_norm = QkNorm::heads;
   return config;
 }
 
-base::Result<ModelConfig> from_json(const base::json::object& json) {
+base::Result<ModelConfig> qwen3_from_json(const base::json::object& json) {
   TRY(ModelConfig config, read_json_fields(json));
   TRY_OK(read_json_biases(json, config));
   TRY_OK(read_qwen_window(json, config));
@@ -24,8 +24,8 @@ base::Result<ModelConfig> from_json(const base::json::object& json) {
 }  // namespace
 
 constexpr Architecture kQwen3 = {
-    .gguf = {"qwen3", from_gguf, kGgufNames},
-    .hugging_face = {"qwen3", from_json, kHuggingFaceNames},
+    .gguf = {"qwen3", qwen3_from_gguf, kGgufNames},
+    .hugging_face = {"qwen3", qwen3_from_json, kHuggingFaceNames},
 };
 
 }  // namespace kvasir::model

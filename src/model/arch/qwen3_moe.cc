@@ -10,7 +10,7 @@ namespace kvasir::model {
 
 namespace {
 
-base::Result<ModelConfig> from_gguf(const WeightFile& file) {
+base::Result<ModelConfig> qwen3_moe_from_gguf(const WeightFile& file) {
   TRY(ModelConfig config, read_gguf_fields(file, "qwen3moe"));
   TRY_OK(read_gguf_mixture(GgufFields(file.metadata(), "qwen3moe"), config));
   config.qk_norm = QkNorm::heads;
@@ -29,7 +29,7 @@ base::Status read_sparse_layers(const base::json::object& json, ModelConfig& con
   return base::ok();
 }
 
-base::Result<ModelConfig> from_json(const base::json::object& json) {
+base::Result<ModelConfig> qwen3_moe_from_json(const base::json::object& json) {
   TRY(ModelConfig config, read_json_fields(json));
   TRY_OK(read_json_biases(json, config));
   TRY_OK(read_qwen_window(json, config));
@@ -47,8 +47,8 @@ base::Result<ModelConfig> from_json(const base::json::object& json) {
 }  // namespace
 
 constexpr Architecture kQwen3Moe = {
-    .gguf = {"qwen3moe", from_gguf, kGgufNames},
-    .hugging_face = {"qwen3_moe", from_json, kHuggingFaceNames},
+    .gguf = {"qwen3moe", qwen3_moe_from_gguf, kGgufNames},
+    .hugging_face = {"qwen3_moe", qwen3_moe_from_json, kHuggingFaceNames},
 };
 
 }  // namespace kvasir::model

@@ -19,14 +19,14 @@ base::Status skip_rope(int pattern, ModelConfig& config) {
   return base::ok();
 }
 
-base::Result<ModelConfig> from_gguf(const WeightFile& file) {
+base::Result<ModelConfig> smollm3_from_gguf(const WeightFile& file) {
   TRY(ModelConfig config, read_gguf_fields(file, "smollm3"));
   config.rope.style = ops::RopeStyle::interleaved;  // rows reordered as llama's are
   TRY_OK(skip_rope(kPattern, config));
   return config;
 }
 
-base::Result<ModelConfig> from_json(const base::json::object& json) {
+base::Result<ModelConfig> smollm3_from_json(const base::json::object& json) {
   TRY(ModelConfig config, read_json_fields(json));
   TRY_OK(read_json_biases(json, config));
   TRY_OK(read_qwen_window(json, config));
@@ -48,8 +48,8 @@ base::Result<ModelConfig> from_json(const base::json::object& json) {
 }  // namespace
 
 constexpr Architecture kSmolLm3 = {
-    .gguf = {"smollm3", from_gguf, kGgufNames},
-    .hugging_face = {"smollm3", from_json, kHuggingFaceNames},
+    .gguf = {"smollm3", smollm3_from_gguf, kGgufNames},
+    .hugging_face = {"smollm3", smollm3_from_json, kHuggingFaceNames},
 };
 
 }  // namespace kvasir::model

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "model/cuda/random_decoder_test.h"
+#include "model/golden_models_test.h"
 #include "model/model_check.h"
 #include "model/sequence_runner.h"
 #include "ops/cuda/device.h"
@@ -16,8 +17,6 @@
 
 namespace kvasir::model {
 namespace {
-
-const std::filesystem::path kModels = std::filesystem::path(KVASIR_TESTS_DIR) / "golden" / "models";
 
 class Golden : public testing::TestWithParam<const char*> {};
 

@@ -9,8 +9,6 @@
 namespace kvasir::text::jinja {
 namespace {
 
-constexpr std::size_t kValueBytes = 32;
-
 Value missing(const Value& object, std::string_view name) {
   return Value::undefined(fmt::format("'{} object' has no attribute '{}'", object.type_name(), name));
 }

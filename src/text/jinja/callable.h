@@ -16,6 +16,9 @@ struct For;
 struct MacroStatement;
 struct Scope;
 
+// What a Value is taken to cost of a Budget's bytes.
+inline constexpr std::size_t kValueBytes = 32;
+
 // What a rendering may still spend. Every operation whose cost is not constant asks first.
 class Budget {
  public:

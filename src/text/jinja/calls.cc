@@ -10,8 +10,6 @@ using base::Status;
 
 namespace {
 
-constexpr std::size_t kValueBytes = 32;
-
 Status add_named(Arguments& arguments, const std::string& name, Value value) {
   const bool given = std::any_of(arguments.named.begin(), arguments.named.end(),
                                  [&](const auto& entry) { return entry.first == name; });

@@ -8,11 +8,7 @@ namespace kvasir::text::jinja {
 
 using base::Result;
 
-namespace {
-
-constexpr std::size_t kValueBytes = 32;
-
-}  // namespace
+namespace {}  // namespace
 
 Result<Value> Evaluator::evaluate(const Expression& expression) {
   Result<Value> value = [&]() -> Result<Value> {

@@ -241,7 +241,7 @@ Result<Value> file_size(Context& context, const Value& subject, const Arguments&
   return Value::literal(fmt::format("{:.1f} {}", base * *parsed / unit, prefix));
 }
 
-constexpr std::array<NamedOperation, 6> kFilters = {{
+constexpr std::array<NamedOperation, 6> kLayoutFilters = {{
     {"indent", indent},
     {"wordcount", word_count},
     {"truncate", truncate},
@@ -253,7 +253,7 @@ constexpr std::array<NamedOperation, 6> kFilters = {{
 }  // namespace
 
 std::span<const NamedOperation> layout_filters() {
-  return kFilters;
+  return kLayoutFilters;
 }
 
 }  // namespace kvasir::text::jinja

@@ -161,7 +161,7 @@ Result<Value> slices(Context& context, const Value& subject, const Arguments& ar
   return Value::iterator(std::move(made));
 }
 
-constexpr std::array<NamedOperation, 11> kFilters = {{
+constexpr std::array<NamedOperation, 11> kListFilters = {{
     {"first", first},
     {"last", last},
     {"length", length},
@@ -178,7 +178,7 @@ constexpr std::array<NamedOperation, 11> kFilters = {{
 }  // namespace
 
 std::span<const NamedOperation> list_filters() {
-  return kFilters;
+  return kListFilters;
 }
 
 }  // namespace kvasir::text::jinja

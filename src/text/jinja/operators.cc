@@ -13,8 +13,6 @@ using base::Result;
 
 namespace {
 
-constexpr std::size_t kValueBytes = 32;
-
 base::Error unsupported(std::string_view symbol, const Value& left, const Value& right) {
   for (const Value* value : {&left, &right}) {
     if (const auto* undefined = value->as<Undefined>(); undefined != nullptr && undefined->why) {

@@ -211,7 +211,7 @@ Result<Value> group_by(Context& context, const Value& subject, const Arguments& 
   return Value::list(std::move(groups));
 }
 
-constexpr std::array<NamedOperation, 6> kFilters = {{
+constexpr std::array<NamedOperation, 6> kOrderFilters = {{
     {"sort", sort},
     {"dictsort", dict_sort},
     {"unique", unique},
@@ -223,7 +223,7 @@ constexpr std::array<NamedOperation, 6> kFilters = {{
 }  // namespace
 
 std::span<const NamedOperation> order_filters() {
-  return kFilters;
+  return kOrderFilters;
 }
 
 }  // namespace kvasir::text::jinja

@@ -208,7 +208,7 @@ Result<Value> count(Context& context, const Value& subject, const Arguments& arg
   return Value::number(parts_of(window->text, part, -1).size() - 1);
 }
 
-constexpr std::array<NamedOperation, 12> kMethods = {{
+constexpr std::array<NamedOperation, 12> kSearchMethods = {{
     {"split", split<Side::left>},
     {"rsplit", split<Side::right>},
     {"splitlines", split_lines},
@@ -226,7 +226,7 @@ constexpr std::array<NamedOperation, 12> kMethods = {{
 }  // namespace
 
 std::span<const NamedOperation> search_methods() {
-  return kMethods;
+  return kSearchMethods;
 }
 
 }  // namespace kvasir::text::jinja

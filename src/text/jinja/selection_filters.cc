@@ -92,7 +92,7 @@ Result<Value> reject_attribute(Context& context, const Value& subject, const Arg
                    {.attribute = &arguments.positional[0], .num_used = 1, .keeps = false});
 }
 
-constexpr std::array<NamedOperation, 5> kFilters = {{
+constexpr std::array<NamedOperation, 5> kSelectionFilters = {{
     {"map", map},
     {"select", select},
     {"reject", reject},
@@ -103,7 +103,7 @@ constexpr std::array<NamedOperation, 5> kFilters = {{
 }  // namespace
 
 std::span<const NamedOperation> selection_filters() {
-  return kFilters;
+  return kSelectionFilters;
 }
 
 }  // namespace kvasir::text::jinja

@@ -234,7 +234,7 @@ Result<Value> strip_tags(Context& context, const Value& subject, const Arguments
   return Value::text(std::move(out));
 }
 
-constexpr std::array<NamedOperation, 14> kFilters = {{
+constexpr std::array<NamedOperation, 14> kTextFilters = {{
     {"upper", to_upper},
     {"lower", to_lower},
     {"capitalize", capitalize},
@@ -254,7 +254,7 @@ constexpr std::array<NamedOperation, 14> kFilters = {{
 }  // namespace
 
 std::span<const NamedOperation> text_filters() {
-  return kFilters;
+  return kTextFilters;
 }
 
 }  // namespace kvasir::text::jinja

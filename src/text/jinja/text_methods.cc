@@ -153,7 +153,7 @@ Result<Value> format_map(Context& context, const Value& subject, const Arguments
   return format_braces(context, subject.prompt(), named);
 }
 
-constexpr std::array<NamedOperation, 20> kMethods = {{
+constexpr std::array<NamedOperation, 20> kTextMethods = {{
     {"strip", strip<Side::both>},
     {"lstrip", strip<Side::left>},
     {"rstrip", strip<Side::right>},
@@ -202,7 +202,7 @@ Result<Value> justified(Context& context, const Prompt& text, const Justificatio
 }
 
 std::span<const NamedOperation> text_methods() {
-  return kMethods;
+  return kTextMethods;
 }
 
 }  // namespace kvasir::text::jinja

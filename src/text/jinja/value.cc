@@ -61,6 +61,13 @@ long double exact(const Value& number) {
 
 }  // namespace
 
+Value::Value() = default;
+Value::Value(const Value& other) = default;
+Value::Value(Value&& other) noexcept = default;
+Value& Value::operator=(const Value& other) = default;
+Value& Value::operator=(Value&& other) noexcept = default;
+Value::~Value() = default;
+
 Value Value::undefined(std::string why) {
   return Value(Undefined{std::make_shared<const std::string>(std::move(why))});
 }

@@ -68,7 +68,15 @@ class Value {
   using State = std::variant<Undefined, std::monostate, bool, std::int64_t, double, Text, Items, Mapping,
                              Namespace*, Loop*, const Macro*, std::shared_ptr<const Method>>;
 
-  Value() = default;
+  // The special members are compiled once, in value.cc: inlined, those of the variant are most of the
+  // evaluator.
+  Value();
+  Value(const Value& other);
+  Value(Value&& other) noexcept;
+  Value& operator=(const Value& other);
+  Value& operator=(Value&& other) noexcept;
+  ~Value();
+
   Value(bool value) : state_(value) {}
   Value(std::int64_t value) : state_(value) {}
   Value(double value) : state_(value) {}

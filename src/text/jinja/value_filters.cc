@@ -242,7 +242,7 @@ Result<Value> attribute(Context&, const Value& subject, const Arguments& argumen
   return attribute_of(subject, name);
 }
 
-constexpr std::array<NamedOperation, 9> kFilters = {{
+constexpr std::array<NamedOperation, 9> kValueFilters = {{
     {"default", fallback},
     {"d", fallback},
     {"int", to_int},
@@ -264,7 +264,7 @@ Result<std::optional<double>> real_of(Context& context, const Value& value) {
 }
 
 std::span<const NamedOperation> value_filters() {
-  return kFilters;
+  return kValueFilters;
 }
 
 }  // namespace kvasir::text::jinja
