@@ -146,8 +146,7 @@ int Planner::prefill_budget() const {
   const double factor = takes_turns_ ? 0 : decodes_.empty() ? kSoloFactor : 1;
   const double wanted_s = s_.options.target_step_s * factor;
   const double target_s = std::max(wanted_s, s_.cost.predict_s(load) * (1 + s_.options.prefill_share));
-  const double room = s_.cost.prefill_room(load, target_s, context);
-  return static_cast<int>(std::clamp<double>(room, std::min(kMinChunk, most), most));
+  return std::max(s_.cost.prefill_room(load, target_s, context, most), std::min(kMinChunk, most));
 }
 
 void Planner::admit_waiting(int budget) {
@@ -348,7 +347,8 @@ StepPlan Planner::write_plan() {
     if (grant->hit.tail != kNoBlock) plan.copies.push_back({grant->hit.tail, grant->new_blocks.front()});
     const std::int64_t rows = grant->num_rows;
     (rows == 1 ? plan.load.decode_sequences : plan.load.prefill_tokens) += grant->num_rows;
-    plan.load.kv_tokens += rows * grant->num_computed + rows * (rows + 1) / 2;
+    (rows == 1 ? plan.load.kv_tokens : plan.load.prefill_kv_tokens) +=
+        rows * grant->num_computed + rows * (rows + 1) / 2;
     plan.slices.push_back(slice);
   }
   plan.predicted_s = s_.cost.predict_s(plan.load);
