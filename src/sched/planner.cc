@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "sched/block_ledger.h"
+#include "sched/prompt_order.h"
 
 namespace kvasir::sched {
 
@@ -56,6 +57,7 @@ class Planner {
 
   StepPlan build() {
     choose_running();
+    waiting_ = waiting_in_order(s_);
     const int budget = prefill_budget();
     admit_waiting(budget);
     share(budget);
@@ -68,6 +70,7 @@ class Planner {
   int max_sequences() const { return std::min(s_.options.max_batch_sequences, s_.options.max_batch_tokens); }
   void choose_running();
   void limit_decodes(std::vector<Turn>& turns);
+  double step_s(double decode_s) const;
   int prefill_budget() const;
   void admit_waiting(int budget);
   bool waits_for_prefix(const Sequence& sequence) const;
@@ -90,7 +93,8 @@ class Planner {
   int num_chosen_ = 0;           // running sequences that may go on, in this step or in one soon
   bool takes_turns_ = false;     // some of them are left for the next steps
   std::vector<Grant> decodes_;   // one row each, by rank or by turn
-  std::vector<Grant> prefills_;  // the running ones by rank, then the admitted ones by rank
+  std::vector<Grant> prefills_;  // the running ones by rank, then the admitted ones
+  std::vector<Prompt> waiting_;  // in the order of service
   std::vector<Grant*> grants_;   // both, the running ones by rank, then the admitted ones by rank
   std::vector<const Sequence*> preempted_;
   // Full blocks that prefills will publish, with the first in rank of those that compute them.
@@ -135,17 +139,37 @@ void Planner::limit_decodes(std::vector<Turn>& turns) {
   turns.erase(rest, turns.end());
 }
 
+// How long the step should take beside streams that take `decode_s` by themselves; 0: as long as it may.
+double Planner::step_s(double decode_s) const {
+  const SchedulerOptions& o = s_.options;
+  const double least_s = decode_s * (1 + o.prefill_share);
+  // Where streams take turns, prefill gets no more than its share of their time.
+  if (takes_turns_) return least_s;
+  if (o.target_step_s > 0)
+    return std::max(o.target_step_s * (decodes_.empty() ? kSoloFactor : 1), least_s);
+  if (o.slo.tpot_s <= 0) return 0;
+  std::vector<Prompt> prompts;
+  for (const Grant& grant : prefills_) prompts.push_back(judge(s_, *grant.sequence));
+  prompts.insert(prompts.end(), waiting_.begin(), waiting_.end());
+  std::ranges::sort(prompts, is_served_before);
+  std::vector<AwaitedPrompt> awaited;
+  for (const Prompt& prompt : prompts) awaited.push_back(prompt.awaited);
+  return choose_step_s({.slo = o.slo,
+                        .short_s = o.short_step_s,
+                        .decode_s = decodes_.empty() ? 0 : decode_s,
+                        .prefill_share = o.prefill_share},
+                       awaited);
+}
+
 int Planner::prefill_budget() const {
   const int most = std::max(0, s_.options.max_batch_tokens - static_cast<int>(decodes_.size()));
-  if (s_.options.target_step_s <= 0) return most;
+  if (prefills_.empty() && waiting_.empty()) return most;
   StepLoad load{.decode_sequences = static_cast<int>(decodes_.size())};
   for (const Grant& grant : decodes_) load.kv_tokens += grant.sequence->num_tokens();
+  const double target_s = step_s(s_.cost.predict_s(load));
+  if (target_s <= 0) return most;
   double context = 0;
   for (const Grant& grant : prefills_) context += static_cast<double>(grant.num_computed) / prefills_.size();
-  // Where streams take turns, prefill gets no more than its share of their time.
-  const double factor = takes_turns_ ? 0 : decodes_.empty() ? kSoloFactor : 1;
-  const double wanted_s = s_.options.target_step_s * factor;
-  const double target_s = std::max(wanted_s, s_.cost.predict_s(load) * (1 + s_.options.prefill_share));
   return std::max(s_.cost.prefill_room(load, target_s, context, most), std::min(kMinChunk, most));
 }
 
@@ -159,24 +183,25 @@ void Planner::admit_waiting(int budget) {
   int num_wanted = 0;
   for (const Grant& grant : prefills_) num_wanted += std::min(grant.num_left(), count_most);
   int num_places = max_sequences() - num_chosen_;
-  for (const Sequence* sequence : s_.waiting) {
+  for (const Prompt& prompt : waiting_) {
     if (num_places <= 0 || num_wanted >= budget) break;
-    if (sequence->held || waits_for_prefix(*sequence)) continue;
-    if (!admit(*sequence, num_spare)) break;
+    if (waits_for_prefix(*prompt.sequence)) continue;
+    if (!admit(*prompt.sequence, num_spare)) break;
     --num_places;
     num_wanted += std::min(prefills_.back().num_left(), count_most);
   }
 }
 
-// True while one that ranks before it is about to publish the next block that it needs. The one waiting holds
-// nothing, and the one computing goes on before it, so nobody waits in a circle or for somebody who starves.
+// True while one of no lower priority is about to publish the next block that it needs: who comes together
+// computes a prefix once. The one waiting holds nothing, and the one computing advances in its turn, so nobody
+// waits in a circle or for somebody who starves.
 bool Planner::waits_for_prefix(const Sequence& sequence) const {
   if (!s_.options.prefix_cache || sequence.wants_prompt_lines()) return false;
   const auto useful = sequence.chain.hashes().first((sequence.tokens.size() - 1) / kBlockTokens);
   const std::size_t num_published = s_.tree.num_published(useful);
   if (num_published == useful.size()) return false;
   const auto found = computing_.find(useful[num_published]);
-  return found != computing_.end() && ByRank{}(found->second, &sequence);
+  return found != computing_.end() && found->second->request.priority >= sequence.request.priority;
 }
 
 void Planner::count_as_computing(const Grant& grant) {
@@ -219,24 +244,25 @@ bool Planner::admit(const Sequence& sequence, int& num_spare) {
   return true;
 }
 
-// The first in rank has half of the budget, whatever its length, and so is never starved; the other half
-// serves those with the least left, which brings the most of them to their first token soonest.
+// The first in rank has half of the budget, whatever its length, and so is never starved; the other half goes
+// in the order of service.
 void Planner::share(int budget) {
   if (prefills_.empty()) return;
-  std::vector<Grant*> others;
-  for (Grant& grant : prefills_) others.push_back(&grant);
-  Grant* first = *std::ranges::min_element(others, ByRank{}, &Grant::sequence);
-  std::erase(others, first);
-  std::ranges::stable_sort(others, {}, &Grant::num_left);
   int left = budget;
-  const auto give = [&left](Grant* grant, int most) {
-    const int rows = std::min({left, most, grant->num_left() - grant->num_rows});
-    grant->num_rows += rows;
+  const auto give = [&left](Grant& grant, int most) {
+    const int rows = std::min({left, most, grant.num_left() - grant.num_rows});
+    grant.num_rows += rows;
     left -= rows;
   };
+  Grant& first = *std::ranges::min_element(prefills_, ByRank{}, &Grant::sequence);
   give(first, std::max(budget / 2, kMinChunk));
-  for (Grant* other : others) give(other, left);
-  give(first, left);
+  std::vector<std::pair<Prompt, Grant*>> order;
+  for (Grant& grant : prefills_) {
+    order.emplace_back(judge(s_, *grant.sequence), &grant);
+    order.back().first.num_left = grant.num_left() - grant.num_rows;
+  }
+  std::ranges::sort(order, is_served_before, &std::pair<Prompt, Grant*>::first);
+  for (const auto& [prompt, grant] : order) give(*grant, left);
   // A chunk that ends with a block lets that block be shared at once.
   for (Grant& grant : prefills_) {
     if (grant.num_rows == grant.num_left()) continue;

@@ -1,0 +1,39 @@
+#include "sched/step_length.h"
+
+#include <algorithm>
+
+namespace kvasir::sched {
+
+namespace {
+
+// The longest step, as a part of the SLO for TPOT: predictions are off by a few percent.
+constexpr double kTpotPart = 0.85;
+// Prompts are meant to be served within this part of the SLO for TTFT: who comes next is not known yet.
+constexpr double kTtftPart = 0.25;
+// Times that a prompt may take as long as it would alone.
+constexpr double kStretch = 3;
+
+}  // namespace
+
+bool is_late(const Slo& slo, const AwaitedPrompt& prompt) {
+  return prompt.waited_s + prompt.work_s > std::max(slo.ttft_s, kStretch * prompt.alone_s);
+}
+
+double choose_step_s(const StepBounds& bounds, std::span<const AwaitedPrompt> prompts) {
+  const double longest_s = bounds.slo.tpot_s * kTpotPart;
+  if (bounds.decode_s <= 0) return longest_s;
+  // The part of all time that prefill needs.
+  double part = 0;
+  double work_s = 0;
+  for (const AwaitedPrompt& prompt : prompts) {
+    work_s += prompt.work_s;
+    const double aim_s = std::max(bounds.slo.ttft_s * kTtftPart, kStretch * prompt.alone_s);
+    const double left_s = aim_s - prompt.waited_s;
+    part = std::max(part, left_s > work_s ? work_s / left_s : 1);
+  }
+  const double least_s = bounds.decode_s * (1 + bounds.prefill_share);
+  const double wanted_s = part < 1 ? bounds.decode_s / (1 - part) : longest_s;
+  return std::max(least_s, std::min(longest_s, std::max(bounds.short_s, wanted_s)));
+}
+
+}  // namespace kvasir::sched
