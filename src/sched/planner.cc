@@ -22,6 +22,11 @@ using kv::kNoBlock;
 // A step without running streams keeps nobody waiting but arrivals and aborts, and may take this much longer.
 constexpr double kSoloFactor = 4;
 constexpr int kMinChunk = kBlockTokens;
+// The first in rank has one part of the budget in so many.
+constexpr int kFirstShare = 4;
+// A step is cut until it is predicted to be no longer than so many times its target.
+constexpr double kTolerance = 1.02;
+constexpr int kMostTries = 6;
 // Beyond min_batch_decodes a step is not longer than this part of the target, and streams take turns, so that
 // a newcomer does not wait for thousands of others.
 constexpr double kDecodeTarget = 0.25;
@@ -58,9 +63,10 @@ class Planner {
   StepPlan build() {
     choose_running();
     waiting_ = waiting_in_order(s_);
-    const int budget = prefill_budget();
+    const double target_s = step_s();
+    const int budget = prefill_budget(target_s);
     admit_waiting(budget);
-    share(budget);
+    share_within(target_s, budget);
     limit_prompt_rows();
     reserve_blocks();
     return write_plan();
@@ -70,14 +76,16 @@ class Planner {
   int max_sequences() const { return std::min(s_.options.max_batch_sequences, s_.options.max_batch_tokens); }
   void choose_running();
   void limit_decodes(std::vector<Turn>& turns);
-  double step_s(double decode_s) const;
-  int prefill_budget() const;
+  double step_s() const;
+  int prefill_budget(double target_s) const;
   void admit_waiting(int budget);
   bool waits_for_prefix(const Sequence& sequence) const;
   void count_as_computing(const Grant& grant);
   bool admit(const Sequence& sequence, int& num_spare);
   int num_held_blocks() const;
+  void share_within(double target_s, int budget);
   void share(int budget);
+  StepLoad load() const;
   void limit_prompt_rows();
   void reserve_blocks();
   bool preempt_for(const Sequence* sequence);
@@ -139,14 +147,15 @@ void Planner::limit_decodes(std::vector<Turn>& turns) {
   turns.erase(rest, turns.end());
 }
 
-// How long the step should take beside streams that take `decode_s` by themselves; 0: as long as it may.
-double Planner::step_s(double decode_s) const {
+// How long the step should take; 0: as long as it may.
+double Planner::step_s() const {
   const SchedulerOptions& o = s_.options;
+  if (prefills_.empty() && waiting_.empty()) return 0;
+  const double decode_s = s_.cost.predict_s(load());
   const double least_s = decode_s * (1 + o.prefill_share);
   // Where streams take turns, prefill gets no more than its share of their time.
   if (takes_turns_) return least_s;
-  if (o.target_step_s > 0)
-    return std::max(o.target_step_s * (decodes_.empty() ? kSoloFactor : 1), least_s);
+  if (o.target_step_s > 0) return std::max(o.target_step_s * (decodes_.empty() ? kSoloFactor : 1), least_s);
   if (o.slo.tpot_s <= 0) return 0;
   std::vector<Prompt> prompts;
   for (const Grant& grant : prefills_) prompts.push_back(judge(s_, *grant.sequence));
@@ -161,16 +170,11 @@ double Planner::step_s(double decode_s) const {
                        awaited);
 }
 
-int Planner::prefill_budget() const {
+// Rows for prefill, if they attended to nothing.
+int Planner::prefill_budget(double target_s) const {
   const int most = std::max(0, s_.options.max_batch_tokens - static_cast<int>(decodes_.size()));
-  if (prefills_.empty() && waiting_.empty()) return most;
-  StepLoad load{.decode_sequences = static_cast<int>(decodes_.size())};
-  for (const Grant& grant : decodes_) load.kv_tokens += grant.sequence->num_tokens();
-  const double target_s = step_s(s_.cost.predict_s(load));
   if (target_s <= 0) return most;
-  double context = 0;
-  for (const Grant& grant : prefills_) context += static_cast<double>(grant.num_computed) / prefills_.size();
-  return std::max(s_.cost.prefill_room(load, target_s, context, most), std::min(kMinChunk, most));
+  return std::max(s_.cost.prefill_room(load(), target_s, most), std::min(kMinChunk, most));
 }
 
 void Planner::admit_waiting(int budget) {
@@ -244,31 +248,53 @@ bool Planner::admit(const Sequence& sequence, int& num_spare) {
   return true;
 }
 
-// The first in rank has half of the budget, whatever its length, and so is never starved; the other half goes
-// in the order of service.
+// What has been granted so far.
+StepLoad Planner::load() const {
+  StepLoad load;
+  for (const Grant& grant : decodes_) load.add(grant.num_computed, grant.num_rows);
+  for (const Grant& grant : prefills_) load.add(grant.num_computed, grant.num_rows);
+  return load;
+}
+
+// Shares the budget, and a smaller one where attention makes the step too long.
+void Planner::share_within(double target_s, int budget) {
+  const double decode_s = s_.cost.predict_s(load());
+  share(budget);
+  for (int i = 0; i < kMostTries && target_s > 0; ++i) {
+    const double seconds = s_.cost.predict_s(load());
+    if (seconds <= target_s * kTolerance || budget <= kMinChunk) return;
+    const double part = std::max(0.0, target_s - decode_s) / (seconds - decode_s);
+    budget = std::max(kMinChunk, std::min(budget - 1, static_cast<int>(budget * part)));
+    for (Grant& grant : prefills_) grant.num_rows = 0;
+    share(budget);
+  }
+}
+
+// The first in rank has a share, whatever its length, and so is never starved; the rest goes in the order of
+// service.
 void Planner::share(int budget) {
   if (prefills_.empty()) return;
   int left = budget;
   const auto give = [&left](Grant& grant, int most) {
-    const int rows = std::min({left, most, grant.num_left() - grant.num_rows});
-    grant.num_rows += rows;
-    left -= rows;
+    const int rows = std::min(most, grant.num_left());
+    left -= rows - grant.num_rows;
+    grant.num_rows = rows;
   };
   Grant& first = *std::ranges::min_element(prefills_, ByRank{}, &Grant::sequence);
-  give(first, std::max(budget / 2, kMinChunk));
+  give(first, std::min(budget, std::max(budget / kFirstShare, kMinChunk)));
   std::vector<std::pair<Prompt, Grant*>> order;
   for (Grant& grant : prefills_) {
     order.emplace_back(judge(s_, *grant.sequence), &grant);
     order.back().first.num_left = grant.num_left() - grant.num_rows;
   }
   std::ranges::sort(order, is_served_before, &std::pair<Prompt, Grant*>::first);
-  for (const auto& [prompt, grant] : order) give(*grant, left);
-  // A chunk that ends with a block lets that block be shared at once.
-  for (Grant& grant : prefills_) {
-    if (grant.num_rows == grant.num_left()) continue;
+  for (const auto& [prompt, grant] : order) {
+    give(*grant, grant->num_rows + left);
+    if (grant->num_rows == grant->num_left()) continue;
+    // A chunk that ends with a block lets that block be shared at once. The next one has the rest.
     const int aligned =
-        (grant.num_computed + grant.num_rows) / kBlockTokens * kBlockTokens - grant.num_computed;
-    if (aligned * 4 >= grant.num_rows * 3) grant.num_rows = aligned;
+        (grant->num_computed + grant->num_rows) / kBlockTokens * kBlockTokens - grant->num_computed;
+    if (aligned * 4 >= grant->num_rows * 3) give(*grant, aligned);
   }
 }
 
@@ -371,10 +397,7 @@ StepPlan Planner::write_plan() {
     next_id = std::ranges::copy(grant->new_blocks, next_id).out;
     slice.blocks = {first_id, next_id};
     if (grant->hit.tail != kNoBlock) plan.copies.push_back({grant->hit.tail, grant->new_blocks.front()});
-    const std::int64_t rows = grant->num_rows;
-    (rows == 1 ? plan.load.decode_sequences : plan.load.prefill_tokens) += grant->num_rows;
-    (rows == 1 ? plan.load.kv_tokens : plan.load.prefill_kv_tokens) +=
-        rows * grant->num_computed + rows * (rows + 1) / 2;
+    plan.load.add(grant->num_computed, grant->num_rows);
     plan.slices.push_back(slice);
   }
   plan.predicted_s = s_.cost.predict_s(plan.load);

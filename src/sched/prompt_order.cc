@@ -21,14 +21,12 @@ int num_known(const SchedulerState& state, const Sequence& sequence) {
 
 Prompt judge(const SchedulerState& state, const Sequence& sequence) {
   const int num_done = std::min(num_known(state, sequence), sequence.num_tokens() - 1);
-  Prompt prompt{.sequence = &sequence, .num_left = sequence.num_tokens() - num_done};
+  Prompt prompt{.sequence = &sequence,
+                .num_left = sequence.num_tokens() - num_done,
+                .is_stream = sequence.num_output() > 0};
   prompt.awaited = {.work_s = state.cost.prefill_s(prompt.num_left, num_done),
                     .alone_s = state.cost.prefill_s(sequence.num_prompt, 0),
                     .waited_s = state.busy_s - sequence.arrived_s};
-  if (sequence.num_output() > 0)
-    prompt.standing = Standing::stream;
-  else if (state.options.slo.ttft_s > 0 && is_late(state.options.slo, prompt.awaited))
-    prompt.standing = Standing::late;
   return prompt;
 }
 
@@ -36,7 +34,7 @@ bool is_served_before(const Prompt& a, const Prompt& b) {
   const int priority_a = a.sequence->request.priority;
   const int priority_b = b.sequence->request.priority;
   if (priority_a != priority_b) return priority_a > priority_b;
-  if (a.standing != b.standing) return a.standing < b.standing;
+  if (a.is_stream != b.is_stream) return a.is_stream;
   if (a.num_left != b.num_left) return a.num_left < b.num_left;
   return ByRank{}(a.sequence, b.sequence);
 }

@@ -8,26 +8,19 @@
 
 namespace kvasir::sched {
 
-// Where a sequence with more than one token to compute stands; the first is served first.
-enum class Standing {
-  stream,  // has answered already: it was preempted, or a grammar gave it several tokens
-  timely,  // its first token can still come in time
-  late,    // it cannot
-};
-
 // A sequence that has more than one token to compute, as it stands at a plan.
 struct Prompt {
   const Sequence* sequence = nullptr;
   int num_left = 0;  // tokens to compute, without those that the prefix tree has
-  Standing standing = Standing::timely;
+  bool is_stream = false;  // it has answered already: it was preempted, or a grammar gave it several tokens
   AwaitedPrompt awaited;
 };
 
 Prompt judge(const SchedulerState& state, const Sequence& sequence);
 
-// The order of service: priority, standing, and then the least left, which serves whole prompts one after
-// another and brings the most of them to their first token soonest. Only a sequence that is before all others
-// by rank is not held up by any of this: the planner has a share for it.
+// The order of service: priority, streams, and then the least left, which serves whole prompts one after
+// another and brings the most of them to their first token soonest. The planner has a share for the first in
+// rank, so that a long prompt is not held up for ever.
 bool is_served_before(const Prompt& a, const Prompt& b);
 
 // The waiting sequences in the order of service, after the first in rank.

@@ -66,13 +66,12 @@ double StepCost::predict_s(const StepLoad& load) const {
   return sum;
 }
 
-int StepCost::prefill_room(const StepLoad& load, double target_s, double context, int most) const {
+int StepCost::prefill_room(const StepLoad& load, double target_s, int most) const {
   int fits = 0;
   for (int too_many = most + 1; too_many - fits > 1;) {
     const int tokens = fits + (too_many - fits) / 2;
     StepLoad more = load;
     more.prefill_tokens += tokens;
-    more.prefill_kv_tokens += static_cast<std::int64_t>(tokens * context);
     (predict_s(more) <= target_s ? fits : too_many) = tokens;
   }
   return fits;

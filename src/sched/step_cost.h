@@ -13,6 +13,12 @@ struct StepLoad {
   std::int64_t prefill_kv_tokens = 0;  // the same, summed over the prefill rows, which share what they read
 
   int num_rows() const { return prefill_tokens + decode_sequences; }
+  // A slice of `rows` rows that comes after `num_computed` tokens.
+  void add(int num_computed, int rows) {
+    (rows == 1 ? decode_sequences : prefill_tokens) += rows;
+    (rows == 1 ? kv_tokens : prefill_kv_tokens) +=
+        std::int64_t{rows} * num_computed + std::int64_t{rows} * (rows + 1) / 2;
+  }
 };
 
 // Predicts a step's time as a sum of non-negative costs: of the step, of its rows, of single rows and of the
@@ -27,9 +33,9 @@ class StepCost {
   StepCost();
 
   double predict_s(const StepLoad& load) const;
-  // The most prefill tokens, up to `most` and each attending to `context` others, that can be added to `load`
-  // within `target_s`. 0 when `load` alone is over it.
-  int prefill_room(const StepLoad& load, double target_s, double context, int most) const;
+  // The most prefill tokens, up to `most`, that can be added to `load` within `target_s`, what they attend to
+  // not counted. 0 when `load` alone is over it.
+  int prefill_room(const StepLoad& load, double target_s, int most) const;
   // What `tokens` more of a prompt with `num_computed` tokens take, in steps that have plenty of rows.
   double prefill_s(int tokens, int num_computed) const;
 

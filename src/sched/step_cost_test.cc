@@ -113,18 +113,17 @@ TEST(StepCost, RoomFillsTheTarget) {
   StepCost cost;
   const StepLoad running{.decode_sequences = 2, .kv_tokens = 500};
   const double target_s = cost.predict_s(running) + 0.1;
-  const int room = cost.prefill_room(running, target_s, 100, 1000);
+  const int room = cost.prefill_room(running, target_s, 1000);
   ASSERT_GT(room, 0);
   const auto with = [&](int tokens) {
     StepLoad load = running;
     load.prefill_tokens = tokens;
-    load.prefill_kv_tokens = tokens * 100;
     return cost.predict_s(load);
   };
   EXPECT_LE(with(room), target_s);
   EXPECT_GT(with(room + 1), target_s);
-  EXPECT_EQ(cost.prefill_room(running, 0.001, 100, 1000), 0);
-  EXPECT_EQ(cost.prefill_room(running, 1e9, 100, 1000), 1000);
+  EXPECT_EQ(cost.prefill_room(running, 0.001, 1000), 0);
+  EXPECT_EQ(cost.prefill_room(running, 1e9, 1000), 1000);
 }
 
 // Its steps take what their rows say, whoever they belong to: points with lines between them.
@@ -171,7 +170,7 @@ TEST(StepCost, RowsThatMemoryPaysForAreFree) {
     cost.observe(load, kGpu.seconds(rows) + 1e-9 * double(load.prefill_kv_tokens));
   }
   const double one_s = cost.predict_s({.decode_sequences = 1});
-  EXPECT_GT(cost.prefill_room({.decode_sequences = 1}, one_s * 1.3, 0, 4096), 100);
+  EXPECT_GT(cost.prefill_room({.decode_sequences = 1}, one_s * 1.3, 4096), 100);
   // What many rows take is told by rows beyond the bend.
   const double rows_s = 10000 * (0.190 - 0.0135) / 7680;
   EXPECT_NEAR(cost.prefill_s(10000, 0), rows_s + 1e-9 * 10000 * 5000, 0.1 * rows_s);

@@ -18,10 +18,6 @@ struct AwaitedPrompt {
   double waited_s = 0;  // since it came
 };
 
-// True when its first token will be late, whatever is done. Nobody promises a prompt that is long to be as
-// fast as a short one: it may take a few times as long as it would alone.
-bool is_late(const Slo& slo, const AwaitedPrompt& prompt);
-
 struct StepBounds {
   Slo slo;
   double short_s = 0;        // a step where no prompt is in a hurry
