@@ -132,15 +132,16 @@ void Planner::choose_running() {
 
 // Keeps those that have waited for the longest.
 void Planner::limit_decodes(std::vector<Turn>& turns) {
-  const int least = s_.options.min_batch_decodes;
-  if (s_.options.target_step_s <= 0 || std::ssize(turns) <= least) return;
+  const SchedulerOptions& o = s_.options;
+  const double target_s = o.target_step_s > 0 ? o.target_step_s : o.slo.tpot_s > 0 ? o.short_step_s : 0;
+  const int least = o.min_batch_decodes;
+  if (target_s <= 0 || std::ssize(turns) <= least) return;
   std::ranges::stable_sort(turns, {}, &Turn::last_step);
   StepLoad load;
   const auto fits = [&](const Turn& turn) {
     ++load.decode_sequences;
     load.kv_tokens += turn.sequence->num_tokens();
-    return load.decode_sequences <= least ||
-           s_.cost.predict_s(load) <= s_.options.target_step_s * kDecodeTarget;
+    return load.decode_sequences <= least || s_.cost.predict_s(load) <= target_s * kDecodeTarget;
   };
   const auto rest = std::ranges::find_if_not(turns, fits);
   takes_turns_ = rest != turns.end();

@@ -27,11 +27,12 @@ struct SchedulerOptions {
   // weights that more of them gain little. Beyond them streams may take turns.
   int min_batch_decodes = 256;
   bool prefix_cache = true;
+  StepCost cost;  // what is known of the device before its first step
 };
 
 // What a plan is made from.
 struct SchedulerState {
-  explicit SchedulerState(const SchedulerOptions& o) : options(o), pool(o.num_blocks), tree(pool) {}
+  explicit SchedulerState(const SchedulerOptions& o) : options(o), pool(o.num_blocks), tree(pool), cost(o.cost) {}
 
   SchedulerOptions options;
   kv::BlockPool pool;

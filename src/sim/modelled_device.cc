@@ -47,7 +47,7 @@ base::Result<std::vector<CostPoint>> parse_cost_points(std::string_view text) {
 }
 
 DeviceCosts cpu_costs() {
-  return {.points = {{1, 0.050}, {8, 0.091}, {16, 0.140}, {32, 0.216}, {64, 0.385}, {512, 2.759}},
+  return {.points = {{1, 0.050}, {8, 0.091}, {16, 0.140}, {32, 0.216}, {64, 0.385}, {512, 2.401}},
           .kv_token_s = 1e-6,
           .prefill_kv_token_s = 1e-6,
           .noise = 0.03};
@@ -59,6 +59,25 @@ DeviceCosts gpu_costs() {
           .prefill_kv_token_s = 1.1e-9,
           .noise = 0.03,
           .overlaps = true};
+}
+
+sched::StepCost calibrated_cost(const DeviceCosts& costs, int max_batch_sequences, int max_batch_tokens) {
+  constexpr int kRounds = 10;
+  constexpr double kLongStepS = 0.5;  // a server tries nothing longer before it serves
+  sched::StepCost cost;
+  const auto show = [&](int num_computed, int rows, int num_slices) {
+    sched::StepLoad load;
+    for (int i = 0; i < num_slices; ++i) load.add(num_computed, rows);
+    if (costs.seconds(load) <= kLongStepS || cost.num_observed() == 0) cost.observe(load, costs.seconds(load));
+  };
+  for (int round = 0; round < kRounds; ++round) {
+    for (int rows = 1; rows <= std::min(max_batch_sequences, 512); rows *= 2) show(0, 1, rows);
+    for (int rows = 64; rows <= std::min(max_batch_tokens, 4096); rows *= 4) {
+      show(0, rows, 1);
+      show(rows, 1, 1);
+    }
+  }
+  return cost;
 }
 
 double ModelledDevice::run_s(const sched::StepLoad& load) {

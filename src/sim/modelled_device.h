@@ -35,6 +35,9 @@ DeviceCosts cpu_costs();
 // Llama-3.1-8B in bf16 on one H200.
 DeviceCosts gpu_costs();
 
+// What a server knows of the device when it starts, having tried steps of different sizes.
+sched::StepCost calibrated_cost(const DeviceCosts& costs, int max_batch_sequences, int max_batch_tokens);
+
 // A device that takes the modelled time and computes nothing. The same seed gives the same times.
 class ModelledDevice {
  public:
