@@ -110,8 +110,8 @@ void add_workload_flags(CLI::App& command, LoadFlags& flags) {
       .add_option("--workload", flags.workload,
                   "mixed, burst, prefix, long, chat, shared-prefix, multi-turn or long-prompt; see below")
       ->type_name("NAME")
-      ->check(CLI::IsMember({"mixed", "burst", "prefix", "long", "chat", "shared-prefix", "multi-turn",
-                             "long-prompt"}))
+      ->check(CLI::IsMember(
+          {"mixed", "burst", "prefix", "long", "chat", "shared-prefix", "multi-turn", "long-prompt"}))
       ->capture_default_str();
   tokens("--input-tokens", shape.input_tokens, "Tokens of each user message, the template's included");
   tokens("--output-tokens", shape.output_tokens, "Tokens of each answer");
@@ -121,8 +121,9 @@ void add_workload_flags(CLI::App& command, LoadFlags& flags) {
       ->type_name("SHARE")
       ->check(CLI::Range(0.0, 1.0));
   command
-      .add_option("--spread", shape.spread,
-                  "mixed and its kin: spread of the logarithm of both lengths, whose medians are the ones above")
+      .add_option(
+          "--spread", shape.spread,
+          "mixed and its kin: spread of the logarithm of both lengths, whose medians are the ones above")
       ->type_name("SIGMA")
       ->check(CLI::Range(0.0, 2.0))
       ->capture_default_str();
@@ -131,7 +132,8 @@ void add_workload_flags(CLI::App& command, LoadFlags& flags) {
   tokens("--prefix-groups", shape.prefix_groups, "prefix, shared-prefix: different system messages");
   tokens("--turns", shape.turns, "multi-turn: messages of each conversation");
   tokens("--long-tokens", shape.long_tokens, "long, long-prompt: tokens of a long prompt");
-  tokens("--long-every", shape.long_every, "long-prompt: one prompt in so many is long; long: this one alone");
+  tokens("--long-every", shape.long_every,
+         "long-prompt: one prompt in so many is long; long: this one alone");
 }
 
 void add_report_flags(CLI::App& command, LoadFlags& flags) {

@@ -99,7 +99,8 @@ void add_device_flags(CLI::App& command, SimFlags& flags) {
       ->check(CLI::Range(0, 1 << 16))
       ->capture_default_str();
   command
-      .add_option("--client-ms", flags.client_ms, "Milliseconds between an answer and its client's next request")
+      .add_option("--client-ms", flags.client_ms,
+                  "Milliseconds between an answer and its client's next request")
       ->type_name("MS")
       ->check(CLI::Range(0.0, 60000.0))
       ->capture_default_str();
@@ -122,8 +123,10 @@ void add_bench_sim(CLI::App& bench_command, Outcome& outcome) {
       "\n"
       "Examples:\n"
       "  kvasir bench sim --concurrency 32 --requests 32 --template-tokens 30 --target-step-ms 0,150,600\n"
-      "  kvasir bench sim --device gpu --workload mixed --output-tokens 150 --concurrency 256 --requests 3000\n"
-      "  kvasir bench sim --device gpu --workload mixed --rates 20,40,60,80 --requests 2000 --report sim.html\n"
+      "  kvasir bench sim --device gpu --workload mixed --output-tokens 150 --concurrency 256 --requests "
+      "3000\n"
+      "  kvasir bench sim --device gpu --workload mixed --rates 20,40,60,80 --requests 2000 --report "
+      "sim.html\n"
       "\n"
       "Exit status: 0 simulated, 1 failure, 2 wrong usage.");
   command->callback([flags, &outcome] { bench_sim(*flags, outcome); });

@@ -24,7 +24,8 @@ sim::SimRequest request_of(const SimOptions& options, int phase, std::uint64_t i
   for (int i = 0; i < options.template_tokens; ++i) request.prompt.push_back(kTemplateTokens + i);
   if (question.prefix_group)
     for (int i = 0; i < shape.prefix_tokens; ++i)
-      request.prompt.push_back(kPrefixTokens + static_cast<TokenId>(*question.prefix_group) * 8192 + i % 8192);
+      request.prompt.push_back(kPrefixTokens + static_cast<TokenId>(*question.prefix_group) * 8192 +
+                               i % 8192);
   // The template counts as part of what the user says, as it does in a real run.
   const int num_own = std::max(1, question.input_tokens - options.template_tokens);
   for (int i = 0; i < num_own; ++i)

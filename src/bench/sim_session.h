@@ -21,8 +21,9 @@ struct SimOptions {
   double client_s = 0.002;            // between an answer and the client's next request
 };
 
-// The same phases as `bench serve`, with a real scheduler on a modelled device and a virtual clock. The report
-// is what clients would have seen; its goodput is at the SLOs of the scheduler, unless others were given.
+// The same phases as `bench serve`, with a real scheduler on a modelled device and a virtual clock. The
+// report is what clients would have seen; its goodput is at the SLOs of the scheduler, unless others were
+// given.
 base::Result<LoadReport> run_sim(const SimOptions& options);
 
 }  // namespace kvasir::bench

@@ -19,8 +19,8 @@ std::string beginning(const std::string& text) {
 }
 
 TEST(Workload, NamesGoBothWays) {
-  for (const std::string name : {"chat", "shared-prefix", "multi-turn", "long-prompt", "mixed", "burst",
-                                 "prefix", "long"})
+  for (const std::string name :
+       {"chat", "shared-prefix", "multi-turn", "long-prompt", "mixed", "burst", "prefix", "long"})
     EXPECT_EQ(name_of(parse_workload(name).value()), name);
   EXPECT_FALSE(parse_workload("chats").ok());
 }
@@ -102,7 +102,8 @@ TEST(Workload, MixedLengthsAreLognormalAroundTheirMedians) {
 TEST(Workload, OneLongPromptAmongChats) {
   const WorkloadOptions options{.kind = WorkloadKind::long_one, .long_tokens = 5000, .long_every = 8};
   int num_long = 0;
-  for (std::uint64_t i = 0; i < 100; ++i) num_long += question_shape(options, 1, i).input_tokens == 5000 ? 1 : 0;
+  for (std::uint64_t i = 0; i < 100; ++i)
+    num_long += question_shape(options, 1, i).input_tokens == 5000 ? 1 : 0;
   EXPECT_EQ(num_long, 1);
   EXPECT_EQ(question_shape(options, 1, 7).input_tokens, 5000);
 }

@@ -15,8 +15,8 @@ struct CalibrationOptions {
 };
 
 // Runs a few steps of different sizes, made of one token over and over, to learn what the device's steps take
-// before it serves anybody. Uses the runner's blocks, which hold nothing of anybody afterwards. Fails when the
-// device does.
+// before it serves anybody. Uses the runner's blocks, which hold nothing of anybody afterwards. Fails when
+// the device does.
 base::Result<sched::StepCost> calibrate(const CalibrationOptions& options, Runner& runner,
                                         const base::Clock& clock);
 

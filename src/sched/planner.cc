@@ -198,8 +198,8 @@ void Planner::admit_waiting(int budget) {
 }
 
 // True while one of no lower priority is about to publish the next block that it needs: who comes together
-// computes a prefix once. The one waiting holds nothing, and the one computing advances in its turn, so nobody
-// waits in a circle or for somebody who starves.
+// computes a prefix once. The one waiting holds nothing, and the one computing advances in its turn, so
+// nobody waits in a circle or for somebody who starves.
 bool Planner::waits_for_prefix(const Sequence& sequence) const {
   if (!s_.options.prefix_cache || sequence.wants_prompt_lines()) return false;
   const auto useful = sequence.chain.hashes().first((sequence.tokens.size() - 1) / kBlockTokens);
@@ -295,7 +295,7 @@ void Planner::share(int budget) {
     // A chunk that ends with a block lets that block be shared at once. The next one has the rest.
     const int aligned =
         (grant->num_computed + grant->num_rows) / kBlockTokens * kBlockTokens - grant->num_computed;
-    if (aligned * 4 >= grant->num_rows * 3) give(*grant, aligned);
+    if (aligned * 8 >= grant->num_rows * 7) give(*grant, aligned);
   }
 }
 

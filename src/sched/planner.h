@@ -32,7 +32,8 @@ struct SchedulerOptions {
 
 // What a plan is made from.
 struct SchedulerState {
-  explicit SchedulerState(const SchedulerOptions& o) : options(o), pool(o.num_blocks), tree(pool), cost(o.cost) {}
+  explicit SchedulerState(const SchedulerOptions& o)
+      : options(o), pool(o.num_blocks), tree(pool), cost(o.cost) {}
 
   SchedulerOptions options;
   kv::BlockPool pool;

@@ -11,7 +11,7 @@ namespace kvasir::sched {
 // A sequence that has more than one token to compute, as it stands at a plan.
 struct Prompt {
   const Sequence* sequence = nullptr;
-  int num_left = 0;  // tokens to compute, without those that the prefix tree has
+  int num_left = 0;        // tokens to compute, without those that the prefix tree has
   bool is_stream = false;  // it has answered already: it was preempted, or a grammar gave it several tokens
   AwaitedPrompt awaited;
 };

@@ -30,8 +30,8 @@ ReachableSlo reachable_slo(const StepCost& cost, int max_sequences, const Slo& a
     reached.slo.tpot_s = asked.tpot_s;
   } else if (streams_s * kPromptsBeside > kWantedSlo.tpot_s) {
     reached.slo.tpot_s = streams_s * kPromptsBeside;
-    reached.reason += fmt::format("{}a step of {} streams takes {:.0f} ms", reached.reason.empty() ? "" : ", ",
-                                  max_sequences, streams_s * 1e3);
+    reached.reason += fmt::format("{}a step of {} streams takes {:.0f} ms",
+                                  reached.reason.empty() ? "" : ", ", max_sequences, streams_s * 1e3);
   }
   return reached;
 }

@@ -105,7 +105,8 @@ TEST(StepCost, KeepsWhatRecentStepsSayNothingAbout) {
     const StepLoad load{.decode_sequences = 2, .kv_tokens = 1000};
     cost.observe(load, kLaptop.seconds(load));
   }
-  const StepLoad prefill{.prefill_tokens = 128, .decode_sequences = 2, .kv_tokens = 1000, .prefill_kv_tokens = 20000};
+  const StepLoad prefill{
+      .prefill_tokens = 128, .decode_sequences = 2, .kv_tokens = 1000, .prefill_kv_tokens = 20000};
   EXPECT_NEAR(cost.predict_s(prefill) / kLaptop.seconds(prefill), 1, 0.1);
 }
 
@@ -157,7 +158,8 @@ TEST(StepCost, LearnsTheBend) {
       const double real_s = device.seconds(rows);
       EXPECT_NEAR(cost.predict_s({.decode_sequences = rows}) / real_s, 1, 0.08) << rows << " decodes";
       const double more_s = device.seconds(rows + 300);
-      EXPECT_NEAR(cost.predict_s({.prefill_tokens = 300, .decode_sequences = rows}) / more_s, 1, 0.08) << rows;
+      EXPECT_NEAR(cost.predict_s({.prefill_tokens = 300, .decode_sequences = rows}) / more_s, 1, 0.08)
+          << rows;
     }
   }
 }

@@ -10,7 +10,8 @@ namespace {
 constexpr double kTpotPart = 0.85;
 // Prompts are meant to be served within this part of the SLO for TTFT: who comes next is not known yet.
 constexpr double kTtftPart = 0.25;
-// A prompt that misses the SLO even alone is in no hurry. It may take so many times as long as it would alone.
+// A prompt that misses the SLO even alone is in no hurry. It may take so many times as long as it would
+// alone.
 constexpr double kStretch = 3;
 
 double aim_s(const Slo& slo, const AwaitedPrompt& prompt) {

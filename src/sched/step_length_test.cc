@@ -33,7 +33,8 @@ TEST(StepLength, GrowsWithWhatWaitsAndHowLong) {
     last_s = s;
   }
   // So much of all time goes to prefill that the last of them is served when a quarter of its SLO is over.
-  EXPECT_NEAR(chosen_s(kBounds, std::vector<AwaitedPrompt>(10, prompt(0.01))), 0.006 / (1 - 0.1 / 0.125), 1e-9);
+  EXPECT_NEAR(chosen_s(kBounds, std::vector<AwaitedPrompt>(10, prompt(0.01))), 0.006 / (1 - 0.1 / 0.125),
+              1e-9);
   EXPECT_GT(chosen_s(kBounds, {prompt(0.01, 0.11)}), chosen_s(kBounds, {prompt(0.01, 0.05)}));
 }
 

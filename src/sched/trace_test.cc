@@ -71,15 +71,14 @@ class Trace {
 
   void pool(std::istream& words) {
     const Options o = options(words);
-    scheduler_ =
-        std::make_unique<Scheduler>(SchedulerOptions{.num_blocks = number(o, "blocks", 0),
-                                                     .max_batch_tokens = number(o, "budget", 0),
-                                                     .max_batch_sequences = number(o, "sequences", 0),
-                                                     .target_step_s = number(o, "target_ms", 0) / 1e3,
-                                                     .slo = {.ttft_s = number(o, "ttft_ms", 0) / 1e3,
-                                                             .tpot_s = number(o, "tpot_ms", 0) / 1e3},
-                                                     .short_step_s = number(o, "short_ms", 0) / 1e3,
-                                                     .prefix_cache = !o.contains("cache")});
+    scheduler_ = std::make_unique<Scheduler>(SchedulerOptions{
+        .num_blocks = number(o, "blocks", 0),
+        .max_batch_tokens = number(o, "budget", 0),
+        .max_batch_sequences = number(o, "sequences", 0),
+        .target_step_s = number(o, "target_ms", 0) / 1e3,
+        .slo = {.ttft_s = number(o, "ttft_ms", 0) / 1e3, .tpot_s = number(o, "tpot_ms", 0) / 1e3},
+        .short_step_s = number(o, "short_ms", 0) / 1e3,
+        .prefix_cache = !o.contains("cache")});
   }
 
   void submit(const std::string& name, std::istream& words) {

@@ -68,7 +68,8 @@ sched::StepCost calibrated_cost(const DeviceCosts& costs, int max_batch_sequence
   const auto show = [&](int num_computed, int rows, int num_slices) {
     sched::StepLoad load;
     for (int i = 0; i < num_slices; ++i) load.add(num_computed, rows);
-    if (costs.seconds(load) <= kLongStepS || cost.num_observed() == 0) cost.observe(load, costs.seconds(load));
+    if (costs.seconds(load) <= kLongStepS || cost.num_observed() == 0)
+      cost.observe(load, costs.seconds(load));
   };
   for (int round = 0; round < kRounds; ++round) {
     for (int rows = 1; rows <= std::min(max_batch_sequences, 512); rows *= 2) show(0, 1, rows);

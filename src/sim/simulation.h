@@ -19,10 +19,10 @@ struct SimRequest {
 // Open loop (concurrency 0): requests at `arrivals_s`.
 struct SimLoad {
   int concurrency = 0;
-  std::vector<double> arrivals_s;    // ascending
-  int num_requests = 0;              // in all; 0: as many as the time or the arrivals allow
-  double duration_s = 0;             // no request starts later; 0: no limit
-  double client_s = 0;               // between a client's answer and the scheduler's seeing its next request
+  std::vector<double> arrivals_s;  // ascending
+  int num_requests = 0;            // in all; 0: as many as the time or the arrivals allow
+  double duration_s = 0;           // no request starts later; 0: no limit
+  double client_s = 0;             // between a client's answer and the scheduler's seeing its next request
   std::function<SimRequest(std::uint64_t index)> request;
 };
 

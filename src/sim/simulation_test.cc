@@ -8,9 +8,7 @@ namespace kvasir::sim {
 namespace {
 
 SimLoad load_of(int concurrency, int num_requests, int prompt, int output) {
-  return {.concurrency = concurrency,
-          .num_requests = num_requests,
-          .request = [=](std::uint64_t index) {
+  return {.concurrency = concurrency, .num_requests = num_requests, .request = [=](std::uint64_t index) {
             SimRequest request{.output_tokens = output};
             for (int i = 0; i < prompt; ++i) request.prompt.push_back(TokenId(1000 * (index + 1) + i));
             return request;
@@ -58,8 +56,8 @@ TEST(Simulation, RequestsThatDoNotFitAreRefused) {
   EXPECT_EQ(simulate(small, even_device(), load, 1).num_refused, 2);
 }
 
-// Measured on a real CPU with steps of 300, 600 and 1,000 ms: 32 clients at once, 200 tokens in (30 of them the
-// template's), 64 out. The simulation is to be within a tenth of each.
+// Measured on a real CPU with steps of 300, 600 and 1,000 ms: 32 clients at once, 200 tokens in (30 of them
+// the template's), 64 out. The simulation is to be within a tenth of each.
 TEST(Simulation, IsWithinATenthOfRealRuns) {
   struct Measured {
     double target_s, tokens_per_s, ttft_p50_s, ttft_p95_s;
