@@ -50,7 +50,7 @@ base::Status settle_load(LoadFlags& flags) {
   return base::ok();
 }
 
-void print_report(const LoadFlags& flags, const bench::LoadReport& report, Outcome& outcome) {
+void print_load_report(const LoadFlags& flags, const bench::LoadReport& report, Outcome& outcome) {
   if (flags.json)
     fmt::print("{}\n", boost::json::serialize(bench::load_json(report)));
   else
