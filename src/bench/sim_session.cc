@@ -77,6 +77,7 @@ void settle_slo(sched::SchedulerOptions& scheduler, LoadReport& report) {
   const sched::ReachableSlo reached =
       sched::reachable_slo(scheduler.cost, scheduler.max_batch_sequences, scheduler.slo);
   scheduler.slo = reached.slo;
+  scheduler.least_slo = reached.least;
   if (!report.slo.ttft_s) report.slo.ttft_s = reached.slo.ttft_s;
   if (!report.slo.tpot_s) report.slo.tpot_s = reached.slo.tpot_s;
   const std::string steps = scheduler.target_step_s > 0

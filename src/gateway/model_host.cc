@@ -37,8 +37,6 @@ namespace {
 // Beside streams, where no prompt is in a hurry.
 constexpr double kShortStepS = 0.15;
 constexpr double kShortGpuStepS = 0.013;
-// Of the SLO for TPOT, where that is less.
-constexpr double kShortPart = 0.4;
 
 Result<int> count_blocks(const model::ModelConfig& config, const config::Settings& settings) {
   const std::int64_t per_block =
@@ -287,8 +285,8 @@ base::Status ModelHost::choose_slo(engine::Runner& runner, sched::SchedulerOptio
       options.cost, options.max_batch_sequences,
       {around_.slo_ttft_ms.at(model_.name) / 1000, around_.slo_tpot_ms.at(model_.name) / 1000});
   options.slo = reached.slo;
-  const double short_step_s = around_.settings.device == "cuda" ? kShortGpuStepS : kShortStepS;
-  options.short_step_s = std::min(short_step_s, kShortPart * reached.slo.tpot_s);
+  options.least_slo = reached.least;
+  options.short_step_s = around_.settings.device == "cuda" ? kShortGpuStepS : kShortStepS;
   obs::Log::info("slo", {{"model", model_.name},
                          {"ttft_ms", std::round(reached.slo.ttft_s * 1e3)},
                          {"tpot_ms", std::round(reached.slo.tpot_s * 1e3)},

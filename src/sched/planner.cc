@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "sched/block_ledger.h"
 #include "sched/prompt_order.h"
+#include "sched/reachable_slo.h"
 
 namespace kvasir::sched {
 
@@ -164,7 +165,7 @@ double Planner::step_s() const {
   std::ranges::sort(prompts, is_served_before);
   std::vector<AwaitedPrompt> awaited;
   for (const Prompt& prompt : prompts) awaited.push_back(prompt.awaited);
-  return choose_step_s({.slo = o.slo,
+  return choose_step_s({.slo = tightened_slo(s_.cost, o.max_batch_sequences, o.least_slo, o.slo),
                         .short_s = o.short_step_s,
                         .decode_s = decodes_.empty() ? 0 : decode_s,
                         .prefill_share = o.prefill_share},

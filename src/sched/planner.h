@@ -19,6 +19,7 @@ struct SchedulerOptions {
   // and without those chunks are left to max_batch_tokens alone.
   double target_step_s = 0.15;
   Slo slo;
+  Slo least_slo;  // `slo` falls as far as this while the device is faster than it was thought; 0: it stays
   double short_step_s = 0.15;  // with SLOs: a step where no prompt is in a hurry
   // Prefill goes on even when the running streams alone fill the target: with this share of their time, and
   // with at least a block, so that many streams slow a newcomer down and never lock it out.

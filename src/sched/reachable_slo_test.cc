@@ -39,5 +39,25 @@ TEST(ReachableSlo, WhatIsAskedForStays) {
   EXPECT_EQ(reached.reason, "");
 }
 
+TEST(ReachableSlo, FallsOnceTheDeviceProvesFaster) {
+  const StepCost busy = even_device(0.09, 0.0106);
+  const StepCost quiet = even_device(0.045, 0.0053);
+  const ReachableSlo at_start = reachable_slo(busy, 64, {});
+  const ReachableSlo in_truth = reachable_slo(quiet, 64, {});
+  const Slo now = tightened_slo(quiet, 64, at_start.least, at_start.slo);
+  EXPECT_DOUBLE_EQ(now.tpot_s, in_truth.slo.tpot_s);
+  EXPECT_DOUBLE_EQ(now.ttft_s, in_truth.slo.ttft_s);
+  // Never below what is wanted, never above what was said at the start.
+  EXPECT_EQ(tightened_slo(even_device(0.001, 1e-5), 64, at_start.least, at_start.slo).tpot_s, 0.05);
+  EXPECT_EQ(tightened_slo(busy, 64, in_truth.least, in_truth.slo).tpot_s, in_truth.slo.tpot_s);
+}
+
+TEST(ReachableSlo, WhatIsAskedForDoesNotFall) {
+  const ReachableSlo asked = reachable_slo(even_device(0.09, 0.0106), 64, {.ttft_s = 9, .tpot_s = 2});
+  const Slo now = tightened_slo(even_device(0.001, 1e-5), 64, asked.least, asked.slo);
+  EXPECT_EQ(now.ttft_s, 9);
+  EXPECT_EQ(now.tpot_s, 2);
+}
+
 }  // namespace
 }  // namespace kvasir::sched

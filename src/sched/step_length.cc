@@ -8,6 +8,8 @@ namespace {
 
 // The longest step, as a part of the SLO for TPOT: predictions are off by a few percent.
 constexpr double kTpotPart = 0.85;
+// The longest that a step is while no prompt is in a hurry, as a part of the SLO for TPOT.
+constexpr double kShortPart = 0.4;
 // Prompts are meant to be served within this part of the SLO for TTFT: who comes next is not known yet.
 constexpr double kTtftPart = 0.25;
 // A prompt that misses the SLO even alone is in no hurry. It may take so many times as long as it would
@@ -32,8 +34,9 @@ double choose_step_s(const StepBounds& bounds, std::span<const AwaitedPrompt> pr
     part = std::max(part, left_s > work_s ? work_s / left_s : 1);
   }
   const double least_s = bounds.decode_s * (1 + bounds.prefill_share);
+  const double short_s = std::min(bounds.short_s, bounds.slo.tpot_s * kShortPart);
   const double wanted_s = part < 1 ? bounds.decode_s / (1 - part) : longest_s;
-  return std::max(least_s, std::min(longest_s, std::max(bounds.short_s, wanted_s)));
+  return std::max(least_s, std::min(longest_s, std::max(short_s, wanted_s)));
 }
 
 }  // namespace kvasir::sched

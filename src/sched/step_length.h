@@ -20,7 +20,7 @@ struct AwaitedPrompt {
 
 struct StepBounds {
   Slo slo;
-  double short_s = 0;        // a step where no prompt is in a hurry
+  double short_s = 0;        // a step where no prompt is in a hurry, at most
   double decode_s = 0;       // what the running streams take by themselves; 0: there are none
   double prefill_share = 0;  // of decode_s, that prefill gets at least
 };

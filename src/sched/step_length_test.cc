@@ -24,6 +24,14 @@ TEST(StepLength, IsShortWhereNoPromptIsInAHurry) {
   EXPECT_DOUBLE_EQ(chosen_s(kBounds, {prompt(0.01)}), 0.013);
 }
 
+TEST(StepLength, IsShortByTheSloToo) {
+  StepBounds quick = kBounds;
+  quick.slo.tpot_s = 0.02;
+  EXPECT_DOUBLE_EQ(chosen_s(quick, {}), 0.006 * 1.5);
+  quick.prefill_share = 0.1;
+  EXPECT_DOUBLE_EQ(chosen_s(quick, {}), 0.02 * 0.4);
+}
+
 TEST(StepLength, GrowsWithWhatWaitsAndHowLong) {
   double last_s = 0.013;
   for (const int num_prompts : {8, 9, 10, 11}) {
