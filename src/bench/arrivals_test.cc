@@ -46,5 +46,17 @@ TEST(Arrivals, OfATraceEndWithIt) {
   EXPECT_EQ(arrivals.next(), std::nullopt);
 }
 
+TEST(Arrivals, BurstsComeTogetherAtTheSameRate) {
+  Arrivals arrivals = Arrivals::poisson(10, 1, 8);
+  double last_s = 0;
+  for (int burst = 0; burst < 500; ++burst) {
+    const double at_s = *arrivals.next();
+    EXPECT_GT(at_s, last_s);
+    for (int i = 1; i < 8; ++i) EXPECT_EQ(*arrivals.next(), at_s);
+    last_s = at_s;
+  }
+  EXPECT_NEAR(500 * 8 / last_s, 10, 1.5);
+}
+
 }  // namespace
 }  // namespace kvasir::bench

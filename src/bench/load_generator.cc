@@ -119,8 +119,8 @@ class Load {
   }
 
   asio::awaitable<void> arrive() {
-    Arrivals arrivals =
-        phase_.rate > 0 ? Arrivals::poisson(phase_.rate, phase_.seed) : Arrivals::at(phase_.arrivals_s);
+    Arrivals arrivals = phase_.rate > 0 ? Arrivals::poisson(phase_.rate, phase_.seed, phase_.burst)
+                                        : Arrivals::at(phase_.arrivals_s);
     const int max_in_flight = max_connections();
     for (std::optional<double> at_s = arrivals.next(); at_s; at_s = arrivals.next()) {
       if (phase_.duration_s > 0 && *at_s >= phase_.duration_s) break;

@@ -20,6 +20,7 @@ struct LoadPhase {
   int number = 0;  // prompts of different phases differ
   int concurrency = 0;
   double rate = 0;                 // a second
+  int burst = 1;                   // requests that arrive at the same time, by rate
   std::vector<double> arrivals_s;  // ascending; used where rate is 0
   int num_requests = 0;            // 0: as many as the time allows
   double duration_s = 0;           // no request starts later; 0: no limit

@@ -157,6 +157,24 @@ std::string scaling_plots(const LoadReport& report) {
   return fmt::format("<figure>{}</figure><figure>{}</figure>", draw(output), draw(first));
 }
 
+// Requests a second that met the SLO, beside all that ended, and in an open loop beside those that came.
+std::string goodput_plot(const LoadReport& report) {
+  if (report.phases.size() < 2 || !report.slo.any()) return "";
+  Plot plot{.title = "Goodput by load (met the SLO; all that ended; all that came)",
+            .x_label = report.phases.front().concurrency > 0 ? "clients" : "rate, requests/s",
+            .y_label = "requests/s",
+            .mark = PlotMark::line_and_dots,
+            .series = {{"met the SLO", {}}, {"ended", {}}, {"came", {}}}};
+  for (const PhaseSummary& phase : report.phases) {
+    const double load = phase.concurrency > 0 ? phase.concurrency : phase.rate;
+    plot.series[0].points.push_back({load, phase.goodput_per_s});
+    plot.series[1].points.push_back({load, phase.requests_per_s});
+    if (phase.rate > 0) plot.series[2].points.push_back({load, phase.rate});
+  }
+  if (plot.series[2].points.empty()) plot.series.pop_back();
+  return fmt::format("<figure>{}</figure>", draw(plot));
+}
+
 std::string row(std::string_view name, const LoadReport& report,
                 const std::function<std::string(const PhaseSummary&)>& cell) {
   std::string html = fmt::format("<tr><td>{}</td>", name);
@@ -242,7 +260,7 @@ std::string load_html(const LoadReport& report) {
   html += table(report) + key(report) + "\n<div class=\"plots\">\n";
   for (const Plot& plot : {ttft_plot(report), itl_plot(report), timeline_plot(report), arrivals_plot(report)})
     if (const std::string svg = draw(plot); !svg.empty()) html += fmt::format("<figure>{}</figure>\n", svg);
-  html += scaling_plots(report) + "</div>\n";
+  html += scaling_plots(report) + goodput_plot(report) + "</div>\n";
   html +=
       "<script type=\"application/json\" id=\"report\">" + embedded(report) + "</script>\n</body></html>\n";
   return html;

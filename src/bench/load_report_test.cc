@@ -113,6 +113,7 @@ TEST(LoadReport, TableNamesWhatFailed) {
 TEST(LoadReport, PageIsWholeInItself) {
   const std::string page = load_html(example());
   EXPECT_TRUE(page.starts_with("<!doctype html>"));
+  EXPECT_NE(page.find("Goodput by load"), std::string::npos);
   for (const std::string_view outside : {"src=", "href=", "@import", "url("})
     EXPECT_EQ(page.find(outside), std::string::npos) << outside;
   EXPECT_EQ(page.find("<model>"), std::string::npos);
@@ -120,7 +121,7 @@ TEST(LoadReport, PageIsWholeInItself) {
   std::size_t num_plots = 0;
   for (std::size_t at = page.find("<svg"); at != std::string::npos; at = page.find("<svg", at + 1))
     ++num_plots;
-  EXPECT_EQ(num_plots, 6u);
+  EXPECT_EQ(num_plots, 7u);
   const std::size_t begin = page.find("id=\"report\">") + 12;
   const auto parsed = boost::json::parse(page.substr(begin, page.find("</script>") - begin));
   EXPECT_EQ(parsed.as_object().at("phases").as_array().size(), 2u);

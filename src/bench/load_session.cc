@@ -131,6 +131,7 @@ std::vector<LoadPhase> plan_phases(const SessionOptions& options) {
     LoadPhase phase = blank_phase(options, static_cast<int>(phases.size()) + 1);
     phase.concurrency = concurrency;
     phase.rate = rate;
+    if (options.shape.kind == WorkloadKind::burst) phase.burst = options.shape.burst;
     if (phase.num_requests == 0 && phase.duration_s == 0) {
       const int by_load =
           concurrency > 0 ? kRequestsPerClient * concurrency : static_cast<int>(kSecondsPerRate * rate);

@@ -33,5 +33,14 @@ TEST(LoadSession, ATraceWithTimesIsOnePhaseAtThoseTimes) {
   EXPECT_EQ(plan_phases(options).at(0).num_requests, 2);
 }
 
+TEST(PlanPhases, BurstsComeByRate) {
+  SessionOptions options;
+  options.rates = {2};
+  EXPECT_EQ(plan_phases(options).at(0).burst, 1);
+  options.shape.kind = WorkloadKind::burst;
+  options.shape.burst = 12;
+  EXPECT_EQ(plan_phases(options).at(0).burst, 12);
+}
+
 }  // namespace
 }  // namespace kvasir::bench

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <numbers>
 #include <random>
 
 namespace kvasir::bench {
@@ -17,6 +18,11 @@ class Random {
   std::uint64_t bits() { return engine_(); }
   double uniform() { return static_cast<double>(engine_() >> 11) * 0x1p-53; }  // [0, 1)
   std::uint64_t below(std::uint64_t limit) { return engine_() % limit; }
+  // Around 0, with a spread of 1.
+  double normal() {
+    const double radius = std::sqrt(-2 * std::log1p(-uniform()));
+    return radius * std::cos(2 * std::numbers::pi * uniform());
+  }
   // The gap to the next event of a Poisson process.
   double exponential(double rate) { return -std::log1p(-uniform()) / rate; }
 

@@ -19,7 +19,8 @@ std::string beginning(const std::string& text) {
 }
 
 TEST(Workload, NamesGoBothWays) {
-  for (const std::string name : {"chat", "shared-prefix", "multi-turn", "long-prompt"})
+  for (const std::string name :
+       {"chat", "shared-prefix", "multi-turn", "long-prompt", "mixed", "burst", "prefix", "long"})
     EXPECT_EQ(name_of(parse_workload(name).value()), name);
   EXPECT_FALSE(parse_workload("chats").ok());
 }
@@ -81,6 +82,40 @@ TEST(Workload, HasTurnsAndLongPrompts) {
       .kind = WorkloadKind::long_prompt, .input_tokens = 10, .long_tokens = 100, .long_every = 4};
   for (std::uint64_t i = 0; i < 8; ++i)
     EXPECT_EQ(words_of(make_conversation(longs, {}, 1, i).turns[0].text), i % 4 == 3 ? 100 : 10);
+}
+
+TEST(Workload, MixedLengthsAreLognormalAroundTheirMedians) {
+  const WorkloadOptions options{
+      .kind = WorkloadKind::mixed, .input_tokens = 200, .output_tokens = 150, .spread = 0.8};
+  int num_short = 0, num_over_twice = 0;
+  for (std::uint64_t i = 0; i < 2000; ++i) {
+    const QuestionShape shape = question_shape(options, 1, i);
+    num_short += shape.input_tokens < 200 ? 1 : 0;
+    num_over_twice += shape.output_tokens > 300 ? 1 : 0;
+    EXPECT_GE(shape.input_tokens, 1);
+    EXPECT_LE(shape.input_tokens, 16 * 200);
+  }
+  EXPECT_NEAR(num_short, 1000, 80);
+  EXPECT_NEAR(num_over_twice, 2000 * 0.193, 60);  // ln 2 / 0.8 spreads above the median
+}
+
+TEST(Workload, OneLongPromptAmongChats) {
+  const WorkloadOptions options{.kind = WorkloadKind::long_one, .long_tokens = 5000, .long_every = 8};
+  int num_long = 0;
+  for (std::uint64_t i = 0; i < 100; ++i)
+    num_long += question_shape(options, 1, i).input_tokens == 5000 ? 1 : 0;
+  EXPECT_EQ(num_long, 1);
+  EXPECT_EQ(question_shape(options, 1, 7).input_tokens, 5000);
+}
+
+TEST(Workload, PrefixesAreSharedWithinAGroup) {
+  const WorkloadOptions options{.kind = WorkloadKind::prefix, .prefix_tokens = 40, .prefix_groups = 4};
+  const auto system_of = [&](int phase, std::uint64_t index) {
+    return make_conversation(options, {}, phase, index).opening.at(0).content;
+  };
+  EXPECT_EQ(system_of(1, 1), system_of(1, 5));
+  EXPECT_NE(system_of(1, 1), system_of(1, 2));
+  EXPECT_NE(system_of(1, 1), system_of(2, 1));
 }
 
 }  // namespace

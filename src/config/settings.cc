@@ -40,7 +40,6 @@ Settings with_sizes(Settings settings) {
   const bool on_gpu = settings.device == "cuda";
   if (settings.max_batch_tokens == 0) settings.max_batch_tokens = on_gpu ? 8192 : 512;
   if (settings.max_batch_sequences == 0) settings.max_batch_sequences = on_gpu ? 512 : 64;
-  if (settings.target_step_ms == 0) settings.target_step_ms = on_gpu ? 13 : 150;
   if (settings.kv_memory_mb == 0 && !on_gpu) settings.kv_memory_mb = 1024;
   return settings;
 }

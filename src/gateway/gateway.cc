@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "api/routes.h"
+#include "gateway/slo_setting.h"
 #include "gateway/worker_metrics.h"
 #include "hub/open.h"
 #include "model/device_decoder.h"
@@ -124,6 +125,8 @@ Status Gateway::add_models(hub::ProgressSink& progress, const OnModelState& on_s
     models.push_back(std::move(model));
   }
   TRY(const auto shares, parse_shares(settings_.gpu_kv_share, {names.begin(), names.end()}));
+  TRY(const auto ttft_ms, parse_slo_ms("--slo-ttft-ms", settings_.slo_ttft_ms, {names.begin(), names.end()}));
+  TRY(const auto tpot_ms, parse_slo_ms("--slo-tpot-ms", settings_.slo_tpot_ms, {names.begin(), names.end()}));
   if (settings_.device == "cuda" && settings_.kv_memory_mb == 0)
     gpu_plan_ = std::make_unique<GpuPlan>(
         GpuPlan::Options{.num_models = static_cast<int>(models.size()),
@@ -132,7 +135,7 @@ Status Gateway::add_models(hub::ProgressSink& progress, const OnModelState& on_s
   for (hub::Model& model : models)
     hosts_.push_back(std::make_unique<ModelHost>(
         std::move(model), HostSurroundings{settings_, router_, pool_, registry_, clock_, progress, on_state,
-                                           gpu_plan_.get(), shares}));
+                                           gpu_plan_.get(), shares, ttft_ms, tpot_ms}));
   return base::ok();
 }
 

@@ -1,12 +1,14 @@
 #include "gateway/model_host.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <system_error>
 #include <utility>
 
 #include "config/load.h"
+#include "engine/calibration.h"
 #include "engine/device_runner.h"
 #include "engine/failing_runner.h"
 #include "engine/model_runner.h"
@@ -21,6 +23,7 @@
 #include "model/tokenizer_cache.h"
 #include "obs/log.h"
 #include "router/model_grammars.h"
+#include "sched/reachable_slo.h"
 
 namespace kvasir::gateway {
 
@@ -30,6 +33,10 @@ using router::ModelState;
 using router::Phase;
 
 namespace {
+
+// Beside streams, where no prompt is in a hurry.
+constexpr double kShortStepS = 0.15;
+constexpr double kShortGpuStepS = 0.013;
 
 Result<int> count_blocks(const model::ModelConfig& config, const config::Settings& settings) {
   const std::int64_t per_block =
@@ -249,8 +256,8 @@ Result<router::ServedModel> ModelHost::load(const std::filesystem::path& path, c
   if (!context.cut.empty()) obs::Log::warn("context_cut", {{"model", model_.name}, {"reason", context.cut}});
   cut_ = context.cut;
   auto grammars = router::make_grammar_compiler(loaded.tokenizer, loaded.end_tokens);
-  const engine::EngineOptions options =
-      engine_options(loaded.end_tokens, config.vocab_size, settings, num_blocks);
+  engine::EngineOptions options = engine_options(loaded.end_tokens, config.vocab_size, settings, num_blocks);
+  if (settings.target_step_ms == 0) TRY_OK(choose_slo(*runner, options.scheduler));
   if (settings.fail_at_step > 0)
     runner = std::make_unique<engine::FailingRunner>(std::move(runner), settings.fail_at_step);
   auto worker =
@@ -267,6 +274,24 @@ Result<router::ServedModel> ModelHost::load(const std::filesystem::path& path, c
                              .grammars = std::move(grammars),
                              .context_length = context.length,
                              .fingerprint = fingerprint(model_)};
+}
+
+base::Status ModelHost::choose_slo(engine::Runner& runner, sched::SchedulerOptions& options) const {
+  TRY(options.cost, engine::calibrate({.num_blocks = options.num_blocks,
+                                       .max_batch_tokens = options.max_batch_tokens,
+                                       .max_batch_sequences = options.max_batch_sequences},
+                                      runner, around_.clock));
+  const sched::ReachableSlo reached = sched::reachable_slo(
+      options.cost, options.max_batch_sequences,
+      {around_.slo_ttft_ms.at(model_.name) / 1000, around_.slo_tpot_ms.at(model_.name) / 1000});
+  options.slo = reached.slo;
+  options.least_slo = reached.least;
+  options.short_step_s = around_.settings.device == "cuda" ? kShortGpuStepS : kShortStepS;
+  obs::Log::info("slo", {{"model", model_.name},
+                         {"ttft_ms", std::round(reached.slo.ttft_s * 1e3)},
+                         {"tpot_ms", std::round(reached.slo.tpot_s * 1e3)},
+                         {"reason", reached.reason.empty() ? "as set, or wanted" : reached.reason}});
+  return base::ok();
 }
 
 base::Status ModelHost::reserve_kv(model::DeviceDecoder& decoder, const std::stop_token& stop) {

@@ -39,6 +39,8 @@ struct HostSurroundings {
   OnModelState on_state;
   GpuPlan* gpu_plan = nullptr;  // null: no model asks how much of a GPU's memory it gets
   std::map<std::string, double> gpu_shares = {};
+  std::map<std::string, double> slo_ttft_ms = {};  // of each model; 0: what the device can reach
+  std::map<std::string, double> slo_tpot_ms = {};
 };
 
 // One model of this process: brings it up in a thread of its own (pull what is missing, load, start the
@@ -66,6 +68,8 @@ class ModelHost {
   base::Result<router::ServedModel> load(const std::filesystem::path& path, const std::stop_token& stop);
   // Waits for the other models on the GPU.
   base::Status reserve_kv(model::DeviceDecoder& decoder, const std::stop_token& stop);
+  // Tries the device out, and has steps chosen for the SLOs that it can reach.
+  base::Status choose_slo(engine::Runner& runner, sched::SchedulerOptions& options) const;
   base::Result<router::ServedModel> load_encoder(const std::filesystem::path& path);
   void set_state(router::ModelState state);
   void tell_failure(const base::Error& failure);

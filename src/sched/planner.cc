@@ -10,6 +10,8 @@
 
 #include "base/check.h"
 #include "sched/block_ledger.h"
+#include "sched/prompt_order.h"
+#include "sched/reachable_slo.h"
 
 namespace kvasir::sched {
 
@@ -21,6 +23,11 @@ using kv::kNoBlock;
 // A step without running streams keeps nobody waiting but arrivals and aborts, and may take this much longer.
 constexpr double kSoloFactor = 4;
 constexpr int kMinChunk = kBlockTokens;
+// The first in rank has one part of the budget in so many.
+constexpr int kFirstShare = 4;
+// A step is cut until it is predicted to be no longer than so many times its target.
+constexpr double kTolerance = 1.02;
+constexpr int kMostTries = 6;
 // Beyond min_batch_decodes a step is not longer than this part of the target, and streams take turns, so that
 // a newcomer does not wait for thousands of others.
 constexpr double kDecodeTarget = 0.25;
@@ -56,9 +63,11 @@ class Planner {
 
   StepPlan build() {
     choose_running();
-    const int budget = prefill_budget();
+    waiting_ = waiting_in_order(s_);
+    const double target_s = step_s();
+    const int budget = prefill_budget(target_s);
     admit_waiting(budget);
-    share(budget);
+    share_within(target_s, budget);
     limit_prompt_rows();
     reserve_blocks();
     return write_plan();
@@ -68,13 +77,16 @@ class Planner {
   int max_sequences() const { return std::min(s_.options.max_batch_sequences, s_.options.max_batch_tokens); }
   void choose_running();
   void limit_decodes(std::vector<Turn>& turns);
-  int prefill_budget() const;
+  double step_s() const;
+  int prefill_budget(double target_s) const;
   void admit_waiting(int budget);
   bool waits_for_prefix(const Sequence& sequence) const;
   void count_as_computing(const Grant& grant);
   bool admit(const Sequence& sequence, int& num_spare);
   int num_held_blocks() const;
+  void share_within(double target_s, int budget);
   void share(int budget);
+  StepLoad load() const;
   void limit_prompt_rows();
   void reserve_blocks();
   bool preempt_for(const Sequence* sequence);
@@ -90,7 +102,8 @@ class Planner {
   int num_chosen_ = 0;           // running sequences that may go on, in this step or in one soon
   bool takes_turns_ = false;     // some of them are left for the next steps
   std::vector<Grant> decodes_;   // one row each, by rank or by turn
-  std::vector<Grant> prefills_;  // the running ones by rank, then the admitted ones by rank
+  std::vector<Grant> prefills_;  // the running ones by rank, then the admitted ones
+  std::vector<Prompt> waiting_;  // in the order of service
   std::vector<Grant*> grants_;   // both, the running ones by rank, then the admitted ones by rank
   std::vector<const Sequence*> preempted_;
   // Full blocks that prefills will publish, with the first in rank of those that compute them.
@@ -120,34 +133,50 @@ void Planner::choose_running() {
 
 // Keeps those that have waited for the longest.
 void Planner::limit_decodes(std::vector<Turn>& turns) {
-  const int least = s_.options.min_batch_decodes;
-  if (s_.options.target_step_s <= 0 || std::ssize(turns) <= least) return;
+  const SchedulerOptions& o = s_.options;
+  const double target_s = o.target_step_s > 0 ? o.target_step_s : o.slo.tpot_s > 0 ? o.short_step_s : 0;
+  const int least = o.min_batch_decodes;
+  if (target_s <= 0 || std::ssize(turns) <= least) return;
   std::ranges::stable_sort(turns, {}, &Turn::last_step);
   StepLoad load;
   const auto fits = [&](const Turn& turn) {
     ++load.decode_sequences;
     load.kv_tokens += turn.sequence->num_tokens();
-    return load.decode_sequences <= least ||
-           s_.cost.predict_s(load) <= s_.options.target_step_s * kDecodeTarget;
+    return load.decode_sequences <= least || s_.cost.predict_s(load) <= target_s * kDecodeTarget;
   };
   const auto rest = std::ranges::find_if_not(turns, fits);
   takes_turns_ = rest != turns.end();
   turns.erase(rest, turns.end());
 }
 
-int Planner::prefill_budget() const {
-  const int most = std::max(0, s_.options.max_batch_tokens - static_cast<int>(decodes_.size()));
-  if (s_.options.target_step_s <= 0) return most;
-  StepLoad load{.decode_sequences = static_cast<int>(decodes_.size())};
-  for (const Grant& grant : decodes_) load.kv_tokens += grant.sequence->num_tokens();
-  double context = 0;
-  for (const Grant& grant : prefills_) context += static_cast<double>(grant.num_computed) / prefills_.size();
+// How long the step should take; 0: as long as it may.
+double Planner::step_s() const {
+  const SchedulerOptions& o = s_.options;
+  if (prefills_.empty() && waiting_.empty()) return 0;
+  const double decode_s = s_.cost.predict_s(load());
+  const double least_s = decode_s * (1 + o.prefill_share);
   // Where streams take turns, prefill gets no more than its share of their time.
-  const double factor = takes_turns_ ? 0 : decodes_.empty() ? kSoloFactor : 1;
-  const double wanted_s = s_.options.target_step_s * factor;
-  const double target_s = std::max(wanted_s, s_.cost.predict_s(load) * (1 + s_.options.prefill_share));
-  const double room = s_.cost.prefill_room(load, target_s, context);
-  return static_cast<int>(std::clamp<double>(room, std::min(kMinChunk, most), most));
+  if (takes_turns_) return least_s;
+  if (o.target_step_s > 0) return std::max(o.target_step_s * (decodes_.empty() ? kSoloFactor : 1), least_s);
+  if (o.slo.tpot_s <= 0) return 0;
+  std::vector<Prompt> prompts;
+  for (const Grant& grant : prefills_) prompts.push_back(judge(s_, *grant.sequence));
+  prompts.insert(prompts.end(), waiting_.begin(), waiting_.end());
+  std::ranges::sort(prompts, is_served_before);
+  std::vector<AwaitedPrompt> awaited;
+  for (const Prompt& prompt : prompts) awaited.push_back(prompt.awaited);
+  return choose_step_s({.slo = tightened_slo(s_.cost, o.max_batch_sequences, o.least_slo, o.slo),
+                        .short_s = o.short_step_s,
+                        .decode_s = decodes_.empty() ? 0 : decode_s,
+                        .prefill_share = o.prefill_share},
+                       awaited);
+}
+
+// Rows for prefill, if they attended to nothing.
+int Planner::prefill_budget(double target_s) const {
+  const int most = std::max(0, s_.options.max_batch_tokens - static_cast<int>(decodes_.size()));
+  if (target_s <= 0) return most;
+  return std::max(s_.cost.prefill_room(load(), target_s, most), std::min(kMinChunk, most));
 }
 
 void Planner::admit_waiting(int budget) {
@@ -160,24 +189,25 @@ void Planner::admit_waiting(int budget) {
   int num_wanted = 0;
   for (const Grant& grant : prefills_) num_wanted += std::min(grant.num_left(), count_most);
   int num_places = max_sequences() - num_chosen_;
-  for (const Sequence* sequence : s_.waiting) {
+  for (const Prompt& prompt : waiting_) {
     if (num_places <= 0 || num_wanted >= budget) break;
-    if (sequence->held || waits_for_prefix(*sequence)) continue;
-    if (!admit(*sequence, num_spare)) break;
+    if (waits_for_prefix(*prompt.sequence)) continue;
+    if (!admit(*prompt.sequence, num_spare)) break;
     --num_places;
     num_wanted += std::min(prefills_.back().num_left(), count_most);
   }
 }
 
-// True while one that ranks before it is about to publish the next block that it needs. The one waiting holds
-// nothing, and the one computing goes on before it, so nobody waits in a circle or for somebody who starves.
+// True while one of no lower priority is about to publish the next block that it needs: who comes together
+// computes a prefix once. The one waiting holds nothing, and the one computing advances in its turn, so
+// nobody waits in a circle or for somebody who starves.
 bool Planner::waits_for_prefix(const Sequence& sequence) const {
   if (!s_.options.prefix_cache || sequence.wants_prompt_lines()) return false;
   const auto useful = sequence.chain.hashes().first((sequence.tokens.size() - 1) / kBlockTokens);
   const std::size_t num_published = s_.tree.num_published(useful);
   if (num_published == useful.size()) return false;
   const auto found = computing_.find(useful[num_published]);
-  return found != computing_.end() && ByRank{}(found->second, &sequence);
+  return found != computing_.end() && found->second->request.priority >= sequence.request.priority;
 }
 
 void Planner::count_as_computing(const Grant& grant) {
@@ -220,30 +250,53 @@ bool Planner::admit(const Sequence& sequence, int& num_spare) {
   return true;
 }
 
-// The first in rank has half of the budget, whatever its length, and so is never starved; the other half
-// serves those with the least left, which brings the most of them to their first token soonest.
+// What has been granted so far.
+StepLoad Planner::load() const {
+  StepLoad load;
+  for (const Grant& grant : decodes_) load.add(grant.num_computed, grant.num_rows);
+  for (const Grant& grant : prefills_) load.add(grant.num_computed, grant.num_rows);
+  return load;
+}
+
+// Shares the budget, and a smaller one where attention makes the step too long.
+void Planner::share_within(double target_s, int budget) {
+  const double decode_s = s_.cost.predict_s(load());
+  share(budget);
+  for (int i = 0; i < kMostTries && target_s > 0; ++i) {
+    const double seconds = s_.cost.predict_s(load());
+    if (seconds <= target_s * kTolerance || budget <= kMinChunk) return;
+    const double part = std::max(0.0, target_s - decode_s) / (seconds - decode_s);
+    budget = std::max(kMinChunk, std::min(budget - 1, static_cast<int>(budget * part)));
+    for (Grant& grant : prefills_) grant.num_rows = 0;
+    share(budget);
+  }
+}
+
+// The first in rank has a share, whatever its length, and so is never starved; the rest goes in the order of
+// service.
 void Planner::share(int budget) {
   if (prefills_.empty()) return;
-  std::vector<Grant*> others;
-  for (Grant& grant : prefills_) others.push_back(&grant);
-  Grant* first = *std::ranges::min_element(others, ByRank{}, &Grant::sequence);
-  std::erase(others, first);
-  std::ranges::stable_sort(others, {}, &Grant::num_left);
   int left = budget;
-  const auto give = [&left](Grant* grant, int most) {
-    const int rows = std::min({left, most, grant->num_left() - grant->num_rows});
-    grant->num_rows += rows;
-    left -= rows;
+  const auto give = [&left](Grant& grant, int most) {
+    const int rows = std::min(most, grant.num_left());
+    left -= rows - grant.num_rows;
+    grant.num_rows = rows;
   };
-  give(first, std::max(budget / 2, kMinChunk));
-  for (Grant* other : others) give(other, left);
-  give(first, left);
-  // A chunk that ends with a block lets that block be shared at once.
+  Grant& first = *std::ranges::min_element(prefills_, ByRank{}, &Grant::sequence);
+  give(first, std::min(budget, std::max(budget / kFirstShare, kMinChunk)));
+  std::vector<std::pair<Prompt, Grant*>> order;
   for (Grant& grant : prefills_) {
-    if (grant.num_rows == grant.num_left()) continue;
+    order.emplace_back(judge(s_, *grant.sequence), &grant);
+    order.back().first.num_left = grant.num_left() - grant.num_rows;
+  }
+  std::ranges::sort(order, is_served_before, &std::pair<Prompt, Grant*>::first);
+  for (const auto& [prompt, grant] : order) {
+    give(*grant, grant->num_rows + left);
+    if (grant->num_rows == grant->num_left()) continue;
+    // A chunk that ends with a block lets that block be shared at once. The next one has the rest.
     const int aligned =
-        (grant.num_computed + grant.num_rows) / kBlockTokens * kBlockTokens - grant.num_computed;
-    if (aligned * 4 >= grant.num_rows * 3) grant.num_rows = aligned;
+        (grant->num_computed + grant->num_rows) / kBlockTokens * kBlockTokens - grant->num_computed;
+    if (aligned * 8 >= grant->num_rows * 7) give(*grant, aligned);
   }
 }
 
@@ -346,9 +399,7 @@ StepPlan Planner::write_plan() {
     next_id = std::ranges::copy(grant->new_blocks, next_id).out;
     slice.blocks = {first_id, next_id};
     if (grant->hit.tail != kNoBlock) plan.copies.push_back({grant->hit.tail, grant->new_blocks.front()});
-    const std::int64_t rows = grant->num_rows;
-    (rows == 1 ? plan.load.decode_sequences : plan.load.prefill_tokens) += grant->num_rows;
-    plan.load.kv_tokens += rows * grant->num_computed + rows * (rows + 1) / 2;
+    plan.load.add(grant->num_computed, grant->num_rows);
     plan.slices.push_back(slice);
   }
   plan.predicted_s = s_.cost.predict_s(plan.load);

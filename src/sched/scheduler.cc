@@ -66,6 +66,7 @@ base::Result<SequenceId> Scheduler::submit(wire::GenerateRequest request) {
   sequence->chain.extend(sequence->tokens);
   if (request.grammar) sequence->matcher = std::make_unique<grammar::Matcher>(request.grammar);
   sequence->request = std::move(request);
+  sequence->arrived_s = state_.busy_s;
   insert_by_rank(state_.waiting, *sequence);
   const SequenceId id = sequence->id;
   sequences_.emplace(id, std::move(sequence));
@@ -124,6 +125,7 @@ std::vector<SequenceEvent> Scheduler::finish(const StepPlan& plan, StepResult re
   stats_.num_prefill_tokens += plan.load.prefill_tokens;
   stats_.num_decode_tokens += plan.load.decode_sequences;
   state_.cost.observe(plan.load, result.seconds);
+  state_.busy_s += std::max(0.0, result.seconds);
   return events;
 }
 

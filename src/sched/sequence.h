@@ -26,8 +26,9 @@ struct Sequence {
   int num_in_flight = 0;  // tokens behind `tokens` that steps begun will give it
   kv::BlockChain chain{""};
   kv::BlockTable blocks;
-  bool held = false;    // its reader is behind: left out of plans, first to be preempted
-  int num_cached = -1;  // of the prompt, found in the prefix cache; -1 before the first step
+  bool held = false;     // its reader is behind: left out of plans, first to be preempted
+  double arrived_s = 0;  // on the clock that counts the time of steps
+  int num_cached = -1;   // of the prompt, found in the prefix cache; -1 before the first step
   int num_preemptions = 0;
   std::int64_t last_step = 0;             // the number of the last step begun that has rows of it
   std::vector<wire::Token> prompt_lines;  // with logprobs, from the second token on; until they are sent

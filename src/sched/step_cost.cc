@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 
 namespace kvasir::sched {
 
@@ -16,20 +17,46 @@ constexpr double kSurpriseFading = 0.9;
 // How many steps' worth of evidence it takes to move a weight that the recent steps say nothing about.
 constexpr double kInertia = 1e-3;
 constexpr int kSweeps = 24;
-// Brings the features near 1, so that one inertia suits all.
-constexpr double kPrefillScale = 1.0 / 64;
+
+// Where each segment of rows begins; the last has no end. A CPU's bends are in the first ones (1, 8, 16, 32
+// and 64 rows took 50, 91, 140, 216 and 385 ms of one), a GPU's near 200 rows.
+constexpr std::array<int, 9> kBends = {0, 8, 16, 32, 64, 128, 256, 512, 1 << 30};
+// Bring the features near 1, so that one inertia suits all.
+constexpr std::array<double, 8> kRowScales = {1.0 / 8,  1.0 / 8,   1.0 / 16,  1.0 / 32,
+                                              1.0 / 64, 1.0 / 128, 1.0 / 256, 1.0 / 512};
 constexpr double kDecodeScale = 1.0 / 4;
 constexpr double kKvScale = 1.0 / 4096;
-
-}  // namespace
+constexpr double kPrefillKvScale = 1.0 / 16384;
 
 // Before the first step: a small laptop CPU on a model of about a billion weights, so that the first chunks
 // are rather too small than too large.
-StepCost::StepCost() : weights_{0.005, 0.002 / kPrefillScale, 0.02 / kDecodeScale, 1e-6 / kKvScale} {}
+constexpr double kFirstStepS = 0.005;
+constexpr double kFirstRowS = 0.002;
+constexpr double kFirstDecodeS = 0.018;
+constexpr double kFirstKvS = 1e-6;
+constexpr double kFirstPrefillKvS = 1e-7;
+
+}  // namespace
+
+StepCost::StepCost() : weights_{kFirstStepS} {
+  for (int i = 0; i < kSegments; ++i) weights_[i + 1] = kFirstRowS / kRowScales[i];
+  weights_[kDecode] = kFirstDecodeS / kDecodeScale;
+  weights_[kDecodeKv] = kFirstKvS / kKvScale;
+  weights_[kPrefillKv] = kFirstPrefillKvS / kPrefillKvScale;
+}
 
 StepCost::Vector StepCost::features(const StepLoad& load) {
-  return {1.0, load.prefill_tokens * kPrefillScale, load.decode_sequences * kDecodeScale,
-          static_cast<double>(load.kv_tokens) * kKvScale};
+  Vector x{1.0};
+  for (int i = 0; i < kSegments; ++i)
+    x[i + 1] = (std::clamp(load.num_rows(), kBends[i], kBends[i + 1]) - kBends[i]) * kRowScales[i];
+  x[kDecode] = load.decode_sequences * kDecodeScale;
+  x[kDecodeKv] = static_cast<double>(load.kv_tokens) * kKvScale;
+  x[kPrefillKv] = static_cast<double>(load.prefill_kv_tokens) * kPrefillKvScale;
+  return x;
+}
+
+double StepCost::row_s(int segment) const {
+  return weights_[segment + 1] * kRowScales[segment];
 }
 
 double StepCost::predict_s(const StepLoad& load) const {
@@ -39,9 +66,23 @@ double StepCost::predict_s(const StepLoad& load) const {
   return sum;
 }
 
-double StepCost::prefill_room(const StepLoad& load, double target_s, double context) const {
-  const double per_token = weights_[1] * kPrefillScale + weights_[3] * kKvScale * context;
-  return (target_s - predict_s(load)) / std::max(per_token, 1e-9);
+int StepCost::prefill_room(const StepLoad& load, double target_s, int most) const {
+  int fits = 0;
+  for (int too_many = most + 1; too_many - fits > 1;) {
+    const int tokens = fits + (too_many - fits) / 2;
+    StepLoad more = load;
+    more.prefill_tokens += tokens;
+    (predict_s(more) <= target_s ? fits : too_many) = tokens;
+  }
+  return fits;
+}
+
+double StepCost::prefill_s(int tokens, int num_computed) const {
+  // In the segment of the rows that a step with prefill has: those of a GPU reach the last one.
+  const auto end = std::ranges::upper_bound(kBends, std::max(1, most_rows_) - 1);
+  const int segment = std::clamp(static_cast<int>(end - kBends.begin()) - 1, 0, kSegments - 1);
+  const double pairs = static_cast<double>(tokens) * (num_computed + tokens / 2.0);
+  return tokens * row_s(segment) + pairs * weights_[kPrefillKv] * kPrefillKvScale;
 }
 
 void StepCost::observe(const StepLoad& load, double seconds) {
@@ -57,7 +98,9 @@ void StepCost::observe(const StepLoad& load, double seconds) {
     moments_[i] = fading * moments_[i] + x[i] / seconds;
   }
   ++num_observed_;
+  most_rows_ = std::max(most_rows_, load.num_rows());
   solve();
+  guess_rows_not_seen();
 }
 
 // Coordinate descent on the quadratic, each weight held at or above zero and tied softly to where it was.
@@ -73,6 +116,12 @@ void StepCost::solve() {
       weights_[i] = std::max(0.0, gradient / (products_[i][i] + tie[i]));
     }
   }
+}
+
+void StepCost::guess_rows_not_seen() {
+  const double mean_s = predict_s({.prefill_tokens = most_rows_}) / std::max(1, most_rows_);
+  for (int i = 0; i < kSegments; ++i)
+    if (kBends[i] >= most_rows_) weights_[i + 1] = mean_s / kRowScales[i];
 }
 
 }  // namespace kvasir::sched

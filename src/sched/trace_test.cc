@@ -1,10 +1,11 @@
 // Runs tests/trace/*.trace: commands in, the plan and the events of each step out, as text. Lines that begin
 // with two spaces are what is expected after the command above them. The commands:
-//   pool blocks=N budget=N sequences=N [target_ms=N] [cache=off]
+//   pool blocks=N budget=N sequences=N [target_ms=N | ttft_ms=N tpot_ms=N short_ms=N] [cache=off]
 //   submit NAME prompt=SEGMENT:LENGTH[+...] max=N [priority=N] [stop=N: the Nth output is an end token]
 //          [min=N] [ns=NAME]
 //   abort NAME | hold NAME | resume NAME | fail NAME (its next step ends in an error)
 //   step | steps N | blocks
+// A step takes 2 ms, and 1 ms more for each row of a prompt and 10 for each other one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -71,12 +72,14 @@ class Trace {
 
   void pool(std::istream& words) {
     const Options o = options(words);
-    scheduler_ =
-        std::make_unique<Scheduler>(SchedulerOptions{.num_blocks = number(o, "blocks", 0),
-                                                     .max_batch_tokens = number(o, "budget", 0),
-                                                     .max_batch_sequences = number(o, "sequences", 0),
-                                                     .target_step_s = number(o, "target_ms", 0) / 1e3,
-                                                     .prefix_cache = !o.contains("cache")});
+    scheduler_ = std::make_unique<Scheduler>(SchedulerOptions{
+        .num_blocks = number(o, "blocks", 0),
+        .max_batch_tokens = number(o, "budget", 0),
+        .max_batch_sequences = number(o, "sequences", 0),
+        .target_step_s = number(o, "target_ms", 0) / 1e3,
+        .slo = {.ttft_s = number(o, "ttft_ms", 0) / 1e3, .tpot_s = number(o, "tpot_ms", 0) / 1e3},
+        .short_step_s = number(o, "short_ms", 0) / 1e3,
+        .prefix_cache = !o.contains("cache")});
   }
 
   void submit(const std::string& name, std::istream& words) {

@@ -1,0 +1,135 @@
+#include "app/bench_sim.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/bench_load_flags.h"
+#include "bench/sim_session.h"
+
+namespace kvasir::app {
+
+namespace {
+
+struct SimFlags : LoadFlags {
+  std::string device = "cpu";
+  std::string costs;
+  std::optional<double> kv_ns;
+  std::optional<double> prefill_kv_ns;
+  std::vector<double> targets_ms;
+  int num_blocks = 0;
+  int template_tokens = 0;
+  double client_ms = 2;
+};
+
+// As `serve` sets the scheduler up on such a device.
+bench::SimOptions sim_options(const SimFlags& flags) {
+  const bool on_gpu = flags.device == "gpu";
+  bench::SimOptions options{.session = flags.session,
+                            .device = flags.device == "gpu" ? "8B on an H200" : "1.5B on two cores",
+                            .costs = on_gpu ? sim::gpu_costs() : sim::cpu_costs()};
+  options.scheduler = {.num_blocks = on_gpu ? 60000 : 2300,
+                       .max_batch_tokens = on_gpu ? 8192 : 512,
+                       .max_batch_sequences = on_gpu ? 512 : 64,
+                       .target_step_s = 0,
+                       .short_step_s = on_gpu ? 0.013 : 0.15,
+                       .prefill_share = on_gpu ? 0.55 : 0.33,
+                       .min_batch_decodes = on_gpu ? 512 : 256};
+  if (flags.num_blocks > 0) options.scheduler.num_blocks = flags.num_blocks;
+  if (flags.kv_ns) options.costs.kv_token_s = *flags.kv_ns * 1e-9;
+  if (flags.prefill_kv_ns) options.costs.prefill_kv_token_s = *flags.prefill_kv_ns * 1e-9;
+  if (flags.slo_ttft_ms) options.scheduler.slo.ttft_s = *flags.slo_ttft_ms / 1e3;
+  if (flags.slo_tpot_ms) options.scheduler.slo.tpot_s = *flags.slo_tpot_ms / 1e3;
+  options.template_tokens = flags.template_tokens;
+  options.client_s = flags.client_ms / 1e3;
+  return options;
+}
+
+base::Status simulate_all(SimFlags& flags, Outcome& outcome) {
+  TRY_OK(settle_load(flags));
+  // Goodput is at the SLOs that the scheduler aims at, unless it is asked otherwise.
+  if (!flags.slo_ttft_ms && !flags.slo_tpot_ms) flags.session.slo = {};
+  bench::SimOptions options = sim_options(flags);
+  if (!flags.costs.empty()) {
+    TRY(options.costs.points, sim::parse_cost_points(flags.costs));
+    options.device = "a device of " + flags.costs;
+  }
+  if (flags.targets_ms.empty()) flags.targets_ms = {0};
+  for (const double target_ms : flags.targets_ms) {
+    options.scheduler.target_step_s = target_ms / 1e3;
+    TRY(const bench::LoadReport report, bench::run_sim(options));
+    print_load_report(flags, report, outcome);
+    fmt::print("\n");
+  }
+  return base::ok();
+}
+
+void bench_sim(SimFlags& flags, Outcome& outcome) {
+  const base::Status status = simulate_all(flags, outcome);
+  if (status.ok()) return;
+  const bool usage = status.error().code == base::ErrorCode::invalid_argument;
+  return usage ? report_usage(outcome, status.error()) : app::report(outcome, status.error());
+}
+
+void add_device_flags(CLI::App& command, SimFlags& flags) {
+  command.add_option("--device", flags.device, "Measured costs: 1.5B on two cores, or 8B on an H200")
+      ->check(CLI::IsMember({"cpu", "gpu"}))
+      ->type_name("cpu|gpu")
+      ->capture_default_str();
+  command.add_option("--costs", flags.costs, "What steps take instead, by their rows: 1:50,8:91,64:385")
+      ->type_name("ROWS:MS,...");
+  command.add_option("--kv-ns", flags.kv_ns, "Nanoseconds for a KV token that a stream attends to")
+      ->type_name("NS");
+  command.add_option("--prefill-kv-ns", flags.prefill_kv_ns, "... and that a prompt's row attends to")
+      ->type_name("NS");
+  command
+      .add_option("--target-step-ms", flags.targets_ms,
+                  "Fixed lengths of steps, simulated one after the other; 0: chosen for the SLOs (default)")
+      ->type_name("MS,...")
+      ->delimiter(',')
+      ->check(CLI::Range(0.0, 60000.0));
+  command.add_option("--blocks", flags.num_blocks, "KV blocks (default: as many as such a device has)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1 << 24));
+  command.add_option("--template-tokens", flags.template_tokens, "Tokens that every prompt begins with")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1 << 16))
+      ->capture_default_str();
+  command
+      .add_option("--client-ms", flags.client_ms,
+                  "Milliseconds between an answer and its client's next request")
+      ->type_name("MS")
+      ->check(CLI::Range(0.0, 60000.0))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_bench_sim(CLI::App& bench_command, Outcome& outcome) {
+  CLI::App* command = bench_command.add_subcommand(
+      "sim", "Simulate the scheduler on a modelled device, to compare lengths of steps in seconds");
+  auto flags = std::make_shared<SimFlags>();
+  add_device_flags(*command, *flags);
+  add_load_flags(*command, *flags);
+  add_workload_flags(*command, *flags);
+  add_report_flags(*command, *flags);
+  command->footer(
+      "The scheduler is the one that serves; the device takes the time that steps were measured to take.\n"
+      "Workloads and figures are those of kvasir bench serve; --slo-ttft and --slo-tpot are also what the\n"
+      "scheduler aims at.\n"
+      "\n"
+      "Examples:\n"
+      "  kvasir bench sim --concurrency 32 --requests 32 --template-tokens 30 --target-step-ms 0,150,600\n"
+      "  kvasir bench sim --device gpu --workload mixed --output-tokens 150 --concurrency 256 --requests "
+      "3000\n"
+      "  kvasir bench sim --device gpu --workload mixed --rates 20,40,60,80 --requests 2000 --report "
+      "sim.html\n"
+      "\n"
+      "Exit status: 0 simulated, 1 failure, 2 wrong usage.");
+  command->callback([flags, &outcome] { bench_sim(*flags, outcome); });
+}
+
+}  // namespace kvasir::app

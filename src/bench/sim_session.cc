@@ -1,0 +1,118 @@
+#include "bench/sim_session.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "bench/arrivals.h"
+#include "sched/reachable_slo.h"
+#include "sim/simulation.h"
+
+namespace kvasir::bench {
+
+namespace {
+
+// Token ids that no two parts of prompts share unless they are to.
+constexpr TokenId kTemplateTokens = 1000;
+constexpr TokenId kPrefixTokens = 1 << 20;
+constexpr TokenId kOwnTokens = 1 << 26;
+
+sim::SimRequest request_of(const SimOptions& options, int phase, std::uint64_t index) {
+  const WorkloadOptions& shape = options.session.shape;
+  const QuestionShape question = question_shape(shape, phase, index);
+  sim::SimRequest request{.output_tokens = question.output_tokens};
+  for (int i = 0; i < options.template_tokens; ++i) request.prompt.push_back(kTemplateTokens + i);
+  if (question.prefix_group)
+    for (int i = 0; i < shape.prefix_tokens; ++i)
+      request.prompt.push_back(kPrefixTokens + static_cast<TokenId>(*question.prefix_group) * 8192 +
+                               i % 8192);
+  // The template counts as part of what the user says, as it does in a real run.
+  const int num_own = std::max(1, question.input_tokens - options.template_tokens);
+  for (int i = 0; i < num_own; ++i)
+    request.prompt.push_back(kOwnTokens + static_cast<TokenId>((index * 7919 + i) % (1u << 30)));
+  return request;
+}
+
+sim::SimLoad load_of(const SimOptions& options, const LoadPhase& phase) {
+  sim::SimLoad load{.concurrency = phase.concurrency,
+                    .arrivals_s = phase.arrivals_s,
+                    .num_requests = phase.num_requests,
+                    .duration_s = phase.duration_s,
+                    .client_s = options.client_s,
+                    .request = [&options, number = phase.number](std::uint64_t index) {
+                      return request_of(options, number, index);
+                    }};
+  if (phase.rate <= 0) return load;
+  Arrivals arrivals = Arrivals::poisson(phase.rate, phase.seed, phase.burst);
+  while (true) {
+    const double at_s = *arrivals.next();
+    if (phase.duration_s > 0 && at_s >= phase.duration_s) break;
+    if (phase.num_requests > 0 && std::ssize(load.arrivals_s) == phase.num_requests) break;
+    load.arrivals_s.push_back(at_s);
+  }
+  return load;
+}
+
+PhaseRun seen_by_clients(sim::SimRun run, const LoadPhase& phase) {
+  PhaseRun seen{.window_s = phase.duration_s > 0 ? phase.duration_s : run.end_s,
+                .peak_in_flight = run.peak_in_flight};
+  for (sim::SimRecord& record : run.records) {
+    RequestRecord& request = seen.records.emplace_back();
+    request.scheduled_s = request.sent_s = record.arrived_s;
+    request.first_s = record.tokens_s.front();
+    request.end_s = record.tokens_s.back();
+    request.prompt_tokens = record.prompt_tokens;
+    request.cached_tokens = record.cached_tokens;
+    request.output_tokens = static_cast<int>(record.tokens_s.size());
+    request.counted = true;
+    request.chunks_s = std::move(record.tokens_s);
+  }
+  for (int i = 0; i < run.num_refused; ++i)
+    seen.records.push_back({.end_s = 0, .failure = Failure::refused, .message = "too large"});
+  return seen;
+}
+
+// As a server does it at its start.
+void settle_slo(sched::SchedulerOptions& scheduler, LoadReport& report) {
+  const sched::ReachableSlo reached =
+      sched::reachable_slo(scheduler.cost, scheduler.max_batch_sequences, scheduler.slo);
+  scheduler.slo = reached.slo;
+  scheduler.least_slo = reached.least;
+  if (!report.slo.ttft_s) report.slo.ttft_s = reached.slo.ttft_s;
+  if (!report.slo.tpot_s) report.slo.tpot_s = reached.slo.tpot_s;
+  const std::string steps = scheduler.target_step_s > 0
+                                ? fmt::format("steps of {:g} ms", scheduler.target_step_s * 1e3)
+                                : "steps as long as the SLOs allow";
+  report.notes.push_back(fmt::format("{}; SLO {:.0f} ms to the first token, {:.0f} ms for each other one{}{}",
+                                     steps, reached.slo.ttft_s * 1e3, reached.slo.tpot_s * 1e3,
+                                     reached.reason.empty() ? "" : ": ", reached.reason));
+}
+
+}  // namespace
+
+base::Result<LoadReport> run_sim(const SimOptions& options) {
+  if (options.session.shape.kind == WorkloadKind::multi_turn || !options.session.trace.empty())
+    return base::error(base::ErrorCode::invalid_argument,
+                       "a simulation has no answers that a next turn could follow, and reads no traces");
+  const WorkloadOptions& shape = options.session.shape;
+  LoadReport report{.url = "a modelled device",
+                    .endpoint = "simulation",
+                    .model = options.device,
+                    .workload = options.session.workload,
+                    .input_tokens = shape.input_tokens,
+                    .output_tokens = shape.output_tokens,
+                    .seed = shape.seed,
+                    .slo = options.session.slo};
+  sched::SchedulerOptions scheduler = options.scheduler;
+  scheduler.cost =
+      sim::calibrated_cost(options.costs, scheduler.max_batch_sequences, scheduler.max_batch_tokens);
+  settle_slo(scheduler, report);
+  for (const LoadPhase& phase : plan_phases(options.session)) {
+    sim::SimRun run = sim::simulate(scheduler, options.costs, load_of(options, phase), shape.seed);
+    report.runs.push_back(seen_by_clients(std::move(run), phase));
+    report.phases.push_back(summarize(phase, report.runs.back(), report.slo));
+  }
+  return report;
+}
+
+}  // namespace kvasir::bench

@@ -1,0 +1,74 @@
+#include "sched/step_length.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace kvasir::sched {
+namespace {
+
+constexpr StepBounds kBounds{
+    .slo = {.ttft_s = 0.5, .tpot_s = 0.05}, .short_s = 0.013, .decode_s = 0.006, .prefill_share = 0.5};
+constexpr double kLongestS = 0.05 * 0.85;
+
+double chosen_s(const StepBounds& bounds, const std::vector<AwaitedPrompt>& prompts) {
+  return choose_step_s(bounds, prompts);
+}
+
+AwaitedPrompt prompt(double work_s, double waited_s = 0) {
+  return {.work_s = work_s, .alone_s = work_s, .waited_s = waited_s};
+}
+
+TEST(StepLength, IsShortWhereNoPromptIsInAHurry) {
+  EXPECT_DOUBLE_EQ(chosen_s(kBounds, {}), 0.013);
+  EXPECT_DOUBLE_EQ(chosen_s(kBounds, {prompt(0.01)}), 0.013);
+}
+
+TEST(StepLength, IsShortByTheSloToo) {
+  StepBounds quick = kBounds;
+  quick.slo.tpot_s = 0.02;
+  EXPECT_DOUBLE_EQ(chosen_s(quick, {}), 0.006 * 1.5);
+  quick.prefill_share = 0.1;
+  EXPECT_DOUBLE_EQ(chosen_s(quick, {}), 0.02 * 0.4);
+}
+
+TEST(StepLength, GrowsWithWhatWaitsAndHowLong) {
+  double last_s = 0.013;
+  for (const int num_prompts : {8, 9, 10, 11}) {
+    const double s = chosen_s(kBounds, std::vector<AwaitedPrompt>(num_prompts, prompt(0.01)));
+    EXPECT_GT(s, last_s);
+    EXPECT_LE(s, kLongestS);
+    last_s = s;
+  }
+  // So much of all time goes to prefill that the last of them is served when a quarter of its SLO is over.
+  EXPECT_NEAR(chosen_s(kBounds, std::vector<AwaitedPrompt>(10, prompt(0.01))), 0.006 / (1 - 0.1 / 0.125),
+              1e-9);
+  EXPECT_GT(chosen_s(kBounds, {prompt(0.01, 0.11)}), chosen_s(kBounds, {prompt(0.01, 0.05)}));
+}
+
+TEST(StepLength, IsAsLongAsStreamsAllowWhereSomebodyWillBeLate) {
+  EXPECT_DOUBLE_EQ(chosen_s(kBounds, std::vector<AwaitedPrompt>(100, prompt(0.01))), kLongestS);
+  EXPECT_DOUBLE_EQ(chosen_s(kBounds, {prompt(0.01, 3)}), kLongestS);
+}
+
+TEST(StepLength, IsLongWhereNobodyReads) {
+  StepBounds nobody = kBounds;
+  nobody.decode_s = 0;
+  EXPECT_DOUBLE_EQ(chosen_s(nobody, {prompt(0.001)}), kLongestS);
+}
+
+TEST(StepLength, LeavesPrefillItsShareWhereStreamsAloneAreOverTheSlo) {
+  StepBounds many = kBounds;
+  many.decode_s = 0.06;
+  EXPECT_DOUBLE_EQ(chosen_s(many, std::vector<AwaitedPrompt>(100, prompt(0.01))), 0.06 * 1.5);
+  EXPECT_DOUBLE_EQ(chosen_s(many, {prompt(0.001)}), 0.06 * 1.5);
+}
+
+TEST(StepLength, APromptThatIsLateEvenAloneHurriesNobody) {
+  EXPECT_DOUBLE_EQ(chosen_s(kBounds, {prompt(11)}), 0.013);
+  // One that would be in time alone does.
+  EXPECT_DOUBLE_EQ(chosen_s(kBounds, {prompt(0.4)}), kLongestS);
+}
+
+}  // namespace
+}  // namespace kvasir::sched

@@ -1,0 +1,90 @@
+#include "sim/simulation.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace kvasir::sim {
+namespace {
+
+SimLoad load_of(int concurrency, int num_requests, int prompt, int output) {
+  return {.concurrency = concurrency, .num_requests = num_requests, .request = [=](std::uint64_t index) {
+            SimRequest request{.output_tokens = output};
+            for (int i = 0; i < prompt; ++i) request.prompt.push_back(TokenId(1000 * (index + 1) + i));
+            return request;
+          }};
+}
+
+const sched::SchedulerOptions kScheduler{
+    .num_blocks = 4096, .max_batch_tokens = 512, .max_batch_sequences = 64};
+
+DeviceCosts even_device() {
+  return {.points = {{1, 0.011}, {2, 0.012}}};  // 10 ms, and 1 ms a row
+}
+
+TEST(Simulation, OneClientWaitsForItsRowsOnly) {
+  const SimRun run = simulate(kScheduler, even_device(), load_of(1, 3, 20, 5), 1);
+  ASSERT_EQ(run.records.size(), 3u);
+  for (const SimRecord& record : run.records) {
+    ASSERT_EQ(record.tokens_s.size(), 5u);
+    EXPECT_NEAR(record.tokens_s[0] - record.arrived_s, 0.030, 1e-9);
+    EXPECT_NEAR(record.tokens_s[4] - record.tokens_s[0], 4 * 0.011, 1e-9);
+  }
+  EXPECT_NEAR(run.end_s, 3 * 0.074, 1e-9);
+}
+
+TEST(Simulation, StepsThatOverlapGiveTheSameTokensAndSeeArrivalsLater) {
+  DeviceCosts overlapping = even_device();
+  overlapping.overlaps = true;
+  SimLoad load = load_of(0, 0, 20, 5);
+  load.arrivals_s = {0, 0.001};
+  const SimRun one_by_one = simulate(kScheduler, even_device(), load, 1);
+  const SimRun overlapped = simulate(kScheduler, overlapping, load, 1);
+  const auto first_of_second = [](const SimRun& run) {
+    return std::ranges::max_element(run.records, {}, &SimRecord::arrived_s)->tokens_s[0];
+  };
+  EXPECT_EQ(overlapped.stats.num_output_tokens, 10);
+  EXPECT_NEAR(first_of_second(one_by_one), 0.030 + 0.031, 1e-9);
+  EXPECT_NEAR(first_of_second(overlapped), 0.030 + 0.011 + 0.031, 1e-9);
+}
+
+TEST(Simulation, RequestsThatDoNotFitAreRefused) {
+  sched::SchedulerOptions small = kScheduler;
+  small.num_blocks = 2;
+  SimLoad load = load_of(0, 0, 40, 5);
+  load.arrivals_s = {0, 1};
+  EXPECT_EQ(simulate(small, even_device(), load, 1).num_refused, 2);
+}
+
+// Measured on a real CPU with steps of 300, 600 and 1,000 ms: 32 clients at once, 200 tokens in (30 of them
+// the template's), 64 out. The simulation is to be within a tenth of each.
+TEST(Simulation, IsWithinATenthOfRealRuns) {
+  struct Measured {
+    double target_s, tokens_per_s, ttft_p50_s, ttft_p95_s;
+  };
+  for (const Measured real :
+       {Measured{0.3, 41.9, 21.9, 41.6}, {0.6, 46.7, 17.8, 34.2}, {1.0, 50.3, 14.5, 28.2}}) {
+    sched::SchedulerOptions options = kScheduler;
+    options.target_step_s = real.target_s;
+    SimLoad load = load_of(32, 32, 170, 64);
+    const SimRun run = simulate(options, cpu_costs(), load, 1);
+    std::vector<double> ttft_s;
+    for (const SimRecord& record : run.records) ttft_s.push_back(record.tokens_s[0] - record.arrived_s);
+    std::ranges::sort(ttft_s);
+    EXPECT_NEAR(32 * 64 / run.end_s / real.tokens_per_s, 1, 0.1) << real.target_s;
+    EXPECT_NEAR((ttft_s[15] + ttft_s[16]) / 2 / real.ttft_p50_s, 1, 0.15) << real.target_s;
+    EXPECT_NEAR(ttft_s[30] / real.ttft_p95_s, 1, 0.1) << real.target_s;
+  }
+}
+
+TEST(CostPoints, AreReadOrRefused) {
+  const auto points = parse_cost_points("1:50,8:91.5").value();
+  ASSERT_EQ(points.size(), 2u);
+  EXPECT_EQ(points[1].rows, 8);
+  EXPECT_NEAR(points[1].seconds, 0.0915, 1e-12);
+  for (const char* wrong : {"", "1:50", "8:50,1:40", "1:50,x", "1:50,2:-3", "1:50,2:3ms", "1:50,2"})
+    EXPECT_FALSE(parse_cost_points(wrong).ok()) << wrong;
+}
+
+}  // namespace
+}  // namespace kvasir::sim
