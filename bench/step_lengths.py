@@ -17,7 +17,7 @@ CASES = {
     "cuda": {
         "warm": "--workload mixed --output-tokens 150 --concurrency 256 --requests 512",
         "clients": "--workload mixed --output-tokens 150 --concurrency 256 --requests 2000",
-        "prefix": "--workload prefix --prefix-tokens 2000 --prefix-groups 32 --output-tokens 200 --concurrency 128 --requests 1000",
+        "prefix": "--workload prefix --prefix-tokens 2000 --prefix-groups 32 --output-tokens 150 --concurrency 128 --requests 1000",
         "rates": "--workload mixed --output-tokens 150 --rates 20,40,60,70 --duration 15",
         "burst": "--workload burst --burst 32 --output-tokens 150 --rates 40 --duration 15",
         "poisson": "--input-tokens 512 --output-tokens 256 --rate 26 --duration 20",
@@ -58,6 +58,7 @@ def main():
     parser.add_argument("--cases", help="some of them (default: all)")
     parser.add_argument("--endpoint", default="completions")
     parser.add_argument("--seed", default=1)
+    parser.add_argument("--serve-flags", default="", help="more flags for the servers, in one string")
     parser.add_argument("--slo-ttft", help="ms; with --slo-tpot, what a good request keeps to")
     parser.add_argument("--slo-tpot")
     parser.add_argument("--json", type=pathlib.Path, help="also write the figures there")
@@ -67,7 +68,7 @@ def main():
     figures = {}
     print(f"{'step ms':>7} {'case':<14} {'tok/s':>9} {'TTFT p50':>9} {'p95, ms':>9} {'gap p50':>8} {'p95':>8} {'max, ms':>9} {'good/s':>8}")
     for step in [int(step) for step in options.steps.split(",")]:
-        flags = ["--device", options.device, "--model", options.model, "--max-queue", 2048]
+        flags = ["--device", options.device, "--model", options.model, "--max-queue", 2048, *options.serve_flags.split()]
         with served(options.bin / "kvasir", *flags, *(["--target-step-ms", step] if step else [])) as (_, port, _):
             if "warm" in cases:
                 load(options, port, cases["warm"])

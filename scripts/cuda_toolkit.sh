@@ -25,7 +25,7 @@ if [ ! -e "$stamp" ]; then
   [ "$(uname -m)" = x86_64 ] || { echo "cuda: no CUDA 13 here; set CUDA_HOME to one" >&2; exit 1; }
   echo "cuda: no CUDA 13 on this machine; fetching its compiler from PyPI (1.2 GB, once)" >&2
   rm -rf "$folder"
-  pip() { python3 -m pip --disable-pip-version-check --root-user-action=ignore "$@"; }
+  pip() { python3 -m pip --disable-pip-version-check "$@"; }
   show=(--quiet)
   [ -t 2 ] && show=(--progress-bar on)
   number=0
@@ -33,7 +33,7 @@ if [ ! -e "$stamp" ]; then
     echo "cuda: $((++number)) of ${#packages[@]}, $package" >&2
     pip download "${show[@]}" --no-deps --dest "$folder/wheels" "$package" >&2
   done
-  pip install --quiet --no-index --no-deps --target "$folder" "$folder"/wheels/*.whl >&2  # all at once: they share a folder
+  pip install --quiet --root-user-action=ignore --no-index --no-deps --target "$folder" "$folder"/wheels/*.whl >&2  # all at once: they share a folder
   rm -rf "$folder/wheels"
   is_toolkit "$root" || { echo "cuda: the packages hold no compiler at $root" >&2; exit 1; }
   touch "$stamp"
