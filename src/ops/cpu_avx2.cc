@@ -4,6 +4,7 @@
 
 #define KVASIR_TARGET "avx2,fma,f16c"
 #define KVASIR_NATIVE "ops/simd_avx2.inc"
+#define KVASIR_FLOATS avx2_float_kernels
 #define KVASIR_KERNELS avx2_kernels
 
 #include "ops/cpu_kernels.inc"

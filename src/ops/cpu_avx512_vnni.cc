@@ -5,6 +5,7 @@
 #define KVASIR_TARGET "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"
 #define KVASIR_VNNI 1
 #define KVASIR_NATIVE "ops/simd_avx512.inc"
+#define KVASIR_FLOATS avx512_float_kernels
 #define KVASIR_KERNELS avx512_vnni_kernels
 
 #include "ops/cpu_kernels.inc"

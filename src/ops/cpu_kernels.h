@@ -9,7 +9,8 @@
 #include "tensor/dtype.h"
 
 // The seam between the ops (checks, splitting into pieces) and their kernels. The kernels are written once,
-// as templates over the vectors of an instruction set (x_cpu.inc), and cpu_<isa>.cc compiles them for one.
+// as templates over the vectors of an instruction set (x_cpu.inc). cpu_<isa>.cc compiles those with products
+// of bytes for one set, cpu_<isa>_floats.cc the others for all sets with the same vectors.
 namespace kvasir::ops {
 
 // 32 numbers of an activation row in 8 bits. A quantised weight w = scale * q + minimum meets them as

@@ -6,6 +6,7 @@
 #define KVASIR_DOTPROD 1
 #define KVASIR_I8MM 0
 #define KVASIR_NATIVE "ops/simd_neon.inc"
+#define KVASIR_FLOATS neon_float_kernels
 #define KVASIR_KERNELS neon_dotprod_kernels
 
 #include "ops/cpu_kernels.inc"

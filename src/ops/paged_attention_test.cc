@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "ops/dequantize.h"
@@ -300,9 +301,10 @@ TEST(PagedAttention, EightBitsAreAboutHalfTheBytes) {
 // A latent layer with keys as values: the same as a layer that stores both, but for the order of the sums.
 class LatentSequence {
  public:
-  LatentSequence(KvType type, int num_tokens, std::mt19937& random)
-      : num_tokens_(num_tokens),
-        q_(random_floats(static_cast<std::size_t>(num_tokens * kHeads * kKey), random)),
+  LatentSequence(KvType type, int num_heads, int num_tokens, std::mt19937& random)
+      : num_heads_(num_heads),
+        num_tokens_(num_tokens),
+        q_(random_floats(static_cast<std::size_t>(num_tokens * num_heads * kKey), random)),
         k_(random_floats(static_cast<std::size_t>(num_tokens * kKey), random)) {
     for (int i = 0; i * kBlockTokens < num_tokens; ++i) blocks_.push_back(i);
     std::shuffle(blocks_.begin(), blocks_.end(), random);
@@ -316,7 +318,7 @@ class LatentSequence {
   std::vector<float> run(Context& context, int latent_dim, int chunk) {
     KvLayer layer = layer_;
     layer.latent_dim = latent_dim;
-    const int value_size = kHeads * layer.value_dim();
+    const int value_size = num_heads_ * layer.value_dim();
     std::vector<float> out(static_cast<std::size_t>(num_tokens_ * value_size), NAN);
     for (int from = 0; from < num_tokens_; from += chunk) {
       const int n = std::min(chunk, num_tokens_ - from);
@@ -327,15 +329,14 @@ class LatentSequence {
       paged_attention(context,
                       {.layer = layer,
                        .slices = slices,
-                       .q = part(q_, from, n, kHeads * kKey),
+                       .q = part(q_, from, n, num_heads_ * kKey),
                        .out = std::span(out).subspan(first, static_cast<std::size_t>(n * value_size)),
-                       .num_heads = kHeads,
+                       .num_heads = num_heads_,
                        .scale = 0.2f});
     }
     return out;
   }
 
-  static constexpr int kHeads = 6;
   static constexpr int kKey = 43;
 
  private:
@@ -343,6 +344,7 @@ class LatentSequence {
     return std::span(x).subspan(static_cast<std::size_t>(from * size), static_cast<std::size_t>(n * size));
   }
 
+  int num_heads_;
   int num_tokens_;
   std::vector<float> q_, k_;
   std::vector<std::int32_t> blocks_;
@@ -354,8 +356,9 @@ TEST(PagedAttention, ALatentIsKeyAndValue) {
   constexpr int kLatent = 35;
   std::mt19937 random(6);
   ComputePool pools[] = {ComputePool(1), ComputePool(3)};
-  for (const KvType type : {KvType::f32, KvType::f16, KvType::bf16, KvType::int8}) {
-    LatentSequence sequence(type, 290, random);
+  for (const auto& [type, num_heads] :
+       {std::pair(KvType::f32, 6), {KvType::f16, 17}, {KvType::bf16, 8}, {KvType::int8, 17}}) {
+    LatentSequence sequence(type, num_heads, 290, random);
     Context oracle(pools[0], Isa::scalar);
     const std::vector<float> both = sequence.run(oracle, 0, 290);
     const std::vector<float> expected = sequence.run(oracle, kLatent, 290);
