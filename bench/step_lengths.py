@@ -32,9 +32,12 @@ CASES = {
 }
 
 
-def load(options, port, flags):
+def load(options, port, case):
+    """Each case has prompts of its own, the same for all servers: none is found in the cache by the next."""
+    cases = CASES[options.device]
+    seed = 100 * options.seed + list(cases).index(case)
     command = [options.bin / "kvasir", "bench", "serve", "--url", f"http://127.0.0.1:{port}", "--endpoint", options.endpoint,
-               "--seed", options.seed, "--json", *flags.split()]
+               "--seed", seed, "--json", *cases[case].split()]
     if options.slo_ttft:
         command += ["--slo-ttft", options.slo_ttft, "--slo-tpot", options.slo_tpot]
     found = subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True).stdout
@@ -57,7 +60,7 @@ def main():
     parser.add_argument("--steps", default="0,13,40", help="target_step_ms of each server; 0: chosen")
     parser.add_argument("--cases", help="some of them (default: all)")
     parser.add_argument("--endpoint", default="completions")
-    parser.add_argument("--seed", default=1)
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--serve-flags", default="", help="more flags for the servers, in one string")
     parser.add_argument("--slo-ttft", help="ms; with --slo-tpot, what a good request keeps to")
     parser.add_argument("--slo-tpot")
@@ -71,9 +74,9 @@ def main():
         flags = ["--device", options.device, "--model", options.model, "--max-queue", 2048, *options.serve_flags.split()]
         with served(options.bin / "kvasir", *flags, *(["--target-step-ms", step] if step else [])) as (_, port, _):
             if "warm" in cases:
-                load(options, port, cases["warm"])
+                load(options, port, "warm")
             for case in wanted:
-                phases = load(options, port, cases[case])
+                phases = load(options, port, case)
                 figures.setdefault(str(step), {})[case] = phases
                 for phase in phases:
                     print(row(step, case, phase), flush=True)

@@ -52,6 +52,13 @@ TEST(ReachableSlo, FallsOnceTheDeviceProvesFaster) {
   EXPECT_EQ(tightened_slo(busy, 64, in_truth.least, in_truth.slo).tpot_s, in_truth.slo.tpot_s);
 }
 
+TEST(ReachableSlo, StaysWhereAPredictionIsALittleOff) {
+  const ReachableSlo at_start = reachable_slo(even_device(0.045, 0.0053), 64, {});
+  const Slo now = tightened_slo(even_device(0.038, 0.0044), 64, at_start.least, at_start.slo);
+  EXPECT_EQ(now.tpot_s, at_start.slo.tpot_s);
+  EXPECT_EQ(now.ttft_s, at_start.slo.ttft_s);
+}
+
 TEST(ReachableSlo, WhatIsAskedForDoesNotFall) {
   const ReachableSlo asked = reachable_slo(even_device(0.09, 0.0106), 64, {.ttft_s = 9, .tpot_s = 2});
   const Slo now = tightened_slo(even_device(0.001, 1e-5), 64, asked.least, asked.slo);
