@@ -24,8 +24,8 @@ double prompt_s(const StepCost& cost) {
   return cost.predict_s(prompt);
 }
 
-// A device that was busy when it was tried out proves at least this much faster. Less is a prediction's
-// error: to follow that made steps a sixth shorter on a CPU, and a tenth fewer tokens.
+// A device that was busy when it was tried out proves at least this much faster. A smaller difference may be
+// an error of the prediction, and what was printed at the start stays.
 constexpr double kBusyStart = 0.7;
 
 double tightened(double reached_s, double least_s, double most_s) {
