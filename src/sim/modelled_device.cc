@@ -30,9 +30,10 @@ base::Result<std::vector<CostPoint>> parse_cost_points(std::string_view text) {
   while (!text.empty()) {
     const std::string_view part = text.substr(0, text.find(','));
     text.remove_prefix(std::min(part.size() + 1, text.size()));
-    const char* const end = part.data() + part.size();
+    const char* const begin = part.data();
+    const char* const end = begin + part.size();
     CostPoint point;
-    const auto rows = std::from_chars(part.data(), end, point.rows);
+    const auto rows = std::from_chars(begin, end, point.rows);
     if (rows.ec != std::errc() || rows.ptr == end || *rows.ptr != ':') return wrong(part);
     double ms = 0;
     const auto time = std::from_chars(rows.ptr + 1, end, ms);
