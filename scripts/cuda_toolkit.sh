@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/cache.sh
-if [ -z "${KVASIR_LOCKED:-}" ]; then KVASIR_LOCKED=1 locked cuda-toolkit "$0"; exit; fi
+if [ -z "${KVASIR_LOCKED:-}" ]; then KVASIR_LOCKED=1 locked cuda-toolkit "scripts/$(basename "$0")"; exit; fi
 
 packages=(nvidia-cuda-nvcc==13.0.88 nvidia-cuda-crt==13.0.88 nvidia-nvvm==13.0.88 nvidia-cuda-runtime==13.0.96
   nvidia-cuda-cccl==13.0.85 nvidia-cublas==13.1.0.3)

