@@ -76,6 +76,10 @@ class Calibration {
     double first_s = -1;
     while (!scheduler_.idle()) {
       const sched::StepPlan plan = scheduler_.plan();
+      if (plan.slices.empty())
+        return base::error(base::ErrorCode::internal,
+                           "a step of {} sequences of {} tokens cannot be tried out", load.num_sequences,
+                           load.num_tokens);
       const base::TimePoint start = clock_.now();
       TRY(sched::StepResult result, runner_.run(plan));
       const double seconds = base::seconds(clock_.now() - start);
