@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 
+import kvasir_server
 from kvasir_server import served
 
 SHAPE = "llama-3.1-8b"
@@ -73,15 +74,12 @@ def write_model(options, path):
     subprocess.run([str(part) for part in command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def load_command(options, port, *flags):
-    command = [options.bin / "kvasir", "bench", "serve", "--url", f"http://127.0.0.1:{port}", "--endpoint", "completions",
-               "--json", *flags]
-    return [str(part) for part in command]
+def load_flags(*flags):
+    return ["--endpoint", "completions", *flags]
 
 
 def load(options, port, *flags):
-    found = subprocess.run(load_command(options, port, *flags), check=True, capture_output=True, text=True).stdout
-    return json.loads(found)["phases"][-1]
+    return kvasir_server.load(options.bin / "kvasir", port, *load_flags(*flags))[-1]
 
 
 def measure_short(options, port, engine):
@@ -102,7 +100,7 @@ def measure_short(options, port, engine):
 def measure_long_prompt(options, port):
     """A prompt of 120,000 tokens that comes while 32 others are answered."""
     flags = ["--input-tokens", 512, "--output-tokens", 1500, "--concurrency", 32, "--requests", 32]
-    others = subprocess.Popen(load_command(options, port, *flags), stdout=subprocess.PIPE,
+    others = subprocess.Popen(kvasir_server.load_command(options.bin / "kvasir", port, *load_flags(*flags)), stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, text=True)
     time.sleep(3)  # until they are under way
     prompt = load(options, port, "--input-tokens", 120000, "--output-tokens", 16, "--concurrency", 1, "--requests", 1)

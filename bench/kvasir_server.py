@@ -1,7 +1,8 @@
-"""A `kvasir serve` of a benchmark's own, on a free port of this machine."""
+"""A `kvasir serve` of a benchmark's own, on a free port of this machine, and load on it."""
 
 import contextlib
 import http.client
+import json
 import signal
 import socket
 import subprocess
@@ -35,3 +36,15 @@ def served(kvasir, *flags):
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(60)
+
+
+def load_command(kvasir, port, *flags):
+    """`kvasir bench serve` on that server; prints one JSON object."""
+    command = [kvasir, "bench", "serve", "--url", f"http://127.0.0.1:{port}", "--json", *flags]
+    return [str(part) for part in command]
+
+
+def load(kvasir, port, *flags):
+    """The phases that it measured."""
+    found = subprocess.run(load_command(kvasir, port, *flags), check=True, capture_output=True, text=True).stdout
+    return json.loads(found)["phases"]

@@ -8,8 +8,8 @@ same loads of `kvasir bench serve`. Everything stays on this machine.
 import argparse
 import json
 import pathlib
-import subprocess
 
+import kvasir_server
 from kvasir_server import served
 
 # Flags of `kvasir bench serve` by case. A run that warms up does not count: it is there for what is made on first use.
@@ -35,13 +35,10 @@ CASES = {
 def load(options, port, case):
     """Each case has prompts of its own, the same for all servers: none is found in the cache by the next."""
     cases = CASES[options.device]
-    seed = 100 * options.seed + list(cases).index(case)
-    command = [options.bin / "kvasir", "bench", "serve", "--url", f"http://127.0.0.1:{port}", "--endpoint", options.endpoint,
-               "--seed", seed, "--json", *cases[case].split()]
+    flags = ["--endpoint", options.endpoint, "--seed", 100 * options.seed + list(cases).index(case), *cases[case].split()]
     if options.slo_ttft:
-        command += ["--slo-ttft", options.slo_ttft, "--slo-tpot", options.slo_tpot]
-    found = subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True).stdout
-    return json.loads(found)["phases"]
+        flags += ["--slo-ttft", options.slo_ttft, "--slo-tpot", options.slo_tpot]
+    return kvasir_server.load(options.bin / "kvasir", port, *flags)
 
 
 def row(step, case, phase):
