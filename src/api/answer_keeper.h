@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "api/choice.h"
-#include "api/generation.h"
+#include "api/job.h"
 #include "base/json.h"
 #include "base/result.h"
 

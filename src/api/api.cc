@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/batch_runner.h"
+#include "api/caller.h"
 #include "api/cors.h"
 #include "api/error_map.h"
 #include "api/request_id.h"
@@ -122,6 +123,7 @@ asio::awaitable<void> reply(Exchange& exchange, net::HttpResponse response) {
 
 // By value: the coroutine may begin when what the caller named is gone.
 asio::awaitable<void> reply_error(Exchange& exchange, Error error) {
+  if (error.code == ErrorCode::cancelled && exchange.responder.disconnected()) co_return;
   note_error(exchange, error);
   net::HttpResponse response = error_response(error, exchange.errors);
   co_await reply(exchange, std::move(response));
@@ -188,7 +190,8 @@ net::Handler Api::handler() {
 }
 
 asio::awaitable<void> Api::handle(net::HttpRequest& request, net::Responder& responder) {
-  Exchange exchange{request, responder, request_id(request.header("x-request-id").value_or(""))};
+  Exchange exchange{request, responder, request_id(request.header("x-request-id").value_or("")),
+                    caller_of(request)};
   if (request.path.starts_with("/v1/messages")) exchange.errors = ErrorStyle::anthropic;
   const base::TimePoint started = service_.clock.now();
   exchange.headers = cors_headers(service_.options, request.header("origin"));

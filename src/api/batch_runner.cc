@@ -7,15 +7,13 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
-#include <functional>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "api/answer_alone.h"
+#include "api/batch_answer.h"
 #include "api/batch_lines.h"
 #include "api/error_map.h"
-#include "api/read_body.h"
 #include "api/request_id.h"
 #include "api/store_task.h"
 #include "obs/log.h"
@@ -31,8 +29,6 @@ using store::BatchStatus;
 
 namespace {
 
-// Behind every interactive request, in the queue and when blocks are short.
-constexpr int kBatchPriority = -1;
 // How often new batches, those that a dead process left and orders to cancel are looked for.
 constexpr std::chrono::seconds kIdlePause{1};
 
@@ -42,16 +38,6 @@ bool is_passing(const Error& error) {
 
 store::Key key_of(const store::Batch& batch) {
   return {batch.tenant, batch.id};
-}
-
-LoneRequest request_of(const store::Batch& batch, const store::BatchLine& line) {
-  const bool chat = batch.endpoint == "/v1/chat/completions";
-  LoneRequest request;
-  request.read = chat ? Read(read_chat_body) : Read(read_completion_body);
-  request.kind = chat ? kChatAnswer : kCompletionAnswer;
-  request.body = line.body;
-  request.priority = kBatchPriority;
-  return request;
 }
 
 store::LineOutcome outcome_of(const store::BatchLine& line, const Result<std::string>& answer) {
@@ -193,15 +179,8 @@ asio::awaitable<void> BatchRunner::run_lines(const store::Batch& batch) {
 
 asio::awaitable<void> BatchRunner::run_line(std::shared_ptr<Progress> progress, store::BatchLine line) {
   while (!progress->stopped && !stopping_) {
-    Generation* current = nullptr;
-    std::function<void(Generation*)> running = [this, &current](Generation* generation) {
-      if (generation != nullptr) running_.insert(generation);
-      if (generation == nullptr) running_.erase(current);
-      current = generation;
-    };
-    LoneRequest request = request_of(progress->batch, line);
     const Result<std::string> answer =
-        co_await answer_alone(service_, context_.get_executor(), std::move(request), std::move(running));
+        co_await answer_line(service_, context_.get_executor(), progress->batch, line, running_);
     if (!answer.ok() && answer.error().code == ErrorCode::cancelled) break;
     if (!answer.ok() && is_passing(answer.error()) && !stopping_) {
       asio::steady_timer timer(context_, std::chrono::milliseconds(static_cast<std::int64_t>(

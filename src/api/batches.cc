@@ -59,12 +59,13 @@ json::object batch_request_schema() {
 }
 
 asio::awaitable<void> handle_create_batch(Service& service, Exchange& exchange) {
-  StorePlan plan = [&service](const std::string& body) -> Result<StoreWork<json::object>> {
+  StorePlan plan =
+      [&service, tenant = exchange.tenant.name](const std::string& body) -> Result<StoreWork<json::object>> {
     TRY(const json::object object, parse_object(body, service.options.max_json_depth));
     store::Batch batch;
     TRY_OK(read_fields<store::Batch>(object, kBatchesFields, batch));
     batch.id = make_answer_id("batch_");
-    batch.tenant = tenancy::anonymous().name;
+    batch.tenant = tenant;
     batch.created_ms = now_ms();
     return StoreWork<json::object>([batch](store::Store& store) -> Result<json::object> {
       Result<store::File> input = store.files().find({batch.tenant, batch.input_file_id});
@@ -92,8 +93,9 @@ asio::awaitable<void> handle_list_batches(Service& service, Exchange& exchange) 
     co_await reply_error(exchange, query.error());
     co_return;
   }
-  StoreWork<json::object> work = [page = query->page](store::Store& store) -> Result<json::object> {
-    TRY(const store::Page<store::Batch> found, store.batches().list(tenancy::anonymous().name, page));
+  StoreWork<json::object> work =
+      [page = query->page, tenant = exchange.tenant.name](store::Store& store) -> Result<json::object> {
+    TRY(const store::Page<store::Batch> found, store.batches().list(tenant, page));
     json::array items;
     for (const store::Batch& batch : found.items) items.push_back(batch_object(batch));
     return list_object(std::move(items), found.has_more);

@@ -1,23 +1,23 @@
 #include <utility>
 
-#include "api/chat_job.h"
+#include "api/answer.h"
 #include "api/chat_request.h"
 #include "api/endpoints.h"
 #include "api/read_body.h"
-#include "api/respond.h"
 
 namespace kvasir::api {
 
 using base::Result;
 
-Result<ReadRequest> read_chat_body(Service& service, std::string_view body) {
-  TRY(json::object object, parse_object(body, service.options.max_json_depth));
-  TRY(ChatRequest request, read_chat_request(std::move(object)));
-  return read_chat(service, std::move(request), chat_shape);
+Result<Question> read_chat_question(json::object body) {
+  TRY(ChatRequest request, read_chat_request(std::move(body)));
+  return Question(std::move(request), chat_shape);
 }
 
 boost::asio::awaitable<void> handle_chat(Service& service, Exchange& exchange) {
-  return respond(service, exchange, read_chat_body, kChatAnswer);
+  Result<Question> question = co_await read_body<Question>(service, exchange, read_chat_question);
+  if (!question.ok()) co_return co_await reply_error(exchange, std::move(question).error());
+  co_await answer(service, exchange, kChatAnswer, std::move(*question));
 }
 
 }  // namespace kvasir::api

@@ -15,10 +15,10 @@ class ChatPromptTest : public ApiTest {
  protected:
   void serve_template(std::string source) {
     serve(says("ok"));
-    router::ServedModel model = router::scripted_model(worker_);
+    router::GeneratingModel model = router::scripted_model(worker_);
     auto parsed = text::ChatTemplate::parse(std::move(source));
     ASSERT_TRUE(parsed.ok()) << parsed.error().message;
-    model.chat_template = std::make_shared<const text::ChatTemplate>(std::move(*parsed));
+    model.text.chat_template = std::make_shared<const text::ChatTemplate>(std::move(*parsed));
     router_.set_ready("m", std::move(model));
   }
 

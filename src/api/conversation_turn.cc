@@ -3,11 +3,11 @@
 #include <utility>
 #include <vector>
 
-#include "api/chat_job.h"
+#include "api/answer.h"
 #include "api/conversation_view.h"
 #include "api/endpoints.h"
 #include "api/message_tree.h"
-#include "api/respond.h"
+#include "api/store_answer.h"
 #include "api/store_task.h"
 #include "api/turn_keeper.h"
 #include "api/turn_request.h"
@@ -108,6 +108,7 @@ struct FoundTurn {
 
 asio::awaitable<Result<FoundTurn>> find_turn(Service& service, Exchange& exchange, std::string edited_id) {
   std::size_t num_bytes = exchange.request.body.size();
+  exchange.num_body_bytes = num_bytes;
   auto text = std::make_shared<const std::string>(std::move(exchange.request.body));
   TextTask<json::object>::Work parse = [&service, text](const std::stop_token&) {
     return parse_body(service, *text);
@@ -117,7 +118,7 @@ asio::awaitable<Result<FoundTurn>> find_turn(Service& service, Exchange& exchang
   if (!body.ok()) co_return std::move(body).error();
   const Result<TurnTarget> target = read_turn_target(*body);
   if (!target.ok()) co_return target.error();
-  const Wanted wanted{{tenancy::anonymous().name, exchange.parameter("id")}, target->parent_id, edited_id};
+  const Wanted wanted{key_of(exchange), target->parent_id, edited_id};
   StoreWork<TurnPlace> find = [wanted](store::Store& store) {
     return find_place(store.conversations(), wanted);
   };
@@ -145,17 +146,11 @@ asio::awaitable<void> add_turn(Service& service, Exchange& exchange, std::string
     co_await store_only(service, exchange, std::move(turn->request), std::move(turn->place));
     co_return;
   }
-  auto chat = std::make_shared<ChatRequest>(std::move(*turn->request.chat));
-  auto keeper = std::make_shared<TurnKeeper>(service, exchange.responder.executor(),
-                                             kept_turn(turn->request, turn->place));
-  Read read = [chat, keeper, num_bytes = turn->num_bytes](Service& reader,
-                                                          std::string_view) -> Result<ReadRequest> {
-    TRY(ReadRequest request, read_chat(reader, std::move(*chat), chat_shape));
-    request.keeper = keeper;
-    request.num_other_bytes = num_bytes;
-    return request;
-  };
-  co_await respond(service, exchange, std::move(read), kChatAnswer);
+  Question question(std::move(*turn->request.chat), chat_shape);
+  question.keeper = std::make_shared<TurnKeeper>(service, exchange.responder.executor(),
+                                                 kept_turn(turn->request, turn->place));
+  question.num_other_bytes = turn->num_bytes - exchange.num_body_bytes;
+  co_await answer(service, exchange, kChatAnswer, std::move(question));
 }
 
 }  // namespace

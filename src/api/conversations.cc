@@ -28,11 +28,11 @@ Result<ConversationFields> read_body(const Service& service, const std::string& 
 }  // namespace
 
 asio::awaitable<void> handle_create_conversation(Service& service, Exchange& exchange) {
-  StorePlan plan = [&service](const std::string& body) -> Result<Work> {
+  StorePlan plan = [&service, tenant = exchange.tenant.name](const std::string& body) -> Result<Work> {
     TRY(const ConversationFields fields, read_body(service, body));
     store::Conversation made;
     made.id = make_answer_id("conv_");
-    made.tenant = tenancy::anonymous().name;
+    made.tenant = tenant;
     made.created_ms = now_ms();
     made.updated_ms = made.created_ms;
     made.title = fields.title.value_or("");
@@ -90,9 +90,9 @@ asio::awaitable<void> handle_list_conversations(Service& service, Exchange& exch
     co_await reply_error(exchange, query.error());
     co_return;
   }
-  Work work = [page = query->page](store::Store& store) -> Result<json::object> {
-    TRY(const store::Page<store::Conversation> found,
-        store.conversations().list(tenancy::anonymous().name, page));
+  Work work = [page = query->page,
+               tenant = exchange.tenant.name](store::Store& store) -> Result<json::object> {
+    TRY(const store::Page<store::Conversation> found, store.conversations().list(tenant, page));
     json::array items;
     for (const store::Conversation& conversation : found.items)
       items.push_back(conversation_object(conversation));

@@ -48,8 +48,8 @@ Result<std::string> detokenize(Service& service, std::string_view text) {
   TRY(const json::object body, parse_object(text, service.options.max_json_depth));
   DetokenizeRequest request;
   TRY_OK(read_fields<DetokenizeRequest>(body, kDetokenizeFields, request));
-  TRY(const router::Lease lease, service.router.pick(request.model, router::Task::any));
-  const text::Tokenizer& tokenizer = *lease.model().tokenizer;
+  TRY(const router::AnyText any, service.router.any_text(request.model));
+  const text::Tokenizer& tokenizer = *router::common_text(any).tokenizer;
   for (std::size_t i = 0; i < request.tokens.size(); ++i)
     if (!tokenizer.valid(request.tokens[i]))
       return in_field("tokens",

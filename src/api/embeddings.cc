@@ -23,10 +23,10 @@ namespace {
 
 // A request whose text has become tokens. It has a constructor for g++ 12; see net::HttpHeader.
 struct EmbedJob {
-  EmbedJob(router::Lease lease_in, EmbeddingRequest request_in)
-      : lease(std::move(lease_in)), request(std::move(request_in)) {}
+  EmbedJob(router::EmbedTextPtr model_in, EmbeddingRequest request_in)
+      : model(std::move(model_in)), request(std::move(request_in)) {}
 
-  router::Lease lease;
+  router::EmbedTextPtr model;
   EmbeddingRequest request;
   std::vector<std::vector<TokenId>> sequences;
   int num_tokens = 0;
@@ -41,14 +41,13 @@ Error in_input(const EmbeddingRequest& request, std::size_t i, Error error) {
 Result<EmbedJob> read(Service& service, std::string_view body, const std::stop_token& stop) {
   TRY(json::object object, parse_object(body, service.options.max_json_depth));
   TRY(EmbeddingRequest request, read_embedding_request(std::move(object)));
-  TRY(router::Lease lease, service.router.pick(request.model, router::Task::embed));
-  const router::ServedModel& model = lease.model();
-  const int most = model.embedder->dimensions();
+  TRY(router::EmbedTextPtr model, service.router.embed_text(request.model));
+  const int most = model->dimensions;
   if (request.dimensions.value_or(1) > most)
     return in_field("dimensions", wrong_value(fmt::format("the model's vectors have {} numbers", most)));
-  EmbedJob job(std::move(lease), std::move(request));
+  EmbedJob job(std::move(model), std::move(request));
   for (std::size_t i = 0; i < job.request.inputs.size(); ++i) {
-    auto tokens = encode_text(model, job.request.inputs[i], stop);
+    auto tokens = encode_text(*job.model, job.request.inputs[i], stop);
     if (!tokens.ok()) return in_input(job.request, i, std::move(tokens).error());
     job.num_tokens += static_cast<int>(tokens->size());
     job.sequences.push_back(std::move(*tokens));
@@ -71,14 +70,14 @@ std::vector<float> shorten(const std::vector<float>& vectors, std::size_t from, 
 }
 
 std::string answer_text(const EmbedJob& job, std::vector<float> vectors) {
-  const int most = job.lease.model().embedder->dimensions();
+  const int most = job.model->dimensions;
   const int dimensions = job.request.dimensions.value_or(most);
   if (dimensions < most)
     vectors = shorten(vectors, static_cast<std::size_t>(most), static_cast<std::size_t>(dimensions));
   return base::json_text(json::object{
       {"object", "list"},
       {"data", embedding_data(vectors, dimensions, job.request.encoding)},
-      {"model", job.lease.name()},
+      {"model", job.model->name},
       {"usage", json::object{{"prompt_tokens", job.num_tokens}, {"total_tokens", job.num_tokens}}}});
 }
 
@@ -86,14 +85,16 @@ std::string answer_text(const EmbedJob& job, std::vector<float> vectors) {
 asio::awaitable<Result<std::string>> run(Service& service, Exchange& exchange,
                                          std::shared_ptr<EmbedJob> job) {
   const tenancy::Cost cost{.sequences = 1, .tokens = job->num_tokens};
-  Result<tenancy::Permit> permit = service.admission.enter(tenancy::anonymous(), cost);
+  Result<tenancy::Permit> permit = service.admission.enter(exchange.tenant, cost);
   if (!permit.ok()) co_return std::move(permit).error();
-  const auto dimensions = static_cast<std::size_t>(job->lease.model().embedder->dimensions());
+  Result<router::EmbedLease> lease = service.router.pick(*job->model);
+  if (!lease.ok()) co_return std::move(lease).error();
+  const auto dimensions = static_cast<std::size_t>(job->model->dimensions);
   const std::size_t num_bytes = job->sequences.size() * dimensions * 8;  // of the answer, roughly
   Result<std::vector<float>> vectors =
-      co_await embed(exchange.responder, *job->lease.model().embedder, std::move(job->sequences));
+      co_await embed(exchange.responder, lease->worker(), std::move(job->sequences));
   if (!vectors.ok()) co_return std::move(vectors).error();
-  service.metrics.of_model(job->lease.name()).prompt_tokens.add(static_cast<std::uint64_t>(job->num_tokens));
+  service.metrics.of_model(job->model->name).prompt_tokens.add(static_cast<std::uint64_t>(job->num_tokens));
   exchange.usage.prompt_tokens = job->num_tokens;
   auto shared = std::make_shared<std::vector<float>>(std::move(*vectors));
   TextTask<std::string>::Work work = [job, shared](const std::stop_token&) -> Result<std::string> {
@@ -118,7 +119,7 @@ asio::awaitable<void> handle_embeddings(Service& service, Exchange& exchange) {
     if (job.error().code != ErrorCode::cancelled) co_await reply_error(exchange, job.error());
     co_return;
   }
-  exchange.model = (*job)->lease.name();
+  exchange.model = (*job)->model->name;
   Result<std::string> answer = co_await run(service, exchange, std::move(*job));
   if (!answer.ok()) {
     if (answer.error().code != ErrorCode::cancelled) co_await reply_error(exchange, answer.error());

@@ -57,10 +57,13 @@ class EmbeddingsTest : public ApiTest {
   EmbeddingsTest() {
     serve(says("x"));
     router_.add("e");
-    router_.set_ready("e", {.embedder = embedder_,
-                            .tokenizer = router::byte_tokenizer(),
-                            .context_length = 8,
-                            .fingerprint = "fp_test"});
+    router::EmbeddingModel model;
+    model.text.tokenizer = router::byte_tokenizer();
+    model.text.context_length = 8;
+    model.text.fingerprint = "fp_test";
+    model.text.dimensions = embedder_->dimensions();
+    model.worker = embedder_;
+    router_.set_ready("e", std::move(model));
   }
 
   Reply embed(const std::string& input, const std::string& more = "") {

@@ -34,7 +34,8 @@ json::object file_object(const store::File& file) {
           {"status", "processed"}};
 }
 
-Result<StoreWork<json::object>> read_upload(const std::string& content_type, const std::string& body) {
+Result<StoreWork<json::object>> read_upload(const std::string& tenant, const std::string& content_type,
+                                            const std::string& body) {
   TRY(std::vector<FormPart> parts, parse_form(content_type, body));
   store::File file;
   std::shared_ptr<std::string> contents;
@@ -51,7 +52,7 @@ Result<StoreWork<json::object>> read_upload(const std::string& content_type, con
   if (base::utf8_valid_prefix(file.name) != file.name.size())
     return in_field("file", wrong_value("its name is not UTF-8"));
   file.id = make_answer_id("file-");
-  file.tenant = tenancy::anonymous().name;
+  file.tenant = tenant;
   file.created_ms = now_ms();
   file.num_bytes = static_cast<std::int64_t>(contents->size());
   return StoreWork<json::object>([file, contents](store::Store& store) -> Result<json::object> {
@@ -63,8 +64,10 @@ Result<StoreWork<json::object>> read_upload(const std::string& content_type, con
 }  // namespace
 
 asio::awaitable<void> handle_create_file(Service& service, Exchange& exchange) {
-  StorePlan plan = [type = std::string(exchange.request.header("content-type").value_or(""))](
-                       const std::string& body) { return read_upload(type, body); };
+  StorePlan plan = [type = std::string(exchange.request.header("content-type").value_or("")),
+                    tenant = exchange.tenant.name](const std::string& body) {
+    return read_upload(tenant, type, body);
+  };
   return answer_by_plan(service, exchange, std::move(plan));
 }
 
@@ -74,9 +77,9 @@ asio::awaitable<void> handle_list_files(Service& service, Exchange& exchange) {
     co_await reply_error(exchange, query.error());
     co_return;
   }
-  StoreWork<json::object> work = [query = std::move(*query)](store::Store& store) -> Result<json::object> {
-    TRY(const store::Page<store::File> found,
-        store.files().list(tenancy::anonymous().name, query.purpose, query.page));
+  StoreWork<json::object> work = [query = std::move(*query), tenant = exchange.tenant.name](
+                                     store::Store& store) -> Result<json::object> {
+    TRY(const store::Page<store::File> found, store.files().list(tenant, query.purpose, query.page));
     json::array items;
     for (const store::File& file : found.items) items.push_back(file_object(file));
     return list_object(std::move(items), found.has_more);

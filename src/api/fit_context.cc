@@ -15,13 +15,13 @@ std::string_view role_of(const json::value& message) {
 }
 
 // Kept free for the answer: what it may have, but never more than half the context.
-int room_kept(const router::ServedModel& model, const ChatRequest& request) {
+int room_kept(const router::ChatText& model, const ChatRequest& request) {
   const int context = model.context_length;
   return std::clamp(request.params.max_tokens.value_or(context / 4), 1, std::max(1, context / 2));
 }
 
 // Without the first turns; absent: it is too long.
-Result<std::optional<EncodedChat>> encode_from(const router::ServedModel& model, const ChatRequest& request,
+Result<std::optional<EncodedChat>> encode_from(const router::ChatText& model, const ChatRequest& request,
                                                std::size_t num_left_out, const std::stop_token& stop) {
   ChatRequest shorter = request;
   if (num_left_out > 0) shorter.messages = without_turns(request.messages, num_left_out, "");
@@ -73,7 +73,7 @@ json::array without_turns(const json::array& messages, std::size_t num_turns, co
   return kept;
 }
 
-Result<FittedChat> fit_chat(const router::ServedModel& model, const ChatRequest& request,
+Result<FittedChat> fit_chat(const router::ChatText& model, const ChatRequest& request,
                             const std::stop_token& stop) {
   const ContextPolicy policy = request.context_policy;
   const std::size_t num_turns = turns_of(request.messages).size();

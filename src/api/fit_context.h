@@ -7,7 +7,7 @@
 
 #include "api/chat_request.h"
 #include "api/prepare.h"
-#include "router/router.h"
+#include "router/model_text.h"
 
 namespace kvasir::api {
 
@@ -35,7 +35,7 @@ int max_summary_tokens(int context_length);
 
 // The prompt of as many turns as the policy of `request` needs for a fit, the last one always among them.
 // With `summarize` there is room for a summary where anything is left out.
-base::Result<FittedChat> fit_chat(const router::ServedModel& model, const ChatRequest& request,
+base::Result<FittedChat> fit_chat(const router::ChatText& model, const ChatRequest& request,
                                   const std::stop_token& stop);
 
 // The messages without their first `num_turns` turns. A summary of those becomes part of the system prompt.

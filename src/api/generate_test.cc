@@ -157,8 +157,8 @@ TEST_F(ApiTest, StopStringCancelsTheSequence) {
 // A model without a template is given a dialogue in plain words; it must not write the other side's turns.
 TEST_F(ApiTest, AnswersOfAPlainDialogueEndBeforeTheNextTurn) {
   serve(says(" Blue.\nUser: And the sea?"));
-  router::ServedModel plain = router::scripted_model(worker_);
-  plain.chat_template = std::make_shared<const text::ChatTemplate>(text::ChatTemplate::dialogue());
+  router::GeneratingModel plain = router::scripted_model(worker_);
+  plain.text.chat_template = std::make_shared<const text::ChatTemplate>(text::ChatTemplate::dialogue());
   router_.set_ready("m", std::move(plain));
   const Reply reply = post("/v1/chat/completions", chat_body(R"(, "stop": ["x", "y", "z", "w"])"));
   EXPECT_EQ(string_at(reply.body, "/choices/0/message/content"), " Blue.");

@@ -11,7 +11,7 @@ namespace asio = boost::asio;
 using base::Result;
 using base::Status;
 
-Generation::Generation(router::Lease lease, int num_choices_per_prompt, tenancy::Permit permit,
+Generation::Generation(router::WorkerLease lease, int num_choices_per_prompt, tenancy::Permit permit,
                        Surroundings surroundings)
     : permit_(std::move(permit)),
       lease_(std::move(lease)),
@@ -23,19 +23,18 @@ Generation::Generation(router::Lease lease, int num_choices_per_prompt, tenancy:
       started_(clock_.now()) {}
 
 Result<std::unique_ptr<Generation>> Generation::start(Job job, tenancy::Permit permit,
-                                                      Surroundings surroundings) {
-  std::unique_ptr<Generation> generation(new Generation(std::move(job.lease), job.num_choices_per_prompt,
-                                                        std::move(permit), std::move(surroundings)));
+                                                      router::WorkerLease lease, Surroundings surroundings) {
+  std::unique_ptr<Generation> generation(
+      new Generation(std::move(lease), job.num_sampled, std::move(permit), std::move(surroundings)));
   TRY_OK(generation->start_sequences(std::move(job.sequences), job));
   return generation;
 }
 
 Status Generation::start_sequences(std::vector<wire::GenerateRequest> sequences, const Job& job) {
-  const router::ServedModel& model = lease_.model();
   running_.reserve(sequences.size());
   for (wire::GenerateRequest& sequence : sequences) {
     const int num_prompt_tokens = static_cast<int>(sequence.prompt.size());
-    auto stream = model.worker->generate(std::move(sequence), executor_);
+    auto stream = lease_.worker().generate(std::move(sequence), executor_);
     if (!stream.ok()) {
       failure_ = stream.error();
       return std::move(stream).error();
@@ -44,7 +43,7 @@ Status Generation::start_sequences(std::vector<wire::GenerateRequest> sequences,
     const auto prompt = running_.size() / static_cast<std::size_t>(num_choices_per_prompt_);
     const auto echo = job.echoes.empty() ? nullptr : job.echoes[prompt];
     running_.push_back({std::move(*stream),
-                        Choice(num_choices(), model.tokenizer, job.stops, job.reading, echo),
+                        Choice(num_choices(), job.text->tokenizer, job.stops, job.reading, echo),
                         num_prompt_tokens});
   }
   return base::ok();

@@ -9,29 +9,13 @@
 
 #include "api/api_metrics.h"
 #include "api/choice.h"
-#include "api/context_report.h"
 #include "api/delta_stream.h"
+#include "api/job.h"
 #include "base/clock.h"
-#include "router/router.h"
+#include "router/lease.h"
 #include "tenancy/admission.h"
-#include "wire/generate_request.h"
 
 namespace kvasir::api {
-
-struct SummaryPlan;
-
-// A request that is ready to run: text has become tokens.
-struct Job {
-  router::Lease lease;
-  std::vector<wire::GenerateRequest> sequences;  // choice i of prompt p is number p * n + i
-  int num_choices_per_prompt = 1;
-  std::vector<std::shared_ptr<const EchoedPrompt>> echoes = {};  // one a prompt; none: nothing is echoed
-  Choice::Stops stops;
-  AnswerReading reading = {};
-  ContextReport context = {};
-  // Set: there is nothing to run before a summary has been made.
-  std::shared_ptr<const SummaryPlan> unsummarized = nullptr;
-};
 
 // All sequences of one request while they run. Holds the permit, the lease and the streams; destroying it
 // cancels whatever has not ended, wherever it is: in the queue, in prefill or in decode.
@@ -46,6 +30,7 @@ class Generation final : public DeltaStream {
 
   // Queues every sequence, or none: where the worker refuses one, the others are cancelled.
   static base::Result<std::unique_ptr<Generation>> start(Job job, tenancy::Permit permit,
+                                                         router::WorkerLease lease,
                                                          Surroundings surroundings);
   ~Generation() override;
   Generation(const Generation&) = delete;
@@ -67,7 +52,7 @@ class Generation final : public DeltaStream {
     std::optional<base::TimePoint> last_token = std::nullopt;
   };
 
-  Generation(router::Lease lease, int num_choices_per_prompt, tenancy::Permit permit,
+  Generation(router::WorkerLease lease, int num_choices_per_prompt, tenancy::Permit permit,
              Surroundings surroundings);
   // What `job` says beside them.
   base::Status start_sequences(std::vector<wire::GenerateRequest> sequences, const Job& job);
@@ -75,7 +60,7 @@ class Generation final : public DeltaStream {
   void measure(const wire::TokenEvent& event, Running& one);
 
   tenancy::Permit permit_;
-  router::Lease lease_;
+  router::WorkerLease lease_;
   const int num_choices_per_prompt_;
   boost::asio::any_io_executor executor_;
   const base::Clock& clock_;

@@ -16,10 +16,11 @@ namespace json = boost::json;
 
 namespace {
 
-json::object limits_of(const router::ModelStatus& model, const Service& service) {
-  if (model.task == router::Task::embed)
-    return {{"max_inputs", kMaxEmbeddingInputs}, {"dimensions", model.dimensions}};
-  return {{"max_output_tokens", model.context_length - 1}, {"max_choices", service.options.max_sequences}};
+json::object limits_of(const router::AnyText& text, const Service& service) {
+  if (const auto* embeds = std::get_if<router::EmbedTextPtr>(&text))
+    return {{"max_inputs", kMaxEmbeddingInputs}, {"dimensions", (*embeds)->dimensions}};
+  return {{"max_output_tokens", common_text(text).context_length - 1},
+          {"max_choices", service.options.max_sequences}};
 }
 
 json::object capacity_of(const router::ModelStatus& model) {
@@ -49,11 +50,12 @@ json::object describe(const router::ModelStatus& model, const Service& service) 
   if (model.state.phase == router::Phase::downloading) object["progress"] = model.state.progress;
   if (model.state.phase == router::Phase::failed || model.state.phase == router::Phase::restarting)
     object["reason"] = model.state.reason;
-  if (!model.task) return object;
-  object["task"] = model.task == router::Task::embed ? "embed" : "generate";
-  object["max_model_len"] = model.context_length;
-  object["context_window"] = model.context_length;
-  object["limits"] = limits_of(model, service);
+  if (!model.text) return object;
+  const int context_length = common_text(*model.text).context_length;
+  object["task"] = std::holds_alternative<router::EmbedTextPtr>(*model.text) ? "embed" : "generate";
+  object["max_model_len"] = context_length;
+  object["context_window"] = context_length;
+  object["limits"] = limits_of(*model.text, service);
   object["capacity"] = capacity_of(model);
   return object;
 }

@@ -18,7 +18,7 @@ using base::Status;
 
 namespace {
 
-Status check_vocabulary(const router::ServedModel& model, const GenerateParams& params) {
+Status check_vocabulary(const router::ModelText& model, const GenerateParams& params) {
   const int size = model.tokenizer->size();
   const auto refuse = [&](const char* field, TokenId id) {
     return Error{ErrorCode::invalid_argument,
@@ -32,7 +32,7 @@ Status check_vocabulary(const router::ServedModel& model, const GenerateParams& 
   return base::ok();
 }
 
-Result<std::shared_ptr<grammar::CompiledGrammar>> compile_format(const router::ServedModel& model,
+Result<std::shared_ptr<grammar::CompiledGrammar>> compile_format(const router::ChatText& model,
                                                                  const GenerateParams& params) {
   if (!params.format) return std::shared_ptr<grammar::CompiledGrammar>();
   auto compiled = model.grammars->compile(params.format->source);
@@ -41,7 +41,7 @@ Result<std::shared_ptr<grammar::CompiledGrammar>> compile_format(const router::S
 }
 
 // Tokens that the answer may have, or why there is no room for one.
-Result<int> room_for_answer(const router::ServedModel& model, const GenerateParams& params,
+Result<int> room_for_answer(const router::ModelText& model, const GenerateParams& params,
                             std::size_t num_prompt_tokens, std::string_view prompt_field) {
   if (num_prompt_tokens == 0)
     return Error{ErrorCode::invalid_argument, "it has no tokens; expected some text",
@@ -63,7 +63,7 @@ Result<int> room_for_answer(const router::ServedModel& model, const GeneratePara
 }
 
 // Tokenizing takes long, so it is not begun where its result is known to be too long.
-Status check_could_fit(const router::ServedModel& model, std::size_t num_bytes, std::string_view field) {
+Status check_could_fit(const router::ModelText& model, std::size_t num_bytes, std::string_view field) {
   const auto context = static_cast<std::size_t>(model.context_length);
   if (num_bytes / model.tokenizer->max_token_bytes() < context) return base::ok();
   return Error{ErrorCode::invalid_argument,
@@ -115,7 +115,7 @@ Result<json::object> template_variables(const ChatRequest& request, std::string_
 
 }  // namespace
 
-Result<EncodedChat> encode_chat(const router::ServedModel& model, const ChatRequest& request,
+Result<EncodedChat> encode_chat(const router::ChatText& model, const ChatRequest& request,
                                 const std::stop_token& stop) {
   const text::Tokenizer& tokenizer = *model.tokenizer;
   text::TemplateInputs inputs;
@@ -143,7 +143,7 @@ Result<EncodedChat> encode_chat(const router::ServedModel& model, const ChatRequ
   return chat;
 }
 
-Result<std::vector<TokenId>> encode_prompt(const router::ServedModel& model, const TextOrTokens& prompt,
+Result<std::vector<TokenId>> encode_prompt(const router::ModelText& model, const TextOrTokens& prompt,
                                            const std::stop_token& stop) {
   const text::Tokenizer& tokenizer = *model.tokenizer;
   if (const auto* tokens = std::get_if<std::vector<TokenId>>(&prompt)) {
@@ -160,7 +160,7 @@ Result<std::vector<TokenId>> encode_prompt(const router::ServedModel& model, con
   return tokens;
 }
 
-Result<std::vector<TokenId>> encode_text(const router::ServedModel& model, const TextOrTokens& input,
+Result<std::vector<TokenId>> encode_text(const router::ModelText& model, const TextOrTokens& input,
                                          const std::stop_token& stop) {
   const text::Tokenizer& tokenizer = *model.tokenizer;
   std::vector<TokenId> tokens;
@@ -183,7 +183,7 @@ Result<std::vector<TokenId>> encode_text(const router::ServedModel& model, const
                "context_length_exceeded"};
 }
 
-bool has_to_compile(const router::ServedModel& model, const GenerateParams& params) {
+bool has_to_compile(const router::ChatText& model, const GenerateParams& params) {
   using Preamble = grammar::GrammarSource::Preamble;
   if (!params.format) return false;
   const auto compiled = [&](Preamble preamble) {
@@ -196,9 +196,9 @@ bool has_to_compile(const router::ServedModel& model, const GenerateParams& para
   return !compiled(first) || (first != Preamble::none && !compiled(Preamble::open_reasoning));
 }
 
-Result<Job> make_job(router::Lease lease, const GenerateParams& params,
+Result<Job> make_job(const router::ChatTextPtr& text, const GenerateParams& params,
                      const std::vector<std::vector<TokenId>>& prompts, std::string_view prompt_field) {
-  const router::ServedModel& model = lease.model();
+  const router::ChatText& model = *text;
   TRY_OK(check_vocabulary(model, params));
   TRY(const std::shared_ptr<grammar::CompiledGrammar> grammar, compile_format(model, params));
   const std::uint64_t seed = params.seed ? *params.seed : draw_seed();
@@ -213,7 +213,6 @@ Result<Job> make_job(router::Lease lease, const GenerateParams& params,
     context.max_tokens = std::min(context.max_tokens, max_tokens);
     for (int i = 0; i < params.num_sampled(); ++i) {
       wire::GenerateRequest& sequence = sequences.emplace_back();
-      sequence.id = make_id("seq");
       sequence.prompt = prompt;
       sequence.sampling = params.sampling;
       sequence.sampling.seed = choice_seed(seed, i);
@@ -226,9 +225,11 @@ Result<Job> make_job(router::Lease lease, const GenerateParams& params,
       if (params.best_of > params.n) sequence.sampling.logprobs = true;  // they decide
     }
   }
-  return Job{.lease = std::move(lease),
+  return Job{.text = text,
              .sequences = std::move(sequences),
-             .num_choices_per_prompt = params.num_sampled(),
+             .num_sampled = params.num_sampled(),
+             .num_kept = params.n,
+             .with_logprobs = params.sampling.logprobs,
              .stops = {.patterns = std::make_shared<const text::StopPatterns>(params.stop),
                        .min_tokens = params.min_tokens},
              .context = context};

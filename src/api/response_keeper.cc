@@ -7,7 +7,6 @@
 
 #include "api/store_task.h"
 #include "store/answers.h"
-#include "tenancy/admission.h"
 
 namespace kvasir::api {
 
@@ -48,7 +47,7 @@ asio::awaitable<Result<base::json::object>> ResponseKeeper::end(Ending ending, c
   const json::object response = shape_->finished(sum_, usage);
   store::StoredAnswer answer;
   answer.id = response.at("id").as_string();
-  answer.tenant = tenancy::anonymous().name;
+  answer.tenant = source_.tenant;
   answer.kind = "response";
   answer.previous_id = source_.previous_id;
   answer.created_ms = now_ms();

@@ -15,6 +15,7 @@ namespace kvasir::api {
 class ResponseKeeper final : public AnswerKeeper {
  public:
   struct Source {
+    std::string tenant;
     std::string input;        // the request's own items, as JSON
     std::string previous_id;  // empty: none
   };

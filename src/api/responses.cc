@@ -2,17 +2,16 @@
 #include <memory>
 #include <stop_token>
 #include <string>
-#include <string_view>
 #include <utility>
 
-#include "api/chat_job.h"
+#include "api/answer.h"
+#include "api/count_tokens.h"
 #include "api/endpoints.h"
-#include "api/prepare.h"
-#include "api/respond.h"
+#include "api/read_body.h"
 #include "api/response_keeper.h"
 #include "api/responses_request.h"
 #include "api/responses_shape.h"
-#include "api/server_tools.h"
+#include "api/store_task.h"
 #include "api/stored_responses.h"
 #include "api/text_task.h"
 
@@ -51,76 +50,97 @@ bool has_to_look_up(const ResponsesRequest& request) {
   return !request.previous_id.empty() || has_references(request.items);
 }
 
-CompleteChat looks_up_items(Service& service, const ResponsesRequest& request) {
-  return [&store = service.store, id = request.previous_id, instructions = request.instructions,
-          items = request.items](ChatRequest& chat) -> Status {
-    Result<json::array> earlier = json::array();
-    if (!id.empty()) earlier = items_up_to(store, id);
-    if (!earlier.ok()) return as_wrong_previous(std::move(earlier).error(), id);
-    json::array own = items;
-    TRY_OK(resolve_references(store, own));
-    return complete_chat(chat, instructions, *earlier, own);
-  };
+// Items of earlier responses, and the request's own with those in the place of references.
+struct LookedUp {
+  json::array earlier;
+  json::array own;
+};
+
+Result<LookedUp> look_up(store::Store& store, const std::string& tenant, const std::string& previous_id,
+                         const json::array& items) {
+  LookedUp found;
+  if (!previous_id.empty()) {
+    Result<json::array> earlier = items_up_to(store, {tenant, previous_id});
+    if (!earlier.ok()) return as_wrong_previous(std::move(earlier).error(), previous_id);
+    found.earlier = std::move(*earlier);
+  }
+  found.own = items;
+  TRY_OK(resolve_references(store, tenant, found.own));
+  return found;
 }
 
-Result<ReadRequest> read(Service& service, const asio::any_io_executor& executor, std::string_view body) {
-  TRY(json::object object, parse_object(body, service.options.max_json_depth));
-  TRY(ResponsesRequest request, read_responses_request(std::move(object)));
-  if (!has_references(request.items))
-    TRY_OK(complete_chat(request.chat, request.instructions, {}, request.items));
+// However short the request is, what the store adds to it may be long.
+constexpr std::size_t kNotHere = kSmallBody + 1;
+
+// The chat of a request that goes on from stored items.
+asio::awaitable<Result<ChatRequest>> complete_from_store(Service& service, Exchange& exchange,
+                                                         const ResponsesRequest& request) {
+  StoreWork<LookedUp> find = [tenant = exchange.tenant.name, id = request.previous_id, items = request.items](
+                                 store::Store& store) { return look_up(store, tenant, id, items); };
+  Result<LookedUp> found =
+      co_await run_on_store<LookedUp>(service, exchange.responder.executor(), std::move(find));
+  if (!found.ok()) co_return std::move(found).error();
+  TextTask<ChatRequest>::Work complete =
+      [chat = request.chat, instructions = request.instructions,
+       found = std::move(*found)](const std::stop_token&) -> Result<ChatRequest> {
+    ChatRequest whole = chat;
+    TRY_OK(complete_chat(whole, instructions, found.earlier, found.own));
+    return whole;
+  };
+  co_return co_await run_text_work<ChatRequest>(service.reading, exchange, kNotHere, std::move(complete));
+}
+
+Result<ResponsesRequest> read(json::object body) {
+  TRY(ResponsesRequest request, read_responses_request(std::move(body)));
+  if (!has_to_look_up(request)) TRY_OK(complete_chat(request.chat, request.instructions, {}, request.items));
+  return request;
+}
+
+// The request with its chat whole.
+asio::awaitable<Result<ResponsesRequest>> read_whole(Service& service, Exchange& exchange) {
+  Result<ResponsesRequest> request = co_await read_body<ResponsesRequest>(service, exchange, read);
+  if (!request.ok() || !has_to_look_up(*request)) co_return request;
+  Result<ChatRequest> chat = co_await complete_from_store(service, exchange, *request);
+  if (!chat.ok()) co_return std::move(chat).error();
+  request->chat = std::move(*chat);
+  co_return request;
+}
+
+Question question_of(Service& service, Exchange& exchange, ResponsesRequest request) {
   std::shared_ptr<ResponseKeeper> keeper;
-  if (request.store) {
-    ResponseKeeper::Source source{base::json_text(json::value(request.items)), request.previous_id};
-    keeper = std::make_shared<ResponseKeeper>(service, executor, std::move(source));
-  }
-  CompleteChat complete;
-  if (has_to_look_up(request)) complete = looks_up_items(service, request);
+  if (request.store)
+    keeper = std::make_shared<ResponseKeeper>(
+        service, exchange.responder.executor(),
+        ResponseKeeper::Source{exchange.tenant.name, base::json_text(json::value(request.items)),
+                               request.previous_id});
+  const bool looked_up = has_to_look_up(request);
   auto make_shape = [echo = std::move(request.echo), keeper](AnswerHead head) {
     auto shape = responses_shape(std::move(head), echo);
     if (keeper) keeper->watch(*shape);
     return shape;
   };
-  TRY(ReadRequest read,
-      read_chat(service, std::move(request.chat), std::move(make_shape), std::move(complete)));
-  read.keeper = keeper;
-  return read;
-}
-
-// May block for the store.
-Result<std::size_t> count(Service& service, std::string_view body, const std::stop_token& stop) {
-  TRY(json::object object, parse_object(body, service.options.max_json_depth));
-  TRY(ResponsesRequest request, read_responses_request(std::move(object)));
-  TRY_OK(looks_up_items(service, request)(request.chat));
-  TRY_OK(add_server_tools(service.tools, request.chat.tools));
-  TRY(const router::Lease lease, service.router.pick(request.chat.params.model));
-  TRY(const EncodedChat encoded, encode_chat(lease.model(), request.chat, stop));
-  return encoded.tokens.size();
+  Question question(std::move(request.chat), std::move(make_shape));
+  question.keeper = std::move(keeper);
+  if (looked_up) question.num_other_bytes = kNotHere;
+  return question;
 }
 
 }  // namespace
 
 asio::awaitable<void> handle_count_response(Service& service, Exchange& exchange) {
-  const auto body = std::make_shared<const std::string>(std::move(exchange.request.body));
-  TextTask<std::size_t>::Work work = [&service, body](const std::stop_token& stop) {
-    return count(service, *body, stop);
-  };
-  constexpr std::size_t kOnItsThread = kSmallBody + 1;
-  Result<std::size_t> number =
-      co_await run_text_work<std::size_t>(service.tokenizing, exchange, kOnItsThread, std::move(work));
-  if (!number.ok()) {
-    if (number.error().code == ErrorCode::cancelled) co_return;
-    co_await reply_error(exchange, std::move(number).error());
-    co_return;
-  }
+  Result<ResponsesRequest> request = co_await read_whole(service, exchange);
+  if (!request.ok()) co_return co_await reply_error(exchange, std::move(request).error());
+  Result<std::size_t> number = co_await count_tokens(service, exchange, std::move(request->chat));
+  if (!number.ok()) co_return co_await reply_error(exchange, std::move(number).error());
   const json::object answer{{"object", "response.input_tokens"}, {"input_tokens", *number}};
   co_await reply(exchange, net::HttpResponse::json(200, base::json_text(answer)));
 }
 
 asio::awaitable<void> handle_responses(Service& service, Exchange& exchange) {
-  Read reader = [executor = exchange.responder.executor()](Service& of, std::string_view body) {
-    return read(of, executor, body);
-  };
-  co_await respond(service, exchange, std::move(reader), kResponsesAnswer);
+  Result<ResponsesRequest> request = co_await read_whole(service, exchange);
+  if (!request.ok()) co_return co_await reply_error(exchange, std::move(request).error());
+  Question question = question_of(service, exchange, std::move(*request));
+  co_await answer(service, exchange, kResponsesAnswer, std::move(question));
 }
 
 }  // namespace kvasir::api

@@ -65,10 +65,12 @@ using PathParameters = std::vector<std::pair<std::string_view, std::string>>;
 struct Exchange {
   net::HttpRequest& request;
   net::Responder& responder;
-  std::string id;  // in the x-request-id header
+  std::string id;          // in the x-request-id header
+  tenancy::Tenant tenant;  // who asks; known from the headers on
   PathParameters path_parameters = {};
   ErrorStyle errors = ErrorStyle::openai;
-  int status = 0;  // of the answer, once there is one
+  std::size_t num_body_bytes = 0;  // once the body was read
+  int status = 0;                  // of the answer, once there is one
   // For the log, as far as the request came.
   std::string model;
   std::vector<net::HttpHeader> headers;  // of the answer, besides its own

@@ -14,7 +14,7 @@ using base::Result;
 using Work = StoreWork<json::object>;
 
 store::Key key_of(const Exchange& exchange) {
-  return {tenancy::anonymous().name, exchange.parameter("id")};
+  return {exchange.tenant.name, exchange.parameter("id")};
 }
 
 asio::awaitable<void> answer_by(Service& service, Exchange& exchange, Work work) {

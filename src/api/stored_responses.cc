@@ -13,6 +13,7 @@
 #include "api/object_schema.h"
 #include "api/page_query.h"
 #include "api/response_events.h"
+#include "api/store_answer.h"
 #include "api/store_task.h"
 #include "api/streams.h"
 #include "tenancy/admission.h"
@@ -32,10 +33,6 @@ constexpr std::int64_t kMaxEventNumber = 1'000'000'000;
 // Of items that references stand for, and of the responses that they are looked up in.
 constexpr std::size_t kMaxReferencedBytes = std::size_t{16} << 20;
 constexpr std::size_t kMaxShownId = 100;
-
-store::Key key_of(const std::string& id) {
-  return {tenancy::anonymous().name, id};
-}
 
 Error as_missing(Error error, const std::string& id) {
   if (error.code == ErrorCode::too_large) error.reason = "history_too_large";
@@ -60,22 +57,22 @@ void append(json::array& to, json::array from) {
   for (json::value& item : from) to.push_back(std::move(item));
 }
 
-Result<store::StoredAnswer> find_response(store::Store& store, const std::string& id) {
-  auto found = store.answers().find(key_of(id), now_ms());
-  if (!found.ok()) return as_missing(std::move(found).error(), id);
-  if (found->kind != "response") return as_missing(Error{ErrorCode::not_found, ""}, id);
+Result<store::StoredAnswer> find_response(store::Store& store, const store::Key& key) {
+  auto found = store.answers().find(key, now_ms());
+  if (!found.ok()) return as_missing(std::move(found).error(), key.id);
+  if (found->kind != "response") return as_missing(Error{ErrorCode::not_found, ""}, key.id);
   return found;
 }
 
 // Of what the chain had before this response, and of its own input.
-Result<json::array> input_items(store::Store& store, const std::string& id) {
-  TRY(const store::StoredAnswer own, find_response(store, id));
+Result<json::array> input_items(store::Store& store, const store::Key& key) {
+  TRY(const store::StoredAnswer own, find_response(store, key));
   json::array items;
   if (!own.previous_id.empty()) {
-    TRY(items, items_up_to(store, own.previous_id));
+    TRY(items, items_up_to(store, {key.tenant, own.previous_id}));
   }
   TRY(json::array last, list_of(own.input, ""));
-  TRY_OK(resolve_references(store, last));
+  TRY_OK(resolve_references(store, key.tenant, last));
   append(items, std::move(last));
   return items;
 }
@@ -102,7 +99,7 @@ void drop_logprobs(json::value& item) {
 // counted.
 class ReferencedItems {
  public:
-  explicit ReferencedItems(store::Store& store) : store_(store) {}
+  ReferencedItems(store::Store& store, std::string tenant) : store_(store), tenant_(std::move(tenant)) {}
 
   Result<json::value> find(const json::object& reference) {
     const json::value* id = reference.if_contains("id");
@@ -136,7 +133,7 @@ class ReferencedItems {
   }
 
   Status load(const std::string& id, Outputs& outputs) {
-    auto response = find_response(store_, id);
+    auto response = find_response(store_, {tenant_, id});
     if (!response.ok() && response.error().code == ErrorCode::not_found) return base::ok();
     if (!response.ok()) return std::move(response).error();
     TRY_OK(count(response->body.size()));
@@ -161,6 +158,7 @@ class ReferencedItems {
   }
 
   store::Store& store_;
+  const std::string tenant_;
   std::map<std::string, Outputs, std::less<>> responses_;
   std::size_t num_bytes_ = 0;
 };
@@ -233,8 +231,9 @@ asio::awaitable<void> stream_response(Service& service, Exchange& exchange,
     co_await replay_log(service, exchange, std::move(*log), static_cast<std::uint64_t>(last_seen + 1));
     co_return;
   }
-  StoreWork<std::string> work = [id, last_seen](store::Store& store) -> Result<std::string> {
-    TRY(const store::StoredAnswer found, find_response(store, id));
+  StoreWork<std::string> work = [key = key_of(exchange),
+                                 last_seen](store::Store& store) -> Result<std::string> {
+    TRY(const store::StoredAnswer found, find_response(store, key));
     TRY(const json::value body, base::parse_json(found.body, kStoredJson));
     if (!body.is_object()) return base::error(ErrorCode::corrupt, "a stored response is no object");
     return replayed_events(body.get_object(), last_seen);
@@ -253,18 +252,18 @@ asio::awaitable<void> stream_response(Service& service, Exchange& exchange,
 
 }  // namespace
 
-Result<json::array> items_up_to(store::Store& store, const std::string& id) {
-  auto chain = store.answers().chain(key_of(id), now_ms(), kMaxChain);
-  if (!chain.ok()) return as_missing(std::move(chain).error(), id);
+Result<json::array> items_up_to(store::Store& store, const store::Key& key) {
+  auto chain = store.answers().chain(key, now_ms(), kMaxChain);
+  if (!chain.ok()) return as_missing(std::move(chain).error(), key.id);
   json::array items;
   for (const store::StoredAnswer& answer : *chain) {
-    if (answer.kind != "response") return as_missing(Error{ErrorCode::not_found, ""}, id);
+    if (answer.kind != "response") return as_missing(Error{ErrorCode::not_found, ""}, key.id);
     TRY(json::array input, list_of(answer.input, ""));
     TRY(json::array output, list_of(answer.body, "output"));
     append(items, std::move(input));
     append(items, std::move(output));
   }
-  TRY_OK(resolve_references(store, items));
+  TRY_OK(resolve_references(store, key.tenant, items));
   return items;
 }
 
@@ -276,8 +275,8 @@ bool has_references(const json::array& items) {
   return std::ranges::any_of(items, is_reference);
 }
 
-Status resolve_references(store::Store& store, json::array& items) {
-  ReferencedItems referenced(store);
+Status resolve_references(store::Store& store, const std::string& tenant, json::array& items) {
+  ReferencedItems referenced(store, tenant);
   for (json::value& item : items) {
     if (!is_reference(item)) continue;
     TRY(item, referenced.find(item.get_object()));
@@ -302,8 +301,8 @@ asio::awaitable<void> handle_get_response(Service& service, Exchange& exchange) 
     co_await stream_response(service, exchange, query.starting_after);
     co_return;
   }
-  StoreWork<std::string> work = [id = exchange.parameter("id")](store::Store& store) -> Result<std::string> {
-    TRY(store::StoredAnswer found, find_response(store, id));
+  StoreWork<std::string> work = [key = key_of(exchange)](store::Store& store) -> Result<std::string> {
+    TRY(store::StoredAnswer found, find_response(store, key));
     return std::move(found.body);
   };
   co_await reply_from_store(service, exchange, std::move(work));
@@ -311,10 +310,10 @@ asio::awaitable<void> handle_get_response(Service& service, Exchange& exchange) 
 
 asio::awaitable<void> handle_delete_response(Service& service, Exchange& exchange) {
   StoreWork<std::string> work = [&service,
-                                 id = exchange.parameter("id")](store::Store& store) -> Result<std::string> {
-    TRY(const store::StoredAnswer found, find_response(store, id));
-    TRY_OK(store.answers().remove(key_of(id)));
-    service.streams.forget(id);
+                                 key = key_of(exchange)](store::Store& store) -> Result<std::string> {
+    TRY(const store::StoredAnswer found, find_response(store, key));
+    TRY_OK(store.answers().remove(key));
+    service.streams.forget(key.id);
     return base::json_text(json::object{{"id", found.id}, {"object", "response"}, {"deleted", true}});
   };
   return reply_from_store(service, exchange, std::move(work));
@@ -326,9 +325,9 @@ asio::awaitable<void> handle_response_items(Service& service, Exchange& exchange
     co_await reply_error(exchange, query.error());
     co_return;
   }
-  StoreWork<std::string> work = [id = exchange.parameter("id"),
+  StoreWork<std::string> work = [key = key_of(exchange),
                                  page = query->page](store::Store& store) -> Result<std::string> {
-    TRY(json::array items, input_items(store, id));
+    TRY(json::array items, input_items(store, key));
     TRY(const json::object list, item_page(std::move(items), page));
     return base::json_text(list);
   };

@@ -7,7 +7,11 @@
 #include <optional>
 #include <utility>
 
+#include "api/caller.h"
+#include "api/delta_sink.h"
 #include "api/fit_context.h"
+#include "api/prepare.h"
+#include "api/start.h"
 #include "api/store_task.h"
 #include "text/tokenizer.h"
 
@@ -38,9 +42,9 @@ std::string hex_digest(const std::string& bytes) {
 }
 
 // keys[i] names the summary of the first i + 1 turns: each is a digest of the key before it and the turn.
-std::vector<std::string> keys_of(const SummaryPlan& plan, const std::string& fingerprint) {
+std::vector<std::string> keys_of(const SummaryPlan& plan, const tenancy::Tenant& tenant) {
   std::vector<std::string> keys;
-  std::string key = tenancy::anonymous().name + "\n" + plan.model + "\n" + fingerprint + "\n" +
+  std::string key = tenant.name + "\n" + plan.model->name + "\n" + plan.model->fingerprint + "\n" +
                     std::to_string(plan.max_tokens);
   for (std::size_t turn = 0; turn < plan.starts.size(); ++turn) {
     const std::size_t end = turn + 1 < plan.starts.size() ? plan.starts[turn + 1] : plan.messages.size();
@@ -94,11 +98,9 @@ std::string cut(const std::string& text, std::size_t max_bytes) {
 }
 
 // A request for the summary of `text`, which goes on from `earlier`.
-Result<Job> summary_job(Service& service, const SummaryPlan& plan, const std::string& earlier,
-                        const std::string& text) {
-  TRY(router::Lease lease, service.router.pick(plan.model));
+Result<Job> summary_job(const SummaryPlan& plan, const std::string& earlier, const std::string& text) {
   ChatRequest request;
-  request.params.model = plan.model;
+  request.params.model = plan.model->name;
   request.params.sampling.temperature = 0;
   request.params.seed = 0;
   request.params.max_tokens = plan.max_tokens;
@@ -107,11 +109,11 @@ Result<Job> summary_job(Service& service, const SummaryPlan& plan, const std::st
   prompt += "The conversation:\n\n" + text + "Summarize all of it.";
   request.messages = {json::object{{"role", "system"}, {"content", kInstructions}},
                       json::object{{"role", "user"}, {"content", prompt}}};
-  TRY(EncodedChat chat, encode_chat(lease.model(), request, {}));
-  const int room = lease.model().context_length - static_cast<int>(chat.tokens.size());
+  TRY(EncodedChat chat, encode_chat(*plan.model, request, {}));
+  const int room = plan.model->context_length - static_cast<int>(chat.tokens.size());
   if (room < plan.max_tokens)
     return Error{ErrorCode::invalid_argument, "the turns are too long", {}, "context_length_exceeded"};
-  return make_job(std::move(lease), request.params, {std::move(chat.tokens)}, "messages");
+  return make_job(plan.model, request.params, {std::move(chat.tokens)}, "messages");
 }
 
 struct Piece {
@@ -120,13 +122,12 @@ struct Piece {
 };
 
 // As many turns behind `found` as fit into one request.
-Result<Piece> next_piece(Service& service, const SummaryPlan& plan, const Found& found) {
+Result<Piece> next_piece(const SummaryPlan& plan, const Found& found) {
   std::size_t num_taken = plan.starts.size() - found.num_turns;
   std::size_t max_bytes = std::string::npos;
   while (true) {
     const std::size_t last = found.num_turns + num_taken;
-    Result<Job> job =
-        summary_job(service, plan, found.text, cut(transcript(plan, found.num_turns, last), max_bytes));
+    Result<Job> job = summary_job(plan, found.text, cut(transcript(plan, found.num_turns, last), max_bytes));
     if (job.ok()) return Piece{std::move(*job), last};
     const bool too_long = job.error().reason == "context_length_exceeded";
     if (!too_long || (num_taken == 1 && max_bytes < 64)) return std::move(job).error();
@@ -137,60 +138,73 @@ Result<Piece> next_piece(Service& service, const SummaryPlan& plan, const Found&
   }
 }
 
-asio::awaitable<Result<std::string>> generate(Service& service, Outlet& out, const GenerateParams& params,
-                                              Job job) {
-  const tenancy::Tenant tenant = tenancy::anonymous();
-  tenancy::Cost cost;
-  for (wire::GenerateRequest& sequence : job.sequences) {
-    sequence.cache_namespace = tenant.name;
-    cost.tokens += static_cast<std::int64_t>(sequence.prompt.size()) + sequence.max_tokens;
+// Adds the text up, and tells a client that waits for a stream that somebody works on it.
+class SummaryText final : public DeltaSink {
+ public:
+  SummaryText(Outlet& out, bool pings) : out_(out), pings_(pings) {}
+
+  asio::awaitable<base::Status> take(std::vector<Delta> deltas) override {
+    for (const Delta& delta : deltas) text_ += delta.text;
+    if (!deltas.empty() || !pings_) co_return base::ok();
+    base::Status written = co_await out_.start();
+    if (written.ok()) written = co_await out_.ping();
+    co_return written;
   }
-  Result<tenancy::Permit> permit = service.admission.enter(tenant, cost);
-  if (!permit.ok()) co_return std::move(permit).error();
-  ModelMetrics& metrics = service.metrics.of_model(job.lease.name());
+
+  // What a reasoning model thought is no part of it.
+  std::string text() const {
+    constexpr std::string_view kThought = "</think>";
+    const std::size_t thought = text_.rfind(kThought);
+    return thought == std::string::npos ? text_ : text_.substr(thought + kThought.size());
+  }
+
+ private:
+  Outlet& out_;
+  const bool pings_;
+  std::string text_;
+};
+
+asio::awaitable<Result<std::string>> generate(Service& service, Outlet& out, bool pings, Job job) {
   net::Responder& responder = out.exchange().responder;
   Result<std::unique_ptr<Generation>> generation =
-      Generation::start(std::move(job), std::move(*permit), {responder.executor(), service.clock, metrics});
+      start(service, origin_of(out.exchange()), std::move(job), responder.executor());
   if (!generation.ok()) co_return std::move(generation).error();
   if (!out.resumable()) responder.on_disconnect([&running = **generation] { running.cancel(); });
-  std::string text;
-  Result<std::vector<Delta>> deltas = std::vector<Delta>();
-  while (deltas.ok() && !(*generation)->over()) {
-    deltas = co_await (*generation)->next(service.options.ping_interval);
-    if (!deltas.ok()) break;
-    for (const Delta& delta : *deltas) text += delta.text;
-    if (!deltas->empty() || !params.stream) continue;
-    base::Status written = co_await out.start();
-    if (written.ok()) written = co_await out.ping();
-    if (!written.ok()) (*generation)->cancel();
-  }
+  SummaryText summary(out, pings);
+  const base::Status ended = co_await run_into(**generation, summary, service.options.ping_interval);
   responder.on_disconnect({});
-  if (!deltas.ok()) co_return std::move(deltas).error();
-  if ((*generation)->cancelled()) co_return base::error(ErrorCode::cancelled, "the client left");
-  // What a reasoning model thought is no part of it.
-  if (const std::size_t thought = text.rfind("</think>"); thought != std::string::npos)
-    text.erase(0, thought + std::string_view("</think>").size());
-  co_return text;
+  if (!ended.ok()) co_return ended.error();
+  co_return summary.text();
 }
 
 }  // namespace
 
-asio::awaitable<Result<std::string>> summarize(Service& service, Outlet& out, const GenerateParams& params,
+SummaryPlan plan_summary(router::ChatTextPtr model, const ChatRequest& chat, std::size_t num_turns) {
+  const Turns turns = turns_of(chat.messages);
+  const std::size_t begin = turns.begin();
+  const auto at = [&](std::size_t i) { return chat.messages.begin() + static_cast<std::ptrdiff_t>(i); };
+  SummaryPlan plan;
+  plan.messages = json::array(at(begin), at(turns.start_of(num_turns)));
+  for (std::size_t i = 0; i < num_turns; ++i) plan.starts.push_back(turns.starts[i] - begin);
+  plan.max_tokens = max_summary_tokens(model->context_length);
+  plan.model = std::move(model);
+  return plan;
+}
+
+asio::awaitable<Result<std::string>> summarize(Service& service, Outlet& out, bool pings,
                                                std::shared_ptr<const SummaryPlan> plan) {
   const asio::any_io_executor executor = out.exchange().responder.executor();
-  Result<router::Lease> lease = service.router.pick(plan->model);
-  if (!lease.ok()) co_return std::move(lease).error();
-  const std::vector<std::string> keys = keys_of(*plan, lease->model().fingerprint);
+  const std::vector<std::string> keys = keys_of(*plan, out.exchange().tenant);
   Result<Found> found = co_await find_longest(service, executor, keys);
   if (!found.ok()) co_return std::move(found).error();
   while (found->num_turns < plan->starts.size()) {
-    TextTask<Piece>::Work take = [&service, plan, found = *found](const std::stop_token&) {
-      return next_piece(service, *plan, found);
+    TextTask<Piece>::Work take = [plan, found = *found](const std::stop_token&) {
+      return next_piece(*plan, found);
     };
     Result<Piece> piece =
         co_await run_text_work<Piece>(service.tokenizing, out.exchange(), kAlwaysQueued, std::move(take));
     if (!piece.ok()) co_return std::move(piece).error();
-    Result<std::string> text = co_await generate(service, out, params, std::move(piece->job));
+    Result<std::string> text = co_await generate(service, out, pings, std::move(piece->job));
     if (!text.ok()) co_return std::move(text).error();
     *found = Found{piece->num_turns, std::move(*text)};
     const store::Summary made{.key = keys[found->num_turns - 1], .text = found->text, .created_ms = now_ms()};

@@ -54,25 +54,27 @@ json::value* find(json::object& body, std::string_view field) {
   return value == nullptr || value->is_null() ? nullptr : value;
 }
 
-Result<std::vector<TokenId>> encode(const router::ServedModel& model, json::object& body, ChatRequest& chat,
+Result<std::vector<TokenId>> encode(const router::AnyText& any, json::object& body, ChatRequest& chat,
                                     const std::stop_token& stop) {
+  const auto* generating = std::get_if<router::ChatTextPtr>(&any);
   TRY(chat.tools, read_tools(body));
   json::value* messages = find(body, "messages");
   json::value* prompt = find(body, "prompt");
   if (messages != nullptr && prompt != nullptr)
     return in_field("prompt", wrong_value("only one of \"prompt\" and \"messages\" may be given"));
   if (messages != nullptr) {
-    if (!model.chat_template)
+    if (generating == nullptr)
       return in_field("messages", not_supported("a conversation with a model that makes embeddings is"));
     TRY(chat.messages, read_messages(*messages));
-    TRY(EncodedChat encoded, encode_chat(model, chat, stop));
+    TRY(EncodedChat encoded, encode_chat(**generating, chat, stop));
     return std::move(encoded.tokens);
   }
   if (prompt == nullptr) return in_field("prompt", missing("a string, or \"messages\" instead"));
   auto text = read_string(*prompt);
   if (!text.ok()) return in_field("prompt", std::move(text).error());
   const TextOrTokens input(std::move(*text));
-  return model.embedder ? encode_text(model, input, stop) : encode_prompt(model, input, stop);
+  const router::ModelText& model = router::common_text(any);
+  return generating != nullptr ? encode_prompt(model, input, stop) : encode_text(model, input, stop);
 }
 
 struct TokenizeAnswer {
@@ -87,18 +89,19 @@ Result<TokenizeAnswer> tokenize(Service& service, std::string_view text, const s
   TRY(json::object body, parse_object(text, service.options.max_json_depth));
   TokenizeOptions options;
   TRY_OK(read_fields<TokenizeOptions>(body, kTokenizeFields, options));
-  TRY(const router::Lease lease, service.router.pick(options.model, router::Task::any));
-  TRY(const std::vector<TokenId> tokens, encode(lease.model(), body, options.chat, stop));
+  TRY(const router::AnyText any, service.router.any_text(options.model));
+  const router::ModelText& model = router::common_text(any);
+  TRY(const std::vector<TokenId> tokens, encode(any, body, options.chat, stop));
   json::object answer;
   answer["count"] = tokens.size();
-  answer["max_model_len"] = lease.model().context_length;
+  answer["max_model_len"] = model.context_length;
   answer["tokens"] = json::array(tokens.begin(), tokens.end());
   if (options.return_token_strs) {
     json::array strings;
-    for (const TokenId id : tokens) strings.emplace_back(token_text(*lease.model().tokenizer, id));
+    for (const TokenId id : tokens) strings.emplace_back(token_text(*model.tokenizer, id));
     answer["token_strs"] = std::move(strings);
   }
-  return TokenizeAnswer(lease.name(), base::json_text(answer));
+  return TokenizeAnswer(model.name, base::json_text(answer));
 }
 
 }  // namespace

@@ -6,9 +6,9 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <utility>
 
-#include "api/chat_job.h"
 #include "api/fit_context.h"
-#include "api/respond.h"
+#include "api/prepare.h"
+#include "api/start.h"
 
 namespace kvasir::api {
 
@@ -249,26 +249,35 @@ void ToolRounds::begin_encoding() {
                              : ToolSettings::Choice::none;
   if (request.context_policy == ContextPolicy::summarize)
     request.context_policy = ContextPolicy::sliding_window;
-  Result<ReadRequest> read = read_whole_chat(parts_.service, std::move(request), chat_shape);
-  if (!read.ok()) return fail(std::move(read).error());
-  TextQueue& queue = read->takes_long ? parts_.service.compiling : parts_.service.tokenizing;
-  encoding_ = std::make_unique<TextTask<Job>>(queue, parts_.executor, std::move(read->encode));
+  base::Status begun = encode_next(std::move(request));
+  if (!begun.ok()) fail(std::move(begun).error());
+}
+
+base::Status ToolRounds::encode_next(ChatRequest request) {
+  Service& service = parts_.service;
+  TRY(router::ChatTextPtr model, service.router.chat_text(request.params.model));
+  auto text = std::make_shared<const QuestionText>(std::move(request));
+  TRY(GenerateParams params, fit_params(*model, *text));
+  TextQueue& queue = has_to_compile(*model, params) ? service.compiling : service.tokenizing;
+  TextTask<Encoded>::Work work = [model, text, params](const std::stop_token& stop) {
+    return encode(model, *text, params, stop);
+  };
+  encoding_ = std::make_unique<TextTask<Encoded>>(queue, parts_.executor, std::move(work));
+  return base::ok();
 }
 
 void ToolRounds::start_generation() {
-  Result<Job> job = encoding_->take();
+  Result<Encoded> encoded = encoding_->take();
   encoding_.reset();
-  if (!job.ok()) {
-    const bool too_long = job.error().reason == "context_length_exceeded";
-    if (!too_long || shortened_) return fail(std::move(job).error());
+  if (!encoded.ok()) {
+    const bool too_long = encoded.error().reason == "context_length_exceeded";
+    if (!too_long || shortened_) return fail(std::move(encoded).error());
     say_results_are_too_long();
     return begin_encoding();
   }
-  Result<tenancy::Permit> permit = admit(parts_.service, *job);
-  if (!permit.ok()) return fail(std::move(permit).error());
-  ModelMetrics& metrics = parts_.service.metrics.of_model(job->lease.name());
-  Result<std::unique_ptr<Generation>> generation = Generation::start(
-      std::move(*job), std::move(*permit), {parts_.executor, parts_.service.clock, metrics});
+  Job job = std::get<Job>(std::move(*encoded));  // no round summarizes
+  Result<std::unique_ptr<Generation>> generation =
+      start(parts_.service, parts_.origin, std::move(job), parts_.executor);
   if (!generation.ok()) return fail(std::move(generation).error());
   generation_ = std::move(*generation);
   round_ = {};

@@ -11,6 +11,7 @@
 
 #include "api/chat_request.h"
 #include "api/delta_stream.h"
+#include "api/encode.h"
 #include "api/generation.h"
 #include "api/server_call.h"
 #include "api/service.h"
@@ -27,7 +28,8 @@ class ToolRounds final : public DeltaStream {
   struct Parts {
     Service& service;
     boost::asio::any_io_executor executor;
-    std::shared_ptr<const ChatRequest> chat;  // with its tools, not yet fitted to the model
+    wire::Origin origin;
+    std::shared_ptr<const ChatRequest> chat;  // with this server's tools
     ContextReport context;                    // of the first round
   };
   ToolRounds(Parts parts, std::unique_ptr<Generation> first);
@@ -62,6 +64,7 @@ class ToolRounds final : public DeltaStream {
   void add_messages();
   void say_results_are_too_long();
   void begin_encoding();
+  base::Status encode_next(ChatRequest request);
   void start_generation();
   void fail(base::Error error) { failure_ = std::move(error); }
 
@@ -77,7 +80,7 @@ class ToolRounds final : public DeltaStream {
   std::map<int, int> client_calls_;  // of this round: the model's index, and the client's
   std::map<int, std::size_t> server_calls_;
   std::vector<std::shared_ptr<Running>> running_;
-  std::unique_ptr<TextTask<Job>> encoding_;
+  std::unique_ptr<TextTask<Encoded>> encoding_;
   bool shortened_ = false;  // the round's results did not fit
 
   int num_rounds_ = 0;  // that ended in calls

@@ -273,7 +273,7 @@ Result<std::optional<OutputFormat>> format_with_tools(const ToolSettings& tools,
 }
 
 AnswerReading answer_reading(const ToolSettings& tools, const std::optional<OutputFormat>& format,
-                             const router::ServedModel& model, Syntax::Reasoning reasoning) {
+                             const router::ChatText& model, Syntax::Reasoning reasoning) {
   AnswerReading reading;
   if (!tools.may_call() && reasoning == Syntax::Reasoning::none) return reading;
   auto syntax = std::make_shared<Syntax>();

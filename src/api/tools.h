@@ -11,7 +11,7 @@
 #include "api/fields.h"
 #include "api/object_schema.h"
 #include "api/structured_output.h"
-#include "router/router.h"
+#include "router/model_text.h"
 
 namespace kvasir::api {
 
@@ -58,7 +58,7 @@ base::Result<std::optional<OutputFormat>> format_with_tools(const ToolSettings& 
 
 // How the answer is to be taken apart. `format` is what `format_with_tools` gave.
 AnswerReading answer_reading(const ToolSettings& tools, const std::optional<OutputFormat>& format,
-                             const router::ServedModel& model, text::AnswerSyntax::Reasoning reasoning);
+                             const router::ChatText& model, text::AnswerSyntax::Reasoning reasoning);
 
 // Says in plain messages what a template that knows no tools would leave out: the tools, the calls of earlier
 // turns and what came of them.

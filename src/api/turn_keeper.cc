@@ -88,7 +88,7 @@ void TurnKeeper::describe(const Job& job) {
 }
 
 asio::awaitable<Status> TurnKeeper::begin(const Job& job) {
-  answer_.model = job.lease.name();
+  answer_.model = job.text->name;
   answer_.created_ms = now_ms();
   describe(job);
   store::Append append = turn_.append;

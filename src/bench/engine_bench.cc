@@ -184,7 +184,7 @@ class Bench {
 
   wire::GenerateRequest request(int num_tokens, int max_tokens) {
     wire::GenerateRequest request;
-    request.id = "bench";
+    request.origin.request_id = "bench";
     for (int i = 0; i < num_tokens; ++i)
       request.prompt.push_back(static_cast<TokenId>(random_.below(static_cast<std::uint64_t>(vocab_size_))));
     request.sampling.temperature = options_.temperature;

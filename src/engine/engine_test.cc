@@ -275,7 +275,7 @@ TEST(Engine, ARunnersErrorEndsItsOwnRequestOnly) {
   Answer good, bad;
   wire::GenerateRequest request = request_of(prompt_of(10, 1), 20);
   for (Answer* answer : {&good, &bad}) {
-    request.id = answer == &bad ? "bad" : "good";
+    request.origin.request_id = answer == &bad ? "bad" : "good";
     answer->stream = std::make_shared<wire::TokenStream>(io.get_executor());
     asio::co_spawn(io, read_all(*answer), asio::detached);
     engine.submit(request, answer->stream);

@@ -292,7 +292,7 @@ TEST_F(GatewayTest, AContextThatIsCutSaysWhyAndNamesBothNumbers) {
     });
     EXPECT_TRUE(gateway.ok());
     EXPECT_TRUE(eventually([&] { return ready.load(); }));
-    return std::pair((*gateway)->models()[0].context_length, reason);
+    return std::pair(common_text(*(*gateway)->models()[0].text).context_length, reason);
   };
   settings_.max_context = 100;
   EXPECT_EQ(said(), std::pair(100, std::string()));

@@ -216,6 +216,14 @@ void ModelHost::tell_failure(const base::Error& failure) {
   set_state({.phase = Phase::restarting, .reason = failure.message});
 }
 
+namespace {
+
+int context_length_of(const router::ServedModel& model) {
+  return std::visit([](const auto& one) { return one.text.context_length; }, model);
+}
+
+}  // namespace
+
 void ModelHost::bring_up(const std::stop_token& stop) {
   Result<router::ServedModel> model = open(stop);
   if (around_.gpu_plan != nullptr && !joined_gpu_plan_) around_.gpu_plan->count_out();
@@ -225,7 +233,7 @@ void ModelHost::bring_up(const std::stop_token& stop) {
     set_state({.phase = Phase::failed, .reason = model.error().message});
     return;
   }
-  obs::Log::debug("model_ready", {{"model", model_.name}, {"context", model->context_length}});
+  obs::Log::debug("model_ready", {{"model", model_.name}, {"context", context_length_of(*model)}});
   around_.router.set_ready(model_.name, std::move(*model));
   if (around_.on_state) around_.on_state(model_.name, {.phase = Phase::ready, .progress = 1, .reason = cut_});
 }
@@ -268,12 +276,14 @@ Result<router::ServedModel> ModelHost::load(const std::filesystem::path& path, c
     const std::lock_guard lock(mutex_);
     worker_ = worker;
   }
-  return router::ServedModel{.worker = std::move(worker),
-                             .tokenizer = std::move(loaded.tokenizer),
-                             .chat_template = std::move(loaded.chat_template),
-                             .grammars = std::move(grammars),
-                             .context_length = context.length,
-                             .fingerprint = fingerprint(model_)};
+  router::GeneratingModel model;
+  model.text.tokenizer = std::move(loaded.tokenizer);
+  model.text.context_length = context.length;
+  model.text.fingerprint = fingerprint(model_);
+  model.text.chat_template = std::move(loaded.chat_template);
+  model.text.grammars = std::move(grammars);
+  model.worker = std::move(worker);
+  return router::ServedModel(std::move(model));
 }
 
 base::Status ModelHost::choose_slo(engine::Runner& runner, sched::SchedulerOptions& options) const {
@@ -312,6 +322,7 @@ Result<router::ServedModel> ModelHost::load_encoder(const std::filesystem::path&
   const engine::EmbedOptions options{.dimensions = config.hidden_size,
                                      .max_waiting = static_cast<std::size_t>(around_.settings.max_queue)};
   const int context_length = config.context_length;
+  const int dimensions = config.hidden_size;
   auto encode = [encoder = std::shared_ptr<model::Encoder>(std::move(loaded.encoder))](
                     std::span<const std::vector<TokenId>> sequences) { return encoder->encode(sequences); };
   auto embedder = std::make_shared<engine::EmbedWorker>(options, std::move(encode));
@@ -319,10 +330,13 @@ Result<router::ServedModel> ModelHost::load_encoder(const std::filesystem::path&
     const std::lock_guard lock(mutex_);
     embedder_ = embedder;
   }
-  return router::ServedModel{.embedder = std::move(embedder),
-                             .tokenizer = std::move(loaded.tokenizer),
-                             .context_length = context_length,
-                             .fingerprint = fingerprint(model_)};
+  router::EmbeddingModel model;
+  model.text.tokenizer = std::move(loaded.tokenizer);
+  model.text.context_length = context_length;
+  model.text.fingerprint = fingerprint(model_);
+  model.text.dimensions = dimensions;
+  model.worker = std::move(embedder);
+  return router::ServedModel(std::move(model));
 }
 
 }  // namespace kvasir::gateway

@@ -1,6 +1,8 @@
 #include "router/router.h"
 
+#include <atomic>
 #include <chrono>
+#include <type_traits>
 #include <utility>
 
 namespace kvasir::router {
@@ -8,12 +10,17 @@ namespace kvasir::router {
 using base::Error;
 using base::ErrorCode;
 
-struct Lease::Entry {
+// The texts are apart from the workers, so that requests can hold them.
+using ReadyGenerating = std::pair<ChatTextPtr, std::shared_ptr<wire::WorkerClient>>;
+using ReadyEmbedding = std::pair<EmbedTextPtr, std::shared_ptr<wire::EmbedClient>>;
+using Ready = std::variant<ReadyGenerating, ReadyEmbedding>;
+
+struct Router::Entry {
   std::string name;
   std::int64_t created_s = 0;
-  std::atomic<int> num_leases{0};
-  ModelState state;                          // guarded by Router's mutex
-  std::shared_ptr<const ServedModel> model;  // guarded by Router's mutex; set while ready
+  std::shared_ptr<std::atomic<int>> num_leases = std::make_shared<std::atomic<int>>(0);
+  ModelState state;            // guarded by the router's mutex
+  std::optional<Ready> ready;  // guarded by the router's mutex; set while ready
 };
 
 std::string_view name_of(Phase phase) {
@@ -32,19 +39,6 @@ std::string_view name_of(Phase phase) {
       return "restarting";
   }
   return "unknown";
-}
-
-Lease::Lease(std::shared_ptr<Entry> entry, std::shared_ptr<const ServedModel> model)
-    : entry_(std::move(entry)), model_(std::move(model)) {
-  ++entry_->num_leases;
-}
-
-Lease::~Lease() {
-  if (entry_) --entry_->num_leases;
-}
-
-const std::string& Lease::name() const {
-  return entry_->name;
 }
 
 namespace {
@@ -70,10 +64,40 @@ Error not_ready(const std::string& name, const ModelState& state) {
   }
 }
 
-Error wrong_task(const std::string& name, Task wanted) {
-  const char* why = wanted == Task::embed ? "'{}' generates text and makes no embeddings"
-                                          : "'{}' makes embeddings and generates no text";
-  return Error{ErrorCode::unsupported, fmt::format(fmt::runtime(why), name), "model", "model_not_supported"};
+Error makes_no_text(const std::string& name) {
+  return Error{ErrorCode::unsupported, fmt::format("'{}' makes embeddings and generates no text", name),
+               "model", "model_not_supported"};
+}
+
+Error makes_no_vectors(const std::string& name) {
+  return Error{ErrorCode::unsupported, fmt::format("'{}' generates text and makes no embeddings", name),
+               "model", "model_not_supported"};
+}
+
+Error has_changed(const std::string& name) {
+  return Error{ErrorCode::unavailable,
+               fmt::format("'{}' was replaced while the request was being read; try again", name), "model",
+               "model_not_ready", 1};
+}
+
+AnyText text_of(const Ready& ready) {
+  return std::visit([](const auto& one) -> AnyText { return one.first; }, ready);
+}
+
+wire::WorkerReport report_of(const Ready& ready) {
+  return std::visit([](const auto& one) { return one.second->report(); }, ready);
+}
+
+// What is shared of a model: its text, which is named, and its worker.
+Ready make_ready(std::string_view name, ServedModel model) {
+  return std::visit(
+      [&](auto& one) -> Ready {
+        CHECK(one.worker && one.text.tokenizer && one.text.context_length > 0, "half a model {}", name);
+        one.text.name = name;
+        using Text = std::remove_reference_t<decltype(one.text)>;
+        return std::pair(std::make_shared<const Text>(std::move(one.text)), std::move(one.worker));
+      },
+      model);
 }
 
 }  // namespace
@@ -104,27 +128,24 @@ void Router::set_state(std::string_view name, ModelState state) {
   const auto entry = find(name);
   CHECK(entry != nullptr, "no model {}", name);
   entry->state = std::move(state);
-  entry->model.reset();
+  entry->ready.reset();
 }
 
 void Router::set_ready(std::string_view name, ServedModel model) {
-  const bool whole = model.embedder ? !model.worker : model.worker && model.chat_template;
-  CHECK(whole && model.tokenizer && model.context_length > 0, "half a model {}", name);
-  auto served = std::make_shared<const ServedModel>(std::move(model));
+  Ready ready = make_ready(name, std::move(model));
   const std::lock_guard lock(mutex_);
   const auto entry = find(name);
   CHECK(entry != nullptr, "no model {}", name);
   entry->state = {.phase = Phase::ready, .progress = 1};
-  entry->model = std::move(served);
+  entry->ready = std::move(ready);
 }
 
 void Router::set_failed(std::string_view name, std::string reason) {
   set_state(name, {.phase = Phase::failed, .reason = std::move(reason)});
 }
 
-base::Result<Lease> Router::pick(std::string_view name, Task task) {
-  const std::lock_guard lock(mutex_);
-  const auto entry = find(name);
+base::Result<std::shared_ptr<Router::Entry>> Router::find_ready(std::string_view name) const {
+  auto entry = find(name);
   if (entry == nullptr) {
     std::string names;
     for (const auto& other : entries_) names += (names.empty() ? "" : ", ") + other->name;
@@ -133,26 +154,63 @@ base::Result<Lease> Router::pick(std::string_view name, Task task) {
                              names.empty() ? "none" : names),
                  "model", "model_not_found"};
   }
-  if (!entry->model) return not_ready(entry->name, entry->state);
-  if (task != Task::any && task != entry->model->task()) return wrong_task(entry->name, task);
-  return Lease(entry, entry->model);
+  if (!entry->ready) return not_ready(entry->name, entry->state);
+  return entry;
+}
+
+base::Result<ChatTextPtr> Router::chat_text(std::string_view name) const {
+  TRY(const AnyText any, any_text(name));
+  if (const auto* text = std::get_if<ChatTextPtr>(&any)) return *text;
+  return makes_no_text(common_text(any).name);
+}
+
+base::Result<EmbedTextPtr> Router::embed_text(std::string_view name) const {
+  TRY(const AnyText any, any_text(name));
+  if (const auto* text = std::get_if<EmbedTextPtr>(&any)) return *text;
+  return makes_no_vectors(common_text(any).name);
+}
+
+base::Result<AnyText> Router::any_text(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  TRY(const auto entry, find_ready(name));
+  return text_of(*entry->ready);
+}
+
+base::Result<WorkerLease> Router::pick(const ChatText& text, const Demand&) {
+  const std::lock_guard lock(mutex_);
+  TRY(const auto entry, find_ready(text.name));
+  const auto* ready = std::get_if<ReadyGenerating>(&*entry->ready);
+  if (ready == nullptr || ready->first.get() != &text) return has_changed(text.name);
+  return WorkerLease(entry->num_leases, ready->second);
+}
+
+base::Result<EmbedLease> Router::pick(const EmbedText& text) {
+  const std::lock_guard lock(mutex_);
+  TRY(const auto entry, find_ready(text.name));
+  const auto* ready = std::get_if<ReadyEmbedding>(&*entry->ready);
+  if (ready == nullptr || ready->first.get() != &text) return has_changed(text.name);
+  return EmbedLease(entry->num_leases, ready->second);
 }
 
 std::vector<ModelStatus> Router::models() const {
   std::vector<ModelStatus> all;
-  const std::lock_guard lock(mutex_);
-  for (const auto& entry : entries_) {
-    ModelStatus& status = all.emplace_back();
-    status.name = entry->name;
-    status.state = entry->state;
-    status.created_s = entry->created_s;
-    status.num_leases = entry->num_leases;
-    if (!entry->model) continue;
-    const ServedModel& model = *entry->model;
-    status.context_length = model.context_length;
-    status.task = model.task();
-    status.dimensions = model.embedder ? model.embedder->dimensions() : 0;
-    status.report = model.embedder ? model.embedder->report() : model.worker->report();
+  std::vector<std::optional<Ready>> ready;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& entry : entries_) {
+      ModelStatus& status = all.emplace_back();
+      status.name = entry->name;
+      status.state = entry->state;
+      status.created_s = entry->created_s;
+      status.num_leases = *entry->num_leases;
+      ready.push_back(entry->ready);
+    }
+  }
+  // Workers take locks of their own, so they are asked without the router's.
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!ready[i]) continue;
+    all[i].text = text_of(*ready[i]);
+    all[i].report = report_of(*ready[i]);
   }
   return all;
 }

@@ -1,18 +1,18 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "base/result.h"
-#include "grammar/grammar_compiler.h"
-#include "text/chat_template.h"
-#include "text/tokenizer.h"
+#include "kv/block_hash.h"
+#include "router/lease.h"
+#include "router/model_text.h"
 #include "wire/embed_client.h"
 #include "wire/worker_client.h"
 
@@ -34,56 +34,31 @@ struct ModelState {
   std::string reason;   // of a failure or a restart; of a ready one, what its operator should know
 };
 
-// What a model is for.
-enum class Task {
-  generate,
-  embed,
-  any,  // of a request that asks for neither
-};
-
-// What a request needs of a model that is ready: one that generates has a worker, a template and grammars,
-// one that embeds has an embedder.
-struct ServedModel {
+// A model that is ready. The names in their texts are the router's to write.
+struct GeneratingModel {
+  ChatText text;
   std::shared_ptr<wire::WorkerClient> worker;
-  std::shared_ptr<wire::EmbedClient> embedder;
-  std::shared_ptr<const text::Tokenizer> tokenizer;
-  std::shared_ptr<const text::ChatTemplate> chat_template;
-  std::shared_ptr<grammar::GrammarCompiler> grammars;  // over the tokenizer's vocabulary
-  int context_length = 0;                              // tokens of prompt and output together
-  std::string fingerprint;                             // of the weights and the program
-
-  Task task() const { return embedder ? Task::embed : Task::generate; }
 };
+struct EmbeddingModel {
+  EmbedText text;
+  std::shared_ptr<wire::EmbedClient> worker;
+};
+using ServedModel = std::variant<GeneratingModel, EmbeddingModel>;
 
 // A model as the outside may see it.
 struct ModelStatus {
   std::string name;
   ModelState state;
   std::int64_t created_s = 0;                // seconds since the epoch
-  int context_length = 0;                    // 0 until ready
-  int num_leases = 0;                        // requests on it
+  int num_leases = 0;                        // requests on its workers
+  std::optional<AnyText> text;               // of a ready one
   std::optional<wire::WorkerReport> report;  // of a ready one
-  std::optional<Task> task;                  // likewise: generate or embed
-  int dimensions = 0;                        // of the vectors of one that embeds
 };
 
-// A request's hold on the worker that answers it; counts as load until it dies. A move-only value.
-class Lease {
- public:
-  Lease(Lease&&) noexcept = default;
-  Lease& operator=(Lease&&) = delete;
-  ~Lease();
-
-  const std::string& name() const;
-  const ServedModel& model() const { return *model_; }
-
- private:
-  friend class Router;
-  struct Entry;
-  Lease(std::shared_ptr<Entry> entry, std::shared_ptr<const ServedModel> model);
-
-  std::shared_ptr<Entry> entry_;  // null once moved from
-  std::shared_ptr<const ServedModel> model_;
+// What a request is going to ask of a worker, known before it has one.
+struct Demand {
+  const kv::BlockChain& prompt;  // of its first sequence
+  std::int64_t num_tokens = 0;   // of all sequences, prompt and output together, at the most
 };
 
 // Which worker answers for a model. Thread-safe.
@@ -100,15 +75,24 @@ class Router {
   // Takes the worker back: nobody is leased it any more. Leases that exist keep it alive.
   void set_failed(std::string_view name, std::string reason);
 
-  // not_found: no such model; unavailable: not ready (yet); unsupported: it is for something else.
-  base::Result<Lease> pick(std::string_view name, Task task = Task::generate);
+  // The text of a model that is ready. not_found: no such model; unavailable: not ready (yet); unsupported:
+  // it is for something else.
+  base::Result<ChatTextPtr> chat_text(std::string_view name) const;
+  base::Result<EmbedTextPtr> embed_text(std::string_view name) const;
+  base::Result<AnyText> any_text(std::string_view name) const;
+
+  // A worker for what was made with the text. unavailable: the model is not ready any more, or another one
+  // now has its name, for which the tokens would be wrong.
+  base::Result<WorkerLease> pick(const ChatText& text, const Demand& demand);
+  base::Result<EmbedLease> pick(const EmbedText& text);
 
   // In the order in which they were added.
   std::vector<ModelStatus> models() const;
 
  private:
-  using Entry = Lease::Entry;
+  struct Entry;
   std::shared_ptr<Entry> find(std::string_view name) const;
+  base::Result<std::shared_ptr<Entry>> find_ready(std::string_view name) const;
 
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<Entry>> entries_;  // guarded by mutex_

@@ -9,11 +9,13 @@ namespace {
 
 using base::ErrorCode;
 
+const kv::BlockChain kNoPrompt("");
+
 TEST(Router, UnknownModelNamesThoseThatAreThere) {
   Router router;
   router.add("small");
   router.add("large");
-  const auto lease = router.pick("nope");
+  const auto lease = router.chat_text("nope");
   ASSERT_FALSE(lease.ok());
   EXPECT_EQ(lease.error().code, ErrorCode::not_found);
   EXPECT_EQ(lease.error().reason, "model_not_found");
@@ -24,14 +26,14 @@ TEST(Router, UnknownModelNamesThoseThatAreThere) {
 TEST(Router, ModelOnItsWayIsUnavailableWithATimeToTryAgain) {
   Router router;
   router.add("m");
-  EXPECT_EQ(router.pick("m").error().code, ErrorCode::unavailable);
+  EXPECT_EQ(router.chat_text("m").error().code, ErrorCode::unavailable);
   router.set_state("m", {.phase = Phase::downloading, .progress = 0.42});
-  const auto lease = router.pick("m");
+  const auto lease = router.chat_text("m");
   EXPECT_EQ(lease.error().code, ErrorCode::unavailable);
   EXPECT_NE(lease.error().message.find("42 %"), std::string::npos);
   EXPECT_GT(lease.error().retry_after_s, 0);
   router.set_failed("m", "no such file");
-  EXPECT_NE(router.pick("m").error().message.find("no such file"), std::string::npos);
+  EXPECT_NE(router.chat_text("m").error().message.find("no such file"), std::string::npos);
 }
 
 TEST(Router, LeaseCountsAsLoadUntilItDies) {
@@ -39,10 +41,12 @@ TEST(Router, LeaseCountsAsLoadUntilItDies) {
   router.add("m");
   router.set_ready("m", scripted_model(std::make_shared<ScriptedWorker>(), 77));
   {
-    Lease lease = router.pick("m").value();
-    const Lease moved = std::move(lease);
-    EXPECT_EQ(moved.name(), "m");
-    EXPECT_EQ(moved.model().context_length, 77);
+    const ChatTextPtr text = router.chat_text("m").value();
+    EXPECT_EQ(text->name, "m");
+    EXPECT_EQ(text->context_length, 77);
+    EXPECT_EQ(router.models()[0].num_leases, 0);
+    WorkerLease lease = router.pick(*text, {kNoPrompt}).value();
+    const WorkerLease moved = std::move(lease);
     EXPECT_EQ(router.models()[0].num_leases, 1);
   }
   EXPECT_EQ(router.models()[0].num_leases, 0);
@@ -53,10 +57,21 @@ TEST(Router, LeaseKeepsItsWorkerThoughTheModelFailed) {
   auto worker = std::make_shared<ScriptedWorker>();
   router.add("m");
   router.set_ready("m", scripted_model(worker));
-  const Lease lease = router.pick("m").value();
+  const ChatTextPtr text = router.chat_text("m").value();
+  const WorkerLease lease = router.pick(*text, {kNoPrompt}).value();
   router.set_failed("m", "gone");
-  EXPECT_FALSE(router.pick("m").ok());
-  EXPECT_EQ(lease.model().worker, worker);
+  EXPECT_FALSE(router.pick(*text, {kNoPrompt}).ok());
+  EXPECT_EQ(&lease.worker(), worker.get());
+}
+
+TEST(Router, TokensOfAModelThatWasReplacedAreNotSentToTheNewOne) {
+  Router router;
+  router.add("m");
+  router.set_ready("m", scripted_model(std::make_shared<ScriptedWorker>()));
+  const ChatTextPtr old = router.chat_text("m").value();
+  router.set_ready("m", scripted_model(std::make_shared<ScriptedWorker>()));
+  EXPECT_EQ(router.pick(*old, {kNoPrompt}).error().code, ErrorCode::unavailable);
+  EXPECT_TRUE(router.pick(*router.chat_text("m").value(), {kNoPrompt}).ok());
 }
 
 TEST(Router, ListsModelsInOrderWithTheirReports) {

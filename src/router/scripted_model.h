@@ -101,15 +101,15 @@ class ScriptedWorker final : public wire::WorkerClient {
   wire::WorkerReport report_;           // guarded by mutex_
 };
 
-inline ServedModel scripted_model(std::shared_ptr<ScriptedWorker> worker, int context_length = 4096) {
-  auto tokenizer = byte_tokenizer();
-  return ServedModel{
-      .worker = std::move(worker),
-      .tokenizer = tokenizer,
-      .chat_template = std::make_shared<const text::ChatTemplate>(text::ChatTemplate::chatml()),
-      .grammars = make_grammar_compiler(tokenizer, tokenizer->end_tokens()),
-      .context_length = context_length,
-      .fingerprint = "fp_test"};
+inline GeneratingModel scripted_model(std::shared_ptr<ScriptedWorker> worker, int context_length = 4096) {
+  GeneratingModel model;
+  model.text.tokenizer = byte_tokenizer();
+  model.text.context_length = context_length;
+  model.text.fingerprint = "fp_test";
+  model.text.chat_template = std::make_shared<const text::ChatTemplate>(text::ChatTemplate::chatml());
+  model.text.grammars = make_grammar_compiler(model.text.tokenizer, model.text.tokenizer->end_tokens());
+  model.worker = std::move(worker);
+  return model;
 }
 
 }  // namespace kvasir::router

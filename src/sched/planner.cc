@@ -226,7 +226,7 @@ void Planner::count_as_computing(const Grant& grant) {
 bool Planner::admit(const Sequence& sequence, int& num_spare) {
   Grant grant{.sequence = &sequence, .admitted = true};
   if (s_.options.prefix_cache && !sequence.wants_prompt_lines())
-    grant.hit = s_.tree.find(sequence.request.cache_namespace, sequence.chain, sequence.tokens);
+    grant.hit = s_.tree.find(sequence.request.origin.cache_namespace, sequence.chain, sequence.tokens);
   int num_needed = kv::blocks_for(std::min(sequence.num_tokens() + 1, sequence.capacity()));
   for (const kv::BlockId id : grant.hit.blocks) num_needed -= ledger_.in_use(id) ? 1 : 0;
   // The source of a copy must stay for the step, a block more; where that is too much, it is not copied.

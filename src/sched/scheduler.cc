@@ -62,7 +62,7 @@ base::Result<SequenceId> Scheduler::submit(wire::GenerateRequest request) {
   sequence->id = next_id_++;
   sequence->tokens = std::exchange(request.prompt, {});
   sequence->num_prompt = sequence->num_tokens();
-  sequence->chain = kv::BlockChain(request.cache_namespace);
+  sequence->chain = kv::BlockChain(request.origin.cache_namespace);
   sequence->chain.extend(sequence->tokens);
   if (request.grammar) sequence->matcher = std::make_unique<grammar::Matcher>(request.grammar);
   sequence->request = std::move(request);
@@ -179,7 +179,7 @@ void Scheduler::advance(Sequence& sequence, const StepPlan::Slice& slice, StepRe
   const int num_done = slice.num_computed + slice.num_rows;
   // Less is computed where it was preempted by a step begun since, which published what there was.
   if (state_.options.prefix_cache && sequence.num_computed >= num_done)
-    sequence.blocks.publish(state_.tree, sequence.request.cache_namespace, sequence.chain,
+    sequence.blocks.publish(state_.tree, sequence.request.origin.cache_namespace, sequence.chain,
                             std::span(sequence.tokens).first(static_cast<std::size_t>(num_done)));
   if (!slice.wants_token()) return;
   CHECK(outcome.token.has_value(), "the runner gave sequence {} no token", sequence.id);
@@ -259,7 +259,7 @@ void Scheduler::remove(Sequence& sequence) {
 void Scheduler::retire_blocks(Sequence& sequence) {
   if (!state_.options.prefix_cache) return sequence.blocks.clear();
   const auto num_computed = std::min(static_cast<std::size_t>(sequence.num_computed), sequence.tokens.size());
-  sequence.blocks.retire(state_.tree, sequence.request.cache_namespace, sequence.chain,
+  sequence.blocks.retire(state_.tree, sequence.request.origin.cache_namespace, sequence.chain,
                          std::span(sequence.tokens).first(num_computed));
 }
 

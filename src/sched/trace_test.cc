@@ -95,7 +95,7 @@ class Trace {
     request.max_tokens = number(o, "max", 1);
     request.min_tokens = number(o, "min", 0);
     request.priority = number(o, "priority", 0);
-    request.cache_namespace = o["ns"];
+    request.origin.cache_namespace = o["ns"];
     request.stop_tokens = {kStop};
     const base::Result<SequenceId> id = scheduler_->submit(std::move(request));
     if (!id.ok()) {

@@ -27,9 +27,17 @@ struct SamplingParams {
   int num_top_logprobs = 0;
 };
 
+// Whose request it is, from the HTTP request to the engine's log.
+struct Origin {
+  std::string request_id;       // the client's x-request-id, or the one that it was told
+  std::string tenant;           // who asks
+  int weight = 1;               // the tenant's share of the server against others', at least 1
+  std::string cache_namespace;  // prefix blocks are shared only inside one
+};
+
 // One sequence to generate: tokens in. `n` choices of one client request are n of these.
 struct GenerateRequest {
-  std::string id;               // unique; in logs and traces
+  Origin origin;
   std::vector<TokenId> prompt;  // never empty
   SamplingParams sampling;
   int max_tokens = 0;  // > 0; the API has already bounded it by the context window
@@ -37,7 +45,6 @@ struct GenerateRequest {
   bool ignore_eos = false;
   std::vector<TokenId> stop_tokens;                   // the model's end tokens are added by the worker
   std::shared_ptr<grammar::CompiledGrammar> grammar;  // what the output is to be; null: any text
-  std::string cache_namespace;                        // prefix blocks are shared only inside one (tenant)
   int priority = 0;                                   // larger goes first
   // The prompt's own logprobs, with so many alternatives each; such a prompt is computed as a whole.
   std::optional<int> num_prompt_logprobs = std::nullopt;
