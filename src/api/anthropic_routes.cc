@@ -46,7 +46,7 @@ constexpr Route kAnthropicRoutes[] = {
      .summary = "The next message of a conversation, as Anthropic has it",
      .answers = kMessage,
      .body = messages_body_schema,
-     .errors = "AnthropicError"},
+     .errors = ErrorStyle::anthropic},
     {.method = "POST",
      .path = "/v1/messages/count_tokens",
      .kind = RouteKind::work,
@@ -54,7 +54,7 @@ constexpr Route kAnthropicRoutes[] = {
      .summary = "How many tokens a conversation has",
      .answers = kTokens,
      .body = count_body_schema,
-     .errors = "AnthropicError"},
+     .errors = ErrorStyle::anthropic},
 };
 
 }  // namespace

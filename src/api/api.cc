@@ -192,7 +192,7 @@ net::Handler Api::handler() {
 asio::awaitable<void> Api::handle(net::HttpRequest& request, net::Responder& responder) {
   Exchange exchange{request, responder, request_id(request.header("x-request-id").value_or("")),
                     caller_of(request)};
-  if (request.path.starts_with("/v1/messages")) exchange.errors = ErrorStyle::anthropic;
+  exchange.errors = error_style(request.path);
   const base::TimePoint started = service_.clock.now();
   exchange.headers = cors_headers(service_.options, request.header("origin"));
   base::Result<const Route*> route = find_route(request.method, request.path);

@@ -58,6 +58,8 @@ class Api {
   void stop_batches();
   // The threads that large texts wait for.
   TextQueue& tokenizing() { return service_.tokenizing; }
+  // The thread that grammars wait for.
+  TextQueue& compiling() { return service_.compiling; }
 
  private:
   class Busy;

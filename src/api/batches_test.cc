@@ -28,10 +28,10 @@ class BatchTest : public ApiTest {
   static std::string text_at(const json::value& value, const char* key) {
     return std::string(value.at(key).as_string());
   }
-  std::string start(const std::string& contents) {
-    const Reply made = post("/v1/batches", R"({"endpoint": "/v1/chat/completions", "completion_window": "24h",
-        "metadata": {"k": "v"}, "input_file_id": ")" +
-                                               text_at(upload(contents).body, "id") + "\"}");
+  std::string start(const std::string& contents, const std::string& endpoint = "/v1/chat/completions") {
+    const Reply made = post(
+        "/v1/batches", R"({"completion_window": "24h", "metadata": {"k": "v"}, "endpoint": ")" + endpoint +
+                           R"(", "input_file_id": ")" + text_at(upload(contents).body, "id") + "\"}");
     EXPECT_EQ(made.status, 200) << made.text;
     return text_at(made.body, "id");
   }
@@ -140,6 +140,37 @@ TEST_F(BatchTest, ACancelledBatchKeepsWhatWasFinished) {
   EXPECT_EQ(lines_of(done.at("output_file_id")).size(), 1u);
   EXPECT_EQ(post("/v1/batches/" + id + "/cancel", "").body.at("status"), "cancelled");
   EXPECT_TRUE(worker_->wait_for(1).stream->cancelled());
+}
+
+// What a client would get of the same request.
+TEST_F(BatchTest, ALineIsAnsweredAsARequestIs) {
+  serve(says("Hello"));
+  const std::string body = R"({"model": "m", "prompt": "hi", "n": 1, "best_of": 3})";
+  const std::string id =
+      start(R"({"custom_id": "a", "method": "POST", "url": "/v1/completions", "body": )" + body + "}\n",
+            "/v1/completions");
+  const json::value answer = lines_of(wait_for(id, "completed").at("output_file_id")).at(0);
+  const json::value alone = post("/v1/completions", body).body;
+  EXPECT_EQ(json::serialize(answer.at("response").at("body").at("choices")),
+            json::serialize(alone.at("choices")));
+  EXPECT_EQ(alone.at("choices").as_array().size(), 1u);
+}
+
+TEST_F(BatchTest, ALineThatAsksForTooManyAnswersFails) {
+  serve(says("Hello"));
+  const auto failed = lines_of(wait_for(start(line("a", R"(, "n": 11)")), "completed").at("error_file_id"));
+  ASSERT_EQ(failed.size(), 1u);
+  EXPECT_EQ(failed[0].at("response").at("status_code"), 400);
+  EXPECT_EQ(failed[0].at("response").at("body").at("error").at("param"), "n");
+}
+
+TEST_F(BatchTest, ALineThatFitsNoWorkerFailsInTheClientsWords) {
+  serve(says("Hello"));
+  worker_->refuse_with({.code = base::ErrorCode::too_large, .message = "needs 9 blocks of 8"});
+  const auto failed = lines_of(wait_for(start(line("a")), "completed").at("error_file_id"));
+  ASSERT_EQ(failed.size(), 1u);
+  EXPECT_EQ(failed[0].at("response").at("status_code"), 400);
+  EXPECT_EQ(failed[0].at("response").at("body").at("error").at("code"), "context_length_exceeded");
 }
 
 TEST_F(BatchTest, AFullQueueMakesABatchWait) {

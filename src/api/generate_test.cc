@@ -154,6 +154,18 @@ TEST_F(ApiTest, StopStringCancelsTheSequence) {
   EXPECT_TRUE(asked.stream->cancelled());
 }
 
+TEST_F(ApiTest, TheEngineIsToldWhoseRequestItIs) {
+  serve(says("ok"));
+  exchange(net::post_request("/v1/chat/completions", chat_body(R"(, "n": 2)"), "x-request-id: mine-7\r\n"));
+  for (const std::size_t number : {0u, 1u}) {
+    const wire::Origin origin = worker_->wait_for(number).request.origin;
+    EXPECT_EQ(origin.request_id, "mine-7");
+    EXPECT_EQ(origin.tenant, "anonymous");
+    EXPECT_EQ(origin.cache_namespace, "anonymous");
+    EXPECT_EQ(origin.weight, 1);
+  }
+}
+
 // A model without a template is given a dialogue in plain words; it must not write the other side's turns.
 TEST_F(ApiTest, AnswersOfAPlainDialogueEndBeforeTheNextTurn) {
   serve(says(" Blue.\nUser: And the sea?"));

@@ -21,19 +21,32 @@ class LargeTextTest : public ApiTest {
  protected:
   ~LargeTextTest() override { let_go(); }
 
-  void keep_tokenizing_busy() {
+  void keep_tokenizing_busy() { keep_busy(api_.tokenizing()); }
+  void keep_busy(TextQueue& queue) {
     blocker_->run = [this](const std::stop_token& stop) {
       begun_.release();
       while (!stop.stop_requested()) std::this_thread::yield();
     };
-    ASSERT_TRUE(api_.tokenizing().add(blocker_).ok());
+    ASSERT_TRUE(queue.add(blocker_).ok());
     begun_.acquire();
   }
-  void let_go() { api_.tokenizing().give_up(blocker_); }
+  void let_go() {
+    api_.tokenizing().give_up(blocker_);
+    api_.compiling().give_up(blocker_);
+  }
 
   std::shared_ptr<TextQueue::Entry> blocker_ = std::make_shared<TextQueue::Entry>();
   std::binary_semaphore begun_{0};
 };
+
+TEST_F(LargeTextTest, EarlierResponsesAreReadWhileGrammarsAreCompiled) {
+  serve(says("Hello"), 50'000);
+  const Reply first = post("/v1/responses", R"({"model": "m", "input": "hi"})");
+  keep_busy(api_.compiling());
+  const Reply second = post("/v1/responses", R"({"model": "m", "input": "go on", "previous_response_id": ")" +
+                                                 std::string(first.body.at("id").as_string()) + "\"}");
+  EXPECT_EQ(second.status, 200) << second.text;
+}
 
 TEST_F(LargeTextTest, AStreamsHeadersAndPingsDoNotWaitForItsText) {
   serve(says("Hello"), 50'000);

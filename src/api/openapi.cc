@@ -57,12 +57,17 @@ void add_answer(json::object& responses, const Answer& answer) {
       answer.schema.empty() ? json::value(json::object{{"type", "string"}}) : schema_of(answer.schema);
 }
 
+std::string_view error_schema(ErrorStyle style) {
+  return style == ErrorStyle::anthropic ? "AnthropicError" : "Error";
+}
+
 void add_error(json::object& responses, std::string_view status, std::string_view description,
                const Route& route) {
   if (responses.contains(status)) return;
   responses[status] = json::object{
       {"description", description},
-      {"content", json::object{{"application/json", json::object{{"schema", schema_of(route.errors)}}}}}};
+      {"content",
+       json::object{{"application/json", json::object{{"schema", schema_of(error_schema(route.errors))}}}}}};
 }
 
 json::object responses_of(const Route& route) {

@@ -43,7 +43,7 @@ asio::awaitable<Status> Outlet::start() {
   if (writer_ != nullptr || detached_) co_return base::ok();
   std::vector<net::HttpHeader> headers = headers_;
   headers.emplace_back("x-request-id", exchange_.id);
-  if (kind_.errors == ErrorStyle::anthropic) headers.emplace_back("request-id", exchange_.id);
+  if (exchange_.errors == ErrorStyle::anthropic) headers.emplace_back("request-id", exchange_.id);
   headers.emplace_back("x-stream-id", id_);
   headers.insert(headers.end(), exchange_.headers.begin(), exchange_.headers.end());
   Result<net::SseWriter*> writer = co_await exchange_.responder.start_stream(std::move(headers));
@@ -83,7 +83,7 @@ asio::awaitable<void> Outlet::fail(Error error, ResponseShape* shape) {
     co_return;
   }
   note_error(exchange_, error);
-  std::string event = shape != nullptr ? shape->failure(error) : error_event(error, kind_.errors);
+  std::string event = shape != nullptr ? shape->failure(error) : error_event(error, exchange_.errors);
   const Status written = co_await write(std::move(event));
   if (written.ok()) (void)co_await finish();
 }

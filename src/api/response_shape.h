@@ -54,15 +54,13 @@ using MakeShape = std::function<std::unique_ptr<ResponseShape>(AnswerHead head)>
 
 // An endpoint's way of answering, as far as it is the same for all its answers.
 struct AnswerKind {
-  std::string_view id_prefix;  // with its separator
-  ErrorStyle errors = ErrorStyle::openai;
+  std::string_view id_prefix;            // with its separator
   std::string_view ping = ": ping\n\n";  // what a stream says while there is nothing to say
 };
 inline constexpr AnswerKind kChatAnswer = {"chatcmpl-"};
 inline constexpr AnswerKind kCompletionAnswer = {"cmpl-"};
-inline constexpr AnswerKind kMessagesAnswer = {"msg_", ErrorStyle::anthropic,
-                                               "event: ping\ndata: {\"type\":\"ping\"}\n\n"};
-inline constexpr AnswerKind kResponsesAnswer = {"resp_", ErrorStyle::responses};
+inline constexpr AnswerKind kMessagesAnswer = {"msg_", "event: ping\ndata: {\"type\":\"ping\"}\n\n"};
+inline constexpr AnswerKind kResponsesAnswer = {"resp_"};
 
 std::unique_ptr<ResponseShape> chat_shape(AnswerHead head);
 std::unique_ptr<ResponseShape> completion_shape(AnswerHead head);

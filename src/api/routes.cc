@@ -74,6 +74,17 @@ PathParameters path_parameters(const Route& route, std::string_view path) {
   return parameters;
 }
 
+ErrorStyle error_style(std::string_view path) {
+  const Route* nearest = nullptr;
+  for (const RouteGroup& group : route_groups())
+    for (const Route& route : group.routes) {
+      const bool leads_there = path.starts_with(route.path) &&
+                               (path.size() == route.path.size() || path[route.path.size()] == '/');
+      if (leads_there && (nearest == nullptr || route.path.size() > nearest->path.size())) nearest = &route;
+    }
+  return nearest == nullptr ? ErrorStyle::openai : nearest->errors;
+}
+
 std::string methods_of(std::string_view path) {
   std::string methods;
   for (const Route* route : routes_of(path))

@@ -14,6 +14,13 @@ namespace kvasir::api {
 // What a request costs the server, which decides whether it may begin while draining.
 enum class RouteKind { work, view };
 
+// Who may ask.
+enum class Scope {
+  anyone,   // probes: no key is ever needed
+  metrics,  // who scrapes them
+  tenant,   // whoever may use the models; sees what is its own
+};
+
 // One way in which a request may be answered.
 struct Answer {
   int status;
@@ -38,8 +45,9 @@ struct Route {
   MakeSchema query = nullptr;       // null: none is read
   bool takes_slashes = false;       // the last parameter is all that follows
   std::string_view body_media = "application/json";
-  bool body_optional = false;         // nothing is taken for {}
-  std::string_view errors = "Error";  // the schema of an answer with any other status
+  bool body_optional = false;  // nothing is taken for {}
+  Scope scope = Scope::tenant;
+  ErrorStyle errors = ErrorStyle::openai;  // of an answer with any other status
 
   std::string_view name() const { return path; }  // the endpoint's label in metrics
 };
@@ -71,6 +79,10 @@ std::span<const RouteGroup> route_groups();
 // not_found: no such path. invalid_argument: the path exists with another method; `field` is empty and
 // `reason` is "method_not_allowed".
 base::Result<const Route*> find_route(std::string_view method, std::string_view path);
+
+// How an error at a path is written, whether or not there is a route: as those of the rows that lead there
+// are.
+ErrorStyle error_style(std::string_view path);
 
 // The parameters of a path that the route matches.
 PathParameters path_parameters(const Route& route, std::string_view path);

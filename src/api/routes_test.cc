@@ -169,5 +169,16 @@ TEST_F(ApiTest, MetricsKnowThePatternAndNotThePath) {
   EXPECT_EQ(text.find("some/thing"), std::string::npos);
 }
 
+TEST(Routes, SayHowErrorsAreWrittenAndWhoMayAsk) {
+  EXPECT_EQ(error_style("/v1/messages"), ErrorStyle::anthropic);
+  EXPECT_EQ(error_style("/v1/messages/nothing"), ErrorStyle::anthropic);
+  EXPECT_EQ(error_style("/v1/messages_of_others"), ErrorStyle::openai);
+  EXPECT_EQ(error_style("/v1/responses/resp_1"), ErrorStyle::responses);
+  EXPECT_EQ(error_style("/nothing"), ErrorStyle::openai);
+  EXPECT_EQ(find_route("GET", "/health/live").value()->scope, Scope::anyone);
+  EXPECT_EQ(find_route("GET", "/metrics").value()->scope, Scope::metrics);
+  EXPECT_EQ(find_route("POST", "/v1/chat/completions").value()->scope, Scope::tenant);
+}
+
 }  // namespace
 }  // namespace kvasir::api

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "obs/log.h"
 
 namespace kvasir::engine {
 
@@ -22,6 +23,11 @@ void Engine::submit(wire::GenerateRequest request, std::shared_ptr<wire::TokenSt
   if (!request.ignore_eos)
     request.stop_tokens.insert(request.stop_tokens.end(), options_.end_tokens.begin(),
                                options_.end_tokens.end());
+  if (obs::Log::enabled(obs::LogLevel::debug))
+    obs::Log::debug("sequence_queued", {{"id", request.origin.request_id},
+                                        {"tenant", request.origin.tenant},
+                                        {"prompt_tokens", request.prompt.size()},
+                                        {"max_tokens", request.max_tokens}});
   base::Result<sched::SequenceId> id = scheduler_.submit(std::move(request));
   if (id.ok()) {
     readers_.emplace(*id, Reader{std::move(stream)});

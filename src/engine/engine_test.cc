@@ -262,7 +262,7 @@ TEST(Engine, ARunnersErrorEndsItsOwnRequestOnly) {
     base::Result<sched::StepResult> run(const sched::StepPlan& plan) override {
       sched::StepResult result = toy.run(plan).value();
       for (std::size_t i = 0; i < plan.slices.size(); ++i)
-        if (plan.slices[i].request->id == "bad" && plan.slices[i].known.size() == 13)
+        if (plan.slices[i].request->origin.request_id == "bad" && plan.slices[i].known.size() == 13)
           result.outcomes[i] = {.error = base::error(base::ErrorCode::internal, "not a number")};
       return result;
     }
