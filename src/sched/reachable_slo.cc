@@ -9,7 +9,7 @@ namespace kvasir::sched {
 namespace {
 
 // Times that a step of all streams may take as long as it does by itself, prompts included.
-constexpr double kPromptsBeside = 1.95;
+constexpr double kPromptsBeside = 2.1;
 constexpr int kOrdinaryPrompt = 256;
 // Times that a prompt may take as long as it does alone.
 constexpr double kOthersBeside = 3;
