@@ -6,8 +6,9 @@ namespace kvasir::sched {
 
 namespace {
 
-// The longest step, as a part of the SLO for TPOT: predictions are off by a few percent.
-constexpr double kTpotPart = 0.85;
+// The longest step beside streams, as a part of the SLO for TPOT. The SLO is a mean, and a stream's steps
+// without prompts are shorter, so predictions need no margin.
+constexpr double kTpotPart = 1.0;
 // The longest that a step is while no prompt is in a hurry, as a part of the SLO for TPOT.
 constexpr double kShortPart = 0.4;
 // Prompts are meant to be served within this part of the SLO for TTFT: who comes next is not known yet.
@@ -24,7 +25,8 @@ double aim_s(const Slo& slo, const AwaitedPrompt& prompt) {
 
 double choose_step_s(const StepBounds& bounds, std::span<const AwaitedPrompt> prompts) {
   const double longest_s = bounds.slo.tpot_s * kTpotPart;
-  if (bounds.decode_s <= 0) return longest_s;
+  // Nobody reads yet: only who comes next waits for the step's end.
+  if (bounds.decode_s <= 0) return std::max(longest_s, bounds.slo.ttft_s * kTtftPart);
   // The part of all time that prefill needs for every prompt to be served as it should.
   double part = 0;
   double work_s = 0;
