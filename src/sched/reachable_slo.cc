@@ -9,7 +9,7 @@ namespace kvasir::sched {
 namespace {
 
 // Times that a step of all streams may take as long as it does by itself, prompts included.
-constexpr double kPromptsBeside = 2.1;
+constexpr double kPromptsBeside = 1.7;
 constexpr int kOrdinaryPrompt = 256;
 // Times that a prompt may take as long as it does alone.
 constexpr double kOthersBeside = 3;
@@ -26,7 +26,7 @@ double prompt_s(const StepCost& cost) {
 
 // A device that was busy when it was tried out proves at least this much faster. A smaller difference may be
 // an error of the prediction, and what was printed at the start stays.
-constexpr double kBusyStart = 0.85;
+constexpr double kBusyStart = 0.8;
 
 double tightened(double reached_s, double least_s, double most_s) {
   return least_s > 0 && reached_s < kBusyStart * most_s

@@ -80,7 +80,8 @@ class ImageWriter {
   }
   void add(SectionName name, std::string_view text) { add(name, std::span<const char>(text)); }
 
-  std::string write(Header header) {
+  std::string write(const Header& without_sections) {
+    Header header = without_sections;
     std::size_t size = sizeof(Header);
     for (std::size_t i = 0; i < kNumSections; ++i) {
       header.sections[i] = {.offset = size, .size = sections_[i].size()};
