@@ -53,7 +53,8 @@ table() {
 
 [ "$(uname -m)" = x86_64 ] && ahead cuda-toolkit scripts/cuda_toolkit.sh  # its compiler is fetched
 ahead clients scripts/test_clients.sh
-part layers python3 scripts/check_layers.py
+layers() { python3 scripts/check_layers.py && python3 scripts/house.py --check; }
+part layers layers
 part format format
 part build scripts/build.sh release tests
 part unit unit
