@@ -189,7 +189,7 @@ net::Handler Api::handler() {
 
 asio::awaitable<void> Api::handle(net::HttpRequest& request, net::Responder& responder) {
   Exchange exchange{request, responder, request_id(request.header("x-request-id").value_or(""))};
-  if (request.path.starts_with("/v1/messages")) exchange.errors = ErrorStyle::anthropic;
+  exchange.errors = error_style_of(request.path);
   const base::TimePoint started = service_.clock.now();
   exchange.headers = cors_headers(service_.options, request.header("origin"));
   base::Result<const Route*> route = find_route(request.method, request.path);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -49,6 +50,7 @@ class ApiTest : public testing::Test {
     net::ServerOptions options;
     options.max_body_bytes = 1 << 20;
     options.refusal = Api::refusal(options_);
+    options.refuse_head = refuse_head_;
     server_ = std::make_unique<net::HttpServer>(options, api_.handler());
     auto port = server_->start();
     ASSERT_TRUE(port.ok()) << port.error().message;
@@ -129,6 +131,7 @@ class ApiTest : public testing::Test {
   }
 
   ServiceOptions options_;
+  std::function<std::optional<net::RefusedRequest>(const net::HttpRequest&)> refuse_head_;  // before `serve`
   base::RealClock clock_;
   obs::Registry registry_;
   router::Router router_;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/json.h"
 #include "base/result.h"
@@ -16,6 +17,9 @@ enum class ErrorStyle : std::uint8_t {
   responses,  // the same, and in a stream {"type": "error", message, param, code}
   anthropic,  // {"type": "error", "error": {type, message}}
 };
+
+// Of an endpoint's errors.
+ErrorStyle error_style_of(std::string_view path);
 
 int http_status(base::ErrorCode code);
 
