@@ -145,7 +145,8 @@ Api::Api(ServiceOptions options, Parts parts)
                {options.resumable, parts.clock},
                parts.store,
                {1, kMaxWaitingForStore},
-               parts.tools},
+               parts.tools,
+               {parts.store, {}}},
       batches_(std::make_unique<BatchRunner>(service_, kMaxBatchInFlight)) {}
 
 Api::~Api() {
@@ -166,6 +167,7 @@ void Api::stop_batches() {
 
 void Api::stop_storing() {
   service_.storing.stop();
+  service_.late_writes.stop();
 }
 
 void Api::drain(Drain why) {

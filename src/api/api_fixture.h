@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "net/loopback_client.h"
 #include "router/scripted_model.h"
+#include "store/failing_store.h"
 #include "store/sqlite_store.h"
 #include "store/temp_folder.h"
 
@@ -137,7 +138,8 @@ class ApiTest : public testing::Test {
   router::Router router_;
   tenancy::Admission admission_{{.max_sequences = 8, .max_sequences_per_tenant = 8}};
   store::TempFolder folder_;
-  std::unique_ptr<store::Store> store_ = store::SqliteStore::open(folder_.path() / "kvasir.db").value();
+  std::unique_ptr<store::FailingStore> store_ =
+      std::make_unique<store::FailingStore>(store::SqliteStore::open(folder_.path() / "kvasir.db").value());
   tool::Toolbox* const tools_ = nullptr;
   Api api_{options_, {router_, admission_, registry_, clock_, *store_, tools_}};
   std::shared_ptr<router::ScriptedWorker> worker_;
