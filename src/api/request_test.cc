@@ -133,6 +133,8 @@ TEST(Request, WrongValuesNameTheirField) {
       {R"("stream": "yes")", "stream"},
       {R"("stream_options": {"include_usage": true})", "stream_options"},
       {R"("stream": true, "stream_options": {"include_usage": 1})", "stream_options.include_usage"},
+      {R"("stream": true, "stream_options": {"include_obfuscation": 1})",
+       "stream_options.include_obfuscation"},
       {R"("user": 5)", "user"},
       {R"("chat_template_kwargs": [])", "chat_template_kwargs"},
   };
@@ -279,6 +281,7 @@ TEST(Request, WrongMessagesNameThePlace) {
        "messages[1].content[0]"},
       {R"([{"role": "user", "content": ["x"]}])", "messages[0].content[0]"},
       {R"([{"role": "assistant", "content": null, "tool_calls": 5}])", "messages[0].tool_calls"},
+      {R"([{"role": "assistant", "content": "x", "refusal": 5}])", "messages[0].refusal"},
   };
   for (const Wrong& wrong : cases) {
     const auto request = messages(wrong.json);
