@@ -26,7 +26,7 @@ Result<std::string> text_of(const json::object& line, const char* name) {
 }
 
 Result<store::BatchLine> read_line(std::string_view text, const std::string& endpoint) {
-  TRY(json::value value, base::parse_json(text, kStoredJson));
+  TRY(json::value value, base::parse_json(text, {.max_depth = kStoredJson.max_depth, .unique_keys = true}));
   if (!value.is_object()) return wrong_type("a JSON object", value);
   const json::object& line = value.get_object();
   store::BatchLine read;

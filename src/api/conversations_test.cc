@@ -182,7 +182,10 @@ TEST_F(ConversationTest, AnEndThatCouldNotBeSavedIsSavedLater) {
   wire::TokenEvent event{.tokens = router::byte_tokens("whole"), .finish = wire::FinishReason::stop};
   event.usage.output_tokens = 5;
   TokenStream::send({{asked.stream, std::move(event)}});
-  EXPECT_EQ(client.read_response()->status, 500);
+  const auto failed = client.read_response();
+  ASSERT_TRUE(failed.has_value());
+  EXPECT_EQ(failed->status, 500);
+  EXPECT_EQ(base::parse_json(failed->body).value().at("error").at("code"), "storage_full");
   EXPECT_EQ(get(path(id)).body.at("data").at(1).at("status"), "in_progress");
   store_->full = false;
   ASSERT_TRUE(eventually([&] { return get(path(id)).body.at("data").at(1).at("status") == "completed"; }));

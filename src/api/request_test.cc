@@ -32,6 +32,12 @@ GenerateParams params(const std::string& field) {
   return request->params;
 }
 
+TEST(Request, AKeyMayBeThereOnce) {
+  const auto parsed = parse_object(R"({"model": "a", "model": "b"})", 64);
+  ASSERT_FALSE(parsed.ok());
+  EXPECT_EQ(parsed.error().reason, "duplicate_key");
+}
+
 TEST(Request, DefaultsAreOpenAIs) {
   const GenerateParams p = params(R"("unknown_field": {"x": 1})");
   EXPECT_EQ(p.model, "m");

@@ -30,7 +30,9 @@ class FailingStore final : public Store {
  private:
   base::Status room() const {
     if (!full) return base::ok();
-    return base::error(base::ErrorCode::io, "the store failed: database or disk is full");
+    return base::Error{.code = base::ErrorCode::io,
+                       .message = "the store failed: database or disk is full",
+                       .reason = "storage_full"};
   }
 
   class FailingConversations final : public store::Conversations {
