@@ -34,23 +34,6 @@ TEST(ParseJson, NamesALoneSurrogate) {
   EXPECT_TRUE(parse_json(R"(["\ud83d\ude00"])").ok());
 }
 
-TEST(ParseJson, NamesAKeyThatIsThereTwice) {
-  const JsonLimits strict{.unique_keys = true};
-  for (const char* text : {R"({"a": 1, "b": 2, "a": 1})", R"([{"x": {"a": [], "a" : {}}}])",
-                           R"({"b": {"a": 1, "c": "\\", "a": ":"}})"}) {
-    const auto value = parse_json(text, strict);
-    ASSERT_FALSE(value.ok()) << text;
-    EXPECT_EQ(value.error().reason, "duplicate_key");
-    EXPECT_EQ(value.error().message, "an object has the key \"a\" twice");
-    EXPECT_TRUE(parse_json(text).ok());
-  }
-  EXPECT_EQ(parse_json(R"({"a": 1, "\u0061": 2})", strict).error().reason, "duplicate_key");
-  for (const char* text :
-       {"1", "[]", R"({"a": {"a": {"a": ":"}}, "b": [{"a": 1}, {"a": 1}], "\\": "\":\\", "c:": ":"})",
-        R"({"": "", "a\"": 1, "a": "{\"a\": 1, \"a\": 2}"})"})
-    EXPECT_TRUE(parse_json(text, strict).ok()) << text;
-}
-
 TEST(JsonText, ComesBackAsItWas) {
   const char* text =
       R"({"a":[1,-2,18446744073709551615,-1.5,0.1,1e+300,-9999.0,true,false,null],"b":{},"c":[]})";
