@@ -147,7 +147,8 @@ Api::Api(ServiceOptions options, Parts parts)
                {options.resumable, parts.clock},
                parts.store,
                {1, kMaxWaitingForStore},
-               parts.tools},
+               parts.tools,
+               {parts.store, {}}},
       batches_(std::make_unique<BatchRunner>(service_, kMaxBatchInFlight)) {}
 
 Api::~Api() {
@@ -168,6 +169,7 @@ void Api::stop_batches() {
 
 void Api::stop_storing() {
   service_.storing.stop();
+  service_.late_writes.stop();
 }
 
 void Api::drain(Drain why) {
@@ -227,7 +229,7 @@ void Api::finish(const Exchange& exchange, std::string_view endpoint, base::Dura
 Api::Refusal Api::refusal(ServiceOptions options) {
   return [options = std::move(options)](const net::RefusedRequest& refused) {
     const std::string id = request_id(refused.request_id);
-    net::HttpResponse response = refusal_response(refused);
+    net::HttpResponse response = refusal_response(refused, error_style(refused.path));
     response.headers.push_back({"x-request-id", id});
     for (net::HttpHeader& header : cors_headers(options, refused.origin))
       response.headers.push_back(std::move(header));

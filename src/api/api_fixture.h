@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "base/json.h"
 #include "net/loopback_client.h"
 #include "router/scripted_model.h"
+#include "store/failing_store.h"
 #include "store/sqlite_store.h"
 #include "store/temp_folder.h"
 
@@ -49,6 +51,7 @@ class ApiTest : public testing::Test {
     net::ServerOptions options;
     options.max_body_bytes = 1 << 20;
     options.refusal = Api::refusal(options_);
+    options.refuse_head = refuse_head_;
     server_ = std::make_unique<net::HttpServer>(options, api_.handler());
     auto port = server_->start();
     ASSERT_TRUE(port.ok()) << port.error().message;
@@ -129,12 +132,14 @@ class ApiTest : public testing::Test {
   }
 
   ServiceOptions options_;
+  std::function<std::optional<net::RefusedRequest>(const net::HttpRequest&)> refuse_head_;  // before `serve`
   base::RealClock clock_;
   obs::Registry registry_;
   router::Router router_;
   tenancy::Admission admission_{{.max_sequences = 8, .max_sequences_per_tenant = 8}};
   store::TempFolder folder_;
-  std::unique_ptr<store::Store> store_ = store::SqliteStore::open(folder_.path() / "kvasir.db").value();
+  std::unique_ptr<store::FailingStore> store_ =
+      std::make_unique<store::FailingStore>(store::SqliteStore::open(folder_.path() / "kvasir.db").value());
   tool::Toolbox* const tools_ = nullptr;
   Api api_{options_, {router_, admission_, registry_, clock_, *store_, tools_}};
   std::shared_ptr<router::ScriptedWorker> worker_;

@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "base/unique_json.h"
+
 namespace kvasir::api {
 
 using base::Error;
@@ -26,7 +28,7 @@ Result<std::string> text_of(const json::object& line, const char* name) {
 }
 
 Result<store::BatchLine> read_line(std::string_view text, const std::string& endpoint) {
-  TRY(json::value value, base::parse_json(text, kStoredJson));
+  TRY(json::value value, base::parse_unique_json(text, kStoredJson));
   if (!value.is_object()) return wrong_type("a JSON object", value);
   const json::object& line = value.get_object();
   store::BatchLine read;

@@ -31,6 +31,7 @@ namespace {
 
 // How often new batches, those that a dead process left and orders to cancel are looked for.
 constexpr std::chrono::seconds kIdlePause{1};
+constexpr std::chrono::seconds kMaxStuckPause{60};
 
 bool is_passing(const Error& error) {
   return error.code == ErrorCode::exhausted || error.code == ErrorCode::unavailable;
@@ -94,45 +95,70 @@ asio::awaitable<void> BatchRunner::pause(base::Duration at_most) {
   roused_ = false;
 }
 
+std::optional<BatchRunner::Attempt> BatchRunner::next_attempt() {
+  const base::TimePoint now = service_.clock.now();
+  const auto due = std::ranges::find_if(stuck_, [&](const Attempt& attempt) { return attempt.again <= now; });
+  if (due != stuck_.end()) {
+    Attempt attempt = std::move(*due);
+    stuck_.erase(due);
+    if (Result<store::Batch> found = service_.store.batches().find(key_of(attempt.batch)); found.ok())
+      attempt.batch = std::move(*found);
+    return attempt;
+  }
+  Result<std::optional<store::Batch>> claimed = service_.store.batches().claim();
+  if (!claimed.ok()) obs::Log::warn("batches_not_read", {{"reason", claimed.error().message}});
+  if (!claimed.ok() || !*claimed) return std::nullopt;
+  return Attempt{std::move(**claimed)};
+}
+
+void BatchRunner::take_up_later(Attempt attempt) {
+  obs::Log::warn("batch_stuck",
+                 {{"id", attempt.batch.id}, {"tried_again_in_s", base::seconds(attempt.pause)}});
+  attempt.again = service_.clock.now() + attempt.pause;
+  attempt.pause = std::min<base::Duration>(attempt.pause * 2, kMaxStuckPause);
+  stuck_.push_back(std::move(attempt));
+}
+
 asio::awaitable<void> BatchRunner::run() {
   while (!stopping_) {
-    Result<std::optional<store::Batch>> batch = service_.store.batches().claim();
-    if (!batch.ok()) obs::Log::warn("batches_not_read", {{"reason", batch.error().message}});
-    if (!batch.ok() || !*batch) {
+    std::optional<Attempt> attempt = next_attempt();
+    if (!attempt) {
       co_await pause(kIdlePause);
       continue;
     }
-    co_await work_on(std::move(**batch));
+    const bool over = co_await work_on(attempt->batch);
+    if (!over && !stopping_) take_up_later(std::move(*attempt));
   }
 }
 
-asio::awaitable<void> BatchRunner::work_on(store::Batch batch) {
+asio::awaitable<bool> BatchRunner::work_on(store::Batch batch) {
   store::Batches& batches = service_.store.batches();
   const store::Key key = key_of(batch);
-  Status done = batch.status == BatchStatus::validating ? validate(batch) : base::ok();
-  if (done.ok()) co_await run_lines(batch);
+  const Status valid = batch.status == BatchStatus::validating ? validate(batch) : base::ok();
+  if (!valid.ok()) co_return false;
+  co_await run_lines(batch);
+  if (stopping_) co_return false;
   const Result<store::Batch> now = batches.find(key);
+  if (!now.ok()) co_return now.error().code == ErrorCode::not_found;
+  if (now->status == BatchStatus::failed) co_return true;
+  if (now->status == BatchStatus::cancelling) co_return finish(key, BatchStatus::cancelled);
   const auto left = batches.open_lines(batch.id, 0, 1);
-  if (stopping_ || (now.ok() && now->status == BatchStatus::failed)) co_return;
-  const bool stuck =
-      !done.ok() || !now.ok() || !left.ok() || (!left->empty() && now->status != BatchStatus::cancelling);
-  if (stuck) {
-    // The store failed; it is left as it is for the next start.
-    obs::Log::warn("batch_stuck", {{"id", batch.id}});
-    co_return;
-  }
-  const bool cancelling = now->status == BatchStatus::cancelling;
-  if (!cancelling) (void)batches.advance(key, {BatchStatus::in_progress}, BatchStatus::finalizing, now_ms());
-  const store::Batches::Ending ending{cancelling ? BatchStatus::cancelled : BatchStatus::completed,
-                                      make_answer_id("file-"), make_answer_id("file-"), now_ms()};
-  const Result<store::Batch> ended = batches.finish(key, ending);
-  if (!ended.ok())
-    obs::Log::warn("batch_not_finished", {{"id", batch.id}, {"reason", ended.error().message}});
+  if (!left.ok() || !left->empty()) co_return false;
+  (void)batches.advance(key, {BatchStatus::in_progress}, BatchStatus::finalizing, now_ms());
+  co_return finish(key, BatchStatus::completed);
+}
+
+bool BatchRunner::finish(const store::Key& key, BatchStatus status) {
+  const store::Batches::Ending ending{status, make_answer_id("file-"), make_answer_id("file-"), now_ms()};
+  const Result<store::Batch> ended = service_.store.batches().finish(key, ending);
+  if (!ended.ok()) obs::Log::warn("batch_not_finished", {{"id", key.id}, {"reason", ended.error().message}});
+  return ended.ok();
 }
 
 Status BatchRunner::validate(const store::Batch& batch) {
   const store::Key key = key_of(batch);
   auto contents = service_.store.files().contents({batch.tenant, batch.input_file_id});
+  if (!contents.ok() && contents.error().code != ErrorCode::not_found) return contents.error();
   if (!contents.ok()) {
     const json::object error{{"code", "file_not_found"},
                              {"message", contents.error().message},

@@ -4,10 +4,13 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "api/generation.h"
 #include "api/service.h"
@@ -16,8 +19,9 @@
 namespace kvasir::api {
 
 // Works on batches, one at a time, a few of its lines at once, behind everybody else's requests. A thread of
-// its own does all of it, waiting for the store included. What was finished when the process ends is kept;
-// the rest is taken up by whoever opens the store next.
+// its own does all of it, waiting for the store included. A batch for which the store failed is taken up
+// again after a pause, which keeps no other waiting. What was finished when the process ends is kept; the
+// rest is taken up by whoever opens the store next.
 class BatchRunner {
  public:
   // The service outlives it.
@@ -33,7 +37,18 @@ class BatchRunner {
   struct Progress;
 
   boost::asio::awaitable<void> run();
-  boost::asio::awaitable<void> work_on(store::Batch batch);
+  // A batch that this process works on, and when to take it up again where the store failed.
+  struct Attempt {
+    store::Batch batch;
+    base::TimePoint again = {};
+    base::Duration pause = std::chrono::seconds(1);
+  };
+  // One whose time has come, or one that nobody works on yet.
+  std::optional<Attempt> next_attempt();
+  void take_up_later(Attempt attempt);
+  // False: the store failed, and the batch is not over.
+  boost::asio::awaitable<bool> work_on(store::Batch batch);
+  bool finish(const store::Key& key, store::BatchStatus status);
   base::Status validate(const store::Batch& batch);
   boost::asio::awaitable<void> run_lines(const store::Batch& batch);
   boost::asio::awaitable<void> run_line(std::shared_ptr<Progress> progress, store::BatchLine line);
@@ -50,6 +65,7 @@ class BatchRunner {
   // Touched on the thread only.
   bool roused_ = false;
   std::set<Generation*> running_;
+  std::vector<Attempt> stuck_;
   std::thread thread_;
 };
 

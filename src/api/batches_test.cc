@@ -113,6 +113,26 @@ TEST_F(BatchTest, AnswersInTheOrderOfTheLinesBehindAllOthers) {
   EXPECT_LT(worker_->wait_for(0).request.priority, 0);
 }
 
+// The disk is full in the middle, and freed later.
+TEST_F(BatchTest, GoesOnAfterTheStoreFailed) {
+  serve();
+  const std::string id = start(line("a") + line("b"));
+  const auto end = [](const auto& asked) {
+    wire::TokenEvent event{.tokens = router::byte_tokens("Hello"), .finish = FinishReason::stop};
+    wire::TokenStream::send({{asked.stream, std::move(event)}});
+  };
+  const auto first = worker_->wait_for(0);
+  const auto second = worker_->wait_for(1);
+  store_->full = true;
+  end(first);
+  ASSERT_TRUE(eventually([&] { return store_->num_lost_lines == 1; }));
+  store_->full = false;
+  end(second);
+  // The line that was lost is asked for again.
+  end(worker_->wait_for(2));
+  EXPECT_EQ(wait_for(id, "completed").at("request_counts").at("completed"), 2);
+}
+
 TEST_F(BatchTest, AWrongFileFailsTheBatch) {
   serve(says("Hello"));
   const json::value failed = wait_for(start("{}\n"), "failed");

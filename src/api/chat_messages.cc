@@ -50,10 +50,11 @@ bool is_missing(const json::value* value) {
 
 Status read_content(json::object& message, std::string_view role) {
   json::value* content = message.if_contains("content");
+  const json::value* refusal = message.if_contains("refusal");
+  if (!is_missing(refusal) && !refusal->is_string())
+    return in_field("refusal", wrong_type("a string", *refusal));
   if (is_missing(content)) {
-    json::value* refusal = message.if_contains("refusal");
     if (role == "assistant" && !is_missing(refusal)) {
-      if (!refusal->is_string()) return in_field("refusal", wrong_type("a string", *refusal));
       message["content"] = std::string(refusal->get_string());
       return base::ok();
     }

@@ -46,6 +46,12 @@ constexpr NamedSchema kConversationSchemas[] = {
             "first_token_ms": {"type": ["number", "null"]}, "total_ms": {"type": ["number", "null"]}}},
           "context": {"anyOf": [{"$ref": "#/components/schemas/Context"}, {"type": "null"}]},
           "sibling_ids": {"type": "array", "items": {"type": "string"}}}})"},
+    {"ConversationAnswer", R"({"allOf": [{"$ref": "#/components/schemas/ChatCompletion"}, {"type": "object",
+        "required": ["conversation_id", "input_message_ids", "message"], "properties": {
+          "conversation_id": {"type": "string"},
+          "input_message_ids": {"type": "array", "items": {"type": "string"}},
+          "server_tool_message_ids": {"type": "array", "items": {"type": "string"}},
+          "message": {"$ref": "#/components/schemas/ConversationMessage"}}}]})"},
     {"ConversationMessageList", R"({"type": "object", "required": ["object", "data", "has_more"],
         "properties": {
           "object": {"const": "list"}, "first_id": {"type": ["string", "null"]},
@@ -62,7 +68,7 @@ constexpr Answer kDeleted[] = {{200, "It is gone, with its messages.", "Deleted"
 constexpr Answer kMessage[] = {{200, "The message.", "ConversationMessage"}};
 constexpr Answer kMessages[] = {{200, "A page of a branch.", "ConversationMessageList"}};
 constexpr Answer kTurn[] = {
-    {200, "The answer, as a chat completion has it, and the stored `message`.", "ChatCompletion"},
+    {200, "The answer, as a chat completion has it, and the stored `message`.", "ConversationAnswer"},
     {200, "With `generate` false: the stored messages.", "ConversationMessageList"},
     {200, "With `stream`: chunks of it, then [DONE].", {}, "text/event-stream"}};
 

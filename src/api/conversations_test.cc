@@ -171,6 +171,47 @@ TEST_F(ConversationTest, WhatAClientLeftIsStored) {
   EXPECT_EQ(left.at("usage").at("completion_tokens"), 6);
 }
 
+// The disk is full when the answer ends, and freed later.
+TEST_F(ConversationTest, AnEndThatCouldNotBeSavedIsSavedLater) {
+  serve();
+  const std::string id = create();
+  net::LoopbackClient client(port_);
+  client.send(net::post_request(path(id), R"({"content": "hi"})"));
+  const auto asked = worker_->wait_for(0);
+  store_->full = true;
+  wire::TokenEvent event{.tokens = router::byte_tokens("whole"), .finish = wire::FinishReason::stop};
+  event.usage.output_tokens = 5;
+  TokenStream::send({{asked.stream, std::move(event)}});
+  const auto failed = client.read_response();
+  ASSERT_TRUE(failed.has_value());
+  EXPECT_EQ(failed->status, 500);
+  EXPECT_EQ(base::parse_json(failed->body).value().at("error").at("code"), "storage_full");
+  EXPECT_EQ(get(path(id)).body.at("data").at(1).at("status"), "in_progress");
+  store_->full = false;
+  ASSERT_TRUE(eventually([&] { return get(path(id)).body.at("data").at(1).at("status") == "completed"; }));
+  EXPECT_EQ(get(path(id)).body.at("data").at(1).at("content"), "whole");
+}
+
+TEST_F(ConversationTest, AnEndThatCouldNotBeSavedIsTriedAgainAtTheStop) {
+  serve();
+  const std::string id = create();
+  {
+    net::LoopbackClient client(port_);
+    client.send(net::post_request(path(id), R"({"content": "hi"})"));
+    const auto asked = worker_->wait_for(0);
+    store_->full = true;
+    // Refused before its first token: the turn leaves no trace.
+    wire::TokenEvent event;
+    event.error = base::Error{.code = base::ErrorCode::exhausted, .message = "no"};
+    TokenStream::send({{asked.stream, std::move(event)}});
+    EXPECT_NE(client.read_response()->status, 200);
+  }
+  EXPECT_EQ(get(path(id)).body.at("data").as_array().size(), 2u);
+  store_->full = false;
+  api_.stop_storing();
+  EXPECT_TRUE(store_->conversations().tree({tenancy::anonymous().name, id}).value().empty());
+}
+
 TEST_F(ConversationTest, ASecondWriterIsRefusedOrBranches) {
   serve();
   const std::string id = create();

@@ -39,6 +39,8 @@ constexpr int kOverloaded = 529;
 
 std::string_view anthropic_type_of(int status) {
   switch (status) {
+    case 403:
+      return "permission_error";
     case 404:
       return "not_found_error";
     case 413:
@@ -54,11 +56,15 @@ std::string_view anthropic_type_of(int status) {
   }
 }
 
-json::object anthropic_body(const Error& error) {
+json::object anthropic_shape(int status, std::string_view message) {
   json::object inner;
-  inner["type"] = anthropic_type_of(http_status(error.code));
-  inner["message"] = as_utf8(message_of(error));
+  inner["type"] = anthropic_type_of(status);
+  inner["message"] = as_utf8(message);
   return {{"type", "error"}, {"error", std::move(inner)}};
+}
+
+json::object anthropic_body(const Error& error) {
+  return anthropic_shape(http_status(error.code), message_of(error));
 }
 
 json::object shape(std::string_view message, std::string_view type, const std::string& param,
@@ -133,7 +139,10 @@ net::HttpResponse error_response(const Error& error, ErrorStyle style) {
   return response;
 }
 
-net::HttpResponse refusal_response(const net::RefusedRequest& refused) {
+net::HttpResponse refusal_response(const net::RefusedRequest& refused, ErrorStyle style) {
+  if (style == ErrorStyle::anthropic)
+    return net::HttpResponse::json(refused.status,
+                                   base::json_text(anthropic_shape(refused.status, refused.message)));
   return net::HttpResponse::json(
       refused.status, base::json_text(shape(refused.message, type_of(refused.status), {}, refused.code)));
 }

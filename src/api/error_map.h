@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/json.h"
 #include "base/result.h"
@@ -29,6 +30,6 @@ net::HttpResponse error_response(const base::Error& error, ErrorStyle style = Er
 std::string error_event(const base::Error& error, ErrorStyle style);
 
 // The answer to a request that was refused before any endpoint saw it.
-net::HttpResponse refusal_response(const net::RefusedRequest& refused);
+net::HttpResponse refusal_response(const net::RefusedRequest& refused, ErrorStyle style);
 
 }  // namespace kvasir::api

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/unique_json.h"
+
 namespace kvasir::api {
 
 using base::Error;
@@ -103,7 +105,7 @@ Result<json::object> parse_object(std::string_view body, int max_depth) {
   if (body.empty())
     return Error{
         ErrorCode::invalid_argument, "the request has no body; expected a JSON object", {}, "missing_body"};
-  TRY(json::value value, base::parse_json(body, {.max_depth = max_depth}));
+  TRY(json::value value, base::parse_unique_json(body, {.max_depth = max_depth}));
   if (!value.is_object())
     return Error{ErrorCode::invalid_argument,
                  fmt::format("the request's body is {}; expected a JSON object", kind_of(value)),

@@ -128,6 +128,11 @@ Status read_stream_options(const json::value& value, GenerateParams& params) {
       {"include_usage",
        [](const json::value& v, GenerateParams& p) { return read_flag(v, p.include_usage); }},
       {"resumable", [](const json::value& v, GenerateParams& p) { return read_flag(v, p.resumable); }},
+      {"include_obfuscation",
+       [](const json::value& v, GenerateParams&) -> Status {
+         TRY_OK(read_bool(v));  // nothing is obfuscated here
+         return base::ok();
+       }},
       {"continuous_usage_stats",
        [](const json::value& v, GenerateParams&) -> Status {
          TRY(const bool wanted, read_bool(v));
@@ -217,6 +222,7 @@ constexpr Field<P> kGenerateFields[] = {
           "include_usage": {"type": ["boolean", "null"], "description": "The usage in a last chunk."},
           "resumable": {"type": ["boolean", "null"],
                         "description": "Go on when the client leaves; GET /v1/streams/{id} has the rest."},
+          "include_obfuscation": {"type": ["boolean", "null"], "description": "It has no effect."},
           "continuous_usage_stats": {"enum": [false, null]}}})"},
     {"prompt_logprobs", read_prompt_logprobs,
      R"({"type": "integer", "minimum": 0, "maximum": 20,

@@ -103,6 +103,11 @@ Status read_thinking(const json::value& value, R& r) {
   if (type != "enabled" && type != "disabled" && type != "adaptive")
     return in_field("type",
                     wrong_value(fmt::format("expected enabled, adaptive or disabled, got \"{}\"", type)));
+  const json::value* budget = value.get_object().if_contains("budget_tokens");
+  if (budget != nullptr && !budget->is_null()) {
+    auto number = read_integer(*budget, {0, kMaxInt});
+    if (!number.ok()) return in_field("budget_tokens", std::move(number).error());
+  }
   r.chat.template_kwargs["enable_thinking"] = type != "disabled";
   return base::ok();
 }
@@ -152,7 +157,7 @@ constexpr Field<R> kPromptFields[] = {
                         "disable_parallel_tool_use": {"type": "boolean"}}})"},
     {"thinking", read_thinking,
      R"({"type": "object", "required": ["type"],
-         "properties": {"type": {"enum": ["enabled", "adaptive", "disabled"]}, "budget_tokens": {"type": "integer"}}})"},
+         "properties": {"type": {"enum": ["enabled", "adaptive", "disabled"]}, "budget_tokens": {"type": ["integer", "null"], "minimum": 0}}})"},
     {"output_config", read_output_config,
      R"({"type": "object", "properties": {"format": {"type": "object", "required": ["type", "schema"],
          "properties": {"type": {"const": "json_schema"}, "schema": {"type": "object"}}}}})"},

@@ -102,6 +102,8 @@ TEST(MessagesRequest, WhatIsWrongIsNamed) {
       {body(R"(, "tool_choice": {"type": "any"})"), "tool_choice"},
       {body(R"(, "tool_choice": "auto")"), "tool_choice"},
       {body(R"(, "thinking": {"type": "maybe"})"), "thinking.type"},
+      {body(R"(, "thinking": {"type": "enabled", "budget_tokens": "many"})"), "thinking.budget_tokens"},
+      {body(R"(, "tools": [{"name": "f", "description": 3, "input_schema": {}}])"), "tools[0].description"},
       {body(R"(, "output_config": {"format": {"type": "xml"}})"), "output_config.format.type"},
       {body(R"(, "container": "c")"), "container"},
   };

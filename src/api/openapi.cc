@@ -53,8 +53,15 @@ void add_answer(json::object& responses, const Answer& answer) {
   else
     description.get_string().append(" ").append(answer.description);
   json::object& media = at_key(at_key(response, "content"), answer.media);
-  media["schema"] =
+  json::value schema =
       answer.schema.empty() ? json::value(json::object{{"type", "string"}}) : schema_of(answer.schema);
+  json::value& known = media["schema"];
+  if (known.is_null())
+    known = std::move(schema);
+  else if (json::value* ways = known.get_object().if_contains("anyOf"))
+    ways->get_array().push_back(std::move(schema));
+  else
+    known = json::object{{"anyOf", json::array{std::move(known), std::move(schema)}}};
 }
 
 std::string_view error_schema(ErrorStyle style) {

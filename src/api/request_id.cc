@@ -1,27 +1,31 @@
 #include "api/request_id.h"
 
-#include <random>
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "base/random_bytes.h"
 
 namespace kvasir::api {
 
 namespace {
 
-std::mt19937_64 seeded() {
-  std::random_device device;
-  std::seed_seq seq{device(), device(), device(), device()};
-  return std::mt19937_64(seq);
-}
+// Each byte below this is one of the letters, every letter as likely as the others.
+constexpr std::string_view kAlphabet = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+constexpr std::size_t kFairBytes = 256 / kAlphabet.size() * kAlphabet.size();
 
-std::mt19937_64& generator() {
-  thread_local std::mt19937_64 own = seeded();
-  return own;
-}
-
-std::string random_letters(int length) {
-  constexpr std::string_view kAlphabet = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-  std::uniform_int_distribution<std::size_t> any(0, kAlphabet.size() - 1);
+std::string random_letters(std::size_t length) {
   std::string letters;
-  for (int i = 0; i < length; ++i) letters += kAlphabet[any(generator())];
+  while (letters.size() < length) {
+    std::array<std::byte, 32> bytes{};
+    const auto drawn = std::span(bytes).first(std::min(bytes.size(), length - letters.size()));
+    base::fill_random(drawn);
+    for (const std::byte byte : drawn) {
+      const auto value = std::to_integer<std::size_t>(byte);
+      if (value < kFairBytes) letters += kAlphabet[value % kAlphabet.size()];
+    }
+  }
   return letters;
 }
 
@@ -40,7 +44,7 @@ std::string make_call_id(text::ToolSyntax syntax) {
 }
 
 std::uint64_t draw_seed() {
-  return generator()();
+  return base::random_uint64();
 }
 
 std::uint64_t choice_seed(std::uint64_t seed, int index) {

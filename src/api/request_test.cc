@@ -32,6 +32,12 @@ GenerateParams params(const std::string& field) {
   return request->params;
 }
 
+TEST(Request, AKeyMayBeThereOnce) {
+  const auto parsed = parse_object(R"({"model": "a", "model": "b"})", 64);
+  ASSERT_FALSE(parsed.ok());
+  EXPECT_EQ(parsed.error().reason, "duplicate_key");
+}
+
 TEST(Request, DefaultsAreOpenAIs) {
   const GenerateParams p = params(R"("unknown_field": {"x": 1})");
   EXPECT_EQ(p.model, "m");
@@ -133,6 +139,8 @@ TEST(Request, WrongValuesNameTheirField) {
       {R"("stream": "yes")", "stream"},
       {R"("stream_options": {"include_usage": true})", "stream_options"},
       {R"("stream": true, "stream_options": {"include_usage": 1})", "stream_options.include_usage"},
+      {R"("stream": true, "stream_options": {"include_obfuscation": 1})",
+       "stream_options.include_obfuscation"},
       {R"("user": 5)", "user"},
       {R"("chat_template_kwargs": [])", "chat_template_kwargs"},
   };
@@ -279,6 +287,7 @@ TEST(Request, WrongMessagesNameThePlace) {
        "messages[1].content[0]"},
       {R"([{"role": "user", "content": ["x"]}])", "messages[0].content[0]"},
       {R"([{"role": "assistant", "content": null, "tool_calls": 5}])", "messages[0].tool_calls"},
+      {R"([{"role": "assistant", "content": "x", "refusal": 5}])", "messages[0].refusal"},
   };
   for (const Wrong& wrong : cases) {
     const auto request = messages(wrong.json);

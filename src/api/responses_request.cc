@@ -98,9 +98,20 @@ Status read_stream(const json::value& value, R& r) {
   return base::ok();
 }
 
+// Nothing is obfuscated here, and every schema is enforced.
+Status read_unused_flag(const json::value& value, R&) {
+  TRY_OK(read_bool(value));
+  return base::ok();
+}
+
+Status read_unused_text(const json::value& value, R&) {
+  TRY_OK(read_string(value));
+  return base::ok();
+}
+
 Status read_stream_options(const json::value& value, R& r) {
   if (!value.is_object()) return wrong_type("an object", value);
-  static constexpr Field<R> kOptions[] = {{"include_obfuscation", ignore},
+  static constexpr Field<R> kOptions[] = {{"include_obfuscation", read_unused_flag},
                                           {"resumable", [](const json::value& v, R& request) -> Status {
                                              TRY(request.chat.params.resumable, read_bool(v));
                                              return base::ok();
@@ -136,6 +147,9 @@ Status read_format(const json::value& value, R& r) {
   using Kind = grammar::GrammarSource::Kind;
   if (!value.is_object()) return wrong_type("an object", value);
   const json::object& format = value.get_object();
+  static constexpr Field<R> kDescription[] = {
+      {"name", read_unused_text}, {"description", read_unused_text}, {"strict", read_unused_flag}};
+  TRY_OK(read_fields<R>(format, kDescription, r));
   const json::value* type = format.if_contains("type");
   if (type == nullptr || !type->is_string())
     return in_field("type", missing("\"text\", \"json_object\" or \"json_schema\""));

@@ -99,6 +99,12 @@ void references(const json::value& value, std::set<std::string>& found) {
 TEST(Openapi, SpeaksOfEveryRouteAndNamesOnlyWhatIsThere) {
   const json::object document = openapi_document();
   EXPECT_EQ(document.at("openapi"), "3.1.0");
+  // Two answers of one status and kind: neither hides the other.
+  const json::value& turn = document.at("paths").at("/v1/conversations/{id}/messages").at("post");
+  const json::value& schema =
+      turn.at("responses").at("200").at("content").at("application/json").at("schema");
+  EXPECT_EQ(json::serialize(schema), R"({"anyOf":[{"$ref":"#/components/schemas/ConversationAnswer"},)"
+                                     R"({"$ref":"#/components/schemas/ConversationMessageList"}]})");
   std::set<std::string> ids;
   std::size_t num_routes = 0;
   for (const auto& [path, methods] : document.at("paths").as_object())

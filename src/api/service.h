@@ -12,6 +12,7 @@
 #include "api/error_map.h"
 #include "api/event_log.h"
 #include "api/generate_params.h"
+#include "api/late_writes.h"
 #include "api/text_queue.h"
 #include "base/clock.h"
 #include "net/http_message.h"
@@ -56,6 +57,7 @@ struct Service {
   store::Store& store;
   TextQueue storing;               // what has to do with the store
   tool::Toolbox* tools = nullptr;  // null: there are none
+  LateWrites late_writes;          // the ends of answers that the store did not take at first
 };
 
 // Names and values; the names are the route's.

@@ -57,6 +57,9 @@ Result<ToolSettings::Tool> read_tool(const json::value& value) {
   auto name = read_name(*function);
   if (!name.ok()) return in_field("function", std::move(name).error());
   tool.name = std::move(*name);
+  const json::value* description = function->if_contains("description");
+  if (description != nullptr && !description->is_null() && !description->is_string())
+    return in_field("function", in_field("description", wrong_type("a string", *description)));
   const json::value* parameters = function->if_contains("parameters");
   tool.parameters = json::object{{"type", "object"}, {"properties", json::object()}};
   if (parameters != nullptr && !parameters->is_null()) {
@@ -160,7 +163,7 @@ constexpr Field<ToolSettings> kToolsFields[] = {
          "properties": {"type": {"const": "function"}, "function": {"type": "object", "required": ["name"],
            "properties": {
              "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$"},
-             "description": {"description": "For the model."},
+             "description": {"type": ["string", "null"], "description": "For the model."},
              "parameters": {"type": ["object", "null"], "description": "A JSON schema."},
              "strict": {"type": ["boolean", "null"]}}}}},
          "description": "Functions that the model may call."})"},

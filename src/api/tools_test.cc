@@ -73,6 +73,8 @@ TEST(Tools, WhatIsWrongIsNamed) {
       {R"("tools": [{"type": "function", "function": {"name": "a b"}}])", "tools[0].function.name"},
       {R"("tools": [{"type": "function", "function": {"name": "a", "parameters": 3}}])",
        "tools[0].function.parameters"},
+      {R"("tools": [{"type": "function", "function": {"name": "a", "description": 3}}])",
+       "tools[0].function.description"},
       {R"("tools": [{"type": "function", "function": {"name": "a", "strict": 3}}])",
        "tools[0].function.strict"},
       {R"("tools": [)" + kTime + ", " + kTime + "]", "tools[1]"},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 #include "api/conversation_view.h"
@@ -21,6 +22,17 @@ namespace {
 
 // How much of an answer a crash may cost.
 constexpr std::chrono::seconds kSaveInterval{1};
+
+// Of a write, besides the texts that it holds.
+constexpr std::size_t kWriteBytes = 1024;
+
+// Ends a message with the text that the store has of it.
+Status end_as_it_is(store::Store& store, const store::Key& key, const std::string& id) {
+  TRY(std::vector<store::Message> found, store.conversations().messages(key, {id}));
+  found.front().status = MessageStatus::incomplete;
+  found.front().finish_reason = "error";
+  return store.conversations().save(key, found.front());
+}
 
 double milliseconds(base::Duration duration) {
   return base::seconds(duration) * 1000;
@@ -73,6 +85,7 @@ TurnKeeper::TurnKeeper(Service& service, asio::any_io_executor executor, Turn tu
   answer_.role = "assistant";
   answer_.status = MessageStatus::in_progress;
   answer_.body = body_of({});
+  running_id_ = answer_.id;
 }
 
 // Whatever was left out, in words that a reader of the conversation can check.
@@ -101,11 +114,44 @@ asio::awaitable<Status> TurnKeeper::begin(const Job& job) {
   co_return appended;
 }
 
-asio::awaitable<Status> TurnKeeper::save() {
-  StoreWork<std::monostate> work = [key = turn_.key, answer = answer_](store::Store& store) {
-    return store.conversations().save(key, answer);
+Write TurnKeeper::saving() const {
+  return {[key = turn_.key, answer = answer_](store::Store& store) {
+            return store.conversations().save(key, answer);
+          },
+          answer_.body.size() + answer_.context.size() + kWriteBytes};
+}
+
+Write TurnKeeper::appending(store::Append append) const {
+  std::size_t num_bytes = kWriteBytes;
+  for (const store::Message& message : append.messages) num_bytes += message.body.size() + kWriteBytes;
+  return {[key = turn_.key, append = std::move(append)](store::Store& store) {
+            return store.conversations().append(key, append);
+          },
+          num_bytes};
+}
+
+asio::awaitable<Status> TurnKeeper::write(Writes more) {
+  unsaved_->insert(unsaved_->end(), std::make_move_iterator(more.begin()),
+                   std::make_move_iterator(more.end()));
+  StoreWork<std::monostate> work = [unsaved = unsaved_](store::Store& store) {
+    return write_all(store, *unsaved);
   };
-  Status saved = co_await run_on_store<std::monostate>(service_, executor_, std::move(work));
+  Status written = co_await run_on_store<std::monostate>(service_, executor_, std::move(work));
+  if (unsaved_->empty()) running_id_ = answer_.id;
+  co_return written;
+}
+
+void TurnKeeper::write_later() {
+  if (unsaved_->empty()) return;
+  Write end{[key = turn_.key, id = running_id_](store::Store& store) { return end_as_it_is(store, key, id); },
+            kWriteBytes};
+  service_.late_writes.add(std::exchange(*unsaved_, {}), std::move(end));
+}
+
+asio::awaitable<Status> TurnKeeper::save() {
+  Writes writes;
+  writes.push_back(saving());
+  Status saved = co_await write(std::move(writes));
   co_return saved;
 }
 
@@ -133,8 +179,10 @@ asio::awaitable<void> TurnKeeper::take(const std::vector<Delta>& deltas) {
   saved_ = now;
   answer_.body = body_of(sum_);
   const Status saved = co_await save();
-  if (!saved.ok())
-    obs::Log::warn("message_not_saved", {{"id", answer_.id}, {"reason", saved.error().message}});
+  if (saved.ok()) co_return;
+  obs::Log::warn("message_not_saved", {{"id", answer_.id}, {"reason", saved.error().message}});
+  // The next save has this text too.
+  if (!unsaved_->empty()) unsaved_->pop_back();
 }
 
 void TurnKeeper::count(const wire::Usage& usage) {
@@ -183,11 +231,10 @@ asio::awaitable<Status> TurnKeeper::end_round(const ToolRound& round) {
   next.body = body_of({});
   append.messages.push_back(next);
   append.now_ms = now_ms();
-  StoreWork<std::monostate> work = [key = turn_.key, done = std::exchange(answer_, next),
-                                    append = std::move(append)](store::Store& store) -> Status {
-    TRY_OK(store.conversations().save(key, done));
-    return store.conversations().append(key, append);
-  };
+  Writes writes;
+  writes.push_back(saving());
+  writes.push_back(appending(std::move(append)));
+  answer_ = next;
   // A client's own calls of the same round belong to the next message.
   Delta rest;
   rest.calls = std::exchange(sum_.calls, {});
@@ -195,7 +242,7 @@ asio::awaitable<Status> TurnKeeper::end_round(const ToolRound& round) {
   calls_.clear();
   started_ = service_.clock.now();
   saved_ = started_;
-  Status stored = co_await run_on_store<std::monostate>(service_, executor_, std::move(work));
+  Status stored = co_await write(std::move(writes));
   co_return stored;
 }
 
@@ -204,22 +251,22 @@ asio::awaitable<Status> TurnKeeper::end_inside_round() {
     if (!call.ended()) call.output = "The call was given up.";
   answer_.body = body_of(sum_.text, sum_.reasoning, calls_);
   store::Append append{.messages = result_messages(calls_), .only_follows = true, .now_ms = now_ms()};
-  StoreWork<std::monostate> work = [key = turn_.key, answer = answer_,
-                                    append = std::move(append)](store::Store& store) -> Status {
-    TRY_OK(store.conversations().save(key, answer));
-    return store.conversations().append(key, append);
-  };
-  Status stored = co_await run_on_store<std::monostate>(service_, executor_, std::move(work));
+  Writes writes;
+  writes.push_back(saving());
+  writes.push_back(appending(std::move(append)));
+  Status stored = co_await write(std::move(writes));
   co_return stored;
 }
 
 asio::awaitable<Result<json::object>> TurnKeeper::end(Ending ending, const wire::Usage& usage) {
   if (ending == Ending::failed && usage.output_tokens == 0) {
     const std::string first = turn_.append.messages.empty() ? answer_.id : turn_.append.messages.front().id;
-    StoreWork<std::monostate> work = [key = turn_.key, first](store::Store& store) {
-      return store.conversations().withdraw(key, first);
-    };
-    const Status withdrawn = co_await run_on_store<std::monostate>(service_, executor_, std::move(work));
+    Writes writes;
+    writes.push_back(
+        {[key = turn_.key, first](store::Store& store) { return store.conversations().withdraw(key, first); },
+         kWriteBytes});
+    const Status withdrawn = co_await write(std::move(writes));
+    write_later();
     if (!withdrawn.ok()) co_return withdrawn.error();
     co_return json::object();
   }
@@ -237,6 +284,7 @@ asio::awaitable<Result<json::object>> TurnKeeper::end(Ending ending, const wire:
     saved = co_await end_inside_round();
   else
     saved = co_await save();
+  write_later();
   if (!saved.ok()) {
     obs::Log::warn("message_not_saved", {{"id", answer_.id}, {"reason", saved.error().message}});
     co_return saved.error();

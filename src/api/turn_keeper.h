@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "api/answer_keeper.h"
+#include "api/late_writes.h"
 #include "api/service.h"
 #include "api/turn_request.h"
 
@@ -31,6 +32,12 @@ class TurnKeeper final : public AnswerKeeper {
 
  private:
   boost::asio::awaitable<base::Status> save();
+  Write saving() const;
+  Write appending(store::Append append) const;
+  // Writes `more` behind what the store did not take earlier.
+  boost::asio::awaitable<base::Status> write(Writes more);
+  // Hands over what the store still has not taken: nobody comes back to it here.
+  void write_later();
   void describe(const Job& job);
   void count(const wire::Usage& usage);
   std::vector<store::Message> result_messages(const std::vector<ServerCall>& calls);
@@ -46,6 +53,9 @@ class TurnKeeper final : public AnswerKeeper {
   std::vector<ServerCall> calls_;      // of the round that runs
   wire::Usage counted_;                // by the messages of earlier rounds
   std::vector<std::string> made_ids_;  // of the messages of earlier rounds
+  // What the store has not taken yet. Shared with the store's thread while that works on it.
+  std::shared_ptr<Writes> unsaved_ = std::make_shared<Writes>();
+  std::string running_id_;  // of the message that the store holds as being generated
   base::TimePoint started_;
   base::TimePoint saved_;
 };

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "api/routes.h"
+#include "api/site_guard.h"
 #include "gateway/slo_setting.h"
 #include "gateway/worker_metrics.h"
 #include "hub/open.h"
@@ -65,6 +66,8 @@ net::ServerOptions server_options(const config::Settings& settings) {
   options.wants_body = [](const net::HttpRequest& head) {
     return api::find_route(head.method, head.path).ok();
   };
+  options.refuse_head = [guard = api::SiteGuard({settings.host, settings.cors_origins})](
+                            const net::HttpRequest& head) { return guard.refuse(head); };
   options.header_timeout = from_seconds(settings.header_timeout_s);
   options.body_timeout = from_seconds(settings.body_timeout_s);
   options.idle_timeout = from_seconds(settings.idle_timeout_s);

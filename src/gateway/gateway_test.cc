@@ -173,6 +173,23 @@ TEST_F(GatewayTest, AModelThatCannotBeLoadedHarmsNoOther) {
   EXPECT_EQ(post(chat_body(1, 4)).status, 200);
 }
 
+TEST_F(GatewayTest, PagesOfOtherSitesAndNamesOfOthersAreRefused) {
+  start();
+  const auto code_of = [&](const std::string& headers) {
+    net::LoopbackClient client(gateway_->port());
+    const std::string body = chat_body(1, 4);
+    client.send("POST /v1/chat/completions HTTP/1.1\r\n" + headers +
+                "Content-Type: text/plain\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" +
+                body);
+    const net::RawResponse response = client.read_response().value_or(net::RawResponse{});
+    if (response.status == 200) return std::string();
+    return std::string(base::parse_json(response.body).value().at("error").at("code").as_string());
+  };
+  EXPECT_EQ(code_of("Host: localhost\r\nOrigin: https://evil.example\r\n"), "origin_not_allowed");
+  EXPECT_EQ(code_of("Host: evil.example\r\n"), "host_not_allowed");
+  EXPECT_EQ(code_of("Host: localhost\r\n"), "");
+}
+
 // What the process does about it is its own: here nothing.
 TEST_F(GatewayTest, AnEngineThatFailsTellsEverybodyAndHarmsNoOther) {
   fs::copy(folder_ / "tiny", folder_ / "other");
@@ -186,7 +203,7 @@ TEST_F(GatewayTest, AnEngineThatFailsTellsEverybodyAndHarmsNoOther) {
   gateway_ = std::move(*gateway);
   const auto get = [&](const std::string& path) {
     net::LoopbackClient client(gateway_->port());
-    client.send("GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    client.send("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
     return client.read_response().value_or(net::RawResponse{});
   };
   ASSERT_TRUE(eventually([&] {

@@ -7,6 +7,15 @@
 namespace kvasir::grammar {
 namespace {
 
+// Any characters and the quote behind them: what follows once a string differs from all that it must differ
+// from. All strings of a grammar share it.
+RuleId rest_of_json_string(Grammar& g) {
+  return g.shared_rule("json rest of a string", [&] {
+    const NodeId any = char_node(g, CodepointSet::all(), CharEncoding::json);
+    return g.sequence({g.repeat(any, 0, kUnbounded), g.literal("\"")});
+  });
+}
+
 constexpr std::size_t kMaxStates = 4000;
 constexpr std::size_t kMaxPositions = 20'000;
 constexpr std::size_t kMaxAtoms = 300;
@@ -276,31 +285,43 @@ bool CharDfa::matches(std::string_view utf8) const {
   return states_[s].accept;
 }
 
+// Every text goes on from here to an end, whatever it is.
+bool CharDfa::takes_anything(std::uint32_t s) const {
+  return states_[s].accept && std::ranges::all_of(states_[s].next, [s](std::uint32_t to) { return to == s; });
+}
+
 // A rule a state; a state that leads to itself is a loop first, which masks are fast for.
 NodeId CharDfa::emit(Grammar& grammar, CharEncoding encoding) const {
   if (empty()) return grammar.never();
   std::vector<RuleId> rules;
-  for (std::size_t s = 0; s < states_.size(); ++s) rules.push_back(grammar.add_rule("string"));
+  for (std::uint32_t s = 0; s < states_.size(); ++s) {
+    const bool shared = encoding == CharEncoding::json && takes_anything(s);
+    rules.push_back(shared ? rest_of_json_string(grammar) : grammar.add_rule("string"));
+  }
   std::map<CodepointSet, NodeId> chars;
   for (std::uint32_t s = 0; s < states_.size() && !grammar.full(); ++s) {
+    if (encoding == CharEncoding::json && takes_anything(s)) continue;
     std::map<std::uint32_t, CodepointSet> targets;
     for (std::uint32_t a = 0; a < atoms_.size(); ++a) {
       if (states_[s].next[a] != kDead) targets[states_[s].next[a]].add(atoms_[a]);
     }
     std::vector<NodeId> ways;
-    NodeId loop = grammar.empty();
+    std::vector<NodeId> body;
     for (const auto& [to, set] : targets) {
-      const auto [it, is_new] = chars.try_emplace(set, 0);
-      if (is_new) it->second = char_node(grammar, set, encoding);
       if (to == s) {
-        loop = grammar.repeat(it->second, 0, kUnbounded);
-      } else {
-        ways.push_back(grammar.sequence({it->second, grammar.reference(rules[to])}));
+        body.push_back(grammar.repeat(char_node(grammar, set, encoding), 0, kUnbounded));
+        continue;
       }
+      const auto [it, is_new] = chars.try_emplace(set, 0);
+      if (is_new)
+        it->second = encoding == CharEncoding::json ? compact_char_node(grammar, set)
+                                                    : char_node(grammar, set, encoding);
+      ways.push_back(grammar.sequence({it->second, grammar.reference(rules[to])}));
     }
     if (states_[s].accept)
       ways.push_back(encoding == CharEncoding::json ? grammar.literal("\"") : grammar.empty());
-    grammar.define(rules[s], grammar.sequence({loop, grammar.choice(std::move(ways))}));
+    body.push_back(grammar.choice(std::move(ways)));
+    grammar.define(rules[s], grammar.sequence(std::move(body)));
   }
   const NodeId body = grammar.reference(rules[0]);
   return encoding == CharEncoding::json ? grammar.sequence({grammar.literal("\""), body}) : body;

@@ -42,6 +42,7 @@ class CharDfa {
   };
 
   void prune();
+  bool takes_anything(std::uint32_t state) const;
 
   std::vector<CodepointSet> atoms_;  // a partition of all characters
   std::vector<State> states_;        // the first is the start; none: nothing matches

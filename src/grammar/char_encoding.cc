@@ -98,6 +98,23 @@ bool needs_escape(std::uint32_t c) {
 
 }  // namespace
 
+NodeId compact_char_node(Grammar& g, const CodepointSet& set) {
+  const CodepointSet others(0x80, CodepointSet::kLast);
+  const CodepointSet controls(0, 0x1F);
+  std::vector<NodeId> parts;
+  CodepointSet rest = set;
+  const auto take = [&](const CodepointSet& part, const char* name) {
+    if (rest.intersect(part) != part) return;
+    rest = rest.minus(part);
+    const auto body = [&] { return char_node(g, part, CharEncoding::json); };
+    parts.push_back(g.reference(g.shared_rule(name, body)));
+  };
+  take(others, "json characters over 0x7F");
+  take(controls, "json control characters");
+  if (!rest.empty()) parts.push_back(char_node(g, rest, CharEncoding::json));
+  return g.choice(std::move(parts));
+}
+
 NodeId char_node(Grammar& grammar, const CodepointSet& set, CharEncoding encoding) {
   if (encoding == CharEncoding::plain) return utf8_node(grammar, set);
   CodepointSet escaped(0, 0x1F);

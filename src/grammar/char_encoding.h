@@ -19,6 +19,10 @@ enum class CharEncoding {
 // One character of the set.
 NodeId char_node(Grammar& grammar, const CodepointSet& set, CharEncoding encoding);
 
+// The same of CharEncoding::json, where what most large sets have in common is rules that the whole grammar
+// shares: small where there are many such sets, but a loop over it is not one that masks are fast for.
+NodeId compact_char_node(Grammar& grammar, const CodepointSet& set);
+
 // One character of a JSON string in any way that JSON allows, surrogate escapes only as pairs.
 NodeId json_any_char(Grammar& grammar);
 

@@ -56,6 +56,15 @@ void Grammar::define(RuleId rule, NodeId body) {
   if (!full()) rules_[rule].body = body;
 }
 
+RuleId Grammar::shared_rule(const std::string& name, const std::function<NodeId()>& make) {
+  const auto known = shared_.find(name);
+  if (known != shared_.end()) return known->second;
+  const RuleId rule = add_rule(name);
+  shared_.emplace(name, rule);
+  define(rule, make());
+  return rule;
+}
+
 base::Status Grammar::check() const {
   if (full())
     return base::error(base::ErrorCode::too_large, "the grammar is larger than {} nodes", max_size_);

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,6 +51,9 @@ class Grammar {
   // A rule may be referred to before it is defined; one that never is matches nothing.
   RuleId add_rule(std::string name);
   void define(RuleId rule, NodeId body);
+  // The rule of this name, made where there is none yet: for what several parts of a grammar have in common.
+  // `make` gives its body, and may refer to the rule itself.
+  RuleId shared_rule(const std::string& name, const std::function<NodeId()>& make);
   void set_root(RuleId rule) { root_ = rule; }
 
   RuleId root() const { return root_; }
@@ -75,6 +80,7 @@ class Grammar {
   std::size_t size_ = 0;
   std::vector<Node> nodes_;
   std::vector<Rule> rules_;
+  std::map<std::string, RuleId> shared_;
   RuleId root_ = 0;
 };
 

@@ -184,13 +184,9 @@ base::Result<NodeId> SchemaCompiler::emit_string(const SchemaSpec& spec) {
   return dfa->emit(g_, CharEncoding::json);
 }
 
-NodeId SchemaCompiler::shared(RuleId& rule, NodeId (SchemaCompiler::*make)()) {
-  if (rule == kNoRule) {
-    rule = g_.add_rule("json");
-    const NodeId body = (this->*make)();
-    g_.define(rule, body);
-  }
-  return g_.reference(rule);
+RuleId SchemaCompiler::shared(std::string_view name, NodeId (SchemaCompiler::*make)()) {
+  const std::string key = fmt::format("json {} {}", name, options_.max_whitespace);
+  return g_.shared_rule(key, [&] { return (this->*make)(); });
 }
 
 NodeId SchemaCompiler::any_char() {
@@ -208,14 +204,13 @@ NodeId SchemaCompiler::space() {
 }
 
 NodeId SchemaCompiler::any_value() {
-  return shared(any_value_, &SchemaCompiler::make_value);
+  return g_.reference(shared("value", &SchemaCompiler::make_value));
 }
 NodeId SchemaCompiler::any_string() {
-  return shared(any_string_, &SchemaCompiler::make_string);
+  return g_.reference(shared("string", &SchemaCompiler::make_string));
 }
 RuleId SchemaCompiler::any_object() {
-  shared(any_object_, &SchemaCompiler::make_object);
-  return any_object_;
+  return shared("object", &SchemaCompiler::make_object);
 }
 
 NodeId SchemaCompiler::make_string() {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -50,11 +51,11 @@ class SchemaCompiler {
   base::Result<std::optional<NodeId>> emit_undeclared(const SchemaSpec& spec);
   base::Result<NodeId> emit_key(const SchemaSpec& spec, const SchemaSpec::KeyClass& keys);
 
-  // A shared rule, made at its first use.
+  // Rules that all schemas of the grammar share, made at their first use.
   NodeId any_value();
   NodeId any_string();
   NodeId any_char();
-  NodeId shared(RuleId& rule, NodeId (SchemaCompiler::*make)());
+  RuleId shared(std::string_view name, NodeId (SchemaCompiler::*make)());
   NodeId make_value();
   NodeId make_string();
   NodeId make_object();
@@ -68,11 +69,6 @@ class SchemaCompiler {
   std::map<std::vector<const void*>, RuleId> alternative_rules_;
   std::optional<NodeId> space_;
   std::optional<NodeId> any_char_;
-  static constexpr RuleId kNoRule = 0xFFFFFFFF;
-  RuleId any_value_ = kNoRule;
-  RuleId any_string_ = kNoRule;
-  RuleId any_object_ = kNoRule;
-  RuleId any_number_ = kNoRule;
 };
 
 }  // namespace kvasir::grammar

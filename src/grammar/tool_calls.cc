@@ -10,6 +10,10 @@ namespace {
 
 namespace json = base::json;
 
+// Twice that of one schema: 128 tools of five parameters with long names take 170,000, and 20 MB while they
+// are compiled.
+constexpr std::size_t kMaxSize = 400'000;
+
 ToolCallGrammar read(const json::value& value) {
   const auto text = [&](const char* key) { return std::string(value.at("text").at(key).as_string()); };
   ToolCallGrammar calls;
@@ -63,7 +67,7 @@ base::Result<Grammar> grammar_of_tool_calls(std::string_view text, JsonSchemaOpt
   // A schema may be as deep as a request, and stands two levels deeper here.
   TRY(const json::value value, base::parse_json(text, {.max_depth = 80}));
   const ToolCallGrammar calls = read(value);
-  Grammar g;
+  Grammar g(kMaxSize);
   std::vector<NodeId> ways;
   for (std::size_t i = 0; i < calls.tools.size(); ++i) {
     const ToolCallGrammar::Tool& tool = calls.tools[i];

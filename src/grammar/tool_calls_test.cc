@@ -1,5 +1,6 @@
 #include "grammar/tool_calls.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "grammar/grammar_compiler.h"
@@ -66,6 +67,32 @@ TEST(ToolCalls, OnlyCallsOfDeclaredToolsWithFittingArguments) {
   several.max_calls = 3;
   EXPECT_EQ(fit(source_of(several), kCall + "\n" + kCall + "\n" + kCall), Fit::whole);
   EXPECT_EQ(fit(source_of(several), kCall + "\n" + kCall + "\n" + kCall + "\n<"), Fit::no);
+}
+
+// As many as a request may name.
+TEST(ToolCalls, ManyToolsOfSeveralParametersFit) {
+  ToolCallGrammar calls = weather_and_time();
+  calls.tools.clear();
+  for (int i = 0; i < 128; ++i) {
+    base::json::object properties;
+    for (const char* name : {"first_city", "second_city", "third_city", "fourth_city", "fifth_city"})
+      properties[name] = base::json::object{{"type", "string"}, {"description", "One of the cities."}};
+    calls.tools.push_back(
+        {.name = fmt::format("tool_number_{}", i),
+         .schema = base::json::object{
+             {"type", "object"}, {"properties", std::move(properties)}, {"required", {"first_city"}}}});
+  }
+  for (const char* trigger : {"", "<tool_call>"}) {
+    calls.text.trigger = trigger;
+    for (const std::uint32_t max_calls : {1u, 32u}) {
+      calls.max_calls = max_calls;
+      const GrammarSource source = source_of(calls);
+      EXPECT_EQ(fit(source,
+                    "<tool_call>\n{\"name\": \"tool_number_127\", \"arguments\": {\"first_city\": "
+                    "\"Rome\", \"fifth_city\": \"Oslo\"}}\n</tool_call>"),
+                Fit::whole);
+    }
+  }
 }
 
 // What separates calls may also be what a model ends its answer with.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,7 @@ struct RefusedRequest {
   // Headers that the client sent, where they could be read.
   std::string request_id;  // x-request-id
   std::string origin;
+  std::string path;  // where the whole head was read; otherwise empty
 };
 
 struct ServerOptions {
@@ -47,6 +49,9 @@ struct ServerOptions {
   // Asked about a request that waits for "100 Continue" before it sends its body. False: the handler runs
   // without the body, and the connection ends with its answer. Empty: every body is wanted.
   std::function<bool(const HttpRequest&)> wants_body;
+  // Asked about every request whose head has been read. A refusal is answered before the body is taken, and
+  // ends the connection. Called on any I/O thread; empty: every request is taken.
+  std::function<std::optional<RefusedRequest>(const HttpRequest&)> refuse_head;
   // How a refusal is answered. Called on any I/O thread; empty: OpenAI's error shape.
   std::function<HttpResponse(const RefusedRequest&)> refusal;
 };

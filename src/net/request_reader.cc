@@ -308,6 +308,12 @@ asio::awaitable<ReadOutcome> RequestReader::next(base::TimePoint quiet_until) {
   for (const auto& field : head) {
     parsed.request.headers.push_back({std::string(field.name_string()), std::string(field.value())});
   }
+  if (options_.refuse_head) {
+    if (auto refused = options_.refuse_head(parsed.request)) {
+      refused->path = parsed.request.path;
+      co_return named(std::move(*refused), head);
+    }
+  }
 
   parse.begin_body();
   // HTTP/1.0 knows no interim answers. Who sends the body unasked does not wait for one.

@@ -51,6 +51,8 @@ Error sqlite_error(sqlite3* database, int code) {
   const char* words = database == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(database);
   Error error = base::error(code_of(code), "the store failed: {}", words);
   if (error.code == ErrorCode::unavailable) error.retry_after_s = 1;
+  if (error.code == ErrorCode::unavailable) error.reason = "storage_busy";
+  if ((code & 0xFF) == SQLITE_FULL) error.reason = "storage_full";
   return error;
 }
 

@@ -258,6 +258,7 @@ TEST(ChatTemplate, StaysWithinItsBounds) {
     const auto prompt = render(source);
     EXPECT_FALSE(prompt.ok()) << source.substr(0, 100);
   }
+  EXPECT_EQ(render(hostile[0]).error().reason, "context_length_exceeded");
 }
 
 // Cycles through namespaces and loops must neither leak nor crash when the rendering ends.

@@ -59,7 +59,7 @@ def test_abort_in_queue_and_in_prefill(small_server):
         payload = httpx.Request("POST", server.url, json=body).content
         s = socket.create_connection(("127.0.0.1", server.port))
         s.sendall(
-            b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             b"Content-Length: %d\r\n\r\n" % len(payload) + payload
         )
         return s

@@ -31,7 +31,7 @@ def exchange(server, data, pieces=None):
 
 def post(body, headers=b""):
     return (
-        b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         + headers
         + b"Content-Length: %d\r\n\r\n" % len(body)
         + body
@@ -100,13 +100,13 @@ def test_invalid_utf8(guarded, bystander):
 def test_body_too_large(guarded, bystander):
     status, _ = parse(exchange(guarded, post(b"", b"Content-Length: 99999999999\r\n")[:-22] + b"\r\n"))
     assert status in (400, 413)
-    head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n"
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n"
     status, error = parse(exchange(guarded, head))
     assert status == 413 and "16777216" in error["message"]
 
 
 def test_headers_too_large(guarded, bystander):
-    status, error = parse(exchange(guarded, b"GET /v1/models HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 20000 + b"\r\n\r\n"))
+    status, error = parse(exchange(guarded, b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 20000 + b"\r\n\r\n"))
     assert status == 431 and "8192" in error["message"]
 
 
@@ -119,7 +119,7 @@ def test_slow_loris(guarded, bystander):
     """Many connections that never finish their headers: each is told and closed, none disturbs."""
     sockets = [socket.create_connection(("127.0.0.1", guarded.port), timeout=30) for _ in range(50)]
     for s in sockets:
-        s.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nX-A: ")
+        s.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nX-A: ")
     for s in sockets:
         answer = b""
         with contextlib.suppress(ConnectionError):

@@ -6,7 +6,9 @@ namespace kvasir::text::jinja {
 
 base::Status Budget::spend(std::size_t& left, std::size_t count, std::string_view what) {
   if (count > left) {
-    return base::error(base::ErrorCode::too_large, "the chat template takes too many {}", what);
+    base::Error error = base::error(base::ErrorCode::too_large, "the chat template takes too many {}", what);
+    error.reason = "context_length_exceeded";
+    return error;
   }
   left -= count;
   return base::ok();

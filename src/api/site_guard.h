@@ -1,0 +1,40 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "net/http_message.h"
+#include "net/http_server.h"
+
+namespace kvasir::api {
+
+// Keeps web pages of other sites from making this server work. A page may send a request of text/plain to any
+// address without asking first, and a name of its own may come to mean this machine; the browser says in
+// Origin, Sec-Fetch-Site and Host where such a request comes from. Clients that are no browsers send neither
+// of the first two, and are not restricted by them. Immutable; thread-safe.
+class SiteGuard {
+ public:
+  struct Options {
+    std::string host;                       // the address that the server listens on
+    std::vector<std::string> cors_origins;  // whose pages may ask; "*": anybody's
+  };
+  explicit SiteGuard(Options options);
+
+  // Why the request is not taken, by its head alone; nothing: it is. OPTIONS is always taken: it does
+  // nothing.
+  std::optional<net::RefusedRequest> refuse(const net::HttpRequest& head) const;
+
+ private:
+  bool is_own_name(std::string_view host) const;
+  bool is_own_origin(std::string_view origin, std::string_view host) const;
+  bool comes_from_elsewhere(const net::HttpRequest& head) const;
+
+  const Options options_;
+  const bool takes_anybody_;
+  const bool on_loopback_;
+  std::vector<std::string> names_;  // of this server, besides loopback's; in lower case, without ports
+};
+
+}  // namespace kvasir::api

@@ -1,0 +1,134 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/store.h"
+
+namespace kvasir::store {
+
+// For tests: a store on a disk that is full while `full` is set. What is written then fails; what is read
+// does not.
+class FailingStore final : public Store {
+ public:
+  explicit FailingStore(std::unique_ptr<Store> inner)
+      : inner_(std::move(inner)), conversations_(*this), batches_(*this) {}
+
+  std::atomic<bool> full{false};
+  std::atomic<int> num_lost_lines{0};  // outcomes of a batch's lines that could not be kept
+
+  store::Conversations& conversations() override { return conversations_; }
+  store::Answers& answers() override { return inner_->answers(); }
+  store::Summaries& summaries() override { return inner_->summaries(); }
+  store::Files& files() override { return inner_->files(); }
+  store::Batches& batches() override { return batches_; }
+
+ private:
+  base::Status room() const {
+    if (!full) return base::ok();
+    return base::Error{.code = base::ErrorCode::io,
+                       .message = "the store failed: database or disk is full",
+                       .reason = "storage_full"};
+  }
+
+  class FailingConversations final : public store::Conversations {
+   public:
+    explicit FailingConversations(FailingStore& store) : store_(store) {}
+    base::Status add(const Conversation& conversation) override {
+      TRY_OK(store_.room());
+      return inner().add(conversation);
+    }
+    base::Result<Conversation> find(const Key& key) override { return inner().find(key); }
+    base::Result<Page<Conversation>> list(const std::string& tenant, const PageQuery& query) override {
+      return inner().list(tenant, query);
+    }
+    base::Result<Conversation> change(const Key& key, const ConversationChange& change) override {
+      TRY_OK(store_.room());
+      return inner().change(key, change);
+    }
+    base::Status remove(const Key& key) override {
+      TRY_OK(store_.room());
+      return inner().remove(key);
+    }
+    base::Status append(const Key& key, const Append& append) override {
+      TRY_OK(store_.room());
+      return inner().append(key, append);
+    }
+    base::Status save(const Key& key, const Message& message) override {
+      TRY_OK(store_.room());
+      return inner().save(key, message);
+    }
+    base::Status withdraw(const Key& key, const std::string& first_id) override {
+      TRY_OK(store_.room());
+      return inner().withdraw(key, first_id);
+    }
+    base::Result<std::vector<MessageNode>> tree(const Key& key) override { return inner().tree(key); }
+    base::Result<std::vector<Message>> messages(const Key& key,
+                                                const std::vector<std::string>& ids) override {
+      return inner().messages(key, ids);
+    }
+
+   private:
+    store::Conversations& inner() { return store_.inner_->conversations(); }
+    FailingStore& store_;
+  };
+
+  class FailingBatches final : public store::Batches {
+   public:
+    explicit FailingBatches(FailingStore& store) : store_(store) {}
+    base::Status add(const Batch& batch) override {
+      TRY_OK(store_.room());
+      return inner().add(batch);
+    }
+    base::Result<Batch> find(const Key& key) override { return inner().find(key); }
+    base::Result<Page<Batch>> list(const std::string& tenant, const PageQuery& query) override {
+      return inner().list(tenant, query);
+    }
+    base::Result<std::optional<Batch>> claim() override {
+      TRY_OK(store_.room());
+      return inner().claim();
+    }
+    base::Result<Batch> advance(const Key& key, const std::vector<BatchStatus>& from, BatchStatus to,
+                                std::int64_t now_ms) override {
+      TRY_OK(store_.room());
+      return inner().advance(key, from, to, now_ms);
+    }
+    base::Status fail(const Key& key, const std::string& errors, std::int64_t now_ms) override {
+      TRY_OK(store_.room());
+      return inner().fail(key, errors, now_ms);
+    }
+    base::Status begin(const Key& key, const std::vector<BatchLine>& lines, std::int64_t now_ms) override {
+      TRY_OK(store_.room());
+      return inner().begin(key, lines, now_ms);
+    }
+    base::Result<std::vector<BatchLine>> open_lines(const std::string& batch_id, std::int64_t after,
+                                                    int limit) override {
+      return inner().open_lines(batch_id, after, limit);
+    }
+    base::Status finish_line(const std::string& batch_id, const LineOutcome& outcome) override {
+      if (base::Status fits = store_.room(); !fits.ok()) {
+        ++store_.num_lost_lines;
+        return fits;
+      }
+      return inner().finish_line(batch_id, outcome);
+    }
+    base::Result<Batch> finish(const Key& key, const Ending& ending) override {
+      TRY_OK(store_.room());
+      return inner().finish(key, ending);
+    }
+
+   private:
+    store::Batches& inner() { return store_.inner_->batches(); }
+    FailingStore& store_;
+  };
+
+  std::unique_ptr<Store> inner_;
+  FailingConversations conversations_;
+  FailingBatches batches_;
+};
+
+}  // namespace kvasir::store
