@@ -48,6 +48,36 @@ class ConversationTest : public ApiTest {
   }
 };
 
+// Pages of large messages end by their bytes, and the next one begins where they end.
+TEST_F(ConversationTest, PagesAreCutByBytesToo) {
+  serve(says("Hello"));
+  const std::string id = create();
+  const std::string large(700'000, 'x');
+  constexpr int kNumMessages = 8;  // 5.6 MB, where a page has 4 MiB
+  for (int i = 0; i < kNumMessages; ++i)
+    ASSERT_EQ(say(id, std::to_string(i) + large, R"(, "generate": false)").status, 200);
+  for (const std::string order : {"asc", "desc"}) {
+    std::string found;
+    std::string after;
+    int num_pages = 0;
+    for (bool more = true; more; ++num_pages) {
+      const Reply page = get(path(id) + "?limit=100&order=" + order + after);
+      ASSERT_EQ(page.status, 200);
+      for (const json::value& message : page.body.at("data").as_array())
+        found += text_at(message, "content").front();
+      more = page.body.at("has_more").as_bool();
+      after = "&after=" + text_at(page.body, "last_id");
+    }
+    EXPECT_EQ(found, order == "asc" ? "01234567" : "76543210");
+    EXPECT_EQ(num_pages, 2);
+  }
+  const std::string last = text_at(get(path(id) + "?limit=1&order=desc").body, "last_id");
+  const Reply before = get(path(id) + "?limit=100&before=" + last);
+  EXPECT_EQ(text_at(before.body.at("data").as_array().back(), "content").front(), '6');
+  EXPECT_EQ(before.body.at("data").as_array().size(), 6u);
+  EXPECT_EQ(before.body.at("has_more"), true);
+}
+
 TEST_F(ConversationTest, IsMadeReadChangedListedAndDeleted) {
   serve(says("Hello"));
   const std::string id = create(R"({"model": "m", "system_prompt": "Be brief.", "metadata": {"a": "b"},
