@@ -1,4 +1,7 @@
+#include <algorithm>
+#include <cstddef>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,7 +30,29 @@ struct Wanted {
   store::Key key;
   std::optional<std::string> parent_id;
   std::string edited_id;  // empty: none
+  bool generate = true;
 };
+
+// Of the messages before a turn: more text than any context holds is not worth loading.
+constexpr std::size_t kMaxHistoryBytes = std::size_t{32} << 20;
+
+// The last messages of a path, those that a model may be given.
+Result<std::vector<store::Message>> load_history(store::Conversations& conversations, const store::Key& key,
+                                                 const std::vector<std::string>& path) {
+  std::vector<std::string> left(path.rbegin(), path.rend());
+  std::vector<store::Message> history;  // the last one first
+  std::size_t num_bytes = 0;
+  while (!left.empty() && num_bytes < kMaxHistoryBytes) {
+    TRY(std::vector<store::Message> some, conversations.first_messages(key, left));
+    left.erase(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(some.size()));
+    for (store::Message& message : some) {
+      num_bytes += message.body.size();
+      history.push_back(std::move(message));
+    }
+  }
+  std::reverse(history.begin(), history.end());
+  return history;
+}
 
 Error no_message(const std::string& id, const char* field) {
   return Error{ErrorCode::not_found, fmt::format("there is no message '{}' in this conversation", id), field,
@@ -52,7 +77,10 @@ Result<TurnPlace> find_place(store::Conversations& conversations, const Wanted& 
   } else {
     place.expected_leaf = parent;
   }
-  TRY(place.branch, conversations.messages(wanted.key, tree.path_to(parent)));
+  place.path = tree.path_to(parent);
+  if (wanted.generate) {
+    TRY(place.branch, load_history(conversations, wanted.key, place.path));
+  }
   return place;
 }
 
@@ -65,7 +93,7 @@ store::Append append_of(TurnRequest& turn, const TurnPlace& place) {
 
 TurnKeeper::Turn kept_turn(TurnRequest& turn, const TurnPlace& place) {
   TurnKeeper::Turn kept{.key = place.key, .append = append_of(turn, place)};
-  for (const store::Message& message : place.branch) kept.branch.push_back(message.id);
+  kept.branch = place.path;
   if (!kept.append.messages.empty())
     kept.parent_id = kept.append.messages.back().id;
   else if (!kept.branch.empty())
@@ -117,7 +145,8 @@ asio::awaitable<Result<FoundTurn>> find_turn(Service& service, Exchange& exchang
   if (!body.ok()) co_return std::move(body).error();
   const Result<TurnTarget> target = read_turn_target(*body);
   if (!target.ok()) co_return target.error();
-  const Wanted wanted{{tenancy::anonymous().name, exchange.parameter("id")}, target->parent_id, edited_id};
+  const Wanted wanted{
+      {tenancy::anonymous().name, exchange.parameter("id")}, target->parent_id, edited_id, target->generate};
   StoreWork<TurnPlace> find = [wanted](store::Store& store) {
     return find_place(store.conversations(), wanted);
   };
@@ -135,6 +164,16 @@ asio::awaitable<Result<FoundTurn>> find_turn(Service& service, Exchange& exchang
   co_return found;
 }
 
+// Messages that were not loaded count among those that the model was not given.
+ReadRequest::Encode with_unread(ReadRequest::Encode encode, std::size_t num_unread) {
+  if (num_unread == 0) return encode;
+  return [encode = std::move(encode), num_unread](const std::stop_token& stop) -> Result<Job> {
+    TRY(Job job, encode(stop));
+    job.context.dropped_messages += static_cast<int>(num_unread);
+    return job;
+  };
+}
+
 asio::awaitable<void> add_turn(Service& service, Exchange& exchange, std::string edited_id) {
   Result<FoundTurn> turn = co_await find_turn(service, exchange, std::move(edited_id));
   if (!turn.ok()) {
@@ -148,11 +187,13 @@ asio::awaitable<void> add_turn(Service& service, Exchange& exchange, std::string
   auto chat = std::make_shared<ChatRequest>(std::move(*turn->request.chat));
   auto keeper = std::make_shared<TurnKeeper>(service, exchange.responder.executor(),
                                              kept_turn(turn->request, turn->place));
-  Read read = [chat, keeper, num_bytes = turn->num_bytes](Service& reader,
-                                                          std::string_view) -> Result<ReadRequest> {
+  const std::size_t num_unread = turn->place.path.size() - turn->place.branch.size();
+  Read read = [chat, keeper, num_unread, num_bytes = turn->num_bytes](
+                  Service& reader, std::string_view) -> Result<ReadRequest> {
     TRY(ReadRequest request, read_chat(reader, std::move(*chat), chat_shape));
     request.keeper = keeper;
     request.num_other_bytes = num_bytes;
+    request.encode = with_unread(std::move(request.encode), num_unread);
     return request;
   };
   co_await respond(service, exchange, std::move(read), kChatAnswer);

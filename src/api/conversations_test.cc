@@ -78,6 +78,31 @@ TEST_F(ConversationTest, PagesAreCutByBytesToo) {
   EXPECT_EQ(before.body.at("has_more"), true);
 }
 
+// A history that no context could hold is neither loaded nor forgotten in the count.
+TEST_F(ConversationTest, AHugeHistoryIsLeftOutAndCounted) {
+  serve(says("Hello"));
+  const std::string id = create();
+  const store::Key key{tenancy::anonymous().name, id};
+  constexpr int kNumMessages = 13;
+  std::string parent;
+  for (int i = 0; i < kNumMessages; ++i) {
+    store::Message message;
+    message.id = "msg_" + std::to_string(i);
+    message.parent_id = std::exchange(parent, message.id);
+    message.role = "user";
+    message.body = R"({"content": ")" + std::string(4'000'000, 'x') + "\"}";
+    ASSERT_TRUE(store_->conversations().append(key, {.messages = {message}}).ok());
+  }
+  const Reply answer = say(id, "hi");
+  ASSERT_EQ(answer.status, 200) << answer.text;
+  EXPECT_EQ(answer.body.at("context").at("dropped_messages"), kNumMessages);
+  const Reply last = get(path(id) + "?limit=2&order=desc");
+  EXPECT_EQ(text_at(last.body.at("data").at(0), "content"), "Hello");
+  EXPECT_EQ(text_at(last.body.at("data").at(1), "parent_id"), parent);
+  EXPECT_EQ(last.body.at("data").at(0).at("context").at("first_message_id"),
+            last.body.at("data").at(1).at("id"));
+}
+
 TEST_F(ConversationTest, IsMadeReadChangedListedAndDeleted) {
   serve(says("Hello"));
   const std::string id = create(R"({"model": "m", "system_prompt": "Be brief.", "metadata": {"a": "b"},
