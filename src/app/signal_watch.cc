@@ -6,7 +6,7 @@ namespace kvasir::app {
 
 namespace {
 
-// Blocking a signal would undo it.
+// To be asked before a signal is blocked: then the system keeps it for who waits, ignored or not.
 bool is_ignored(int signal) {
   struct sigaction now = {};
   return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
