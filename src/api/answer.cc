@@ -106,6 +106,7 @@ asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerK
       co_await make_ready(service, out, text, exchange.num_body_bytes + question.num_other_bytes);
   exchange.request.body_hold.reset();
   if (!job.ok()) co_return co_await out.fail(std::move(job).error());
+  job->context.dropped_messages += question.num_unread_messages;
 
   Result<Place> place = admit(service, origin_of(exchange), *job);
   if (!place.ok()) co_return co_await out.fail(std::move(place).error());

@@ -85,7 +85,20 @@ Error restarting_error() {
           .retry_after_s = 5};
 }
 
+void add_headers(const Exchange& exchange, net::HttpResponse& response) {
+  response.headers.push_back({"x-request-id", exchange.id});
+  if (exchange.errors == ErrorStyle::anthropic) response.headers.push_back({"request-id", exchange.id});
+  response.headers.insert(response.headers.end(), exchange.headers.begin(), exchange.headers.end());
+}
+
 }  // namespace
+
+Error answers_overloaded() {
+  return {.code = ErrorCode::unavailable,
+          .message = "answers that wait for their readers take all the memory that they may; try again",
+          .reason = "server_overloaded",
+          .retry_after_s = 1};
+}
 
 // Counts a request that does work while it lives.
 class Api::Busy {
@@ -114,11 +127,21 @@ const std::string& Exchange::parameter(std::string_view name) const {
 }
 
 asio::awaitable<void> reply(Exchange& exchange, net::HttpResponse response) {
+  if (!exchange.responder.reserve(response.body.size())) {
+    const Error error = answers_overloaded();
+    note_error(exchange, error);
+    response = error_response(error, exchange.errors);
+  }
   exchange.status = response.status;
-  response.headers.push_back({"x-request-id", exchange.id});
-  if (exchange.errors == ErrorStyle::anthropic) response.headers.push_back({"request-id", exchange.id});
-  response.headers.insert(response.headers.end(), exchange.headers.begin(), exchange.headers.end());
+  add_headers(exchange, response);
   (void)co_await exchange.responder.send(std::move(response));
+}
+
+asio::awaitable<base::Result<net::BodyWriter*>> start_body(Exchange& exchange, net::HttpResponse head,
+                                                           std::uint64_t num_bytes) {
+  exchange.status = head.status;
+  add_headers(exchange, head);
+  return exchange.responder.start_body(std::move(head), num_bytes);
 }
 
 // By value: the coroutine may begin when what the caller named is gone.

@@ -48,11 +48,10 @@ class ApiTest : public testing::Test {
     worker_ = std::make_shared<router::ScriptedWorker>(std::move(script));
     router_.add("m");
     router_.set_ready("m", router::scripted_model(worker_, context_length));
-    net::ServerOptions options;
-    options.max_body_bytes = 1 << 20;
-    options.refusal = Api::refusal(options_);
-    options.refuse_head = refuse_head_;
-    server_ = std::make_unique<net::HttpServer>(options, api_.handler());
+    server_options_.max_body_bytes = 1 << 20;
+    server_options_.refusal = Api::refusal(options_);
+    server_options_.refuse_head = refuse_head_;
+    server_ = std::make_unique<net::HttpServer>(server_options_, api_.handler());
     auto port = server_->start();
     ASSERT_TRUE(port.ok()) << port.error().message;
     port_ = *port;
@@ -133,6 +132,7 @@ class ApiTest : public testing::Test {
 
   ServiceOptions options_;
   std::function<std::optional<net::RefusedRequest>(const net::HttpRequest&)> refuse_head_;  // before `serve`
+  net::ServerOptions server_options_;  // change them before `serve`
   base::RealClock clock_;
   obs::Registry registry_;
   router::Router router_;

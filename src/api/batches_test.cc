@@ -94,6 +94,42 @@ TEST_F(BatchTest, FilesAreKeptListedAndDeleted) {
   EXPECT_EQ(get("/v1/files/" + id + "/content").status, 404);
 }
 
+// A reader that does not read holds one piece of its file, and the pieces of all are bounded.
+TEST_F(BatchTest, ReadersOfFilesHoldOnePieceEach) {
+  server_options_.max_bodies_bytes = std::size_t{4} << 20;
+  server_options_.send_buffer_bytes = 8192;
+  serve(says("Hello"));
+  std::string contents(900'000, 'x');
+  for (std::size_t i = 0; i < contents.size(); i += 1000)
+    contents[i] = static_cast<char>('a' + i / 1000 % 26);
+  const std::string id = text_at(upload(contents, "user_data").body, "id");
+  const std::string small = text_at(upload("abc", "user_data").body, "id");
+  const std::string path = "/v1/files/" + id + "/content";
+  EXPECT_EQ(get(path).text, contents);
+  const std::size_t num_pieces = (std::size_t{4} << 20) / store::kMaxPieceBytes;
+  std::vector<net::LoopbackClient> held;
+  for (std::size_t i = 0; i < num_pieces; ++i) {
+    held.emplace_back(port_, 4096);
+    held.back().send(net::get_request(path));
+    ASSERT_EQ(held.back().read_until("\r\n").substr(9, 3), "200") << i;
+  }
+  const Reply late = get(path);
+  EXPECT_EQ(late.status, 503);
+  EXPECT_EQ(late.body.at("error").at("code"), "server_overloaded");
+  EXPECT_TRUE(late.headers.contains("retry-after"));
+  EXPECT_EQ(get("/v1/files/" + small + "/content").text, "abc");
+  held.front().read_until("\r\n\r\n");
+  std::string rest;
+  while (rest.size() < contents.size()) {
+    const std::string some = held.front().read_some(100'000);
+    ASSERT_FALSE(some.empty());
+    rest += some;
+  }
+  EXPECT_EQ(rest, contents);
+  held.clear();
+  EXPECT_TRUE(eventually([&] { return get(path).status == 200; }));
+}
+
 TEST_F(BatchTest, AnswersInTheOrderOfTheLinesBehindAllOthers) {
   serve(says("Hello"));
   const std::string id = start(line("a") + line("bad", R"(, "temperature": 9)") + line("b"));

@@ -1,4 +1,7 @@
+#include <algorithm>
+#include <cstddef>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,7 +30,29 @@ struct Wanted {
   store::Key key;
   std::optional<std::string> parent_id;
   std::string edited_id;  // empty: none
+  bool generate = true;
 };
+
+// Of the messages before a turn: more text than any context holds is not worth loading.
+constexpr std::size_t kMaxHistoryBytes = std::size_t{32} << 20;
+
+// The last messages of a path, those that a model may be given.
+Result<std::vector<store::Message>> load_history(store::Conversations& conversations, const store::Key& key,
+                                                 const std::vector<std::string>& path) {
+  std::vector<std::string> left(path.rbegin(), path.rend());
+  std::vector<store::Message> history;  // the last one first
+  std::size_t num_bytes = 0;
+  while (!left.empty() && num_bytes < kMaxHistoryBytes) {
+    TRY(std::vector<store::Message> some, conversations.first_messages(key, left));
+    left.erase(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(some.size()));
+    for (store::Message& message : some) {
+      num_bytes += message.body.size();
+      history.push_back(std::move(message));
+    }
+  }
+  std::reverse(history.begin(), history.end());
+  return history;
+}
 
 Error no_message(const std::string& id, const char* field) {
   return Error{ErrorCode::not_found, fmt::format("there is no message '{}' in this conversation", id), field,
@@ -52,7 +77,10 @@ Result<TurnPlace> find_place(store::Conversations& conversations, const Wanted& 
   } else {
     place.expected_leaf = parent;
   }
-  TRY(place.branch, conversations.messages(wanted.key, tree.path_to(parent)));
+  place.path = tree.path_to(parent);
+  if (wanted.generate) {
+    TRY(place.branch, load_history(conversations, wanted.key, place.path));
+  }
   return place;
 }
 
@@ -65,7 +93,7 @@ store::Append append_of(TurnRequest& turn, const TurnPlace& place) {
 
 TurnKeeper::Turn kept_turn(TurnRequest& turn, const TurnPlace& place) {
   TurnKeeper::Turn kept{.key = place.key, .append = append_of(turn, place)};
-  for (const store::Message& message : place.branch) kept.branch.push_back(message.id);
+  kept.branch = place.path;
   if (!kept.append.messages.empty())
     kept.parent_id = kept.append.messages.back().id;
   else if (!kept.branch.empty())
@@ -118,7 +146,7 @@ asio::awaitable<Result<FoundTurn>> find_turn(Service& service, Exchange& exchang
   if (!body.ok()) co_return std::move(body).error();
   const Result<TurnTarget> target = read_turn_target(*body);
   if (!target.ok()) co_return target.error();
-  const Wanted wanted{key_of(exchange), target->parent_id, edited_id};
+  const Wanted wanted{key_of(exchange), target->parent_id, edited_id, target->generate};
   StoreWork<TurnPlace> find = [wanted](store::Store& store) {
     return find_place(store.conversations(), wanted);
   };
@@ -150,6 +178,7 @@ asio::awaitable<void> add_turn(Service& service, Exchange& exchange, std::string
   question.keeper = std::make_shared<TurnKeeper>(service, exchange.responder.executor(),
                                                  kept_turn(turn->request, turn->place));
   question.num_other_bytes = turn->num_bytes - exchange.num_body_bytes;
+  question.num_unread_messages = static_cast<int>(turn->place.path.size() - turn->place.branch.size());
   co_await answer(service, exchange, kChatAnswer, std::move(question));
 }
 

@@ -48,6 +48,61 @@ class ConversationTest : public ApiTest {
   }
 };
 
+// Pages of large messages end by their bytes, and the next one begins where they end.
+TEST_F(ConversationTest, PagesAreCutByBytesToo) {
+  serve(says("Hello"));
+  const std::string id = create();
+  const std::string large(700'000, 'x');
+  constexpr int kNumMessages = 8;  // 5.6 MB, where a page has 4 MiB
+  for (int i = 0; i < kNumMessages; ++i)
+    ASSERT_EQ(say(id, std::to_string(i) + large, R"(, "generate": false)").status, 200);
+  for (const std::string order : {"asc", "desc"}) {
+    std::string found;
+    std::string after;
+    int num_pages = 0;
+    for (bool more = true; more; ++num_pages) {
+      const Reply page = get(path(id) + "?limit=100&order=" + order + after);
+      ASSERT_EQ(page.status, 200);
+      for (const json::value& message : page.body.at("data").as_array())
+        found += text_at(message, "content").front();
+      more = page.body.at("has_more").as_bool();
+      after = "&after=" + text_at(page.body, "last_id");
+    }
+    EXPECT_EQ(found, order == "asc" ? "01234567" : "76543210");
+    EXPECT_EQ(num_pages, 2);
+  }
+  const std::string last = text_at(get(path(id) + "?limit=1&order=desc").body, "last_id");
+  const Reply before = get(path(id) + "?limit=100&before=" + last);
+  EXPECT_EQ(text_at(before.body.at("data").as_array().back(), "content").front(), '6');
+  EXPECT_EQ(before.body.at("data").as_array().size(), 6u);
+  EXPECT_EQ(before.body.at("has_more"), true);
+}
+
+// A history that no context could hold is neither loaded nor forgotten in the count.
+TEST_F(ConversationTest, AHugeHistoryIsLeftOutAndCounted) {
+  serve(says("Hello"));
+  const std::string id = create();
+  const store::Key key{tenancy::anonymous().name, id};
+  constexpr int kNumMessages = 13;
+  std::string parent;
+  for (int i = 0; i < kNumMessages; ++i) {
+    store::Message message;
+    message.id = "msg_" + std::to_string(i);
+    message.parent_id = std::exchange(parent, message.id);
+    message.role = "user";
+    message.body = R"({"content": ")" + std::string(4'000'000, 'x') + "\"}";
+    ASSERT_TRUE(store_->conversations().append(key, {.messages = {message}}).ok());
+  }
+  const Reply answer = say(id, "hi");
+  ASSERT_EQ(answer.status, 200) << answer.text;
+  EXPECT_EQ(answer.body.at("context").at("dropped_messages"), kNumMessages);
+  const Reply last = get(path(id) + "?limit=2&order=desc");
+  EXPECT_EQ(text_at(last.body.at("data").at(0), "content"), "Hello");
+  EXPECT_EQ(text_at(last.body.at("data").at(1), "parent_id"), parent);
+  EXPECT_EQ(last.body.at("data").at(0).at("context").at("first_message_id"),
+            last.body.at("data").at(1).at("id"));
+}
+
 TEST_F(ConversationTest, IsMadeReadChangedListedAndDeleted) {
   serve(says("Hello"));
   const std::string id = create(R"({"model": "m", "system_prompt": "Be brief.", "metadata": {"a": "b"},

@@ -61,6 +61,26 @@ Result<StoreWork<json::object>> read_upload(const std::string& tenant, const std
   });
 }
 
+// Sends a file piece by piece. One that is deleted meanwhile ends as an answer that was cut off.
+asio::awaitable<void> send_pieces(Service& service, Exchange& exchange, store::Key key,
+                                  net::BodyWriter& writer) {
+  for (std::int64_t number = 0; !writer.complete(); ++number) {
+    StoreWork<std::string> read = [key, number](store::Store& store) -> Result<std::string> {
+      TRY(std::string piece, store.files().piece(key, number));
+      if (piece.empty()) return base::error(base::ErrorCode::corrupt, "a piece of the file is missing");
+      return piece;
+    };
+    Result<std::string> piece =
+        co_await run_on_store<std::string>(service, exchange.responder.executor(), std::move(read));
+    if (!piece.ok()) {
+      note_error(exchange, piece.error());
+      co_return;
+    }
+    const base::Status written = co_await writer.write(std::move(*piece));
+    if (!written.ok()) co_return;
+  }
+}
+
 }  // namespace
 
 asio::awaitable<void> handle_create_file(Service& service, Exchange& exchange) {
@@ -104,17 +124,22 @@ asio::awaitable<void> handle_delete_file(Service& service, Exchange& exchange) {
 }
 
 asio::awaitable<void> handle_file_content(Service& service, Exchange& exchange) {
-  StoreWork<std::string> work = [key = key_of(exchange)](store::Store& store) {
-    return store.files().contents(key);
-  };
-  Result<std::string> contents =
-      co_await run_on_store<std::string>(service, exchange.responder.executor(), std::move(work));
-  if (!contents.ok()) {
-    co_await reply_error(exchange, contents.error());
+  const store::Key key = key_of(exchange);
+  const asio::any_io_executor executor = exchange.responder.executor();
+  StoreWork<store::File> find = [key](store::Store& store) { return store.files().find(key); };
+  const Result<store::File> file = co_await run_on_store<store::File>(service, executor, std::move(find));
+  if (!file.ok()) {
+    co_await reply_error(exchange, file.error());
     co_return;
   }
-  net::HttpResponse response(200, "application/octet-stream", std::move(*contents));
-  co_await reply(exchange, std::move(response));
+  const auto num_bytes = static_cast<std::uint64_t>(file->num_bytes);
+  if (!exchange.responder.reserve(std::min<std::uint64_t>(num_bytes, store::kMaxPieceBytes))) {
+    co_await reply_error(exchange, answers_overloaded());
+    co_return;
+  }
+  net::HttpResponse head(200, "application/octet-stream", "");
+  const Result<net::BodyWriter*> writer = co_await start_body(exchange, std::move(head), num_bytes);
+  if (writer.ok()) co_await send_pieces(service, exchange, key, **writer);
 }
 
 }  // namespace kvasir::api

@@ -28,6 +28,7 @@ struct Question {
   MakeShape make_shape;                            // how its answer is written; called once
   std::shared_ptr<AnswerKeeper> keeper = nullptr;  // null: the answer is not kept
   std::size_t num_other_bytes = 0;                 // of text that did not come with the body
+  int num_unread_messages = 0;                     // older ones, which were not even loaded
 
   const GenerateParams& params() const { return params_of(text); }
 };

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <boost/asio/awaitable.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -83,9 +84,15 @@ struct Exchange {
   const std::string& parameter(std::string_view name) const;
 };
 
+// One for which all answers together leave no room becomes a 503.
 boost::asio::awaitable<void> reply(Exchange& exchange, net::HttpResponse response);
+// Begins an answer whose body of `num_bytes` follows in pieces.
+boost::asio::awaitable<base::Result<net::BodyWriter*>> start_body(Exchange& exchange, net::HttpResponse head,
+                                                                  std::uint64_t num_bytes);
 boost::asio::awaitable<void> reply_error(Exchange& exchange, base::Error error);
 void note_error(Exchange& exchange, const base::Error& error);
+// Answers that wait for their readers leave no room for another.
+base::Error answers_overloaded();
 
 // Larger than this is worth a hop to another thread: about a millisecond of parsing and tokenizing.
 inline constexpr std::size_t kSmallBody = 8 * 1024;

@@ -18,13 +18,18 @@ store::Key key_of(const Exchange& exchange) {
 }
 
 asio::awaitable<void> answer_by(Service& service, Exchange& exchange, Work work) {
-  Result<json::object> object =
-      co_await run_on_store<json::object>(service, exchange.responder.executor(), std::move(work));
-  if (!object.ok()) {
-    co_await reply_error(exchange, object.error());
+  // A page may have megabytes: its text is made away from the I/O threads.
+  StoreWork<std::string> write = [work = std::move(work)](store::Store& store) -> Result<std::string> {
+    TRY(const json::object object, work(store));
+    return base::json_text(object);
+  };
+  Result<std::string> text =
+      co_await run_on_store<std::string>(service, exchange.responder.executor(), std::move(write));
+  if (!text.ok()) {
+    co_await reply_error(exchange, text.error());
     co_return;
   }
-  net::HttpResponse response = net::HttpResponse::json(200, base::json_text(*object));
+  net::HttpResponse response = net::HttpResponse::json(200, std::move(*text));
   co_await reply(exchange, std::move(response));
 }
 

@@ -181,7 +181,12 @@ Result<json::object> item_page(json::array items, const store::PageQuery& query)
     if (end == items.end()) return in_field("before", wrong_value("it names no item of this response"));
   }
   json::array data;
-  for (; begin < end && data.size() < static_cast<std::size_t>(query.limit); ++begin) data.push_back(*begin);
+  std::size_t num_bytes = 0;
+  const auto limit = static_cast<std::size_t>(query.limit);
+  for (; begin < end && data.size() < limit && num_bytes < store::kMaxPageBytes; ++begin) {
+    num_bytes += base::json_text(*begin).size();
+    data.push_back(std::move(*begin));
+  }
   json::object page{{"object", "list"}, {"has_more", begin < end}};
   page["first_id"] = data.empty() ? json::value(nullptr) : data.front().at("id");
   page["last_id"] = data.empty() ? json::value(nullptr) : data.back().at("id");
@@ -242,6 +247,10 @@ asio::awaitable<void> stream_response(Service& service, Exchange& exchange,
       co_await run_on_store<std::string>(service, exchange.responder.executor(), std::move(work));
   if (!events.ok()) {
     co_await reply_error(exchange, std::move(events).error());
+    co_return;
+  }
+  if (!exchange.responder.reserve(events->size())) {
+    co_await reply_error(exchange, answers_overloaded());
     co_return;
   }
   Result<net::SseWriter*> writer = co_await start_stream(exchange);

@@ -112,6 +112,10 @@ asio::awaitable<void> replay_log(Service& service, Exchange& exchange, std::shar
     co_await reply_error(exchange, first.error());
     co_return;
   }
+  if (!exchange.responder.reserve(kPageBytes)) {
+    co_await reply_error(exchange, answers_overloaded());
+    co_return;
+  }
   Result<net::SseWriter*> writer = co_await start_stream(exchange);
   if (!writer.ok()) co_return;
   const Status followed = co_await follow(*log, after, *wake, **writer, service.options.ping_interval);

@@ -16,7 +16,6 @@ namespace {
 
 struct TurnFields {
   TurnTarget target;
-  bool generate = true;
 };
 
 constexpr Field<TurnFields> kTurnFields[] = {
@@ -28,7 +27,7 @@ constexpr Field<TurnFields> kTurnFields[] = {
      R"({"type": "string", "description": "The message that this one follows; a branch where others do already."})"},
     {"generate",
      [](const json::value& v, TurnFields& f) -> Status {
-       TRY(f.generate, read_bool(v));
+       TRY(f.target.generate, read_bool(v));
        return base::ok();
      },
      R"({"type": "boolean", "default": true, "description": "False: the message is only stored."})"},
@@ -75,7 +74,7 @@ std::string stored_body(const json::object& message) {
 
 std::vector<store::Message> stored_messages(const json::array& messages, const TurnPlace& place) {
   std::vector<store::Message> stored;
-  std::string parent = place.branch.empty() ? "" : place.branch.back().id;
+  std::string parent = place.path.empty() ? "" : place.path.back();
   for (const json::value& message : messages) {
     store::Message& one = stored.emplace_back();
     one.id = make_answer_id("msg_");
@@ -135,7 +134,7 @@ Result<TurnRequest> read_turn(json::object body, const TurnPlace& place) {
   turn.added = stored_messages(added, place);
   turn.title = first_words(added);
   const bool answered_itself = !added.empty() && added.back().at("role").get_string() == "assistant";
-  if (!fields.generate || answered_itself) {
+  if (!fields.target.generate || answered_itself) {
     if (added.empty()) return in_field("content", missing("a string, as nothing is to be generated"));
     return turn;
   }

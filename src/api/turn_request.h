@@ -13,7 +13,9 @@ namespace kvasir::api {
 struct TurnPlace {
   store::Key key;
   store::Conversation conversation;
-  std::vector<store::Message> branch;        // what the new messages follow
+  std::vector<std::string> path;  // ids of the messages that the new ones follow
+  // The last of them, up to the bytes that a turn looks at; none where no model is asked.
+  std::vector<store::Message> branch;
   std::optional<std::string> expected_leaf;  // unset: the turn is a branch
   std::string edited_role;  // of the message that the turn is another version of; empty: none
 };
@@ -28,6 +30,7 @@ struct TurnRequest {
 // What the body names besides a chat's fields, without which its place cannot be found.
 struct TurnTarget {
   std::optional<std::string> parent_id;
+  bool generate = true;
 };
 base::Result<TurnTarget> read_turn_target(const json::object& body);
 

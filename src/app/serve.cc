@@ -150,8 +150,12 @@ std::optional<Restart> serve(const config::Settings& settings, Outcome& outcome)
   if (const auto level = obs::parse_log_level(settings.log_level); level.ok()) obs::Log::set_level(*level);
   EndOfService end(settings.model.size());
   bool asked = false;  // touched by the watch's thread only
-  const SignalWatch watch({SIGINT, SIGTERM}, [&](int) {
-    if (std::exchange(asked, true)) ::_exit(kInterrupted);
+  // When a terminal goes, its shell and the system may each send a SIGHUP: that never means "at once".
+  const SignalWatch watch({SIGINT, SIGTERM, SIGHUP}, [&](int signal) {
+    if (std::exchange(asked, true)) {
+      if (signal == SIGHUP) return;
+      ::_exit(kInterrupted);
+    }
     end.signal();
   });
   ::signal(SIGPIPE, SIG_IGN);
@@ -199,7 +203,8 @@ void add_serve(CLI::App& app, Outcome& outcome) {
       "It ends when none of its models could be loaded.\n"
       "When a GPU fails in flight, the server answers what ran with an error and starts itself again\n"
       "(--max-restarts).\n"
-      "SIGTERM or Ctrl-C lets running answers finish (--drain-timeout-s); a second one ends it at once.\n"
+      "SIGTERM, SIGHUP or Ctrl-C lets running answers finish (--drain-timeout-s);\n"
+      "a second SIGTERM or Ctrl-C ends it at once.\n"
       "\n"
       "Examples:\n"
       "  kvasir serve\n"

@@ -4,9 +4,20 @@
 
 namespace kvasir::app {
 
+namespace {
+
+// To be asked before a signal is blocked: then the system keeps it for who waits, ignored or not.
+bool is_ignored(int signal) {
+  struct sigaction now = {};
+  return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+}  // namespace
+
 SignalWatch::SignalWatch(std::initializer_list<int> signals, std::function<void(int)> on_signal) {
   ::sigemptyset(&watched_);
-  for (const int signal : signals) ::sigaddset(&watched_, signal);
+  for (const int signal : signals)
+    if (signal != SIGHUP || !is_ignored(signal)) ::sigaddset(&watched_, signal);
   ::pthread_sigmask(SIG_BLOCK, &watched_, &before_);
   thread_ = std::jthread([this, on_signal = std::move(on_signal)](const std::stop_token& stop) {
     constexpr timespec kLookUp{.tv_sec = 0, .tv_nsec = 50'000'000};

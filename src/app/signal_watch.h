@@ -9,7 +9,8 @@
 namespace kvasir::app {
 
 // Takes signals in a thread of its own, where a handler may do anything. Make it before other threads, so
-// that they inherit the blocked signals.
+// that they inherit the blocked signals. A SIGHUP that is ignored stays so: that is how nohup asks for a
+// process that outlives its terminal.
 class SignalWatch {
  public:
   SignalWatch(std::initializer_list<int> signals, std::function<void(int)> on_signal);

@@ -16,7 +16,7 @@ bool BodyBudget::grow(std::size_t from, std::size_t to) {
   const std::size_t more = to - from;
   std::size_t held = held_;
   do {
-    if (more > limit || held > limit - more) return false;
+    if (held > from && (more > limit || held > limit - more)) return false;
   } while (!held_.compare_exchange_weak(held, held + more));
   std::size_t peak = peak_;
   while (held + more > peak && !peak_.compare_exchange_weak(peak, held + more)) continue;

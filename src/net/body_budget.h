@@ -7,7 +7,7 @@
 
 namespace kvasir::net {
 
-// Memory that the bodies of all requests of a server take together. Thread-safe.
+// Memory that the bodies of all requests of a server take together, or those of all its answers. Thread-safe.
 class BodyBudget {
  public:
   explicit BodyBudget(std::size_t max_bytes) : max_bytes_(max_bytes) {}
@@ -17,8 +17,8 @@ class BodyBudget {
 
  private:
   friend class BodyShare;
-  // Grows one request's share. Large ones leave a quarter to the small: a few that trickle in must not keep
-  // everybody else out.
+  // Grows one body's share. Large ones leave a quarter to the small: a few that trickle in must not keep
+  // everybody else out. One that is alone always fits: it could never be had otherwise.
   bool grow(std::size_t from, std::size_t to);
   void give_back(std::size_t bytes);
 
@@ -27,7 +27,7 @@ class BodyBudget {
   std::atomic<std::size_t> peak_{0};  // since memory last went back to the system
 };
 
-// What one request holds of the budget, until it dies.
+// What one body holds of the budget, until it dies.
 class BodyShare {
  public:
   explicit BodyShare(std::shared_ptr<BodyBudget> budget) : budget_(std::move(budget)) {}

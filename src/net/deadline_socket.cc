@@ -3,10 +3,12 @@
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
+#include <algorithm>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <optional>
 #include <utility>
 
 namespace kvasir::net {
@@ -103,18 +105,43 @@ std::span<asio::const_buffer> drop_sent(std::span<asio::const_buffer> buffers, s
   return buffers;
 }
 
+// Until when a write that waits may go on waiting.
+class WriteDeadline {
+ public:
+  WriteDeadline(WritePace pace, base::TimePoint now)
+      : pace_(pace), began_(now), progressed_(now), min_rate_(static_cast<double>(pace.min_bytes_per_s)) {}
+
+  // `num_taken` counts from the beginning of the wait.
+  base::TimePoint after(std::int64_t num_taken, base::TimePoint now) {
+    if (num_taken > num_taken_) progressed_ = now;
+    num_taken_ = std::max(num_taken_, num_taken);
+    const std::chrono::duration<double> earned(static_cast<double>(num_taken_) / min_rate_);
+    const base::TimePoint at_pace =
+        began_ + pace_.patience + std::chrono::duration_cast<base::Duration>(earned);
+    return std::min(progressed_ + pace_.patience, at_pace);
+  }
+
+ private:
+  const WritePace pace_;
+  const base::TimePoint began_;
+  base::TimePoint progressed_;
+  const double min_rate_;
+  std::int64_t num_taken_ = 0;
+};
+
 }  // namespace
 
-asio::awaitable<base::Status> DeadlineSocket::write(std::span<asio::const_buffer> buffers,
-                                                    base::Duration patience) {
-  int outstanding = -1;
+asio::awaitable<base::Status> DeadlineSocket::write(std::span<asio::const_buffer> buffers, WritePace pace) {
+  const base::RealClock clock;
+  std::optional<WriteDeadline> deadline;  // from the first wait on
+  std::int64_t given = 0;                 // bytes that the system held then, or was given since
   buffers = drop_sent(buffers, 0);
   while (!buffers.empty()) {
     if (state_->shut) co_return base::error(base::ErrorCode::cancelled, "the connection was shut");
     error_code error;
     const std::size_t sent = state_->socket.write_some(buffers, error);
     if (!error) {
-      outstanding = -1;
+      given += static_cast<std::int64_t>(sent);
       buffers = drop_sent(buffers, sent);
       continue;
     }
@@ -122,16 +149,18 @@ asio::awaitable<base::Status> DeadlineSocket::write(std::span<asio::const_buffer
     if (error != asio::error::would_block && error != asio::error::try_again) {
       co_return base::error(base::ErrorCode::cancelled, "the peer is gone: {}", error.message());
     }
-    if (outstanding < 0) outstanding = unacknowledged_bytes();
-    const base::TimePoint deadline = base::RealClock().now() + patience;
-    const base::Status ready = co_await wait(tcp::socket::wait_write, deadline);
-    if (ready.ok()) continue;
     // The socket turns writable only when a good part of its buffer is free: a reader that takes little by
     // little shows in what the peer has acknowledged.
-    const int now_outstanding = unacknowledged_bytes();
-    const bool progressed = ready.error().code == base::ErrorCode::timeout && now_outstanding < outstanding;
-    if (!progressed) co_return ready.error();
-    outstanding = now_outstanding;
+    const base::TimePoint now = clock.now();
+    const std::int64_t outstanding = unacknowledged_bytes();
+    if (!deadline) {
+      deadline.emplace(pace, now);
+      given = outstanding;
+    }
+    const base::TimePoint until = deadline->after(given - outstanding, now);
+    if (now >= until) co_return base::error(base::ErrorCode::timeout, "the peer was too slow");
+    const base::Status ready = co_await wait(tcp::socket::wait_write, until);
+    if (!ready.ok() && ready.error().code != base::ErrorCode::timeout) co_return ready.error();
   }
   co_return base::ok();
 }

@@ -4,6 +4,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -15,6 +16,13 @@
 #include "base/result.h"
 
 namespace kvasir::net {
+
+// How fast a peer has to take what is written: something within each `patience`, and once the first one has
+// passed, `min_bytes_per_s` on the average. A byte now and then is not enough.
+struct WritePace {
+  base::Duration patience = std::chrono::seconds(30);
+  std::int64_t min_bytes_per_s = 4096;
+};
 
 // A non-blocking TCP socket on which every wait has an end. Bytes move in plain system calls; only
 // readiness is awaited, so a cancelled wait never loses data. Touched on its executor only.
@@ -37,9 +45,8 @@ class DeadlineSocket {
 
   // timeout: the deadline passed first. cancelled: the socket was shut, or the wait was.
   boost::asio::awaitable<base::Status> wait_readable(base::TimePoint deadline);
-  // Sends everything. timeout: the peer took nothing for `patience`; cancelled: it is gone.
-  boost::asio::awaitable<base::Status> write(std::span<boost::asio::const_buffer> buffers,
-                                             base::Duration patience);
+  // Sends everything. timeout: the peer was slower than the pace; cancelled: it is gone.
+  boost::asio::awaitable<base::Status> write(std::span<boost::asio::const_buffer> buffers, WritePace pace);
 
   // Calls `ready` when there is something to read (or, for wait_error, when the peer reset), unless a
   // cancel_waits came first. Awaits of this class and at most one watch may run side by side.

@@ -45,6 +45,15 @@ bool has_body(int status) {
   return status >= 200 && status != 204 && status != 304;
 }
 
+// Answers up to here are not counted: an error has to go out whatever others hold.
+constexpr std::size_t kSmallAnswer = 16 * 1024;
+
+std::string answers_too_large(std::size_t max_bytes) {
+  return fmt::format(
+      "The answers that wait for their readers take all of the {} bytes that they may. Try again.",
+      max_bytes);
+}
+
 asio::ip::tcp::socket with_send_buffer(asio::ip::tcp::socket socket, int num_bytes) {
   boost::system::error_code ignored;
   if (num_bytes > 0) socket.set_option(asio::socket_base::send_buffer_size(num_bytes), ignored);
@@ -73,8 +82,8 @@ asio::awaitable<void> HttpConnection::run() {
     auto* parsed = std::get_if<ParsedRequest>(&outcome);
     if (parsed == nullptr) co_return;
     co_await serve(*parsed);
-    if (answer_ == Answer::streaming) {
-      // Cut off. The missing last chunk says so; before chunks only a reset can.
+    if (answer_ == Answer::under_way) {
+      // Cut off. The missing last chunk or the length says so; before chunks only a reset can.
       if (is_http_1_0_) socket_.reset();
       co_return;
     }
@@ -113,6 +122,7 @@ asio::awaitable<void> HttpConnection::serve(ParsedRequest& parsed) {
       obs::Log::error("handler_failed", {{"path", parsed.request.path}});
     }
   }
+  share_.reset();
   ++exchange_;
   gone_ = nullptr;
   if (watching_) socket_.cancel_waits();
@@ -132,11 +142,16 @@ asio::awaitable<void> HttpConnection::serve(ParsedRequest& parsed) {
   }
 }
 
-asio::awaitable<void> HttpConnection::refuse(RefusedRequest refusal) {
+HttpResponse HttpConnection::refusal_response(const RefusedRequest& refusal) const {
   const auto& answer = state_->options.refusal;
   HttpResponse response =
       answer ? answer(refusal) : HttpResponse::json(refusal.status, openai_error(refusal));
   if (refusal.status == 503) response.headers.push_back({"Retry-After", "1"});
+  return response;
+}
+
+asio::awaitable<void> HttpConnection::refuse(RefusedRequest refusal) {
+  HttpResponse response = refusal_response(refusal);
   keep_alive_ = false;
   answer_ = Answer::none;
   const base::Status sent = co_await send(std::move(response));
@@ -169,7 +184,7 @@ std::string HttpConnection::head_of(int status, const std::vector<HttpHeader>& h
 asio::awaitable<base::Status> HttpConnection::write(std::span<asio::const_buffer> buffers) {
   CHECK(!writing_, "two writes at once on one connection");
   writing_ = true;
-  base::Status written = co_await socket_.write(buffers, state_->options.write_timeout);
+  base::Status written = co_await socket_.write(buffers, write_pace(state_->options));
   writing_ = false;
   if (!written.ok()) {
     if (written.error().code == base::ErrorCode::timeout) socket_.reset();
@@ -179,25 +194,60 @@ asio::awaitable<base::Status> HttpConnection::write(std::span<asio::const_buffer
   co_return std::move(written);
 }
 
+bool HttpConnection::reserve(std::size_t num_bytes) {
+  if (num_bytes <= kSmallAnswer) return true;
+  if (!share_) share_.emplace(state_->answers);
+  return share_->cover(num_bytes);
+}
+
+std::string HttpConnection::framing_of(const HttpResponse& response, std::uint64_t num_bytes) {
+  std::string framing;
+  if (!response.content_type.empty()) append_field(framing, "Content-Type", response.content_type);
+  if (has_body(response.status))
+    fmt::format_to(std::back_inserter(framing), "Content-Length: {}\r\n", num_bytes);
+  return framing;
+}
+
 asio::awaitable<base::Status> HttpConnection::send(HttpResponse response) {
   CHECK(answer_ == Answer::none, "a second answer to one request");
   answer_ = Answer::done;
-  if (state_->draining || !response.keep_alive) keep_alive_ = false;
-  std::string framing;
-  if (!response.content_type.empty()) append_field(framing, "Content-Type", response.content_type);
-  if (has_body(response.status)) {
-    fmt::format_to(std::back_inserter(framing), "Content-Length: {}\r\n", response.body.size());
+  if (!reserve(response.body.size())) {
+    RefusedRequest refusal(503, "server_overloaded", answers_too_large(state_->answers->max_bytes()));
+    response = refusal_response(refusal);
   }
-  const std::string head = head_of(response.status, response.headers, framing);
+  if (state_->draining || !response.keep_alive) keep_alive_ = false;
+  const std::string head =
+      head_of(response.status, response.headers, framing_of(response, response.body.size()));
   const bool bare = is_head_ || !has_body(response.status);
   std::array<asio::const_buffer, 2> buffers{asio::buffer(head),
                                             bare ? asio::const_buffer() : asio::buffer(response.body)};
   co_return co_await write(buffers);
 }
 
+asio::awaitable<base::Status> HttpConnection::start_body(HttpResponse response, std::uint64_t num_bytes) {
+  CHECK(answer_ == Answer::none, "a second answer to one request");
+  CHECK(has_body(response.status) && response.body.empty(), "an answer in pieces begins with its head alone");
+  body_left_ = is_head_ ? 0 : num_bytes;
+  answer_ = body_left_ == 0 ? Answer::done : Answer::under_way;
+  if (state_->draining || !response.keep_alive) keep_alive_ = false;
+  const std::string head = head_of(response.status, response.headers, framing_of(response, num_bytes));
+  std::array<asio::const_buffer, 1> buffers{asio::buffer(head)};
+  co_return co_await write(buffers);
+}
+
+asio::awaitable<base::Status> HttpConnection::write_body(std::string piece) {
+  CHECK(answer_ == Answer::under_way && piece.size() <= body_left_, "more than the answer's length");
+  std::array<asio::const_buffer, 1> buffers{asio::buffer(piece)};
+  base::Status written = co_await write(buffers);
+  if (!written.ok()) co_return std::move(written);
+  body_left_ -= piece.size();
+  if (body_left_ == 0) answer_ = Answer::done;
+  co_return base::ok();
+}
+
 asio::awaitable<base::Status> HttpConnection::start_stream(std::vector<HttpHeader> headers) {
   CHECK(answer_ == Answer::none, "a second answer to one request");
-  answer_ = Answer::streaming;
+  answer_ = Answer::under_way;
   if (state_->draining || is_http_1_0_) keep_alive_ = false;
   std::string framing = "Content-Type: text/event-stream; charset=utf-8\r\nCache-Control: no-cache\r\n";
   framing += "X-Accel-Buffering: no\r\n";
@@ -208,7 +258,7 @@ asio::awaitable<base::Status> HttpConnection::start_stream(std::vector<HttpHeade
 }
 
 asio::awaitable<base::Status> HttpConnection::write_chunk(std::string data) {
-  CHECK(answer_ == Answer::streaming, "a write to a stream that is not open");
+  CHECK(answer_ == Answer::under_way, "a write to a stream that is not open");
   if (data.empty() || is_head_) co_return base::ok();
   const std::string size = is_http_1_0_ ? std::string() : fmt::format("{:x}\r\n", data.size());
   const std::string_view end = is_http_1_0_ ? "" : "\r\n";
@@ -217,7 +267,7 @@ asio::awaitable<base::Status> HttpConnection::write_chunk(std::string data) {
 }
 
 asio::awaitable<base::Status> HttpConnection::finish_stream() {
-  CHECK(answer_ == Answer::streaming, "the end of a stream that is not open");
+  CHECK(answer_ == Answer::under_way, "the end of a stream that is not open");
   answer_ = Answer::done;
   if (is_head_ || is_http_1_0_) co_return base::ok();
   static constexpr std::string_view kLastChunk = "0\r\n\r\n";

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "net/body_budget.h"
 #include "net/deadline_socket.h"
 #include "net/request_reader.h"
 #include "net/responder.h"
@@ -30,7 +32,11 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   // Ends it whatever it does; a running handler hears of it as of a disconnect.
   void cut();
 
+  bool reserve(std::size_t num_bytes);
   boost::asio::awaitable<base::Status> send(HttpResponse response);
+  boost::asio::awaitable<base::Status> start_body(HttpResponse head, std::uint64_t num_bytes);
+  boost::asio::awaitable<base::Status> write_body(std::string piece);
+  bool body_complete() const { return answer_ == Answer::done; }
   boost::asio::awaitable<base::Status> start_stream(std::vector<HttpHeader> headers);
   boost::asio::awaitable<base::Status> write_chunk(std::string data);
   boost::asio::awaitable<base::Status> finish_stream();
@@ -40,13 +46,16 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   boost::asio::any_io_executor executor() { return socket_.executor(); }
 
  private:
-  enum class Answer { none, streaming, done };
+  enum class Answer { none, under_way, done };
 
   boost::asio::awaitable<void> serve(ParsedRequest& parsed);
   // Answers with an error, after which the connection closes.
   boost::asio::awaitable<void> refuse(RefusedRequest refusal);
   boost::asio::awaitable<void> close();
   boost::asio::awaitable<base::Status> write(std::span<boost::asio::const_buffer> buffers);
+  HttpResponse refusal_response(const RefusedRequest& refusal) const;
+  // The lines of the head that say what follows.
+  static std::string framing_of(const HttpResponse& response, std::uint64_t num_bytes);
   std::string head_of(int status, const std::vector<HttpHeader>& headers, std::string_view framing) const;
   void watch_peer();
   void look_at_peer(std::uint64_t exchange);
@@ -60,6 +69,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   // Of the exchange under way.
   std::uint64_t exchange_ = 0;
   Answer answer_ = Answer::none;
+  std::uint64_t body_left_ = 0;     // of an answer in pieces
+  std::optional<BodyShare> share_;  // of the answers' budget
   bool keep_alive_ = false;
   bool is_head_ = false;
   bool is_http_1_0_ = false;

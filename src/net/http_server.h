@@ -37,15 +37,17 @@ struct ServerOptions {
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;  // 0: any free one
   int num_io_threads = 1;
-  int max_connections = 10'000;                              // over it: 503
-  std::size_t max_header_bytes = 16 * 1024;                  // over it: 431
-  std::size_t max_body_bytes = 16 * 1024 * 1024;             // over it: 413
-  std::size_t max_bodies_bytes = 256 * 1024 * 1024;          // of all requests together; over it: 503
+  int max_connections = 10'000;                   // over it: 503
+  std::size_t max_header_bytes = 16 * 1024;       // over it: 431
+  std::size_t max_body_bytes = 16 * 1024 * 1024;  // over it: 413
+  // Of all requests together, and as much again of all answers; over it: 503.
+  std::size_t max_bodies_bytes = 256 * 1024 * 1024;
   base::Duration header_timeout = std::chrono::seconds(10);  // from the first byte to the last header: 408
   base::Duration body_timeout = std::chrono::seconds(60);    // for the whole body: 408
   base::Duration idle_timeout = std::chrono::seconds(120);   // between requests: closed without a word
   base::Duration write_timeout = std::chrono::seconds(30);   // a peer that takes nothing for so long is cut
-  int send_buffer_bytes = 0;                                 // of the socket; 0: the system decides
+  std::int64_t min_read_rate = 4096;  // bytes a second; a peer that has taken less, after this time, is cut
+  int send_buffer_bytes = 0;          // of the socket; 0: the system decides
   // Asked about a request that waits for "100 Continue" before it sends its body. False: the handler runs
   // without the body, and the connection ends with its answer. Empty: every body is wanted.
   std::function<bool(const HttpRequest&)> wants_body;

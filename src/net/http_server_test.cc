@@ -62,6 +62,22 @@ TEST_F(HttpServerTest, AnUnfinishedStreamIsVisiblyCutOff) {
   EXPECT_EQ(client.read_until("0\r\n\r\n"), "\r\n");
 }
 
+TEST_F(HttpServerTest, AnswersInPiecesHaveTheirLength) {
+  serve();
+  LoopbackClient client = connect();
+  for (int i = 0; i < 2; ++i) {
+    client.send(get_request("/pieces?3"));
+    const auto response = client.read_response();
+    ASSERT_TRUE(response.has_value());
+    EXPECT_EQ(response->headers.at("content-length"), "9");
+    EXPECT_EQ(response->body, "abcabcabc");
+  }
+  client.send("HEAD /pieces?3 HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_EQ(client.read_head()->headers.at("content-length"), "9");
+  client.send(get_request("/pieces?2"));
+  EXPECT_FALSE(client.read_response().has_value()) << "an answer that was cut off";
+}
+
 TEST_F(HttpServerTest, SpeaksHttp10) {
   serve();
   LoopbackClient client = connect();

@@ -261,7 +261,7 @@ asio::awaitable<std::optional<ReadOutcome>> RequestReader::read_head(Parse& pars
 asio::awaitable<base::Status> RequestReader::send_continue() {
   static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
   std::array<asio::const_buffer, 1> buffers{asio::buffer(kContinue)};
-  co_return co_await socket_.write(buffers, options_.write_timeout);
+  co_return co_await socket_.write(buffers, write_pace(options_));
 }
 
 asio::awaitable<std::optional<ReadOutcome>> RequestReader::read_body(Parse& parse, BodyShare& share) {

@@ -24,6 +24,10 @@ struct ParsedRequest {
   bool is_http_1_0 = false;
 };
 
+inline WritePace write_pace(const ServerOptions& options) {
+  return {options.write_timeout, options.min_read_rate};
+}
+
 // The peer left, stayed idle too long, or the server shut the connection: there is no one to answer.
 struct ConnectionEnded {};
 

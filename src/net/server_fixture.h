@@ -69,6 +69,11 @@ class ServerTest : public testing::Test {
       boost::asio::post(responder.executor(),
                         [this] { num_requests_at_mark_ = server_->stats().requests.load(); });
       (void)co_await responder.send(HttpResponse(200, "text/plain", "marked"));
+    } else if (request.path == "/large") {
+      std::string body(std::stoul(request.query), 'x');
+      (void)co_await responder.send(HttpResponse(200, "text/plain", std::move(body)));
+    } else if (request.path == "/pieces") {
+      co_await send_pieces(responder, std::stoi(request.query));
     } else if (request.path == "/throw") {
       throw std::runtime_error("a handler that throws");
     } else if (request.path == "/stream") {
@@ -93,6 +98,14 @@ class ServerTest : public testing::Test {
       if (!written.ok()) co_return;
     }
     (void)co_await (*writer)->finish();
+  }
+
+  // Says three pieces and sends so many of them.
+  boost::asio::awaitable<void> send_pieces(Responder& responder, int num_pieces) {
+    HttpResponse head(200, "text/plain", "");
+    auto writer = co_await responder.start_body(std::move(head), 9);
+    for (int i = 0; writer.ok() && !(*writer)->complete() && i < num_pieces; ++i)
+      (void)co_await (*writer)->write("abc");
   }
 
   // Ends only when the peer goes.

@@ -24,6 +24,7 @@ struct ServerState {
   // One body of the largest size always fits: a growing string takes up to twice its length.
   const std::shared_ptr<BodyBudget> bodies =
       std::make_shared<BodyBudget>(std::max(options.max_bodies_bytes, 4 * options.max_body_bytes));
+  const std::shared_ptr<BodyBudget> answers = std::make_shared<BodyBudget>(bodies->max_bytes());
   std::atomic<bool> draining{false};
 
   // Taken around the last step to zero, so that who waits for it cannot miss it.

@@ -109,6 +109,9 @@ class Conversations {
   // In the order of the ids. not_found where one is missing.
   virtual base::Result<std::vector<Message>> messages(const Key& key,
                                                       const std::vector<std::string>& ids) = 0;
+  // The first of them, up to the one that brings them to kMaxPageBytes.
+  virtual base::Result<std::vector<Message>> first_messages(const Key& key,
+                                                            const std::vector<std::string>& ids) = 0;
 };
 
 }  // namespace kvasir::store

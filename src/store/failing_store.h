@@ -71,6 +71,10 @@ class FailingStore final : public Store {
                                                 const std::vector<std::string>& ids) override {
       return inner().messages(key, ids);
     }
+    base::Result<std::vector<Message>> first_messages(const Key& key,
+                                                      const std::vector<std::string>& ids) override {
+      return inner().first_messages(key, ids);
+    }
 
    private:
     store::Conversations& inner() { return store_.inner_->conversations(); }

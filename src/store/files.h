@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -18,7 +19,10 @@ struct File {
   std::int64_t num_bytes = 0;
 };
 
-// Files of clients, whole. What has returned is durable. Calls block and are thread-safe.
+// A slow reader of a file holds one piece.
+inline constexpr std::size_t kMaxPieceBytes = 128 * 1024;
+
+// Files of clients. What has returned is durable. Calls block and are thread-safe.
 class Files {
  public:
   virtual ~Files() = default;
@@ -27,6 +31,8 @@ class Files {
   virtual base::Status add(const File& file, const std::string& contents) = 0;
   virtual base::Result<File> find(const Key& key) = 0;
   virtual base::Result<std::string> contents(const Key& key) = 0;
+  // The contents lie in pieces of up to kMaxPieceBytes, numbered from 0. Empty: there is no such piece.
+  virtual base::Result<std::string> piece(const Key& key, std::int64_t number) = 0;
   // `purpose` empty: of any.
   virtual base::Result<Page<File>> list(const std::string& tenant, const std::string& purpose,
                                         const PageQuery& query) = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,9 +24,12 @@ struct PageQuery {
   std::string before;  // empty: to the end
 };
 
+// Of records in one page: it ends with the record that brings it there, and those beyond are not loaded.
+inline constexpr std::size_t kMaxPageBytes = std::size_t{4} << 20;
+
 template <class T>
 struct Page {
-  std::vector<T> items;  // in the order that was asked for
+  std::vector<T> items;  // in the order that was asked for; fewer than the limit where they are large
   bool has_more = false;
 };
 

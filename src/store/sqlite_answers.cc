@@ -92,12 +92,13 @@ Result<Page<StoredAnswer>> SqliteAnswers::list(const std::string& tenant, const 
       make_scan(transaction, "SELECT seq FROM answers WHERE tenant = ?1 AND id = ?2", tenant, query));
   TRY(Statement statement,
       transaction.prepare(scan.order == Order::ascending
-                              ? "SELECT " ANSWER_COLUMNS " FROM answers WHERE tenant = ?1 AND kind = ?2 AND "
-                                "seq > ?3 AND seq < ?4 ORDER BY seq LIMIT ?5"
-                              : "SELECT " ANSWER_COLUMNS " FROM answers WHERE tenant = ?1 AND kind = ?2 AND "
-                                "seq > ?3 AND seq < ?4 ORDER BY seq DESC LIMIT ?5"));
+                              ? "SELECT seq FROM answers WHERE tenant = ?1 AND kind = ?2 AND seq > ?3 AND "
+                                "seq < ?4 ORDER BY seq LIMIT ?5"
+                              : "SELECT seq FROM answers WHERE tenant = ?1 AND kind = ?2 AND seq > ?3 AND "
+                                "seq < ?4 ORDER BY seq DESC LIMIT ?5"));
   statement.bind(tenant).bind(kind);
-  return read_page<StoredAnswer>(statement, scan, read_answer);
+  return read_page<StoredAnswer>(transaction, statement, scan,
+                                 "SELECT " ANSWER_COLUMNS " FROM answers WHERE seq = ?1", read_answer);
 }
 
 Status SqliteAnswers::remove(const Key& key) {

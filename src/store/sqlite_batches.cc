@@ -146,15 +146,15 @@ Result<Page<Batch>> SqliteBatches::list(const std::string& tenant, const PageQue
   TRY(Transaction transaction, Transaction::begin(database_, Access::read));
   TRY(const Scan scan,
       make_scan(transaction, "SELECT seq FROM batches WHERE tenant = ?1 AND id = ?2", tenant, query));
-  TRY(Statement statement, transaction.prepare(scan.order == Order::ascending
-                                                   ? "SELECT " BATCH_COLUMNS
-                                                     " FROM batches WHERE tenant = ?1 AND seq > ?2 AND seq < "
-                                                     "?3 ORDER BY seq LIMIT ?4"
-                                                   : "SELECT " BATCH_COLUMNS
-                                                     " FROM batches WHERE tenant = ?1 AND seq > ?2 AND seq < "
-                                                     "?3 ORDER BY seq DESC LIMIT ?4"));
+  TRY(Statement statement,
+      transaction.prepare(scan.order == Order::ascending
+                              ? "SELECT seq FROM batches WHERE tenant = ?1 AND seq > ?2 AND seq < ?3 "
+                                "ORDER BY seq LIMIT ?4"
+                              : "SELECT seq FROM batches WHERE tenant = ?1 AND seq > ?2 AND seq < ?3 "
+                                "ORDER BY seq DESC LIMIT ?4"));
   statement.bind(tenant);
-  return read_page<Batch>(statement, scan, read_batch);
+  return read_page<Batch>(transaction, statement, scan,
+                          "SELECT " BATCH_COLUMNS " FROM batches WHERE seq = ?1", read_batch);
 }
 
 Result<std::optional<Batch>> SqliteBatches::claim() {

@@ -115,14 +115,13 @@ Result<Page<Conversation>> SqliteConversations::list(const std::string& tenant, 
       make_scan(transaction, "SELECT seq FROM conversations WHERE tenant = ?1 AND id = ?2", tenant, query));
   TRY(Statement statement,
       transaction.prepare(scan.order == Order::ascending
-                              ? "SELECT " CONVERSATION_COLUMNS
-                                " FROM conversations WHERE tenant = ?1 AND seq > ?2 AND seq < ?3 "
+                              ? "SELECT seq FROM conversations WHERE tenant = ?1 AND seq > ?2 AND seq < ?3 "
                                 "ORDER BY seq LIMIT ?4"
-                              : "SELECT " CONVERSATION_COLUMNS
-                                " FROM conversations WHERE tenant = ?1 AND seq > ?2 AND seq < ?3 "
+                              : "SELECT seq FROM conversations WHERE tenant = ?1 AND seq > ?2 AND seq < ?3 "
                                 "ORDER BY seq DESC LIMIT ?4"));
   statement.bind(tenant);
-  return read_page<Conversation>(statement, scan,
+  return read_page<Conversation>(transaction, statement, scan,
+                                 "SELECT " CONVERSATION_COLUMNS " FROM conversations WHERE seq = ?1",
                                  [](const Statement& s) { return read_row(s).conversation; });
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,13 @@ class SqliteConversations final : public Conversations {
   base::Status withdraw(const Key& key, const std::string& first_id) override;
   base::Result<std::vector<MessageNode>> tree(const Key& key) override;
   base::Result<std::vector<Message>> messages(const Key& key, const std::vector<std::string>& ids) override;
+  base::Result<std::vector<Message>> first_messages(const Key& key,
+                                                    const std::vector<std::string>& ids) override;
 
  private:
+  // Up to the one that brings them to `max_bytes`.
+  base::Result<std::vector<Message>> load(const Key& key, const std::vector<std::string>& ids,
+                                          std::size_t max_bytes);
   base::Status check_parent(Transaction& transaction, std::int64_t conversation,
                             const std::string& parent_id) const;
 

@@ -84,7 +84,7 @@ Statement& Statement::bind(const std::optional<double>& value) {
   return *this;
 }
 
-Statement& Statement::bind_blob(const std::string& bytes) {
+Statement& Statement::bind_blob(std::string_view bytes) {
   const int code = sqlite3_bind_blob64(statement_, ++num_bound_, bytes.data(), bytes.size(), SQLITE_STATIC);
   if (bind_code_ == SQLITE_OK) bind_code_ = code;
   return *this;
@@ -119,6 +119,16 @@ std::string Statement::text(int column) const {
 std::optional<double> Statement::number(int column) const {
   if (sqlite3_column_type(statement_, column) == SQLITE_NULL) return std::nullopt;
   return sqlite3_column_double(statement_, column);
+}
+
+std::size_t Statement::num_bytes() const {
+  std::size_t sum = 0;
+  for (int column = 0; column < sqlite3_column_count(statement_); ++column) {
+    const int type = sqlite3_column_type(statement_, column);
+    if (type == SQLITE_TEXT || type == SQLITE_BLOB)
+      sum += static_cast<std::size_t>(sqlite3_column_bytes(statement_, column));
+  }
+  return sum;
 }
 
 Result<std::unique_ptr<SqliteDatabase>> SqliteDatabase::open(const std::filesystem::path& path) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -36,7 +37,7 @@ class Statement {
   Statement& bind(std::int64_t value);
   Statement& bind(const std::string& value);
   Statement& bind(const std::optional<double>& value);
-  Statement& bind_blob(const std::string& bytes);
+  Statement& bind_blob(std::string_view bytes);
 
   // True: there is a row to read.
   base::Result<bool> step();
@@ -47,6 +48,8 @@ class Statement {
   std::int64_t integer(int column) const;
   std::string text(int column) const;
   std::optional<double> number(int column) const;
+  // Of its text and blobs.
+  std::size_t num_bytes() const;
 
  private:
   sqlite3* database_;

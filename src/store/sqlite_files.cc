@@ -1,5 +1,6 @@
 #include "store/sqlite_files.h"
 
+#include <string_view>
 #include <utility>
 
 #include "store/sqlite_page.h"
@@ -25,6 +26,19 @@ File read_file(const Statement& s) {
   return file;
 }
 
+struct Found {
+  File file;
+  std::int64_t seq = 0;
+};
+
+Result<Found> find_file(Transaction& transaction, const Key& key) {
+  TRY(Statement statement,
+      transaction.prepare("SELECT " FILE_COLUMNS ", seq FROM files WHERE tenant = ?1 AND id = ?2"));
+  TRY(const bool there, statement.bind(key.tenant).bind(key.id).step());
+  if (!there) return no_such("file", key.id);
+  return Found{read_file(statement), statement.integer(7)};
+}
+
 }  // namespace
 
 Status insert_file(Transaction& transaction, const File& file, const std::string& contents) {
@@ -41,8 +55,15 @@ Status insert_file(Transaction& transaction, const File& file, const std::string
                .run());
   }
   const std::int64_t seq = transaction.last_row_id();
-  TRY(Statement statement, transaction.prepare("INSERT INTO file_contents (file, bytes) VALUES (?1, ?2)"));
-  return statement.bind(seq).bind_blob(contents).run();
+  std::string_view left = contents;
+  for (std::int64_t number = 0; !left.empty(); ++number) {
+    const std::string_view piece = left.substr(0, kMaxPieceBytes);
+    left.remove_prefix(piece.size());
+    TRY(Statement statement,
+        transaction.prepare("INSERT INTO file_pieces (file, number, bytes) VALUES (?1, ?2, ?3)"));
+    TRY_OK(statement.bind(seq).bind(number).bind_blob(piece).run());
+  }
+  return base::ok();
 }
 
 Status SqliteFiles::add(const File& file, const std::string& contents) {
@@ -53,21 +74,32 @@ Status SqliteFiles::add(const File& file, const std::string& contents) {
 
 Result<File> SqliteFiles::find(const Key& key) {
   TRY(Transaction transaction, Transaction::begin(database_, Access::read));
-  TRY(Statement statement,
-      transaction.prepare("SELECT " FILE_COLUMNS " FROM files WHERE tenant = ?1 AND id = ?2"));
-  TRY(const bool there, statement.bind(key.tenant).bind(key.id).step());
-  if (!there) return no_such("file", key.id);
-  return read_file(statement);
+  TRY(Found found, find_file(transaction, key));
+  return std::move(found.file);
 }
 
 Result<std::string> SqliteFiles::contents(const Key& key) {
   TRY(Transaction transaction, Transaction::begin(database_, Access::read));
+  TRY(const Found found, find_file(transaction, key));
   TRY(Statement statement,
-      transaction.prepare(
-          "SELECT bytes FROM files JOIN file_contents ON file = seq WHERE tenant = ?1 AND id = ?2"));
-  TRY(const bool there, statement.bind(key.tenant).bind(key.id).step());
-  if (!there) return no_such("file", key.id);
-  return statement.text(0);
+      transaction.prepare("SELECT bytes FROM file_pieces WHERE file = ?1 ORDER BY number"));
+  statement.bind(found.seq);
+  std::string contents;
+  contents.reserve(static_cast<std::size_t>(found.file.num_bytes));
+  while (true) {
+    TRY(const bool there, statement.step());
+    if (!there) return contents;
+    contents += statement.text(0);
+  }
+}
+
+Result<std::string> SqliteFiles::piece(const Key& key, std::int64_t number) {
+  TRY(Transaction transaction, Transaction::begin(database_, Access::read));
+  TRY(const Found found, find_file(transaction, key));
+  TRY(Statement statement,
+      transaction.prepare("SELECT bytes FROM file_pieces WHERE file = ?1 AND number = ?2"));
+  TRY(const bool there, statement.bind(found.seq).bind(number).step());
+  return there ? statement.text(0) : std::string();
 }
 
 Result<Page<File>> SqliteFiles::list(const std::string& tenant, const std::string& purpose,
@@ -78,12 +110,13 @@ Result<Page<File>> SqliteFiles::list(const std::string& tenant, const std::strin
   TRY(Statement statement,
       transaction.prepare(
           scan.order == Order::ascending
-              ? "SELECT " FILE_COLUMNS " FROM files WHERE tenant = ?1 AND (?2 = '' OR purpose = "
-                "?2) AND seq > ?3 AND seq < ?4 ORDER BY seq LIMIT ?5"
-              : "SELECT " FILE_COLUMNS " FROM files WHERE tenant = ?1 AND (?2 = '' OR purpose = "
-                "?2) AND seq > ?3 AND seq < ?4 ORDER BY seq DESC LIMIT ?5"));
+              ? "SELECT seq FROM files WHERE tenant = ?1 AND (?2 = '' OR purpose = ?2) AND seq > ?3 AND seq "
+                "< ?4 ORDER BY seq LIMIT ?5"
+              : "SELECT seq FROM files WHERE tenant = ?1 AND (?2 = '' OR purpose = ?2) AND seq > ?3 AND seq "
+                "< ?4 ORDER BY seq DESC LIMIT ?5"));
   statement.bind(tenant).bind(purpose);
-  return read_page<File>(statement, scan, read_file);
+  return read_page<File>(transaction, statement, scan, "SELECT " FILE_COLUMNS " FROM files WHERE seq = ?1",
+                         read_file);
 }
 
 Status SqliteFiles::remove(const Key& key) {

@@ -17,6 +17,7 @@ class SqliteFiles final : public Files {
   base::Status add(const File& file, const std::string& contents) override;
   base::Result<File> find(const Key& key) override;
   base::Result<std::string> contents(const Key& key) override;
+  base::Result<std::string> piece(const Key& key, std::int64_t number) override;
   base::Result<Page<File>> list(const std::string& tenant, const std::string& purpose,
                                 const PageQuery& query) override;
   base::Status remove(const Key& key) override;

@@ -1,4 +1,4 @@
-#include <map>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -121,16 +121,29 @@ Result<std::vector<MessageNode>> SqliteConversations::tree(const Key& key) {
 
 Result<std::vector<Message>> SqliteConversations::messages(const Key& key,
                                                            const std::vector<std::string>& ids) {
+  return load(key, ids, std::numeric_limits<std::size_t>::max());
+}
+
+Result<std::vector<Message>> SqliteConversations::first_messages(const Key& key,
+                                                                 const std::vector<std::string>& ids) {
+  return load(key, ids, kMaxPageBytes);
+}
+
+Result<std::vector<Message>> SqliteConversations::load(const Key& key, const std::vector<std::string>& ids,
+                                                       std::size_t max_bytes) {
   TRY(Transaction transaction, Transaction::begin(database_, Access::read));
   TRY(const std::int64_t conversation, conversation_seq(transaction, key));
   std::vector<Message> messages;
+  std::size_t num_bytes = 0;
   for (const std::string& id : ids) {
+    if (num_bytes >= max_bytes) break;
     TRY(Statement statement,
         transaction.prepare("SELECT id, parent_id, created_ms, status, role, body, model, finish_reason, "
                             "prompt_tokens, cached_tokens, output_tokens, cost, first_token_ms, total_ms, "
                             "context FROM messages WHERE conversation = ?1 AND id = ?2"));
     TRY(const bool there, statement.bind(conversation).bind(id).step());
     if (!there) return no_such("message", id);
+    num_bytes += statement.num_bytes();
     messages.push_back(read_message(statement));
   }
   return messages;

@@ -45,19 +45,24 @@ inline base::Result<Scan> make_scan(Transaction& transaction, const char* seq_of
   return scan;
 }
 
-// Runs `statement`, whose next parameters are low, high and limit.
+// Reads the page of the records whose seqs `seqs` selects; its next parameters are low, high and limit. `row`
+// selects a record by its seq.
 template <class T, class Read>
-base::Result<Page<T>> read_page(Statement& statement, const Scan& scan, Read read) {
-  statement.bind(scan.low).bind(scan.high).bind(std::int64_t{scan.limit});
+base::Result<Page<T>> read_page(Transaction& transaction, Statement& seqs, const Scan& scan, const char* row,
+                                Read read) {
+  seqs.bind(scan.low).bind(scan.high).bind(std::int64_t{scan.limit});
   Page<T> page;
+  std::size_t num_bytes = 0;
   while (true) {
-    TRY(const bool row, statement.step());
-    if (!row) break;
+    TRY(const bool there, seqs.step());
+    if (!there) break;
+    const bool full = static_cast<int>(page.items.size()) + 1 == scan.limit || num_bytes >= kMaxPageBytes;
+    page.has_more = full;
+    if (full) break;
+    TRY(Statement statement, transaction.prepare(row));
+    TRY_OK(statement.bind(seqs.integer(0)).step());
+    num_bytes += statement.num_bytes();
     page.items.push_back(read(statement));
-  }
-  if (static_cast<int>(page.items.size()) == scan.limit) {
-    page.has_more = true;
-    page.items.pop_back();
   }
   if (scan.turned) std::reverse(page.items.begin(), page.items.end());
   return page;

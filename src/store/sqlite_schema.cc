@@ -124,6 +124,26 @@ CREATE TABLE batch_lines (
   PRIMARY KEY (batch, number)
 ) STRICT, WITHOUT ROWID;
 )sql",
+    // Files lie in pieces, which are read one at a time.
+    R"sql(
+CREATE TABLE file_pieces (
+  seq INTEGER PRIMARY KEY,
+  file INTEGER NOT NULL REFERENCES files (seq) ON DELETE CASCADE,
+  number INTEGER NOT NULL,
+  bytes BLOB NOT NULL,
+  UNIQUE (file, number)
+) STRICT;
+
+WITH RECURSIVE cuts (file, number, size) AS (
+  SELECT file, 0, length(bytes) FROM file_contents WHERE length(bytes) > 0
+  UNION ALL SELECT file, number + 1, size FROM cuts WHERE (number + 1) * 131072 < size
+)
+INSERT INTO file_pieces (file, number, bytes)
+  SELECT cuts.file, number, substr(bytes, number * 131072 + 1, 131072)
+  FROM cuts JOIN file_contents ON file_contents.file = cuts.file;
+
+DROP TABLE file_contents;
+)sql",
 };
 
 }  // namespace

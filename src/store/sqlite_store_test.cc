@@ -8,7 +8,9 @@
 
 #include <fstream>
 #include <string>
+#include <string_view>
 
+#include "store/sqlite_schema.h"
 #include "store/temp_folder.h"
 
 namespace kvasir::store {
@@ -53,6 +55,32 @@ TEST_F(SqliteStoreTest, ANewerSchemaIsRefused) {
   ASSERT_TRUE(SqliteStore::open(file()).ok());
   run_sql("PRAGMA user_version = 1000");
   EXPECT_NE(refusal().message.find("newer"), std::string::npos) << refusal().message;
+}
+
+// The first schema held a file's contents in one row.
+TEST_F(SqliteStoreTest, FilesOfTheFirstSchemaAreThere) {
+  run_sql(migrations().front());
+  run_sql("PRAGMA application_id = 0x4B766173; PRAGMA user_version = 1;");
+  run_sql(
+      "INSERT INTO files VALUES (7, 'large', 't', 'n', 'p', 1, 0, 300000), (8, 'empty', 't', 'n', 'p', 1, 0, "
+      "0);"
+      "INSERT INTO file_contents VALUES (7, randomblob(300000)), (8, x'');"
+      "CREATE TABLE kept AS SELECT bytes FROM file_contents WHERE file = 7;");
+  std::string contents;
+  {
+    auto store = SqliteStore::open(file()).value();
+    contents = store->files().contents({"t", "large"}).value();
+    EXPECT_EQ(store->files().piece({"t", "large"}, 2)->size(), 300'000 - 2 * kMaxPieceBytes);
+    EXPECT_EQ(store->files().contents({"t", "empty"}).value(), "");
+  }
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(file().c_str(), &database), SQLITE_OK);
+  sqlite3_stmt* kept = nullptr;
+  ASSERT_EQ(sqlite3_prepare_v2(database, "SELECT bytes FROM kept", -1, &kept, nullptr), SQLITE_OK);
+  ASSERT_EQ(sqlite3_step(kept), SQLITE_ROW);
+  EXPECT_EQ(contents, std::string_view(static_cast<const char*>(sqlite3_column_blob(kept, 0)), 300'000));
+  sqlite3_finalize(kept);
+  sqlite3_close(database);
 }
 
 TEST_F(SqliteStoreTest, ADamagedFileIsRefused) {

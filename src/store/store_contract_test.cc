@@ -304,6 +304,58 @@ TEST_P(StoreContract, FilesHoldAnyBytes) {
   EXPECT_EQ(again.contents(key("file_1")).error().code, ErrorCode::not_found);
 }
 
+TEST_P(StoreContract, FilesAreReadInPieces) {
+  Files& files = store_->files();
+  std::string bytes(2 * kMaxPieceBytes + 1, 'x');
+  bytes.back() = 'y';
+  ASSERT_TRUE(files.add({.id = "file_1", .tenant = kTenant}, bytes).ok());
+  ASSERT_TRUE(files.add({.id = "file_2", .tenant = kTenant}, "another").ok());
+  std::string joined;
+  for (int i = 0; i < 3; ++i) {
+    const std::string piece = files.piece(key("file_1"), i).value();
+    EXPECT_LE(piece.size(), kMaxPieceBytes);
+    EXPECT_FALSE(piece.empty());
+    joined += piece;
+  }
+  EXPECT_EQ(joined, bytes);
+  EXPECT_EQ(files.contents(key("file_1")).value(), bytes);
+  EXPECT_EQ(files.piece(key("file_1"), 3).value(), "");
+  EXPECT_EQ(files.piece(key("nobody's"), 0).error().code, ErrorCode::not_found);
+  ASSERT_TRUE(files.remove(key("file_1")).ok());
+  EXPECT_EQ(files.piece(key("file_1"), 0).error().code, ErrorCode::not_found);
+  EXPECT_EQ(files.piece(key("file_2"), 0).value(), "another");
+}
+
+TEST_P(StoreContract, PagesOfLargeRecordsEndEarly) {
+  const std::string half(kMaxPageBytes / 2 + 1, 'x');
+  for (const char* id : {"c1", "c2", "c3", "c4", "c5"})
+    ASSERT_TRUE(conversations().add({.id = id, .tenant = kTenant, .system_prompt = half}).ok());
+  PageQuery query{.limit = 100, .order = Order::ascending};
+  std::vector<std::string> pages;
+  while (true) {
+    const auto page = conversations().list(kTenant, query).value();
+    pages.push_back(ids(page));
+    if (!page.has_more) break;
+    query.after = page.items.back().id;
+  }
+  EXPECT_EQ(pages, (std::vector<std::string>{"c1 c2 ...", "c3 c4 ...", "c5"}));
+  const auto before = conversations().list(kTenant, {.limit = 9, .order = Order::ascending, .before = "c4"});
+  EXPECT_EQ(ids(before.value()), "c2 c3 ...");
+}
+
+TEST_P(StoreContract, MessagesBeyondAPagesBytesAreLeftOut) {
+  add_conversation("conv_1");
+  std::vector<Message> sent = {message("a"), message("b", "a"), message("c", "b")};
+  for (Message& each : sent) each.body = std::string(kMaxPageBytes / 2 + 1, 'x');
+  append("conv_1", sent);
+  const std::vector<std::string> all = {"c", "b", "a"};
+  EXPECT_EQ(conversations().messages(key("conv_1"), all)->size(), 3u);
+  const auto first = conversations().first_messages(key("conv_1"), all).value();
+  ASSERT_EQ(first.size(), 2u);
+  EXPECT_EQ(first[0].id, "c");
+  EXPECT_EQ(first[1].id, "b");
+}
+
 TEST_P(StoreContract, ABatchGoesOnWhereADeadProcessLeftIt) {
   Batches& batches = store_->batches();
   ASSERT_TRUE(batches.add({.id = "batch_1", .tenant = kTenant, .input_file_id = "f", .created_ms = 1}).ok());

@@ -1,5 +1,6 @@
-"""SIGTERM finishes what runs, refuses what is new, and ends."""
+"""SIGTERM, or a hangup, finishes what runs, refuses what is new, and ends."""
 
+import contextlib
 import signal
 import threading
 
@@ -52,6 +53,38 @@ def test_the_limit_cuts_what_runs_too_long(small_server):
     assert server.process.wait(20) == 0
     assert done.wait(10)
     assert isinstance(texts[-1], (openai.APIError, Exception)) or texts[-1].finish_reason != "length"
+
+
+@contextlib.contextmanager
+def hangups(action):
+    """What processes that are started meanwhile do about SIGHUP to begin with."""
+    before = signal.signal(signal.SIGHUP, action)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_hangup_drains_too(small_server):
+    with hangups(signal.SIG_DFL):
+        server = small_server()
+    texts, done = start_stream(server, 600)
+    server.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: "drain" in server.output().lower(), 10, "the drain's line in the log")
+    assert not done.is_set()
+    server.process.send_signal(signal.SIGHUP)  # a shell's and the system's come together
+    assert server.process.wait(60) == 0
+    assert done.wait(10)
+    assert texts[-1].finish_reason == "length"
+
+
+def test_nohup_outlives_a_hangup(small_server):
+    with hangups(signal.SIG_IGN):
+        server = small_server()
+    server.process.send_signal(signal.SIGHUP)
+    texts, done = start_stream(server, 20)
+    assert done.wait(60) and texts[-1].finish_reason == "length"
+    assert "drain" not in server.output().lower()
 
 
 def test_a_second_signal_ends_it_at_once(small_server):
