@@ -4,11 +4,12 @@
 #include <exception>
 #include <utility>
 
-#include "api/batch_runner.h"
-#include "api/caller.h"
-#include "api/cors.h"
-#include "api/error_map.h"
-#include "api/request_id.h"
+#include "api/batches/batch_runner.h"
+#include "api/http/caller.h"
+#include "api/http/cors.h"
+#include "api/http/error_map.h"
+#include "api/http/request_id.h"
+#include "api/operations/openapi.h"
 #include "api/routes.h"
 #include "obs/log.h"
 
@@ -171,7 +172,8 @@ Api::Api(ServiceOptions options, Parts parts)
                parts.store,
                {1, kMaxWaitingForStore},
                parts.tools,
-               {parts.store, {}}},
+               {parts.store, {}},
+               base::json_text(openapi_document(route_groups()))},
       batches_(std::make_unique<BatchRunner>(service_, kMaxBatchInFlight)) {}
 
 Api::~Api() {

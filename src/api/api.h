@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "api/api_metrics.h"
-#include "api/service.h"
+#include "api/http/api_metrics.h"
+#include "api/http/service.h"
 #include "base/clock.h"
 #include "net/http_server.h"
 #include "router/router.h"

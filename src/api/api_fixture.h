@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "api/api.h"
-#include "api/fields.h"
+#include "api/http/fields.h"
 #include "base/json.h"
 #include "net/loopback_client.h"
 #include "router/scripted_model.h"

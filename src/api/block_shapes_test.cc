@@ -2,10 +2,10 @@
 
 #include <random>
 
-#include "api/choice.h"
-#include "api/messages_shape.h"
-#include "api/responses_shape.h"
-#include "api/stream_events.h"
+#include "api/answer/choice.h"
+#include "api/answer/stream_events.h"
+#include "api/anthropic/messages_shape.h"
+#include "api/responses/responses_shape.h"
 #include "router/scripted_model.h"
 
 namespace kvasir::api {
@@ -64,13 +64,13 @@ AnswerHead head() {
   return {.id = "x", .created_s = 1, .model = "m", .fingerprint = "f", .tokenizer = router::byte_tokenizer()};
 }
 
-std::string streamed(ResponseShape& shape, const std::vector<Delta>& deltas) {
+std::string streamed(AnswerShape& shape, const std::vector<Delta>& deltas) {
   std::string events = shape.opening(1, {.prompt_tokens = 7});
   for (const Delta& delta : deltas) events += shape.chunks(delta);
   return events + shape.closing(kUsage);
 }
 
-json::object at_once(ResponseShape& shape, const std::vector<Delta>& deltas) {
+json::object at_once(AnswerShape& shape, const std::vector<Delta>& deltas) {
   Delta sum;
   for (const Delta& delta : deltas) join(sum, delta);
   return base::parse_json(shape.whole({sum}, kUsage)).value().as_object();

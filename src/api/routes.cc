@@ -2,6 +2,12 @@
 
 #include <vector>
 
+#include "api/anthropic/endpoints.h"
+#include "api/batches/endpoints.h"
+#include "api/conversations/endpoints.h"
+#include "api/openai/endpoints.h"
+#include "api/operations/endpoints.h"
+#include "api/responses/endpoints.h"
 #include "base/utf8.h"
 
 namespace kvasir::api {

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "api/api_fixture.h"
-#include "api/object_schema.h"
-#include "api/openapi.h"
+#include "api/http/object_schema.h"
+#include "api/operations/openapi.h"
 
 namespace kvasir::api {
 namespace {
@@ -97,7 +97,7 @@ void references(const json::value& value, std::set<std::string>& found) {
 }
 
 TEST(Openapi, SpeaksOfEveryRouteAndNamesOnlyWhatIsThere) {
-  const json::object document = openapi_document();
+  const json::object document = openapi_document(route_groups());
   EXPECT_EQ(document.at("openapi"), "3.1.0");
   // Two answers of one status and kind: neither hides the other.
   const json::value& turn = document.at("paths").at("/v1/conversations/{id}/messages").at("post");
@@ -140,7 +140,8 @@ TEST_F(ApiTest, ServesTheDocumentAndItsPage) {
 TEST_F(ApiTest, BoundsOfTheDocumentAreThoseOfTheReaders) {
   serve(says("x"));
   for (const char* path : {"/v1/chat/completions", "/v1/completions"}) {
-    const json::value body = openapi_document().at("paths").at(path).at("post").at("requestBody");
+    const json::value body =
+        openapi_document(route_groups()).at("paths").at(path).at("post").at("requestBody");
     const json::value& schema = body.at("content").at("application/json").at("schema");
     for (const auto& [name, property] : schema.at("properties").as_object()) {
       for (const auto& [bound, outside] : {std::pair("minimum", -1.0), std::pair("maximum", 1.0)}) {

@@ -10,7 +10,7 @@
 #include "bench/random_weights.h"
 #include "model/gguf_writer.h"
 #include "model/tensor_names.h"
-#include "text/byte_level.h"
+#include "text/tokenizer/byte_level.h"
 
 namespace kvasir::bench {
 

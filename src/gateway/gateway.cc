@@ -6,8 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "api/http/site_guard.h"
 #include "api/routes.h"
-#include "api/site_guard.h"
 #include "gateway/slo_setting.h"
 #include "gateway/worker_metrics.h"
 #include "hub/open.h"

@@ -17,7 +17,7 @@
 #include "base/json.h"
 #include "base/tests_dir_test.h"
 #include "net/loopback_client.h"
-#include "text/byte_level.h"
+#include "text/tokenizer/byte_level.h"
 
 namespace kvasir::gateway {
 namespace {

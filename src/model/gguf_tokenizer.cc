@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "model/checkpoint.h"
 #include "model/tokenizer_file.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace kvasir::model {
 

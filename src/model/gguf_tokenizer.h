@@ -4,7 +4,7 @@
 
 #include "base/result.h"
 #include "model/gguf_writer.h"
-#include "text/vocabulary.h"
+#include "text/tokenizer/vocabulary.h"
 
 namespace kvasir::model {
 

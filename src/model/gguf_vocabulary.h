@@ -2,7 +2,7 @@
 
 #include "base/result.h"
 #include "model/metadata.h"
-#include "text/vocabulary.h"
+#include "text/tokenizer/vocabulary.h"
 
 namespace kvasir::model {
 

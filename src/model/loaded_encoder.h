@@ -9,7 +9,7 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "model/encoder.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace kvasir::model {
 

@@ -11,7 +11,7 @@
 #include "model/device_decoder.h"
 #include "model/tokenizer_cache.h"
 #include "text/chat_template.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace kvasir::model {
 

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "text/tokenizer.h"
-#include "text/tokenizer_image.h"
+#include "text/tokenizer/tokenizer.h"
+#include "text/tokenizer/tokenizer_image.h"
 
 namespace kvasir::model {
 

@@ -13,9 +13,9 @@
 #include "model/checkpoint.h"
 #include "model/golden_json.h"
 #include "model/tokenizer_file.h"
+#include "text/answer/stop_matcher.h"
 #include "text/chat_template.h"
-#include "text/detokenizer.h"
-#include "text/stop_matcher.h"
+#include "text/tokenizer/detokenizer.h"
 
 namespace kvasir::model {
 

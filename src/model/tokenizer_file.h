@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "model/metadata.h"
 #include "model/tokenizer_cache.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace kvasir::model {
 

@@ -5,7 +5,7 @@
 
 #include "base/ids.h"
 #include "grammar/grammar_compiler.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace kvasir::router {
 

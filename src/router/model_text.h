@@ -6,7 +6,7 @@
 
 #include "grammar/grammar_compiler.h"
 #include "text/chat_template.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace kvasir::router {
 

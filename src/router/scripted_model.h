@@ -13,7 +13,7 @@
 
 #include "router/model_grammars.h"
 #include "router/router.h"
-#include "text/byte_level.h"
+#include "text/tokenizer/byte_level.h"
 
 // For tests: a model whose answers are written down. Its tokens are single bytes, so that every character
 // outside ASCII is cut between tokens.

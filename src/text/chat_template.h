@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
-#include "text/prompt.h"
+#include "text/tokenizer/prompt.h"
 
 namespace kvasir::text {
 

@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
-#include "text/answer_parser.h"
+#include "text/answer/answer_parser.h"
 
 namespace {
 

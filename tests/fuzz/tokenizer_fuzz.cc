@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "base/utf8.h"
-#include "text/byte_level.h"
-#include "text/detokenizer.h"
-#include "text/tokenizer_image.h"
+#include "text/tokenizer/byte_level.h"
+#include "text/tokenizer/detokenizer.h"
+#include "text/tokenizer/tokenizer_image.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "text/prompt.h"
+#include "text/tokenizer/prompt.h"
 
 namespace kvasir::text::jinja {
 

@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "text/jinja/ast.h"
 #include "text/jinja/callable.h"
-#include "text/prompt.h"
+#include "text/tokenizer/prompt.h"
 
 namespace kvasir::text::jinja {
 

@@ -1,0 +1,128 @@
+#include "api/answer/answer.h"
+
+#include <chrono>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "api/answer/answer_writer.h"
+#include "api/answer/delta_sink.h"
+#include "api/answer/outlet.h"
+#include "api/answer/ready_job.h"
+#include "api/answer/server_tools.h"
+#include "api/answer/start.h"
+#include "api/answer/tool_rounds.h"
+#include "api/http/caller.h"
+
+namespace kvasir::api {
+
+namespace asio = boost::asio;
+using base::Result;
+using base::Status;
+using Ending = AnswerKeeper::Ending;
+
+namespace {
+
+// Puts the tools of this server that a chat names beside its own.
+Status add_server_tools(Service& service, QuestionText& text) {
+  auto* chat = std::get_if<ChatRequest>(&text);
+  if (chat == nullptr || chat->tools.server_tools.empty()) return base::ok();
+  TRY_OK(add_server_tools(service.tools, chat->tools));
+  if (chat->params.n != 1)
+    return in_field("n", wrong_value("an answer with \"server_tools\" is one; expected 1"));
+  return base::ok();
+}
+
+// The chat where its model may call tools of this server, and null otherwise.
+std::shared_ptr<const ChatRequest> chat_with_server_tools(const std::shared_ptr<const QuestionText>& text) {
+  const auto* chat = std::get_if<ChatRequest>(text.get());
+  if (chat == nullptr || chat->tools.server_tools.empty()) return nullptr;
+  return {text, chat};
+}
+
+Status prepare_outlet(Outlet& out, const GenerateParams& params) {
+  out.exchange().model = params.model;
+  if (params.resumable) TRY_OK(out.make_resumable());
+  for (const std::string& warning : params.warnings)
+    out.exchange().headers.emplace_back("x-kvasir-warning", warning);
+  return base::ok();
+}
+
+// The generation, or the rounds of tools that begin with it.
+std::unique_ptr<DeltaStream> as_stream(Service& service, Exchange& exchange,
+                                       std::shared_ptr<const ChatRequest> tool_chat, ContextReport context,
+                                       std::unique_ptr<Generation> generation) {
+  if (!tool_chat) return generation;
+  ToolRounds::Parts parts{service, exchange.responder.executor(), origin_of(exchange), std::move(tool_chat),
+                          std::move(context)};
+  return std::make_unique<ToolRounds>(std::move(parts), std::move(generation));
+}
+
+// Runs what was started into its writer. While it runs, a client that leaves ends it.
+asio::awaitable<void> run(Service& service, Outlet& out, DeltaStream& stream, AnswerWriter& writer) {
+  net::Responder& responder = out.exchange().responder;
+  responder.on_disconnect([&out, &stream] {
+    if (out.resumable())
+      out.detach();
+    else
+      stream.cancel();
+  });
+  Status ended = co_await writer.open(stream);
+  if (ended.ok()) ended = co_await run_into(stream, writer, service.options.ping_interval);
+  responder.on_disconnect({});
+  out.exchange().usage = stream.usage();
+  co_await writer.close(stream, std::move(ended));
+}
+
+}  // namespace
+
+AnswerHead make_head(const GenerateParams& params, const Job& job, std::string id) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  AnswerHead head{.id = std::move(id),
+                  .created_s = std::chrono::duration_cast<std::chrono::seconds>(now).count(),
+                  .model = job.text->name,
+                  .fingerprint = job.text->fingerprint,
+                  .tokenizer = job.text->tokenizer,
+                  .with_logprobs = params.sampling.logprobs,
+                  .with_prompt_logprobs = params.show_prompt_logprobs,
+                  .service_tier = params.service_tier,
+                  .warnings = params.warnings,
+                  .include_usage = params.include_usage,
+                  .extra = std::make_shared<json::object>()};
+  if (job.context.worth_telling()) (*head.extra)["context"] = context_object(job.context);
+  return head;
+}
+
+asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerKind& kind,
+                             Question question) {
+  Outlet out(service, exchange, kind);
+  Status begun = prepare_outlet(out, question.params());
+  if (begun.ok()) begun = add_server_tools(service, question.text);
+  if (!begun.ok()) co_return co_await out.fail(std::move(begun).error());
+
+  const auto text = std::make_shared<const QuestionText>(std::move(question.text));
+  const GenerateParams& params = params_of(*text);
+  Result<Job> job =
+      co_await make_ready(service, out, text, exchange.num_body_bytes + question.num_other_bytes);
+  exchange.request.body_hold.reset();
+  if (!job.ok()) co_return co_await out.fail(std::move(job).error());
+  job->context.dropped_messages += question.num_unread_messages;
+
+  Result<Place> place = admit(service, origin_of(exchange), *job);
+  if (!place.ok()) co_return co_await out.fail(std::move(place).error());
+  if (job->context.worth_telling()) out.add_header("x-kvasir-context", context_header(job->context));
+  AnswerHead head = make_head(params, *job, out.id());
+  AnswerWriter writer(out, {question.make_shape(head), head.extra, question.keeper, params.stream, *job});
+  begun = co_await writer.begin(*job);
+  if (!begun.ok()) co_return co_await out.fail(std::move(begun).error());
+
+  const ContextReport context = job->context;
+  Result<std::unique_ptr<Generation>> generation =
+      start(service, std::move(*place), std::move(*job), exchange.responder.executor());
+  if (!generation.ok()) co_return co_await writer.refuse(std::move(generation).error());
+  const std::unique_ptr<DeltaStream> stream =
+      as_stream(service, exchange, chat_with_server_tools(text), context, std::move(*generation));
+  co_await run(service, out, *stream, writer);
+}
+
+}  // namespace kvasir::api

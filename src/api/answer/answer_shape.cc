@@ -1,0 +1,79 @@
+#include "api/answer/answer_shape.h"
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+#include <utility>
+
+namespace kvasir::api {
+
+namespace {
+
+void join_calls(Delta& sum, std::vector<CallDelta> pieces) {
+  for (CallDelta& piece : pieces) {
+    if (!sum.calls.empty() && sum.calls.back().index == piece.index) {
+      sum.calls.back().arguments += piece.arguments;
+      continue;
+    }
+    piece.text_before += sum.text.size();
+    sum.calls.push_back(std::move(piece));
+  }
+}
+
+json::object token_object(const text::Tokenizer& tokenizer, TokenId id, float logprob) {
+  json::array bytes;
+  if (tokenizer.valid(id))
+    for (const char c : tokenizer.bytes(id)) bytes.push_back(static_cast<unsigned char>(c));
+  json::object object;
+  object["token"] = token_text(tokenizer, id);
+  object["logprob"] = finite_logprob(logprob);
+  object["bytes"] = std::move(bytes);
+  return object;
+}
+
+}  // namespace
+
+void join(Delta& sum, Delta delta) {
+  sum.index = delta.index;
+  join_calls(sum, std::move(delta.calls));
+  sum.text += delta.text;
+  sum.reasoning += delta.reasoning;
+  std::move(delta.lines.begin(), delta.lines.end(), std::back_inserter(sum.lines));
+  std::move(delta.prompt.begin(), delta.prompt.end(), std::back_inserter(sum.prompt));
+  for (ServerCall& call : delta.server_calls)
+    if (call.ended()) sum.server_calls.push_back(std::move(call));
+  if (delta.round)
+    sum.round_ends.push_back(
+        {sum.text.size(), sum.reasoning.size(), sum.calls.size(), sum.server_calls.size()});
+  sum.finish = delta.finish;
+  sum.has_calls = delta.has_calls;
+  sum.stop_string = std::move(delta.stop_string);
+}
+
+std::string named_event(const json::object& event) {
+  return fmt::format("event: {}\ndata: {}\n\n", std::string_view(event.at("type").as_string()),
+                     base::json_text(event));
+}
+
+double finite_logprob(float logprob) {
+  return std::max(static_cast<double>(logprob), -9999.0);
+}
+
+std::string token_text(const text::Tokenizer& tokenizer, TokenId id) {
+  if (!tokenizer.valid(id)) return {};
+  return tokenizer.decode(std::span(&id, 1), text::SpecialOutput::keep);
+}
+
+json::array logprob_list(const text::Tokenizer& tokenizer, const std::vector<TokenLine>& lines) {
+  json::array list;
+  for (const TokenLine& line : lines) {
+    json::array top;
+    for (const auto& [id, logprob] : line.logprob->top) top.push_back(token_object(tokenizer, id, logprob));
+    json::object object = token_object(tokenizer, line.id, line.logprob->logprob);
+    object["top_logprobs"] = std::move(top);
+    list.push_back(std::move(object));
+  }
+  return list;
+}
+
+}  // namespace kvasir::api

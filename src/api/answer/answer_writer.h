@@ -1,0 +1,55 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/answer/answer_keeper.h"
+#include "api/answer/answer_shape.h"
+#include "api/answer/delta_sink.h"
+#include "api/answer/outlet.h"
+
+namespace kvasir::api {
+
+// Writes one answer through its outlet, streamed or whole, and has it kept where it is to be. On the
+// exchange's executor.
+class AnswerWriter final : public DeltaSink {
+ public:
+  struct Parts {
+    std::unique_ptr<AnswerShape> shape;
+    std::shared_ptr<json::object> extra;   // the shape's
+    std::shared_ptr<AnswerKeeper> keeper;  // null: the answer is not kept
+    bool streams = false;
+    const Job& job;  // read here, and not later
+  };
+  AnswerWriter(Outlet& out, Parts parts);
+
+  // Before anything is generated. An error ends the request.
+  boost::asio::awaitable<base::Status> begin(const Job& job);
+  // Instead of the rest, where the engine refused.
+  boost::asio::awaitable<void> refuse(base::Error error);
+  // Sends what opens a stream.
+  boost::asio::awaitable<base::Status> open(DeltaStream& stream);
+  boost::asio::awaitable<base::Status> take(std::vector<Delta> deltas) override;
+  // Once, however the answer ended: `ended` is what `run_into` said.
+  boost::asio::awaitable<void> close(DeltaStream& stream, base::Status ended);
+
+ private:
+  boost::asio::awaitable<base::Status> keep_end(AnswerKeeper::Ending ending, const wire::Usage& usage);
+  boost::asio::awaitable<void> send_whole(const wire::Usage& usage);
+
+  Outlet& out_;
+  const std::unique_ptr<AnswerShape> shape_;
+  const std::shared_ptr<json::object> extra_;
+  const std::shared_ptr<AnswerKeeper> keeper_;
+  const bool streams_;
+  const int num_sampled_;
+  const int num_kept_;
+  const bool with_logprobs_;
+  WholeAnswers whole_;
+  DeltaStream* stream_ = nullptr;  // once it is open
+  std::string events_;             // that are not written yet
+};
+
+}  // namespace kvasir::api

@@ -1,0 +1,105 @@
+#include "api/answer/chat_request.h"
+
+#include <limits>
+#include <utility>
+
+namespace kvasir::api {
+
+using base::Result;
+using base::Status;
+
+namespace {
+
+constexpr int kMaxTopLogprobs = 20;
+
+constexpr Field<ChatRequest> kChatFields[] = {
+    {"messages", nullptr, kMessagesSchema, "an array of messages"},
+    {"max_completion_tokens",
+     [](const json::value& v, ChatRequest& r) -> Status {
+       TRY(const std::int64_t number, read_integer(v, {1, std::numeric_limits<int>::max()}));
+       r.params.max_tokens = static_cast<int>(number);
+       return base::ok();
+     },
+     R"({"type": "integer", "minimum": 1, "maximum": 2147483647, "description": "As max_tokens."})"},
+    {"logprobs",
+     [](const json::value& v, ChatRequest& r) -> Status {
+       TRY(r.params.sampling.logprobs, read_bool(v));
+       return base::ok();
+     },
+     R"({"type": "boolean", "default": false})"},
+    {"top_logprobs",
+     [](const json::value& v, ChatRequest& r) -> Status {
+       TRY(const std::int64_t number, read_integer(v, {0, kMaxTopLogprobs}));
+       if (!r.params.sampling.logprobs) return wrong_value("only allowed together with \"logprobs\": true");
+       r.params.sampling.num_top_logprobs = static_cast<int>(number);
+       return base::ok();
+     },
+     R"({"type": "integer", "minimum": 0, "maximum": 20, "description": "With `logprobs` only."})"},
+    {"chat_template_kwargs",
+     [](const json::value& v, ChatRequest& r) -> Status {
+       if (!v.is_object()) return wrong_type("an object", v);
+       r.template_kwargs = v.get_object();
+       return base::ok();
+     },
+     R"({"type": "object", "description": "Variables of the model's template."})"},
+    {"echo",
+     [](const json::value& v, ChatRequest&) -> Status {
+       TRY(const bool wanted, read_bool(v));
+       return wanted ? Status(not_supported("echoing a message is")) : base::ok();
+     }},
+    {"best_of",
+     [](const json::value& v, ChatRequest&) -> Status {
+       TRY(const std::int64_t number, read_integer(v, {1, kMaxSequencesPerRequest}));
+       return number > 1 ? Status(not_supported("choosing among answers of a chat is")) : base::ok();
+     }},
+    {"reasoning_effort", read_reasoning_effort,
+     R"({"enum": ["none", "minimal", "low", "medium", "high", "xhigh"],
+         "description": "A variable of the model's template; a 400 where it has none of that name."})"},
+    {"add_special_tokens",
+     [](const json::value& v, ChatRequest&) -> Status {
+       TRY(const bool wanted, read_bool(v));
+       return wanted ? Status(not_supported("adding tokens to the template's own is")) : base::ok();
+     },
+     R"({"enum": [false]})"},
+    {"context_policy",
+     [](const json::value& v, ChatRequest& r) -> Status {
+       TRY(r.context_policy, read_context_policy(v));
+       r.chose_policy = true;
+       return base::ok();
+     },
+     R"({"enum": ["error", "sliding_window", "summarize"], "default": "error",
+         "description": "What is done with messages that the model's context cannot hold."})"},
+    {"add_generation_prompt",
+     [](const json::value& v, ChatRequest& r) -> Status {
+       TRY(r.add_generation_prompt, read_bool(v));
+       return base::ok();
+     },
+     R"({"type": "boolean", "default": true})"},
+};
+
+}  // namespace
+
+Status read_reasoning_effort(const json::value& value, ChatRequest& request) {
+  TRY(request.reasoning_effort, read_string(value));
+  for (const std::string_view word : {"none", "minimal", "low", "medium", "high", "xhigh"})
+    if (request.reasoning_effort == word) return base::ok();
+  return wrong_value("expected one of none, minimal, low, medium, high, xhigh");
+}
+
+Result<ChatRequest> read_chat_request(json::object body) {
+  ChatRequest request;
+  TRY_OK(read_params(body, request.params));
+  TRY_OK(read_fields<ChatRequest>(body, kChatFields, request));
+  TRY(request.tools, read_tools(body));
+  TRY(request.messages, read_messages(body.at("messages")));
+  return request;
+}
+
+json::object chat_request_schema() {
+  ObjectSchema schema;
+  describe_params(schema);
+  describe_tools(schema);
+  return schema.add<ChatRequest>(kChatFields).take();
+}
+
+}  // namespace kvasir::api

@@ -1,0 +1,73 @@
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "api/answer/choice_shape.h"
+
+namespace kvasir::api {
+
+namespace {
+
+class CompletionShape final : public ChoiceShape {
+ public:
+  using ChoiceShape::ChoiceShape;
+
+ protected:
+  std::string_view object_name() const override { return "text_completion"; }
+  std::string_view chunk_name() const override { return "text_completion"; }
+
+  std::optional<json::object> opening_choice(int) const override { return std::nullopt; }
+
+  json::object chunk_choice(const Delta& delta) const override {
+    json::object choice;
+    choice["index"] = delta.index;
+    choice["text"] = delta.text;
+    choice["logprobs"] = delta.lines.empty() ? json::value(nullptr) : logprobs(delta);
+    choice["finish_reason"] = finish_value(delta.finish);
+    return choice;
+  }
+
+  json::object whole_choice(const Delta& delta) const override {
+    json::object choice = chunk_choice(delta);
+    if (head().with_logprobs) choice["logprobs"] = logprobs(delta);
+    if (head().with_prompt_logprobs) choice["prompt_logprobs"] = prompt_logprobs(delta.prompt);
+    return choice;
+  }
+
+ private:
+  // Parallel arrays, one entry a token; the token that was drawn is among its own alternatives.
+  json::value logprobs(const Delta& delta) const {
+    json::array tokens;
+    json::array token_logprobs;
+    json::array top_logprobs;
+    json::array text_offset;
+    for (const TokenLine& line : delta.lines) {
+      const std::string text = token_text(*head().tokenizer, line.id);
+      tokens.emplace_back(text);
+      text_offset.emplace_back(line.text_offset);
+      if (!line.logprob) {
+        token_logprobs.emplace_back(nullptr);
+        top_logprobs.emplace_back(nullptr);
+        continue;
+      }
+      json::object top;
+      for (const auto& [id, logprob] : line.logprob->top)
+        top.emplace(token_text(*head().tokenizer, id), finite_logprob(logprob));
+      top.emplace(text, finite_logprob(line.logprob->logprob));
+      token_logprobs.emplace_back(finite_logprob(line.logprob->logprob));
+      top_logprobs.emplace_back(std::move(top));
+    }
+    return json::object{{"tokens", std::move(tokens)},
+                        {"token_logprobs", std::move(token_logprobs)},
+                        {"top_logprobs", std::move(top_logprobs)},
+                        {"text_offset", std::move(text_offset)}};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<AnswerShape> completion_shape(AnswerHead head) {
+  return std::make_unique<CompletionShape>(std::move(head));
+}
+
+}  // namespace kvasir::api

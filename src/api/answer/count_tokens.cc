@@ -1,0 +1,30 @@
+#include "api/answer/count_tokens.h"
+
+#include <stop_token>
+#include <utility>
+
+#include "api/answer/prepare.h"
+#include "api/answer/server_tools.h"
+#include "api/http/text_task.h"
+
+namespace kvasir::api {
+
+namespace asio = boost::asio;
+using base::Result;
+
+asio::awaitable<Result<std::size_t>> count_tokens(Service& service, Exchange& exchange, ChatRequest chat) {
+  base::Status added = add_server_tools(service.tools, chat.tools);
+  if (!added.ok()) co_return std::move(added).error();
+  Result<router::ChatTextPtr> model = service.router.chat_text(chat.params.model);
+  if (!model.ok()) co_return std::move(model).error();
+  exchange.model = chat.params.model;
+  TextTask<std::size_t>::Work work =
+      [model = *model, chat = std::move(chat)](const std::stop_token& stop) -> Result<std::size_t> {
+    TRY(const EncodedChat encoded, encode_chat(*model, chat, stop));
+    return encoded.tokens.size();
+  };
+  co_return co_await run_text_work<std::size_t>(service.tokenizing, exchange, exchange.num_body_bytes,
+                                                std::move(work));
+}
+
+}  // namespace kvasir::api

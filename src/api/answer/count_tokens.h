@@ -1,0 +1,15 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <cstddef>
+
+#include "api/answer/chat_request.h"
+#include "api/http/service.h"
+
+namespace kvasir::api {
+
+// Tokens of a chat's prompt, counted away from the I/O threads where the body was large.
+boost::asio::awaitable<base::Result<std::size_t>> count_tokens(Service& service, Exchange& exchange,
+                                                               ChatRequest chat);
+
+}  // namespace kvasir::api

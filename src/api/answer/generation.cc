@@ -1,0 +1,141 @@
+#include "api/answer/generation.h"
+
+#include <algorithm>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <utility>
+
+namespace kvasir::api {
+
+namespace asio = boost::asio;
+using base::Result;
+using base::Status;
+
+Generation::Generation(router::WorkerLease lease, int num_choices_per_prompt, tenancy::Permit permit,
+                       Surroundings surroundings)
+    : permit_(std::move(permit)),
+      lease_(std::move(lease)),
+      num_choices_per_prompt_(num_choices_per_prompt),
+      executor_(std::move(surroundings.executor)),
+      clock_(surroundings.clock),
+      metrics_(surroundings.metrics),
+      wake_(executor_),
+      started_(clock_.now()) {}
+
+Result<std::unique_ptr<Generation>> Generation::start(Job job, tenancy::Permit permit,
+                                                      router::WorkerLease lease, Surroundings surroundings) {
+  std::unique_ptr<Generation> generation(
+      new Generation(std::move(lease), job.num_sampled, std::move(permit), std::move(surroundings)));
+  TRY_OK(generation->start_sequences(std::move(job.sequences), job));
+  return generation;
+}
+
+Status Generation::start_sequences(std::vector<wire::GenerateRequest> sequences, const Job& job) {
+  running_.reserve(sequences.size());
+  for (wire::GenerateRequest& sequence : sequences) {
+    const int num_prompt_tokens = static_cast<int>(sequence.prompt.size());
+    auto stream = lease_.worker().generate(std::move(sequence), executor_);
+    if (!stream.ok()) {
+      failure_ = stream.error();
+      return std::move(stream).error();
+    }
+    (*stream)->on_event([this] { wake_.cancel(); });
+    const auto prompt = running_.size() / static_cast<std::size_t>(num_choices_per_prompt_);
+    const auto echo = job.echoes.empty() ? nullptr : job.echoes[prompt];
+    running_.push_back({std::move(*stream),
+                        Choice(num_choices(), job.text->tokenizer, job.stops, job.reading, echo),
+                        num_prompt_tokens});
+  }
+  return base::ok();
+}
+
+Generation::~Generation() {
+  const bool complete =
+      std::all_of(running_.begin(), running_.end(), [](const Running& one) { return one.choice.finished(); });
+  for (Running& one : running_) {
+    one.stream->on_event({});
+    if (one.choice.finished()) continue;
+    one.stream->cancel();
+    // Generated for this client, though it left before they were written.
+    if (const auto event = one.stream->take(); event && !event->error) (void)one.choice.push(*event);
+  }
+  const wire::Usage total = usage();
+  metrics_.prompt_tokens.add(static_cast<std::uint64_t>(total.prompt_tokens));
+  metrics_.cached_tokens.add(static_cast<std::uint64_t>(total.cached_tokens));
+  metrics_.output_tokens.add(static_cast<std::uint64_t>(total.output_tokens));
+  if (failure_) return;
+  if (complete)
+    metrics_.request_seconds.observe(base::seconds(clock_.now() - started_));
+  else
+    metrics_.aborted.add();
+}
+
+bool Generation::over() const {
+  return cancelled_ || failure_ || std::all_of(running_.begin(), running_.end(), [](const Running& one) {
+           return one.choice.finished();
+         });
+}
+
+void Generation::cancel() {
+  cancelled_ = true;
+  for (Running& one : running_) one.stream->cancel();
+  wake_.cancel();
+}
+
+asio::awaitable<Result<std::vector<Delta>>> Generation::next(base::Duration wait) {
+  const base::TimePoint deadline = clock_.now() + wait;
+  for (;;) {
+    Result<std::vector<Delta>> deltas = collect();
+    if (!deltas.ok() || !deltas->empty() || over()) co_return deltas;
+    const base::TimePoint now = clock_.now();
+    if (now >= deadline) co_return deltas;
+    wake_.expires_after(std::chrono::duration_cast<asio::steady_timer::duration>(deadline - now));
+    boost::system::error_code ignored;
+    co_await wake_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  }
+}
+
+Result<std::vector<Delta>> Generation::collect() {
+  std::vector<Delta> deltas;
+  if (failure_) return *failure_;
+  if (cancelled_) return deltas;
+  for (Running& one : running_) {
+    if (one.choice.finished()) continue;
+    std::optional<wire::TokenEvent> event = one.stream->take();
+    if (!event) continue;
+    measure(*event, one);
+    if (event->error) {
+      failure_ = std::move(event->error);
+      return *failure_;
+    }
+    Delta delta = one.choice.push(*event);
+    if (one.choice.finished() && !event->last()) one.stream->cancel();  // a stop string
+    if (!delta.empty()) deltas.push_back(std::move(delta));
+  }
+  return deltas;
+}
+
+void Generation::measure(const wire::TokenEvent& event, Running& one) {
+  if (event.tokens.empty()) return;
+  const base::TimePoint now = clock_.now();
+  if (!std::exchange(any_token_, true)) metrics_.first_token_seconds.observe(base::seconds(now - started_));
+  if (one.last_token)
+    metrics_.inter_token_seconds.observe(base::seconds(now - *one.last_token) /
+                                         static_cast<double>(event.tokens.size()));
+  one.last_token = now;
+}
+
+wire::Usage Generation::usage() const {
+  wire::Usage total;
+  for (std::size_t i = 0; i < running_.size(); ++i) {
+    const wire::Usage& own = running_[i].choice.usage();
+    total.output_tokens += own.output_tokens;
+    total.num_preemptions += own.num_preemptions;
+    if (i % static_cast<std::size_t>(num_choices_per_prompt_) != 0) continue;
+    total.prompt_tokens += running_[i].num_prompt_tokens;
+    total.cached_tokens += own.cached_tokens;
+  }
+  return total;
+}
+
+}  // namespace kvasir::api

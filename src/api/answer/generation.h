@@ -1,0 +1,76 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/answer/choice.h"
+#include "api/answer/delta_stream.h"
+#include "api/answer/job.h"
+#include "api/http/api_metrics.h"
+#include "base/clock.h"
+#include "router/lease.h"
+#include "tenancy/admission.h"
+
+namespace kvasir::api {
+
+// All sequences of one request while they run. Holds the permit, the lease and the streams; destroying it
+// cancels whatever has not ended, wherever it is: in the queue, in prefill or in decode.
+// Lives and dies on the one executor that reads its streams.
+class Generation final : public DeltaStream {
+ public:
+  struct Surroundings {
+    boost::asio::any_io_executor executor;
+    const base::Clock& clock;
+    ModelMetrics& metrics;
+  };
+
+  // Queues every sequence, or none: where the worker refuses one, the others are cancelled.
+  static base::Result<std::unique_ptr<Generation>> start(Job job, tenancy::Permit permit,
+                                                         router::WorkerLease lease,
+                                                         Surroundings surroundings);
+  ~Generation() override;
+  Generation(const Generation&) = delete;
+  Generation& operator=(const Generation&) = delete;
+
+  // The error of a sequence that failed ends them all.
+  boost::asio::awaitable<base::Result<std::vector<Delta>>> next(base::Duration wait) override;
+  bool over() const override;
+  void cancel() override;
+  bool cancelled() const override { return cancelled_; }
+  wire::Usage usage() const override;
+  int num_choices() const override { return static_cast<int>(running_.size()); }
+
+ private:
+  struct Running {
+    std::shared_ptr<wire::TokenStream> stream;
+    Choice choice;
+    int num_prompt_tokens = 0;
+    std::optional<base::TimePoint> last_token = std::nullopt;
+  };
+
+  Generation(router::WorkerLease lease, int num_choices_per_prompt, tenancy::Permit permit,
+             Surroundings surroundings);
+  // What `job` says beside them.
+  base::Status start_sequences(std::vector<wire::GenerateRequest> sequences, const Job& job);
+  base::Result<std::vector<Delta>> collect();
+  void measure(const wire::TokenEvent& event, Running& one);
+
+  tenancy::Permit permit_;
+  router::WorkerLease lease_;
+  const int num_choices_per_prompt_;
+  boost::asio::any_io_executor executor_;
+  const base::Clock& clock_;
+  ModelMetrics& metrics_;
+  boost::asio::steady_timer wake_;
+  std::vector<Running> running_;
+  bool cancelled_ = false;
+  std::optional<base::Error> failure_;
+  base::TimePoint started_;
+  bool any_token_ = false;
+};
+
+}  // namespace kvasir::api

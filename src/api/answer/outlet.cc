@@ -1,0 +1,91 @@
+#include "api/answer/outlet.h"
+
+#include <utility>
+#include <vector>
+
+#include "api/http/request_id.h"
+
+namespace kvasir::api {
+
+namespace asio = boost::asio;
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+using base::Status;
+
+Outlet::Outlet(Service& service, Exchange& exchange, const AnswerKind& kind)
+    : service_(service), exchange_(exchange), kind_(kind), id_(make_answer_id(kind.id_prefix)) {}
+
+Outlet::~Outlet() {
+  if (log_ != nullptr) log_->end();
+}
+
+Status Outlet::make_resumable() {
+  TRY(log_, service_.streams.open(id_));
+  client_ = std::make_unique<EventLog::Reader>(log_, [] {});
+  return base::ok();
+}
+
+void Outlet::detach() {
+  detached_ = true;
+  client_.reset();
+}
+
+bool Outlet::abandoned() const {
+  return log_ != nullptr && service_.streams.abandoned(*log_);
+}
+
+void Outlet::add_header(std::string name, std::string value) {
+  headers_.emplace_back(std::move(name), std::move(value));
+}
+
+asio::awaitable<Status> Outlet::start() {
+  if (writer_ != nullptr || detached_) co_return base::ok();
+  std::vector<net::HttpHeader> headers = headers_;
+  headers.emplace_back("x-request-id", exchange_.id);
+  if (exchange_.errors == ErrorStyle::anthropic) headers.emplace_back("request-id", exchange_.id);
+  headers.emplace_back("x-stream-id", id_);
+  headers.insert(headers.end(), exchange_.headers.begin(), exchange_.headers.end());
+  Result<net::SseWriter*> writer = co_await exchange_.responder.start_stream(std::move(headers));
+  if (!writer.ok()) co_return std::move(writer).error();
+  exchange_.status = 200;
+  writer_ = *writer;
+  co_return base::ok();
+}
+
+asio::awaitable<Status> Outlet::send(std::string text) {
+  if (detached_) co_return base::ok();
+  Status written = co_await writer_->write(std::move(text));
+  if (written.ok() || log_ == nullptr) co_return written;
+  detach();
+  co_return base::ok();
+}
+
+asio::awaitable<Status> Outlet::write(std::string events) {
+  if (log_ != nullptr) events = log_->append(events);
+  return send(std::move(events));
+}
+
+asio::awaitable<Status> Outlet::ping() {
+  return send(std::string(kind_.ping));
+}
+
+asio::awaitable<Status> Outlet::finish() {
+  if (log_ != nullptr) log_->end();
+  if (detached_) co_return base::ok();
+  co_return co_await writer_->finish();
+}
+
+asio::awaitable<void> Outlet::fail(Error error, AnswerShape* shape) {
+  if (error.code == ErrorCode::cancelled && exchange_.responder.disconnected()) co_return;
+  if (writer_ == nullptr && !detached_) {
+    co_await reply_error(exchange_, std::move(error));
+    co_return;
+  }
+  note_error(exchange_, error);
+  std::string event = shape != nullptr ? shape->failure(error) : error_event(error, exchange_.errors);
+  const Status written = co_await write(std::move(event));
+  if (written.ok()) (void)co_await finish();
+}
+
+}  // namespace kvasir::api

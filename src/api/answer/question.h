@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include "api/answer/answer_keeper.h"
+#include "api/answer/answer_shape.h"
+#include "api/answer/chat_request.h"
+#include "api/answer/completion_request.h"
+
+namespace kvasir::api {
+
+using QuestionText = std::variant<ChatRequest, CompletionRequest>;
+
+inline const GenerateParams& params_of(const QuestionText& text) {
+  return std::visit([](const auto& request) -> const GenerateParams& { return request.params; }, text);
+}
+
+// What a request asks for, whichever API it came by: its fields have been read, and its text is still text.
+struct Question {
+  // A constructor for g++ 12; see net::HttpHeader.
+  Question(QuestionText text_in, MakeShape make_shape_in)
+      : text(std::move(text_in)), make_shape(std::move(make_shape_in)) {}
+
+  QuestionText text;
+  MakeShape make_shape;                            // how its answer is written; called once
+  std::shared_ptr<AnswerKeeper> keeper = nullptr;  // null: the answer is not kept
+  std::size_t num_other_bytes = 0;                 // of text that did not come with the body
+  int num_unread_messages = 0;                     // older ones, which were not even loaded
+
+  const GenerateParams& params() const { return params_of(text); }
+};
+
+}  // namespace kvasir::api

@@ -1,0 +1,64 @@
+#include "api/answer/start.h"
+
+#include <utility>
+
+#include "kv/block_hash.h"
+
+namespace kvasir::api {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+
+namespace {
+
+// One that could not be queued even where nothing else is would be told to try again for ever.
+base::Status check_num_sequences(const Job& job, int at_most) {
+  if (job.sequences.size() <= static_cast<std::size_t>(at_most)) return base::ok();
+  const char* field = job.num_kept > 1 ? "n" : job.num_sampled > 1 ? "best_of" : "prompt";
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("the request asks for {} answers at once, this server gives at most {}",
+                           job.sequences.size(), at_most),
+               field, "invalid_value"};
+}
+
+}  // namespace
+
+Error as_client_error(Error error) {
+  if (error.code != ErrorCode::too_large) return error;
+  error.code = ErrorCode::invalid_argument;
+  if (error.reason.empty()) error.reason = "context_length_exceeded";
+  return error;
+}
+
+Result<Place> admit(Service& service, const wire::Origin& origin, Job& job) {
+  TRY_OK(check_num_sequences(job, service.options.max_sequences));
+  tenancy::Cost cost{.sequences = static_cast<int>(job.sequences.size())};
+  for (wire::GenerateRequest& sequence : job.sequences) {
+    sequence.origin = origin;
+    cost.tokens += static_cast<std::int64_t>(sequence.prompt.size()) + sequence.max_tokens;
+  }
+  TRY(tenancy::Permit permit,
+      service.admission.enter({.name = origin.tenant, .weight = origin.weight}, cost));
+  kv::BlockChain blocks(origin.cache_namespace);
+  blocks.extend(job.sequences.front().prompt);
+  TRY(router::WorkerLease lease, service.router.pick(*job.text, {blocks, cost.tokens}));
+  return Place{std::move(permit), std::move(lease)};
+}
+
+Result<std::unique_ptr<Generation>> start(Service& service, Place place, Job job,
+                                          const boost::asio::any_io_executor& executor) {
+  ModelMetrics& metrics = service.metrics.of_model(job.text->name);
+  auto generation = Generation::start(std::move(job), std::move(place.permit), std::move(place.lease),
+                                      {executor, service.clock, metrics});
+  if (!generation.ok()) return as_client_error(std::move(generation).error());
+  return generation;
+}
+
+Result<std::unique_ptr<Generation>> start(Service& service, const wire::Origin& origin, Job job,
+                                          const boost::asio::any_io_executor& executor) {
+  TRY(Place place, admit(service, origin, job));
+  return start(service, std::move(place), std::move(job), executor);
+}
+
+}  // namespace kvasir::api

@@ -1,0 +1,144 @@
+#include "api/answer/streams.h"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/answer/endpoints.h"
+#include "api/http/object_schema.h"
+
+namespace kvasir::api {
+
+namespace asio = boost::asio;
+using base::Result;
+using base::Status;
+
+namespace {
+
+constexpr std::size_t kPageBytes = 64 * 1024;
+
+struct StreamQuery {
+  std::uint64_t after = 0;
+};
+
+Status read_after(const json::value& value, StreamQuery& query) {
+  TRY(const std::int64_t number, read_integer(value, {0, std::numeric_limits<std::int64_t>::max()}));
+  query.after = static_cast<std::uint64_t>(number);
+  return base::ok();
+}
+
+constexpr Field<StreamQuery> kQuery[] = {
+    {"after", read_after, R"({"type": "integer", "minimum": 0})"},
+};
+
+// A browser's EventSource that reconnects says in a header what it has had.
+std::string query_of(const net::HttpRequest& request) {
+  const auto last = request.header("last-event-id");
+  if (!last || !request.query.empty()) return request.query;
+  return fmt::format("after={}", *last);
+}
+
+// Wakes a coroutine that waits on an executor. Touched there only, but for `call`.
+struct Wake {
+  explicit Wake(const asio::any_io_executor& executor) : timer(executor) {}
+
+  static std::function<void()> call(const std::shared_ptr<Wake>& wake) {
+    return [wake, executor = wake->timer.get_executor()] {
+      asio::post(executor, [wake] { wake->timer.cancel(); });
+    };
+  }
+  // False where the time passed first.
+  asio::awaitable<bool> wait(base::Duration at_most) {
+    timer.expires_after(std::chrono::duration_cast<asio::steady_timer::duration>(at_most));
+    boost::system::error_code cancelled;
+    co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
+    co_return cancelled.failed();
+  }
+
+  asio::steady_timer timer;
+};
+
+// Sends what the log has behind `after`, and what comes, to its end.
+asio::awaitable<Status> follow(const EventLog& log, std::uint64_t after, Wake& wake, net::SseWriter& writer,
+                               base::Duration ping_interval) {
+  while (true) {
+    Result<EventLog::Page> page = log.read(after, kPageBytes);
+    std::string events;
+    bool over = true;
+    if (!page.ok()) {
+      events = error_event(page.error(), ErrorStyle::openai);  // it was too slow
+    } else {
+      events = std::move(page->events);
+      after = page->last;
+      over = page->complete;
+    }
+    if (events.empty() && !over) {
+      const bool woken = co_await wake.wait(ping_interval);
+      if (woken) continue;
+      events = ": ping\n\n";
+    }
+    Status written = base::ok();
+    if (!events.empty()) written = co_await writer.write(std::move(events));
+    if (!written.ok() || over) co_return written;
+  }
+}
+
+}  // namespace
+
+asio::awaitable<Result<net::SseWriter*>> start_stream(Exchange& exchange) {
+  std::vector<net::HttpHeader> headers = exchange.headers;
+  headers.emplace_back("x-request-id", exchange.id);
+  Result<net::SseWriter*> writer = co_await exchange.responder.start_stream(std::move(headers));
+  if (writer.ok()) exchange.status = 200;
+  co_return writer;
+}
+
+asio::awaitable<void> replay_log(Service& service, Exchange& exchange, std::shared_ptr<EventLog> log,
+                                 std::uint64_t after) {
+  const auto wake = std::make_shared<Wake>(exchange.responder.executor());
+  const EventLog::Reader reader(log, Wake::call(wake));
+  const Result<EventLog::Page> first = log->read(after, kPageBytes);
+  if (!first.ok()) {
+    co_await reply_error(exchange, first.error());
+    co_return;
+  }
+  if (!exchange.responder.reserve(kPageBytes)) {
+    co_await reply_error(exchange, answers_overloaded());
+    co_return;
+  }
+  Result<net::SseWriter*> writer = co_await start_stream(exchange);
+  if (!writer.ok()) co_return;
+  const Status followed = co_await follow(*log, after, *wake, **writer, service.options.ping_interval);
+  if (followed.ok()) (void)co_await (*writer)->finish();
+}
+
+json::object stream_query_schema() {
+  return ObjectSchema().add<StreamQuery>(kQuery).take();
+}
+
+asio::awaitable<void> handle_stream(Service& service, Exchange& exchange) {
+  StreamQuery query;
+  const Status read = read_query<StreamQuery>(query_of(exchange.request), kQuery, query);
+  if (!read.ok()) {
+    co_await reply_error(exchange, read.error());
+    co_return;
+  }
+  Result<std::shared_ptr<EventLog>> log = service.streams.find(exchange.parameter("id"));
+  if (!log.ok()) {
+    co_await reply_error(exchange, log.error());
+    co_return;
+  }
+  co_await replay_log(service, exchange, std::move(*log), query.after);
+}
+
+}  // namespace kvasir::api

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <cstdint>
+#include <memory>
+
+#include "api/http/event_log.h"
+#include "api/http/service.h"
+
+namespace kvasir::api {
+
+// Begins the answer as a stream of events.
+boost::asio::awaitable<base::Result<net::SseWriter*>> start_stream(Exchange& exchange);
+
+// Answers with the events of a resumable stream behind number `after`, and with those that come.
+boost::asio::awaitable<void> replay_log(Service& service, Exchange& exchange, std::shared_ptr<EventLog> log,
+                                        std::uint64_t after);
+
+}  // namespace kvasir::api

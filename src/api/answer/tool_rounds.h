@@ -1,0 +1,94 @@
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "api/answer/chat_request.h"
+#include "api/answer/delta_stream.h"
+#include "api/answer/encode.h"
+#include "api/answer/generation.h"
+#include "api/answer/server_call.h"
+#include "api/http/service.h"
+#include "api/http/text_task.h"
+
+namespace kvasir::api {
+
+// An answer whose model may call tools of this server: what it asks for is run, the results go back to it,
+// and so on for a bounded number of rounds; the last one may not call. To its reader it is one stream of
+// deltas, calls and results among them. Calls of the client's own functions end it as they end any answer. On
+// one executor.
+class ToolRounds final : public DeltaStream {
+ public:
+  struct Parts {
+    Service& service;
+    boost::asio::any_io_executor executor;
+    wire::Origin origin;
+    std::shared_ptr<const ChatRequest> chat;  // with this server's tools
+    ContextReport context;                    // of the first round
+  };
+  ToolRounds(Parts parts, std::unique_ptr<Generation> first);
+  ~ToolRounds() override;
+  ToolRounds(const ToolRounds&) = delete;
+  ToolRounds& operator=(const ToolRounds&) = delete;
+
+  boost::asio::awaitable<base::Result<std::vector<Delta>>> next(base::Duration wait) override;
+  bool over() const override { return finished_ || cancelled_ || failure_.has_value(); }
+  void cancel() override;
+  bool cancelled() const override { return cancelled_; }
+  wire::Usage usage() const override;
+  int num_choices() const override { return 1; }
+
+ private:
+  enum class Stage : std::uint8_t { generating, calling, encoding };
+  // Shared with the call that runs; touched on the executor only.
+  struct Running {
+    ToolRounds* rounds;  // null once nobody waits
+    ServerCall call;
+    base::TimePoint started;
+    bool told = false;  // its end went out
+  };
+
+  boost::asio::awaitable<std::vector<Delta>> step(base::Duration wait);
+  void take(Delta delta, std::vector<Delta>& out);
+  bool runs_here(const std::string& name) const;
+  void end_generation(std::vector<Delta>& out);
+  void start_calls(std::vector<Delta>& out);
+  void tell_ended(std::vector<Delta>& out);
+  void end_calls(std::vector<Delta>& out);
+  void add_messages();
+  void say_results_are_too_long();
+  void begin_encoding();
+  base::Status encode_next(ChatRequest request);
+  void start_generation();
+  void fail(base::Error error) { failure_ = std::move(error); }
+
+  Parts parts_;
+  std::unique_ptr<Generation> generation_;
+  Stage stage_ = Stage::generating;
+  boost::asio::steady_timer wake_;
+  std::stop_source given_up_;
+
+  json::array messages_;             // of the whole chat so far
+  ToolRound round_;                  // the one that runs
+  Delta ending_;                     // how its generation ended
+  std::map<int, int> client_calls_;  // of this round: the model's index, and the client's
+  std::map<int, std::size_t> server_calls_;
+  std::vector<std::shared_ptr<Running>> running_;
+  std::unique_ptr<TextTask<Encoded>> encoding_;
+  bool shortened_ = false;  // the round's results did not fit
+
+  int num_rounds_ = 0;  // that ended in calls
+  int num_calls_ = 0;
+  wire::Usage used_;  // by the rounds before
+  bool finished_ = false;
+  bool cancelled_ = false;
+  std::optional<base::Error> failure_;
+};
+
+}  // namespace kvasir::api

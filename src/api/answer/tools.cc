@@ -1,0 +1,306 @@
+#include "api/answer/tools.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/answer/generate_params.h"
+#include "grammar/schema_check.h"
+#include "grammar/tool_calls.h"
+
+namespace kvasir::api {
+
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+using base::Status;
+using Syntax = text::AnswerSyntax;
+
+namespace {
+
+constexpr std::size_t kMaxTools = 128;
+constexpr std::size_t kMaxName = 64;
+constexpr std::uint32_t kMaxCalls = 32;  // of one answer, where several may be
+
+bool is_name(std::string_view name) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.';
+  };
+  return !name.empty() && name.size() <= kMaxName && std::ranges::all_of(name, allowed);
+}
+
+Result<std::string> read_name(const json::object& object) {
+  const json::value* name = object.if_contains("name");
+  if (name == nullptr || name->is_null()) return in_field("name", missing("the name of a function"));
+  auto text = read_string(*name);
+  if (!text.ok()) return in_field("name", std::move(text).error());
+  if (!is_name(*text))
+    return in_field("name", wrong_value("expected up to 64 letters, digits, underscores, dashes and dots"));
+  return text;
+}
+
+// {"type": "function", "function": {…}}
+Result<const json::object*> read_function(const json::value& value) {
+  if (!value.is_object()) return wrong_type("an object", value);
+  const json::value* type = value.get_object().if_contains("type");
+  if (type != nullptr && (!type->is_string() || type->get_string() != "function"))
+    return in_field("type", not_supported("a type other than \"function\" is"));
+  const json::value* function = value.get_object().if_contains("function");
+  if (function == nullptr) return in_field("function", missing("an object with a \"name\""));
+  if (!function->is_object()) return in_field("function", wrong_type("an object", *function));
+  return &function->get_object();
+}
+
+Result<ToolSettings::Tool> read_tool(const json::value& value) {
+  TRY(const json::object* function, read_function(value));
+  ToolSettings::Tool tool;
+  auto name = read_name(*function);
+  if (!name.ok()) return in_field("function", std::move(name).error());
+  tool.name = std::move(*name);
+  const json::value* description = function->if_contains("description");
+  if (description != nullptr && !description->is_null() && !description->is_string())
+    return in_field("function", in_field("description", wrong_type("a string", *description)));
+  const json::value* parameters = function->if_contains("parameters");
+  tool.parameters = json::object{{"type", "object"}, {"properties", json::object()}};
+  if (parameters != nullptr && !parameters->is_null()) {
+    if (!parameters->is_object())
+      return in_field("function", in_field("parameters", wrong_type("a JSON schema", *parameters)));
+    if (!parameters->get_object().empty()) tool.parameters = *parameters;
+  }
+  const json::value* strict = function->if_contains("strict");
+  if (strict != nullptr && !strict->is_null()) {
+    auto flag = read_bool(*strict);
+    if (!flag.ok()) return in_field("function", in_field("strict", std::move(flag).error()));
+    tool.strict = *flag;
+  }
+  return tool;
+}
+
+Status read_definitions(const json::value& value, ToolSettings& settings) {
+  if (!value.is_array()) return wrong_type("an array of tools", value);
+  settings.definitions = value.get_array();
+  if (settings.definitions.size() > kMaxTools)
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("expected at most {} tools, got {}", kMaxTools, settings.definitions.size()),
+                 {},
+                 "array_above_max_length"};
+  for (std::size_t i = 0; i < settings.definitions.size(); ++i) {
+    auto tool = read_tool(settings.definitions[i]);
+    if (!tool.ok()) return in_field(fmt::format("[{}]", i), std::move(tool).error());
+    if (std::ranges::find(settings.tools, tool->name, &ToolSettings::Tool::name) != settings.tools.end())
+      return in_field(fmt::format("[{}]", i),
+                      wrong_value(fmt::format("\"{}\" is the name of another tool", tool->name)));
+    settings.tools.push_back(std::move(*tool));
+  }
+  return base::ok();
+}
+
+Status read_server_tools(const json::value& value, ToolSettings& settings) {
+  if (!value.is_array()) return wrong_type("an array of names", value);
+  if (value.get_array().size() > kMaxTools)
+    return wrong_value(fmt::format("expected at most {} names, got {}", kMaxTools, value.get_array().size()));
+  for (std::size_t i = 0; i < value.get_array().size(); ++i) {
+    auto name = read_string(value.get_array()[i]);
+    if (!name.ok()) return in_field(fmt::format("[{}]", i), std::move(name).error());
+    settings.server_tools.push_back(std::move(*name));
+  }
+  return base::ok();
+}
+
+// {"mode": "auto" or "required", "tools": […]}: the model knows of all tools and may call these.
+Status read_allowed(const json::value* value, ToolSettings& settings) {
+  if (value == nullptr) return missing("an object with \"mode\" and \"tools\"");
+  if (!value->is_object()) return wrong_type("an object", *value);
+  const json::value* mode = value->get_object().if_contains("mode");
+  if (mode == nullptr || (*mode != "auto" && *mode != "required"))
+    return in_field("mode", wrong_value("expected auto or required"));
+  const json::value* list = value->get_object().if_contains("tools");
+  if (list == nullptr || !list->is_array() || list->get_array().empty())
+    return in_field("tools", wrong_value("expected an array of at least one tool"));
+  std::vector<ToolSettings::Tool> allowed;
+  for (std::size_t i = 0; i < list->get_array().size(); ++i) {
+    auto tool = read_tool(list->get_array()[i]);
+    if (!tool.ok()) return in_field(fmt::format("tools[{}]", i), std::move(tool).error());
+    const auto known = std::ranges::find(settings.tools, tool->name, &ToolSettings::Tool::name);
+    if (known == settings.tools.end())
+      return in_field(fmt::format("tools[{}]", i),
+                      wrong_value(fmt::format("no tool is named \"{}\"", tool->name)));
+    if (std::ranges::find(allowed, tool->name, &ToolSettings::Tool::name) == allowed.end())
+      allowed.push_back(*known);
+  }
+  settings.tools = std::move(allowed);
+  settings.choice = *mode == "required" ? ToolSettings::Choice::required : ToolSettings::Choice::automatic;
+  return base::ok();
+}
+
+Status read_choice(const json::value& value, ToolSettings& settings) {
+  using Choice = ToolSettings::Choice;
+  if (value.is_string()) {
+    const std::string_view word = value.get_string();
+    if (word != "none" && word != "auto" && word != "required")
+      return wrong_value(fmt::format("expected none, auto, required or an object, got \"{}\"", word));
+    settings.choice = word == "none" ? Choice::none : word == "auto" ? Choice::automatic : Choice::required;
+    return base::ok();
+  }
+  if (!value.is_object()) return wrong_type("a string or an object", value);
+  const json::object& object = value.get_object();
+  if (const json::value* type = object.if_contains("type"); type != nullptr && *type == "allowed_tools") {
+    if (Status status = read_allowed(object.if_contains("allowed_tools"), settings); !status.ok())
+      return in_field("allowed_tools", std::move(status).error());
+    return base::ok();
+  }
+  TRY(const json::object* function, read_function(value));
+  auto name = read_name(*function);
+  if (!name.ok()) return in_field("function", std::move(name).error());
+  settings.choice = Choice::required;
+  settings.named = std::move(*name);
+  return base::ok();
+}
+
+constexpr Field<ToolSettings> kToolsFields[] = {
+    {"tools", read_definitions,
+     R"({"type": "array", "maxItems": 128, "items": {"type": "object", "required": ["function"],
+         "properties": {"type": {"const": "function"}, "function": {"type": "object", "required": ["name"],
+           "properties": {
+             "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$"},
+             "description": {"type": ["string", "null"], "description": "For the model."},
+             "parameters": {"type": ["object", "null"], "description": "A JSON schema."},
+             "strict": {"type": ["boolean", "null"]}}}}},
+         "description": "Functions that the model may call."})"},
+    {"tool_choice", read_choice,
+     R"({"anyOf": [{"enum": ["none", "auto", "required"]},
+          {"type": "object", "required": ["function"], "properties": {"type": {"const": "function"},
+            "function": {"type": "object", "required": ["name"], "properties": {
+              "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$"}}}}},
+          {"type": "object", "required": ["type", "allowed_tools"], "properties": {
+            "type": {"const": "allowed_tools"}, "allowed_tools": {"type": "object",
+              "required": ["mode", "tools"], "properties": {"mode": {"enum": ["auto", "required"]},
+                "tools": {"type": "array", "minItems": 1, "items": {"type": "object"}}}}}}],
+         "description": "auto where there are tools."})"},
+    {"server_tools", read_server_tools, kServerToolsSchema},
+    {"parallel_tool_calls",
+     [](const json::value& v, ToolSettings& s) -> Status {
+       TRY(s.parallel, read_bool(v));
+       return base::ok();
+     },
+     R"({"type": "boolean", "default": true, "description": "Several calls in one answer."})"},
+};
+
+grammar::ToolCallText text_of(const text::CallText& text) {
+  return {.begin = std::string(text.begin),
+          .before_name = std::string(text.before_name),
+          .after_name = std::string(text.after_name),
+          .after = std::string(text.after),
+          .separator = std::string(text.separator),
+          .end = std::string(text.end),
+          .trigger = std::string(text.trigger)};
+}
+
+bool is_strict(const ToolSettings& tools) {
+  return std::ranges::any_of(tools.tools, &ToolSettings::Tool::strict);
+}
+
+}  // namespace
+
+Result<ToolSettings> read_tools(const json::object& body) {
+  ToolSettings settings;
+  TRY_OK(read_fields<ToolSettings>(body, kToolsFields, settings));
+  if (!settings.server_tools.empty() && settings.tools.size() < settings.definitions.size())
+    return in_field("tool_choice", not_supported("\"allowed_tools\" together with \"server_tools\" is"));
+  if (settings.server_tools.empty()) TRY_OK(check_tool_choice(settings));
+  return settings;
+}
+
+Status check_tool_choice(const ToolSettings& settings) {
+  if (settings.choice != ToolSettings::Choice::required) return base::ok();
+  if (settings.tools.empty())
+    return in_field("tool_choice", wrong_value("only allowed together with \"tools\""));
+  const auto named = [&](const ToolSettings::Tool& tool) { return tool.name == settings.named; };
+  if (settings.named.empty() || std::ranges::any_of(settings.tools, named)) return base::ok();
+  return in_field("tool_choice", wrong_value(fmt::format("no tool is named \"{}\"", settings.named)));
+}
+
+void describe_tools(ObjectSchema& schema) {
+  schema.add<ToolSettings>(kToolsFields);
+}
+
+Result<ToolSettings> read_flat_tools(const json::object& chat, std::string_view schema_key) {
+  auto settings = read_tools(chat);
+  if (settings.ok()) {
+    settings->schema_path = fmt::format(".{}", schema_key);
+    return settings;
+  }
+  Error error = std::move(settings).error();
+  constexpr std::string_view kInside = ".function";
+  constexpr std::string_view kSchema = ".parameters";
+  if (const std::size_t at = error.field.find(kInside); at != std::string::npos)
+    error.field.erase(at, kInside.size());
+  if (const std::size_t at = error.field.find(kSchema); at != std::string::npos)
+    error.field.replace(at + 1, kSchema.size() - 1, schema_key);
+  return error;
+}
+
+Result<std::optional<OutputFormat>> format_with_tools(const ToolSettings& tools,
+                                                      std::optional<OutputFormat> format,
+                                                      text::ToolSyntax syntax) {
+  if (!tools.may_call()) return format;
+  const bool required = tools.choice == ToolSettings::Choice::required;
+  const text::CallText& text = text::call_text(syntax);
+  grammar::ToolCallGrammar calls{.text = text_of(text)};
+  if (required || format) calls.text.trigger.clear();
+  if (format && !required) {
+    using Kind = grammar::GrammarSource::Kind;
+    if (format->source.kind != Kind::json_schema && format->source.kind != Kind::json_object)
+      return in_field(format->field, not_supported("a structure other than JSON together with tools is"));
+    calls.otherwise = json::object{{"type", "object"}};
+    if (format->source.kind == Kind::json_schema) {
+      auto schema = base::parse_json(format->source.text);
+      if (!schema.ok()) return format_error(*format, std::move(schema).error());
+      calls.otherwise = std::move(*schema);
+    }
+  } else if (!required && text.trigger.empty()) {
+    // Nothing tells where a call begins, so nothing can be enforced.
+    if (is_strict(tools))
+      return in_field("tools", not_supported("\"strict\" with this model and a tool_choice of \"auto\" is"));
+    return std::optional<OutputFormat>();
+  }
+  for (const ToolSettings::Tool& tool : tools.tools)
+    if (tools.named.empty() || tools.named == tool.name)
+      calls.tools.push_back({tool.name, tool.parameters, tool.strict});
+  const bool several = tools.parallel && tools.named.empty() && text.separator != "; ";
+  calls.max_calls = several ? kMaxCalls : 1;
+  return std::optional(OutputFormat{
+      .source = {.kind = grammar::GrammarSource::Kind::tool_calls, .text = tool_calls_text(calls)},
+      .field = "tools",
+      .schema_path = tools.schema_path});
+}
+
+AnswerReading answer_reading(const ToolSettings& tools, const std::optional<OutputFormat>& format,
+                             const router::ChatText& model, Syntax::Reasoning reasoning) {
+  AnswerReading reading;
+  if (!tools.may_call() && reasoning == Syntax::Reasoning::none) return reading;
+  auto syntax = std::make_shared<Syntax>();
+  syntax->reasoning = reasoning;
+  syntax->syntax = text::tool_syntax_of(model.tokenizer->chat_template());
+  if (tools.may_call()) {
+    const bool enforced = format && format->source.kind == grammar::GrammarSource::Kind::tool_calls;
+    const bool required = tools.choice == ToolSettings::Choice::required;
+    syntax->calls = required   ? Syntax::Calls::required
+                    : enforced ? Syntax::Calls::after_trigger
+                               : Syntax::Calls::looked_for;
+    for (const ToolSettings::Tool& tool : tools.tools) {
+      auto fits = [schema = tool.parameters](const json::value& arguments) {
+        return grammar::fits_schema(arguments, schema);
+      };
+      syntax->tools.push_back({tool.name, std::move(fits)});
+    }
+    for (const std::string_view marker : text::special_markers(syntax->syntax)) {
+      const auto token = model.tokenizer->find(marker);
+      if (token && model.tokenizer->is_special(*token)) reading.markers.push_back(*token);
+    }
+  }
+  reading.syntax = std::move(syntax);
+  return reading;
+}
+
+}  // namespace kvasir::api

@@ -1,0 +1,216 @@
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "api/anthropic/messages_request.h"
+
+namespace kvasir::api {
+
+using base::Error;
+using base::Result;
+using base::Status;
+
+namespace {
+
+constexpr const char* kContentShapes = "a string or an array of blocks";
+
+// A message as it is put together of its blocks.
+struct Turn {
+  std::string_view role;
+  std::string text;
+  bool has_text = false;
+  std::string reasoning;
+  json::array calls;
+  json::array results;  // messages of role "tool"
+};
+
+void append_line(std::string& text, std::string_view line) {
+  if (!text.empty()) text += '\n';
+  text += line;
+}
+
+Result<std::string> read_member(const json::object& block, std::string_view key) {
+  const json::value* value = block.if_contains(key);
+  if (value == nullptr || value->is_null()) return in_field(key, missing("a string"));
+  auto text = read_string(*value);
+  if (!text.ok()) return in_field(key, std::move(text).error());
+  return text;
+}
+
+Result<std::string> type_of(const json::value& block) {
+  if (!block.is_object()) return wrong_type("an object with a \"type\"", block);
+  return read_member(block.get_object(), "type");
+}
+
+Error unknown_block(std::string_view type, std::string_view place) {
+  return in_field("type", not_supported(fmt::format("\"{}\" in {} is", type, place)));
+}
+
+// A string, or the lines of blocks that are all text.
+Result<std::string> read_text(const json::value& content, std::string_view place) {
+  if (content.is_string()) return std::string(content.get_string());
+  if (!content.is_array()) return wrong_type(kContentShapes, content);
+  std::string text;
+  const json::array& blocks = content.get_array();
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const std::string at = fmt::format("[{}]", i);
+    auto type = type_of(blocks[i]);
+    if (!type.ok()) return in_field(at, std::move(type).error());
+    if (*type != "text") return in_field(at, unknown_block(*type, place));
+    auto line = read_member(blocks[i].get_object(), "text");
+    if (!line.ok()) return in_field(at, std::move(line).error());
+    append_line(text, *line);
+  }
+  return text;
+}
+
+Status add_tool_use(const json::object& block, Turn& turn) {
+  TRY(const std::string id, read_member(block, "id"));
+  TRY(const std::string name, read_member(block, "name"));
+  const json::value* input = block.if_contains("input");
+  if (input == nullptr || !input->is_object())
+    return in_field("input", input == nullptr ? missing("an object") : wrong_type("an object", *input));
+  turn.calls.push_back(json::object{
+      {"id", id}, {"type", "function"}, {"function", json::object{{"name", name}, {"arguments", *input}}}});
+  return base::ok();
+}
+
+Status add_tool_result(const json::object& block, Turn& turn) {
+  TRY(const std::string id, read_member(block, "tool_use_id"));
+  std::string text;
+  const json::value* content = block.if_contains("content");
+  if (content != nullptr && !content->is_null()) {
+    auto read = read_text(*content, "the result of a tool");
+    if (!read.ok()) return in_field("content", std::move(read).error());
+    text = std::move(*read);
+  }
+  turn.results.push_back(json::object{{"role", "tool"}, {"tool_call_id", id}, {"content", text}});
+  return base::ok();
+}
+
+Status add_block(const json::value& value, Turn& turn) {
+  TRY(const std::string type, type_of(value));
+  const json::object& block = value.get_object();
+  if (type == "text") {
+    TRY(const std::string text, read_member(block, "text"));
+    append_line(turn.text, text);
+    turn.has_text = true;
+    return base::ok();
+  }
+  if (turn.role == "assistant") {
+    if (type == "tool_use" || type == "mcp_tool_use") return add_tool_use(block, turn);
+    if (type == "mcp_tool_result") return add_tool_result(block, turn);
+    if (type == "redacted_thinking") return base::ok();
+    if (type == "thinking") {
+      TRY(const std::string thinking, read_member(block, "thinking"));
+      append_line(turn.reasoning, thinking);
+      return base::ok();
+    }
+  }
+  if (turn.role == "user" && type == "tool_result") return add_tool_result(block, turn);
+  return unknown_block(type, fmt::format("a message of the {}", turn.role));
+}
+
+bool is_server_result(const json::value& block) {
+  const json::value* type = block.is_object() ? block.get_object().if_contains("type") : nullptr;
+  return type != nullptr && *type == "mcp_tool_result";
+}
+
+// One, or several where tools of the server ran in between: an answer goes on behind their results.
+Result<std::vector<Turn>> read_turns(const json::value& value) {
+  if (!value.is_object()) return wrong_type("an object with \"role\" and \"content\"", value);
+  const json::object& message = value.get_object();
+  TRY(const std::string role, read_member(message, "role"));
+  Turn turn;
+  for (const std::string_view known : {"user", "assistant", "system"})
+    if (role == known) turn.role = known;
+  if (turn.role.empty())
+    return in_field("role", wrong_value(fmt::format("expected user or assistant, got \"{}\"", role)));
+  const json::value* content = message.if_contains("content");
+  if (content == nullptr || content->is_null()) return in_field("content", missing(kContentShapes));
+  if (content->is_string()) {
+    turn.text = content->get_string();
+    turn.has_text = true;
+    return std::vector{std::move(turn)};
+  }
+  if (!content->is_array()) return in_field("content", wrong_type(kContentShapes, *content));
+  std::vector<Turn> turns;
+  for (std::size_t i = 0; i < content->get_array().size(); ++i) {
+    const json::value& block = content->get_array()[i];
+    if (turn.role == "assistant" && !turn.results.empty() && !is_server_result(block))
+      turns.push_back(std::exchange(turn, Turn{.role = turn.role}));
+    if (Status status = add_block(block, turn); !status.ok())
+      return in_field("content", in_field(fmt::format("[{}]", i), std::move(status).error()));
+  }
+  turns.push_back(std::move(turn));
+  return turns;
+}
+
+// Turns of one role in a row are one: many templates want roles to alternate.
+bool join_to_last(json::array& messages, const Turn& turn) {
+  if (messages.empty() || !turn.calls.empty() || !turn.reasoning.empty()) return false;
+  json::object& last = messages.back().get_object();
+  if (last.at("role").get_string() != turn.role || last.contains("tool_calls")) return false;
+  std::string text(last.at("content").get_string());
+  append_line(text, turn.text);
+  last["content"] = text;
+  return true;
+}
+
+void add_message(Turn turn, json::array& messages) {
+  json::object message{{"role", turn.role}, {"content", turn.text}};
+  if (!turn.reasoning.empty()) message["reasoning_content"] = turn.reasoning;
+  if (!turn.calls.empty()) message["tool_calls"] = std::move(turn.calls);
+  messages.push_back(std::move(message));
+}
+
+// A user's results answer the turn before, the server's own results the turn that they are in.
+void add_turn(Turn turn, json::array& messages) {
+  if (turn.role == "assistant") {
+    json::array results = std::exchange(turn.results, {});
+    if (!join_to_last(messages, turn)) add_message(std::move(turn), messages);
+    for (json::value& result : results) messages.push_back(std::move(result));
+    return;
+  }
+  for (json::value& result : turn.results) messages.push_back(std::move(result));
+  if (!turn.results.empty() && !turn.has_text) return;
+  if (!join_to_last(messages, turn)) add_message(std::move(turn), messages);
+}
+
+bool begins_the_answer(const json::array& messages) {
+  const json::object& last = messages.back().get_object();
+  return last.at("role").get_string() == "assistant" && !last.contains("tool_calls");
+}
+
+}  // namespace
+
+Status read_anthropic_messages(json::object& body, ChatRequest& chat) {
+  if (const json::value* system = body.if_contains("system"); system != nullptr && !system->is_null()) {
+    auto text = read_text(*system, "the system prompt");
+    if (!text.ok()) return in_field("system", std::move(text).error());
+    if (!text->empty()) chat.messages.push_back(json::object{{"role", "system"}, {"content", *text}});
+  }
+  const json::value& value = body.at("messages");
+  if (!value.is_array()) return in_field("messages", wrong_type("an array of messages", value));
+  const json::array& messages = value.get_array();
+  if (messages.empty()) return in_field("messages", wrong_value("expected at least one message"));
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    auto turns = read_turns(messages[i]);
+    if (!turns.ok()) return in_field("messages", in_field(fmt::format("[{}]", i), std::move(turns).error()));
+    for (Turn& turn : *turns) add_turn(std::move(turn), chat.messages);
+  }
+  if (!begins_the_answer(chat.messages)) return base::ok();
+  chat.prefill = chat.messages.back().at("content").get_string();
+  if (chat.prefill.find_last_not_of(" \t\r\n") + 1 != chat.prefill.size())
+    return in_field("messages",
+                    wrong_value("the last message begins the answer and must not end in a blank"));
+  chat.messages.pop_back();
+  if (chat.messages.empty())
+    return in_field("messages", wrong_value("expected a message that is not the beginning of the answer"));
+  return base::ok();
+}
+
+}  // namespace kvasir::api

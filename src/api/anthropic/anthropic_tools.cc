@@ -1,0 +1,79 @@
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "api/answer/tools.h"
+#include "api/anthropic/messages_request.h"
+
+namespace kvasir::api {
+
+using base::Result;
+using base::Status;
+
+namespace {
+
+// {"name", "description", "input_schema"} as OpenAI has it.
+Result<json::object> as_function(const json::value& value) {
+  if (!value.is_object()) return wrong_type("an object", value);
+  const json::object& tool = value.get_object();
+  if (const json::value* type = tool.if_contains("type"); type != nullptr && !type->is_null())
+    if (!type->is_string() || type->get_string() != "custom")
+      return in_field("type", not_supported("a tool that runs on the server is"));
+  const json::value* schema = tool.if_contains("input_schema");
+  if (schema == nullptr || schema->is_null()) return in_field("input_schema", missing("a JSON schema"));
+  json::object function;
+  for (const char* key : {"name", "description", "strict"})
+    if (const json::value* part = tool.if_contains(key)) function[key] = *part;
+  function["parameters"] = *schema;
+  return json::object{{"type", "function"}, {"function", std::move(function)}};
+}
+
+Status add_choice(const json::value& value, json::object& chat) {
+  if (!value.is_object()) return wrong_type("an object", value);
+  const json::object& choice = value.get_object();
+  const json::value* type = choice.if_contains("type");
+  const std::string_view word =
+      type != nullptr && type->is_string() ? std::string_view(type->get_string()) : std::string_view();
+  if (word == "auto" || word == "none") {
+    chat["tool_choice"] = word;
+  } else if (word == "any") {
+    chat["tool_choice"] = "required";
+  } else if (word == "tool") {
+    json::object function;
+    if (const json::value* name = choice.if_contains("name")) function["name"] = *name;
+    chat["tool_choice"] = json::object{{"type", "function"}, {"function", std::move(function)}};
+  } else {
+    return in_field("type", wrong_value("expected auto, any, tool or none"));
+  }
+  if (const json::value* alone = choice.if_contains("disable_parallel_tool_use");
+      alone != nullptr && !alone->is_null()) {
+    auto flag = read_bool(*alone);
+    if (!flag.ok()) return in_field("disable_parallel_tool_use", std::move(flag).error());
+    chat["parallel_tool_calls"] = !*flag;
+  }
+  return base::ok();
+}
+
+}  // namespace
+
+Result<ToolSettings> read_anthropic_tools(const json::object& body) {
+  json::object chat;
+  if (const json::value* tools = body.if_contains("tools"); tools != nullptr && !tools->is_null()) {
+    if (!tools->is_array()) return in_field("tools", wrong_type("an array of tools", *tools));
+    json::array functions;
+    for (std::size_t i = 0; i < tools->get_array().size(); ++i) {
+      auto function = as_function(tools->get_array()[i]);
+      if (!function.ok())
+        return in_field("tools", in_field(fmt::format("[{}]", i), std::move(function).error()));
+      functions.push_back(std::move(*function));
+    }
+    chat["tools"] = std::move(functions);
+  }
+  if (const json::value* choice = body.if_contains("tool_choice"); choice != nullptr && !choice->is_null())
+    if (Status status = add_choice(*choice, chat); !status.ok())
+      return in_field("tool_choice", std::move(status).error());
+  if (const json::value* names = body.if_contains("server_tools")) chat["server_tools"] = *names;
+  return read_flat_tools(chat, "input_schema");
+}
+
+}  // namespace kvasir::api

@@ -1,0 +1,81 @@
+#include "api/batches/batch_answer.h"
+
+#include <chrono>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "api/answer/answer.h"
+#include "api/answer/delta_sink.h"
+#include "api/answer/encode.h"
+#include "api/answer/read_body.h"
+#include "api/answer/start.h"
+#include "api/http/caller.h"
+#include "api/http/request_id.h"
+
+namespace kvasir::api {
+
+namespace asio = boost::asio;
+using base::Result;
+
+namespace {
+
+// After every interactive request, in the queue and when blocks are short.
+constexpr int kBatchPriority = -1;
+
+Result<Question> read_line(const Service& service, const store::Batch& batch, const std::string& body) {
+  TRY(json::object object, parse_object(body, service.options.max_json_depth));
+  if (batch.endpoint == "/v1/chat/completions") return read_chat_question(std::move(object));
+  return read_completion_question(std::move(object));
+}
+
+base::Status check_alone(const QuestionText& text) {
+  if (params_of(text).stream) return in_field("stream", wrong_value("nobody would read the stream"));
+  const auto* chat = std::get_if<ChatRequest>(&text);
+  if (chat != nullptr && !chat->tools.server_tools.empty())
+    return in_field("server_tools", not_supported("calling them here is"));
+  return base::ok();
+}
+
+Result<Job> make_line_job(Service& service, const QuestionText& text) {
+  TRY_OK(check_alone(text));
+  TRY(const router::ChatTextPtr model, service.router.chat_text(params_of(text).model));
+  TRY(const GenerateParams params, fit_params(*model, text));
+  TRY(Encoded encoded, encode(model, text, params, {}));
+  if (std::holds_alternative<TooManyTurns>(encoded))
+    return in_field("context_policy", not_supported("making summaries here is"));
+  Job job = std::get<Job>(std::move(encoded));
+  for (wire::GenerateRequest& sequence : job.sequences) sequence.priority = kBatchPriority;
+  return job;
+}
+
+std::string_view id_prefix(const QuestionText& text) {
+  return std::holds_alternative<ChatRequest>(text) ? kChatAnswer.id_prefix : kCompletionAnswer.id_prefix;
+}
+
+}  // namespace
+
+asio::awaitable<Result<std::string>> answer_line(Service& service, asio::any_io_executor executor,
+                                                 const store::Batch& batch, const store::BatchLine& line,
+                                                 std::set<Generation*>& running) {
+  Result<Question> question = read_line(service, batch, line.body);
+  if (!question.ok()) co_return std::move(question).error();
+  Result<Job> job = make_line_job(service, question->text);
+  if (!job.ok()) co_return std::move(job).error();
+  const wire::Origin origin = origin_of({.name = batch.tenant}, make_id("req"));
+  AnswerHead head = make_head(question->params(), *job, make_answer_id(id_prefix(question->text)));
+  const std::unique_ptr<AnswerShape> shape = question->make_shape(std::move(head));
+  const int num_sampled = job->num_sampled;
+  const int num_kept = job->num_kept;
+  const bool with_logprobs = job->with_logprobs;
+  Result<std::unique_ptr<Generation>> generation = start(service, origin, std::move(*job), executor);
+  if (!generation.ok()) co_return std::move(generation).error();
+  running.insert(generation->get());
+  WholeAnswers whole((*generation)->num_choices());
+  const base::Status ended = co_await run_into(**generation, whole, service.options.ping_interval);
+  running.erase(generation->get());
+  if (!ended.ok()) co_return ended.error();
+  co_return shape->whole(whole.best_of(num_sampled, num_kept, with_logprobs), (*generation)->usage());
+}
+
+}  // namespace kvasir::api

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <set>
+#include <string>
+
+#include "api/answer/generation.h"
+#include "api/http/service.h"
+#include "store/batches.h"
+
+namespace kvasir::api {
+
+// The whole answer to a line of a batch, which no client waits for. Everything happens on the executor,
+// tokenizing too. `running` holds the line's generation while there is one, so that it can be cancelled; it
+// outlives the call.
+boost::asio::awaitable<base::Result<std::string>> answer_line(Service& service,
+                                                              boost::asio::any_io_executor executor,
+                                                              const store::Batch& batch,
+                                                              const store::BatchLine& line,
+                                                              std::set<Generation*>& running);
+
+}  // namespace kvasir::api

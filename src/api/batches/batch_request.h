@@ -1,0 +1,10 @@
+#pragma once
+
+#include "api/http/fields.h"
+
+namespace kvasir::api {
+
+// The body of POST /v1/batches.
+json::object batch_request_schema();
+
+}  // namespace kvasir::api

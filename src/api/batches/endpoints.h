@@ -1,0 +1,24 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/json.hpp>
+
+#include "api/http/route.h"
+#include "api/http/service.h"
+
+// One endpoint a file; the room's table of routes says where each is reached.
+namespace kvasir::api {
+
+RouteGroup file_routes();
+
+boost::asio::awaitable<void> handle_create_file(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_list_files(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_file(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_delete_file(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_file_content(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_create_batch(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_list_batches(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_batch(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_cancel_batch(Service& service, Exchange& exchange);
+
+}  // namespace kvasir::api

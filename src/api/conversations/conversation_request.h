@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "api/http/fields.h"
+#include "store/conversations.h"
+
+namespace kvasir::api {
+
+// POST and PATCH of a conversation, checked. What is absent stays as it is.
+struct ConversationFields {
+  std::optional<std::string> title;
+  std::optional<std::string> model;
+  std::optional<std::string> system_prompt;
+  std::optional<std::string> context_policy;
+  std::optional<json::object> settings;
+  std::optional<json::object> metadata;
+  std::optional<std::string> active_message_id;
+};
+
+base::Result<ConversationFields> read_conversation_fields(const json::object& body);
+json::object conversation_fields_schema();
+
+// The stored settings with what the fields change of them.
+std::string merged_settings(const std::string& stored, const ConversationFields& fields);
+
+}  // namespace kvasir::api

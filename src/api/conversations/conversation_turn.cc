@@ -1,0 +1,195 @@
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/answer/answer.h"
+#include "api/conversations/conversation_view.h"
+#include "api/conversations/endpoints.h"
+#include "api/conversations/message_tree.h"
+#include "api/conversations/turn_keeper.h"
+#include "api/conversations/turn_request.h"
+#include "api/http/answer_by_store.h"
+#include "api/http/store_task.h"
+
+namespace kvasir::api {
+
+namespace asio = boost::asio;
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+
+namespace {
+
+// Where a turn goes: behind the message that it names, in the place of the one that it is another version of,
+// or behind the active branch.
+struct Wanted {
+  store::Key key;
+  std::optional<std::string> parent_id;
+  std::string edited_id;  // empty: none
+  bool generate = true;
+};
+
+// Of the messages before a turn: more text than any context holds is not worth loading.
+constexpr std::size_t kMaxHistoryBytes = std::size_t{32} << 20;
+
+// The last messages of a path, those that a model may be given.
+Result<std::vector<store::Message>> load_history(store::Conversations& conversations, const store::Key& key,
+                                                 const std::vector<std::string>& path) {
+  std::vector<std::string> left(path.rbegin(), path.rend());
+  std::vector<store::Message> history;  // the last one first
+  std::size_t num_bytes = 0;
+  while (!left.empty() && num_bytes < kMaxHistoryBytes) {
+    TRY(std::vector<store::Message> some, conversations.first_messages(key, left));
+    left.erase(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(some.size()));
+    for (store::Message& message : some) {
+      num_bytes += message.body.size();
+      history.push_back(std::move(message));
+    }
+  }
+  std::reverse(history.begin(), history.end());
+  return history;
+}
+
+Error no_message(const std::string& id, const char* field) {
+  return Error{ErrorCode::not_found, fmt::format("there is no message '{}' in this conversation", id), field,
+               "not_found"};
+}
+
+Result<TurnPlace> find_place(store::Conversations& conversations, const Wanted& wanted) {
+  TurnPlace place;
+  place.key = wanted.key;
+  TRY(place.conversation, conversations.find(wanted.key));
+  TRY(std::vector<store::MessageNode> nodes, conversations.tree(wanted.key));
+  const MessageTree tree(std::move(nodes));
+  std::string parent = place.conversation.active_leaf;
+  if (!wanted.edited_id.empty()) {
+    if (!tree.contains(wanted.edited_id)) return no_message(wanted.edited_id, "");
+    TRY(const std::vector<store::Message> edited, conversations.messages(wanted.key, {wanted.edited_id}));
+    place.edited_role = edited.front().role;
+    parent = tree.parent(wanted.edited_id);
+  } else if (wanted.parent_id) {
+    if (!tree.contains(*wanted.parent_id)) return no_message(*wanted.parent_id, "parent_id");
+    parent = *wanted.parent_id;
+  } else {
+    place.expected_leaf = parent;
+  }
+  place.path = tree.path_to(parent);
+  if (wanted.generate) {
+    TRY(place.branch, load_history(conversations, wanted.key, place.path));
+  }
+  return place;
+}
+
+store::Append append_of(TurnRequest& turn, const TurnPlace& place) {
+  return {.messages = std::move(turn.added),
+          .expected_leaf = place.expected_leaf,
+          .title = std::move(turn.title),
+          .now_ms = now_ms()};
+}
+
+TurnKeeper::Turn kept_turn(TurnRequest& turn, const TurnPlace& place) {
+  TurnKeeper::Turn kept{.key = place.key, .append = append_of(turn, place)};
+  kept.branch = place.path;
+  if (!kept.append.messages.empty())
+    kept.parent_id = kept.append.messages.back().id;
+  else if (!kept.branch.empty())
+    kept.parent_id = kept.branch.back();
+  return kept;
+}
+
+// The turn's messages without an answer.
+asio::awaitable<void> store_only(Service& service, Exchange& exchange, TurnRequest turn, TurnPlace place) {
+  StoreWork<json::object> work =
+      [key = place.key, append = append_of(turn, place)](store::Store& store) -> Result<json::object> {
+    TRY_OK(store.conversations().append(key, append));
+    json::array items;
+    for (const store::Message& message : append.messages)
+      items.push_back(message_object(message, key.id, {}));
+    return list_object(std::move(items), false);
+  };
+  Result<json::object> stored =
+      co_await run_on_store<json::object>(service, exchange.responder.executor(), std::move(work));
+  if (!stored.ok()) {
+    co_await reply_error(exchange, stored.error());
+    co_return;
+  }
+  net::HttpResponse response = net::HttpResponse::json(200, base::json_text(*stored));
+  co_await reply(exchange, std::move(response));
+}
+
+// A body may be empty where an answer is to be made again.
+Result<json::object> parse_body(const Service& service, const std::string& body) {
+  if (body.empty()) return json::object();
+  return parse_object(body, service.options.max_json_depth);
+}
+
+// What a turn is, once its place has been looked up.
+struct FoundTurn {
+  TurnRequest request;
+  TurnPlace place;
+  std::size_t num_bytes = 0;  // of all the text
+};
+
+asio::awaitable<Result<FoundTurn>> find_turn(Service& service, Exchange& exchange, std::string edited_id) {
+  std::size_t num_bytes = exchange.request.body.size();
+  exchange.num_body_bytes = num_bytes;
+  auto text = std::make_shared<const std::string>(std::move(exchange.request.body));
+  TextTask<json::object>::Work parse = [&service, text](const std::stop_token&) {
+    return parse_body(service, *text);
+  };
+  Result<json::object> body =
+      co_await run_text_work<json::object>(service.reading, exchange, num_bytes, std::move(parse));
+  if (!body.ok()) co_return std::move(body).error();
+  const Result<TurnTarget> target = read_turn_target(*body);
+  if (!target.ok()) co_return target.error();
+  const Wanted wanted{key_of(exchange), target->parent_id, edited_id, target->generate};
+  StoreWork<TurnPlace> find = [wanted](store::Store& store) {
+    return find_place(store.conversations(), wanted);
+  };
+  Result<TurnPlace> place =
+      co_await run_on_store<TurnPlace>(service, exchange.responder.executor(), std::move(find));
+  if (!place.ok()) co_return std::move(place).error();
+  for (const store::Message& message : place->branch) num_bytes += message.body.size();
+  TextTask<TurnRequest>::Work work = [body = std::move(*body), place = *place](const std::stop_token&) {
+    return read_turn(body, place);
+  };
+  Result<TurnRequest> turn =
+      co_await run_text_work<TurnRequest>(service.reading, exchange, num_bytes, std::move(work));
+  if (!turn.ok()) co_return std::move(turn).error();
+  FoundTurn found{std::move(*turn), std::move(*place), num_bytes};
+  co_return found;
+}
+
+asio::awaitable<void> add_turn(Service& service, Exchange& exchange, std::string edited_id) {
+  Result<FoundTurn> turn = co_await find_turn(service, exchange, std::move(edited_id));
+  if (!turn.ok()) {
+    co_await reply_error(exchange, turn.error());
+    co_return;
+  }
+  if (!turn->request.chat) {
+    co_await store_only(service, exchange, std::move(turn->request), std::move(turn->place));
+    co_return;
+  }
+  Question question(std::move(*turn->request.chat), chat_shape);
+  question.keeper = std::make_shared<TurnKeeper>(service, exchange.responder.executor(),
+                                                 kept_turn(turn->request, turn->place));
+  question.num_other_bytes = turn->num_bytes - exchange.num_body_bytes;
+  question.num_unread_messages = static_cast<int>(turn->place.path.size() - turn->place.branch.size());
+  co_await answer(service, exchange, kChatAnswer, std::move(question));
+}
+
+}  // namespace
+
+asio::awaitable<void> handle_add_message(Service& service, Exchange& exchange) {
+  return add_turn(service, exchange, "");
+}
+
+asio::awaitable<void> handle_edit_message(Service& service, Exchange& exchange) {
+  return add_turn(service, exchange, exchange.parameter("message_id"));
+}
+
+}  // namespace kvasir::api

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/json.hpp>
+
+#include "api/http/route.h"
+#include "api/http/service.h"
+
+// One endpoint a file; the room's table of routes says where each is reached.
+namespace kvasir::api {
+
+RouteGroup conversation_routes();
+
+boost::asio::awaitable<void> handle_create_conversation(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_list_conversations(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_conversation(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_change_conversation(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_delete_conversation(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_list_messages(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_message(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_add_message(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_edit_message(Service& service, Exchange& exchange);
+
+}  // namespace kvasir::api

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/answer/answer_keeper.h"
+#include "api/conversations/turn_request.h"
+#include "api/http/late_writes.h"
+#include "api/http/service.h"
+
+namespace kvasir::api {
+
+// Stores a turn of a conversation: its messages with an answer in progress before anything is generated, the
+// answer so far every second, and its end. A round that ends in calls of this server's tools is a message of
+// its own, with the results behind it. What was refused before its first token leaves no trace.
+class TurnKeeper final : public AnswerKeeper {
+ public:
+  struct Turn {
+    store::Key key;
+    store::Append append;             // without the answer
+    std::vector<std::string> branch;  // ids of the messages before the turn
+    std::string parent_id;            // of the answer
+  };
+  // The service outlives it; the executor is the request's.
+  TurnKeeper(Service& service, boost::asio::any_io_executor executor, Turn turn);
+
+  boost::asio::awaitable<base::Status> begin(const Job& job) override;
+  boost::asio::awaitable<void> take(const std::vector<Delta>& deltas) override;
+  boost::asio::awaitable<base::Result<base::json::object>> end(Ending ending,
+                                                               const wire::Usage& usage) override;
+
+ private:
+  boost::asio::awaitable<base::Status> save();
+  Write saving() const;
+  Write appending(store::Append append) const;
+  // Writes `more` behind what the store did not take earlier.
+  boost::asio::awaitable<base::Status> write(Writes more);
+  // Hands over what the store still has not taken: nobody comes back to it here.
+  void write_later();
+  void describe(const Job& job);
+  void count(const wire::Usage& usage);
+  std::vector<store::Message> result_messages(const std::vector<ServerCall>& calls);
+  boost::asio::awaitable<base::Status> end_round(const ToolRound& round);
+  // The answer ended while tools ran.
+  boost::asio::awaitable<base::Status> end_inside_round();
+
+  Service& service_;
+  const boost::asio::any_io_executor executor_;
+  Turn turn_;
+  store::Message answer_;
+  Delta sum_;
+  std::vector<ServerCall> calls_;      // of the round that runs
+  wire::Usage counted_;                // by the messages of earlier rounds
+  std::vector<std::string> made_ids_;  // of the messages of earlier rounds
+  // What the store has not taken yet. Shared with the store's thread while that works on it.
+  std::shared_ptr<Writes> unsaved_ = std::make_shared<Writes>();
+  std::string running_id_;  // of the message that the store holds as being generated
+  base::TimePoint started_;
+  base::TimePoint saved_;
+};
+
+}  // namespace kvasir::api

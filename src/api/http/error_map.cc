@@ -1,0 +1,150 @@
+#include "api/http/error_map.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "base/utf8.h"
+
+namespace kvasir::api {
+
+namespace json = boost::json;
+using base::Error;
+using base::ErrorCode;
+
+namespace {
+
+std::string_view type_of(int status) {
+  if (status == 429) return "rate_limit_error";
+  return status < 500 ? "invalid_request_error" : "server_error";
+}
+
+// A path or a name in a message may hold any bytes; JSON may not.
+std::string as_utf8(std::string_view bytes) {
+  base::Utf8Repair repair;
+  std::string text;
+  repair.push(bytes, text);
+  repair.finish(text);
+  return text;
+}
+
+std::string message_of(const Error& error) {
+  const bool wrong_input = error.code == ErrorCode::invalid_argument || error.code == ErrorCode::unsupported;
+  if (!wrong_input || error.field.empty()) return error.message;
+  return fmt::format("Invalid '{}': {}.", error.field, error.message);
+}
+
+// Anthropic's own status for a server that cannot take the request now.
+constexpr int kOverloaded = 529;
+
+std::string_view anthropic_type_of(int status) {
+  switch (status) {
+    case 403:
+      return "permission_error";
+    case 404:
+      return "not_found_error";
+    case 413:
+      return "request_too_large";
+    case 429:
+      return "rate_limit_error";
+    case 503:
+      return "overloaded_error";
+    case 504:
+      return "timeout_error";
+    default:
+      return status < 500 ? "invalid_request_error" : "api_error";
+  }
+}
+
+json::object anthropic_shape(int status, std::string_view message) {
+  json::object inner;
+  inner["type"] = anthropic_type_of(status);
+  inner["message"] = as_utf8(message);
+  return {{"type", "error"}, {"error", std::move(inner)}};
+}
+
+json::object anthropic_body(const Error& error) {
+  return anthropic_shape(http_status(error.code), message_of(error));
+}
+
+json::object shape(std::string_view message, std::string_view type, const std::string& param,
+                   const std::string& code) {
+  json::object error;
+  error["message"] = as_utf8(message);
+  error["type"] = type;
+  error["param"] = param.empty() ? json::value(nullptr) : json::value(param);
+  error["code"] = code.empty() ? json::value(nullptr) : json::value(code);
+  json::object body;
+  body["error"] = std::move(error);
+  return body;
+}
+
+}  // namespace
+
+std::string error_event(const Error& error, ErrorStyle style) {
+  if (style == ErrorStyle::openai) return "data: " + base::json_text(error_body(error)) + "\n\n";
+  json::object body = anthropic_body(error);
+  if (style == ErrorStyle::responses) {
+    body = error_body(error)["error"].as_object();
+    body["type"] = "error";
+    body["sequence_number"] = 0;
+  }
+  return "event: error\ndata: " + base::json_text(body) + "\n\n";
+}
+
+int http_status(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::invalid_argument:
+    case ErrorCode::unsupported:
+      return 400;
+    case ErrorCode::not_found:
+      return 404;
+    case ErrorCode::conflict:
+      return 409;
+    case ErrorCode::too_large:
+      return 413;
+    case ErrorCode::exhausted:
+      return 429;
+    case ErrorCode::unavailable:
+      return 503;
+    case ErrorCode::timeout:
+      return 504;
+    case ErrorCode::cancelled:
+    case ErrorCode::corrupt:
+    case ErrorCode::io:
+    case ErrorCode::internal:
+      return 500;
+  }
+  return 500;
+}
+
+json::object error_body(const Error& error) {
+  return shape(message_of(error), type_of(http_status(error.code)), error.field, error.reason);
+}
+
+net::HttpResponse error_response(const Error& error, ErrorStyle style) {
+  int status = http_status(error.code);
+  std::string body;
+  if (style == ErrorStyle::anthropic) {
+    if (status == 503) status = kOverloaded;
+    body = base::json_text(anthropic_body(error));
+  } else {
+    body = base::json_text(error_body(error));
+  }
+  auto response = net::HttpResponse::json(status, std::move(body));
+  if (status == 429 || status == 503 || status == kOverloaded) {
+    const auto seconds = static_cast<std::int64_t>(std::ceil(std::clamp(error.retry_after_s, 1.0, 3600.0)));
+    response.headers.push_back({"Retry-After", std::to_string(seconds)});
+  }
+  return response;
+}
+
+net::HttpResponse refusal_response(const net::RefusedRequest& refused, ErrorStyle style) {
+  if (style == ErrorStyle::anthropic)
+    return net::HttpResponse::json(refused.status,
+                                   base::json_text(anthropic_shape(refused.status, refused.message)));
+  return net::HttpResponse::json(
+      refused.status, base::json_text(shape(refused.message, type_of(refused.status), {}, refused.code)));
+}
+
+}  // namespace kvasir::api

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <stop_token>
+#include <utility>
+
+#include "api/http/service.h"
+#include "api/http/text_task.h"
+#include "store/store.h"
+
+namespace kvasir::api {
+
+template <class T>
+using StoreWork = std::function<base::Result<T>(store::Store&)>;
+
+// Runs `work` on the store's thread. It is not given up when the client leaves: what a client was promised,
+// or what was made for it, is written.
+template <class T>
+boost::asio::awaitable<base::Result<T>> run_on_store(Service& service, boost::asio::any_io_executor executor,
+                                                     StoreWork<T> work) {
+  TextTask<T> task(
+      service.storing, executor,
+      [&store = service.store, work = std::move(work)](const std::stop_token&) { return work(store); });
+  while (!co_await task.wait(std::chrono::hours(1))) continue;
+  co_return task.take();
+}
+
+// Milliseconds since the epoch.
+inline std::int64_t now_ms() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
+}  // namespace kvasir::api

@@ -1,0 +1,23 @@
+#include <utility>
+
+#include "api/answer/answer.h"
+#include "api/answer/chat_request.h"
+#include "api/answer/read_body.h"
+#include "api/openai/endpoints.h"
+
+namespace kvasir::api {
+
+using base::Result;
+
+Result<Question> read_chat_question(json::object body) {
+  TRY(ChatRequest request, read_chat_request(std::move(body)));
+  return Question(std::move(request), chat_shape);
+}
+
+boost::asio::awaitable<void> handle_chat(Service& service, Exchange& exchange) {
+  Result<Question> question = co_await read_body<Question>(service, exchange, read_chat_question);
+  if (!question.ok()) co_return co_await reply_error(exchange, std::move(question).error());
+  co_await answer(service, exchange, kChatAnswer, std::move(*question));
+}
+
+}  // namespace kvasir::api

@@ -1,0 +1,83 @@
+#include <limits>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/answer/generate_params.h"
+#include "api/http/text_task.h"
+#include "api/openai/endpoints.h"
+
+namespace kvasir::api {
+
+namespace asio = boost::asio;
+using base::Result;
+using base::Status;
+
+namespace {
+
+struct DetokenizeRequest {
+  std::string model;
+  std::vector<TokenId> tokens;
+};
+
+constexpr Field<DetokenizeRequest> kDetokenizeFields[] = {
+    {"model",
+     [](const json::value& v, DetokenizeRequest& r) -> Status {
+       TRY(r.model, read_string(v));
+       return base::ok();
+     },
+     kModelSchema, kModelExpected},
+    {"tokens",
+     [](const json::value& v, DetokenizeRequest& r) -> Status {
+       if (!v.is_array()) return wrong_type("an array of token ids", v);
+       for (std::size_t i = 0; i < v.get_array().size(); ++i) {
+         auto id = read_integer(v.get_array()[i], {0, std::numeric_limits<TokenId>::max()});
+         if (!id.ok()) return in_field(fmt::format("[{}]", i), std::move(id).error());
+         r.tokens.push_back(static_cast<TokenId>(*id));
+       }
+       return base::ok();
+     },
+     R"({"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 2147483647}})",
+     "an array of token ids"},
+};
+
+// The answer's body.
+Result<std::string> detokenize(Service& service, std::string_view text) {
+  TRY(const json::object body, parse_object(text, service.options.max_json_depth));
+  DetokenizeRequest request;
+  TRY_OK(read_fields<DetokenizeRequest>(body, kDetokenizeFields, request));
+  TRY(const router::AnyText any, service.router.any_text(request.model));
+  const text::Tokenizer& tokenizer = *router::common_text(any).tokenizer;
+  for (std::size_t i = 0; i < request.tokens.size(); ++i)
+    if (!tokenizer.valid(request.tokens[i]))
+      return in_field("tokens",
+                      in_field(fmt::format("[{}]", i),
+                               wrong_value(fmt::format("token id {} is outside the model's vocabulary of {}",
+                                                       request.tokens[i], tokenizer.size()))));
+  return base::json_text(
+      json::object{{"prompt", tokenizer.decode(request.tokens, text::SpecialOutput::keep)}});
+}
+
+}  // namespace
+
+json::object detokenize_request_schema() {
+  return ObjectSchema().add<DetokenizeRequest>(kDetokenizeFields).take();
+}
+
+asio::awaitable<void> handle_detokenize(Service& service, Exchange& exchange) {
+  const auto body = std::make_shared<const std::string>(std::move(exchange.request.body));
+  TextTask<std::string>::Work work = [&service, body](const std::stop_token&) {
+    return detokenize(service, *body);
+  };
+  Result<std::string> answer =
+      co_await run_text_work<std::string>(service.tokenizing, exchange, body->size(), std::move(work));
+  if (!answer.ok()) {
+    if (answer.error().code != base::ErrorCode::cancelled) co_await reply_error(exchange, answer.error());
+    co_return;
+  }
+  co_await reply(exchange, net::HttpResponse::json(200, std::move(*answer)));
+}
+
+}  // namespace kvasir::api

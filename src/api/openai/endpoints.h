@@ -1,0 +1,28 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/json.hpp>
+
+#include "api/http/route.h"
+#include "api/http/service.h"
+
+// One endpoint a file; the room's table of routes says where each is reached.
+namespace kvasir::api {
+
+RouteGroup openai_routes();
+
+boost::asio::awaitable<void> handle_chat(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_completions(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_list_models(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_model(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_tokenize(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_detokenize(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_embeddings(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_moderations(Service& service, Exchange& exchange);
+
+// Of the bodies and queries whose tables stand in their endpoint's file.
+boost::json::object tokenize_request_schema();
+boost::json::object detokenize_request_schema();
+boost::json::object moderation_request_schema();
+
+}  // namespace kvasir::api

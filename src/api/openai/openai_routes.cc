@@ -1,0 +1,103 @@
+#include "api/answer/chat_request.h"
+#include "api/answer/completion_request.h"
+#include "api/http/route.h"
+#include "api/openai/embedding_request.h"
+#include "api/openai/endpoints.h"
+#include "api/openai/openai_schemas.h"
+
+namespace kvasir::api {
+
+namespace {
+
+constexpr std::string_view kStream = "text/event-stream";
+
+constexpr Answer kChat[] = {{200, "The next message.", "ChatCompletion"},
+                            {200, "With `stream`: chunks of it, then [DONE].", {}, kStream}};
+constexpr Answer kCompletion[] = {{200, "The text that follows.", "Completion"},
+                                  {200, "With `stream`: chunks of it, then [DONE].", {}, kStream}};
+constexpr Answer kModels[] = {{200, "Every model, ready or not.", "ModelList"}};
+constexpr Answer kModel[] = {{200, "The model.", "Model"}};
+constexpr Answer kTokens[] = {{200, "The tokens.", "Tokens"}};
+constexpr Answer kText[] = {{200, "The text.", "DetokenizedText"}};
+constexpr Answer kEmbeddings[] = {{200, "A vector of length 1 for each text, in order.", "EmbeddingList"}};
+constexpr Answer kModeration[] = {{200, "Nothing is flagged, for nothing was looked at.", "Moderation"}};
+
+constexpr Route kOpenaiRoutes[] = {
+    {.method = "POST",
+     .path = "/v1/chat/completions",
+     .kind = RouteKind::work,
+     .handle = handle_chat,
+     .summary = "The next message of a conversation",
+     .answers = kChat,
+     .body = chat_request_schema},
+    {.method = "POST",
+     .path = "/v1/completions",
+     .kind = RouteKind::work,
+     .handle = handle_completions,
+     .summary = "Text that goes on from a prompt",
+     .answers = kCompletion,
+     .body = completion_request_schema},
+    {.method = "POST",
+     .path = "/v1/embeddings",
+     .kind = RouteKind::work,
+     .handle = handle_embeddings,
+     .summary = "Vectors of texts",
+     .answers = kEmbeddings,
+     .body = embedding_request_schema},
+    {.method = "POST",
+     .path = "/v1/moderations",
+     .kind = RouteKind::work,
+     .handle = handle_moderations,
+     .summary = "OpenAI's shape of a moderation; nothing is classified",
+     .answers = kModeration,
+     .body = moderation_request_schema},
+    {.method = "GET",
+     .path = "/v1/models",
+     .kind = RouteKind::view,
+     .handle = handle_list_models,
+     .summary = "The models of this server",
+     .answers = kModels},
+    {.method = "GET",
+     .path = "/v1/models/{model}",
+     .kind = RouteKind::view,
+     .handle = handle_model,
+     .summary = "One model",
+     .answers = kModel,
+     .takes_slashes = true},
+    {.method = "POST",
+     .path = "/v1/tokenize",
+     .kind = RouteKind::work,
+     .handle = handle_tokenize,
+     .summary = "The tokens of a prompt or of messages",
+     .answers = kTokens,
+     .body = tokenize_request_schema},
+    {.method = "POST",
+     .path = "/v1/detokenize",
+     .kind = RouteKind::work,
+     .handle = handle_detokenize,
+     .summary = "The text of tokens",
+     .answers = kText,
+     .body = detokenize_request_schema},
+    {.method = "POST",
+     .path = "/tokenize",
+     .kind = RouteKind::work,
+     .handle = handle_tokenize,
+     .summary = "The same as /v1/tokenize, where clients of vLLM look for it",
+     .answers = kTokens,
+     .body = tokenize_request_schema},
+    {.method = "POST",
+     .path = "/detokenize",
+     .kind = RouteKind::work,
+     .handle = handle_detokenize,
+     .summary = "The same as /v1/detokenize, where clients of vLLM look for it",
+     .answers = kText,
+     .body = detokenize_request_schema},
+};
+
+}  // namespace
+
+RouteGroup openai_routes() {
+  return {"OpenAI", kOpenaiRoutes, openai_schemas()};
+}
+
+}  // namespace kvasir::api

@@ -1,0 +1,131 @@
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+#include "api/answer/answer_shape.h"
+#include "api/answer/chat_request.h"
+#include "api/answer/completion_request.h"
+#include "api/answer/prepare.h"
+#include "api/http/text_task.h"
+#include "api/openai/endpoints.h"
+
+namespace kvasir::api {
+
+namespace asio = boost::asio;
+using base::Result;
+using base::Status;
+
+namespace {
+
+struct TokenizeOptions {
+  std::string model;
+  bool return_token_strs = false;
+  ChatRequest chat;
+};
+
+constexpr Field<TokenizeOptions> kTokenizeFields[] = {
+    {"model",
+     [](const json::value& v, TokenizeOptions& o) -> Status {
+       TRY(o.model, read_string(v));
+       return base::ok();
+     },
+     kModelSchema, kModelExpected},
+    {"prompt", nullptr, R"({"type": "string", "description": "This, or messages."})"},
+    {"messages", nullptr, kMessagesSchema},
+    {"return_token_strs",
+     [](const json::value& v, TokenizeOptions& o) -> Status {
+       TRY(o.return_token_strs, read_bool(v));
+       return base::ok();
+     },
+     R"({"type": "boolean", "default": false, "description": "Each token's text too."})"},
+    {"add_generation_prompt",
+     [](const json::value& v, TokenizeOptions& o) -> Status {
+       TRY(o.chat.add_generation_prompt, read_bool(v));
+       return base::ok();
+     },
+     R"({"type": "boolean", "default": true})"},
+};
+
+// Null is the same as absent.
+json::value* find(json::object& body, std::string_view field) {
+  json::value* value = body.if_contains(field);
+  return value == nullptr || value->is_null() ? nullptr : value;
+}
+
+Result<std::vector<TokenId>> encode(const router::AnyText& any, json::object& body, ChatRequest& chat,
+                                    const std::stop_token& stop) {
+  const auto* generating = std::get_if<router::ChatTextPtr>(&any);
+  TRY(chat.tools, read_tools(body));
+  json::value* messages = find(body, "messages");
+  json::value* prompt = find(body, "prompt");
+  if (messages != nullptr && prompt != nullptr)
+    return in_field("prompt", wrong_value("only one of \"prompt\" and \"messages\" may be given"));
+  if (messages != nullptr) {
+    if (generating == nullptr)
+      return in_field("messages", not_supported("a conversation with a model that makes embeddings is"));
+    TRY(chat.messages, read_messages(*messages));
+    TRY(EncodedChat encoded, encode_chat(**generating, chat, stop));
+    return std::move(encoded.tokens);
+  }
+  if (prompt == nullptr) return in_field("prompt", missing("a string, or \"messages\" instead"));
+  auto text = read_string(*prompt);
+  if (!text.ok()) return in_field("prompt", std::move(text).error());
+  const TextOrTokens input(std::move(*text));
+  const router::ModelText& model = router::common_text(any);
+  return generating != nullptr ? encode_prompt(model, input, stop) : encode_text(model, input, stop);
+}
+
+struct TokenizeAnswer {
+  TokenizeAnswer(std::string model_in, std::string body_in)
+      : model(std::move(model_in)), body(std::move(body_in)) {}
+
+  std::string model;
+  std::string body;
+};
+
+Result<TokenizeAnswer> tokenize(Service& service, std::string_view text, const std::stop_token& stop) {
+  TRY(json::object body, parse_object(text, service.options.max_json_depth));
+  TokenizeOptions options;
+  TRY_OK(read_fields<TokenizeOptions>(body, kTokenizeFields, options));
+  TRY(const router::AnyText any, service.router.any_text(options.model));
+  const router::ModelText& model = router::common_text(any);
+  TRY(const std::vector<TokenId> tokens, encode(any, body, options.chat, stop));
+  json::object answer;
+  answer["count"] = tokens.size();
+  answer["max_model_len"] = model.context_length;
+  answer["tokens"] = json::array(tokens.begin(), tokens.end());
+  if (options.return_token_strs) {
+    json::array strings;
+    for (const TokenId id : tokens) strings.emplace_back(token_text(*model.tokenizer, id));
+    answer["token_strs"] = std::move(strings);
+  }
+  return TokenizeAnswer(model.name, base::json_text(answer));
+}
+
+}  // namespace
+
+json::object tokenize_request_schema() {
+  ObjectSchema schema;
+  describe_tools(schema);
+  return schema.add<TokenizeOptions>(kTokenizeFields).take();
+}
+
+asio::awaitable<void> handle_tokenize(Service& service, Exchange& exchange) {
+  const auto body = std::make_shared<const std::string>(std::move(exchange.request.body));
+  TextTask<TokenizeAnswer>::Work work = [&service, body](const std::stop_token& stop) {
+    return tokenize(service, *body, stop);
+  };
+  Result<TokenizeAnswer> answer =
+      co_await run_text_work<TokenizeAnswer>(service.tokenizing, exchange, body->size(), std::move(work));
+  if (!answer.ok()) {
+    if (answer.error().code == base::ErrorCode::cancelled) co_return;
+    co_await reply_error(exchange, answer.error());
+    co_return;
+  }
+  exchange.model = std::move(answer->model);
+  co_await reply(exchange, net::HttpResponse::json(200, std::move(answer->body)));
+}
+
+}  // namespace kvasir::api

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/json.hpp>
+
+#include "api/http/route.h"
+#include "api/http/service.h"
+
+// One endpoint a file; the room's table of routes says where each is reached.
+namespace kvasir::api {
+
+RouteGroup server_tool_routes();
+RouteGroup operations_routes();
+
+boost::asio::awaitable<void> handle_live(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_ready(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_progress(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_metrics(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_openapi(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_docs(Service& service, Exchange& exchange);
+
+}  // namespace kvasir::api

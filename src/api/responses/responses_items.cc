@@ -1,0 +1,185 @@
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "api/responses/responses_request.h"
+
+namespace kvasir::api {
+
+using base::Result;
+using base::Status;
+
+namespace {
+
+void append_line(std::string& text, std::string_view line) {
+  if (!text.empty()) text += '\n';
+  text += line;
+}
+
+Result<std::string> read_member(const json::object& item, std::string_view key) {
+  const json::value* value = item.if_contains(key);
+  if (value == nullptr || value->is_null()) return in_field(key, missing("a string"));
+  auto text = read_string(*value);
+  if (!text.ok()) return in_field(key, std::move(text).error());
+  return text;
+}
+
+// A part's text is in the member of this name; empty: no text.
+std::string_view text_key(std::string_view type) {
+  if (type == "refusal") return "refusal";
+  for (const std::string_view known : {"input_text", "output_text", "text", "reasoning_text", "summary_text"})
+    if (type == known) return "text";
+  return {};
+}
+
+// A string, or the lines of parts that are all text.
+Result<std::string> read_content(const json::object& item, std::string_view key) {
+  const json::value* content = item.if_contains(key);
+  if (content == nullptr || content->is_null())
+    return in_field(key, missing("a string or an array of parts"));
+  if (content->is_string()) return std::string(content->get_string());
+  if (!content->is_array()) return in_field(key, wrong_type("a string or an array of parts", *content));
+  std::string text;
+  for (std::size_t i = 0; i < content->get_array().size(); ++i) {
+    const json::value& part = content->get_array()[i];
+    const auto read = [&]() -> Status {
+      if (!part.is_object()) return wrong_type("an object with a \"type\"", part);
+      TRY(const std::string type, read_member(part.get_object(), "type"));
+      const std::string_view inside = text_key(type);
+      if (inside.empty())
+        return in_field("type", not_supported(fmt::format("content of type \"{}\" is", type)));
+      TRY(const std::string line, read_member(part.get_object(), inside));
+      append_line(text, line);
+      return base::ok();
+    };
+    if (Status status = read(); !status.ok())
+      return in_field(key, in_field(fmt::format("[{}]", i), std::move(status).error()));
+  }
+  return text;
+}
+
+// Makes messages of items one after another.
+class Dialogue {
+ public:
+  Status add(const json::object& item) {
+    TRY(const std::string type, read_member(item, "type"));
+    if (type == "mcp_call") return add_server_call(item);
+    tell_results();
+    if (type == "message") return add_message(item);
+    if (type == "function_call") return add_call(item);
+    if (type == "function_call_output") return add_result(item);
+    if (type == "reasoning") return add_reasoning(item);
+    return in_field("type", not_supported(fmt::format("an item of type \"{}\" is", type)));
+  }
+  json::array take() {
+    tell_results();
+    return std::move(messages_);
+  }
+
+ private:
+  Status add_message(const json::object& item) {
+    TRY(std::string role, read_member(item, "role"));
+    if (role != "user" && role != "assistant" && role != "system" && role != "developer")
+      return in_field("role", wrong_value(fmt::format(
+                                  "expected user, assistant, system or developer, got \"{}\"", role)));
+    if (role == "developer") role = "system";
+    TRY(const std::string text, read_content(item, "content"));
+    json::object message{{"role", role}, {"content", text}};
+    if (role == "assistant") give_reasoning(message);
+    messages_.push_back(std::move(message));
+    return base::ok();
+  }
+
+  Status add_call(const json::object& item) {
+    TRY(const std::string id, read_member(item, "call_id"));
+    return note_call(id, item);
+  }
+
+  // The assistant's call, by the name and the arguments of the item.
+  Status note_call(const std::string& id, const json::object& item) {
+    TRY(const std::string name, read_member(item, "name"));
+    TRY(const std::string text, read_member(item, "arguments"));
+    auto arguments = base::parse_json(text);
+    json::object function{{"name", name}, {"arguments", text}};
+    if (arguments.ok() && arguments->is_object()) function["arguments"] = std::move(*arguments);
+    json::object call{{"id", id}, {"type", "function"}, {"function", std::move(function)}};
+    if (messages_.empty() || messages_.back().at("role").get_string() != "assistant")
+      messages_.push_back(json::object{{"role", "assistant"}, {"content", ""}});
+    json::object& message = messages_.back().get_object();
+    give_reasoning(message);
+    if (!message.contains("tool_calls")) message["tool_calls"] = json::array();
+    message["tool_calls"].get_array().push_back(std::move(call));
+    return base::ok();
+  }
+
+  // A call with its result. The results of calls that ran side by side stand behind all of them.
+  Status add_server_call(const json::object& item) {
+    const json::value* round = item.if_contains("round");
+    const std::int64_t number = round != nullptr && round->is_int64() ? round->get_int64() : 0;
+    if (!results_.empty() && number != round_) tell_results();
+    round_ = number;
+    TRY(const std::string id, read_member(item, "id"));
+    TRY_OK(note_call(id, item));
+    TRY(const std::string text, result_of(item));
+    results_.push_back(
+        json::object{{"role", "tool"}, {"tool_call_id", id}, {"name", item.at("name")}, {"content", text}});
+    return base::ok();
+  }
+
+  static Result<std::string> result_of(const json::object& item) {
+    const json::value* error = item.if_contains("error");
+    const json::value* output = item.if_contains("output");
+    if (error == nullptr || error->is_null())
+      return output == nullptr || output->is_null() ? std::string() : read_content(item, "output");
+    if (error->is_string()) return std::string(error->get_string());
+    if (!error->is_object()) return in_field("error", wrong_type("an object", *error));
+    const char* key = error->get_object().contains("content") ? "content" : "message";
+    auto text = read_content(error->get_object(), key);
+    if (!text.ok()) return in_field("error", std::move(text).error());
+    return text;
+  }
+
+  void tell_results() {
+    for (json::value& result : std::exchange(results_, {})) messages_.push_back(std::move(result));
+  }
+
+  Status add_result(const json::object& item) {
+    TRY(const std::string id, read_member(item, "call_id"));
+    TRY(const std::string text, read_content(item, "output"));
+    messages_.push_back(json::object{{"role", "tool"}, {"tool_call_id", id}, {"content", text}});
+    return base::ok();
+  }
+
+  Status add_reasoning(const json::object& item) {
+    const json::value* content = item.if_contains("content");
+    if (content == nullptr || content->is_null()) return base::ok();  // a summary is for people
+    TRY(const std::string text, read_content(item, "content"));
+    append_line(reasoning_, text);
+    return base::ok();
+  }
+
+  void give_reasoning(json::object& message) {
+    if (!reasoning_.empty()) message["reasoning_content"] = std::exchange(reasoning_, {});
+  }
+
+  json::array messages_;
+  std::string reasoning_;  // for the assistant's next message
+  json::array results_;    // of this server's tools, to stand behind the last of their calls
+  std::int64_t round_ = 0;
+};
+
+}  // namespace
+
+Result<json::array> messages_of_items(const json::array& items, std::size_t num_earlier) {
+  Dialogue dialogue;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    Status status = dialogue.add(items[i].get_object());
+    if (status.ok()) continue;
+    if (i < num_earlier) return std::move(status).error();
+    return in_field("input", in_field(fmt::format("[{}]", i - num_earlier), std::move(status).error()));
+  }
+  return dialogue.take();
+}
+
+}  // namespace kvasir::api

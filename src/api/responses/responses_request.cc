@@ -1,0 +1,358 @@
+#include "api/responses/responses_request.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+#include "api/http/metadata.h"
+#include "api/http/object_schema.h"
+#include "api/http/request_id.h"
+
+namespace kvasir::api {
+
+using base::Result;
+using base::Status;
+
+namespace {
+
+using R = ResponsesRequest;
+
+constexpr std::int64_t kMaxInt = std::numeric_limits<int>::max();
+constexpr std::int64_t kMaxTopLogprobs = 20;
+
+Status refuse(const json::value&, R&) {
+  return not_supported("this field is");
+}
+
+Status ignore(const json::value&, R&) {
+  return base::ok();
+}
+
+Status never(const json::value& value, R&) {
+  TRY(const bool wanted, read_bool(value));
+  return wanted ? Status(not_supported("a value other than false is")) : base::ok();
+}
+
+template <std::string R::* kMember>
+Status read_text(const json::value& value, R& r) {
+  TRY(r.*kMember, read_string(value));
+  return base::ok();
+}
+
+Status read_model(const json::value& value, R& r) {
+  TRY(r.chat.params.model, read_string(value));
+  return base::ok();
+}
+
+Status read_max_tokens(const json::value& value, R& r) {
+  TRY(const std::int64_t number, read_integer(value, {1, kMaxInt}));
+  r.chat.params.max_tokens = static_cast<int>(number);
+  return base::ok();
+}
+
+Status read_temperature(const json::value& value, R& r) {
+  TRY(const double number, read_number(value, {0, 2}));
+  r.chat.params.sampling.temperature = static_cast<float>(number);
+  return base::ok();
+}
+
+Status read_top_p(const json::value& value, R& r) {
+  TRY(const double number, read_number(value, {0, 1}));
+  r.chat.params.sampling.top_p = static_cast<float>(number);
+  return base::ok();
+}
+
+Status read_seed(const json::value& value, R& r) {
+  constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
+  TRY(const std::int64_t number, read_integer(value, {-kMax - 1, kMax}));
+  r.chat.params.seed = static_cast<std::uint64_t>(number);
+  return base::ok();
+}
+
+Status read_top_logprobs(const json::value& value, R& r) {
+  TRY(const std::int64_t number, read_integer(value, {0, kMaxTopLogprobs}));
+  r.chat.params.sampling.num_top_logprobs = static_cast<int>(number);
+  return base::ok();
+}
+
+// What belongs to tools that this server has not asks for nothing.
+Status read_include(const json::value& value, R& r) {
+  if (!value.is_array()) return wrong_type("an array of strings", value);
+  for (const json::value& item : value.get_array()) {
+    TRY(const std::string name, read_string(item));
+    if (name == "message.output_text.logprobs")
+      r.chat.params.sampling.logprobs = true;
+    else if (!name.starts_with("reasoning.") && name.find("_call") == std::string::npos)
+      return not_supported(fmt::format("including \"{}\" is", name));
+  }
+  return base::ok();
+}
+
+Status read_stream(const json::value& value, R& r) {
+  TRY(r.chat.params.stream, read_bool(value));
+  return base::ok();
+}
+
+// Nothing is obfuscated here, and every schema is enforced.
+Status read_unused_flag(const json::value& value, R&) {
+  TRY_OK(read_bool(value));
+  return base::ok();
+}
+
+Status read_unused_text(const json::value& value, R&) {
+  TRY_OK(read_string(value));
+  return base::ok();
+}
+
+Status read_stream_options(const json::value& value, R& r) {
+  if (!value.is_object()) return wrong_type("an object", value);
+  static constexpr Field<R> kOptions[] = {{"include_obfuscation", read_unused_flag},
+                                          {"resumable", [](const json::value& v, R& request) -> Status {
+                                             TRY(request.chat.params.resumable, read_bool(v));
+                                             return base::ok();
+                                           }}};
+  return read_fields<R>(value.get_object(), kOptions, r);
+}
+
+Status read_store(const json::value& value, R& r) {
+  TRY(r.store, read_bool(value));
+  return base::ok();
+}
+
+Status read_truncation(const json::value& value, R& r) {
+  TRY(const std::string word, read_string(value));
+  if (word != "auto" && word != "disabled")
+    return wrong_value(fmt::format("expected auto or disabled, got \"{}\"", word));
+  if (word == "auto") r.chat.context_policy = ContextPolicy::sliding_window;
+  return base::ok();
+}
+
+Status read_effort(const json::value& value, R& r) {
+  r.chat.effort_field = "reasoning.effort";
+  return read_reasoning_effort(value, r.chat);
+}
+
+Status read_reasoning(const json::value& value, R& r) {
+  if (!value.is_object()) return wrong_type("an object", value);
+  static constexpr Field<R> kReasoning[] = {{"effort", read_effort}, {"summary", ignore}};
+  return read_fields<R>(value.get_object(), kReasoning, r);
+}
+
+Status read_format(const json::value& value, R& r) {
+  using Kind = grammar::GrammarSource::Kind;
+  if (!value.is_object()) return wrong_type("an object", value);
+  const json::object& format = value.get_object();
+  static constexpr Field<R> kDescription[] = {
+      {"name", read_unused_text}, {"description", read_unused_text}, {"strict", read_unused_flag}};
+  TRY_OK(read_fields<R>(format, kDescription, r));
+  const json::value* type = format.if_contains("type");
+  if (type == nullptr || !type->is_string())
+    return in_field("type", missing("\"text\", \"json_object\" or \"json_schema\""));
+  const std::string_view name = type->get_string();
+  if (name == "text") return base::ok();
+  if (name == "json_object") {
+    r.chat.params.format = OutputFormat{.source = {.kind = Kind::json_object}, .field = "text.format"};
+    return base::ok();
+  }
+  if (name != "json_schema")
+    return in_field("type", not_supported(fmt::format("the format \"{}\" is", name)));
+  const json::value* schema = format.if_contains("schema");
+  if (schema == nullptr) return in_field("schema", missing("a JSON schema"));
+  if (!schema->is_object()) return in_field("schema", wrong_type("a JSON schema", *schema));
+  r.chat.params.format = OutputFormat{.source = {.kind = Kind::json_schema, .text = base::json_text(*schema)},
+                                      .field = "text.format.schema"};
+  return base::ok();
+}
+
+Status read_text_settings(const json::value& value, R& r) {
+  if (!value.is_object()) return wrong_type("an object", value);
+  static constexpr Field<R> kText[] = {
+      {"format", read_format},
+      {"verbosity",
+       [](const json::value& v, R&) -> Status {
+         TRY(const std::string word, read_string(v));
+         return word == "medium" ? base::ok() : Status(not_supported("a verbosity other than \"medium\" is"));
+       }},
+  };
+  return read_fields<R>(value.get_object(), kText, r);
+}
+
+constexpr Field<R> kResponsesFields[] = {
+    {"model", read_model, R"({"type": "string"})", "one of the models that GET /v1/models lists"},
+    {"input", nullptr,
+     R"({"anyOf": [{"type": "string"}, {"type": "array", "minItems": 1, "items": {"type": "object"}}]})",
+     "a string or an array of items"},
+    {"instructions", read_text<&R::instructions>, R"({"type": "string"})"},
+    {"previous_response_id", read_text<&R::previous_id>, R"({"type": "string"})"},
+    {"store", read_store, R"({"type": "boolean", "default": true})"},
+    {"stream", read_stream, R"({"type": "boolean"})"},
+    {"stream_options", read_stream_options,
+     R"({"type": "object", "properties": {"include_obfuscation": {"type": "boolean"},
+         "resumable": {"type": "boolean", "description": "Go on when the client leaves."}}})"},
+    {"max_output_tokens", read_max_tokens, R"({"type": "integer", "minimum": 1, "maximum": 2147483647})"},
+    {"temperature", read_temperature, R"({"type": "number", "minimum": 0, "maximum": 2})"},
+    {"top_p", read_top_p, R"({"type": "number", "minimum": 0, "maximum": 1})"},
+    {"seed", read_seed, R"({"type": "integer"})"},
+    {"top_logprobs", read_top_logprobs, R"({"type": "integer", "minimum": 0, "maximum": 20})"},
+    {"include", read_include, R"({"type": "array", "items": {"type": "string"}})"},
+    {"metadata",
+     [](const json::value& v, R&) -> Status {
+       TRY_OK(read_metadata(v));
+       return base::ok();
+     },
+     kMetadataSchema},
+    {"truncation", read_truncation, R"({"enum": ["auto", "disabled"]})"},
+    {"text", read_text_settings,
+     R"({"type": "object", "properties": {"format": {"type": "object", "required": ["type"],
+         "properties": {"type": {"enum": ["text", "json_object", "json_schema"]}, "name": {"type": "string"},
+                        "schema": {"type": "object"}, "strict": {"type": ["boolean", "null"]}}}}})"},
+    {"reasoning", read_reasoning,
+     R"({"type": "object", "properties": {"effort": {"type": ["string", "null"]}}})"},
+    {"tools", nullptr,
+     R"({"type": "array", "items": {"type": "object", "required": ["type", "name"],
+         "properties": {"type": {"const": "function"}, "name": {"type": "string"},
+                        "description": {"type": ["string", "null"]}, "parameters": {"type": ["object", "null"]},
+                        "strict": {"type": ["boolean", "null"]}}}})"},
+    {"tool_choice", nullptr, R"({"anyOf": [{"enum": ["none", "auto", "required"]}, {"type": "object"}]})"},
+    {"server_tools", nullptr, kServerToolsSchema},
+    {"parallel_tool_calls", nullptr, R"({"type": "boolean"})"},
+    {"user",
+     [](const json::value& v, R& r) -> Status {
+       TRY(r.chat.params.user, read_string(v));
+       return base::ok();
+     },
+     R"({"type": "string"})"},
+    {"service_tier", [](const json::value& v, R& r) -> Status { return read_service_tier(v, r.chat.params); },
+     kServiceTierSchema},
+    {"background", never, R"({"const": false})"},
+    {"safety_identifier", ignore},
+    {"prompt_cache_key", ignore},
+    {"prompt_cache_retention", ignore},
+    {"max_tool_calls", ignore},
+    {"conversation", refuse},
+    {"prompt", refuse},
+    {"context_management", refuse},
+    {"moderation", refuse},
+};
+
+// {"type": "function", "name": …} as chat has it.
+json::object as_chat_function(const json::object& flat) {
+  json::object function;
+  for (const auto& [key, value] : flat)
+    if (key != "type") function[key] = value;
+  json::object chat;
+  if (const json::value* type = flat.if_contains("type")) chat["type"] = *type;
+  chat["function"] = std::move(function);
+  return chat;
+}
+
+// {"type": "allowed_tools", "mode": …, "tools": […]}, or a function.
+json::object as_chat_choice(const json::object& flat) {
+  const json::value* type = flat.if_contains("type");
+  if (type == nullptr || *type != "allowed_tools") return as_chat_function(flat);
+  json::object allowed;
+  for (const auto& [key, value] : flat)
+    if (key != "type") allowed[key] = value;
+  if (json::value* tools = allowed.if_contains("tools"); tools != nullptr && tools->is_array())
+    for (json::value& tool : tools->get_array())
+      if (tool.is_object()) tool = as_chat_function(tool.get_object());
+  return {{"type", "allowed_tools"}, {"allowed_tools", std::move(allowed)}};
+}
+
+Result<ToolSettings> read_response_tools(const json::object& body) {
+  json::object chat;
+  for (const char* key : {"tools", "tool_choice", "parallel_tool_calls", "server_tools"})
+    if (const json::value* value = body.if_contains(key)) chat[key] = *value;
+  if (json::value* tools = chat.if_contains("tools"); tools != nullptr && tools->is_array())
+    for (json::value& tool : tools->get_array())
+      if (tool.is_object()) tool = as_chat_function(tool.get_object());
+  if (json::value* choice = chat.if_contains("tool_choice"); choice != nullptr && choice->is_object())
+    *choice = as_chat_choice(choice->get_object());
+  return read_flat_tools(chat, "parameters");
+}
+
+Status read_input(json::value& input, R& r) {
+  if (input.is_string()) {
+    json::object text{{"type", "input_text"}, {"text", std::move(input)}};
+    r.items.push_back(
+        json::object{{"type", "message"}, {"role", "user"}, {"content", json::array{std::move(text)}}});
+  } else {
+    if (!input.is_array()) return wrong_type("a string or an array of items", input);
+    r.items = std::move(input.get_array());
+    if (r.items.empty()) return wrong_value("expected at least one item");
+  }
+  std::unordered_set<std::string> ids;
+  for (std::size_t i = 0; i < r.items.size(); ++i) {
+    if (!r.items[i].is_object()) return in_field(fmt::format("[{}]", i), wrong_type("an object", r.items[i]));
+    json::object& item = r.items[i].get_object();
+    const auto is_absent = [&](const char* key) { return !item.contains(key) || item.at(key).is_null(); };
+    if (is_absent("type"))
+      item["type"] = is_absent("role") && !is_absent("id") ? "item_reference" : "message";
+    if (!is_absent("id") && !item.at("id").is_string())
+      return in_field(fmt::format("[{}].id", i), wrong_type("a string", item.at("id")));
+    if (item.at("type") == "item_reference") continue;  // its id is another's
+    // A page of items begins behind one's id, so that no two have the same.
+    if (is_absent("id") || !ids.insert(std::string(item.at("id").get_string())).second)
+      item["id"] = make_answer_id("item_");
+  }
+  return base::ok();
+}
+
+// What a response repeats, with what holds where the request says nothing.
+json::object make_echo(const json::object& body) {
+  json::object echo{{"instructions", nullptr},
+                    {"max_output_tokens", nullptr},
+                    {"metadata", json::object()},
+                    {"parallel_tool_calls", true},
+                    {"previous_response_id", nullptr},
+                    {"reasoning", json::object{{"effort", nullptr}, {"summary", nullptr}}},
+                    {"store", true},
+                    {"temperature", 1.0},
+                    {"text", json::object{{"format", json::object{{"type", "text"}}}}},
+                    {"tool_choice", "auto"},
+                    {"tools", json::array()},
+                    {"top_logprobs", 0},
+                    {"top_p", 1.0},
+                    {"truncation", "disabled"},
+                    {"user", nullptr}};
+  for (auto& [key, value] : echo)
+    if (const json::value* given = body.if_contains(key); given != nullptr && !given->is_null())
+      value = *given;
+  if (const json::value* names = body.if_contains("server_tools")) echo["server_tools"] = *names;
+  return echo;
+}
+
+}  // namespace
+
+Result<ResponsesRequest> read_responses_request(json::object body) {
+  ResponsesRequest request;
+  request.chat.messages_field = "input";
+  TRY_OK(read_fields<R>(body, kResponsesFields, request));
+  const json::value* options = body.if_contains("stream_options");
+  if (!request.chat.params.stream && options != nullptr && !options->is_null())
+    return in_field("stream_options", wrong_value("only allowed together with \"stream\": true"));
+  if (request.chat.params.sampling.num_top_logprobs > 0) request.chat.params.sampling.logprobs = true;
+  TRY(request.chat.tools, read_response_tools(body));
+  // Which tokens are whose cannot be told where calls and text alternate.
+  const ToolSettings& tools = request.chat.tools;
+  if (request.chat.params.sampling.logprobs && (tools.may_call() || !tools.server_tools.empty()))
+    return in_field("include", not_supported("logprobs together with tools are"));
+  const json::value* max_calls = body.if_contains("max_tool_calls");
+  if (!tools.server_tools.empty() && max_calls != nullptr && !max_calls->is_null())
+    return in_field("max_tool_calls", not_supported("a number of calls other than the server's own is"));
+  request.echo = make_echo(body);
+  if (Status status = read_input(body.at("input"), request); !status.ok())
+    return in_field("input", std::move(status).error());
+  return request;
+}
+
+json::object responses_body_schema() {
+  return ObjectSchema().add<R>(kResponsesFields).take();
+}
+
+}  // namespace kvasir::api

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "text/answer/tool_syntax.h"
+#include "text/tokenizer/json_scanner.h"
+
+namespace kvasir::text {
+
+// Reads calls whose exact text a grammar enforces, byte by byte, so that arguments can be passed on as they
+// come. One stream, one thread.
+class EnforcedCalls {
+ public:
+  explicit EnforcedCalls(const CallText& text);
+
+  enum class Found : std::uint8_t {
+    nothing,    // part of the frame
+    name,       // `name()` is that of a new call
+    arguments,  // the byte belongs to the call's arguments
+    stray,      // the byte belongs to no call: not what the grammar says
+  };
+  Found push(char byte);
+  const std::string& name() const { return name_; }
+  // Within the arguments of a call, which are not whole yet.
+  bool in_arguments() const { return phase_ == Phase::arguments; }
+  // At least one call was there, and no other has begun behind the last one.
+  bool is_between_calls() const;
+
+ private:
+  enum class Phase : std::uint8_t { frame, name, after_name, arguments, after, next, end, done, stray };
+
+  // Takes the byte from what is left of the frame's text; goes on to `then` at its end.
+  Found frame_byte(char byte, Phase then);
+  Found choose_next(char byte);
+  void expect(Phase phase, std::string_view literal);
+
+  const CallText& text_;
+  Phase phase_ = Phase::frame;
+  std::string left_;  // of the frame, before the next thing
+  std::string name_;
+  bool has_call_ = false;  // a whole one
+  JsonScanner scanner_;
+};
+
+}  // namespace kvasir::text

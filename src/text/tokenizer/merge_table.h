@@ -1,0 +1,127 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "text/tokenizer/token_table.h"
+
+namespace kvasir::text {
+
+// U+2581, sentencepiece's space.
+inline constexpr std::string_view kSpaceMark = "\xE2\x96\x81";
+
+// Pairs of tokens that merge, with their ranks: an open-addressing table, because every word asks it about
+// every neighbouring pair.
+class MergeTable {
+ public:
+  struct Merge {
+    std::uint32_t rank = kNoRank;
+    TokenId result = -1;
+  };
+  static constexpr std::uint32_t kNoRank = ~std::uint32_t{0};
+  struct Slot {
+    std::uint64_t key = kEmpty;
+    Merge merge;
+  };
+
+  explicit MergeTable(std::size_t num_merges);
+  MergeTable(MergeTable&&) noexcept = default;
+  MergeTable& operator=(MergeTable&&) noexcept = default;
+  MergeTable(const MergeTable&) = delete;
+  MergeTable& operator=(const MergeTable&) = delete;
+
+  // A table that is already filled, as a tokenizer's image keeps it, for a vocabulary of `num_tokens`.
+  struct Stored {
+    std::span<const Slot> slots;
+    bool keeps_space_marks_first = false;
+    std::shared_ptr<const void> owner;  // keeps the slots
+  };
+  // corrupt: the slots are no table.
+  static base::Result<MergeTable> from_slots(Stored stored, int num_tokens);
+  std::span<const Slot> slots() const { return slots_; }  // a power of two, never full
+
+  // The first rank of a pair stays.
+  void insert(TokenId left, TokenId right, Merge merge);
+  // Of a pair that will be inserted soon.
+  void prepare(TokenId left, TokenId right) const {
+    __builtin_prefetch(&slots_[first_slot(key_of(left, right))]);
+  }
+  // kNoRank where the pair does not merge.
+  Merge find(TokenId left, TokenId right) const {
+    const std::uint64_t key = key_of(left, right);
+    const std::size_t mask = slots_.size() - 1;
+    for (std::size_t at = first_slot(key); slots_[at].key != kEmpty; at = (at + 1) & mask) {
+      if (slots_[at].key == key) return slots_[at].merge;
+    }
+    return {};
+  }
+  // Calls f(left, right) for every pair, in no order.
+  template <class F>
+  void for_each_pair(const F& f) const {
+    for (const Slot& slot : slots_) {
+      if (slot.key != kEmpty) f(static_cast<TokenId>(slot.key >> 32), static_cast<TokenId>(slot.key));
+    }
+  }
+  std::uint32_t num_ranks() const { return num_ranks_; }
+
+  // Whether no merge joins what ends in another character with what begins with a space mark: text can then
+  // be cut before each run of marks.
+  bool keeps_space_marks_first() const { return keeps_space_marks_first_; }
+  void note_spelling(std::string_view left, std::string_view right) {
+    if (right.starts_with(kSpaceMark) && !left.ends_with(kSpaceMark)) keeps_space_marks_first_ = false;
+  }
+
+ private:
+  static constexpr std::uint64_t kEmpty = ~std::uint64_t{0};
+
+  static std::uint64_t key_of(TokenId left, TokenId right) {
+    return (std::uint64_t{static_cast<std::uint32_t>(left)} << 32) | static_cast<std::uint32_t>(right);
+  }
+  std::size_t first_slot(std::uint64_t key) const {
+    key *= 0x9E3779B97F4A7C15ull;
+    return (key ^ (key >> 32)) & (slots_.size() - 1);
+  }
+
+  std::vector<Slot> filled_;  // by insert()
+  std::shared_ptr<const void> owner_;
+  std::span<const Slot> slots_;
+  std::uint32_t num_ranks_ = 0;
+  bool keeps_space_marks_first_ = true;
+};
+
+// Ranks merges in the order they are added.
+class MergeRanker {
+ public:
+  explicit MergeRanker(std::size_t num_merges) : ranked_(num_merges) {}
+  // A merge's two sides as they are written, and the tokens that they and their result are.
+  struct Sides {
+    std::string_view left;
+    std::string_view right;
+    std::optional<TokenId> left_id;
+    std::optional<TokenId> right_id;
+    std::optional<TokenId> result_id;
+  };
+  // Before the add of the same sides, a few others between them.
+  void prepare(const Sides& sides) const {
+    if (sides.left_id && sides.right_id) ranked_.prepare(*sides.left_id, *sides.right_id);
+  }
+  // An error where one is no token.
+  base::Status add(const Sides& sides);
+  MergeTable take() { return std::move(ranked_); }
+
+ private:
+  MergeTable ranked_;
+  std::uint32_t rank_ = 0;
+};
+
+// Sentencepiece keeps no merges: any two pieces that spell a piece merge, best score first.
+MergeTable merges_by_score(const TokenTable& table, const std::vector<float>& scores);
+
+}  // namespace kvasir::text

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "base/ids.h"
+#include "base/json.h"
+#include "base/result.h"
+#include "text/tokenizer/decoder.h"
+#include "text/tokenizer/merge_table.h"
+#include "text/tokenizer/token_table.h"
+#include "text/tokenizer/tokenizer_json.h"
+#include "text/tokenizer/tokenizer_source.h"
+#include "text/tokenizer/unigram.h"
+
+namespace kvasir::text {
+
+// The part of a tokenizer that takes long to make: its tables, ready to be used. They come from the file
+// itself or from an image of an earlier load.
+struct ModelTables {
+  std::unique_ptr<const TokenTable> table;
+  std::optional<MergeTable> merges;  // of a BPE
+  std::optional<ScoredTrie> trie;    // of a Unigram
+  double unk_score = 0;              // of a Unigram
+  std::optional<TokenId> unk;
+};
+
+enum class ModelKind { bpe, word_piece, unigram };
+// unsupported: Kvasir does not know it.
+base::Result<ModelKind> model_kind(const base::json::object& model);
+
+base::Result<ModelTables> make_tables(const TokenizerSource& source, ByteLevel byte_level,
+                                      const Decoder& decoder);
+
+// One row of `added_tokens`.
+struct AddedRow {
+  std::string_view content;
+  AddedTokens::Entry entry;
+  bool normalized = false;
+};
+// Their texts point into `file`.
+base::Result<std::vector<AddedRow>> added_rows(const base::json::object& file);
+
+}  // namespace kvasir::text

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "text/tokenizer/normalizer.h"
+#include "text/tokenizer/pattern.h"
+
+namespace kvasir::text {
+
+// What becomes of a match when text is split at it; the names are Hugging Face's.
+enum class SplitBehavior { isolated, removed, merged_with_previous, merged_with_next, contiguous };
+
+struct SplitStep {
+  Pattern pattern;
+  SplitBehavior behavior = SplitBehavior::isolated;
+  bool invert = false;  // what lies between the matches takes the matches' part
+};
+
+// A space goes before a piece that does not begin with one.
+struct PrefixSpaceStep {};
+
+// Sentencepiece's spaces: each becomes a mark, and pieces begin with one.
+struct SpaceMarkStep {
+  enum class Prefix { never, first, always };  // first: only where the text begins
+  std::string mark;
+  Prefix prefix = Prefix::always;
+  bool split = true;  // before each mark
+};
+
+// Cuts text into the words that a model's merges never cross: each step cuts or rewrites the pieces of the
+// one before.
+class PreTokenizer {
+ public:
+  using Step = std::variant<SplitStep, PrefixSpaceStep, SpaceMarkStep>;
+  // Where a piece of text stands in the whole.
+  enum class Place { start, inside };
+
+  void add(Step step);
+  std::size_t num_steps() const { return steps_.size(); }
+
+  // Calls f(word) for each, in order, while f answers true. `text` is valid UTF-8. No word is empty.
+  template <class F>
+  void for_each_word(std::string_view text, Place place, const F& f) const;
+
+ private:
+  struct Piece {
+    std::string_view text;
+    Place place = Place::inside;
+  };
+  struct Pieces {
+    std::vector<Piece> pieces;
+    std::vector<std::string> rewritten;  // [steps]: what pieces point into
+  };
+
+  Pieces split(std::string_view text, Place place) const;
+  static void run(const SplitStep& step, const std::vector<Piece>& from, std::vector<Piece>& to);
+  static void run(const PrefixSpaceStep& step, std::vector<Piece>& pieces, std::string& rewritten);
+  static void run(const SpaceMarkStep& step, std::vector<Piece>& pieces, std::string& rewritten);
+  static void split_piece(const SplitStep& step, const Piece& piece, std::vector<Piece>& to);
+
+  std::vector<Step> steps_;
+  const Scanner* only_scanner() const;
+};
+
+template <class F>
+void PreTokenizer::for_each_word(std::string_view text, Place place, const F& f) const {
+  if (text.empty()) return;
+  if (steps_.empty()) {
+    f(text);
+    return;
+  }
+  if (const Scanner* scanner = only_scanner()) {
+    const char* end = text.data() + text.size();
+    for (const char* at = text.data(); at < end;) {
+      const char* behind = scanner->match(at, end);
+      if (!f(std::string_view(at, static_cast<std::size_t>(behind - at)))) return;
+      at = behind;
+    }
+    return;
+  }
+  for (const Pieces pieces = split(text, place); const Piece& piece : pieces.pieces) {
+    if (!f(piece.text)) return;
+  }
+}
+
+// BERT's: white space goes, and each punctuation mark stands alone.
+void add_bert_splits(PreTokenizer& pre_tokenizer);
+
+// How GGUF's `tokenizer.ggml.pre` names a way to prepare text.
+struct Preparation {
+  std::vector<NormalizerStep> normalizer;
+  PreTokenizer pre_tokenizer;
+  bool ignore_merges = false;  // a word that is a token is taken whole
+};
+base::Result<Preparation> preparation_named(std::string_view pre);
+
+}  // namespace kvasir::text

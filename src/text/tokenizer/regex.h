@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "text/tokenizer/prompt.h"
+
+namespace kvasir::text {
+
+// A compiled Unicode regular expression as tokenizer files write them. Immutable and thread-safe.
+class Regex {
+ public:
+  static base::Result<Regex> compile(const std::string& pattern);
+
+  // Where it matches in one text, left to right. One thread.
+  class Search {
+   public:
+    // `text` is valid UTF-8 and outlives the search; so does `regex`.
+    Search(const Regex& regex, std::string_view text);
+    // The next match that is not empty, or nothing. A match that would take more than the engine's limits
+    // ends the search: the rest of the text counts as unmatched.
+    std::optional<Range> next();
+
+   private:
+    std::string_view text_;
+    const void* code_;
+    std::shared_ptr<void> match_;
+    std::size_t at_ = 0;
+  };
+
+ private:
+  explicit Regex(std::shared_ptr<const void> code) : code_(std::move(code)) {}
+
+  std::shared_ptr<const void> code_;
+};
+
+}  // namespace kvasir::text

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/check.h"
+#include "base/ids.h"
+#include "base/result.h"
+#include "text/tokenizer/string_index.h"
+#include "text/tokenizer/vocabulary.h"
+
+namespace kvasir::text {
+
+// The tokens of a vocabulary by id, and back. A token has a spelling, by which the model finds it, and bytes,
+// which it stands for in text; they differ where spaces are spelled with a mark. Filled once, then immutable.
+class TokenTable {
+ public:
+  // Far above any real token. Looking for the pairs that make a token takes the square of its length.
+  static constexpr std::size_t kMaxTokenBytes = 4096;
+
+  struct Row {
+    std::string_view spelling;
+    std::string_view bytes;
+    TokenType type = TokenType::normal;
+  };
+  // All of it as it lies in memory, and in a tokenizer's image.
+  struct Columns {
+    std::string_view spellings;
+    std::span<const std::uint32_t> spelling_ends;  // [size + 1]
+    std::string_view bytes;                        // empty where they are the spellings
+    std::span<const std::uint32_t> byte_ends;      // [size + 1], or empty
+    std::span<const TokenType> types;
+    std::span<const StringIndex::Slot> pieces;
+    std::span<const StringIndex::Slot> added;
+  };
+
+  TokenTable() = default;
+  TokenTable(const TokenTable&) = delete;
+  TokenTable& operator=(const TokenTable&) = delete;
+
+  // A table that is already filled; `owner` keeps what `columns` point to. corrupt: they are no table.
+  static base::Result<std::unique_ptr<const TokenTable>> from_columns(const Columns& columns,
+                                                                      std::shared_ptr<const void> owner);
+
+  void reserve(std::size_t num_tokens, std::size_t num_bytes);
+  // Ids count up from 0. corrupt: the token is too long to be one.
+  base::Status add(const Row& row);
+  // Call after the last add and before anything else: fills the indices. The first of two tokens with equal
+  // spelling is found.
+  void build_index();
+
+  const Columns& columns() const { return columns_; }
+  // Of the longest token; at least 1.
+  std::size_t max_token_bytes() const { return max_token_bytes_; }
+  int size() const { return static_cast<int>(columns_.types.size()); }
+  std::string_view spelling(TokenId id) const { return view(columns_.spellings, columns_.spelling_ends, id); }
+  std::string_view bytes(TokenId id) const {
+    return columns_.byte_ends.empty() ? spelling(id) : view(columns_.bytes, columns_.byte_ends, id);
+  }
+  TokenType type(TokenId id) const {
+    CHECK(id >= 0 && id < size(), "token {} of {}", id, size());
+    return columns_.types[id];
+  }
+  bool is_special(TokenId id) const {
+    const TokenType kind = type(id);
+    return kind == TokenType::control || kind == TokenType::unknown || kind == TokenType::unused;
+  }
+  // Among the normal tokens, by spelling. A byte token spells what no normal one does, and is not found.
+  std::optional<TokenId> find_piece(std::string_view spelling) const;
+  // Among the added ones: control, user-defined, unknown.
+  std::optional<TokenId> find_added(std::string_view spelling) const;
+
+ private:
+  // What add() fills.
+  struct Filled {
+    std::string spellings;
+    std::vector<std::uint32_t> spelling_ends{0};
+    std::string bytes;  // empty until one differs from its spelling
+    std::vector<std::uint32_t> byte_ends{0};
+    bool bytes_differ = false;
+    std::vector<TokenType> types;
+    StringIndex pieces;
+    StringIndex added;
+  };
+
+  std::string_view view(std::string_view buffer, std::span<const std::uint32_t> ends, TokenId id) const {
+    CHECK(id >= 0 && id < size(), "token {} of {}", id, size());
+    return buffer.substr(ends[id], ends[id + 1] - ends[id]);
+  }
+
+  Filled filled_;
+  std::shared_ptr<const void> owner_;
+  Columns columns_;
+  std::size_t max_token_bytes_ = 1;
+};
+
+}  // namespace kvasir::text

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "text/tokenizer/token_table.h"
+#include "text/tokenizer/word_model.h"
+
+namespace kvasir::text {
+
+// Longest match first: a word becomes the longest token that it begins with, then the longest continuing one
+// that its rest begins with, and so on; a word that cannot be spelled so is the unknown token as a whole.
+// Immutable; O(n · longest token²) in the word's length, which is bounded.
+class WordPiece : public WordModel {
+ public:
+  struct Options {
+    std::string continuing_prefix = "##";  // how the vocabulary spells a token that does not begin a word
+    int max_characters = 100;              // a longer word is unknown
+    std::optional<TokenId> unk{};          // without it such words are left out
+  };
+
+  // `table` outlives the WordPiece.
+  WordPiece(const TokenTable& table, Options options);
+
+  void encode(std::string_view word, Workspace& work, std::vector<TokenId>& out) const override;
+
+ private:
+  const TokenTable& table_;
+  Options options_;
+  std::size_t longest_ = 1;  // spelling, in bytes
+};
+
+}  // namespace kvasir::text
