@@ -111,8 +111,10 @@ base::Error bounded(const base::Error& error) {
   const std::string_view message = error.message;
   const std::size_t size = base::utf8_valid_prefix(message.substr(0, kMaxErrorBytes));
   const bool whole = message.size() <= kMaxErrorBytes;
-  return base::error(error.code, "chat template: {}{}", whole ? message : message.substr(0, size),
-                     whole ? "" : "...");
+  base::Error told = base::error(error.code, "chat template: {}{}", whole ? message : message.substr(0, size),
+                                 whole ? "" : "...");
+  told.reason = error.reason;
+  return told;
 }
 
 }  // namespace
