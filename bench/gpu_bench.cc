@@ -162,7 +162,7 @@ class Measurement {
 
   void submit(int max_tokens) {
     wire::GenerateRequest request;
-    request.id = "bench";
+    request.origin.request_id = "bench";
     const auto vocab_size = static_cast<std::uint64_t>(load_.vocab_size);
     for (int i = 0; i < load_.prompt; ++i)
       request.prompt.push_back(static_cast<TokenId>(random_.below(vocab_size)));

@@ -100,10 +100,12 @@ asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerK
   if (begun.ok()) begun = add_server_tools(service, question.text);
   if (!begun.ok()) co_return co_await out.fail(std::move(begun).error());
 
-  const auto text = std::make_shared<const QuestionText>(std::move(question.text));
-  const GenerateParams& params = params_of(*text);
+  auto text = std::make_shared<const QuestionText>(std::move(question.text));
+  const GenerateParams params = params_of(*text);
+  const std::shared_ptr<const ChatRequest> tool_chat = chat_with_server_tools(text);
   Result<Job> job =
       co_await make_ready(service, out, text, exchange.num_body_bytes + question.num_other_bytes);
+  text.reset();  // it may be large, and the answer may take long
   exchange.request.body_hold.reset();
   if (!job.ok()) co_return co_await out.fail(std::move(job).error());
   job->context.dropped_messages += question.num_unread_messages;
@@ -121,7 +123,7 @@ asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerK
       start(service, std::move(*place), std::move(*job), exchange.responder.executor());
   if (!generation.ok()) co_return co_await writer.refuse(std::move(generation).error());
   const std::unique_ptr<DeltaStream> stream =
-      as_stream(service, exchange, chat_with_server_tools(text), context, std::move(*generation));
+      as_stream(service, exchange, tool_chat, context, std::move(*generation));
   co_await run(service, out, *stream, writer);
 }
 

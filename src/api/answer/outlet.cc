@@ -47,6 +47,10 @@ asio::awaitable<Status> Outlet::start() {
   headers.emplace_back("x-stream-id", id_);
   headers.insert(headers.end(), exchange_.headers.begin(), exchange_.headers.end());
   Result<net::SseWriter*> writer = co_await exchange_.responder.start_stream(std::move(headers));
+  if (!writer.ok() && resumable()) {
+    detach();
+    co_return base::ok();
+  }
   if (!writer.ok()) co_return std::move(writer).error();
   exchange_.status = 200;
   writer_ = *writer;

@@ -8,6 +8,7 @@
 #include "api/answer/answer_shape.h"
 #include "api/http/event_log.h"
 #include "api/http/service.h"
+#include "api/http/text_task.h"
 #include "net/http_message.h"
 #include "net/responder.h"
 
@@ -25,6 +26,7 @@ class Outlet {
   // Before the first write.
   base::Status make_resumable();
   bool resumable() const { return log_ != nullptr; }
+  WhenLeft when_left() const { return resumable() ? WhenLeft::go_on : WhenLeft::give_up; }
   // A resumable stream's client has left; others may come.
   void detach();
   // Nobody has come for so long that the answer need not go on.

@@ -41,8 +41,8 @@ asio::awaitable<Result<Encoded>> encode_meanwhile(Service& service, Outlet& out,
   TextTask<GenerateParams>::Work fit = [model, text](const std::stop_token&) {
     return fit_params(*model, *text);
   };
-  Result<GenerateParams> params =
-      co_await run_text_work<GenerateParams>(service.reading, out.exchange(), num_bytes, std::move(fit));
+  Result<GenerateParams> params = co_await run_text_work<GenerateParams>(
+      service.reading, out.exchange(), num_bytes, std::move(fit), out.when_left());
   if (!params.ok()) co_return std::move(params).error();
   const bool compiles = has_to_compile(*model, *params);
   if (num_bytes <= kSmallBody && !compiles) co_return encode(model, *text, *params, {});

@@ -98,7 +98,8 @@ std::string cut(const std::string& text, std::size_t max_bytes) {
 }
 
 // A request for the summary of `text`, which goes on from `earlier`.
-Result<Job> summary_job(const SummaryPlan& plan, const std::string& earlier, const std::string& text) {
+Result<Job> summary_job(const SummaryPlan& plan, const std::string& earlier, const std::string& text,
+                        const std::stop_token& stop) {
   ChatRequest request;
   request.params.model = plan.model->name;
   request.params.sampling.temperature = 0;
@@ -109,7 +110,7 @@ Result<Job> summary_job(const SummaryPlan& plan, const std::string& earlier, con
   prompt += "The conversation:\n\n" + text + "Summarize all of it.";
   request.messages = {json::object{{"role", "system"}, {"content", kInstructions}},
                       json::object{{"role", "user"}, {"content", prompt}}};
-  TRY(EncodedChat chat, encode_chat(*plan.model, request, {}));
+  TRY(EncodedChat chat, encode_chat(*plan.model, request, stop));
   const int room = plan.model->context_length - static_cast<int>(chat.tokens.size());
   if (room < plan.max_tokens)
     return Error{ErrorCode::invalid_argument, "the turns are too long", {}, "context_length_exceeded"};
@@ -122,12 +123,13 @@ struct Piece {
 };
 
 // As many turns behind `found` as fit into one request.
-Result<Piece> next_piece(const SummaryPlan& plan, const Found& found) {
+Result<Piece> next_piece(const SummaryPlan& plan, const Found& found, const std::stop_token& stop) {
   std::size_t num_taken = plan.starts.size() - found.num_turns;
   std::size_t max_bytes = std::string::npos;
   while (true) {
     const std::size_t last = found.num_turns + num_taken;
-    Result<Job> job = summary_job(plan, found.text, cut(transcript(plan, found.num_turns, last), max_bytes));
+    Result<Job> job =
+        summary_job(plan, found.text, cut(transcript(plan, found.num_turns, last), max_bytes), stop);
     if (job.ok()) return Piece{std::move(*job), last};
     const bool too_long = job.error().reason == "context_length_exceeded";
     if (!too_long || (num_taken == 1 && max_bytes < 64)) return std::move(job).error();
@@ -198,11 +200,11 @@ asio::awaitable<Result<std::string>> summarize(Service& service, Outlet& out, bo
   Result<Found> found = co_await find_longest(service, executor, keys);
   if (!found.ok()) co_return std::move(found).error();
   while (found->num_turns < plan->starts.size()) {
-    TextTask<Piece>::Work take = [plan, found = *found](const std::stop_token&) {
-      return next_piece(*plan, found);
+    TextTask<Piece>::Work take = [plan, found = *found](const std::stop_token& stop) {
+      return next_piece(*plan, found, stop);
     };
-    Result<Piece> piece =
-        co_await run_text_work<Piece>(service.tokenizing, out.exchange(), kAlwaysQueued, std::move(take));
+    Result<Piece> piece = co_await run_text_work<Piece>(service.tokenizing, out.exchange(), kAlwaysQueued,
+                                                        std::move(take), out.when_left());
     if (!piece.ok()) co_return std::move(piece).error();
     Result<std::string> text = co_await generate(service, out, pings, std::move(piece->job));
     if (!text.ok()) co_return std::move(text).error();

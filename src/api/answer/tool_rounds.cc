@@ -82,14 +82,17 @@ asio::awaitable<Result<std::vector<Delta>>> ToolRounds::next(base::Duration wait
   for (;;) {
     const base::TimePoint now = clock.now();
     std::vector<Delta> deltas = co_await step(std::max(base::Duration::zero(), deadline - now));
-    if (failure_) co_return *failure_;
+    if (failure_ && deltas.empty()) {
+      told_failure_ = true;
+      co_return *failure_;
+    }
     if (!deltas.empty() || over() || clock.now() >= deadline) co_return deltas;
   }
 }
 
 asio::awaitable<std::vector<Delta>> ToolRounds::step(base::Duration wait) {
   std::vector<Delta> out;
-  if (over()) co_return out;
+  if (over() || failure_) co_return out;
   if (stage_ == Stage::generating) {
     Result<std::vector<Delta>> deltas = co_await generation_->next(wait);
     if (!deltas.ok()) {

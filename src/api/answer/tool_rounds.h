@@ -38,7 +38,7 @@ class ToolRounds final : public DeltaStream {
   ToolRounds& operator=(const ToolRounds&) = delete;
 
   boost::asio::awaitable<base::Result<std::vector<Delta>>> next(base::Duration wait) override;
-  bool over() const override { return finished_ || cancelled_ || failure_.has_value(); }
+  bool over() const override { return finished_ || cancelled_ || told_failure_; }
   void cancel() override;
   bool cancelled() const override { return cancelled_; }
   wire::Usage usage() const override;
@@ -89,6 +89,7 @@ class ToolRounds final : public DeltaStream {
   bool finished_ = false;
   bool cancelled_ = false;
   std::optional<base::Error> failure_;
+  bool told_failure_ = false;  // what came before it goes out first
 };
 
 }  // namespace kvasir::api

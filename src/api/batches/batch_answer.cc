@@ -53,6 +53,21 @@ std::string_view id_prefix(const QuestionText& text) {
   return std::holds_alternative<ChatRequest>(text) ? kChatAnswer.id_prefix : kCompletionAnswer.id_prefix;
 }
 
+// A generation's place in the set while it runs, however that ends.
+class Running {
+ public:
+  Running(std::set<Generation*>& set, Generation& generation) : set_(set), generation_(generation) {
+    set_.insert(&generation_);
+  }
+  ~Running() { set_.erase(&generation_); }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  std::set<Generation*>& set_;
+  Generation& generation_;
+};
+
 }  // namespace
 
 asio::awaitable<Result<std::string>> answer_line(Service& service, asio::any_io_executor executor,
@@ -70,10 +85,9 @@ asio::awaitable<Result<std::string>> answer_line(Service& service, asio::any_io_
   const bool with_logprobs = job->with_logprobs;
   Result<std::unique_ptr<Generation>> generation = start(service, origin, std::move(*job), executor);
   if (!generation.ok()) co_return std::move(generation).error();
-  running.insert(generation->get());
+  const Running in_set(running, **generation);
   WholeAnswers whole((*generation)->num_choices());
   const base::Status ended = co_await run_into(**generation, whole, service.options.ping_interval);
-  running.erase(generation->get());
   if (!ended.ok()) co_return ended.error();
   co_return shape->whole(whole.best_of(num_sampled, num_kept, with_logprobs), (*generation)->usage());
 }

@@ -7,6 +7,7 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
+#include <exception>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -34,7 +35,9 @@ constexpr std::chrono::seconds kIdlePause{1};
 constexpr std::chrono::seconds kMaxStuckPause{60};
 
 bool is_passing(const Error& error) {
-  return error.code == ErrorCode::exhausted || error.code == ErrorCode::unavailable;
+  // A model that could not be loaded does not come by itself.
+  return (error.code == ErrorCode::exhausted || error.code == ErrorCode::unavailable) &&
+         error.reason != "model_failed";
 }
 
 store::Key key_of(const store::Batch& batch) {
@@ -205,8 +208,13 @@ asio::awaitable<void> BatchRunner::run_lines(const store::Batch& batch) {
 
 asio::awaitable<void> BatchRunner::run_line(std::shared_ptr<Progress> progress, store::BatchLine line) {
   while (!progress->stopped && !stopping_) {
-    const Result<std::string> answer =
-        co_await answer_line(service_, context_.get_executor(), progress->batch, line, running_);
+    Result<std::string> answer = std::string();
+    // What one line could not do (memory, mostly) must not end the others.
+    try {
+      answer = co_await answer_line(service_, context_.get_executor(), progress->batch, line, running_);
+    } catch (const std::exception& e) {
+      answer = base::error(ErrorCode::internal, "the line could not be answered: {}", e.what());
+    }
     if (!answer.ok() && answer.error().code == ErrorCode::cancelled) break;
     if (!answer.ok() && is_passing(answer.error()) && !stopping_) {
       asio::steady_timer timer(context_, std::chrono::milliseconds(static_cast<std::int64_t>(

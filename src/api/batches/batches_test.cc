@@ -220,6 +220,18 @@ TEST_F(BatchTest, ALineThatAsksForTooManyAnswersFails) {
   EXPECT_EQ(failed[0].at("response").at("body").at("error").at("param"), "n");
 }
 
+TEST_F(BatchTest, ALineForAModelThatCouldNotBeLoadedFails) {
+  serve(says("Hello"));
+  router_.add("gone");
+  router_.set_failed("gone", "no such file");
+  const std::string lost = R"({"custom_id": "a", "method": "POST", "url": "/v1/completions", "body": )"
+                           R"({"model": "gone", "prompt": "hi"}})";
+  const auto failed =
+      lines_of(wait_for(start(lost + "\n", "/v1/completions"), "completed").at("error_file_id"));
+  ASSERT_EQ(failed.size(), 1u);
+  EXPECT_EQ(failed[0].at("response").at("body").at("error").at("code"), "model_failed");
+}
+
 TEST_F(BatchTest, ALineThatFitsNoWorkerFailsInTheClientsWords) {
   serve(says("Hello"));
   worker_->refuse_with({.code = base::ErrorCode::too_large, .message = "needs 9 blocks of 8"});

@@ -129,14 +129,18 @@ class GivenUpOnDisconnect {
   net::Responder& responder_;
 };
 
-// Runs `work` here where it is short, on the queue otherwise. cancelled: the client left before it was done.
+// What becomes of work whose client leaves.
+enum class WhenLeft { give_up, go_on };
+
+// Runs `work` here where it is short, on the queue otherwise. cancelled: it was given up.
 template <class T>
 boost::asio::awaitable<base::Result<T>> run_text_work(TextQueue& queue, Exchange& exchange,
-                                                      std::size_t num_bytes,
-                                                      typename TextTask<T>::Work work) {
+                                                      std::size_t num_bytes, typename TextTask<T>::Work work,
+                                                      WhenLeft when_left = WhenLeft::give_up) {
   if (num_bytes <= kSmallBody) co_return work({});
   TextTask<T> task(queue, exchange.responder.executor(), std::move(work));
-  const GivenUpOnDisconnect<T> watch(exchange.responder, task);
+  std::optional<GivenUpOnDisconnect<T>> watch;
+  if (when_left == WhenLeft::give_up) watch.emplace(exchange.responder, task);
   while (!co_await task.wait(std::chrono::hours(1))) continue;
   co_return task.take();
 }
