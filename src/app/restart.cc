@@ -70,7 +70,7 @@ RestartHistory RestartHistory::of_this_process() {
 RestartHistory RestartHistory::parse(std::string_view text) {
   std::vector<std::int64_t> numbers;
   const char* const end = text.data() + text.size();
-  for (const char* at = text.data(); at < end; ++at) {  // over the space behind a number
+  for (const char* at = text.data(); at < end; ++at) {  // over the space after a number
     std::int64_t number = 0;
     const auto [stopped, problem] = std::from_chars(at, end, number);
     const bool ends_well = problem == std::errc() && (stopped == end || *stopped == ' ');

@@ -33,7 +33,7 @@ namespace kvasir::app {
 namespace {
 
 constexpr int kInterrupted = 130;
-// For engines and connections to end, behind the drain of a restart.
+// For engines and connections to end, after the drain of a restart.
 constexpr std::chrono::seconds kRestartGrace{15};
 
 // A wildcard address is not one that a client can ask for.

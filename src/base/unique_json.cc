@@ -8,7 +8,7 @@ namespace kvasir::base {
 
 namespace {
 
-// The end of the string that begins at `at`, behind its quote. The text is valid JSON.
+// The end of the string that begins at `at`, after its quote. The text is valid JSON.
 std::size_t string_end(std::string_view text, std::size_t at) {
   for (std::size_t quote = text.find('"', at + 1);; quote = text.find('"', quote + 1)) {
     std::size_t before = quote;

@@ -16,7 +16,7 @@ using base::Status;
 
 namespace {
 
-constexpr std::size_t kMaxName = 40;  // with a tool's own name behind it, still a function's name
+constexpr std::size_t kMaxName = 40;  // with a tool's own name after it, still a function's name
 constexpr std::array kKeys = {"name",    "type", "description", "parameters", "url",          "headers",
                               "command", "args", "env",         "timeout_s",  "max_output_kb"};
 

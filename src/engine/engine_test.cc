@@ -290,7 +290,7 @@ TEST(Engine, ARunnersErrorEndsItsOwnRequestOnly) {
   EXPECT_EQ(engine.scheduler().pool().num_available(), 50);
 }
 
-// Running, half read and waiting requests alike, with a step started behind the one that fails or without.
+// Running, half read and waiting requests alike, with a step started after the one that fails or without.
 TEST(Engine, ADeviceThatFailsEndsEveryRequestAndTakesNoMore) {
   for (const ToyRunner::Pace pace : {ToyRunner::Pace::one_by_one, ToyRunner::Pace::overlapped}) {
     FailingRunner runner(std::make_unique<ToyRunner>(50, pace), 4);

@@ -28,7 +28,7 @@ class RowSampler {
   // Sets the outcome's token or error. `logits` [vocab].
   void sample(const sched::StepPlan::Slice& slice, std::span<const float> logits,
               sched::StepResult::Outcome& outcome);
-  // The prompt's token behind a row of the slice, which gave the logits [vocab].
+  // The prompt's token after a row of the slice, which gave the logits [vocab].
   wire::Token prompt_token(const sched::StepPlan::Slice& slice, int row, std::span<const float> logits);
 
  private:

@@ -7,7 +7,7 @@
 namespace kvasir::grammar {
 namespace {
 
-// Any characters and the quote behind them: what follows once a string differs from all that it must differ
+// Any characters and the quote after them: what follows once a string differs from all that it must differ
 // from. All strings of a grammar share it.
 RuleId rest_of_json_string(Grammar& g) {
   return g.shared_rule("json rest of a string", [&] {

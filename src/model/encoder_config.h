@@ -16,7 +16,7 @@ enum class Pooling {
   first,  // the vector of the first token
 };
 
-// An encoder of the BERT family as data: learned positions, every half layer normalised behind its sum.
+// An encoder of the BERT family as data: learned positions, every half layer normalised after its sum.
 struct EncoderConfig {
   std::string architecture;
   int vocab_size = 0;

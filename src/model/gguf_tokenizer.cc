@@ -20,7 +20,7 @@ namespace json = base::json;
 
 namespace {
 
-// Those that cut the most first: a vocabulary that was made behind many cuts has no token across one, so that
+// Those that cut the most first: a vocabulary that was made after many cuts has no token across one, so that
 // a way with fewer cuts gives the same tokens over most texts.
 constexpr std::string_view kSplits[] = {"smollm", "gpt-2",  "qwen2",   "llama-bpe",
                                         "gpt-4o", "tekken", "falcon3", "deepseek-v3"};

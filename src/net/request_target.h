@@ -8,7 +8,7 @@
 
 namespace kvasir::net {
 
-// Sets path and query from a request line's target: "/a%20b?c=d", or the same behind "http://host". "*" stays
+// Sets path and query from a request line's target: "/a%20b?c=d", or the same after "http://host". "*" stays
 // as it is. False: it is none of these, or its escapes are broken or hide a NUL.
 bool split_target(std::string_view target, HttpRequest& into);
 

@@ -23,7 +23,7 @@ KvType kv_type_named(std::string_view name);
 // The keys and values of one layer, in physical blocks of 16 tokens that lie one after another in `k` and in
 // `v`; whoever allocates gives each num_blocks * block_bytes(), aligned to 64. Inside a block the keys stand
 // as [kv_heads, head_dim, 16 tokens] and the values as [kv_heads, 16 tokens, head_dim], so that both halves
-// of attention read whole vectors; int8 has [groups, 16 tokens] scales behind the numbers of each head.
+// of attention read whole vectors; int8 has [groups, 16 tokens] scales after the numbers of each head.
 //
 // A latent layer (`latent_dim` above 0) stores keys only, of one KV head: the value of a token is the last
 // `latent_dim` numbers of its key, and `v` is not used.

@@ -206,7 +206,7 @@ TEST(PagedAttention, ABatchOfSlicesEqualsEachAlone) {
   const std::vector<float> alone_a = a.run(context, 40);
   const std::vector<float> alone_b = b.run(context, 40);
 
-  // One cache for both: b's blocks behind a's.
+  // One cache for both: b's blocks after a's.
   const std::int64_t bytes = a.layer().block_bytes() * static_cast<std::int64_t>(a.blocks().size());
   std::vector<std::byte> keys(static_cast<std::size_t>(2 * bytes), std::byte{0xff});
   std::vector<std::byte> values = keys;

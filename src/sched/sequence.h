@@ -23,7 +23,7 @@ struct Sequence {
   std::unique_ptr<grammar::Matcher> matcher;  // after the output; null: any token may come
   int num_prompt = 0;
   int num_computed = 0;   // tokens whose keys and values are in `blocks`, or will be when the steps begun end
-  int num_in_flight = 0;  // tokens behind `tokens` that steps begun will give it
+  int num_in_flight = 0;  // tokens after `tokens` that steps begun will give it
   kv::BlockChain chain{""};
   kv::BlockTable blocks;
   bool held = false;     // its reader is behind: left out of plans, first to be preempted

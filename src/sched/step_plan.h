@@ -22,7 +22,7 @@ struct StepPlan {
     const wire::GenerateRequest* request = nullptr;  // without its prompt
     std::span<const TokenId> known;                  // prompt, then output so far
     grammar::Matcher* matcher = nullptr;             // that the next token has to fit; null: any does
-    int num_in_flight = 0;  // tokens behind the known ones that the step before is about to give: 0 or 1
+    int num_in_flight = 0;  // tokens after the known ones that the step before is about to give: 0 or 1
     int num_prompt = 0;
     int num_computed = 0;
     int num_rows = 0;  // [num_computed, num_computed + num_rows) of known and in flight are fed

@@ -33,7 +33,7 @@ class Answers {
   // Replaces the one with the same id and tenant; the id of another tenant's answer is a conflict.
   virtual base::Status put(const StoredAnswer& answer) = 0;
   virtual base::Result<StoredAnswer> find(const Key& key, std::int64_t now_ms) = 0;
-  // The answer behind all those that it went on from, the first one first; at most `max_length` and of at
+  // The answer after all those that it went on from, the first one first; at most `max_length` and of at
   // most kMaxChainBytes, else too_large. not_found where one of them is gone.
   virtual base::Result<std::vector<StoredAnswer>> chain(const Key& key, std::int64_t now_ms,
                                                         int max_length) = 0;

@@ -75,7 +75,7 @@ class Batches {
   virtual base::Status fail(const Key& key, const std::string& errors, std::int64_t now_ms) = 0;
   // The lines of the input, and `in_progress`, at once.
   virtual base::Status begin(const Key& key, const std::vector<BatchLine>& lines, std::int64_t now_ms) = 0;
-  // Lines without an outcome behind number `after`, at most `limit`.
+  // Lines without an outcome after number `after`, at most `limit`.
   virtual base::Result<std::vector<BatchLine>> open_lines(const std::string& batch_id, std::int64_t after,
                                                           int limit) = 0;
   // One that has an outcome keeps it.

@@ -49,7 +49,7 @@ class ChatTemplate {
   // The error names the line.
   static base::Result<ChatTemplate> parse(std::string source);
   // For a model whose file has no template: ChatML, which needs a vocabulary with its tokens, and a dialogue
-  // in plain words for all others, behind bos_token.
+  // in plain words for all others, after bos_token.
   static const ChatTemplate& chatml();
   static const ChatTemplate& dialogue();
 

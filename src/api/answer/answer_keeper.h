@@ -26,7 +26,7 @@ class AnswerKeeper {
   virtual boost::asio::awaitable<base::Status> begin(const Job& job) = 0;
   // Each delta, before the client sees it.
   virtual boost::asio::awaitable<void> take(const std::vector<Delta>& deltas) = 0;
-  // Once behind `begin`, however the answer ended; a client is told of the end only after it. What is
+  // Once after `begin`, however the answer ended; a client is told of the end only after it. What is
   // returned are further fields of the answer.
   virtual boost::asio::awaitable<base::Result<base::json::object>> end(Ending ending,
                                                                        const wire::Usage& usage) = 0;

@@ -44,7 +44,7 @@ class AnswerShape {
   virtual std::string chunks(const Delta& delta) = 0;
   // What comes after the last delta.
   virtual std::string closing(const wire::Usage& usage) = 0;
-  // What comes instead of the rest where the answer failed behind its opening.
+  // What comes instead of the rest where the answer failed after its opening.
   virtual std::string failure(const base::Error& error) = 0;
   // The answer at once; `choices[i].index == i`, each with its finish.
   virtual std::string whole(const std::vector<Delta>& choices, const wire::Usage& usage) = 0;

@@ -88,7 +88,7 @@ void Choice::read_answer(Delta& delta) {
   take(parser_->push(text));
   if (!finish_) return;
   take(parser_->finish());
-  // The limit may have come just behind a call, where another could have followed.
+  // The limit may have come just after a call, where another could have followed.
   const bool whole = finish_ == FinishReason::stop || parser_->ends_in_whole_calls();
   delta.has_calls = whole && parser_->num_calls() > 0;
 }

@@ -57,7 +57,7 @@ struct Delta {
   std::string stop_string;  // with `finish`: the one that ended it, if one did
   // Calls of this server's own tools, as they begin and as they end; a sum of deltas has their ends.
   std::vector<ServerCall> server_calls;
-  std::shared_ptr<const ToolRound> round;  // set where one has ended, behind its calls
+  std::shared_ptr<const ToolRound> round;  // set where one has ended, after its calls
   std::vector<RoundEnd> round_ends;        // of a sum
 
   bool says_nothing() const { return text.empty() && reasoning.empty() && calls.empty() && lines.empty(); }
@@ -74,7 +74,7 @@ struct AnswerReading {
 struct EchoedPrompt {
   std::string text;
   TokenId first_token = 0;
-  bool alone = false;  // nothing is to stand behind it
+  bool alone = false;  // nothing is to stand after it
 };
 
 // One sequence's tokens on their way to text: whole characters, ended before the first stop string.

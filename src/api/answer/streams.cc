@@ -68,7 +68,7 @@ struct Wake {
   asio::steady_timer timer;
 };
 
-// Sends what the log has behind `after`, and what comes, to its end.
+// Sends what the log has after `after`, and what comes, to its end.
 asio::awaitable<Status> follow(const EventLog& log, std::uint64_t after, Wake& wake, net::SseWriter& writer,
                                base::Duration ping_interval) {
   while (true) {

@@ -122,7 +122,7 @@ struct Piece {
   std::size_t num_turns;  // that are in the summary once it is made
 };
 
-// As many turns behind `found` as fit into one request.
+// As many turns after `found` as fit into one request.
 Result<Piece> next_piece(const SummaryPlan& plan, const Found& found, const std::stop_token& stop) {
   std::size_t num_taken = plan.starts.size() - found.num_turns;
   std::size_t max_bytes = std::string::npos;

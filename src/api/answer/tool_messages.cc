@@ -17,7 +17,7 @@ void append_line(std::string& text, std::string_view line) {
   text += line;
 }
 
-// The calls behind the content, as the instructions have them.
+// The calls after the content, as the instructions have them.
 void write_calls(json::object& message) {
   json::value* calls = message.if_contains("tool_calls");
   if (calls == nullptr || !calls->is_array()) return;

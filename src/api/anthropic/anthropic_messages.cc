@@ -119,7 +119,7 @@ bool is_server_result(const json::value& block) {
   return type != nullptr && *type == "mcp_tool_result";
 }
 
-// One, or several where tools of the server ran in between: an answer goes on behind their results.
+// One, or several where tools of the server ran in between: an answer goes on after their results.
 Result<std::vector<Turn>> read_turns(const json::value& value) {
   if (!value.is_object()) return wrong_type("an object with \"role\" and \"content\"", value);
   const json::object& message = value.get_object();

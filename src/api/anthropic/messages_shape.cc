@@ -56,7 +56,7 @@ json::object result_block(const ServerCall& call) {
           {"content", json::array{std::move(text)}}};
 }
 
-// Of a whole answer. The results of calls that ran side by side stand behind all of them.
+// Of a whole answer. The results of calls that ran side by side stand after all of them.
 json::array blocks_of(const std::vector<AnswerPart>& parts) {
   json::array blocks;
   std::vector<ServerCall> round;

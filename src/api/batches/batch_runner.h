@@ -18,7 +18,7 @@
 
 namespace kvasir::api {
 
-// Works on batches, one at a time, a few of its lines at once, behind everybody else's requests. A thread of
+// Works on batches, one at a time, a few of its lines at once, after everybody else's requests. A thread of
 // its own does all of it, waiting for the store included. A batch for which the store failed is taken up
 // again after a pause, which keeps no other waiting. What was finished when the process ends is kept; the
 // rest is taken up by whoever opens the store next.

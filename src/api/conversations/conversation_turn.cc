@@ -24,8 +24,8 @@ using base::Result;
 
 namespace {
 
-// Where a turn goes: behind the message that it names, in the place of the one that it is another version of,
-// or behind the active branch.
+// Where a turn goes: after the message that it names, in the place of the one that it is another version of,
+// or after the active branch.
 struct Wanted {
   store::Key key;
   std::optional<std::string> parent_id;

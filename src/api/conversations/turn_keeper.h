@@ -13,7 +13,7 @@ namespace kvasir::api {
 
 // Stores a turn of a conversation: its messages with an answer in progress before anything is generated, the
 // answer so far every second, and its end. A round that ends in calls of this server's tools is a message of
-// its own, with the results behind it. What was refused before its first token leaves no trace.
+// its own, with the results after it. What was refused before its first token leaves no trace.
 class TurnKeeper final : public AnswerKeeper {
  public:
   struct Turn {
@@ -34,7 +34,7 @@ class TurnKeeper final : public AnswerKeeper {
   boost::asio::awaitable<base::Status> save();
   Write saving() const;
   Write appending(store::Append append) const;
-  // Writes `more` behind what the store did not take earlier.
+  // Writes `more` after what the store did not take earlier.
   boost::asio::awaitable<base::Status> write(Writes more);
   // Hands over what the store still has not taken: nobody comes back to it here.
   void write_later();

@@ -35,7 +35,7 @@ class EventLog {
     std::uint64_t last = 0;  // the number of the last event that was read, `after` where there was none
     bool complete = false;   // none will follow
   };
-  // Events behind number `after`, some of them where they are many. not_found: they have given way.
+  // Events after number `after`, some of them where they are many. not_found: they have given way.
   base::Result<Page> read(std::uint64_t after, std::size_t max_bytes) const;
 
   // While one lives the stream has a reader; `changed` is called, on any thread, whenever there may be more.

@@ -22,7 +22,7 @@ constexpr Field<ListQuery> kPage[] = {
        TRY(q.page.after, read_string(v));
        return base::ok();
      },
-     R"({"type": "string", "description": "The id behind which the page begins."})"},
+     R"({"type": "string", "description": "The id after which the page begins."})"},
     {"before",
      [](const json::value& v, ListQuery& q) -> Status {
        TRY(q.page.before, read_string(v));

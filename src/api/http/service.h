@@ -39,7 +39,7 @@ struct ServiceOptions {
   // error has its proper status.
   base::Duration headers_after = std::chrono::milliseconds(100);
   EventLogs::Limits resumable = {};
-  int max_tool_rounds = 8;  // of one answer, behind which the model may call no more
+  int max_tool_rounds = 8;  // of one answer, after which the model may call no more
 };
 
 // What the endpoints share. Thread-safe; outlives every request.

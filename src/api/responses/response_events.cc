@@ -160,7 +160,7 @@ Result<std::string> replayed_events(const json::object& response, std::int64_t s
   std::int64_t number = 0;
   for (; number <= starting_after && !rest.empty(); ++number) rest.remove_prefix(rest.find("\n\n") + 2);
   if (number <= starting_after)
-    return in_field("starting_after", wrong_value("the response has no event behind that number"));
+    return in_field("starting_after", wrong_value("the response has no event after that number"));
   return std::string(rest);
 }
 

@@ -34,7 +34,7 @@ class ResponseEvents {
 };
 
 // The events that a stream of this stored response could have had, each text in one piece; without those up
-// to the number `starting_after`; it is an error where none are behind it.
+// to the number `starting_after`; it is an error where none are after it.
 base::Result<std::string> replayed_events(const json::object& response, std::int64_t starting_after);
 
 }  // namespace kvasir::api

@@ -113,7 +113,7 @@ class Dialogue {
     return base::ok();
   }
 
-  // A call with its result. The results of calls that ran side by side stand behind all of them.
+  // A call with its result. The results of calls that ran side by side stand after all of them.
   Status add_server_call(const json::object& item) {
     const json::value* round = item.if_contains("round");
     const std::int64_t number = round != nullptr && round->is_int64() ? round->get_int64() : 0;
@@ -165,7 +165,7 @@ class Dialogue {
 
   json::array messages_;
   std::string reasoning_;  // for the assistant's next message
-  json::array results_;    // of this server's tools, to stand behind the last of their calls
+  json::array results_;    // of this server's tools, to stand after the last of their calls
   std::int64_t round_ = 0;
 };
 

@@ -296,7 +296,7 @@ Status read_input(json::value& input, R& r) {
     if (!is_absent("id") && !item.at("id").is_string())
       return in_field(fmt::format("[{}].id", i), wrong_type("a string", item.at("id")));
     if (item.at("type") == "item_reference") continue;  // its id is another's
-    // A page of items begins behind one's id, so that no two have the same.
+    // A page of items begins after one's id, so that no two have the same.
     if (is_absent("id") || !ids.insert(std::string(item.at("id").get_string())).second)
       item["id"] = make_answer_id("item_");
   }

@@ -21,7 +21,7 @@ struct ResponsesRequest {
 base::Result<ResponsesRequest> read_responses_request(json::object body);
 
 // Items as the messages of a chat: calls join the assistant's message before them, and reasoning the one
-// behind it. The error's field is inside "input", whose first item is number `num_earlier` of these.
+// after it. The error's field is inside "input", whose first item is number `num_earlier` of these.
 base::Result<json::array> messages_of_items(const json::array& items, std::size_t num_earlier);
 
 json::object responses_body_schema();

@@ -44,7 +44,7 @@ constexpr Answer kStored[] = {{200, "The response.", "Response"},
 constexpr Answer kCounted[] = {{200, "The number of tokens.", "InputTokens"}};
 constexpr Answer kDeleted[] = {{200, "It is gone.", "DeletedResponse"}};
 constexpr Answer kItems[] = {{200, "Its input, with what it went on from.", "ResponseItems"}};
-constexpr Answer kEvents[] = {{200, "The stream's events behind `after`, and those that come.", {}, kStream}};
+constexpr Answer kEvents[] = {{200, "The stream's events after `after`, and those that come.", {}, kStream}};
 
 constexpr Route kResponsesRoutes[] = {
     {.method = "POST",

@@ -222,7 +222,7 @@ constexpr Field<ResponseQuery> kResponseQuery[] = {
        TRY(q.starting_after, read_integer(v, {0, kMaxEventNumber}));
        return base::ok();
      },
-     R"({"type": "integer", "minimum": 0, "description": "The number of an event: those behind it are sent."})"},
+     R"({"type": "integer", "minimum": 0, "description": "The number of an event: those after it are sent."})"},
 };
 
 // The events as they were where they are still kept, otherwise made anew of what is stored.

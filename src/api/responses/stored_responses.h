@@ -10,7 +10,7 @@
 namespace kvasir::api {
 
 // The items of a stored response and of all those that it went on from, oldest first: the input of each with
-// its output behind it. Blocks. not_found: one of them is gone.
+// its output after it. Blocks. not_found: one of them is gone.
 base::Result<json::array> items_up_to(store::Store& store, const store::Key& key);
 
 // The id of an item of a response's output. It tells where the item is found.

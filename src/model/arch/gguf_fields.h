@@ -34,7 +34,7 @@ class GgufFields {
 // alike.
 base::Result<ModelConfig> read_gguf_fields(const WeightFile& file, std::string_view prefix);
 
-// The keys of a mixture of experts. Every layer behind the leading dense ones becomes sparse.
+// The keys of a mixture of experts. Every layer after the leading dense ones becomes sparse.
 base::Status read_gguf_mixture(const GgufFields& fields, ModelConfig& config);
 
 // Sets attention.sliding_window on the layers for which slides(layer) is true.

@@ -47,7 +47,7 @@ struct CallCandidate {
 // Takes an answer apart as it comes: reasoning, content, calls of tools. The pieces, joined, do not depend on
 // how the text was cut, as long as characters are whole. Arguments of a complete call are always a JSON
 // object: where no grammar vouches for them they are held back until they are, and so are those of any call
-// behind the first. Text that turns out to be no
+// after the first. Text that turns out to be no
 // call is content, unchanged. Blanks beside calls are dropped. One stream, one thread.
 class AnswerParser {
  public:
@@ -89,10 +89,10 @@ class AnswerParser {
   bool after_call_ = false;
   bool in_fence_ = false;     // of the content
   bool call_fence_ = false;   // a fence that was taken as the frame of calls
-  bool skip_blanks_ = false;  // behind the reasoning
+  bool skip_blanks_ = false;  // after the reasoning
   std::optional<CallCandidate> candidate_;
   std::optional<EnforcedCalls> enforced_;
-  // The arguments so far of a call behind the first: an answer that is cut here has whole calls without it.
+  // The arguments so far of a call after the first: an answer that is cut here has whole calls without it.
   std::optional<std::string> further_call_;
   int num_calls_ = 0;
   int num_rejected_ = 0;

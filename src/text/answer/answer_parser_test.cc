@@ -254,7 +254,7 @@ TEST(AnswerParser, EnforcedArgumentsAreStreamed) {
   EXPECT_EQ(read(call.substr(0, 60), required).calls[0].arguments, "{\"city\": \"P");
 }
 
-// Wherever an answer is cut, the calls behind the first are whole.
+// Wherever an answer is cut, the calls after the first are whole.
 TEST(AnswerParser, FurtherCallsComeAsAWhole) {
   for (const ToolSyntax family : {ToolSyntax::hermes, ToolSyntax::mistral, ToolSyntax::deepseek}) {
     const CallText& text = call_text(family);

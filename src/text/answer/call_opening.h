@@ -33,7 +33,7 @@ enum class Place { line_start, within_line };
 // What a text begins with that comes where no call has been opened yet.
 CallOpening opening_of(std::string_view text, const AnswerSyntax& syntax, Place place, More more);
 
-// What may stand behind a call and belongs to it. 0: nothing; npos: it depends on what comes.
+// What may stand after a call and belongs to it. 0: nothing; npos: it depends on what comes.
 std::size_t trailer_length(std::string_view text, const AnswerSyntax& syntax, More more);
 
 }  // namespace kvasir::text

@@ -25,7 +25,7 @@ class EnforcedCalls {
   const std::string& name() const { return name_; }
   // Within the arguments of a call, which are not whole yet.
   bool in_arguments() const { return phase_ == Phase::arguments; }
-  // At least one call was there, and no other has begun behind the last one.
+  // At least one call was there, and no other has begun after the last one.
   bool is_between_calls() const;
 
  private:

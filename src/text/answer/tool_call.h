@@ -18,7 +18,7 @@ struct ToolCall {
 
 // How sure it is that a text means to be a call.
 enum class CallEvidence {
-  marked,      // it stands behind the family's own marker: the name must be declared
+  marked,      // it stands after the family's own marker: the name must be declared
   resembling,  // it only looks like one: the arguments must be there and fit the tool's schema too
 };
 

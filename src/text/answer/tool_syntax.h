@@ -57,7 +57,7 @@ struct AnswerSyntax {
   enum class Calls : std::uint8_t {
     none,
     looked_for,     // wherever the text looks like one
-    after_trigger,  // the same; behind the trigger a grammar enforces the exact text
+    after_trigger,  // the same; after the trigger a grammar enforces the exact text
     required,       // a grammar enforces the exact text from the beginning
   };
   enum class Reasoning : std::uint8_t {

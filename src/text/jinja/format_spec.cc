@@ -28,7 +28,7 @@ Result<std::int64_t> read_width(std::string_view text, std::size_t& at) {
   return value;
 }
 
-// Where the digits begin, behind a sign and a base.
+// Where the digits begin, after a sign and a base.
 std::size_t prefix_size(std::string_view number) {
   std::size_t at = !number.empty() && (number[0] == '-' || number[0] == '+' || number[0] == ' ') ? 1 : 0;
   if (number.size() > at + 2 && number[at] == '0' &&
@@ -93,7 +93,7 @@ std::string plain_real(double value, char type, std::int64_t precision, bool alt
   return text;
 }
 
-// Without a type: like g, but with a digit behind the point.
+// Without a type: like g, but with a digit after the point.
 std::string short_real(double value, std::int64_t precision) {
   if (precision < 0) return real_repr(value);
   precision = std::max<std::int64_t>(precision, 1);
@@ -258,7 +258,7 @@ Result<Prompt> padded(Context& context, const Prompt& text, const FormatSpec& sp
 Result<Prompt> formatted(Context& context, const Value& value, const FormatSpec& given) {
   FormatSpec spec = given;
   if (value.is_text() || (is_plain(spec) && !value.is<double>())) {
-    // A zero before the width fills a string, but behind it.
+    // A zero before the width fills a string, but after it.
     if (spec.zero && spec.align == '=') spec.align = '<';
     if (value.is_text()) return formatted_text(context, value.prompt(), spec);
     return printed(context, value);

@@ -30,7 +30,7 @@ base::Result<Prompt> formatted(Context& context, const Value& value, const Forma
 // A number as the type says, without fill: an integer for bcdoxX, any number for eEfFgG%.
 base::Result<std::string> number_digits(const Value& value, const FormatSpec& spec);
 
-// `text` widened to spec.width with spec.fill; `=` puts the fill behind a sign and a base. Paid for.
+// `text` widened to spec.width with spec.fill; `=` puts the fill after a sign and a base. Paid for.
 base::Result<Prompt> padded(Context& context, const Prompt& text, const FormatSpec& spec);
 
 // Wider or more exact than this is an error.

@@ -83,7 +83,7 @@ class PercentFormat {
     return number;
   }
 
-  // Behind the "%" before and behind the type after.
+  // On entry just after the "%", on return just after the type.
   Result<Prompt> conversion() {
     TRY_OK(read_key());
     FormatSpec spec{.align = '>'};

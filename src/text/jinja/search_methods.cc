@@ -135,8 +135,8 @@ Result<Value> partition(Context& context, const Value& subject, const Arguments&
                        Value::text(text.slice(after, text.text.size()))});
 }
 
-// The part of the subject that the arguments behind the first say, as slices do; the whole where there are
-// none. Nothing where it begins behind the end.
+// The part of the subject that the arguments after the first say, as slices do; the whole where there are
+// none. Nothing where it begins after the end.
 struct Window {
   std::string_view text;
   std::size_t num_before = 0;  // characters

@@ -11,7 +11,7 @@ std::string spelling_of_byte(unsigned char byte);
 
 // Raw bytes of such a spelling, or nothing where a character is not of the alphabet.
 std::optional<std::string> bytes_of_spelling(std::string_view spelling);
-// The same behind `bytes`; where it is false, a part of them may have been added.
+// The same after `bytes`; where it is false, a part of them may have been added.
 bool append_bytes_of_spelling(std::string_view spelling, std::string& bytes);
 
 // The byte of a sentencepiece byte token, "<0x0A>", or nothing.

@@ -68,7 +68,7 @@ inline ClassedCharacter classify(const char* at) {
   return character;
 }
 
-// Behind the longest run of characters that have any of `classes`.
+// After the longest run of characters that have any of `classes`.
 inline const char* skip_run(const char* at, const char* end, std::uint16_t classes) {
   while (at < end) {
     const ClassedCharacter character = classify(at);
@@ -78,7 +78,7 @@ inline const char* skip_run(const char* at, const char* end, std::uint16_t class
   return at;
 }
 
-// Behind the longest run of characters that have none of `classes`.
+// After the longest run of characters that have none of `classes`.
 inline const char* skip_run_without(const char* at, const char* end, std::uint16_t classes) {
   while (at < end) {
     const ClassedCharacter character = classify(at);

@@ -14,12 +14,12 @@ struct DecoderStep {
     byte_level,     // GPT-2's alphabet becomes bytes
     replace,        // every `from` becomes `to`
     byte_fallback,  // "<0x0A>" becomes its byte
-    word_piece,     // without the prefix `from`, or behind a space
+    word_piece,     // without the prefix `from`, or after a space
     clean_up,       // no space before English punctuation and contractions
     space_mark,     // every `from` becomes a space; those of the first token go
     strip_left,     // up to `count` of `from`, one character
     strip_right,    // up to `count` of `from`, one character
-    join_words,     // behind a space
+    join_words,     // after a space
   };
   Kind kind = Kind::byte_level;
   std::string from{};

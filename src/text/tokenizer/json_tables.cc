@@ -111,7 +111,7 @@ std::optional<MergeSides> merge_sides(const SourceRows& merges, const SourceRows
 }
 
 // Finds what merges make. Files list merges in the order of the tokens that they make, so it is mostly the
-// token of the merge before or the one behind that; a look at these two is much cheaper than a search.
+// token of the merge before or the one after that; a look at these two is much cheaper than a search.
 class ResultFinder {
  public:
   explicit ResultFinder(const Vocab& vocab) : vocab_(vocab) {}

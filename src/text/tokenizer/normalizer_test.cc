@@ -63,7 +63,7 @@ TEST(Normalize, KnowsTheOtherForms) {
   EXPECT_EQ(normalized(Kind::clean, "a\u0007\tb"), "a b");
 }
 
-// Every character behind a letter, before a mark and by itself: cutting text where characters stand alone
+// Every character after a letter, before a mark and by itself: cutting text where characters stand alone
 // makes the same of it as normalizing the whole.
 TEST(Normalize, CutsFormCWhereNothingJoins) {
   for (char32_t c = 1; c < 0x30000; ++c) {

@@ -91,7 +91,7 @@ std::optional<Range> Regex::Search::next() {
     }
     const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(match);
     const Range range{ends[0], ends[1]};
-    // \K in a lookahead can put the start behind the end; such a pattern matches nothing here.
+    // \K in a lookahead can put the start after the end; such a pattern matches nothing here.
     if (range.end > range.begin && range.begin >= at_) {
       at_ = range.end;
       return range;

@@ -7,7 +7,7 @@
 namespace kvasir::text {
 namespace {
 
-// 's 't 're 've 'm 'll 'd behind an apostrophe at `at`, or `at`. (?i) makes U+017F an s.
+// 's 't 're 've 'm 'll 'd after an apostrophe at `at`, or `at`. (?i) makes U+017F an s.
 const char* contraction(const char* at, const char* end) {
   if (at == end || *at != '\'' || at + 1 == end) return at;
   const auto lower = [](char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c); };
@@ -35,7 +35,7 @@ const char* contraction_in_lower_case(const char* at, const char* end) {
 template <bool lines>
 const char* spaces(const char* at, const char* end) {
   const char* last = at;         // where the run's last character begins
-  const char* behind_line = at;  // behind the run's last line end
+  const char* behind_line = at;  // after the run's last line end
   const char* run = at;
   while (run < end) {
     const ClassedCharacter character = classify(run);
@@ -103,7 +103,7 @@ const char* match_cl100k(const char* at, const char* end) {
 // [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+ from `at`, else
 // [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+, else `at`.
 const char* cased_word(const char* at, const char* end) {
-  const char* behind_either = at;  // behind the last character that could be of both kinds
+  const char* behind_either = at;  // after the last character that could be of both kinds
   const char* upper = at;
   while (upper < end) {
     const ClassedCharacter character = classify(upper);

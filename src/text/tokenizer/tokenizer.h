@@ -56,7 +56,7 @@ class Tokenizer {
   std::vector<TokenId> with_ends(std::vector<TokenId> tokens) const;
   std::string decode(std::span<const TokenId> tokens, SpecialOutput specials = SpecialOutput::skip) const;
 
-  // The token's own bytes behind others, which need not be whole UTF-8 characters. `valid(id)`.
+  // The token's own bytes after others, which need not be whole UTF-8 characters. `valid(id)`.
   std::string_view bytes(TokenId id) const;
   // The bytes where it is the first of a text. `valid(id)`.
   std::string first_bytes(TokenId id) const;
@@ -73,7 +73,7 @@ class Tokenizer {
   std::optional<TokenId> eos() const;
   std::optional<TokenId> pad() const;
   bool add_bos() const;
-  // Whether the model wants its eos() behind a text that it is to read as a whole; encoders do.
+  // Whether the model wants its eos() after a text that it is to read as a whole; encoders do.
   bool add_eos() const;
   // Every token that ends a generation, ascending.
   std::span<const TokenId> end_tokens() const;
