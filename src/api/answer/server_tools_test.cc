@@ -45,6 +45,17 @@ TEST_F(ServerToolsTest, AStreamTellsOfEachCallAndItsResult) {
   EXPECT_EQ(story, "Wait.[in_progress add][completed add]Done./stop");
 }
 
+TEST_F(ServerToolsTest, ResultsAreToldThoughTheNextRoundCannotBegin) {
+  serve([this](const wire::GenerateRequest& request) {
+    router_.set_failed("m", "its file is gone");
+    return says(call_of("add"), 7)(request);
+  });
+  const Reply reply = ask(R"(["add"])", R"(, "stream": true)");
+  const std::size_t completed = reply.text.find(R"("status":"completed")");
+  ASSERT_NE(completed, std::string::npos) << reply.text;
+  EXPECT_NE(reply.text.find("model_failed", completed), std::string::npos) << reply.text;
+}
+
 TEST_F(ServerToolsTest, CallsOfOneRoundRunSideBySide) {
   serve_calls(call_of("meet", R"({"a": 1})") + "\n" + call_of("meet", R"({"a": 2})"));
   const Reply reply = ask(R"(["meet"])");
