@@ -7,11 +7,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <string_view>
 #include <thread>
 
 extern char** environ;
@@ -108,7 +111,23 @@ class Child {
   pid_t pid_;
 };
 
+// Whether there is such a program, by its path or in PATH. Where a process is emulated, spawning one that is
+// not there succeeds.
+bool is_there(const std::string& program) {
+  if (program.find('/') != std::string::npos) return ::access(program.c_str(), X_OK) == 0;
+  const char* variable = std::getenv("PATH");
+  std::string_view path = variable == nullptr ? "/bin:/usr/bin" : variable;
+  while (!path.empty()) {
+    const std::string folder(path.substr(0, path.find(':')));
+    if (::access((folder + "/" + program).c_str(), X_OK) == 0) return true;
+    path.remove_prefix(std::min(path.size(), folder.size() + 1));
+  }
+  return false;
+}
+
 base::Result<pid_t> spawn(const Command& command, const Pipe& out, const Pipe& err) {
+  if (!is_there(command.argv[0]))
+    return base::error(ErrorCode::not_found, "cannot run {}: {}", command.argv[0], std::strerror(ENOENT));
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   ::posix_spawn_file_actions_init(&actions);

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 namespace kvasir::obs {
 namespace {
@@ -16,10 +17,7 @@ namespace {
 enum Field : int {
   kUserTicks = 14,
   kSystemTicks = 15,
-  kThreads = 20,
   kStartTicks = 22,
-  kVirtual = 23,
-  kResident = 24
 };
 
 // 0 where the system does not tell.
@@ -34,6 +32,29 @@ double stat_field(Field wanted) {
   std::string field;
   for (int number = 3; number <= wanted; ++number) rest >> field;
   return rest ? std::atof(field.c_str()) : 0;
+}
+
+// Bytes of the process's memory, all of it and what is resident. An emulator of processors tells them here,
+// and not in /proc/self/stat.
+struct Memory {
+  double virtual_bytes = 0;
+  double resident_bytes = 0;
+};
+
+Memory memory() {
+  std::ifstream in("/proc/self/statm");
+  double virtual_pages = 0;
+  double resident_pages = 0;
+  in >> virtual_pages >> resident_pages;
+  const auto page = static_cast<double>(sysconf(_SC_PAGESIZE));
+  return {virtual_pages * page, resident_pages * page};
+}
+
+double num_threads() {
+  std::ifstream in("/proc/self/status");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("Threads:")) return std::atof(line.c_str() + std::string_view("Threads:").size());
+  return 0;
 }
 
 double ticks_per_second() {
@@ -70,11 +91,12 @@ ProcessMetrics::ProcessMetrics(Registry& registry) {
     observations_.push_back(registry.observe_gauge(Name(name, help), {}, std::move(read)));
   };
   gauge("process_resident_memory_bytes", "Resident memory size in bytes.",
-        [] { return stat_field(kResident) * static_cast<double>(sysconf(_SC_PAGESIZE)); });
-  gauge("process_virtual_memory_bytes", "Virtual memory size in bytes.", [] { return stat_field(kVirtual); });
+        [] { return memory().resident_bytes; });
+  gauge("process_virtual_memory_bytes", "Virtual memory size in bytes.",
+        [] { return memory().virtual_bytes; });
   gauge("process_open_fds", "Number of open file descriptors.", open_descriptors);
   gauge("process_max_fds", "Maximum number of open file descriptors.", max_descriptors);
-  gauge("process_threads", "Number of threads.", [] { return stat_field(kThreads); });
+  gauge("process_threads", "Number of threads.", num_threads);
   gauge("process_start_time_seconds", "Start of the process in seconds since the Unix epoch.",
         [start = start_time_seconds()] { return start; });
   observations_.push_back(registry.observe_counter(
