@@ -219,10 +219,10 @@ net::Handler Api::handler() {
 asio::awaitable<void> Api::handle(net::HttpRequest& request, net::Responder& responder) {
   Exchange exchange{request, responder, request_id(request.header("x-request-id").value_or("")),
                     caller_of(request)};
-  exchange.errors = error_style(request.path);
   const base::TimePoint started = service_.clock.now();
   exchange.headers = cors_headers(service_.options, request.header("origin"));
   base::Result<const Route*> route = find_route(request.method, request.path);
+  exchange.errors = route.ok() ? (*route)->errors : error_style(request.path);
   if (!route.ok()) {
     net::HttpResponse response = without_route(request, route.error(), exchange.errors, service_.options);
     if (response.status >= 400) note_error(exchange, route.error());
