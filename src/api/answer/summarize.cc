@@ -8,11 +8,13 @@
 #include <utility>
 
 #include "api/answer/delta_sink.h"
+#include "api/answer/encode.h"
 #include "api/answer/fit_context.h"
 #include "api/answer/prepare.h"
 #include "api/answer/start.h"
 #include "api/http/caller.h"
 #include "api/http/store_task.h"
+#include "obs/log.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace kvasir::api {
@@ -114,7 +116,9 @@ Result<Job> summary_job(const SummaryPlan& plan, const std::string& earlier, con
   const int room = plan.model->context_length - static_cast<int>(chat.tokens.size());
   if (room < plan.max_tokens)
     return Error{ErrorCode::invalid_argument, "the turns are too long", {}, "context_length_exceeded"};
-  return make_job(plan.model, request.params, {std::move(chat.tokens)}, "messages");
+  // With the model's own ends of a turn: a summary does not go on with the other side's words.
+  TRY(const GenerateParams params, fit_params(*plan.model, QuestionText(std::move(request))));
+  return make_job(plan.model, params, {std::move(chat.tokens)}, "messages");
 }
 
 struct Piece {
@@ -212,7 +216,8 @@ asio::awaitable<Result<std::string>> summarize(Service& service, Outlet& out, bo
     const store::Summary made{.key = keys[found->num_turns - 1], .text = found->text, .created_ms = now_ms()};
     StoreWork<std::monostate> put = [made](store::Store& store) { return store.summaries().put(made); };
     const base::Status kept = co_await run_on_store<std::monostate>(service, executor, std::move(put));
-    if (!kept.ok()) co_return kept.error();
+    // It can be made again.
+    if (!kept.ok()) obs::Log::warn("summary_not_kept", {{"reason", kept.error().message}});
   }
   co_return std::move(found->text);
 }
