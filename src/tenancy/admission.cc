@@ -43,7 +43,7 @@ Permit& Permit::operator=(Permit&& other) noexcept {
 
 Admission::Admission(AdmissionLimits limits) : limits_(limits), ledger_(std::make_shared<Permit::Ledger>()) {}
 
-base::Result<Permit> Admission::enter(const Tenant& tenant, Cost cost) {
+base::Result<Permit> Admission::enter(const Caller& caller, Cost cost) {
   CHECK(cost.sequences > 0 && cost.tokens >= 0, "cost of {} sequences, {} tokens", cost.sequences,
         cost.tokens);
   {
@@ -57,7 +57,7 @@ base::Result<Permit> Admission::enter(const Tenant& tenant, Cost cost) {
           {},
           "rate_limit_exceeded",
           1};
-    const auto it = ledger_->inside.find(tenant.name);
+    const auto it = ledger_->inside.find(caller.flow);
     const int own = it == ledger_->inside.end() ? 0 : it->second.sequences;
     if (own + cost.sequences > limits_.max_sequences_per_tenant)
       return base::Error{
@@ -67,13 +67,13 @@ base::Result<Permit> Admission::enter(const Tenant& tenant, Cost cost) {
           {},
           "rate_limit_exceeded",
           1};
-    Cost& inside = ledger_->inside.try_emplace(tenant.name, Cost{.sequences = 0}).first->second;
+    Cost& inside = ledger_->inside.try_emplace(caller.flow, Cost{.sequences = 0}).first->second;
     inside.sequences += cost.sequences;
     inside.tokens += cost.tokens;
     ledger_->total.sequences += cost.sequences;
     ledger_->total.tokens += cost.tokens;
   }
-  return Permit(ledger_, tenant.name, cost);
+  return Permit(ledger_, caller.flow, cost);
 }
 
 Cost Admission::inside() const {

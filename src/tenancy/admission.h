@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "base/result.h"
-#include "tenancy/tenant.h"
+#include "tenancy/caller.h"
 
 namespace kvasir::tenancy {
 
@@ -44,7 +44,7 @@ class Admission {
   explicit Admission(AdmissionLimits limits);
 
   // Refuses with `exhausted` where the limits would be passed.
-  base::Result<Permit> enter(const Tenant& tenant, Cost cost);
+  base::Result<Permit> enter(const Caller& caller, Cost cost);
 
   Cost inside() const;
 

@@ -27,7 +27,7 @@ TEST(Admission, RefusesOverTheServersLimit) {
   Admission admission({.max_sequences = 2, .max_sequences_per_tenant = 2});
   auto first = admission.enter(anonymous(), {.sequences = 2});
   ASSERT_TRUE(first.ok());
-  auto second = admission.enter({.name = "other"}, {});
+  auto second = admission.enter(caller_of_tenant("other"), {});
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.error().code, base::ErrorCode::exhausted);
   EXPECT_EQ(second.error().reason, "rate_limit_exceeded");
@@ -39,7 +39,7 @@ TEST(Admission, RefusesOverTheTenantsLimitAndLetsOthersIn) {
   auto first = admission.enter(anonymous(), {.sequences = 2});
   ASSERT_TRUE(first.ok());
   EXPECT_EQ(admission.enter(anonymous(), {}).error().reason, "rate_limit_exceeded");
-  EXPECT_TRUE(admission.enter({.name = "other"}, {}).ok());
+  EXPECT_TRUE(admission.enter(caller_of_tenant("other"), {}).ok());
 }
 
 TEST(Admission, AssigningOverAPermitGivesTheOldOneBack) {

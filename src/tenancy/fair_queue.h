@@ -9,26 +9,25 @@
 #include <utility>
 
 #include "base/check.h"
-#include "tenancy/tenant.h"
 
 namespace kvasir::tenancy {
 
-// First come, first served within a tenant; between tenants by start-time fair queueing: over time each that
+// First come, first served within a flow; between flows by start-time fair queueing: over time each that
 // has something waiting gets its weight's share of the cost served. One that floods lengthens its own line
 // only, and one that was idle saves nothing up. Owned and touched by one thread.
 template <class T>
 class FairQueue {
  public:
-  void push(const Tenant& tenant, std::int64_t cost, T item) {
-    CHECK(cost > 0 && tenant.weight > 0, "cost {}, weight {}", cost, tenant.weight);
-    Line& line = lines_[tenant.name];
+  void push(const std::string& flow, int weight, std::int64_t cost, T item) {
+    CHECK(cost > 0 && weight > 0, "cost {}, weight {}", cost, weight);
+    Line& line = lines_[flow];
     const double start = std::max(now_, line.finish);
-    line.finish = start + static_cast<double>(cost) / tenant.weight;
+    line.finish = start + static_cast<double>(cost) / weight;
     line.waiting.push_back({start, num_pushed_++, std::move(item)});
     ++size_;
   }
 
-  // The item whose turn it is; nothing when all lines are empty. O(tenants).
+  // The item whose turn it is; nothing when all lines are empty. O(flows).
   std::optional<T> pop() {
     auto best = lines_.end();
     for (auto it = lines_.begin(); it != lines_.end(); ++it)
@@ -39,7 +38,7 @@ class FairQueue {
     best->second.waiting.pop_front();
     --size_;
     now_ = next.start;
-    // A tenant is remembered only while it waits or is ahead of its share.
+    // A flow is remembered only while it waits or is ahead of its share.
     std::erase_if(lines_, [&](const auto& line) {
       return line.second.waiting.empty() && (size_ == 0 || line.second.finish <= now_);
     });
@@ -47,7 +46,7 @@ class FairQueue {
   }
 
   std::size_t size() const { return size_; }
-  std::size_t num_tenants() const { return lines_.size(); }
+  std::size_t num_flows() const { return lines_.size(); }
 
  private:
   struct Waiting {

@@ -53,7 +53,7 @@ std::unique_ptr<DeltaStream> as_stream(Service& service, Exchange& exchange,
                                        std::shared_ptr<const ChatRequest> tool_chat, ContextReport context,
                                        std::unique_ptr<Generation> generation) {
   if (!tool_chat) return generation;
-  ToolRounds::Parts parts{service, exchange.responder.executor(), origin_of(exchange), std::move(tool_chat),
+  ToolRounds::Parts parts{service, exchange.responder.executor(), asker_of(exchange), std::move(tool_chat),
                           std::move(context)};
   return std::make_unique<ToolRounds>(std::move(parts), std::move(generation));
 }
@@ -110,7 +110,7 @@ asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerK
   if (!job.ok()) co_return co_await out.fail(std::move(job).error());
   job->context.dropped_messages += question.num_unread_messages;
 
-  Result<Place> place = admit(service, origin_of(exchange), *job);
+  Result<Place> place = admit(service, asker_of(exchange), *job);
   if (!place.ok()) co_return co_await out.fail(std::move(place).error());
   if (job->context.worth_telling()) out.add_header("x-kvasir-context", context_header(job->context));
   AnswerHead head = make_head(params, *job, out.id());

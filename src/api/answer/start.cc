@@ -31,15 +31,15 @@ Error as_client_error(Error error) {
   return error;
 }
 
-Result<Place> admit(Service& service, const wire::Origin& origin, Job& job) {
+Result<Place> admit(Service& service, const Asker& asker, Job& job) {
   TRY_OK(check_num_sequences(job, service.options.max_sequences));
+  const wire::Origin origin = origin_of(asker);
   tenancy::Cost cost{.sequences = static_cast<int>(job.sequences.size())};
   for (wire::GenerateRequest& sequence : job.sequences) {
     sequence.origin = origin;
     cost.tokens += static_cast<std::int64_t>(sequence.prompt.size()) + sequence.max_tokens;
   }
-  TRY(tenancy::Permit permit,
-      service.admission.enter({.name = origin.tenant, .weight = origin.weight}, cost));
+  TRY(tenancy::Permit permit, service.admission.enter(asker.caller, cost));
   kv::BlockChain blocks(origin.cache_namespace);
   blocks.extend(job.sequences.front().prompt);
   TRY(router::WorkerLease lease, service.router.pick(*job.text, {blocks, cost.tokens}));
@@ -55,9 +55,9 @@ Result<std::unique_ptr<Generation>> start(Service& service, Place place, Job job
   return generation;
 }
 
-Result<std::unique_ptr<Generation>> start(Service& service, const wire::Origin& origin, Job job,
+Result<std::unique_ptr<Generation>> start(Service& service, const Asker& asker, Job job,
                                           const boost::asio::any_io_executor& executor) {
-  TRY(Place place, admit(service, origin, job));
+  TRY(Place place, admit(service, asker, job));
   return start(service, std::move(place), std::move(job), executor);
 }
 

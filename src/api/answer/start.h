@@ -5,6 +5,7 @@
 
 #include "api/answer/generation.h"
 #include "api/answer/job.h"
+#include "api/http/caller.h"
 #include "api/http/service.h"
 
 // The one way from a job to the engines.
@@ -17,14 +18,14 @@ struct Place {
 };
 
 // Writes into the job whose it is, asks for its place among others' and for a worker.
-base::Result<Place> admit(Service& service, const wire::Origin& origin, Job& job);
+base::Result<Place> admit(Service& service, const Asker& asker, Job& job);
 
 // Queues the job's sequences, or none of them. Errors are in the client's words.
 base::Result<std::unique_ptr<Generation>> start(Service& service, Place place, Job job,
                                                 const boost::asio::any_io_executor& executor);
 
 // Both.
-base::Result<std::unique_ptr<Generation>> start(Service& service, const wire::Origin& origin, Job job,
+base::Result<std::unique_ptr<Generation>> start(Service& service, const Asker& asker, Job job,
                                                 const boost::asio::any_io_executor& executor);
 
 // The worker's words for a sequence that cannot fit are about memory. To the client its prompt is too long,

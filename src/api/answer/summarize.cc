@@ -44,9 +44,9 @@ std::string hex_digest(const std::string& bytes) {
 }
 
 // keys[i] names the summary of the first i + 1 turns: each is a digest of the key before it and the turn.
-std::vector<std::string> keys_of(const SummaryPlan& plan, const tenancy::Tenant& tenant) {
+std::vector<std::string> keys_of(const SummaryPlan& plan, const tenancy::Caller& caller) {
   std::vector<std::string> keys;
-  std::string key = tenant.name + "\n" + plan.model->name + "\n" + plan.model->fingerprint + "\n" +
+  std::string key = caller.tenant + "\n" + plan.model->name + "\n" + plan.model->fingerprint + "\n" +
                     std::to_string(plan.max_tokens);
   for (std::size_t turn = 0; turn < plan.starts.size(); ++turn) {
     const std::size_t end = turn + 1 < plan.starts.size() ? plan.starts[turn + 1] : plan.messages.size();
@@ -173,7 +173,7 @@ class SummaryText final : public DeltaSink {
 asio::awaitable<Result<std::string>> generate(Service& service, Outlet& out, bool pings, Job job) {
   net::Responder& responder = out.exchange().responder;
   Result<std::unique_ptr<Generation>> generation =
-      start(service, origin_of(out.exchange()), std::move(job), responder.executor());
+      start(service, asker_of(out.exchange()), std::move(job), responder.executor());
   if (!generation.ok()) co_return std::move(generation).error();
   if (!out.resumable()) responder.on_disconnect([&running = **generation] { running.cancel(); });
   SummaryText summary(out, pings);
@@ -200,7 +200,7 @@ SummaryPlan plan_summary(router::ChatTextPtr model, const ChatRequest& chat, std
 asio::awaitable<Result<std::string>> summarize(Service& service, Outlet& out, bool pings,
                                                std::shared_ptr<const SummaryPlan> plan) {
   const asio::any_io_executor executor = out.exchange().responder.executor();
-  const std::vector<std::string> keys = keys_of(*plan, out.exchange().tenant);
+  const std::vector<std::string> keys = keys_of(*plan, out.exchange().caller);
   Result<Found> found = co_await find_longest(service, executor, keys);
   if (!found.ok()) co_return std::move(found).error();
   while (found->num_turns < plan->starts.size()) {

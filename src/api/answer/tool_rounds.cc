@@ -280,7 +280,7 @@ void ToolRounds::start_generation() {
   }
   Job job = std::get<Job>(std::move(*encoded));  // no round summarizes
   Result<std::unique_ptr<Generation>> generation =
-      start(parts_.service, parts_.origin, std::move(job), parts_.executor);
+      start(parts_.service, parts_.asker, std::move(job), parts_.executor);
   if (!generation.ok()) return fail(std::move(generation).error());
   generation_ = std::move(*generation);
   round_ = {};

@@ -14,6 +14,7 @@
 #include "api/answer/encode.h"
 #include "api/answer/generation.h"
 #include "api/answer/server_call.h"
+#include "api/http/caller.h"
 #include "api/http/service.h"
 #include "api/http/text_task.h"
 
@@ -28,7 +29,7 @@ class ToolRounds final : public DeltaStream {
   struct Parts {
     Service& service;
     boost::asio::any_io_executor executor;
-    wire::Origin origin;
+    Asker asker;
     std::shared_ptr<const ChatRequest> chat;  // with this server's tools
     ContextReport context;                    // of the first round
   };

@@ -77,13 +77,13 @@ asio::awaitable<Result<std::string>> answer_line(Service& service, asio::any_io_
   if (!question.ok()) co_return std::move(question).error();
   Result<Job> job = make_line_job(service, question->text);
   if (!job.ok()) co_return std::move(job).error();
-  const wire::Origin origin = origin_of({.name = batch.tenant}, make_id("req"));
+  const Asker asker{tenancy::caller_of_tenant(batch.tenant), make_id("req")};
   AnswerHead head = make_head(question->params(), *job, make_answer_id(id_prefix(question->text)));
   const std::unique_ptr<AnswerShape> shape = question->make_shape(std::move(head));
   const int num_sampled = job->num_sampled;
   const int num_kept = job->num_kept;
   const bool with_logprobs = job->with_logprobs;
-  Result<std::unique_ptr<Generation>> generation = start(service, origin, std::move(*job), executor);
+  Result<std::unique_ptr<Generation>> generation = start(service, asker, std::move(*job), executor);
   if (!generation.ok()) co_return std::move(generation).error();
   const Running in_set(running, **generation);
   WholeAnswers whole((*generation)->num_choices());

@@ -58,8 +58,8 @@ json::object batch_request_schema() {
 }
 
 asio::awaitable<void> handle_create_batch(Service& service, Exchange& exchange) {
-  StorePlan plan =
-      [&service, tenant = exchange.tenant.name](const std::string& body) -> Result<StoreWork<json::object>> {
+  StorePlan plan = [&service, tenant = exchange.caller.tenant](
+                       const std::string& body) -> Result<StoreWork<json::object>> {
     TRY(const json::object object, parse_object(body, service.options.max_json_depth));
     store::Batch batch;
     TRY_OK(read_fields<store::Batch>(object, kBatchesFields, batch));
@@ -93,7 +93,7 @@ asio::awaitable<void> handle_list_batches(Service& service, Exchange& exchange) 
     co_return;
   }
   StoreWork<json::object> work =
-      [page = query->page, tenant = exchange.tenant.name](store::Store& store) -> Result<json::object> {
+      [page = query->page, tenant = exchange.caller.tenant](store::Store& store) -> Result<json::object> {
     TRY(const store::Page<store::Batch> found, store.batches().list(tenant, page));
     json::array items;
     for (const store::Batch& batch : found.items) items.push_back(batch_object(batch));

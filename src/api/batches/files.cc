@@ -84,7 +84,7 @@ asio::awaitable<void> send_pieces(Service& service, Exchange& exchange, store::K
 
 asio::awaitable<void> handle_create_file(Service& service, Exchange& exchange) {
   StorePlan plan = [type = std::string(exchange.request.header("content-type").value_or("")),
-                    tenant = exchange.tenant.name](const std::string& body) {
+                    tenant = exchange.caller.tenant](const std::string& body) {
     return read_upload(tenant, type, body);
   };
   return answer_by_plan(service, exchange, std::move(plan));
@@ -96,7 +96,7 @@ asio::awaitable<void> handle_list_files(Service& service, Exchange& exchange) {
     co_await reply_error(exchange, query.error());
     co_return;
   }
-  StoreWork<json::object> work = [query = std::move(*query), tenant = exchange.tenant.name](
+  StoreWork<json::object> work = [query = std::move(*query), tenant = exchange.caller.tenant](
                                      store::Store& store) -> Result<json::object> {
     TRY(const store::Page<store::File> found, store.files().list(tenant, query.purpose, query.page));
     json::array items;

@@ -28,7 +28,7 @@ Result<ConversationFields> read_body(const Service& service, const std::string& 
 }  // namespace
 
 asio::awaitable<void> handle_create_conversation(Service& service, Exchange& exchange) {
-  StorePlan plan = [&service, tenant = exchange.tenant.name](const std::string& body) -> Result<Work> {
+  StorePlan plan = [&service, tenant = exchange.caller.tenant](const std::string& body) -> Result<Work> {
     TRY(const ConversationFields fields, read_body(service, body));
     store::Conversation made;
     made.id = make_answer_id("conv_");
@@ -91,7 +91,7 @@ asio::awaitable<void> handle_list_conversations(Service& service, Exchange& exch
     co_return;
   }
   Work work = [page = query->page,
-               tenant = exchange.tenant.name](store::Store& store) -> Result<json::object> {
+               tenant = exchange.caller.tenant](store::Store& store) -> Result<json::object> {
     TRY(const store::Page<store::Conversation> found, store.conversations().list(tenant, page));
     json::array items;
     for (const store::Conversation& conversation : found.items)

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/json.h"
-#include "tenancy/tenant.h"
+#include "tenancy/caller.h"
 
 namespace kvasir::api {
 
@@ -14,7 +14,7 @@ using base::Result;
 using Work = StoreWork<json::object>;
 
 store::Key key_of(const Exchange& exchange) {
-  return {exchange.tenant.name, exchange.parameter("id")};
+  return {exchange.caller.tenant, exchange.parameter("id")};
 }
 
 asio::awaitable<void> answer_by(Service& service, Exchange& exchange, Work work) {

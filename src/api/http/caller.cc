@@ -1,24 +1,22 @@
 #include "api/http/caller.h"
 
-#include <utility>
-
 #include "api/http/service.h"
 
 namespace kvasir::api {
 
-tenancy::Tenant caller_of(const net::HttpRequest&) {
+tenancy::Caller caller_of(const net::HttpRequest&) {
   return tenancy::anonymous();  // nobody shows a key yet
 }
 
-wire::Origin origin_of(const tenancy::Tenant& tenant, std::string request_id) {
-  return {.request_id = std::move(request_id),
-          .tenant = tenant.name,
-          .weight = tenant.weight,
-          .cache_namespace = tenant.name};
+Asker asker_of(const Exchange& exchange) {
+  return {exchange.caller, exchange.id};
 }
 
-wire::Origin origin_of(const Exchange& exchange) {
-  return origin_of(exchange.tenant, exchange.id);
+wire::Origin origin_of(const Asker& asker) {
+  return {.request_id = asker.request_id,
+          .tenant = asker.caller.flow,
+          .weight = asker.caller.tier->weight,
+          .cache_namespace = asker.caller.flow};
 }
 
 }  // namespace kvasir::api

@@ -72,7 +72,7 @@ struct Exchange {
   net::HttpRequest& request;
   net::Responder& responder;
   std::string id;          // in the x-request-id header
-  tenancy::Tenant tenant;  // who asks; known from the headers on
+  tenancy::Caller caller;  // known from the headers on
   PathParameters path_parameters = {};
   ErrorStyle errors = ErrorStyle::openai;
   std::size_t num_body_bytes = 0;  // once the body was read

@@ -85,7 +85,7 @@ std::string answer_text(const EmbedJob& job, std::vector<float> vectors) {
 asio::awaitable<Result<std::string>> run(Service& service, Exchange& exchange,
                                          std::shared_ptr<EmbedJob> job) {
   const tenancy::Cost cost{.sequences = 1, .tokens = job->num_tokens};
-  Result<tenancy::Permit> permit = service.admission.enter(exchange.tenant, cost);
+  Result<tenancy::Permit> permit = service.admission.enter(exchange.caller, cost);
   if (!permit.ok()) co_return std::move(permit).error();
   Result<router::EmbedLease> lease = service.router.pick(*job->model);
   if (!lease.ok()) co_return std::move(lease).error();

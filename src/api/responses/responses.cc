@@ -75,8 +75,10 @@ constexpr std::size_t kNotHere = kSmallBody + 1;
 // The chat of a request that goes on from stored items.
 asio::awaitable<Result<ChatRequest>> complete_from_store(Service& service, Exchange& exchange,
                                                          const ResponsesRequest& request) {
-  StoreWork<LookedUp> find = [tenant = exchange.tenant.name, id = request.previous_id, items = request.items](
-                                 store::Store& store) { return look_up(store, tenant, id, items); };
+  StoreWork<LookedUp> find = [tenant = exchange.caller.tenant, id = request.previous_id,
+                              items = request.items](store::Store& store) {
+    return look_up(store, tenant, id, items);
+  };
   Result<LookedUp> found =
       co_await run_on_store<LookedUp>(service, exchange.responder.executor(), std::move(find));
   if (!found.ok()) co_return std::move(found).error();
@@ -111,7 +113,7 @@ Question question_of(Service& service, Exchange& exchange, ResponsesRequest requ
   if (request.store)
     keeper = std::make_shared<ResponseKeeper>(
         service, exchange.responder.executor(),
-        ResponseKeeper::Source{exchange.tenant.name, base::json_text(json::value(request.items)),
+        ResponseKeeper::Source{exchange.caller.tenant, base::json_text(json::value(request.items)),
                                request.previous_id});
   const bool looked_up = has_to_look_up(request);
   auto make_shape = [echo = std::move(request.echo), keeper](AnswerHead head) {

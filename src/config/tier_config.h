@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kvasir::config {
+
+// What each tenant of a tier may use. 0 or empty where there is no limit.
+struct TierConfig {
+  std::string name;
+  int weight = 1;    // share of the server against other tenants' of the same priority, at least 1
+  int priority = 0;  // class: a larger one goes first
+  std::int64_t requests_per_minute = 0;
+  std::int64_t tokens_per_minute = 0;
+  int max_concurrent = 0;  // requests that run or wait at once
+  std::int64_t tokens_per_day = 0;
+  std::int64_t tokens_per_month = 0;
+  int max_context = 0;              // tokens of prompt and answer together
+  std::vector<std::string> models;  // that may be asked for
+  int slo_ttft_ms = 0;              // 0: the model's own
+  int slo_tpot_ms = 0;
+};
+
+}  // namespace kvasir::config

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "config/tier_config.h"
+
+namespace kvasir::tenancy {
+
+using Tier = config::TierConfig;
+
+// Who asks. A value: it may be copied into whatever outlives the request.
+struct Caller {
+  std::string tenant;  // owns what is stored
+  std::string
+      flow;  // has one share of the server: the tenant, or the client's address where nobody needs a key
+  std::string key;                   // the key's id; empty: none was shown
+  std::shared_ptr<const Tier> tier;  // never null
+};
+
+// Everybody, as long as nobody needs a key.
+Caller anonymous();
+
+// A caller without limits whose share is the tenant's.
+Caller caller_of_tenant(std::string tenant);
+
+}  // namespace kvasir::tenancy
