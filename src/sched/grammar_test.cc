@@ -143,7 +143,7 @@ TEST_F(GrammarTest, ATokenOutsideTheGrammarFailsItsSequenceAlone) {
 
 // A preempted sequence goes on where it was.
 TEST_F(GrammarTest, PreemptionKeepsThePlaceInTheGrammar) {
-  Scheduler small({.num_blocks = 4, .prefix_cache = false});
+  Scheduler small({.num_blocks = 4, .target_step_s = 0, .prefix_cache = false});
   const auto compiled =
       *compiler_.compile({.kind = grammar::GrammarSource::Kind::regex, .text = "[ab]{40}c"});
   const auto submit_to = [&](int priority) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <ranges>
@@ -10,8 +11,10 @@
 
 #include "base/check.h"
 #include "sched/block_ledger.h"
+#include "sched/claims.h"
 #include "sched/prompt_order.h"
 #include "sched/reachable_slo.h"
+#include "sched/row_turns.h"
 
 namespace kvasir::sched {
 
@@ -36,6 +39,11 @@ constexpr int kMaxPromptRows = 64;
 // A candidate is counted with at most this part of the budget, so that a long prompt does not keep short ones
 // out.
 constexpr int kMinPrefills = 4;
+// Running sequences that a plan displaces at most for the sake of those that wait: each has to be computed
+// again, or found in the prefix tree.
+constexpr int kMostClaims = 8;
+// For so long after a higher class was last here, a step without it is short: it may come back.
+constexpr double kExpectHigher_s = 60;
 
 struct Grant {
   const Sequence* sequence = nullptr;
@@ -51,41 +59,59 @@ struct Grant {
   }
 };
 
-// A sequence beside what it is sorted by: looking into thousands of them for it would take milliseconds.
-struct Turn {
-  std::int64_t last_step;
-  const Sequence* sequence;
-};
+// Whether the highest class that has work comes first, and the others have what is set apart for them.
+enum class ClassRule { highest_first, all_alike };
 
 class Planner {
  public:
-  explicit Planner(const SchedulerState& state) : s_(state), ledger_(state.pool) {}
+  Planner(const SchedulerState& state, ClassRule rule) : s_(state), ledger_(state.pool), claims_(state) {
+    if (rule == ClassRule::highest_first) find_highest();
+  }
+
+  bool has_lower() const { return has_lower_; }
 
   StepPlan build() {
     choose_running();
     waiting_ = waiting_in_order(s_);
-    const double target_s = step_s();
+    count_spare_blocks();
+    double target_s = step_s();
+    add_lower_rows();
+    if (target_s > 0) target_s += lower_s_;
     const int budget = prefill_budget(target_s);
-    admit_waiting(budget);
+    admit_waiting(prefills_, budget);
     share_within(target_s, budget);
+    serve_lower_prompts();
     limit_prompt_rows();
     reserve_blocks();
     return write_plan();
   }
 
  private:
+  void find_highest();
+  bool is_lower(const Sequence& sequence) const {
+    return has_lower_ && sequence.request.priority < highest_;
+  }
+  // Where steps may take as long as they like, nobody is displaced for the sake of another's time.
+  bool guards_time() const { return s_.options.target_step_s > 0 || s_.options.slo.tpot_s > 0; }
+  bool has_prompts() const;
+  void add_lower_rows();
+  void serve_lower_prompts();
+  void count_spare_blocks();
+  static int num_wanted_blocks(const Sequence& running);
+  bool claim_place(const Sequence& sequence);
+  void drop_grant(const Sequence* sequence);
   int max_sequences() const { return std::min(s_.options.max_batch_sequences, s_.options.max_batch_tokens); }
   void choose_running();
-  void limit_decodes(std::vector<Turn>& turns);
+  void limit_decodes(std::vector<RowTurn>& turns);
   double step_s() const;
   int prefill_budget(double target_s) const;
-  void admit_waiting(int budget);
+  void admit_waiting(std::vector<Grant>& prefills, int budget);
   bool waits_for_prefix(const Sequence& sequence) const;
   void count_as_computing(const Grant& grant);
-  bool admit(const Sequence& sequence, int& num_spare);
+  bool admit(const Sequence& sequence, std::vector<Grant>& prefills);
   int num_held_blocks() const;
   void share_within(double target_s, int budget);
-  void share(int budget);
+  void share(std::vector<Grant>& prefills, int budget);
   StepLoad load() const;
   void limit_prompt_rows();
   void reserve_blocks();
@@ -103,6 +129,16 @@ class Planner {
   bool takes_turns_ = false;     // some of them are left for the next steps
   std::vector<Grant> decodes_;   // one row each, by rank or by turn
   std::vector<Grant> prefills_;  // the running ones by rank, then the admitted ones
+  // Of classes below the highest one.
+  std::vector<RowTurn> lower_turns_;
+  std::vector<Grant> lower_prefills_;
+  bool has_lower_ = false;
+  int highest_ = 0;
+  double lower_s_ = 0;   // what their rows add to the step
+  int num_spare_ = 0;    // blocks that nobody here has a claim on
+  int num_places_ = 0;   // in the batch
+  int num_claims_ = 0;
+  Claims claims_;
   std::vector<Prompt> waiting_;  // in the order of service
   std::vector<Grant*> grants_;   // both, the running ones by rank, then the admitted ones by rank
   std::vector<const Sequence*> preempted_;
@@ -111,7 +147,7 @@ class Planner {
 };
 
 void Planner::choose_running() {
-  std::vector<Turn> turns;
+  std::vector<RowTurn> turns;
   turns.reserve(s_.running.size());
   for (const Sequence* sequence : s_.running) {
     if (sequence->held || sequence->is_complete()) continue;
@@ -120,26 +156,26 @@ void Planner::choose_running() {
     Grant grant{.sequence = sequence, .num_computed = sequence->num_computed};
     count_as_computing(grant);
     if (sequence->num_pending() == 1)
-      turns.push_back({sequence->last_step, sequence});
+      (is_lower(*sequence) ? lower_turns_ : turns).push_back({sequence->last_step, sequence});
     else
-      prefills_.push_back(std::move(grant));
+      (is_lower(*sequence) ? lower_prefills_ : prefills_).push_back(std::move(grant));
   }
   limit_decodes(turns);
   decodes_.reserve(turns.size());
-  for (const Turn& turn : turns)
+  for (const RowTurn& turn : turns)
     decodes_.push_back(
         {.sequence = turn.sequence, .num_computed = turn.sequence->num_computed, .num_rows = 1});
 }
 
-// Keeps those that have waited for the longest.
-void Planner::limit_decodes(std::vector<Turn>& turns) {
+// Leaves out those whose turn it is not.
+void Planner::limit_decodes(std::vector<RowTurn>& turns) {
   const SchedulerOptions& o = s_.options;
   const double target_s = o.target_step_s > 0 ? o.target_step_s : o.slo.tpot_s > 0 ? o.short_step_s : 0;
   const int least = o.min_batch_decodes;
   if (target_s <= 0 || std::ssize(turns) <= least) return;
-  std::ranges::stable_sort(turns, {}, &Turn::last_step);
+  sort_by_turn(turns);
   StepLoad load;
-  const auto fits = [&](const Turn& turn) {
+  const auto fits = [&](const RowTurn& turn) {
     ++load.decode_sequences;
     load.kv_tokens += turn.sequence->num_tokens();
     return load.decode_sequences <= least || s_.cost.predict_s(load) <= target_s * kDecodeTarget;
@@ -152,7 +188,7 @@ void Planner::limit_decodes(std::vector<Turn>& turns) {
 // How long the step should take; 0: as long as it may.
 double Planner::step_s() const {
   const SchedulerOptions& o = s_.options;
-  if (prefills_.empty() && waiting_.empty()) return 0;
+  if (!has_prompts()) return 0;
   const double decode_s = s_.cost.predict_s(load());
   const double least_s = decode_s * (1 + o.prefill_share);
   // Where streams take turns, prefill gets no more than its share of their time.
@@ -161,41 +197,127 @@ double Planner::step_s() const {
   if (o.slo.tpot_s <= 0) return 0;
   std::vector<Prompt> prompts;
   for (const Grant& grant : prefills_) prompts.push_back(judge(s_, *grant.sequence));
-  prompts.insert(prompts.end(), waiting_.begin(), waiting_.end());
+  for (const Prompt& prompt : waiting_)
+    if (!is_lower(*prompt.sequence)) prompts.push_back(prompt);
   std::ranges::sort(prompts, is_served_before);
   std::vector<AwaitedPrompt> awaited;
   for (const Prompt& prompt : prompts) awaited.push_back(prompt.awaited);
-  return choose_step_s({.slo = tightened_slo(s_.cost, o.max_batch_sequences, o.least_slo, o.slo),
+  const int priority = prompts.front().sequence->request.priority;
+  const double chosen_s = choose_step_s({.slo = tightened_slo(s_.cost, o.max_batch_sequences, o.least_slo, o.slo),
                         .short_s = o.short_step_s,
                         .decode_s = decodes_.empty() ? 0 : decode_s,
                         .prefill_share = o.prefill_share},
                        awaited);
+  if (!s_.shares.has_higher(priority, s_.busy_s, kExpectHigher_s)) return chosen_s;
+  return std::min(chosen_s, std::max(o.short_step_s, least_s));
 }
 
 // Rows for prefill, if they attended to nothing.
 int Planner::prefill_budget(double target_s) const {
   const int most = std::max(0, s_.options.max_batch_tokens - static_cast<int>(decodes_.size()));
+  if (has_lower_ && !has_prompts()) return 0;
   if (target_s <= 0) return most;
   return std::max(s_.cost.prefill_room(load(), target_s, most), std::min(kMinChunk, most));
 }
 
-void Planner::admit_waiting(int budget) {
-  // Blocks beyond those that the running sequences still need for what they know, and one more for each to
-  // grow into: admission never causes a preemption right away. Held ones have no claim.
-  int num_spare = s_.pool.num_available();
-  for (const Sequence* r : s_.running)
-    if (!r->held) num_spare -= 1 + std::max(0, kv::blocks_for(r->num_tokens()) - r->blocks.size());
+// The highest class that can go on, if there is a lower one.
+void Planner::find_highest() {
+  if (!guards_time()) return;
+  const auto can_go_on = [](const Sequence* sequence) { return !sequence->held && !sequence->is_complete(); };
+  const auto running = std::ranges::find_if(s_.running, can_go_on);
+  const auto waiting = std::ranges::find_if(s_.waiting, can_go_on);
+  if (running == s_.running.end() && waiting == s_.waiting.end()) return;
+  if (running != s_.running.end()) highest_ = (*running)->request.priority;
+  if (waiting != s_.waiting.end() && (running == s_.running.end() || (*waiting)->request.priority > highest_))
+    highest_ = (*waiting)->request.priority;
+  for (const auto& [priority, of] : s_.shares.classes())
+    has_lower_ = has_lower_ || (priority < highest_ && of.num_live > 0);
+}
+
+bool Planner::has_prompts() const {
+  return !prefills_.empty() || (!waiting_.empty() && !is_lower(*waiting_.front().sequence));
+}
+
+// Streams of lower classes go on within the time that is set apart for them.
+void Planner::add_lower_rows() {
+  if (lower_turns_.empty()) return;
+  sort_by_turn(lower_turns_);
+  std::ranges::stable_sort(lower_turns_, std::greater<>(),
+                           [](const RowTurn& turn) { return turn.sequence->request.priority; });
+  StepLoad with = load();
+  const double own_s = s_.cost.predict_s(with);
+  for (const RowTurn& turn : lower_turns_) {
+    with.add(turn.sequence->num_computed, 1);
+    const double added_s = s_.cost.predict_s(with) - own_s;
+    if (added_s > s_.lower_credit_s) break;
+    lower_s_ = added_s;
+    decodes_.push_back({.sequence = turn.sequence, .num_computed = turn.sequence->num_computed, .num_rows = 1});
+  }
+}
+
+void Planner::serve_lower_prompts() {
+  if (!has_lower_) return;
+  const StepLoad so_far = load();
+  const double so_far_s = s_.cost.predict_s(so_far);
+  const int most = s_.options.max_batch_tokens - so_far.num_rows();
+  const int budget = s_.cost.prefill_room(so_far, so_far_s + s_.lower_credit_s - lower_s_, std::max(0, most));
+  if (budget < kMinChunk) return;
+  admit_waiting(lower_prefills_, budget);
+  share(lower_prefills_, budget);
+  lower_s_ += s_.cost.predict_s(load()) - so_far_s;
+}
+
+// Blocks beyond those that the running sequences still need for what they know, and one more for each to
+// grow into: admission never causes a preemption right away. Held ones have no claim.
+void Planner::count_spare_blocks() {
+  num_places_ = max_sequences() - num_chosen_;
+  num_spare_ = s_.pool.num_available();
+  for (const Sequence* r : s_.running) num_spare_ -= num_wanted_blocks(*r);
+}
+
+int Planner::num_wanted_blocks(const Sequence& running) {
+  if (running.held) return 0;
+  return 1 + std::max(0, kv::blocks_for(running.num_tokens()) - running.blocks.size());
+}
+
+void Planner::admit_waiting(std::vector<Grant>& prefills, int budget) {
   const int count_most = std::max(1, budget / kMinPrefills);
   int num_wanted = 0;
-  for (const Grant& grant : prefills_) num_wanted += std::min(grant.num_left(), count_most);
-  int num_places = max_sequences() - num_chosen_;
+  for (const Grant& grant : prefills) num_wanted += std::min(grant.num_left(), count_most);
   for (const Prompt& prompt : waiting_) {
-    if (num_places <= 0 || num_wanted >= budget) break;
-    if (waits_for_prefix(*prompt.sequence)) continue;
-    if (!admit(*prompt.sequence, num_spare)) break;
-    --num_places;
-    num_wanted += std::min(prefills_.back().num_left(), count_most);
+    const Sequence& sequence = *prompt.sequence;
+    if (num_wanted >= budget) break;
+    if (is_lower(sequence) != (&prefills == &lower_prefills_)) continue;
+    if (waits_for_prefix(sequence)) continue;
+    if (num_places_ <= claims_.num_kept_from(sequence) && !claim_place(sequence)) break;
+    if (!admit(sequence, prefills)) break;
+    --num_places_;
+    num_wanted += std::min(prefills.back().num_left(), count_most);
   }
+}
+
+// Displaces one running sequence that has to give way, the last in rank of those.
+bool Planner::claim_place(const Sequence& sequence) {
+  if (!guards_time() || num_claims_ == kMostClaims) return false;
+  for (const Sequence* running : s_.running | std::views::reverse) {
+    if (running->held || is_preempted(running) || !claims_.must_yield(*running, sequence)) continue;
+    const int num_before = ledger_.num_available();
+    preempt(running);
+    num_spare_ += ledger_.num_available() - num_before + num_wanted_blocks(*running);
+    drop_grant(running);
+    ++num_claims_;
+    return true;
+  }
+  return false;
+}
+
+void Planner::drop_grant(const Sequence* sequence) {
+  const auto is_its = [sequence](const Grant& grant) { return grant.sequence == sequence; };
+  const std::size_t num_dropped = std::erase_if(decodes_, is_its) + std::erase_if(prefills_, is_its) +
+                                  std::erase_if(lower_prefills_, is_its);
+  const bool had_turn =
+      std::ranges::find(lower_turns_, sequence, &RowTurn::sequence) != lower_turns_.end();
+  if (num_dropped > 0 || had_turn) ++num_places_;
 }
 
 // True while one of no lower priority is about to publish the next block that it needs: who comes together
@@ -223,30 +345,32 @@ void Planner::count_as_computing(const Grant& grant) {
   }
 }
 
-bool Planner::admit(const Sequence& sequence, int& num_spare) {
+bool Planner::admit(const Sequence& sequence, std::vector<Grant>& prefills) {
   Grant grant{.sequence = &sequence, .admitted = true};
   if (s_.options.prefix_cache && !sequence.wants_prompt_lines())
     grant.hit = s_.tree.find(sequence.request.origin.cache_namespace, sequence.chain, sequence.tokens);
   int num_needed = kv::blocks_for(std::min(sequence.num_tokens() + 1, sequence.capacity()));
   for (const kv::BlockId id : grant.hit.blocks) num_needed -= ledger_.in_use(id) ? 1 : 0;
   // The source of a copy must stay for the step, a block more; where that is too much, it is not copied.
-  if (grant.hit.tail != kNoBlock && ++num_needed > num_spare) {
+  if (grant.hit.tail != kNoBlock && ++num_needed > num_spare_) {
     grant.hit.tail = kNoBlock;
     grant.hit.num_tail_tokens = 0;
     --num_needed;
   }
-  if (num_needed > num_spare + num_held_blocks()) return false;
+  while (num_needed > num_spare_ + num_held_blocks())
+    if (!claim_place(sequence)) return false;
   for (const kv::BlockId id : grant.hit.blocks) ledger_.reserve(id);
   if (grant.hit.tail != kNoBlock) ledger_.reserve(grant.hit.tail);
-  while (num_needed > num_spare) {
+  while (num_needed > num_spare_) {
     const int num_before = ledger_.num_available();
     if (!preempt_held()) return false;
-    num_spare += ledger_.num_available() - num_before;
+    num_spare_ += ledger_.num_available() - num_before;
   }
-  num_spare -= num_needed;
+  num_spare_ -= num_needed;
   grant.num_computed = grant.hit.num_tokens();
   count_as_computing(grant);
-  prefills_.push_back(std::move(grant));
+  claims_.count_admitted(sequence);
+  prefills.push_back(std::move(grant));
   return true;
 }
 
@@ -255,37 +379,38 @@ StepLoad Planner::load() const {
   StepLoad load;
   for (const Grant& grant : decodes_) load.add(grant.num_computed, grant.num_rows);
   for (const Grant& grant : prefills_) load.add(grant.num_computed, grant.num_rows);
+  for (const Grant& grant : lower_prefills_) load.add(grant.num_computed, grant.num_rows);
   return load;
 }
 
 // Shares the budget, and a smaller one where attention makes the step too long.
 void Planner::share_within(double target_s, int budget) {
   const double decode_s = s_.cost.predict_s(load());
-  share(budget);
+  share(prefills_, budget);
   for (int i = 0; i < kMostTries && target_s > 0; ++i) {
     const double seconds = s_.cost.predict_s(load());
     if (seconds <= target_s * kTolerance || budget <= kMinChunk) return;
     const double part = std::max(0.0, target_s - decode_s) / (seconds - decode_s);
     budget = std::max(kMinChunk, std::min(budget - 1, static_cast<int>(budget * part)));
     for (Grant& grant : prefills_) grant.num_rows = 0;
-    share(budget);
+    share(prefills_, budget);
   }
 }
 
 // The first in rank has a share, whatever its length, and so is never starved; the rest goes in the order of
 // service.
-void Planner::share(int budget) {
-  if (prefills_.empty()) return;
+void Planner::share(std::vector<Grant>& prefills, int budget) {
+  if (prefills.empty() || budget <= 0) return;
   int left = budget;
   const auto give = [&left](Grant& grant, int most) {
     const int rows = std::min(most, grant.num_left());
     left -= rows - grant.num_rows;
     grant.num_rows = rows;
   };
-  Grant& first = *std::ranges::min_element(prefills_, ByRank{}, &Grant::sequence);
+  Grant& first = *std::ranges::min_element(prefills, ByRank{}, &Grant::sequence);
   give(first, std::min(budget, std::max(budget / kFirstShare, kMinChunk)));
   std::vector<std::pair<Prompt, Grant*>> order;
-  for (Grant& grant : prefills_) {
+  for (Grant& grant : prefills) {
     order.emplace_back(judge(s_, *grant.sequence), &grant);
     order.back().first.num_left = grant.num_left() - grant.num_rows;
   }
@@ -302,11 +427,12 @@ void Planner::share(int budget) {
 
 void Planner::limit_prompt_rows() {
   int left = kMaxPromptRows;
-  for (Grant& grant : prefills_) {
-    if (!grant.sequence->wants_prompt_lines()) continue;
-    grant.num_rows = std::min(grant.num_rows, left);
-    left -= grant.num_rows;
-  }
+  for (std::vector<Grant>* prefills : {&prefills_, &lower_prefills_})
+    for (Grant& grant : *prefills) {
+      if (!grant.sequence->wants_prompt_lines()) continue;
+      grant.num_rows = std::min(grant.num_rows, left);
+      left -= grant.num_rows;
+    }
 }
 
 // In the order of rank, so that whoever is preempted has not been served yet.
@@ -314,6 +440,7 @@ void Planner::reserve_blocks() {
   grants_.reserve(decodes_.size() + prefills_.size());
   for (Grant& grant : decodes_) grants_.push_back(&grant);
   for (Grant& grant : prefills_) grants_.push_back(&grant);
+  for (Grant& grant : lower_prefills_) grants_.push_back(&grant);
   std::ranges::stable_sort(grants_, [](const Grant* a, const Grant* b) {
     if (a->admitted != b->admitted) return b->admitted;
     return ByRank{}(a->sequence, b->sequence);
@@ -358,6 +485,7 @@ bool Planner::preempt_held() {
 
 void Planner::preempt(const Sequence* victim) {
   preempted_.push_back(victim);
+  claims_.count_preempted(*victim);
   ledger_.release(victim->blocks.ids());
 }
 
@@ -403,13 +531,19 @@ StepPlan Planner::write_plan() {
     plan.slices.push_back(slice);
   }
   plan.predicted_s = s_.cost.predict_s(plan.load);
+  plan.has_lower = has_lower_;
+  plan.lower_s = lower_s_;
   return plan;
 }
 
 }  // namespace
 
 StepPlan make_plan(const SchedulerState& state) {
-  return Planner(state).build();
+  Planner planner(state, ClassRule::highest_first);
+  StepPlan plan = planner.build();
+  // Nothing of the highest class can go on: the others do not wait for it.
+  if (plan.empty() && planner.has_lower()) return Planner(state, ClassRule::all_alike).build();
+  return plan;
 }
 
 }  // namespace kvasir::sched

@@ -5,6 +5,7 @@
 #include "kv/block_pool.h"
 #include "kv/prefix_tree.h"
 #include "sched/sequence.h"
+#include "sched/shares.h"
 #include "sched/step_cost.h"
 #include "sched/step_length.h"
 #include "sched/step_plan.h"
@@ -42,6 +43,8 @@ struct SchedulerState {
   StepCost cost;
   std::vector<Sequence*> running;  // by rank; each holds its blocks
   std::vector<Sequence*> waiting;  // by rank; none holds a block
+  Shares shares;
+  double lower_credit_s = 0;  // time that lower classes may take of the next steps, beside the highest one
   double busy_s = 0;               // that steps have taken: the time by which waiting is measured
 };
 

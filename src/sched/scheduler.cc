@@ -13,6 +13,10 @@ namespace {
 
 // Of one step. More would keep the reader waiting for text that is known, and prefill for long.
 constexpr std::size_t kMaxForcedTokens = 64;
+// The part of the time that classes below the highest one have together, while that one has work.
+constexpr double kLowerShare = 0.1;
+// Chunks of a block that the time set apart for them is saved up for, at most.
+constexpr double kCreditChunks = 2;
 
 void insert_by_rank(std::vector<Sequence*>& list, Sequence& sequence) {
   list.insert(std::ranges::lower_bound(list, &sequence, ByRank{}), &sequence);
@@ -67,6 +71,7 @@ base::Result<SequenceId> Scheduler::submit(wire::GenerateRequest request) {
   if (request.grammar) sequence->matcher = std::make_unique<grammar::Matcher>(request.grammar);
   sequence->request = std::move(request);
   sequence->arrived_s = state_.busy_s;
+  state_.shares.join(*sequence);
   insert_by_rank(state_.waiting, *sequence);
   const SequenceId id = sequence->id;
   sequences_.emplace(id, std::move(sequence));
@@ -104,6 +109,7 @@ void Scheduler::begin(const StepPlan& plan) {
     take_blocks(sequence, slice);
     CHECK(sequence.num_computed == slice.num_computed, "sequence {} moved since the plan", sequence.id);
     sequence.num_computed += slice.num_rows;
+    state_.shares.charge(sequence, sequence.num_computed);
     sequence.last_step = num_begun_;
     if (slice.wants_token()) ++sequence.num_in_flight;
   }
@@ -126,7 +132,15 @@ std::vector<SequenceEvent> Scheduler::finish(const StepPlan& plan, StepResult re
   stats_.num_decode_tokens += plan.load.decode_sequences;
   state_.cost.observe(plan.load, result.seconds);
   state_.busy_s += std::max(0.0, result.seconds);
+  if (plan.has_lower) give_credit(plan, result.seconds);
   return events;
+}
+
+// Lower classes have their share of the time, in pieces that are large enough for a chunk of a prompt.
+void Scheduler::give_credit(const StepPlan& plan, double seconds) {
+  const double most_s = kCreditChunks * state_.cost.predict_s({.prefill_tokens = kv::kBlockTokens});
+  const double credit_s = state_.lower_credit_s + kLowerShare * seconds - plan.lower_s;
+  state_.lower_credit_s = std::clamp(credit_s, 0.0, most_s);
 }
 
 Sequence& Scheduler::find(SequenceId id) {
@@ -145,6 +159,8 @@ void Scheduler::admit(const StepPlan::Slice& slice) {
     sequence.num_cached = slice.num_computed;
     stats_.num_cached_tokens += slice.num_computed;
   }
+  state_.shares.charge_cached(sequence, sequence.num_computed);
+  state_.shares.run(sequence);
   std::erase(state_.waiting, &sequence);
   insert_by_rank(state_.running, sequence);
 }
@@ -154,6 +170,7 @@ void Scheduler::preempt(Sequence& sequence) {
   sequence.num_computed = 0;
   ++sequence.num_preemptions;
   ++stats_.num_preemptions;
+  state_.shares.wait(sequence);
   std::erase(state_.running, &sequence);
   insert_by_rank(state_.waiting, sequence);
 }
@@ -252,6 +269,7 @@ void Scheduler::append_forced(Sequence& sequence, wire::TokenEvent& event) {
 void Scheduler::remove(Sequence& sequence) {
   std::erase(state_.running, &sequence);
   std::erase(state_.waiting, &sequence);
+  state_.shares.leave(sequence, state_.busy_s);
   sequences_.erase(sequence.id);
 }
 

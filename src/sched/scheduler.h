@@ -59,6 +59,7 @@ class Scheduler {
 
  private:
   Sequence& find(SequenceId id);
+  void give_credit(const StepPlan& plan, double seconds);
   void admit(const StepPlan::Slice& slice);
   void preempt(Sequence& sequence);
   void take_blocks(Sequence& sequence, const StepPlan::Slice& slice);

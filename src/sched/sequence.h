@@ -6,6 +6,7 @@
 
 #include "grammar/matcher.h"
 #include "kv/block_table.h"
+#include "sched/shares.h"
 #include "wire/generate_request.h"
 #include "wire/token_event.h"
 
@@ -26,6 +27,11 @@ struct Sequence {
   int num_in_flight = 0;  // tokens after `tokens` that steps begun will give it
   kv::BlockChain chain{""};
   kv::BlockTable blocks;
+  RequestShare* share = nullptr;  // while it is alive
+  int turn = 0;                   // its number among the sequences of its request
+  double tag = 0;                 // what its tenant will have been charged when its turn comes, as far as one can tell
+  int num_charged = 0;            // tokens that its tenant was charged for
+  bool runs = false;              // it is among the running ones, not the waiting ones
   bool held = false;     // its reader is behind: left out of plans, first to be preempted
   double arrived_s = 0;  // on the clock that counts the time of steps
   int num_cached = -1;   // of the prompt, found in the prefix cache; -1 before the first step
@@ -48,10 +54,12 @@ struct Sequence {
   int capacity() const { return num_prompt + request.max_tokens - 1; }
 };
 
-// Who goes first, and who is preempted last.
+// Who goes first, and who is preempted last. Fixed from the arrival on, and for requests of one tenant with one
+// answer each the order of arrival.
 struct ByRank {
   bool operator()(const Sequence* a, const Sequence* b) const {
     if (a->request.priority != b->request.priority) return a->request.priority > b->request.priority;
+    if (a->tag != b->tag) return a->tag < b->tag;
     return a->id < b->id;
   }
 };

@@ -51,6 +51,8 @@ struct StepPlan {
   std::vector<SequenceId> preempted;
   StepLoad load;
   double predicted_s = 0;
+  bool has_lower = false;  // a class has work beside a higher one
+  double lower_s = 0;      // of predicted_s, for that work
 
   bool empty() const { return slices.empty(); }
 };

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace kvasir::sched {
+
+struct Sequence;
+struct Account;
+
+// Tokens of an answer that are counted before they are known.
+inline constexpr int kExpectedOutput = 128;
+
+// One client request. Its sequences take turns with those of the tenant's other requests, so that 128 choices
+// of one request delay the next request no more than a single one would.
+struct RequestShare {
+  Account* account = nullptr;
+  std::string id;       // empty: of one sequence alone
+  double tag = 0;       // of its first sequence
+  int num_joined = 0;   // sequences, alive or gone
+  int num_live = 0;     // sequences that wait or run
+  int num_running = 0;
+};
+
+// A tenant's requests at one priority.
+struct Account {
+  std::string tenant;
+  int priority = 0;
+  double weight = 1;
+  double charge = 0;      // tokens computed for it, over its weight
+  double next_tag = 0;    // of its next request, unless the charge has passed it
+  double newest_tag = 0;  // of the request that came last
+  int num_live = 0;
+  int num_running = 0;
+  std::vector<Sequence*> waiting;  // by rank
+  std::unordered_map<std::string, std::unique_ptr<RequestShare>> requests;
+};
+
+// What each tenant has had of the device. Among tenants of one priority the next turn is that of the lowest
+// charge, so that over time each that always has work gets its weight's share of the tokens. A tenant that
+// comes back from idleness starts at the lowest charge of those at work: it has saved nothing up.
+// Touched by the engine thread only.
+class Shares {
+ public:
+  // The accounts of one priority.
+  struct Class {
+    std::unordered_map<std::string, std::unique_ptr<Account>> accounts;
+    int num_live = 0;     // sequences
+    int num_running = 0;  // sequences
+    double last_s = 0;    // when one of its sequences was last alive, on the clock of steps
+  };
+  using Classes = std::map<int, Class, std::greater<>>;  // by priority, the highest first
+
+  // The sequence is alive from now on, and has its rank.
+  void join(Sequence& sequence);
+  // At `now_s` it is not any more.
+  void leave(Sequence& sequence, double now_s);
+  void wait(Sequence& sequence);
+  void run(Sequence& sequence);
+  // Its first tokens have been computed, whose number only grows.
+  void charge(Sequence& sequence, int num_computed);
+  // It found so many in the prefix cache, which cost little.
+  void charge_cached(Sequence& sequence, int num_cached);
+
+  const Classes& classes() const { return classes_; }
+  // True where one of a higher priority was alive within the last `seconds`.
+  bool has_higher(int priority, double now_s, double seconds) const;
+
+ private:
+  Account& account_of(Class& of, const Sequence& sequence);
+  RequestShare& request_of(Account& account, const std::string& id);
+  // The lowest charge of those at work. Forgets those that are idle and not ahead of it.
+  static double lowest_charge(Class& of);
+
+  Classes classes_;
+  std::int64_t num_nameless_ = 0;  // requests without an id, each of which is one by itself
+};
+
+}  // namespace kvasir::sched
