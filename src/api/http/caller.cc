@@ -7,7 +7,7 @@
 namespace kvasir::api {
 
 tenancy::Tenant caller_of(const net::HttpRequest&) {
-  return tenancy::anonymous();  // nobody shows a key yet
+  return tenancy::anonymous();  // there are no API keys yet
 }
 
 wire::Origin origin_of(const tenancy::Tenant& tenant, std::string request_id) {

@@ -8,10 +8,10 @@ namespace kvasir::api {
 
 struct Exchange;
 
-// Who asks, by the headers alone: known before a body is read.
+// Who makes the request. Uses only the headers, so it is known before the body is read.
 tenancy::Tenant caller_of(const net::HttpRequest& head);
 
-// What the engines are told of a request's origin. Prefixes are shared inside a tenant.
+// The origin that engines get with a request. Prefixes are shared within a tenant.
 wire::Origin origin_of(const tenancy::Tenant& tenant, std::string request_id);
 wire::Origin origin_of(const Exchange& exchange);
 
