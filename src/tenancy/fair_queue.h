@@ -13,9 +13,9 @@
 
 namespace kvasir::tenancy {
 
-// First come, first served within a tenant; between tenants by start-time fair queueing: over time each that
-// has something waiting gets its weight's share of the cost served. One that floods lengthens its own line
-// only, and one that was idle saves nothing up. Owned and touched by one thread.
+// First come, first served within a tenant. Between tenants it is start-time fair queueing: over time each
+// tenant with waiting items gets its weight's share of the cost served. A tenant that floods the queue delays
+// only itself, and a tenant that was idle saves nothing up. Owned and touched by one thread.
 template <class T>
 class FairQueue {
  public:
@@ -28,7 +28,7 @@ class FairQueue {
     ++size_;
   }
 
-  // The item whose turn it is; nothing when all lines are empty. O(tenants).
+  // The next item; absent if the queue is empty. O(tenants).
   std::optional<T> pop() {
     auto best = lines_.end();
     for (auto it = lines_.begin(); it != lines_.end(); ++it)
@@ -39,7 +39,7 @@ class FairQueue {
     best->second.waiting.pop_front();
     --size_;
     now_ = next.start;
-    // A tenant is remembered only while it waits or is ahead of its share.
+    // A tenant is forgotten unless it waits or has had more than its share.
     std::erase_if(lines_, [&](const auto& line) {
       return line.second.waiting.empty() && (size_ == 0 || line.second.finish <= now_);
     });

@@ -4,13 +4,13 @@
 
 namespace kvasir::tenancy {
 
-// Whose request it is. A value: it may be copied into whatever outlives the request.
+// Who makes a request. A value: it may be copied into whatever outlives the request.
 struct Tenant {
   std::string name;
-  int weight = 1;  // share of the server against the others', at least 1
+  int weight = 1;  // share of the server relative to other tenants, at least 1
 };
 
-// Everybody, as long as nobody shows a key.
+// The tenant of all requests, since there are no API keys yet.
 inline Tenant anonymous() {
   return Tenant{.name = "anonymous"};
 }
