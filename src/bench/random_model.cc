@@ -19,8 +19,8 @@ using tensor::DType;
 
 namespace {
 
-constexpr std::size_t kPieceBytes =
-    std::size_t{4} << 20;  // not a multiple of every block size: pieces are cut to whole blocks
+constexpr std::size_t kPieceBytes = std::size_t{4}
+                                    << 20;  // a multiple of no block: pieces are cut to whole ones
 
 enum class Fill { random, ones };
 
