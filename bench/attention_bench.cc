@@ -1,4 +1,4 @@
-// What the attention of one step costs in a model of a given shape: attention_bench [threads] [isa]
+// Measures the attention of one step in a model of a given shape: attention_bench [threads] [isa]
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -30,8 +30,8 @@ struct Shape {
 
 struct Load {
   int num_sequences;
-  int num_rows;  // of each sequence
-  int depth;     // tokens before them
+  int num_rows;  // per sequence
+  int depth;     // tokens before the rows
 };
 
 double seconds_of(const std::function<void()>& f) {
@@ -40,7 +40,7 @@ double seconds_of(const std::function<void()>& f) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Every layer has memory of its own, as in a model: nothing is left in a cache from the layer before.
+// Every layer has its own memory, as in a model, so that no layer finds the data of another in a cache.
 void measure(Context& context, const Shape& shape, KvType type, const Load& load) {
   const int context_tokens = load.depth + load.num_rows;
   const int blocks_each = (context_tokens + kvasir::ops::kBlockTokens - 1) / kvasir::ops::kBlockTokens;
@@ -62,7 +62,7 @@ void measure(Context& context, const Shape& shape, KvType type, const Load& load
                            static_cast<std::size_t>(shape.num_heads * shape.head_dim);
   const std::vector<float> q(size, 0.01f);
   std::vector<float> out(size);
-  // The best layer stands for all of them, since other work on the machine only ever adds.
+  // Takes the best layer for all of them, since other work on the machine can only slow it down.
   double seconds = 1e9;
   for (int i = 0; i < 2 * shape.num_layers; ++i) {
     layer.k = memory + static_cast<std::size_t>(2 * (i % shape.num_layers)) * layer_bytes;

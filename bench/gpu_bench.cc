@@ -1,9 +1,9 @@
 // gpu_bench [--in=512] [--out=256] [--fp8] [--int4] [--fp8-kv] [--own=64] [--burst=STEP_MS] [SHAPE
-// [BATCH...]]: the engine on the first GPU, with random weights of a real model's shape (those of `kvasir
-// bench engine`, and qwen3-30b-a3b). Prefill of a batch of prompts, then their decode; "all" is what the
-// answers' tokens come to over the whole time, from the first prompt to the last token. With --burst=STEP_MS
-// as many requests come at once as BATCH says and are scheduled as a server would; the table shows which
-// steps take the time.
+// [BATCH...]]: the engine on the first GPU, with random weights in the shape of a real model (those of
+// `kvasir bench engine`, and qwen3-30b-a3b). Measures the prefill of a batch of prompts, then their decode.
+// "all" is the rate of output tokens over the whole time, from the first prompt to the last token. With
+// --burst=STEP_MS, BATCH requests arrive at once and are scheduled as in a server; the table shows which
+// kinds of steps take the time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,10 +47,10 @@ struct Figures {
   double all_tokens_per_s = 0;
   int num_steps = 0;
   double step_ms = 0;
-  double host_us = 0;  // of a step: what the engine thread does besides waiting, meanwhile or not
+  double host_us = 0;  // per step: work of the engine thread besides waiting, overlapped or not
 };
 
-// An engine that is given `batch` prompts at once.
+// An engine that gets `batch` prompts at once.
 class Measurement {
  public:
   Measurement(engine::DeviceRunner& runner, const Load& load, int batch, int max_tokens)
@@ -61,7 +61,7 @@ class Measurement {
                                .max_batch_tokens = kChunk,
                                .max_batch_sequences = std::min(batch, kMaxSequences),
                                .target_step_s = load.burst_step_s,
-                               .prefill_share = 0.55,  // as a server has it on a GPU
+                               .prefill_share = 0.55,  // the server's value for a GPU
                                .min_batch_decodes = kMaxSequences,
                                .prefix_cache = false},
                  .vocab_size = load.vocab_size,
@@ -71,7 +71,7 @@ class Measurement {
     for (int i = 0; i < batch; ++i) submit(max_tokens);
   }
 
-  // Until every prompt has its first token.
+  // Runs until every prompt has its first token.
   double prefill_tokens_per_s() {
     const base::TimePoint start = clock_.now();
     while (!engine_.idle()) {
@@ -81,7 +81,7 @@ class Measurement {
     return batch_ * load_.prompt / base::seconds(clock_.now() - start);
   }
 
-  // Of the steps in which all sequences decode.
+  // Measures the steps in which all sequences decode.
   void decode(Figures& figures) {
     std::vector<double> steps_s;
     std::vector<double> hosts_s;
@@ -104,7 +104,8 @@ class Measurement {
       hosts_s.push_back(engine_s - (runner_.waited_seconds() - waited_before_s));
       total_s += step_s;
     }
-    // While the last full step ended, the first smaller one was started, and recorded for the first time.
+    // The last full step overlaps with the start of the first smaller one, whose graph is recorded then. So
+    // the last full step is not counted.
     if (steps_s.size() > 1) {
       total_s -= steps_s.back();
       steps_s.pop_back();
@@ -117,7 +118,7 @@ class Measurement {
     figures.host_us = 1e6 * median(hosts_s);
   }
 
-  // All of it, by kinds of steps.
+  // Runs the whole burst and reports it by kinds of steps.
   void run_burst() {
     struct Kind {
       int num_steps = 0;
@@ -153,7 +154,7 @@ class Measurement {
   }
 
  private:
-  // What the threads of a server do.
+  // Reads events, as the threads of a server do.
   void read_events() {
     io_.restart();
     io_.poll();
@@ -183,7 +184,7 @@ class Measurement {
   engine::Engine engine_;
 };
 
-// A mixture of experts in every layer.
+// A model with a mixture of experts in every layer.
 model::ModelConfig qwen3_30b_a3b() {
   model::ModelConfig config;
   config.architecture = "qwen3_moe";

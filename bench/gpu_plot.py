@@ -9,7 +9,7 @@ import pathlib
 
 from gpu_table import CLIENTS_PEER, ENGINE_ROWS, LONG_ROWS
 
-LEFT, UNIT, STEP, TOP = 290, 330, 22, 48  # of the picture, in pixels; UNIT is one times vLLM
+LEFT, UNIT, STEP, TOP = 290, 330, 22, 48  # pixels of the picture; UNIT is 1.0 times vLLM
 NAMES = {"mixture": "30B-A3B, bf16"}
 
 

@@ -17,7 +17,7 @@ from kvasir_server import served
 SHAPE = "llama-3.1-8b"
 MIXTURE = "qwen3-30b-a3b"
 BATCHES = ["1", "32", "128", "256"]
-# vLLM's figures and what is aimed at: decode of each of BATCHES, then prefill
+# vLLM's figures and our goals: decode for each of BATCHES, then prefill
 ENGINE_ROWS = {
     "bf16": ([205, 5586, 14911, 18599, 43300], [235, 6200, 16000, 20000, 45000]),
     "fp8": ([285, None, 18145, 22224, 66644], [400, None, None, None, None]),
@@ -26,7 +26,7 @@ ENGINE_ROWS = {
     "mixture": ([244, 1974, 6481, 10853, 70288], [300, 3000, 9000, 14000, None]),
 }
 ENGINE_FLAGS = {"bf16": [], "fp8": ["--fp8"], "fp8 + KV": ["--fp8", "--fp8-kv"], "int4": ["--int4"], "mixture": []}
-CLIENTS_PEER = 10083  # 256 clients, 512/256: vLLM's Rust front end; its Python one has 9,771
+CLIENTS_PEER = 10083  # 256 clients, 512/256: vLLM's Rust front end; its Python front end has 9,771
 LONG_ROWS = {"bf16": (9629, 11500), "fp8": (12224, 14500), "fp8 + KV": (14228, 18000)}
 SERVE_FLAGS = {"bf16": [], "fp8": ["--gpu-weights", "fp8"],
                "fp8 + KV": ["--gpu-weights", "fp8", "--gpu-kv", "fp8"]}
@@ -85,7 +85,7 @@ def load(options, port, *flags):
 def measure_short(options, port, engine):
     """Prompts of 512 tokens and answers of 256, from 256 clients and as they come."""
     short = ["--input-tokens", 512, "--output-tokens", 256]
-    load(options, port, *short, "--concurrency", 256, "--requests", 256)  # buckets are recorded
+    load(options, port, *short, "--concurrency", 256, "--requests", 256)  # records the graphs of all buckets
     closed = load(options, port, *short, "--concurrency", 256, "--requests", 1024)
     show("HTTP, 256 clients, 512/256", closed["output_tokens_per_s"], CLIENTS_PEER, None)
     if engine:
@@ -102,7 +102,7 @@ def measure_long_prompt(options, port):
     flags = ["--input-tokens", 512, "--output-tokens", 1500, "--concurrency", 32, "--requests", 32]
     others = subprocess.Popen(kvasir_server.load_command(options.bin / "kvasir", port, *load_flags(*flags)), stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, text=True)
-    time.sleep(3)  # until they are under way
+    time.sleep(3)  # until the requests are running
     prompt = load(options, port, "--input-tokens", 120000, "--output-tokens", 16, "--concurrency", 1, "--requests", 1)
     beside = json.loads(others.communicate()[0])["phases"][-1]
     show("120,000 tokens beside 32 streams: TTFT s", prompt["ttft_ms"]["p50"] / 1e3, None, None)
@@ -123,7 +123,7 @@ def measure_throughput(options, kind, flags):
     """A batch that nobody waits for: steps may take as long as they like."""
     with served(options.bin / "kvasir", *flags, "--target-step-ms", 1000) as (_, port, _):
         many = ["--concurrency", 512, "--requests", 512]
-        load(options, port, "--input-tokens", 128, "--output-tokens", 32, *many)  # products are chosen
+        load(options, port, "--input-tokens", 128, "--output-tokens", 32, *many)  # lets the server choose its products
         figures = load(options, port, "--input-tokens", 1000, "--output-tokens", 1000, *many)
         show(f"HTTP, {kind}, 512 requests of 1000/1000", figures["output_tokens_per_s"], *LONG_ROWS[kind])
         return figures

@@ -22,7 +22,7 @@ from unittest import mock
 import numpy
 import tvm_ffi  # noqa: F401  before torch is taken away from it
 
-# xgrammar names these two for types and GPU kernels that are not used here; gigabytes.
+# xgrammar imports these two only for types and GPU kernels that are not used here. They would be gigabytes.
 for name in ("torch", "transformers"):
     sys.modules[name] = mock.MagicMock()
 import llguidance  # noqa: E402
@@ -78,7 +78,7 @@ class Vocabulary:
         self.special = [i for i, kind in enumerate(types) if kind == CONTROL]
         self.end = meta["tokenizer.ggml.eos_token_id"]
         plain = set(range(len(texts))) - set(self.special)
-        # Added tokens are spelled as they are.
+        # Added tokens are spelled literally.
         self.tokens = [
             bytes(letters[c] for c in t) if i in plain and all(c in letters for c in t) else t.encode()
             for i, t in enumerate(texts)

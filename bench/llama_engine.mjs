@@ -1,5 +1,5 @@
-// llama.cpp's own prefill and decode, timed as `kvasir bench engine` times Kvasir's; prints
-// a JSON object for each figure as soon as it has it.
+// Measures llama.cpp's prefill and decode in the way that `kvasir bench engine` measures Kvasir's. Prints a
+// JSON object for each figure as soon as it is known.
 //   node llama_engine.mjs --model FILE.gguf --threads N --prompt 128,512 --batch 1,8 --gen 32 --depth 128
 import {chatPrompt, contextFor, flags, open} from "./llama_model.mjs";
 
@@ -12,7 +12,7 @@ const warmSteps = 2;
 const {model} = await open(options.model, threads);
 const vocabulary = model.fileInfo.metadata?.tokenizer?.ggml?.tokens?.length ?? 30000;
 
-// Ordinary tokens, another row of them each time.
+// Ordinary tokens, different ones each time.
 let state = 12345;
 function randomTokens(count) {
   return Array.from({length: count}, () => {
@@ -57,7 +57,7 @@ async function prefill(count) {
   return {tokens: count, seconds: median(seconds), tokens_per_s: count / median(seconds)};
 }
 
-// All sequences advance together: a step ends when each has its next token.
+// All sequences advance together. A step ends when each has its next token.
 async function decode(batch) {
   const context = await contextFor(model, {sequences: batch, tokens: depth + gen + 64, threads});
   const streams = [];

@@ -1,4 +1,5 @@
-// What both llama.cpp programs share: the model through node-llama-cpp's prebuilt binaries, on the CPU alone.
+// Shared by both llama.cpp programs: loads the model with node-llama-cpp's prebuilt binaries, on the CPU
+// only.
 import {getLlama} from "node-llama-cpp";
 
 export function flags(defaults) {
@@ -27,7 +28,7 @@ export function contextFor(model, {sequences, tokens, threads}) {
   });
 }
 
-// ChatML, which the benchmark's models speak.
+// ChatML, which the benchmark's models use.
 export function chatPrompt(messages) {
   const turns = messages.map((m) => `<|im_start|>${m.role}\n${m.content}<|im_end|>\n`);
   return turns.join("") + "<|im_start|>assistant\n";

@@ -1,5 +1,6 @@
-// llama.cpp behind just enough of the OpenAI API for `kvasir bench serve`: streamed chat completions and completions,
-// continuous batching over a fixed number of sequences; who finds none free waits in order.
+// llama.cpp with just enough of the OpenAI API for `kvasir bench serve`: streamed chat completions and
+// completions, with continuous batching over a fixed number of sequences. Requests that find no free sequence
+// wait in order.
 //   node llama_server.mjs --model FILE.gguf --threads N --port P --sequences 32 --context 1024
 import http from "node:http";
 import {chatPrompt, contextFor, flags, open} from "./llama_model.mjs";

@@ -1,4 +1,4 @@
-// What the products and the attention of one step cost for a model of Qwen2.5-1.5B's shape in Q4_K_M, with
+// Measures the products and the attention of one step for a model of Qwen2.5-1.5B's shape in Q4_K_M, with
 // random weights: matmul_bench [threads] [isa] [fast|fine]
 #include <algorithm>
 #include <chrono>
@@ -40,14 +40,14 @@ double seconds_of(const std::function<void()>& f) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The best of several, since other work on the machine only ever adds.
+// Takes the best of several rounds, since other work on the machine can only slow it down.
 double best_of(int rounds, const std::function<void()>& f) {
   double best = seconds_of(f);
   for (int i = 1; i < rounds; ++i) best = std::min(best, seconds_of(f));
   return best;
 }
 
-// Leaves the file's form of the weight in `bytes`, which a weight that borrows needs.
+// Leaves the weight in the file's format in `bytes`, which a borrowing weight needs.
 Weight random_weight(DType type, std::int64_t rows, std::int64_t cols, ComputePool& pool, double& packing,
                      std::vector<std::byte>& bytes) {
   const auto& info = kvasir::tensor::info(type);
@@ -100,7 +100,7 @@ Model random_model(ComputePool& pool) {
   return model;
 }
 
-// Every product of a step of `rows` rows, of which one wants logits.
+// Runs every product of a step of `rows` rows, one of which needs logits.
 void step(Context& context, const Model& model, std::size_t rows) {
   static std::vector<float> x, y, gate, up, logits;
   x.assign(rows * kDim, 0.5f);
@@ -149,7 +149,7 @@ void measure_attention(Context& context, int rows, int computed) {
 
 constexpr std::size_t kNumRows[] = {1, 2, 4, 8, 16, 24, 32, 512};
 
-// Bytes/s of weights with one row, and 10^9 multiplications/s with more and more.
+// Measures bytes/s of weights with one row, and 10^9 multiplications/s with increasing numbers of rows.
 void measure_type(Context& context, DType type) {
   double packing = 0;
   std::vector<std::byte> bytes;
@@ -166,7 +166,7 @@ void measure_type(Context& context, DType type) {
   std::printf("\n");
 }
 
-// What all threads together read from memory that no cache holds.
+// Measures how fast all threads together read from memory that no cache holds.
 void measure_bandwidth(ComputePool& pool) {
   constexpr std::int64_t kWords = std::int64_t{1} << 27;
   kvasir::tensor::Buffer buffer(kWords * 8);

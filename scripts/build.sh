@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds a preset: `build.sh PRESET` the program alone, `build.sh PRESET tests` the program and the C++ tests,
-# `build.sh PRESET TARGET` one target, which may be a test.
+# Builds a preset. `build.sh PRESET` builds only the program, `build.sh PRESET tests` the program and the C++
+# tests, and `build.sh PRESET TARGET` one target, which may be a test.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=$1
@@ -22,7 +22,7 @@ jobs=${JOBS:+-j$JOBS}
 if [ -t 1 ]; then
   exec ninja -C "build/$preset" ${jobs:+"$jobs"} --quiet "$target"
 fi
-# Without a terminal: a line every ten seconds instead of one a file.
+# Without a terminal, prints one line every ten seconds instead of one for each file.
 last=-10
 ninja -C "build/$preset" ${jobs:+"$jobs"} "$target" | while IFS= read -r line; do
   case $line in

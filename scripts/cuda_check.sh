@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Compiles every source file of the CUDA device, tests and benchmarks included: what can be checked of it without a
-# GPU. Nothing is linked. Host code is only read, the files of a folder as one unit: most of the time goes into headers.
-# Sources that have passed before are passed over.
+# Compiles every source file of the CUDA device, including tests and benchmarks, as a check that needs no GPU.
+# Nothing is linked. Host code is only parsed, the files of a folder as one unit, since most of the time goes
+# into headers. Sources that have passed before are skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/cache.sh
@@ -27,6 +27,6 @@ compile() {
   fi
 }
 export -f compile
-# The longest first.
+# The largest files come first.
 { ls -S "$folder"/*.cc; git ls-files 'src/*/cuda/*.cu' | xargs ls -S; } | xargs -P "$(nproc)" -I{} bash -c 'compile {}'
 passed cuda "$digest"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the root of a CUDA 13 toolkit: the system's where it has one, else one put together from PyPI's packages
-# in the user's cache (x86_64, about 1.2 GB, once for all checkouts).
+# Prints the root of a CUDA 13 toolkit: the system's if it has one, otherwise one assembled from PyPI's
+# packages in the user's cache (x86_64, about 1.2 GB, once for all checkouts).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/cache.sh

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the libFuzzer programs of tests/fuzz and runs each from its corpus: `fuzz.sh [SECONDS each, 10] [NAME ...]`.
-# What breaks one is left in build/fuzz/found. Sources that have been tried that long
-# before are passed over.
+# Builds the libFuzzer programs of tests/fuzz and runs each from its corpus: `fuzz.sh [SECONDS each, 10] [NAME
+# ...]`. Inputs that break a program are left in build/fuzz/found. Sources that were tried that long before
+# are skipped.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/cache.sh

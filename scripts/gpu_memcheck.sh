@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The small ones of gpu_test under compute-sanitizer's memcheck: `gpu_memcheck.sh PROGRAM`.
+# Runs the small tests of gpu_test under compute-sanitizer's memcheck: `gpu_memcheck.sh PROGRAM`.
 set -euo pipefail
-set -f  # the patterns are the tests', not files'
+set -f  # the patterns name tests, not files
 tool=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null || true)
 if [ -z "$tool" ]; then
   echo "memcheck: no compute-sanitizer on this machine" >&2

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that are missing: `setup.sh build`, `setup.sh test` (which adds the tests' own) or
-# `setup.sh arm64` (which adds the cross compiler, its libraries and the emulator).
-# As root, or through sudo; asks for nothing; silent when nothing is missing.
+# Installs missing Debian packages: `setup.sh build`, `setup.sh test` (which adds packages for the tests) or
+# `setup.sh arm64` (which adds the cross compiler, its libraries and the emulator). Runs as root or through
+# sudo, asks nothing, and prints nothing if no package is missing.
 set -euo pipefail
 
 build_packages=(g++ cmake ninja-build pkg-config ccache

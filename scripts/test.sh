@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Everything that CI runs, in order of how soon it can fail; ends with a table of how long each part took, and how
-# long it took the last time on this machine.
+# Runs everything that CI runs; the parts that can fail soonest come first. Ends with a table of how long each
+# part took, and how long it took the last time on this machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/cache.sh
@@ -20,7 +20,7 @@ part() {
   echo "$name $((SECONDS - start))" >>"$times"
 }
 
-# Starts what only downloads, while the compiler works: `ahead NAME COMMAND...`; `arrived NAME` waits for it.
+# `ahead NAME COMMAND...` starts a download while the compiler works; `arrived NAME` waits for it.
 declare -A ahead_of
 ahead() { "${@:2}" >"build/$1.log" 2>&1 & ahead_of[$1]=$!; }
 arrived() { wait "${ahead_of[$1]}" || { cat "build/$1.log" >&2; return 1; }; }

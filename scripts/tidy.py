@@ -36,7 +36,7 @@ def check(unit, command, shared):
     digest = hashlib.sha256(shared + b"".join(source.read_bytes() for source in sources))
     stamp = SEEN / f"tidy.{digest.hexdigest()[:24]}"
     if stamp.exists():
-        stamp.touch()  # those that nobody asks for any more are deleted by cache.sh
+        stamp.touch()  # cache.sh deletes those that are no longer used
         return True
     begin = time.monotonic()
     flags = shlex.split(command[: command.index(" -o ")])

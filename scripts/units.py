@@ -11,11 +11,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
-# Lines of a unit: a source that is touched costs at most that much, about 12 s. Coroutines take twice as long as other code.
+# The most lines of a unit. Changing a source costs at most one unit, about 12 s. Coroutines take twice as
+# long to compile.
 MAX_LINES = 2000
 MAX_COROUTINE_LINES = 1100
 COROUTINES = {"api", "gateway", "net", "tool"}
-# Sources with flags, macros or conditions of their own.
+# Sources that have flags, macros or conditions of their own.
 ALONE = re.compile(r"/(cpu_(?!kernels)\w+|boost_\w+|main|no_cuda|panel_test)\.cc$|/cuda/")
 PRIVATE = re.compile(r"^namespace \{$(.*?)^\}  // namespace$", re.M | re.S)
 TYPE = re.compile(r"^(?:class|struct|enum|enum class) (\w+)|^using (\w+) =", re.M)

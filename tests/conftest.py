@@ -19,7 +19,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = os.environ.get("KVASIR_BIN", str(ROOT / "build/release/bin/kvasir"))
-DATA = tempfile.TemporaryDirectory(prefix="kvasir-tests-")  # what servers store that were given no folder
+DATA = tempfile.TemporaryDirectory(prefix="kvasir-tests-")  # for servers that have no data folder of their own
 
 
 def wait_until(condition, timeout_s=60, what="condition"):
@@ -118,7 +118,7 @@ class Server:
 def run_node(server, tmp_path, name, num_tests):
     """Runs an .mjs file of tests/conformance with the Node of the tests' own environment."""
     bin_dir = pathlib.Path(sys.executable).parent
-    script = shutil.copy(ROOT / "tests/conformance" / name, tmp_path)  # beside a node_modules that npm filled
+    script = shutil.copy(ROOT / "tests/conformance" / name, tmp_path)  # beside npm's node_modules
     (tmp_path / "node_modules").symlink_to(bin_dir.parent / "npm/node_modules")
     run = subprocess.run(
         [bin_dir / "node", "--preserve-symlinks", "--test-reporter=spec", "--test", script],

@@ -21,7 +21,7 @@ using base::ErrorCode;
 
 namespace {
 
-// The client's own id where it sent a sane one, so that its log and ours agree.
+// The client's own id if it is sane, so that its log and ours agree.
 std::string request_id(std::string_view given) {
   const auto sane = [](char c) { return c > ' ' && c < '\x7f'; };
   if (!given.empty() && given.size() <= 128 && std::all_of(given.begin(), given.end(), sane))
@@ -31,12 +31,12 @@ std::string request_id(std::string_view given) {
 
 // Enough to fill a small machine's steps, few enough to leave the queue to others.
 constexpr int kMaxBatchInFlight = 8;
-// Each takes about a millisecond.
+// Each access takes about a millisecond.
 constexpr std::size_t kMaxWaitingForStore = 4096;
 
-// One line for a request that has ended; never what it said.
+// Logs one line for a request that has ended. It never contains the request's or the answer's text.
 void log_request(const Exchange& exchange, std::string_view endpoint, base::Duration took) {
-  // A probe that is told "not ready yet" is no error.
+  // A probe that gets "not ready yet" is not an error.
   const bool broken = !exchange.error.empty() && (exchange.status >= 500 || exchange.status == 200);
   const obs::LogLevel level = broken ? obs::LogLevel::warn : obs::LogLevel::debug;
   if (!obs::Log::enabled(level)) return;
@@ -52,7 +52,7 @@ void log_request(const Exchange& exchange, std::string_view endpoint, base::Dura
                    {"seconds", fmt::format("{:.3f}", base::seconds(took))}});
 }
 
-// 404, 405, and the OPTIONS of a path.
+// The answer to a path or method without a route: 404, 405, or OPTIONS.
 net::HttpResponse without_route(const net::HttpRequest& request, const Error& error, ErrorStyle style,
                                 const ServiceOptions& options) {
   const std::string methods = methods_of(request.path);
@@ -101,7 +101,7 @@ Error answers_overloaded() {
           .retry_after_s = 1};
 }
 
-// Counts a request that does work while it lives.
+// Counts a request as busy while it lives, if its route does work.
 class Api::Busy {
  public:
   Busy(Api& api, RouteKind kind) : api_(kind == RouteKind::work ? &api : nullptr) {
@@ -145,7 +145,7 @@ asio::awaitable<base::Result<net::BodyWriter*>> start_body(Exchange& exchange, n
   return exchange.responder.start_body(std::move(head), num_bytes);
 }
 
-// By value: the coroutine may begin when what the caller named is gone.
+// `error` is taken by value, since the coroutine may begin after the caller's object is gone.
 asio::awaitable<void> reply_error(Exchange& exchange, Error error) {
   if (error.code == ErrorCode::cancelled && exchange.responder.disconnected()) co_return;
   note_error(exchange, error);
@@ -241,7 +241,7 @@ asio::awaitable<void> Api::handle(net::HttpRequest& request, net::Responder& res
   } else {
     co_await (*route)->handle(service_, exchange);
   }
-  // Nothing was sent to a client that left: 499, as proxies log it.
+  // The client left before anything was sent. Proxies log this as 499.
   if (exchange.status == 0) exchange.status = 499;
   finish(exchange, (*route)->name(), service_.clock.now() - started);
 }
@@ -258,7 +258,7 @@ Api::Refusal Api::refusal(ServiceOptions options) {
     response.headers.push_back({"x-request-id", id});
     for (net::HttpHeader& header : cors_headers(options, refused.origin))
       response.headers.push_back(std::move(header));
-    // At a level that a flood of bad clients cannot fill the log with.
+    // Logged as debug, so that a flood of bad clients cannot fill the log.
     obs::Log::debug("request_refused", {{"id", id}, {"status", refused.status}, {"error", refused.code}});
     return response;
   };

@@ -21,7 +21,7 @@ namespace kvasir::api {
 
 class BatchRunner;
 
-// The public HTTP API: what the server's handler does. Thread-safe. Outlives the server that it answers for.
+// The public HTTP API. Its handler answers the server's requests. Thread-safe. Outlives the server.
 class Api {
  public:
   struct Parts {
@@ -37,28 +37,28 @@ class Api {
   ~Api();
 
   net::Handler handler();
-  // How the server answers what never reaches the handler.
+  // Makes the answers to requests that never reach the handler.
   using Refusal = std::function<net::HttpResponse(const net::RefusedRequest&)>;
   static Refusal refusal(ServiceOptions options);
 
   enum class Drain { stop, restart };
-  // From now on whatever would start something new is refused with 503, which says why; what runs goes on.
+  // Refuses new work with a 503 that says why. Running requests go on.
   void drain(Drain why = Drain::stop);
-  // Requests inside an endpoint that generates or tokenizes.
+  // Requests that are inside an endpoint that generates or tokenizes.
   int num_busy() const;
-  // Blocks until there are none, at most so long. False: some are.
+  // Blocks until no request is busy, for at most `at_most`. False if some still are.
   bool wait_idle(base::Duration at_most);
-  // Drops the text that waits to be worked on, and ends what is being worked on. Before the server stops, so
-  // that nothing returns to it later.
+  // Drops waiting text work and stops running text work. Call it before the server stops, so that nothing
+  // returns to the server later.
   void stop_text_work();
-  // Refuses what is not yet with the store and waits for what is. After the last handler, before the server
-  // stops.
+  // Refuses store work that has not begun and waits for the rest. Call it after the last handler and before
+  // the server stops.
   void stop_storing();
-  // Leaves the batches where they are; before the engines stop.
+  // Stops working on batches, which stay in the store. Call it before the engines stop.
   void stop_batches();
-  // The threads that large texts wait for.
+  // The threads that tokenize large texts.
   TextQueue& tokenizing() { return service_.tokenizing; }
-  // The thread that grammars wait for.
+  // The thread that compiles grammars.
   TextQueue& compiling() { return service_.compiling; }
 
  private:

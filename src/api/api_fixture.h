@@ -23,10 +23,10 @@
 
 namespace kvasir::api {
 
-// The API behind a real server; only the model "m" is written down.
+// The API on a real server, with one scripted model, "m".
 class ApiTest : public testing::Test {
  protected:
-  // The tools outlive it.
+  // `tools` must outlive the fixture.
   explicit ApiTest(base::Duration headers_after = std::chrono::milliseconds(20),
                    tool::Toolbox* tools = nullptr)
       : options_{.ping_interval = std::chrono::milliseconds(20),
@@ -43,7 +43,7 @@ class ApiTest : public testing::Test {
     if (server_) server_->stop();
   }
 
-  // Call it first. Without a script the test feeds the streams itself.
+  // Starts the server; call it first. Without a script the test feeds the streams itself.
   void serve(router::ScriptedWorker::Script script = {}, int context_length = 4096) {
     worker_ = std::make_shared<router::ScriptedWorker>(std::move(script));
     router_.add("m");
@@ -57,7 +57,7 @@ class ApiTest : public testing::Test {
     port_ = *port;
   }
 
-  // A script that answers with the text in steps of `step` tokens.
+  // A script that answers with `text`, `step` tokens at a time.
   static router::ScriptedWorker::Script says(std::string text, std::size_t step = 1) {
     return [text = std::move(text), step](const wire::GenerateRequest& request) {
       std::vector<wire::TokenEvent> events;
@@ -95,12 +95,12 @@ class ApiTest : public testing::Test {
     return exchange(net::post_request(path, body, "Content-Type: application/json\r\n"));
   }
 
-  // A chat request with more fields: R"(, "n": 2)".
+  // A chat request with more fields, e.g. R"(, "n": 2)".
   static std::string chat_body(const std::string& more = "") {
     return R"({"model": "m", "messages": [{"role": "user", "content": "hi"}])" + more + "}";
   }
 
-  // The JSON of a stream's events; [DONE] is checked and left out.
+  // The JSON of a stream's events. Checks that [DONE] is last and leaves it out.
   static std::vector<json::value> events_of(const std::string& stream) {
     std::vector<json::value> events;
     std::size_t at = 0;
@@ -132,7 +132,7 @@ class ApiTest : public testing::Test {
 
   ServiceOptions options_;
   std::function<std::optional<net::RefusedRequest>(const net::HttpRequest&)> refuse_head_;  // before `serve`
-  net::ServerOptions server_options_;  // change them before `serve`
+  net::ServerOptions server_options_;  // set before `serve`
   base::RealClock clock_;
   obs::Registry registry_;
   router::Router router_;

@@ -35,7 +35,7 @@ AnswerReading reading() {
   return {.syntax = std::move(syntax)};
 }
 
-// The answer's deltas when its bytes come in events cut as given.
+// The answer's deltas if its bytes come in events that are cut at `cuts`.
 std::vector<Delta> deltas_of(const std::string& text, const std::vector<std::size_t>& cuts,
                              FinishReason end) {
   Choice::Stops stops{.patterns =
@@ -76,7 +76,7 @@ json::object at_once(AnswerShape& shape, const std::vector<Delta>& deltas) {
   return base::parse_json(shape.whole({sum}, kUsage)).value().as_object();
 }
 
-// Ids are drawn; everything else has to be the same.
+// Ids are random. Everything else must be equal.
 void forget_ids(json::value& value) {
   if (value.is_array())
     for (json::value& item : value.as_array()) forget_ids(item);
@@ -89,7 +89,7 @@ void forget_ids(json::value& value) {
   }
 }
 
-// What Anthropic's SDK makes of a stream.
+// Joins a stream as Anthropic's SDK does.
 json::object joined_message(const std::string& stream) {
   const std::vector<StreamEvent> events = stream_events(stream);
   json::object message = events.front().data.at("message").as_object();
@@ -128,7 +128,7 @@ json::object joined_message(const std::string& stream) {
   return message;
 }
 
-// What OpenAI's SDK makes of a stream of a response, checked against its last event.
+// Joins a response's stream as OpenAI's SDK does, and compares the result with the last event.
 json::object joined_response(const std::string& stream) {
   const std::vector<StreamEvent> events = stream_events(stream);
   json::array output;

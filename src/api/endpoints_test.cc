@@ -47,7 +47,7 @@ TEST_F(ApiTest, UnknownPathsAndMethods) {
   EXPECT_EQ(unknown.status, 404);
   EXPECT_EQ(error_at(unknown.body, "code"), "unknown_url");
   EXPECT_EQ(get("/%ff%fe").status, 404);
-  EXPECT_FALSE(get("/%ff%fe").body.is_null());  // JSON whatever the path was
+  EXPECT_FALSE(get("/%ff%fe").body.is_null());  // the answer is JSON whatever the path was
   const Reply wrong = get("/v1/chat/completions");
   EXPECT_EQ(wrong.status, 405);
   EXPECT_EQ(wrong.headers.at("allow"), "POST");
@@ -76,7 +76,7 @@ TEST_F(ApiTest, ListsModels) {
   EXPECT_EQ(first.at("ready"), true);
   EXPECT_EQ(first.at("max_model_len"), 4096);
   EXPECT_EQ(list.body.at("data").at(1).at("ready"), false);
-  // As Anthropic has it.
+  // The fields of Anthropic's API.
   EXPECT_EQ(first.at("type"), "model");
   EXPECT_EQ(first.at("display_name"), "m");
   EXPECT_EQ(first.at("created_at").as_string().size(), std::string_view("2025-01-01T00:00:00Z").size());
@@ -187,7 +187,7 @@ class LogLines {
   LogLines(const LogLines&) = delete;
   LogLines& operator=(const LogLines&) = delete;
 
-  // The first line that has all of these; empty where none has.
+  // The first line that contains all of `parts`; empty if there is none.
   std::string find(std::initializer_list<std::string_view> parts) const {
     const std::lock_guard lock(mutex_);
     for (const std::string& line : lines_)

@@ -21,7 +21,7 @@ bool is_parameter(std::string_view segment) {
   return segment.starts_with('{');
 }
 
-// Takes the first segment, with the slash before it, off a path that begins with one.
+// Removes the first segment and its slash from a path that begins with a slash.
 std::string_view take_segment(std::string_view& path) {
   const std::size_t end = path.find('/', 1);
   const std::string_view segment = path.substr(1, end == path.npos ? path.npos : end - 1);
@@ -29,8 +29,8 @@ std::string_view take_segment(std::string_view& path) {
   return segment;
 }
 
-// Calls `take` with each parameter's name and value where the path matches; the values are not empty, and
-// valid UTF-8.
+// Whether the path matches. Calls `take` with the name and value of each parameter; values are never empty
+// and are valid UTF-8.
 template <class Take>
 bool match(const Route& route, std::string_view path, Take take) {
   std::string_view pattern = route.path;
@@ -50,7 +50,7 @@ bool match(const Route& route, std::string_view path, Take take) {
   return path.empty();
 }
 
-// The routes of a path. One that names the path itself comes before those that take it for a parameter.
+// The routes that spell the path out. If there are none, the routes that match it with a parameter.
 std::vector<const Route*> routes_of(std::string_view path) {
   std::vector<const Route*> named;
   std::vector<const Route*> taken;

@@ -10,21 +10,21 @@
 
 namespace kvasir::api {
 
-// All of them; where two rows match, the first one is meant.
+// All routes. If two rows match a path, the first one is used.
 std::span<const RouteGroup> route_groups();
 
 // not_found: no such path. invalid_argument: the path exists with another method; `field` is empty and
 // `reason` is "method_not_allowed".
 base::Result<const Route*> find_route(std::string_view method, std::string_view path);
 
-// How an error at a path is written, whether or not there is a route: as those of the rows that lead there
-// are.
+// The form of errors at a path, even if it has no route: that of the longest route path that it begins with,
+// or OpenAI's.
 ErrorStyle error_style(std::string_view path);
 
-// The parameters of a path that the route matches.
+// The parameters of a path that matches the route.
 PathParameters path_parameters(const Route& route, std::string_view path);
 
-// "GET, POST": the methods that a path takes; empty where there is no such path.
+// The methods that a path takes, as "GET, POST"; empty if there is no such path.
 std::string methods_of(std::string_view path);
 
 }  // namespace kvasir::api

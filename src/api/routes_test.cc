@@ -35,7 +35,7 @@ TEST(Routes, FindsByMethodAndShape) {
   for (const char* path : {"/v1/models/", "/v1/modelsx", "/v1", "", "*", "/v1/models/\xff", "/v1/chat"})
     EXPECT_EQ(find_route("GET", path).error().reason, "unknown_url") << path;
   EXPECT_EQ(find_route("DELETE", "/v1/models").error().reason, "method_not_allowed");
-  // A path of its own is no other's parameter.
+  // A path that has its own route is not a parameter of another.
   EXPECT_EQ(methods_of("/v1/responses/input_tokens"), "POST");
   EXPECT_EQ(find_route("GET", "/v1/responses/input_tokens").error().reason, "method_not_allowed");
 }
@@ -85,7 +85,7 @@ TEST(Schema, AFieldThatMayBeAbsentMayBeNull) {
   EXPECT_FALSE(schema.contains("required"));
 }
 
-// Every "$ref" below `value`.
+// Collects every "$ref" in `value`.
 void references(const json::value& value, std::set<std::string>& found) {
   if (const json::array* array = value.if_array())
     for (const json::value& item : *array) references(item, found);
@@ -99,7 +99,7 @@ void references(const json::value& value, std::set<std::string>& found) {
 TEST(Openapi, SpeaksOfEveryRouteAndNamesOnlyWhatIsThere) {
   const json::object document = openapi_document(route_groups());
   EXPECT_EQ(document.at("openapi"), "3.1.0");
-  // Two answers of one status and kind: neither hides the other.
+  // Both answers with the same status and type are documented.
   const json::value& turn = document.at("paths").at("/v1/conversations/{id}/messages").at("post");
   const json::value& schema =
       turn.at("responses").at("200").at("content").at("application/json").at("schema");
@@ -136,7 +136,8 @@ TEST_F(ApiTest, ServesTheDocumentAndItsPage) {
   EXPECT_EQ(page.text.find("https://"), std::string::npos);
 }
 
-// The schema's bounds are the reader's: a step outside is refused, the bound itself is not.
+// The schema's bounds equal the reader's: a value one step outside is refused, and the bound itself is
+// accepted.
 TEST_F(ApiTest, BoundsOfTheDocumentAreThoseOfTheReaders) {
   serve(says("x"));
   for (const char* path : {"/v1/chat/completions", "/v1/completions"}) {
@@ -160,7 +161,7 @@ TEST_F(ApiTest, BoundsOfTheDocumentAreThoseOfTheReaders) {
         const Reply refused = ask(value + outside);
         EXPECT_EQ(refused.status, 400) << path << " " << name << " " << bound;
         EXPECT_EQ(refused.body.at("error").at("param"), json::value(name)) << name;
-        // Bounded by other fields, the context and the queue too.
+        // Other fields, the context or the queue bound these too.
         if (name == "min_tokens" || name == "n" || name == "best_of" || name == "max_tokens") continue;
         EXPECT_EQ(ask(value).status, 200) << path << " " << name << " " << bound;
       }

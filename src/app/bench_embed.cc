@@ -39,7 +39,7 @@ struct EmbedRow {
   double ms_per_call = 0;  // the median
 };
 
-// Ordinary words, another order each time.
+// A sentence of ordinary words, in a different order each time.
 std::string sentence(int number, int num_words) {
   constexpr const char* kWords[] = {"the",   "river",   "runs",  "past",  "a",     "small",
                                     "house", "where",   "three", "old",   "women", "sell",

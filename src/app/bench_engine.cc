@@ -41,7 +41,7 @@ base::Error of_flag(const char* flag, const base::Error& error) {
   return base::error(error.code, "{}: {}", flag, error.message);
 }
 
-// The file that is measured; one that was made for the purpose alone goes with this.
+// The file that is measured. A file that was made only for the measurement is deleted with this object.
 struct Checkpoint {
   Checkpoint() = default;
   Checkpoint(const Checkpoint&) = delete;

@@ -14,7 +14,7 @@ namespace {
 
 using base::ErrorCode;
 
-// What people notice no delay of; goodput of the workloads that are like people is at these.
+// Delays that people do not notice. Workloads with people-like lengths use them for goodput.
 constexpr bench::Slo kWantedSlo{.ttft_s = 0.5, .tpot_s = 0.05};
 
 std::optional<double> in_seconds(const std::optional<double>& ms) {

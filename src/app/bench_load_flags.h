@@ -12,7 +12,7 @@
 
 namespace kvasir::app {
 
-// What `bench serve` and `bench sim` are both asked: the load, and what becomes of the report.
+// Flags that `bench serve` and `bench sim` share: the load, and the files of the report.
 struct LoadFlags {
   bench::SessionOptions session;
   std::string workload = "chat";
@@ -27,7 +27,7 @@ void add_load_flags(CLI::App& command, LoadFlags& flags);
 void add_workload_flags(CLI::App& command, LoadFlags& flags);
 void add_report_flags(CLI::App& command, LoadFlags& flags);
 
-// What the flags say together.
+// Checks the flags and completes the options.
 base::Status settle_load(LoadFlags& flags);
 
 void print_load_report(const LoadFlags& flags, const bench::LoadReport& report, Outcome& outcome);

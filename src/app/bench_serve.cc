@@ -27,7 +27,7 @@ struct Flags : LoadFlags {
   std::string trace;
 };
 
-// What the flags say together, before anything is sent.
+// Checks the flags and completes the options, before anything is sent.
 base::Status settle(Flags& flags) {
   bench::SessionOptions& session = flags.session;
   TRY_OK(settle_load(flags));

@@ -25,7 +25,7 @@ struct SimFlags : LoadFlags {
   double client_ms = 2;
 };
 
-// As `serve` sets the scheduler up on such a device.
+// Sets the scheduler up as `serve` does on such a device.
 bench::SimOptions sim_options(const SimFlags& flags) {
   const bool on_gpu = flags.device == "gpu";
   bench::SimOptions options{.session = flags.session,
@@ -50,7 +50,7 @@ bench::SimOptions sim_options(const SimFlags& flags) {
 
 base::Status simulate_all(SimFlags& flags, Outcome& outcome) {
   TRY_OK(settle_load(flags));
-  // Goodput is at the SLOs that the scheduler aims at, unless it is asked otherwise.
+  // Goodput uses the SLOs that the scheduler aims at, unless others are given.
   if (!flags.slo_ttft_ms && !flags.slo_tpot_ms) flags.session.slo = {};
   bench::SimOptions options = sim_options(flags);
   if (!flags.costs.empty()) {

@@ -59,7 +59,7 @@ base::Result<std::string> read_text(const std::string& path) {
 
 struct Report {
   double load_ms = 0;
-  std::optional<double> prepared_load_ms;  // where the tokenizer is one that is kept prepared
+  std::optional<double> prepared_load_ms;  // absent if this kind of tokenizer is not kept prepared
   std::vector<TokenizerRow> rows;
 };
 
@@ -76,7 +76,7 @@ base::Result<double> load_time_ms(const std::filesystem::path& path, const model
 
 base::Result<Report> measure_tokenizer(const TokenizerBenchArguments& arguments) {
   TRY(const config::Settings settings, config::load(arguments.settings));
-  // A tokenizer's own directory is no model.
+  // A tokenizer's own folder is not a model.
   std::filesystem::path path = arguments.tokenizer;
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) {
@@ -85,7 +85,7 @@ base::Result<Report> measure_tokenizer(const TokenizerBenchArguments& arguments)
   Report report;
   TRY(report.load_ms, load_time_ms(path, {}, arguments.num_rounds));
   const model::TokenizerCache cache({.directory = config::tokenizer_dir(settings)});
-  TRY(const auto tokenizer, model::read_tokenizer(path, cache));  // now it is prepared
+  TRY(const auto tokenizer, model::read_tokenizer(path, cache));  // prepares the tokenizer
   if (std::filesystem::is_directory(path, ignored)) {
     TRY(report.prepared_load_ms, load_time_ms(path, cache, arguments.num_rounds));
   }

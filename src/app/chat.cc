@@ -22,7 +22,7 @@ struct ChatFlags {
   std::string api_key;
 };
 
-// The model that was asked for; without a wish the first that is ready.
+// The model that was asked for, or else the first that is ready.
 base::Result<std::string> choose_model(const std::vector<ServedModel>& models, const std::string& wish) {
   std::string names;
   for (const ServedModel& model : models) {

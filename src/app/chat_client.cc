@@ -23,7 +23,7 @@ std::string text_member(const json::value& value, std::string_view name) {
   return found != nullptr && found->is_string() ? std::string(found->as_string()) : "";
 }
 
-// What an error object of the API says, or the beginning of a body that is none.
+// The message in an API's error object, or the beginning of a body in another format.
 base::Error server_error(int status, const std::string& body) {
   const auto parsed = base::parse_json(body);
   const json::value* error = parsed.ok() ? member(*parsed, "error") : nullptr;
@@ -32,7 +32,7 @@ base::Error server_error(int status, const std::string& body) {
                      "the server answered {}: {}", status, message.empty() ? body.substr(0, 200) : message);
 }
 
-// One event of a streamed completion. `finished` is set by the event that ends the answer.
+// Handles one event of a streamed completion. Sets `finished` if it ends the answer.
 base::Status take_event(std::string_view data, const std::function<void(std::string_view)>& on_text,
                         bool& finished) {
   if (data == "[DONE]") {

@@ -12,10 +12,10 @@
 
 namespace kvasir::app {
 
-// Who is to answer, and how.
+// The model and its parameters.
 struct ChatWish {
   std::string model;
-  std::optional<double> temperature;  // none: the server's default
+  std::optional<double> temperature;  // absent: the server's default
 };
 
 struct ChatMessage {
@@ -28,17 +28,17 @@ struct ServedModel {
   bool ready = true;
 };
 
-// A server with an OpenAI-compatible API, as a conversation needs it. Blocking.
+// A client of an OpenAI-compatible API for a conversation. Blocking.
 class ChatClient {
  public:
-  // `url` with or without the trailing /v1.
+  // `url` may end with /v1.
   static base::Result<ChatClient> at(const std::string& url, const std::string& api_key);
 
-  // A server that cannot be reached is `unavailable`, with what to do.
+  // If the server cannot be reached, the error is `unavailable` and says what to do.
   base::Result<std::vector<ServedModel>> models(std::stop_token stop) const;
 
-  // Streams the answer; `on_text` hears each piece. `cancelled` once `stop` is requested, after which the
-  // server hears of it too: the connection is gone.
+  // Streams the answer; `on_text` gets each piece. `cancelled` once `stop` is requested; the connection is
+  // then closed, which tells the server to stop.
   base::Status ask(const ChatWish& wish, const std::vector<ChatMessage>& messages,
                    const std::function<void(std::string_view)>& on_text, std::stop_token stop) const;
 

@@ -177,7 +177,7 @@ void ChatSession::answer(const std::string& text) {
   if (stopped && said.empty() && options_.terminal) show("\n");
   failed_ = !status.ok() && !stopped;
   if (failed_) complain(status.error().message);
-  // An answer that was stopped is still what was said; a failed one never happened.
+  // An answer that was stopped becomes part of the history. A failed one does not.
   if (failed_ || said.empty()) return;
   history_.push_back({"user", text});
   history_.push_back({"assistant", said});

@@ -16,20 +16,20 @@ namespace kvasir::app {
 struct ChatSessionOptions {
   ChatWish wish;
   std::string system;     // empty: none
-  bool terminal = false;  // a person types: prompts, a banner, and no control characters from the model
+  bool terminal = false;  // a person types: show prompts and a banner, drop control characters
 };
 
-// A conversation: lines in, answers out, the history between them. `run` belongs to one thread; `interrupt`
-// may be called from any.
+// A conversation: reads lines, prints answers, and keeps the history. One thread calls `run`; any thread may
+// call `interrupt`.
 class ChatSession {
  public:
   ChatSession(const ChatClient& client, ChatSessionOptions options);
 
-  // Until the end of the input or /exit. False where the last answer failed.
+  // Runs until the end of the input or /exit. False if the last answer failed.
   bool run();
 
-  // Ctrl-C: stops the answer that is being written, or clears the line that is being typed. Without a
-  // terminal it ends the conversation.
+  // For Ctrl-C: stops the current answer, or clears the line that is being typed. Without a terminal it ends
+  // the conversation.
   void interrupt();
 
  private:
@@ -51,7 +51,7 @@ class ChatSession {
   std::optional<std::stop_source> answering_;  // guarded by mutex_
 };
 
-// What may reach a terminal: no control characters but newline and tab.
+// The text without control characters other than newline and tab.
 std::string printable(std::string_view text);
 
 }  // namespace kvasir::app

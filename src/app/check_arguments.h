@@ -12,14 +12,14 @@
 
 namespace kvasir::app {
 
-// Which model a check runs, and with how many threads.
+// The model that a check runs, and the number of threads.
 struct CheckedModel {
   config::FlagValues settings;
   std::string name;  // or path
   int num_threads = 1;
 };
 
-// A model held against what a reference computed.
+// A model that is compared with the results of a reference.
 struct GoldenArguments {
   CheckedModel model;
   std::string golden;
@@ -28,14 +28,14 @@ struct GoldenArguments {
   ops::Precision precision() const { return exact ? ops::Precision::exact : ops::Precision::fast; }
 };
 
-// The model comes first on the command line, so these come first in a command's set-up.
+// Adds the model's arguments. They come first on the command line, so call this before adding others.
 void add_model(CLI::App& command, CheckedModel& model, const std::vector<std::string>& more_settings = {});
 void add_golden(CLI::App& command, GoldenArguments& arguments,
                 const std::vector<std::string>& more_settings = {});
 
 // The first line of a text, cut to the width of a table's first column.
 std::string row_label(std::string_view text);
-// Says what was missed, or "ok".
+// Prints the failures, or "ok".
 void report_failures(Outcome& outcome, std::span<const std::string> failures);
 
 }  // namespace kvasir::app

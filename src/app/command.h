@@ -8,7 +8,7 @@ class App;
 
 namespace kvasir::app {
 
-// What the process reports to its caller. Set by the subcommand that ran.
+// The exit status of the process. Set by the subcommand that ran.
 struct Outcome {
   int status = 0;
 };
@@ -16,12 +16,12 @@ struct Outcome {
 inline constexpr int kFailure = 1;
 inline constexpr int kUsage = 2;
 
-// Prints "kvasir: <message>" on stderr and sets the status: kUsage where the command line itself is wrong,
+// Prints "kvasir: <message>" on stderr and sets the status: kUsage if the command line itself is wrong,
 // kFailure otherwise.
 void report(Outcome& outcome, const base::Error& error);
 void report_usage(Outcome& outcome, const base::Error& error);
 
-// Each adds its subcommand to `app`, with a callback that runs it. Written in the file of that name.
+// Each adds its subcommand to `app`, with a callback that runs it. It is defined in the file of that name.
 void add_serve(CLI::App& app, Outcome& outcome);
 void add_pull(CLI::App& app, Outcome& outcome);
 void add_chat(CLI::App& app, Outcome& outcome);

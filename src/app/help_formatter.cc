@@ -56,7 +56,7 @@ std::string HelpFormatter::make_option_name(const CLI::Option* option, bool is_p
 
 std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
   if (option->get_type_size() == 0) return "";
-  // What the checks allow follows the type's own name; an error says it.
+  // The type's name is followed by the allowed values, which are left out here. Errors show them.
   const std::string type = option->get_type_name();
   std::string opts = " " + type.substr(0, type.find(':'));
   if (!option->get_default_str().empty()) opts += "=" + option->get_default_str();

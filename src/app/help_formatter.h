@@ -5,7 +5,7 @@
 
 namespace kvasir::app {
 
-// Help as manual pages have it: usage first, then what the command does, its options wrapped to 100 columns.
+// Formats help like manual pages: usage first, then the description, then the options wrapped to 100 columns.
 class HelpFormatter : public CLI::Formatter {
  public:
   HelpFormatter();

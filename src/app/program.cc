@@ -43,7 +43,7 @@ void add_commands(CLI::App& app, Outcome& outcome) {
   add_version(app, outcome);
 }
 
-// The command that was named, for the hint after a usage error.
+// The full name of the command, for the hint after a usage error.
 std::string command_path(const CLI::App& app) {
   std::string path = app.get_name();
   for (const CLI::App* sub : app.get_subcommands()) path += " " + command_path(*sub);
@@ -59,7 +59,7 @@ bool has_commands(const CLI::App& app) {
   return !app.get_subcommands([](const CLI::App*) { return true; }).empty();
 }
 
-// The command's flag that was probably meant; empty where none is near.
+// The flag of the command that was probably meant; empty if none is similar.
 std::string nearest_flag(const CLI::App& command, std::string_view given) {
   given = given.substr(0, std::min<std::size_t>(given.find('='), 100));
   std::string nearest;
@@ -74,7 +74,7 @@ std::string nearest_flag(const CLI::App& command, std::string_view given) {
   return nearest;
 }
 
-// What is wrong with a command line that could not be read.
+// The error message for a command line that could not be parsed.
 std::string complaint(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = innermost(app);
   const std::vector<std::string> extras = command.remaining();
@@ -95,7 +95,7 @@ int report_parse_error(const CLI::App& app, const CLI::ParseError& error) {
   return kUsage;
 }
 
-// `help` alone and `help COMMAND...` are `--help` and `COMMAND... --help`.
+// Turns `help` into `--help`, and `help COMMAND...` into `COMMAND... --help`.
 std::vector<std::string> without_help_word(std::vector<std::string> words) {
   if (words.empty() || words.front() != "help") return words;
   words.erase(words.begin());
@@ -103,7 +103,7 @@ std::vector<std::string> without_help_word(std::vector<std::string> words) {
   return words;
 }
 
-// `--help` would hide a word that is no command.
+// The first word if it is not a command, since `--help` would hide the mistake.
 const std::string* unknown_command(const CLI::App& app, const std::vector<std::string>& words) {
   if (words.empty() || words.front().starts_with('-')) return nullptr;
   const auto named = app.get_subcommands([&](const CLI::App* sub) { return sub->check_name(words.front()); });
@@ -131,7 +131,7 @@ int run_program(int argc, char** argv) {
     return kUsage;
   }
   try {
-    std::reverse(words.begin(), words.end());  // the order in which CLI11 takes them
+    std::reverse(words.begin(), words.end());  // CLI11 takes them in reverse order
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);

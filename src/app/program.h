@@ -2,7 +2,7 @@
 
 namespace kvasir::app {
 
-// Runs the command that these words name; the program's exit status.
+// Runs the command that the arguments name. Returns the exit status.
 int run_program(int argc, char** argv);
 
 }  // namespace kvasir::app

@@ -17,7 +17,7 @@ using std::chrono::seconds;
 constexpr milliseconds kRedraw{100};
 constexpr seconds kPlainInterval{5};
 constexpr seconds kRateWindow{5};
-constexpr double kLeastRate = 100'000;  // bytes a second; below it a time left would only alarm
+constexpr double kLeastRate = 100'000;  // bytes per second; at lower rates no remaining time is shown
 
 double megabytes(std::uint64_t bytes) {
   return static_cast<double>(bytes) / 1e6;

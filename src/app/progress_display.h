@@ -13,8 +13,8 @@
 
 namespace kvasir::app {
 
-// Shows pulls to a person: on a terminal one line a model that is drawn again in place, elsewhere a plain
-// line now and then. Thread-safe.
+// Shows the progress of pulls: on a terminal one line per model that is redrawn in place, elsewhere a plain
+// line from time to time. Thread-safe.
 class ProgressDisplay final : public hub::ProgressSink {
  public:
   struct Options {
@@ -24,7 +24,7 @@ class ProgressDisplay final : public hub::ProgressSink {
     const base::Clock* clock = nullptr;
   };
   explicit ProgressDisplay(Options options);
-  // What is drawn stays; the cursor is left on a line of its own.
+  // The drawn lines stay, and the cursor is left on a new line.
   ~ProgressDisplay() override;
 
   void bytes(std::string_view model, std::uint64_t done, std::uint64_t total) override;
@@ -55,7 +55,7 @@ class ProgressDisplay final : public hub::ProgressSink {
   base::TimePoint drawn_at_{};  // guarded by mutex_
 };
 
-// On stderr, as a terminal or a file needs it.
+// Options for stderr, which may be a terminal or a file.
 ProgressDisplay::Options stderr_progress();
 
 }  // namespace kvasir::app

@@ -20,7 +20,7 @@ class ProgressDisplayTest : public testing::Test {
             .write = [this](std::string_view text) { text_ += text; },
             .clock = &clock_};
   }
-  // What was written since the last call.
+  // The text written since the last call.
   std::string taken() { return std::exchange(text_, ""); }
 
   base::FakeClock clock_;
@@ -48,7 +48,7 @@ TEST_F(ProgressDisplayTest, WithoutATerminalALineNowAndThen) {
 TEST_F(ProgressDisplayTest, OnATerminalALineAModelIsDrawnInPlace) {
   ProgressDisplay display(options(true));
   display.bytes("a", 0, 100 * kMegabyte);
-  EXPECT_EQ(taken().find("\x1b["), 1u);  // the first drawing moves no cursor up
+  EXPECT_EQ(taken().find("\x1b["), 1u);  // the first drawing does not move the cursor up
   display.bytes("a", 1, 100 * kMegabyte);
   EXPECT_EQ(taken(), "");  // too soon
   clock_.advance(milliseconds(100));

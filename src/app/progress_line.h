@@ -7,8 +7,8 @@
 
 namespace kvasir::app {
 
-// One line on stderr that tells how far something is: on a terminal drawn again in place and wiped at the
-// end, elsewhere printed now and then. One thread.
+// One line of progress on stderr: on a terminal it is redrawn in place and erased at the end, elsewhere it is
+// printed from time to time. Used by one thread.
 class ProgressLine {
  public:
   ProgressLine();
@@ -17,7 +17,7 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
 
   void show(std::string_view text);
-  // Takes the line away, so that something else may be printed.
+  // Erases the line, so that something else can be printed.
   void clear();
 
  private:

@@ -8,7 +8,7 @@
 
 namespace kvasir::app {
 
-// Where the model lies that `name` is: a path of the user's own, or a name whose download is complete.
+// The path of a model: the user's own path, or a name whose download is complete.
 base::Result<std::filesystem::path> find_ready_model(const std::string& name,
                                                      const config::Settings& settings);
 

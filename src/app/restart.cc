@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kVariable = "KVASIR_RESTARTED_AT";
 constexpr std::size_t kMaxRecent = 100;
-constexpr int kMaxInheritedFd = 1 << 16;  // where the kernel cannot mark all of them
+constexpr int kMaxInheritedFd = 1 << 16;  // the highest descriptor to mark if close_range is missing
 
 std::vector<std::string> own_arguments() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
@@ -44,7 +44,8 @@ std::vector<std::string> environment_with(const RestartHistory& history) {
   return lines;
 }
 
-// By its own name, which tools show. A file that was replaced meanwhile is another version, and has no name.
+// The program's path, so that tools show its name. If the file was replaced meanwhile, the link is used
+// instead, since the path would lead to another version.
 std::string own_program() {
   constexpr const char* kLink = "/proc/self/exe";
   std::string path(4096, '\0');
@@ -70,7 +71,7 @@ RestartHistory RestartHistory::of_this_process() {
 RestartHistory RestartHistory::parse(std::string_view text) {
   std::vector<std::int64_t> numbers;
   const char* const end = text.data() + text.size();
-  for (const char* at = text.data(); at < end; ++at) {  // over the space after a number
+  for (const char* at = text.data(); at < end; ++at) {  // skips the space after a number
     std::int64_t number = 0;
     const auto [stopped, problem] = std::from_chars(at, end, number);
     const bool ends_well = problem == std::errc() && (stopped == end || *stopped == ' ');

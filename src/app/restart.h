@@ -9,18 +9,18 @@
 
 namespace kvasir::app {
 
-// How often this process has re-created itself. Handed on in the environment.
+// How often this process has restarted itself. Passed on in the environment.
 class RestartHistory {
  public:
   static constexpr std::int64_t kWindowS = 600;
 
-  // The history that restart_process() handed on; an empty one in a process that was started by another.
+  // The history that restart_process() passed on; empty in a process that somebody else started.
   static RestartHistory of_this_process();
-  // The inverse of text(); nothing in text that is none.
+  // The inverse of text(). Invalid text gives an empty history.
   static RestartHistory parse(std::string_view text);
   std::string text() const;
 
-  // `now_s` is of a clock that goes on over a restart.
+  // `now_s` must come from a clock that continues over a restart.
   void add(std::int64_t now_s);
   int num_in_window(std::int64_t now_s) const;
   int num_restarts() const { return num_restarts_; }
@@ -30,9 +30,9 @@ class RestartHistory {
   std::vector<std::int64_t> recent_s_;  // the latest, oldest first
 };
 
-// Replaces this process by a new one of the same program, arguments and environment. Only the standard
-// streams are handed on; whatever was open is closed. From any thread, whatever the others do. Returns only
-// why it could not be done.
+// Replaces this process by a new one with the same program, arguments and environment. Only the standard
+// streams are passed on; everything else is closed. May be called from any thread, whatever the others do.
+// Returns only if it fails.
 base::Error restart_process(RestartHistory history, const std::vector<std::string>& more_arguments);
 
 // Seconds since the machine was started.

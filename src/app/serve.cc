@@ -33,10 +33,10 @@ namespace kvasir::app {
 namespace {
 
 constexpr int kInterrupted = 130;
-// For engines and connections to end, after the drain of a restart.
+// Time for engines and connections to end after the drain of a restart.
 constexpr std::chrono::seconds kRestartGrace{15};
 
-// A wildcard address is not one that a client can ask for.
+// Replaces a wildcard address by one that a client can connect to.
 std::string url_of(const config::Settings& settings, int port) {
   std::string host = settings.host;
   if (host == "0.0.0.0") host = "127.0.0.1";
@@ -65,7 +65,8 @@ void say_state(ProgressDisplay& display, const std::string& name, const router::
   if (state.phase == router::Phase::restarting) display.note(name, "its engine failed: " + state.reason);
 }
 
-// What ends `serve`: a signal, an engine that failed, or the failure of its last model to load. Thread-safe.
+// Waits for the end of `serve`: a signal, a failed engine, or the failure of the last model to load.
+// Thread-safe.
 class EndOfService {
  public:
   explicit EndOfService(std::size_t num_models) : num_left_(num_models) {}
@@ -83,7 +84,7 @@ class EndOfService {
   }
   void wait() { wake_.acquire(); }
   bool all_failed() const { return num_left_ == 0; }
-  // Who asks it to stop wants no new process.
+  // Nobody who sends a signal wants a new process.
   bool wants_restart() const { return engine_failed_ && !signalled_; }
 
  private:
@@ -93,23 +94,23 @@ class EndOfService {
   std::counting_semaphore<> wake_{0};
 };
 
-// How the process begins anew.
+// How to restart the process.
 struct Restart {
   RestartHistory history;
   std::vector<std::string> more_arguments;
 
-  // Returns only why it could not be done.
+  // Returns only if the restart fails.
   base::Error carry_out() const {
     say(stderr, "kvasir: starting again\n");
     return restart_process(history, more_arguments);
   }
 };
 
-// Ends the process without waiting any longer for threads that a broken device may hold, unless it is
-// destroyed before.
+// Ends the process after a time without waiting for threads that a broken device may block, unless this
+// object is destroyed before.
 class EndAtLatest {
  public:
-  // Where there is a restart, the end is this.
+  // If there is a restart, the process restarts instead of ending.
   EndAtLatest(const std::optional<Restart>& restart, std::chrono::duration<double> after)
       : thread_([restart, after](const std::stop_token& stop) {
           std::mutex mutex;
@@ -145,12 +146,13 @@ base::Status may_restart(const RestartHistory& history, const config::Settings& 
                      num_recent, RestartHistory::kWindowS / 60);
 }
 
-// The restart that is to follow, where one is.
+// Returns the restart that must follow, if there is one.
 std::optional<Restart> serve(const config::Settings& settings, Outcome& outcome) {
   if (const auto level = obs::parse_log_level(settings.log_level); level.ok()) obs::Log::set_level(*level);
   EndOfService end(settings.model.size());
   bool asked = false;  // touched by the watch's thread only
-  // When a terminal goes, its shell and the system may each send a SIGHUP: that never means "at once".
+  // When a terminal closes, its shell and the system may each send a SIGHUP. So a second SIGHUP does not end
+  // the process at once.
   const SignalWatch watch({SIGINT, SIGTERM, SIGHUP}, [&](int signal) {
     if (std::exchange(asked, true)) {
       if (signal == SIGHUP) return;

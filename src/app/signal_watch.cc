@@ -6,7 +6,7 @@ namespace kvasir::app {
 
 namespace {
 
-// To be asked before a signal is blocked: then the system keeps it for who waits, ignored or not.
+// Must be called before the signal is blocked: a blocked signal is queued for sigwait even if it is ignored.
 bool is_ignored(int signal) {
   struct sigaction now = {};
   return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;

@@ -8,8 +8,8 @@
 
 namespace kvasir::app {
 
-// Takes signals in a thread of its own, where a handler may do anything. Make it before other threads, so
-// that they inherit the blocked signals. A SIGHUP that is ignored stays so: that is how nohup asks for a
+// Handles signals in a thread of its own, where a handler may do anything. Create it before other threads, so
+// that they inherit the blocked signals. If SIGHUP is ignored, it stays ignored: that is how nohup starts a
 // process that outlives its terminal.
 class SignalWatch {
  public:

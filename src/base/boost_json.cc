@@ -1,2 +1,2 @@
-// Boost.JSON's one compiled copy.
+// The only compiled copy of Boost.JSON.
 #include <boost/json/src.hpp>

@@ -13,8 +13,8 @@ namespace kvasir::base {
 
 }  // namespace kvasir::base
 
-// A broken invariant is a bug: CHECK(condition, "format", args...) crashes with a stack, in every build.
-// What comes from outside is never checked with it; that returns a Result.
+// A broken invariant is a bug: CHECK(condition, "format", args...) aborts with a stack trace, in every build.
+// Never use it for input from outside; return a Result instead.
 #define CHECK(condition, ...)                                                                    \
   do {                                                                                           \
     if (!(condition)) [[unlikely]]                                                               \

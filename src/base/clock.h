@@ -8,7 +8,7 @@ namespace kvasir::base {
 using Duration = std::chrono::nanoseconds;
 using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Duration>;
 
-// Monotonic time as an argument, so that whatever waits or measures can be tested without waiting.
+// Monotonic time, passed as an argument, so that code that waits or measures can be tested without waiting.
 // Thread-safe.
 class Clock {
  public:
@@ -21,7 +21,7 @@ class RealClock final : public Clock {
   TimePoint now() const override { return std::chrono::steady_clock::now(); }
 };
 
-// Stands still until a test moves it.
+// A clock that stands still until a test moves it.
 class FakeClock final : public Clock {
  public:
   TimePoint now() const override { return TimePoint(Duration(now_ns_.load())); }

@@ -5,8 +5,8 @@
 
 namespace kvasir::base {
 
-// Letters to insert, remove or replace to make one of the other: for "did you mean". Takes time and memory by
-// the two lengths, so cut what comes from outside.
+// The number of letters to insert, remove or replace to turn one text into the other, for "did you mean".
+// Takes time proportional to the product of the lengths, so truncate texts from outside first.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
 }  // namespace kvasir::base

@@ -4,7 +4,7 @@
 
 namespace kvasir {
 
-// A token of one model's vocabulary. Never negative in a valid stream.
+// A token of a model's vocabulary. Never negative in a valid stream.
 using TokenId = std::int32_t;
 
 }  // namespace kvasir

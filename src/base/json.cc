@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kLoneSurrogate = "a \\u escape is a lone surrogate, half of a character";
 
-// Whether the text ends in the first half of a character that takes two \u escapes.
+// Whether the text ends with the first half of a surrogate pair of \u escapes.
 bool ends_in_half(std::string_view text) {
   if (text.size() < 6) return false;
   const std::string_view escape = text.substr(text.size() - 6);

@@ -13,7 +13,7 @@ namespace kvasir::base {
 
 namespace {
 
-// The system gives up to 256 bytes at once and without interruption.
+// The system returns up to 256 bytes at once without interruption.
 constexpr std::size_t kBufferBytes = 256;
 
 class Buffer {
@@ -24,7 +24,7 @@ class Buffer {
       const std::size_t n = std::min(out.size(), num_left_);
       std::byte* const from = bytes_.data() + (kBufferBytes - num_left_);
       std::memcpy(out.data(), from, n);
-      // What was given away is nobody else's to read.
+      // Bytes that were handed out must not stay in memory.
       std::memset(from, 0, n);
       num_left_ -= n;
       out = out.subspan(n);
@@ -36,7 +36,7 @@ class Buffer {
     ssize_t n = -1;
     do n = ::getrandom(bytes_.data(), bytes_.size(), 0);
     while (n < 0 && errno == EINTR);
-    // Going on with anything weaker would make every id and key a guess.
+    // With anything weaker, ids and keys could be guessed.
     CHECK(n == static_cast<ssize_t>(bytes_.size()), "the system gives no random bytes: {}",
           std::strerror(errno));
     num_left_ = bytes_.size();

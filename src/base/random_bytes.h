@@ -6,9 +6,9 @@
 
 namespace kvasir::base {
 
-// Bytes of the system's generator, which nobody can predict: for ids, keys and seeds. Kept in a small buffer
-// of each thread, so that most calls cost no system call; a forked child must not draw before it execs.
-// Thread-safe. Ends the process where the system gives none.
+// Unpredictable bytes from the system's generator, for ids, keys and seeds. Each thread has a small buffer,
+// so that most calls need no system call. A forked child must not draw before it execs. Thread-safe. Aborts
+// the process if the system gives no random bytes.
 void fill_random(std::span<std::byte> out);
 std::uint64_t random_uint64();
 

@@ -10,15 +10,15 @@
 
 namespace kvasir::base {
 
-// Why something from outside could not be done. `api/error_map.cc` turns it into an HTTP answer,
-// `app/` into an exit status and one line on stderr.
+// Why an operation on input from outside failed. The API turns it into an HTTP answer; the program turns it
+// into an exit status and one line on stderr.
 enum class ErrorCode {
   invalid_argument,  // the caller's input is wrong
   not_found,
-  unsupported,  // understood, but not something that Kvasir does
-  too_large,    // over a limit that is a setting
-  conflict,     // somebody else changed or holds it: read it again
-  exhausted,    // a queue or a quota is full: try later
+  unsupported,  // understood, but not supported by Kvasir
+  too_large,    // exceeds a limit that is a setting
+  conflict,     // somebody else changed or holds it; read it again
+  exhausted,    // a queue or a quota is full; try again later
   unavailable,  // not ready, draining, or unreachable
   timeout,
   cancelled,
@@ -30,9 +30,9 @@ enum class ErrorCode {
 struct Error {
   ErrorCode code = ErrorCode::internal;
   std::string message;
-  std::string field = {};    // the request's field, flag or key that it is about, where there is one
-  std::string reason = {};   // a word for programs where a client's SDK knows one: "model_not_found"
-  double retry_after_s = 0;  // when trying again may help; 0: unknown
+  std::string field = {};    // the field, flag or key that the error is about, if there is one
+  std::string reason = {};   // a code for programs that clients' SDKs know, e.g. "model_not_found"
+  double retry_after_s = 0;  // when a retry may help; 0: unknown
 };
 
 template <class... Args>
@@ -40,9 +40,9 @@ Error error(ErrorCode code, fmt::format_string<Args...> format, Args&&... args) 
   return Error{code, fmt::format(format, std::forward<Args>(args)...)};
 }
 
-// An Error on the heap. A Result holds one, so that what happens on its failing side is compiled once, in
-// result.cc, and not wherever a Result is returned (5 to 8 % of the code of folders that read files). Empty
-// only when moved from.
+// An Error on the heap. A Result holds one, so that the code of its error path is compiled once, in
+// result.cc, and not wherever a Result is returned (5 to 8 % of the code in folders that read files). Empty
+// only if moved from.
 class BoxedError {
  public:
   explicit BoxedError(const Error& error);
@@ -67,11 +67,11 @@ class BoxedError {
   Error* error_;
 };
 
-// Each ends the program, as a CHECK does: a Result was read that holds the other.
+// Both abort the program like a CHECK: the wrong side of a Result was read.
 [[noreturn]] void no_value(const Error& error);
 [[noreturn]] void no_error();
 
-// A value, or the Error that kept it from being made. Reading the wrong one is a bug and a CHECK.
+// A value, or the Error that prevented it. Reading the wrong side is a bug and aborts.
 template <class T = std::monostate>
 class [[nodiscard]] Result {
  public:

@@ -6,8 +6,8 @@
 
 namespace kvasir::base {
 
-// As parse_json, but an object that has a key twice is an error, with the reason "duplicate_key": otherwise
-// the last one counts, and two readers of one text may disagree.
+// Like parse_json, but a repeated key in an object is an error with the reason "duplicate_key". Otherwise the
+// last one would count, and two readers of one text could disagree.
 Result<json::value> parse_unique_json(std::string_view text, JsonLimits limits = {});
 
 }  // namespace kvasir::base

@@ -15,7 +15,7 @@ struct Lead {
   unsigned char second_max = 0xBF;
 };
 
-// The second byte's bounds keep out overlong forms, surrogates and values above U+10FFFF.
+// The bounds on the second byte exclude overlong forms, surrogates and values above U+10FFFF.
 Lead lead_of(unsigned char byte) {
   if (byte < 0x80) return {.size = 1};
   if (byte < 0xC2) return {};

@@ -8,24 +8,24 @@
 
 namespace kvasir::bench {
 
-// What the server counted.
+// Token counts that the server reports.
 struct Usage {
   int prompt_tokens = 0;
   int output_tokens = 0;
-  int cached_tokens = 0;  // of the prompt, taken from a cache, as far as the server says
+  int cached_tokens = 0;  // prompt tokens from a cache, if the server reports them
 };
 
 // One event of a streamed chat completion or completion.
 struct AnswerEvent {
-  std::string text;        // what was generated: content, reasoning or a tool call's arguments
-  bool generated = false;  // it carries something generated
+  std::string text;        // generated text: content, reasoning or a tool call's arguments
+  bool generated = false;  // has generated output
   bool done = false;       // "[DONE]"
   std::string finish_reason;
-  std::string error;  // the server's own words
+  std::string error;  // the server's message
   std::optional<Usage> usage;
 };
 
-// `corrupt` where it is not JSON or not such an event.
+// `corrupt` if it is not JSON or not such an event.
 base::Result<AnswerEvent> parse_answer_event(std::string_view data);
 
 }  // namespace kvasir::bench

@@ -11,17 +11,17 @@
 
 namespace kvasir::bench {
 
-// Reads one streamed answer into its record as the bytes come, and judges how it ended. One thread; lives in
-// one place while the exchange runs.
+// Reads one streamed answer into its record as the bytes arrive, and decides how it ended. Used by one
+// thread; must not move while the exchange runs.
 class AnswerReader {
  public:
-  // `now_s` tells the time since the phase began.
+  // `now_s` returns the seconds since the phase began.
   AnswerReader(RequestRecord& record, std::function<double()> now_s);
   AnswerReader(const AnswerReader&) = delete;
   AnswerReader& operator=(const AnswerReader&) = delete;
 
   const net::ReplySink& sink() const { return sink_; }
-  // After the exchange: fills in the end, the counts and the failure.
+  // Call it after the exchange. Fills in the end, the counts and the failure.
   void conclude(const base::Result<net::HttpReply>& outcome);
 
   const std::string& text() const { return text_; }
@@ -40,7 +40,7 @@ class AnswerReader {
   bool finished_ = false;  // a finish reason or [DONE] was seen
 };
 
-// What an API's error body says, or its beginning where it is none.
+// The message in an API's error body, or the beginning of a body in another format.
 std::string error_text(const std::string& body);
 
 }  // namespace kvasir::bench

@@ -10,16 +10,17 @@
 
 namespace kvasir::bench {
 
-// The times at which requests arrive, ascending.
+// The arrival times of requests, ascending.
 class Arrivals {
  public:
-  // A Poisson process of `rate` a second; with `burst` of them at a time, and as many fewer times.
+  // A Poisson process with `rate` requests per second. With `burst` > 1, that many arrive together, at
+  // correspondingly fewer times.
   static Arrivals poisson(double rate, std::uint64_t seed, int burst = 1) {
     return Arrivals(rate, seed, burst, {});
   }
   static Arrivals at(std::vector<double> times_s) { return Arrivals(0, 0, 1, std::move(times_s)); }
 
-  // None: no more will come.
+  // Absent: no more requests will come.
   std::optional<double> next() {
     if (rate_ > 0) {
       if (num_of_burst_ % burst_ == 0) last_s_ += random_.exponential(rate_ / burst_);

@@ -29,7 +29,7 @@ TEST(Arrivals, ArePoisson) {
   }
   const double mean = sum / kCount;
   EXPECT_NEAR(mean, 1 / kRate, 0.01);
-  // An exponential's deviation is its mean, its median ln 2 of it.
+  // The deviation of an exponential distribution is its mean, and its median is ln 2 of the mean.
   EXPECT_NEAR(std::sqrt(squares / kCount - mean * mean), 1 / kRate, 0.01);
   EXPECT_NEAR(num_short, kCount / 2, 300);
 }

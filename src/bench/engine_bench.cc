@@ -30,10 +30,10 @@ namespace {
 
 constexpr int kWarmSteps = 2;
 constexpr int kPrefillRounds = 3;
-constexpr double kPrefillSeconds = 4;  // no further round after so long
+constexpr double kPrefillSeconds = 4;  // no further round begins after this time
 
-// A ModelRunner that tells where its time goes and that can skip the work of a prompt: for measuring decode
-// at a depth, the context only has to lie in memory, so its blocks are copies of one that was computed.
+// A ModelRunner that reports where its time goes and can skip the work of a prompt. To measure decode at a
+// depth, the context only has to be in memory, so its blocks are copies of one computed block.
 class MeasuredRunner final : public engine::Runner {
  public:
   enum class Prompts { computed, copied };
@@ -74,11 +74,11 @@ class MeasuredRunner final : public engine::Runner {
   double run_s_ = 0;
 };
 
-// Reads streams on a thread of its own, as a gateway's I/O thread does.
+// Reads streams on a thread of its own, like a gateway's I/O thread.
 class Readers {
  public:
   Readers() : guard_(asio::make_work_guard(io_)), thread_([this] { io_.run(); }) {}
-  // Streams that were never ended are let go.
+  // Abandons streams that have not ended.
   ~Readers() {
     io_.stop();
     thread_.join();
@@ -129,7 +129,7 @@ class Bench {
     }
     PrefillFigures figures{.num_tokens = num_tokens, .seconds = median(times_s)};
     figures.tokens_per_s = num_tokens / figures.seconds;
-    const double context = 0.5 * num_tokens;  // on average, for a causal row
+    const double context = 0.5 * num_tokens;  // the average for a causal row
     figures.ops_per_s =
         (num_tokens * (load_.ops_per_token + context * load_.attention_ops_per_token) + load_.head_ops) /
         figures.seconds;
@@ -137,7 +137,7 @@ class Bench {
   }
 
   base::Result<DecodeFigures> decode(int batch) {
-    // All prompts in one step, so that the sequences begin to decode together.
+    // All prompts run in one step, so that the sequences begin to decode together.
     engine::Engine engine(engine_options(batch * (options_.depth + 1)), runner_, clock_);
     runner_.set_prompts(MeasuredRunner::Prompts::copied);
     const int num_steps = options_.gen + kWarmSteps;
@@ -162,7 +162,7 @@ class Bench {
   }
 
  private:
-  // A step in which every sequence went on.
+  // Runs a step in which every sequence must advance.
   static base::Status step(engine::Engine& engine) {
     if (!engine.step()) return base::error(ErrorCode::internal, "the engine found nothing to run");
     if (engine.stats().sequences.num_failed > 0)
@@ -225,7 +225,7 @@ class Bench {
   Random random_;
 };
 
-// Whether a tensor is the one of this name, with the family's prefix or without.
+// Whether a tensor has this name, with or without the family's prefix.
 bool plays(std::string_view part, std::string_view name, const model::TensorNames& names) {
   if (name.starts_with(names.optional_prefix) && name.substr(names.optional_prefix.size()) == part)
     return true;

@@ -15,32 +15,32 @@
 namespace kvasir::bench {
 
 struct EngineBenchOptions {
-  std::vector<int> prompts = {128, 512};  // tokens of each prefill that is measured
+  std::vector<int> prompts = {128, 512};  // lengths of the measured prefills, in tokens
   std::vector<int> batches = {1, 4, 16, 32};
-  int gen = 32;     // decode steps of each batch that are measured
-  int depth = 128;  // tokens before them
+  int gen = 32;     // measured decode steps of each batch
+  int depth = 128;  // tokens of context before them
   int max_batch_tokens = 512;
   float temperature = 0;
   ops::KvType kv_type = ops::KvType::f16;
   std::uint64_t seed = 0;
 };
 
-// What a model asks of the machine.
+// The work that a model needs.
 struct ModelLoad {
   std::string name;
-  double weight_bytes = 0;             // read once a step: all but experts, and an embedding that is no head
-  double expert_bytes = 0;             // of all experts together
-  double expert_share = 0;             // of them that one token uses
-  double ops_per_token = 0;            // of the products with weights, without the head
-  double head_ops = 0;                 // for one row of logits
-  double kv_bytes_per_token = 0;       // of one sequence's context
+  double weight_bytes = 0;        // read once per step: all but experts and an embedding that is not the head
+  double expert_bytes = 0;        // all experts together
+  double expert_share = 0;        // part of the experts that one token uses
+  double ops_per_token = 0;       // for products with weights, without the head
+  double head_ops = 0;            // for one row of logits
+  double kv_bytes_per_token = 0;  // of one sequence's context
   double attention_ops_per_token = 0;  // for one row and one token of its context
 
-  // Read by a step of so many rows; which experts they use is taken to be chance.
+  // Bytes read by a step of so many rows, if experts are chosen at random.
   double bytes_of_step(int num_rows) const;
 };
 
-// One prompt through the engine, from the submission to its first token.
+// One prompt through the engine, from its submission to its first token.
 struct PrefillFigures {
   int num_tokens = 0;
   double seconds = 0;
@@ -48,7 +48,7 @@ struct PrefillFigures {
   double ops_per_s = 0;
 };
 
-// Steps of `batch` sequences that each decode one token. Medians over the steps.
+// Steps in which `batch` sequences decode one token each. Times are medians over the steps.
 struct DecodeFigures {
   int batch = 0;
   int depth = 0;
@@ -56,7 +56,7 @@ struct DecodeFigures {
   double step_s = 0;
   double kernel_s = 0;    // inside the decoder
   double sampling_s = 0;  // building the batch and drawing the tokens
-  double rest_s = 0;      // plan, commit, and handing tokens to their readers
+  double rest_s = 0;      // plan, commit, and passing tokens to their readers
   double worst_step_s = 0;
   double bytes_per_s = 0;
   double ops_per_s = 0;
@@ -67,13 +67,13 @@ struct EngineFigures {
   std::vector<DecodeFigures> decodes;
 };
 
-// Runs the whole engine (scheduler, runner, sampler, streams with their reader on a thread of its own) on a
-// loaded model. The pool is the model's.
+// Measures the whole engine (scheduler, runner, sampler, and streams with a reader thread) on a loaded model,
+// with the model's own pool.
 base::Result<EngineFigures> bench_engine(model::LoadedModel model, const ModelLoad& load,
                                          const EngineBenchOptions& options,
                                          const std::function<void(std::string_view)>& on_progress);
 
-// From the checkpoint's tensors.
+// Computed from the checkpoint's tensors.
 base::Result<ModelLoad> measure_load(const std::string& path, ops::KvType kv_type);
 
 }  // namespace kvasir::bench

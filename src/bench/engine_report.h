@@ -8,12 +8,12 @@
 
 namespace kvasir::bench {
 
-// A whole `kvasir bench engine`.
+// The report of `kvasir bench engine`.
 struct EngineReport {
   Machine machine;
-  std::string isa;  // that the kernels use
+  std::string isa;  // instruction set of the kernels
   ModelLoad load;
-  double load_s = 0;  // from the file to a decoder that can run
+  double load_s = 0;  // from the file to a usable decoder
   EngineFigures figures;
 };
 

@@ -1,5 +1,5 @@
-// The arithmetic instructions of each CPU, each as a loop over registers. Inline assembly: a compiler would
-// fold, reorder or spill, and g++ 12 does not know which memory its AMX intrinsics touch.
+// The arithmetic instructions of each CPU, each as a loop over registers. Inline assembly, since a compiler
+// would fold, reorder or spill, and g++ 12 does not know which memory its AMX intrinsics touch.
 #include "bench/machine.h"
 
 #if defined(__x86_64__)
@@ -21,7 +21,7 @@ namespace {
   "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", \
       "xmm13", "xmm14", "xmm15"
 
-// Twelve accumulators: enough to hide a latency of six on two ports. Registers 12 and 13 are the factors.
+// Twelve accumulators hide a latency of six on two ports. Registers 12 and 13 are the factors.
 #define KVASIR_TWELVE(op, r)                                                                           \
   op " %%" r "12, %%" r "13, %%" r "0\n" op " %%" r "12, %%" r "13, %%" r "1\n" op " %%" r "12, %%" r  \
      "13, %%" r "2\n" op " %%" r "12, %%" r "13, %%" r "3\n" op " %%" r "12, %%" r "13, %%" r "4\n" op \
@@ -67,7 +67,7 @@ __attribute__((target("avx2"))) double run_vnni256(std::int64_t num_loops) {
   return static_cast<double>(num_loops) * 12 * 32 * 2;
 }
 
-// Without VNNI: products of bytes to words, words to dwords, and the sum.
+// Without VNNI: products of bytes as words, words to dwords, and the sum.
 __attribute__((target("avx2"))) double run_maddubs256(std::int64_t num_loops) {
   std::int64_t left = num_loops;
   asm volatile(
@@ -96,7 +96,7 @@ __attribute__((target("avx512f"))) double run_bf16_512(std::int64_t num_loops) {
   return static_cast<double>(num_loops) * 12 * 32 * 2;
 }
 
-// What ldtilecfg reads: eight tiles of 16 rows of 64 bytes.
+// The configuration that ldtilecfg reads: eight tiles of 16 rows of 64 bytes.
 struct alignas(64) TileConfig {
   std::uint8_t palette = 1;
   std::uint8_t start_row = 0;
@@ -106,7 +106,7 @@ struct alignas(64) TileConfig {
 };
 static_assert(sizeof(TileConfig) == 64);
 
-// Two by two accumulators over two rows and two columns of tiles, as a blocked product has them.
+// Two by two accumulators over two rows and two columns of tiles, as in a blocked product.
 #define KVASIR_TILES(op)                                                                          \
   op " %%tmm6, %%tmm4, %%tmm0\n" op " %%tmm7, %%tmm4, %%tmm1\n" op " %%tmm6, %%tmm5, %%tmm2\n" op \
      " %%tmm7, %%tmm5, %%tmm3\n"
@@ -134,7 +134,7 @@ double run_amx_bf16(std::int64_t num_loops) {
   return static_cast<double>(num_loops) * 4 * 16 * 16 * 32 * 2;
 }
 
-// A process asks for the tiles' state once; threads that start later or run already have it then.
+// A process requests the tile state once. Then all its threads may use it.
 bool may_use_tiles() {
   constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr long kTileData = 18;

@@ -42,7 +42,7 @@ double thread_cpu_s() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// As many connections as the system lets one process have.
+// The most connections that the system allows one process.
 int max_connections() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 512;
@@ -52,7 +52,7 @@ int max_connections() {
   return static_cast<int>(std::clamp<rlim_t>(limit.rlim_cur, 2 * kSpareFiles, 1 << 20)) - kSpareFiles;
 }
 
-// One phase under way. Everything happens on the thread that calls `run`.
+// A running phase. Everything happens on the thread that calls `run`.
 class Load {
  public:
   Load(const Target& target, const LoadPhase& phase, const ConversationSource& source, const LoadWatch& watch)
@@ -76,7 +76,7 @@ class Load {
   }
 
  private:
-  // Tells a timer that comes too late that its request is over.
+  // Tells a late timer that its request is already over.
   struct Deadline {
     net::ClientConnection* connection = nullptr;
     bool passed = false;
@@ -142,7 +142,7 @@ class Load {
     co_await converse(conversation, at_s);
   }
 
-  // The first turn counts as admitted.
+  // The first turn must have been admitted.
   asio::awaitable<void> converse(const Conversation& conversation, double scheduled_s) {
     std::vector<Message> messages = conversation.opening;
     for (std::size_t i = 0; i < conversation.turns.size(); ++i) {
@@ -201,7 +201,7 @@ class Load {
     run_.records.push_back(std::move(record));
   }
 
-  // Watches the loop itself, and tells how far things are.
+  // Measures delays of the loop itself, and reports progress.
   asio::awaitable<void> tick() {
     for (int i = 1; num_parts_ > 0; ++i) {
       error_code cancelled;
@@ -231,14 +231,14 @@ class Load {
   const base::RealClock clock_;
   asio::io_context io_{1};
   asio::steady_timer ticker_{io_};
-  asio::steady_timer pause_{io_};  // of the open loop
+  asio::steady_timer pause_{io_};  // for the open loop
   base::TimePoint start_;
   std::vector<std::unique_ptr<net::ClientConnection>> idle_;
   std::unordered_set<net::ClientConnection*> busy_;
   std::unordered_set<const RequestRecord*> under_way_;
   PhaseRun run_;
   std::uint64_t next_index_ = 0;
-  std::int64_t num_chunks_ = 0;  // of the finished
+  std::int64_t num_chunks_ = 0;  // of finished requests
   int num_started_ = 0;
   int num_failed_ = 0;
   int num_parts_ = 0;

@@ -42,7 +42,7 @@ std::string colours() {
   return css;
 }
 
-// The share of values at or below each value, thinned.
+// The part of the values that are at or below each value, thinned out.
 PlotSeries cumulative(std::string name, std::vector<double> values, double factor) {
   std::sort(values.begin(), values.end());
   PlotSeries series{std::move(name), {}};
@@ -88,7 +88,7 @@ Plot itl_plot(const LoadReport& report) {
       const std::vector<double> gaps = gaps_of(record);
       values.insert(values.end(), gaps.begin(), gaps.end());
     }
-    // Chunks of one read have no gap between them; a logarithm needs something.
+    // Chunks from one read have no gap between them, but a logarithmic axis needs a value above 0.
     for (double& value : values) value = std::max(value, 1e-5);
     plot.series.push_back(cumulative(report.phases[i].label(), std::move(values), 1e3));
   }
@@ -134,7 +134,7 @@ Plot arrivals_plot(const LoadReport& report) {
   return plot;
 }
 
-// Against the clients, or the rate, where there are several phases of one kind.
+// Plots by the number of clients, or by rate, if there are several phases of one kind.
 std::string scaling_plots(const LoadReport& report) {
   if (report.phases.size() < 2) return "";
   Plot output{.title = "Output by load",
@@ -157,7 +157,7 @@ std::string scaling_plots(const LoadReport& report) {
   return fmt::format("<figure>{}</figure><figure>{}</figure>", draw(output), draw(first));
 }
 
-// Requests a second that met the SLO, beside all that ended, and in an open loop beside those that came.
+// Requests per second that met the SLO, beside all that ended and, in an open loop, all that arrived.
 std::string goodput_plot(const LoadReport& report) {
   if (report.phases.size() < 2 || !report.slo.any()) return "";
   Plot plot{.title = "Goodput by load (met the SLO; all that ended; all that came)",
@@ -231,7 +231,7 @@ std::string key(const LoadReport& report) {
   return html + "</div>";
 }
 
-// Inside a script element a '<' might end it; JSON has another spelling for it.
+// Escapes '<' as JSON allows, since it could end the script element.
 std::string embedded(const LoadReport& report) {
   std::string text;
   for (const char c : boost::json::serialize(load_json(report))) {

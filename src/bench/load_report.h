@@ -10,26 +10,26 @@
 
 namespace kvasir::bench {
 
-// A whole `kvasir bench serve`.
+// The report of `kvasir bench serve`.
 struct LoadReport {
   std::string url;
   std::string endpoint;
   std::string model;
-  std::string workload;  // its name, or the trace's file
+  std::string workload;  // the workload's name, or the trace's file
   int input_tokens = 0;
   int output_tokens = 0;
   std::uint64_t seed = 0;
   Slo slo;
   std::vector<std::string> notes;
-  std::string started;  // the time of day, for people
+  std::string started;  // the date and time, for people
   std::vector<PhaseSummary> phases;
   std::vector<PhaseRun> runs;  // of the phases, for the plots
 };
 
-// For a terminal: one row a phase, then what went wrong.
+// For a terminal: one row per phase, then the failures.
 std::string load_table(const LoadReport& report);
 boost::json::object load_json(const LoadReport& report);
-// One page that needs nothing else: tables, plots and the JSON inside.
+// A self-contained page with tables, plots and the JSON.
 std::string load_html(const LoadReport& report);
 
 }  // namespace kvasir::bench

@@ -9,7 +9,7 @@
 namespace kvasir::bench {
 namespace {
 
-// Sent at `scheduled_s`, a token every `gap_s` from `first_s` on.
+// A request sent at `scheduled_s`, with a token every `gap_s` from `first_s` on.
 RequestRecord answered(double scheduled_s, double first_s, double gap_s, int num_tokens) {
   RequestRecord record;
   record.scheduled_s = record.sent_s = scheduled_s;
@@ -71,7 +71,7 @@ TEST(LoadSummary, AddsUp) {
   EXPECT_NEAR(p.tpot_s.p50, 0.1, 1e-9);
   EXPECT_NEAR(p.longest_gap_s, 0.5, 1e-9);
   EXPECT_EQ(p.itl_s.count, 22u);
-  // The second has a late first token, the third slow ones.
+  // The second request has a late first token, and the third has slow tokens.
   EXPECT_EQ(p.num_good, 1);
   EXPECT_NEAR(p.goodput_per_s, 0.25, 1e-9);
   EXPECT_EQ(p.token_source, TokenSource::usage);

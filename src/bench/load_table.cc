@@ -9,7 +9,7 @@ namespace kvasir::bench {
 
 namespace {
 
-// Three digits that matter, in milliseconds or seconds.
+// Three significant digits, in milliseconds or seconds.
 std::string time_text(double s) {
   if (s >= 100) return fmt::format("{:.0f} s", s);
   if (s >= 1) return fmt::format("{:.2f} s", s);

@@ -13,14 +13,15 @@ namespace kvasir::bench {
 enum class Arithmetic { int8, bf16, f32 };
 std::string_view name_of(Arithmetic arithmetic);
 
-// How fast one instruction goes on all threads at once. A multiplication and its addition are two operations.
+// The speed of one instruction on all threads at once. A multiplication and its addition count as two
+// operations.
 struct Peak {
   Arithmetic arithmetic = Arithmetic::f32;
   std::string instruction;
   double ops_per_s = 0;
 };
 
-// What the machine could do at best, measured.
+// The measured limits of the machine.
 struct Machine {
   std::string cpu;
   int num_threads = 0;
@@ -28,16 +29,16 @@ struct Machine {
   double read_bytes_per_s = 0;   // of memory, all threads together
   std::vector<Peak> peaks;       // of every instruction that this CPU has
 
-  // The fastest of one kind; 0 where there is none.
+  // The fastest of one kind; 0 if there is none.
   double best(Arithmetic arithmetic) const;
   const Peak* fastest() const;
 };
 
-// Takes a few seconds. `on_progress` hears what is being measured.
+// Takes a few seconds. `on_progress` is told what is being measured.
 Machine measure_machine(ops::ComputePool& pool, const std::function<void(std::string_view)>& on_progress);
 
-// One instruction, repeated on registers alone: runs `num_loops` loops and returns how many operations they
-// were. The caller has made sure that this CPU has it (`instructions` lists only those).
+// One instruction, repeated on registers only. Runs `num_loops` loops and returns the number of operations.
+// The CPU must have the instruction (`instructions` lists only those that it has).
 struct Instruction {
   Arithmetic arithmetic;
   std::string_view name;

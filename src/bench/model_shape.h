@@ -17,17 +17,17 @@ struct ModelShape {
 };
 
 const std::vector<ModelShape>& model_shapes();
-// The error lists the names.
+// The error lists the known names.
 base::Result<const ModelShape*> find_shape(std::string_view name);
 
-// How the weights of a made-up model are stored: one type, or Q4_K_M's mixture of Q4_K and Q6_K.
+// How the weights of a random model are stored: one type, or Q4_K_M's mixture of Q4_K and Q6_K.
 struct WeightTypes {
   tensor::DType type = tensor::DType::q4_0;
   bool mixed = false;
   std::string name;
 };
 
-// "Q4_0", "q4_k_m", ...; the error lists the names.
+// Parses "Q4_0", "q4_k_m", etc. The error lists the known names.
 base::Result<WeightTypes> parse_weight_types(std::string_view name);
 
 }  // namespace kvasir::bench

@@ -37,7 +37,7 @@ class Prober {
  private:
   struct Answer {
     int status = 0;
-    std::string words;  // of the server, where it refused
+    std::string words;  // the server's message, if it refused
     bool finished = false;
     std::optional<Usage> usage;
   };
@@ -139,13 +139,14 @@ class Prober {
   base::Status measure_scale() {
     if (!probe_.counts_tokens) return base::ok();
     TRY(const Answer few, ask(kFewWords, target_seed(100)));
-    // A small context may have no room for the longer one.
+    // A small context may not have room for the longer prompt.
     for (const int num_words : {kManyWords, kManyWords / 3}) {
       TRY(const Answer many, ask(num_words, target_seed(101)));
       if (!few.usage || !many.usage) continue;
       const double slope =
           static_cast<double>(many.usage->prompt_tokens - few.usage->prompt_tokens) / (num_words - kFewWords);
-      // A word of ours is one token, or a few bytes: anything else was not counted the usual way.
+      // One of our words is one token or a few bytes. Any other slope means that tokens are counted in an
+      // unusual way.
       if (slope < 0.5 || slope > 8) continue;
       probe_.scale.tokens_per_word = slope;
       probe_.scale.overhead_tokens = std::max(0.0, few.usage->prompt_tokens - slope * kFewWords);

@@ -9,15 +9,15 @@
 
 namespace kvasir::bench {
 
-// What is found out about a server before it is put under load.
+// Properties of a server, found out before the load.
 struct Probe {
-  bool counts_tokens = false;  // its streams end with a usage
+  bool counts_tokens = false;  // its streams end with usage
   TokenScale scale;
-  std::vector<std::string> notes;  // for people: what it does not know
+  std::vector<std::string> notes;  // for people: features that the server lacks
 };
 
-// Chooses the model where the target names none, finds the dialect that the server takes, and measures how
-// many tokens our words are for it. Blocking; a handful of short requests.
+// Chooses a model if the target names none, finds out which fields the server accepts, and measures how many
+// tokens our words have for it. Blocks for a few short requests.
 base::Result<Probe> probe(Target& target, std::stop_token stop);
 
 }  // namespace kvasir::bench

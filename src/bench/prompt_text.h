@@ -6,15 +6,15 @@
 
 namespace kvasir::bench {
 
-// How a server's tokens relate to our words; measured by a probe where the server counts tokens.
+// How a server's tokens relate to our words. A probe measures it if the server counts tokens.
 struct TokenScale {
   double tokens_per_word = 1;
-  double overhead_tokens = 0;  // of the chat template, once a request
+  double overhead_tokens = 0;  // of the chat template, once per request
 
   int words_for(int tokens) const;
 };
 
-// `count` random words that nearly every vocabulary holds as one token each.
+// `count` random words, each of which is one token in nearly every vocabulary.
 std::string random_words(Random& random, int count);
 
 }  // namespace kvasir::bench

@@ -7,18 +7,18 @@
 
 namespace kvasir::bench {
 
-// Numbers that depend on the seed alone, whatever the library: only the engine is the standard's, whose
-// output is specified.
+// Random numbers that depend only on the seed, with any standard library: only the engine, whose output is
+// specified, comes from the library.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : engine_(seed) {}
-  // A stream of its own for each `index` of one seed.
+  // An independent stream for each `index` of one seed.
   Random(std::uint64_t seed, std::uint64_t index) : engine_(seed ^ (index + 1) * 0x9e3779b97f4a7c15u) {}
 
   std::uint64_t bits() { return engine_(); }
   double uniform() { return static_cast<double>(engine_() >> 11) * 0x1p-53; }  // [0, 1)
   std::uint64_t below(std::uint64_t limit) { return engine_() % limit; }
-  // Around 0, with a spread of 1.
+  // Normally distributed, with mean 0 and deviation 1.
   double normal() {
     const double radius = std::sqrt(-2 * std::log1p(-uniform()));
     return radius * std::cos(2 * std::numbers::pi * uniform());

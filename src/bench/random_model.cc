@@ -31,7 +31,7 @@ struct TensorPlan {
   Fill fill = Fill::random;
 };
 
-// Q4_K_M gives more bits to the first and last eighth of the layers and to every third between.
+// Q4_K_M uses more bits for the first and last eighth of the layers and for every third layer between.
 bool wants_more_bits(int layer, int num_layers) {
   return layer < num_layers / 8 || layer >= 7 * num_layers / 8 || (layer - num_layers / 8) % 3 == 2;
 }
@@ -86,7 +86,7 @@ class Planner {
   std::vector<TensorPlan> tensors_;
 };
 
-// Every byte, the pairs of small letters (so that there are merges), made-up words, and one end token.
+// Adds every byte, all pairs of small letters (so that there are merges), made-up words, and one end token.
 void add_vocabulary(model::GgufWriter& writer, int size) {
   constexpr std::int32_t kNormal = 1;
   constexpr std::int32_t kControl = 3;

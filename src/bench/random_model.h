@@ -9,9 +9,9 @@
 
 namespace kvasir::bench {
 
-// Writes a GGUF with random weights of a model's shape, which Kvasir and llama.cpp load: it has a vocabulary
-// of the right size whose tokens are made up. `on_progress` hears the share done. The same arguments give the
-// same bytes.
+// Writes a GGUF file with random weights in the shape of a model. Kvasir and llama.cpp can load it: it has a
+// vocabulary of the right size with made-up tokens. `on_progress` gets the part that is done. The same
+// arguments give the same bytes.
 base::Status write_random_model(const std::filesystem::path& path, const ModelShape& shape,
                                 const WeightTypes& types, std::uint64_t seed,
                                 const std::function<void(double)>& on_progress);

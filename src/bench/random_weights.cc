@@ -18,14 +18,14 @@ namespace {
 
 constexpr float kDeviation = 0.02f;
 
-// Where a block keeps its scale and, for types with a minimum, that; both f16. With random bits everywhere
-// else a weight's deviation is 1 / `spread` of the scale's value, and its mean 0.
+// Where a block has its scale and, for types with a minimum, the minimum; both are f16. If all other bits are
+// random, a weight has mean 0 and a deviation of scale / `spread`.
 struct ScalePlaces {
   DType type;
   int scale_at;
   float spread;
   int minimum_at = -1;
-  float minimum_ratio = 0;  // to the scale
+  float minimum_ratio = 0;  // relative to the scale
 };
 
 constexpr std::array kPlaces = {

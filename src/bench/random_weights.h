@@ -9,11 +9,11 @@
 
 namespace kvasir::bench {
 
-// Fills whole blocks of `type` with random numbers whose deviation is about 0.02, as a trained matrix has
-// them: what an engine computes on them stays finite.
+// Fills whole blocks of `type` with random numbers with a deviation of about 0.02, as in a trained matrix, so
+// that an engine's results stay finite.
 void fill_random(tensor::DType type, Random& random, std::span<std::byte> bytes);
 
-// Whether it can make that type.
+// An error if this type cannot be filled.
 base::Status check_random_type(tensor::DType type);
 
 }  // namespace kvasir::bench

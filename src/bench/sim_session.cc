@@ -12,7 +12,7 @@ namespace kvasir::bench {
 
 namespace {
 
-// Token ids that no two parts of prompts share unless they are to.
+// Ranges of token ids, so that parts of prompts are equal only if they should be.
 constexpr TokenId kTemplateTokens = 1000;
 constexpr TokenId kPrefixTokens = 1 << 20;
 constexpr TokenId kOwnTokens = 1 << 26;
@@ -26,7 +26,7 @@ sim::SimRequest request_of(const SimOptions& options, int phase, std::uint64_t i
     for (int i = 0; i < shape.prefix_tokens; ++i)
       request.prompt.push_back(kPrefixTokens + static_cast<TokenId>(*question.prefix_group) * 8192 +
                                i % 8192);
-  // The template counts as part of what the user says, as it does in a real run.
+  // The template counts as part of the user's message, as in a real run.
   const int num_own = std::max(1, question.input_tokens - options.template_tokens);
   for (int i = 0; i < num_own; ++i)
     request.prompt.push_back(kOwnTokens + static_cast<TokenId>((index * 7919 + i) % (1u << 30)));
@@ -72,7 +72,7 @@ PhaseRun seen_by_clients(sim::SimRun run, const LoadPhase& phase) {
   return seen;
 }
 
-// As a server does it at its start.
+// Sets the SLOs as a server does at its start.
 void settle_slo(sched::SchedulerOptions& scheduler, LoadReport& report) {
   const sched::ReachableSlo reached =
       sched::reachable_slo(scheduler.cost, scheduler.max_batch_sequences, scheduler.slo);

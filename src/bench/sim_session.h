@@ -11,19 +11,18 @@
 
 namespace kvasir::bench {
 
-// What is asked of one `kvasir bench sim`.
+// The options of `kvasir bench sim`.
 struct SimOptions {
-  SessionOptions session;  // its load; nothing of its target is used
-  std::string device;      // what the report calls it
+  SessionOptions session;  // the load; its target is ignored
+  std::string device;      // its name in the report
   sim::DeviceCosts costs;
-  sched::SchedulerOptions scheduler;  // with the SLOs that were asked for; 0: what the device can reach
-  int template_tokens = 0;            // that every prompt begins with
+  sched::SchedulerOptions scheduler;  // with the requested SLOs; 0: what the device can reach
+  int template_tokens = 0;            // template tokens at the beginning of every prompt
   double client_s = 0.002;            // between an answer and the client's next request
 };
 
-// The same phases as `bench serve`, with a real scheduler on a modelled device and a virtual clock. The
-// report is what clients would have seen; its goodput is at the SLOs of the scheduler, unless others were
-// given.
+// Runs the same phases as `bench serve` with a real scheduler on a modelled device and a virtual clock. The
+// report shows what clients would have seen. Its goodput uses the scheduler's SLOs, unless others are given.
 base::Result<LoadReport> run_sim(const SimOptions& options);
 
 }  // namespace kvasir::bench

@@ -6,7 +6,7 @@
 
 namespace kvasir::bench {
 
-// What a set of measurements looks like. All zero where there were none.
+// Statistics of a set of measurements. All zero if there are none.
 struct Distribution {
   std::size_t count = 0;
   double mean = 0;
@@ -18,7 +18,8 @@ struct Distribution {
   double max = 0;
 };
 
-// Linear between the two closest ranks. `sorted` ascends and is not empty; `percent` from 0 to 100.
+// Interpolates linearly between the two closest ranks. `sorted` ascends and is not empty; `percent` is from 0
+// to 100.
 double percentile(std::span<const double> sorted, double percent);
 
 Distribution describe(std::vector<double> values);

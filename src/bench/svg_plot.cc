@@ -18,7 +18,7 @@ constexpr double kTop = 34;
 constexpr double kBottom = 46;
 constexpr int kNumColours = 8;
 
-// Where values of one dimension come to lie.
+// Maps the values of one dimension to pixels.
 class Axis {
  public:
   Axis(AxisScale scale, double from_pixel, double to_pixel)
@@ -31,7 +31,7 @@ class Axis {
     low_ = std::min(low_, value);
     high_ = std::max(high_, value);
   }
-  // Rounds outward to where ticks stand.
+  // Rounds the range outward to ticks.
   void settle() {
     if (scale_ == AxisScale::logarithmic) {
       low_ = std::pow(10, std::floor(std::log10(low_) + 1e-9));
@@ -64,7 +64,7 @@ class Axis {
   }
 
  private:
-  // 1, 2 or 5 times a power of ten, about six to the span.
+  // 1, 2 or 5 times a power of ten, for about six ticks in the span.
   static double tick_step(double span) {
     const double raw = span / 6;
     const double power = std::pow(10, std::floor(std::log10(raw)));

@@ -12,14 +12,14 @@ namespace kvasir::bench {
 
 enum class Endpoint { chat, completions };
 
-// Which fields beyond the oldest ones a server takes; found out by the probe.
+// Newer fields that a server accepts. The probe finds them out.
 struct Dialect {
-  bool ignore_eos = true;              // so that every answer has the length that was asked for
+  bool ignore_eos = true;              // so that every answer has the requested length
   bool stream_usage = true;            // stream_options.include_usage
   bool max_completion_tokens = false;  // instead of max_tokens
 };
 
-// The server under load, and how it is asked. Immutable while a load runs.
+// The server under load, and how to call it. Immutable while a load runs.
 struct Target {
   net::Url base;  // without /v1
   std::shared_ptr<const net::Origin> origin;
@@ -31,7 +31,7 @@ struct Target {
 
   std::string base_url() const;
   net::HttpCall get(const std::string& path) const;
-  // A request for a streamed answer. For `completions` the messages' texts are the prompt.
+  // A request for a streamed answer. For `completions`, the prompt is the texts of the messages.
   net::HttpCall ask(const std::vector<Message>& messages, int output_tokens) const;
 };
 
@@ -44,7 +44,7 @@ struct TargetOptions {
   double timeout_s = 300;
 };
 
-// Looks the address up; asks nothing yet.
+// Looks up the address. Sends no request yet.
 base::Result<Target> open_target(const TargetOptions& options);
 
 }  // namespace kvasir::bench

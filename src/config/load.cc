@@ -70,8 +70,8 @@ Texts environment_texts(const std::string& value, const StringList&) {
   return split_list(value);
 }
 
-// Applies one source over what the weaker ones left in `settings`. `find(name, field)` gives a setting's
-// texts in that source, or nothing; `place(name)` is how an error calls it.
+// Applies one source of settings over the weaker ones that are already in `settings`. `find(name, field)`
+// returns a setting's texts in that source, or nothing; `place(name)` is its name in errors.
 template <class Find, class Place>
 base::Status apply(Settings& settings, Find&& find, Place&& place) {
   base::Status result = base::ok();

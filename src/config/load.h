@@ -16,23 +16,24 @@ class App;
 
 namespace kvasir::config {
 
-// What the command line said, by setting, not yet looked at. A setting that was not given has no values.
+// The values on the command line, by setting, not yet checked. A setting that was not given has no values.
 struct FlagValues {
   std::string config_path;
   std::map<std::string, std::vector<std::string>, std::less<>> values;
 };
 
-// Gives `app` --config and a flag for each setting, or only for those named. `into` must outlive the parse.
+// Adds --config and a flag for each setting, or only for those in `only`, to `app`. `into` must outlive the
+// parse.
 void add_flags(CLI::App& app, FlagValues& into, const std::vector<std::string>& only = {});
 
-// The settings: flag before environment before file before default. The first value that is wrong is an
-// error that names its flag, its variable, or its file and line.
+// Loads the settings: a flag wins over the environment, that over the file, and that over the default. The
+// first wrong value is an error that names its flag, its variable, or its file and line.
 base::Result<Settings> load(const FlagValues& flags, const Environment& env = process_environment);
 
-// `settings.model_dir` and `settings.data_dir`, or the user's default ones.
+// `settings.model_dir` and `settings.data_dir`, or the user's default folders.
 std::filesystem::path model_dir(const Settings& settings);
 std::filesystem::path data_dir(const Settings& settings);
-// Where prepared tokenizers are kept, with the models.
+// The folder of prepared tokenizers, beside the models.
 std::filesystem::path tokenizer_dir(const Settings& settings);
 
 }  // namespace kvasir::config

@@ -12,7 +12,8 @@
 
 namespace kvasir::config {
 
-// What a setting's value may be. `complaint` says what is wrong with one, `words` what is right.
+// Constraints on a setting's value. `complaint` says what is wrong with a value; `words` says which values
+// are allowed.
 struct Anything {
   template <class T>
   std::optional<std::string> complaint(const T&) const {

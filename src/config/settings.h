@@ -10,22 +10,22 @@ namespace kvasir::config {
 
 using StringList = std::vector<std::string>;
 
-// The values that a process runs with; settings.def says what each means.
+// The settings of a process; settings.def explains each of them.
 struct Settings {
 #define SETTING(type, name, default_value, check, sentence) type name = default_value;
 #include "config/settings.def"
 #undef SETTING
-  std::vector<ToolConfig> tools;  // of the file alone
+  std::vector<ToolConfig> tools;  // only from the file
 };
 
-// The same with a value for each size whose 0 means that the device decides. A KV cache that takes what is
-// left of a GPU stays 0.
+// Replaces sizes that are 0 by values for the device. A KV cache that takes the rest of a GPU's memory stays
+// 0.
 Settings with_sizes(Settings settings);
 
-// A file that --config takes, with these values; tools are left out, for the secrets that they may hold.
+// A file for --config with these values. Tools are left out, since they may contain secrets.
 std::string settings_toml(const Settings& settings);
 
-// docs/settings.md, made from the table.
+// The text of docs/settings.md, made from the table.
 std::string settings_markdown();
 
 }  // namespace kvasir::config

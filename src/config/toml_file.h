@@ -10,7 +10,7 @@
 
 namespace kvasir::config {
 
-// A settings file: each key that it sets, with its value as text (an array as several) and its line.
+// A settings file: each key with its value as text (several texts for an array) and its line.
 struct TomlFile {
   struct Entry {
     std::vector<std::string> texts;
@@ -20,8 +20,8 @@ struct TomlFile {
   std::vector<ToolConfig> tools;
 };
 
-// An error names the file and the line: a syntax error, a key that is no setting (with the nearest one that
-// is), or a value of the wrong type.
+// Errors name the file and the line: a syntax error, an unknown key (with the nearest setting), or a value of
+// the wrong type.
 base::Result<TomlFile> read_toml(const std::string& path);
 
 }  // namespace kvasir::config

@@ -1,5 +1,5 @@
 #pragma once
 
-// toml++ without exceptions: its options have to be the same wherever it is included.
+// Includes toml++ without exceptions. Its options must be the same wherever it is included.
 #define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>

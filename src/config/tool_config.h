@@ -8,8 +8,8 @@
 
 namespace kvasir::config {
 
-// One `[[tools]]` of the settings file: something that the server itself calls when a model asks for it.
-// Headers and environment may hold secrets: they are never printed.
+// One `[[tools]]` entry of the settings file: a tool that the server itself calls when a model asks for it.
+// Headers and environment may contain secrets, so they are never printed.
 struct ToolConfig {
   enum class Kind : std::uint8_t {
     http,       // arguments are posted to `url`
@@ -20,15 +20,15 @@ struct ToolConfig {
 
   Kind kind = Kind::http;
   std::string name;
-  std::string description;  // of an HTTP tool
-  std::string parameters;   // of an HTTP tool: a JSON schema, as text
+  std::string description;  // for an HTTP tool
+  std::string parameters;   // for an HTTP tool: a JSON schema, as text
   std::string url;
   Pairs headers;
   std::string command;
   std::vector<std::string> args;
   Pairs env;
-  double timeout_s = 30;                    // of one call
-  std::size_t max_output_bytes = 16 << 10;  // of one call's result; the rest is cut off
+  double timeout_s = 30;                    // per call
+  std::size_t max_output_bytes = 16 << 10;  // per call; the rest of a result is cut off
 };
 
 }  // namespace kvasir::config

@@ -16,7 +16,7 @@ using base::Status;
 
 namespace {
 
-constexpr std::size_t kMaxName = 40;  // with a tool's own name after it, still a function's name
+constexpr std::size_t kMaxName = 40;  // leaves room for a tool's own name within a function's name
 constexpr std::array kKeys = {"name",    "type", "description", "parameters", "url",          "headers",
                               "command", "args", "env",         "timeout_s",  "max_output_kb"};
 
@@ -32,7 +32,7 @@ bool is_tool_name(std::string_view name) {
          name.find("__") == std::string_view::npos && name.back() != '_';
 }
 
-// Nothing that could end a header or begin another.
+// Whether the text has no character that could end a header.
 bool is_header_text(std::string_view text) {
   return std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
@@ -107,7 +107,7 @@ Result<json::value> json_of(const toml::node& node) {
   return wrong("parameters", "a JSON schema, which has no dates");
 }
 
-// A table, or the text of a JSON object.
+// Reads a table, or the text of a JSON object.
 Status take_parameters(const toml::table& table, ToolConfig& tool) {
   json::value schema = json::object{{"type", "object"}, {"properties", json::object()}};
   if (const toml::node* node = table.get("parameters"); node != nullptr) {

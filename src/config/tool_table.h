@@ -9,7 +9,7 @@
 
 namespace kvasir::config {
 
-// The `[[tools]]` of a settings file. An error names the file and the line.
+// Reads the `[[tools]]` of a settings file. Errors name the file and the line.
 base::Result<std::vector<ToolConfig>> read_tool_table(const toml::node& node, const std::string& path);
 
 }  // namespace kvasir::config

@@ -14,15 +14,17 @@ namespace {
 
 struct Load {
   int num_sequences = 0;
-  int num_tokens = 0;  // of each
+  int num_tokens = 0;  // per sequence
 };
 
-// Single rows first: what streams take says which SLOs the device can reach.
+// Single rows come first, since they decide which SLOs the device can reach.
 constexpr std::array<Load, 10> kLoads = {
     {{1, 1}, {8, 1}, {32, 1}, {64, 1}, {1, 64}, {1, 256}, {256, 1}, {512, 1}, {1, 1024}, {1, 4096}}};
-// A step that is shorter is run twice, since the first of its shape may have to fetch or to record something.
+// A step shorter than this is run twice, since the first step of a shape may have to load or record
+// something.
 constexpr double kShortStepS = 0.15;
-// A cost is drawn to what was thought before; shown all steps again, it comes to believe them.
+// StepCost is slow to leave its old weights. Seeing all steps this many times makes it follow the
+// measurements.
 constexpr int kRounds = 10;
 
 class Calibration {
@@ -63,7 +65,8 @@ class Calibration {
            load.num_sequences * load.num_tokens <= options_.max_batch_tokens;
   }
 
-  // What the first step takes. A prompt's second one decodes, with the prompt as its context.
+  // Runs the load and returns the time of its first step. If the load is a prompt, a second step decodes
+  // after it.
   base::Result<double> measure(const Load& load, Keep keep) {
     for (int i = 0; i < load.num_sequences; ++i) {
       wire::GenerateRequest request;

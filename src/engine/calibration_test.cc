@@ -14,7 +14,8 @@ namespace {
 constexpr CalibrationOptions kOptions{
     .num_blocks = 400, .max_batch_tokens = 512, .max_batch_sequences = 64, .budget_s = 1.5};
 
-// A toy whose steps take time on a clock of its own: a CPU's measured times, and a delay for each new shape.
+// A toy runner whose steps take time on a fake clock: the measured times of a CPU, plus a delay for each new
+// shape.
 struct SlowToy {
   base::FakeClock clock;
   ToyRunner runner{kOptions.num_blocks};

@@ -12,7 +12,8 @@ namespace kvasir::engine {
 
 namespace {
 
-// The device draws from what it has room to sort; only it knows when a cut leaves more.
+// The device can sort only a limited number of candidates, so with top-k, top-p or min-p it may leave the
+// draw to the host. Only the device knows when.
 bool is_drawn_for_sure(const sched::StepPlan::Slice& slice) {
   const wire::SamplingParams& p = slice.request->sampling;
   const bool cut = p.top_k > 0 || p.top_p < 1 || p.min_p > 0;

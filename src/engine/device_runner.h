@@ -13,24 +13,24 @@
 
 namespace kvasir::engine {
 
-// Runs steps on a decoder that has a device of its own, which draws the tokens too. What a request asks for
-// beyond temperature, top-k, top-p and min-p is drawn on the host, on `pool`, from logits that are fetched.
+// Runs steps on a decoder with a device of its own, which also draws the tokens. For requests that use more
+// than temperature, top-k, top-p and min-p, the logits are fetched and the host draws on `pool`.
 class DeviceRunner final : public Runner {
  public:
   // `pool` outlives it.
   DeviceRunner(std::unique_ptr<model::DeviceDecoder> decoder, ops::ComputePool& pool);
 
   base::Result<sched::StepResult> run(const sched::StepPlan& plan) override;
-  // Where the device is sure to draw every token that is wanted.
+  // True if the device is sure to draw every token that is wanted.
   bool can_start(const sched::StepPlan& plan) const override;
   void start(const sched::StepPlan& plan) override;
   base::Result<sched::StepResult> collect() override;
 
-  // Spent waiting for the device since the beginning; what a step took beyond it is the host's own.
+  // Seconds spent waiting for the device since the start. The rest of a step's time is the host's.
   double waited_seconds() const { return waited_s_; }
 
  private:
-  // What is remembered of a step under way.
+  // The data kept for a step that was started.
   struct Started {
     struct Draw {
       std::size_t slice = 0;
@@ -39,7 +39,7 @@ class DeviceRunner final : public Runner {
     std::size_t num_slices = 0;
     std::vector<Draw> draws;
   };
-  // How the next step names what a sequence will be given.
+  // The name by which the next step refers to a token that is not known yet.
   struct TokenInFlight {
     sched::SequenceId sequence = 0;
     TokenId name = 0;
@@ -49,20 +49,20 @@ class DeviceRunner final : public Runner {
   base::Status await(const Started& step);
   void name_tokens_in_flight(const sched::StepPlan& plan);
   void make_draws(const sched::StepPlan& plan, Started& step);
-  // Tokens that the device has drawn, and errors. The others' draws go to `fetched_`.
+  // The tokens that the device has drawn, and errors. Draws that are left to the host go to `fetched_`.
   sched::StepResult read_choices(const Started& step);
   base::Status sample_on_host(const sched::StepPlan& plan, const Started& step, sched::StepResult& result);
 
   std::unique_ptr<model::DeviceDecoder> decoder_;
   ops::ComputePool& pool_;
-  std::vector<RowSampler> samplers_;  // of each thread of the pool
+  std::vector<RowSampler> samplers_;  // one for each thread of the pool
   model::StepBatch batch_;
   std::vector<model::RowDraw> draws_;
   std::vector<model::RowChoice> choices_;
-  Started steps_[2];  // the one that is collected next, and the one after it
+  Started steps_[2];  // the step that is collected next, and the one after it
   int num_started_ = 0;
-  std::vector<TokenInFlight> in_flight_;  // of the last step, by sequence
-  std::vector<std::size_t> fetched_;      // draws that are the host's
+  std::vector<TokenInFlight> in_flight_;  // of the last step, sorted by sequence
+  std::vector<std::size_t> fetched_;      // draws that are left to the host
   std::vector<float> logits_;             // [fetched, vocab]
   double waited_s_ = 0;
 };

@@ -30,7 +30,8 @@ model::KvCache make_kv(const model::Decoder& decoder) {
   return std::move(kv).value();
 }
 
-// The CPU's decoder in a device's place. Finds largest logits itself, draws nothing, and can spoil a row.
+// The CPU's decoder in the role of a device. It finds the largest logits itself, leaves random draws to the
+// host, and can spoil a row.
 class CpuDevice final : public model::DeviceDecoder {
  public:
   explicit CpuDevice(ops::ComputePool& pool) : decoder_(load(pool)), kv_(make_kv(*decoder_)) {}
@@ -141,7 +142,7 @@ TEST(DeviceRunner, GivesWhatTheCpusRunnerGives) {
   EXPECT_EQ(run(on_device, mixed_requests()), run(on_cpu, mixed_requests()));
 }
 
-// Greedy sequences alone overlap; one that is drawn on the host keeps every step waiting.
+// Steps overlap if all sequences are greedy. One sequence that the host draws makes every step wait.
 TEST(DeviceRunner, TokensThatTheHostHasNotSeenAreFed) {
   ops::ComputePool pool(2);
   auto decoder = load(pool);

@@ -22,11 +22,12 @@ struct EmbedOptions {
   std::size_t max_waiting = 512;  // requests; one more is refused
 };
 
-// A thread that makes vectors. Requests share its batches: each gives some of its sequences in turn, so that
-// a large one does not keep a small one waiting for its end. Thread-safe.
+// A thread that computes embeddings. Requests share its batches: each contributes some of its sequences in
+// turn, so that a large request does not delay a small one until its end. Thread-safe.
 class EmbedWorker final : public wire::EmbedClient {
  public:
-  // One vector for each sequence; a vector depends on its own sequence alone. Called by the thread only.
+  // Returns one vector for each sequence. A vector depends on its own sequence alone. Called by the worker's
+  // thread only.
   using Encode = std::function<base::Result<std::vector<float>>(std::span<const std::vector<TokenId>>)>;
 
   EmbedWorker(EmbedOptions options, Encode encode);
@@ -36,11 +37,11 @@ class EmbedWorker final : public wire::EmbedClient {
   int dimensions() const override { return options_.dimensions; }
   wire::WorkerReport report() const override;
 
-  // Ends what waits with an error, after the batch that runs. No `done` is called after it has returned.
+  // Ends waiting requests with an error after the running batch. No `done` is called after stop() returns.
   void stop();
 
  private:
-  // A request on its way; touched by the thread once it has been queued.
+  // A queued request. Once queued, it is touched by the worker's thread only.
   struct Job {
     wire::EmbedRequest request;
     Done done;
@@ -48,14 +49,14 @@ class EmbedWorker final : public wire::EmbedClient {
     std::vector<float> vectors;  // of those that are done
   };
   using Jobs = std::vector<std::shared_ptr<Job>>;
-  // Sequences of one job in a batch.
+  // The sequences of one job in a batch.
   struct Share {
     std::shared_ptr<Job> job;
     std::size_t count;
   };
 
   void loop();
-  // Waits for requests; none once it is to stop.
+  // Waits for requests. Empty if the worker is stopping.
   Jobs await_jobs();
   void run_batch(const Jobs& jobs);
   std::vector<Share> take_shares(const Jobs& jobs, std::vector<std::vector<TokenId>>& batch) const;
@@ -65,7 +66,7 @@ class EmbedWorker final : public wire::EmbedClient {
   const Encode encode_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<std::shared_ptr<Job>> jobs_;  // guarded by mutex_; those that have not ended
+  std::deque<std::shared_ptr<Job>> jobs_;  // guarded by mutex_; jobs that have not ended
   bool stopping_ = false;                  // guarded by mutex_
   std::thread thread_;
 };

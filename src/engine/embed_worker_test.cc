@@ -17,7 +17,7 @@ namespace {
 
 using Vectors = base::Result<std::vector<float>>;
 
-// A vector says how many tokens its sequence has, and their sum. Batches wait for the gate where it is shut.
+// A vector holds the number of its sequence's tokens and their sum. Batches wait while the gate is shut.
 class EmbedWorkerTest : public testing::Test {
  protected:
   static constexpr int kDimensions = 2;
@@ -90,7 +90,7 @@ TEST_F(EmbedWorkerTest, ALargeRequestDoesNotKeepASmallOneWaiting) {
   shut();
   auto large = ask(std::vector<std::vector<TokenId>>(100, {1, 1, 1, 1}));
   await_batch(0);
-  std::promise<std::size_t> num_batches;  // when the small one was done
+  std::promise<std::size_t> num_batches;  // counted when the small request was done
   const base::Status queued = worker_.embed({{{7}}, {}}, [&](const Vectors& vectors) {
     EXPECT_EQ(vectors.value(), (std::vector<float>{1, 7}));
     const std::lock_guard lock(mutex_);

@@ -44,7 +44,7 @@ bool Engine::step() {
     start(std::move(plan));
     return true;
   }
-  if (in_flight_) {  // the plan waits for its tokens, or there is none without them
+  if (in_flight_) {  // the plan needs the tokens in flight, or is empty without them
     collect();
     return true;
   }
@@ -77,7 +77,7 @@ void Engine::collect() {
 void Engine::watch_readers() {
   for (auto it = readers_.begin(); it != readers_.end();) {
     auto& [id, reader] = *it;
-    // With nobody else left who could read, it is as good as cancelled.
+    // If the engine alone holds the stream, nobody can read it any more, so it counts as cancelled.
     if (reader.stream->cancelled() || reader.stream.use_count() == 1) {
       scheduler_.abort(id);
       it = readers_.erase(it);

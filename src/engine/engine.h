@@ -17,41 +17,41 @@ namespace kvasir::engine {
 struct EngineOptions {
   sched::SchedulerOptions scheduler;
   int vocab_size = 0;
-  std::vector<TokenId> end_tokens;                        // stop every sequence that does not ignore them
-  int max_queue = 512;                                    // requests that have not ended their first step
-  int max_backlog_tokens = 1024;                          // sent and not read: more holds the sequence back
-  base::Duration stall_after = std::chrono::seconds(60);  // a step that takes longer is no progress
+  std::vector<TokenId> end_tokens;                        // end every sequence that does not ignore them
+  int max_queue = 512;                                    // requests that have not finished their first step
+  int max_backlog_tokens = 1024;                          // sent and not read; a sequence with more is held
+  base::Duration stall_after = std::chrono::seconds(60);  // a step that takes longer counts as a stall
 };
 
 // Counters since the start, for metrics.
 struct EngineStats {
   sched::SchedulerStats sequences;
   double step_s = 0;            // summed over all steps
-  double predicted_s = 0;       // what the cost model said of the same steps
+  double predicted_s = 0;       // predicted by the cost model for the same steps
   double absolute_error_s = 0;  // summed over all steps: |real - predicted|
   double last_step_s = 0;
   double last_predicted_s = 0;
 };
 
-// What a request is told whose engine has failed: 503, and that it is worth trying again.
+// The error of requests whose engine has failed: a 503 that says that a retry may help.
 base::Error engine_failed();
 
-// The loop's body: one step for all sequences, and the way of their events to their readers. On a runner that
-// can start steps, the device has the next one before the last one's tokens are seen here.
-// Touched by one thread. The runner and the clock outlive it.
+// Runs steps for all sequences and sends their events to their readers. On a runner that can start steps, the
+// device gets the next step before the engine has seen the tokens of the last one. Touched by one thread. The
+// runner and the clock outlive it.
 class Engine {
  public:
   Engine(const EngineOptions& options, Runner& runner, const base::Clock& clock);
 
-  // A request that could never be served ends with an error event, and so does one after a failure.
+  // A request that could never be served, or that comes after a failure, ends with an error event.
   void submit(wire::GenerateRequest request, std::shared_ptr<wire::TokenStream> stream);
-  // Runs or starts one step, and takes in what the one before gave. False when there was nothing to do: no
-  // sequences, or none whose reader keeps up. Where the device fails, every sequence ends with an error.
+  // Runs or starts one step, and processes the results of the one before. False if there was nothing to do:
+  // no sequences, or all readers are behind. If the device fails, every sequence ends with an error.
   bool step();
   // Ends every sequence with this error.
   void fail_all(const base::Error& error);
 
-  // What the device said when it failed. Nothing is computed after it.
+  // The device's error, if it failed. Nothing is computed after that.
   const std::optional<base::Error>& failure() const { return failure_; }
   bool idle() const { return readers_.empty() && !in_flight_; }
   const sched::Scheduler& scheduler() const { return scheduler_; }
@@ -60,12 +60,12 @@ class Engine {
  private:
   struct Reader {
     std::shared_ptr<wire::TokenStream> stream;
-    bool is_behind = false;  // and its sequence held
+    bool is_behind = false;  // its sequence is held
   };
 
   void watch_readers();
   void run(const sched::StepPlan& plan);
-  // Starts the plan; the step before ends meanwhile.
+  // Starts the plan, then collects the step before it.
   void start(sched::StepPlan plan);
   void collect();
   void fail(base::Error error);
@@ -77,7 +77,7 @@ class Engine {
   const base::Clock& clock_;
   sched::Scheduler scheduler_;
   std::map<sched::SequenceId, Reader> readers_;  // of the live sequences
-  std::optional<sched::StepPlan> in_flight_;     // started; only ids and sizes in it are still good
+  std::optional<sched::StepPlan> in_flight_;     // started; only its ids and sizes are still valid
   base::TimePoint last_end_;                     // of a step that was started
   std::optional<base::Error> failure_;
   EngineStats stats_;

@@ -13,7 +13,7 @@
 
 namespace kvasir::engine {
 
-// What a reader has seen of one sequence.
+// Everything that a reader has received for one sequence.
 struct Answer {
   std::shared_ptr<wire::TokenStream> stream;
   std::vector<TokenId> tokens;

@@ -55,7 +55,7 @@ class AnyPace : public testing::TestWithParam<ToyRunner::Pace> {};
 INSTANTIATE_TEST_SUITE_P(Engine, AnyPace,
                          testing::Values(ToyRunner::Pace::one_by_one, ToyRunner::Pace::overlapped));
 
-// Whoever ends a sequence early, by a stop string or by leaving, still knows what it cost.
+// The cost is known even if a sequence ends early, by a stop string or because its reader left.
 TEST(Engine, EveryEventSaysWhatTheSequenceCostSoFar) {
   Bench bench({.num_blocks = 16});
   for (const int num_cached : {0, 39}) {
@@ -74,10 +74,10 @@ TEST_P(AnyPace, AloneInABatchWarmOrPreemptedTheTokensAreTheSame) {
   std::vector<wire::GenerateRequest> requests;
   for (int i = 0; i < 16; ++i) {
     std::vector<TokenId> prompt = prompt_of(40 + i * 3, i % 4);
-    if (i % 2) prompt[33] = 999;  // forks inside a block
+    if (i % 2) prompt[33] = 999;  // the prompts differ within a block
     requests.push_back(request_of(std::move(prompt), 30 + i, i / 5));
   }
-  // Enough blocks, too few of them, and no cache.
+  // With enough blocks, with too few, and without a cache.
   for (const sched::SchedulerOptions& options :
        {sched::SchedulerOptions{.num_blocks = 200}, sched::SchedulerOptions{.num_blocks = 14},
         sched::SchedulerOptions{.num_blocks = 40, .max_batch_tokens = 23},
@@ -112,7 +112,8 @@ TEST_P(AnyPace, ConversationsReuseTheirTurns) {
     const Answer& answer = bench.submit(request);
     bench.finish();
     ASSERT_EQ(answer.tokens, expected(request));
-    // All but the last answer token, which was never fed, and what the user added.
+    // Everything is cached except the last answer token, which was never fed, and the tokens that the user
+    // added.
     EXPECT_EQ(answer.end->usage.cached_tokens, turn == 0 ? 0 : int(history.size()) - 9 - 1);
     history.insert(history.end(), answer.tokens.begin(), answer.tokens.end());
     for (int i = 0; i < 9; ++i) history.push_back(500 + turn);
@@ -180,7 +181,7 @@ TEST_P(AnyPace, RandomAbortsSlowReadersAndFailuresGiveEveryBlockBack) {
         aborted[which] = true;
       }
       bench.engine.step();
-      // Readers sleep for stretches, so that backlogs build up.
+      // Readers pause at times, so that backlogs build up.
       if (i % 40 > 20) bench.poll();
     }
     bench.poll();
@@ -221,7 +222,7 @@ TEST(Engine, CancelIsSeenBeforeTheNextPlan) {
   EXPECT_EQ(bench.engine.scheduler().pool().num_available(), 20);
 }
 
-// The row that was started before the stop token was seen is dropped; nothing else is computed in vain.
+// The row that was started before the stop token was seen is dropped. Nothing else is computed in vain.
 TEST(Engine, AnOverlappedStopCostsOneRow) {
   wire::GenerateRequest request = request_of(prompt_of(20, 1), 10);
   const std::vector<TokenId> all = expected(request);
@@ -290,7 +291,8 @@ TEST(Engine, ARunnersErrorEndsItsOwnRequestOnly) {
   EXPECT_EQ(engine.scheduler().pool().num_available(), 50);
 }
 
-// Running, half read and waiting requests alike, with a step started after the one that fails or without.
+// Running, half-read and waiting requests all end, whether or not another step was started after the one that
+// fails.
 TEST(Engine, ADeviceThatFailsEndsEveryRequestAndTakesNoMore) {
   for (const ToyRunner::Pace pace : {ToyRunner::Pace::one_by_one, ToyRunner::Pace::overlapped}) {
     FailingRunner runner(std::make_unique<ToyRunner>(50, pace), 4);

@@ -9,7 +9,8 @@ namespace kvasir::engine {
 
 namespace {
 
-// Readers drain and cancel without a word to the engine; while all sequences are held it looks this often.
+// Readers do not wake the engine when they drain or cancel. While all sequences are held, it polls this
+// often.
 constexpr auto kHeldPoll = std::chrono::milliseconds(2);
 
 base::Error shutting_down() {

@@ -15,12 +15,12 @@
 
 namespace kvasir::engine {
 
-// One model replica's thread: owns the runner, the scheduler and every block. Others hand it requests through
-// an inbox and read snapshots; it parks while there is nothing to do. Thread-safe. The clock outlives it, and
-// so do the io_contexts of its readers.
+// The thread of one model replica. It owns the runner, the scheduler and every block. Other threads give it
+// requests through an inbox and read snapshots; it sleeps while there is nothing to do. Thread-safe. The
+// clock and the io_contexts of its readers outlive it.
 class EngineThread {
  public:
-  // Told, on the engine's thread and after every sequence has ended, what the device said when it failed.
+  // Called on the engine's thread with the device's error, after every sequence has ended.
   using OnFailure = std::function<void(const base::Error&)>;
 
   EngineThread(const EngineOptions& options, std::unique_ptr<Runner> runner, const base::Clock& clock,
@@ -29,13 +29,13 @@ class EngineThread {
   EngineThread(const EngineThread&) = delete;
   EngineThread& operator=(const EngineThread&) = delete;
 
-  // Answers at once; see wire::WorkerClient::generate. After a failure everything is refused.
+  // Returns at once; see wire::WorkerClient::generate. After a failure every request is refused.
   base::Result<std::shared_ptr<wire::TokenStream>> submit(wire::GenerateRequest request,
                                                           boost::asio::any_io_executor reader);
-  // Refuses whatever comes from now on and finishes what is there.
+  // Refuses new requests and finishes the present ones.
   void drain();
-  // Ends what is still running with an `unavailable` error after the current step, and the thread. Nothing is
-  // sent to any reader after it has returned. Also what the destructor does.
+  // Ends running sequences with an `unavailable` error after the current step, and joins the thread. Nothing
+  // is sent to any reader after it returns. The destructor does the same.
   void stop();
   bool idle() const;
 
@@ -51,7 +51,7 @@ class EngineThread {
 
   base::Status check(const wire::GenerateRequest& request) const;
   void loop();
-  // Takes the inbox in; waits for work first where there is none.
+  // Waits until there is work, then takes the inbox.
   Wake await_work(Engine& engine);
   void take_snapshot(const Engine& engine, const std::unique_lock<std::mutex>& lock);
 
@@ -63,7 +63,7 @@ class EngineThread {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<Arrival> inbox_;       // guarded by mutex_
-  wire::WorkerReport report_;        // guarded by mutex_; as of the last step, inbox not counted
+  wire::WorkerReport report_;        // guarded by mutex_; as of the last step, without the inbox
   EngineStats stats_;                // guarded by mutex_; as of the last step
   base::TimePoint last_progress_;    // guarded by mutex_
   bool last_step_was_empty_ = true;  // guarded by mutex_

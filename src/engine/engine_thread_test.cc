@@ -109,7 +109,7 @@ TEST(EngineThread, RefusesAtOnceWhatItCannotServe) {
   outside.prompt[5] = -1;
   EXPECT_EQ(code(outside), ErrorCode::invalid_argument);
 
-  // One inside its first step, two after it: the queue is full.
+  // One request is in its first step and two wait, so the queue is full.
   std::vector<std::shared_ptr<wire::TokenStream>> streams;
   streams.push_back(thread.submit(request_of(40, 6), io.get_executor()).value());
   gate.await_step();

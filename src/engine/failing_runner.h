@@ -9,7 +9,7 @@
 
 namespace kvasir::engine {
 
-// Another runner up to a step that fails as a broken device would: for drills.
+// Wraps a runner and fails at a given step as a broken device would. For tests and drills.
 class FailingRunner final : public Runner {
  public:
   // `fails_at` counts from 1.

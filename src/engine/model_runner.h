@@ -21,7 +21,7 @@ class ModelRunner final : public Runner {
   base::Result<sched::StepResult> run(const sched::StepPlan& plan) override;
   bool gives_prompt_logprobs() const override { return true; }
 
-  // Spent on the pool since the start; what a step took beyond it is the engine's own.
+  // Seconds spent on the pool since the start. The rest of a step's time is the engine's.
   double compute_seconds() const { return compute_s_; }
 
  private:
@@ -29,13 +29,13 @@ class ModelRunner final : public Runner {
 
   std::unique_ptr<model::Decoder> decoder_;
   model::KvCache kv_;
-  std::vector<RowSampler> samplers_;  // of each thread of the pool
+  std::vector<RowSampler> samplers_;  // one for each thread of the pool
   model::StepBatch batch_;
   std::vector<float> logits_;  // [batch_.logit_rows, vocab]
   // What a row of logits is for.
   struct RowUse {
     std::size_t slice;
-    int prompt_row;  // of the slice; -1: the next token is drawn from it
+    int prompt_row;  // row within the slice; -1: the next token is drawn from it
   };
   std::vector<RowUse> uses_;  // [batch_.logit_rows]
   double compute_s_ = 0;

@@ -24,7 +24,7 @@ struct Output {
   bool operator==(const Output&) const = default;
 };
 
-// A golden model behind an engine; a new one has a cold cache.
+// A golden model in an engine. A new bench has a cold cache.
 class ModelBench {
  public:
   ModelBench(const std::string& name, sched::SchedulerOptions options) {
@@ -57,7 +57,8 @@ class ModelBench {
   std::unique_ptr<EngineBench> bench;
 };
 
-// Greedy and seeded ones, with and without what bends the logits; half of them share their first 40 tokens.
+// Greedy and seeded requests, with and without penalties and biases; half of them share their first 40
+// tokens.
 std::vector<wire::GenerateRequest> mixed_requests() {
   std::vector<wire::GenerateRequest> requests;
   for (int i = 0; i < 16; ++i) {
@@ -98,7 +99,7 @@ TEST(ModelRunner, SameBytesAloneInABatchWarmAndPreempted) {
   }
 }
 
-// A line's first alternative is what a prompt that ends before it would be answered with.
+// A line's first alternative is the token that would follow a prompt that ends before the line.
 TEST(ModelRunner, LogprobsOfAPrompt) {
   wire::GenerateRequest request = mixed_requests()[15];
   request.sampling.temperature = 0;
@@ -134,7 +135,7 @@ TEST(ModelRunner, LogprobsOfAPrompt) {
   EXPECT_GT(tight.bench->engine.stats().sequences.num_preemptions, 0);
 }
 
-// Tokens 3 to 258 are the bytes, the others say nothing; 2 ends.
+// Tokens 3 to 258 are the bytes, 2 ends the text, and the others have no text.
 std::unique_ptr<grammar::GrammarCompiler> byte_grammars() {
   grammar::TokenTrie::Vocabulary vocabulary;
   vocabulary.token_bytes.resize(320);
@@ -157,9 +158,9 @@ TEST(ModelRunner, AGrammarHoldsAloneInABatchAndPreempted) {
   for (std::size_t i = 0; i < requests.size(); i += 2) {
     requests[i].grammar = *compiled;
     requests[i].max_tokens = 60;
-    requests[i].min_tokens = i % 4 == 0 ? 55 : 0;  // the grammar ends before
+    requests[i].min_tokens = i % 4 == 0 ? 55 : 0;  // the grammar ends earlier
     requests[i].ignore_eos = false;
-    requests[i].sampling.logprobs = i % 8 < 4;  // those without take what is forced in one step
+    requests[i].sampling.logprobs = i % 8 < 4;  // requests without logprobs take forced tokens in one step
   }
   std::vector<Output> alone;
   ModelBench cold("llama", {.num_blocks = kBlocks, .prefix_cache = false});

@@ -10,7 +10,7 @@
 namespace kvasir::engine {
 namespace {
 
-// Whether the mask has any token besides these.
+// Whether the mask allows any token besides these.
 bool allows_other(std::span<const std::uint32_t> mask, std::span<const TokenId> tokens) {
   const auto bit = [&](TokenId id) { return mask[static_cast<std::size_t>(id) / 32] >> (id % 32) & 1; };
   int num_allowed = 0;
@@ -78,7 +78,7 @@ void RowSampler::sample(const sched::StepPlan::Slice& slice, std::span<const flo
       outcome.error = std::move(filled).error();
       return;
     }
-    // A grammar that can only end here ends, however short the answer is.
+    // If the grammar allows only the end here, the answer ends, however short it is.
     if (too_short && !allows_other(mask_, request.stop_tokens)) input.forbidden = {};
     input.allowed = mask_;
   }

@@ -15,9 +15,9 @@
 namespace kvasir::engine {
 
 // A device for tests whose "keys and values" are real memory: a row writes its token and position into its
-// block, and the next token is a hash of everything the row reads through its block table. A wrong table, a
-// lost copy or a block written while shared gives other tokens than `expected_next` computes from the tokens
-// alone.
+// block, and the next token is a hash of everything that the row reads through its block table. After a wrong
+// table, a lost copy or a write to a shared block, the tokens differ from those that `expected_next` computes
+// from the tokens alone.
 class ToyRunner final : public Runner {
  public:
   static constexpr int kVocabSize = 1000;
@@ -76,7 +76,7 @@ class ToyRunner final : public Runner {
   static std::uint64_t cell(TokenId token, int position) {
     return mixed(std::uint64_t(token) + 1, std::uint64_t(position) + 1);
   }
-  // The device knows what it has drawn before the engine does.
+  // A token of the slice. The device knows the token that it drew last before the engine does.
   TokenId token(const sched::StepPlan::Slice& slice, int i) const {
     if (i < int(slice.known.size())) return slice.known[i];
     CHECK(i == int(slice.known.size()) && slice.num_in_flight == 1, "an unknown token");
@@ -92,7 +92,7 @@ class ToyRunner final : public Runner {
 
   const Pace pace_;
   std::vector<std::uint64_t> cells_;
-  std::unordered_map<sched::SequenceId, TokenId> drawn_;  // by the last step
+  std::unordered_map<sched::SequenceId, TokenId> drawn_;  // in the last step
   std::deque<sched::StepResult> started_;
 };
 

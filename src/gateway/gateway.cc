@@ -23,7 +23,7 @@ using base::Status;
 
 namespace {
 
-// For answers on their way when everything has been cut off: to be told why, and to be written.
+// Time for open answers to be told why they end, and to be sent, after everything has been cut off.
 constexpr std::chrono::seconds kLastWords{2};
 
 base::Duration from_seconds(double seconds) {
@@ -159,9 +159,10 @@ bool Gateway::drain(api::Api::Drain why) {
   return finished;
 }
 
-// The order matters: batches let go of their engines; engines end and tell their readers why; then tools and
-// text work, which return to the server's threads; then, once the handlers have stored what they made, the
-// store's; then the server, with whatever handlers are left; then what those referred to.
+// The order matters. Batches release the engines. Engines stop and tell their readers why. Tools and text
+// work stop next, since they return to the server's threads. When the handlers have stored their results, the
+// store's queue stops. Then the server stops with any handlers that are left, and last goes everything that
+// those referred to.
 Gateway::~Gateway() {
   api_.drain();
   api_.stop_batches();

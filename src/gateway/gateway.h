@@ -23,15 +23,15 @@
 
 namespace kvasir::gateway {
 
-// The whole server in one process: HTTP in front, models behind. It answers as soon as it is made; models
-// become ready one by one. Made, drained and destroyed by one thread.
+// The whole server in one process: the HTTP API and the models. It answers as soon as it exists; models
+// become ready one by one. Created, drained and destroyed by one thread.
 class Gateway {
  public:
-  // An error where the address cannot be had or a model's name means nothing; a model that cannot be loaded
-  // is none. `progress` outlives the gateway, `on_state` may be empty.
+  // Fails if the address is not available or a model's name is unknown. A model that cannot be loaded is not
+  // an error. `progress` outlives the gateway; `on_state` may be empty.
   static base::Result<std::unique_ptr<Gateway>> start(const config::Settings& settings,
                                                       hub::ProgressSink& progress, OnModelState on_state);
-  // Cuts off what still runs.
+  // Cuts off running requests.
   ~Gateway();
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;
@@ -39,10 +39,10 @@ class Gateway {
   std::uint16_t port() const { return port_; }
   std::vector<router::ModelStatus> models() const { return router_.models(); }
 
-  // Refuses new requests, lets those that run finish within the setting's time, then cuts them off.
+  // Refuses new requests, waits for running ones for as long as the settings allow, then cuts them off.
   // False: some were cut off.
   bool drain(api::Api::Drain why = api::Api::Drain::stop);
-  // For the metrics: what came before this process.
+  // Adds the restarts before this process to the metrics.
   void count_restarts(int num_restarts);
 
  private:
@@ -70,7 +70,7 @@ class Gateway {
   std::unique_ptr<net::HttpServer> server_;
   std::vector<obs::Observation> server_observations_;
   std::uint16_t port_ = 0;
-  std::unique_ptr<GpuPlan> gpu_plan_;  // null: no model takes what is left of a GPU
+  std::unique_ptr<GpuPlan> gpu_plan_;  // null: no model divides a GPU's free memory
   std::vector<std::unique_ptr<ModelHost>> hosts_;
 };
 

@@ -48,7 +48,7 @@ std::string tokenizer_json() {
                    {"model", json::object{{"type", "BPE"}, {"vocab", vocab}, {"merges", json::array{}}}}});
 }
 
-// The whole server on a tiny random model that is real in every other way.
+// The whole server with a tiny random model. Everything else is real.
 class GatewayTest : public testing::Test {
  protected:
   GatewayTest() {
@@ -190,7 +190,7 @@ TEST_F(GatewayTest, PagesOfOtherSitesAndNamesOfOthersAreRefused) {
   EXPECT_EQ(code_of("Host: localhost\r\n"), "");
 }
 
-// What the process does about it is its own: here nothing.
+// The process decides what to do about a failed engine. Here it does nothing.
 TEST_F(GatewayTest, AnEngineThatFailsTellsEverybodyAndHarmsNoOther) {
   fs::copy(folder_ / "tiny", folder_ / "other");
   settings_.model.push_back((folder_ / "other").string());

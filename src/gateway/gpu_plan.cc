@@ -34,7 +34,8 @@ base::Error too_little(std::int64_t budget, std::span<const KvDemand> demands) {
                      budget / kMiB, needs);
 }
 
-// Bytes for each by share, where those whose share is less than a context get the context.
+// Divides the budget by shares. If `contexts_fit`, a model whose share is less than one context gets the
+// context.
 std::vector<double> by_share(double budget, std::span<const KvDemand> demands, bool contexts_fit) {
   std::vector<double> bytes(demands.size(), 0);
   std::vector<bool> fixed(demands.size(), false);
@@ -66,7 +67,7 @@ Result<std::vector<int>> divide_kv(std::int64_t free_bytes, std::span<const KvDe
   const std::vector<double> bytes = by_share(static_cast<double>(budget), demands, contexts <= budget);
   std::vector<int> blocks;
   for (std::size_t i = 0; i < demands.size(); ++i) {
-    // A context's own bytes may have lost a fraction on their way through doubles.
+    // Adds a little, since the bytes of a whole context may have lost a fraction in doubles.
     const double count = std::floor(bytes[i] / static_cast<double>(demands[i].bytes_per_block) + 1e-6);
     if (count < 2)
       return base::error(ErrorCode::too_large, "the GPU has {} MiB left for KV, too little for '{}'",

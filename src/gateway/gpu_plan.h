@@ -15,43 +15,44 @@
 
 namespace kvasir::gateway {
 
-// What a model on a GPU says of itself once its weights are there.
+// The KV memory that a model on a GPU asks for, once its weights are loaded.
 struct KvDemand {
   std::string model;
   std::int64_t bytes_per_block = 0;
   int context_blocks = 0;  // for one sequence of the longest context
-  double share = 1;        // of what is left, beside the others'
+  double share = 1;        // of the free memory, relative to other models
 };
 
 enum class ContextIs {
-  asked_for,    // a model that cannot have it is an error
-  as_it_comes,  // it is cut where there is not enough
+  asked_for,    // a model that cannot have its context is an error
+  as_it_comes,  // the context is cut if there is not enough memory
 };
 
-// Blocks for each model out of `free_bytes`, which all weights and scratch have left: a tenth stays free, and
-// the rest goes by shares, but a model gets one full context before others get more than their share allows.
-// An error names what is needed and what is there.
+// Divides `free_bytes`, which weights and scratch have left, into blocks for each model. A tenth stays free.
+// The rest goes by shares, except that every model gets one full context before others get more. An error
+// says how much is needed and how much is there.
 base::Result<std::vector<int>> divide_kv(std::int64_t free_bytes, std::span<const KvDemand> demands,
                                          ContextIs context);
 
-// NAME=NUMBER each, of models that are served.
+// Parses entries NAME=NUMBER; the names must be served models.
 base::Result<std::map<std::string, double>> parse_shares(const std::vector<std::string>& shares,
                                                          const std::vector<std::string>& models);
 
-// The meeting of a process's models that share a GPU: KV is divided once all their weights are there.
+// Lets the models of a process share a GPU: KV memory is divided once all of their weights are loaded.
 // Thread-safe.
 class GpuPlan {
  public:
   struct Options {
-    int num_models = 0;  // that are going to come, or to be counted out
+    int num_models = 0;  // each will join or be counted out
     ContextIs context = ContextIs::as_it_comes;
-    std::function<base::Result<std::int64_t>()> free_bytes;  // of the GPU, asked once
+    std::function<base::Result<std::int64_t>()> free_bytes;  // of the GPU; called once
   };
   explicit GpuPlan(Options options) : options_(std::move(options)) {}
 
-  // A model that needs no KV on the GPU, or could not be loaded.
+  // For a model that needs no KV on the GPU or could not be loaded.
   void count_out();
-  // Waits for all others, and gives the model's blocks. Each model calls one of these two, once.
+  // Waits for all other models and returns this model's number of blocks. Each model calls either count_out()
+  // or join(), once.
   base::Result<int> join(KvDemand demand, const std::stop_token& stop);
 
  private:
@@ -63,7 +64,7 @@ class GpuPlan {
   int num_arrived_ = 0;            // guarded by mutex_
   std::vector<KvDemand> demands_;  // guarded by mutex_
   std::optional<base::Result<std::vector<int>>>
-      divided_;  // guarded by mutex_; of `demands_`, once all are there
+      divided_;  // guarded by mutex_; blocks for `demands_`, once all models are there
 };
 
 }  // namespace kvasir::gateway

@@ -28,7 +28,7 @@ TEST(DivideKv, StatedSharesDivideTheBytes) {
   EXPECT_EQ(divided(1000 * kMiB, {{"a", kMiB, 10, 2}, {"b", kMiB, 10}}), (std::vector<int>{600, 300}));
 }
 
-// The smallest share is filled up to a context, and then the next one no longer holds its own.
+// The smallest share is raised to one context. After that the next share is less than its context, too.
 TEST(DivideKv, EveryModelGetsOneFullContextFirst) {
   const std::vector<KvDemand> demands = {{"a", kMiB, 10, 10}, {"b", kMiB, 280, 5}, {"c", kMiB, 300, 0.4}};
   EXPECT_EQ(divided(1112 * kMiB, demands), (std::vector<int>{420, 280, 300}));

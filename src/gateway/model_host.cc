@@ -34,7 +34,7 @@ using router::Phase;
 
 namespace {
 
-// Beside streams, where no prompt is in a hurry.
+// Length of a step beside streams while no prompt is in a hurry.
 constexpr double kShortStepS = 0.15;
 constexpr double kShortGpuStepS = 0.013;
 
@@ -49,13 +49,13 @@ Result<int> count_blocks(const model::ModelConfig& config, const config::Setting
   return static_cast<int>(std::min<std::int64_t>(num_blocks, 1 << 24));
 }
 
-// Tokens that a sequence may have, and what kept them from being as many as was asked for.
+// The longest sequence, and why it is shorter than was asked for.
 struct Context {
   int length = 0;
-  std::string cut;  // a sentence; empty where nothing did
+  std::string cut;  // a sentence; empty if nothing was cut
 };
 
-// At the most, of what the model has.
+// The wanted context, which is never longer than the model's.
 int wanted_context(const model::ModelConfig& config, const config::Settings& settings) {
   if (settings.max_context == 0) return config.context_length;
   return std::min(settings.max_context, config.context_length);
@@ -87,7 +87,8 @@ engine::EngineOptions engine_options(const std::vector<TokenId>& end_tokens, int
                        .max_batch_tokens = settings.max_batch_tokens,
                        .max_batch_sequences = settings.max_batch_sequences,
                        .target_step_s = settings.target_step_ms / 1000,
-                       // A GPU gains from every further stream, and from every prompt that becomes one soon.
+                       // A GPU gains from every further stream, so it brings prompts to their first token
+                       // sooner.
                        .prefill_share = on_gpu ? 0.55 : 0.33,
                        .min_batch_decodes = on_gpu ? settings.max_batch_sequences : 256,
                        .prefix_cache = settings.prefix_cache};
@@ -102,7 +103,7 @@ model::TokenizerCache tokenizer_cache(const config::Settings& settings) {
   return model::TokenizerCache({.directory = config::tokenizer_dir(settings)});
 }
 
-// A model and what runs its steps.
+// A model and the runner of its steps.
 struct Computed {
   model::LoadedModel model;  // without its decoder
   std::unique_ptr<engine::Runner> runner;
@@ -145,7 +146,7 @@ Result<Computed> load_on_cuda(const std::filesystem::path& path, const HostSurro
   return Computed{std::move(loaded), std::move(runner), config, num_blocks};
 }
 
-// Changes with the program and with the weights' file.
+// A hash of the program and of the weights' file.
 std::string fingerprint(const hub::Model& model) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   const auto mix = [&](std::string_view bytes) {
@@ -161,7 +162,7 @@ std::string fingerprint(const hub::Model& model) {
 
 }  // namespace
 
-// Tells the router and the display alike.
+// Reports a download to the router and to the display.
 class ModelHost::PullProgress final : public hub::ProgressSink {
  public:
   explicit PullProgress(ModelHost& host) : host_(host) {}

@@ -25,10 +25,10 @@
 
 namespace kvasir::gateway {
 
-// Told whenever a model's state changes, from the thread that brings it up or from its engine's.
+// Called whenever a model's state changes, on the thread that loads it or on its engine's thread.
 using OnModelState = std::function<void(const std::string& name, const router::ModelState& state)>;
 
-// What every model of this process shares; all outlive the hosts.
+// Objects that all models of this process share. They outlive the hosts.
 struct HostSurroundings {
   const config::Settings& settings;
   router::Router& router;
@@ -37,24 +37,24 @@ struct HostSurroundings {
   const base::Clock& clock;
   hub::ProgressSink& progress;
   OnModelState on_state;
-  GpuPlan* gpu_plan = nullptr;  // null: no model asks how much of a GPU's memory it gets
+  GpuPlan* gpu_plan = nullptr;  // null: no model divides a GPU's free memory
   std::map<std::string, double> gpu_shares = {};
-  std::map<std::string, double> slo_ttft_ms = {};  // of each model; 0: what the device can reach
+  std::map<std::string, double> slo_ttft_ms = {};  // by model; 0: what the device can reach
   std::map<std::string, double> slo_tpot_ms = {};
 };
 
-// One model of this process: brings it up in a thread of its own (pull what is missing, load, start the
-// engine, tell the router), then holds its worker. A failure is the model's state and nobody else's trouble;
-// an engine that fails later leaves it `restarting`, which is the owner of the process to see to.
+// One model of this process. A thread of its own pulls missing files, loads the model, starts the engine and
+// tells the router; then the host holds the worker. A failure becomes the model's state and affects no other
+// model. An engine that fails later leaves the state `restarting`, on which the owner of the process acts.
 class ModelHost {
  public:
   ModelHost(hub::Model model, HostSurroundings surroundings);
-  // The router no longer hands out the worker; leases that exist must be gone.
+  // The router must no longer hand out the worker, and no lease may exist.
   ~ModelHost();
   ModelHost(const ModelHost&) = delete;
   ModelHost& operator=(const ModelHost&) = delete;
 
-  // Ends the bringing up, and what the engine runs with an error to its readers. No event is sent after it.
+  // Stops loading, and ends the engine's requests with an error. No event is sent after it returns.
   void stop();
 
  private:
@@ -66,9 +66,9 @@ class ModelHost {
   base::Result<router::ServedModel> open(const std::stop_token& stop);
   base::Result<std::filesystem::path> fetch(const std::stop_token& stop);
   base::Result<router::ServedModel> load(const std::filesystem::path& path, const std::stop_token& stop);
-  // Waits for the other models on the GPU.
+  // Waits for the other models on the GPU, then reserves this model's KV blocks.
   base::Status reserve_kv(model::DeviceDecoder& decoder, const std::stop_token& stop);
-  // Tries the device out, and has steps chosen for the SLOs that it can reach.
+  // Measures the device, and sets the options for the SLOs that it can reach.
   base::Status choose_slo(engine::Runner& runner, sched::SchedulerOptions& options) const;
   base::Result<router::ServedModel> load_encoder(const std::filesystem::path& path);
   void set_state(router::ModelState state);
@@ -77,11 +77,11 @@ class ModelHost {
   const hub::Model model_;
   const HostSurroundings around_;
   std::mutex mutex_;
-  std::shared_ptr<engine::LocalWorker> worker_;    // guarded by mutex_; null until loaded, or an encoder
-  std::shared_ptr<engine::EmbedWorker> embedder_;  // guarded by mutex_; null unless a loaded encoder
-  std::vector<obs::Observation> observations_;     // of the worker; touched by the thread, then by nobody
-  bool joined_gpu_plan_ = false;                   // touched by the thread only
-  std::string cut_;  // why its context is shorter than was asked for; touched by the thread only
+  std::shared_ptr<engine::LocalWorker> worker_;    // guarded by mutex_; null until loaded, and for encoders
+  std::shared_ptr<engine::EmbedWorker> embedder_;  // guarded by mutex_; null unless an encoder is loaded
+  std::vector<obs::Observation> observations_;     // of the worker; touched by the loading thread only
+  bool joined_gpu_plan_ = false;                   // touched by the loading thread only
+  std::string cut_;  // why its context is shorter than asked for; touched by the loading thread only
   std::jthread thread_;
 };
 

@@ -9,8 +9,8 @@
 
 namespace kvasir::gateway {
 
-// What a setting of NUMBER and NAME=NUMBER entries says of each model; 0: nothing. A model's own entry wins
-// over the one for all. `flag` is how errors call the setting.
+// Parses entries of the form NUMBER or NAME=NUMBER into one value for each model; 0: none is given. A model's
+// own entry takes precedence over the one for all. `flag` is the setting's name in errors.
 base::Result<std::map<std::string, double>> parse_slo_ms(std::string_view flag,
                                                          const std::vector<std::string>& entries,
                                                          const std::vector<std::string>& models);

@@ -10,11 +10,11 @@
 
 namespace kvasir::gateway {
 
-// A worker's part of /metrics, read from its snapshots while the observations live.
+// Adds a worker's metrics to the registry, read from its snapshots, while the returned observations live.
 std::vector<obs::Observation> observe_worker(obs::Registry& registry, const std::string& model,
                                              const std::shared_ptr<engine::LocalWorker>& worker);
 
-// The HTTP server's part. `stats` outlives the observations.
+// Adds the HTTP server's metrics. `stats` outlives the observations.
 std::vector<obs::Observation> observe_server(obs::Registry& registry, const net::ServerStats& stats);
 
 }  // namespace kvasir::gateway

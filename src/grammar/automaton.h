@@ -14,11 +14,11 @@ namespace kvasir::grammar {
 
 using StateId = std::uint32_t;
 
-// The deterministic automaton of one pass through a loop whose body is a prefix-free language of bytes: one
-// character, mostly. Such loops need no per-state vocabulary walk (see LoopSlice).
+// A deterministic automaton for one pass through a loop whose body is a prefix-free language of bytes, mostly
+// one character. Such loops need no walk over the vocabulary for each state (see LoopSlice).
 struct LoopBody {
   static constexpr std::uint8_t kDead = 255;
-  static constexpr std::uint8_t kDone = 254;  // the pass is over
+  static constexpr std::uint8_t kDone = 254;  // the pass is complete
 
   std::vector<std::array<std::uint8_t, 256>> next;  // state 0 is the start
 
@@ -26,10 +26,9 @@ struct LoopBody {
 };
 
 // A grammar as a recursive transition network: each rule is a nondeterministic automaton over bytes and calls
-// of other rules. Immutable; read by any number of threads.
-//
-// A repetition is one copy of its body plus a count that travels with the state, so {0,100000} costs no more
-// states than {0,2}. Repetitions do not nest inside one rule: an inner one is a rule of its own.
+// of other rules. Immutable; any number of threads may read it.
+// A repetition is one copy of its body and a count that is part of the state, so {0,100000} needs no more
+// states than {0,2}. Repetitions do not nest inside a rule: an inner one is a rule of its own.
 class Automaton {
  public:
   struct Limits {
@@ -37,39 +36,39 @@ class Automaton {
   };
 
   struct ByteEdge {
-    std::uint32_t set;  // into byte_sets()
+    std::uint32_t set;  // index in byte_sets()
     StateId target;
   };
   enum class Move : std::uint8_t {
     plain,  // keeps the count
-    enter,  // into a loop, count 0
-    again,  // from a loop's end to its start, where one more pass is allowed
-    leave,  // from a loop's end to what follows, where enough passes were made
+    enter,  // enters a loop with count 0
+    again,  // from a loop's end to its start, if one more pass is allowed
+    leave,  // from a loop's end to the state after it, if there were enough passes
   };
   struct EmptyEdge {
     Move move;
-    std::uint32_t loop;  // of enter, again, leave
+    std::uint32_t loop;  // for enter, again and leave
     StateId target;
   };
   struct Call {
     RuleId rule;
-    StateId back;  // where the caller goes on when the rule has matched
-    StateId skip;  // where it goes on at once when the rule can match nothing
+    StateId back;  // where the caller continues after the rule
+    StateId skip;  // where it continues at once if the rule can match nothing
   };
   struct Loop {
     std::uint32_t min;
     std::uint32_t max;
     StateId start = 0;
-    std::int32_t body = -1;  // into bodies() where the body is a LoopBody
+    std::int32_t body = -1;  // index in bodies() if the body is a LoopBody
     StateId follow = 0;
   };
   struct State {
     std::vector<ByteEdge> bytes;
     std::vector<EmptyEdge> empty;
     std::vector<Call> calls;
-    std::int32_t loop = -1;   // the loop whose start this is
-    bool accept = false;      // its rule may end here
-    bool final_only = false;  // accept, and nothing goes on from here
+    std::int32_t loop = -1;   // the loop that starts here
+    bool accept = false;      // the rule may end here
+    bool final_only = false;  // accepts, and has no outgoing edges
   };
   struct StartItem {
     StateId state;
@@ -83,12 +82,12 @@ class Automaton {
   struct Rule {
     StateId start = 0;
     bool nullable = false;
-    std::uint32_t component = 0;  // of the graph of calls made before any byte; callers have smaller numbers
-    std::vector<StartItem> start_items;  // states with byte edges that the start reaches without a byte
+    std::uint32_t component = 0;  // in the graph of calls before any byte; callers have smaller numbers
+    std::vector<StartItem> start_items;  // states with byte edges that are reachable without a byte
     std::vector<StartCall> start_calls;
   };
   struct Component {
-    bool cyclic = false;  // its rules call each other before any byte: left recursion
+    bool cyclic = false;  // its rules call each other before any byte (left recursion)
     std::vector<RuleId> rules;
   };
 
@@ -107,12 +106,12 @@ class Automaton {
   std::size_t num_bodies() const { return bodies_.size(); }
   const std::shared_ptr<const LoopBody>& body(std::int32_t id) const { return bodies_[id]; }
 
-  // Bytes that no edge tells apart share a class.
+  // Bytes that no edge distinguishes share a class.
   std::uint8_t class_of(std::uint8_t byte) const { return class_of_[byte]; }
   int num_classes() const { return num_classes_; }
   std::uint8_t byte_of_class(int cls) const { return byte_of_class_[cls]; }
 
-  // The state and count after an empty edge; false where the count forbids it.
+  // The state and count after an empty edge. False if the count forbids the edge.
   bool move(const EmptyEdge& edge, std::uint32_t count, StateId& state, std::uint32_t& next_count) const {
     state = edge.target;
     next_count = count;

@@ -7,7 +7,7 @@
 namespace kvasir::grammar {
 namespace {
 
-constexpr int kMaxDepth = 2000;  // of nested nodes; each takes some stack
+constexpr int kMaxDepth = 2000;  // of nested nodes; each needs some stack
 
 }  // namespace
 
@@ -19,7 +19,7 @@ base::Result<std::shared_ptr<const Automaton>> AutomatonBuilder::build() {
     return base::error(base::ErrorCode::invalid_argument, "the grammar matches nothing");
   }
   out_->root_ = rule_of(grammar_.root());
-  for (RuleId r = 0; r < rule_bodies_.size() && !too_large_; ++r) {  // rules are found on the way
+  for (RuleId r = 0; r < rule_bodies_.size() && !too_large_; ++r) {  // further rules are added meanwhile
     const StateId start = add_state();
     out_->rules_[r].start = start;
     const NodeId body = rule_bodies_[r];
@@ -142,7 +142,7 @@ StateId AutomatonBuilder::emit_choice(const Grammar::Node& node, StateId from) {
   return end;
 }
 
-// Many literals share their prefixes, so that a long enum keeps one state alive and not one a value.
+// Literals share their prefixes, so that a long enum keeps one state alive rather than one for each value.
 void AutomatonBuilder::emit_words(const std::vector<NodeId>& literals, StateId from, StateId end) {
   std::map<std::pair<StateId, std::uint8_t>, StateId> children;
   for (const NodeId literal : literals) {
@@ -172,7 +172,8 @@ StateId AutomatonBuilder::emit_repeat(NodeId id, StateId from) {
   }
   if (!in_loop_) return emit_loop(node, from);
   const bool is_counted = node.min > 1 || node.max != kUnbounded;
-  // A wide body is worth a call: as a loop of its own it has a slice.
+  // If the body begins with many different bytes, the loop becomes a rule of its own, since it then has a
+  // slice.
   const std::int32_t body = is_counted ? -1 : body_of(node.children[0]);
   constexpr int kWide = 40;
   if (!is_counted && (body < 0 || num_first_bytes(*out_->body(body)) < kWide)) return emit_cycle(node, from);
@@ -222,9 +223,9 @@ StateId AutomatonBuilder::emit_loop(const Grammar::Node& node, StateId from) {
   return follow;
 }
 
-// A pass that consumes nothing would count up without an end. The states [first, ...) are copied, and a pass
-// begins in the copy: only a byte leads from it into the originals, and so to `end`. Returns the new first
-// state.
+// A pass that consumes nothing would count up without end. So the states [first, ...) are copied, and a pass
+// begins in the copy: only a byte leads from the copy to the originals, and so to `end`. Returns the new
+// first state.
 StateId AutomatonBuilder::forbid_empty_pass(StateId first, StateId end) {
   const auto num_states = static_cast<StateId>(states().size());
   const StateId offset = num_states - first;
@@ -260,8 +261,8 @@ StateId AutomatonBuilder::emit_body_states(const LoopBody& body, StateId start) 
 
 std::int32_t AutomatonBuilder::body_of(NodeId id) {
   if (facts_.refers[id] || facts_.repeats[id] || facts_.nullable[id]) return -1;
-  // Each body takes time to make and memory for its slice; a grammar with more of them is odd, and still
-  // right without.
+  // Each body takes time to make and memory for its slice. A grammar with more of them is unusual, and still
+  // correct without slices.
   constexpr std::size_t kMaxTries = 1000;
   constexpr std::size_t kMaxBodies = 64;
   if (body_ids_.size() >= kMaxTries && !body_ids_.contains(id)) return -1;

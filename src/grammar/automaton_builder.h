@@ -10,7 +10,7 @@
 
 namespace kvasir::grammar {
 
-// Makes the automaton of one grammar; used once. Private to automaton*.cc.
+// Builds the automaton of one grammar. Used once. Private to automaton*.cc.
 class AutomatonBuilder {
  public:
   AutomatonBuilder(const Grammar& grammar, Automaton::Limits limits);
@@ -22,7 +22,7 @@ class AutomatonBuilder {
   using Loop = Automaton::Loop;
   using Move = Automaton::Move;
 
-  // Each `emit` adds states for one node from `from` on and returns the state where it has matched.
+  // Each `emit` adds states for a node, starting at `from`, and returns the state after it.
   StateId emit(NodeId id, StateId from);
   StateId emit_literal(std::string_view text, StateId from);
   StateId emit_choice(const Grammar::Node& node, StateId from);
@@ -43,7 +43,7 @@ class AutomatonBuilder {
   RuleId rule_of_repeat(NodeId id);
   RuleId add_rule(NodeId body, std::size_t nullable);
 
-  // The body as a LoopBody, or -1 where it is none.
+  // The index of the body's LoopBody, or -1 if it cannot be one.
   std::int32_t body_of(NodeId id);
 
   void skip_transparent_states();
@@ -56,10 +56,10 @@ class AutomatonBuilder {
   GrammarFacts facts_;
   std::shared_ptr<Automaton> out_;
   std::map<ByteSet, std::uint32_t> set_ids_;
-  std::map<RuleId, RuleId> rule_ids_;      // of the grammar → of the automaton
+  std::map<RuleId, RuleId> rule_ids_;      // from the grammar's to the automaton's
   std::map<NodeId, RuleId> repeat_rules_;  // repetitions that became rules
   std::map<NodeId, std::int32_t> body_ids_;
-  std::vector<NodeId> rule_bodies_;  // by the automaton's rule
+  std::vector<NodeId> rule_bodies_;  // by the automaton's rule id
   bool in_loop_ = false;
   int depth_ = 0;
   bool too_large_ = false;

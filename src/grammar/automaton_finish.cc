@@ -4,10 +4,10 @@
 
 #include "grammar/automaton_builder.h"
 
-// What is computed once all states exist.
+// Computations that need all states.
 namespace kvasir::grammar {
 
-// A state that only hands on to another by an empty edge is taken out of the way.
+// Bypasses states that only lead to another state by an empty edge.
 void AutomatonBuilder::skip_transparent_states() {
   const auto resolve = [&](StateId s) {
     for (int hops = 0; hops < 64; ++hops) {

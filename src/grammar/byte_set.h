@@ -24,7 +24,7 @@ class ByteSet {
     for (const std::uint64_t w : words_) n += std::popcount(w);
     return n;
   }
-  // The smallest member; only of a set that is not empty.
+  // The smallest member. The set must not be empty.
   std::uint8_t first() const {
     int i = 0;
     while (words_[i] == 0) ++i;

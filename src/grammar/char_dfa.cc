@@ -7,8 +7,8 @@
 namespace kvasir::grammar {
 namespace {
 
-// Any characters and the quote after them: what follows once a string differs from all that it must differ
-// from. All strings of a grammar share it.
+// Any characters and the closing quote: the rest of a string once it differs from all forbidden ones. All
+// strings of a grammar share this rule.
 RuleId rest_of_json_string(Grammar& g) {
   return g.shared_rule("json rest of a string", [&] {
     const NodeId any = char_node(g, CodepointSet::all(), CharEncoding::json);
@@ -24,7 +24,7 @@ base::Error too_large() {
   return base::error(base::ErrorCode::too_large, "the demands on a string are too large to combine");
 }
 
-// Characters that no demand tells apart go into one atom.
+// Splits all characters into atoms. Characters that no demand distinguishes are in one atom.
 base::Result<std::vector<CodepointSet>> find_atoms(const std::set<CodepointSet>& sets) {
   std::vector<CodepointSet> atoms{CodepointSet::all()};
   for (const CodepointSet& set : sets) {
@@ -41,7 +41,7 @@ base::Result<std::vector<CodepointSet>> find_atoms(const std::set<CodepointSet>&
   return atoms;
 }
 
-// One expression as a nondeterministic automaton over atoms.
+// One regular expression as a nondeterministic automaton over atoms.
 class Positions {
  public:
   using Set = std::vector<std::uint32_t>;
@@ -137,7 +137,7 @@ class Positions {
   std::uint32_t end_ = 0;
 };
 
-// The names as one expression, so that they are one demand.
+// Combines the names into one regular expression, so that they are one demand.
 Regex regex_of_names(const std::vector<std::string>& names) {
   Regex regex;
   const auto add = [&](Regex::Node node) {
@@ -158,7 +158,7 @@ Regex regex_of_names(const std::vector<std::string>& names) {
 
 }  // namespace
 
-// The product of all demands: a state is a length and where each expression is.
+// Builds the product of all demands. A state is a length and the positions in each expression.
 class CharDfaBuilder {
  public:
   explicit CharDfaBuilder(const StringDemands& demands)
@@ -169,7 +169,7 @@ class CharDfaBuilder {
 
   base::Result<CharDfa> build() {
     TRY_OK(find_parts());
-    // A length past the last that matters counts as the last.
+    // Lengths beyond the last one that matters count as that one.
     last_length_ = demands_.max_length == kUnbounded ? demands_.min_length : demands_.max_length + 1;
     if (last_length_ > kMaxStates) return too_large();
     Key start{0, {}};
@@ -231,7 +231,7 @@ class CharDfaBuilder {
 
   const StringDemands& demands_;
   Regex names_;
-  std::vector<const Regex*> regexes_;  // those to match first
+  std::vector<const Regex*> regexes_;  // those that must match come first
   CharDfa dfa_;
   std::vector<Positions> parts_;  // by expression
   std::uint32_t last_length_ = 0;
@@ -244,7 +244,7 @@ base::Result<CharDfa> CharDfa::make(const StringDemands& demands) {
   return CharDfaBuilder(demands).build();
 }
 
-// Leaves only what can still match.
+// Keeps only states that can still match.
 void CharDfa::prune() {
   std::vector<std::vector<std::uint32_t>> from(states_.size());
   std::vector<std::uint32_t> todo;
@@ -285,12 +285,13 @@ bool CharDfa::matches(std::string_view utf8) const {
   return states_[s].accept;
 }
 
-// Every text goes on from here to an end, whatever it is.
+// Whether every continuation from here is accepted.
 bool CharDfa::takes_anything(std::uint32_t s) const {
   return states_[s].accept && std::ranges::all_of(states_[s].next, [s](std::uint32_t to) { return to == s; });
 }
 
-// A rule a state; a state that leads to itself is a loop first, which masks are fast for.
+// Emits one rule for each state. If a state leads to itself, its rule begins with a loop, for which masks are
+// fast.
 NodeId CharDfa::emit(Grammar& grammar, CharEncoding encoding) const {
   if (empty()) return grammar.never();
   std::vector<RuleId> rules;

@@ -13,24 +13,24 @@
 
 namespace kvasir::grammar {
 
-// Everything that is demanded of one string.
+// All demands on one string.
 struct StringDemands {
-  std::vector<const Regex*> match;      // all of these
-  std::vector<const Regex*> not_match;  // none of these
+  std::vector<const Regex*> match;      // must match all of these
+  std::vector<const Regex*> not_match;  // must match none of these
   std::vector<std::string> not_equal;   // UTF-8
   std::uint32_t min_length = 0;         // in characters
   std::uint32_t max_length = kUnbounded;
 };
 
-// The strings that meet all demands, as a deterministic automaton over characters: demands cannot be
-// intersected as expressions. States are few for what schemas say and bounded for what they could.
+// The strings that meet all demands, as a deterministic automaton over characters, since regular expressions
+// cannot be intersected directly. Schemas need few states, and their number is bounded.
 class CharDfa {
  public:
   static base::Result<CharDfa> make(const StringDemands& demands);
 
   bool empty() const { return states_.empty(); }
   bool matches(std::string_view utf8) const;
-  // In quotes where the encoding is JSON's.
+  // With quotes if the encoding is json.
   NodeId emit(Grammar& grammar, CharEncoding encoding) const;
 
  private:
@@ -45,7 +45,7 @@ class CharDfa {
   bool takes_anything(std::uint32_t state) const;
 
   std::vector<CodepointSet> atoms_;  // a partition of all characters
-  std::vector<State> states_;        // the first is the start; none: nothing matches
+  std::vector<State> states_;        // the first is the start; empty: nothing matches
 };
 
 }  // namespace kvasir::grammar

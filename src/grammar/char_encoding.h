@@ -10,27 +10,27 @@
 
 namespace kvasir::grammar {
 
-// How a character of a pattern becomes bytes of output.
+// How a character of a pattern is encoded in the output.
 enum class CharEncoding {
   plain,  // UTF-8
-  json,   // inside a JSON string: UTF-8 with the escapes that must be, each character in one way only
+  json,   // inside a JSON string: UTF-8 with necessary escapes only, so each character has one form
 };
 
 // One character of the set.
 NodeId char_node(Grammar& grammar, const CodepointSet& set, CharEncoding encoding);
 
-// The same of CharEncoding::json, where what most large sets have in common is rules that the whole grammar
-// shares: small where there are many such sets, but a loop over it is not one that masks are fast for.
+// The same for CharEncoding::json, but parts that most large sets have in common are rules that the whole
+// grammar shares. This is small if there are many such sets, but masks are not fast for a loop over it.
 NodeId compact_char_node(Grammar& grammar, const CodepointSet& set);
 
-// One character of a JSON string in any way that JSON allows, surrogate escapes only as pairs.
+// One character of a JSON string in any form that JSON allows. Surrogate escapes come only in pairs.
 NodeId json_any_char(Grammar& grammar);
 
-// The characters of valid UTF-8, or none.
+// The characters of a UTF-8 text; absent if it is invalid.
 std::optional<std::u32string> decode_utf8(std::string_view text);
 void append_utf8(std::string& out, std::uint32_t codepoint);
 
-// The text in quotes, as CharEncoding::json writes it.
+// The text in quotes, with the escapes of CharEncoding::json.
 std::string json_quoted(std::string_view text);
 
 }  // namespace kvasir::grammar

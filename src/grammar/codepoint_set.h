@@ -29,7 +29,7 @@ class CodepointSet {
 
   bool has(std::uint32_t codepoint) const;
   bool empty() const { return ranges_.empty(); }
-  // Sorted, apart from each other.
+  // Sorted, with gaps between them.
   const std::vector<Range>& ranges() const { return ranges_; }
   auto operator<=>(const CodepointSet&) const = default;
 

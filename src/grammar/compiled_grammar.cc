@@ -16,7 +16,7 @@ base::Result<std::shared_ptr<CompiledGrammar>> CompiledGrammar::create(const Gra
   if (generation->pushdown.start() == Pushdown::kFailed) {
     return base::error(base::ErrorCode::too_large, "the grammar begins with too many alternatives");
   }
-  // The vocabulary walks happen here, and not under the first tokens.
+  // Walks the vocabulary here, so that the first tokens need not wait for it.
   const auto deadline = std::chrono::steady_clock::now() + limits.max_compile_time;
   for (std::size_t i = 0; i < automaton->num_bodies(); ++i) {
     if (std::chrono::steady_clock::now() > deadline)

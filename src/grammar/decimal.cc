@@ -13,10 +13,10 @@ constexpr int kMaxExponent = 60;
 std::strong_ordering compare_magnitudes(const Decimal& a, const Decimal& b) {
   if (a.whole.size() != b.whole.size()) return a.whole.size() <=> b.whole.size();
   if (const int c = a.whole.compare(b.whole); c != 0) return c <=> 0;
-  return a.fraction.compare(b.fraction) <=> 0;  // no trailing zeros: a prefix is smaller
+  return a.fraction.compare(b.fraction) <=> 0;  // there are no trailing zeros, so a prefix is smaller
 }
 
-// Of the magnitude.
+// The next whole number, for digits without a sign.
 std::string next_whole(std::string digits) {
   std::size_t i = digits.size();
   while (i > 0 && digits[i - 1] == '9') digits[--i] = '0';

@@ -8,13 +8,13 @@
 
 namespace kvasir::grammar {
 
-// An exact decimal number, as schemas write their bounds.
+// An exact decimal number, for the bounds in schemas.
 struct Decimal {
   bool negative = false;
   std::string whole;     // digits before the point, no leading zeros; empty for 0
   std::string fraction;  // digits after it, no trailing zeros
 
-  // None for what is no number, or one of more digits than any bound of use.
+  // Absent if the value is not a number, or has more digits than any useful bound.
   static std::optional<Decimal> of(const base::json::value& value);
 
   bool is_zero() const { return whole.empty() && fraction.empty(); }
@@ -23,8 +23,8 @@ struct Decimal {
   // The nearest whole number towards plus or minus infinity.
   Decimal ceil() const;
   Decimal floor() const;
-  Decimal plus_one() const;   // of a whole number
-  Decimal minus_one() const;  // of a whole number
+  Decimal plus_one() const;   // whole numbers only
+  Decimal minus_one() const;  // whole numbers only
 
   std::strong_ordering operator<=>(const Decimal& other) const;
   bool operator==(const Decimal&) const = default;

@@ -15,7 +15,7 @@ bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// Lark's `common` terminals as expressions.
+// Lark's `common` terminals as regular expressions.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 19> kCommon{{
     {"DIGIT", "[0-9]"},
     {"HEXDIGIT", "[0-9a-fA-F]"},
@@ -78,7 +78,7 @@ std::string_view EbnfParser::peek_name() const {
   return text_.substr(at_, end - at_);
 }
 
-// A name and the sign of a definition: a rule goes on until the next one begins.
+// Whether a new rule begins here: a name and the sign of a definition.
 bool EbnfParser::at_rule_start() {
   const std::size_t at = at_;
   const int line = line_;

@@ -2,7 +2,7 @@
 
 #include "grammar/ebnf_parser.h"
 
-// The small parts of EBNF: quantifiers, literals, classes, expressions.
+// The small parts of EBNF: quantifiers, literals, character classes, regular expressions.
 namespace kvasir::grammar {
 namespace {
 
@@ -139,7 +139,7 @@ base::Result<char32_t> EbnfParser::parse_escape() {
   return code;
 }
 
-// After the opening quote, with the closing one.
+// Begins after the opening quote and takes the closing one.
 base::Result<std::u32string> EbnfParser::parse_quoted() {
   std::u32string out;
   std::string raw;

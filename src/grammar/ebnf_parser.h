@@ -12,7 +12,7 @@
 
 namespace kvasir::grammar {
 
-// Reads one EBNF text into a grammar; used once. Private to ebnf*.cc.
+// Parses one EBNF text into a grammar. Used once. Private to ebnf*.cc.
 class EbnfParser {
  public:
   EbnfParser(std::string_view text, Grammar& grammar) : text_(text), g_(grammar) {}
@@ -50,7 +50,7 @@ class EbnfParser {
   base::Result<std::u32string> parse_quoted();
   base::Result<char32_t> parse_escape();
 
-  // A text element; in Lark's rules what is ignored may stand after it.
+  // A text element. In Lark's rules, ignored text may follow it.
   NodeId terminal(NodeId node);
   RuleId rule_named(const std::string& name);
   bool at_rule_start();
@@ -68,9 +68,9 @@ class EbnfParser {
   int line_ = 1;
   int depth_ = 0;
   Dialect dialect_ = Dialect::gbnf;
-  bool in_terminal_ = false;  // the rule being read is one of Lark's terminals
+  bool in_terminal_ = false;  // the current rule is one of Lark's terminals
   std::map<std::string, Rule, std::less<>> rules_;
-  std::optional<RuleId> ignored_;  // what may stand between Lark's terminals
+  std::optional<RuleId> ignored_;  // may stand between Lark's terminals
   std::vector<NodeId> ignored_ways_;
 };
 

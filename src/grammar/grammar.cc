@@ -4,7 +4,7 @@ namespace kvasir::grammar {
 
 NodeId Grammar::add(Node node) {
   size_ += 1 + node.children.size() + node.literal.size();
-  // The first node past the limit stands for all that follow.
+  // Once the limit is reached, the last node stands for all further ones.
   if (full() && !nodes_.empty()) return static_cast<NodeId>(nodes_.size() - 1);
   nodes_.push_back(std::move(node));
   return static_cast<NodeId>(nodes_.size() - 1);
@@ -52,7 +52,7 @@ RuleId Grammar::add_rule(std::string name) {
 
 void Grammar::define(RuleId rule, NodeId body) {
   CHECK(rule < rules_.size() && body < nodes_.size());
-  // Once full, ids stand for other nodes and could close a cycle of nodes.
+  // Once full, ids may stand for other nodes, and a definition could create a cycle of nodes.
   if (!full()) rules_[rule].body = body;
 }
 

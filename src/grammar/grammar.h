@@ -18,9 +18,10 @@ using RuleId = std::uint32_t;
 
 inline constexpr std::uint32_t kUnbounded = std::numeric_limits<std::uint32_t>::max();
 
-// What may be said: a context-free grammar over bytes. Every front end (JSON schema, regex, EBNF, choice)
-// ends here, and `Automaton` is made from it. Nodes are built bottom-up, so a cycle exists only through
-// rules. Building never fails: past the size limit further nodes are dropped and `check()` says so.
+// A context-free grammar over bytes, which describes the allowed outputs. Every front end (JSON schema,
+// regex, EBNF, choice) produces one, and `Automaton` is built from it. Nodes are built bottom-up, so a cycle
+// exists only through rules. Building never fails: beyond the size limit further nodes are dropped, and
+// `check()` reports it.
 class Grammar {
  public:
   enum class Kind : std::uint8_t { bytes, literal, sequence, choice, repeat, reference };
@@ -28,9 +29,9 @@ class Grammar {
   struct Node {
     Kind kind;
     ByteSet bytes;        // bytes: one byte of the set
-    std::string literal;  // literal: exactly these bytes; the empty one matches nothing consumed
+    std::string literal;  // literal: exactly these bytes; an empty one matches the empty text
     std::vector<NodeId>
-        children;           // sequence, choice; repeat has one. A choice of none matches nothing at all
+        children;           // for sequence, choice and repeat (one child); a choice of none never matches
     std::uint32_t min = 0;  // repeat
     std::uint32_t max = 0;  // repeat; kUnbounded: no limit
     RuleId rule = 0;        // reference
@@ -48,11 +49,11 @@ class Grammar {
   NodeId repeat(NodeId child, std::uint32_t min, std::uint32_t max);
   NodeId reference(RuleId rule);
 
-  // A rule may be referred to before it is defined; one that never is matches nothing.
+  // A rule may be referred to before it is defined. A rule that is never defined matches nothing.
   RuleId add_rule(std::string name);
   void define(RuleId rule, NodeId body);
-  // The rule of this name, made where there is none yet: for what several parts of a grammar have in common.
-  // `make` gives its body, and may refer to the rule itself.
+  // The rule of this name, for parts that a grammar has in common. It is created at first use: `make` returns
+  // its body, which may refer to the rule itself.
   RuleId shared_rule(const std::string& name, const std::function<NodeId()>& make);
   void set_root(RuleId rule) { root_ = rule; }
 
@@ -65,7 +66,7 @@ class Grammar {
   std::size_t size() const { return size_; }
   bool full() const { return size_ > max_size_; }
 
-  // too_large where the size limit was passed.
+  // too_large if the size limit was exceeded.
   base::Status check() const;
 
  private:

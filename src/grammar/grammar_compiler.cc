@@ -53,7 +53,7 @@ base::Result<Grammar> grammar_of_output(const GrammarSource& source) {
   CHECK(false, "no such kind of grammar");
 }
 
-// Puts the reasoning before the root; blank lines may stand between the two.
+// Puts the reasoning before the root. Blank lines may stand between the two.
 base::Status add_preamble(Grammar& grammar, GrammarSource::Preamble preamble) {
   if (preamble == GrammarSource::Preamble::none) return base::ok();
   const NodeId blanks = grammar.repeat(grammar.literal("\n"), 0, 3);
@@ -113,7 +113,7 @@ base::Result<std::shared_ptr<CompiledGrammar>> GrammarCompiler::compile(const Gr
     entries_.erase(own->second);
     index_.erase(own);
   }
-  // The oldest go first; one that is being compiled belongs to another thread.
+  // The oldest go first. A grammar that is being compiled belongs to another thread and stays.
   for (auto it = entries_.end(); entries_.size() > limits_.max_grammars && it != entries_.begin();) {
     --it;
     if (!it->grammar || it->key == key) continue;

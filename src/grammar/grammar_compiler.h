@@ -14,21 +14,21 @@
 
 namespace kvasir::grammar {
 
-// What a request asks the output to be, as it came.
+// The output format that a request asks for, as it was written.
 struct GrammarSource {
   enum class Kind : std::uint8_t {
-    json_object,  // no text
-    json_schema,  // the schema, as JSON
+    json_object,  // the text is empty
+    json_schema,  // the text is the schema, as JSON
     regex,
     ebnf,
     choice,      // a JSON list of strings
-    tool_calls,  // what `tool_calls_text` writes
+    tool_calls,  // the result of `tool_calls_text`
   };
-  // What may stand before the output proper: a model's reasoning, which no grammar of ours describes.
+  // Text that may stand before the output: a model's reasoning, which the grammar does not describe.
   enum class Preamble : std::uint8_t {
     none,
-    reasoning,       // it may begin with <think>; then all up to </think>
-    open_reasoning,  // the prompt has opened it: all up to </think>
+    reasoning,       // it may begin with <think>, and then goes up to </think>
+    open_reasoning,  // the prompt has opened it, so it goes up to </think>
   };
   Kind kind = Kind::json_object;
   std::string text;
@@ -36,12 +36,12 @@ struct GrammarSource {
   Preamble preamble = Preamble::none;
 };
 
-// The grammar of a source, before any vocabulary.
+// The grammar of a source, independent of any vocabulary.
 base::Result<Grammar> grammar_of(const GrammarSource& source);
 
-// Compiled grammars of one vocabulary, the most recently used kept. Thread-safe; a source that several
-// threads want is compiled once, and the others wait for it. Compiling takes milliseconds: not for the
-// engine's thread.
+// Compiled grammars of one vocabulary; the most recently used are kept. Thread-safe. If several threads want
+// the same source, one compiles it and the others wait. Compiling takes milliseconds, so it must not run on
+// the engine's thread.
 class GrammarCompiler {
  public:
   struct Limits {
@@ -55,7 +55,7 @@ class GrammarCompiler {
   GrammarCompiler(std::shared_ptr<const TokenTrie> trie, Limits limits);
 
   base::Result<std::shared_ptr<CompiledGrammar>> compile(const GrammarSource& source);
-  // Whether `compile` would answer at once.
+  // Whether `compile` would return at once.
   bool is_compiled(const GrammarSource& source) const;
 
   struct Stats {
@@ -67,7 +67,7 @@ class GrammarCompiler {
  private:
   struct Entry {
     std::string key;
-    std::shared_ptr<CompiledGrammar> grammar;  // null: being compiled
+    std::shared_ptr<CompiledGrammar> grammar;  // null while it is being compiled
   };
   using Entries = std::list<Entry>;
 

@@ -26,7 +26,7 @@ TEST(GrammarCompiler, KeepsWhatWasUsedLast) {
   const auto a = *compiler.compile(regex("a"));
   ASSERT_TRUE(compiler.compile(regex("b")).ok());
   EXPECT_EQ(*compiler.compile(regex("a")), a);
-  ASSERT_TRUE(compiler.compile(regex("c")).ok());  // b goes
+  ASSERT_TRUE(compiler.compile(regex("c")).ok());  // removes b
   EXPECT_EQ(*compiler.compile(regex("a")), a);
   EXPECT_EQ(compiler.stats().num_compiled, 3u);
   ASSERT_TRUE(compiler.compile(regex("b")).ok());

@@ -5,14 +5,14 @@ namespace {
 
 using Kind = Grammar::Kind;
 
-// Least fixed point of a monotone property over nodes and rules: a node becomes true at most once, and then
-// tells the nodes that wait for it.
+// Computes the least fixed point of a monotone property over nodes and rules. A node becomes true at most
+// once, and then notifies the nodes that wait for it.
 class Spread {
  public:
   Spread(const Grammar& grammar, std::size_t num_nodes)
       : grammar_(grammar), missing_(num_nodes, 0), waiting_(num_nodes), holds_(num_nodes, false) {}
 
-  // `leaf(node)`: whether a bytes or literal node has the property.
+  // `leaf(node)` says whether a bytes or literal node has the property.
   template <class Leaf>
   std::vector<bool> run(Leaf leaf) {
     // A reference waits for the rule's body node.

@@ -6,10 +6,10 @@
 
 namespace kvasir::grammar {
 
-// What is known of every node before states are made of it. Linear in the grammar's size.
+// Properties of every node that are needed before states are made. Linear in the grammar's size.
 struct GrammarFacts {
-  std::vector<bool> productive;     // matches something; nodes that do not are left out of the automaton
-  std::vector<bool> nullable;       // matches without a byte
+  std::vector<bool> productive;     // matches something; other nodes are left out of the automaton
+  std::vector<bool> nullable;       // matches the empty text
   std::vector<bool> refers;         // contains a reference
   std::vector<bool> repeats;        // contains a repetition of more than one pass
   std::vector<bool> rule_nullable;  // by rule

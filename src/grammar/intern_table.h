@@ -7,8 +7,8 @@
 
 namespace kvasir::grammar {
 
-// Open-addressing index from a hash to numbers that the caller keeps the contents of. Nothing is removed one
-// by one.
+// An open-addressing index from hashes to numbers. The caller stores the contents. Single entries cannot be
+// removed.
 class InternTable {
  public:
   static constexpr std::uint32_t kNone = 0xFFFFFFFF;
@@ -30,7 +30,7 @@ class InternTable {
   }
 
   void clear() {
-    // One large use must not make every later small one pay for its size.
+    // Shrinks the table, so that one large use does not slow down all later small ones.
     if (slots_.size() > 1024 && slots_.size() > 16 * size_) slots_.resize(64);
     if (size_ != 0) std::fill(slots_.begin(), slots_.end(), Slot{});
     size_ = 0;

@@ -9,16 +9,16 @@
 namespace kvasir::grammar {
 
 struct JsonSchemaOptions {
-  // In one place: after `{ [ , :` and before `} ]`. Bounded, since a model can be in love with blanks; 0 is
-  // compact.
+  // Blanks in one place: after `{ [ , :` and before `} ]`. Bounded, since a model may go on writing blanks; 0
+  // is compact.
   std::uint32_t max_whitespace = 32;
 };
 
 // The JSON texts that are valid under a schema (draft 2020-12, and the older spellings of tuples and
-// definitions). Properties come in the order of their declaration, optional ones may be left out, undeclared
-// ones come last. Every text of the grammar is valid; not every valid text is in the grammar (other
-// orders, 1.0 for an integer, more than 40 digits). A keyword that cannot be enforced is an error with its
-// path in `field`, never ignored.
+// definitions). Properties come in the order of their declaration, optional ones may be left out, and
+// undeclared ones come last. Every text of the grammar is valid, but not every valid text is in the grammar
+// (other orders, 1.0 for an integer, more than 40 digits). A keyword that cannot be enforced is an error with
+// its path in `field`; it is never ignored.
 base::Result<Grammar> grammar_of_json_schema(const base::json::value& schema, JsonSchemaOptions options = {});
 
 // Any JSON object.

@@ -101,7 +101,7 @@ TEST(JsonSchema, NumbersOfProperties) {
   Schema open(R"({"type":"object","properties":{"a":{"const":1}},"minProperties":2,"maxProperties":3})");
   EXPECT_TRUE(open.takes(R"({"a":1,"x":2})"));
   EXPECT_FALSE(open.takes(R"({"a":1})"));
-  EXPECT_FALSE(open.takes(R"({"x":1,"x":2})"));  // could be one property
+  EXPECT_FALSE(open.takes(R"({"x":1,"x":2})"));  // a repeated key would be one property
   EXPECT_FALSE(open.takes(R"({"a":1,"x":2,"y":2,"z":2})"));
   Schema repeated(R"({"type":"object","minProperties":3})");
   EXPECT_EQ(repeated.error().code, base::ErrorCode::unsupported);
@@ -133,7 +133,7 @@ TEST(JsonSchema, Strings) {
   Schema length(R"({"type":"string","minLength":2,"maxLength":3})");
   EXPECT_TRUE(length.takes(R"("ab")"));
   EXPECT_TRUE(length.takes("\"\xF0\x9F\x98\x80\xC3\xA9\""));
-  EXPECT_TRUE(length.takes(R"("\ud83d\ude00\n")"));  // a pair is one character
+  EXPECT_TRUE(length.takes(R"("\ud83d\ude00\n")"));  // a surrogate pair is one character
   EXPECT_FALSE(length.takes(R"("a")"));
   EXPECT_FALSE(length.takes(R"("abcd")"));
   Schema any(R"({"type":"string"})");
@@ -255,10 +255,10 @@ TEST(JsonSchema, ReferencesAndRecursion) {
   EXPECT_EQ(Schema(R"({"$ref":"#/$defs/gone"})").error().field, "#/$ref");
   EXPECT_EQ(Schema(R"({"$ref":"https://example.com/s"})").error().code, base::ErrorCode::unsupported);
   EXPECT_FALSE(Schema(R"({"$ref":"#"})").error().message.empty());
-  // A value of this would never end.
+  // A value of this schema would never end.
   EXPECT_EQ(Schema(R"({"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"]})").error().message,
             "the grammar matches nothing");
-  // One branch never ends, the other does.
+  // One branch never ends, but the other does.
   Schema list(
       R"({"anyOf":[{"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"]},{"const":0}]})");
   EXPECT_TRUE(list.takes(R"({"a":{"a":0}})"));

@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kMaxStates = 200;
 constexpr std::size_t kMaxPositions = 4000;
 
-// A node unfolded into states with one byte edge or two empty ones.
+// A node unfolded into states that have either one byte edge or up to two empty edges.
 struct Unfolded {
   struct State {
     ByteSet bytes;
@@ -59,7 +59,7 @@ struct Unfolded {
         }
         return end;
       }
-      case Grammar::Kind::repeat: {  // optional: longer ones were excluded
+      case Grammar::Kind::repeat: {  // only optional ones; longer ones were excluded
         const std::uint32_t end = add();
         const std::uint32_t done = unfold(node.children[0], from);
         if (!too_large) {
@@ -74,7 +74,7 @@ struct Unfolded {
     CHECK(false, "a loop body with a reference");
   }
 
-  // The byte positions and the end reached from `seeds` without a byte.
+  // The byte positions and the end that are reachable from `seeds` without a byte.
   std::vector<std::uint32_t> close(std::vector<std::uint32_t> seeds, std::uint32_t end) const {
     std::vector<bool> seen(states.size(), false);
     std::vector<std::uint32_t> closed;
@@ -91,7 +91,7 @@ struct Unfolded {
   }
 };
 
-// Drops what cannot reach the end of the pass. False where nothing can.
+// Drops states that cannot reach the end of the pass. False if the start cannot.
 bool prune(LoopBody& body) {
   std::vector<bool> alive(body.next.size(), false);
   for (bool changed = true; changed;) {
@@ -126,7 +126,7 @@ std::optional<LoopBody> make_loop_body(const Grammar& grammar, NodeId node) {
   const auto state_of = [&](std::vector<std::uint32_t> set) -> std::optional<std::uint8_t> {
     if (set.empty()) return LoopBody::kDead;
     if (std::binary_search(set.begin(), set.end(), end)) {
-      if (set.size() > 1) return std::nullopt;  // it could stop here or go on: not prefix-free
+      if (set.size() > 1) return std::nullopt;  // the pass could end here or go on, so it is not prefix-free
       return LoopBody::kDone;
     }
     const auto [it, is_new] = ids.try_emplace(set, static_cast<std::uint8_t>(sets.size()));

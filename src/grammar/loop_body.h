@@ -6,7 +6,7 @@
 
 namespace kvasir::grammar {
 
-// The automaton of a node without references and repetitions; none where the node is not prefix-free or needs
+// The automaton of a node without references and repetitions. Absent if the node is not prefix-free or needs
 // too many states.
 std::optional<LoopBody> make_loop_body(const Grammar& grammar, NodeId node);
 

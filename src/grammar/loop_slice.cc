@@ -5,7 +5,7 @@
 namespace kvasir::grammar {
 namespace {
 
-// Under 1/64 of the vocabulary a list of tokens is smaller and as fast as a mask.
+// For less than 1/64 of the vocabulary, a list of tokens is smaller than a mask and as fast.
 constexpr std::size_t kMinShareOfMask = 64;
 
 struct Position {

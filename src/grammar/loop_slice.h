@@ -9,26 +9,26 @@
 
 namespace kvasir::grammar {
 
-// Everything that a loop over one body means for a vocabulary, whatever its bounds: which tokens are wholly
-// passes of the loop (and how many), and where in the trie a token may leave it. One walk of the trie answers
-// for every state and every count of every such loop; without it each character of a `maxLength` string would
-// cost a walk.
+// The results for a loop over one body and a vocabulary, for all bounds of the loop: which tokens lie wholly
+// inside the loop (and how many passes they make), and where in the trie a token may leave it. One walk over
+// the trie answers this for every state and every count of every such loop. Without it each character of a
+// `maxLength` string would need a walk.
 struct LoopSlice {
   struct Inside {
     TokenId token;
-    std::uint32_t passes;  // begun; the last may be unfinished
+    std::uint32_t passes;  // passes that the token begins; the last may be unfinished
   };
   struct Exit {
     std::uint32_t node;    // reached by a byte that begins no pass
-    std::uint32_t passes;  // finished before that byte, at least 1
+    std::uint32_t passes;  // passes finished before that byte, at least 1
   };
 
-  std::vector<Inside> inside;  // by passes
+  std::vector<Inside> inside;  // sorted by passes
   std::uint32_t max_passes = 0;
-  ByteSet first_bytes;  // that begin a pass
+  ByteSet first_bytes;  // bytes that begin a pass
   std::array<std::vector<Exit>, 256> exits;
 
-  // Bits of the tokens inside with at most `limits[i]` passes, as whole masks; none where `inside` is short.
+  // Masks of the tokens in `inside` with at most `limits[i]` passes; empty if `inside` is short.
   std::vector<std::uint32_t> limits;
   std::vector<std::vector<std::uint32_t>> masks;
 

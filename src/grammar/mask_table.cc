@@ -93,7 +93,7 @@ bool MaskTable::add_local(const Local& local, std::span<const Item> items, Mask&
   }
   if (local.loop_exit == nullptr) return true;
   if (pushdown_.first_bytes(after).intersects(local.loop_exit->first_bytes)) {
-    // The caller may go on with the same bytes as the loop: only the whole vocabulary tells.
+    // The caller may continue with the same bytes as the loop, so the whole vocabulary must be walked.
     const ConfigId whole = pushdown_.intern(items);
     return whole != Pushdown::kFailed && walk(0, whole, mask, nullptr);
   }
@@ -121,7 +121,7 @@ const MaskTable::Local* MaskTable::local_of_loop(const Item& item) {
   const Automaton& automaton = pushdown_.automaton();
   const Automaton::Loop& loop = automaton.loop(automaton.state(item.state).loop);
   const LoopSlice& slice = slice_of(loop.body);
-  const std::uint32_t far = slice.max_passes + 1;  // any bound beyond every token is the same bound
+  const std::uint32_t far = slice.max_passes + 1;  // all bounds beyond the longest token are equivalent
   const std::uint32_t needed = loop.min > item.count ? loop.min - item.count : 1;
   const std::uint32_t left = loop.max == kUnbounded ? far : loop.max - item.count;
   const LoopKey key{item.state, std::min(needed, far), std::min(left, far)};
@@ -136,7 +136,7 @@ const MaskTable::Local* MaskTable::local_of_loop(const Item& item) {
   return (loop_locals_[key] = std::move(local)).get();
 }
 
-// False where what follows the loop may begin like one more pass.
+// False if the text after the loop may begin like one more pass.
 bool MaskTable::compute_loop(const Item& item, const LoopSlice& slice, Local& local) {
   const Automaton& automaton = pushdown_.automaton();
   const Item after{automaton.loop(automaton.state(item.state).loop).follow, 0, Pushdown::kBottom};
@@ -153,7 +153,7 @@ bool MaskTable::compute_loop(const Item& item, const LoopSlice& slice, Local& lo
   return true;
 }
 
-// Follows the tokens that make enough passes and then go on as `config` does, which begins unlike a pass.
+// Follows the tokens that make enough passes and then continue with `config`, which begins unlike a pass.
 bool MaskTable::leave_loop(ConfigId config, Local& local, Mask& mask, std::vector<std::uint32_t>* exits) {
   bool ok = true;
   pushdown_.first_bytes(config).for_each([&](std::uint8_t byte) {
@@ -212,7 +212,7 @@ void MaskTable::add_token(TokenId token, Mask& mask) const {
   for (; token >= 0; token = trie_.twin(token)) mask.tokens.push_back(token);
 }
 
-// Many single tokens become words.
+// Turns many single tokens into words of bits.
 void MaskTable::compact(Mask& mask) const {
   std::sort(mask.slices.begin(), mask.slices.end());
   mask.slices.erase(std::unique(mask.slices.begin(), mask.slices.end()), mask.slices.end());

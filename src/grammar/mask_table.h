@@ -12,12 +12,13 @@
 
 namespace kvasir::grammar {
 
-// Which tokens a configuration allows. Split at the frame on top: what a token may do inside the current rule
-// is found once for the rule's states, whatever called it, and only the tokens that leave the rule are
-// followed into the callers. The answer is kept per configuration. Same owner and thread as its Pushdown.
+// Computes which tokens a configuration allows. The work is split at the top frame: what a token may do
+// inside the current rule is computed once for the rule's states, whatever called it, and only tokens that
+// leave the rule are followed into the callers. Results are kept for each configuration. Same owner and
+// thread as its Pushdown.
 class MaskTable {
  public:
-  // A mask in parts: whole masks of slices, whole words of its own, and single tokens.
+  // A mask in parts: masks of slices, words of its own, and single tokens.
   struct Mask {
     std::vector<const std::vector<std::uint32_t>*> slices;
     std::vector<std::uint32_t> words;
@@ -27,7 +28,7 @@ class MaskTable {
   MaskTable(Pushdown& pushdown, const TokenTrie& trie, std::size_t max_bytes)
       : pushdown_(pushdown), trie_(trie), max_bytes_(max_bytes) {}
 
-  // Null where a limit was met (see Pushdown::failure). Valid until the next call.
+  // Null if a limit was reached (see Pushdown::failure). Valid until the next call.
   const Mask* find(ConfigId config);
 
   // Sets the bits of `mask`, and clears all others.
@@ -38,11 +39,12 @@ class MaskTable {
  private:
   using Item = Pushdown::Item;
 
-  // What one rule alone allows from some of its states.
+  // The tokens that one rule alone allows from some of its states.
   struct Local {
     Mask mask;
-    std::vector<std::uint32_t> exits;  // trie nodes with descendants at which the rule may have ended
-    // The rule may have ended after any of these passes of a loop: `exits` without writing all of them down.
+    std::vector<std::uint32_t> exits;  // trie nodes with descendants where the rule may have ended
+    // The rule may have ended after any of these passes of a loop. This stands for many `exits` without
+    // listing them.
     const LoopSlice* loop_exit = nullptr;
     std::uint32_t min_passes = 0;
     std::uint32_t max_passes = 0;
@@ -69,7 +71,7 @@ class MaskTable {
   bool leave_loop(ConfigId config, Local& local, Mask& mask, std::vector<std::uint32_t>* exits);
   const LoopSlice& slice_of(std::int32_t body);
 
-  // Follows `config` through the descendants of `node`, adding tokens and, where asked, exits.
+  // Follows `config` through the descendants of `node`. Adds tokens and, if `exits` is given, exits.
   bool walk(std::uint32_t node, ConfigId config, Mask& mask, std::vector<std::uint32_t>* exits);
   bool enter(std::uint32_t node, ConfigId config, Mask& mask, std::vector<std::uint32_t>* exits);
   void add_token(TokenId token, Mask& mask) const;

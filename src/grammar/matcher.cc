@@ -43,7 +43,7 @@ base::Status Matcher::with_generation(F f) {
   }
 }
 
-// Older before newer is the order of these locks everywhere.
+// Locks are always taken in the order older, then newer generation.
 base::Status Matcher::move_to_new_generation() {
   const auto fresh = grammar_->renew(generation_);
   std::deque<Point> history = history_;
@@ -160,7 +160,7 @@ base::Result<std::vector<TokenId>> Matcher::forced_tokens(std::size_t max_tokens
   TRY(const std::string bytes, forced_bytes());
   if (bytes.empty() || max_tokens == 0) return tokens;
   const TokenTrie& trie = grammar_->trie();
-  // A tokenizer may put a blank before a text; then the cut is of no use.
+  // A tokenizer may put a space before a text. Its tokens are of no use then.
   std::size_t num_spelled = 0;
   for (const TokenId token : trie.tokenize(bytes)) {
     const std::string_view piece = trie.bytes_of(token);

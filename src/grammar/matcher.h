@@ -15,47 +15,46 @@
 
 namespace kvasir::grammar {
 
-// Where one sequence stands in its grammar. A value: a copy goes its own way, which is what `n` choices and
-// speculation need. One thread at a time; copies may be on different threads.
-//
-// An error of any call means that the grammar was too expensive: the request fails, nothing else does. The
-// position is then as it was before the call.
+// The position of one sequence in its grammar. A value: copies are independent, as `n` choices and
+// speculation need. Used by one thread at a time; copies may be on different threads.
+// An error of any call means that the grammar was too expensive. Only this request fails, and the position is
+// as it was before the call.
 class Matcher {
  public:
   static constexpr std::size_t kMaxRollback = 128;
 
   explicit Matcher(std::shared_ptr<CompiledGrammar> grammar);
 
-  // Goes on by a token's bytes, or by an end token. False where the grammar does not allow it; nothing
-  // changes then.
+  // Advances by a token's bytes, or by an end token. If the grammar does not allow it, returns false and
+  // changes nothing.
   base::Result<bool> accept(TokenId token);
-  // The same for text that came without a token; one step for `rollback`.
+  // The same for text without a token. `rollback` counts it as one step.
   base::Result<bool> accept_bytes(std::string_view bytes);
-  // Takes back the last `num_steps` accepted tokens, at most kMaxRollback.
+  // Undoes the last `num_steps` accepted tokens, at most kMaxRollback.
   void rollback(std::size_t num_steps);
 
-  // One bit a token, the lowest bit first; bits past the vocabulary are cleared. End tokens are allowed
-  // exactly where the grammar is complete. After an end token nothing is.
+  // Sets one bit per token, lowest bit first; bits beyond the vocabulary are cleared. End tokens are allowed
+  // exactly if the grammar is complete. After an end token nothing is allowed.
   base::Status fill_mask(std::span<std::uint32_t> bits);
 
-  // The text so far is a whole match, though it may have a longer continuation.
+  // Whether the text so far is a whole match. It may still have a longer continuation.
   bool is_complete() const { return history_.back().complete; }
-  // An end token was accepted.
+  // Whether an end token was accepted.
   bool is_ended() const { return history_.back().ended; }
 
-  // The bytes that must come next, up to `max_bytes`; empty where there is a choice. The caller's tokenizer
+  // The bytes that must come next, up to `max_bytes`; empty if there is a choice. The caller's tokenizer
   // turns them into tokens.
   base::Result<std::string> forced_bytes(std::size_t max_bytes = 256);
-  // The only token that may come next, where there is only one: it can be emitted without sampling.
+  // The only token that may come next, if there is only one. It can be emitted without sampling.
   base::Result<std::optional<TokenId>> forced_token();
-  // Tokens that can be taken as known without sampling: the forced bytes as the model would cut them. The
-  // last of them is left to the sampler, since a longer token might begin with it, unless nothing can follow.
+  // Tokens that can be appended without sampling: the forced bytes, split as the model would. The last token
+  // is left to the sampler, since a longer one might begin with it, unless nothing can follow.
   base::Result<std::vector<TokenId>> forced_tokens(std::size_t max_tokens);
-  // Complete, and nothing but the end may come.
+  // Whether the text is complete and nothing but the end may come.
   base::Result<bool> must_end();
 
   std::size_t num_mask_words() const { return grammar_->trie().num_mask_words(); }
-  // That `rollback` can take back.
+  // The number of steps that `rollback` can undo.
   std::size_t num_steps() const { return history_.size() - 1; }
 
  private:
@@ -66,8 +65,8 @@ class Matcher {
   };
   using Generation = CompiledGrammar::Generation;
 
-  // Runs `f(generation)` under its lock and within the sequence's work, and once more in a new generation
-  // where the old one was full. `f` says whether it got through.
+  // Runs `f(generation)` under its lock and within the sequence's work limit. If the generation is full, runs
+  // it once more in a new one. `f` returns whether it succeeded.
   template <class F>
   base::Status with_generation(F f);
   base::Status move_to_new_generation();

@@ -10,7 +10,7 @@
 namespace kvasir::grammar {
 namespace {
 
-// Every byte, and random words over the alphabet of the tests.
+// A vocabulary of every byte and random words over the test's alphabet.
 std::shared_ptr<const TokenTrie> make_trie(std::string_view alphabet, int num_words) {
   TokenTrie::Vocabulary vocabulary;
   for (int b = 0; b < 256; ++b) vocabulary.token_bytes.emplace_back(1, static_cast<char>(b));
@@ -143,10 +143,10 @@ TEST(Matcher, ForcedBytesAndTokens) {
   EXPECT_EQ(*matcher.forced_bytes(), "");
   EXPECT_EQ(*matcher.forced_token(), std::nullopt);
   ASSERT_TRUE(*matcher.accept('a'));
-  EXPECT_EQ(*matcher.forced_token(), std::nullopt);  // the end is a token too
+  EXPECT_EQ(*matcher.forced_token(), std::nullopt);  // the end token is also allowed
 }
 
-// The shared findings are thrown away many times on the way, and nobody notices.
+// The shared results are dropped many times meanwhile, which must not change anything.
 TEST(Matcher, GoesOnInANewGenerationWhenTheOldIsFull) {
   const auto trie = make_trie("ab", 300);
   Grammar g;

@@ -14,14 +14,14 @@ NodeId digits(Grammar& g, std::uint32_t min, std::uint32_t max) {
   return g.repeat(digit(g, '0', '9'), min, max);
 }
 
-// A limit on one side of a magnitude.
+// A bound on a magnitude.
 struct Limit {
-  std::string whole;  // "0" for zero, so that it has the length of what is written
+  std::string whole;  // "0" for zero, so that it is as long as it is written
   std::string fraction;
   bool excluded = false;
 };
 
-// The magnitudes between two limits, without a sign; either may be missing.
+// The magnitudes between two limits, without a sign. Either limit may be absent.
 class Magnitudes {
  public:
   Magnitudes(Grammar& grammar, std::optional<Limit> low, std::optional<Limit> high, bool whole_only)
@@ -47,7 +47,7 @@ class Magnitudes {
   }
 
  private:
-  // Whether all digits so far are those of the limit.
+  // Whether all digits so far equal those of the limit.
   struct Tight {
     bool low;
     bool high;
@@ -58,7 +58,7 @@ class Magnitudes {
     return g_.optional(g_.sequence({g_.literal("."), digits(g_, 1, kMaxDigits)}));
   }
 
-  // The ways to write one digit between the limits' own, and what must follow each.
+  // The ways to write one digit between `first` and `last`, each followed by `rest`.
   template <class Rest>
   NodeId one_digit(char first, char last, Tight tight, Rest rest) {
     if (first > last) return g_.never();
@@ -88,7 +88,7 @@ class Magnitudes {
     return one_digit(first, last, tight, [&](Tight next) { return whole_digits(at + 1, length, next); });
   }
 
-  // After the whole digits: nothing, or a point and digits.
+  // After the integer digits: nothing, or a point and digits.
   NodeId fraction(Tight tight) {
     std::vector<NodeId> ways;
     const bool low_ok = !tight.low || (low_->fraction.empty() && !low_->excluded);
@@ -105,7 +105,7 @@ class Magnitudes {
     const bool low_over = !tight.low || at >= low_->fraction.size();
     const bool high_over = !tight.high || at >= high_->fraction.size();
     if (low_over && high_over) {
-      if (tight.high) {  // only zeros keep it from being more
+      if (tight.high) {  // equal to the upper limit, so only zeros may follow
         const bool met = !high_->excluded && !(tight.low && low_->excluded);
         return met ? g_.repeat(g_.literal("0"), least, kMaxDigits - at) : g_.never();
       }
@@ -117,7 +117,7 @@ class Magnitudes {
     const char last = !tight.high ? '9' : at < high_->fraction.size() ? high_->fraction[at] : '0';
     const NodeId more =
         one_digit(first, last, tight, [&](Tight next) { return fraction_digits(at + 1, next); });
-    // It may end here where the digits left out are zeros of the lower limit.
+    // The number may end here if the remaining digits of the lower limit are zeros.
     const bool low_met = !tight.low || (low_over && !low_->excluded);
     if (at > 0 && low_met) return g_.optional(more);
     return more;
@@ -197,20 +197,20 @@ NodeId bounded_number_node(Grammar& grammar, const NumberBounds& bounds) {
 
 namespace {
 
-// Rules that follow the remainder of the digits so far: one for each remainder and number of digits after the
-// point.
+// Rules that track the remainder of the digits so far: one for each remainder and each number of digits after
+// the point.
 class Remainders {
  public:
   Remainders(Grammar& grammar, std::uint32_t modulus, std::size_t num_places)
       : g_(grammar), modulus_(modulus), num_places_(num_places) {
     for (std::size_t i = 0; i < (num_places + 1) * modulus; ++i) rules_.push_back(g_.add_rule("multiple"));
-    std::uint32_t scale = 1 % modulus;  // of what is missing to all places
+    std::uint32_t scale = 1 % modulus;  // the power of ten for the missing places
     for (std::size_t place = num_places + 1; place-- > 0; scale = scale * 10 % modulus) {
       for (std::uint32_t r = 0; r < modulus && !g_.full(); ++r) define(place, r, r * scale % modulus == 0);
     }
   }
 
-  // One digit of a range, and whatever makes it a multiple.
+  // One digit from `first` to 9, and any digits that complete it to a multiple.
   NodeId digits(std::size_t place, std::uint32_t remainder, char first) {
     std::vector<NodeId> ways;
     for (char d = first; d <= '9'; ++d) {
@@ -250,7 +250,7 @@ std::optional<NodeId> multiple_node(Grammar& g, const Decimal& factor, const Num
   const bool zero_excluded = positive && (bounds.min_excluded || !bounds.min->is_zero());
   if (positive && !bounds.min->is_zero() && (*bounds.min > factor || bounds.min_excluded))
     return std::nullopt;
-  if (zero_excluded && num_places > 0) return std::nullopt;  // 0.00 would have to be told from 0.05
+  if (zero_excluded && num_places > 0) return std::nullopt;  // 0.00 and 0.05 could not be distinguished
 
   Remainders remainders(g, modulus, num_places);
   NodeId nonzero = remainders.digits(0, 0, '1');

@@ -10,8 +10,8 @@
 
 namespace kvasir::grammar {
 
-// A model that has lost its way repeats digits for ever; nobody needs more of them. Two digits of exponent
-// keep every number finite as a double.
+// A model that loses its way may repeat digits for ever, and nobody needs more than this. Two digits of
+// exponent keep every number finite as a double.
 inline constexpr std::uint32_t kMaxDigits = 40;
 
 struct NumberBounds {
@@ -24,13 +24,13 @@ struct NumberBounds {
 // Numbers in JSON's syntax.
 NodeId integer_node(Grammar& grammar);
 NodeId number_node(Grammar& grammar);
-// Within bounds. Numbers within bounds have no exponent.
+// Numbers within bounds. They have no exponent.
 NodeId bounded_integer_node(Grammar& grammar, const NumberBounds& bounds);
 NodeId bounded_number_node(Grammar& grammar, const NumberBounds& bounds);
-// Multiples of `factor` (positive), in no bounds but a possible lowest of 0 or, excluding 0, of the factor.
-// None where that cannot be said.
+// Multiples of `factor` (positive). The only possible bound is a lowest value of 0 or, if 0 is excluded, of
+// the factor. Absent if the bounds are different.
 std::optional<NodeId> multiple_node(Grammar& grammar, const Decimal& factor, const NumberBounds& bounds);
-// The whole multiples between two bounds, written out, where they are few. For a whole factor.
+// For a whole factor: the whole multiples between two bounds, as texts, if they are few.
 std::optional<std::vector<std::string>> multiples_between(const Decimal& factor, const NumberBounds& bounds);
 
 }  // namespace kvasir::grammar

@@ -6,7 +6,7 @@
 namespace kvasir::grammar {
 namespace {
 
-constexpr std::int64_t kItemWork = 4;  // against 1 for a step in the token trie, by time
+constexpr std::int64_t kItemWork = 4;  // a step in the token trie costs 1; measured by time
 
 std::uint64_t mix(std::uint64_t h, std::uint64_t value) {
   h ^= value + 0x9E3779B97F4A7C15ULL + (h << 6) + (h >> 2);
@@ -92,8 +92,8 @@ ConfigId Pushdown::intern(std::span<const Item> items) {
   return intern_config();
 }
 
-// Follows empty edges and ends of rules. Calls are only noted: the frames of a call hold all its callers, and
-// those are known only afterwards.
+// Follows empty edges and ends of rules. Calls are only recorded, since the frame of a call needs all its
+// callers, which are known only afterwards.
 bool Pushdown::close_items(std::span<const Item> kernel) {
   seen_.clear();
   seen_index_.clear();
@@ -145,8 +145,9 @@ void Pushdown::add_call(RuleId rule, const Item& back) {
   std::push_heap(pending_.begin(), pending_.end(), std::greater<>());
 }
 
-// Components in the order of their calls, so that a called rule's callers are complete when its frame is
-// made. A rule that ends without a byte needs nothing here: its callers went on past the call already.
+// Handles components in the order of their calls, so that all callers of a rule are known when its frame is
+// made. A rule that ends without a byte needs nothing here, since its callers have already gone past the
+// call.
 bool Pushdown::expand_calls() {
   while (!pending_.empty()) {
     const std::uint32_t component = pending_.front().component;
@@ -169,7 +170,7 @@ bool Pushdown::expand_calls() {
   return true;
 }
 
-// A call in last place hands its own callers on, so that recursion to the right keeps no frames.
+// A call in last position passes on its own callers, so that right recursion keeps no frames.
 void Pushdown::add_callers(const PendingCall& call) {
   const bool is_last = automaton_->state(call.back.state).final_only;
   if (!is_last || call.back.frame <= kBottom) {
@@ -267,7 +268,8 @@ std::vector<ConfigId> Pushdown::adopt(const Pushdown& other, std::span<const Con
   return ids;
 }
 
-// Callers before what they called, with an explicit stack: nesting is as deep as the text is long.
+// Adopts callers before the frames that they called. Uses an explicit stack, since nesting may be as deep as
+// the text is long.
 bool Pushdown::adopt_frames(const Pushdown& other, ConfigId config) {
   std::vector<FrameId> todo;
   for (const Item& item : other.items(config)) todo.push_back(item.frame);

@@ -13,21 +13,21 @@
 
 namespace kvasir::grammar {
 
-// What the automaton may be doing after some bytes: an interned, closed set of items.
+// The possible states of the automaton after some bytes: an interned, closed set of items.
 using ConfigId = std::uint32_t;
 // The frames that wait for one call of a rule to end.
 using FrameId = std::uint32_t;
 
-// Runs an Automaton on bytes. An Earley recognizer whose sets are interned: a set reached twice is the same
-// ConfigId, and a transition is computed once. Call frames are interned by content as well, so ambiguity
-// costs the number of different frames and never the number of paths, and recursion to the left or right is
-// no special case. Not thread-safe; grows until `max_bytes`, then fails and is replaced by a new one.
+// Runs an Automaton on bytes. It is an Earley recognizer with interned sets: a set that is reached twice has
+// the same ConfigId, and a transition is computed once. Call frames are interned by content as well, so
+// ambiguity costs the number of different frames, not the number of paths, and left or right recursion is not
+// a special case. Not thread-safe. It grows up to `max_bytes`, then fails and is replaced by a new one.
 class Pushdown {
  public:
   static constexpr ConfigId kDead = 1;
   static constexpr ConfigId kFailed = 0xFFFFFFFF;
-  static constexpr FrameId kRoot = 0;    // under the root rule: popping it completes the match
-  static constexpr FrameId kBottom = 1;  // under a rule that is looked at alone: popping it is an exit
+  static constexpr FrameId kRoot = 0;    // below the root rule: popping it completes the match
+  static constexpr FrameId kBottom = 1;  // below a rule that is examined alone: popping it is an exit
 
   struct Item {
     StateId state;
@@ -46,7 +46,7 @@ class Pushdown {
 
   ConfigId start() const { return start_; }
 
-  // kDead where no item takes the byte; kFailed where a limit was met (see `failure`).
+  // kDead if no item takes the byte; kFailed if a limit was reached (see `failure`).
   ConfigId step(ConfigId config, std::uint8_t byte) {
     const std::uint32_t known = rows_[row(config) + automaton_->class_of(byte)];
     return known != kUnknown ? known : compute_step(config, automaton_->class_of(byte));
@@ -54,15 +54,15 @@ class Pushdown {
 
   // The configuration in which the rule called with `frame` has ended.
   ConfigId completion(FrameId frame);
-  // The configuration of these items. Only items whose frames are alive.
+  // The configuration of these items. All their frames must be alive.
   ConfigId close(std::span<const Item> kernel);
 
-  // Exactly these items, which are part of some closed configuration, without what they lead to by empty
-  // edges.
+  // A configuration of exactly these items, which must be part of a closed configuration. Empty edges are not
+  // followed.
   ConfigId intern(std::span<const Item> items);
 
-  // The same configurations of another run of the same automaton, with the frames that they need. Fewer where
-  // a limit was met.
+  // Copies configurations from another run of the same automaton, with the frames that they need. Returns
+  // fewer if a limit was reached.
   std::vector<ConfigId> adopt(const Pushdown& other, std::span<const ConfigId> configs);
 
   bool is_complete(ConfigId config) const { return configs_[config].complete; }
@@ -76,13 +76,13 @@ class Pushdown {
   std::size_t num_configs() const { return configs_.size(); }
   std::size_t num_bytes() const;
 
-  // Work is counted in steps of about 5 ns; a computation that meets the limit fails with Failure::work.
+  // Work is counted in steps of about 5 ns. A computation that reaches the limit fails with Failure::work.
   void set_work(std::int64_t limit) {
     work_left_ = limit;
     failure_ = Failure::none;
   }
   std::int64_t work_left() const { return work_left_; }
-  // Takes work for what the caller does. False where none is left.
+  // Charges work that the caller does. False if none is left.
   bool spend(std::int64_t work) {
     work_left_ -= work;
     if (work_left_ < 0) failure_ = Failure::work;
@@ -92,7 +92,7 @@ class Pushdown {
 
  private:
   static constexpr std::uint32_t kUnknown = 0;
-  static constexpr FrameId kHeader = 0xFFFFFFFE;  // in the key of a cyclic component's frames: no frame
+  static constexpr FrameId kHeader = 0xFFFFFFFE;  // not a frame; marks the key of a cyclic component's frames
 
   struct Config {
     std::uint32_t begin = 0;
@@ -106,7 +106,7 @@ class Pushdown {
     std::uint32_t group = 0;
     ConfigId completion = kUnknown;
   };
-  struct Group {  // the frames of one component's rules, called by the same callers
+  struct Group {  // the frames of one component's rules for the same callers
     std::uint32_t begin = 0;
     std::uint32_t size = 0;
     FrameId first_frame = 0;
@@ -154,7 +154,7 @@ class Pushdown {
   InternTable group_index_;
   ConfigId start_ = kDead;
 
-  // Scratch of one closure.
+  // Scratch memory of one closure.
   std::vector<Item> todo_;
   std::vector<Item> seen_;
   InternTable seen_index_;
@@ -163,7 +163,7 @@ class Pushdown {
   std::vector<std::pair<RuleId, Item>> called_;
   std::vector<Item> key_;
   std::vector<Item> kernel_;
-  std::unordered_map<FrameId, FrameId> adopted_;  // frames of the other run that are here already
+  std::unordered_map<FrameId, FrameId> adopted_;  // frames of the other run that were already copied
   bool complete_ = false;
   bool exits_ = false;
 };

@@ -100,7 +100,7 @@ TEST(Pushdown, ARuleThatCannotEndIsNoWay) {
 }
 
 TEST(Pushdown, LimitsFailInsteadOfGrowing) {
-  Grammar g;  // (a|aa){0,1000000} holds ever more counts
+  Grammar g;  // (a|aa){0,1000000} has ever more counts
   const RuleId s = g.add_rule("s");
   g.define(s, g.repeat(g.choice({byte(g, 'a'), g.literal("aa")}), 0, 1'000'000));
   g.set_root(s);
@@ -169,7 +169,8 @@ TEST(Pushdown, AgreesWithTheOracleOnRandomGrammars) {
   EXPECT_GT(num_matches, 2000);
 }
 
-// From any configuration some bytes lead to a match: a sampler that follows the grammar is never stuck.
+// From every configuration some bytes lead to a match, so a sampler that follows the grammar never gets
+// stuck.
 TEST(Pushdown, EveryConfigurationCanComplete) {
   for (std::uint32_t seed = 0; seed < 500; ++seed) {
     RandomGrammar random(seed);

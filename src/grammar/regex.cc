@@ -13,14 +13,14 @@ using Kind = Regex::Kind;
 
 constexpr std::size_t kMaxNodes = 50'000;
 
-// Which sides of a match are still open: text may stand there, unless an anchor forbids it.
+// The sides of a match that are open: other text may stand there, unless an anchor forbids it.
 struct Open {
   bool left;
   bool right;
 };
 
-// Takes the anchors out: `^` where a match may begin closes that side, and text is allowed on the sides left
-// open.
+// Removes the anchors: `^` where a match may begin closes that side. Any text is allowed on the sides that
+// stay open.
 class AnchorResolver {
  public:
   explicit AnchorResolver(Regex& regex) : regex_(regex), anchored_(regex.nodes.size(), false) {
@@ -64,7 +64,7 @@ class AnchorResolver {
       parts.pop_back();
     }
     if (parts.size() == 1) return resolve(parts[0], open);
-    // An anchor in a group at either end: each alternative of the group is a sequence of its own.
+    // An anchor is in a group at either end, so each alternative of the group becomes a sequence of its own.
     for (const std::size_t at : {std::size_t{0}, parts.size() - 1}) {
       if (parts.empty() || !anchored_[parts[at]]) continue;
       const Regex::Node group = regex_.nodes[parts[at]];

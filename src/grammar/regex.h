@@ -11,9 +11,9 @@
 
 namespace kvasir::grammar {
 
-// A regular expression as ECMAScript writes them, less what is not regular or needs Unicode tables:
-// look-around, back references, word boundaries and \p are errors that name the construct. Lazy quantifiers
-// match what eager ones do.
+// A regular expression in ECMAScript's syntax, without constructs that are not regular or need Unicode
+// tables: look-around, back references, word boundaries and \p are errors that name the construct. Lazy
+// quantifiers match the same texts as eager ones.
 struct Regex {
   enum class Kind : std::uint8_t { chars, sequence, choice, repeat, begin, end };
   struct Node {
@@ -28,15 +28,15 @@ struct Regex {
   std::uint32_t root = 0;
 };
 
-// Whether a match must cover the whole text or may stand anywhere in it, as JSON schema's `pattern` has it.
+// Whether a match must cover the whole text or may be anywhere in it, as in JSON schema's `pattern`.
 enum class RegexExtent { whole, anywhere };
 
-// The expression with its anchors resolved: what is returned matches whole texts and has none.
+// Parses the expression and resolves its anchors: the result has none and matches whole texts.
 base::Result<Regex> parse_regex(std::string_view pattern, RegexExtent extent);
 
 NodeId regex_node(Grammar& grammar, const Regex& regex, CharEncoding encoding);
 
-// The texts that match as a whole.
+// The texts that the pattern matches as a whole.
 base::Result<Grammar> grammar_of_regex(std::string_view pattern);
 
 }  // namespace kvasir::grammar

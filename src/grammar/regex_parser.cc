@@ -145,7 +145,7 @@ base::Result<RegexParser::Node> RegexParser::parse_quantifiers(Node atom) {
   } else {
     return atom;
   }
-  take('?');  // lazy
+  take('?');  // a lazy quantifier
   if (peek() == '*' || peek() == '+' || peek() == '?') return wrong("a quantifier after a quantifier");
   const Regex::Kind kind = out_.nodes[atom].kind;
   if (kind == Regex::Kind::begin || kind == Regex::Kind::end) return wrong("a quantifier after an anchor");
@@ -169,7 +169,7 @@ base::Result<std::optional<std::pair<std::uint32_t, std::uint32_t>>> RegexParser
     bounds.emplace(*min, *min);
     if (take(',')) bounds->second = parse_number().value_or(kUnbounded);
   }
-  if (!bounds || !take('}')) {  // an ordinary character, which parse_atom has to take
+  if (!bounds || !take('}')) {  // an ordinary character, which parse_atom must take
     at_ = begin;
     return std::optional<std::pair<std::uint32_t, std::uint32_t>>();
   }
@@ -257,7 +257,7 @@ base::Result<CodepointSet> RegexParser::parse_escape() {
     if (!take('}')) return wrong("a \\u{ without its }");
   } else {
     TRY(code, parse_hex(4));
-    if (code >= 0xD800 && code <= 0xDBFF && looking_at(U"\\u")) {  // a pair
+    if (code >= 0xD800 && code <= 0xDBFF && looking_at(U"\\u")) {  // a surrogate pair
       at_ += 2;
       TRY(const std::uint32_t low, parse_hex(4));
       if (low < 0xDC00 || low > 0xDFFF) return wrong("a lone surrogate");

@@ -9,7 +9,7 @@
 
 namespace kvasir::grammar {
 
-// Reads one pattern; used once. Private to regex*.cc.
+// Parses one pattern. Used once. Private to regex*.cc.
 class RegexParser {
  public:
   RegexParser(std::u32string text, Regex& out) : text_(std::move(text)), out_(out) {}
@@ -29,7 +29,7 @@ class RegexParser {
   base::Result<CodepointSet> parse_escape();
   base::Result<CodepointSet> parse_class_member();
   base::Result<std::uint32_t> parse_hex(int num_digits);
-  // {n}, {n,} or {n,m}; none where the brace is a character.
+  // {n}, {n,} or {n,m}; absent if the brace is an ordinary character.
   base::Result<std::optional<std::pair<std::uint32_t, std::uint32_t>>> parse_braces();
   std::optional<std::uint32_t> parse_number();
 

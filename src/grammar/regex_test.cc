@@ -26,7 +26,7 @@ bool whole(std::string_view pattern, std::string_view text) {
   return run(*grammar, text);
 }
 
-// By the automaton of bytes and by the one of characters, which must agree.
+// Matches with the automaton over bytes and with the one over characters, which must agree.
 bool anywhere(std::string_view pattern, std::string_view text) {
   auto regex = parse_regex(pattern, RegexExtent::anywhere);
   CHECK(regex.ok(), "{}", regex.error().message);

@@ -4,9 +4,8 @@
 
 namespace kvasir::grammar {
 
-// Whether a value fits a schema, as far as the schema says it in keywords that are looked at: types, values,
-// members, items, bounds and combinations. Patterns, formats and what is unknown say nothing, and so does
-// what lies too deep.
+// Whether a value fits a schema. Checks types, values, members, items, bounds and combinations. Patterns,
+// formats, unknown keywords and very deep schemas are ignored.
 bool fits_schema(const base::json::value& value, const base::json::value& schema);
 
 }  // namespace kvasir::grammar

@@ -2,7 +2,7 @@
 
 #include "grammar/schema_merge.h"
 
-// What schemas say of the children of arrays and objects.
+// Reads what schemas say about the children of arrays and objects.
 namespace kvasir::grammar {
 namespace {
 
@@ -14,7 +14,7 @@ base::Error invalid(const std::string& path, std::string_view what) {
   return schema_error(base::ErrorCode::invalid_argument, path, what);
 }
 
-// The tuple part and the rest of one atom's arrays, in the spelling of any draft.
+// The tuple part and the other items of one atom's arrays, in the spelling of any draft.
 struct Items {
   const json::array* prefix = nullptr;
   std::string prefix_path;

@@ -87,7 +87,7 @@ base::Result<NodeId> SchemaCompiler::emit_values(const SchemaSpec& spec) {
   std::vector<NodeId> ways;
   for (const json::value& value : *spec.values) {
     if (value.is_array() || value.is_object()) {
-      // Beside the type nothing is compared with a constant that has parts.
+      // A constant array or object can be combined only with a type.
       const bool plain = spec.properties.empty() && spec.prefix.empty() && spec.items.empty() &&
                          spec.min_items == 0 && spec.max_items == kUnbounded && spec.min_properties == 0 &&
                          spec.max_properties == kUnbounded && spec.keys.size() == 1 &&

@@ -14,14 +14,13 @@
 
 namespace kvasir::grammar {
 
-// Turns one schema document into rules; used once. A conjunction of schemas is one rule wherever it appears,
-// so recursive schemas become recursive rules, and rules are filled in from a list of work instead of by
-// recursion.
+// Turns one schema document into rules. Used once. A conjunction of schemas is one rule wherever it appears,
+// so recursive schemas become recursive rules. Rules are filled in from a work list rather than by recursion.
 class SchemaCompiler {
  public:
   SchemaCompiler(Grammar& grammar, const base::json::value& schema, JsonSchemaOptions options);
 
-  // The root's rule.
+  // The rule of the root.
   base::Result<RuleId> compile();
   // Any object.
   RuleId any_object();
@@ -47,11 +46,11 @@ class SchemaCompiler {
   base::Result<NodeId> emit_object(const SchemaSpec& spec);
   void start_members(std::optional<NodeId> undeclared, Members& members);
   base::Status add_property(const SchemaSpec::Property& property, Members& members);
-  // Members that no property declares, or none.
+  // Members that no property declares; absent if there may be none.
   base::Result<std::optional<NodeId>> emit_undeclared(const SchemaSpec& spec);
   base::Result<NodeId> emit_key(const SchemaSpec& spec, const SchemaSpec::KeyClass& keys);
 
-  // Rules that all schemas of the grammar share, made at their first use.
+  // Rules that all schemas of the grammar share, made at first use.
   NodeId any_value();
   NodeId any_string();
   NodeId any_char();

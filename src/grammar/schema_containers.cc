@@ -17,7 +17,7 @@ constexpr std::uint32_t at_most(std::uint32_t limit, std::uint32_t have) {
 
 }  // namespace
 
-// What may stand after the prefix, or none.
+// The items after the prefix; absent if there may be none.
 base::Result<std::optional<NodeId>> SchemaCompiler::emit_items(const SchemaSpec& spec) {
   if (spec.items.empty()) return std::optional(any_value());
   TRY(const auto alternatives, document_.expand(spec.items));
@@ -26,7 +26,7 @@ base::Result<std::optional<NodeId>> SchemaCompiler::emit_items(const SchemaSpec&
   return std::optional(item);
 }
 
-// From the back: what may follow after i items, for every i in the prefix.
+// Built from the end: `tail` is what may follow after i items, for every i in the prefix.
 base::Result<NodeId> SchemaCompiler::emit_array(const SchemaSpec& spec) {
   if (spec.min_items > spec.max_items) return g_.never();
   const auto num_prefix =
@@ -34,7 +34,7 @@ base::Result<NodeId> SchemaCompiler::emit_array(const SchemaSpec& spec) {
   TRY(const auto item, emit_items(spec));
   const NodeId close = g_.sequence({space(), g_.literal("]")});
   const NodeId comma = g_.sequence({g_.literal(","), space()});
-  // After `have` items of which the last is written.
+  // The text after `have` items, the last of which has been written.
   const auto after_prefix = [&](std::uint32_t have) {
     if (!item) return spec.min_items <= have ? close : g_.never();
     const NodeId one = g_.sequence({comma, *item});
@@ -101,15 +101,16 @@ base::Result<std::optional<NodeId>> SchemaCompiler::emit_undeclared(const Schema
   return std::optional(g_.choice(std::move(ways)));
 }
 
-// What may come next in an object, from the back: for every number of members so far, `next` stands after a
-// comma (or the brace), `tail` after a member. Numbers are told apart only where they matter.
+// The grammar of an object's members, built from the end. For every number of members so far, `next` follows
+// a comma (or the brace) and `tail` follows a member. Numbers are distinguished only if there are bounds on
+// them.
 struct SchemaCompiler::Members {
   std::uint32_t min = 0;
   std::uint32_t max = kUnbounded;
   std::uint32_t num_counts = 1;
   NodeId close = 0;
   NodeId comma = 0;
-  bool rest_optional = true;  // of the declared properties seen so far, from the back
+  bool rest_optional = true;  // all declared properties added so far
   std::vector<NodeId> next;
   std::vector<NodeId> tail;
 };
@@ -119,7 +120,7 @@ base::Result<NodeId> SchemaCompiler::emit_object(const SchemaSpec& spec) {
   TRY(const auto undeclared, emit_undeclared(spec));
   const auto num_required = static_cast<std::uint32_t>(
       std::ranges::count_if(spec.properties, [](const auto& property) { return property.required; }));
-  // Undeclared keys may repeat, and a repeated key is one property: only one of them counts.
+  // Undeclared keys may repeat, and a repeated key is one property, so only one of them counts.
   if (spec.min_properties > n + (undeclared ? 1 : 0)) {
     if (!undeclared) return g_.never();
     return unsupported_keyword(spec.min_properties_path, "undeclared keys cannot be kept from repeating");
@@ -140,7 +141,7 @@ base::Result<NodeId> SchemaCompiler::emit_object(const SchemaSpec& spec) {
   return g_.sequence({g_.literal("{"), space(), g_.choice(std::move(ways))});
 }
 
-// After all declared properties.
+// Begins with the state after all declared properties.
 void SchemaCompiler::start_members(std::optional<NodeId> undeclared, Members& members) {
   for (std::uint32_t c = 0; c < members.num_counts; ++c) {
     NodeId next = g_.never();
@@ -156,7 +157,7 @@ void SchemaCompiler::start_members(std::optional<NodeId> undeclared, Members& me
   }
 }
 
-// Before those that `members` has.
+// Adds a property before those that `members` already has.
 base::Status SchemaCompiler::add_property(const SchemaSpec::Property& property, Members& members) {
   NodeId member = 0;
   if (property.schema.empty()) {
@@ -175,7 +176,7 @@ base::Status SchemaCompiler::add_property(const SchemaSpec::Property& property, 
       ways.push_back(g_.sequence({key, space(), member, members.tail[after]}));
     }
     if (!property.required) ways.push_back(members.next[c]);
-    // As a rule: it is reached after a comma and, where properties may be left out, past the one before.
+    // A rule, since it is used twice: after a comma, and after an optional property that was left out.
     const RuleId rule = g_.add_rule("members");
     g_.define(rule, g_.choice(std::move(ways)));
     next[c] = g_.reference(rule);

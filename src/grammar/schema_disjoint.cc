@@ -13,11 +13,11 @@ bool numbers_apart(const NumberBounds& low, const NumberBounds& high) {
   return *low.max < *high.min || (*low.max == *high.min && (low.max_excluded || high.min_excluded));
 }
 
-// The schema that a key must meet, where the object may have it at all.
+// The schema that applies to a key; null if the object may not have it, or if that is not clear.
 const Conjunction* schema_of(const SchemaSpec& spec, const std::string& name) {
   const auto it = std::ranges::find_if(spec.properties, [&](const auto& p) { return p.name == name; });
   if (it != spec.properties.end()) return &it->schema;
-  // Patterns are not looked at; with none, all undeclared keys are alike.
+  // Patterns are not examined. Without patterns all undeclared keys have the same schema.
   return spec.keys.size() == 1 && spec.keys[0].match.empty() ? &spec.keys[0].schema : nullptr;
 }
 
@@ -86,8 +86,8 @@ base::Result<bool> SchemaDisjoint::strings(const SchemaSpec& a, const SchemaSpec
   return dfa.ok() && dfa->empty();
 }
 
-// A property that one requires decides where the other could not have it with any value allowed here. Tags
-// come as constants, so all properties are looked at shallowly before any is in depth.
+// Two schemas are disjoint if one requires a property that the other cannot have with any allowed value. Tags
+// are constants, so all properties are first examined shallowly, then in depth.
 base::Result<bool> SchemaDisjoint::objects(const SchemaSpec& a, const SchemaSpec& b) {
   const int own_depth = depth_;
   for (const int start_depth : {kMaxDisjointDepth - 1, own_depth}) {
@@ -97,7 +97,7 @@ base::Result<bool> SchemaDisjoint::objects(const SchemaSpec& a, const SchemaSpec
         if (!property.required) continue;
         const Conjunction* theirs = schema_of(other, property.name);
         if (theirs == nullptr && !other.keys.empty()) continue;
-        if (theirs == nullptr) return true;  // it must be here and cannot be there
+        if (theirs == nullptr) return true;  // one requires it, and the other cannot have it
         TRY(const auto left, document_.expand(property.schema, SchemaDocument::OneOf::assume));
         TRY(const auto right, document_.expand(*theirs, SchemaDocument::OneOf::assume));
         depth_ = std::max(own_depth, start_depth);

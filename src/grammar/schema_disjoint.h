@@ -8,12 +8,12 @@
 namespace kvasir::grammar {
 
 // Decides, as far as it can, that no value is valid under two schemas at once: by type, by value, by range,
-// or by a property that both require and disagree on.
+// or by a property that one requires and the other cannot have with such a value.
 class SchemaDisjoint {
  public:
   explicit SchemaDisjoint(const SchemaDocument& document) : document_(document) {}
 
-  // False where it is not so, or not seen.
+  // False if they are not disjoint, or if that is not found.
   base::Result<bool> are_disjoint(const std::vector<Alternative>& left,
                                   const std::vector<Alternative>& right);
 

@@ -15,7 +15,7 @@ constexpr int kMaxDocumentDepth = 64;
 constexpr std::size_t kMaxAlternatives = 500;
 constexpr std::size_t kMaxAtoms = 200;
 
-// Both apply: every pair.
+// Both apply, so every pair is combined.
 base::Status multiply(std::vector<Alternative>& left, const std::vector<Alternative>& right,
                       const std::string& path) {
   if (left.size() * right.size() > kMaxAlternatives) {
@@ -137,7 +137,7 @@ base::Result<std::vector<Alternative>> SchemaDocument::expand(const Conjunction&
   return out;
 }
 
-// Multiplies the alternatives of one schema into `out`.
+// Combines the alternatives of one schema into `out`.
 base::Status SchemaDocument::expand_into(const SchemaRef& schema, Walk walk,
                                          std::vector<Alternative>& out) const {
   if (walk.depth > kMaxDocumentDepth) {
@@ -198,7 +198,7 @@ base::Status SchemaDocument::expand_any(const SchemaRef& list, Walk walk,
   return multiply(out, any, list.path);
 }
 
-// Exactly one branch holds where no two can hold together.
+// Exactly one branch can hold if no two can hold together.
 base::Status SchemaDocument::check_one_of(const std::vector<Alternative>& base,
                                           const std::vector<std::vector<Alternative>>& branches,
                                           const std::string& path) const {

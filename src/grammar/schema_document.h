@@ -9,40 +9,40 @@
 
 namespace kvasir::grammar {
 
-// A place in a schema: a value, and how to say where it stands ("#/properties/x").
+// A value in a schema, and its path ("#/properties/x").
 struct SchemaRef {
   const base::json::value* value;
   std::string path;
 };
 
-// Schemas that all apply to one place of the output.
+// Schemas that all apply to one place in the output.
 using Conjunction = std::vector<SchemaRef>;
 
-// One object schema without its applicators ($ref, allOf, anyOf, oneOf), which `expand` has dealt with.
+// One object schema without its applicators ($ref, allOf, anyOf, oneOf), which `expand` resolves.
 struct SchemaAtom {
   const base::json::object* object;
   std::string path;
 };
-// Atoms that all apply. A place of the output is a choice of these.
+// Atoms that all apply. A place in the output is a choice of alternatives.
 using Alternative = std::vector<SchemaAtom>;
 
 base::Error schema_error(base::ErrorCode code, const std::string& path, std::string_view what);
 base::Error unsupported_keyword(const std::string& path, std::string_view why);
 
-// "#/a/b" with the key escaped as JSON pointers are.
+// Appends a key to a path, escaped as in JSON pointers: "#/a/b".
 std::string path_to(const std::string& path, std::string_view key);
 
-// One schema document: its references and its disjunctive form. The document outlives it.
+// One schema document: resolves its references and computes its disjunctive form. The JSON outlives it.
 class SchemaDocument {
  public:
   explicit SchemaDocument(const base::json::value& root) : root_(root) {}
 
   SchemaRef root() const { return {&root_, "#"}; }
 
-  // Whether the branches of a oneOf are shown to exclude each other, or taken as an anyOf.
+  // Whether the branches of a oneOf must be shown to exclude each other, or are treated as an anyOf.
   enum class OneOf { check, assume };
 
-  // What a conjunction amounts to: any of these alternatives. None: nothing is valid.
+  // The alternatives of a conjunction. Empty: nothing is valid.
   base::Result<std::vector<Alternative>> expand(const Conjunction& conjunction,
                                                 OneOf one_of = OneOf::check) const;
 

@@ -7,7 +7,7 @@
 
 namespace kvasir::grammar {
 
-// Fails on the first keyword of one schema object that is not enforced and is no mere annotation.
+// Fails on the first keyword of a schema object that is neither enforced nor an annotation.
 base::Status check_keywords(const base::json::object& schema, const std::string& path);
 
 }  // namespace kvasir::grammar

@@ -8,7 +8,7 @@
 
 namespace kvasir::grammar {
 
-// Reads the keywords of all atoms of an alternative into one spec; used once. Private to schema*.cc.
+// Merges the keywords of all atoms of an alternative into one spec. Used once. Private to schema*.cc.
 class SchemaMerge {
  public:
   explicit SchemaMerge(const Alternative& atoms) : atoms_(atoms) {}
@@ -16,7 +16,7 @@ class SchemaMerge {
   base::Result<SchemaSpec> merge();
 
  private:
-  // patternProperties of one atom.
+  // An entry of patternProperties in one atom.
   struct KeyPattern {
     SchemaSpec::Pattern pattern;
     CharDfa dfa;
@@ -34,10 +34,10 @@ class SchemaMerge {
   base::Status add_names();
   base::Status add_property_names(const SchemaAtom& atom);
   base::Status add_key_classes();
-  // What the atoms say of a declared property.
+  // The schemas that the atoms give for a declared property.
   Conjunction schema_of(const std::string& name) const;
 
-  // A keyword that counts something; `missing` where it is not there.
+  // The value of a keyword that is a count; `missing` if it is absent.
   base::Result<std::uint32_t> count(const SchemaAtom& atom, const char* keyword, std::uint32_t missing) const;
   base::Result<SchemaSpec::Pattern> pattern(std::string_view text, const std::string& path,
                                             RegexExtent extent) const;

@@ -36,7 +36,7 @@ base::Result<unsigned> types_named(const json::value& type, const std::string& p
   return types;
 }
 
-// Value modulo factor is 0, in exact decimals; none where there are too many digits to say.
+// Whether value modulo factor is 0, in exact decimals; absent if there are too many digits to decide.
 std::optional<bool> is_multiple(const Decimal& value, const Decimal& factor) {
   const std::size_t places = std::max(value.fraction.size(), factor.fraction.size());
   const auto scaled = [&](const Decimal& d) {
@@ -127,7 +127,7 @@ base::Result<std::uint32_t> SchemaMerge::count(const SchemaAtom& atom, const cha
   if (!number || !number->is_whole() || number->negative) {
     return invalid(path_to(atom.path, keyword), "not a whole number that is not negative");
   }
-  constexpr std::size_t kDigits = 9;  // more than any output is long
+  constexpr std::size_t kDigits = 9;  // larger than the length of any output
   if (number->whole.size() > kDigits) {
     if (missing == kUnbounded) return kUnbounded;
     return schema_error(base::ErrorCode::too_large, path_to(atom.path, keyword), "a very large count");
@@ -151,7 +151,7 @@ base::Status SchemaMerge::add_types(const SchemaAtom& atom) {
   } else if (negated->is_object() && negated->get_object().size() == 1 &&
              negated->get_object().contains("type")) {
     TRY(const unsigned types, types_named(negated->get_object().at("type"), path_to(path, "type")));
-    // "not integer" leaves the other numbers, which have no grammar of their own.
+    // "not integer" leaves fractions only, for which there is no grammar.
     if ((types & kNumber) == kInteger && (spec_.types & kFraction) != 0) {
       return unsupported_keyword(path, "only whole types can be excluded");
     }

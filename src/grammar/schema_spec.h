@@ -19,7 +19,7 @@ enum JsonType : unsigned {
   kNull = 1,
   kBoolean = 2,
   kInteger = 4,
-  kFraction = 8,  // a number that is no integer; "number" is both
+  kFraction = 8,  // a number that is not an integer; "number" is both
   kNumber = kInteger | kFraction,
   kString = 16,
   kArray = 32,
@@ -29,7 +29,7 @@ enum JsonType : unsigned {
 
 unsigned type_of(const base::json::value& value);
 
-// Everything that one alternative says, in one place. Schemas of children stay conjunctions.
+// All keywords of one alternative, merged. Schemas of children stay conjunctions.
 struct SchemaSpec {
   struct Pattern {
     std::shared_ptr<const Regex> regex;
@@ -60,7 +60,7 @@ struct SchemaSpec {
 
   std::uint32_t min_length = 0;
   std::uint32_t max_length = kUnbounded;
-  std::vector<Pattern> patterns;  // formats too
+  std::vector<Pattern> patterns;  // includes formats
 
   std::vector<Conjunction> prefix;
   Conjunction items;  // after the prefix
@@ -72,19 +72,19 @@ struct SchemaSpec {
   std::uint32_t min_properties = 0;
   std::uint32_t max_properties = kUnbounded;
   std::string min_properties_path;
-  std::vector<Pattern> name_patterns;  // propertyNames
+  std::vector<Pattern> name_patterns;  // from propertyNames
   std::uint32_t min_name_length = 0;
   std::uint32_t max_name_length = kUnbounded;
 
-  // Whether a value that is neither array nor object meets everything but `values`.
+  // Whether a value that is neither array nor object meets all keywords except `values`.
   base::Result<bool> allows_scalar(const base::json::value& value) const;
-  // The strings that meet everything but `values`.
+  // The strings that meet all keywords except `values`.
   base::Result<CharDfa> string_dfa() const;
 };
 
 base::Result<SchemaSpec> make_spec(const Alternative& alternative);
 
-// Values as JSON compares them: 1 and 1.0 are equal.
+// JSON equality: 1 and 1.0 are equal.
 bool same_json(const base::json::value& a, const base::json::value& b);
 
 }  // namespace kvasir::grammar

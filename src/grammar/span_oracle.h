@@ -9,8 +9,8 @@
 
 namespace kvasir::grammar {
 
-// The plainest way to decide what a grammar matches, for tests: a table of (rule, begin) → set of ends, grown
-// until nothing changes. For texts under 60 bytes.
+// The simplest way to decide what a grammar matches, for tests: a table of (rule, begin) → set of ends that
+// grows until nothing changes. For texts under 60 bytes.
 class SpanOracle {
  public:
   SpanOracle(const Grammar& grammar, std::string_view text) : grammar_(grammar), text_(text) {

@@ -15,7 +15,7 @@ const std::string kDate =
     kLeapYear + "-02-29)";
 const std::string kTime =
     "(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d{1,6})?(?:Z|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)";
-// At most 59 characters a label and 239 a name.
+// At most 59 characters in a label and 239 in a name.
 const std::string kLabel = "[a-zA-Z0-9]{1,14}(?:-[a-zA-Z0-9]{1,14}){0,3}";
 const std::string kHostname = kLabel + "(?:\\." + kLabel + "){0,3}";
 const std::string kLocalPart = "[a-zA-Z0-9_+-]{1,20}(?:\\.[a-zA-Z0-9_+-]{1,20}){0,2}";

@@ -6,8 +6,8 @@
 
 namespace kvasir::grammar {
 
-// The regular expression (for the whole text) of a JSON schema `format`, or none where the format is not
-// known. It matches only texts of the format, and leaves out those that are valid but odd.
+// The regular expression for whole texts of a JSON schema `format`; absent if the format is unknown. It
+// matches only texts of the format, and leaves out unusual ones.
 std::optional<std::string> regex_of_format(std::string_view format);
 
 }  // namespace kvasir::grammar

@@ -10,7 +10,7 @@ namespace {
 
 enum class Ending { with_marker, before_marker };
 
-// How much of `marker` the text spells after one more byte.
+// The number of bytes of `marker` that the text ends with after one more byte.
 std::size_t next_length(std::string_view marker, std::size_t length, char byte) {
   std::string text(marker.substr(0, length));
   text += byte;
@@ -18,7 +18,7 @@ std::size_t next_length(std::string_view marker, std::size_t length, char byte) 
   return text.size();
 }
 
-// One rule for each length of the marker that the text so far ends with.
+// Makes one rule for each number of marker bytes that the text so far ends with.
 NodeId text_around(Grammar& grammar, std::string_view marker, Ending ending) {
   CHECK(!marker.empty());
   std::vector<RuleId> rules;

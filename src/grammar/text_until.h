@@ -6,10 +6,10 @@
 
 namespace kvasir::grammar {
 
-// Any bytes up to and with the first `marker`, which is not empty.
+// Any bytes up to and including the first `marker`, which must not be empty.
 NodeId text_until(Grammar& grammar, std::string_view marker);
 
-// Any bytes, also none, among which `marker` does not stand.
+// Any bytes, possibly none, that do not contain `marker`.
 NodeId text_without(Grammar& grammar, std::string_view marker);
 
 }  // namespace kvasir::grammar

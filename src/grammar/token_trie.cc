@@ -56,7 +56,7 @@ TokenTrie::TokenTrie(Vocabulary vocabulary) : vocabulary_(std::move(vocabulary))
 TokenTrie::~TokenTrie() = default;
 
 void TokenTrie::add_path(std::string_view bytes, std::size_t shared, TokenId token) {
-  if (shared == bytes.size()) {  // sorted: only an equal text is wholly shared
+  if (shared == bytes.size()) {  // the tokens are sorted, so only an equal text is wholly shared
     if (twins_.empty()) twins_.assign(num_tokens(), -1);
     TokenId last = nodes_.back().token;
     while (twins_[last] >= 0) last = twins_[last];

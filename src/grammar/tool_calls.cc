@@ -10,8 +10,8 @@ namespace {
 
 namespace json = base::json;
 
-// Twice that of one schema: 128 tools of five parameters with long names take 170,000, and 20 MB while they
-// are compiled.
+// Twice the limit of one schema: 128 tools with five parameters and long names need 170,000 nodes, and 20 MB
+// while they are compiled.
 constexpr std::size_t kMaxSize = 400'000;
 
 ToolCallGrammar read(const json::value& value) {
@@ -35,7 +35,7 @@ ToolCallGrammar read(const json::value& value) {
 
 base::Result<NodeId> arguments_of(Grammar& grammar, const ToolCallGrammar::Tool& tool,
                                   JsonSchemaOptions options) {
-  Grammar trial;  // what a schema leaves behind where it fails is not part of the grammar
+  Grammar trial;  // nodes of a schema that fails do not become part of the grammar
   SchemaCompiler attempt(trial, tool.schema, options);
   if (auto tried = attempt.compile(); !tried.ok()) {
     if (tool.strict) return std::move(tried).error();
@@ -64,7 +64,7 @@ std::string tool_calls_text(const ToolCallGrammar& calls) {
 }
 
 base::Result<Grammar> grammar_of_tool_calls(std::string_view text, JsonSchemaOptions options) {
-  // A schema may be as deep as a request, and stands two levels deeper here.
+  // A schema may be as deep as a request, and is two levels deeper here.
   TRY(const json::value value, base::parse_json(text, {.max_depth = 80}));
   const ToolCallGrammar calls = read(value);
   Grammar g(kMaxSize);
@@ -86,7 +86,7 @@ base::Result<Grammar> grammar_of_tool_calls(std::string_view text, JsonSchemaOpt
   if (calls.max_calls > 1) {
     const NodeId more = g.sequence({g.literal(calls.text.separator), call});
     all = g.sequence({all, g.repeat(more, 0, calls.max_calls - 1)});
-    // A line feed that a model writes before it ends must not make it call again.
+    // A model may write a line feed before it ends, which must not force another call.
     const bool is_blank = calls.text.separator.find_first_not_of(" \n") == std::string::npos;
     if (is_blank && calls.text.end.empty())
       all = g.sequence({all, g.optional(g.literal(calls.text.separator))});

@@ -10,7 +10,7 @@
 
 namespace kvasir::grammar {
 
-// Answers that call functions, as one model family writes them:
+// Answers that call functions, in the syntax of one model family:
 //   begin before_name NAME after_name ARGUMENTS after [separator before_name NAME …] end
 struct ToolCallText {
   std::string begin;
@@ -19,8 +19,8 @@ struct ToolCallText {
   std::string after;
   std::string separator;
   std::string end;
-  // Where it is not empty, text may come first, or be all. The calls begin at the first place that spells it;
-  // `begin` and `before_name` together begin with it.
+  // If it is not empty, text may come first or be the whole answer. Calls begin at the first occurrence of
+  // the trigger; `begin` followed by `before_name` begins with it.
   std::string trigger;
 };
 
@@ -28,18 +28,18 @@ struct ToolCallGrammar {
   struct Tool {
     std::string name;
     base::json::value schema;  // of the arguments
-    // Arguments that fit the schema, or an error. Otherwise a schema that cannot be enforced is any object.
+    // True: a schema that cannot be enforced is an error. False: the arguments are then any object.
     bool strict = false;
   };
   ToolCallText text;
   std::vector<Tool> tools;
   std::uint32_t max_calls = 1;
-  base::json::value otherwise;  // not null: the schema of an answer that calls nothing
+  base::json::value otherwise;  // if not null, the schema of an answer without calls
 };
 
-// As a GrammarSource carries it, and back.
+// Serializes the calls for a GrammarSource.
 std::string tool_calls_text(const ToolCallGrammar& calls);
-// An error's field begins with the number of the tool: "[1]/properties/x".
+// The field of an error begins with the tool's index: "[1]/properties/x".
 base::Result<Grammar> grammar_of_tool_calls(std::string_view text, JsonSchemaOptions options);
 
 }  // namespace kvasir::grammar

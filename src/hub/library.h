@@ -13,9 +13,9 @@ namespace kvasir::hub {
 
 enum class ModelState {
   ready,    // whole and verified
-  partial,  // a pull was interrupted, or a file is to be verified: `pull` finishes it
-  absent,   // can be had
-  own,      // the user's: a path, or a file put into the model folder; in no catalogue
+  partial,  // a pull was interrupted, or a file is not verified; `pull` completes it
+  absent,   // can be fetched
+  own,      // the user's own: a path, or a file in the model folder that no catalogue lists
 };
 
 std::string_view state_name(ModelState state);
@@ -23,25 +23,25 @@ std::string_view state_name(ModelState state);
 struct Model {
   std::string name;
   ModelState state = ModelState::absent;
-  std::filesystem::path path;    // what a loader opens; there only when `ready` or `own`
-  std::uint64_t size = 0;        // bytes, of the finished model
-  const Entry* entry = nullptr;  // of the library's catalogue; none for `own`
+  std::filesystem::path path;    // the path that a loader opens; exists only if `ready` or `own`
+  std::uint64_t size = 0;        // bytes of the complete model
+  const Entry* entry = nullptr;  // in the library's catalogue; null for `own`
 };
 
-// Where an entry's model lies once pulled: its only file, or the folder of its files.
+// The path of an entry's model after a pull: its only file, or the folder of its files.
 std::filesystem::path model_path(const std::filesystem::path& model_dir, const Entry& entry);
 
-// The models of this machine and those that can be had. Reads the disk on each call and holds no state but
-// its catalogue. Thread-safe.
+// The models on this machine and those that can be fetched. Reads the disk on each call; its only state is
+// the catalogue. Thread-safe.
 class Library {
  public:
   Library(Catalogue catalogue, std::filesystem::path model_dir);
 
-  // A catalogue's name, the name of something in the model folder, or a path to a GGUF file or a checkpoint's
-  // folder. `not_found` says what could have been meant.
+  // Takes a name in the catalogue, the name of something in the model folder, or a path to a GGUF file or a
+  // checkpoint's folder. `not_found` suggests the name that was probably meant.
   base::Result<Model> find(const std::string& name_or_path) const;
 
-  // The catalogue's models in its order, then the user's own in the model folder by name.
+  // The catalogue's models in its order, then the user's own models in the model folder by name.
   std::vector<Model> list() const;
 
   const Catalogue& catalogue() const { return catalogue_; }

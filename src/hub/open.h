@@ -9,11 +9,11 @@
 
 namespace kvasir::hub {
 
-// The library that the settings describe: the built-in catalogue with the user's own models.toml, over the
-// model folder.
+// The library that the settings describe: the built-in catalogue, the user's own models.toml and the model
+// folder.
 base::Result<Library> open_library(const config::Settings& settings);
 
-// How to pull into that library; HF_TOKEN comes from the environment.
+// The options for pulls into that library. HF_TOKEN comes from the environment.
 PullOptions pull_options(const config::Settings& settings, std::stop_token stop);
 
 }  // namespace kvasir::hub

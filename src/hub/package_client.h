@@ -12,20 +12,20 @@
 
 namespace kvasir::hub {
 
-// How hard a client should try: an index that may not be reachable is asked once.
+// Whether a client should retry. An index that may not be reachable is asked only once.
 enum class Patience { once, retries };
 
 struct PackageFetch {
   SourceKind kind = SourceKind::pip;  // pip or npm
   std::string package;
-  std::filesystem::path folder;  // scratch; exists and is empty
+  std::filesystem::path folder;  // for temporary files; exists and is empty
   Patience patience = Patience::once;
-  std::uint64_t max_bytes = 0;                        // of everything the client writes
-  std::function<void(std::uint64_t bytes)> progress;  // of the archive so far
+  std::uint64_t max_bytes = 0;                        // limit for everything that the client writes
+  std::function<void(std::uint64_t bytes)> progress;  // bytes of the archive so far
 };
 
-// Fetches one package with the machine's own client, with its configuration and credentials, and returns
-// the archive inside `folder`. The client's caches and temporary files stay in there too.
+// Fetches one package with the machine's own client and its configuration and credentials. Returns the path
+// of the archive inside `folder`. The client's caches and temporary files are in `folder`, too.
 base::Result<std::filesystem::path> fetch_package(const PackageFetch& fetch, std::stop_token stop);
 
 struct ArchiveMember {

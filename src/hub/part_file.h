@@ -10,10 +10,11 @@
 
 namespace kvasir::hub {
 
-// A file on its way: appended to, hashed as it grows, never larger than it must end up. One thread.
+// A file that is being downloaded. It is hashed as it grows and never exceeds its final size. Used by one
+// thread.
 class PartFile {
  public:
-  // Continues what is there; its bytes are hashed. Anything longer than the file should be starts anew.
+  // Continues an existing file and hashes its bytes. A file that is too long is started anew.
   static base::Result<PartFile> resume(const std::filesystem::path& path, const ModelFile& expected);
   static base::Result<PartFile> create(const std::filesystem::path& path, const ModelFile& expected);
   ~PartFile();
@@ -21,10 +22,10 @@ class PartFile {
   PartFile& operator=(PartFile&&) = delete;
 
   std::uint64_t size() const { return size_; }
-  // `exhausted` where the disk is full, `corrupt` where it would grow over its size.
+  // `exhausted` if the disk is full; `corrupt` if the file would exceed its size.
   base::Status append(std::string_view bytes);
   base::Status restart();
-  // Checks size and digest, and makes the bytes durable. `corrupt` where they are not the model's.
+  // Checks size and digest, and syncs the file to disk. `corrupt` if they do not match.
   base::Status finish();
 
  private:
@@ -37,10 +38,10 @@ class PartFile {
   Sha256 digest_;
 };
 
-// The error of a failed system call on a local file: `exhausted` with what to do where the disk is full.
+// The error of a failed system call on a local file. If the disk is full, it is `exhausted` with advice.
 base::Error file_error(std::string_view verb, const std::filesystem::path& path, int code);
 
-// Makes the names inside a folder durable.
+// Syncs the names in a folder to disk.
 base::Status sync_folder(const std::filesystem::path& folder);
 
 base::Status make_folder(const std::filesystem::path& folder);

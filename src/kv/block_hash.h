@@ -11,9 +11,9 @@
 
 namespace kvasir::kv {
 
-// The content address of a full block: its tokens and everything before them in one cache namespace.
-// Equal content gives equal hashes on every machine; equal hashes are still compared token by token
-// before a block is reused, since XXH3 resists chance and not an adversary.
+// The content address of a full block: it depends on the block's tokens and on everything before them in the
+// cache namespace. Equal content gives equal hashes on every machine. Equal hashes are still compared token
+// by token before a block is reused, since XXH3 resists chance but not an adversary.
 struct BlockHash {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
@@ -29,7 +29,7 @@ class BlockChain {
  public:
   explicit BlockChain(std::string_view cache_namespace);
 
-  // Hashes the blocks that are full in `tokens` and were not before. `tokens` only ever grows at its end.
+  // Hashes the blocks of `tokens` that have become full. `tokens` must only grow at its end.
   void extend(std::span<const TokenId> tokens);
   std::span<const BlockHash> hashes() const { return hashes_; }
 

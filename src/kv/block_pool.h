@@ -10,7 +10,7 @@ namespace kvasir::kv {
 
 class BlockPool;
 
-// A block that one sequence fills. The value is the ownership: destroying it returns the block to the pool.
+// A block that one sequence fills. The value owns the block: destroying it returns the block to the pool.
 class WritableBlock {
  public:
   WritableBlock(WritableBlock&& other) noexcept
@@ -30,8 +30,8 @@ class WritableBlock {
   BlockId id_;
 };
 
-// A share in a published block, whose content never changes again. When the last share dies the block stays
-// cached, and becomes the youngest candidate for eviction.
+// A share in a published block, whose content never changes again. When the last share dies, the block stays
+// cached and becomes the last candidate for eviction.
 class BlockRef {
  public:
   BlockRef(const BlockRef& other);
@@ -51,8 +51,8 @@ class BlockRef {
 };
 
 // A fixed number of blocks, each in exactly one state: free, writable (one WritableBlock), published and
-// shared (one or more BlockRefs), or cached (published, no BlockRef, in the order of last use). Owned and
-// touched by one engine thread. Outlives every value it gave out.
+// shared (one or more BlockRefs), or cached (published, without BlockRefs, in the order of last use). Owned
+// and touched by one engine thread. Outlives every value that it gave out.
 class BlockPool {
  public:
   explicit BlockPool(int num_blocks);
@@ -65,8 +65,8 @@ class BlockPool {
   int num_cached() const { return cached_.size; }
   int num_available() const { return free_.size + cached_.size; }
 
-  // Walks the available blocks in the order in which they should be taken: the free ones, then the cached
-  // ones, least recently used first. Changes nothing, so that a plan can name blocks before they are taken.
+  // Iterates over the available blocks in the order in which they should be taken: free blocks, then cached
+  // blocks, least recently used first. Changes nothing, so that a plan can name blocks before they are taken.
   BlockId first_available() const;
   BlockId next_available(BlockId id) const;
 
@@ -76,7 +76,7 @@ class BlockPool {
   BlockRef publish(WritableBlock block);
   // Another share in a published block.
   BlockRef share(BlockId id);
-  // Forgets a cached block's content: it is free afterwards.
+  // Forgets a cached block's content. The block is free afterwards.
   void evict(BlockId id);
 
   bool is_free(BlockId id) const { return slots_[id].state == State::free; }

@@ -8,8 +8,8 @@
 
 namespace kvasir::kv {
 
-// One sequence's blocks in the order of its tokens: shared ones first, then those it still fills.
-// Released from its end, so that a prefix is evicted after what follows it.
+// One sequence's blocks in the order of its tokens: shared blocks first, then those that it still fills. It
+// is released from its end, so that a prefix is evicted after the blocks that follow it.
 class BlockTable {
  public:
   BlockTable() = default;
@@ -21,15 +21,15 @@ class BlockTable {
   std::span<const BlockId> ids() const { return ids_; }
   int num_shared() const { return static_cast<int>(shared_.size()); }
 
-  // Shared blocks come before any block of the sequence's own.
+  // Shared blocks must come before the sequence's own blocks.
   void append(BlockRef block);
   void append(WritableBlock block);
 
-  // Publishes the own blocks that `computed` (all tokens whose keys and values are in the blocks) fills. A
-  // block whose content is already published is swapped for that one.
+  // Publishes the own blocks that are full. `computed` has all tokens whose keys and values are in the
+  // blocks. A block whose content is already published is replaced by the published one.
   void publish(PrefixTree& tree, const std::string& cache_namespace, const BlockChain& chain,
                std::span<const TokenId> computed);
-  // Publishes also the partial tail, for a sequence that leaves. The table is empty afterwards.
+  // Publishes the partial tail too, for a sequence that leaves. The table is empty afterwards.
   void retire(PrefixTree& tree, const std::string& cache_namespace, const BlockChain& chain,
               std::span<const TokenId> computed);
   void clear();
@@ -38,7 +38,7 @@ class BlockTable {
   std::vector<BlockId> ids_;
   std::vector<BlockRef> shared_;
   std::vector<WritableBlock> own_;
-  bool publishable_ = true;  // false once a hash collided: what follows has no parent in the tree
+  bool publishable_ = true;  // false after a hash collision: later blocks have no parent in the tree
 };
 
 }  // namespace kvasir::kv

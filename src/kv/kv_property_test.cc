@@ -9,7 +9,7 @@
 namespace kvasir::kv {
 namespace {
 
-// A sequence over an alphabet of two tokens, so that random ones share prefixes often.
+// A sequence over an alphabet of two tokens, so that random sequences often share prefixes.
 struct Walker {
   std::string ns;
   std::vector<TokenId> tokens;

@@ -53,7 +53,7 @@ PrefixHit PrefixTree::find(const std::string& cache_namespace, const BlockChain&
   return hit;
 }
 
-// In lexicographic order the child with the longest common prefix stands right before or right after
+// In lexicographic order, the child with the longest common prefix stands right before or right after
 // `tokens`.
 void PrefixTree::find_tail(const Node* parent, std::span<const TokenId> tokens, PrefixHit& hit) const {
   const auto consider = [&](const Node* child) {

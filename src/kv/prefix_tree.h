@@ -13,7 +13,7 @@
 
 namespace kvasir::kv {
 
-// Where a published block stands: after `parent` (kNoBlock: first) in one cache namespace.
+// The place of a published block: after `parent` (kNoBlock: first) in a cache namespace.
 struct BlockPlace {
   const std::string& cache_namespace;
   BlockId parent = kNoBlock;
@@ -22,29 +22,29 @@ struct BlockPlace {
 // The longest cached prefix of a token list.
 struct PrefixHit {
   std::vector<BlockId> blocks;  // full blocks, to be shared
-  BlockId tail = kNoBlock;      // its first `num_tail_tokens` go on from there, to be copied
+  BlockId tail = kNoBlock;      // its first `num_tail_tokens` tokens continue the prefix; to be copied
   int num_tail_tokens = 0;
 
   int num_tokens() const { return static_cast<int>(blocks.size()) * kBlockTokens + num_tail_tokens; }
 };
 
 // Longest-prefix index over the published blocks of a pool, per cache namespace. A leaf may be a partial
-// block: the tail that a sequence left behind. Owned and touched by the engine thread only. Invariants: a
-// node's block stays published while it is linked; whoever shares a block shares all before it, so that the
-// pool's order of eviction reaches leaves before their parents.
+// block: the tail of a sequence that has left. Owned and touched by the engine thread only. Invariants: a
+// node's block stays published while the node is linked; whoever shares a block shares all blocks before it,
+// so the pool evicts leaves before their parents.
 class PrefixTree {
  public:
   explicit PrefixTree(BlockPool& pool);
 
-  // Tokens are compared, the hash only finds the candidates. Never covers the last token: its logits must be
+  // Compares tokens; the hashes only find candidates. Never covers the last token: its logits must be
   // computed. Pins nothing: share the blocks before the next eviction.
   PrefixHit find(const std::string& cache_namespace, const BlockChain& chain,
                  std::span<const TokenId> tokens) const;
   // How many of the first hashes have a published block. O(log n).
   int num_published(std::span<const BlockHash> hashes) const;
 
-  // Publishes a full block, or gives back the published one with the same content (and frees `block`).
-  // Nothing, and `block` untouched, when another content has the same hash.
+  // Publishes a full block, or returns the published block with the same content and frees `block`. If a
+  // block with other content has the same hash, returns nothing and leaves `block` as it is.
   std::optional<BlockRef> publish(const BlockPlace& place, const BlockHash& hash,
                                   std::span<const TokenId> tokens, WritableBlock& block);
   // Publishes a block of 1 to kBlockTokens - 1 tokens as a leaf that can only be copied. Frees it instead
@@ -62,7 +62,7 @@ class PrefixTree {
     bool operator()(const Node* a, std::span<const TokenId> b) const;
     bool operator()(std::span<const TokenId> a, const Node* b) const;
   };
-  // Of a block, or the root of a namespace (without tokens).
+  // The node of a block, or the root of a namespace, which has no tokens.
   struct Node {
     std::array<TokenId, kBlockTokens> token_array{};
     int num_tokens = 0;

@@ -17,7 +17,7 @@ std::vector<TokenId> tokens(int n, TokenId first = 0) {
 
 class PrefixTreeTest : public testing::Test {
  protected:
-  // Stands for a sequence that computed all of `known` and left.
+  // Acts as a sequence that computed all of `known` and left.
   void leave_behind(const std::vector<TokenId>& known, const std::string& ns = "") {
     BlockChain chain(ns);
     chain.extend(known);

@@ -6,7 +6,7 @@ namespace kvasir::net {
 
 namespace {
 
-constexpr std::size_t kSmallBytes = 256 * 1024;  // with the buffer that it is read through
+constexpr std::size_t kSmallBytes = 256 * 1024;  // small bodies, including their read buffer
 constexpr std::size_t kWorthTrimming = 64 * 1024 * 1024;
 
 }  // namespace
@@ -25,7 +25,7 @@ bool BodyBudget::grow(std::size_t from, std::size_t to) {
 
 void BodyBudget::give_back(std::size_t bytes) {
   if (bytes == 0 || held_.fetch_sub(bytes) != bytes) return;
-  // The allocator keeps what was freed; after a flood that is worth more to others.
+  // The allocator keeps freed memory. After a flood it is returned to the system.
   if (peak_.exchange(0) >= kWorthTrimming) base::return_freed_memory();
 }
 

@@ -7,7 +7,7 @@
 
 namespace kvasir::net {
 
-// Memory that the bodies of all requests of a server take together, or those of all its answers. Thread-safe.
+// The memory that the bodies of all requests of a server share, or of all its answers. Thread-safe.
 class BodyBudget {
  public:
   explicit BodyBudget(std::size_t max_bytes) : max_bytes_(max_bytes) {}
@@ -17,17 +17,18 @@ class BodyBudget {
 
  private:
   friend class BodyShare;
-  // Grows one body's share. Large ones leave a quarter to the small: a few that trickle in must not keep
-  // everybody else out. One that is alone always fits: it could never be had otherwise.
+  // Grows one body's share. Large bodies must leave a quarter to small ones, so that a few large bodies that
+  // trickle in do not keep everybody else out. A body that is alone always fits, since it could never be read
+  // otherwise.
   bool grow(std::size_t from, std::size_t to);
   void give_back(std::size_t bytes);
 
   const std::size_t max_bytes_;
   std::atomic<std::size_t> held_{0};
-  std::atomic<std::size_t> peak_{0};  // since memory last went back to the system
+  std::atomic<std::size_t> peak_{0};  // since memory was last returned to the system
 };
 
-// What one body holds of the budget, until it dies.
+// The part of the budget that one body holds until it dies.
 class BodyShare {
  public:
   explicit BodyShare(std::shared_ptr<BodyBudget> budget) : budget_(std::move(budget)) {}
@@ -35,7 +36,7 @@ class BodyShare {
   BodyShare(const BodyShare&) = delete;
   BodyShare& operator=(const BodyShare&) = delete;
 
-  // False where the budget does not have so much.
+  // False if the budget does not have so much left.
   bool cover(std::size_t bytes) {
     if (bytes <= bytes_) return true;
     if (!budget_->grow(bytes_, bytes)) return false;

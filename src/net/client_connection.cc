@@ -24,9 +24,9 @@ namespace {
 
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t kMaxHeaderBytes = 64 * 1024;
-constexpr int kMaxInformational = 8;  // heads before an answer's own: 100, 103
+constexpr int kMaxInformational = 8;  // interim responses (100, 103) before the final one
 constexpr std::size_t kBodyBytes = 64 * 1024;
-constexpr std::size_t kMaxAddresses = 2;  // of one host that are waited for
+constexpr std::size_t kMaxAddresses = 2;  // addresses of one host to try
 
 base::Result<std::shared_ptr<ssl::context>> trust(const HttpClientOptions& options) {
   auto context = std::make_shared<ssl::context>(ssl::context::tls_client);
@@ -55,7 +55,7 @@ base::Result<std::shared_ptr<const Origin>> Origin::find(const Url& url, const H
   return std::shared_ptr<const Origin>(std::move(origin));
 }
 
-// A socket, TLS over it where the origin wants that, and what was read ahead.
+// A socket, with TLS if the origin uses it, and bytes that were read ahead.
 class ClientConnection::Wire {
  public:
   Wire(const asio::any_io_executor& executor, const Origin& origin) : origin_(origin), executor_(executor) {}
@@ -77,7 +77,7 @@ class ClientConnection::Wire {
       answered_ = false;
       if (!reused) status = co_await connect();
       if (status.ok()) status = co_await converse(call, sink);
-      // A server may close a connection that it has kept at any time: that is no failure of this request.
+      // The server may close a kept connection at any time, which is not a failure of this request.
     } while (!status.ok() && std::exchange(reused, false) && !answered_ && !aborted_);
     if (!kept_) close();
     if (aborted_) co_return base::error(ErrorCode::cancelled, "cancelled");
@@ -234,11 +234,11 @@ class ClientConnection::Wire {
   const asio::any_io_executor executor_;
   std::optional<beast::tcp_stream> plain_;
   std::optional<TlsStream> tls_;
-  beast::tcp_stream* tcp_ = nullptr;  // the lowest layer of the one that is there
+  beast::tcp_stream* tcp_ = nullptr;  // lowest layer of the stream in use
   beast::flat_buffer buffer_;
   std::string chunk_;
   HttpReply reply_;
-  bool answered_ = false;  // a byte of the answer came
+  bool answered_ = false;  // a byte of the answer has come
   bool kept_ = false;
   bool aborted_ = false;
 };

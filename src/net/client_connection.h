@@ -13,21 +13,21 @@
 
 namespace kvasir::net {
 
-// Where a client's connections lead, and whom they trust: looked up once, shared by all of them, never
-// changed.
+// The address of a client's connections and the certificates that they trust. Looked up once, shared by all
+// of them, immutable.
 struct Origin {
   HttpClientOptions options;
-  Url url;  // its target does not matter
+  Url url;  // its target is ignored
   std::vector<boost::asio::ip::tcp::endpoint> endpoints;
   std::shared_ptr<boost::asio::ssl::context> tls;  // null for plain http
 
-  // Blocks for the name lookup.
+  // Looks the name up, which blocks.
   static base::Result<std::shared_ptr<const Origin>> find(const Url& url, const HttpClientOptions& options,
                                                           std::stop_token stop);
 };
 
-// One connection to an origin, used for one exchange after the other as far as the server keeps it. Thousands
-// of them live on one I/O thread: nothing here blocks. Touched on its executor only.
+// One connection to an origin. It carries one exchange after another, as long as the server keeps it open.
+// Thousands of connections live on one I/O thread, so nothing here blocks. Touched on its executor only.
 class ClientConnection {
  public:
   ClientConnection(const boost::asio::any_io_executor& executor, std::shared_ptr<const Origin> origin);
@@ -35,14 +35,14 @@ class ClientConnection {
   ClientConnection(const ClientConnection&) = delete;
   ClientConnection& operator=(const ClientConnection&) = delete;
 
-  // One request and its answer; connects first where no connection is left. The body of a redirect is not
-  // read. Errors as of HttpClient::call. One at a time; `call` and `sink` outlive it. A kept connection that
-  // the server has closed meanwhile is replaced without a word.
+  // Sends one request and receives its answer; connects first if there is no connection. The body of a
+  // redirect is not read. Errors are those of HttpClient::call. Only one exchange may run at a time; `call`
+  // and `sink` outlive it. If the server has closed a kept connection meanwhile, it is replaced silently.
   boost::asio::awaitable<base::Result<HttpReply>> exchange(const HttpCall& call, const ReplySink& sink);
 
-  // Ends the exchange under way with `cancelled`, and the connection with it.
+  // Ends the current exchange with `cancelled` and closes the connection.
   void abort();
-  // Whether the next exchange may go over the connection of the last one.
+  // Whether the next exchange may use the present connection.
   bool open() const;
 
  private:

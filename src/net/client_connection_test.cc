@@ -23,8 +23,8 @@ using asio::ip::tcp;
 
 constexpr const char* kAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-// Serves connections one after the other, each with its own script of answers: as many requests as it has
-// answers, then the connection is closed.
+// Serves connections one after another, each with its own script: it answers as many requests as the script
+// has answers, then closes the connection.
 class KeepingServer {
  public:
   using Script = std::vector<std::vector<std::string>>;
@@ -67,7 +67,7 @@ struct Client {
     connection = std::make_unique<ClientConnection>(io.get_executor(), origin);
   }
 
-  // What each of so many exchanges in a row brought, and whether the connection was open after it.
+  // The results of several exchanges in a row, and whether the connection was open after each.
   struct Outcome {
     std::string body;
     bool ok = false;

@@ -21,8 +21,8 @@ struct DeadlineSocket::State {
 
   tcp::socket socket;
   asio::steady_timer timer;
-  asio::cancellation_signal cancel;  // of the wait under way
-  std::uint64_t epoch = 0;           // of the wait under way; a timer of an earlier one is stale
+  asio::cancellation_signal cancel;  // of the current wait
+  std::uint64_t epoch = 0;           // number of the current wait; a timer with another number is stale
   bool shut = false;
 };
 
@@ -72,7 +72,7 @@ asio::awaitable<base::Status> DeadlineSocket::wait(tcp::socket::wait_type what, 
     state->cancel.emit(asio::cancellation_type::terminal);
   });
   error_code error;
-  // By its own slot: a watch beside it goes on.
+  // The wait has its own cancellation slot, so that a watch beside it goes on.
   co_await state->socket.async_wait(
       what,
       asio::redirect_error(asio::bind_cancellation_slot(state->cancel.slot(), asio::use_awaitable), error));
@@ -95,7 +95,7 @@ int DeadlineSocket::unacknowledged_bytes() const {
 
 namespace {
 
-// Drops what was sent and returns what is left.
+// Drops the bytes that were sent and returns the rest.
 std::span<asio::const_buffer> drop_sent(std::span<asio::const_buffer> buffers, std::size_t sent) {
   while (!buffers.empty() && sent >= buffers.front().size()) {
     sent -= buffers.front().size();
@@ -105,7 +105,7 @@ std::span<asio::const_buffer> drop_sent(std::span<asio::const_buffer> buffers, s
   return buffers;
 }
 
-// Until when a write that waits may go on waiting.
+// The time until which a blocked write may wait.
 class WriteDeadline {
  public:
   WriteDeadline(WritePace pace, base::TimePoint now)
@@ -133,8 +133,8 @@ class WriteDeadline {
 
 asio::awaitable<base::Status> DeadlineSocket::write(std::span<asio::const_buffer> buffers, WritePace pace) {
   const base::RealClock clock;
-  std::optional<WriteDeadline> deadline;  // from the first wait on
-  std::int64_t given = 0;                 // bytes that the system held then, or was given since
+  std::optional<WriteDeadline> deadline;  // set at the first wait
+  std::int64_t given = 0;                 // bytes that the system held then, or got since
   buffers = drop_sent(buffers, 0);
   while (!buffers.empty()) {
     if (state_->shut) co_return base::error(base::ErrorCode::cancelled, "the connection was shut");
@@ -149,8 +149,8 @@ asio::awaitable<base::Status> DeadlineSocket::write(std::span<asio::const_buffer
     if (error != asio::error::would_block && error != asio::error::try_again) {
       co_return base::error(base::ErrorCode::cancelled, "the peer is gone: {}", error.message());
     }
-    // The socket turns writable only when a good part of its buffer is free: a reader that takes little by
-    // little shows in what the peer has acknowledged.
+    // The socket becomes writable only when a good part of its buffer is free. The progress of a slow reader
+    // is visible earlier, in the bytes that the peer has acknowledged.
     const base::TimePoint now = clock.now();
     const std::int64_t outstanding = unacknowledged_bytes();
     if (!deadline) {

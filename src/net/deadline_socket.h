@@ -17,15 +17,15 @@
 
 namespace kvasir::net {
 
-// How fast a peer has to take what is written: something within each `patience`, and once the first one has
-// passed, `min_bytes_per_s` on the average. A byte now and then is not enough.
+// How fast a peer must read: it must take something within each `patience` and, after the first one,
+// `min_bytes_per_s` on average. A byte now and then is not enough.
 struct WritePace {
   base::Duration patience = std::chrono::seconds(30);
   std::int64_t min_bytes_per_s = 4096;
 };
 
-// A non-blocking TCP socket on which every wait has an end. Bytes move in plain system calls; only
-// readiness is awaited, so a cancelled wait never loses data. Touched on its executor only.
+// A non-blocking TCP socket on which every wait has a deadline. Bytes are moved by plain system calls, and
+// only readiness is awaited, so a cancelled wait never loses data. Touched on its executor only.
 class DeadlineSocket {
  public:
   using tcp = boost::asio::ip::tcp;
@@ -35,7 +35,7 @@ class DeadlineSocket {
   DeadlineSocket(const DeadlineSocket&) = delete;
   DeadlineSocket& operator=(const DeadlineSocket&) = delete;
 
-  // What a read that does not wait found.
+  // The result of a read that does not wait.
   enum class Found { bytes, nothing, end };
   struct Taken {
     Found found = Found::nothing;
@@ -43,25 +43,25 @@ class DeadlineSocket {
   };
   Taken take(boost::asio::mutable_buffer into);
 
-  // timeout: the deadline passed first. cancelled: the socket was shut, or the wait was.
+  // timeout: the deadline passed first. cancelled: the socket was shut, or the wait was cancelled.
   boost::asio::awaitable<base::Status> wait_readable(base::TimePoint deadline);
   // Sends everything. timeout: the peer was slower than the pace; cancelled: it is gone.
   boost::asio::awaitable<base::Status> write(std::span<boost::asio::const_buffer> buffers, WritePace pace);
 
-  // Calls `ready` when there is something to read (or, for wait_error, when the peer reset), unless a
-  // cancel_waits came first. Awaits of this class and at most one watch may run side by side.
+  // Calls `ready` when there is something to read (or, for wait_error, when the peer reset), unless
+  // cancel_waits comes first. Awaits of this class and at most one watch may run concurrently.
   void watch(tcp::socket::wait_type what, std::function<void()> ready);
   void cancel_waits();
 
   void shut_sending();
-  // Ends both directions: every wait, now or later, returns at once.
+  // Ends both directions. Every present or later wait returns at once.
   void shut();
 
-  // shut(), and the system forgets what it still held for the peer.
+  // Like shut(), but also drops the bytes that the system has not sent yet.
   void reset();
 
   boost::asio::any_io_executor executor();
-  // The peer's address without its port; empty when it is gone.
+  // The peer's address without its port; empty if the peer is gone.
   std::string peer() const;
 
  private:
@@ -69,7 +69,7 @@ class DeadlineSocket {
   boost::asio::awaitable<base::Status> wait(tcp::socket::wait_type what, base::TimePoint deadline);
   int unacknowledged_bytes() const;
 
-  std::shared_ptr<State> state_;  // shared with handlers that a cancel came too late for
+  std::shared_ptr<State> state_;  // shared with handlers whose cancellation came too late
 };
 
 }  // namespace kvasir::net

@@ -33,7 +33,7 @@ TEST_F(HostileClientTest, TheHeaderTimeIsForAllHeadersTogether) {
   serve(options);
   LoopbackClient client = connect();
   client.send("GET /hello HTTP/1.1\r\n");
-  // Each line is in good time, all of them are not.
+  // Each line comes in time, but all of them together do not.
   while (client.send("X: y\r\n")) {
     if (server_->stats().refused_requests.load() > 0) break;
   }
@@ -283,13 +283,13 @@ TEST_F(HostileClientTest, WhoSendsTooFarAheadIsToldAndItsRequestEnds) {
 
 TEST_F(HostileClientTest, ManyExtensionsAreBoundedAllTogether) {
   serve();
-  // Each is short; a hundred bytes beside every byte are not.
+  // Each extension is short, but a hundred bytes for every byte of the body are too much.
   std::string body;
   for (int i = 0; i < 400; ++i) body += "1;" + std::string(98, 'e') + "\r\nx\r\n";
   LoopbackClient client = connect();
   client.send("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + body + "0\r\n\r\n");
   EXPECT_EQ(client.read_response()->status, 400);
-  // Small chunks alone are no reason.
+  // Small chunks alone are accepted.
   std::string small;
   for (int i = 0; i < 20'000; ++i) small += "1\r\nx\r\n";
   LoopbackClient honest = connect();
@@ -302,7 +302,7 @@ TEST_F(HostileClientTest, BodiesOfAllRequestsTogetherAreBounded) {
   options.max_body_bytes = 1'000'000;
   options.max_bodies_bytes = 4'000'000;
   serve(options);
-  // Each sends most of a body and then nothing more.
+  // Each client sends most of a body and then nothing more.
   std::vector<LoopbackClient> held;
   for (int i = 0; i < 8; ++i) {
     held.push_back(connect());
@@ -317,7 +317,7 @@ TEST_F(HostileClientTest, BodiesOfAllRequestsTogetherAreBounded) {
   EXPECT_EQ(response->status, 503);
   EXPECT_EQ(code_of(*response), "server_overloaded");
   EXPECT_EQ(response->headers.count("retry-after"), 1u);
-  // The small still get in; and once the large have gone, so do others of their size.
+  // Small bodies still get in. Once the large ones have gone, large ones get in again.
   LoopbackClient small = connect();
   small.send(post_request("/echo", "little"));
   EXPECT_EQ(small.read_response()->status, 200);

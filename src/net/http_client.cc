@@ -23,7 +23,7 @@ bool same_name(std::string_view a, std::string_view b) {
   return beast::iequals(beast::string_view(a.data(), a.size()), beast::string_view(b.data(), b.size()));
 }
 
-// One exchange over one connection, on the calling thread.
+// Runs one exchange over one connection on the calling thread.
 class Exchange {
  public:
   Exchange(std::shared_ptr<const Origin> origin, const HttpCall& call, const ReplySink& sink)

@@ -19,10 +19,10 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using base::ErrorCode;
 
-// Answers connections one after the other with a script; what it was asked stays readable.
+// Answers connections one after another with a script, and records the requests.
 class ScriptedServer {
  public:
-  // Given the number of the connection and its request's head; what it writes is up to it.
+  // Gets the number of the connection and the head of its request, and writes the answer.
   using Script = std::function<void(int, const std::string&, tcp::socket&)>;
 
   explicit ScriptedServer(Script script) : script_(std::move(script)), thread_([this] { serve(); }) {}
@@ -78,7 +78,7 @@ std::string answer(const std::string& status, const std::string& headers, const 
   return fmt::format("HTTP/1.1 {}\r\n{}Content-Length: {}\r\n\r\n{}", status, headers, body.size(), body);
 }
 
-// Waits for the other side to go.
+// Waits until the other side closes.
 void wait_for_close(tcp::socket& socket) {
   boost::system::error_code code;
   char byte = 0;
@@ -258,7 +258,7 @@ TEST(HttpClient, AnUnknownNameIsUnavailable) {
   EXPECT_EQ(reply.error().code, ErrorCode::unavailable);
 }
 
-// A listener whose queue is full leaves a connection unanswered, as a filtered address does.
+// A listener with a full queue does not answer, like a filtered address.
 TEST(HttpClient, AnAddressThatNeverAnswersIsGivenUp) {
   asio::io_context io;
   tcp::acceptor full(io);

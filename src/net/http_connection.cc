@@ -29,7 +29,7 @@ std::string openai_error(const RefusedRequest& refusal) {
   return base::json_text(base::json::object{{"error", std::move(error)}});
 }
 
-// What goes between a field's colon and its line end, with nothing in it that could end the line.
+// Appends a header. Characters that could end its line become spaces.
 void append_field(std::string& out, std::string_view name, std::string_view value) {
   out.append(name).append(": ");
   for (const char c : value) out.push_back(c == '\r' || c == '\n' || c == '\0' ? ' ' : c);
@@ -45,7 +45,7 @@ bool has_body(int status) {
   return status >= 200 && status != 204 && status != 304;
 }
 
-// Answers up to here are not counted: an error has to go out whatever others hold.
+// Answers up to this size are not counted, so that an error can always be sent.
 constexpr std::size_t kSmallAnswer = 16 * 1024;
 
 std::string answers_too_large(std::size_t max_bytes) {
@@ -83,11 +83,12 @@ asio::awaitable<void> HttpConnection::run() {
     if (parsed == nullptr) co_return;
     co_await serve(*parsed);
     if (answer_ == Answer::under_way) {
-      // Cut off. The missing last chunk or the length says so; before chunks only a reset can.
+      // The answer was cut off. The missing last chunk or length shows that, but an HTTP/1.0 stream needs a
+      // reset.
       if (is_http_1_0_) socket_.reset();
       co_return;
     }
-    // Pipelined requests are taken, handled and answered without ever waiting: others get their turn here.
+    // Pipelined requests could be handled without ever waiting. This gives other connections a turn.
     co_await asio::post(executor(), asio::use_awaitable);
     if (!keep_alive_ || state_->draining) break;
     quiet_until = base::RealClock().now() + options.idle_timeout;
@@ -299,7 +300,8 @@ void HttpConnection::look_at_peer(std::uint64_t exchange) {
     case DeadlineSocket::Found::end:
       return report_gone();
     case DeadlineSocket::Found::bytes:
-      // What lies unread would hide its end, and there is no end to what it might send.
+      // Unread bytes would hide the peer's end of stream, and it could send without limit, so it counts as
+      // gone.
       too_far_ahead_ = true;
       return report_gone();
   }
@@ -311,7 +313,7 @@ void HttpConnection::report_gone() {
   keep_alive_ = false;
   if (!gone_) return;
   ++state_->stats.disconnects;
-  // Posted, so that it never runs inside the handler's own call.
+  // Posted, so that it never runs inside a call of the handler.
   asio::post(executor(), [self = shared_from_this(), exchange = exchange_] {
     if (exchange != self->exchange_ || !self->gone_) return;
     const std::function<void()> gone = std::exchange(self->gone_, nullptr);

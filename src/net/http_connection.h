@@ -17,19 +17,19 @@
 
 namespace kvasir::net {
 
-// One accepted connection: reads a request, runs the handler, and so on until either side ends it. Lives as
-// long as its `run`; touched on its executor only. The Responder and its SseWriter are its public face.
+// One accepted connection. It reads a request, runs the handler, and repeats until either side ends it. Lives
+// as long as its `run`; touched on its executor only. Handlers use it through Responder and its writers.
 class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  public:
   HttpConnection(boost::asio::ip::tcp::socket socket, std::shared_ptr<ServerState> state);
 
   boost::asio::awaitable<void> run();
-  // Answers a connection that is one too many.
+  // Answers a connection beyond the limit.
   boost::asio::awaitable<void> turn_away();
 
-  // Ends a connection that waits for its next request.
+  // Closes the connection if it waits for its next request.
   void close_if_idle();
-  // Ends it whatever it does; a running handler hears of it as of a disconnect.
+  // Closes the connection in any state. A running handler is told that the peer disconnected.
   void cut();
 
   bool reserve(std::size_t num_bytes);
@@ -49,12 +49,12 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   enum class Answer { none, under_way, done };
 
   boost::asio::awaitable<void> serve(ParsedRequest& parsed);
-  // Answers with an error, after which the connection closes.
+  // Answers with an error and closes the connection.
   boost::asio::awaitable<void> refuse(RefusedRequest refusal);
   boost::asio::awaitable<void> close();
   boost::asio::awaitable<base::Status> write(std::span<boost::asio::const_buffer> buffers);
   HttpResponse refusal_response(const RefusedRequest& refusal) const;
-  // The lines of the head that say what follows.
+  // The lines of the head that describe the body.
   static std::string framing_of(const HttpResponse& response, std::uint64_t num_bytes);
   std::string head_of(int status, const std::vector<HttpHeader>& headers, std::string_view framing) const;
   void watch_peer();
@@ -66,18 +66,18 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   RequestReader reader_;
   std::string peer_;
 
-  // Of the exchange under way.
+  // The current exchange.
   std::uint64_t exchange_ = 0;
   Answer answer_ = Answer::none;
   std::uint64_t body_left_ = 0;     // of an answer in pieces
-  std::optional<BodyShare> share_;  // of the answers' budget
+  std::optional<BodyShare> share_;  // of the budget for answers
   bool keep_alive_ = false;
   bool is_head_ = false;
   bool is_http_1_0_ = false;
   bool watching_ = false;
   bool writing_ = false;
   bool peer_gone_ = false;
-  bool too_far_ahead_ = false;  // then it counts as gone, but can be told so
+  bool too_far_ahead_ = false;  // it counts as gone, but an answer can still be sent
   std::function<void()> gone_;
 };
 

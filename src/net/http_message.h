@@ -10,7 +10,7 @@
 namespace kvasir::net {
 
 // These types have constructors on purpose: g++ 12 destroys an aggregate temporary inside a co_await
-// expression twice. Where an argument of an awaited call is built with braces, give it a name first.
+// expression twice. If an argument of an awaited call is built with braces, give it a name first.
 struct HttpHeader {
   HttpHeader() = default;
   HttpHeader(std::string name_in, std::string value_in)
@@ -20,23 +20,23 @@ struct HttpHeader {
   std::string value;
 };
 
-// A whole request, already within the server's bounds. Plain values: it may outlive its connection.
+// A whole request, already within the server's limits. It owns its data and may outlive its connection.
 struct HttpRequest {
-  std::string method;  // as sent, except that HEAD reads "GET": the server drops the answer's body itself
+  std::string method;  // as sent, but "GET" for HEAD; the server drops the answer's body itself
   std::string path;    // percent-decoded, begins with '/'
   std::string query;   // after '?', raw
   std::vector<HttpHeader> headers;
   std::string body;
-  // While it lives, the body counts against what all bodies may take. A handler that is done with the body,
-  // and with what it made of it, lets go of both.
+  // While this lives, the body counts against the limit for all bodies. A handler that no longer needs the
+  // body, or anything made from it, should release both.
   std::shared_ptr<const void> body_hold;
   std::string peer;  // address of the client, without the port
 
-  // Names compare without case. The first one where several were sent.
+  // The first header of that name. Names are compared without case.
   std::optional<std::string_view> header(std::string_view name) const;
 };
 
-// Content-Length, Connection, Date and Server are the server's to write.
+// The server adds Content-Length, Connection, Date and Server.
 struct HttpResponse {
   HttpResponse() = default;
   HttpResponse(int status_in, std::string content_type_in, std::string body_in);
@@ -46,10 +46,10 @@ struct HttpResponse {
   std::string content_type;  // empty: no such header
   std::vector<HttpHeader> headers;
   std::string body;
-  bool keep_alive = true;  // false: the connection ends with this answer
+  bool keep_alive = true;  // false: the connection closes after this answer
 };
 
-// "Not Found" for 404; empty for a status without a registered phrase.
+// E.g. "Not Found" for 404; empty for an unregistered status.
 std::string_view reason_phrase(int status);
 
 }  // namespace kvasir::net

@@ -17,7 +17,7 @@ using tcp = asio::ip::tcp;
 
 namespace {
 
-// What handlers and connections get to end by themselves before stop() ends the threads under them.
+// Time for handlers and connections to end by themselves before stop() ends their threads.
 constexpr base::Duration kStopGrace = std::chrono::seconds(1);
 // Descriptors that the rest of the process needs beside its connections.
 constexpr rlim_t kOtherDescriptors = 256;
@@ -35,7 +35,8 @@ base::Result<tcp::endpoint> resolve(const std::string& host, std::uint16_t port)
   return found.begin()->endpoint();
 }
 
-// As far as the system lets; a smaller limit shows as refused connections, not as a failure.
+// Raises the limit as far as the system allows. If it stays lower, connections are refused later; that is not
+// a failure here.
 void allow_descriptors(rlim_t wanted) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
@@ -60,7 +61,7 @@ base::Result<std::uint16_t> HttpServer::start() {
   const int num_threads = std::max(options.num_io_threads, 1);
   const auto share = num_threads > 1 ? IoThread::SharePort::yes : IoThread::SharePort::no;
   if (share == IoThread::SharePort::yes && endpoint.port() != 0) {
-    // A shared port would also be shared with another process; asked for without sharing, it is refused then.
+    // A shared port could also be shared with another process. Binding it first without sharing detects that.
     IoThread probe(state_);
     TRY_OK(probe.listen(endpoint, IoThread::SharePort::no));
   }

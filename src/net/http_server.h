@@ -18,7 +18,7 @@
 
 namespace kvasir::net {
 
-// A request that never reached the handler, or a handler that gave no answer.
+// A request that never reached the handler, or whose handler gave no answer.
 struct RefusedRequest {
   RefusedRequest() = default;
   RefusedRequest(int status_in, std::string code_in, std::string message_in)
@@ -27,61 +27,60 @@ struct RefusedRequest {
   int status = 400;
   std::string code;     // "request_too_large", "header_timeout", ...
   std::string message;  // one sentence for the client
-  // Headers that the client sent, where they could be read.
+  // Headers of the request, as far as they could be read.
   std::string request_id;  // x-request-id
   std::string origin;
-  std::string path;  // where the whole head was read; otherwise empty
+  std::string path;  // empty unless the whole head was read
 };
 
 struct ServerOptions {
   std::string host = "127.0.0.1";
-  std::uint16_t port = 0;  // 0: any free one
+  std::uint16_t port = 0;  // 0: any free port
   int num_io_threads = 1;
-  int max_connections = 10'000;                   // over it: 503
-  std::size_t max_header_bytes = 16 * 1024;       // over it: 431
-  std::size_t max_body_bytes = 16 * 1024 * 1024;  // over it: 413
-  // Of all requests together, and as much again of all answers; over it: 503.
+  int max_connections = 10'000;                   // more: 503
+  std::size_t max_header_bytes = 16 * 1024;       // more: 431
+  std::size_t max_body_bytes = 16 * 1024 * 1024;  // more: 413
+  // Total for all requests, and the same again for all answers. More: 503.
   std::size_t max_bodies_bytes = 256 * 1024 * 1024;
-  base::Duration header_timeout = std::chrono::seconds(10);  // from the first byte to the last header: 408
-  base::Duration body_timeout = std::chrono::seconds(60);    // for the whole body: 408
-  base::Duration idle_timeout = std::chrono::seconds(120);   // between requests: closed without a word
-  base::Duration write_timeout = std::chrono::seconds(30);   // a peer that takes nothing for so long is cut
-  std::int64_t min_read_rate = 4096;  // bytes a second; a peer that has taken less, after this time, is cut
+  base::Duration header_timeout = std::chrono::seconds(10);  // from first byte to last header; then 408
+  base::Duration body_timeout = std::chrono::seconds(60);    // for the whole body; then 408
+  base::Duration idle_timeout = std::chrono::seconds(120);   // between requests; then closed silently
+  base::Duration write_timeout = std::chrono::seconds(30);   // a peer that takes nothing is cut off
+  std::int64_t min_read_rate = 4096;  // bytes per second; slower peers are cut off after write_timeout
   int send_buffer_bytes = 0;          // of the socket; 0: the system decides
-  // Asked about a request that waits for "100 Continue" before it sends its body. False: the handler runs
-  // without the body, and the connection ends with its answer. Empty: every body is wanted.
+  // Called for a request that waits for "100 Continue" before it sends its body. False: the handler runs
+  // without the body, and the connection closes after its answer. Empty: every body is read.
   std::function<bool(const HttpRequest&)> wants_body;
-  // Asked about every request whose head has been read. A refusal is answered before the body is taken, and
-  // ends the connection. Called on any I/O thread; empty: every request is taken.
+  // Called for every request once its head has been read. A refusal is sent before the body is read, and
+  // closes the connection. Called on any I/O thread. Empty: every request is accepted.
   std::function<std::optional<RefusedRequest>(const HttpRequest&)> refuse_head;
-  // How a refusal is answered. Called on any I/O thread; empty: OpenAI's error shape.
+  // Makes the answer to a refused request. Called on any I/O thread. Empty: OpenAI's error format.
   std::function<HttpResponse(const RefusedRequest&)> refusal;
 };
 
-// Read by /metrics; counts only grow, the two gauges come and go.
+// For /metrics. The first two are gauges; the others only grow.
 struct ServerStats {
   std::atomic<std::int64_t> open_connections{0};
-  std::atomic<std::int64_t> active_requests{0};  // inside a handler
+  std::atomic<std::int64_t> active_requests{0};  // requests inside a handler
   std::atomic<std::uint64_t> accepted{0};
   std::atomic<std::uint64_t> requests{0};
-  std::atomic<std::uint64_t> refused_connections{0};  // over max_connections
+  std::atomic<std::uint64_t> refused_connections{0};  // beyond max_connections
   std::atomic<std::uint64_t> refused_requests{0};     // malformed, too large, too slow, too many bytes
   std::atomic<std::uint64_t> disconnects{0};          // the peer left while a handler ran
 };
 
-// Runs on an I/O thread for each request and answers through the responder. Both references live until it
-// ends. One that ends without an answer becomes a 500.
+// Runs on an I/O thread for each request and answers through the responder. Both references are valid until
+// it ends. If it ends without an answer, the server sends a 500.
 using Handler = std::function<boost::asio::awaitable<void>(HttpRequest&, Responder&)>;
 
 class IoThread;
 struct ServerState;
 
-// HTTP/1.1 on a few I/O threads, each with its own io_context and listener on the one port. A bad client
-// harms its own connection only. The public functions may be called from any thread that is not an I/O
-// thread.
-//
-// Whatever holds an executor of this server (a responder's) must be gone before the server is destroyed;
-// handlers that `stop` cut short are destroyed in the destructor.
+// An HTTP/1.1 server on a few I/O threads. Each thread has its own io_context and its own listener on the
+// same port. A bad client harms only its own connection. The public functions may be called from any thread
+// that is not an I/O thread.
+// Everything that holds an executor of this server (from a responder) must be gone before the server is
+// destroyed. Handlers that `stop` cut short are destroyed in the destructor.
 class HttpServer {
  public:
   HttpServer(ServerOptions options, Handler handler);
@@ -91,11 +90,12 @@ class HttpServer {
 
   // Binds, starts the threads, and returns the port. Called once.
   base::Result<std::uint16_t> start();
-  // Refuses new connections; open ones finish what they do and are then closed.
+  // Refuses new connections. Open ones finish their request and are then closed.
   void stop_accepting();
-  // Blocks until no handler runs, at most so long. False: some still run.
+  // Blocks until no handler runs, for at most `at_most`. False if some still run.
   bool wait_idle(base::Duration at_most);
-  // Cuts every connection, gives the handlers a moment to see it, and joins the threads. Safe to call twice.
+  // Closes every connection, gives the handlers a moment to notice, and joins the threads. May be called
+  // twice.
   void stop();
 
   const ServerStats& stats() const;

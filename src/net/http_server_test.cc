@@ -141,7 +141,7 @@ TEST_F(HttpServerTest, NoBodyIsAskedForWhereNobodyWantsIt) {
   EXPECT_EQ(response->status, 404);
   EXPECT_EQ(response->headers.at("connection"), "close");
   EXPECT_TRUE(unwanted.at_end());
-  // HTTP/1.0 knows no interim answers.
+  // HTTP/1.0 has no interim responses.
   LoopbackClient old = connect();
   old.send("POST /echo HTTP/1.0\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
   expect_undisturbed();

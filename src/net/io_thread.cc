@@ -17,15 +17,15 @@ using boost::system::error_code;
 
 namespace {
 
-// Refused connections that are still being told so; more are closed without a word.
+// Refused connections that may wait for their 503. Further ones are closed silently.
 constexpr std::size_t kMaxTurnedAway = 128;
-// Where accepting fails (no descriptors left, mostly), trying again at once would only burn the thread.
+// If accept fails (mostly because there are no descriptors left), retrying at once would only burn CPU time.
 constexpr auto kAcceptRetry = std::chrono::milliseconds(50);
 constexpr int kBacklog = 4096;
 
 using SharePortOption = asio::detail::socket_option::boolean<SOL_SOCKET, SO_REUSEPORT>;
 
-// What one connection could not do (memory, mostly) must not end the others.
+// An exception in one connection (out of memory, mostly) must not end the others.
 void report_failure(std::exception_ptr failure) {
   if (!failure) return;
   try {
@@ -99,7 +99,7 @@ asio::awaitable<void> IoThread::accept_loop() {
   }
 }
 
-// Among its thread's connections while this lives, which is as long as the connection's coroutine.
+// Keeps a connection in its thread's set while the connection's coroutine lives.
 class IoThread::Membership {
  public:
   Membership(std::unordered_set<HttpConnection*>& members, HttpConnection* member)

@@ -14,7 +14,7 @@
 namespace kvasir::net {
 
 // One I/O thread: its io_context, its listener and the connections that it accepted. The server owns it and
-// calls the public functions; all else happens on the thread.
+// calls the public functions; everything else happens on the thread.
 class IoThread {
  public:
   using tcp = boost::asio::ip::tcp;
@@ -23,7 +23,7 @@ class IoThread {
   explicit IoThread(std::shared_ptr<ServerState> state);
   ~IoThread();
 
-  // The endpoint that it listens on.
+  // Returns the endpoint that it listens on.
   base::Result<tcp::endpoint> listen(const tcp::endpoint& endpoint, SharePort share);
   void start();
   void stop_accepting();
@@ -37,9 +37,9 @@ class IoThread {
   void turn_away(tcp::socket socket);
 
   std::shared_ptr<ServerState> state_;
-  // Touched on the thread. Before the io_context, whose end destroys the last connections.
+  // Touched on the thread. Declared before the io_context, whose destructor destroys the last connections.
   std::unordered_set<HttpConnection*> connections_;
-  std::unordered_set<HttpConnection*> turned_away_;  // over max_connections, still being told so
+  std::unordered_set<HttpConnection*> turned_away_;  // beyond max_connections, waiting for their 503
   boost::asio::io_context io_;
   tcp::acceptor acceptor_;
   std::thread thread_;

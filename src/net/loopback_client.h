@@ -14,8 +14,8 @@ struct RawResponse {
   std::string body;                            // chunks joined
 };
 
-// A blocking client for tests that decides itself what goes over the wire and when. Every read gives up after
-// 20 s, so that a server that does not answer is a failed test and not a hanging one.
+// A blocking client for tests that control exactly what is sent and when. Every read gives up after 20 s, so
+// that a server that does not answer makes a test fail rather than hang.
 class LoopbackClient {
  public:
   explicit LoopbackClient(std::uint16_t port, int receive_buffer_bytes = 0);
@@ -25,15 +25,15 @@ class LoopbackClient {
   LoopbackClient& operator=(const LoopbackClient&) = delete;
 
   bool connected() const { return fd_ >= 0; }
-  // False when the server has closed.
+  // False if the server has closed.
   bool send(std::string_view bytes);
-  // The next answer, bytes beyond it kept for the one after; nothing if the server closed before its end.
+  // The next answer; bytes after it are kept for the next call. Absent if the server closed before its end.
   std::optional<RawResponse> read_response();
-  // As read_response, for an answer that has no body whatever its headers say.
+  // Like read_response, for an answer that has no body, whatever its headers say.
   std::optional<RawResponse> read_head();
   // At most n bytes; empty at the end of the connection.
   std::string read_some(std::size_t n);
-  // Everything up to `mark`, mark included; what came, where the connection ended first.
+  // Everything up to and including `mark`, or everything that came if the connection ended first.
   std::string read_until(std::string_view mark);
   // True if the server closes (or resets) without sending anything more.
   bool at_end();

@@ -1,4 +1,4 @@
-// Not a test: the client that the tests of this folder speak through.
+// Not a test: the client that the tests of this folder use.
 #include "net/loopback_client.h"
 
 #include <fmt/format.h>

@@ -25,11 +25,11 @@ namespace {
 constexpr std::size_t kHeadReadBytes = 4 * 1024;
 constexpr std::size_t kBodyReadBytes = 64 * 1024;
 constexpr std::size_t kMaxDrainBytes = 64 * 1024 * 1024;
-// A peer that sends as fast as it is read gets no more of its thread at a time.
+// The most bytes read in one turn, so that a fast peer does not keep the thread to itself.
 constexpr std::size_t kTurnBytes = 256 * 1024;
 constexpr base::Duration kDrainTime = std::chrono::seconds(2);
 
-// Grows with what arrives, never with what a Content-Length promises.
+// A body that grows with the bytes that arrive, not with what Content-Length announces.
 struct ArrivingBody {
   using value_type = std::string;
   class reader {
@@ -72,7 +72,7 @@ RefusedRequest bodies_too_large(std::size_t max_bytes) {
                   max_bytes)};
 }
 
-// A line must end with CR LF, whatever other readers let pass; without the CR a parser would wait for ever.
+// Lines must end with CR LF, even if other servers are lenient: without the CR a parser would wait for ever.
 bool has_bare_line_feed(std::string_view text) {
   for (std::size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1))
     if (at == 0 || text[at - 1] != '\r') return true;
@@ -95,7 +95,8 @@ RefusedRequest refusal_of(const error_code& error, const ServerOptions& options)
   return malformed(error.message());
 }
 
-// What is legal HTTP framing but not spoken here, or framing that two readers could understand differently.
+// Refuses framing that is legal but unsupported here, and framing that two readers could understand
+// differently.
 std::optional<RefusedRequest> check_framing(const http::request_header<>& head) {
   std::size_t num_codings = 0;
   bool only_chunked = true;
@@ -122,7 +123,7 @@ std::optional<RefusedRequest> check_framing(const http::request_header<>& head) 
   return std::nullopt;
 }
 
-// With what the client said of the request, as far as its headers were read.
+// Adds the client's headers to a refusal, as far as they were read.
 ReadOutcome named(ReadOutcome outcome, const http::request_header<>& head) {
   if (auto* refused = std::get_if<RefusedRequest>(&outcome)) {
     refused->request_id = head["x-request-id"];
@@ -133,7 +134,7 @@ ReadOutcome named(ReadOutcome outcome, const http::request_header<>& head) {
 
 }  // namespace
 
-// The parser of one request, and how much of it has been counted against the header limit.
+// The parser of one request. It also counts bytes against the header limit.
 class RequestReader::Parse {
  public:
   explicit Parse(const ServerOptions& options) : options_(options) {
@@ -145,9 +146,9 @@ class RequestReader::Parse {
   Parse(const Parse&) = delete;
   Parse& operator=(const Parse&) = delete;
 
-  // Feeds what the buffer holds. True when the head (while it is read) or the whole request is complete.
+  // Parses the bytes in the buffer. True once the head, or in the body the whole request, is complete.
   base::Result<bool> feed(boost::beast::flat_buffer& buffer) {
-    // The parser takes a head only as a whole, so all of it lies here until then.
+    // The parser takes a head only as a whole, so until then all of it is in the buffer.
     if (!in_body_ && has_bare_line_feed(text_of(buffer).substr(0, text_of(buffer).find("\r\n\r\n"))))
       return refuse(malformed("a line ends without a carriage return"));
     while (buffer.size() > 0 && !complete()) {
@@ -162,19 +163,19 @@ class RequestReader::Parse {
       if (error || n == 0) break;
     }
     if (complete()) return true;
-    // What the parser left is a chunk's header or a trailer that it holds until the end of it arrives.
+    // The parser leaves a chunk header or trailer in the buffer until its end arrives.
     if (in_body_ && has_bare_line_feed(text_of(buffer)))
       return refuse(malformed("a chunk's line ends without a carriage return"));
     if (buffer.size() >= options_.max_header_bytes)
       return refuse(in_body_ ? malformed("a chunk header or trailer is too long") : head_too_large(options_));
     return false;
   }
-  // Goes from the head to the body.
+  // Switches from the head to the body.
   void begin_body() {
     in_body_ = true;
     parser_.eager(true);
   }
-  // Empty lines before a request are skipped, and count.
+  // Skips empty lines before a request. They count against the header limit.
   void skip_blank_lines(boost::beast::flat_buffer& buffer) {
     const auto* bytes = static_cast<const char*>(buffer.data().data());
     std::size_t n = 0;
@@ -196,8 +197,8 @@ class RequestReader::Parse {
     refusal_ = std::move(refusal);
     return base::error(base::ErrorCode::invalid_argument, "refused");
   }
-  // Beside the body itself a chunk takes its size in up to 16 digits and two line ends; what is more is
-  // extensions and trailers, which are bounded all together, however the reads were cut.
+  // Besides the body, a chunk has a size of up to 16 digits and two line ends. Everything beyond that is
+  // extensions and trailers, whose total is bounded, however the reads were cut.
   bool framing_too_long() const {
     constexpr std::size_t kChunkBytes = 20;
     const std::size_t usual = parser_.get().body().size() + num_chunks_ * kChunkBytes;
@@ -215,7 +216,7 @@ class RequestReader::Parse {
   RefusedRequest refusal_;
 };
 
-// corrupt: the peer closed its side. Otherwise as DeadlineSocket::wait_readable.
+// corrupt: the peer closed its side. Other errors are those of DeadlineSocket::wait_readable.
 asio::awaitable<base::Status> RequestReader::fill(std::size_t at_most, base::TimePoint deadline) {
   for (;;) {
     const DeadlineSocket::Taken taken = socket_.take(buffer_.prepare(at_most));
@@ -296,7 +297,7 @@ asio::awaitable<ReadOutcome> RequestReader::next(base::TimePoint quiet_until) {
   if (failed) co_return named(std::move(*failed), parse.head());
   if (auto refused = check_framing(parse.head())) co_return named(std::move(*refused), parse.head());
 
-  // Taken before the body: a chunked body's trailers are not headers.
+  // Read before the body, since the trailers of a chunked body are not headers.
   ParsedRequest parsed;
   const http::request_header<>& head = parse.head();
   parsed.keep_alive = parse.keep_alive();
@@ -316,7 +317,7 @@ asio::awaitable<ReadOutcome> RequestReader::next(base::TimePoint quiet_until) {
   }
 
   parse.begin_body();
-  // HTTP/1.0 knows no interim answers. Who sends the body unasked does not wait for one.
+  // HTTP/1.0 has no interim responses. A client that sends the body at once does not wait for one.
   const bool waits = !parsed.is_http_1_0 && head.count(http::field::expect) > 0;
   if (waits && !parse.complete() && buffer_.size() == 0) {
     if (options_.wants_body && !options_.wants_body(parsed.request)) {

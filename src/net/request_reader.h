@@ -16,7 +16,7 @@
 
 namespace kvasir::net {
 
-// A request with what its connection must know to answer it.
+// A request with everything that the connection needs to answer it.
 struct ParsedRequest {
   HttpRequest request;
   bool keep_alive = true;
@@ -28,36 +28,36 @@ inline WritePace write_pace(const ServerOptions& options) {
   return {options.write_timeout, options.min_read_rate};
 }
 
-// The peer left, stayed idle too long, or the server shut the connection: there is no one to answer.
+// The peer left or was idle too long, or the server shut the connection, so nobody can be answered.
 struct ConnectionEnded {};
 
 using ReadOutcome = std::variant<ParsedRequest, RefusedRequest, ConnectionEnded>;
 
-// Reads one request after another from a connection, each within the server's bounds. Bytes beyond a request
-// stay for the next. Owned by the connection and touched on its executor only.
+// Reads requests from a connection, one after another, each within the server's limits. Bytes after a request
+// are kept for the next one. Owned by the connection and touched on its executor only.
 class RequestReader {
  public:
   RequestReader(DeadlineSocket& socket, const ServerOptions& options, std::shared_ptr<BodyBudget> bodies)
       : socket_(socket), options_(options), bodies_(std::move(bodies)) {}
 
-  // `quiet_until`: how long a peer may take to send the first byte.
+  // `quiet_until` is the deadline for the first byte.
   boost::asio::awaitable<ReadOutcome> next(base::TimePoint quiet_until);
 
-  // True while a peer has sent nothing of its next request.
+  // True while the peer has sent nothing of its next request.
   bool idle() const { return idle_; }
 
-  // Takes what lies in the socket while a handler runs. end: the peer closed its side; nothing: all was
-  // taken; bytes: the peer has sent more than this reader holds ahead.
+  // Reads the bytes in the socket while a handler runs. end: the peer closed its side; nothing: all bytes
+  // were read; bytes: the peer has sent more than this reader buffers.
   DeadlineSocket::Found read_ahead();
 
-  // Reads and drops what a refused peer still sends, for a while, so that closing does not destroy the answer
-  // on its way.
+  // Reads and drops bytes that a refused peer still sends, for a while, so that closing the socket does not
+  // destroy the answer in transit.
   boost::asio::awaitable<void> drain();
 
  private:
   class Parse;
   boost::asio::awaitable<base::Status> fill(std::size_t at_most, base::TimePoint deadline);
-  // Nothing, or why the request ends here.
+  // Absent, or why the request ends here.
   boost::asio::awaitable<std::optional<ReadOutcome>> read_head(Parse& parse);
   boost::asio::awaitable<std::optional<ReadOutcome>> read_body(Parse& parse, BodyShare& share);
   boost::asio::awaitable<base::Status> send_continue();

@@ -12,7 +12,7 @@ int hex_digit(char c) {
   return -1;
 }
 
-// "http://host/path" → "/path"; anything else is left alone.
+// "http://host/path" → "/path". Anything else is returned as it is.
 std::string_view without_origin(std::string_view target) {
   for (const std::string_view scheme : {std::string_view("http://"), std::string_view("https://")}) {
     if (!boost::beast::iequals(target.substr(0, scheme.size()), scheme)) continue;

@@ -8,11 +8,11 @@
 
 namespace kvasir::net {
 
-// Sets path and query from a request line's target: "/a%20b?c=d", or the same after "http://host". "*" stays
-// as it is. False: it is none of these, or its escapes are broken or hide a NUL.
+// Sets path and query from the target of a request line: "/a%20b?c=d", or the same after "http://host". "*"
+// stays as it is. False for any other target, and if its escapes are invalid or contain a NUL.
 bool split_target(std::string_view target, HttpRequest& into);
 
-// Nothing where an escape is broken or hides a NUL.
+// Absent if an escape is invalid or is a NUL.
 std::optional<std::string> percent_decode(std::string_view text);
 
 }  // namespace kvasir::net

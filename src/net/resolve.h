@@ -10,8 +10,8 @@
 
 namespace kvasir::net {
 
-// The addresses of a host within `timeout`, in the system's order. The system's lookup cannot be
-// interrupted, so it runs in a thread of its own that is left behind when the time is over.
+// The addresses of a host, in the system's order, within `timeout`. The system's lookup cannot be
+// interrupted, so it runs in a thread of its own that is abandoned after the timeout.
 base::Result<std::vector<boost::asio::ip::tcp::endpoint>> resolve(const std::string& host,
                                                                   const std::string& port,
                                                                   std::chrono::milliseconds timeout,

@@ -15,14 +15,14 @@ namespace kvasir::net {
 
 class HttpConnection;
 
-// A started text/event-stream answer. The handler awaits each write before it makes the next one, so nothing
-// is held for a slow reader beyond the one chunk in flight. Touched on the connection's executor only.
+// A started text/event-stream answer. The handler awaits each write before the next, so only one chunk is
+// held for a slow reader. Touched on the connection's executor only.
 class SseWriter {
  public:
   explicit SseWriter(HttpConnection& connection) : connection_(connection) {}
 
-  // Sends whole events as one chunk with one socket write; callers put all that a step gave into one call.
-  // An error (cancelled: the peer is gone, timeout: it takes nothing) means that nothing more can be sent.
+  // Sends whole events as one chunk with one socket write. Callers should pass all events of a step in one
+  // call. After an error nothing more can be sent (cancelled: the peer is gone; timeout: it does not read).
   boost::asio::awaitable<base::Status> write(std::string events);
   // Ends the stream; the connection may then serve another request. Without it the peer sees a cut-off
   // answer.
@@ -32,24 +32,25 @@ class SseWriter {
   HttpConnection& connection_;
 };
 
-// An answer whose length was said and whose bytes follow in pieces, of which only one is held at a time.
-// Touched on the connection's executor only.
+// An answer of known length that is sent in pieces, of which one is held at a time. Touched on the
+// connection's executor only.
 class BodyWriter {
  public:
   explicit BodyWriter(HttpConnection& connection) : connection_(connection) {}
 
-  // Nothing is to be written any more: the length is reached, or only the head was asked for.
+  // True if nothing more is to be written: the length is reached, or the request was HEAD.
   bool complete() const;
-  // Sends the next bytes, no more than are left. Without the last of them the peer sees a cut-off answer.
+  // Sends the next bytes, at most as many as are left. If some are missing at the end, the peer sees a
+  // cut-off answer.
   boost::asio::awaitable<base::Status> write(std::string piece);
 
  private:
   HttpConnection& connection_;
 };
 
-// How a handler answers its one request: either `send`, or `start_stream` and its writer, or `start_body` and
-// its writer. It belongs to the connection, lives until the handler's coroutine ends, and is touched on the
-// connection's executor only.
+// Answers one request: with `send`, with `start_stream` and its writer, or with `start_body` and its writer.
+// Owned by the connection, valid until the handler's coroutine ends, and touched on the connection's executor
+// only.
 class Responder {
  public:
   explicit Responder(HttpConnection& connection)
@@ -57,29 +58,29 @@ class Responder {
   Responder(const Responder&) = delete;
   Responder& operator=(const Responder&) = delete;
 
-  // Counts an answer of so many bytes, or the piece of it that is held at a time, against what all answers
-  // may take, until the handler ends. False: there is no room, and a 503 is the answer. A small one always
-  // fits. Call it before the bytes are loaded.
+  // Counts `num_bytes` of an answer, or the piece of it that is held at a time, against the limit for all
+  // answers, until the handler ends. False: there is no room, and the answer should be a 503. Small answers
+  // always fit. Call it before the bytes are loaded.
   [[nodiscard]] bool reserve(std::size_t num_bytes);
-  // One that does not fit, and was not reserved before, becomes a 503.
+  // If the answer was not reserved and does not fit, a 503 is sent instead.
   boost::asio::awaitable<base::Status> send(HttpResponse response);
-  // Sends the head of an answer whose body has `num_bytes`; that of `head` is empty. The writer is the
-  // responder's own.
+  // Sends the head of an answer whose body has `num_bytes`. The body of `head` must be empty. The responder
+  // owns the writer.
   boost::asio::awaitable<base::Result<BodyWriter*>> start_body(HttpResponse head, std::uint64_t num_bytes);
-  // Sends 200 and the headers at once. The writer is the responder's own.
+  // Sends status 200 and the headers at once. The responder owns the writer.
   boost::asio::awaitable<base::Result<SseWriter*>> start_stream(std::vector<HttpHeader> headers);
 
-  // `gone` is called once, on the executor and from no other call's inside, as soon as the peer closes or
-  // resets its side while the handler runs, whether or not anything is being written. It is never called
-  // after the handler has ended. A peer that only closed its sending side cannot be told from one that left:
-  // it counts as gone, though a handler that goes on can still answer it. So does one that sends more than
-  // the header limit ahead of its answer.
+  // Calls `gone` once, on the executor and never inside another call, as soon as the peer closes or resets
+  // its side while the handler runs, whether or not anything is being written. It is never called after the
+  // handler has ended. A peer that closed only its sending side cannot be distinguished from one that left:
+  // it counts as gone, though a handler that goes on can still answer it. The same holds for a peer that
+  // sends more than the header limit ahead of its answer.
   void on_disconnect(std::function<void()> gone);
   bool disconnected() const;
-  // True once anything of an answer went out: then it is too late for an error status.
+  // True once any part of an answer was sent, so that it is too late for an error status.
   bool started() const;
 
-  // The one thread that runs this request.
+  // The executor of the one thread that runs this request.
   boost::asio::any_io_executor executor() const;
 
  private:

@@ -19,12 +19,12 @@
 
 namespace kvasir::net {
 
-// A server whose paths do one thing each, for the tests of this folder.
+// A test server on which every path does one thing.
 class ServerTest : public testing::Test {
  protected:
   static constexpr std::chrono::seconds kPatience{20};
 
-  // Starts the server; call it first, with the options that the test is about.
+  // Starts the server with the options under test. Call it first.
   void serve(ServerOptions options = {}) {
     options.wants_body = [](const HttpRequest& head) { return head.path != "/unwanted"; };
     server_ = std::make_unique<HttpServer>(
@@ -38,7 +38,7 @@ class ServerTest : public testing::Test {
   }
   LoopbackClient connect() { return LoopbackClient(port_); }
 
-  // What another, well-behaved client sees at this moment.
+  // Checks that another, well-behaved client is served at this moment.
   void expect_undisturbed() {
     LoopbackClient client = connect();
     client.send(get_request("/hello"));
@@ -48,7 +48,7 @@ class ServerTest : public testing::Test {
     EXPECT_EQ(response->body, "hello");
   }
 
-  // The error of a refusal in OpenAI's shape.
+  // The code of a refusal in OpenAI's format.
   static std::string code_of(const RawResponse& response) {
     const auto parsed = base::parse_json(response.body);
     if (!parsed.ok()) return "not JSON: " + response.body;
@@ -65,7 +65,7 @@ class ServerTest : public testing::Test {
     } else if (request.path == "/echo") {
       (void)co_await responder.send(HttpResponse(200, "text/plain", request.method + " " + request.body));
     } else if (request.path == "/mark") {
-      // How far the server had come when the thread next did something else.
+      // Records how many requests had come when the thread next did something else.
       boost::asio::post(responder.executor(),
                         [this] { num_requests_at_mark_ = server_->stats().requests.load(); });
       (void)co_await responder.send(HttpResponse(200, "text/plain", "marked"));
@@ -100,7 +100,7 @@ class ServerTest : public testing::Test {
     (void)co_await (*writer)->finish();
   }
 
-  // Says three pieces and sends so many of them.
+  // Announces three pieces and sends `num_pieces` of them.
   boost::asio::awaitable<void> send_pieces(Responder& responder, int num_pieces) {
     HttpResponse head(200, "text/plain", "");
     auto writer = co_await responder.start_body(std::move(head), 9);
@@ -108,7 +108,7 @@ class ServerTest : public testing::Test {
       (void)co_await (*writer)->write("abc");
   }
 
-  // Ends only when the peer goes.
+  // Ends only when the peer leaves.
   boost::asio::awaitable<void> wait_for_disconnect(Responder& responder) {
     boost::asio::steady_timer forever(responder.executor(), std::chrono::steady_clock::time_point::max());
     responder.on_disconnect([&forever] { forever.cancel(); });

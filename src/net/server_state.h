@@ -13,7 +13,7 @@
 
 namespace kvasir::net {
 
-// What a server's threads and connections share. Thread-safe: the options never change.
+// State that a server's threads and connections share. Thread-safe; the options never change.
 struct ServerState {
   ServerState(ServerOptions options_in, Handler handler_in)
       : options(std::move(options_in)), handler(std::move(handler_in)) {}
@@ -21,13 +21,13 @@ struct ServerState {
   const ServerOptions options;
   const Handler handler;
   ServerStats stats;
-  // One body of the largest size always fits: a growing string takes up to twice its length.
+  // One body of the largest size always fits, since a growing string takes up to twice its length.
   const std::shared_ptr<BodyBudget> bodies =
       std::make_shared<BodyBudget>(std::max(options.max_bodies_bytes, 4 * options.max_body_bytes));
   const std::shared_ptr<BodyBudget> answers = std::make_shared<BodyBudget>(bodies->max_bytes());
   std::atomic<bool> draining{false};
 
-  // Taken around the last step to zero, so that who waits for it cannot miss it.
+  // Held while a gauge falls to zero, so that a waiting thread cannot miss it.
   std::mutex mutex;
   std::condition_variable fell_to_zero;
 
@@ -42,7 +42,7 @@ struct ServerState {
   }
 };
 
-// One of a gauge's entries, counted while it lives.
+// Counts as one in a gauge while it lives.
 class Presence {
  public:
   Presence(ServerState& state, std::atomic<std::int64_t>& gauge) : state_(state), gauge_(gauge) {

@@ -6,7 +6,7 @@
 
 #include "net/server_fixture.h"
 
-// What clients can do by not reading: to their own connection, and to nobody else.
+// Clients that do not read harm only their own connection.
 namespace kvasir::net {
 namespace {
 
@@ -54,7 +54,7 @@ TEST_F(SlowReaderTest, AReaderThatTakesALittleKeepsItsConnection) {
   EXPECT_NE(all.find("data: 4999\n\n"), std::string::npos);
 }
 
-// Some of it is taken within every 100 ms, as the window opens, and all of it would be in time.
+// Some bytes are taken within every 100 ms, but at a rate below the minimum.
 TEST_F(SlowReaderTest, AReaderThatKeepsTakingButTooLittleIsCut) {
   ServerOptions options;
   options.write_timeout = 100ms;
@@ -97,7 +97,7 @@ TEST_F(SlowReaderTest, AnswersOfAllRequestsTogetherAreBounded) {
   options.send_buffer_bytes = 8192;
   serve(options);
   const auto status_of = [](LoopbackClient& client) { return client.read_until("\r\n").substr(9, 3); };
-  // Each takes the first line of its answer and nothing more.
+  // Each client reads the first line of its answer and nothing more.
   std::vector<LoopbackClient> held;
   for (int i = 0; i < 3; ++i) {
     held.emplace_back(port_, 4096);
@@ -111,7 +111,7 @@ TEST_F(SlowReaderTest, AnswersOfAllRequestsTogetherAreBounded) {
   EXPECT_EQ(response->status, 503);
   EXPECT_EQ(code_of(*response), "server_overloaded");
   EXPECT_EQ(response->headers.count("retry-after"), 1u);
-  // Small answers go out, and large ones again once the others have gone.
+  // Small answers are still sent. Large ones are sent again once the others have gone.
   expect_undisturbed();
   held.clear();
   while (true) {

@@ -8,11 +8,11 @@
 
 namespace kvasir::net {
 
-// Takes a stream of server-sent events apart as its bytes come, wherever they are cut. Only the data of an
-// event is passed on: its name, id and retry time are dropped, as are comments. One thread.
+// Parses a stream of server-sent events as its bytes arrive, wherever they are cut. Only the data of an event
+// is passed on; its name, id and retry time and comments are dropped. Used by one thread.
 class SseReader {
  public:
-  // `too_large` where one event holds more than `max_event_bytes`.
+  // `too_large` if one event exceeds `max_event_bytes`.
   SseReader(std::size_t max_event_bytes, std::function<base::Status(std::string_view data)> on_event)
       : max_event_bytes_(max_event_bytes), on_event_(std::move(on_event)) {}
 
@@ -24,7 +24,7 @@ class SseReader {
   const std::size_t max_event_bytes_;
   const std::function<base::Status(std::string_view)> on_event_;
   std::string line_;
-  std::string data_;  // of the event so far, a newline after each line
+  std::string data_;  // of the current event, with a newline after each line
   bool after_cr_ = false;
 };
 

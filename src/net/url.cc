@@ -19,7 +19,7 @@ bool is_port(std::string_view text) {
   return value > 0 && value <= 65535;
 }
 
-// Printable ASCII without the space: nothing that could break out of a request line or a header.
+// Only printable ASCII without spaces, so that nothing can break out of a request line or a header.
 bool is_clean(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
 }
@@ -51,7 +51,7 @@ bool Url::same_origin(const Url& other) const {
 
 base::Result<Url> parse_url(std::string_view text) {
   const auto wrong = [&](std::string_view reason) {
-    // What stands before an "@" may be a password.
+    // The text before an "@" may contain a password.
     const std::string_view shown = text.find('@') == std::string_view::npos ? text.substr(0, 200) : "...";
     return base::error(ErrorCode::invalid_argument, "'{}' is not an address: {}", shown, reason);
   };

@@ -66,7 +66,7 @@ std::string line_of(std::string_view event, std::initializer_list<LogField> fiel
   return line;
 }
 
-// A queue of lines and the thread that writes them; its end waits for those lines.
+// A queue of lines and the thread that writes them. The destructor waits for queued lines.
 struct Writer {
   Writer()
       : pool(std::make_shared<spdlog::details::thread_pool>(kQueuedLines, 1)),
@@ -77,7 +77,7 @@ struct Writer {
     logger->set_formatter(std::make_unique<spdlog::pattern_formatter>("%Y-%m-%dT%H:%M:%S.%eZ %l %v",
                                                                       spdlog::pattern_time_type::utc));
   }
-  ~Writer() { pool.reset(); }  // ends the thread before what it writes with
+  ~Writer() { pool.reset(); }  // ends the thread before the sink that it uses
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
@@ -85,7 +85,7 @@ struct Writer {
   std::shared_ptr<spdlog::async_logger> logger;
 };
 
-// The process's one log. Never destroyed: threads may still write while statics are.
+// The log of the process. It is never destroyed, since threads may still write while statics are.
 struct Output {
   Output() {
     std::atexit([] { Log::flush(); });
@@ -94,7 +94,7 @@ struct Output {
   std::atomic<LogLevel> level{LogLevel::info};
   std::mutex mutex;
   std::function<void(std::string_view)> redirected;  // guarded by mutex
-  std::shared_ptr<Writer> writer;                    // guarded by mutex; made by the first line
+  std::shared_ptr<Writer> writer;                    // guarded by mutex; created by the first line
 };
 
 Output& output() {
@@ -102,7 +102,7 @@ Output& output() {
   return *instance;
 }
 
-// The writer, or nothing where the line went elsewhere.
+// The writer; null if the line was redirected.
 std::shared_ptr<Writer> writer_for(Output& out, LogLevel level, const std::string& line) {
   const std::lock_guard lock(out.mutex);
   if (out.redirected) {

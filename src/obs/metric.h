@@ -8,7 +8,7 @@
 
 namespace kvasir::obs {
 
-// Counts up. Any thread; one relaxed addition.
+// A number that only grows. Thread-safe; an update is one relaxed addition.
 class Counter {
  public:
   void add(std::uint64_t n = 1) { value_.fetch_add(n, std::memory_order_relaxed); }
@@ -18,7 +18,7 @@ class Counter {
   std::atomic<std::uint64_t> value_{0};
 };
 
-// A value that goes up and down. Any thread.
+// A value that goes up and down. Thread-safe.
 class Gauge {
  public:
   void set(double value) { value_.store(value, std::memory_order_relaxed); }
@@ -29,18 +29,18 @@ class Gauge {
   std::atomic<double> value_{0};
 };
 
-// How often a value fell into each of a few fixed ranges. Any thread; an observation is a search of the
-// bounds and two relaxed additions. A reader beside it may see an observation in the count and not yet in the
-// sum.
+// Counts how often a value is in each of a few fixed ranges. Thread-safe; an observation is a search of the
+// bounds and two relaxed additions. A concurrent reader may see an observation in the count before it is in
+// the sum.
 class Histogram {
  public:
-  // Upper bounds, rising; a last range without a bound is added.
+  // Upper bounds in ascending order. A last range without a bound is added.
   explicit Histogram(std::vector<double> bounds);
 
   void observe(double value);
 
   const std::vector<double>& bounds() const { return bounds_; }
-  // Observations of each range, not cumulated: bounds().size() + 1 numbers.
+  // The number of observations in each range, not cumulative: bounds().size() + 1 numbers.
   std::vector<std::uint64_t> counts() const;
   double sum() const { return sum_.load(std::memory_order_relaxed); }
 
@@ -50,7 +50,7 @@ class Histogram {
   std::atomic<double> sum_{0};
 };
 
-// `count` bounds, each `factor` times the one before.
+// `count` bounds, each `factor` times the previous one.
 std::vector<double> exponential_bounds(double first, double factor, int count);
 // For waits and durations of requests, in seconds: 1 ms to 2 min.
 std::vector<double> latency_bounds();

@@ -20,12 +20,12 @@ enum Field : int {
   kStartTicks = 22,
 };
 
-// 0 where the system does not tell.
+// 0 if the system does not report it.
 double stat_field(Field wanted) {
   std::ifstream in("/proc/self/stat");
   const std::string text{std::istreambuf_iterator<char>(in), {}};
-  // The second field is the program's name in parentheses and may hold anything; the third follows the last
-  // ')'.
+  // The second field is the program's name in parentheses and may contain anything. The third field follows
+  // the last ')'.
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return 0;
   std::istringstream rest(text.substr(name_end + 1));
@@ -34,8 +34,8 @@ double stat_field(Field wanted) {
   return rest ? std::atof(field.c_str()) : 0;
 }
 
-// Bytes of the process's memory, all of it and what is resident. An emulator of processors tells them here,
-// and not in /proc/self/stat.
+// The virtual and resident memory of the process in bytes, from /proc/self/statm. Under an emulator
+// /proc/self/stat does not have them.
 struct Memory {
   double virtual_bytes = 0;
   double resident_bytes = 0;
@@ -76,7 +76,7 @@ double open_descriptors() {
   std::filesystem::directory_iterator entries("/proc/self/fd", error);
   double count = 0;
   for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) ++count;
-  return count > 0 ? count - 1 : 0;  // one is the listing's own
+  return count > 0 ? count - 1 : 0;  // one of them is the listing itself
 }
 
 double max_descriptors() {

@@ -6,8 +6,8 @@
 
 namespace kvasir::obs {
 
-// The process's memory, descriptors, threads, processor time and start, under the names that Prometheus's own
-// client libraries use. They are in the registry while this lives.
+// Metrics of the process: memory, descriptors, threads, processor time and start, with the names that
+// Prometheus's own client libraries use. They are in the registry while this object lives.
 class ProcessMetrics {
  public:
   explicit ProcessMetrics(Registry& registry);

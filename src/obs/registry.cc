@@ -34,7 +34,7 @@ void append_escaped(std::string& out, std::string_view text, Quotes quotes) {
   }
 }
 
-// a="b",c="d"
+// The labels as text: a="b",c="d".
 std::string text_of(const Labels& labels) {
   std::string out;
   for (const auto& [name, value] : labels) {

@@ -15,8 +15,8 @@ namespace kvasir::obs {
 
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
-// A metric's name and the sentence that explains it. Names follow Prometheus: a counter ends in _total, units
-// are base units in the name (_seconds, _bytes).
+// A metric's name and the sentence that explains it. Names follow Prometheus: counters end in _total, and
+// base units are part of the name (_seconds, _bytes).
 struct Name {
   Name(std::string text_in, std::string help_in) : text(std::move(text_in)), help(std::move(help_in)) {}
   std::string text;
@@ -25,7 +25,8 @@ struct Name {
 
 class Registry;
 
-// Keeps a value that is read when the metrics are. Once it is destroyed its function is never called again.
+// A metric whose value is read when the metrics are. Once this object is destroyed, its function is never
+// called again.
 class Observation {
  public:
   Observation() = default;
@@ -42,9 +43,10 @@ class Observation {
   std::string series_;
 };
 
-// All metrics of a process, for Prometheus to read. Thread-safe. What it hands out lives as long as it does;
-// callers keep the reference, for finding a series takes a lock. Label values must come from a small set (a
-// model that is served, a status), never from what a client sent. Asking for one name as two kinds is a bug.
+// All metrics of a process, in Prometheus's format. Thread-safe. The objects that it returns live as long as
+// the registry; callers should keep the reference, since finding a series takes a lock. Label values must
+// come from a small set (a served model, a status), never from a client. Asking for one name as two kinds is
+// a bug.
 class Registry {
  public:
   Registry() = default;
@@ -54,11 +56,11 @@ class Registry {
   // The same name and labels give the same object.
   Counter& counter(const Name& name, const Labels& labels = {});
   Gauge& gauge(const Name& name, const Labels& labels = {});
-  // All series of one name have the bounds of the first.
+  // All series of one name have the bounds of the first one.
   Histogram& histogram(const Name& name, const std::vector<double>& bounds, const Labels& labels = {});
 
-  // A gauge or a counter whose value `read` tells, on the thread that asks for the text. It must not call the
-  // registry. One series, one observation.
+  // A gauge or counter whose value comes from `read`, which is called on the thread that asks for the text.
+  // It must not call the registry. There may be one observation per series.
   [[nodiscard]] Observation observe_gauge(const Name& name, const Labels& labels,
                                           std::function<double()> read);
   [[nodiscard]] Observation observe_counter(const Name& name, const Labels& labels,

@@ -14,7 +14,7 @@
 namespace kvasir::obs {
 namespace {
 
-// What a reader of the text exposition sees; strict about what the format forbids.
+// Parses the text exposition, and is strict about what the format forbids.
 struct Exposition {
   struct Family {
     std::string help;
@@ -24,7 +24,7 @@ struct Exposition {
   std::map<std::string, double> samples;  // by name{labels}, labels unescaped as name=value;
 };
 
-// The text after an opening quote up to its closing one, unescaped.
+// The unescaped text between an opening quote, already read, and the closing one.
 std::optional<std::string> read_quoted(std::istringstream& in) {
   std::string value;
   for (char c = 0; in.get(c);) {

@@ -9,7 +9,7 @@
 
 namespace kvasir::router {
 
-// A request's hold on the worker that answers it; counts as load until it dies. A move-only value.
+// A request's hold on a worker. It counts as load until it dies. A move-only value.
 template <class Client>
 class Lease {
  public:

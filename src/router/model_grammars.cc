@@ -14,7 +14,7 @@ std::shared_ptr<grammar::GrammarCompiler> make_grammar_compiler(
     const bool is_text = !tokenizer->is_special(id);
     vocabulary.token_bytes.emplace_back(is_text ? tokenizer->bytes(id) : std::string_view());
   }
-  // A padded output layer may name ends that the vocabulary lacks.
+  // A padded output layer may have end tokens that the vocabulary lacks.
   std::ranges::copy_if(end_tokens, std::back_inserter(vocabulary.end),
                        [&](TokenId id) { return tokenizer->valid(id); });
   vocabulary.tokenize = [tokenizer](std::string_view text) {

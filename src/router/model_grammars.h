@@ -9,7 +9,8 @@
 
 namespace kvasir::router {
 
-// Grammars over a tokenizer's vocabulary. Takes some tenths of a second on a large one.
+// A compiler of grammars over the tokenizer's vocabulary. Takes some tenths of a second for a large
+// vocabulary.
 std::shared_ptr<grammar::GrammarCompiler> make_grammar_compiler(
     const std::shared_ptr<const text::Tokenizer>& tokenizer, std::span<const TokenId> end_tokens);
 

@@ -10,8 +10,8 @@
 
 namespace kvasir::router {
 
-// What a request needs of a model before it has a worker: for its text to become tokens, and for its answer
-// to become text again. It never changes, and a request may hold it for as long as it likes.
+// The data of a model that turns a request's text into tokens and tokens into text. It is available before
+// the request has a worker. Immutable; a request may hold it as long as it likes.
 struct ModelText {
   std::string name;
   std::shared_ptr<const text::Tokenizer> tokenizer;
@@ -19,13 +19,13 @@ struct ModelText {
   std::string fingerprint;  // of the weights and the program
 };
 
-// Of a model that generates.
+// Text data of a model that generates.
 struct ChatText : ModelText {
   std::shared_ptr<const text::ChatTemplate> chat_template;
   std::shared_ptr<grammar::GrammarCompiler> grammars;  // over the tokenizer's vocabulary
 };
 
-// Of a model that makes vectors.
+// Text data of a model that makes embeddings.
 struct EmbedText : ModelText {
   int dimensions = 0;  // of a vector
 };

@@ -10,7 +10,7 @@ namespace kvasir::router {
 using base::Error;
 using base::ErrorCode;
 
-// The texts are apart from the workers, so that requests can hold them.
+// Texts are separate from workers, so that requests can hold them.
 using ReadyGenerating = std::pair<ChatTextPtr, std::shared_ptr<wire::WorkerClient>>;
 using ReadyEmbedding = std::pair<EmbedTextPtr, std::shared_ptr<wire::EmbedClient>>;
 using Ready = std::variant<ReadyGenerating, ReadyEmbedding>;
@@ -88,7 +88,7 @@ wire::WorkerReport report_of(const Ready& ready) {
   return std::visit([](const auto& one) { return one.second->report(); }, ready);
 }
 
-// What is shared of a model: its text, which is named, and its worker.
+// Sets the name of the model's text, and makes its text and worker shareable.
 Ready make_ready(std::string_view name, ServedModel model) {
   return std::visit(
       [&](auto& one) -> Ready {
@@ -206,7 +206,7 @@ std::vector<ModelStatus> Router::models() const {
       ready.push_back(entry->ready);
     }
   }
-  // Workers take locks of their own, so they are asked without the router's.
+  // Workers have locks of their own, so they are called without the router's lock.
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!ready[i]) continue;
     all[i].text = text_of(*ready[i]);

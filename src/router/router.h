@@ -24,17 +24,17 @@ enum class Phase {
   loading,
   ready,
   failed,
-  restarting,  // its engine failed, and the process is about to begin anew
+  restarting,  // its engine failed, and the process will restart
 };
 std::string_view name_of(Phase phase);
 
 struct ModelState {
   Phase phase = Phase::queued;
   double progress = 0;  // of a download, 0 to 1
-  std::string reason;   // of a failure or a restart; of a ready one, what its operator should know
+  std::string reason;   // why it failed or restarts; for a ready model, a note to its operator
 };
 
-// A model that is ready. The names in their texts are the router's to write.
+// A model that is ready. The router sets the name in its text.
 struct GeneratingModel {
   ChatText text;
   std::shared_ptr<wire::WorkerClient> worker;
@@ -45,24 +45,24 @@ struct EmbeddingModel {
 };
 using ServedModel = std::variant<GeneratingModel, EmbeddingModel>;
 
-// A model as the outside may see it.
+// The public status of a model.
 struct ModelStatus {
   std::string name;
   ModelState state;
   std::int64_t created_s = 0;                // seconds since the epoch
   int num_leases = 0;                        // requests on its workers
-  std::optional<AnyText> text;               // of a ready one
-  std::optional<wire::WorkerReport> report;  // of a ready one
+  std::optional<AnyText> text;               // only if it is ready
+  std::optional<wire::WorkerReport> report;  // only if it is ready
 };
 
-// What a request is going to ask of a worker, known before it has one.
+// The size of a request, known before it has a worker.
 struct Demand {
   const kv::BlockChain& prompt;  // of its first sequence
-  std::int64_t num_tokens = 0;   // of all sequences, prompt and output together, at the most
+  std::int64_t num_tokens = 0;   // upper bound for all sequences, prompt and output together
 };
 
-// Which worker answers for a model. Thread-safe.
-// A name once added stays; its state changes as its files come and its worker starts.
+// Decides which worker answers for a model. Thread-safe. A name that was added stays; its state changes while
+// its files are fetched and its worker starts.
 class Router {
  public:
   Router();
@@ -72,21 +72,21 @@ class Router {
   void add(std::string name);
   void set_state(std::string_view name, ModelState state);
   void set_ready(std::string_view name, ServedModel model);
-  // Takes the worker back: nobody is leased it any more. Leases that exist keep it alive.
+  // Takes the worker back: no new lease gets it. Existing leases keep it alive.
   void set_failed(std::string_view name, std::string reason);
 
-  // The text of a model that is ready. not_found: no such model; unavailable: not ready (yet); unsupported:
-  // it is for something else.
+  // The text data of a ready model. not_found: no such model; unavailable: not ready (yet); unsupported: the
+  // model is of the other kind.
   base::Result<ChatTextPtr> chat_text(std::string_view name) const;
   base::Result<EmbedTextPtr> embed_text(std::string_view name) const;
   base::Result<AnyText> any_text(std::string_view name) const;
 
-  // A worker for what was made with the text. unavailable: the model is not ready any more, or another one
-  // now has its name, for which the tokens would be wrong.
+  // A worker for a request that was tokenized with `text`. unavailable: the model is not ready any more, or
+  // its name now belongs to another model, for which the tokens would be wrong.
   base::Result<WorkerLease> pick(const ChatText& text, const Demand& demand);
   base::Result<EmbedLease> pick(const EmbedText& text);
 
-  // In the order in which they were added.
+  // Models in the order in which they were added.
   std::vector<ModelStatus> models() const;
 
  private:

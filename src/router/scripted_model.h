@@ -15,8 +15,8 @@
 #include "router/router.h"
 #include "text/tokenizer/byte_level.h"
 
-// For tests: a model whose answers are written down. Its tokens are single bytes, so that every character
-// outside ASCII is cut between tokens.
+// For tests: a model with scripted answers. Its tokens are single bytes, so that every character outside
+// ASCII is split between tokens.
 namespace kvasir::router {
 
 inline std::shared_ptr<const text::Tokenizer> byte_tokenizer() {
@@ -41,8 +41,7 @@ inline std::vector<wire::Token> byte_tokens(std::string_view text) {
   return tokens;
 }
 
-// Remembers what it was asked; answers at once with `script`, or holds the stream for the test to feed.
-// Thread-safe.
+// Records its requests. Answers at once with `script`, or holds the stream for the test to feed. Thread-safe.
 class ScriptedWorker final : public wire::WorkerClient {
  public:
   using Script = std::function<std::vector<wire::TokenEvent>(const wire::GenerateRequest&)>;
@@ -85,7 +84,7 @@ class ScriptedWorker final : public wire::WorkerClient {
     report_ = report;
   }
 
-  // Blocks until the number was asked, and returns it (from 0).
+  // Blocks until request `number` (from 0) has come, and returns it.
   Asked wait_for(std::size_t number) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return asked_.size() > number; });

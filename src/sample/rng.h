@@ -4,8 +4,8 @@
 
 namespace kvasir::sample {
 
-// Counter-based: a draw depends on (seed, position) and on nothing before it, so that a sequence gets the
-// same tokens alone, in a batch, after a preemption, or with its prefix cached.
+// A counter-based generator: a draw depends only on (seed, position), so a sequence gets the same tokens
+// alone, in a batch, after a preemption, or with its prefix cached.
 class Rng {
  public:
   explicit Rng(std::uint64_t seed) : key_(mix(seed + kStep)) {}

@@ -12,7 +12,7 @@ namespace kvasir::sample {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
-// What OpenAI reports for a token of no probability; JSON has no -inf.
+// OpenAI's value for a token with probability 0, since JSON has no -inf.
 constexpr float kLeastLogprob = -9999.0f;
 
 template <class Candidate>
@@ -113,13 +113,13 @@ TokenId Sampler::draw(std::span<const float> logits, float max, const SampleInpu
 }
 
 void Sampler::select(const wire::SamplingParams& p) {
-  // Weights are relative to the largest, which is 1.
+  // Weights are relative to the largest one, which is 1.
   const float least = std::min(p.min_p, 1.0f);
   double mass = softmax_.total;
   if (cuts_by_count(p, vocab_size_)) {
     mass = keep_top_k(p.top_k);
   } else {
-    // What lies under the bound adds up to less than the 1 - top_p that is cut.
+    // All weights below the bound together are less than the part 1 - top_p that is cut.
     const double bound = p.top_p < 1 ? (1.0 - p.top_p) * mass / vocab_size_ : 0;
     collect(std::min(1.0, std::max<double>(bound, least)));  // the largest always stays
   }
@@ -144,13 +144,13 @@ double Sampler::keep_top_k(int top_k) {
     std::ranges::nth_element(candidates_, candidates_.begin() + top_k, heavier<Candidate>);
     candidates_.resize(top_k);
   }
-  std::ranges::sort(candidates_, heavier<Candidate>);  // the order in which a number falls to them
+  std::ranges::sort(candidates_, heavier<Candidate>);  // draws go through the candidates in this order
   double mass = 0;
   for (const Candidate& c : candidates_) mass += c.weight;
   return mass;
 }
 
-// Sorts no further than it must: 64 candidates hold most of the mass of most distributions.
+// Sorts only as far as necessary: 64 candidates have most of the mass of most distributions.
 void Sampler::keep_top_p(double mass) {
   double sum = 0;
   std::size_t num_sorted = 0;
@@ -174,7 +174,7 @@ TokenId Sampler::draw_from_all(double u) const {
   std::size_t block = 0;
   while (block + 1 < softmax_.block_sums.size() && left >= softmax_.block_sums[block])
     left -= softmax_.block_sums[block++];
-  // Rounding may leave a remainder at the end: it belongs to the last token that has any weight.
+  // Rounding may leave a remainder at the end. It belongs to the last token with a weight above 0.
   TokenId last = 0;
   for (std::size_t i = block * kSumBlock; i < softmax_.weights.size(); ++i) {
     if (softmax_.weights[i] <= 0) continue;
@@ -192,7 +192,7 @@ wire::TokenLogprob Sampler::logprob(std::span<const float> logits, TokenId id, i
   wire::TokenLogprob out{.logprob = of(logits[id])};
   num_top = std::min(num_top, vocab_size_);
   if (num_top <= 0) return out;
-  // A heap of the best so far, the least of them in front.
+  // A heap of the best tokens so far, the least likely of them in front.
   candidates_.clear();
   for (TokenId i = 0; i < vocab_size_; ++i) {
     const bool full = static_cast<int>(candidates_.size()) == num_top;

@@ -13,29 +13,30 @@
 
 namespace kvasir::sample {
 
-// What the next token depends on besides the logits.
+// Everything besides the logits that the next token depends on.
 struct SampleInput {
   const wire::SamplingParams& params;
   std::span<const TokenId> known;      // prompt, then output so far
-  int num_prompt = 0;                  // of `known`
+  int num_prompt = 0;                  // tokens of `known` that are the prompt
   std::span<const TokenId> forbidden;  // e.g. the end tokens before min_tokens
-  // One bit a token, the lowest first; ids past the last bit are not allowed. Empty: every token is.
+  // One bit per token, lowest bit first; ids beyond the last bit are not allowed. Empty: every token is
+  // allowed.
   std::span<const std::uint32_t> allowed;
 };
 
-// Draws tokens of one vocabulary. The result depends on its arguments only; the members are scratch. Not
-// thread-safe.
-//
-// Order: repetition, frequency and presence penalties, logit bias, forbidden tokens, the mask; then greedy,
-// or temperature, top-k, top-p over what top-k left, min-p. Logprobs are those of the model itself, before
-// all of that.
+// Draws tokens of one vocabulary. The result depends only on the arguments; the members are scratch memory.
+// Not thread-safe.
+// The order is: repetition, frequency and presence penalties, logit bias, forbidden tokens, the mask; then
+// greedy, or temperature, top-k, top-p within what top-k left, min-p. Logprobs are those of the model itself,
+// before all of these.
 class Sampler {
  public:
   explicit Sampler(int vocab_size);
 
-  // `logits` [vocab_size]. An error where they say nothing: NaN, +inf, or every token ruled out.
+  // `logits` is [vocab_size]. An error if no token can be drawn: a NaN, +inf, or every token ruled out.
   base::Result<wire::Token> sample(std::span<const float> logits, const SampleInput& input);
-  // Of a token under the model itself, with the likeliest ones. `id` is in the vocabulary.
+  // The logprob of a token under the model itself, with the likeliest alternatives. `id` must be in the
+  // vocabulary.
   wire::TokenLogprob logprob(std::span<const float> logits, TokenId id, int num_top);
 
  private:
@@ -49,7 +50,7 @@ class Sampler {
   void keep_allowed(std::span<const std::uint32_t> allowed);
   TokenId draw(std::span<const float> logits, float max, const SampleInput& input);
   TokenId draw_from_all(double u) const;
-  // Fill and cut `candidates_`; a weight is relative to that of the most likely token.
+  // Fill and cut `candidates_`. Weights are relative to the most likely token.
   void select(const wire::SamplingParams& params);
   void collect(double at_least);
   double keep_top_k(int top_k);
@@ -57,7 +58,7 @@ class Sampler {
 
   int vocab_size_;
   std::vector<float> adjusted_;
-  std::vector<int> counts_;  // [vocab_size] once a request has penalties, all zero between calls
+  std::vector<int> counts_;  // [vocab_size] once a request has penalties; all zero between calls
   Softmax softmax_;
   std::vector<Candidate> candidates_;
 };

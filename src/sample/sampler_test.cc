@@ -66,7 +66,7 @@ TEST(Sampler, OnlyAllowedTokensAreDrawn) {
     params.temperature = 0;
     EXPECT_EQ(sampler.sample(logits, {params, known, 1, {}, two_bits}).value().id, 20);
   }
-  // Ids past the last word are not allowed; nor is anything where no bit is set.
+  // Ids beyond the last word are not allowed. If no bit is set, nothing is.
   const std::vector<std::uint32_t> short_mask{1U << 5};
   EXPECT_EQ(sampler.sample(logits, {Params{}, known, 1, {}, short_mask}).value().id, 5);
   const std::vector<std::uint32_t> none{0};
@@ -104,12 +104,12 @@ TEST(Sampler, CutsByCountMassAndRatio) {
   const std::vector<double> two{p[0] / top2, 0, 0, 0, p[4] / top2, 0};
   expect_near(frequencies({.top_k = 2}), two);
   EXPECT_EQ(frequencies({.top_k = 2})[1], 0);
-  // The second token crosses the border and is kept.
+  // The second token crosses the limit and is kept.
   expect_near(frequencies({.top_p = float(p[0] + 0.01)}), two);
   EXPECT_EQ(frequencies({.top_p = float(p[0] + 0.01)})[1], 0);
   expect_near(frequencies({.min_p = 0.5f}), two);
   EXPECT_EQ(frequencies({.min_p = 0.5f})[1], 0);
-  // Top-p counts within what top-k left: half of two tokens is the first alone.
+  // Top-p applies to the tokens that top-k left: half of two tokens is the first one alone.
   EXPECT_NEAR(frequencies({.top_p = 0.5f, .top_k = 2})[0], 1, 1e-9);
   EXPECT_NEAR(frequencies({.top_p = 0.0f})[0], 1, 1e-9);
   EXPECT_NEAR(frequencies({.top_k = 1})[0], 1, 1e-9);
@@ -142,8 +142,8 @@ TEST(Sampler, SelectsLikeAFullSort) {
   }
 }
 
-// Every device draws by this rule, so that a seed means the same on each: what top-k and top-p leave stands
-// by weight, and of equals by id.
+// Every device draws by this rule, so that a seed gives the same tokens on each: the tokens that top-k and
+// top-p leave are ordered by weight, and equal ones by id.
 TEST(Sampler, WhatACutLeavesIsDrawnFromTheHeaviestOn) {
   std::mt19937 random(6);
   std::normal_distribution<float> normal(0, 1.5f);
@@ -161,7 +161,7 @@ TEST(Sampler, WhatACutLeavesIsDrawnFromTheHeaviestOn) {
     double left = Rng(seed).uniform(0) * mass;
     std::size_t i = 0;
     while (i + 1 < order.size() && left >= p[order[i]]) left -= p[order[i++]];
-    if (left < 1e-6 * mass || left > p[order[i]] - 1e-6 * mass) continue;  // too near to tell
+    if (left < 1e-6 * mass || left > p[order[i]] - 1e-6 * mass) continue;  // too close to decide
     EXPECT_EQ(pick({.top_k = 200, .seed = seed}, logits), order[i]) << "seed " << seed;
     ++num_compared;
   }
@@ -169,7 +169,7 @@ TEST(Sampler, WhatACutLeavesIsDrawnFromTheHeaviestOn) {
 }
 
 TEST(Sampler, PenaltiesCountTokens) {
-  // Frequency: token 0 fell below token 4 after one more use.
+  // With the frequency penalty, token 0 falls below token 4 after one more use.
   Params params{.temperature = 0, .frequency_penalty = 0.3f};
   EXPECT_EQ(pick(params, kLogits, {3, 0}, 1), 0);
   EXPECT_EQ(pick(params, kLogits, {3, 0, 0}, 1), 4);
@@ -177,7 +177,7 @@ TEST(Sampler, PenaltiesCountTokens) {
   EXPECT_EQ(pick(params, kLogits, {0, 0, 0}, 3), 0);
   EXPECT_EQ(pick({.temperature = 0, .presence_penalty = 0.6f}, kLogits, {3, 0}, 1), 4);
   EXPECT_EQ(pick({.temperature = 0, .presence_penalty = 0.4f}, kLogits, {3, 0, 0, 0}, 1), 0);
-  // For repetition it does, and negative logits become more so.
+  // The repetition penalty counts the prompt, and makes negative logits more negative.
   EXPECT_EQ(pick({.temperature = 0, .repetition_penalty = 1.5f}, kLogits, {0}, 1), 4);
   EXPECT_EQ(pick({.temperature = 0, .repetition_penalty = 1.5f}, {-1.0f, -1.2f}, {0}, 1), 1);
 }
@@ -281,7 +281,7 @@ TEST(Rng, IsUniform) {
     for (int i = 0; i < kDraws; ++i) ++bins[int((by_seed ? Rng(i).uniform(0) : Rng(7).uniform(i)) * kBins)];
     double chi2 = 0;
     for (const int n : bins) chi2 += std::pow(n - kDraws / kBins, 2) / (kDraws / kBins);
-    // 63 degrees of freedom: 0.001 of all good generators lie above 103.4.
+    // With 63 degrees of freedom, 0.1 % of good generators are above 103.4.
     EXPECT_LT(chi2, 103.4);
   }
 }

@@ -40,7 +40,7 @@ double sum_of(const std::array<float, kLanes>& lanes) {
   return sum;
 }
 
-// At most kSumBlock values, so that a float lane adds at most 64 of them.
+// Takes at most kSumBlock values, so that a float lane adds at most 64 of them.
 double weigh(std::span<const float> logits, float max, float scale, float* weights) {
   std::array<float, kLanes> lanes{};
   std::size_t i = 0;

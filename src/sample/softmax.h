@@ -6,19 +6,19 @@
 
 namespace kvasir::sample {
 
-// Loops over a whole vocabulary, written in fixed lanes so that compilers vectorise them and every run adds
+// Loops over a whole vocabulary, written in fixed lanes, so that compilers vectorise them and every run adds
 // in the same order.
 
-// The largest value and where it first stands; -inf for none. With a NaN or +inf among them the value is
-// +inf.
+// The largest value and its first index; -inf if there are no values. If any value is a NaN or +inf, the
+// result is +inf.
 struct Largest {
   float value;
   std::size_t index;
 };
 Largest largest(std::span<const float> logits);
 
-// weights[i] = exp((logits[i] - max) / temperature), with 0 for what is below 1e-37 of the largest.
-// Gives the sums of each kSumBlock weights; the last block may be shorter.
+// weights[i] = exp((logits[i] - max) / temperature); 0 if it is less than 1e-37 of the largest. Also gives
+// the sum of every kSumBlock weights; the last block may be shorter.
 inline constexpr std::size_t kSumBlock = 1024;
 struct Softmax {
   std::vector<float> weights;

@@ -10,24 +10,24 @@
 
 namespace kvasir::sched {
 
-// Names the blocks that a plan will take, on a pool that it does not change.
+// Chooses the blocks that a plan will take. It does not change the pool.
 class BlockLedger {
  public:
   explicit BlockLedger(const kv::BlockPool& pool)
       : pool_(pool), cursor_(pool.first_available()), num_available_(pool.num_available()) {}
 
   int num_available() const { return num_available_; }
-  // True for a block that other sequences keep in use anyway: sharing it costs nothing.
+  // True if other sequences use the block anyway, so that sharing it costs nothing.
   bool in_use(kv::BlockId id) const { return reserved_.contains(id) || num_owners(id) > 0; }
-  // Keeps a published block from being taken by this plan.
+  // Keeps this plan from taking a published block.
   void reserve(kv::BlockId id);
-  // Adds the blocks of a preempted sequence that nobody else uses, last one first.
+  // Makes the blocks of a preempted sequence available that nobody else uses, last one first.
   void release(std::span<const kv::BlockId> blocks);
   // CHECKs that one is available.
   kv::BlockId take();
 
  private:
-  // Without those that the plan preempts.
+  // Does not count sequences that the plan preempts.
   int num_owners(kv::BlockId id) const;
 
   const kv::BlockPool& pool_;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr TokenId kEnd = 256;
 
-// Every byte, and words of four letters, which `tokenize` uses wherever it can.
+// The vocabulary has every byte and words of four letters. `tokenize` prefers the words.
 std::shared_ptr<const grammar::TokenTrie> make_trie() {
   grammar::TokenTrie::Vocabulary vocabulary;
   for (int b = 0; b < 256; ++b) vocabulary.token_bytes.emplace_back(1, static_cast<char>(b));
@@ -46,7 +46,7 @@ class GrammarTest : public testing::Test {
     return scheduler_.submit(std::move(request)).value();
   }
 
-  // A step in which the runner draws this token.
+  // Runs a step in which the runner draws this token.
   wire::TokenEvent step(TokenId token) {
     const StepPlan plan = scheduler_.plan();
     CHECK(plan.slices.size() == 1);
@@ -75,7 +75,7 @@ class GrammarTest : public testing::Test {
 TEST_F(GrammarTest, WhatIsForcedIsKnownAtOnceAndFedInOneStep) {
   submit("(?:x|y)abcdabcd[0-9]z");
   const wire::TokenEvent first = step('x');
-  // The last token of the run is the sampler's: a longer one could begin with it.
+  // The last token of the forced text is sampled, since a longer token could begin with it.
   EXPECT_EQ(ids(first), (std::vector<TokenId>{'x', 257}));
   EXPECT_EQ(first.usage.output_tokens, 2);
   EXPECT_FALSE(first.last());
@@ -83,7 +83,7 @@ TEST_F(GrammarTest, WhatIsForcedIsKnownAtOnceAndFedInOneStep) {
   EXPECT_EQ(num_rows_, 3 + 2);
   const wire::TokenEvent last = step('7');
   EXPECT_EQ(ids(last), (std::vector<TokenId>{'7', 'z'}));
-  EXPECT_EQ(last.finish, wire::FinishReason::stop);  // nothing can follow, so nobody asks the model
+  EXPECT_EQ(last.finish, wire::FinishReason::stop);  // nothing can follow, so the model is not asked
   EXPECT_TRUE(scheduler_.idle());
   EXPECT_EQ(scheduler_.pool().num_available(), 32);
 }
@@ -111,7 +111,7 @@ TEST_F(GrammarTest, AnEndTokenEndsOnlyWhatIsComplete) {
   EXPECT_EQ(end.finish, wire::FinishReason::stop);
 }
 
-// The grammar can only end, so it does, however many tokens were asked for at least.
+// If the grammar can only end, the answer ends, even before min_tokens.
 TEST_F(GrammarTest, TheGrammarEndsBeforeTheLeastNumberOfTokens) {
   submit("ab?", 100, 50);
   step('a');
@@ -121,7 +121,7 @@ TEST_F(GrammarTest, TheGrammarEndsBeforeTheLeastNumberOfTokens) {
   EXPECT_EQ(step(kEnd).finish, wire::FinishReason::stop);
 }
 
-// The last token that is allowed completes what can only end; where more could follow, it was cut.
+// If the last allowed token completes the grammar, the answer is whole. If more could follow, it was cut.
 TEST_F(GrammarTest, AWholeAnswerAtTheLimitIsNotCut) {
   submit("a[bc]", 2);
   step('a');

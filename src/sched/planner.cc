@@ -23,21 +23,22 @@ namespace {
 using kv::kBlockTokens;
 using kv::kNoBlock;
 
-// A step without running streams keeps nobody waiting but arrivals and aborts, and may take this much longer.
+// Without running streams, a step delays only arrivals and aborts, so it may take this many times longer.
 constexpr double kSoloFactor = 4;
 constexpr int kMinChunk = kBlockTokens;
-// The first in rank has one part of the budget in so many.
+// The sequence that is first in rank gets at least one part in this many of the budget.
 constexpr int kFirstShare = 4;
-// A step is cut until it is predicted to be no longer than so many times its target.
+// The budget is reduced until the step is predicted to take at most this many times its target.
 constexpr double kTolerance = 1.02;
 constexpr int kMostTries = 6;
-// Beyond min_batch_decodes a step is not longer than this part of the target, and streams take turns, so that
-// a newcomer does not wait for thousands of others.
+// With more streams than min_batch_decodes, their rows may take only this part of the target. The streams
+// take turns then, so that a newcomer does not wait for thousands of others.
 constexpr double kDecodeTarget = 0.25;
-// Rows of a step whose logits are wanted for the sake of the prompt. Each takes the memory of a vocabulary.
+// The most rows of a step whose logits are needed for prompt logprobs. Each needs memory for a whole
+// vocabulary.
 constexpr int kMaxPromptRows = 64;
-// A candidate is counted with at most this part of the budget, so that a long prompt does not keep short ones
-// out.
+// When prompts are admitted, each counts for at most one part in this many of the budget, so that a long
+// prompt does not keep short ones out.
 constexpr int kMinPrefills = 4;
 // Running sequences that a plan displaces at most for the sake of those that wait: each has to be computed
 // again, or found in the prefix tree.
@@ -50,7 +51,7 @@ struct Grant {
   int num_computed = 0;
   int num_rows = 0;
   bool admitted = false;
-  kv::PrefixHit hit;  // of an admitted sequence
+  kv::PrefixHit hit;  // only for an admitted sequence
   std::vector<kv::BlockId> new_blocks;
 
   int num_left() const { return sequence->num_tokens() - num_computed; }
@@ -125,8 +126,8 @@ class Planner {
 
   const SchedulerState& s_;
   BlockLedger ledger_;
-  int num_chosen_ = 0;           // running sequences that may go on, in this step or in one soon
-  bool takes_turns_ = false;     // some of them are left for the next steps
+  int num_chosen_ = 0;           // running sequences that may continue in this step or soon
+  bool takes_turns_ = false;     // some of them must wait for later steps
   std::vector<Grant> decodes_;   // one row each, by rank or by turn
   std::vector<Grant> prefills_;  // the running ones by rank, then the admitted ones
   // Of classes below the highest one.
@@ -140,9 +141,9 @@ class Planner {
   int num_claims_ = 0;
   Claims claims_;
   std::vector<Prompt> waiting_;  // in the order of service
-  std::vector<Grant*> grants_;   // both, the running ones by rank, then the admitted ones by rank
+  std::vector<Grant*> grants_;   // decodes and prefills: running ones by rank, then admitted ones by rank
   std::vector<const Sequence*> preempted_;
-  // Full blocks that prefills will publish, with the first in rank of those that compute them.
+  // Full blocks that prefills will publish, each with the first in rank of the sequences that compute it.
   std::unordered_map<kv::BlockHash, const Sequence*, kv::BlockHashHasher> computing_;
 };
 
@@ -185,13 +186,13 @@ void Planner::limit_decodes(std::vector<RowTurn>& turns) {
   turns.erase(rest, turns.end());
 }
 
-// How long the step should take; 0: as long as it may.
+// The target time of the step; 0: no target.
 double Planner::step_s() const {
   const SchedulerOptions& o = s_.options;
   if (!has_prompts()) return 0;
   const double decode_s = s_.cost.predict_s(load());
   const double least_s = decode_s * (1 + o.prefill_share);
-  // Where streams take turns, prefill gets no more than its share of their time.
+  // If streams take turns, prefill gets only its share of their time.
   if (takes_turns_) return least_s;
   if (o.target_step_s > 0) return std::max(o.target_step_s * (decodes_.empty() ? kSoloFactor : 1), least_s);
   if (o.slo.tpot_s <= 0) return 0;
@@ -212,7 +213,7 @@ double Planner::step_s() const {
   return std::min(chosen_s, std::max(o.short_step_s, least_s));
 }
 
-// Rows for prefill, if they attended to nothing.
+// The number of prefill rows that fit, without counting the cost of attention.
 int Planner::prefill_budget(double target_s) const {
   const int most = std::max(0, s_.options.max_batch_tokens - static_cast<int>(decodes_.size()));
   if (has_lower_ && !has_prompts()) return 0;
@@ -335,7 +336,7 @@ bool Planner::waits_for_prefix(const Sequence& sequence) const {
 void Planner::count_as_computing(const Grant& grant) {
   if (!s_.options.prefix_cache) return;
   const auto hashes = grant.sequence->chain.hashes();
-  // Blocks of a step in flight are computed and not published yet.
+  // Blocks of a step in flight are computed but not published yet.
   const int num_done = grant.admitted
                            ? grant.num_old_blocks()
                            : std::min(grant.num_computed / kBlockTokens, grant.sequence->blocks.num_shared());
@@ -374,7 +375,7 @@ bool Planner::admit(const Sequence& sequence, std::vector<Grant>& prefills) {
   return true;
 }
 
-// What has been granted so far.
+// The load that has been granted so far.
 StepLoad Planner::load() const {
   StepLoad load;
   for (const Grant& grant : decodes_) load.add(grant.num_computed, grant.num_rows);
@@ -383,7 +384,7 @@ StepLoad Planner::load() const {
   return load;
 }
 
-// Shares the budget, and a smaller one where attention makes the step too long.
+// Shares the budget. If attention makes the step too long, shares a smaller one.
 void Planner::share_within(double target_s, int budget) {
   const double decode_s = s_.cost.predict_s(load());
   share(prefills_, budget);
@@ -418,7 +419,8 @@ void Planner::share(std::vector<Grant>& prefills, int budget) {
   for (const auto& [prompt, grant] : order) {
     give(*grant, grant->num_rows + left);
     if (grant->num_rows == grant->num_left()) continue;
-    // A chunk that ends with a block lets that block be shared at once. The next one has the rest.
+    // A chunk that ends at a block's end lets that block be shared at once. The rest of the budget goes to
+    // the next sequence.
     const int aligned =
         (grant->num_computed + grant->num_rows) / kBlockTokens * kBlockTokens - grant->num_computed;
     if (aligned * 8 >= grant->num_rows * 7) give(*grant, aligned);
@@ -435,7 +437,7 @@ void Planner::limit_prompt_rows() {
     }
 }
 
-// In the order of rank, so that whoever is preempted has not been served yet.
+// Goes by rank, so that a preempted sequence has not been served before.
 void Planner::reserve_blocks() {
   grants_.reserve(decodes_.size() + prefills_.size());
   for (Grant& grant : decodes_) grants_.push_back(&grant);
@@ -461,7 +463,7 @@ void Planner::reserve_blocks() {
   }
 }
 
-// Never one that ranks before the one in need, so that the first in rank always gets on.
+// Never preempts a sequence that ranks before the one in need, so the first in rank always advances.
 bool Planner::preempt_for(const Sequence* sequence) {
   if (preempt_held()) return true;
   for (const Sequence* candidate : s_.running | std::views::reverse) {
@@ -473,7 +475,7 @@ bool Planner::preempt_for(const Sequence* sequence) {
   return false;
 }
 
-// Its reader, not the pool, keeps a held sequence from going on: whatever its rank, it goes first.
+// Held sequences are preempted first, whatever their rank: they wait for their readers, not for blocks.
 bool Planner::preempt_held() {
   for (const Sequence* candidate : s_.running | std::views::reverse) {
     if (!candidate->held || is_preempted(candidate)) continue;
@@ -496,7 +498,7 @@ int Planner::num_held_blocks() const {
   return num;
 }
 
-// Slices stand in the order in which their blocks were named, which is the order that evicts leaves first.
+// Slices are in the order in which their blocks were chosen, so that leaves are evicted first.
 StepPlan Planner::write_plan() {
   StepPlan plan;
   for (const Sequence* sequence : preempted_) plan.preempted.push_back(sequence->id);

@@ -16,23 +16,23 @@ struct SchedulerOptions {
   int num_blocks = 0;
   int max_batch_tokens = 512;
   int max_batch_sequences = 64;
-  // A step that carries running streams should take no longer. 0: each step's length is chosen for the SLOs,
-  // and without those chunks are left to max_batch_tokens alone.
+  // The target time of a step with running streams. 0: the time is chosen for the SLOs, or, without SLOs,
+  // only max_batch_tokens bounds the step.
   double target_step_s = 0.15;
   Slo slo;
-  Slo least_slo;  // `slo` falls as far as this while the device is faster than it was thought; 0: it stays
-  double short_step_s = 0.15;  // with SLOs: a step where no prompt is in a hurry
-  // Prefill goes on even when the running streams alone fill the target: with this share of their time, and
-  // with at least a block, so that many streams slow a newcomer down and never lock it out.
+  Slo least_slo;  // `slo` may fall to this if the device proves faster than expected; 0: it stays
+  double short_step_s = 0.15;  // with SLOs: length of a step while no prompt is in a hurry
+  // Prefill goes on even if the running streams alone fill the target. It gets this share of their time, and
+  // at least one block, so that many streams slow a newcomer down but never lock it out.
   double prefill_share = 0.33;
-  // Streams of one step that are served together however long it takes: so many share the reading of the
-  // weights that more of them gain little. Beyond them streams may take turns.
+  // Up to this many streams always run in one step, however long it takes. Larger steps gain little, since so
+  // many streams already share the reading of the weights. Further streams may take turns.
   int min_batch_decodes = 256;
   bool prefix_cache = true;
-  StepCost cost;  // what is known of the device before its first step
+  StepCost cost;  // the prior for the device, before its first step
 };
 
-// What a plan is made from.
+// Everything that a plan depends on.
 struct SchedulerState {
   explicit SchedulerState(const SchedulerOptions& o)
       : options(o), pool(o.num_blocks), tree(pool), cost(o.cost) {}
@@ -48,8 +48,8 @@ struct SchedulerState {
   double busy_s = 0;               // that steps have taken: the time by which waiting is measured
 };
 
-// Decides the next step; changes nothing. Empty only when no sequence can go on: none is there, or all are
-// held.
+// Decides the next step. Changes nothing. The plan is empty only if no sequence can continue: there is none,
+// or all are held.
 StepPlan make_plan(const SchedulerState& state);
 
 }  // namespace kvasir::sched

@@ -7,8 +7,8 @@ namespace kvasir::sched {
 
 namespace {
 
-// Prompts that are judged at a plan. More of them stand in the order of rank until these are gone: looking
-// into thousands would take milliseconds.
+// The most prompts that one plan sorts by their work. The others wait in the order of rank, since examining
+// thousands would take milliseconds.
 constexpr std::size_t kMostJudged = 256;
 
 int num_known(const SchedulerState& state, const Sequence& sequence) {

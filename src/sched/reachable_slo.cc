@@ -8,10 +8,10 @@ namespace kvasir::sched {
 
 namespace {
 
-// Times that a step of all streams may take as long as it does by itself, prompts included.
+// A step of all streams with prompts may take this many times as long as without prompts.
 constexpr double kPromptsBeside = 1.7;
 constexpr int kOrdinaryPrompt = 256;
-// Times that a prompt may take as long as it does alone.
+// A prompt beside others may take this many times as long as alone.
 constexpr double kOthersBeside = 3;
 
 double streams_s(const StepCost& cost, int max_sequences) {
@@ -24,8 +24,8 @@ double prompt_s(const StepCost& cost) {
   return cost.predict_s(prompt);
 }
 
-// A device that was busy when it was tried out proves at least this much faster. A smaller difference may be
-// an error of the prediction, and what was printed at the start stays.
+// The SLO is tightened only if the device proves at least this much faster. A smaller difference may be a
+// prediction error, and the SLO printed at the start stays.
 constexpr double kBusyStart = 0.8;
 
 double tightened(double reached_s, double least_s, double most_s) {

@@ -7,22 +7,23 @@
 
 namespace kvasir::sched {
 
-// What people notice no delay of: half a second to the first token, and twenty tokens a second.
+// Delays that people do not notice: half a second to the first token, and twenty tokens a second.
 inline constexpr Slo kWantedSlo{.ttft_s = 0.5, .tpot_s = 0.05};
 
 struct ReachableSlo {
   Slo slo;
-  Slo least;           // how far they may fall once the device proves faster; the parts asked for do not
-  std::string reason;  // a sentence for each part that is more than wanted; empty: none is
+  Slo least;           // the lowest they may fall to if the device proves faster; as `slo` where asked for
+  std::string reason;  // a phrase for each part that exceeds the wanted SLO; empty: none does
 };
 
-// The wanted SLOs, or what the device can do in their place: it is to serve `max_sequences` streams at once
-// with some time left for prompts, and a prompt of ordinary length beside some others. A part of `asked` that
-// is not 0 stays as it is.
+// The wanted SLOs, or the best that the device can do: it must serve `max_sequences` streams at once with
+// some time left for prompts, and a prompt of ordinary length beside some others. Parts of `asked` that are
+// not 0 are used as they are.
 ReachableSlo reachable_slo(const StepCost& cost, int max_sequences, const Slo& asked);
 
-// What the device can do by what its cost is known to be now, from `least` to `most`: a server that started
-// beside a busy neighbour does not aim low for ever. Where a part of `least` is 0, that of `most` stays.
+// The SLOs that the device can reach by its present cost, between `least` and `most`, so that a server that
+// started beside a busy neighbour does not aim low for ever. If a part of `least` is 0, that part of `most`
+// stays.
 Slo tightened_slo(const StepCost& cost, int max_sequences, const Slo& least, const Slo& most);
 
 }  // namespace kvasir::sched

@@ -47,7 +47,7 @@ TEST(ReachableSlo, FallsOnceTheDeviceProvesFaster) {
   const Slo now = tightened_slo(quiet, 64, at_start.least, at_start.slo);
   EXPECT_DOUBLE_EQ(now.tpot_s, in_truth.slo.tpot_s);
   EXPECT_DOUBLE_EQ(now.ttft_s, in_truth.slo.ttft_s);
-  // Never below what is wanted, never above what was said at the start.
+  // The result is never below the wanted SLO and never above the one at the start.
   EXPECT_EQ(tightened_slo(even_device(0.001, 1e-5), 64, at_start.least, at_start.slo).tpot_s, 0.05);
   EXPECT_EQ(tightened_slo(busy, 64, in_truth.least, in_truth.slo).tpot_s, in_truth.slo.tpot_s);
 }

@@ -11,7 +11,7 @@ namespace kvasir::sched {
 
 namespace {
 
-// Of one step. More would keep the reader waiting for text that is known, and prefill for long.
+// Forced tokens appended in one step at most: more would delay text that is already known.
 constexpr std::size_t kMaxForcedTokens = 64;
 // The part of the time that classes below the highest one have together, while that one has work.
 constexpr double kLowerShare = 0.1;
@@ -29,7 +29,7 @@ wire::Usage usage_of(const Sequence& sequence) {
           .num_preemptions = sequence.num_preemptions};
 }
 
-// Those that it does not have yet: after a preemption rows are computed again.
+// Keeps only new lines, since rows are computed again after a preemption.
 void keep_prompt_lines(Sequence& sequence, int num_computed, std::vector<wire::Token>& lines) {
   if (!sequence.wants_prompt_lines()) return;
   const auto first = static_cast<std::ptrdiff_t>(sequence.prompt_lines.size()) - num_computed;
@@ -101,7 +101,7 @@ std::vector<SequenceEvent> Scheduler::commit(const StepPlan& plan, StepResult re
 void Scheduler::begin(const StepPlan& plan) {
   ++num_begun_;
   for (const SequenceId id : plan.preempted) preempt(find(id));
-  // Hits are shared before anything is evicted to make room.
+  // Prefix hits are shared before anything is evicted to make room.
   for (const StepPlan::Slice& slice : plan.slices)
     if (slice.admitted) admit(slice);
   for (const StepPlan::Slice& slice : plan.slices) {
@@ -194,7 +194,8 @@ void Scheduler::advance(Sequence& sequence, const StepPlan::Slice& slice, StepRe
   }
   keep_prompt_lines(sequence, slice.num_computed, outcome.prompt);
   const int num_done = slice.num_computed + slice.num_rows;
-  // Less is computed where it was preempted by a step begun since, which published what there was.
+  // If a step that began since has preempted the sequence, fewer tokens are computed. That step published the
+  // blocks.
   if (state_.options.prefix_cache && sequence.num_computed >= num_done)
     sequence.blocks.publish(state_.tree, sequence.request.origin.cache_namespace, sequence.chain,
                             std::span(sequence.tokens).first(static_cast<std::size_t>(num_done)));
@@ -238,7 +239,7 @@ void Scheduler::append(Sequence& sequence, wire::Token token, wire::TokenEvent& 
   event.tokens.push_back(std::move(token));
 }
 
-// What a grammar has brought to its end is whole, though its last token was also the last one allowed.
+// An answer that completes its grammar is whole, even if its last token was also the last one allowed.
 wire::FinishReason Scheduler::finish_at_limit(Sequence& sequence) {
   if (sequence.matcher == nullptr) return wire::FinishReason::length;
   const base::Result<bool> over = sequence.matcher->must_end();
@@ -247,7 +248,7 @@ wire::FinishReason Scheduler::finish_at_limit(Sequence& sequence) {
 
 void Scheduler::append_forced(Sequence& sequence, wire::TokenEvent& event) {
   if (sequence.matcher == nullptr || event.last()) return;
-  // Without sampling there are no logits to tell the probabilities from.
+  // Forced tokens are not sampled, so they have no logprobs. With logprobs, every token is sampled.
   if (!sequence.request.sampling.logprobs) {
     base::Result<std::vector<TokenId>> forced = sequence.matcher->forced_tokens(kMaxForcedTokens);
     if (!forced.ok()) {
@@ -273,7 +274,7 @@ void Scheduler::remove(Sequence& sequence) {
   sequences_.erase(sequence.id);
 }
 
-// Steps in flight may still write the blocks, and run before any that is given them.
+// Steps in flight may still write these blocks. They run before any step that gets the blocks next.
 void Scheduler::retire_blocks(Sequence& sequence) {
   if (!state_.options.prefix_cache) return sequence.blocks.clear();
   const auto num_computed = std::min(static_cast<std::size_t>(sequence.num_computed), sequence.tokens.size());

@@ -12,19 +12,19 @@
 
 namespace kvasir::sched {
 
-// Given out in the order of arrival.
+// Ids ascend in the order of arrival.
 using SequenceId = std::uint64_t;
 
-// One request on its way: `num_computed` catches up with `tokens`, which grows when it does.
-// Owned by the Scheduler.
+// One request in the engine. `num_computed` catches up with the length of `tokens`, which then grows. Owned
+// by the Scheduler.
 struct Sequence {
   SequenceId id = 0;
   wire::GenerateRequest request;              // its prompt was moved into `tokens`
   std::vector<TokenId> tokens;                // prompt, then output
-  std::unique_ptr<grammar::Matcher> matcher;  // after the output; null: any token may come
+  std::unique_ptr<grammar::Matcher> matcher;  // has accepted the output; null: any token is allowed
   int num_prompt = 0;
-  int num_computed = 0;   // tokens whose keys and values are in `blocks`, or will be when the steps begun end
-  int num_in_flight = 0;  // tokens after `tokens` that steps begun will give it
+  int num_computed = 0;   // tokens whose keys and values are in `blocks`, or will be after the begun steps
+  int num_in_flight = 0;  // tokens after `tokens` that begun steps will produce
   kv::BlockChain chain{""};
   kv::BlockTable blocks;
   RequestShare* share = nullptr;  // while it is alive
@@ -33,24 +33,24 @@ struct Sequence {
   int num_charged = 0;            // tokens that its tenant was charged for
   bool runs = false;              // it is among the running ones, not the waiting ones
   bool held = false;     // its reader is behind: left out of plans, first to be preempted
-  double arrived_s = 0;  // on the clock that counts the time of steps
-  int num_cached = -1;   // of the prompt, found in the prefix cache; -1 before the first step
+  double arrived_s = 0;  // in seconds of step time, see SchedulerState::busy_s
+  int num_cached = -1;   // prompt tokens found in the prefix cache; -1 before the first step
   int num_preemptions = 0;
-  std::int64_t last_step = 0;             // the number of the last step begun that has rows of it
-  std::vector<wire::Token> prompt_lines;  // with logprobs, from the second token on; until they are sent
+  std::int64_t last_step = 0;             // number of the last begun step that has rows of this sequence
+  std::vector<wire::Token> prompt_lines;  // with logprobs, from the second token on; empty once sent
 
-  // Those in flight count: they are there before a step that is planned now runs.
+  // Includes tokens in flight: they exist before a step that is planned now runs.
   int num_tokens() const { return static_cast<int>(tokens.size()) + num_in_flight; }
   int num_pending() const { return num_tokens() - num_computed; }
   int num_output() const { return static_cast<int>(tokens.size()) - num_prompt; }
-  // What is in flight is the last that it may get.
+  // Whether the tokens in flight are the last that the sequence may get.
   bool is_complete() const { return num_tokens() - num_prompt >= request.max_tokens; }
-  // Its next rows are wanted for more than their keys and values.
+  // Whether the next rows are needed for prompt logprobs too.
   bool wants_prompt_lines() const {
     return request.num_prompt_logprobs && num_output() == 0 &&
            static_cast<int>(prompt_lines.size()) + 1 < num_prompt;
   }
-  // The most tokens that will ever be in its blocks: the last output is never fed back.
+  // The most tokens that its blocks will ever hold. The last output token is never fed back.
   int capacity() const { return num_prompt + request.max_tokens - 1; }
 };
 

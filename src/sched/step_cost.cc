@@ -8,28 +8,29 @@ namespace kvasir::sched {
 
 namespace {
 
-// A step's memory: the weight of a step falls to 1/e after this many.
+// Older steps fade: a step's weight falls to 1/e after 200 further steps.
 constexpr double kFading = 1.0 - 1.0 / 200;
-// When the last few steps were all off in one direction by about a quarter, the device has changed: forget
-// faster.
+// If recent predictions were off in one direction by about a quarter, the device has changed, and older steps
+// fade faster.
 constexpr double kSurprise = 0.25;
 constexpr double kSurpriseFading = 0.9;
-// How many steps' worth of evidence it takes to move a weight that the recent steps say nothing about.
+// How strongly a weight is tied to its old value, in steps' worth of evidence. It keeps weights that recent
+// steps say nothing about.
 constexpr double kInertia = 1e-3;
 constexpr int kSweeps = 24;
 
-// Where each segment of rows begins; the last has no end. A CPU's bends are in the first ones (1, 8, 16, 32
-// and 64 rows took 50, 91, 140, 216 and 385 ms of one), a GPU's near 200 rows.
+// The row counts at which segments begin; the last segment is open. A CPU's cost bends in the first segments
+// (steps of 1, 8, 16, 32 and 64 rows took 50, 91, 140, 216 and 385 ms on one), a GPU's near 200 rows.
 constexpr std::array<int, 9> kBends = {0, 8, 16, 32, 64, 128, 256, 512, 1 << 30};
-// Bring the features near 1, so that one inertia suits all.
+// Scales that bring the features near 1, so that one inertia suits all of them.
 constexpr std::array<double, 8> kRowScales = {1.0 / 8,  1.0 / 8,   1.0 / 16,  1.0 / 32,
                                               1.0 / 64, 1.0 / 128, 1.0 / 256, 1.0 / 512};
 constexpr double kDecodeScale = 1.0 / 4;
 constexpr double kKvScale = 1.0 / 4096;
 constexpr double kPrefillKvScale = 1.0 / 16384;
 
-// Before the first step: a small laptop CPU on a model of about a billion weights, so that the first chunks
-// are rather too small than too large.
+// The prior: a small laptop CPU with a model of about a billion weights, so that the first chunks are too
+// small rather than too large.
 constexpr double kFirstStepS = 0.005;
 constexpr double kFirstRowS = 0.002;
 constexpr double kFirstDecodeS = 0.018;
@@ -78,7 +79,7 @@ int StepCost::prefill_room(const StepLoad& load, double target_s, int most) cons
 }
 
 double StepCost::prefill_s(int tokens, int num_computed) const {
-  // In the segment of the rows that a step with prefill has: those of a GPU reach the last one.
+  // Uses the row cost of the segment that large steps reach. On a GPU that is the last one.
   const auto end = std::ranges::upper_bound(kBends, std::max(1, most_rows_) - 1);
   const int segment = std::clamp(static_cast<int>(end - kBends.begin()) - 1, 0, kSegments - 1);
   const double pairs = static_cast<double>(tokens) * (num_computed + tokens / 2.0);
@@ -103,7 +104,8 @@ void StepCost::observe(const StepLoad& load, double seconds) {
   guess_rows_not_seen();
 }
 
-// Coordinate descent on the quadratic, each weight held at or above zero and tied softly to where it was.
+// Coordinate descent on the quadratic. Each weight stays at or above zero and is tied softly to its old
+// value.
 void StepCost::solve() {
   const Vector before = weights_;
   Vector tie;

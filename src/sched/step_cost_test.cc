@@ -10,7 +10,7 @@
 namespace kvasir::sched {
 namespace {
 
-// A device whose time really is such a sum.
+// A device whose time really is a sum of such costs.
 struct Device {
   double step, prefill, decode, kv;
   double seconds(const StepLoad& load) const {
@@ -82,7 +82,7 @@ TEST(StepCost, NeverPredictsLessForMoreWork) {
   StepCost cost;
   std::mt19937 random(4);
   for (int i = 0; i < 500; ++i) {
-    // Times that have nothing to do with the load.
+    // The times have nothing to do with the load.
     cost.observe(random_load(random), 0.001 + double(random() % 1000) / 1000);
     const StepLoad load = random_load(random);
     StepLoad more = load;
@@ -127,7 +127,7 @@ TEST(StepCost, RoomFillsTheTarget) {
   EXPECT_EQ(cost.prefill_room(running, 1e9, 1000), 1000);
 }
 
-// Its steps take what their rows say, whoever they belong to: points with lines between them.
+// A device whose step time depends only on the number of rows, interpolated between points.
 struct BentDevice {
   std::vector<std::pair<int, double>> points;
   double seconds(int rows) const {
@@ -139,7 +139,7 @@ struct BentDevice {
   }
 };
 
-// Measured: a CPU of two cores, and a GPU whose first two hundred rows wait for its memory.
+// Measured on a CPU with two cores, and on a GPU whose first two hundred rows wait for its memory.
 const BentDevice kCpu{{{1, 0.050}, {8, 0.091}, {16, 0.140}, {32, 0.216}, {64, 0.385}, {512, 1.820}}};
 const BentDevice kGpu{{{1, 0.0041}, {128, 0.0054}, {192, 0.0060}, {512, 0.0135}, {8192, 0.190}}};
 
@@ -173,7 +173,7 @@ TEST(StepCost, RowsThatMemoryPaysForAreFree) {
   }
   const double one_s = cost.predict_s({.decode_sequences = 1});
   EXPECT_GT(cost.prefill_room({.decode_sequences = 1}, one_s * 1.3, 4096), 100);
-  // What many rows take is told by rows beyond the bend.
+  // The cost of many rows is learned from rows beyond the bend.
   const double rows_s = 10000 * (0.190 - 0.0135) / 7680;
   EXPECT_NEAR(cost.prefill_s(10000, 0), rows_s + 1e-9 * 10000 * 5000, 0.1 * rows_s);
 }

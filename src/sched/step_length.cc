@@ -6,15 +6,14 @@ namespace kvasir::sched {
 
 namespace {
 
-// The longest step beside streams, as a part of the SLO for TPOT. The SLO is a mean, and a stream's steps
-// without prompts are shorter, so predictions need no margin.
+// The longest step beside streams, as a part of the TPOT SLO. The SLO is a mean, and steps without prompts
+// are shorter, so no margin is needed.
 constexpr double kTpotPart = 1.0;
-// The longest that a step is while no prompt is in a hurry, as a part of the SLO for TPOT.
+// The longest step while no prompt is in a hurry, as a part of the TPOT SLO.
 constexpr double kShortPart = 0.4;
-// Prompts are meant to be served within this part of the SLO for TTFT: who comes next is not known yet.
+// Prompts should be served within this part of the TTFT SLO, since more prompts may come.
 constexpr double kTtftPart = 0.25;
-// A prompt that misses the SLO even alone is in no hurry. It may take so many times as long as it would
-// alone.
+// A prompt that misses the SLO even alone is in no hurry. It may take this many times as long as alone.
 constexpr double kStretch = 3;
 
 double aim_s(const Slo& slo, const AwaitedPrompt& prompt) {
@@ -25,9 +24,9 @@ double aim_s(const Slo& slo, const AwaitedPrompt& prompt) {
 
 double choose_step_s(const StepBounds& bounds, std::span<const AwaitedPrompt> prompts) {
   const double longest_s = bounds.slo.tpot_s * kTpotPart;
-  // Nobody reads yet: only who comes next waits for the step's end.
+  // There are no streams: only the next arrival waits for the step's end.
   if (bounds.decode_s <= 0) return std::max(longest_s, bounds.slo.ttft_s * kTtftPart);
-  // The part of all time that prefill needs for every prompt to be served as it should.
+  // The part of all time that prefill needs so that every prompt is served in time.
   double part = 0;
   double work_s = 0;
   for (const AwaitedPrompt& prompt : prompts) {

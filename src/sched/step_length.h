@@ -4,8 +4,7 @@
 
 namespace kvasir::sched {
 
-// What a request should get: its first token within `ttft_s`, and each further one within `tpot_s` in the
-// mean.
+// A request should get its first token within `ttft_s`, and further ones every `tpot_s` on average.
 struct Slo {
   double ttft_s = 0;
   double tpot_s = 0;
@@ -13,21 +12,21 @@ struct Slo {
 
 // A prompt that has no first token yet.
 struct AwaitedPrompt {
-  double work_s = 0;    // that its prefill still takes
-  double alone_s = 0;   // that its prefill takes from the start, alone
-  double waited_s = 0;  // since it came
+  double work_s = 0;    // time that its prefill still needs
+  double alone_s = 0;   // time that its whole prefill takes alone
+  double waited_s = 0;  // since its arrival
 };
 
 struct StepBounds {
   Slo slo;
-  double short_s = 0;        // a step where no prompt is in a hurry, at most
-  double decode_s = 0;       // what the running streams take by themselves; 0: there are none
-  double prefill_share = 0;  // of decode_s, that prefill gets at least
+  double short_s = 0;        // longest step while no prompt is in a hurry
+  double decode_s = 0;       // time of the running streams alone; 0: there are none
+  double prefill_share = 0;  // the least time for prefill, as a part of decode_s
 };
 
-// How long the next step should take. Short steps are smooth for those who read; long ones bring prompts to
-// their first token sooner, and share the reading of the weights among more rows. So a step is as short as
-// the prompts in the order of service can bear, and never so long that the streams miss their SLO.
+// How long the next step should take. Short steps make streams smooth. Long steps bring prompts to their
+// first token sooner, and share the reading of the weights among more rows. So a step is as short as the
+// prompts allow, and never so long that the streams miss their SLO.
 double choose_step_s(const StepBounds& bounds, std::span<const AwaitedPrompt> prompts);
 
 }  // namespace kvasir::sched

@@ -40,7 +40,7 @@ TEST(StepLength, GrowsWithWhatWaitsAndHowLong) {
     EXPECT_LE(s, kLongestS);
     last_s = s;
   }
-  // So much of all time goes to prefill that the last of them is served when a quarter of its SLO is over.
+  // Prefill gets so much of the time that the last prompt is served after a quarter of the TTFT SLO.
   EXPECT_NEAR(chosen_s(kBounds, std::vector<AwaitedPrompt>(10, prompt(0.01))), 0.006 / (1 - 0.1 / 0.125),
               1e-9);
   EXPECT_GT(chosen_s(kBounds, {prompt(0.01, 0.11)}), chosen_s(kBounds, {prompt(0.01, 0.05)}));
@@ -54,7 +54,7 @@ TEST(StepLength, IsAsLongAsStreamsAllowWhereSomebodyWillBeLate) {
 TEST(StepLength, IsLongWhereNobodyReads) {
   StepBounds nobody = kBounds;
   nobody.decode_s = 0;
-  // A quarter of the SLO for TTFT: who comes next waits for the step to end.
+  // The step takes a quarter of the TTFT SLO, since the next arrival waits for its end.
   EXPECT_DOUBLE_EQ(chosen_s(nobody, {prompt(0.001)}), 0.125);
 }
 
@@ -67,7 +67,7 @@ TEST(StepLength, LeavesPrefillItsShareWhereStreamsAloneAreOverTheSlo) {
 
 TEST(StepLength, APromptThatIsLateEvenAloneHurriesNobody) {
   EXPECT_DOUBLE_EQ(chosen_s(kBounds, {prompt(11)}), 0.013);
-  // One that would be in time alone does.
+  // A prompt that can be in time alone is in a hurry.
   EXPECT_DOUBLE_EQ(chosen_s(kBounds, {prompt(0.4)}), kLongestS);
 }
 

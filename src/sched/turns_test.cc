@@ -9,7 +9,7 @@ namespace kvasir::sched {
 namespace {
 
 constexpr int kStreams = 1000;
-constexpr double kRowSeconds = 0.001;  // one after the other they would take a second
+constexpr double kRowSeconds = 0.001;  // all streams in one step would take a second
 
 // Streams of up to seven blocks on a device that takes a millisecond for a row.
 class TurnsTest : public testing::Test {
@@ -28,7 +28,7 @@ class TurnsTest : public testing::Test {
     return scheduler.submit(std::move(request)).value();
   }
 
-  // The numbers of rows of each sequence.
+  // Runs a step. Returns the number of rows of each sequence.
   std::map<SequenceId, int> step(Scheduler& scheduler) {
     const StepPlan plan = scheduler.plan();
     StepResult result;
@@ -44,7 +44,7 @@ class TurnsTest : public testing::Test {
     return rows;
   }
 
-  // Steps until every stream has had a token.
+  // Runs steps until every stream has had a token.
   void start_streams(Scheduler& scheduler) {
     for (int i = 0; i < kStreams; ++i) submit(scheduler, i, 100);
     while (scheduler.num_waiting() > 0 || num_tokens_.size() < kStreams) step(scheduler);

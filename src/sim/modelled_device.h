@@ -10,24 +10,24 @@
 
 namespace kvasir::sim {
 
-// Measured: what a step with so many rows of hardly any context takes.
+// A measured time of a step with so many rows and hardly any context.
 struct CostPoint {
   int rows = 0;
   double seconds = 0;
 };
 
-// What a device's steps take, as they were measured on a real one.
+// The times of a device's steps, as measured on a real one.
 struct DeviceCosts {
-  std::vector<CostPoint> points;  // by rows, two at least; lines between and beyond them
+  std::vector<CostPoint> points;  // sorted by rows, at least two; linear between and beyond them
   double kv_token_s = 0;          // for each KV token that a single row attends to
   double prefill_kv_token_s = 0;  // for each one that a row of a prompt attends to
-  double noise = 0;               // steps vary by about this share
-  bool overlaps = false;          // the next step is planned before the last one's tokens are seen
+  double noise = 0;               // steps vary randomly by about this part
+  bool overlaps = false;          // the next step is planned before the tokens of the last one are known
 
   double seconds(const sched::StepLoad& load) const;
 };
 
-// "1:50,8:91,64:385": rows and milliseconds.
+// Parses rows and milliseconds: "1:50,8:91,64:385".
 base::Result<std::vector<CostPoint>> parse_cost_points(std::string_view text);
 
 // Qwen2.5-Coder-1.5B in Q4_K_M on two cores of a CPU with AVX-512 VNNI.
@@ -35,7 +35,7 @@ DeviceCosts cpu_costs();
 // Llama-3.1-8B in bf16 on one H200.
 DeviceCosts gpu_costs();
 
-// What a server knows of the device when it starts, having tried steps of different sizes.
+// The step cost that a server has learned at its start, after trying steps of different sizes.
 sched::StepCost calibrated_cost(const DeviceCosts& costs, int max_batch_sequences, int max_batch_tokens);
 
 // A device that takes the modelled time and computes nothing. The same seed gives the same times.

@@ -67,7 +67,7 @@ class Simulation {
     }
   }
 
-  // As the engine does it: where steps overlap, the step before ends after this one was begun.
+  // Like the engine: if steps overlap, the previous step ends after this one has begun.
   void start(sched::StepPlan plan) {
     scheduler_.begin(plan);
     if (in_flight_) collect();

@@ -15,14 +15,14 @@ struct SimRequest {
   int output_tokens = 1;
 };
 
-// Closed loop: `concurrency` clients, each of which sends its next request when its last one is answered.
+// Closed loop: `concurrency` clients, each of which sends its next request when the last one is answered.
 // Open loop (concurrency 0): requests at `arrivals_s`.
 struct SimLoad {
   int concurrency = 0;
   std::vector<double> arrivals_s;  // ascending
-  int num_requests = 0;            // in all; 0: as many as the time or the arrivals allow
+  int num_requests = 0;            // total; 0: as many as the time or the arrivals allow
   double duration_s = 0;           // no request starts later; 0: no limit
-  double client_s = 0;             // between a client's answer and the scheduler's seeing its next request
+  double client_s = 0;             // from an answer until the scheduler sees the client's next request
   std::function<SimRequest(std::uint64_t index)> request;
 };
 
@@ -30,18 +30,18 @@ struct SimRecord {
   double arrived_s = 0;
   int prompt_tokens = 0;
   int cached_tokens = 0;
-  std::vector<double> tokens_s;  // when each token of the answer was there
+  std::vector<double> tokens_s;  // arrival times of the answer's tokens
 };
 
 struct SimRun {
-  std::vector<SimRecord> records;  // in order of their end
+  std::vector<SimRecord> records;  // in the order of their end
   double end_s = 0;
   int peak_in_flight = 0;
   int num_refused = 0;  // did not fit into the KV cache
   sched::SchedulerStats stats;
 };
 
-// Runs a real Scheduler on a modelled device and a virtual clock, until every request is answered.
+// Runs a real Scheduler on a modelled device with a virtual clock until every request is answered.
 SimRun simulate(const sched::SchedulerOptions& options, const DeviceCosts& costs, const SimLoad& load,
                 std::uint64_t seed);
 

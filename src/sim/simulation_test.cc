@@ -57,7 +57,7 @@ TEST(Simulation, RequestsThatDoNotFitAreRefused) {
 }
 
 // Measured on a real CPU with steps of 300, 600 and 1,000 ms: 32 clients at once, 200 tokens in (30 of them
-// the template's), 64 out. The simulation is to be within a tenth of each.
+// from the template), 64 out. The simulation must be within a tenth of each.
 TEST(Simulation, IsWithinATenthOfRealRuns) {
   struct Measured {
     double target_s, tokens_per_s, ttft_p50_s, ttft_p95_s;

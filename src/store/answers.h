@@ -10,31 +10,31 @@
 
 namespace kvasir::store {
 
-// An answer that a client may ask for again, or go on from.
+// An answer that a client may fetch again or continue from.
 struct StoredAnswer {
   std::string id;
   std::string tenant;
   std::string kind;         // "response", "chat.completion"
-  std::string previous_id;  // the answer that it went on from; empty: none
+  std::string previous_id;  // the answer that it continues; empty: none
   std::int64_t created_ms = 0;
   std::int64_t expires_ms = 0;  // 0: never
-  std::string input;            // JSON, as the endpoint wants it
+  std::string input;            // JSON, in the endpoint's form
   std::string body;             // JSON, the answer itself
 };
 
-inline constexpr std::size_t kMaxChainBytes = std::size_t{32} << 20;  // of the inputs and bodies together
+inline constexpr std::size_t kMaxChainBytes = std::size_t{32} << 20;  // inputs and bodies together
 
-// Whatever has returned is durable. An answer that has expired by `now_ms` is not there. Calls block and are
-// thread-safe.
+// Every change is durable once the call returns. Answers that have expired at `now_ms` are not found. Calls
+// block and are thread-safe.
 class Answers {
  public:
   virtual ~Answers() = default;
 
-  // Replaces the one with the same id and tenant; the id of another tenant's answer is a conflict.
+  // Replaces the tenant's answer with the same id. An id that belongs to another tenant is a conflict.
   virtual base::Status put(const StoredAnswer& answer) = 0;
   virtual base::Result<StoredAnswer> find(const Key& key, std::int64_t now_ms) = 0;
-  // The answer after all those that it went on from, the first one first; at most `max_length` and of at
-  // most kMaxChainBytes, else too_large. not_found where one of them is gone.
+  // The answer and all answers that it continues, oldest first. too_large if there are more than `max_length`
+  // answers or kMaxChainBytes. not_found if one of them is gone.
   virtual base::Result<std::vector<StoredAnswer>> chain(const Key& key, std::int64_t now_ms,
                                                         int max_length) = 0;
   virtual base::Result<Page<StoredAnswer>> list(const std::string& tenant, const std::string& kind,

@@ -33,10 +33,10 @@ struct Batch {
   std::string endpoint;
   std::string completion_window;
   std::string metadata = "{}";  // JSON object
-  std::string errors = "[]";    // JSON array: why it failed
+  std::string errors = "[]";    // JSON array of the reasons for a failure
   BatchStatus status = BatchStatus::validating;
   std::int64_t created_ms = 0;
-  // When it entered each status; 0: not yet.
+  // When the batch entered each status; 0: not yet.
   std::array<std::int64_t, kBatchStatuses.size()> entered_ms = {};
   std::string output_file_id;
   std::string error_file_id;
@@ -57,8 +57,8 @@ struct LineOutcome {
   bool failed = false;
 };
 
-// Jobs of many requests. A line's outcome is kept once: what has returned is durable, and is not asked for
-// again. Calls block and are thread-safe.
+// Batches of many requests. The outcome of a line is stored once; it is durable when the call returns, and
+// the line is not run again. Calls block and are thread-safe.
 class Batches {
  public:
   virtual ~Batches() = default;
@@ -67,18 +67,18 @@ class Batches {
   virtual base::Result<Batch> find(const Key& key) = 0;
   virtual base::Result<Page<Batch>> list(const std::string& tenant, const PageQuery& query) = 0;
 
-  // The oldest batch that is not over and that no living process works on; from now on this one does.
+  // Claims the oldest unfinished batch that no living process works on.
   virtual base::Result<std::optional<Batch>> claim() = 0;
-  // conflict: the batch is in none of these statuses.
+  // conflict: the batch has none of the statuses in `from`.
   virtual base::Result<Batch> advance(const Key& key, const std::vector<BatchStatus>& from, BatchStatus to,
                                       std::int64_t now_ms) = 0;
   virtual base::Status fail(const Key& key, const std::string& errors, std::int64_t now_ms) = 0;
-  // The lines of the input, and `in_progress`, at once.
+  // Stores the lines of the input and sets the status `in_progress`, in one transaction.
   virtual base::Status begin(const Key& key, const std::vector<BatchLine>& lines, std::int64_t now_ms) = 0;
-  // Lines without an outcome after number `after`, at most `limit`.
+  // Up to `limit` lines after number `after` that have no outcome.
   virtual base::Result<std::vector<BatchLine>> open_lines(const std::string& batch_id, std::int64_t after,
                                                           int limit) = 0;
-  // One that has an outcome keeps it.
+  // If the line already has an outcome, that one stays.
   virtual base::Status finish_line(const std::string& batch_id, const LineOutcome& outcome) = 0;
   struct Ending {
     BatchStatus status = BatchStatus::completed;
@@ -86,8 +86,7 @@ class Batches {
     std::string error_file_id;
     std::int64_t now_ms = 0;
   };
-  // Makes the files of the outcomes (none where there is no outcome of the kind) and drops the lines, at
-  // once.
+  // Writes the output and error files (each only if it has lines) and deletes the lines, in one transaction.
   virtual base::Result<Batch> finish(const Key& key, const Ending& ending) = 0;
 };
 

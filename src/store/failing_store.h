@@ -11,15 +11,14 @@
 
 namespace kvasir::store {
 
-// For tests: a store on a disk that is full while `full` is set. What is written then fails; what is read
-// does not.
+// For tests: a store whose disk is full while `full` is set. Writes then fail and reads do not.
 class FailingStore final : public Store {
  public:
   explicit FailingStore(std::unique_ptr<Store> inner)
       : inner_(std::move(inner)), conversations_(*this), batches_(*this) {}
 
   std::atomic<bool> full{false};
-  std::atomic<int> num_lost_lines{0};  // outcomes of a batch's lines that could not be kept
+  std::atomic<int> num_lost_lines{0};  // outcomes of batch lines that could not be stored
 
   store::Conversations& conversations() override { return conversations_; }
   store::Answers& answers() override { return inner_->answers(); }

@@ -39,7 +39,7 @@ OwnerLocks::~OwnerLocks() {
   if (file_ >= 0) ::close(file_);
 }
 
-// Locks of the open file, not of the process: they tell two stores of one process apart too.
+// These locks belong to the open file, not to the process, so they also separate two stores in one process.
 Status OwnerLocks::hold(std::int64_t number) const {
   struct flock lock = byte_lock(number);
   if (::fcntl(file_, F_OFD_SETLK, &lock) == 0) return base::ok();

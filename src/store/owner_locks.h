@@ -7,8 +7,8 @@
 
 namespace kvasir::store {
 
-// Which of the processes that share a store live. Each holds a lock on its own byte of one file, which the
-// system takes back however the process ends. Thread-safe.
+// Tells which of the processes that share a store are alive. Each holds a lock on its own byte of one file,
+// which the system releases however the process ends. Thread-safe.
 class OwnerLocks {
  public:
   static base::Result<OwnerLocks> open(const std::filesystem::path& path);
@@ -18,7 +18,7 @@ class OwnerLocks {
   OwnerLocks(const OwnerLocks&) = delete;
   OwnerLocks& operator=(const OwnerLocks&) = delete;
 
-  // Until this object dies. The number must be nobody else's.
+  // Locks the number until this object dies. No other object may hold it.
   base::Status hold(std::int64_t number) const;
   // Whether another object holds the number.
   base::Result<bool> held(std::int64_t number) const;

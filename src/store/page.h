@@ -7,15 +7,15 @@
 
 namespace kvasir::store {
 
-// Names a record. A tenant finds its own records only; another's are not there.
+// Names a record. A tenant finds only its own records.
 struct Key {
   std::string tenant;
   std::string id;
 };
 
-enum class Order : std::uint8_t { ascending, descending };  // of creation
+enum class Order : std::uint8_t { ascending, descending };  // by creation
 
-// Which part of a list. Cursors are ids of records in it, and exclusive; one that names no record is an
+// Selects a part of a list. Cursors are ids of records in the list and are exclusive. An unknown cursor is an
 // invalid_argument.
 struct PageQuery {
   int limit = 20;
@@ -24,12 +24,13 @@ struct PageQuery {
   std::string before;  // empty: to the end
 };
 
-// Of records in one page: it ends with the record that brings it there, and those beyond are not loaded.
+// The most bytes of records in a page. A page ends with the record that reaches it; later records are not
+// loaded.
 inline constexpr std::size_t kMaxPageBytes = std::size_t{4} << 20;
 
 template <class T>
 struct Page {
-  std::vector<T> items;  // in the order that was asked for; fewer than the limit where they are large
+  std::vector<T> items;  // in the requested order; fewer than the limit if they are large
   bool has_more = false;
 };
 

@@ -53,7 +53,7 @@ Result<Batch> find_batch(Transaction& transaction, const Key& key) {
   return read_batch(statement);
 }
 
-// Everything of a batch that changes.
+// Updates all fields of a batch that can change.
 Status update_batch(Transaction& transaction, const Batch& batch) {
   TRY(Statement statement,
       transaction.prepare(
@@ -88,7 +88,8 @@ Status drop_lines(Transaction& transaction, const std::string& id) {
   return statement.bind(seq).run();
 }
 
-// The outcomes of one kind as a file, in the order of the lines. The id of the file, or empty.
+// Writes the outcomes of one kind to a file, in the order of the lines. Returns the file's id, or "" if there
+// are none.
 Result<std::string> make_file(Transaction& transaction, const Batch& batch, LineState state, File file) {
   TRY(const std::int64_t seq, batch_seq(transaction, batch.id));
   std::string contents;

@@ -8,7 +8,7 @@
 
 namespace kvasir::store {
 
-// Both references outlive it.
+// Both references outlive this object.
 class SqliteBatches final : public Batches {
  public:
   SqliteBatches(SqliteDatabase& database, const SqliteOwner& owner) : database_(database), owner_(owner) {}

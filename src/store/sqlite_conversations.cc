@@ -155,7 +155,7 @@ Status SqliteConversations::remove(const Key& key) {
   return transaction.commit();
 }
 
-// A parent must be there and whole.
+// The parent must exist and must not be in progress.
 Status SqliteConversations::check_parent(Transaction& transaction, std::int64_t conversation,
                                          const std::string& parent_id) const {
   if (parent_id.empty()) return base::ok();
@@ -174,7 +174,7 @@ Status SqliteConversations::check_parent(Transaction& transaction, std::int64_t 
 
 Status SqliteConversations::append(const Key& key, const Append& append) {
   TRY(Transaction transaction, Transaction::begin(database_, Access::write));
-  // What a process that is gone was generating keeps nobody waiting.
+  // Ends messages of dead processes first, so that nobody waits for them.
   TRY_OK(owner_.bury_dead(transaction));
   TRY(Row row, find_row(transaction, key));
   Conversation& c = row.conversation;

@@ -9,7 +9,7 @@
 
 namespace kvasir::store {
 
-// Both references outlive it.
+// Both references outlive this object.
 class SqliteConversations final : public Conversations {
  public:
   SqliteConversations(SqliteDatabase& database, const SqliteOwner& owner)
@@ -29,7 +29,7 @@ class SqliteConversations final : public Conversations {
                                                     const std::vector<std::string>& ids) override;
 
  private:
-  // Up to the one that brings them to `max_bytes`.
+  // Loads messages up to the one that reaches `max_bytes`.
   base::Result<std::vector<Message>> load(const Key& key, const std::vector<std::string>& ids,
                                           std::size_t max_bytes);
   base::Status check_parent(Transaction& transaction, std::int64_t conversation,

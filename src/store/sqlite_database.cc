@@ -19,11 +19,11 @@ using base::Status;
 
 namespace {
 
-// "Kvas": tells our file from other programs'.
+// "Kvas" distinguishes our files from those of other programs.
 constexpr std::int64_t kApplicationId = 0x4B766173;
 // How long a statement waits for another process's transaction.
 constexpr int kBusyTimeout_ms = 10'000;
-// Looking at every page of a larger file would make starting slow.
+// Files up to this size are checked at the start. Checking every page of a larger one would take too long.
 constexpr std::uintmax_t kMaxCheckedBytes = std::uintmax_t{256} << 20;
 
 ErrorCode code_of(int sqlite_code) {
@@ -149,7 +149,7 @@ SqliteDatabase::~SqliteDatabase() {
   sqlite3_close_v2(database_);
 }
 
-// What an operator can do about it, where starting failed.
+// Adds what an operator can do about the error, if starting failed.
 Error SqliteDatabase::describe(Error error) const {
   error.message = fmt::format("{}: {}", path_.string(), error.message);
   if (error.code == ErrorCode::corrupt)
@@ -159,7 +159,7 @@ Error SqliteDatabase::describe(Error error) const {
 }
 
 Status SqliteDatabase::connect() {
-  // Conversations are nobody else's: SQLite gives its other files the mode of this one.
+  // Conversations are private. SQLite gives its other files the same mode.
   const int file = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (file < 0) return base::error(ErrorCode::io, "cannot be opened: {}", std::strerror(errno));
   ::close(file);
@@ -199,7 +199,7 @@ Status SqliteDatabase::configure() {
   TRY(const std::string mode, pragma("PRAGMA journal_mode = WAL"));
   if (mode != "wal")
     return base::error(ErrorCode::unsupported, "its file system does not take a write-ahead log");
-  // FULL syncs the log at each commit: what was acknowledged outlives a power loss.
+  // FULL syncs the log at each commit, so that acknowledged changes survive a power loss.
   TRY_OK(pragma("PRAGMA synchronous = FULL"));
   TRY_OK(pragma("PRAGMA foreign_keys = ON"));
   return base::ok();
@@ -251,7 +251,7 @@ Result<Transaction> Transaction::begin(SqliteDatabase& database, Access access) 
 }
 
 Transaction::~Transaction() {
-  // Where it is over already (a full disk ends it), there is nothing to undo.
+  // If the transaction is already over (a full disk ends it), there is nothing to roll back.
   if (database_ != nullptr && sqlite3_get_autocommit(database_->database_) == 0)
     (void)database_->execute("ROLLBACK");
 }

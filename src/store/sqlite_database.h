@@ -18,8 +18,8 @@ struct sqlite3_stmt;
 
 namespace kvasir::store {
 
-// A prepared statement with its values, from its transaction's database; at rest again once it dies. Text and
-// blobs that are bound must live until then.
+// A prepared statement with bound values, from its transaction's database. It is reset when this object dies;
+// bound text and blobs must live until then.
 class Statement {
  public:
   Statement(sqlite3* database, sqlite3_stmt* statement) : database_(database), statement_(statement) {}
@@ -33,36 +33,36 @@ class Statement {
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  // The next parameter.
+  // Binds the next parameter.
   Statement& bind(std::int64_t value);
   Statement& bind(const std::string& value);
   Statement& bind(const std::optional<double>& value);
   Statement& bind_blob(std::string_view bytes);
 
-  // True: there is a row to read.
+  // True if there is a row to read.
   base::Result<bool> step();
-  // To the end, whatever rows there are.
+  // Runs the statement to its end and ignores rows.
   base::Status run();
 
-  // Columns of the row, from 0.
+  // Columns of the current row, from 0.
   std::int64_t integer(int column) const;
   std::string text(int column) const;
   std::optional<double> number(int column) const;
-  // Of its text and blobs.
+  // The size of the row's text and blobs.
   std::size_t num_bytes() const;
 
  private:
   sqlite3* database_;
   sqlite3_stmt* statement_;  // null once moved from
   int num_bound_ = 0;
-  int bind_code_ = 0;  // the first that failed
+  int bind_code_ = 0;  // the first error
 };
 
-// One connection and whoever holds it. SQLite's own locks keep processes apart, the mutex threads.
+// One connection to a database. SQLite's locks separate processes, and the mutex separates threads.
 class SqliteDatabase {
  public:
-  // Makes the file where there is none, and brings an older one up to date. corrupt: it is damaged or no
-  // database; unsupported: it is another program's, or a newer version's.
+  // Creates the file if there is none, and migrates an older one. corrupt: it is damaged or not a database;
+  // unsupported: it belongs to another program or a newer version.
   static base::Result<std::unique_ptr<SqliteDatabase>> open(const std::filesystem::path& path);
   ~SqliteDatabase();
   SqliteDatabase(const SqliteDatabase&) = delete;
@@ -84,15 +84,15 @@ class SqliteDatabase {
 
   const std::filesystem::path path_;
   std::mutex mutex_;
-  // Both are touched by the mutex's holder only, and by `open`.
+  // Both are touched only by the mutex's holder and by `open`.
   sqlite3* database_ = nullptr;
   std::map<const char*, sqlite3_stmt*> prepared_;  // by the literal's address
 };
 
 enum class Access : std::uint8_t { read, write };
 
-// Holds the database from the first statement to the last; what it wrote is undone unless it commits.
-// Once `commit` has returned, all of it is on the disk.
+// Holds the database until it dies. Its changes are undone unless it commits. Once `commit` has returned,
+// they are on the disk.
 class Transaction {
  public:
   static base::Result<Transaction> begin(SqliteDatabase& database, Access access);
@@ -103,9 +103,9 @@ class Transaction {
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
 
-  // `sql` is a literal: it is kept prepared by its address.
+  // `sql` must be a literal: its address identifies the prepared statement.
   base::Result<Statement> prepare(const char* sql) { return database_->prepare(sql); }
-  // Rows that the last statement changed.
+  // The number of rows that the last statement changed.
   int num_changes() const;
   std::int64_t last_row_id() const;
   base::Status commit();
@@ -114,7 +114,7 @@ class Transaction {
   Transaction(SqliteDatabase& database, std::unique_lock<std::mutex> lock)
       : database_(&database), lock_(std::move(lock)) {}
 
-  SqliteDatabase* database_;  // null once over or moved from
+  SqliteDatabase* database_;  // null once it is over or moved from
   std::unique_lock<std::mutex> lock_;
 };
 

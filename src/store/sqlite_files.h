@@ -7,7 +7,7 @@
 
 namespace kvasir::store {
 
-// In a transaction of the caller's.
+// Runs inside the caller's transaction.
 base::Status insert_file(Transaction& transaction, const File& file, const std::string& contents);
 
 class SqliteFiles final : public Files {

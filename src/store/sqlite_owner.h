@@ -9,14 +9,14 @@
 
 namespace kvasir::store {
 
-// This process among those that share the database: what it works on carries its number.
+// This process among those that share the database. Records that it works on have its number.
 class SqliteOwner {
  public:
   static base::Result<SqliteOwner> join(SqliteDatabase& database, const std::filesystem::path& lock_path);
 
   std::int64_t number() const { return number_; }
-  // Frees what processes that are gone were working on: their messages end as incomplete, their batches wait
-  // for somebody else. In a transaction that writes.
+  // Releases the records of dead processes: their messages end as incomplete, and their batches may be
+  // claimed again. Needs a write transaction.
   base::Status bury_dead(Transaction& transaction) const;
 
  private:

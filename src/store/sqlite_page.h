@@ -12,13 +12,13 @@
 
 namespace kvasir::store {
 
-// How a page is read from a table whose `seq` grows with each record: rows with low < seq < high.
+// How to read a page from a table whose `seq` grows with each record: rows with low < seq < high.
 struct Scan {
   std::int64_t low = 0;
   std::int64_t high = std::numeric_limits<std::int64_t>::max();
   Order order = Order::ascending;
-  bool turned = false;  // the page that ends before a cursor is read backwards from it
-  int limit = 0;        // one more than asked for, to see whether there are more
+  bool turned = false;  // a page that ends before a cursor is read backwards
+  int limit = 0;        // one more than the query's, to see whether there are more
 };
 
 // `seq_of` selects a record's seq by tenant and id.
@@ -45,7 +45,7 @@ inline base::Result<Scan> make_scan(Transaction& transaction, const char* seq_of
   return scan;
 }
 
-// Reads the page of the records whose seqs `seqs` selects; its next parameters are low, high and limit. `row`
+// Reads a page of records. `seqs` selects their seqs; its next parameters are low, high and limit. `row`
 // selects a record by its seq.
 template <class T, class Read>
 base::Result<Page<T>> read_page(Transaction& transaction, Statement& seqs, const Scan& scan, const char* row,

@@ -4,7 +4,7 @@ namespace kvasir::store {
 
 namespace {
 
-// `seq` is the order of creation; AUTOINCREMENT, so that it never falls, whatever was deleted.
+// `seq` is the order of creation. AUTOINCREMENT keeps it growing even after deletions.
 constexpr const char* kMigrations[] = {
     R"sql(
 CREATE TABLE owners (
@@ -124,7 +124,7 @@ CREATE TABLE batch_lines (
   PRIMARY KEY (batch, number)
 ) STRICT, WITHOUT ROWID;
 )sql",
-    // Files lie in pieces, which are read one at a time.
+    // Files are stored in pieces, which are read one at a time.
     R"sql(
 CREATE TABLE file_pieces (
   seq INTEGER PRIMARY KEY,

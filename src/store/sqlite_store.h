@@ -12,11 +12,11 @@
 
 namespace kvasir::store {
 
-// Everything in one file, with its write-ahead log and the lock file beside it. Several processes of one
-// machine may share the file; it may not lie on a network's file system.
+// A store in one file, with its write-ahead log and a lock file beside it. Several processes of one machine
+// may share the file. It must not be on a network file system.
 class SqliteStore final : public Store {
  public:
-  // Makes the folder and the file where there are none. Frees what processes that are gone were working on.
+  // Creates the folder and the file if necessary. Releases the records of dead processes.
   static base::Result<std::unique_ptr<SqliteStore>> open(const std::filesystem::path& path);
 
   Conversations& conversations() override { return conversations_; }

@@ -57,7 +57,7 @@ TEST_F(SqliteStoreTest, ANewerSchemaIsRefused) {
   EXPECT_NE(refusal().message.find("newer"), std::string::npos) << refusal().message;
 }
 
-// The first schema held a file's contents in one row.
+// The first schema stored a file's contents in one row.
 TEST_F(SqliteStoreTest, FilesOfTheFirstSchemaAreThere) {
   run_sql(migrations().front());
   run_sql("PRAGMA application_id = 0x4B766173; PRAGMA user_version = 1;");
@@ -111,7 +111,7 @@ TEST_F(SqliteStoreTest, NobodyElseMayReadIt) {
   EXPECT_EQ(fs::status(file()).permissions(), fs::perms::owner_read | fs::perms::owner_write);
 }
 
-// A process that is killed in the middle of its writes: whatever it had said to be written is there.
+// A process is killed in the middle of its writes. Everything that it had reported as written must be there.
 TEST_F(SqliteStoreTest, WhatWasAcknowledgedOutlivesAKill) {
   int pipe_ends[2];
   ASSERT_EQ(::pipe(pipe_ends), 0);

@@ -10,10 +10,10 @@
 
 #include "store/store.h"
 
-// What every store promises. A new one adds a row to the instantiation in store_contract_test.cc.
+// Tests that every store must pass. A new store adds a row to the instantiation in store_contract_test.cc.
 namespace kvasir::store {
 
-// Where the records of one test lie. Stores that `open` returns share them, as processes would.
+// The place of one test's records. All stores that `open` returns share them, as processes would.
 class StoreBed {
  public:
   virtual ~StoreBed() = default;
@@ -55,7 +55,7 @@ class StoreContract : public testing::TestWithParam<StoreKind> {
   std::string leaf(const std::string& conversation) {
     return conversations().find(key(conversation)).value().active_leaf;
   }
-  // As after the end of the process.
+  // Reopens the store, as after the end of the process.
   void reopen() {
     store_.reset();
     store_ = bed_->open();

@@ -147,7 +147,7 @@ TEST_P(StoreContract, TwoWritersAfterOneLeafConflict) {
   EXPECT_EQ(refused.error().code, ErrorCode::conflict);
   EXPECT_EQ(refused.error().reason, "conversation_changed");
   EXPECT_EQ(leaf("conv_1"), "b");
-  append("conv_1", {message("c", "a")});  // without an expected leaf it is a branch
+  append("conv_1", {message("c", "a")});  // without an expected leaf, the message is a branch
   EXPECT_EQ(leaf("conv_1"), "c");
 }
 
@@ -202,7 +202,7 @@ TEST_P(StoreContract, WhatADeadProcessWasGeneratingIsIncomplete) {
   Message part = message("b", "a", MessageStatus::in_progress);
   part.body = R"({"content":"so far"})";
   ASSERT_TRUE(conversations().save(key("conv_1"), part).ok());
-  auto second = bed_->open();  // while the first lives, its message is its own
+  auto second = bed_->open();  // while the first store lives, it owns its message
   EXPECT_EQ(second->conversations().messages(key("conv_1"), {"b"})->front().status,
             MessageStatus::in_progress);
   EXPECT_FALSE(second->conversations().append(key("conv_1"), {.messages = {message("c", "b")}}).ok());
@@ -237,7 +237,7 @@ TEST_P(StoreContract, RemovingAConversationRemovesItsMessages) {
   ASSERT_TRUE(conversations().remove(key("conv_1")).ok());
   EXPECT_EQ(conversations().tree(key("conv_1")).error().code, ErrorCode::not_found);
   add_conversation("conv_2");
-  append("conv_2", {message("a")});  // its id is free again
+  append("conv_2", {message("a")});  // the id is free again
 }
 
 TEST_P(StoreContract, AnswersFormChainsAndExpire) {

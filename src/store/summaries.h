@@ -8,15 +8,14 @@
 
 namespace kvasir::store {
 
-// What a model made of the beginning of a conversation. The key is a digest of everything that it was made
-// of.
+// A model's summary of the beginning of a conversation. The key is a digest of everything that it depends on.
 struct Summary {
   std::string key;
   std::string text;
   std::int64_t created_ms = 0;
 };
 
-// A cache that outlives the process. Bounded: the oldest go first. Calls block and are thread-safe.
+// A durable cache. It is bounded: the oldest go first. Calls block and are thread-safe.
 class Summaries {
  public:
   virtual ~Summaries() = default;

@@ -9,7 +9,7 @@
 
 namespace kvasir::store {
 
-// For tests: a folder that goes with the object.
+// For tests: a folder that is removed with the object.
 class TempFolder {
  public:
   TempFolder() {

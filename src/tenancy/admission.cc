@@ -12,7 +12,7 @@ using base::ErrorCode;
 struct Permit::Ledger {
   std::mutex mutex;
   Cost total{.sequences = 0};          // guarded by mutex
-  std::map<std::string, Cost> inside;  // guarded by mutex; only tenants with something inside
+  std::map<std::string, Cost> inside;  // guarded by mutex; only tenants with requests inside
 
   void give_back(const std::string& tenant, const Cost& cost) {
     const std::lock_guard lock(mutex);

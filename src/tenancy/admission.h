@@ -8,7 +8,7 @@
 
 namespace kvasir::tenancy {
 
-// What a request may take at most, known before it runs.
+// The most that a request may use, known before it runs.
 struct Cost {
   int sequences = 1;
   std::int64_t tokens = 0;  // prompt and output together
@@ -19,8 +19,8 @@ struct AdmissionLimits {
   int max_sequences_per_tenant = 0;  // of one tenant
 };
 
-// A request's right to be inside, reserved up front. A move-only value; its destructor gives the reservation
-// back, however the request ended. May outlive its Admission.
+// A request's right to run, reserved in advance. A move-only value. Its destructor returns the reservation,
+// however the request ended. May outlive its Admission.
 class Permit {
  public:
   Permit(Permit&&) noexcept = default;
@@ -37,8 +37,8 @@ class Permit {
   Cost cost_;
 };
 
-// Decides who may enter. Thread-safe.
-// Invariant: what is inside is the sum of the living permits' costs, and never over the limits.
+// Decides which requests may run. Thread-safe. Invariant: the load is the sum of the living permits' costs
+// and never exceeds the limits.
 class Admission {
  public:
   explicit Admission(AdmissionLimits limits);

@@ -5,8 +5,8 @@
 
 namespace kvasir::tensor {
 
-// Owned zeroed memory, aligned to 64 bytes; large buffers are mapped for themselves and ask for huge pages,
-// which both fill and stream faster. Move-only.
+// Owned, zeroed memory, aligned to 64 bytes. Large buffers have their own mapping with huge pages, which are
+// faster to fill and to read. Move-only.
 class Buffer {
  public:
   Buffer() = default;

@@ -5,7 +5,7 @@
 
 namespace kvasir::tensor {
 
-// How numbers are stored. The quantised ones are GGUF's block formats, byte for byte.
+// How numbers are stored. The quantised types are GGUF's block formats, byte for byte.
 enum class DType : std::uint8_t {
   f32,
   f16,
@@ -36,7 +36,7 @@ struct DTypeInfo {
 
 const DTypeInfo& info(DType type);
 
-// Bytes of `elems` consecutive numbers; `elems` is a multiple of the block.
+// Bytes of `elems` consecutive numbers. `elems` must be a multiple of the block size.
 std::int64_t bytes_of(DType type, std::int64_t elems);
 
 }  // namespace kvasir::tensor

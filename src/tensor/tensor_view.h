@@ -8,7 +8,7 @@
 
 namespace kvasir::tensor {
 
-// Outermost dimension first: a weight that maps `in` to `out` features is [out, in], rows contiguous.
+// Outermost dimension first. A weight that maps `in` to `out` features is [out, in], with contiguous rows.
 using Shape = std::vector<std::int64_t>;
 
 inline std::int64_t num_elems(const Shape& shape) {
@@ -17,7 +17,7 @@ inline std::int64_t num_elems(const Shape& shape) {
   return n;
 }
 
-// Memory with a shape that somebody else owns (a mapped file, an arena). Dense, row-major.
+// A shaped view of memory that somebody else owns (a mapped file, an arena). Dense, row-major.
 struct TensorView {
   const std::byte* data = nullptr;
   DType type = DType::f32;

@@ -18,7 +18,7 @@ namespace jinja {
 struct Template;
 }
 
-// What a chat template sees. Everything but the token strings counts as the client's input.
+// The input of a chat template. Everything but the token strings counts as the client's input.
 struct TemplateInputs {
   base::json::array messages;  // OpenAI's shape: role, content, tool_calls, …
   base::json::value tools;     // an array, or null
@@ -26,40 +26,42 @@ struct TemplateInputs {
   std::string bos_token;
   std::string eos_token;
   base::json::object kwargs;       // extra variables by name, such as enable_thinking
-  std::optional<std::time_t> now;  // for strftime_now; the present where unset
+  std::optional<std::time_t> now;  // for strftime_now; the current time if unset
 };
 
-// What a template takes as a message's content: a string, a list of parts ({"type": "text", …}), or either.
+// The forms of a message's content that a template takes: a string, a list of parts ({"type": "text", …}), or
+// either.
 enum class ContentShape : std::uint8_t { text, parts, either };
 
-// How a template takes messages, as was seen when it was loaded. What it takes in several forms is given as
-// OpenAI's clients send it, and a call's arguments as JSON.
+// The form of messages that a template takes, found out when it is loaded. If it takes several forms,
+// messages have the form that OpenAI's clients send, and a call's arguments are JSON.
 struct MessageShape {
   ContentShape content = ContentShape::text;
-  bool calls_without_content = false;  // calls show only where the content is none, not ""
+  bool calls_without_content = false;  // calls are shown only if the content is none, not ""
   bool arguments_as_text = false;      // a call's arguments are a string of JSON
 };
 
 // A model's Jinja template, parsed once. Immutable and cheap to copy; any thread may render. Rendering is
 // bounded in steps, bytes and depth, so no template and no input can hang or exhaust a server.
-// The dialect is Jinja2 as Hugging Face's transformers sets it up: blocks trimmed, `tojson` without escapes,
-// loop controls, `generation` blocks, raise_exception, strftime_now.
+// The dialect is Jinja2 as Hugging Face's transformers configures it: blocks are trimmed, `tojson` does not
+// escape, and loop controls, `generation` blocks, raise_exception and strftime_now exist.
 class ChatTemplate {
  public:
   // The error names the line.
   static base::Result<ChatTemplate> parse(std::string source);
-  // For a model whose file has no template: ChatML, which needs a vocabulary with its tokens, and a dialogue
-  // in plain words for all others, after bos_token.
+  // Templates for models whose file has none: ChatML, which needs its tokens in the vocabulary, and for all
+  // others a dialogue in plain words after bos_token.
   static const ChatTemplate& chatml();
   static const ChatTemplate& dialogue();
 
   const MessageShape& message_shape() const { return message_shape_; }
   const std::string& source() const { return *source_; }
 
-  // Text that begins another's turn, where no token ends an answer. An answer ends before it.
+  // Texts that begin another speaker's turn, for templates where no token ends an answer. An answer ends
+  // before them.
   const std::vector<std::string>& stops() const { return stops_; }
 
-  // `invalid_argument` where the template raised an exception or does not take these messages.
+  // `invalid_argument` if the template raised an exception or does not accept these messages.
   base::Result<Prompt> render(const TemplateInputs& inputs) const;
 
  private:

@@ -19,9 +19,9 @@ using base::Result;
 
 namespace {
 
-constexpr int kMaxInheritedFd = 1 << 16;  // where the kernel cannot mark all of them
+constexpr int kMaxInheritedFd = 1 << 16;  // the highest descriptor to mark if close_range is missing
 
-// Both ends close when a program is executed.
+// Both ends are closed on exec.
 struct Pipe {
   Pipe() = default;
   ~Pipe() {
@@ -61,10 +61,10 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
-// What the child needs between fork and exec, where nothing may be allocated.
+// Everything that the child needs between fork and exec, where it may not allocate.
 struct Launch {
   std::array<int, 3> streams;  // become 0, 1 and 2
-  int failure;                 // gets errno where the program cannot be executed
+  int failure;                 // receives errno if the program cannot be executed
   pid_t parent;
   char** argv;
   char** envp;
@@ -72,7 +72,8 @@ struct Launch {
 
 [[noreturn]] void become(const Launch& launch) {
   ::setpgid(0, 0);
-  // A server that is killed leaves no program behind; one that died before this line already did.
+  // If the server is killed, the program dies, too. If the server died before this line, the program exits
+  // here.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != launch.parent) ::_exit(127);
   sigset_t none;
@@ -80,7 +81,7 @@ struct Launch {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
   for (int stream = 0; stream < 3; ++stream) ::dup2(launch.streams[static_cast<std::size_t>(stream)], stream);
-  // The listening socket and those of clients are none of the program's.
+  // The program must not inherit the listening socket or clients' sockets.
   if (::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0)
     for (int fd = 3; fd < kMaxInheritedFd; ++fd) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   ::execvpe(launch.argv[0], launch.argv, launch.envp);
@@ -89,7 +90,7 @@ struct Launch {
   ::_exit(127);
 }
 
-// The pid once the program runs.
+// Returns the pid once the program runs.
 Result<pid_t> launch_program(const Launch& launch, Pipe& failure, const std::string& program) {
   const pid_t pid = ::fork();
   if (pid < 0) return base::error(ErrorCode::io, "cannot run {}: {}", program, std::strerror(errno));
@@ -148,7 +149,7 @@ bool ChildProcess::reap(int flags) {
   if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT | flags) != 0 && errno == EINTR)
     return false;
   if ((flags & WNOHANG) != 0 && info.si_pid == 0) return false;
-  ::kill(-pid_, SIGKILL);  // what it started, before the wait that frees its number
+  ::kill(-pid_, SIGKILL);  // kills what it started; must come before the wait that frees its pid
   ::waitpid(pid_, nullptr, 0);
   pid_ = 0;
   return true;

@@ -13,18 +13,18 @@
 
 namespace kvasir::tool {
 
-// A program that talks over its standard streams, in a process group of its own. It dies with this object,
-// and with the thread that started it. On one executor.
+// A program that communicates over its standard streams, in a process group of its own. It dies with this
+// object, and with the thread that started it. Lives on one executor.
 class ChildProcess {
  public:
   struct Command {
-    std::string program;  // looked for in PATH
+    std::string program;  // searched for in PATH
     std::vector<std::string> args;
-    std::vector<std::pair<std::string, std::string>> env;  // put over the server's own
+    std::vector<std::pair<std::string, std::string>> env;  // added to the server's environment
   };
   static base::Result<std::unique_ptr<ChildProcess>> start(const Command& command,
                                                            const boost::asio::any_io_executor& executor);
-  // Kills the group at once.
+  // Kills the process group at once.
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
@@ -33,7 +33,7 @@ class ChildProcess {
   boost::asio::posix::stream_descriptor& output() { return output_; }
   boost::asio::posix::stream_descriptor& errors() { return errors_; }
 
-  // Whether it has ended by itself; never blocks.
+  // Whether the program has ended by itself. Never blocks.
   bool ended();
 
  private:

@@ -7,8 +7,8 @@
 
 namespace kvasir::tool {
 
-// One HTTP exchange on a connection of its own, ended by `line`. Follows no redirect: where the settings say
-// a tool is, is where it is. `call` and `sink` outlive it.
+// One HTTP exchange on a connection of its own, which ends at the latest with `line`. Redirects are not
+// followed: a tool is only where the settings say. `call` and `sink` outlive the exchange.
 boost::asio::awaitable<base::Result<net::HttpReply>> exchange(Surroundings surroundings,
                                                               const net::HttpCall& call,
                                                               const net::ReplySink& sink, Lifeline& line);

@@ -13,7 +13,7 @@ using base::Result;
 
 namespace {
 
-// Of an error's body: enough to say what is wrong.
+// The most bytes read from an error's body; enough to say what is wrong.
 constexpr std::size_t kMaxComplaintBytes = 1024;
 
 }  // namespace
@@ -43,7 +43,7 @@ asio::awaitable<Outcome> HttpTool::call(std::string, json::object arguments, Lif
   call.body = base::json_text(arguments);
   std::string body;
   net::ReplySink sink;
-  // One byte more than the bound is kept, as the sign that there was more.
+  // Keeps one byte more than the limit, to show that there was more.
   sink.body = [&](std::string_view bytes) -> base::Status {
     body += bytes.substr(0, max_output_bytes_ + 1 - body.size());
     if (body.size() <= max_output_bytes_) return base::ok();

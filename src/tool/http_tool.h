@@ -11,7 +11,7 @@
 
 namespace kvasir::tool {
 
-// A tool behind an address: its arguments are posted as a JSON object, the answer's body is the result.
+// A tool at an HTTP address. Its arguments are posted as a JSON object, and the answer's body is the result.
 class HttpTool final : public Source {
  public:
   static base::Result<std::unique_ptr<Source>> make(const config::ToolConfig& row, Surroundings surroundings);

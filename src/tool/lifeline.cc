@@ -8,8 +8,8 @@ namespace kvasir::tool {
 Lifeline::Lifeline(const boost::asio::any_io_executor& executor, base::Duration timeout)
     : timeout_(timeout), timer_(executor) {
   timer_.expires_after(std::chrono::duration_cast<boost::asio::steady_timer::duration>(timeout));
-  // The destructor cancels the wait, and a wait that was too late for that is told by the code alone: so the
-  // handler must not look at what is gone.
+  // The destructor cancels the wait. If the wait has already completed, the handler still runs without an
+  // error code, so `alive` tells it that this object is gone.
   auto alive = std::make_shared<Lifeline*>(this);
   alive_ = alive;
   timer_.async_wait([alive](const boost::system::error_code& cancelled) {

@@ -10,7 +10,7 @@
 
 namespace kvasir::tool {
 
-// How long something may go on: until its time has passed, or somebody ends it. On one executor.
+// Limits how long something may run: until a timeout, or until somebody ends it. Lives on one executor.
 class Lifeline {
  public:
   Lifeline(const boost::asio::any_io_executor& executor, base::Duration timeout);
@@ -20,10 +20,10 @@ class Lifeline {
 
   bool over() const { return over_; }
   bool timed_out() const { return timed_out_; }
-  // Why it is over.
+  // Why it has ended.
   base::Error error() const;
-  // `ended` is called once when it ends, at once where it has. Takes the place of the one before; an empty
-  // one is none.
+  // `ended` is called once when this ends, or at once if it has ended. It replaces the previous function; an
+  // empty one removes it.
   void on_end(std::function<void()> ended);
   void end();
 
@@ -33,7 +33,7 @@ class Lifeline {
   const base::Duration timeout_;
   boost::asio::steady_timer timer_;
   std::function<void()> ended_;
-  std::shared_ptr<Lifeline*> alive_;  // null inside once this is gone
+  std::shared_ptr<Lifeline*> alive_;  // holds null once this object is gone
   bool over_ = false;
   bool timed_out_ = false;
 };

@@ -34,7 +34,7 @@ void Lookups::finish(const std::string& host, Found found) {
   const auto it = running_.find(host);
   if (it == running_.end()) return;
   const std::shared_ptr<Lookup> lookup = it->second.lookup;
-  running_.erase(it);  // its thread has nothing left to do
+  running_.erase(it);  // joins its thread, which is already finished
   lookup->found = std::move(found);
   for (asio::steady_timer* wake : lookup->waiting) wake->cancel();
 }

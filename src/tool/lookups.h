@@ -19,24 +19,24 @@
 
 namespace kvasir::tool {
 
-// Finds out where the hosts of tools are. A lookup blocks, so it has a thread of its own, one for each host
-// at a time: whoever asks meanwhile waits for the same one. So a name that takes long holds up nobody who
-// asks for another, and there are never more threads than the settings have hosts. Its owner's executor alone
-// touches it, and no longer runs when it is destroyed.
+// Looks up the hosts of tools. A lookup blocks, so it has a thread of its own, at most one per host: later
+// callers wait for the same lookup. So a slow name delays nobody who asks for another, and there are never
+// more threads than hosts in the settings. Touched on its owner's executor only, which no longer runs when
+// this object is destroyed.
 class Lookups {
  public:
   using Found = base::Result<std::shared_ptr<const net::Origin>>;
-  // Blocks, on any thread, and soon no more once a stop is requested.
+  // Blocks, on any thread. Returns soon after a stop is requested.
   using Find = std::function<Found(const net::Url& url, const std::stop_token& stop)>;
 
   Lookups(boost::asio::any_io_executor executor, Find find);
   Lookups(const Lookups&) = delete;
   Lookups& operator=(const Lookups&) = delete;
 
-  // Ends with `line` at the latest.
+  // Ends at the latest with `line`.
   boost::asio::awaitable<Found> find(net::Url url, Lifeline& line);
 
-  // Ends all threads. After the executor's last handler.
+  // Ends all threads. Call it after the executor's last handler.
   void stop() { running_.clear(); }
 
  private:

@@ -25,7 +25,7 @@ std::string string_at(const json::object& object, std::string_view key) {
   return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
 }
 
-// None where the server does not say what it is.
+// Absent if the server's entry is not a tool.
 std::optional<Definition> definition_of(const json::value& value) {
   const json::object* tool = value.if_object();
   if (tool == nullptr) return std::nullopt;
@@ -41,7 +41,7 @@ std::optional<Definition> definition_of(const json::value& value) {
   return definition;
 }
 
-// One item of a result.
+// The text of one item of a result.
 std::string text_of(const json::value& item) {
   const json::object* object = item.if_object();
   if (object == nullptr) return {};

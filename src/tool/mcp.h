@@ -10,31 +10,32 @@
 
 #include "tool/tool.h"
 
-// The Model Context Protocol as a client of tools speaks it: JSON-RPC 2.0 over a transport.
+// The Model Context Protocol from the side of a client that uses tools: JSON-RPC 2.0 over a transport.
 namespace kvasir::tool {
 
-// Bytes of one message of a server; a larger one breaks the connection.
+// The largest message of a server. A larger one breaks the connection.
 inline constexpr std::size_t kMaxMessageBytes = 16 << 20;
 
-// A server's connection. On the toolbox's thread; shared, as calls may be under way when it is replaced.
+// A connection to a server. Used on the toolbox's thread. Shared, since calls may be running when it is
+// replaced.
 class McpTransport {
  public:
   virtual ~McpTransport() = default;
 
-  // The "result" of a request; what the server calls an error is one. Ends soon after `line` does.
+  // The "result" of a request. A JSON-RPC error becomes an error. Ends soon after `line` does.
   virtual boost::asio::awaitable<base::Result<json::object>> request(std::string_view method,
                                                                      json::object params, Lifeline& line) = 0;
   virtual boost::asio::awaitable<base::Status> notify(std::string_view method, json::object params,
                                                       Lifeline& line) = 0;
-  // What the server chose.
+  // Sets the protocol version that the server chose.
   virtual void set_version(std::string version) = 0;
-  // Takes leave of the server.
+  // Says goodbye to the server.
   virtual boost::asio::awaitable<void> close(Lifeline& line) = 0;
-  // Nothing can be asked any more: a new connection is needed.
+  // Whether the connection is lost, so that a new one is needed.
   virtual bool lost() const = 0;
 };
 
-// What a transport tells its owner of, from the server's own accord.
+// Events that the server causes by itself, reported to the transport's owner.
 struct McpEvents {
   std::function<void()> lost = [] {};
   std::function<void()> tools_changed = [] {};
@@ -42,19 +43,19 @@ struct McpEvents {
 
 json::object request_message(std::int64_t id, std::string_view method, json::object params);
 json::object notification_message(std::string_view method, json::object params);
-// A message, or a batch of them; what is no object among them is left out.
+// Parses a message or a batch of messages. Items that are not objects are dropped.
 base::Result<std::vector<json::object>> read_messages(std::string_view text);
-// The "result" of an answer, or its error.
+// The "result" of a response, or its error.
 base::Result<json::object> result_of(json::object answer);
-// What is answered to a request of the server: it may ask for life signs, and for nothing else.
+// The answer to a request of the server. Only "ping" is supported.
 json::object answer_to(const json::object& request);
 
 // Opens a session: initialize and initialized.
 boost::asio::awaitable<base::Status> open_session(McpTransport& transport, Lifeline& line);
-// All tools of the server, page by page; names are the server's own.
+// All tools of the server, page by page, with the server's own names.
 boost::asio::awaitable<base::Result<std::vector<Definition>>> list_tools(McpTransport& transport,
                                                                          Lifeline& line);
-// What the result of tools/call says, as text.
+// The result of tools/call as text.
 Outcome outcome_of(const json::object& result, std::size_t max_bytes);
 
 }  // namespace kvasir::tool

@@ -23,8 +23,8 @@ namespace {
 
 constexpr std::size_t kMaxRefusalBytes = 1024;
 constexpr std::chrono::seconds kAnswerTimeout{2};
-constexpr int kMaxAlone = 32;  // messages on their way that nobody waits for
-// How often a session that another call opens is looked at.
+constexpr int kMaxAlone = 32;  // messages being sent for which nobody waits
+// How often to check for a session that another call is opening.
 constexpr std::chrono::milliseconds kLook{20};
 
 bool is_session_lost(const base::Error& error) {
@@ -33,7 +33,7 @@ bool is_session_lost(const base::Error& error) {
 
 }  // namespace
 
-// The answer to one POST as it arrives.
+// Reads the answer to one POST as it arrives.
 class McpHttp::Reading {
  public:
   Reading(McpHttp& transport, std::int64_t id) : transport_(transport), id_(id) {}
@@ -57,7 +57,7 @@ class McpHttp::Reading {
   const std::string& session() const { return session_; }
   bool answered() const { return answer_.has_value(); }
 
-  // After the last byte.
+  // Call it after the last byte.
   Result<json::object> take() {
     if (!streamed_ && !text_.empty()) TRY_OK(message(text_));
     if (!answer_) return base::error(ErrorCode::corrupt, "the tool server sent no answer");
@@ -67,7 +67,7 @@ class McpHttp::Reading {
  private:
   Status event(std::string_view data) {
     TRY_OK(message(data));
-    // Nothing else is waited for.
+    // The answer is here, so the rest of the stream is not read.
     return answer_ ? Status(base::error(ErrorCode::cancelled, "answered")) : base::ok();
   }
   Status message(std::string_view data) {
@@ -117,7 +117,7 @@ net::HttpCall McpHttp::call_with(std::string body) const {
   return call;
 }
 
-// An id of 0 is that of a message without an answer.
+// An id of 0 means that the message has no answer.
 asio::awaitable<Result<json::object>> McpHttp::post(std::int64_t id, const json::object& message,
                                                     Lifeline& line) {
   const net::HttpCall call = call_with(base::json_text(message));
@@ -172,11 +172,11 @@ asio::awaitable<Status> McpHttp::reopen_session(std::string forgotten, Lifeline&
     co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }
   if (line.over()) co_return line.error();
-  if (session_ != forgotten) co_return base::ok();  // another call has opened a new one meanwhile
+  if (session_ != forgotten) co_return base::ok();  // another call has opened a new session meanwhile
   opening_ = true;
   Status opened = co_await open_session(*this, line);
   opening_ = false;
-  // Half a session is none: the owner connects anew.
+  // A session that is only half open is useless, so the owner must reconnect.
   if (!opened.ok() && !std::exchange(lost_, true)) events_.lost();
   co_return opened;
 }

@@ -11,8 +11,9 @@
 
 namespace kvasir::tool {
 
-// An MCP server behind an address: each message is a POST, answered with JSON or with a stream of events. A
-// session that the server has forgotten is opened anew. Lost when nothing answers at the address.
+// An MCP server at an HTTP address. Each message is a POST, answered with JSON or a stream of events. If the
+// server has forgotten the session, a new one is opened. The transport is lost if nothing answers at the
+// address.
 class McpHttp final : public McpTransport, public std::enable_shared_from_this<McpHttp> {
  public:
   static std::shared_ptr<McpHttp> make(net::Url url, const config::ToolConfig::Pairs& headers,
@@ -34,7 +35,7 @@ class McpHttp final : public McpTransport, public std::enable_shared_from_this<M
   boost::asio::awaitable<base::Result<json::object>> post(std::int64_t id, const json::object& message,
                                                           Lifeline& line);
   void take_from_server(const json::object& message);
-  // One call opens a new session for all that had the old one.
+  // One call opens a new session for all calls that used the old one.
   boost::asio::awaitable<base::Status> reopen_session(std::string forgotten, Lifeline& line);
   void send_soon(json::object message);
   boost::asio::awaitable<void> send_alone(json::object message);
@@ -43,7 +44,7 @@ class McpHttp final : public McpTransport, public std::enable_shared_from_this<M
   const config::ToolConfig::Pairs headers_;
   const Surroundings surroundings_;
   McpEvents events_;
-  std::string session_;  // the server's id of it; empty: none, or it has none
+  std::string session_;  // the server's id for it; empty: no session, or the server uses none
   std::string version_;
   std::int64_t next_id_ = 1;
   bool lost_ = false;

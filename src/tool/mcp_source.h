@@ -13,7 +13,7 @@
 
 namespace kvasir::tool {
 
-// The tools of one MCP server, which is connected to at the start and again whenever it is lost. A tool is
+// The tools of one MCP server. It connects at the start and again whenever the connection is lost. A tool is
 // called by the row's name and its own: "files__read".
 class McpSource final : public Source {
  public:
@@ -29,7 +29,7 @@ class McpSource final : public Source {
   boost::asio::awaitable<void> keep_connected();
   boost::asio::awaitable<base::Status> connect();
   boost::asio::awaitable<base::Status> refresh();
-  // Until something happens, at most so long.
+  // Waits until something happens, but at most `at_most`.
   boost::asio::awaitable<void> sleep(base::Duration at_most);
   void wake();
   base::Result<std::shared_ptr<McpTransport>> make_transport();
@@ -42,7 +42,7 @@ class McpSource final : public Source {
   Lifeline* connecting_ = nullptr;
   base::RealClock clock_;
   Pace refreshes_;
-  bool changed_ = false;  // the server's tools have
+  bool changed_ = false;  // the server's tools have changed
   bool stopped_ = false;
   mutable std::mutex mutex_;
   base::Result<std::vector<Definition>> offers_;  // guarded by mutex_

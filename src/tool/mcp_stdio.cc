@@ -25,13 +25,13 @@ namespace {
 
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t kMaxErrorBytes = 2048;
-constexpr int kMaxPendingReads = 32;  // twice what a pipe holds
+constexpr int kMaxPendingReads = 32;  // twice as much as a pipe holds
 constexpr std::size_t kMaxQueuedBytes = 4 << 20;
-// How often a server that was told to end is looked at.
+// How often to check whether a server that was told to end has ended.
 constexpr std::chrono::milliseconds kLook{5};
 constexpr std::chrono::seconds kWatch{1};
 
-// The last line that says something.
+// The last line that is not blank.
 std::string last_words(std::string_view text) {
   text = text.substr(0, text.find_last_not_of("\r\n\t ") + 1);
   text = text.substr(text.find_last_of("\r\n") + 1);
@@ -84,7 +84,7 @@ asio::awaitable<void> McpStdio::read_output() {
   lose("its process ended");
 }
 
-// What the program has started may hold its output open when it is gone itself.
+// Watches the child itself, since a process that it started may keep its output open after its end.
 asio::awaitable<void> McpStdio::watch_child() {
   const auto self = shared_from_this();
   while (!lost_) {
@@ -110,7 +110,7 @@ void McpStdio::note_errors(std::string_view bytes) {
   if (errors_.size() > kMaxErrorBytes) errors_.erase(0, errors_.size() - kMaxErrorBytes);
 }
 
-// What is there already; its last words often come together with its end.
+// Reads available errors. The last ones often arrive together with the end of the program.
 void McpStdio::read_pending_errors() {
   boost::system::error_code failure;
   child_->errors().non_blocking(true, failure);
@@ -140,7 +140,7 @@ void McpStdio::take_message(json::object message) {
   }
   if (id == nullptr || !id->is_int64()) return;
   const auto it = waiting_.find(id->get_int64());
-  if (it == waiting_.end()) return;  // it was too late
+  if (it == waiting_.end()) return;  // the request has given up already
   it->second->answer = result_of(std::move(message));
   it->second->wake.cancel();
 }
@@ -148,7 +148,7 @@ void McpStdio::take_message(json::object message) {
 void McpStdio::lose(std::string reason) {
   if (lost_) return;
   read_pending_errors();
-  // What it wrote to stderr may hold secrets: it is for whoever runs the server, not for its clients.
+  // The program's stderr may contain secrets. It is for the operator, not for clients.
   if (const std::string words = last_words(errors_); !closing_ && !words.empty())
     obs::Log::warn("tool_server_said", {{"program", program_}, {"reason", reason}, {"last_words", words}});
   lost_ = std::move(reason);
@@ -221,7 +221,7 @@ asio::awaitable<void> McpStdio::close(Lifeline& line) {
   const auto self = shared_from_this();
   events_ = {};
   closing_ = true;
-  lose("it was closed");  // the end of its input asks it to go
+  lose("it was closed");  // closing its input tells it to end
   asio::steady_timer look(executor_);
   while (!child_->ended() && !line.over()) {
     look.expires_after(kLook);

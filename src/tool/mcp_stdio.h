@@ -14,11 +14,11 @@
 
 namespace kvasir::tool {
 
-// An MCP server that is a child process: one message a line on its standard streams. Lost when the process
-// ends, or sends what is no message.
+// An MCP server that runs as a child process, with one message per line on its standard streams. It is lost
+// when the process ends or sends something that is not a message.
 class McpStdio final : public McpTransport, public std::enable_shared_from_this<McpStdio> {
  public:
-  // `events` are called until `close`.
+  // `events` may be called until `close`.
   static base::Result<std::shared_ptr<McpStdio>> start(const ChildProcess::Command& command,
                                                        const boost::asio::any_io_executor& executor,
                                                        McpEvents events);
@@ -58,8 +58,8 @@ class McpStdio final : public McpTransport, public std::enable_shared_from_this<
   std::unique_ptr<ChildProcess> child_;
   McpEvents events_;
   boost::asio::steady_timer watch_;
-  std::optional<std::string> lost_;  // why
-  std::string errors_;               // the end of what it wrote to stderr
+  std::optional<std::string> lost_;  // the reason, once it is lost
+  std::string errors_;               // the end of its stderr
   std::int64_t next_id_ = 1;
   std::map<std::int64_t, Waiting*> waiting_;
   std::deque<std::string> queued_;

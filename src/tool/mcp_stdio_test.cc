@@ -17,7 +17,7 @@ namespace {
 
 using config::ToolConfig;
 
-// An MCP server of a few lines, whose tools are named for what they do.
+// A small MCP server. Its tools are named for what they do.
 constexpr const char* kServer = R"py(
 import json, os, sys, time
 tools = ["echo", "fail", "hang", "big", "die", "env", "ping", "more", "image", "pid", "files", "lists"]
@@ -217,7 +217,7 @@ TEST_F(McpStdioTest, AServerThatLeavesSomethingBehindIsStartedAgain) {
 }
 
 TEST_F(McpStdioTest, StoppingLeavesNoProcess) {
-  // One that does not go when its input ends.
+  // A server that does not end when its input ends.
   open(row(std::string(kServer) + "\nwhile True: time.sleep(1)"));
   ASSERT_TRUE(ready());
   const pid_t pid = std::stoi(call("pid").text);

@@ -7,14 +7,14 @@
 
 namespace kvasir::tool {
 
-// How often something is done at the most. The clock outlives it. On one thread.
+// Limits how often something is done. The clock outlives it. Used by one thread.
 class Pace {
  public:
   Pace(base::Duration interval, const base::Clock& clock) : interval_(interval), clock_(clock) {}
 
-  // It is being done now.
+  // Records that it is done now.
   void step() { last_ = clock_.now(); }
-  // Until it may be done again.
+  // Time until it may be done again.
   base::Duration wait() const {
     if (!last_) return base::Duration::zero();
     return std::max(base::Duration::zero(), *last_ + interval_ - clock_.now());

@@ -17,14 +17,14 @@ namespace kvasir::tool {
 
 namespace json = boost::json;
 
-// What a model is told of a tool.
+// The description of a tool that a model gets.
 struct Definition {
   std::string name;
   std::string description;
   json::value parameters;  // a JSON schema
 };
 
-// What came of a call, in words for the model. A call that failed is an outcome like another.
+// The result of a call, worded for the model. A failed call is also an outcome.
 struct Outcome {
   Outcome() = default;
   Outcome(bool failed_in, std::string text_in) : failed(failed_in), text(std::move(text_in)) {}
@@ -33,27 +33,27 @@ struct Outcome {
   std::string text;  // valid UTF-8
 };
 
-// The text of a result within its bound: what is no UTF-8 is replaced, and where more came than
-// `max_bytes` the end says so.
+// The text of a result, limited to `max_bytes`. Invalid UTF-8 is replaced, and text that was cut off says so
+// at its end.
 std::string bounded_text(std::string_view bytes, std::size_t max_bytes);
 
-// What sources share. The executor is the toolbox's thread.
+// Objects that all sources share. The executor is the toolbox's thread.
 struct Surroundings {
   boost::asio::any_io_executor executor;
   Lookups& lookups;
 };
 
-// One row of the configuration. On the toolbox's thread, but for `offers`.
+// One row of the configuration. Used on the toolbox's thread, except for `offers`.
 class Source {
  public:
   virtual ~Source() = default;
 
   virtual void start() {}
-  // Ends whatever runs by itself, soon.
+  // Ends everything that runs in the background, soon.
   virtual void stop() {}
-  // The tools that can be called now; unavailable while nobody knows them. Thread-safe.
+  // The tools that can be called now; unavailable while they are not known. Thread-safe.
   virtual base::Result<std::vector<Definition>> offers() const = 0;
-  // `tool` is one of the names that it offered. Ends soon after `line` does.
+  // `tool` is a name that `offers` returned. Ends soon after `line` does.
   virtual boost::asio::awaitable<Outcome> call(std::string tool, json::object arguments, Lifeline& line) = 0;
 };
 

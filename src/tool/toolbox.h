@@ -19,18 +19,18 @@
 
 namespace kvasir::tool {
 
-// The tools that this server runs itself, with a thread of their own for sockets and child processes. What
-// may be called, and where, is the settings' alone: a call names a tool and brings arguments. Thread-safe.
+// The tools that this server runs itself, with a thread of their own for sockets and child processes. Only
+// the settings decide what may be called and where; a call names a tool and brings arguments. Thread-safe.
 class Toolbox {
  public:
-  // A row that cannot work (an address that is none) is an error; a server that is down is none.
+  // A row that can never work (e.g. an invalid address) is an error. A server that is down is not.
   static base::Result<std::unique_ptr<Toolbox>> open(const std::vector<config::ToolConfig>& rows);
   ~Toolbox();
   Toolbox(const Toolbox&) = delete;
   Toolbox& operator=(const Toolbox&) = delete;
 
-  // The tools that a name stands for: an HTTP tool's own, an MCP server's with all its tools, or one of them
-  // ("server__tool"). not_found: there is none; unavailable: its server is not there.
+  // The tools that a name stands for: an HTTP tool, all tools of an MCP server, or one of them
+  // ("server__tool"). not_found: there is none; unavailable: its server is down.
   base::Result<std::vector<Definition>> find(std::string_view name) const;
 
   struct Row {
@@ -41,14 +41,14 @@ class Toolbox {
   std::vector<Row> list() const;
 
   struct Call {
-    std::string tool;  // as `find` called it
+    std::string tool;  // a name that `find` returned
     json::object arguments;
   };
-  // `done` is called once, on another thread, at the latest when the tool's time is over; soon after `stop`
-  // is requested. Not after `stop()` has returned.
+  // `done` is called once, on another thread, at the latest when the tool's timeout has passed, and soon
+  // after `stop` is requested. It is not called after `stop()` has returned.
   void start(Call call, std::stop_token stop, std::function<void(Outcome)> done);
 
-  // Gives up what runs and ends child processes. What is started afterwards fails at once.
+  // Gives up running calls and ends child processes. Later calls fail at once.
   void stop();
 
  private:
@@ -65,7 +65,7 @@ class Toolbox {
   Lookups lookups_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   std::vector<Held> sources_;            // never changes once open
-  std::unordered_set<Lifeline*> lines_;  // of the calls that run; on the thread
+  std::unordered_set<Lifeline*> lines_;  // of the running calls; touched on the thread
   std::mutex mutex_;
   bool stopped_ = false;  // guarded by mutex_
   std::atomic<int> num_running_{0};

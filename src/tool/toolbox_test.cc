@@ -16,7 +16,7 @@ namespace {
 
 using config::ToolConfig;
 
-// Tools behind HTTP, one a path.
+// HTTP tools, one for each path.
 class ToolboxTest : public testing::Test {
  protected:
   ToolboxTest() {
@@ -132,7 +132,7 @@ TEST_F(ToolboxTest, AToolThatHangsEndsWithItsTime) {
   const Outcome outcome = call("hangs");
   EXPECT_TRUE(outcome.failed);
   EXPECT_EQ(outcome.text, "The tool failed: no result within 0.05 s");
-  left_.acquire();  // its connection is gone too
+  left_.acquire();  // its connection is closed, too
 }
 
 TEST_F(ToolboxTest, OneThatHangsHoldsNobodyUp) {
@@ -158,7 +158,7 @@ TEST_F(ToolboxTest, StoppingGivesUpWhatRuns) {
 TEST_F(ToolboxTest, AServerThatIsDownIsAFailedCall) {
   ToolConfig down = row("echo");
   {
-    // A port that was just given back.
+    // A port on which nothing listens any more.
     net::HttpServer gone(
         {}, [](net::HttpRequest&, net::Responder&) -> boost::asio::awaitable<void> { co_return; });
     down.url = "http://127.0.0.1:" + std::to_string(gone.start().value()) + "/";

@@ -45,7 +45,7 @@ def compiled(source):
     """None where Jinja2 refuses it."""
     try:
         return environment().from_string(source)
-    except Exception:  # whatever it is, it is a refusal
+    except Exception:  # any exception is a refusal
         return None
 
 
@@ -57,6 +57,6 @@ def rendered(template, chat, bos_token="", eos_token=""):
                  "add_generation_prompt": chat.get("add_generation_prompt", True),
                  "bos_token": bos_token, "eos_token": eos_token, **chat.get("kwargs", {})}
     try:
-        return template.render(**copy.deepcopy(variables))  # `|indent` of a list changes it
+        return template.render(**copy.deepcopy(variables))  # `|indent` changes a list in place
     except Exception:
         return None

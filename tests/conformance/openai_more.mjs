@@ -1,4 +1,4 @@
-// What of OpenAI's API is beside the chat, with `openai` and `@langchain/openai` from npm.
+// The parts of OpenAI's API besides chat, with `openai` and `@langchain/openai` from npm.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { HumanMessage } from "@langchain/core/messages";

@@ -61,7 +61,7 @@ class RandomChats:
         return messages
 
     def conversation(self):
-        if self.chance(0.1):  # no order at all
+        if self.chance(0.1):  # messages in no order at all
             return [{"role": self.random.choice(ROLES), "content": self.content()} for _ in range(self.random.randint(0, 4))]
         messages = [{"role": "system", "content": self.content()}] if self.chance(0.4) else []
         for _ in range(self.random.randint(0, 3)):

@@ -27,7 +27,7 @@ class RandomTemplates:
     def pick(self, *options):
         return self.random.choice(options)
 
-    # Expressions, by what they most likely are.
+    # Expressions, by their most likely type.
 
     def any(self, depth):
         return self.pick(self.string, self.integer, self.number, self.truth, self.list, self.mapping, self.odd)(depth)
@@ -167,7 +167,7 @@ class RandomTemplates:
         return self.pick("d", "{" + f"{self.string(0)}: {self.any(depth - 1)}, {self.string(0)}: {self.any(depth - 1)}" + "}", f"dict(d, k={self.any(depth - 1)})", "d.copy()", "{'x': d}", "lo|first", "lo|last",
                          f"dict({self.mapping(depth - 1)}, **{self.mapping(0)})")
 
-    # Statements. Whitespace and its control are part of the game.
+    # Statements, with random whitespace control.
 
     def tag(self, inside):
         begin, end = self.pick("{%", "{%", "{%-", "{%+"), self.pick("%}", "%}", "-%}", "+%}")

@@ -11,11 +11,11 @@ import pytest
 
 from conftest import Server, run_node
 
-os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else it asks the network
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # otherwise it asks the network
 import litellm  # noqa: E402
 
 GOLDEN = json.loads((pathlib.Path(__file__).resolve().parent.parent / "golden/real/minilm.json").read_text())
-GOLDEN = [row for row in GOLDEN if row["text"]]  # nothing has no embedding here, as with OpenAI
+GOLDEN = [row for row in GOLDEN if row["text"]]  # as with OpenAI, an empty text has no embedding
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def test_vectors_are_the_references(embedder):
     texts = client.embeddings.create(model="minilm", input=[row["text"] for row in whole])
     assert [row.index for row in texts.data] == list(range(len(whole)))
     assert texts.usage.prompt_tokens == texts.usage.total_tokens == sum(len(row["ids"]) for row in whole)
-    # The reference cut its long text, which is not done here: its tokens are given.
+    # The reference truncated its long text. Kvasir does not, so it gets the reference's tokens.
     tokens = client.embeddings.create(model="minilm", input=[row["ids"] for row in GOLDEN])
     for row, golden in [*zip(texts.data, whole), *zip(tokens.data, GOLDEN)]:
         assert 1 - cosine(row.embedding, golden["embedding"]) < 1e-3, golden["text"]
@@ -51,7 +51,7 @@ def test_every_shape_of_input_gives_the_same_vector(embedder):
     for given in ([golden["text"]], golden["ids"], [golden["ids"], golden["ids"]]):
         answer = client.embeddings.create(model="minilm", input=given, encoding_format="float")
         assert all(row.embedding == alone for row in answer.data)
-    # The client asks for base64 unless it is told otherwise.
+    # The client asks for base64 by default.
     coded = client.embeddings.create(model="minilm", input=golden["text"]).data[0].embedding
     assert all(abs(a - b) < 1e-7 for a, b in zip(coded, alone)) and len(coded) == 384
     short = client.embeddings.create(model="minilm", input=golden["text"], dimensions=64).data[0].embedding
@@ -144,7 +144,7 @@ def test_echo_shows_what_the_model_thinks_of_a_text(embedder):
     assert choice.logprobs.token_logprobs[0] is None and len(choice.logprobs.tokens) == len(tokens)
     for place, (token, logprob) in enumerate(prompt_logprobs_by_hand(client, tokens), start=1):
         assert abs(choice.logprobs.top_logprobs[place][token] - logprob) < 1e-5
-    assert choice.logprobs.token_logprobs[-1] > -2  # it knows
+    assert choice.logprobs.token_logprobs[-1] > -2  # the model is confident
     whole = client.completions.create(model="smollm2", prompt=text, max_tokens=4, echo=True, logprobs=1, temperature=0)
     assert whole.choices[0].logprobs.token_logprobs[: len(tokens)] == choice.logprobs.token_logprobs
     vllm = client.completions.create(model="smollm2", prompt=text, max_tokens=1, extra_body={"prompt_logprobs": 2})

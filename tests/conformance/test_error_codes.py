@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# Errors of these folders end in a log line or in another error.
+# Errors of these folders end in a log line or become another error.
 INTERNAL = {"tool", "bench", "app", "hub"}
 STRING = re.compile(r'"([a-z]+(?:_[a-z0-9]+)*)"')
 

@@ -57,7 +57,7 @@ def test_random_schemas(walker):
         schema = RandomSchemas(seed).schema()
         answer = walker.ask("json_schema", schema, seed)
         if "error" in answer:
-            # Two demands may contradict each other, or be more than can be enforced; both are said.
+            # Two demands may contradict each other, or may not be enforceable. The server must report either.
             context = f"seed {seed}: {answer} {json.dumps(schema)}"
             assert answer["code"] == "unsupported" or "matches nothing" in answer["error"], context
             num_refused += 1

@@ -10,8 +10,8 @@ import pytest
 
 from conftest import Server
 
-# Each is a sentence about requests that JSON schema cannot say: two fields that exclude each other, a grammar that does
-# not parse, a model that is not there.
+# This check is left out, since JSON schema cannot express some rules: fields that exclude each other, a
+# grammar that does not parse, a model that does not exist.
 NOT_SAID = "positive_data_acceptance"
 
 

@@ -41,7 +41,7 @@ class Tools(http.server.BaseHTTPRequestHandler):
         try:
             self.wfile.write(answer)
         except OSError:
-            pass  # the server takes no more than it wants
+            pass  # the server stops reading when it has enough
 
     def log_message(self, *_):
         pass
@@ -213,7 +213,7 @@ def test_a_response_has_calls_as_openai_has_them(tool_server):
     assert call.output == f"The sum is {arguments['a'] + arguments['b']}."
     client = tool_server.client()
     assert client.responses.retrieve(response.id) == response
-    # By its id, and as items that come back.
+    # Continues by the response's id, and with the items sent back.
     asked = {"model": "smollm2", "temperature": 0, "max_output_tokens": 8}
     by_id = client.responses.create(input="And now?", previous_response_id=response.id, **asked)
     items = [{"role": "user", "content": "Go on."}, *response.output, {"role": "user", "content": "And now?"}]

@@ -17,7 +17,8 @@ NUM_CHATS = int(os.environ.get("KVASIR_TEMPLATE_CHATS", 300))
 NUM_TEMPLATES = int(os.environ.get("KVASIR_TEMPLATES", 3000))
 SEED = int(os.environ.get("KVASIR_TEMPLATE_SEED", 1))
 
-# What Python prints of its own objects has no meaning in a prompt, and Kvasir's integers have 64 bits.
+# The text that Python prints for its own objects is meaningless in a prompt, and Kvasir's integers have 64
+# bits.
 UNSPECIFIED = re.compile(r"<(generator|bound|built-in|function|Macro|Namespace|jinja2|LoopContext|\w+iterator|\w+ object)|Markup\(|\d{19}|object at 0x|&lt;(gen|bu|bo)")
 MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hé \"q\"\n"}]
 

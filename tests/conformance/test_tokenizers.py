@@ -33,7 +33,7 @@ def compare(directory, count, tmp_path, seed=SEED):
     rows = []
     for text, encoding, decoded in zip(inputs, encodings, native.decode_batch([e.ids for e in encodings])):
         row = {"text": text, "ids": encoding.ids}
-        # The library shows special tokens that its normalizer changes; Kvasir never does.
+        # The library decodes special tokens that its normalizer changes. Kvasir never does.
         if changed.isdisjoint(encoding.ids):
             row["decoded"] = decoded
         rows.append(row)

@@ -31,7 +31,7 @@ def test_measures_the_machine_and_a_random_model(tmp_path):
         assert d["tokens_per_s"] > 0 and 0 < d["peak_share"] < 1
         assert d["outside_us"] == pytest.approx(d["sampling_us"] + d["rest_us"])
         assert d["bandwidth_share"] == pytest.approx(d["bytes_per_s"] / machine["read_bytes_per_s"])
-    # The file that it wrote is a model like any other.
+    # The file that the benchmark wrote is an ordinary model.
     again = run("--model", str(kept), "--prompt", "16", "--gen", "2", "--batch", "1")
     assert again.returncode == 0, again.stderr
     assert "tokens/s" in again.stdout and "read bandwidth" in again.stdout

@@ -40,7 +40,7 @@ def test_figures_add_up_with_the_servers_own(small_server, tmp_path):
         assert phase["token_source"] == "usage"
         assert phase["output_tokens"] == 5 * 8
         assert phase["prompt_tokens"] == pytest.approx(5 * 60, rel=0.1)
-        assert phase["cached_tokens"] < 0.6 * phase["prompt_tokens"]  # the template's beginning, no more
+        assert phase["cached_tokens"] < 0.6 * phase["prompt_tokens"]  # only the beginning of the template is cached
         assert phase["good"] == 5
         assert phase["output_tokens_per_s"] == pytest.approx(40 / phase["window_s"], rel=1e-6)
         for name in ("ttft_ms", "tpot_ms", "itl_ms", "latency_ms"):
@@ -48,7 +48,7 @@ def test_figures_add_up_with_the_servers_own(small_server, tmp_path):
             assert 0 <= d["min"] <= d["p50"] <= d["p95"] <= d["p99"] <= d["max"]
         assert phase["ttft_ms"]["max"] <= phase["latency_ms"]["max"] <= phase["window_s"] * 1000
         assert phase["longest_gap_ms"] == phase["itl_ms"]["max"]
-    # Three probes of one token each came before the phases.
+    # The three probes before the phases generated one token each.
     assert grown("kvasir_output_tokens_total") == 80 + 3
     assert "<svg" in page.read_text() and "</html>" in page.read_text()
 

@@ -48,7 +48,7 @@ def test_a_window_keeps_the_system_prompt_and_the_last_turns(server):
     assert 20 > context["dropped_turns"] > 5 and context["dropped_messages"] == 2 * context["dropped_turns"]
     assert f"dropped_messages={context['dropped_messages']}" in answer.headers["x-kvasir-context"]
     assert answer.json()["usage"]["prompt_tokens"] + MAX_TOKENS <= CONTEXT
-    # What was left out has no say in the answer.
+    # Messages that were left out do not influence the answer.
     messages = chat(20)
     kept = messages[:1] + messages[1 + context["dropped_messages"] :]
     same = ask(server, kept, "error").raise_for_status().json()

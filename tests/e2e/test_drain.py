@@ -72,7 +72,7 @@ def test_a_hangup_drains_too(small_server):
     server.process.send_signal(signal.SIGHUP)
     wait_until(lambda: "drain" in server.output().lower(), 10, "the drain's line in the log")
     assert not done.is_set()
-    server.process.send_signal(signal.SIGHUP)  # a shell's and the system's come together
+    server.process.send_signal(signal.SIGHUP)  # the shell's and the system's signal come together
     assert server.process.wait(60) == 0
     assert done.wait(10)
     assert texts[-1].finish_reason == "length"

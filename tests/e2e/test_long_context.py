@@ -10,7 +10,7 @@ from tiny_model import write_tokenizer, write_weights
 
 WINDOW = 128 * 1024
 LONG = 100_000
-CHUNK = 512  # tokens of a step, the most
+CHUNK = 512  # the most tokens of a step
 LETTER_A = 3 + ord("a")
 
 
@@ -35,7 +35,7 @@ def test_a_long_prompt_leaves_a_stream_its_pace(server):
     ask = lambda: client.completions.create(  # noqa: E731
         model="tiny", prompt=prompt, max_tokens=4, temperature=0, extra_body={"ignore_eos": True}
     )
-    seen = 0  # tokens of the stream: letters
+    seen = 0  # tokens of the stream, which are letters
     goes_on, over = threading.Event(), threading.Event()
 
     def read():
@@ -63,10 +63,10 @@ def test_a_long_prompt_leaves_a_stream_its_pace(server):
     assert not reader.is_alive()
     num_tokens, num_steps = after[0] - before[0], after[1] - before[1]
     assert answer.usage.prompt_tokens == LONG
-    # Chunks, and the stream was in every step of them; its client may be some tokens behind.
+    # The prompt ran in chunks, and every step included the stream, whose client may be a few tokens behind.
     assert num_steps >= LONG / CHUNK
     assert num_tokens >= 0.8 * num_steps, (num_tokens, num_steps)
-    # The window is there as a whole: what was computed is found again, to the last block.
+    # The whole window is cached, up to the last block.
     again = ask()
     assert again.usage.prompt_tokens_details.cached_tokens >= LONG - 32
     assert again.choices[0].text == answer.choices[0].text

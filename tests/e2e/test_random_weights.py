@@ -36,7 +36,7 @@ def random_model(tmp_path_factory):
 def test_every_answer_validates(random_model):
     server, vocabulary = random_model
     client = server.client()
-    # Without a push towards what closes things hardly any text would end.
+    # Without a bias towards closing tokens hardly any text would end.
     bias = {str(vocabulary[t]): 5 for t in ['"', "}", "]", '"}', '"]', "}}", "]]"]} | {"2": 5}
 
     def ask(seed):

@@ -90,7 +90,7 @@ def test_a_killed_server_goes_on_with_its_batch(folder):
         assert done.request_counts.completed == 40
         output = rows(client, done.output_file_id)
         assert [row["custom_id"] for row in output] == [f"line-{i}" for i in range(40)]
-        # What was finished before is not computed again.
+        # Lines that were finished before the restart are not computed again.
         computed = again.metric("kvasir_output_tokens_total", model="smollm2")
         assert computed <= (40 - now.request_counts.completed + 8) * 24
     finally:

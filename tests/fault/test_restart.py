@@ -34,7 +34,7 @@ def restarts(server):
     try:
         return server.metric("kvasir_restarts_total")
     except AssertionError:
-        return -1  # nobody listens just now
+        return -1  # nothing listens at the moment
 
 
 def test_answers_end_with_an_error_and_the_server_comes_back(failing_server):

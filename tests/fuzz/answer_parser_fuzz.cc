@@ -1,5 +1,5 @@
-// Answers of any text, cut anywhere: the pieces say the same, no text is lost where no call is found, and the
-// arguments of calls that no grammar vouched for are JSON objects.
+// Parses arbitrary answers that are cut anywhere. The result must not depend on the cuts, no text may be lost
+// if no call is found, and the arguments of calls that no grammar enforced must be JSON objects.
 #include <cstdlib>
 #include <string>
 #include <tuple>
@@ -34,7 +34,7 @@ void add(Answer& answer, const AnswerPiece& piece) {
   }
 }
 
-// Cut after every character whose number is a multiple of `stride`; 0: not at all.
+// Cuts after every `stride` characters; 0: does not cut.
 Answer parse(const std::string& text, const std::shared_ptr<AnswerSyntax>& syntax, std::size_t stride) {
   AnswerParser parser(syntax);
   Answer answer;

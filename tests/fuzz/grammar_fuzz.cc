@@ -1,5 +1,5 @@
-// Grammars from anywhere: compiling never crashes, hangs or grows without bound, a mask never holds a token
-// that the matcher refuses, and what a JSON schema lets through is JSON.
+// Compiles arbitrary grammars. Compiling must never crash, hang or grow without bound, a mask must never
+// contain a token that the matcher refuses, and texts of a JSON schema must be JSON.
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -27,7 +27,7 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-// Follows the tokens that the seed picks from each mask, at most so many.
+// Follows tokens that the seed picks from each mask, up to a limit.
 void walk(const std::shared_ptr<CompiledGrammar>& grammar, GrammarSource::Kind kind, std::uint32_t seed) {
   Matcher matcher(grammar);
   std::vector<std::uint32_t> bits(matcher.num_mask_words());

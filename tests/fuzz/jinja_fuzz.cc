@@ -1,5 +1,5 @@
-// Templates and values from anywhere: parsing and rendering never crash, hang or grow without bound, an error
-// names its line, and the marks of what came from the request lie inside the text.
+// Renders arbitrary templates with arbitrary values. Parsing and rendering must never crash, hang or grow
+// without bound, an error must name its line, and the marks of the request's text must lie inside the prompt.
 #include <cstdlib>
 #include <string>
 

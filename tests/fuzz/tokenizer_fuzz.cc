@@ -1,7 +1,7 @@
-// Tokenizers and texts from anywhere: loading never crashes, hangs or grows without bound; what was loaded
-// encodes any text into tokens of its own, twice alike; a stream of any tokens says what decoding at once
-// says, in whole characters; byte-level tokens keep every byte; and an image is the same tokenizer, however
-// it was changed nothing worse than another one.
+// Loads arbitrary tokenizers and encodes arbitrary texts. Loading must never crash, hang or grow without
+// bound. A loaded tokenizer must encode any text into its own tokens, the same each time. A stream of any
+// tokens must give the same text as decoding them at once, in whole characters. Byte-level tokens must keep
+// every byte. An image must load as the same tokenizer, and a changed image at worst as another one.
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -24,7 +24,7 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-// Bytes as a mapped file would hold them.
+// Bytes with the alignment of a mapped file.
 struct Aligned {
   struct alignas(64) Block {
     char bytes[64] = {};
@@ -53,7 +53,7 @@ void check_stream(const Shared& tokenizer, const std::vector<TokenId>& ids) {
 }
 
 void check(const Shared& tokenizer, std::string_view text) {
-  std::vector<TokenId> any;  // tokens that no text need have in this order
+  std::vector<TokenId> any;  // tokens in an order that no text need have
   for (const char c : text)
     any.push_back(
         static_cast<TokenId>(static_cast<unsigned char>(c) % static_cast<unsigned>(tokenizer->size())));
@@ -74,11 +74,11 @@ Shared from_image(const std::shared_ptr<Aligned>& image, std::string_view file) 
   return loaded.ok() ? *loaded : nullptr;
 }
 
-// A file, and behind a zero byte a text, which is tried as the configuration too.
+// The input is a file and, after a zero byte, a text, which is also tried as the configuration.
 void try_file(std::string_view input) {
   const std::size_t zero = input.find('\0');
   const std::string_view file = input.substr(0, zero);
-  // Short: a normalizer may make it thousands of times longer.
+  // Short, since a normalizer may make it thousands of times longer.
   const std::string_view text = zero == std::string_view::npos ? "ab <|x|> Ab" : input.substr(zero + 1, 256);
   (void)Tokenizer::from_json(file, text).ok();
   auto loaded = load_with_image(file, {});
@@ -89,7 +89,7 @@ void try_file(std::string_view input) {
   require(again->encode(text, Specials::parse) == loaded->tokenizer->encode(text, Specials::parse));
 }
 
-// Every byte, some pairs, and added tokens.
+// A tokenizer with every byte, some pairs, and added tokens.
 std::string byte_level_file() {
   std::string vocab;
   auto add = [&vocab, next = 0](const std::string& token) mutable {
@@ -107,7 +107,7 @@ std::string byte_level_file() {
          vocab + R"(},"merges":["t h","h e","th e","Ġ the","a a","aa aa","Ġ Ġ","Ã ©","a b","b a","ab a"]}})";
 }
 
-// Text of any bytes through a tokenizer that has them all.
+// Encodes arbitrary bytes with a tokenizer that has all of them.
 void try_text(std::string_view text) {
   static const Shared tokenizer = *Tokenizer::from_json(byte_level_file());
   check(tokenizer, text);
@@ -119,7 +119,7 @@ void try_text(std::string_view text) {
     require(tokenizer->decode(tokenizer->encode(text, specials), SpecialOutput::keep) == repaired);
 }
 
-// Changes to an image, three bytes each: where, and what is there instead.
+// Each change to an image is three bytes: its position and the new value.
 void try_image(std::string_view changes) {
   static const std::string files[] = {
       byte_level_file(),

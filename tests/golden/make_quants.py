@@ -6,7 +6,7 @@ import pathlib
 import gguf
 import numpy
 
-# Where a block's f16 fields stand: random bits there would make infinities and NaNs.
+# Offsets of a block's f16 fields. Random bits there would give infinities and NaNs.
 HALVES = {"Q8_0": [0], "Q4_0": [0], "Q4_1": [0, 2], "Q5_0": [0], "Q5_1": [0, 2], "Q2_K": [80, 82], "Q3_K": [108],
           "Q4_K": [0, 2], "Q5_K": [0, 2], "Q6_K": [208], "IQ4_NL": [0], "IQ4_XS": [0], "F16": [0], "BF16": []}
 NUM_BLOCKS = 6

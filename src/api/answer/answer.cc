@@ -23,7 +23,7 @@ using Ending = AnswerKeeper::Ending;
 
 namespace {
 
-// Puts the tools of this server that a chat names beside its own.
+// Adds the tools of this server that a chat names to the chat's own tools.
 Status add_server_tools(Service& service, QuestionText& text) {
   auto* chat = std::get_if<ChatRequest>(&text);
   if (chat == nullptr || chat->tools.server_tools.empty()) return base::ok();
@@ -33,7 +33,7 @@ Status add_server_tools(Service& service, QuestionText& text) {
   return base::ok();
 }
 
-// The chat where its model may call tools of this server, and null otherwise.
+// The chat if its model may call tools of this server; null otherwise.
 std::shared_ptr<const ChatRequest> chat_with_server_tools(const std::shared_ptr<const QuestionText>& text) {
   const auto* chat = std::get_if<ChatRequest>(text.get());
   if (chat == nullptr || chat->tools.server_tools.empty()) return nullptr;
@@ -48,7 +48,7 @@ Status prepare_outlet(Outlet& out, const GenerateParams& params) {
   return base::ok();
 }
 
-// The generation, or the rounds of tools that begin with it.
+// The generation itself, or the tool rounds that begin with it.
 std::unique_ptr<DeltaStream> as_stream(Service& service, Exchange& exchange,
                                        std::shared_ptr<const ChatRequest> tool_chat, ContextReport context,
                                        std::unique_ptr<Generation> generation) {
@@ -58,7 +58,7 @@ std::unique_ptr<DeltaStream> as_stream(Service& service, Exchange& exchange,
   return std::make_unique<ToolRounds>(std::move(parts), std::move(generation));
 }
 
-// Runs what was started into its writer. While it runs, a client that leaves ends it.
+// Writes the stream to its end. If the client leaves, a resumable stream goes on and any other is cancelled.
 asio::awaitable<void> run(Service& service, Outlet& out, DeltaStream& stream, AnswerWriter& writer) {
   net::Responder& responder = out.exchange().responder;
   responder.on_disconnect([&out, &stream] {

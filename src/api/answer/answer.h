@@ -10,12 +10,12 @@
 
 namespace kvasir::api {
 
-// What is known of a job's answer before its first delta.
+// The part of the answer that is known before its first delta.
 AnswerHead make_head(const GenerateParams& params, const Job& job, std::string id);
 
-// Takes a question to its end: makes tokens of it, fits the context, admits it, finds a worker, runs it, and
-// writes its answer in the endpoint's shape, streamed or whole. The end of the client is the end of the
-// request, unless that asked for a stream that can be resumed.
+// Answers one question: tokenizes it, fits it to the context, admits it, finds a worker, runs it, and writes
+// the answer in the endpoint's shape, streamed or whole. The request ends when its client leaves, unless it
+// asked for a resumable stream.
 boost::asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerKind& kind,
                                     Question question);
 

@@ -11,23 +11,24 @@
 
 namespace kvasir::api {
 
-// Keeps one answer while it is made, for an endpoint whose answers last. On the request's executor.
+// Stores one answer while it is generated, for endpoints that keep their answers. Used on the request's
+// executor.
 class AnswerKeeper {
  public:
   enum class Ending : std::uint8_t {
     finished,
-    left,    // the client did, before the end
-    failed,  // the engine did, or it refused
+    left,    // the client left before the end
+    failed,  // the engine failed or refused the request
   };
 
   virtual ~AnswerKeeper() = default;
 
-  // Before anything is generated. An error ends the request.
+  // Called before anything is generated. An error ends the request.
   virtual boost::asio::awaitable<base::Status> begin(const Job& job) = 0;
-  // Each delta, before the client sees it.
+  // Called with each delta before the client sees it.
   virtual boost::asio::awaitable<void> take(const std::vector<Delta>& deltas) = 0;
-  // Once after `begin`, however the answer ended; a client is told of the end only after it. What is
-  // returned are further fields of the answer.
+  // Called once after `begin`, however the answer ended, and before the client learns of the end. Returns
+  // further fields for the answer.
   virtual boost::asio::awaitable<base::Result<base::json::object>> end(Ending ending,
                                                                        const wire::Usage& usage) = 0;
 };

@@ -10,7 +10,7 @@ using Kind = AnswerPart::Kind;
 
 namespace {
 
-// What lies between the ends of two rounds.
+// Appends the parts of one round, which lies between `from` and `to`.
 void add_round(const Delta& delta, const RoundEnd& from, const RoundEnd& to, std::vector<AnswerPart>& parts) {
   if (to.reasoning > from.reasoning)
     parts.push_back({.kind = Kind::reasoning,
@@ -32,7 +32,7 @@ void add_round(const Delta& delta, const RoundEnd& from, const RoundEnd& to, std
                      .call_name = call.name});
   }
   add_text(to.text);
-  // In the order in which the model made them, not that in which they ended.
+  // Server calls are listed in the order in which the model made them, not in the order in which they ended.
   const std::size_t first = parts.size();
   for (std::size_t i = from.server_calls; i < to.server_calls; ++i)
     parts.push_back({.kind = Kind::server_call,

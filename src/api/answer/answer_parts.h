@@ -14,20 +14,20 @@ struct AnswerPart {
   enum class Kind : std::uint8_t { reasoning, text, call, server_call };
 
   Kind kind = Kind::text;
-  std::string text;  // of a call: its arguments
+  std::string text;  // for a call: its arguments
   int call_index = -1;
-  std::string call_id;  // with the name, in the first part of a call
+  std::string call_id;  // set in the first part of a call, as is the name
   std::string call_name;
   std::optional<ServerCall> server_call;  // as it begins or as it ends
 
-  // Whether this goes on with what `other` began.
+  // Whether this part continues the part that `other` began.
   bool continues(const AnswerPart& other) const {
     return kind == other.kind && kind != Kind::server_call && call_index == other.call_index;
   }
 };
 
-// What a delta says, in the order in which the model wrote it. The parts of a sum of deltas are theirs,
-// joined where one continues another; it has the ends of the server's calls alone.
+// The parts of a delta, in the order in which the model wrote them. A sum of deltas has the same parts as its
+// deltas, joined where one continues another. It has the server's calls only as they ended.
 std::vector<AnswerPart> parts_of(const Delta& delta);
 
 }  // namespace kvasir::api

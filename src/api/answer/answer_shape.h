@@ -16,7 +16,7 @@ namespace kvasir::api {
 
 namespace json = boost::json;
 
-// What is known of an answer before its first delta.
+// The part of an answer that is known before its first delta.
 struct AnswerHead {
   std::string id;
   std::int64_t created_s = 0;
@@ -26,36 +26,37 @@ struct AnswerHead {
   bool with_logprobs = false;
   bool with_prompt_logprobs = false;
   std::string service_tier;           // empty: not asked for
-  std::vector<std::string> warnings;  // of what was asked for and is not done
-  bool include_usage = false;         // chunks carry "usage": null, and a last one the numbers
-  // Fields that clients of OpenAI do not know, in the whole answer and in a chunk before the end. Whoever
-  // shares it may add to it until then. Null: none.
+  std::vector<std::string> warnings;  // about things that were asked for and are not done
+  bool include_usage = false;         // chunks carry "usage": null, and one more chunk carries the numbers
+  // Fields that OpenAI's clients do not know. They go into the whole answer, or into a chunk before the end
+  // of a stream; until then whoever shares the object may add to it. Null: none.
   std::shared_ptr<json::object> extra = nullptr;
 };
 
-// Writes one answer as its endpoint has it: streamed, with `opening`, `chunks` of every delta in order and
-// `closing`; or at once, with `whole` of the sums of the same deltas, and then nothing else. One thread.
+// Writes one answer in the shape of its endpoint. A stream is `opening`, then `chunks` for every delta in
+// order, then `closing`. A whole answer is one call of `whole` with the sums of the same deltas. Used by one
+// thread.
 class AnswerShape {
  public:
   virtual ~AnswerShape() = default;
 
-  // Server-sent events that open the stream; may be empty. `usage` is what is known of the prompt by then.
+  // Server-sent events that open the stream; may be empty. `usage` has what is known of the prompt so far.
   virtual std::string opening(int num_choices, const wire::Usage& usage) = 0;
   virtual std::string chunks(const Delta& delta) = 0;
-  // What comes after the last delta.
+  // The events after the last delta.
   virtual std::string closing(const wire::Usage& usage) = 0;
-  // What comes instead of the rest where the answer failed after its opening.
+  // The events that end a stream whose answer failed after its opening.
   virtual std::string failure(const base::Error& error) = 0;
-  // The answer at once; `choices[i].index == i`, each with its finish.
+  // The whole answer. `choices[i].index == i`, and every choice has its finish.
   virtual std::string whole(const std::vector<Delta>& choices, const wire::Usage& usage) = 0;
 };
 
 using MakeShape = std::function<std::unique_ptr<AnswerShape>(AnswerHead head)>;
 
-// An endpoint's way of answering, as far as it is the same for all its answers.
+// The properties that all answers of an endpoint share.
 struct AnswerKind {
   std::string_view id_prefix;            // with its separator
-  std::string_view ping = ": ping\n\n";  // what a stream says while there is nothing to say
+  std::string_view ping = ": ping\n\n";  // sent while a stream has nothing to say
 };
 inline constexpr AnswerKind kChatAnswer = {"chatcmpl-"};
 inline constexpr AnswerKind kCompletionAnswer = {"cmpl-"};
@@ -65,13 +66,13 @@ inline constexpr AnswerKind kResponsesAnswer = {"resp_"};
 std::unique_ptr<AnswerShape> chat_shape(AnswerHead head);
 std::unique_ptr<AnswerShape> completion_shape(AnswerHead head);
 
-// Adds what a delta says to the sum of those before it.
+// Appends a delta to the sum of the deltas before it.
 void join(Delta& sum, Delta delta);
 
-// "event: <name>", as the newer APIs have it; `name` is the object's "type" too.
+// A server-sent event with an "event:" line, which repeats the object's "type", as the newer APIs have it.
 std::string named_event(const json::object& event);
 
-// A logarithm that JSON can hold: OpenAI writes minus infinity as -9999.
+// A logprob that JSON can hold: OpenAI writes minus infinity as -9999.
 double finite_logprob(float logprob);
 // A token as a JSON string: bytes that are not UTF-8 by themselves become U+FFFD.
 std::string token_text(const text::Tokenizer& tokenizer, TokenId id);

@@ -51,7 +51,7 @@ asio::awaitable<Status> AnswerWriter::take(std::vector<Delta> deltas) {
   if (keeper_) co_await keeper_->take(deltas);
   if (!streams_) co_return co_await whole_.take(std::move(deltas));
   for (const Delta& delta : deltas) events_ += shape_->chunks(delta);
-  // The last ones go out with what closes the stream, in one write.
+  // The last events go out together with the closing ones, in one write.
   if (stream_->over()) co_return base::ok();
   if (out_.abandoned()) co_return base::error(ErrorCode::cancelled, "nobody came back for the stream");
   if (events_.empty()) co_return co_await out_.ping();

@@ -12,27 +12,27 @@
 
 namespace kvasir::api {
 
-// Writes one answer through its outlet, streamed or whole, and has it kept where it is to be. On the
-// exchange's executor.
+// Writes one answer through its outlet, streamed or whole, and hands it to the keeper if there is one. Used
+// on the exchange's executor.
 class AnswerWriter final : public DeltaSink {
  public:
   struct Parts {
     std::unique_ptr<AnswerShape> shape;
-    std::shared_ptr<json::object> extra;   // the shape's
+    std::shared_ptr<json::object> extra;   // shared with the shape
     std::shared_ptr<AnswerKeeper> keeper;  // null: the answer is not kept
     bool streams = false;
-    const Job& job;  // read here, and not later
+    const Job& job;  // read only by the constructor
   };
   AnswerWriter(Outlet& out, Parts parts);
 
-  // Before anything is generated. An error ends the request.
+  // Called before anything is generated. An error ends the request.
   boost::asio::awaitable<base::Status> begin(const Job& job);
-  // Instead of the rest, where the engine refused.
+  // Called instead of everything below when the engine refused the request.
   boost::asio::awaitable<void> refuse(base::Error error);
-  // Sends what opens a stream.
+  // Sends the events that open a stream.
   boost::asio::awaitable<base::Status> open(DeltaStream& stream);
   boost::asio::awaitable<base::Status> take(std::vector<Delta> deltas) override;
-  // Once, however the answer ended: `ended` is what `run_into` said.
+  // Called once, however the answer ended. `ended` is the result of `run_into`.
   boost::asio::awaitable<void> close(DeltaStream& stream, base::Status ended);
 
  private:
@@ -48,8 +48,8 @@ class AnswerWriter final : public DeltaSink {
   const int num_kept_;
   const bool with_logprobs_;
   WholeAnswers whole_;
-  DeltaStream* stream_ = nullptr;  // once it is open
-  std::string events_;             // that are not written yet
+  DeltaStream* stream_ = nullptr;  // null until the stream is open
+  std::string events_;             // not written yet
 };
 
 }  // namespace kvasir::api

@@ -19,7 +19,7 @@ constexpr const char* kContentShapes = "a string or an array of parts";
 constexpr const char* kPartShape =
     "an object with a \"type\", such as {\"type\": \"text\", \"text\": \"...\"}";
 
-// A part becomes plain text for templates, a refusal too.
+// Templates take only plain text, so every part becomes text, a refusal too.
 Status read_part(json::value& part) {
   json::object* object = part.if_object();
   if (object == nullptr) return wrong_type(kPartShape, part);
@@ -59,7 +59,7 @@ Status read_content(json::object& message, std::string_view role) {
       return base::ok();
     }
     if (role == "assistant" && !is_missing(message.if_contains("tool_calls"))) {
-      message["content"] = "";  // many templates join it to other text without looking
+      message["content"] = "";  // many templates append to the content without checking that it exists
       return base::ok();
     }
     return in_field("content", missing(kContentShapes));
@@ -71,7 +71,8 @@ Status read_content(json::object& message, std::string_view role) {
   return base::ok();
 }
 
-// Templates write arguments with `tojson`; a string of JSON would come out quoted twice.
+// Parses the arguments of calls. Templates write them with `tojson`, which would quote a string of JSON
+// twice.
 Status read_tool_calls(json::object& message) {
   json::value* calls = message.if_contains("tool_calls");
   if (is_missing(calls)) return base::ok();
@@ -107,7 +108,7 @@ Status read_message(json::value& value) {
 
 }  // namespace
 
-// Several parts are lines of one text, as the ecosystem joins them.
+// Several parts become the lines of one text, as other servers join them.
 std::string content_text(const json::object& message) {
   const json::value* content = message.if_contains("content");
   if (content == nullptr || content->is_null()) return {};

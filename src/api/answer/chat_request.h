@@ -10,9 +10,9 @@
 
 namespace kvasir::api {
 
-// POST /v1/chat/completions, checked. Its messages are as templates want them: `content` is a string, null or
-// parts that are all text (`fit_messages`), a developer's role is "system", and a tool call's arguments are
-// JSON rather than a string of it.
+// A checked POST /v1/chat/completions. Its messages are as templates want them: `content` is a string, null,
+// or parts that are all text (`fit_messages`), the role "developer" has become "system", and the arguments of
+// tool calls are JSON, not strings of JSON.
 struct ChatRequest {
   GenerateParams params;
   json::array messages;  // never empty
@@ -22,25 +22,26 @@ struct ChatRequest {
   std::string_view effort_field = "reasoning_effort";
   bool add_generation_prompt = true;
   std::string prefill;                           // the beginning of the answer
-  std::string_view messages_field = "messages";  // as this API's clients know it
+  std::string_view messages_field = "messages";  // the field's name in this API
   ContextPolicy context_policy = ContextPolicy::error;
-  bool chose_policy = false;  // the client did, so it hears of what came of it
+  bool chose_policy = false;  // the client chose the policy, so the answer reports what the policy did
 };
 
-// Bytes of the request's text are taken out of `body`.
+// Moves the request's texts out of `body`.
 base::Result<ChatRequest> read_chat_request(json::object body);
 json::object chat_request_schema();
 
-// One of OpenAI's efforts; whether the model's template takes it is seen later.
+// Takes one of OpenAI's efforts. Whether the model's template supports it is checked later.
 base::Status read_reasoning_effort(const json::value& value, ChatRequest& request);
 
-// A message's content as one text; "" where it has none.
+// A message's content as one text; "" if it has none.
 std::string content_text(const json::object& message);
 
-// Makes messages what the template takes: parts joined to a string, or a string made a part, and so on.
+// Converts messages to the form that the template takes, e.g. joins parts to a string or makes a string a
+// part.
 void fit_messages(const text::MessageShape& shape, json::array& messages);
 
-// The messages alone, for /v1/tokenize. The error's field is inside "messages".
+// Reads only messages, for /v1/tokenize. The error's field is relative to "messages".
 base::Result<json::array> read_messages(json::value& value);
 inline constexpr std::string_view kMessagesSchema = R"({"type": "array", "minItems": 1, "items": {"anyOf": [
     {"type": "object", "required": ["role", "content"], "properties": {

@@ -15,7 +15,7 @@ using wire::FinishReason;
 
 namespace {
 
-// Takes so many off the beginning, as far as there are any.
+// Removes up to `num` characters from the front. Returns how many were removed.
 std::size_t remove_characters(std::string_view& text, std::size_t num) {
   const auto inside = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
   std::size_t removed = 0;
@@ -57,7 +57,7 @@ Delta Choice::push(const wire::TokenEvent& event) {
     take_token(token, delta);
   }
   if (finish_) {
-    usage_.output_tokens = num_tokens_;  // the rest of the event is after the stop string
+    usage_.output_tokens = num_tokens_;  // the rest of the event comes after the stop string
   } else if (event.finish) {
     take_text(detokenizer_.flush(), delta);
     if (!finish_) {
@@ -88,7 +88,7 @@ void Choice::read_answer(Delta& delta) {
   take(parser_->push(text));
   if (!finish_) return;
   take(parser_->finish());
-  // The limit may have come just after a call, where another could have followed.
+  // The token limit may have cut the answer right after a call. The calls are still whole then.
   const bool whole = finish_ == FinishReason::stop || parser_->ends_in_whole_calls();
   delta.has_calls = whole && parser_->num_calls() > 0;
 }
@@ -103,7 +103,7 @@ void Choice::echo_prompt(const EchoedPrompt& echo, const std::vector<wire::Token
   const auto add = [&](TokenId id, std::optional<wire::TokenLogprob> logprob) {
     delta.lines.push_back({id, std::move(logprob), offset, true});
     if (!tokenizer_->valid(id)) return;
-    // A special token stands in a prompt that was written with it, and takes no room in another.
+    // A special token has characters of the echo only if the prompt was written with its text.
     const bool special = tokenizer_->is_special(id);
     const std::string text = special ? std::string(tokenizer_->bytes(id)) : words.push(id);
     if (special && !rest.starts_with(text)) return;
@@ -117,14 +117,14 @@ void Choice::take_token(const wire::Token& token, Delta& delta) {
   ++num_tokens_;
   const std::size_t begin = num_seen_bytes_;
   const std::size_t begin_chars = num_seen_chars_;
-  // A padded output layer has ids that the vocabulary lacks; they have no text.
+  // A padded output layer has ids that the vocabulary lacks. They have no text.
   if (std::ranges::find(markers_, token.id) != markers_.end())
     take_text(detokenizer_.flush() + std::string(tokenizer_->bytes(token.id)), delta);
   else if (tokenizer_->valid(token.id))
     take_text(detokenizer_.push(token.id), delta);
   if (token.logprob)
     held_.push_back({{token.id, *token.logprob, num_echoed_chars_ + begin_chars}, begin, num_seen_bytes_});
-  release_lines(delta);  // for each token, so that it does not matter how events were cut
+  release_lines(delta);  // after each token, so that the result does not depend on how events were cut
 }
 
 void Choice::take_text(const std::string& text, Delta& delta) {

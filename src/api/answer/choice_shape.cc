@@ -14,7 +14,7 @@ json::object usage_object(const wire::Usage& usage) {
           {"prompt_tokens_details", json::object{{"cached_tokens", usage.cached_tokens}}}};
 }
 
-// In the order in which the model made them.
+// Ended calls in the order in which the model made them.
 json::array ended_calls(const std::vector<Delta>& choices) {
   std::map<int, json::object> by_number;
   for (const Delta& choice : choices)

@@ -21,12 +21,12 @@ struct Answer {
   bool operator==(const Answer&) const = default;
 };
 
-// Feeds the text's bytes as tokens in events cut as given, then the end.
 Choice::Stops stops_at(std::vector<std::string> strings, int min_tokens = 0) {
   return {.patterns = std::make_shared<const text::StopPatterns>(std::move(strings)),
           .min_tokens = min_tokens};
 }
 
+// Feeds the text's bytes as tokens, in events that end at `cuts`, then the end.
 Answer run(const std::string& text, const Choice::Stops& stops, const std::vector<std::size_t>& cuts) {
   Choice choice(0, router::byte_tokenizer(), stops);
   Answer answer;
@@ -67,7 +67,7 @@ TEST(Choice, EndsBeforeAStopString) {
   EXPECT_EQ(answer.text, "one tw");
   EXPECT_EQ(answer.finish, FinishReason::stop);
   EXPECT_EQ(answer.lines.size(), 6u);
-  EXPECT_EQ(answer.output_tokens, 9);  // with the stop string's own tokens
+  EXPECT_EQ(answer.output_tokens, 9);  // the tokens of the stop string count
 }
 
 TEST(Choice, MinTokensPutStopStringsOff) {
@@ -89,7 +89,7 @@ TEST(Choice, IdsOutsideTheVocabularyHaveNoText) {
   EXPECT_EQ(choice.push({.tokens = {{.id = 100000}, {.id = 'x'}}}).text, "x");
 }
 
-// However the tokens of an answer are cut into events, it is the same answer: a stream is its pieces.
+// An answer does not depend on how its tokens are cut into events, and a stream is the pieces of the whole.
 TEST(Choice, CuttingEventsChangesNothing) {
   std::mt19937 random(7);
   const std::vector<std::string> texts = {"Hé, wörld ✓ stop here", "ababac", "✓✓✗✓", "aaaaaaab",

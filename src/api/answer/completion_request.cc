@@ -14,7 +14,7 @@ using base::Status;
 namespace {
 
 constexpr int kMaxLogprobs = 5;
-constexpr int kDefaultMaxTokens = 16;  // OpenAI's for this endpoint
+constexpr int kDefaultMaxTokens = 16;  // OpenAI's default for this endpoint
 constexpr const char* kPromptShapes = "a string, an array of strings, or arrays of token ids";
 
 constexpr Field<CompletionRequest> kCompletionFields[] = {
@@ -26,7 +26,7 @@ constexpr Field<CompletionRequest> kCompletionFields[] = {
      kPromptShapes},
     {"logprobs",
      [](const json::value& v, CompletionRequest& r) -> Status {
-       // Some clients send the chat field's false.
+       // Some clients send false, as for chat.
        if (v.is_bool() && !v.get_bool()) return base::ok();
        TRY(const std::int64_t number, read_integer(v, {0, kMaxLogprobs}));
        r.params.sampling.logprobs = true;
@@ -116,7 +116,7 @@ Result<std::vector<TextOrTokens>> read_texts_or_tokens(json::value& value, Texts
 
 namespace {
 
-// max_tokens of 0 is for those who want to see what the model thinks of their own text.
+// max_tokens of 0 with echo asks only for the logprobs of the prompt.
 void take_zero_max_tokens(json::object& body, CompletionRequest& request) {
   json::value* max_tokens = body.if_contains("max_tokens");
   const json::value* echo = body.if_contains("echo");

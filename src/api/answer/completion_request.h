@@ -12,12 +12,12 @@ namespace kvasir::api {
 
 using TextOrTokens = std::variant<std::string, std::vector<TokenId>>;
 
-// POST /v1/completions, checked.
+// A checked POST /v1/completions.
 struct CompletionRequest {
   GenerateParams params;
   std::vector<TextOrTokens> prompts;  // never empty
   bool echo = false;
-  bool prompt_alone = false;  // max_tokens is 0: only the echo is wanted
+  bool prompt_alone = false;  // max_tokens is 0: nothing is generated, only the echo is returned
 };
 
 base::Result<CompletionRequest> read_completion_request(json::object body);

@@ -35,7 +35,7 @@ class CompletionShape final : public ChoiceShape {
   }
 
  private:
-  // Parallel arrays, one entry a token; the token that was drawn is among its own alternatives.
+  // Parallel arrays with one entry per token. A token is always among its own alternatives.
   json::value logprobs(const Delta& delta) const {
     json::array tokens;
     json::array token_logprobs;

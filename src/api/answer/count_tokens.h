@@ -8,7 +8,7 @@
 
 namespace kvasir::api {
 
-// Tokens of a chat's prompt, counted away from the I/O threads where the body was large.
+// Counts the tokens of a chat's prompt. A large body is tokenized away from the I/O threads.
 boost::asio::awaitable<base::Result<std::size_t>> count_tokens(Service& service, Exchange& exchange,
                                                                ChatRequest chat);
 

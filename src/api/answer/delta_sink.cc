@@ -18,7 +18,7 @@ using base::Status;
 
 namespace {
 
-// An answer of nothing is the least likely to be wanted.
+// The mean logprob of an answer's tokens. An empty answer ranks last.
 double mean_logprob(const Delta& choice) {
   double sum = 0;
   int count = 0;

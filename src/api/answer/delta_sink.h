@@ -8,27 +8,27 @@
 
 namespace kvasir::api {
 
-// Where an answer's deltas go. On the stream's executor.
+// Receives an answer's deltas, on the stream's executor.
 class DeltaSink {
  public:
   virtual ~DeltaSink() = default;
 
-  // What became certain, in order; nothing where nothing did for a while. An error ends the answer: nobody
-  // wants it any more.
+  // Takes new deltas, in order. The list is empty when nothing came for a while. An error ends the answer,
+  // since nobody wants it any more.
   virtual boost::asio::awaitable<base::Status> take(std::vector<Delta> deltas) = 0;
 };
 
-// Gives all of a stream to the sink, and an empty list whenever `wait` has passed without any. The stream's
-// error is in the client's words; cancelled: somebody cancelled it, or the sink wanted no more.
+// Feeds a whole stream into the sink, with an empty list whenever `wait` passes without deltas. The stream's
+// error is worded for the client. cancelled: somebody cancelled the stream, or the sink returned an error.
 boost::asio::awaitable<base::Status> run_into(DeltaStream& stream, DeltaSink& sink, base::Duration wait);
 
-// Adds the deltas up to whole answers.
+// Joins the deltas into whole answers.
 class WholeAnswers final : public DeltaSink {
  public:
   explicit WholeAnswers(int num_choices) : choices_(static_cast<std::size_t>(num_choices)) {}
 
   boost::asio::awaitable<base::Status> take(std::vector<Delta> deltas) override;
-  // The choices that the job keeps of each prompt's: the likeliest by token. Once, at the end.
+  // The `num_kept` choices of each prompt with the highest mean logprob. Call once, at the end.
   std::vector<Delta> best_of(int num_sampled, int num_kept, bool with_logprobs);
 
  private:

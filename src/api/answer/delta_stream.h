@@ -10,23 +10,23 @@
 
 namespace kvasir::api {
 
-// An answer on its way, however many steps it takes. Destroying it ends whatever it runs. Lives on one
-// executor.
+// An answer that is being generated, in one run of the model or several. Destroying it cancels what still
+// runs. Lives on one executor.
 class DeltaStream {
  public:
   virtual ~DeltaStream() = default;
 
-  // What became certain since the last call, all choices together; nothing where `wait` passed first, or the
-  // answer is over. An error ends it.
+  // New deltas of all choices since the last call; none if `wait` passed first or the answer is over. An
+  // error ends the answer.
   virtual boost::asio::awaitable<base::Result<std::vector<Delta>>> next(base::Duration wait) = 0;
 
-  // Every choice has finished, one failed, or `cancel` was called.
+  // True once every choice has finished, one has failed, or `cancel` was called.
   virtual bool over() const = 0;
-  // Nothing more will come, and `next` returns at once.
+  // After this, nothing more comes and `next` returns at once.
   virtual void cancel() = 0;
   virtual bool cancelled() const = 0;
 
-  // So far; of all choices together. A prompt counts once, however many choices it has.
+  // Usage of all choices so far. A prompt counts once, however many choices it has.
   virtual wire::Usage usage() const = 0;
   virtual int num_choices() const = 0;
 };

@@ -54,7 +54,7 @@ Result<Encoded> encode_whole_chat(const router::ChatTextPtr& model, const ChatRe
   return Encoded(std::move(job));
 }
 
-// A prompt that came as tokens is shown as their text.
+// The echo of a prompt. If the prompt came as tokens, the echo is their text.
 std::shared_ptr<const EchoedPrompt> make_echo(const text::Tokenizer& tokenizer,
                                               const CompletionRequest& request, std::size_t i,
                                               const std::vector<TokenId>& tokens) {

@@ -8,19 +8,20 @@
 #include "api/answer/question.h"
 #include "router/model_text.h"
 
-// From a question to a job. Pure and possibly long, so it may run on any thread.
+// Turns a question into a job. The functions are pure and may take long, so they may run on any thread.
 namespace kvasir::api {
 
-// The parameters as the model needs them: its own ways of calling tools, of reasoning and of ending a turn.
+// The request's parameters completed for the model: how it calls tools, how it reasons and how it ends a
+// turn.
 base::Result<GenerateParams> fit_params(const router::ChatText& model, const QuestionText& text);
 
-// A chat of which so many of the oldest turns do not fit, and are to be summarized.
+// The chat does not fit: so many of its oldest turns must be summarized first.
 struct TooManyTurns {
   std::size_t num_turns = 0;
 };
 using Encoded = std::variant<Job, TooManyTurns>;
 
-// `params` are those that `fit_params` gave. Tokenizing ends early, with an error, once `stop` is requested.
+// `params` is the result of `fit_params`. Tokenizing ends early, with an error, once `stop` is requested.
 base::Result<Encoded> encode(const router::ChatTextPtr& model, const QuestionText& text,
                              const GenerateParams& params, const std::stop_token& stop);
 

@@ -6,12 +6,12 @@
 #include "api/http/route.h"
 #include "api/http/service.h"
 
-// One endpoint a file; the room's table of routes says where each is reached.
+// The handlers of this folder, one file each. The routes table says which path leads to each.
 namespace kvasir::api {
 
 boost::asio::awaitable<void> handle_stream(Service& service, Exchange& exchange);
 
-// Of the bodies and queries whose tables stand in their endpoint's file.
+// The schema of a query, which its endpoint's file defines.
 boost::json::object stream_query_schema();
 
 }  // namespace kvasir::api

@@ -14,13 +14,13 @@ std::string_view role_of(const json::value& message) {
   return message.at("role").get_string();
 }
 
-// Kept free for the answer: what it may have, but never more than half the context.
+// Tokens kept free for the answer: max_tokens or a quarter of the context, but at most half of it.
 int room_kept(const router::ChatText& model, const ChatRequest& request) {
   const int context = model.context_length;
   return std::clamp(request.params.max_tokens.value_or(context / 4), 1, std::max(1, context / 2));
 }
 
-// Without the first turns; absent: it is too long.
+// Encodes the chat without its first `num_left_out` turns. Absent: it is still too long.
 Result<std::optional<EncodedChat>> encode_from(const router::ChatText& model, const ChatRequest& request,
                                                std::size_t num_left_out, const std::stop_token& stop) {
   ChatRequest shorter = request;
@@ -33,8 +33,8 @@ Result<std::optional<EncodedChat>> encode_from(const router::ChatText& model, co
   return std::optional<EncodedChat>(std::move(*encoded));
 }
 
-// The turns left out go in strides, so that the prompts of many requests in a row begin alike and find each
-// other's KV blocks.
+// Turns are left out in multiples of this stride, so that the prompts of successive requests begin alike and
+// share KV blocks.
 std::size_t stride_of(std::size_t num_turns) {
   return std::max<std::size_t>(1, num_turns / 8);
 }
@@ -60,7 +60,7 @@ json::array without_turns(const json::array& messages, std::size_t num_turns, co
   json::array kept(messages.begin(), messages.begin() + static_cast<std::ptrdiff_t>(turns.begin()));
   if (!summary.empty()) {
     const std::string text = "Summary of the conversation so far:\n" + summary;
-    // Templates take one system message, and some only the first.
+    // Some templates take only one system message, and only as the first message.
     if (kept.empty()) {
       kept.push_back(json::object{{"role", "system"}, {"content", text}});
     } else {
@@ -89,7 +89,7 @@ Result<FittedChat> fit_chat(const router::ChatText& model, const ChatRequest& re
   if (fits(whole, room)) return FittedChat{std::move(*whole)};
 
   const int summary = policy == ContextPolicy::summarize ? max_summary_tokens(model.context_length) + 16 : 0;
-  std::size_t low = 1;  // the fewest turns to leave out lie in [low, high]
+  std::size_t low = 1;  // the fewest turns that must be left out lie in [low, high]
   std::size_t high = num_turns - 1;
   while (low < high) {
     const std::size_t middle = low + (high - low) / 2;

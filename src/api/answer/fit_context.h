@@ -11,34 +11,34 @@
 
 namespace kvasir::api {
 
-// Where the turns of a chat begin: a user's message with all that follows it up to the next one. What comes
-// before the first turn (the system prompt) belongs to none.
+// Where the turns of a chat begin. A turn is a user's message with all messages up to the next user's
+// message. System messages before the first turn belong to no turn.
 struct Turns {
   std::vector<std::size_t> starts;  // indices into the messages, ascending
   std::size_t num_messages = 0;
 
   std::size_t size() const { return starts.size(); }
   std::size_t begin() const { return starts.empty() ? num_messages : starts.front(); }
-  // Where the turns from `turn` on begin.
+  // The index of the first message of `turn`.
   std::size_t start_of(std::size_t turn) const { return turn < starts.size() ? starts[turn] : num_messages; }
 };
 Turns turns_of(const json::array& messages);
 
 struct FittedChat {
   EncodedChat encoded;
-  // Of the oldest turns, so many do not fit: `encoded` is without them.
+  // So many of the oldest turns did not fit; `encoded` is without them.
   std::size_t num_left_out = 0;
 };
 
-// Tokens of a summary, at the most.
+// The most tokens that a summary may have.
 int max_summary_tokens(int context_length);
 
-// The prompt of as many turns as the policy of `request` needs for a fit, the last one always among them.
-// With `summarize` there is room for a summary where anything is left out.
+// Encodes as many of the latest turns as fit, by the request's context policy; the last turn is always among
+// them. With `summarize`, room for a summary is kept if anything is left out.
 base::Result<FittedChat> fit_chat(const router::ChatText& model, const ChatRequest& request,
                                   const std::stop_token& stop);
 
-// The messages without their first `num_turns` turns. A summary of those becomes part of the system prompt.
+// The messages without their first `num_turns` turns. `summary`, if not empty, is added to the system prompt.
 json::array without_turns(const json::array& messages, std::size_t num_turns, const std::string& summary);
 
 }  // namespace kvasir::api

@@ -130,7 +130,7 @@ Status read_stream_options(const json::value& value, GenerateParams& params) {
       {"resumable", [](const json::value& v, GenerateParams& p) { return read_flag(v, p.resumable); }},
       {"include_obfuscation",
        [](const json::value& v, GenerateParams&) -> Status {
-         TRY_OK(read_bool(v));  // nothing is obfuscated here
+         TRY_OK(read_bool(v));  // this server obfuscates nothing, so the flag changes nothing
          return base::ok();
        }},
       {"continuous_usage_stats",

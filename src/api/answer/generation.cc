@@ -56,7 +56,7 @@ Generation::~Generation() {
     one.stream->on_event({});
     if (one.choice.finished()) continue;
     one.stream->cancel();
-    // Generated for this client, though it left before they were written.
+    // Counts tokens that were generated for this client, though it left before they were written.
     if (const auto event = one.stream->take(); event && !event->error) (void)one.choice.push(*event);
   }
   const wire::Usage total = usage();
@@ -109,7 +109,7 @@ Result<std::vector<Delta>> Generation::collect() {
       return *failure_;
     }
     Delta delta = one.choice.push(*event);
-    if (one.choice.finished() && !event->last()) one.stream->cancel();  // a stop string
+    if (one.choice.finished() && !event->last()) one.stream->cancel();  // a stop string ended the choice
     if (!delta.empty()) deltas.push_back(std::move(delta));
   }
   return deltas;

@@ -17,9 +17,9 @@
 
 namespace kvasir::api {
 
-// All sequences of one request while they run. Holds the permit, the lease and the streams; destroying it
-// cancels whatever has not ended, wherever it is: in the queue, in prefill or in decode.
-// Lives and dies on the one executor that reads its streams.
+// All running sequences of one request. Holds the permit, the lease and the streams. Destroying it cancels
+// every sequence that has not ended, whether it is queued, in prefill or in decode. Lives and dies on the
+// executor that reads its streams.
 class Generation final : public DeltaStream {
  public:
   struct Surroundings {
@@ -28,7 +28,7 @@ class Generation final : public DeltaStream {
     ModelMetrics& metrics;
   };
 
-  // Queues every sequence, or none: where the worker refuses one, the others are cancelled.
+  // Queues every sequence or none: if the worker refuses one, the others are cancelled.
   static base::Result<std::unique_ptr<Generation>> start(Job job, tenancy::Permit permit,
                                                          router::WorkerLease lease,
                                                          Surroundings surroundings);
@@ -36,7 +36,7 @@ class Generation final : public DeltaStream {
   Generation(const Generation&) = delete;
   Generation& operator=(const Generation&) = delete;
 
-  // The error of a sequence that failed ends them all.
+  // An error of one sequence ends all of them.
   boost::asio::awaitable<base::Result<std::vector<Delta>>> next(base::Duration wait) override;
   bool over() const override;
   void cancel() override;
@@ -54,7 +54,7 @@ class Generation final : public DeltaStream {
 
   Generation(router::WorkerLease lease, int num_choices_per_prompt, tenancy::Permit permit,
              Surroundings surroundings);
-  // What `job` says beside them.
+  // `job` gives everything but the sequences.
   base::Status start_sequences(std::vector<wire::GenerateRequest> sequences, const Job& job);
   base::Result<std::vector<Delta>> collect();
   void measure(const wire::TokenEvent& event, Running& one);

@@ -10,14 +10,14 @@
 
 namespace kvasir::api {
 
-// A request that is ready to run: its text has become tokens. Who asks for it is not in it yet.
+// A request that is ready to run: its text has been tokenized. `admit` adds whose request it is.
 struct Job {
   router::ChatTextPtr text;
   std::vector<wire::GenerateRequest> sequences;  // choice i of prompt p is number p * num_sampled + i
-  int num_sampled = 1;                           // answers of a prompt
-  int num_kept = 1;                              // of those, the likeliest
-  bool with_logprobs = false;                    // the answer tells them
-  std::vector<std::shared_ptr<const EchoedPrompt>> echoes = {};  // one a prompt; none: nothing is echoed
+  int num_sampled = 1;                           // answers sampled for each prompt
+  int num_kept = 1;                              // answers kept of those, the likeliest
+  bool with_logprobs = false;                    // the answer reports logprobs
+  std::vector<std::shared_ptr<const EchoedPrompt>> echoes = {};  // one per prompt; empty: nothing is echoed
   Choice::Stops stops;
   AnswerReading reading = {};
   ContextReport context = {};

@@ -10,13 +10,13 @@
 namespace kvasir::api {
 namespace {
 
-// The model's tokens are bytes, and its longest has 12.
+// A chat whose text has `num_bytes` bytes. Each byte is a token; the model's longest token has 12 bytes.
 std::string large_chat(std::size_t num_bytes, const std::string& more = "") {
   return R"({"model": "m", "messages": [{"role": "user", "content": ")" + std::string(num_bytes, 'x') +
          "\"}]" + more + "}";
 }
 
-// Large texts while somebody else's keeps the tokenizing thread busy.
+// Large texts that arrive while another client's text keeps the tokenizing thread busy.
 class LargeTextTest : public ApiTest {
  protected:
   ~LargeTextTest() override { let_go(); }
@@ -73,7 +73,7 @@ TEST_F(LargeTextTest, AnErrorFoundAfterTheHeadersIsTheStreamsLastEvent) {
   EXPECT_NE(rest.find("context_length_exceeded"), std::string::npos) << rest;
 }
 
-// Its streams' headers wait for the text, however long it takes.
+// The headers of a stream wait for the text, however long that takes.
 class PatientTest : public ApiTest {
  protected:
   PatientTest() : ApiTest(std::chrono::minutes(10)) {}

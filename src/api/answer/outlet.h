@@ -14,8 +14,9 @@
 
 namespace kvasir::api {
 
-// The way out of an answer. An error is a status while nothing has gone out, and a stream's last event then.
-// A resumable stream goes on in its log when its client has left. On the exchange's executor.
+// Sends one answer to its client. An error becomes an HTTP status while nothing has been sent, and the
+// stream's last event afterwards. A resumable stream goes on in its log when its client has left. Used on the
+// exchange's executor.
 class Outlet {
  public:
   Outlet(Service& service, Exchange& exchange, const AnswerKind& kind);
@@ -23,32 +24,32 @@ class Outlet {
   Outlet(const Outlet&) = delete;
   Outlet& operator=(const Outlet&) = delete;
 
-  // Before the first write.
+  // Must be called before the first write.
   base::Status make_resumable();
   bool resumable() const { return log_ != nullptr; }
   WhenLeft when_left() const { return resumable() ? WhenLeft::go_on : WhenLeft::give_up; }
-  // A resumable stream's client has left; others may come.
+  // The client of a resumable stream has left. Other readers may come.
   void detach();
-  // Nobody has come for so long that the answer need not go on.
+  // Whether nobody has read the stream for so long that the answer may end.
   bool abandoned() const;
 
-  // Of the answer, where its headers are not out yet.
+  // Adds a header to the answer. It has no effect once the headers have been sent.
   void add_header(std::string name, std::string value);
   const std::vector<net::HttpHeader>& headers() const { return headers_; }
-  // Sends a stream's headers, once.
+  // Sends the headers of a stream. Later calls do nothing.
   boost::asio::awaitable<base::Status> start();
   boost::asio::awaitable<base::Status> write(std::string events);
   boost::asio::awaitable<base::Status> ping();
   boost::asio::awaitable<base::Status> finish();
-  // `shape` is null where there is none yet, or its opening has not been written.
+  // `shape` is null if there is none yet, or if its opening has not been written.
   boost::asio::awaitable<void> fail(base::Error error, AnswerShape* shape = nullptr);
 
   Exchange& exchange() { return exchange_; }
-  // The answer's and its stream's.
+  // The id of the answer and of its stream.
   const std::string& id() const { return id_; }
 
  private:
-  // The error of a stream that nobody can resume.
+  // Writes to the client. Fails only if the client is gone and the stream is not resumable.
   boost::asio::awaitable<base::Status> send(std::string text);
 
   Service& service_;
@@ -56,10 +57,10 @@ class Outlet {
   const AnswerKind& kind_;
   const std::string id_;
   std::vector<net::HttpHeader> headers_;
-  net::SseWriter* writer_ = nullptr;  // the responder's own, once the headers are out
+  net::SseWriter* writer_ = nullptr;  // owned by the responder; null until the headers are out
   bool detached_ = false;
   std::shared_ptr<EventLog> log_;
-  std::unique_ptr<EventLog::Reader> client_;  // the one who asked, while it is there
+  std::unique_ptr<EventLog::Reader> client_;  // counts the first client as a reader while it is connected
 };
 
 }  // namespace kvasir::api

@@ -40,7 +40,7 @@ Result<std::shared_ptr<grammar::CompiledGrammar>> compile_format(const router::C
   return compiled;
 }
 
-// Tokens that the answer may have, or why there is no room for one.
+// The number of tokens that the answer may have. An error if the context has no room for an answer.
 Result<int> room_for_answer(const router::ModelText& model, const GenerateParams& params,
                             std::size_t num_prompt_tokens, std::string_view prompt_field) {
   if (num_prompt_tokens == 0)
@@ -62,7 +62,7 @@ Result<int> room_for_answer(const router::ModelText& model, const GenerateParams
   return max_tokens;
 }
 
-// Tokenizing takes long, so it is not begun where its result is known to be too long.
+// Refuses a text that is certainly too long before the slow work of tokenizing it.
 Status check_could_fit(const router::ModelText& model, std::size_t num_bytes, std::string_view field) {
   const auto context = static_cast<std::size_t>(model.context_length);
   if (num_bytes / model.tokenizer->max_token_bytes() < context) return base::ok();
@@ -97,8 +97,8 @@ bool speaks_of_tools(const json::array& tools, const json::array& messages) {
   });
 }
 
-// OpenAI's field is a template's variable of that name. Where a template can only switch thinking on and off,
-// the least efforts switch it off. What `chat_template_kwargs` say comes first.
+// Sets the template's variable for OpenAI's reasoning_effort. If a template can only switch thinking on and
+// off, the efforts "none" and "minimal" switch it off. `chat_template_kwargs` take precedence.
 Result<json::object> template_variables(const ChatRequest& request, std::string_view source) {
   json::object variables = request.template_kwargs;
   const std::string& effort = request.reasoning_effort;
@@ -124,7 +124,7 @@ Result<EncodedChat> encode_chat(const router::ChatText& model, const ChatRequest
   if (text::template_takes_tools(tokenizer.chat_template())) {
     if (!tools.empty()) inputs.tools = tools;
   } else if (speaks_of_tools(tools, inputs.messages)) {
-    fit_messages({}, inputs.messages);  // which is added to
+    fit_messages({}, inputs.messages);  // `write_tools_as_text` appends to plain texts
     write_tools_as_text(tools, inputs.messages);
   }
   fit_messages(model.chat_template->message_shape(), inputs.messages);
@@ -191,7 +191,7 @@ bool has_to_compile(const router::ChatText& model, const GenerateParams& params)
     source.preamble = preamble;
     return model.grammars->is_compiled(source);
   };
-  // Which one it is going to be is known once the prompt is there.
+  // Which of the two grammars is used depends on how the prompt ends, which is not known yet.
   const Preamble first = params.format->source.preamble;
   return !compiled(first) || (first != Preamble::none && !compiled(Preamble::open_reasoning));
 }
@@ -222,7 +222,7 @@ Result<Job> make_job(const router::ChatTextPtr& text, const GenerateParams& para
       sequence.stop_tokens = params.stop_tokens;
       sequence.grammar = grammar;
       sequence.num_prompt_logprobs = params.num_prompt_logprobs;
-      if (params.best_of > params.n) sequence.sampling.logprobs = true;  // they decide
+      if (params.best_of > params.n) sequence.sampling.logprobs = true;  // best_of needs logprobs to choose
     }
   }
   return Job{.text = text,

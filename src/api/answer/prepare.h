@@ -10,32 +10,33 @@
 #include "api/answer/job.h"
 #include "router/model_text.h"
 
-// From checked requests to tokens. Pure and possibly long, so it may run on any thread.
+// Turns checked requests into tokens. The functions are pure and may take long, so they may run on any
+// thread.
 namespace kvasir::api {
 
 struct EncodedChat {
   std::vector<TokenId> tokens;
-  bool opens_reasoning = false;  // the prompt ends with <think>: the answer begins inside
+  bool opens_reasoning = false;  // the prompt ends with <think>, so the answer begins inside the reasoning
 };
 
-// Text of more bytes than the context could hold is refused before it is tokenized. Tokenizing ends early,
-// with an error, once `stop` is requested.
+// A text with more bytes than the context could hold is refused before it is tokenized. Tokenizing ends
+// early, with an error, once `stop` is requested.
 base::Result<EncodedChat> encode_chat(const router::ChatText& model, const ChatRequest& request,
                                       const std::stop_token& stop);
-// Token ids outside the vocabulary are refused; text gets the model's beginning token where it wants one.
+// Refuses token ids outside the vocabulary. Text gets the model's beginning token if the model wants one.
 base::Result<std::vector<TokenId>> encode_prompt(const router::ModelText& model, const TextOrTokens& prompt,
                                                  const std::stop_token& stop);
 
-// The same for a model that reads the text as a whole: between the tokens that it wants around one, and not
-// cut. Tokens are taken as they are.
+// The same for a model that reads a whole text: text is put between the tokens that the model wants around
+// it, and is not cut. Tokens are taken as they are.
 base::Result<std::vector<TokenId>> encode_text(const router::ModelText& model, const TextOrTokens& input,
                                                const std::stop_token& stop);
 
-// Whether `make_job` has a grammar to compile, which takes milliseconds and more.
+// Whether `make_job` must compile a grammar, which takes a millisecond or more.
 bool has_to_compile(const router::ChatText& model, const GenerateParams& params);
 
-// Every sequence of the request, bounded by the context window. `prompt_field` is the field that a prompt
-// which is too long is blamed on.
+// Makes every sequence of the request, bounded by the context window. `prompt_field` is the field that the
+// error for a too long prompt names.
 base::Result<Job> make_job(const router::ChatTextPtr& text, const GenerateParams& params,
                            const std::vector<std::vector<TokenId>>& prompts, std::string_view prompt_field);
 

@@ -18,17 +18,17 @@ inline const GenerateParams& params_of(const QuestionText& text) {
   return std::visit([](const auto& request) -> const GenerateParams& { return request.params; }, text);
 }
 
-// What a request asks for, whichever API it came by: its fields have been read, and its text is still text.
+// A request of any API: its fields have been read, its text has not been tokenized.
 struct Question {
   // A constructor for g++ 12; see net::HttpHeader.
   Question(QuestionText text_in, MakeShape make_shape_in)
       : text(std::move(text_in)), make_shape(std::move(make_shape_in)) {}
 
   QuestionText text;
-  MakeShape make_shape;                            // how its answer is written; called once
+  MakeShape make_shape;                            // makes the writer of the answer; called once
   std::shared_ptr<AnswerKeeper> keeper = nullptr;  // null: the answer is not kept
-  std::size_t num_other_bytes = 0;                 // of text that did not come with the body
-  int num_unread_messages = 0;                     // older ones, which were not even loaded
+  std::size_t num_other_bytes = 0;                 // bytes of text that did not come with the body
+  int num_unread_messages = 0;                     // older messages that were not even loaded
 
   const GenerateParams& params() const { return params_of(text); }
 };

@@ -13,12 +13,13 @@
 
 namespace kvasir::api {
 
-// Reads an exchange's body, away from the I/O threads where it is large. The exchange keeps its length.
+// Reads an exchange's body; a large body is read away from the I/O threads. The exchange keeps the body's
+// length.
 template <class T>
 boost::asio::awaitable<base::Result<T>> read_body(Service& service, Exchange& exchange,
                                                   base::Result<T> (*read)(json::object body)) {
   exchange.num_body_bytes = exchange.request.body.size();
-  // The work alone holds the body: it may be large, and the answer may take long.
+  // Only the work holds the body, so a large one is freed before the long answer.
   auto body = std::make_shared<const std::string>(std::move(exchange.request.body));
   typename TextTask<T>::Work work =
       [read, body = std::move(body),

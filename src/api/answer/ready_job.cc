@@ -19,7 +19,7 @@ namespace {
 
 using TextPtr = std::shared_ptr<const QuestionText>;
 
-// Waits for the task; a stream that has to wait gets its headers meanwhile, and pings.
+// Waits for the task. If that takes long, a stream gets its headers and pings meanwhile.
 asio::awaitable<Result<Encoded>> wait_for(const ServiceOptions& options, Outlet& out, bool stream,
                                           TextTask<Encoded>& task) {
   bool done = co_await task.wait(options.headers_after);
@@ -58,7 +58,7 @@ asio::awaitable<Result<Encoded>> encode_meanwhile(Service& service, Outlet& out,
   co_return co_await wait_for(service.options, out, stream, task);
 }
 
-// The chat once a summary has taken the place of its oldest turns.
+// Encodes the chat after a summary has replaced its oldest turns.
 asio::awaitable<Result<Job>> make_ready_summarized(Service& service, Outlet& out, router::ChatTextPtr model,
                                                    TextPtr text, std::size_t num_turns) {
   const auto& chat = std::get<ChatRequest>(*text);
@@ -67,7 +67,7 @@ asio::awaitable<Result<Job>> make_ready_summarized(Service& service, Outlet& out
   if (!summary.ok()) co_return std::move(summary).error();
   ChatRequest shorter = chat;
   shorter.messages = without_turns(chat.messages, num_turns, *summary);
-  shorter.context_policy = ContextPolicy::error;  // nothing more is left out
+  shorter.context_policy = ContextPolicy::error;  // nothing more may be left out
   auto shorter_text = std::make_shared<const QuestionText>(std::move(shorter));
   Result<Encoded> encoded =
       co_await encode_meanwhile(service, out, model, std::move(shorter_text), kSmallBody + 1);

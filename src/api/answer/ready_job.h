@@ -10,9 +10,9 @@
 
 namespace kvasir::api {
 
-// Finds the model's text, makes tokens of the question's, and fits them to the context: with a summary of the
-// oldest turns where that is asked for and needed. Away from the I/O threads where it may take long; a stream
-// gets its headers and pings meanwhile.
+// Makes a job of the question: looks up the model, tokenizes the text and fits it to the context, with a
+// summary of the oldest turns if that is asked for and needed. Long work runs away from the I/O threads; a
+// stream gets its headers and pings meanwhile.
 boost::asio::awaitable<base::Result<Job>> make_ready(Service& service, Outlet& out,
                                                      std::shared_ptr<const QuestionText> text,
                                                      std::size_t num_bytes);

@@ -16,7 +16,7 @@ json::object object(const std::string& text) {
   return std::move(*parsed);
 }
 
-// A chat request with one more field: R"("n": 2)".
+// A chat request with one more field, e.g. R"("n": 2)".
 base::Result<ChatRequest> chat(const std::string& field) {
   return read_chat_request(
       object(R"({"model": "m", "messages": [{"role": "user", "content": "hi"}], )" + field + "}"));

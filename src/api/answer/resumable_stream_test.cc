@@ -19,7 +19,7 @@ TEST(EventLog, NumbersAndReplaysEvents) {
   EXPECT_EQ(page->events, "id: 2\nevent: x\ndata: b\n\nid: 3\ndata: c\n\n");
   EXPECT_EQ(page->last, 3u);
   EXPECT_FALSE(page->complete);
-  EXPECT_EQ(log.read(0, 1)->last, 1u);  // at least one, however small the page
+  EXPECT_EQ(log.read(0, 1)->last, 1u);  // a page has at least one event, however small it is
   log.end();
   EXPECT_FALSE(log.read(0, 1)->complete);
   EXPECT_TRUE(log.read(2, 1000)->complete);
@@ -45,7 +45,7 @@ TEST(EventLogs, AreBoundedInNumberAndTime) {
   const auto second = logs.open("2").value();
   EXPECT_EQ(logs.open("3").error().code, base::ErrorCode::exhausted);
   first->end();
-  ASSERT_TRUE(logs.open("3").ok());  // in the place of the one that has ended
+  ASSERT_TRUE(logs.open("3").ok());  // replaces the log that has ended
   EXPECT_FALSE(logs.find("1").ok());
   EXPECT_TRUE(logs.find("2").ok());
   second->end();
@@ -85,7 +85,7 @@ std::string content_of(const std::vector<StreamEvent>& events) {
   return text;
 }
 
-// The id that a stream's headers name.
+// The stream's id from the headers.
 std::string stream_id(net::LoopbackClient& client) {
   const std::string headers = client.read_until("\r\n\r\n");
   const std::size_t at = headers.find("x-stream-id: ");

@@ -10,23 +10,23 @@
 
 namespace kvasir::api {
 
-// A model's call of a tool that this server runs.
+// A model's call of a tool that runs on this server.
 struct ServerCall {
   enum class Status : std::uint8_t { in_progress, completed, failed };
 
-  int number = 0;  // within the answer
-  int round = 1;   // calls of one round run side by side
+  int number = 0;  // counted within the answer
+  int round = 1;   // calls of one round run concurrently
   std::string id;
   std::string name;
   std::string arguments;  // as the model wrote them
   Status status = Status::in_progress;
-  std::string output;  // once it has ended
+  std::string output;  // set once the call has ended
   double duration_ms = 0;
 
   bool ended() const { return status != Status::in_progress; }
 };
 
-// A stretch of an answer that ended in such calls, once all of them have ended.
+// A part of an answer that ended in calls of this server's tools, after all of them have ended.
 struct ToolRound {
   std::string text;
   std::string reasoning;
@@ -34,7 +34,7 @@ struct ToolRound {
   wire::Usage usage;
 };
 
-// As clients see it, in events and in whole answers.
+// The JSON of a call in events and in whole answers.
 base::json::object server_call_object(const ServerCall& call);
 
 // {"id", "type": "function", "function": {"name", "arguments"}}

@@ -5,7 +5,7 @@
 
 namespace kvasir::api {
 
-// Puts the tools that `settings.server_tools` names beside the client's own. `toolbox` is null where the
+// Adds the tools that `settings.server_tools` names to the client's own tools. `toolbox` is null if the
 // server has none.
 base::Status add_server_tools(const tool::Toolbox* toolbox, ToolSettings& settings);
 

@@ -16,8 +16,8 @@
 
 namespace kvasir::api {
 
-// Tools behind HTTP: `add` adds, `meet` answers once two calls of it are there, `broken`, `long` and `hangs`
-// are what they say.
+// Tools served over HTTP. `add` adds two numbers, and `meet` answers once two calls of it have come.
+// `broken`, `long` and `hangs` behave as they are named.
 class ToolServer {
  public:
   ToolServer() {
@@ -59,7 +59,7 @@ class ToolServer {
       co_return;
     }
     if (request.path == "/meet") {
-      // One I/O thread: the first waits, the second wakes it.
+      // There is one I/O thread: the first call waits, and the second wakes it.
       if (waiting_ == nullptr) {
         waiting_ = &forever;
         co_await forever.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, ignored));
@@ -97,10 +97,10 @@ inline int count_of(const std::string& text, const std::string& word) {
 class ServerToolsTest : private ToolServer, public ApiTest {
  protected:
   ServerToolsTest() : ApiTest(std::chrono::milliseconds(20), &ToolServer::box()) {}
-  // Its handlers may be in the middle of a tool.
+  // Handlers may still wait for a tool.
   ~ServerToolsTest() override { ToolServer::box().stop(); }
 
-  // Says `first` while no results are in the prompt, then "Done."
+  // The model says `first` until the prompt has results, then "Done."
   void serve_calls(const std::string& first, int context_length = 4096) {
     serve(
         [first](const wire::GenerateRequest& request) {

@@ -20,7 +20,7 @@ class ServerToolsShapesTest : public ServerToolsTest {
     return R"({"model": "m", "max_tokens": 500, "server_tools": ["add", "broken"], "messages": )" + messages +
            more + "}";
   }
-  // The output without what is drawn anew for each answer.
+  // The output without ids, which are random.
   static std::string story(json::array output) {
     std::string text;
     for (json::value& item : output) {
@@ -114,7 +114,7 @@ TEST_F(ServerToolsShapesTest, AResponseGoesOnFromStoredCalls) {
                                       R"(", "server_tools": ["add", "broken", "meet"]})")
                 .status,
             200);
-  // What the model had before its last words is the beginning of what it has now.
+  // The model's earlier prompt is a prefix of the new one.
   const std::string before = prompt_text(worker_->wait_for(1).request);
   const std::string now = prompt_text(worker_->wait_for(2).request);
   EXPECT_TRUE(now.starts_with(before)) << before << "\n-----\n" << now;
@@ -167,7 +167,7 @@ TEST_F(ServerToolsShapesTest, AMessageHasBlocksOfCallsAndResults) {
   EXPECT_EQ(content[4].at("is_error"), true);
   EXPECT_EQ(reply.body.at("stop_reason"), "end_turn");
 
-  // The same blocks, as a client sends them back.
+  // The client sends the same blocks back.
   const std::string history = R"([{"role": "user", "content": "hi"}, {"role": "assistant", "content": )" +
                               base::json_text(json::value(content)) +
                               R"(}, {"role": "user", "content": "and now?"}])";

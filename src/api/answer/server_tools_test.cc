@@ -89,7 +89,7 @@ TEST_F(ServerToolsTest, AResultThatTheContextCannotHoldIsSaidToBeTooLong) {
 TEST_F(ServerToolsTest, TheLastRoundMayNotCall) {
   serve(says(call_of("add")));
   const Reply reply = ask(R"(["add"])");
-  EXPECT_EQ(calls(reply).size(), 3u);  // the fixture's rounds
+  EXPECT_EQ(calls(reply).size(), 3u);  // the fixture allows this many rounds
   EXPECT_EQ(calls(reply)[2].at("round"), 3);
   EXPECT_EQ(message(reply).at("content").as_string(), call_of("add"));
   EXPECT_EQ(worker_->wait_for(3).request.grammar, nullptr);
@@ -169,7 +169,7 @@ TEST_F(ServerToolsTest, AConversationKeepsCallsAndResults) {
   EXPECT_EQ(messages[4].at("status"), "completed");
   EXPECT_EQ(messages[4].at("usage").at("prompt_tokens").as_int64(),
             static_cast<std::int64_t>(worker_->wait_for(1).request.prompt.size()));
-  // The next turn sees all of it.
+  // The next turn's prompt has both results.
   ASSERT_EQ(post(path, R"({"content": "and now?"})").status, 200);
   EXPECT_EQ(count_of(prompt_text(worker_->wait_for(2).request), "<tool_response>"), 2);
 }

@@ -12,7 +12,7 @@ using base::Result;
 
 namespace {
 
-// One that could not be queued even where nothing else is would be told to try again for ever.
+// A job with more sequences than the queue holds could never run, so it gets a 400 and not a 503.
 base::Status check_num_sequences(const Job& job, int at_most) {
   if (job.sequences.size() <= static_cast<std::size_t>(at_most)) return base::ok();
   const char* field = job.num_kept > 1 ? "n" : job.num_sampled > 1 ? "best_of" : "prompt";

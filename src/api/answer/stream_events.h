@@ -9,16 +9,16 @@
 
 #include "base/json.h"
 
-// For tests: the events of a stream, taken apart.
+// For tests: parses the events of a stream.
 namespace kvasir::api {
 
 struct StreamEvent {
   std::string name;
-  std::uint64_t number = 0;  // of its "id:" line
+  std::uint64_t number = 0;  // from its "id:" line
   base::json::value data;
 };
 
-// Comments are left out; whatever is no event fails the test.
+// Skips comments. Anything else that is not an event fails the test.
 inline std::vector<StreamEvent> stream_events(std::string_view stream) {
   std::vector<StreamEvent> events;
   while (!stream.empty()) {

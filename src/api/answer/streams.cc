@@ -41,14 +41,14 @@ constexpr Field<StreamQuery> kQuery[] = {
     {"after", read_after, R"({"type": "integer", "minimum": 0})"},
 };
 
-// A browser's EventSource that reconnects says in a header what it has had.
+// A browser's EventSource that reconnects sends the number of its last event in a header.
 std::string query_of(const net::HttpRequest& request) {
   const auto last = request.header("last-event-id");
   if (!last || !request.query.empty()) return request.query;
   return fmt::format("after={}", *last);
 }
 
-// Wakes a coroutine that waits on an executor. Touched there only, but for `call`.
+// Wakes a coroutine that waits on an executor. Touched on that executor only, except for `call`.
 struct Wake {
   explicit Wake(const asio::any_io_executor& executor) : timer(executor) {}
 
@@ -57,7 +57,7 @@ struct Wake {
       asio::post(executor, [wake] { wake->timer.cancel(); });
     };
   }
-  // False where the time passed first.
+  // False if the time passed first.
   asio::awaitable<bool> wait(base::Duration at_most) {
     timer.expires_after(std::chrono::duration_cast<asio::steady_timer::duration>(at_most));
     boost::system::error_code cancelled;
@@ -68,7 +68,7 @@ struct Wake {
   asio::steady_timer timer;
 };
 
-// Sends what the log has after `after`, and what comes, to its end.
+// Sends the log's events after `after`, and those that are added, up to the end.
 asio::awaitable<Status> follow(const EventLog& log, std::uint64_t after, Wake& wake, net::SseWriter& writer,
                                base::Duration ping_interval) {
   while (true) {
@@ -76,7 +76,7 @@ asio::awaitable<Status> follow(const EventLog& log, std::uint64_t after, Wake& w
     std::string events;
     bool over = true;
     if (!page.ok()) {
-      events = error_event(page.error(), ErrorStyle::openai);  // it was too slow
+      events = error_event(page.error(), ErrorStyle::openai);  // the reader was too slow
     } else {
       events = std::move(page->events);
       after = page->last;

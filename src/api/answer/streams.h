@@ -9,10 +9,10 @@
 
 namespace kvasir::api {
 
-// Begins the answer as a stream of events.
+// Begins a stream of events.
 boost::asio::awaitable<base::Result<net::SseWriter*>> start_stream(Exchange& exchange);
 
-// Answers with the events of a resumable stream after number `after`, and with those that come.
+// Answers with the events of a resumable stream after number `after`, including those that are still added.
 boost::asio::awaitable<void> replay_log(Service& service, Exchange& exchange, std::shared_ptr<EventLog> log,
                                         std::uint64_t after);
 

@@ -15,7 +15,7 @@ using Kind = grammar::GrammarSource::Kind;
 
 namespace {
 
-// Of one request; a second format is refused.
+// The output format of one request. A second format is refused.
 struct Wanted {
   std::optional<OutputFormat> format;
 };
@@ -29,7 +29,7 @@ Status want(Kind kind, std::string text, std::string_view field, Wanted& wanted)
   return base::ok();
 }
 
-// A schema, or a string that holds one, as some clients send it.
+// Takes a schema, or a string that holds one, as some clients send it.
 Status want_schema(const json::value& value, std::string_view field, Wanted& wanted) {
   if (value.is_string()) return want(Kind::json_schema, std::string(value.get_string()), field, wanted);
   if (!value.is_object() && !value.is_bool()) return wrong_type("a JSON schema", value);
@@ -167,7 +167,7 @@ void describe_structured_output(ObjectSchema& schema) {
 }
 
 Error format_error(const OutputFormat& format, Error error) {
-  // A limit that a grammar met is the request's own fault, as much as a mistake in it.
+  // A grammar that exceeds a limit is the client's error, as much as an invalid one.
   if (error.code == ErrorCode::too_large) {
     error.code = ErrorCode::invalid_argument;
     error.reason = "grammar_too_complex";

@@ -8,22 +8,23 @@
 
 namespace kvasir::api {
 
-// What the answer has to be, and the field that said so.
+// The required format of an answer, and the request's field that asked for it.
 struct OutputFormat {
   grammar::GrammarSource source;
   std::string field;
-  std::string schema_path = {};  // of a tool's schema in its place of `field`
+  std::string schema_path = {};  // path of a tool's schema, used instead of `field`
 };
 
 struct GenerateParams;
 
-// Reads whichever field asks for structure: OpenAI's response_format, vLLM's guided_* and structured_outputs,
-// SGLang's regex and ebnf, llama.cpp's grammar and json_schema. Two at once are an error.
+// Reads the field that asks for structured output: OpenAI's response_format, vLLM's guided_* and
+// structured_outputs, SGLang's regex and ebnf, llama.cpp's grammar and json_schema. More than one is an
+// error.
 base::Status read_structured_output(const json::object& body, GenerateParams& params);
 
 void describe_structured_output(ObjectSchema& schema);
 
-// A compiler's error as an error of the request, with the place in the schema that it is about.
+// Turns a compiler's error into an error of the request that names the place in the schema.
 base::Error format_error(const OutputFormat& format, base::Error error);
 
 }  // namespace kvasir::api

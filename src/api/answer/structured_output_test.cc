@@ -125,7 +125,7 @@ TEST_F(StructuredOutputTest, WhatCannotBeEnforcedIsRefusedByName) {
   EXPECT_EQ(large.status, 400);
 }
 
-// A worker that finds the grammar too expensive on the way.
+// The worker reports, while it generates, that the grammar is too expensive.
 TEST_F(StructuredOutputTest, AGrammarThatGrowsTooExpensiveIsTheClientsError) {
   serve([](const wire::GenerateRequest&) {
     wire::TokenEvent event;

@@ -31,7 +31,7 @@ constexpr std::string_view kInstructions =
     "names, "
     "numbers, decisions, open questions and what the user asked for. Write only the summary.";
 
-// Bytes of a text that is worth a hop to another thread, however long it is.
+// A size that always sends the work to another thread, whatever the text's real length.
 constexpr std::size_t kAlwaysQueued = kSmallBody + 1;
 
 std::string hex_digest(const std::string& bytes) {
@@ -58,7 +58,7 @@ std::vector<std::string> keys_of(const SummaryPlan& plan, const tenancy::Caller&
 }
 
 struct Found {
-  std::size_t num_turns = 0;  // 0: none
+  std::size_t num_turns = 0;  // 0: no summary was found
   std::string text;
 };
 
@@ -88,7 +88,7 @@ std::string transcript(const SummaryPlan& plan, std::size_t first_turn, std::siz
   return text;
 }
 
-// Cuts the middle out of a turn that is too long by itself.
+// Cuts the middle out of a turn that does not fit by itself.
 std::string cut(const std::string& text, std::size_t max_bytes) {
   if (text.size() <= max_bytes) return text;
   const auto is_inner = [&](std::size_t i) { return (static_cast<unsigned char>(text[i]) & 0xC0) == 0x80; };
@@ -99,7 +99,7 @@ std::string cut(const std::string& text, std::size_t max_bytes) {
   return text.substr(0, head) + "\n[...]\n" + text.substr(tail);
 }
 
-// A request for the summary of `text`, which goes on from `earlier`.
+// A request for a summary of `text` that continues the summary `earlier`.
 Result<Job> summary_job(const SummaryPlan& plan, const std::string& earlier, const std::string& text,
                         const std::stop_token& stop) {
   ChatRequest request;
@@ -116,17 +116,17 @@ Result<Job> summary_job(const SummaryPlan& plan, const std::string& earlier, con
   const int room = plan.model->context_length - static_cast<int>(chat.tokens.size());
   if (room < plan.max_tokens)
     return Error{ErrorCode::invalid_argument, "the turns are too long", {}, "context_length_exceeded"};
-  // With the model's own ends of a turn: a summary does not go on with the other side's words.
+  // With the model's own end-of-turn tokens, so that a summary ends with the model's turn.
   TRY(const GenerateParams params, fit_params(*plan.model, QuestionText(std::move(request))));
   return make_job(plan.model, params, {std::move(chat.tokens)}, "messages");
 }
 
 struct Piece {
   Job job;
-  std::size_t num_turns;  // that are in the summary once it is made
+  std::size_t num_turns;  // turns that the finished summary covers
 };
 
-// As many turns after `found` as fit into one request.
+// Takes as many turns after `found` as fit into one request.
 Result<Piece> next_piece(const SummaryPlan& plan, const Found& found, const std::stop_token& stop) {
   std::size_t num_taken = plan.starts.size() - found.num_turns;
   std::size_t max_bytes = std::string::npos;
@@ -144,7 +144,7 @@ Result<Piece> next_piece(const SummaryPlan& plan, const Found& found, const std:
   }
 }
 
-// Adds the text up, and tells a client that waits for a stream that somebody works on it.
+// Collects the summary's text. Pings a client that waits for a stream.
 class SummaryText final : public DeltaSink {
  public:
   SummaryText(Outlet& out, bool pings) : out_(out), pings_(pings) {}
@@ -157,7 +157,7 @@ class SummaryText final : public DeltaSink {
     co_return written;
   }
 
-  // What a reasoning model thought is no part of it.
+  // The summary without the reasoning of the model.
   std::string text() const {
     constexpr std::string_view kThought = "</think>";
     const std::size_t thought = text_.rfind(kThought);
@@ -216,7 +216,7 @@ asio::awaitable<Result<std::string>> summarize(Service& service, Outlet& out, bo
     const store::Summary made{.key = keys[found->num_turns - 1], .text = found->text, .created_ms = now_ms()};
     StoreWork<std::monostate> put = [made](store::Store& store) { return store.summaries().put(made); };
     const base::Status kept = co_await run_on_store<std::monostate>(service, executor, std::move(put));
-    // It can be made again.
+    // A summary that could not be stored is still used. It can be made again.
     if (!kept.ok()) obs::Log::warn("summary_not_kept", {{"reason", kept.error().message}});
   }
   co_return std::move(found->text);

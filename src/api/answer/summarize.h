@@ -13,19 +13,19 @@
 
 namespace kvasir::api {
 
-// The turns of a chat that a summary is to take the place of.
+// The turns of a chat that a summary is to replace.
 struct SummaryPlan {
   router::ChatTextPtr model;
   json::array messages;
-  std::vector<std::size_t> starts;  // of the turns, in `messages`
+  std::vector<std::size_t> starts;  // indices of the turns in `messages`
   int max_tokens = 0;               // of the summary
 };
 
-// Of the first `num_turns` turns.
+// Plans a summary of the first `num_turns` turns.
 SummaryPlan plan_summary(router::ChatTextPtr model, const ChatRequest& chat, std::size_t num_turns);
 
-// The model's own summary of the turns: one that was made before where there is one, else made of the longest
-// one that was, and kept. With `pings` the client is told meanwhile that somebody works on it.
+// The model's summary of the turns. Summaries are stored: an equal one is reused, and otherwise the longest
+// one of a part is continued. With `pings` the client gets pings meanwhile.
 boost::asio::awaitable<base::Result<std::string>> summarize(Service& service, Outlet& out, bool pings,
                                                             std::shared_ptr<const SummaryPlan> plan);
 

@@ -17,7 +17,7 @@ void append_line(std::string& text, std::string_view line) {
   text += line;
 }
 
-// The calls after the content, as the instructions have them.
+// Appends the calls to the content, in the form that the instructions ask for.
 void write_calls(json::object& message) {
   json::value* calls = message.if_contains("tool_calls");
   if (calls == nullptr || !calls->is_array()) return;
@@ -43,7 +43,7 @@ void write_tools_as_text(const json::array& definitions, json::array& messages) 
     if (role == "assistant") write_calls(message);
     if (role == "tool") {
       const std::string answer = "<tool_response>\n" + text_of(message, "content") + "\n</tool_response>";
-      // Several answers are one turn: many templates want turns to alternate.
+      // Several results become one turn, since many templates want turns to alternate.
       json::object* last = written.empty() ? nullptr : &written.back().get_object();
       if (last != nullptr && text_of(*last, "role") == "user" &&
           text_of(*last, "content").starts_with("<tool_response>")) {

@@ -25,7 +25,7 @@ void add(wire::Usage& sum, const wire::Usage& more) {
   sum.num_preemptions += more.num_preemptions;
 }
 
-// Templates write arguments with `tojson`; what the model wrote and is no object stays text.
+// Templates write arguments with `tojson`, so they are parsed. Arguments that are not an object stay text.
 json::value arguments_of(const ServerCall& call) {
   auto parsed = base::parse_json(call.arguments);
   return parsed.ok() && parsed->is_object() ? std::move(*parsed) : json::value(call.arguments);
@@ -121,7 +121,7 @@ bool ToolRounds::runs_here(const std::string& name) const {
   });
 }
 
-// The calls of this server's tools are taken out: they go to the client once they are whole.
+// Takes the calls of this server's tools out of the delta. The client gets them once they are complete.
 void ToolRounds::take(Delta delta, std::vector<Delta>& out) {
   round_.text += delta.text;
   round_.reasoning += delta.reasoning;
@@ -156,7 +156,7 @@ void ToolRounds::take(Delta delta, std::vector<Delta>& out) {
 void ToolRounds::end_generation(std::vector<Delta>& out) {
   round_.usage = generation_->usage();
   add(used_, round_.usage);
-  generation_.reset();  // its permit and its lease are for others while tools run
+  generation_.reset();  // others may use its permit and lease while tools run
   if (ending_.has_calls && !round_.calls.empty()) return start_calls(out);
   out.push_back(ending_);
   finished_ = true;
@@ -228,7 +228,7 @@ void ToolRounds::add_messages() {
   shortened_ = false;
 }
 
-// In the place of the results that were added last.
+// Replaces the results that were added last.
 void ToolRounds::say_results_are_too_long() {
   shortened_ = true;
   std::size_t at = messages_.size() - round_.calls.size();
@@ -243,9 +243,9 @@ void ToolRounds::begin_encoding() {
   request.messages = messages_;
   request.prefill.clear();
   request.params.min_tokens = 0;
-  request.params.num_prompt_logprobs.reset();  // the client's own prompt has had them
+  request.params.num_prompt_logprobs.reset();  // the client has those of its own prompt
   if (request.params.max_tokens) *request.params.max_tokens -= used_.output_tokens;
-  // What was required has been called.
+  // The required call has been made, so later rounds may choose.
   request.tools.named.clear();
   request.tools.choice = num_rounds_ < parts_.service.options.max_tool_rounds
                              ? ToolSettings::Choice::automatic
@@ -278,7 +278,7 @@ void ToolRounds::start_generation() {
     say_results_are_too_long();
     return begin_encoding();
   }
-  Job job = std::get<Job>(std::move(*encoded));  // no round summarizes
+  Job job = std::get<Job>(std::move(*encoded));  // the policy is never `summarize` here
   Result<std::unique_ptr<Generation>> generation =
       start(parts_.service, parts_.asker, std::move(job), parts_.executor);
   if (!generation.ok()) return fail(std::move(generation).error());

@@ -20,10 +20,10 @@
 
 namespace kvasir::api {
 
-// An answer whose model may call tools of this server: what it asks for is run, the results go back to it,
-// and so on for a bounded number of rounds; the last one may not call. To its reader it is one stream of
-// deltas, calls and results among them. Calls of the client's own functions end it as they end any answer. On
-// one executor.
+// An answer whose model may call tools of this server. Calls are run and their results are given to the
+// model, for a bounded number of rounds; in the last round the model may not call. The reader sees one stream
+// of deltas, including calls and results. Calls of the client's own functions end the answer as usual. Lives
+// on one executor.
 class ToolRounds final : public DeltaStream {
  public:
   struct Parts {
@@ -47,12 +47,12 @@ class ToolRounds final : public DeltaStream {
 
  private:
   enum class Stage : std::uint8_t { generating, calling, encoding };
-  // Shared with the call that runs; touched on the executor only.
+  // Shared with the running call. Touched on the executor only.
   struct Running {
-    ToolRounds* rounds;  // null once nobody waits
+    ToolRounds* rounds;  // null once the rounds are gone
     ServerCall call;
     base::TimePoint started;
-    bool told = false;  // its end went out
+    bool told = false;  // its end was sent
   };
 
   boost::asio::awaitable<std::vector<Delta>> step(base::Duration wait);
@@ -76,21 +76,21 @@ class ToolRounds final : public DeltaStream {
   std::stop_source given_up_;
 
   json::array messages_;             // of the whole chat so far
-  ToolRound round_;                  // the one that runs
-  Delta ending_;                     // how its generation ended
-  std::map<int, int> client_calls_;  // of this round: the model's index, and the client's
+  ToolRound round_;                  // the current round
+  Delta ending_;                     // how the current generation ended
+  std::map<int, int> client_calls_;  // in this round: the model's call index to the client's
   std::map<int, std::size_t> server_calls_;
   std::vector<std::shared_ptr<Running>> running_;
   std::unique_ptr<TextTask<Encoded>> encoding_;
-  bool shortened_ = false;  // the round's results did not fit
+  bool shortened_ = false;  // the round's results were replaced because they did not fit
 
-  int num_rounds_ = 0;  // that ended in calls
+  int num_rounds_ = 0;  // rounds that ended in calls
   int num_calls_ = 0;
-  wire::Usage used_;  // by the rounds before
+  wire::Usage used_;  // by earlier rounds
   bool finished_ = false;
   bool cancelled_ = false;
   std::optional<base::Error> failure_;
-  bool told_failure_ = false;  // what came before it goes out first
+  bool told_failure_ = false;  // `next` returned it; earlier deltas go out first
 };
 
 }  // namespace kvasir::api

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kMaxTools = 128;
 constexpr std::size_t kMaxName = 64;
-constexpr std::uint32_t kMaxCalls = 32;  // of one answer, where several may be
+constexpr std::uint32_t kMaxCalls = 32;  // the most calls of one answer, if parallel calls are allowed
 
 bool is_name(std::string_view name) {
   const auto allowed = [](char c) {
@@ -107,7 +107,8 @@ Status read_server_tools(const json::value& value, ToolSettings& settings) {
   return base::ok();
 }
 
-// {"mode": "auto" or "required", "tools": […]}: the model knows of all tools and may call these.
+// Reads {"mode": "auto" or "required", "tools": […]}: the prompt lists all tools, but the model may call only
+// these.
 Status read_allowed(const json::value* value, ToolSettings& settings) {
   if (value == nullptr) return missing("an object with \"mode\" and \"tools\"");
   if (!value->is_object()) return wrong_type("an object", *value);
@@ -259,7 +260,7 @@ Result<std::optional<OutputFormat>> format_with_tools(const ToolSettings& tools,
       calls.otherwise = std::move(*schema);
     }
   } else if (!required && text.trigger.empty()) {
-    // Nothing tells where a call begins, so nothing can be enforced.
+    // This model does not mark where a call begins, so no grammar can be enforced.
     if (is_strict(tools))
       return in_field("tools", not_supported("\"strict\" with this model and a tool_choice of \"auto\" is"));
     return std::optional<OutputFormat>();

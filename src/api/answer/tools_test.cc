@@ -47,7 +47,7 @@ TEST(Tools, AllowedToolsAreTheOnlyOnesThatMayBeCalled) {
   EXPECT_EQ(some->choice, ToolSettings::Choice::automatic);
   ASSERT_EQ(some->tools.size(), 1u);
   EXPECT_EQ(some->tools[0].name, "get_time");
-  EXPECT_EQ(some->definitions.size(), 2u);  // the prompt is the same
+  EXPECT_EQ(some->definitions.size(), 2u);  // the prompt lists both
   EXPECT_EQ(choice(R"({"mode": "required", "tools": [)" + time + "]}")->choice,
             ToolSettings::Choice::required);
   for (const auto& [wrong, field] :
@@ -116,7 +116,7 @@ class ToolsTest : public ApiTest {
     return post("/v1/chat/completions", chat_body(R"(, "tools": [)" + kWeather + ", " + kTime + "]" + more));
   }
   static json::value choice(const Reply& reply) { return reply.body.at("choices").at(0); }
-  // Whether the grammar that the worker was given takes the text as a whole.
+  // Whether the grammar given to the worker accepts the whole text.
   bool takes(std::string_view text) {
     grammar::Matcher matcher(worker_->wait_for(0).request.grammar);
     return *matcher.accept_bytes(text) && matcher.is_complete();

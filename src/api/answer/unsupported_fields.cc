@@ -47,7 +47,7 @@ Status only_text_modality(const json::value& value, Nothing&) {
   return unless(text, "a modality other than \"text\" is");
 }
 
-// A number that has no effect at this value.
+// Accepts a number only if it has no effect.
 template <int kHarmless>
 Status only(const json::value& value, Nothing&) {
   return unless(value.is_number() && value.to_number<double>() == kHarmless,
@@ -58,7 +58,7 @@ Status only_true(const json::value& value, Nothing&) {
   return unless(value.is_bool() && value.get_bool(), "a value other than true is");
 }
 
-// For fields where even 0 asks for something.
+// For fields whose every value asks for something, even 0.
 Status always(const json::value&, Nothing&) {
   return not_supported("this field is");
 }
@@ -120,7 +120,7 @@ constexpr Field<Nothing> kUnsupported[] = {
     {"max_new_tokens", always},
     {"min_new_tokens", only<0>},
 
-    // llama.cpp. Those that only shape a sampler which is off (mirostat_tau, dry_base, ...) change nothing.
+    // llama.cpp. Fields that only tune a sampler which is off (mirostat_tau, dry_base, ...) are ignored.
     {"grammar_lazy", never},
     {"n_predict", only<-1>},
     {"n_keep", only<0>},

@@ -4,8 +4,8 @@
 
 namespace kvasir::api {
 
-// Refuses a request that asks for something which clients of this API know and this server does not do, so
-// that nobody takes an answer for what it is not. Values that ask for nothing (false, [], "auto", 1) pass.
+// Refuses fields that this API's clients know and this server does not support, so that no client mistakes
+// the answer. Values that ask for nothing (false, [], "auto", 1) pass.
 base::Status refuse_unsupported(const json::object& body);
 
 }  // namespace kvasir::api

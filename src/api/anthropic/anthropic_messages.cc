@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kContentShapes = "a string or an array of blocks";
 
-// A message as it is put together of its blocks.
+// A message while its blocks are read.
 struct Turn {
   std::string_view role;
   std::string text;
@@ -49,7 +49,7 @@ Error unknown_block(std::string_view type, std::string_view place) {
   return in_field("type", not_supported(fmt::format("\"{}\" in {} is", type, place)));
 }
 
-// A string, or the lines of blocks that are all text.
+// Reads a string, or text blocks as lines.
 Result<std::string> read_text(const json::value& content, std::string_view place) {
   if (content.is_string()) return std::string(content.get_string());
   if (!content.is_array()) return wrong_type(kContentShapes, content);
@@ -119,7 +119,8 @@ bool is_server_result(const json::value& block) {
   return type != nullptr && *type == "mcp_tool_result";
 }
 
-// One, or several where tools of the server ran in between: an answer goes on after their results.
+// Reads one message. It becomes several turns if tools of this server ran: the answer continues after their
+// results.
 Result<std::vector<Turn>> read_turns(const json::value& value) {
   if (!value.is_object()) return wrong_type("an object with \"role\" and \"content\"", value);
   const json::object& message = value.get_object();
@@ -149,7 +150,7 @@ Result<std::vector<Turn>> read_turns(const json::value& value) {
   return turns;
 }
 
-// Turns of one role in a row are one: many templates want roles to alternate.
+// Joins consecutive turns of one role, since many templates want roles to alternate.
 bool join_to_last(json::array& messages, const Turn& turn) {
   if (messages.empty() || !turn.calls.empty() || !turn.reasoning.empty()) return false;
   json::object& last = messages.back().get_object();
@@ -167,7 +168,7 @@ void add_message(Turn turn, json::array& messages) {
   messages.push_back(std::move(message));
 }
 
-// A user's results answer the turn before, the server's own results the turn that they are in.
+// A user's tool results belong to the turn before. The server's own results belong to the turn that has them.
 void add_turn(Turn turn, json::array& messages) {
   if (turn.role == "assistant") {
     json::array results = std::exchange(turn.results, {});

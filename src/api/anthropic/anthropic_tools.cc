@@ -12,7 +12,7 @@ using base::Status;
 
 namespace {
 
-// {"name", "description", "input_schema"} as OpenAI has it.
+// Converts {"name", "description", "input_schema"} to OpenAI's form.
 Result<json::object> as_function(const json::value& value) {
   if (!value.is_object()) return wrong_type("an object", value);
   const json::object& tool = value.get_object();

@@ -97,7 +97,7 @@ Result<std::string> read_type(const json::value& value) {
   return name;
 }
 
-// A budget is not kept to: thinking ends where the model ends it.
+// The budget is not enforced: thinking ends when the model ends it.
 Status read_thinking(const json::value& value, R& r) {
   TRY(const std::string type, read_type(value));
   if (type != "enabled" && type != "disabled" && type != "adaptive")
@@ -138,7 +138,7 @@ Status read_tier(const json::value& value, R&) {
   return wrong_value(fmt::format("expected auto or standard_only, got \"{}\"", tier));
 }
 
-// What makes the prompt.
+// Fields that determine the prompt.
 constexpr Field<R> kPromptFields[] = {
     {"model", read_model, R"({"type": "string"})", "one of the models that GET /v1/models lists"},
     {"messages", nullptr,
@@ -191,7 +191,7 @@ constexpr Field<R> kMessagesFields[] = {
 };
 
 Status read_prompt(json::object& body, R& request) {
-  request.chat.template_kwargs["enable_thinking"] = false;  // nobody thinks who is not asked to
+  request.chat.template_kwargs["enable_thinking"] = false;  // thinking is off unless asked for
   TRY_OK(read_fields<R>(body, kPromptFields, request));
   TRY(request.chat.tools, read_anthropic_tools(body));
   return read_anthropic_messages(body, request.chat);

@@ -7,22 +7,22 @@
 
 namespace kvasir::api {
 
-// POST /v1/messages as Anthropic has it, checked, and as a chat.
+// A checked POST /v1/messages of Anthropic's API, as a chat.
 struct MessagesRequest {
   ChatRequest chat;
-  std::vector<std::string> stops;  // the request's own, which its answer names
+  std::vector<std::string> stops;  // the request's stop sequences, which the answer may name
 };
 
-// Bytes of the request's text are taken out of `body`.
+// Moves the request's texts out of `body`.
 base::Result<MessagesRequest> read_messages_request(json::object body);
-// POST /v1/messages/count_tokens: the same request, as far as it makes a prompt.
+// POST /v1/messages/count_tokens: reads only the fields that determine the prompt.
 base::Result<ChatRequest> read_count_request(json::object body);
 
-// "messages" and "system" as chat templates want them. An answer that the last message begins becomes the
-// prefill.
+// Converts "messages" and "system" to the form that chat templates want. If the last message is the beginning
+// of an answer, it becomes the prefill.
 base::Status read_anthropic_messages(json::object& body, ChatRequest& chat);
 
-// Tools and tool_choice.
+// Reads tools and tool_choice.
 base::Result<ToolSettings> read_anthropic_tools(const json::object& body);
 
 // The schemas of the bodies, for /openapi.json.

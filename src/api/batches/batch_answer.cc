@@ -20,7 +20,7 @@ using base::Result;
 
 namespace {
 
-// After every interactive request, in the queue and when blocks are short.
+// Batches come after every interactive request, in the queue and when blocks are short.
 constexpr int kBatchPriority = -1;
 
 Result<Question> read_line(const Service& service, const store::Batch& batch, const std::string& body) {
@@ -53,7 +53,7 @@ std::string_view id_prefix(const QuestionText& text) {
   return std::holds_alternative<ChatRequest>(text) ? kChatAnswer.id_prefix : kCompletionAnswer.id_prefix;
 }
 
-// A generation's place in the set while it runs, however that ends.
+// Keeps a generation in the set while this object lives.
 class Running {
  public:
   Running(std::set<Generation*>& set, Generation& generation) : set_(set), generation_(generation) {

@@ -11,7 +11,7 @@
 
 namespace kvasir::api {
 
-// The whole answer to a line of a batch, which no client waits for. Everything happens on the executor,
+// The whole answer to one line of a batch, for which no client waits. Everything runs on the executor,
 // tokenizing too. `running` holds the line's generation while there is one, so that it can be cancelled; it
 // outlives the call.
 boost::asio::awaitable<base::Result<std::string>> answer_line(Service& service,

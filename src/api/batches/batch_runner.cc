@@ -30,12 +30,12 @@ using store::BatchStatus;
 
 namespace {
 
-// How often new batches, those that a dead process left and orders to cancel are looked for.
+// How often to look for new batches, for batches that a dead process left, and for orders to cancel.
 constexpr std::chrono::seconds kIdlePause{1};
 constexpr std::chrono::seconds kMaxStuckPause{60};
 
 bool is_passing(const Error& error) {
-  // A model that could not be loaded does not come by itself.
+  // A model that could not be loaded will not become ready by itself.
   return (error.code == ErrorCode::exhausted || error.code == ErrorCode::unavailable) &&
          error.reason != "model_failed";
 }
@@ -47,7 +47,7 @@ store::Key key_of(const store::Batch& batch) {
 store::LineOutcome outcome_of(const store::BatchLine& line, const Result<std::string>& answer) {
   const int status = answer.ok() ? 200 : http_status(answer.error().code);
   const std::string body = answer.ok() ? *answer : base::json_text(error_body(answer.error()));
-  // The body is JSON already; writing it as it is spares a pass over it.
+  // The body is JSON already, so it is inserted as it is rather than parsed again.
   const std::string head =
       base::json_text(json::object{{"id", make_answer_id("batch_req_")}, {"custom_id", line.custom_id}});
   return {.number = line.number,
@@ -93,7 +93,7 @@ void BatchRunner::stop() {
 asio::awaitable<void> BatchRunner::pause(base::Duration at_most) {
   wake_.expires_after(std::chrono::duration_cast<asio::steady_timer::duration>(at_most));
   boost::system::error_code ignored;
-  // Also while stopping: lines that wait for a model run on this thread and have to see it.
+  // Waits even while stopping: lines that wait for a model run on this thread and must see the stop.
   if (!roused_) co_await wake_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   roused_ = false;
 }
@@ -209,7 +209,7 @@ asio::awaitable<void> BatchRunner::run_lines(const store::Batch& batch) {
 asio::awaitable<void> BatchRunner::run_line(std::shared_ptr<Progress> progress, store::BatchLine line) {
   while (!progress->stopped && !stopping_) {
     Result<std::string> answer = std::string();
-    // What one line could not do (memory, mostly) must not end the others.
+    // An exception in one line (out of memory, mostly) must not end the others.
     try {
       answer = co_await answer_line(service_, context_.get_executor(), progress->batch, line, running_);
     } catch (const std::exception& e) {
@@ -223,7 +223,7 @@ asio::awaitable<void> BatchRunner::run_line(std::shared_ptr<Progress> progress, 
       co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
       continue;
     }
-    if (stopping_) break;  // the engines are going; what failed of that is not the line's
+    if (stopping_) break;  // the engines are stopping, so the failure is not the line's
     const Status kept = service_.store.batches().finish_line(progress->batch.id, outcome_of(line, answer));
     if (!kept.ok()) {
       obs::Log::warn("batch_line_not_kept", {{"id", progress->batch.id}, {"reason", kept.error().message}});

@@ -94,7 +94,7 @@ TEST_F(BatchTest, FilesAreKeptListedAndDeleted) {
   EXPECT_EQ(get("/v1/files/" + id + "/content").status, 404);
 }
 
-// A reader that does not read holds one piece of its file, and the pieces of all are bounded.
+// A reader that stalls holds one piece of its file, and all pieces together are bounded.
 TEST_F(BatchTest, ReadersOfFilesHoldOnePieceEach) {
   server_options_.max_bodies_bytes = std::size_t{4} << 20;
   server_options_.send_buffer_bytes = 8192;
@@ -149,7 +149,7 @@ TEST_F(BatchTest, AnswersInTheOrderOfTheLinesBehindAllOthers) {
   EXPECT_LT(worker_->wait_for(0).request.priority, 0);
 }
 
-// The disk is full in the middle, and freed later.
+// The disk is full in the middle of a batch, and has room again later.
 TEST_F(BatchTest, GoesOnAfterTheStoreFailed) {
   serve();
   const std::string id = start(line("a") + line("b"));
@@ -164,7 +164,7 @@ TEST_F(BatchTest, GoesOnAfterTheStoreFailed) {
   ASSERT_TRUE(eventually([&] { return store_->num_lost_lines == 1; }));
   store_->full = false;
   end(second);
-  // The line that was lost is asked for again.
+  // The lost line is run again.
   end(worker_->wait_for(2));
   EXPECT_EQ(wait_for(id, "completed").at("request_counts").at("completed"), 2);
 }
@@ -198,7 +198,7 @@ TEST_F(BatchTest, ACancelledBatchKeepsWhatWasFinished) {
   EXPECT_TRUE(worker_->wait_for(1).stream->cancelled());
 }
 
-// What a client would get of the same request.
+// The answer equals what a client gets for the same request.
 TEST_F(BatchTest, ALineIsAnsweredAsARequestIs) {
   serve(says("Hello"));
   const std::string body = R"({"model": "m", "prompt": "hi", "n": 1, "best_of": 3})";

@@ -6,7 +6,7 @@
 #include "api/http/route.h"
 #include "api/http/service.h"
 
-// One endpoint a file; the room's table of routes says where each is reached.
+// The handlers of this folder, one file each. The routes table says which path leads to each.
 namespace kvasir::api {
 
 RouteGroup file_routes();

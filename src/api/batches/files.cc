@@ -60,7 +60,7 @@ Result<StoreWork<json::object>> read_upload(const std::string& tenant, const std
   });
 }
 
-// Sends a file piece by piece. One that is deleted meanwhile ends as an answer that was cut off.
+// Sends a file piece by piece. If the file is deleted meanwhile, the answer is cut off.
 asio::awaitable<void> send_pieces(Service& service, Exchange& exchange, store::Key key,
                                   net::BodyWriter& writer) {
   for (std::int64_t number = 0; !writer.complete(); ++number) {

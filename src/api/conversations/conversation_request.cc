@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kMaxTitleCharacters = 256;
 
-// What a turn or the conversation itself says.
+// Fields that a turn or the conversation itself sets, so settings may not.
 constexpr std::array kNoSettings = {"messages", "model", "stream", "stream_options", "n", "context_policy"};
 
 Result<std::string> read_title(const json::value& value) {
@@ -34,7 +34,7 @@ Result<std::string> read_title(const json::value& value) {
   return text;
 }
 
-// Defaults of the requests in a conversation.
+// Reads the defaults for requests in a conversation.
 Status read_settings(const json::value& value, ConversationFields& fields) {
   if (!value.is_object()) return wrong_type("an object", value);
   const json::object& settings = value.get_object();

@@ -8,7 +8,7 @@
 
 namespace kvasir::api {
 
-// POST and PATCH of a conversation, checked. What is absent stays as it is.
+// A checked POST or PATCH of a conversation. Absent fields stay as they are.
 struct ConversationFields {
   std::optional<std::string> title;
   std::optional<std::string> model;
@@ -22,7 +22,7 @@ struct ConversationFields {
 base::Result<ConversationFields> read_conversation_fields(const json::object& body);
 json::object conversation_fields_schema();
 
-// The stored settings with what the fields change of them.
+// The stored settings after the change that `fields` asks for.
 std::string merged_settings(const std::string& stored, const ConversationFields& fields);
 
 }  // namespace kvasir::api

@@ -24,8 +24,8 @@ using base::Result;
 
 namespace {
 
-// Where a turn goes: after the message that it names, in the place of the one that it is another version of,
-// or after the active branch.
+// Where a turn goes: after the message that it names, beside the message that it is a new version of, or
+// after the active branch.
 struct Wanted {
   store::Key key;
   std::optional<std::string> parent_id;
@@ -33,10 +33,10 @@ struct Wanted {
   bool generate = true;
 };
 
-// Of the messages before a turn: more text than any context holds is not worth loading.
+// The most text loaded from the messages before a turn. No context holds more.
 constexpr std::size_t kMaxHistoryBytes = std::size_t{32} << 20;
 
-// The last messages of a path, those that a model may be given.
+// The last messages of a path, up to the bytes that a model may be given.
 Result<std::vector<store::Message>> load_history(store::Conversations& conversations, const store::Key& key,
                                                  const std::vector<std::string>& path) {
   std::vector<std::string> left(path.rbegin(), path.rend());
@@ -101,7 +101,7 @@ TurnKeeper::Turn kept_turn(TurnRequest& turn, const TurnPlace& place) {
   return kept;
 }
 
-// The turn's messages without an answer.
+// Stores the turn's messages without an answer.
 asio::awaitable<void> store_only(Service& service, Exchange& exchange, TurnRequest turn, TurnPlace place) {
   StoreWork<json::object> work =
       [key = place.key, append = append_of(turn, place)](store::Store& store) -> Result<json::object> {
@@ -121,17 +121,17 @@ asio::awaitable<void> store_only(Service& service, Exchange& exchange, TurnReque
   co_await reply(exchange, std::move(response));
 }
 
-// A body may be empty where an answer is to be made again.
+// The body may be empty if an answer is to be generated again.
 Result<json::object> parse_body(const Service& service, const std::string& body) {
   if (body.empty()) return json::object();
   return parse_object(body, service.options.max_json_depth);
 }
 
-// What a turn is, once its place has been looked up.
+// A turn after its place in the conversation has been looked up.
 struct FoundTurn {
   TurnRequest request;
   TurnPlace place;
-  std::size_t num_bytes = 0;  // of all the text
+  std::size_t num_bytes = 0;  // of the whole chat's text
 };
 
 asio::awaitable<Result<FoundTurn>> find_turn(Service& service, Exchange& exchange, std::string edited_id) {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kMaxTitleBytes = 60;
 
-// What this server wrote; anything else is damage, and shown as nothing.
+// JSON that this server stored. If it is damaged, the result is an empty object.
 json::object stored_object(const std::string& text) {
   auto value = base::parse_json(text, kStoredJson);
   return value.ok() && value->is_object() ? std::move(value->get_object()) : json::object();

@@ -31,7 +31,7 @@ class ConversationTest : public ApiTest {
     return post(path(id), R"({"content": ")" + text + "\"" + more + "}");
   }
   static std::string path(const std::string& id) { return "/v1/conversations/" + id + "/messages"; }
-  // "user:hi assistant:Hello"
+  // The messages as text: "user:hi assistant:Hello".
   std::string read(const std::string& id, const std::string& query = "") {
     std::string all;
     const Reply list = get(path(id) + query);
@@ -48,12 +48,12 @@ class ConversationTest : public ApiTest {
   }
 };
 
-// Pages of large messages end by their bytes, and the next one begins where they end.
+// A page of large messages ends at a number of bytes, and the next page begins there.
 TEST_F(ConversationTest, PagesAreCutByBytesToo) {
   serve(says("Hello"));
   const std::string id = create();
   const std::string large(700'000, 'x');
-  constexpr int kNumMessages = 8;  // 5.6 MB, where a page has 4 MiB
+  constexpr int kNumMessages = 8;  // 5.6 MB in all; a page has at most 4 MiB
   for (int i = 0; i < kNumMessages; ++i)
     ASSERT_EQ(say(id, std::to_string(i) + large, R"(, "generate": false)").status, 200);
   for (const std::string order : {"asc", "desc"}) {
@@ -78,7 +78,7 @@ TEST_F(ConversationTest, PagesAreCutByBytesToo) {
   EXPECT_EQ(before.body.at("has_more"), true);
 }
 
-// A history that no context could hold is neither loaded nor forgotten in the count.
+// A history that no context could hold is not loaded, but its messages are counted.
 TEST_F(ConversationTest, AHugeHistoryIsLeftOutAndCounted) {
   serve(says("Hello"));
   const std::string id = create();
@@ -226,7 +226,7 @@ TEST_F(ConversationTest, WhatAClientLeftIsStored) {
   EXPECT_EQ(left.at("usage").at("completion_tokens"), 6);
 }
 
-// The disk is full when the answer ends, and freed later.
+// The disk is full when the answer ends, and has room again later.
 TEST_F(ConversationTest, AnEndThatCouldNotBeSavedIsSavedLater) {
   serve();
   const std::string id = create();
@@ -255,7 +255,7 @@ TEST_F(ConversationTest, AnEndThatCouldNotBeSavedIsTriedAgainAtTheStop) {
     client.send(net::post_request(path(id), R"({"content": "hi"})"));
     const auto asked = worker_->wait_for(0);
     store_->full = true;
-    // Refused before its first token: the turn leaves no trace.
+    // The request is refused before its first token, so the turn leaves no trace.
     wire::TokenEvent event;
     event.error = base::Error{.code = base::ErrorCode::exhausted, .message = "no"};
     TokenStream::send({{asked.stream, std::move(event)}});
@@ -330,7 +330,7 @@ TEST_F(ConversationTest, TitlesAreOneShortLine) {
   EXPECT_EQ(title_of(umlauts), umlauts.substr(0, 60) + "…");
 }
 
-// Turns of 100 bytes, which are tokens here, and their frames.
+// Turns of 100 bytes each, which are 100 tokens here, plus the template's text.
 std::string long_chat(int num_turns, const std::string& more) {
   std::string messages = R"({"role": "system", "content": "S"})";
   for (int i = 0; i < num_turns; ++i) {

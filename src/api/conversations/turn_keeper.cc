@@ -20,13 +20,13 @@ using store::MessageStatus;
 
 namespace {
 
-// How much of an answer a crash may cost.
+// A crash loses at most this much of an answer.
 constexpr std::chrono::seconds kSaveInterval{1};
 
-// Of a write, besides the texts that it holds.
+// Estimated size of a queued write, without its texts.
 constexpr std::size_t kWriteBytes = 1024;
 
-// Ends a message with the text that the store has of it.
+// Ends a message with the text that the store already has.
 Status end_as_it_is(store::Store& store, const store::Key& key, const std::string& id) {
   TRY(std::vector<store::Message> found, store.conversations().messages(key, {id}));
   found.front().status = MessageStatus::incomplete;
@@ -54,7 +54,7 @@ std::string body_of(const Delta& answer) {
   return base::json_text(body);
 }
 
-// A round's message.
+// The body of a round's message.
 std::string body_of(const std::string& text, const std::string& reasoning,
                     const std::vector<ServerCall>& calls) {
   json::object body{{"content", text.empty() ? json::value(nullptr) : json::value(text)}};
@@ -88,7 +88,7 @@ TurnKeeper::TurnKeeper(Service& service, asio::any_io_executor executor, Turn tu
   running_id_ = answer_.id;
 }
 
-// Whatever was left out, in words that a reader of the conversation can check.
+// Records what was left out of the prompt, for readers of the conversation.
 void TurnKeeper::describe(const Job& job) {
   json::object context = context_object(job.context);
   const auto num_left_out =
@@ -181,7 +181,7 @@ asio::awaitable<void> TurnKeeper::take(const std::vector<Delta>& deltas) {
   const Status saved = co_await save();
   if (saved.ok()) co_return;
   obs::Log::warn("message_not_saved", {{"id", answer_.id}, {"reason", saved.error().message}});
-  // The next save has this text too.
+  // The next save includes this text.
   if (!unsaved_->empty()) unsaved_->pop_back();
 }
 
@@ -235,7 +235,7 @@ asio::awaitable<Status> TurnKeeper::end_round(const ToolRound& round) {
   writes.push_back(saving());
   writes.push_back(appending(std::move(append)));
   answer_ = next;
-  // A client's own calls of the same round belong to the next message.
+  // The client's own calls in this round belong to the next message.
   Delta rest;
   rest.calls = std::exchange(sum_.calls, {});
   sum_ = std::move(rest);

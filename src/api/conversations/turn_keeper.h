@@ -11,18 +11,19 @@
 
 namespace kvasir::api {
 
-// Stores a turn of a conversation: its messages with an answer in progress before anything is generated, the
-// answer so far every second, and its end. A round that ends in calls of this server's tools is a message of
-// its own, with the results after it. What was refused before its first token leaves no trace.
+// Stores a turn of a conversation. Before anything is generated it stores the turn's messages and an answer
+// in progress; then it saves the answer every second and at its end. A round that ends in calls of this
+// server's tools becomes a message of its own, followed by the results. A turn that fails before its first
+// token leaves no trace.
 class TurnKeeper final : public AnswerKeeper {
  public:
   struct Turn {
     store::Key key;
-    store::Append append;             // without the answer
+    store::Append append;             // not including the answer
     std::vector<std::string> branch;  // ids of the messages before the turn
     std::string parent_id;            // of the answer
   };
-  // The service outlives it; the executor is the request's.
+  // `service` outlives the keeper. `executor` is the request's.
   TurnKeeper(Service& service, boost::asio::any_io_executor executor, Turn turn);
 
   boost::asio::awaitable<base::Status> begin(const Job& job) override;
@@ -34,15 +35,15 @@ class TurnKeeper final : public AnswerKeeper {
   boost::asio::awaitable<base::Status> save();
   Write saving() const;
   Write appending(store::Append append) const;
-  // Writes `more` after what the store did not take earlier.
+  // Writes `more` after earlier writes that the store did not take.
   boost::asio::awaitable<base::Status> write(Writes more);
-  // Hands over what the store still has not taken: nobody comes back to it here.
+  // Hands unfinished writes to the service, which retries them after this keeper is gone.
   void write_later();
   void describe(const Job& job);
   void count(const wire::Usage& usage);
   std::vector<store::Message> result_messages(const std::vector<ServerCall>& calls);
   boost::asio::awaitable<base::Status> end_round(const ToolRound& round);
-  // The answer ended while tools ran.
+  // Ends an answer that stopped while tools ran.
   boost::asio::awaitable<base::Status> end_inside_round();
 
   Service& service_;
@@ -50,12 +51,12 @@ class TurnKeeper final : public AnswerKeeper {
   Turn turn_;
   store::Message answer_;
   Delta sum_;
-  std::vector<ServerCall> calls_;      // of the round that runs
-  wire::Usage counted_;                // by the messages of earlier rounds
-  std::vector<std::string> made_ids_;  // of the messages of earlier rounds
-  // What the store has not taken yet. Shared with the store's thread while that works on it.
+  std::vector<ServerCall> calls_;      // of the current round
+  wire::Usage counted_;                // in the messages of earlier rounds
+  std::vector<std::string> made_ids_;  // ids of the messages of earlier rounds
+  // Writes that the store has not taken yet. Shared with the store's thread while it works on them.
   std::shared_ptr<Writes> unsaved_ = std::make_shared<Writes>();
-  std::string running_id_;  // of the message that the store holds as being generated
+  std::string running_id_;  // the message that the store holds as in progress
   base::TimePoint started_;
   base::TimePoint saved_;
 };

@@ -44,7 +44,7 @@ bool is_there(const json::object& body, const char* name) {
   return value != nullptr && !value->is_null();
 }
 
-// The messages that the body adds, as a chat has them: `messages`, or the one that it is itself.
+// Takes the messages that the body adds, in a chat's form: `messages`, or the body itself as one message.
 Result<json::array> take_messages(json::object& body, const TurnPlace& place) {
   json::array messages;
   const bool is_message = is_there(body, "content") || is_there(body, "tool_calls");
@@ -95,7 +95,7 @@ std::string first_words(const json::array& messages) {
   return {};
 }
 
-// The whole chat: the system prompt, what came before and what is new, with the conversation's settings.
+// The whole chat: the system prompt, earlier messages and new ones, with the conversation's settings.
 Result<ChatRequest> whole_chat(json::object body, const json::array& added, const TurnPlace& place) {
   json::array messages;
   if (!place.conversation.system_prompt.empty())

@@ -9,25 +9,25 @@
 
 namespace kvasir::api {
 
-// A conversation as a turn finds it.
+// The place of a turn in its conversation.
 struct TurnPlace {
   store::Key key;
   store::Conversation conversation;
   std::vector<std::string> path;  // ids of the messages that the new ones follow
-  // The last of them, up to the bytes that a turn looks at; none where no model is asked.
+  // The last messages of `path`, up to a limit of bytes; empty if no model is asked.
   std::vector<store::Message> branch;
-  std::optional<std::string> expected_leaf;  // unset: the turn is a branch
-  std::string edited_role;  // of the message that the turn is another version of; empty: none
+  std::optional<std::string> expected_leaf;  // absent: the turn starts a branch
+  std::string edited_role;                   // role of the message that this is a new version of; empty: none
 };
 
-// One turn of a conversation, checked.
+// A checked turn of a conversation.
 struct TurnRequest {
   std::optional<ChatRequest> chat;    // absent: the messages are only stored
   std::vector<store::Message> added;  // with their ids and parents
-  std::string title;                  // that the conversation gets where it has none
+  std::string title;                  // for a conversation that has none
 };
 
-// What the body names besides a chat's fields, without which its place cannot be found.
+// The fields of a turn that are not a chat's and that decide its place.
 struct TurnTarget {
   std::optional<std::string> parent_id;
   bool generate = true;

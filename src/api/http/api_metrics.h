@@ -12,7 +12,7 @@
 
 namespace kvasir::api {
 
-// What one model's requests cost and how long they took, as their clients see it.
+// Token counts and latencies of one model's requests, as clients see them.
 struct ModelMetrics {
   obs::Counter& prompt_tokens;
   obs::Counter& cached_tokens;
@@ -20,7 +20,7 @@ struct ModelMetrics {
   obs::Counter& aborted;  // the client left before the end
   obs::Histogram& first_token_seconds;
   obs::Histogram& inter_token_seconds;
-  obs::Histogram& request_seconds;  // of those that ended well
+  obs::Histogram& request_seconds;  // of requests that ended well
 };
 
 // The API's own part of /metrics. Thread-safe.
@@ -28,7 +28,7 @@ class ApiMetrics {
  public:
   explicit ApiMetrics(obs::Registry& registry);
 
-  // `model` is one that the router knows, so that clients cannot make new rows. The reference stays valid.
+  // `model` must be one that the router knows, so that clients cannot add rows. The reference stays valid.
   ModelMetrics& of_model(const std::string& model);
   void count_request(std::string_view endpoint, int status, base::Duration took);
   std::string exposition() const;

@@ -5,7 +5,7 @@
 namespace kvasir::api {
 
 tenancy::Caller caller_of(const net::HttpRequest&) {
-  return tenancy::anonymous();  // nobody shows a key yet
+  return tenancy::anonymous();  // there are no API keys yet
 }
 
 Asker asker_of(const Exchange& exchange) {

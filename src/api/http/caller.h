@@ -8,7 +8,7 @@ namespace kvasir::api {
 
 struct Exchange;
 
-// Who asks, by the headers alone: known before a body is read.
+// Who makes the request. Uses only the headers, so it is known before the body is read.
 tenancy::Caller caller_of(const net::HttpRequest& head);
 
 // Whose work a job is: for admission, metering and the engines' logs.
@@ -18,7 +18,7 @@ struct Asker {
 };
 Asker asker_of(const Exchange& exchange);
 
-// What the engines are told of it. Prefixes are shared inside a flow.
+// The origin that engines get with a request. Prefixes are shared within a flow.
 wire::Origin origin_of(const Asker& asker);
 
 }  // namespace kvasir::api

@@ -12,7 +12,7 @@ bool takes_anybody(const ServiceOptions& options) {
   return std::ranges::find(options.cors_origins, "*") != options.cors_origins.end();
 }
 
-// The names of headers and the commas between them, and nothing that could end a header.
+// Whether the text has only header names and commas, and nothing that could end a header.
 bool is_list_of_names(std::string_view text) {
   const auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
@@ -33,7 +33,7 @@ std::vector<net::HttpHeader> cors_headers(const ServiceOptions& options,
                                           std::optional<std::string_view> origin) {
   std::vector<net::HttpHeader> headers;
   if (options.cors_origins.empty()) return headers;
-  // What is kept for one origin must not be given to another.
+  // A cache must not give one origin's answer to another.
   if (!takes_anybody(options)) headers.emplace_back("Vary", "Origin");
   if (!is_allowed_origin(options, origin)) return headers;
   headers.emplace_back("Access-Control-Allow-Origin",

@@ -7,17 +7,17 @@
 #include "api/http/service.h"
 #include "net/http_message.h"
 
-// What a browser has to be told before a page of another site may read an answer.
+// The headers that let a browser give an answer to a page of another site.
 namespace kvasir::api {
 
-// Whether a page of this origin is one of a site that the settings name. None: no page asks.
+// Whether the settings allow pages of this origin. An absent origin means that no page asks.
 bool is_allowed_origin(const ServiceOptions& options, std::optional<std::string_view> origin);
 
-// Of every answer to such a page, errors included.
+// Headers for every answer to such a page, errors included.
 std::vector<net::HttpHeader> cors_headers(const ServiceOptions& options,
                                           std::optional<std::string_view> origin);
 
-// For the answer to its OPTIONS, where it asks beforehand.
+// Adds the headers that answer a preflight OPTIONS request.
 void add_preflight_headers(const net::HttpRequest& request, std::string_view methods,
                            net::HttpResponse& response);
 

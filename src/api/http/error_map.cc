@@ -19,7 +19,7 @@ std::string_view type_of(int status) {
   return status < 500 ? "invalid_request_error" : "server_error";
 }
 
-// A path or a name in a message may hold any bytes; JSON may not.
+// A path or a name in a message may hold any bytes; JSON needs UTF-8.
 std::string as_utf8(std::string_view bytes) {
   base::Utf8Repair repair;
   std::string text;
@@ -34,7 +34,7 @@ std::string message_of(const Error& error) {
   return fmt::format("Invalid '{}': {}.", error.field, error.message);
 }
 
-// Anthropic's own status for a server that cannot take the request now.
+// Anthropic's status for a server that is overloaded.
 constexpr int kOverloaded = 529;
 
 std::string_view anthropic_type_of(int status) {

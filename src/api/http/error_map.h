@@ -11,7 +11,7 @@
 
 namespace kvasir::api {
 
-// What a client's SDK turns into its error classes.
+// The JSON form of errors, which a client's SDK maps to its error classes.
 enum class ErrorStyle : std::uint8_t {
   openai,     // {"error": {message, type, param, code}}
   responses,  // the same, and in a stream {"type": "error", message, param, code}
@@ -20,13 +20,13 @@ enum class ErrorStyle : std::uint8_t {
 
 int http_status(base::ErrorCode code);
 
-// As OpenAI has it.
+// The error in OpenAI's form.
 boost::json::object error_body(const base::Error& error);
 
-// The whole answer, with Retry-After where trying again may help.
+// The whole answer, with Retry-After if a retry may help.
 net::HttpResponse error_response(const base::Error& error, ErrorStyle style = ErrorStyle::openai);
 
-// The last event of a stream that had begun.
+// The last event of a stream that fails after its beginning.
 std::string error_event(const base::Error& error, ErrorStyle style);
 
 // The answer to a request that was refused before any endpoint saw it.

@@ -39,7 +39,7 @@ void EventLog::end() {
   tell_readers(lock);
 }
 
-// Under the lock, so that no reader is told after it has gone; `changed` only posts.
+// The caller holds the lock, so no reader is called after it is gone. `changed` only posts.
 void EventLog::tell_readers(std::unique_lock<std::mutex>&) {
   for (const auto& [key, changed] : readers_)
     if (changed) changed();

@@ -16,29 +16,30 @@
 
 namespace kvasir::api {
 
-// The latest events of one stream, numbered from 1, for readers that come back. Holds at most so many bytes:
-// the oldest give way. Thread-safe.
+// The latest events of one stream, numbered from 1, for readers that come back. When it exceeds `max_bytes`,
+// the oldest events are dropped. Thread-safe.
 class EventLog {
  public:
   EventLog(std::size_t max_bytes, const base::Clock& clock);
 
-  // Adds whole events and answers with their text, each with its number in an "id:" line.
+  // Adds whole events. Returns their text with each event's number in an "id:" line.
   std::string append(std::string_view events);
-  // Nothing is added any more.
+  // No events may be added after this.
   void end();
   bool ended() const;
-  // None has given way.
+  // Whether no event has been dropped.
   bool has_all() const;
 
   struct Page {
     std::string events;
-    std::uint64_t last = 0;  // the number of the last event that was read, `after` where there was none
-    bool complete = false;   // none will follow
+    std::uint64_t last = 0;  // number of the last event on the page; `after` if there is none
+    bool complete = false;   // no event will follow
   };
-  // Events after number `after`, some of them where they are many. not_found: they have given way.
+  // Events after number `after`, at most about `max_bytes` of them. not_found: some have been dropped.
   base::Result<Page> read(std::uint64_t after, std::size_t max_bytes) const;
 
-  // While one lives the stream has a reader; `changed` is called, on any thread, whenever there may be more.
+  // The stream has a reader while one of these lives. `changed` is called, on any thread, when there may be
+  // more to read.
   class Reader {
    public:
     Reader(std::shared_ptr<EventLog> log, std::function<void()> changed);
@@ -51,7 +52,7 @@ class EventLog {
     std::uint64_t key_;
   };
 
-  // Since when there is no reader; none while there is one.
+  // Since when there has been no reader; absent while there is one.
   std::optional<base::TimePoint> unread_since() const;
   std::optional<base::TimePoint> ended_at() const;
 
@@ -74,23 +75,23 @@ class EventLog {
   std::map<std::uint64_t, std::function<void()>> readers_;  // guarded by mutex_
 };
 
-// The logs of all streams that can be resumed, by the id of their answer. Bounded; thread-safe.
+// The logs of all resumable streams, by the id of their answer. Bounded. Thread-safe.
 class EventLogs {
  public:
   struct Limits {
     std::size_t max_logs = 128;
     std::size_t max_bytes_per_log = 1 << 20;
-    base::Duration keep = std::chrono::seconds(60);  // a log that has ended, and one that nobody reads
+    base::Duration keep = std::chrono::seconds(60);  // for logs that have ended and logs without a reader
   };
 
   EventLogs(Limits limits, const base::Clock& clock) : limits_(limits), clock_(clock) {}
 
-  // exhausted: too many streams run already. One that has ended gives way to a new one.
+  // exhausted: too many streams are running. A log that has ended makes room for a new one.
   base::Result<std::shared_ptr<EventLog>> open(const std::string& id);
   base::Result<std::shared_ptr<EventLog>> find(std::string_view id);
-  // Nobody finds it any more; who reads it goes on.
+  // Removes the log from the map. Current readers go on.
   void forget(std::string_view id);
-  // True for one that has had no reader for as long as a log is kept.
+  // Whether the log has had no reader for longer than `keep`.
   bool abandoned(const EventLog& log) const;
 
  private:

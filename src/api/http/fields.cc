@@ -61,7 +61,7 @@ Result<double> read_number(const json::value& value, NumberRange range) {
 
 Result<std::int64_t> read_integer(const json::value& value, IntegerRange range) {
   if (!value.is_number()) return wrong_type("an integer", value);
-  // 10.0 is an integer to a client whose language has one number type.
+  // 10.0 counts as an integer, since some languages have only one number type.
   boost::system::error_code code;
   const auto number = value.to_number<std::int64_t>(code);
   if (code) {

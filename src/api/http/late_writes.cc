@@ -81,7 +81,7 @@ bool LateWrites::try_oldest(std::unique_lock<std::mutex>& lock) {
     num_bytes_ -= entry.num_bytes;
   } else {
     obs::Log::debug("write_failed_again", {{"reason", done.error().message}});
-    // After the others: one that can never be written keeps nobody waiting.
+    // Goes to the end of the queue, so that a write that always fails does not block the others.
     waiting_.push_back(std::move(entry));
   }
   return over;

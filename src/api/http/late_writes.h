@@ -14,19 +14,19 @@
 
 namespace kvasir::api {
 
-// One call of the store, made by whoever has time for it. It owns what it writes.
+// One call of the store that can be made later, on any thread. It owns its data.
 struct Write {
   std::function<base::Status(store::Store&)> run;
-  std::size_t num_bytes = 0;  // that it holds, about
+  std::size_t num_bytes = 0;  // approximate memory that it holds
 };
 using Writes = std::deque<Write>;
 
-// Makes the calls in their order and takes out each that is over: done, or in vain because its record is gone
-// or was written before. Stops at one that fails otherwise, which may succeed later. The first error.
+// Makes the calls in order and removes each that is over: it succeeded, or its record is gone or was already
+// written. Stops at any other failure, since that call may succeed later. Returns the first error.
 base::Status write_all(store::Store& store, Writes& writes);
 
-// What a store that failed for a while (a full disk, a lock of another process) still has to be told, tried
-// again on a thread of its own, with pauses. Thread-safe.
+// Retries writes after the store failed for a while (a full disk, a lock of another process), on a thread of
+// its own, with pauses. Thread-safe.
 class LateWrites {
  public:
   struct Limits {
@@ -35,16 +35,16 @@ class LateWrites {
     base::Duration first_pause = std::chrono::seconds(1);  // doubled while the store fails
     base::Duration max_pause = std::chrono::seconds(30);
   };
-  // The store outlives it.
+  // `store` outlives this object.
   LateWrites(store::Store& store, Limits limits);
   ~LateWrites();
   LateWrites(const LateWrites&) = delete;
   LateWrites& operator=(const LateWrites&) = delete;
 
-  // `otherwise` is kept where the memory for `writes` is used up: something small that leaves the record
-  // usable.
+  // If `writes` would exceed the memory limit, `otherwise` is queued instead: a small write that leaves the
+  // record usable.
   void add(Writes writes, Write otherwise);
-  // Tries once more what waits, up to the first failure, and ends the thread. What is added later is lost.
+  // Retries the queue once, up to the first failure, and joins the thread. Later writes are lost.
   void stop();
 
  private:
@@ -53,7 +53,7 @@ class LateWrites {
     std::size_t num_bytes = 0;
   };
   void work();
-  // True: the entry is over.
+  // True if the entry is over.
   bool try_oldest(std::unique_lock<std::mutex>& lock);
 
   store::Store& store_;

@@ -30,7 +30,8 @@ void allow_null(json::object& schema) {
   }
 }
 
-// A number or a boolean where the schema wants one and the text is one; a string otherwise.
+// Converts the text to a number or boolean if the schema asks for one and the text is one. Otherwise it stays
+// a string.
 json::value value_of(const std::string& text, const json::value& schema) {
   const json::value* type = schema.get_object().if_contains("type");
   const auto is = [&](std::string_view name) {

@@ -7,7 +7,7 @@
 
 namespace kvasir::api {
 
-// The JSON schema of an object, made of the tables that read it. A field that may be absent may be null.
+// Builds an object's JSON schema from the tables that read it. Optional fields may be null.
 class ObjectSchema {
  public:
   template <class Target>
@@ -24,14 +24,14 @@ class ObjectSchema {
   json::array required_;
 };
 
-// A literal of this program; one that is no JSON is a bug.
+// Parses a schema literal of this program. Invalid JSON is a bug.
 json::value schema_literal(std::string_view text);
 
-// "a=1&b=x" as JSON: a value has the type that the schema gives it, as far as its text allows. What the
-// schema does not know is left out.
+// Parses "a=1&b=x" as JSON. The schema decides a value's type as far as its text allows. Fields that the
+// schema does not have are dropped.
 base::Result<json::object> parse_query(std::string_view query, const json::object& schema);
 
-// Reads a query by the table that documents it.
+// Reads a query with the table that documents it.
 template <class Target>
 base::Status read_query(std::string_view query, std::span<const Field<Target>> table, Target& target) {
   TRY(const json::object object, parse_query(query, ObjectSchema().add(table).take()));

@@ -6,24 +6,24 @@
 
 namespace kvasir::api {
 
-// Which part of a list a query asks for.
+// The part of a list that a query asks for.
 struct ListQuery {
   store::PageQuery page;
-  std::string purpose;  // of files
-  std::string branch;   // of messages: one of the branch that is meant
+  std::string purpose;  // for lists of files
+  std::string branch;   // for lists of messages: the id of a message in the wanted branch
 };
 
-// limit, after, before and order; the default order is as given.
+// Reads limit, after, before and order.
 base::Result<ListQuery> read_list_query(std::string_view query, store::Order default_order);
 json::object list_query_schema();
 json::object file_query_schema();
 json::object message_query_schema();
 
-// The part of a conversation's branch that the query asks for, as the answer.
+// The answer for the part of a conversation's branch that the query asks for.
 base::Result<json::object> message_page(store::Conversations& conversations, const store::Key& key,
                                         const ListQuery& query);
 
-// {"object": "list", "data": ..., "first_id", "last_id", "has_more"}; the items have ids.
+// {"object": "list", "data": ..., "first_id", "last_id", "has_more"}. Every item must have an id.
 json::object list_object(json::array items, bool has_more);
 
 }  // namespace kvasir::api

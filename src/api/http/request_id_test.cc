@@ -12,7 +12,7 @@ namespace {
 
 using Step = std::function<std::uint64_t(std::uint64_t)>;
 
-// The x whose `x ^ step(x)` is y, where each round makes more of its bits right.
+// The x with `x ^ step(x) == y`, if each iteration makes more bits of x right.
 std::uint64_t undo(std::uint64_t y, const Step& step) {
   std::uint64_t x = y;
   for (int round = 0; round < 64; ++round) x = y ^ step(x);
@@ -26,7 +26,7 @@ const std::array<Step, 4> kTempering = {
     [](std::uint64_t x) { return x >> 43; },
 };
 
-// What a Mersenne Twister of 64 bits draws after these.
+// The next output of a 64-bit Mersenne Twister that gave these outputs.
 std::uint64_t next_of_twister(const std::array<std::uint64_t, 312>& drawn) {
   const auto state = [&](std::size_t i) {
     std::uint64_t x = drawn[i];
@@ -39,7 +39,7 @@ std::uint64_t next_of_twister(const std::array<std::uint64_t, 312>& drawn) {
   return x;
 }
 
-// Who has seen some seeds or ids must not know the next.
+// Seeds and ids that were seen must not reveal the next ones.
 TEST(RequestId, DrawsCannotBePredicted) {
   std::array<std::uint64_t, 312> drawn{};
   for (std::uint64_t& seed : drawn) seed = draw_seed();
@@ -51,7 +51,7 @@ TEST(RequestId, LettersAreAllLikely) {
   for (int i = 0; i < 1'000; ++i)
     for (const char c : make_answer_id("")) ++counts[c];
   EXPECT_EQ(counts.size(), 62u);
-  // 387 of each are expected, with a deviation of 20.
+  // The expected count is 387, with a standard deviation of 20.
   for (const auto& [letter, count] : counts) {
     EXPECT_GT(count, 260) << letter;
     EXPECT_LT(count, 520) << letter;

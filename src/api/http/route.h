@@ -9,45 +9,45 @@
 
 namespace kvasir::api {
 
-// What a request costs the server, which decides whether it may begin while draining.
+// Whether a route does work, which is refused while draining, or only shows something.
 enum class RouteKind { work, view };
 
-// Who may ask.
+// Who may call a route.
 enum class Scope {
-  anyone,   // probes: no key is ever needed
-  metrics,  // who scrapes them
-  tenant,   // whoever may use the models; sees what is its own
+  anyone,   // for probes; no key is ever needed
+  metrics,  // for scrapers of the metrics
+  tenant,   // for users of the models; each sees only its own data
 };
 
-// One way in which a request may be answered.
+// One possible answer of a route.
 struct Answer {
   int status;
   std::string_view description;
-  // The name of a schema of the group, or a schema itself; empty: the answer is not JSON.
+  // The name of a schema of the group, or a schema itself. Empty: the answer is not JSON.
   std::string_view schema = {};
   std::string_view media = "application/json";
 };
 
-// Makes the schema of a body, or of a query, of the tables of fields that read it.
+// Makes the schema of a body or query from the tables that read it.
 using MakeSchema = boost::json::object (*)();
 
-// One row of the API: where a request goes, and what /openapi.json says of it.
+// One row of the API: which requests it takes, and what /openapi.json says of them.
 struct Route {
   std::string_view method;
   std::string_view path;  // a segment in braces is a parameter: "/v1/conversations/{id}/messages"
   RouteKind kind;
   boost::asio::awaitable<void> (*handle)(Service& service, Exchange& exchange);
   std::string_view summary;
-  std::span<const Answer> answers;  // those that are no error; several may share a status
+  std::span<const Answer> answers;  // answers that are not errors; several may have the same status
   MakeSchema body = nullptr;        // null: none is read
   MakeSchema query = nullptr;       // null: none is read
-  bool takes_slashes = false;       // the last parameter is all that follows
+  bool takes_slashes = false;       // the last parameter takes the rest of the path
   std::string_view body_media = "application/json";
-  bool body_optional = false;  // nothing is taken for {}
+  bool body_optional = false;  // an empty body means {}
   Scope scope = Scope::tenant;
-  ErrorStyle errors = ErrorStyle::openai;  // of an answer with any other status
+  ErrorStyle errors = ErrorStyle::openai;  // form of all other answers
 
-  std::string_view name() const { return path; }  // the endpoint's label in metrics
+  std::string_view name() const { return path; }  // also the endpoint's label in metrics
 };
 
 struct NamedSchema {
@@ -55,7 +55,7 @@ struct NamedSchema {
   std::string_view schema;
 };
 
-// A part of the API: its rows, and the schemas that they name. Names are shared by all groups.
+// A part of the API: its rows, and the schemas that they name. Schema names are unique across all groups.
 struct RouteGroup {
   std::string_view name;
   std::span<const Route> routes;

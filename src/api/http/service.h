@@ -25,24 +25,24 @@
 
 namespace kvasir::api {
 
-// Sequences of one request: prompts times n.
+// The most sequences of one request: prompts times n.
 inline constexpr int kMaxSequencesPerRequest = 128;
 
 struct ServiceOptions {
   int max_json_depth = 64;
-  std::vector<std::string> cors_origins = {};  // whose pages may ask; "*": anybody's
+  std::vector<std::string> cors_origins = {};  // origins whose pages may call; "*": all
   base::Duration ping_interval = std::chrono::seconds(5);
   int num_text_threads = 1;
-  std::size_t max_waiting_texts = 512;          // requests that wait for a text thread; one more is refused
+  std::size_t max_waiting_texts = 512;          // waiting for a text thread; further requests are refused
   int max_sequences = kMaxSequencesPerRequest;  // of one request
-  // A stream whose text is not tokenized by then gets its headers, and errors become events. Until then an
-  // error has its proper status.
+  // If a stream's text is not tokenized after this time, its headers are sent, and errors become events.
+  // Before that, an error has its own HTTP status.
   base::Duration headers_after = std::chrono::milliseconds(100);
   EventLogs::Limits resumable = {};
-  int max_tool_rounds = 8;  // of one answer, after which the model may call no more
+  int max_tool_rounds = 8;  // per answer; then the model may make no more calls
 };
 
-// What the endpoints share. Thread-safe; outlives every request.
+// The state that all endpoints share. Thread-safe. Outlives every request.
 struct Service {
   ServiceOptions options;
   router::Router& router;
@@ -50,21 +50,21 @@ struct Service {
   ApiMetrics& metrics;
   const base::Clock& clock;
   std::atomic<bool> draining{false};
-  // For bodies over kSmallBody. Reading one takes some tenths of a second at the most, tokenizing it may take
-  // many; so a request is read, and answered with headers or an error, while others' texts keep all the
-  // tokenizing threads busy.
+  // Queues for bodies over kSmallBody. Reading a body takes a few tenths of a second at most, while
+  // tokenizing may take many seconds. Since reading has its own threads, a request gets headers or an error
+  // even while all tokenizing threads are busy.
   TextQueue reading;
   TextQueue tokenizing;
   TextQueue compiling;  // grammars that are not in their model's cache
-  EventLogs streams;    // that can be resumed
+  EventLogs streams;    // resumable streams
   store::Store& store;
-  TextQueue storing;               // what has to do with the store
+  TextQueue storing;               // all access to the store
   tool::Toolbox* tools = nullptr;  // null: there are none
-  LateWrites late_writes;          // the ends of answers that the store did not take at first
-  const std::string document;      // of all routes, for /openapi.json
+  LateWrites late_writes;          // ends of answers that the store could not take at first
+  const std::string document;      // the document of all routes, for /openapi.json
 };
 
-// Names and values; the names are the route's.
+// Pairs of name and value. The names belong to the route.
 using PathParameters = std::vector<std::pair<std::string_view, std::string>>;
 
 // One request and its answer, on the connection's executor.
@@ -75,29 +75,29 @@ struct Exchange {
   tenancy::Caller caller;  // known from the headers on
   PathParameters path_parameters = {};
   ErrorStyle errors = ErrorStyle::openai;
-  std::size_t num_body_bytes = 0;  // once the body was read
-  int status = 0;                  // of the answer, once there is one
-  // For the log, as far as the request came.
+  std::size_t num_body_bytes = 0;  // set once the body is read
+  int status = 0;                  // of the answer; 0 until there is one
+  // For the log, filled in as the request proceeds.
   std::string model;
-  std::vector<net::HttpHeader> headers;  // of the answer, besides its own
+  std::vector<net::HttpHeader> headers;  // added to every answer
   wire::Usage usage;
-  std::string error;  // its code, or "failed" where it has none
+  std::string error;  // the error's code, or "failed" if it has none
 
-  // Of the path; never empty. Asking for one that the route has not is a bug.
+  // A parameter of the path; never empty. Asking for one that the route does not have is a bug.
   const std::string& parameter(std::string_view name) const;
 };
 
-// One for which all answers together leave no room becomes a 503.
+// Sends the response. If all unsent answers together leave no room for it, it becomes a 503.
 boost::asio::awaitable<void> reply(Exchange& exchange, net::HttpResponse response);
 // Begins an answer whose body of `num_bytes` follows in pieces.
 boost::asio::awaitable<base::Result<net::BodyWriter*>> start_body(Exchange& exchange, net::HttpResponse head,
                                                                   std::uint64_t num_bytes);
 boost::asio::awaitable<void> reply_error(Exchange& exchange, base::Error error);
 void note_error(Exchange& exchange, const base::Error& error);
-// Answers that wait for their readers leave no room for another.
+// The error for an answer that finds no room because others wait for slow readers.
 base::Error answers_overloaded();
 
-// Larger than this is worth a hop to another thread: about a millisecond of parsing and tokenizing.
+// Larger bodies go to another thread: this many bytes take about a millisecond to parse and tokenize.
 inline constexpr std::size_t kSmallBody = 8 * 1024;
 
 }  // namespace kvasir::api

@@ -22,7 +22,7 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-// "[::1]:8000" → "::1", "Localhost.:80" → "localhost".
+// The host without its port: "[::1]:8000" → "::1", "Localhost.:80" → "localhost".
 std::string name_of(std::string_view authority) {
   if (authority.starts_with('[')) return lower(authority.substr(1, authority.find(']') - 1));
   std::string name = lower(authority.substr(0, authority.find(':')));
@@ -47,7 +47,7 @@ bool is_loopback(const std::string& name) {
 
 struct Origin {
   std::string scheme;
-  std::string authority;  // in lower case, without the scheme's own port
+  std::string authority;  // in lower case, without the scheme's default port
 };
 
 std::string_view default_port(std::string_view scheme) {
@@ -59,7 +59,7 @@ std::string without_port(std::string_view authority, std::string_view port) {
   return lower(authority);
 }
 
-// Nothing for "null" and for whatever else is no site.
+// Absent for "null" and for anything else that is not a site.
 std::optional<Origin> parse_origin(std::string_view text) {
   const std::size_t colon = text.find("://");
   if (colon == std::string_view::npos) return std::nullopt;
@@ -73,7 +73,7 @@ std::vector<std::string> other_names(const SiteGuard::Options& options) {
   std::array<char, 256> machine{};
   if (::gethostname(machine.data(), machine.size() - 1) == 0 && machine[0] != '\0')
     names.push_back(lower(machine.data()));
-  // A proxy before this server gives its own name, which the settings know as a site.
+  // A proxy in front of this server sends its own name, which the settings list as an origin.
   for (const std::string& listed : options.cors_origins)
     if (const auto origin = parse_origin(listed)) names.push_back(name_of(origin->authority));
   return names;
@@ -103,7 +103,7 @@ SiteGuard::SiteGuard(Options options)
       on_loopback_(is_loopback(lower(options_.host))),
       names_(other_names(options_)) {}
 
-// An address is nobody's to give away, so that a page from there came from this server.
+// An IP address cannot be rebound by DNS, so a page from an address came from this server.
 bool SiteGuard::is_own_name(std::string_view host) const {
   const std::string name = name_of(host);
   if (is_loopback(name) || std::ranges::find(names_, name) != names_.end()) return true;
@@ -117,7 +117,7 @@ bool SiteGuard::is_own_origin(std::string_view origin, std::string_view host) co
 }
 
 bool SiteGuard::comes_from_elsewhere(const net::HttpRequest& head) const {
-  // Opening an address in a browser: the page that linked to it cannot read the answer.
+  // The user opened the address in the browser. The page that linked to it cannot read the answer.
   if (head.method == "GET" && head.header("sec-fetch-mode") == "navigate") return false;
   if (const auto origin = head.header("origin"))
     return std::ranges::find(options_.cors_origins, *origin) == options_.cors_origins.end() &&
@@ -128,7 +128,7 @@ bool SiteGuard::comes_from_elsewhere(const net::HttpRequest& head) const {
 
 std::optional<RefusedRequest> SiteGuard::refuse(const net::HttpRequest& head) const {
   if (takes_anybody_ || head.method == "OPTIONS") return std::nullopt;
-  // HTTP/1.0 has no Host; no browser speaks it.
+  // HTTP/1.0 requests may have no Host, but no browser sends them.
   const auto host = head.header("host");
   if (on_loopback_ && host && !is_own_name(*host)) return host_not_allowed(*host);
   if (comes_from_elsewhere(head)) return origin_not_allowed(head);

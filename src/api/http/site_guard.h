@@ -10,20 +10,20 @@
 
 namespace kvasir::api {
 
-// Keeps web pages of other sites from making this server work. A page may send a request of text/plain to any
-// address without asking first, and a name of its own may come to mean this machine; the browser says in
-// Origin, Sec-Fetch-Site and Host where such a request comes from. Clients that are no browsers send neither
-// of the first two, and are not restricted by them. Immutable; thread-safe.
+// Keeps web pages of other sites from using this server. A page may send a text/plain request to any address
+// without a preflight, and a page's own host name may be made to point to this machine. The browser tells in
+// Origin, Sec-Fetch-Site and Host where such a request comes from. Clients that are not browsers do not send
+// the first two, so they are not restricted by them. Immutable. Thread-safe.
 class SiteGuard {
  public:
   struct Options {
     std::string host;                       // the address that the server listens on
-    std::vector<std::string> cors_origins;  // whose pages may ask; "*": anybody's
+    std::vector<std::string> cors_origins;  // origins whose pages may call; "*": all
   };
   explicit SiteGuard(Options options);
 
-  // Why the request is not taken, by its head alone; nothing: it is. OPTIONS is always taken: it does
-  // nothing.
+  // Why the request is refused, judged by its head alone; absent: it is accepted. OPTIONS is always accepted,
+  // since it does nothing.
   std::optional<net::RefusedRequest> refuse(const net::HttpRequest& head) const;
 
  private:

@@ -17,8 +17,8 @@ namespace kvasir::api {
 template <class T>
 using StoreWork = std::function<base::Result<T>(store::Store&)>;
 
-// Runs `work` on the store's thread. It is not given up when the client leaves: what a client was promised,
-// or what was made for it, is written.
+// Runs `work` on the store's thread. The work goes on when the client leaves, since a promised or finished
+// result must be stored.
 template <class T>
 boost::asio::awaitable<base::Result<T>> run_on_store(Service& service, boost::asio::any_io_executor executor,
                                                      StoreWork<T> work) {

@@ -14,13 +14,13 @@
 
 namespace kvasir::api {
 
-// Threads for work on text that may take long, so that no I/O thread does it. What waits is bounded; what
-// nobody wants any more is dropped where it waits and asked to stop where it runs. Thread-safe.
+// Threads for work on text that may take long, so that no I/O thread does it. The queue is bounded. Work that
+// nobody wants any more is dropped if it waits, and asked to stop if it runs. Thread-safe.
 class TextQueue {
  public:
   struct Entry {
     std::function<void(const std::stop_token&)> run;
-    std::function<void()> drop;  // called instead, where the queue stops first
+    std::function<void()> drop;  // called instead of `run` if the queue stops first
     std::stop_source stop{};
   };
 
@@ -29,11 +29,11 @@ class TextQueue {
   TextQueue(const TextQueue&) = delete;
   TextQueue& operator=(const TextQueue&) = delete;
 
-  // exhausted: too many wait already. unavailable: the queue has stopped.
+  // exhausted: the queue is full. unavailable: the queue has stopped.
   base::Status add(std::shared_ptr<Entry> entry);
-  // Neither `run` nor `drop` begins after this; one that runs is asked to stop.
+  // After this, neither `run` nor `drop` begins. A running entry is asked to stop.
   void give_up(const std::shared_ptr<Entry>& entry);
-  // Drops what waits, asks what runs to stop, and waits for it to do so.
+  // Drops waiting entries, asks running ones to stop, and waits for them.
   void stop();
   std::size_t num_waiting() const;
 

@@ -23,15 +23,15 @@
 
 namespace kvasir::api {
 
-// One piece of work on a queue, on the executor of the request that waits for its result. Destroying it gives
+// One piece of work on a queue, used on the executor of the request that waits for it. Destroying it gives
 // the work up.
 template <class T>
 class TextTask {
  public:
-  // It owns what it reads: it may go on for a moment when nobody waits for it any more.
+  // The work owns its data, since it may run for a moment after the task is gone.
   using Work = std::function<base::Result<T>(const std::stop_token&)>;
 
-  // Where the queue refuses the work, the refusal is its result.
+  // If the queue refuses the work, the refusal is its result.
   TextTask(TextQueue& queue, const boost::asio::any_io_executor& executor, Work work)
       : queue_(queue), wake_(executor), state_(std::make_shared<State>()) {
     state_->wake = &wake_;
@@ -57,7 +57,7 @@ class TextTask {
   TextTask(const TextTask&) = delete;
   TextTask& operator=(const TextTask&) = delete;
 
-  // True once the result is there or the work was given up; false where `at_most` passed first.
+  // True once the result is there or the work was given up; false if `at_most` passed first.
   boost::asio::awaitable<bool> wait(base::Duration at_most) {
     wake_.expires_after(std::chrono::duration_cast<boost::asio::steady_timer::duration>(at_most));
     while (!state_->ready && !given_up_) {
@@ -68,14 +68,14 @@ class TextTask {
     co_return state_->ready || given_up_;
   }
 
-  // From now on the result is an error: cancelled.
+  // After this the result is the error `cancelled`.
   void give_up() {
     given_up_ = true;
     queue_.give_up(entry_);
     wake_.cancel();
   }
 
-  // After wait() was true; once.
+  // Call once, after wait() returned true.
   base::Result<T> take() {
     if (given_up_) return base::error(base::ErrorCode::cancelled, "the client left");
     return std::move(*state_->result);
@@ -89,7 +89,7 @@ class TextTask {
     boost::asio::steady_timer* wake = nullptr;  // null once the task is gone
   };
 
-  // What one request could not do (memory, mostly) must not end the others.
+  // An exception in one request (out of memory, mostly) must not end the others.
   static base::Result<T> run_guarded(const Work& work, const std::stop_token& stop) {
     try {
       return work(stop);
@@ -114,7 +114,7 @@ class TextTask {
   bool given_up_ = false;
 };
 
-// While it lives, a client that leaves gives the task up.
+// While this object lives, the task is given up when the client leaves.
 template <class T>
 class GivenUpOnDisconnect {
  public:
@@ -129,10 +129,10 @@ class GivenUpOnDisconnect {
   net::Responder& responder_;
 };
 
-// What becomes of work whose client leaves.
+// What happens to work whose client leaves.
 enum class WhenLeft { give_up, go_on };
 
-// Runs `work` here where it is short, on the queue otherwise. cancelled: it was given up.
+// Runs short work here and long work on the queue. cancelled: the work was given up.
 template <class T>
 boost::asio::awaitable<base::Result<T>> run_text_work(TextQueue& queue, Exchange& exchange,
                                                       std::size_t num_bytes, typename TextTask<T>::Work work,

@@ -10,7 +10,7 @@
 namespace kvasir::api {
 namespace {
 
-// What the model is given, with a template that is written down.
+// Checks the prompt that the model gets, with a template given by the test.
 class ChatPromptTest : public ApiTest {
  protected:
   void serve_template(std::string source) {
@@ -22,7 +22,7 @@ class ChatPromptTest : public ApiTest {
     router_.set_ready("m", std::move(model));
   }
 
-  // The prompt of the request with that number, or the error's field.
+  // The prompt of request `number`, or the field that the error names.
   std::string prompt(const std::string& body, std::size_t number = 0) {
     const Reply reply = post("/v1/chat/completions", body);
     if (reply.status != 200) return std::string(reply.body.at("error").at("param").as_string());

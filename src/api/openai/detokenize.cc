@@ -43,7 +43,7 @@ constexpr Field<DetokenizeRequest> kDetokenizeFields[] = {
      "an array of token ids"},
 };
 
-// The answer's body.
+// Makes the body of the answer.
 Result<std::string> detokenize(Service& service, std::string_view text) {
   TRY(const json::object body, parse_object(text, service.options.max_json_depth));
   DetokenizeRequest request;

@@ -11,22 +11,22 @@
 
 namespace kvasir::api {
 
-inline constexpr std::size_t kMaxEmbeddingInputs = 2048;  // of one request; OpenAI's
+inline constexpr std::size_t kMaxEmbeddingInputs = 2048;  // per request, as with OpenAI
 
-// POST /v1/embeddings, checked.
+// A checked POST /v1/embeddings.
 struct EmbeddingRequest {
   enum class Encoding : std::uint8_t { numbers, base64 };
 
   std::string model;
-  std::vector<TextOrTokens> inputs;  // never empty; tokens are taken as they are
+  std::vector<TextOrTokens> inputs;  // never empty; tokens are used as they are
   Encoding encoding = Encoding::numbers;
-  std::optional<int> dimensions;  // absent: all that the model has
+  std::optional<int> dimensions;  // absent: all dimensions of the model
 };
 
 base::Result<EmbeddingRequest> read_embedding_request(json::object body);
 json::object embedding_request_schema();
 
-// [inputs, dimensions] as the answer's `data`.
+// The answer's `data` for `vectors` [inputs, dimensions].
 json::array embedding_data(const std::vector<float>& vectors, int dimensions,
                            EmbeddingRequest::Encoding encoding);
 

@@ -10,7 +10,7 @@
 
 namespace kvasir::api {
 
-// Waits for the vectors of the sequences, on the responder's executor. cancelled: the client left first.
+// Waits for the sequences' vectors, on the responder's executor. cancelled: the client left first.
 boost::asio::awaitable<base::Result<std::vector<float>>> embed(net::Responder& responder,
                                                                wire::EmbedClient& client,
                                                                std::vector<std::vector<TokenId>> sequences);

@@ -21,7 +21,7 @@ using base::Result;
 
 namespace {
 
-// A request whose text has become tokens. It has a constructor for g++ 12; see net::HttpHeader.
+// A tokenized request. It has a constructor for g++ 12; see net::HttpHeader.
 struct EmbedJob {
   EmbedJob(router::EmbedTextPtr model_in, EmbeddingRequest request_in)
       : model(std::move(model_in)), request(std::move(request_in)) {}
@@ -55,7 +55,7 @@ Result<EmbedJob> read(Service& service, std::string_view body, const std::stop_t
   return job;
 }
 
-// The first numbers of each vector, of length 1 again.
+// Keeps the first `to` numbers of each vector and scales it to length 1.
 std::vector<float> shorten(const std::vector<float>& vectors, std::size_t from, std::size_t to) {
   std::vector<float> out;
   out.reserve(vectors.size() / from * to);
@@ -81,7 +81,7 @@ std::string answer_text(const EmbedJob& job, std::vector<float> vectors) {
       {"usage", json::object{{"prompt_tokens", job.num_tokens}, {"total_tokens", job.num_tokens}}}});
 }
 
-// The body of the answer.
+// Makes the body of the answer.
 asio::awaitable<Result<std::string>> run(Service& service, Exchange& exchange,
                                          std::shared_ptr<EmbedJob> job) {
   const tenancy::Cost cost{.sequences = 1, .tokens = job->num_tokens};
@@ -90,7 +90,7 @@ asio::awaitable<Result<std::string>> run(Service& service, Exchange& exchange,
   Result<router::EmbedLease> lease = service.router.pick(*job->model);
   if (!lease.ok()) co_return std::move(lease).error();
   const auto dimensions = static_cast<std::size_t>(job->model->dimensions);
-  const std::size_t num_bytes = job->sequences.size() * dimensions * 8;  // of the answer, roughly
+  const std::size_t num_bytes = job->sequences.size() * dimensions * 8;  // approximate size of the answer
   Result<std::vector<float>> vectors =
       co_await embed(exchange.responder, lease->worker(), std::move(job->sequences));
   if (!vectors.ok()) co_return std::move(vectors).error();

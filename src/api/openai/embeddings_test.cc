@@ -11,7 +11,7 @@
 namespace kvasir::api {
 namespace {
 
-// A vector is (tokens, first token, 0, 0), not of length 1, so that the numbers can be read.
+// Gives the vector (tokens, first token, 0, 0) without normalizing it, so that tests can read the numbers.
 class ScriptedEmbedder final : public wire::EmbedClient {
  public:
   base::Status embed(wire::EmbedRequest request, Done done) override {
@@ -48,7 +48,7 @@ class ScriptedEmbedder final : public wire::EmbedClient {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<base::Error> refusal_;                       // set before the first request
-  bool holds_ = false;                                       // likewise
+  bool holds_ = false;                                       // set before the first request
   std::optional<std::pair<wire::EmbedRequest, Done>> held_;  // guarded by mutex_
 };
 

@@ -6,7 +6,7 @@
 #include "api/http/route.h"
 #include "api/http/service.h"
 
-// One endpoint a file; the room's table of routes says where each is reached.
+// The handlers of this folder, one file each. The routes table says which path leads to each.
 namespace kvasir::api {
 
 RouteGroup openai_routes();
@@ -20,7 +20,7 @@ boost::asio::awaitable<void> handle_detokenize(Service& service, Exchange& excha
 boost::asio::awaitable<void> handle_embeddings(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_moderations(Service& service, Exchange& exchange);
 
-// Of the bodies and queries whose tables stand in their endpoint's file.
+// Schemas of bodies, which their endpoints' files define.
 boost::json::object tokenize_request_schema();
 boost::json::object detokenize_request_schema();
 boost::json::object moderation_request_schema();

@@ -41,7 +41,7 @@ json::object describe(const router::ModelStatus& model, const Service& service) 
   object["object"] = "model";
   object["created"] = model.created_s;
   object["owned_by"] = "kvasir";
-  // The same for clients of Anthropic.
+  // The same data in Anthropic's fields.
   object["type"] = "model";
   object["display_name"] = model.name;
   object["created_at"] = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(model.created_s));

@@ -6,7 +6,7 @@
 
 namespace kvasir::api {
 
-// What the endpoints of OpenAI's API answer with.
+// Schemas of the answers of OpenAI's endpoints.
 std::span<const NamedSchema> openai_schemas();
 
 }  // namespace kvasir::api

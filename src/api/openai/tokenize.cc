@@ -48,7 +48,7 @@ constexpr Field<TokenizeOptions> kTokenizeFields[] = {
      R"({"type": "boolean", "default": true})"},
 };
 
-// Null is the same as absent.
+// Finds a field's value. Null is the same as absent.
 json::value* find(json::object& body, std::string_view field) {
   json::value* value = body.if_contains(field);
   return value == nullptr || value->is_null() ? nullptr : value;

@@ -4,7 +4,7 @@
 
 namespace kvasir::api {
 
-// A page that draws /openapi.json; it loads nothing from elsewhere.
+// An HTML page that renders /openapi.json. It loads nothing from other sites.
 extern const std::string_view kDocsPage;
 
 }  // namespace kvasir::api

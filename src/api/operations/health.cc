@@ -37,12 +37,12 @@ net::HttpResponse answer(std::string_view status, int code, const std::vector<Mo
 
 }  // namespace
 
-// The process runs and its I/O threads turn.
+// 200 whenever the process runs and its I/O threads respond.
 asio::awaitable<void> handle_live(Service&, Exchange& exchange) {
   co_await reply(exchange, net::HttpResponse::json(200, R"({"status":"live"})"));
 }
 
-// New requests are welcome for at least one model, and will be in a moment.
+// 200 if at least one model is ready, the server is not draining, and no engine is about to restart.
 asio::awaitable<void> handle_ready(Service& service, Exchange& exchange) {
   const std::vector<ModelStatus> models = service.router.models();
   if (any_in(Phase::restarting, models))
@@ -53,7 +53,7 @@ asio::awaitable<void> handle_ready(Service& service, Exchange& exchange) {
   co_await reply(exchange, answer(status, any && !draining ? 200 : 503, models));
 }
 
-// Every engine that has work has ended a step lately.
+// 200 if every engine with work has finished a step lately.
 asio::awaitable<void> handle_progress(Service& service, Exchange& exchange) {
   const std::vector<ModelStatus> models = service.router.models();
   if (any_in(Phase::restarting, models))

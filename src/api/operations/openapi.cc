@@ -113,7 +113,8 @@ json::array parameters_of(const Route& route) {
   return list;
 }
 
-// "POST /v1/conversations/{id}/messages" → "post_v1_conversations_id_messages": generators make names of it.
+// "POST /v1/conversations/{id}/messages" → "post_v1_conversations_id_messages". Code generators make names of
+// it.
 std::string operation_id(const Route& route) {
   std::string id;
   for (const char c : route.method) id += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));

@@ -7,7 +7,7 @@
 
 namespace kvasir::api {
 
-// The OpenAPI 3.1 document of the routes, made of the tables that route and read requests.
+// The OpenAPI 3.1 document of the routes, generated from the tables that route and read requests.
 boost::json::object openapi_document(std::span<const RouteGroup> groups);
 
 }  // namespace kvasir::api

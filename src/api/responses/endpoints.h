@@ -6,7 +6,7 @@
 #include "api/http/route.h"
 #include "api/http/service.h"
 
-// One endpoint a file; the room's table of routes says where each is reached.
+// The handlers of this folder, one file each. The routes table says which path leads to each.
 namespace kvasir::api {
 
 RouteGroup responses_routes();
@@ -17,7 +17,7 @@ boost::asio::awaitable<void> handle_get_response(Service& service, Exchange& exc
 boost::asio::awaitable<void> handle_delete_response(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_response_items(Service& service, Exchange& exchange);
 
-// Of the bodies and queries whose tables stand in their endpoint's file.
+// The schema of a query, which its endpoint's file defines.
 boost::json::object response_query_schema();
 
 }  // namespace kvasir::api

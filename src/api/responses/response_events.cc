@@ -14,8 +14,8 @@ using base::Result;
 namespace {
 
 struct ItemKind {
-  std::string_view text_event;  // response.<this>.delta and .done
-  bool has_parts;               // its text is in a part of its content
+  std::string_view text_event;  // event names are response.<this>.delta and .done
+  bool has_parts;               // its text is in a content part
 };
 
 ItemKind item_kind(const json::object& item) {
@@ -39,7 +39,7 @@ json::object part_of(const json::object& item) {
   return content.empty() ? empty_part(item) : content.front().as_object();
 }
 
-// The item as it was when it began.
+// The item as it was when it began: in progress and without content.
 json::object blank(json::object item) {
   item["status"] = "in_progress";
   for (const std::string_view key : {"content", "arguments", "output", "error"}) {
@@ -55,7 +55,7 @@ json::object blank(json::object item) {
   return item;
 }
 
-// The fields of an event about an item's text.
+// The fields that locate an item's text in an event.
 json::object place(std::size_t index, const json::object& item) {
   json::object fields{{"item_id", item.at("id")}, {"output_index", index}};
   if (item_kind(item).has_parts) fields["content_index"] = 0;
@@ -153,7 +153,7 @@ Result<std::string> replayed_events(const json::object& response, std::int64_t s
   std::string events;
   try {
     events = all_events(response);
-  } catch (const std::exception& e) {  // a member that is not there, or of another type
+  } catch (const std::exception& e) {  // a member is missing or has another type
     return base::error(ErrorCode::corrupt, "a stored response cannot be read: {}", e.what());
   }
   std::string_view rest = events;

@@ -16,10 +16,10 @@ using base::Status;
 
 namespace {
 
-constexpr std::chrono::milliseconds kKept = std::chrono::days(30);  // as OpenAI has it
+constexpr std::chrono::milliseconds kKept = std::chrono::days(30);  // as with OpenAI
 constexpr std::chrono::milliseconds kSweepEvery = std::chrono::hours(1);
 
-// Deletes what has expired, where nobody did so lately.
+// Deletes expired responses, unless that was done recently.
 Status sweep(store::Store& store, std::int64_t now) {
   static std::atomic<std::int64_t> swept_ms{0};
   std::int64_t last = swept_ms.load();

@@ -11,7 +11,8 @@
 
 namespace kvasir::api {
 
-// Stores a response with its input once it is complete; one that failed, or whose client left, is not kept.
+// Stores a response with its input once it is complete. A response that failed, or whose client left, is not
+// stored.
 class ResponseKeeper final : public AnswerKeeper {
  public:
   struct Source {
@@ -19,10 +20,10 @@ class ResponseKeeper final : public AnswerKeeper {
     std::string input;        // the request's own items, as JSON
     std::string previous_id;  // empty: none
   };
-  // The service outlives it; the executor is the request's.
+  // `service` outlives the keeper. `executor` is the request's.
   ResponseKeeper(Service& service, boost::asio::any_io_executor executor, Source source);
 
-  // Who writes the response. Before the first delta; it outlives the answer.
+  // Sets the writer of the response. Call it before the first delta; `shape` outlives the answer.
   void watch(ResponsesShape& shape) { shape_ = &shape; }
 
   boost::asio::awaitable<base::Status> begin(const Job& job) override;

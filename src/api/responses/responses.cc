@@ -25,7 +25,7 @@ using base::Status;
 
 namespace {
 
-// The chat's messages: the instructions of this request, and the items of all before it and of its own.
+// Sets the chat's messages: this request's instructions, then the items of earlier responses, then its own.
 Status complete_chat(ChatRequest& chat, const std::string& instructions, const json::array& earlier,
                      const json::array& own) {
   json::array items = earlier;
@@ -37,7 +37,8 @@ Status complete_chat(ChatRequest& chat, const std::string& instructions, const j
   return base::ok();
 }
 
-// The request is wrong, and not its address: 400, as OpenAI has it.
+// A wrong previous_response_id is an error in the request, not in its path, so the status is 400, as with
+// OpenAI.
 Error as_wrong_previous(Error error, const std::string& id) {
   if (error.code == ErrorCode::not_found)
     error = Error{ErrorCode::invalid_argument,
@@ -50,7 +51,7 @@ bool has_to_look_up(const ResponsesRequest& request) {
   return !request.previous_id.empty() || has_references(request.items);
 }
 
-// Items of earlier responses, and the request's own with those in the place of references.
+// Items of earlier responses, and the request's own items with references resolved.
 struct LookedUp {
   json::array earlier;
   json::array own;
@@ -69,10 +70,10 @@ Result<LookedUp> look_up(store::Store& store, const std::string& tenant, const s
   return found;
 }
 
-// However short the request is, what the store adds to it may be long.
+// A size that sends the work to another thread, since the store may add a long text to a short request.
 constexpr std::size_t kNotHere = kSmallBody + 1;
 
-// The chat of a request that goes on from stored items.
+// Completes the chat of a request that refers to stored items.
 asio::awaitable<Result<ChatRequest>> complete_from_store(Service& service, Exchange& exchange,
                                                          const ResponsesRequest& request) {
   StoreWork<LookedUp> find = [tenant = exchange.caller.tenant, id = request.previous_id,
@@ -98,7 +99,7 @@ Result<ResponsesRequest> read(json::object body) {
   return request;
 }
 
-// The request with its chat whole.
+// Reads the request and completes its chat.
 asio::awaitable<Result<ResponsesRequest>> read_whole(Service& service, Exchange& exchange) {
   Result<ResponsesRequest> request = co_await read_body<ResponsesRequest>(service, exchange, read);
   if (!request.ok() || !has_to_look_up(*request)) co_return request;

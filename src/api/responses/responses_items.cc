@@ -25,7 +25,7 @@ Result<std::string> read_member(const json::object& item, std::string_view key) 
   return text;
 }
 
-// A part's text is in the member of this name; empty: no text.
+// The name of the member that has a part's text; empty: the part has no text.
 std::string_view text_key(std::string_view type) {
   if (type == "refusal") return "refusal";
   for (const std::string_view known : {"input_text", "output_text", "text", "reasoning_text", "summary_text"})
@@ -33,7 +33,7 @@ std::string_view text_key(std::string_view type) {
   return {};
 }
 
-// A string, or the lines of parts that are all text.
+// Reads a string, or text parts as lines.
 Result<std::string> read_content(const json::object& item, std::string_view key) {
   const json::value* content = item.if_contains(key);
   if (content == nullptr || content->is_null())
@@ -59,7 +59,7 @@ Result<std::string> read_content(const json::object& item, std::string_view key)
   return text;
 }
 
-// Makes messages of items one after another.
+// Builds messages from items, one after another.
 class Dialogue {
  public:
   Status add(const json::object& item) {
@@ -96,7 +96,7 @@ class Dialogue {
     return note_call(id, item);
   }
 
-  // The assistant's call, by the name and the arguments of the item.
+  // Adds a call to the assistant's message, with the name and arguments of the item.
   Status note_call(const std::string& id, const json::object& item) {
     TRY(const std::string name, read_member(item, "name"));
     TRY(const std::string text, read_member(item, "arguments"));
@@ -113,7 +113,7 @@ class Dialogue {
     return base::ok();
   }
 
-  // A call with its result. The results of calls that ran side by side stand after all of them.
+  // Adds a call and its result. The results of concurrent calls come after all of those calls.
   Status add_server_call(const json::object& item) {
     const json::value* round = item.if_contains("round");
     const std::int64_t number = round != nullptr && round->is_int64() ? round->get_int64() : 0;
@@ -165,7 +165,7 @@ class Dialogue {
 
   json::array messages_;
   std::string reasoning_;  // for the assistant's next message
-  json::array results_;    // of this server's tools, to stand after the last of their calls
+  json::array results_;    // results of this server's tools; they follow the last call of their round
   std::int64_t round_ = 0;
 };
 

@@ -80,7 +80,7 @@ Status read_top_logprobs(const json::value& value, R& r) {
   return base::ok();
 }
 
-// What belongs to tools that this server has not asks for nothing.
+// Values for tools that this server does not have are ignored.
 Status read_include(const json::value& value, R& r) {
   if (!value.is_array()) return wrong_type("an array of strings", value);
   for (const json::value& item : value.get_array()) {
@@ -98,7 +98,7 @@ Status read_stream(const json::value& value, R& r) {
   return base::ok();
 }
 
-// Nothing is obfuscated here, and every schema is enforced.
+// This server obfuscates nothing and enforces every schema, so the flag changes nothing.
 Status read_unused_flag(const json::value& value, R&) {
   TRY_OK(read_bool(value));
   return base::ok();
@@ -240,7 +240,7 @@ constexpr Field<R> kResponsesFields[] = {
     {"moderation", refuse},
 };
 
-// {"type": "function", "name": …} as chat has it.
+// Converts {"type": "function", "name": …} to a chat's form.
 json::object as_chat_function(const json::object& flat) {
   json::object function;
   for (const auto& [key, value] : flat)
@@ -251,7 +251,7 @@ json::object as_chat_function(const json::object& flat) {
   return chat;
 }
 
-// {"type": "allowed_tools", "mode": …, "tools": […]}, or a function.
+// Converts {"type": "allowed_tools", "mode": …, "tools": […]}, or a function, to a chat's form.
 json::object as_chat_choice(const json::object& flat) {
   const json::value* type = flat.if_contains("type");
   if (type == nullptr || *type != "allowed_tools") return as_chat_function(flat);
@@ -295,15 +295,15 @@ Status read_input(json::value& input, R& r) {
       item["type"] = is_absent("role") && !is_absent("id") ? "item_reference" : "message";
     if (!is_absent("id") && !item.at("id").is_string())
       return in_field(fmt::format("[{}].id", i), wrong_type("a string", item.at("id")));
-    if (item.at("type") == "item_reference") continue;  // its id is another's
-    // A page of items begins after one's id, so that no two have the same.
+    if (item.at("type") == "item_reference") continue;  // its id belongs to another item
+    // Pages of items begin after an item's id, so ids must be unique.
     if (is_absent("id") || !ids.insert(std::string(item.at("id").get_string())).second)
       item["id"] = make_answer_id("item_");
   }
   return base::ok();
 }
 
-// What a response repeats, with what holds where the request says nothing.
+// The settings that a response repeats, with defaults for those that the request does not set.
 json::object make_echo(const json::object& body) {
   json::object echo{{"instructions", nullptr},
                     {"max_output_tokens", nullptr},
@@ -338,7 +338,7 @@ Result<ResponsesRequest> read_responses_request(json::object body) {
     return in_field("stream_options", wrong_value("only allowed together with \"stream\": true"));
   if (request.chat.params.sampling.num_top_logprobs > 0) request.chat.params.sampling.logprobs = true;
   TRY(request.chat.tools, read_response_tools(body));
-  // Which tokens are whose cannot be told where calls and text alternate.
+  // If calls and text alternate, tokens cannot be assigned to either.
   const ToolSettings& tools = request.chat.tools;
   if (request.chat.params.sampling.logprobs && (tools.may_call() || !tools.server_tools.empty()))
     return in_field("include", not_supported("logprobs together with tools are"));

@@ -7,21 +7,22 @@
 
 namespace kvasir::api {
 
-// POST /v1/responses as OpenAI has it, checked. Its chat lacks the messages: they are made of the items.
+// A checked POST /v1/responses of OpenAI's API. Its chat has no messages yet; they are made from the items.
 struct ResponsesRequest {
   ChatRequest chat;
-  json::object echo;  // what the answer repeats of the request
-  json::array items;  // the input, each with an id and a type
+  json::object echo;  // settings of the request that the answer repeats
+  json::array items;  // the input; every item has an id and a type
   std::string instructions;
   std::string previous_id;
   bool store = true;
 };
 
-// Bytes of the request's text are taken out of `body`.
+// Moves the request's texts out of `body`.
 base::Result<ResponsesRequest> read_responses_request(json::object body);
 
-// Items as the messages of a chat: calls join the assistant's message before them, and reasoning the one
-// after it. The error's field is inside "input", whose first item is number `num_earlier` of these.
+// Converts items to the messages of a chat. Calls join the assistant's message before them, and reasoning
+// joins the message after it. The error's field is relative to "input", whose first item is
+// `items[num_earlier]`.
 base::Result<json::array> messages_of_items(const json::array& items, std::size_t num_earlier);
 
 json::object responses_body_schema();

@@ -32,14 +32,14 @@ std::string_view id_prefix(Kind kind) {
   return kind == Kind::call ? "fc_" : kind == Kind::reasoning ? "rs_" : "msg_";
 }
 
-// An item of the output while it is being written.
+// An output item that is being written.
 struct Item {
   Item(AnswerPart first, std::string id_in) : part(std::move(first)), id(std::move(id_in)) {}
 
-  AnswerPart part;  // its text is all that has come
+  AnswerPart part;  // has all text so far
   std::string id;
   json::array logprobs = {};
-  json::object begun = {};  // as it was told of first
+  json::object begun = {};  // as it was first sent
 };
 
 json::object content_part(const Item& item) {
@@ -71,7 +71,7 @@ json::object item_object(const Item& item, std::string_view status) {
   return object;
 }
 
-// A call of this server's tools, in the shape of OpenAI's calls of MCP servers.
+// A call of this server's tools, in the shape of OpenAI's MCP calls.
 json::object server_call_item(const ServerCall& call) {
   json::object item{{"id", call.id},
                     {"type", "mcp_call"},
@@ -164,7 +164,7 @@ class ItemShape final : public ResponsesShape {
     return events_.extend_item(output_.size(), item_->begun, part.text, std::move(lines));
   }
 
-  // The tokens of text, and of whatever else there was since the last text.
+  // Takes the logprobs of the text, and of other tokens since the last text.
   json::array take_lines() {
     json::array lines = std::exchange(lines_, {});
     item_->logprobs.insert(item_->logprobs.end(), lines.begin(), lines.end());
@@ -182,7 +182,8 @@ class ItemShape final : public ResponsesShape {
     return events;
   }
 
-  // It is told of when it begins, with all its arguments, and when it ends; others may do so in between.
+  // A call is reported when it begins, with all its arguments, and when it ends. Other calls may begin or end
+  // in between.
   std::string take_server_call(const ServerCall& call) {
     std::string events;
     json::object object = server_call_item(call);
@@ -228,10 +229,10 @@ class ItemShape final : public ResponsesShape {
   const json::object echo_;
   ResponseEvents events_;
   std::optional<Item> item_;
-  json::array output_;  // items that are complete, and calls of this server's tools that run
-  std::map<int, std::size_t> server_calls_;  // where in the output they are, by number
+  json::array output_;                       // complete items, and running calls of this server's tools
+  std::map<int, std::size_t> server_calls_;  // indices in `output_`, by the call's number
   json::array lines_;                        // logprobs that belong to no item yet
-  bool ended_ = false;                       // with `finish_`
+  bool ended_ = false;                       // `finish_` is valid
   wire::FinishReason finish_ = wire::FinishReason::stop;
 };
 

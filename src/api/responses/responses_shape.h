@@ -9,12 +9,12 @@ namespace kvasir::api {
 // OpenAI's response: a list of output items, streamed item by item with numbered events.
 class ResponsesShape : public AnswerShape {
  public:
-  // The response as a whole, with the ids that a stream has given its items. `sum` is all that there is of
-  // the answer; what `chunks` has had of it is not looked at again.
+  // The whole response, with the ids that the stream gave to its items. `sum` is the whole answer; the part
+  // that `chunks` has written is not processed again.
   virtual json::object finished(const Delta& sum, const wire::Usage& usage) = 0;
 };
 
-// `echo` is what the response repeats of its request.
+// `echo` has the settings of the request that the response repeats.
 std::unique_ptr<ResponsesShape> responses_shape(AnswerHead head, json::object echo);
 
 }  // namespace kvasir::api

@@ -200,7 +200,7 @@ TEST_F(ApiTest, AResponseGoesOnFromAStoredOne) {
             std::string::npos)
       << prompt;
   EXPECT_NE(prompt.find("Who am I?"), std::string::npos);
-  EXPECT_EQ(prompt.find("Be kind."), std::string::npos);  // instructions are not carried over
+  EXPECT_EQ(prompt.find("Be kind."), std::string::npos);  // instructions are not inherited
 
   const std::string next(streamed.at("id").as_string());
   EXPECT_EQ(get("/v1/responses/" + next).body, streamed);

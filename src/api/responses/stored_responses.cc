@@ -28,9 +28,9 @@ using base::Status;
 
 namespace {
 
-constexpr int kMaxChain = 1000;  // responses that go on from one another
+constexpr int kMaxChain = 1000;  // responses that continue one another
 constexpr std::int64_t kMaxEventNumber = 1'000'000'000;
-// Of items that references stand for, and of the responses that they are looked up in.
+// The most bytes of items that references are replaced with, and of responses that are searched for them.
 constexpr std::size_t kMaxReferencedBytes = std::size_t{16} << 20;
 constexpr std::size_t kMaxShownId = 100;
 
@@ -43,7 +43,7 @@ Error as_missing(Error error, const std::string& id) {
   return error;
 }
 
-// A list that a row of the store holds as JSON.
+// A list of items that the store holds as JSON.
 Result<json::array> list_of(const std::string& text, std::string_view member) {
   TRY(json::value value, base::parse_json(text, kStoredJson));
   json::value* list = &value;
@@ -64,7 +64,7 @@ Result<store::StoredAnswer> find_response(store::Store& store, const store::Key&
   return found;
 }
 
-// Of what the chain had before this response, and of its own input.
+// The items of all earlier responses in the chain, then the response's own input.
 Result<json::array> input_items(store::Store& store, const store::Key& key) {
   TRY(const store::StoredAnswer own, find_response(store, key));
   json::array items;
@@ -87,7 +87,7 @@ bool is_reference(const json::value& item) {
   return type != nullptr && *type == "item_reference";
 }
 
-// Of an item's text: nothing that goes on from it needs them.
+// Removes the logprobs from an item, since a later response does not need them.
 void drop_logprobs(json::value& item) {
   json::value* content = item.is_object() ? item.get_object().if_contains("content") : nullptr;
   if (content == nullptr || !content->is_array()) return;
@@ -95,8 +95,8 @@ void drop_logprobs(json::value& item) {
     if (part.is_object()) part.get_object().erase("logprobs");
 }
 
-// Looks items up, each response once. Many short references can stand for long items, so their bytes are
-// counted.
+// Looks up referenced items. Each response is read once. Short references can stand for long items, so their
+// bytes are counted.
 class ReferencedItems {
  public:
   ReferencedItems(store::Store& store, std::string tenant) : store_(store), tenant_(std::move(tenant)) {}
@@ -122,7 +122,7 @@ class ReferencedItems {
   };
   using Outputs = std::map<std::string, Output, std::less<>>;
 
-  // "msg_X_2" is in the output of "resp_X".
+  // The output that has the item: "msg_X_2" is in the output of "resp_X".
   Result<const Outputs*> output_of(const std::string& item) {
     const std::size_t begin = item.find('_') + 1;
     const std::size_t end = item.rfind('_');
@@ -194,7 +194,7 @@ Result<json::object> item_page(json::array items, const store::PageQuery& query)
   return page;
 }
 
-// Answers with the text that the work on the store gave.
+// Answers with the text that `work` returns.
 asio::awaitable<void> reply_from_store(Service& service, Exchange& exchange, StoreWork<std::string> work) {
   Result<std::string> body =
       co_await run_on_store<std::string>(service, exchange.responder.executor(), std::move(work));
@@ -207,7 +207,7 @@ asio::awaitable<void> reply_from_store(Service& service, Exchange& exchange, Sto
 
 struct ResponseQuery {
   bool stream = false;
-  std::optional<std::int64_t> starting_after;  // the number of an event
+  std::optional<std::int64_t> starting_after;  // number of an event
 };
 
 constexpr Field<ResponseQuery> kResponseQuery[] = {
@@ -225,13 +225,14 @@ constexpr Field<ResponseQuery> kResponseQuery[] = {
      R"({"type": "integer", "minimum": 0, "description": "The number of an event: those after it are sent."})"},
 };
 
-// The events as they were where they are still kept, otherwise made anew of what is stored.
+// Sends the original events if they are still in memory. Otherwise makes events of the stored response.
 asio::awaitable<void> stream_response(Service& service, Exchange& exchange,
                                       std::optional<std::int64_t> starting_after) {
   const std::string id = exchange.parameter("id");
   const std::int64_t last_seen = starting_after.value_or(-1);
   Result<std::shared_ptr<EventLog>> log = service.streams.find(id);
-  // Where the first ones have given way, a reader that wants them all gets them made anew.
+  // If the log has dropped its first events, a reader that wants all of them gets new ones made from the
+  // store.
   if (log.ok() && id.starts_with("resp_") && (starting_after || !(*log)->ended() || (*log)->has_all())) {
     co_await replay_log(service, exchange, std::move(*log), static_cast<std::uint64_t>(last_seen + 1));
     co_return;

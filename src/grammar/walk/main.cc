@@ -1,9 +1,9 @@
-// Walks grammars at random for the tests and the benchmark: reads one JSON object a line, answers with one.
+// Walks grammars at random, for tests and the benchmark. Reads one JSON object per line and answers with one:
 //   {"kind": "json_schema", "source": ..., "seed": 1, "walks": 10, "max_tokens": 300}  →  {"texts": [...]}
-//   {"kind": ..., "source": ..., "tokens": [...], "masks": "FILE"}  →  {"mask_ns": [...], ...}, one mask a
-//   token in FILE
-// With an argument the vocabulary is read from that file (JSON: {"tokens": [hex...], "special": [], "end":
-// []}); without, it is a small synthetic one.
+//   {"kind": ..., "source": ..., "tokens": [...], "masks": "FILE"}  →  {"mask_ns": [...], ...}, and one mask
+//   per token in FILE
+// With an argument, the vocabulary is read from that file (JSON: {"tokens": [hex...], "special": [], "end":
+// []}). Otherwise it is a small synthetic one.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -114,8 +114,8 @@ std::vector<TokenId> tokens_of(const std::vector<std::uint32_t>& bits) {
   return ids;
 }
 
-// A token for the walk: any allowed one, but now and then one that closes things, else texts would never end;
-// and only those once the walk is long.
+// Picks a token for the walk: any allowed one, but sometimes one that closes something, since texts would
+// never end otherwise. Once the walk is long, it picks only those.
 TokenId pick(const TokenTrie& trie, const std::vector<TokenId>& allowed, bool hurry, std::mt19937& rng) {
   std::vector<TokenId> closing;
   const std::size_t start = rng() % allowed.size();
@@ -160,7 +160,7 @@ base::Result<json::value> walk(const std::shared_ptr<CompiledGrammar>& grammar, 
   return json::value(json::object{{"texts", texts}, {"unfinished", num_unfinished}});
 }
 
-// Follows given tokens; the time of each mask, and the masks themselves for a comparison.
+// Follows the given tokens. Reports the time of each mask, and writes the masks to a file for comparison.
 base::Result<json::value> follow(const std::shared_ptr<CompiledGrammar>& grammar,
                                  const json::object& request) {
   std::ofstream masks;

@@ -15,16 +15,16 @@
 
 namespace kvasir::text {
 
-// Part of a call. The pieces of one call have its index; the first has its name.
+// A piece of a call. All pieces of a call have its index; only the first has its name.
 struct CallPiece {
   int index = 0;
   std::string name;
   std::string arguments;
-  std::size_t content_before = 0;  // bytes of the same AnswerPiece's content
+  std::size_t content_before = 0;  // bytes of the same AnswerPiece's content before this piece
   bool operator==(const CallPiece&) const = default;
 };
 
-// What became certain about an answer.
+// New output of the parser.
 struct AnswerPiece {
   std::string content;
   std::string reasoning;
@@ -35,29 +35,29 @@ struct AnswerPiece {
 // Text that may be a call.
 struct CallCandidate {
   CallOpening opening;
-  std::size_t scanned = 0;  // bytes of the text, the opening counted
+  std::size_t scanned = 0;  // bytes scanned so far, including the opening
   JsonScanner scanner;
-  // Of a Python list.
+  // For a Python list only.
   int depth = 0;
   char quote = 0;
   bool escaped = false;
   bool plausible = false;
 };
 
-// Takes an answer apart as it comes: reasoning, content, calls of tools. The pieces, joined, do not depend on
-// how the text was cut, as long as characters are whole. Arguments of a complete call are always a JSON
-// object: where no grammar vouches for them they are held back until they are, and so are those of any call
-// after the first. Text that turns out to be no
-// call is content, unchanged. Blanks beside calls are dropped. One stream, one thread.
+// Splits an answer into reasoning, content and tool calls while it arrives. The joined pieces do not depend
+// on how the text was cut, as long as characters are whole. The arguments of a complete call are always a
+// JSON object: they are held back until they are complete, unless a grammar enforces them and the call is the
+// first. Text that turns out not to be a call is content, unchanged. Blanks beside calls are dropped. Used
+// for one stream by one thread.
 class AnswerParser {
  public:
   explicit AnswerParser(std::shared_ptr<const AnswerSyntax> syntax);
 
   AnswerPiece push(std::string_view text);
-  // The end of the answer; nothing may be pushed any more.
+  // Ends the answer. Nothing may be pushed after this.
   AnswerPiece finish();
   int num_calls() const { return num_calls_; }
-  // Calls that a grammar enforced are there, all of them whole, and no other was begun.
+  // True if a grammar enforced the calls, all of them are whole, and no further one has begun.
   bool ends_in_whole_calls() const { return enforced_ && enforced_->is_between_calls(); }
 
  private:
@@ -65,7 +65,7 @@ class AnswerParser {
 
   std::string_view rest() const { return std::string_view(held_).substr(at_); }
   void run(AnswerPiece& piece, More more);
-  // Each answers false where it can do no more with what is there.
+  // Each returns false if it needs more text.
   bool step(AnswerPiece& piece, More more);
   bool begin_reasoning(More more);
   bool read_reasoning(AnswerPiece& piece, More more);
@@ -83,16 +83,17 @@ class AnswerParser {
   const std::shared_ptr<const AnswerSyntax> syntax_;
   State state_ = State::content;
   std::string held_;
-  std::size_t at_ = 0;  // of `held_`: what is before has been dealt with
-  std::string blanks_;  // not given out: a call may follow
+  std::size_t at_ = 0;  // offset in `held_`; everything before it has been handled
+  std::string blanks_;  // held back, since a call may follow
   bool line_start_ = true;
   bool after_call_ = false;
-  bool in_fence_ = false;     // of the content
-  bool call_fence_ = false;   // a fence that was taken as the frame of calls
-  bool skip_blanks_ = false;  // after the reasoning
+  bool in_fence_ = false;     // inside a fence in the content
+  bool call_fence_ = false;   // inside a fence that wraps calls
+  bool skip_blanks_ = false;  // just after the reasoning
   std::optional<CallCandidate> candidate_;
   std::optional<EnforcedCalls> enforced_;
-  // The arguments so far of a call after the first: an answer that is cut here has whole calls without it.
+  // The arguments so far of a call after the first. If the answer is cut here, this call is dropped and the
+  // others are whole.
   std::optional<std::string> further_call_;
   int num_calls_ = 0;
   int num_rejected_ = 0;

@@ -71,7 +71,7 @@ std::vector<std::string> characters(const std::string& text) {
   return out;
 }
 
-// The answer, which is the same however the text is cut: whole, by characters, and in two at every place.
+// Parses the text whole, by characters, and cut in two at every place. The answer must always be the same.
 Answer read(const std::string& text, const std::shared_ptr<AnswerSyntax>& syntax) {
   const Answer whole = parse({text}, syntax);
   const std::vector<std::string> chars = characters(text);
@@ -97,7 +97,7 @@ TEST(AnswerParser, HermesCalls) {
                  "<tool_call>\n{\"name\": \"get_time\", \"arguments\": {}}\n</tool_call>\n",
                  syntax),
             (Answer{"I'll look.", "", {kParis, {"get_time", "{}"}}}));
-  // The marker of an end inside a string is no end; arguments may be a string of JSON, or be missing.
+  // An end marker inside a string does not end the call. Arguments may be a string of JSON, or be missing.
   EXPECT_EQ(read("<tool_call>{\"name\": \"get_weather\", \"arguments\": \"{\\\"city\\\": "
                  "\\\"</tool_call>\\\"}\"}</tool_call>",
                  syntax),
@@ -151,7 +151,7 @@ TEST(AnswerParser, FencedAndBareObjectsThatFitAreCalls) {
            syntax),
       (Answer{"", "", {kParis}}));
   EXPECT_EQ(read("{\"tool_calls\": [" + call + "]}", syntax), (Answer{"", "", {kParis}}));
-  // One code block is text, the next one is a call.
+  // The first code block is text, and the second is a call.
   EXPECT_EQ(read("```json\n{\"a\": 1}\n```\n```json\n" + call + "\n```", syntax),
             (Answer{"```json\n{\"a\": 1}\n```", "", {kParis}}));
 }
@@ -225,7 +225,7 @@ TEST(AnswerParser, Reasoning) {
   EXPECT_EQ(read("so it is\n</think>\nThus.", open), (Answer{"Thus.", "so it is", {}}));
 }
 
-// What a grammar enforces is passed on as it comes.
+// Arguments that a grammar enforces are passed on as they come.
 TEST(AnswerParser, EnforcedArgumentsAreStreamed) {
   const std::string call =
       "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Pa}ris\"}}\n</tool_call>";
@@ -250,11 +250,11 @@ TEST(AnswerParser, EnforcedArgumentsAreStreamed) {
   std::size_t num_pieces = 0;
   for (const std::string& c : characters(call)) num_pieces += parser.push(c).calls.size();
   EXPECT_EQ(num_pieces, 1 + expected.arguments.size());
-  // Cut by the length limit: what came stays.
+  // The length limit cut the call. The part that came stays.
   EXPECT_EQ(read(call.substr(0, 60), required).calls[0].arguments, "{\"city\": \"P");
 }
 
-// Wherever an answer is cut, the calls after the first are whole.
+// Wherever an answer is cut, calls after the first are whole.
 TEST(AnswerParser, FurtherCallsComeAsAWhole) {
   for (const ToolSyntax family : {ToolSyntax::hermes, ToolSyntax::mistral, ToolSyntax::deepseek}) {
     const CallText& text = call_text(family);

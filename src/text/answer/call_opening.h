@@ -8,21 +8,21 @@
 
 namespace kvasir::text {
 
-// Whether more text may come: where it may, what is undecided waits.
+// Whether more text may come. If so, undecided text waits.
 enum class More { may_come, none };
 
-// What stands before the JSON of a call.
+// The text before the JSON of a call.
 struct CallOpening {
   enum class Kind {
     none,     // the text begins with something else
-    wait,     // it depends on what comes
+    wait,     // it depends on the text that follows
     json,     // a value that names its tool
     named,    // the arguments of `name`
-    python,   // a list of calls in Python's way
-    ignored,  // a marker that says nothing by itself
+    python,   // a list of calls in Python's syntax
+    ignored,  // a marker without meaning
   };
   Kind kind = Kind::none;
-  std::size_t length = 0;  // of the text before the value; of the marker
+  std::size_t length = 0;  // of the text before the value, or of the marker
   CallEvidence evidence = CallEvidence::resembling;
   std::string name = {};
   bool fenced = false;
@@ -30,10 +30,11 @@ struct CallOpening {
 
 enum class Place { line_start, within_line };
 
-// What a text begins with that comes where no call has been opened yet.
+// The opening of a call that `text` begins with, if no call is open.
 CallOpening opening_of(std::string_view text, const AnswerSyntax& syntax, Place place, More more);
 
-// What may stand after a call and belongs to it. 0: nothing; npos: it depends on what comes.
+// Length of the text after a call that belongs to the call. 0: none; npos: it depends on the text that
+// follows.
 std::size_t trailer_length(std::string_view text, const AnswerSyntax& syntax, More more);
 
 }  // namespace kvasir::text

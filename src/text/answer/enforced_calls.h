@@ -10,37 +10,37 @@
 namespace kvasir::text {
 
 // Reads calls whose exact text a grammar enforces, byte by byte, so that arguments can be passed on as they
-// come. One stream, one thread.
+// come. Used for one stream by one thread.
 class EnforcedCalls {
  public:
   explicit EnforcedCalls(const CallText& text);
 
   enum class Found : std::uint8_t {
     nothing,    // part of the frame
-    name,       // `name()` is that of a new call
+    name,       // `name()` is the name of a new call
     arguments,  // the byte belongs to the call's arguments
-    stray,      // the byte belongs to no call: not what the grammar says
+    stray,      // the byte belongs to no call, so the grammar was violated
   };
   Found push(char byte);
   const std::string& name() const { return name_; }
-  // Within the arguments of a call, which are not whole yet.
+  // Inside the arguments of a call that is not complete.
   bool in_arguments() const { return phase_ == Phase::arguments; }
-  // At least one call was there, and no other has begun after the last one.
+  // There was at least one call, and none has begun after the last one.
   bool is_between_calls() const;
 
  private:
   enum class Phase : std::uint8_t { frame, name, after_name, arguments, after, next, end, done, stray };
 
-  // Takes the byte from what is left of the frame's text; goes on to `then` at its end.
+  // Matches the byte against the rest of the frame's text, and enters `then` at its end.
   Found frame_byte(char byte, Phase then);
   Found choose_next(char byte);
   void expect(Phase phase, std::string_view literal);
 
   const CallText& text_;
   Phase phase_ = Phase::frame;
-  std::string left_;  // of the frame, before the next thing
+  std::string left_;  // text of the frame that must still come
   std::string name_;
-  bool has_call_ = false;  // a whole one
+  bool has_call_ = false;  // at least one whole call
   JsonScanner scanner_;
 };
 

@@ -17,7 +17,7 @@ bool is_name_char(char c) {
          c == '-';
 }
 
-// Reads calls with literal arguments. Every method answers false where the text is something else.
+// Parses calls with literal arguments. Every method returns false if the text is something else.
 class PythonReader {
  public:
   PythonReader(std::string_view text, const AnswerSyntax& syntax) : text_(text), syntax_(syntax) {}
@@ -55,7 +55,7 @@ class PythonReader {
     json::object arguments;
     while (!take(')')) {
       if (!arguments.empty() && !take(',')) return false;
-      if (take(')')) break;  // after a last comma
+      if (take(')')) break;  // after a trailing comma
       const std::string name = read_name();
       json::value value;
       if (name.empty() || !take('=') || !read_value(value, 0)) return false;

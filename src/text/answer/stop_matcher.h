@@ -25,23 +25,23 @@ class StopPatterns {
   std::vector<Pattern> patterns_;
 };
 
-// Looks for stop strings in text that arrives in pieces. The stop that ends first wins, the longest of those
-// that end together; the result does not depend on how the text is cut. Holds back only the longest tail that
-// could still become a stop. One stream, one thread.
+// Finds stop strings in text that arrives in pieces. The stop that ends first wins, and the longest of those
+// that end together. The result does not depend on how the text is cut. Holds back only the longest tail that
+// may still become a stop. Used for one stream by one thread.
 class StopMatcher {
  public:
   explicit StopMatcher(std::shared_ptr<const StopPatterns> patterns);
 
-  // Text that is certain to come before any stop. After a stop was found there is no more.
+  // Text that is certain to come before any stop. Empty after a stop was found.
   std::string push(std::string_view text);
-  // What was held back, at the end of the stream.
+  // The text that was held back, at the end of the stream.
   std::string flush();
   // The stop that was found.
   const std::optional<std::string>& found() const { return found_; }
 
  private:
   std::shared_ptr<const StopPatterns> patterns_;
-  std::vector<std::size_t> matched_;  // [patterns]: how much of each the input's tail spells
+  std::vector<std::size_t> matched_;  // [patterns]: matched bytes of each pattern
   std::string held_;
   std::optional<std::string> found_;
 };

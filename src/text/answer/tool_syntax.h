@@ -11,7 +11,7 @@
 
 namespace kvasir::text {
 
-// How a family of models writes a call of a function.
+// How a family of models writes function calls.
 enum class ToolSyntax : std::uint8_t {
   hermes,    // <tool_call>{"name": …, "arguments": {…}}</tool_call>; Qwen, Hermes, and models with no way of
              // their own
@@ -22,7 +22,7 @@ enum class ToolSyntax : std::uint8_t {
              // fence
 };
 
-// The exact text of calls in a syntax, for those who make the model write them:
+// The exact text of calls in a syntax, for code that makes the model write them:
 //   begin before_name NAME after_name ARGUMENTS after [separator before_name …] end
 struct CallText {
   std::string_view begin;
@@ -31,24 +31,24 @@ struct CallText {
   std::string_view after;
   std::string_view separator;
   std::string_view end;
-  std::string_view trigger;  // what no other text of an answer holds; empty: there is no such thing
+  std::string_view trigger;  // a text that occurs only in calls; empty: there is none
 };
 
-// The syntax that a model's Jinja template teaches; hermes where it teaches none.
+// The syntax that a model's Jinja template uses; hermes if it has none.
 ToolSyntax tool_syntax_of(std::string_view chat_template);
 const CallText& call_text(ToolSyntax syntax);
-// Tokens that are special to the tokenizer and text to whoever looks for calls.
+// Tokens that are special to the tokenizer but are text to the call parser.
 std::span<const std::string_view> special_markers(ToolSyntax syntax);
 
-// Whether the template itself tells the model of its tools.
+// Whether the template itself lists the tools for the model.
 bool template_takes_tools(std::string_view chat_template);
-// What to tell a model whose template does not.
+// Instructions for a model whose template does not list tools.
 std::string tool_instructions(const base::json::array& tools);
 
-// Whether the template knows reasoning in <think> tags.
+// Whether the template supports reasoning in <think> tags.
 bool template_has_reasoning(std::string_view chat_template);
 
-// What to look for in an answer. Immutable, shared by all choices of a request.
+// How to parse an answer. Immutable, shared by all choices of a request.
 struct AnswerSyntax {
   struct Tool {
     std::string name;
@@ -57,13 +57,13 @@ struct AnswerSyntax {
   enum class Calls : std::uint8_t {
     none,
     looked_for,     // wherever the text looks like one
-    after_trigger,  // the same; after the trigger a grammar enforces the exact text
+    after_trigger,  // the same, but a grammar enforces the exact text after the trigger
     required,       // a grammar enforces the exact text from the beginning
   };
   enum class Reasoning : std::uint8_t {
     none,
     tagged,  // may begin with <think>
-    open,    // the prompt has opened it
+    open,    // the prompt has already opened it
   };
 
   Calls calls = Calls::none;

@@ -13,12 +13,12 @@ using base::Result;
 
 namespace {
 
-// "{0.name[key]!r:>{width}}": Python's str.format.
+// Python's str.format: "{0.name[key]!r:>{width}}".
 class BraceFormat {
  public:
   BraceFormat(Context& context, const Arguments& arguments) : context_(context), arguments_(arguments) {}
 
-  // A specification may hold fields itself, but those no more.
+  // A format specification may contain fields, but theirs may not.
   Result<Prompt> run(const Prompt& format, int depth) {
     if (depth > 2) return failure("a format nests too deep");
     const std::string_view text = format.text;
@@ -44,7 +44,7 @@ class BraceFormat {
   }
 
  private:
-  // Where the brace that opens at `open` is closed. Brackets of the name hide braces.
+  // The position of the brace that closes the one at `open`. Braces in brackets do not count.
   static Result<std::size_t> closing(std::string_view text, std::size_t open) {
     int depth = 0;
     bool bracket = false;
@@ -65,7 +65,7 @@ class BraceFormat {
   struct Parts {
     std::string_view name;
     char conversion = '\0';
-    std::size_t spec = std::string_view::npos;  // where it begins, where there is one
+    std::size_t spec = std::string_view::npos;  // where the specification begins; npos: there is none
   };
 
   static Result<Parts> parts_of(std::string_view field) {

@@ -24,17 +24,18 @@ std::span<const NamedOperation> text_predicates();
 std::span<const NamedOperation> dict_methods();
 std::span<const NamedOperation> list_methods();
 
-// What several built-ins share.
+// Functions that several built-ins share.
 
-// The argument as text, `fallback` where it was not given.
+// The argument as text, or `fallback` if it was not given.
 base::Result<std::string> text_argument(const Value* argument, std::string_view fallback);
 base::Result<std::int64_t> integer_argument(const Value* argument, std::int64_t fallback);
-// "a.b.0": the item of an item; none: the object itself. `fallback`, where given, stands for what is missing.
+// Follows a path such as "a.b.0" through items; an absent path gives the object itself. A missing item gives
+// `fallback`, if there is one.
 base::Result<Value> path_of(Context& context, const Value& object, const Value& path,
                             const Value* fallback = nullptr);
-// A flag that was given, by place or by name, and is true.
+// Whether a flag was given, by position or by name, and is true.
 bool flag_argument(const Arguments& arguments, std::size_t position, std::string_view name);
-// An argument other than none, or null.
+// The argument, or null if it was not given or is none.
 const Value* given_argument(const Arguments& arguments, std::size_t position, std::string_view name);
 struct Replacement {
   std::string from;
@@ -45,16 +46,17 @@ struct Justification {
   Value width;
   Prompt fill = {.text = " ", .from_input = {}};
 };
-// str.ljust, str.rjust and str.center: the text stands on that side.
+// str.ljust, str.rjust and str.center: `side` is where the text stands.
 base::Result<Value> justified(Context& context, const Prompt& text, const Justification& rule, Side side);
-// Words between runs of space; the last holds the rest once `limit` cuts are made. Negative: no limit.
+// Words between runs of spaces. After `limit` splits, the last word is the rest of the text. Negative: no
+// limit.
 std::vector<Range> words_of(std::string_view text, std::int64_t limit);
-// Python's float(value): none where there is no such number.
+// Python's float(value); absent if the value is not a number.
 base::Result<std::optional<double>> real_of(Context& context, const Value& value);
 base::Result<Value> replaced(Context& context, const Prompt& text, const Replacement& what);
 base::Result<Value> joined(Context& context, const std::vector<Value>& items, const Prompt& separator);
 
-// json.dumps, marks kept.
+// Options of json.dumps. Marks of input are kept.
 struct JsonStyle {
   bool ascii_only = false;
   bool sort_keys = false;

@@ -38,7 +38,7 @@ Result<Arguments> Evaluator::evaluate_arguments(const CallArguments& written) {
     TRY(const Value more, evaluate(*written.more_named));
     if (!more.is_dict()) return failure("argument after ** must be a mapping, not {}", more.type_name());
     const auto& entries = more.mapping().entries();
-    // Names are looked for one by one.
+    // Each name is searched for linearly.
     TRY_OK(context_.budget.steps(entries.size() * (entries.size() + written.named.size())));
     TRY_OK(context_.budget.bytes(entries.size() * kValueBytes * 2));
     for (const auto& [key, value] : entries) {
@@ -65,7 +65,7 @@ Result<Value> Evaluator::call(const Value& callee, const Arguments& arguments) {
   return failure("'{}' object is not callable", callee.type_name());
 }
 
-// What is left when the parameters have theirs: `caller`, `kwargs` and `varargs`, where the body names them.
+// Binds `caller`, `kwargs` and `varargs` to the remaining arguments, if the body uses these names.
 Status Evaluator::bind_rest(const MacroStatement& macro, Arguments arguments) {
   auto& variables = scope_->variables;
   const auto is_caller = [](const auto& entry) { return entry.first == "caller"; };
@@ -116,7 +116,7 @@ Status Evaluator::bind_parameters(const MacroStatement& macro, Arguments argumen
     }
   }
   TRY_OK(bind_rest(macro, std::move(arguments)));
-  // In their order: one may use those before it.
+  // In order, since a default may use earlier parameters.
   for (const Parameter* parameter : missing) {
     if (!parameter->fallback) continue;
     TRY(scope_->variables[parameter->name], evaluate(*parameter->fallback));

@@ -13,7 +13,7 @@ constexpr std::size_t kScopeBytes = 128;
 
 }  // namespace
 
-// A scope that ends with the C++ block.
+// A scope that lasts as long as the C++ block.
 class Evaluator::Entered {
  public:
   Entered(Evaluator& evaluator, Scope* outer)
@@ -115,7 +115,7 @@ Result<Evaluator::Flow> Evaluator::run_node(const If& node) {
   return run(node.otherwise);
 }
 
-// What the loop walks over: its filter sees the target, and `loop` counts only what passes.
+// The items of the loop. The loop's filter sees the target, and `loop` counts only items that pass.
 Result<std::vector<Value>> Evaluator::loop_items(const For& node, const Value& iterable) {
   TRY(auto items, iterate(context_, iterable));
   if (!node.filter) return items;
@@ -124,7 +124,7 @@ Result<std::vector<Value>> Evaluator::loop_items(const For& node, const Value& i
     Entered inner(*this, scope_);
     TRY_OK(assign(node.target, std::move(item)));
     TRY(const Value keep, evaluate(*node.filter));
-    // As Jinja2 has it: what passes is what the names were given, so a list becomes a tuple.
+    // As in Jinja2, the item that passes is rebuilt from the target's names, so a list becomes a tuple.
     if (keep.truthy()) passed.push_back(assigned(node.target));
   }
   return passed;
@@ -136,7 +136,7 @@ Result<Evaluator::Flow> Evaluator::run_node(const For& node) {
   return run_loop(node, iterable, 0);
 }
 
-// In the scope where the statement stands.
+// Runs the loop in the scope where the statement stands.
 Result<Evaluator::Flow> Evaluator::run_loop(const For& node, const Value& iterable, int depth) {
   TRY(auto items, loop_items(node, iterable));
   TRY_OK(context_.budget.bytes(sizeof(Loop)));
@@ -157,13 +157,13 @@ Result<Evaluator::Flow> Evaluator::run_loop(const For& node, const Value& iterab
     if (flow == Flow::break_loop) break;
     finished = finished || flow == Flow::normal;
   }
-  // As Jinja2 has it: `else` also follows where every round was broken off.
+  // As in Jinja2, `else` also runs if no pass ended normally.
   if (finished) return Flow::normal;
   Entered inner(*this, scope_);
   return run(node.otherwise);
 }
 
-// loop(items): the loop's own text for other items.
+// loop(items): renders the loop for other items.
 Result<Value> Evaluator::call_loop(const Loop& loop, const Arguments& arguments) {
   if (loop.statement == nullptr) return failure("the loop must be 'recursive' to be called");
   TRY_OK(arguments.by_position(1, 1));
@@ -211,7 +211,7 @@ Result<Evaluator::Flow> Evaluator::run_node(const Set& node) {
   return Flow::normal;
 }
 
-// What the body prints, in a scope of its own.
+// Captures the output of the body, in a scope of its own.
 Result<Evaluator::Flow> Evaluator::capture(const Body& body, Prompt& text) {
   Prompt* const outside = std::exchange(out_, &text);
   Entered inner(*this, scope_);

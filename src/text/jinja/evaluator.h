@@ -13,14 +13,14 @@
 
 namespace kvasir::text::jinja {
 
-// Variables of a block; a name that is not here is looked for further out.
+// Variables of a block. Other names are looked up in `outer`.
 struct Scope {
   Scope* outer = nullptr;
   std::unordered_map<std::string, Value> variables;
-  bool captured = false;  // a macro refers to it: it stays to the end
+  bool captured = false;  // a macro refers to it, so it lives to the end
 };
 
-// One rendering of one template. Owns whatever its values point into.
+// One rendering of one template. Owns everything that its values point to.
 class Evaluator {
  public:
   Evaluator(std::time_t now, std::unordered_map<std::string, Value> variables, Budget budget = {});
@@ -29,7 +29,7 @@ class Evaluator {
   base::Result<Prompt> render(const Template& parsed);
 
  private:
-  // Nested evaluations: a bound on the stack, far above what templates need.
+  // Bounds nested evaluations, and so the stack. Far above what templates need.
   static constexpr int kMaxEvaluationDepth = 400;
 
   enum class Flow { normal, break_loop, continue_loop };
@@ -56,7 +56,7 @@ class Evaluator {
   base::Result<Flow> capture(const Body& body, Prompt& text);
   base::Result<Value> filtered(const ExpressionPtr& chain, Value text);
   base::Status assign(const Target& target, Value value);
-  // What names of the innermost scope were just given; several are a tuple.
+  // The value last assigned to the target's names in the innermost scope; a tuple if there are several.
   Value assigned(const Target& target) const;
 
   base::Result<Value> evaluate(const Expression& expression);
@@ -86,7 +86,7 @@ class Evaluator {
 
   Scope* enter(Scope* outer);
   void leave(Scope* scope, Scope* before);
-  // The scopes at work stay to the end: something refers to them.
+  // Keeps the current scopes to the end, since something refers to them.
   void capture_scopes();
   const Value* find(const std::string& name) const;
 
@@ -95,9 +95,9 @@ class Evaluator {
   std::deque<Macro> macros_;
   Scope* scope_ = nullptr;
   Prompt* out_ = nullptr;
-  const Value* filter_subject_ = nullptr;  // of the filter block at work
+  const Value* filter_subject_ = nullptr;  // subject of the current filter block
   int depth_ = 0;
-  bool located_ = false;  // the error under way already names a line
+  bool located_ = false;  // the current error already names a line
 };
 
 }  // namespace kvasir::text::jinja

@@ -11,14 +11,14 @@
 
 namespace kvasir::text::jinja {
 
-// Which of a macro's special variables were named.
+// The special variables that a macro's body uses.
 struct SpecialNames {
   bool caller = false;
   bool kwargs = false;
   bool varargs = false;
 };
 
-// Jinja2's expression grammar. Trees deeper than a bound are errors, so that whatever walks them may recurse.
+// Jinja2's expression grammar. Trees that are too deep are errors, so that code may walk trees recursively.
 class ExpressionParser {
  public:
   // `cursor` outlives the parser.
@@ -27,19 +27,19 @@ class ExpressionParser {
   using Parsed = base::Result<ExpressionPtr>;
   // With inline if: `a if b else c`.
   Parsed parse();
-  // The same, where commas make a tuple.
+  // The same, but commas make a tuple.
   Parsed parse_tuple();
-  // Without inline if: what `for … in` takes, whose own `if` follows.
+  // Without inline if, for `for … in`, which has an `if` of its own.
   Parsed parse_tuple_without_if();
-  // `name(arguments) | name …`, applied to nothing yet.
+  // `name(arguments) | name …`, without a subject.
   Parsed parse_filter_chain();
-  // What `print` prints.
+  // The expression that `print` prints.
   Parsed concatenated(int line, Concatenation parts) { return make(line, std::move(parts)); }
-  // Since the caller last cleared them.
+  // Names that were used since the caller last cleared this.
   SpecialNames& special_names() { return special_names_; }
 
-  // Filters and tests that do not exist, in the order in which they were named. As with Jinja2 they are an
-  // error at once, but for those of an `if`: they are one when they are reached.
+  // Filters and tests that do not exist, in the order of their use. As in Jinja2 they are errors at once,
+  // except inside an `if`: there they are errors when they are reached.
   std::size_t num_unknown() const { return unknown_.size(); }
   void allow_unknown(std::size_t since) { unknown_.resize(since); }
   base::Status refuse_unknown(std::size_t since) const;
@@ -69,7 +69,7 @@ class ExpressionParser {
   Parsed parse_test(ExpressionPtr subject);
   base::Result<CallArguments> parse_arguments();
   base::Status parse_argument(CallArguments& arguments);
-  base::Result<std::string> parse_dotted_name();  // of a filter or a test
+  base::Result<std::string> parse_dotted_name();  // name of a filter or a test
   bool at_comparator() const;
   Comparator take_comparator();
   bool at_test_argument() const;

@@ -46,7 +46,7 @@ std::string with_separators(std::string_view digits, char separator, std::size_t
   return grouped;
 }
 
-// The whole digits in groups; where zeros fill the width, they are grouped as well.
+// Groups the integer digits. If zeros fill the width, they are grouped as well.
 std::string grouped(const std::string& number, const FormatSpec& spec) {
   const std::size_t begin = prefix_size(number);
   std::size_t end = begin;
@@ -79,7 +79,7 @@ std::string upper_ascii(std::string text) {
   return text;
 }
 
-// "1.23e+02" for the type e, and so on; `alternate` keeps the point and the zeros of g.
+// Formats for one type, e.g. "1.23e+02" for type e. `alternate` keeps the point and the zeros of type g.
 std::string plain_real(double value, char type, std::int64_t precision, bool alternate) {
   const auto digits = static_cast<int>(precision);
   if (type == 'e')
@@ -87,13 +87,13 @@ std::string plain_real(double value, char type, std::int64_t precision, bool alt
   if (type == 'f')
     return alternate ? fmt::format("{:#.{}f}", value, digits) : fmt::format("{:.{}f}", value, digits);
   if (!alternate) return fmt::format("{:.{}g}", value, digits);
-  // fmt gives one digit more than was asked for ("3.0" for "3.").
+  // fmt gives one digit more than was asked for ("3.0" instead of "3.").
   std::string text(static_cast<std::size_t>(precision) + 32, '\0');
   text.resize(static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%#.*g", digits, value)));
   return text;
 }
 
-// Without a type: like g, but with a digit after the point.
+// Without a type: like g, but with at least one digit after the point.
 std::string short_real(double value, std::int64_t precision) {
   if (precision < 0) return real_repr(value);
   precision = std::max<std::int64_t>(precision, 1);
@@ -103,7 +103,7 @@ std::string short_real(double value, std::int64_t precision) {
       exponent < -4 || exponent >= precision - 1 ? std::string() : plain_real(value, 'g', precision, false);
   if (text.empty()) {
     text = scientific;
-    // The zeros at the end of the fraction go.
+    // Removes zeros at the end of the fraction.
     const std::size_t mark = text.find('e');
     std::size_t end = mark;
     if (text.find('.') != std::string::npos) {
@@ -258,7 +258,7 @@ Result<Prompt> padded(Context& context, const Prompt& text, const FormatSpec& sp
 Result<Prompt> formatted(Context& context, const Value& value, const FormatSpec& given) {
   FormatSpec spec = given;
   if (value.is_text() || (is_plain(spec) && !value.is<double>())) {
-    // A zero before the width fills a string, but after it.
+    // A zero before the width pads numbers on the left. Strings are padded on the right.
     if (spec.zero && spec.align == '=') spec.align = '<';
     if (value.is_text()) return formatted_text(context, value.prompt(), spec);
     return printed(context, value);

@@ -12,28 +12,28 @@ namespace kvasir::text::jinja {
 // Python's format specification: "{:*^+#012,.3f}".
 struct FormatSpec {
   std::string fill = " ";
-  char align = '\0';  // one of <>=^, or none
+  char align = '\0';  // one of <>=^; '\0': not given
   char sign = '-';    // one of -+ and a space
   bool alternate = false;
   bool zero = false;
   std::int64_t width = 0;
-  char grouping = '\0';         // , or _ or none
-  std::int64_t precision = -1;  // negative: none
-  char type = '\0';             // none: the type's own
+  char grouping = '\0';         // one of , and _; '\0': not given
+  std::int64_t precision = -1;  // negative: not given
+  char type = '\0';             // '\0': the default of the value's type
 };
 
 base::Result<FormatSpec> read_format_spec(std::string_view text);
 
-// Python's format(value, spec), paid for.
+// Python's format(value, spec). Charges the budget.
 base::Result<Prompt> formatted(Context& context, const Value& value, const FormatSpec& spec);
 
-// A number as the type says, without fill: an integer for bcdoxX, any number for eEfFgG%.
+// A number in the given type, without padding: an integer for bcdoxX, any number for eEfFgG%.
 base::Result<std::string> number_digits(const Value& value, const FormatSpec& spec);
 
-// `text` widened to spec.width with spec.fill; `=` puts the fill after a sign and a base. Paid for.
+// Pads `text` to spec.width with spec.fill; `=` puts the padding after a sign and a base. Charges the budget.
 base::Result<Prompt> padded(Context& context, const Prompt& text, const FormatSpec& spec);
 
-// Wider or more exact than this is an error.
+// A larger width or precision is an error.
 inline constexpr std::int64_t kMaxFormatWidth = 1'000'000;
 
 }  // namespace kvasir::text::jinja

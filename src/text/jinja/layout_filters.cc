@@ -14,7 +14,7 @@ using base::Result;
 
 namespace {
 
-// Filters that lay text out.
+// Filters for the layout of text.
 
 // indent(width=4, first=False, blank=False)
 Result<Value> indent(Context& context, const Value& subject, const Arguments& arguments) {
@@ -65,7 +65,7 @@ Result<Value> word_count(Context& context, const Value& subject, const Arguments
   return Value::number(count);
 }
 
-// Python's len(); -1: it has none.
+// Python's len(); -1 if the value has none.
 std::int64_t size_of(const Value& value) {
   if (value.is_text()) return static_cast<std::int64_t>(count_characters(value.str()));
   if (value.is_dict()) return static_cast<std::int64_t>(value.mapping().entries().size());
@@ -112,7 +112,7 @@ struct WrapRule {
   bool breaks_hyphens = true;
 };
 
-// A word, the space between two, or the part of a word up to a hyphen where a line may end.
+// Splits a line into words, spaces, and parts of words up to a hyphen where a line may break.
 std::vector<Range> chunks_of(std::string_view line, const WrapRule& rule) {
   constexpr std::string_view kSpaces = "\t\n\v\f\r ";
   const auto is_space_at = [&](std::size_t at) { return kSpaces.find(line[at]) != std::string_view::npos; };
@@ -129,7 +129,7 @@ std::vector<Range> chunks_of(std::string_view line, const WrapRule& rule) {
       while (end < line.size() && is_space_at(end)) ++end;
     } else {
       while (end < line.size() && !is_space_at(end)) {
-        // Between letters a hyphen ends a part.
+        // A hyphen between letters ends a part.
         const bool hyphen = rule.breaks_hyphens && line[end - 1] == '-' && end - begin >= 2 &&
                             is_letter_at(end - 2) && is_letter_at(end);
         if (hyphen) break;
@@ -142,8 +142,8 @@ std::vector<Range> chunks_of(std::string_view line, const WrapRule& rule) {
   return chunks;
 }
 
-// Python's textwrap: fills lines with chunks, drops the space at their ends, and cuts what is longer than
-// one.
+// Python's textwrap: fills lines with chunks, drops spaces at the ends of lines, and cuts chunks that are
+// longer than a line.
 Result<std::vector<Prompt>> wrapped(Context& context, const Prompt& line, const WrapRule& rule) {
   std::vector<Prompt> lines;
   auto chunks = chunks_of(line.text, rule);
@@ -170,7 +170,7 @@ Result<std::vector<Prompt>> wrapped(Context& context, const Prompt& line, const 
       if (rule.breaks_words) {
         const std::string_view text = std::string_view(line.text).substr(word.begin, word.end - word.begin);
         std::size_t cut = character_offset(text, space);
-        // A hyphen before the cut is a better place.
+        // Prefers to cut after a hyphen.
         const std::size_t hyphen = rule.breaks_hyphens && text.size() > cut
                                        ? text.rfind('-', cut == 0 ? 0 : cut - 1)
                                        : std::string_view::npos;

@@ -15,7 +15,7 @@ namespace {
 using base::Result;
 using base::Status;
 
-// Bytes of the space that `text` begins with.
+// The number of bytes of space at the beginning of `text`.
 std::size_t leading_space(std::string_view text) {
   return stripped(text, nullptr, Side::left).begin;
 }
@@ -29,12 +29,12 @@ bool is_name(char c) {
          static_cast<unsigned char>(c) >= 0x80;
 }
 
-// Longest first.
+// Longer symbols come first.
 constexpr std::array<std::string_view, 24> kSymbols = {"//", "**", "==", "!=", ">=", "<=", "+", "-",
                                                        "*",  "/",  "%",  "~",  "[",  "]",  "(", ")",
                                                        "{",  "}",  ">",  "<",  "=",  ".",  ":", "|"};
 
-// Line ends become "\n", and one at the very end goes, as Jinja2 does.
+// Normalizes line ends to "\n" and removes one at the very end, as Jinja2 does.
 std::string with_plain_newlines(std::string_view source) {
   std::string plain;
   plain.reserve(source.size());
@@ -61,7 +61,7 @@ class Lexer {
   }
 
  private:
-  // Text up to the next tag, and the tag.
+  // Lexes the text up to the next tag, and the tag.
   Status next_part() {
     std::size_t tag = at_;
     while (true) {
@@ -86,7 +86,7 @@ class Lexer {
     return lex_expression(TokenKind::block_begin);
   }
 
-  // The text before a tag that begins at `tag`, stripped as its sign and the line's shape ask.
+  // Adds the text before the tag at `tag`. The tag's sign and the line decide what is stripped.
   void add_data(std::size_t tag, char kind, char sign) {
     std::string_view data = std::string_view(source_).substr(at_, tag - at_);
     if (sign == '-') {
@@ -113,7 +113,7 @@ class Lexer {
 
   enum class Newline { kept, trimmed };
 
-  // Past a closing tag of two characters, after its sign.
+  // Skips a closing tag of two characters whose sign has been read.
   void close_tag(char sign, Newline newline) {
     advance(at_ + 2);
     if (sign == '-') {
@@ -137,7 +137,7 @@ class Lexer {
     char sign;
   };
 
-  // Whether the tag whose opening is behind `from` is just this word.
+  // The end of the tag, if the tag that was opened just before `from` is only this word.
   std::optional<WordTag> match_word_tag(std::string_view word) const { return match_word_tag(word, at_); }
   std::optional<WordTag> match_word_tag(std::string_view word, std::size_t from) const {
     const std::string_view source = source_;
@@ -175,7 +175,7 @@ class Lexer {
     const std::string_view close = block ? "%}" : "}}";
     add(begin, {});
     const int opened_at = line_;
-    int num_open = 0;  // brackets
+    int num_open = 0;  // open brackets
     while (true) {
       skip_spaces();
       if (at_ >= source_.size()) {

@@ -5,11 +5,11 @@
 
 namespace kvasir::text::jinja {
 
-// Characters whose capital is more than one character, in ascending order (Unicode's SpecialCasing).
+// Characters whose upper case is more than one character, in ascending order (Unicode's SpecialCasing).
 struct LongCapital {
   char32_t character;
   std::u32string_view upper;
-  std::u32string_view title;  // at the beginning of a word
+  std::u32string_view title;  // used at the beginning of a word
 };
 
 inline constexpr std::array<LongCapital, 102> kLongCapitals = {{

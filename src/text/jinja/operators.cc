@@ -56,7 +56,7 @@ std::int64_t floor_quotient(std::int64_t a, std::int64_t b) {
   return quotient * b != a && (a < 0) != (b < 0) ? quotient - 1 : quotient;
 }
 
-// What Python calls a complex number or an overflow is an error here as well.
+// Results that Python makes complex, or an overflow, are errors here.
 Result<Value> real_power(double a, double b) {
   if (a == 0 && b < 0) return failure("0.0 cannot be raised to a negative power");
   const double power = std::pow(a, b);
@@ -68,7 +68,7 @@ Result<Value> real_power(double a, double b) {
 Result<Value> integer_power(std::int64_t base, std::int64_t exponent) {
   if (exponent < 0) return real_power(static_cast<double>(base), static_cast<double>(exponent));
   std::int64_t power = 1;
-  // Of what fits, only 0, 1 and -1 have exponents above 62.
+  // For other bases, powers with exponents above 62 do not fit.
   if (exponent > 62 && base != 0 && base != 1 && base != -1) return failure("the number is too large");
   if (exponent > 62) exponent = 62 + exponent % 2;
   for (; exponent > 0; --exponent) {
@@ -106,7 +106,8 @@ Result<Value> apply_integers(BinaryOperator op, std::int64_t a, std::int64_t b) 
   return Value(result);
 }
 
-// Python's float // and %: the remainder has the divisor's sign, and together they give the dividend back.
+// Python's float // and %: the remainder has the divisor's sign, and quotient * divisor + remainder is the
+// dividend.
 struct Division {
   double quotient;
   double remainder;

@@ -6,7 +6,7 @@
 
 namespace kvasir::text::jinja {
 
-// Arithmetic as Python does it, on 64-bit integers: what would not fit is an error. Not for and/or.
+// Python's arithmetic on 64-bit integers; an overflow is an error. Not for and/or.
 base::Result<Value> apply(Context& context, BinaryOperator op, Value left, Value right);
 base::Result<Value> apply(UnaryOperator op, const Value& operand);
 base::Result<bool> compare(Context& context, Comparator comparator, const Value& left, const Value& right);

@@ -32,8 +32,8 @@ class Parser {
   }
 
  private:
-  // Statements up to one of the tags `ends`, whose name is the next token then; or up to the end of the
-  // template where there are none.
+  // Parses statements up to one of the tags `ends`, whose name is then the next token. If `ends` is empty,
+  // parses to the end of the template.
   Result<Body> parse_body(Names ends) {
     if (++block_depth_ > kMaxBlockDepth) return cursor_.failed("blocks nest too deep");
     const std::size_t num_unknown = expressions_.num_unknown();
@@ -68,14 +68,14 @@ class Parser {
     return std::any_of(names.begin(), names.end(), [this](auto name) { return cursor_.at_name(name); });
   }
 
-  // The rest of a tag that is only its name.
+  // The rest of a tag that consists of its name only.
   Status finish_tag(std::string_view name) {
     if (!cursor_.skip_name(name)) return cursor_.unexpected(fmt::format("'{}'", name));
     return end_tag();
   }
   Status end_tag() { return cursor_.expect(TokenKind::block_end, "'%}'"); }
 
-  // The end of a tag that a body follows.
+  // The end of a tag that has a body.
   Status open_body() {
     cursor_.skip_symbol(":");
     return end_tag();
@@ -150,7 +150,7 @@ class Parser {
     return name;
   }
 
-  // One of several: a name, `namespace.name`, or targets in parentheses.
+  // One of several targets: a name, `namespace.name`, or targets in parentheses.
   Result<Target> parse_one_target(Namespaces namespaces) {
     Target target;
     if (cursor_.skip_symbol("(")) {
@@ -211,7 +211,7 @@ class Parser {
     return Statement::Node(std::move(node));
   }
 
-  // The filters that a block's text goes through.
+  // The filters that are applied to a block's text.
   Result<ExpressionPtr> parse_block_filter() {
     const std::size_t num_unknown = expressions_.num_unknown();
     TRY(ExpressionPtr chain, expressions_.parse_filter_chain());
@@ -258,7 +258,7 @@ class Parser {
     return parameters;
   }
 
-  // A macro's body is no part of a loop around it.
+  // A macro's body does not belong to a loop around it.
   Result<Body> parse_macro_body(std::string_view end) {
     const int loop_depth = std::exchange(loop_depth_, 0);
     TRY(Body body, parse_block(end));
@@ -266,7 +266,7 @@ class Parser {
     return body;
   }
 
-  // The body of a macro, and which special variables it names.
+  // Parses a macro's body, and notes which special variables it uses.
   Status parse_macro_body(std::string_view end, MacroStatement& macro) {
     const SpecialNames outside = std::exchange(expressions_.special_names(), {});
     TRY(macro.body, parse_macro_body(end));
@@ -328,7 +328,7 @@ class Parser {
     return Statement::Node(std::move(node));
   }
 
-  // Nothing is escaped on its own, whatever the tag says of it.
+  // Only `autoescape false` is supported, since nothing is ever escaped automatically.
   Result<Statement::Node> parse_autoescape() {
     if (!cursor_.skip_name("false") && !cursor_.skip_name("False"))
       return cursor_.failed("only 'autoescape false' is supported");

@@ -14,7 +14,7 @@ using base::Result;
 
 namespace {
 
-// Walks through "%-08.3f" and hands out what the conversions take.
+// Python's `%` formatting: parses conversions such as "%-08.3f" and applies them to the arguments.
 class PercentFormat {
  public:
   PercentFormat(Context& context, const Prompt& format, const Value& arguments)
@@ -32,7 +32,7 @@ class PercentFormat {
       TRY(const Prompt part, conversion());
       out.append(part);
     }
-    // A mapping may hold more than is asked of it, and Python takes whatever has items for one.
+    // A mapping may have unused items. Python treats every value with items as a mapping here.
     const bool mapping = arguments_.is_dict() || arguments_.is_list() || arguments_.is_undefined() ||
                          arguments_.is(Sequence::Kind::range);
     if (!mapping && num_used_ < num_available())
@@ -153,7 +153,7 @@ class PercentFormat {
     return text;
   }
 
-  // A precision is the least number of digits.
+  // The precision is the minimum number of digits.
   static Result<std::string> whole_digits(const Value& value, FormatSpec spec) {
     if (value.is<double>()) {
       if (std::string_view("oxX").find(spec.type) != std::string_view::npos)
@@ -203,7 +203,7 @@ class PercentFormat {
   const Value& arguments_;
   std::size_t at_ = 0;
   std::size_t num_used_ = 0;
-  std::optional<Value> keyed_;  // of "%(key)s"
+  std::optional<Value> keyed_;  // the value of "%(key)s"
 };
 
 }  // namespace

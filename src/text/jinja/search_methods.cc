@@ -37,7 +37,7 @@ std::vector<Range> words_of(std::string_view text, std::int64_t limit) {
 
 namespace {
 
-// Methods of strings that look for something in them.
+// String methods that search.
 
 std::vector<Range> parts_of(std::string_view text, std::string_view separator, std::int64_t limit) {
   std::vector<Range> parts;
@@ -52,7 +52,7 @@ std::vector<Range> parts_of(std::string_view text, std::string_view separator, s
   return parts;
 }
 
-// Forwards over the reversed text.
+// Searches forwards in the reversed text.
 std::vector<Range> parts_from_right(std::string_view text, std::string_view separator, std::int64_t limit) {
   const std::string backwards(text.rbegin(), text.rend());
   const std::string mark(separator.rbegin(), separator.rend());
@@ -66,7 +66,7 @@ std::vector<Range> words_from_right(std::string_view text, std::int64_t limit) {
   std::vector<Range> words = words_of(text, -1);
   const auto num_words = static_cast<std::int64_t>(words.size());
   if (limit < 0 || num_words <= limit) return words;
-  // Everything before the last ones is one part, with the space it begins with.
+  // Everything before the last words is one part, including leading spaces.
   const std::ptrdiff_t num_joined = num_words - limit;
   const Range head{0, words[static_cast<std::size_t>(num_joined - 1)].end};
   words.erase(words.begin(), words.begin() + num_joined);
@@ -135,11 +135,11 @@ Result<Value> partition(Context& context, const Value& subject, const Arguments&
                        Value::text(text.slice(after, text.text.size()))});
 }
 
-// The part of the subject that the arguments after the first say, as slices do; the whole where there are
-// none. Nothing where it begins after the end.
+// The part of the subject that the optional start and end arguments select, as slices do. Absent if it begins
+// after the end.
 struct Window {
   std::string_view text;
-  std::size_t num_before = 0;  // characters
+  std::size_t num_before = 0;  // characters before the window
 };
 
 Result<std::optional<Window>> window_of(Context& context, const Value& subject, const Arguments& arguments) {
@@ -163,7 +163,7 @@ Result<std::optional<Window>> window_of(Context& context, const Value& subject, 
   return std::optional<Window>(Window{text.substr(begin, end - begin), static_cast<std::size_t>(bounds[0])});
 }
 
-// startswith and endswith: a string, or a tuple of them.
+// startswith and endswith: take a string or a tuple of strings.
 template <Side kSide>
 Result<Value> matches_at(Context& context, const Value& subject, const Arguments& arguments) {
   TRY(const auto window, window_of(context, subject, arguments));
@@ -183,7 +183,7 @@ Result<Value> matches_at(Context& context, const Value& subject, const Arguments
   return Value(false);
 }
 
-// find, rfind, index, rindex: in characters.
+// find, rfind, index, rindex: positions are in characters.
 enum class Missing { is_minus_one, is_error };
 template <Side kFrom, Missing kMissing>
 Result<Value> find(Context& context, const Value& subject, const Arguments& arguments) {

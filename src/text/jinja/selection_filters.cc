@@ -36,9 +36,9 @@ Result<Value> map(Context& context, const Value& subject, const Arguments& argum
 }
 
 struct Selection {
-  const Value* attribute = nullptr;  // tested in place of the item
+  const Value* attribute = nullptr;  // tested instead of the item
   std::size_t num_used = 0;          // positional arguments before the test's name
-  bool keeps = true;                 // what passes, or what does not
+  bool keeps = true;                 // whether items that pass are kept, or those that do not
 };
 
 Result<Value> select_by(Context& context, const Value& subject, const Arguments& arguments,

@@ -7,8 +7,8 @@
 
 namespace kvasir::text::jinja {
 
-// What stands between a literal's quotes, with Python's escapes resolved; an unknown one stays as it is. An
-// error where one is cut short, or is a character's name.
+// The text between a literal's quotes, with Python's escapes resolved. Unknown escapes stay as they are. An
+// escape that is cut short or names a character is an error.
 base::Result<std::string> unescape_literal(std::string_view quoted);
 
 }  // namespace kvasir::text::jinja

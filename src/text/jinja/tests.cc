@@ -81,7 +81,7 @@ Result<Value> in_case(Context& context, const Value& subject, const Arguments& a
   return Value(kPredicate(text.text));
 }
 
-// Whether the remainder is this.
+// Whether subject % divisor equals `remainder`.
 Result<Value> leaves(Context& context, const Value& subject, const Value& divisor, std::int64_t remainder) {
   TRY(const Value rest, apply(context, BinaryOperator::modulo, subject, divisor));
   return Value(equal(rest, Value(remainder)));
@@ -104,7 +104,7 @@ Result<Value> divisible_by(Context& context, const Value& subject, const Argumen
   return leaves(context, subject, *divisor, 0);
 }
 
-// Python's `is`, where equal strings and numbers count as one object.
+// Python's `is`, except that equal strings and equal numbers count as the same object.
 Result<Value> same_as(Context&, const Value& subject, const Arguments& arguments) {
   TRY_OK(arguments.only({"other"}));
   const Value* other = arguments.find(0, "other");
@@ -112,7 +112,7 @@ Result<Value> same_as(Context&, const Value& subject, const Arguments& arguments
   return Value(subject.is_identical(*other));
 }
 
-// Whether Python has a hash of it, also where it may be no key here.
+// Whether the value has a hash in Python, even if it cannot be a key here.
 bool has_hash(const Value& value) {
   if (value.is_tuple()) return std::all_of(value.items().begin(), value.items().end(), has_hash);
   return !value.is_list() && !value.is_dict() && !value.is(Sequence::Kind::keys) &&

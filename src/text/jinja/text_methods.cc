@@ -189,7 +189,7 @@ Result<Value> justified(Context& context, const Prompt& text, const Justificatio
   const auto missing = static_cast<std::size_t>(width - length);
   TRY_OK(context.budget.bytes(text.text.size() + missing * rule.fill.text.size()));
   TRY_OK(context.budget.steps(missing / 16));
-  // str.center gives the odd character to the left where the width is odd.
+  // If the padding and the width are both odd, str.center puts the extra character on the left.
   const std::size_t before = side == Side::left ? 0
                              : side == Side::right
                                  ? missing

@@ -25,7 +25,7 @@ bool is_alphanumeric(char32_t c) {
   return is_letter(c) || is_numeric(c);
 }
 
-// True of a string with at least one character, of which each passes.
+// True for a string with at least one character, if all of them pass.
 template <bool (*kPredicate)(char32_t)>
 Result<Value> all_characters(Context& context, const Value& subject, const Arguments& arguments) {
   TRY_OK(arguments.by_position(0, 0));
@@ -60,7 +60,7 @@ bool is_printable_text(std::string_view text) {
   return true;
 }
 
-// Capitals begin words, and stand nowhere else.
+// True if upper case letters are at the beginnings of words and nowhere else.
 bool is_title(std::string_view text) {
   bool found = false;
   bool inside = false;

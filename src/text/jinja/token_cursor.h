@@ -12,7 +12,7 @@
 
 namespace kvasir::text::jinja {
 
-// A place in a template's tokens.
+// A position in a template's tokens.
 class TokenCursor {
  public:
   // `tokens` ends with TokenKind::end.

@@ -22,7 +22,7 @@ Value finished(Sequence made) {
   return Value(std::make_shared<const Sequence>(std::move(made)));
 }
 
-// Equal keys have equal spellings, across number types too.
+// Equal keys have equal spellings, also across number types.
 std::string key_spelling(const Value& key) {
   if (key.is_text()) return "s" + key.str();
   if (key.is_sequence()) {
@@ -47,13 +47,13 @@ bool is_tuple_like(Kind kind) {
   return kind == Kind::tuple || kind == Kind::group;
 }
 
-// Whether equality looks at the items.
+// Whether equality of these kinds compares their items.
 bool comparable(Kind a, Kind b) {
   if (is_tuple_like(a)) return is_tuple_like(b);
   return a == b && a != Kind::values && a != Kind::iterator;
 }
 
-// Exact where both are whole numbers; a long double holds every integer and every double.
+// Exact for integers and doubles: a long double holds every value of both.
 long double exact(const Value& number) {
   return number.is_integer() ? static_cast<long double>(number.integer())
                              : static_cast<long double>(number.real());
@@ -217,7 +217,7 @@ void Dict::set(Value key, Value value) {
 }
 
 bool hashable(const Value& value) {
-  constexpr std::size_t kMaxKeyWeight = 1000;  // a tuple may repeat one part many times over
+  constexpr std::size_t kMaxKeyWeight = 1000;  // a tuple may repeat one part many times
   if (value.is_tuple())
     return value.weight() <= kMaxKeyWeight &&
            std::all_of(value.items().begin(), value.items().end(), hashable);

@@ -22,7 +22,7 @@ struct Loop;
 struct Macro;
 struct Method;
 
-// Variables that `set ns.name = …` may change. Owned by the rendering, so that a template's cycles free.
+// Variables that `set ns.name = …` may change. Owned by the rendering, so that cycles are freed.
 struct Namespace {
   std::unordered_map<std::string, std::shared_ptr<Value>> members;
 };
@@ -32,44 +32,44 @@ struct Undefined {
   bool operator==(const Undefined&) const { return true; }
 };
 
-// What Python has several types for: things that hold items in an order.
+// An ordered container, for which Python has several types.
 struct Sequence {
   enum class Kind : std::uint8_t {
     list,
     tuple,
     group,  // the tuple of groupby, whose parts also have names
     range,
-    keys,  // of a dict; so are the next two
+    keys,  // of a dict, like the next two
     values,
     pairs,
-    iterator,  // gives each item once; always true; has no length and no places
+    iterator,  // gives each item once; always true; has no length and no indices
   };
   std::vector<Value> items;
   Kind kind = Kind::list;
-  int depth = 1;                         // how many containers nest, this one included
+  int depth = 1;                         // nesting depth of containers, including this one
   std::size_t weight = 1;                // see Value::weight
-  std::array<std::int64_t, 3> bounds{};  // of a range: start, stop, step
-  mutable std::size_t num_taken = 0;     // of an iterator
+  std::array<std::int64_t, 3> bounds{};  // for a range: start, stop, step
+  mutable std::size_t num_taken = 0;     // for an iterator
 };
 
-// What was escaped is not escaped again.
+// A string. Markup is not escaped again.
 struct Characters {
   Prompt prompt;
   bool is_markup = false;
 };
 
-// A value of the template language, with Python's meanings. Immutable apart from namespaces; copies are
-// cheap. Macro, Namespace and Loop pointers live as long as the rendering that made them.
+// A value of the template language, with Python's semantics. Immutable, except for namespaces; copies are
+// cheap. Macro, Namespace and Loop pointers are valid as long as the rendering that made them.
 class Value {
  public:
-  using Text = std::shared_ptr<Characters>;  // changed only by a sole owner that gives it up
+  using Text = std::shared_ptr<Characters>;  // changed only while it has one owner, which gives it up
   using Items = std::shared_ptr<const Sequence>;
   using Mapping = std::shared_ptr<const Dict>;
   using State = std::variant<Undefined, std::monostate, bool, std::int64_t, double, Text, Items, Mapping,
                              Namespace*, Loop*, const Macro*, std::shared_ptr<const Method>>;
 
-  // The special members are compiled once, in value.cc: inlined, those of the variant are most of the
-  // evaluator.
+  // The special members are defined in value.cc: inlined, those of the variant would make up most of the
+  // evaluator's code.
   Value();
   Value(const Value& other);
   Value(Value&& other) noexcept;
@@ -98,7 +98,8 @@ class Value {
   static Value tuple(std::vector<Value> items);
   static Value sequence(Sequence::Kind kind, std::vector<Value> items);
   static Value iterator(std::vector<Value> items);
-  // The integers from bounds[0] up to, and without, bounds[1] in steps of bounds[2]; there are few enough.
+  // The integers from bounds[0] up to, but not including, bounds[1] in steps of bounds[2]. The caller bounds
+  // their number.
   static Value range(std::array<std::int64_t, 3> bounds);
   static Value dict(Dict dict);
   static Value number(std::size_t count) { return Value(static_cast<std::int64_t>(count)); }
@@ -115,12 +116,12 @@ class Value {
   bool is_none() const { return is<std::monostate>(); }
   bool is_text() const { return is<Text>(); }
   bool is_markup() const { return is_text() && std::get<Text>(state_)->is_markup; }
-  // Of any kind.
+  // A sequence of any kind.
   bool is_sequence() const { return is<Items>(); }
   bool is_list() const { return is(Sequence::Kind::list); }
   bool is_tuple() const { return is(Sequence::Kind::tuple) || is(Sequence::Kind::group); }
   bool is_iterator() const { return is(Sequence::Kind::iterator); }
-  // Has places: a list, a tuple or a range.
+  // Has indices: a list, a tuple or a range.
   bool is_indexed() const { return is_list() || is_tuple() || is(Sequence::Kind::range); }
   bool is(Sequence::Kind kind) const { return is_sequence() && std::get<Items>(state_)->kind == kind; }
   bool is_dict() const { return is<Mapping>(); }
@@ -130,7 +131,7 @@ class Value {
     return is<const Macro*>() || is<std::shared_ptr<const Method>>() || is<Loop*>();
   }
 
-  // Each needs the matching is_…().
+  // Each requires the matching is_…().
   const Prompt& prompt() const { return std::get<Text>(state_)->prompt; }
   const std::string& str() const { return prompt().text; }
   const std::vector<Value>& items() const { return std::get<Items>(state_)->items; }
@@ -140,24 +141,24 @@ class Value {
   double real() const;
 
   bool truthy() const;
-  // Both are the one macro, method, namespace, loop or iterator.
+  // Whether both are the same macro, method, namespace, loop or iterator.
   bool same_object(const Value& other) const;
-  // Python's `is`, where equal strings and equal numbers of one type are one object.
+  // Python's `is`, except that equal strings and equal numbers of one type count as the same object.
   bool is_identical(const Value& other) const;
   int depth() const;
-  // How much there is to walk through, parts that occur twice counted twice, so that a template cannot hide
-  // an exponential walk in a small value. Saturates.
+  // The number of parts to visit. Parts that occur twice count twice, so that a template cannot hide an
+  // exponential walk in a small value. Saturates.
   std::size_t weight() const;
-  // Python's name of the type, for messages.
+  // The name of the Python type, for messages.
   std::string_view type_name() const;
-  // Moves the text out where nobody else holds it, else copies it. `is_text()`.
+  // Moves the text out if nobody else holds it, otherwise copies it. Requires `is_text()`.
   Prompt take_text() &&;
 
  private:
   State state_;
 };
 
-// A Python dict: keys in the order they were first set.
+// A Python dict: keys stay in the order in which they were first set.
 class Dict {
  public:
   using Entry = std::pair<Value, Value>;
@@ -165,7 +166,7 @@ class Dict {
   const std::vector<Entry>& entries() const { return entries_; }
   const Value* find(const Value& key) const;
   const Value* find(std::string_view key) const;
-  // `hashable(key)`.
+  // Requires `hashable(key)`.
   void set(Value key, Value value);
   int depth() const { return depth_; }
   std::size_t weight() const { return weight_; }
@@ -174,7 +175,7 @@ class Dict {
   // Below this many entries a scan is as fast as the index.
   static constexpr std::size_t kScanned = 8;
 
-  std::size_t position(const Value& key) const;  // entries_.size(): absent
+  std::size_t position(const Value& key) const;  // entries_.size() if absent
 
   std::vector<Entry> entries_;
   std::unordered_map<std::string, std::size_t> index_;  // by spelling; empty up to kScanned entries
@@ -188,12 +189,12 @@ bool equal(const Value& a, const Value& b);
 // Python's `<`; an error for types that have no order.
 base::Result<bool> less(const Value& a, const Value& b);
 
-// Python's str() and repr(). The caller has paid for the value's weight.
+// Python's str() and repr(). The caller must have charged the value's weight to the budget.
 Prompt to_text(const Value& value);
 Prompt to_repr(const Value& value);
 std::string real_repr(double value);
 
-// Strings in it count as input. An error where it nests deeper than kMaxDepth.
+// Strings in the value count as input. An error if it nests deeper than kMaxDepth.
 base::Result<Value> from_json(const base::json::value& json);
 
 inline constexpr int kMaxDepth = 100;

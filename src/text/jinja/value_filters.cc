@@ -31,7 +31,7 @@ std::string_view trimmed(const std::string& text) {
   return std::string_view(text).substr(range.begin, range.end - range.begin);
 }
 
-// Digits with Python's underscores, which stand between two of them.
+// Digits without Python's underscores, which may only stand between two digits.
 std::optional<std::string> without_underscores(std::string_view digits) {
   std::string plain;
   for (std::size_t i = 0; i < digits.size(); ++i) {
@@ -47,7 +47,7 @@ std::optional<std::string> without_underscores(std::string_view digits) {
   return plain;
 }
 
-// Without its sign, which from_chars takes only in part.
+// A number without its sign, since from_chars does not take a plus sign.
 struct Signed {
   std::string_view rest;
   bool negative = false;
@@ -63,7 +63,7 @@ std::optional<double> parse_real(std::string_view text) {
   const auto digits = without_underscores(rest);
   if (!digits || digits->empty() || digits->front() == '-' || digits->front() == '+') return std::nullopt;
   const std::string word = lower(*digits);
-  // from_chars knows nan(…) as well, which Python does not.
+  // from_chars also accepts nan(…), which Python does not.
   if (word.starts_with('n') && word != "nan") return std::nullopt;
   double value = 0;
   const auto read = std::from_chars(word.data(), word.data() + word.size(), value);
@@ -82,7 +82,7 @@ std::optional<std::int64_t> to_integer(double value) {
   return static_cast<std::int64_t>(value);
 }
 
-// Python's int(text, base), of 64 bits.
+// Python's int(text, base), in 64 bits.
 Result<std::optional<std::int64_t>> parse_integer(std::string_view text, std::int64_t base) {
   if (base != 0 && (base < 2 || base > 36)) return std::optional<std::int64_t>();
   const auto [unsigned_text, negative] = signed_part(text);
@@ -147,7 +147,7 @@ Result<Value> absolute(Context&, const Value& subject, const Arguments& argument
   return Value(value < 0 ? -value : value);
 }
 
-// round(number, digits) to the nearest, halves of what is exactly a half to even.
+// Python's round(number, digits): to the nearest, and exact halves to even.
 Result<Value> round_common(const Value& number, std::int64_t precision) {
   precision = std::clamp<std::int64_t>(precision, -400, 400);
   if (number.is<double>()) {
@@ -181,7 +181,7 @@ Result<Value> rounded(Context&, const Value& subject, const Arguments& arguments
   TRY(const std::int64_t precision, integer_argument(arguments.find(0, "precision"), 0));
   const Value* given = arguments.find(0, "precision");
   if (method == "common") {
-    // Without digits Python's round makes an integer.
+    // Without digits, Python's round returns an integer.
     if (given == nullptr || !given->is_none()) return round_common(subject, precision);
     TRY(const Value whole, round_common(subject, 0));
     const auto integer = to_integer(whole.real());
@@ -193,7 +193,7 @@ Result<Value> rounded(Context&, const Value& subject, const Arguments& arguments
   const double scale = std::pow(10.0, static_cast<double>(precision));
   const double scaled = subject.real() * scale;
   if (!std::isfinite(scaled)) return failure("cannot convert float infinity to integer");
-  // Python's ceil and floor give integers, which have no negative zero.
+  // Python's ceil and floor return integers, which have no negative zero.
   return Value(((method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) + 0.0) / scale);
 }
 
@@ -236,7 +236,7 @@ Result<Value> attribute(Context&, const Value& subject, const Arguments& argumen
   const Value* given = arguments.find(0, "name");
   if (given == nullptr) return failure("attr() needs a name");
   TRY(const std::string name, text_argument(given, ""));
-  // Not the item of a dict, unlike the dot.
+  // Unlike the dot, this does not find items of a dict.
   if (subject.is_dict() && find_method(subject, name) == nullptr)
     return Value::undefined(fmt::format("'dict object' has no attribute '{}'", name));
   return attribute_of(subject, name);

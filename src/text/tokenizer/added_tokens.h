@@ -13,14 +13,14 @@
 
 namespace kvasir::text {
 
-// Finds tokens that stand in text as themselves, before anything is split. Filled once, then immutable.
+// Finds added tokens in text before it is split. Filled once, then immutable.
 class AddedTokens {
  public:
   struct Entry {
     TokenId id = 0;
     bool special = false;
-    bool structural = false;   // not special, but what a chat's turns are marked with
-    bool single_word = false;  // only where no word character touches it
+    bool structural = false;   // not special, but the template marks a chat's turns with it
+    bool single_word = false;  // matches only if no word character touches it
     bool takes_space_before = false;
     bool takes_space_after = false;
   };
@@ -29,11 +29,11 @@ class AddedTokens {
     Entry entry;
   };
 
-  // `bytes` is not empty. The last of two with equal bytes stays.
+  // `bytes` is not empty. If two entries have equal bytes, the last one stays.
   void add(std::string_view bytes, Entry entry);
   bool empty() const { return entries_.empty(); }
   std::vector<Entry>& entries() { return entries_; }
-  // The longest token that begins at `at` and for which `allowed(range, entry)` is true.
+  // The longest token at `at` for which `allowed(range, entry)` is true.
   template <class Allowed>
   std::optional<Match> match_at(std::string_view text, std::size_t at, Allowed allowed) const;
   bool may_begin_with(char c) const { return first_bytes_[static_cast<unsigned char>(c)]; }

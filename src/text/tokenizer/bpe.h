@@ -17,27 +17,27 @@
 
 namespace kvasir::text {
 
-// Byte-pair encoding of one word: neighbours merge, lowest rank first, leftmost among equals.
-// O(n log n) in the word's length at worst, and nearly linear.
+// Byte-pair encoding of one word: neighbours merge, lowest rank first, leftmost among equals. O(n log n) in
+// the word's length in the worst case, and nearly linear in practice.
 class Bpe : public WordModel {
  public:
-  // What the symbols are before the first merge.
+  // The symbols before the first merge.
   enum class Alphabet {
     bytes,       // byte-level models
-    characters,  // sentencepiece models; a character that is no token becomes its byte tokens
+    characters,  // sentencepiece models; a character without a token becomes its byte tokens
   };
   struct Options {
     Alphabet alphabet = Alphabet::bytes;
     bool ignore_merges = false;    // a word that is a token is taken whole
     bool fuse_unk = true;          // a run of unknown characters is one unknown token
-    std::optional<TokenId> unk{};  // for what no token spells; without it that is left out
+    std::optional<TokenId> unk{};  // for text that no token spells; without it such text is dropped
   };
 
   // `table` outlives the Bpe.
   Bpe(const TokenTable& table, MergeTable merges, Options options);
 
   void encode(std::string_view word, Workspace& work, std::vector<TokenId>& out) const override;
-  // Whether a word can be cut before each run of space marks and encoded part by part.
+  // Whether a word may be cut before each run of space marks and encoded in parts.
   bool cuts_at_space_marks() const { return cuts_at_space_marks_; }
 
  private:
@@ -46,10 +46,11 @@ class Bpe : public WordModel {
   struct Window;
 
   void encode_part(std::string_view part, Workspace& work, std::vector<TokenId>& out) const;
-  // Where a long word can be cut: bytes that no merge ever joins. Found out when first asked.
+  // Pairs of bytes that some merge may join. A long word can be cut between all others. Computed when first
+  // needed.
   bool may_join(char left, char right) const;
   void find_joints() const;
-  // To the left in place; how many are left. At most `kMost`.
+  // Merges in place, to the left. Returns how many symbols are left. Takes at most `kMost` symbols.
   template <std::size_t kMost>
   std::size_t merge_short(std::span<Symbol> symbols) const;
   void merge_window(std::span<const Symbol> symbols, Window& window) const;
@@ -66,7 +67,7 @@ class Bpe : public WordModel {
   bool cuts_at_space_marks_ = false;
   std::array<TokenId, 256> byte_tokens_;  // -1: none
   mutable std::once_flag found_joints_;
-  mutable std::bitset<65536> joints_;  // of a token's last byte and another's first
+  mutable std::bitset<65536> joints_;  // last byte of one token and first byte of another
 };
 
 }  // namespace kvasir::text

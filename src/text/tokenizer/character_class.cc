@@ -34,7 +34,8 @@ bool is_punctuation(char32_t character) {
 
 bool is_word_character(char32_t character) {
   const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(character));
-  // Letters, marks, decimal and letter-like numbers; then what Other_Alphabetic and Join_Control add.
+  // Letters, marks, decimal and letter-like numbers, then the characters of Other_Alphabetic and
+  // Join_Control.
   return (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_NL) ||
          category == UTF8PROC_CATEGORY_PC || (character >= 0x24B6 && character <= 0x24E9) ||
          (character >= 0x1F130 && character <= 0x1F149) || (character >= 0x1F150 && character <= 0x1F169) ||

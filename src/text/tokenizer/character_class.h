@@ -8,7 +8,7 @@
 
 namespace kvasir::text {
 
-// What the split patterns of tokenizers ask of a character.
+// Properties of characters that the split patterns of tokenizers use.
 enum CharacterClass : std::uint16_t {
   kUpper = 1,          // Lu, Lt
   kLower = 2,          // Ll
@@ -43,7 +43,7 @@ struct ClassedCharacter {
   std::uint8_t size = 1;  // bytes
 };
 
-// The value of the character beyond ASCII that begins at `at`, in valid UTF-8, and its size.
+// Decodes the character beyond ASCII that begins at `at`, in valid UTF-8, and sets its size.
 inline char32_t decode_beyond_ascii(const char* at, std::uint8_t& size) {
   const auto byte = [at](int i) { return static_cast<char32_t>(static_cast<unsigned char>(at[i])); };
   if (byte(0) < 0xE0) {
@@ -68,7 +68,7 @@ inline ClassedCharacter classify(const char* at) {
   return character;
 }
 
-// After the longest run of characters that have any of `classes`.
+// The end of the longest run of characters that have any of `classes`.
 inline const char* skip_run(const char* at, const char* end, std::uint16_t classes) {
   while (at < end) {
     const ClassedCharacter character = classify(at);
@@ -78,7 +78,7 @@ inline const char* skip_run(const char* at, const char* end, std::uint16_t class
   return at;
 }
 
-// After the longest run of characters that have none of `classes`.
+// The end of the longest run of characters that have none of `classes`.
 inline const char* skip_run_without(const char* at, const char* end, std::uint16_t classes) {
   while (at < end) {
     const ClassedCharacter character = classify(at);
@@ -88,11 +88,11 @@ inline const char* skip_run_without(const char* at, const char* end, std::uint16
   return at;
 }
 
-// White space as Unicode and Rust have it.
+// White space as Unicode and Rust define it.
 bool is_white_space(char32_t character);
-// BERT's: P, and all of ASCII's marks.
+// Punctuation as BERT defines it: P, and all of ASCII's symbols.
 bool is_punctuation(char32_t character);
-// A character of a word: \w as Rust's regular expressions have it.
+// A word character: \w as Rust's regular expressions define it.
 bool is_word_character(char32_t character);
 
 }  // namespace kvasir::text

@@ -13,7 +13,7 @@ using base::ErrorCode;
 
 namespace {
 
-// A unit of the double array.
+// Accessors of a unit of the double array.
 bool has_leaf(std::uint32_t unit) {
   return ((unit >> 8) & 1) != 0;
 }

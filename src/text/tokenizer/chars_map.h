@@ -10,15 +10,15 @@
 
 namespace kvasir::text {
 
-// Sentencepiece's compiled normalization: a trie of spellings (a double array) and what each becomes.
+// Sentencepiece's compiled normalization: a trie of spellings (a double array) and their replacements.
 // Immutable.
 class CharsMap {
  public:
-  // The bytes that tokenizer.json and sentencepiece models store.
+  // Parses the bytes that tokenizer.json and sentencepiece models store.
   static base::Result<CharsMap> parse(std::string_view bytes);
 
-  // As Hugging Face's library does it: a short cluster of characters becomes what its beginning maps to,
-  // otherwise each character is mapped by itself. `text` is valid UTF-8.
+  // Does what Hugging Face's library does: a short cluster of characters is replaced as a whole if its
+  // beginning has a replacement; otherwise each character is replaced by itself. `text` is valid UTF-8.
   std::string normalize(std::string_view text) const;
   // In bytes.
   std::size_t longest_replacement() const;
@@ -27,14 +27,14 @@ class CharsMap {
   CharsMap(std::vector<std::uint32_t> units, std::string replacements)
       : units_(std::move(units)), replacements_(std::move(replacements)) {}
 
-  // Of the shortest spelling that `text` begins with. False where there is none.
+  // Appends the replacement of the shortest spelling that `text` begins with. False if there is none.
   bool append_replacement(std::string_view text, std::string& out) const;
 
   std::vector<std::uint32_t> units_;
   std::string replacements_;  // each ends with a zero byte
 };
 
-// Standard base64 with its padding.
+// Decodes standard base64 with padding.
 base::Result<std::string> decode_base64(std::string_view text);
 
 }  // namespace kvasir::text

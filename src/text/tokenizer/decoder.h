@@ -8,18 +8,18 @@
 
 namespace kvasir::text {
 
-// What happens to each token's spelling on its way to text.
+// A step that turns a token's spelling into text.
 struct DecoderStep {
   enum class Kind {
     byte_level,     // GPT-2's alphabet becomes bytes
     replace,        // every `from` becomes `to`
     byte_fallback,  // "<0x0A>" becomes its byte
-    word_piece,     // without the prefix `from`, or after a space
+    word_piece,     // the prefix `from` is removed, or a space is put first
     clean_up,       // no space before English punctuation and contractions
-    space_mark,     // every `from` becomes a space; those of the first token go
-    strip_left,     // up to `count` of `from`, one character
-    strip_right,    // up to `count` of `from`, one character
-    join_words,     // after a space
+    space_mark,     // every `from` becomes a space; the first token loses its own
+    strip_left,     // removes up to `count` of the character `from`
+    strip_right,    // removes up to `count` of the character `from`
+    join_words,     // puts a space first
   };
   Kind kind = Kind::byte_level;
   std::string from{};
@@ -27,8 +27,8 @@ struct DecoderStep {
   int count = 0;
 };
 
-// Tokens to the bytes they stand for: each by itself, the first of a text perhaps differently, and then
-// spaces at the beginning of the whole text may go. Immutable.
+// Turns tokens into bytes. Each token is decoded by itself; the first of a text may be decoded differently,
+// and spaces at the beginning of the whole text may be dropped. Immutable.
 class Decoder {
  public:
   enum class Place { first, later };
@@ -37,11 +37,11 @@ class Decoder {
   std::size_t num_steps() const { return steps_.size(); }
   void strip_spaces_of_text(int count) { leading_spaces_ += count; }
 
-  // Steps end early where they have made the text too long to be a token's.
+  // Ends early once the text is too long for a token.
   std::string bytes(std::string_view spelling, Place place) const;
-  // Whether the first token's bytes can differ from what they are elsewhere.
+  // Whether the first token's bytes can differ from its bytes elsewhere.
   bool first_differs() const;
-  // How many spaces go from the beginning of a text.
+  // How many spaces are dropped from the beginning of a text.
   int leading_spaces() const { return leading_spaces_; }
 
  private:

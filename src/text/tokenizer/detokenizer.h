@@ -9,16 +9,17 @@
 
 namespace kvasir::text {
 
-// Tokens to text as they arrive, in whole UTF-8 characters: the pieces of one stream, joined, are what
-// Tokenizer::decode makes of all its tokens at once. One stream, one thread.
+// Turns tokens into text as they arrive, in whole UTF-8 characters. The joined pieces of one stream equal
+// what Tokenizer::decode makes of all tokens at once. Used for one stream by one thread.
 class Detokenizer {
  public:
   explicit Detokenizer(std::shared_ptr<const Tokenizer> tokenizer,
                        SpecialOutput specials = SpecialOutput::skip);
 
-  // The text that became certain; often empty while a character is incomplete. `tokenizer->valid(id)`.
+  // The text that became certain; often empty while a character is incomplete. Requires
+  // `tokenizer->valid(id)`.
   std::string push(TokenId id);
-  // What is left at the end of the stream: a cut-off character as U+FFFD.
+  // The rest at the end of the stream: a cut-off character becomes U+FFFD.
   std::string flush();
 
  private:

@@ -13,7 +13,7 @@
 
 namespace kvasir::text {
 
-// Workspaces that wait for their next call. Any thread.
+// Idle workspaces. Thread-safe.
 class WorkspacePool {
  public:
   std::unique_ptr<Workspace> take();
@@ -24,7 +24,7 @@ class WorkspacePool {
   std::vector<std::unique_ptr<Workspace>> idle_;  // guarded by mutex_
 };
 
-// One call's way through a text. One thread.
+// Encodes one text. Used by one thread.
 class Encoding {
  public:
   Encoding(const TokenizerParts& parts, WorkspacePool& pool, const std::stop_token& stop);
@@ -32,21 +32,21 @@ class Encoding {
   Encoding(const Encoding&) = delete;
   Encoding& operator=(const Encoding&) = delete;
 
-  // As tokenizer.json's own library does it: `added` in the text as it is, then `normalized_added` in what is
-  // left. `allowed(range, entry)`: whether a token is recognised there.
+  // Does what tokenizer.json's own library does: finds `added` in the raw text, then `normalized_added` in
+  // the rest. `allowed(range, entry)` says whether a token is recognised at a place.
   template <class Allowed>
   std::vector<TokenId> text(std::string_view text, const Allowed& allowed);
-  // All added tokens in the text as it is, so that a place in it is a place in the prompt.
+  // Finds all added tokens in the raw text, so that positions in the text are positions in the prompt.
   template <class Allowed>
   std::vector<TokenId> prompt(std::string_view text, const Allowed& allowed);
 
  private:
   using Place = PreTokenizer::Place;
 
-  // Calls plain(text, place) for what lies between the tokens, and adds the tokens.
+  // Adds the tokens that are found, and calls plain(text, place) for the text between them.
   template <class Allowed, class Plain>
   void split(std::string_view text, const AddedTokens& tokens, const Allowed& allowed, const Plain& plain);
-  // Splitting and normalizing want UTF-8: other bytes are words of their own.
+  // Splitting and normalizing need UTF-8, so invalid bytes become words of their own.
   template <class Valid>
   void for_valid(std::string_view text, Place place, const Valid& valid);
   void add_words(std::string_view text, Place place);
@@ -59,10 +59,10 @@ class Encoding {
   std::vector<TokenId> out_;
 };
 
-// How much white space `text` ends or begins with, in bytes.
+// The number of bytes of white space at the end or beginning of `text`.
 std::size_t space_at_end(std::string_view text);
 std::size_t space_at_start(std::string_view text);
-// Whether no character of a word touches bytes [begin, end) of `text`.
+// Whether no word character touches bytes [begin, end) of `text`.
 bool stands_as_word(std::string_view text, Range range);
 std::size_t valid_utf8_prefix(std::string_view text);
 std::size_t invalid_utf8_prefix(std::string_view text);

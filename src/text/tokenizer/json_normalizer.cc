@@ -98,7 +98,7 @@ Status add(const json::object& node, int nesting, Steps& steps) {
   return base::ok();
 }
 
-// How many times longer a step can make a text.
+// The factor by which a step can lengthen a text.
 double growth(const NormalizerStep& step) {
   constexpr double kCompatibility = 11;  // U+FDFA
   constexpr double kCanonical = 3;
@@ -123,7 +123,8 @@ double growth(const NormalizerStep& step) {
   }
 }
 
-// Steps that replace one another's results could make any text fill the memory. Real ones are far from this.
+// Steps that replace each other's results could make any text fill the memory. Real files stay far below this
+// limit.
 Status check_growth(const Steps& steps) {
   constexpr double kMaxGrowth = 1 << 14;
   double whole = 1;

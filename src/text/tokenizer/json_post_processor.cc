@@ -18,7 +18,7 @@ Status add_id(const json::value& value, const TokenTable& table, std::vector<Tok
   return base::ok();
 }
 
-// ["[CLS]", 101]
+// Reads a pair such as ["[CLS]", 101].
 Status add_pair(const json::object& node, std::string_view key, const TokenTable& table,
                 std::vector<TokenId>& ids) {
   const auto* pair = json_array(node, key);
@@ -27,7 +27,7 @@ Status add_pair(const json::object& node, std::string_view key, const TokenTable
   return add_id((*pair)[1], table, ids);
 }
 
-// {"SpecialToken": {"id": "[CLS]"}}, whose ids `special_tokens` lists.
+// Reads {"SpecialToken": {"id": "[CLS]"}}; `special_tokens` lists the ids.
 Status add_named(const json::object& node, const std::string& name, const TokenTable& table,
                  std::vector<TokenId>& ids) {
   const auto* names = json_object(node, "special_tokens");
@@ -81,7 +81,7 @@ Status read(const json::object& node, int nesting, TokenizerParts& parts) {
     return add_pair(node, "sep", *parts.table, parts.behind_text);
   }
   if (type == "TemplateProcessing") return read_template(node, parts);
-  if (type == "ByteLevel") return base::ok();  // it only shortens offsets
+  if (type == "ByteLevel") return base::ok();  // it only adjusts offsets
   return base::error(ErrorCode::unsupported, "tokenizer.json: post-processor \"{}\"", type);
 }
 

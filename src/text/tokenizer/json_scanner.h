@@ -6,15 +6,15 @@
 
 namespace kvasir::text {
 
-// Finds the end of a JSON object or array in text that comes in pieces, and whether it is one. Strict JSON;
-// UTF-8 is the caller's. One stream, one thread.
+// Finds the end of a JSON object or array in text that comes in pieces, and checks that it is valid. Strict
+// JSON; the caller checks UTF-8. Used for one stream by one thread.
 class JsonScanner {
  public:
   enum class State : std::uint8_t { open, complete, invalid };
 
-  static constexpr std::size_t kMaxDepth = 60;  // less than base::parse_json reads
+  static constexpr std::size_t kMaxDepth = 60;  // less than base::parse_json allows
 
-  // Takes bytes up to the end of the value or the first wrong one, and returns how many it took.
+  // Takes bytes up to the end of the value or the first invalid one. Returns how many it took.
   std::size_t push(std::string_view bytes);
   State state() const { return state_; }
 
@@ -26,7 +26,7 @@ class JsonScanner {
     key_or_end,       // after '{'
     colon,            //
     comma_or_end,     // after a value
-    string,           // inside one
+    string,           // inside a string
     escape,           // after a backslash
     hex,              // inside \uXXXX
     literal,          // inside true, false, null
@@ -51,8 +51,8 @@ class JsonScanner {
   Expect expect_ = Expect::value;
   bool in_key_ = false;
   int num_hex_ = 0;
-  std::string_view literal_;    // what is left of it
-  std::vector<char> brackets_;  // open ones
+  std::string_view literal_;    // the rest of the literal
+  std::vector<char> brackets_;  // that are open
 };
 
 }  // namespace kvasir::text

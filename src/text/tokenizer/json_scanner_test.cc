@@ -11,7 +11,7 @@ namespace {
 
 using State = JsonScanner::State;
 
-// The state after all bytes, one at a time, and how many were taken.
+// Scans one byte at a time. Returns the final state and how many bytes were taken.
 std::pair<State, std::size_t> scan(std::string_view text) {
   JsonScanner scanner;
   std::size_t taken = 0;

@@ -18,17 +18,17 @@ namespace json = base::json;
 namespace {
 
 constexpr std::int64_t kMaxTokens = 1 << 22;
-constexpr std::size_t kMaxGap = 1 << 18;  // ids that nobody has, at the least
+constexpr std::size_t kMaxGap = 1 << 18;  // unused ids that are allowed in any case
 
-// The tokens by id: the model's vocabulary, with the added ones over it; ids that nobody has are unused. What
-// it holds points into the file.
+// The tokens by id: the model's vocabulary, overridden by the added tokens. Ids without a token are unused.
+// Texts point into the file.
 class Vocab {
   auto text_of() const {
     return [this](TokenId id) { return tokens_[static_cast<std::size_t>(id)]; };
   }
 
  public:
-  // `size` tokens of the model.
+  // `size` is the number of the model's own tokens.
   explicit Vocab(std::size_t size)
       : max_tokens_(std::min<std::size_t>(kMaxTokens, size * 8 + kMaxGap)), index_(size) {
     tokens_.reserve(size);
@@ -62,7 +62,7 @@ class Vocab {
     return base::ok();
   }
 
-  // Of the model's own.
+  // Finds a token of the model, not an added one.
   std::optional<TokenId> find(std::string_view token) const { return index_.find(token, text_of()); }
   std::uint64_t prepare(std::string_view token) const { return index_.prepare(token); }
   std::optional<TokenId> find(std::uint64_t prepared, std::string_view token) const {
@@ -110,8 +110,8 @@ std::optional<MergeSides> merge_sides(const SourceRows& merges, const SourceRows
   return MergeSides{both.substr(0, space), both.substr(space + 1)};
 }
 
-// Finds what merges make. Files list merges in the order of the tokens that they make, so it is mostly the
-// token of the merge before or the one after that; a look at these two is much cheaper than a search.
+// Finds the token that a merge makes. Files list merges in the order of these tokens, so it is usually the
+// token of the last merge or the one after it. Checking these two is much cheaper than a search.
 class ResultFinder {
  public:
   explicit ResultFinder(const Vocab& vocab) : vocab_(vocab) {}
@@ -141,7 +141,7 @@ class ResultFinder {
   std::string joined_;
 };
 
-// Reads the part "model", with the added tokens, which all kinds of models share.
+// Reads the member "model" and the added tokens. All kinds of models share it.
 class TableMaker {
  public:
   TableMaker(const TokenizerSource& source, const json::object& model, const Decoder& decoder)
@@ -181,7 +181,7 @@ Result<Vocab> TableMaker::read_vocab() {
   return vocab;
 }
 
-// Adds the added tokens, and makes the table.
+// Adds the added tokens and builds the table.
 Result<std::unique_ptr<const TokenTable>> TableMaker::finish(Vocab& vocab, ByteLevel byte_level) {
   TRY(const auto rows, added_rows(source_.rest));
   for (const AddedRow& row : rows) TRY_OK(vocab.add(row));
@@ -197,7 +197,7 @@ Result<std::unique_ptr<const TokenTable>> TableMaker::finish(Vocab& vocab, ByteL
     spelled.clear();
     const bool is_spelled =
         type == TokenType::normal && byte_level == ByteLevel::yes && append_bytes_of_spelling(token, spelled);
-    // It stands for itself, and no text is encoded with it.
+    // The token's spelling is its text, and no text is encoded with it.
     if (type == TokenType::normal && byte_level == ByteLevel::yes && !is_spelled)
       type = TokenType::user_defined;
     if (is_spelled) {
@@ -214,8 +214,8 @@ Result<std::unique_ptr<const TokenTable>> TableMaker::finish(Vocab& vocab, ByteL
 Result<MergeTable> TableMaker::read_merges(const Vocab& vocab) {
   const SourceRows& merges = source_.merges;
   if (!merges.is_array()) return base::error(ErrorCode::corrupt, "tokenizer.json: the model has no merges");
-  // The tables are larger than the caches: a few merges at a time, each step for all of them, so that what
-  // one waits for is on its way while the others are looked at.
+  // The tables are larger than the caches. Some merges are handled at once, step by step, so that memory for
+  // one is fetched while the others are processed.
   constexpr std::size_t kAtOnce = 16;
   struct Pending {
     MergeSides sides;

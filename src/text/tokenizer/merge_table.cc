@@ -7,7 +7,8 @@
 
 namespace kvasir::text {
 
-// Five slots for three merges at least: a smaller table stays in the caches, a fuller one is searched longer.
+// At least five slots for three merges: a smaller table fits the caches better, but a fuller one takes longer
+// to search.
 MergeTable::MergeTable(std::size_t num_merges)
     : filled_(std::bit_ceil(num_merges * 5 / 3 + 2)), slots_(filled_) {}
 

@@ -14,11 +14,11 @@
 
 namespace kvasir::text {
 
-// U+2581, sentencepiece's space.
+// U+2581, which sentencepiece uses for a space.
 inline constexpr std::string_view kSpaceMark = "\xE2\x96\x81";
 
-// Pairs of tokens that merge, with their ranks: an open-addressing table, because every word asks it about
-// every neighbouring pair.
+// Pairs of tokens that merge, with their ranks. An open-addressing table, since every word looks up every
+// neighbouring pair.
 class MergeTable {
  public:
   struct Merge {
@@ -37,23 +37,23 @@ class MergeTable {
   MergeTable(const MergeTable&) = delete;
   MergeTable& operator=(const MergeTable&) = delete;
 
-  // A table that is already filled, as a tokenizer's image keeps it, for a vocabulary of `num_tokens`.
+  // A table that is already filled, from a tokenizer's image, for a vocabulary of `num_tokens`.
   struct Stored {
     std::span<const Slot> slots;
     bool keeps_space_marks_first = false;
-    std::shared_ptr<const void> owner;  // keeps the slots
+    std::shared_ptr<const void> owner;  // keeps the slots alive
   };
-  // corrupt: the slots are no table.
+  // corrupt: the slots are not a valid table.
   static base::Result<MergeTable> from_slots(Stored stored, int num_tokens);
-  std::span<const Slot> slots() const { return slots_; }  // a power of two, never full
+  std::span<const Slot> slots() const { return slots_; }  // a power of two, never all full
 
-  // The first rank of a pair stays.
+  // If the pair is already there, its first rank stays.
   void insert(TokenId left, TokenId right, Merge merge);
-  // Of a pair that will be inserted soon.
+  // Prefetches the slot of a pair that will be inserted soon.
   void prepare(TokenId left, TokenId right) const {
     __builtin_prefetch(&slots_[first_slot(key_of(left, right))]);
   }
-  // kNoRank where the pair does not merge.
+  // Has rank kNoRank if the pair does not merge.
   Merge find(TokenId left, TokenId right) const {
     const std::uint64_t key = key_of(left, right);
     const std::size_t mask = slots_.size() - 1;
@@ -62,7 +62,7 @@ class MergeTable {
     }
     return {};
   }
-  // Calls f(left, right) for every pair, in no order.
+  // Calls f(left, right) for every pair, in any order.
   template <class F>
   void for_each_pair(const F& f) const {
     for (const Slot& slot : slots_) {
@@ -71,8 +71,8 @@ class MergeTable {
   }
   std::uint32_t num_ranks() const { return num_ranks_; }
 
-  // Whether no merge joins what ends in another character with what begins with a space mark: text can then
-  // be cut before each run of marks.
+  // True if no merge joins a text that ends without a space mark with one that begins with a mark. Text can
+  // then be cut before each run of marks.
   bool keeps_space_marks_first() const { return keeps_space_marks_first_; }
   void note_spelling(std::string_view left, std::string_view right) {
     if (right.starts_with(kSpaceMark) && !left.ends_with(kSpaceMark)) keeps_space_marks_first_ = false;
@@ -89,18 +89,18 @@ class MergeTable {
     return (key ^ (key >> 32)) & (slots_.size() - 1);
   }
 
-  std::vector<Slot> filled_;  // by insert()
+  std::vector<Slot> filled_;  // filled by insert()
   std::shared_ptr<const void> owner_;
   std::span<const Slot> slots_;
   std::uint32_t num_ranks_ = 0;
   bool keeps_space_marks_first_ = true;
 };
 
-// Ranks merges in the order they are added.
+// Ranks merges in the order in which they are added.
 class MergeRanker {
  public:
   explicit MergeRanker(std::size_t num_merges) : ranked_(num_merges) {}
-  // A merge's two sides as they are written, and the tokens that they and their result are.
+  // The two sides of a merge as written, and the tokens of both sides and of the result.
   struct Sides {
     std::string_view left;
     std::string_view right;
@@ -108,11 +108,11 @@ class MergeRanker {
     std::optional<TokenId> right_id;
     std::optional<TokenId> result_id;
   };
-  // Before the add of the same sides, a few others between them.
+  // Prefetches for a later add() of the same sides.
   void prepare(const Sides& sides) const {
     if (sides.left_id && sides.right_id) ranked_.prepare(*sides.left_id, *sides.right_id);
   }
-  // An error where one is no token.
+  // An error if a side or the result is not a token.
   base::Status add(const Sides& sides);
   MergeTable take() { return std::move(ranked_); }
 
@@ -121,7 +121,7 @@ class MergeRanker {
   std::uint32_t rank_ = 0;
 };
 
-// Sentencepiece keeps no merges: any two pieces that spell a piece merge, best score first.
+// Sentencepiece stores no merges: any two pieces that together spell a piece merge, best score first.
 MergeTable merges_by_score(const TokenTable& table, const std::vector<float>& scores);
 
 }  // namespace kvasir::text

@@ -15,18 +15,18 @@
 
 namespace kvasir::text {
 
-// The part of a tokenizer that takes long to make: its tables, ready to be used. They come from the file
-// itself or from an image of an earlier load.
+// The tables of a tokenizer, which take long to build. They come from the file itself or from an image of an
+// earlier load.
 struct ModelTables {
   std::unique_ptr<const TokenTable> table;
-  std::optional<MergeTable> merges;  // of a BPE
-  std::optional<ScoredTrie> trie;    // of a Unigram
-  double unk_score = 0;              // of a Unigram
+  std::optional<MergeTable> merges;  // for a BPE
+  std::optional<ScoredTrie> trie;    // for a Unigram
+  double unk_score = 0;              // for a Unigram
   std::optional<TokenId> unk;
 };
 
 enum class ModelKind { bpe, word_piece, unigram };
-// unsupported: Kvasir does not know it.
+// unsupported: Kvasir does not support this kind.
 base::Result<ModelKind> model_kind(const base::json::object& model);
 
 base::Result<ModelTables> make_tables(const TokenizerSource& source, ByteLevel byte_level,
@@ -38,7 +38,7 @@ struct AddedRow {
   AddedTokens::Entry entry;
   bool normalized = false;
 };
-// Their texts point into `file`.
+// The texts point into `file`.
 base::Result<std::vector<AddedRow>> added_rows(const base::json::object& file);
 
 }  // namespace kvasir::text

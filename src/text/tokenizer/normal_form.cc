@@ -15,7 +15,8 @@ namespace {
 
 using Characters = std::vector<utf8proc_int32_t>;
 
-// utf8proc's own ordering is an insertion sort, quadratic in a run of combining marks: sorted here instead.
+// utf8proc orders combining marks by insertion sort, which is quadratic in a run of marks. This function is
+// not.
 void order_marks(Characters& characters) {
   const auto combining = [](utf8proc_int32_t c) { return utf8proc_get_property(c)->combining_class; };
   for (auto run = characters.begin(); run != characters.end();) {
@@ -60,7 +61,7 @@ void append_normal(std::string_view text, NormalForm form, Characters& character
   for (const utf8proc_int32_t c : characters) base::append_utf8(static_cast<char32_t>(c), out);
 }
 
-// Whether form C keeps the character as it is and never joins it to what stands before.
+// Whether form C keeps the character as it is and never joins it to the one before.
 bool stands_alone(char32_t character) {
   const auto* property = utf8proc_get_property(static_cast<utf8proc_int32_t>(character));
   if (property->combining_class != 0) return false;
@@ -73,7 +74,7 @@ bool stands_alone(char32_t character) {
   return parts.size() == 1 && parts[0] == static_cast<utf8proc_int32_t>(character);
 }
 
-// For the scripts whose letters decompose and compose again.
+// The table covers the scripts whose letters decompose and compose again.
 constexpr char32_t kTableEnd = 0x2000;
 
 bool begins_segment(char32_t character) {
@@ -85,7 +86,7 @@ bool begins_segment(char32_t character) {
   return character < kTableEnd ? kTable[character] : stands_alone(character);
 }
 
-// Only a character that does not stand alone, with the one before it, needs the whole procedure.
+// Only a character that does not stand alone, together with the one before it, needs the full algorithm.
 std::string form_c(std::string_view text) {
   std::string normal;
   Characters buffer;
@@ -94,7 +95,7 @@ std::string form_c(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     std::uint8_t size = 1;
     const auto first = static_cast<unsigned char>(text[at]);
-    // Below U+0300, which is 0xCC in its first byte, every character stands alone.
+    // Every character below U+0300, whose first byte is 0xCC, stands alone.
     if (first < 0xCC) {
       previous = at;
       at += first < 0x80 ? 1 : 2;

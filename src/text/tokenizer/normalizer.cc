@@ -87,7 +87,7 @@ std::string strip_all_marks(std::string_view text) {
 std::string lowercase(std::string_view text) {
   std::string lower;
   for_characters(text, [&](char32_t c) {
-    // The one character whose lower case is two.
+    // The only character whose lower case is two characters.
     if (c == 0x130) {
       lower += "i\u0307";
     } else {

@@ -10,7 +10,7 @@
 
 namespace kvasir::text {
 
-// What happens to text before it is split, in order.
+// A step that is applied to text before it is split.
 struct NormalizerStep {
   enum class Kind {
     nfc,  // Unicode's normalization forms
@@ -19,15 +19,15 @@ struct NormalizerStep {
     nfkd,
     replace,           // every `from` becomes `to`
     replace_matches,   // every match of `pattern` becomes `to`
-    prepend,           // `to` goes first, unless the text is empty
-    strip_left,        // white space goes
-    strip_right,       // white space goes
-    clean,             // control characters go, every white space becomes a space
-    space_ideographs,  // spaces around each Chinese character
-    strip_marks,       // nonspacing marks go
-    strip_all_marks,   // all marks go
+    prepend,           // `to` is put first, unless the text is empty
+    strip_left,        // removes white space
+    strip_right,       // removes white space
+    clean,             // removes control characters; all white space becomes spaces
+    space_ideographs,  // puts spaces around each Chinese character
+    strip_marks,       // removes nonspacing marks
+    strip_all_marks,   // removes all marks
     lowercase,
-    nmt,        // sentencepiece's old cleaning of control characters and odd spaces
+    nmt,        // sentencepiece's old treatment of control characters and odd spaces
     chars_map,  // sentencepiece's compiled rules, `map`
   };
   Kind kind = Kind::nfc;
@@ -37,7 +37,7 @@ struct NormalizerStep {
   std::shared_ptr<const CharsMap> map{};
 };
 
-// `text` is valid UTF-8, and so is the result. O(n log n) whatever the text.
+// `text` is valid UTF-8, and so is the result. O(n log n) for any text.
 std::string normalize(std::string_view text, const std::vector<NormalizerStep>& steps);
 
 }  // namespace kvasir::text

@@ -33,7 +33,7 @@ TEST(Normalize, LongRunsOfMarksAreNotQuadratic) {
   for (int i = 0; i < 200'000; ++i) marks += "\u0301\u0323";
   const std::string normal = nfc(marks);
   EXPECT_TRUE(
-      normal.starts_with("\u1EA1\u0323"));  // the first dot below joined the letter, the others follow
+      normal.starts_with("\u1EA1\u0323"));  // the first dot below joined the letter, and the others follow
   EXPECT_TRUE(normal.ends_with("\u0301\u0301"));
 }
 
@@ -63,8 +63,8 @@ TEST(Normalize, KnowsTheOtherForms) {
   EXPECT_EQ(normalized(Kind::clean, "a\u0007\tb"), "a b");
 }
 
-// Every character after a letter, before a mark and by itself: cutting text where characters stand alone
-// makes the same of it as normalizing the whole.
+// For every character after a letter, before a mark and by itself: normalizing in parts that are cut where
+// characters stand alone gives the same result as normalizing the whole.
 TEST(Normalize, CutsFormCWhereNothingJoins) {
   for (char32_t c = 1; c < 0x30000; ++c) {
     if (c >= 0xD800 && c < 0xE000) continue;

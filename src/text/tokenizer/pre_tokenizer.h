@@ -13,38 +13,37 @@
 
 namespace kvasir::text {
 
-// What becomes of a match when text is split at it; the names are Hugging Face's.
+// How a match is treated when text is split at it. The names are Hugging Face's.
 enum class SplitBehavior { isolated, removed, merged_with_previous, merged_with_next, contiguous };
 
 struct SplitStep {
   Pattern pattern;
   SplitBehavior behavior = SplitBehavior::isolated;
-  bool invert = false;  // what lies between the matches takes the matches' part
+  bool invert = false;  // matches and the text between them swap roles
 };
 
-// A space goes before a piece that does not begin with one.
+// Puts a space before a piece that does not begin with one.
 struct PrefixSpaceStep {};
 
-// Sentencepiece's spaces: each becomes a mark, and pieces begin with one.
+// Sentencepiece's spaces: each becomes a mark, and pieces begin with a mark.
 struct SpaceMarkStep {
-  enum class Prefix { never, first, always };  // first: only where the text begins
+  enum class Prefix { never, first, always };  // first: only at the beginning of the text
   std::string mark;
   Prefix prefix = Prefix::always;
   bool split = true;  // before each mark
 };
 
-// Cuts text into the words that a model's merges never cross: each step cuts or rewrites the pieces of the
-// one before.
+// Splits text into words that merges never cross. Each step splits or rewrites the pieces of the step before.
 class PreTokenizer {
  public:
   using Step = std::variant<SplitStep, PrefixSpaceStep, SpaceMarkStep>;
-  // Where a piece of text stands in the whole.
+  // The place of a piece in the whole text.
   enum class Place { start, inside };
 
   void add(Step step);
   std::size_t num_steps() const { return steps_.size(); }
 
-  // Calls f(word) for each, in order, while f answers true. `text` is valid UTF-8. No word is empty.
+  // Calls f(word) for each word, in order, while f returns true. `text` is valid UTF-8. No word is empty.
   template <class F>
   void for_each_word(std::string_view text, Place place, const F& f) const;
 
@@ -55,7 +54,7 @@ class PreTokenizer {
   };
   struct Pieces {
     std::vector<Piece> pieces;
-    std::vector<std::string> rewritten;  // [steps]: what pieces point into
+    std::vector<std::string> rewritten;  // [steps]: texts that pieces point into
   };
 
   Pieces split(std::string_view text, Place place) const;
@@ -89,10 +88,10 @@ void PreTokenizer::for_each_word(std::string_view text, Place place, const F& f)
   }
 }
 
-// BERT's: white space goes, and each punctuation mark stands alone.
+// Adds BERT's rules: white space is removed, and each punctuation mark is a piece.
 void add_bert_splits(PreTokenizer& pre_tokenizer);
 
-// How GGUF's `tokenizer.ggml.pre` names a way to prepare text.
+// How to prepare text, for a name in GGUF's `tokenizer.ggml.pre`.
 struct Preparation {
   std::vector<NormalizerStep> normalizer;
   PreTokenizer pre_tokenizer;

@@ -16,7 +16,7 @@ constexpr const char* kBailing =
 
 struct Named {
   const char* name;
-  std::array<const char*, 3> patterns;  // unused ones null
+  std::array<const char*, 3> patterns;  // unused entries are null
   bool nfc = false;
   bool ignore_merges = false;
 };

@@ -26,7 +26,7 @@ struct Prompt {
   // Bytes [begin, end) with their marks. `begin <= end <= text.size()`.
   Prompt slice(std::size_t begin, std::size_t end) const;
   bool has_input() const { return !from_input.empty(); }
-  // True where any byte of [begin, end) came from the request.
+  // Whether any byte of [begin, end) came from the request.
   bool touches_input(std::size_t begin, std::size_t end) const;
 };
 

@@ -15,13 +15,13 @@ class Regex {
  public:
   static base::Result<Regex> compile(const std::string& pattern);
 
-  // Where it matches in one text, left to right. One thread.
+  // Finds the matches in one text, left to right. Used by one thread.
   class Search {
    public:
-    // `text` is valid UTF-8 and outlives the search; so does `regex`.
+    // `text` is valid UTF-8. `text` and `regex` outlive the search.
     Search(const Regex& regex, std::string_view text);
-    // The next match that is not empty, or nothing. A match that would take more than the engine's limits
-    // ends the search: the rest of the text counts as unmatched.
+    // The next match that is not empty. A match that exceeds the engine's limits ends the search: the rest of
+    // the text counts as unmatched.
     std::optional<Range> next();
 
    private:

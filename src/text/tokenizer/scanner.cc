@@ -7,7 +7,7 @@
 namespace kvasir::text {
 namespace {
 
-// 's 't 're 've 'm 'll 'd after an apostrophe at `at`, or `at`. (?i) makes U+017F an s.
+// The end of 's 't 're 've 'm 'll 'd at `at`, or `at` if there is none. With (?i), U+017F counts as an s.
 const char* contraction(const char* at, const char* end) {
   if (at == end || *at != '\'' || at + 1 == end) return at;
   const auto lower = [](char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c); };
@@ -31,11 +31,11 @@ const char* contraction_in_lower_case(const char* at, const char* end) {
   return contraction(at, end);
 }
 
-// \s*[\r\n]+|\s+(?!\S)|\s+, or without the first of them. `at` is at a space.
+// \s*[\r\n]+|\s+(?!\S)|\s+, or without the first alternative. `at` is at a space.
 template <bool lines>
 const char* spaces(const char* at, const char* end) {
   const char* last = at;         // where the run's last character begins
-  const char* behind_line = at;  // after the run's last line end
+  const char* behind_line = at;  // just after the run's last line end
   const char* run = at;
   while (run < end) {
     const ClassedCharacter character = classify(run);
@@ -80,7 +80,7 @@ const char* match_gpt2(const char* at, const char* end) {
   return spaces<false>(at, end);
 }
 
-// Qwen's and llama 3's. `letters` is what words are made of.
+// The patterns of Qwen and llama 3. `letters` are the classes that words consist of.
 template <int most_digits, std::uint16_t letters>
 const char* match_cl100k(const char* at, const char* end) {
   if (*at == '\'') {
@@ -103,7 +103,7 @@ const char* match_cl100k(const char* at, const char* end) {
 // [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+ from `at`, else
 // [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+, else `at`.
 const char* cased_word(const char* at, const char* end) {
-  const char* behind_either = at;  // after the last character that could be of both kinds
+  const char* behind_either = at;  // just after the last character that fits both parts
   const char* upper = at;
   while (upper < end) {
     const ClassedCharacter character = classify(upper);
@@ -120,7 +120,7 @@ template <int most_digits, bool contractions>
 const char* match_o200k(const char* at, const char* end) {
   const ClassedCharacter first = classify(at);
   const char* word = at;
-  // A mark could be the character before the word, too; the match is the same.
+  // A mark could also be the character before the word. The match is the same.
   if ((first.classes & (kNewline | kLetter | kMark | kNumber)) == 0) {
     word = cased_word(at + first.size, end);
     if (word == at + first.size) word = at;
@@ -176,7 +176,7 @@ const char* match_spaces(const char* at, const char* end) {
   return skip_run(at, end, kSpace);
 }
 
-// A pattern with its line ends as escapes.
+// The pattern with its line ends written as escapes.
 std::string escaped(std::string_view pattern) {
   std::string plain;
   for (const char c : pattern) {

@@ -5,16 +5,16 @@
 
 namespace kvasir::text {
 
-// A hand-written matcher of one of the split patterns that most models share: several times faster than its
-// regular expression, in linear time whatever the text, and equal to it, which a test proves.
+// A hand-written matcher for one of the split patterns that most models share. It is several times faster
+// than the regular expression and linear in time for any text. A test checks that both give the same result.
 class Scanner {
  public:
-  // The scanner of exactly this pattern, where there is one.
+  // The scanner for exactly this pattern, if there is one.
   static std::optional<Scanner> of(std::string_view pattern);
 
-  // The end of the match that begins at `at`; `at` itself where none does. [at, end) is valid UTF-8.
+  // The end of the match that begins at `at`, or `at` itself if there is none. [at, end) is valid UTF-8.
   const char* match(const char* at, const char* end) const { return match_(at, end); }
-  // Whether some match begins at every character, so that nothing lies between matches.
+  // Whether a match begins at every character, so that matches leave no gaps.
   bool covers_everything() const { return covers_everything_; }
 
  private:
@@ -25,7 +25,7 @@ class Scanner {
   bool covers_everything_;
 };
 
-// Patterns as the models' files write them.
+// The patterns, spelled as in the models' files.
 inline constexpr const char* kGpt2Pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 inline constexpr const char* kQwen2Pattern =
@@ -43,7 +43,7 @@ inline constexpr const char* kTekkenPattern =
     R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)"
     R"(|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 inline constexpr const char* kDeepSeekHanPattern = "[一-龥぀-ゟ゠-ヿ]+";
-// In files its line ends stand as themselves, in GGUF's names as escapes: the same to any engine.
+// Files have line ends in this pattern, and GGUF's patterns have escapes. Both mean the same.
 inline constexpr const char* kDeepSeekPattern =
     R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+)"
     R"(| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";

@@ -10,18 +10,18 @@
 
 namespace kvasir::text {
 
-// Token ids by a string that lives elsewhere: `text_of(id)` says which. Open addressing, because a
-// vocabulary's load and every word of some models go through it. Filled once, then immutable.
+// Finds token ids by strings that are stored elsewhere: `text_of(id)` returns the string. Open addressing,
+// since loading a vocabulary and, in some models, every word use it. Filled once, then immutable.
 class StringIndex {
  public:
   struct Slot {
     TokenId id = -1;        // -1: empty
-    std::uint32_t tag = 0;  // part of the hash: most mismatches end here
+    std::uint32_t tag = 0;  // part of the hash, which excludes most mismatches
   };
 
   explicit StringIndex(std::size_t max_entries = 0);
 
-  // The id that had this string before, in which case nothing changes.
+  // If the string is already there, returns its id and changes nothing.
   template <class TextOf>
   std::optional<TokenId> insert(std::string_view text, TokenId id, TextOf text_of) {
     const std::uint64_t hashed = hash(text);
@@ -35,20 +35,20 @@ class StringIndex {
   std::optional<TokenId> find(std::string_view text, TextOf text_of) const {
     return find(slots_, text, text_of);
   }
-  // A search that will be made soon, so that its slot is near by then.
+  // Prefetches the slot for a later search.
   std::uint64_t prepare(std::string_view text) const {
     const std::uint64_t hashed = hash(text);
     __builtin_prefetch(&slots_[hashed & (slots_.size() - 1)]);
     return hashed;
   }
-  // `prepared` is of the same text.
+  // `prepared` is the result of prepare() for the same text.
   template <class TextOf>
   std::optional<TokenId> find(std::uint64_t prepared, std::string_view text, TextOf text_of) const {
     const Slot& slot = slots_[position(slots_, prepared, text, text_of)];
     if (slot.id < 0) return std::nullopt;
     return slot.id;
   }
-  // In the slots of an index.
+  // Searches in the slots of an index.
   template <class TextOf>
   static std::optional<TokenId> find(std::span<const Slot> slots, std::string_view text, TextOf text_of) {
     const Slot& slot = slots[position(slots, hash(text), text, text_of)];
@@ -57,15 +57,15 @@ class StringIndex {
   }
 
   const std::vector<Slot>& slots() const { return slots_; }  // a power of two, at most half full
-  // Whether a search in `slots` ends, and finds ids below `num_tokens`.
+  // Whether every search in `slots` ends, and finds only ids below `num_tokens`.
   static bool fits(std::span<const Slot> slots, int num_tokens);
 
  private:
-  // The same on every machine: slots are kept in files.
+  // The same on every machine, since slots are stored in files.
   static std::uint64_t hash(std::string_view text);
   static std::uint32_t tag(std::uint64_t hashed) { return static_cast<std::uint32_t>(hashed >> 32); }
 
-  // Where `text` is, or would go.
+  // The slot of `text`, or the empty slot where it would go.
   template <class TextOf>
   static std::size_t position(std::span<const Slot> slots, std::uint64_t hashed, std::string_view text,
                               TextOf text_of) {

@@ -18,7 +18,7 @@ bool is_added(TokenType type) {
   return type == TokenType::control || type == TokenType::user_defined || type == TokenType::unknown;
 }
 
-// Whether `ends` cut `text` into so many tokens.
+// Whether `ends` split `text` into `num_tokens` tokens.
 bool cuts(std::span<const std::uint32_t> ends, std::string_view text, std::size_t num_tokens) {
   if (ends.size() != num_tokens + 1 || ends.front() != 0 || ends.back() != text.size()) return false;
   for (std::size_t i = 1; i < ends.size(); ++i) {
@@ -70,7 +70,7 @@ base::Status TokenTable::add(const Row& row) {
     return base::error(ErrorCode::corrupt, "token {} has {} bytes; {} is the most", table.types.size(),
                        longer, kMaxTokenBytes);
   }
-  // 2^24 tokens at most, of 4096 bytes at most, would not fit their ends.
+  // The largest vocabulary, 2^24 tokens of 4096 bytes, would overflow the 32-bit ends.
   if (table.spellings.size() + table.bytes.size() > (std::size_t{1} << 30))
     return base::error(ErrorCode::corrupt, "the vocabulary has more than a gibibyte of text");
   if (!table.bytes_differ && row.bytes != row.spelling) {

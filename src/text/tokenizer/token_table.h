@@ -17,11 +17,11 @@
 
 namespace kvasir::text {
 
-// The tokens of a vocabulary by id, and back. A token has a spelling, by which the model finds it, and bytes,
-// which it stands for in text; they differ where spaces are spelled with a mark. Filled once, then immutable.
+// The tokens of a vocabulary by id and by spelling. The model finds a token by its spelling; in text the
+// token stands for its bytes. They differ if spaces are spelled with a mark. Filled once, then immutable.
 class TokenTable {
  public:
-  // Far above any real token. Looking for the pairs that make a token takes the square of its length.
+  // Far above any real token. Finding the pairs that make a token takes time quadratic in its length.
   static constexpr std::size_t kMaxTokenBytes = 4096;
 
   struct Row {
@@ -29,11 +29,11 @@ class TokenTable {
     std::string_view bytes;
     TokenType type = TokenType::normal;
   };
-  // All of it as it lies in memory, and in a tokenizer's image.
+  // The whole table as it is stored in memory and in a tokenizer's image.
   struct Columns {
     std::string_view spellings;
     std::span<const std::uint32_t> spelling_ends;  // [size + 1]
-    std::string_view bytes;                        // empty where they are the spellings
+    std::string_view bytes;                        // empty if equal to the spellings
     std::span<const std::uint32_t> byte_ends;      // [size + 1], or empty
     std::span<const TokenType> types;
     std::span<const StringIndex::Slot> pieces;
@@ -44,19 +44,20 @@ class TokenTable {
   TokenTable(const TokenTable&) = delete;
   TokenTable& operator=(const TokenTable&) = delete;
 
-  // A table that is already filled; `owner` keeps what `columns` point to. corrupt: they are no table.
+  // A table that is already filled. `owner` keeps the memory of `columns` alive. corrupt: they are not a
+  // valid table.
   static base::Result<std::unique_ptr<const TokenTable>> from_columns(const Columns& columns,
                                                                       std::shared_ptr<const void> owner);
 
   void reserve(std::size_t num_tokens, std::size_t num_bytes);
-  // Ids count up from 0. corrupt: the token is too long to be one.
+  // Ids count up from 0. corrupt: the token is too long.
   base::Status add(const Row& row);
-  // Call after the last add and before anything else: fills the indices. The first of two tokens with equal
-  // spelling is found.
+  // Builds the indices. Call it after the last add and before anything else. If two tokens have equal
+  // spelling, the first is found.
   void build_index();
 
   const Columns& columns() const { return columns_; }
-  // Of the longest token; at least 1.
+  // Size of the longest token; at least 1.
   std::size_t max_token_bytes() const { return max_token_bytes_; }
   int size() const { return static_cast<int>(columns_.types.size()); }
   std::string_view spelling(TokenId id) const { return view(columns_.spellings, columns_.spelling_ends, id); }
@@ -71,17 +72,17 @@ class TokenTable {
     const TokenType kind = type(id);
     return kind == TokenType::control || kind == TokenType::unknown || kind == TokenType::unused;
   }
-  // Among the normal tokens, by spelling. A byte token spells what no normal one does, and is not found.
+  // Finds a normal token by its spelling. Byte tokens are not found.
   std::optional<TokenId> find_piece(std::string_view spelling) const;
-  // Among the added ones: control, user-defined, unknown.
+  // Finds an added token: control, user-defined or unknown.
   std::optional<TokenId> find_added(std::string_view spelling) const;
 
  private:
-  // What add() fills.
+  // The storage that add() fills.
   struct Filled {
     std::string spellings;
     std::vector<std::uint32_t> spelling_ends{0};
-    std::string bytes;  // empty until one differs from its spelling
+    std::string bytes;  // empty until some bytes differ from their spelling
     std::vector<std::uint32_t> byte_ends{0};
     bool bytes_differ = false;
     std::vector<TokenType> types;

@@ -13,8 +13,8 @@
 namespace kvasir::text {
 namespace {
 
-// Tokens that end a turn or a text, by the names that model families gave them: files name one of them as
-// their end-of-sequence token and models emit the others too.
+// Names of tokens that end a turn or a text in various model families. A file names only one of them as its
+// end-of-sequence token, but models emit the others too.
 constexpr std::array<std::string_view, 14> kEndTokenNames = {
     "<|im_end|>",      "<|endoftext|>",
     "<|eot_id|>",      "<|eom_id|>",
@@ -36,7 +36,7 @@ std::vector<TokenId> find_end_tokens(const TokenizerParts& parts) {
   return {ends.begin(), ends.end()};
 }
 
-// The fallback for a model without a template is ChatML.
+// Whether the chat template marks turns with the token. A model without a template uses ChatML.
 bool marks_turns(std::string_view token, const TokenizerParts& parts) {
   if (std::find(kEndTokenNames.begin(), kEndTokenNames.end(), token) != kEndTokenNames.end()) return true;
   return parts.chat_template.empty() ? token == "<|im_start|>"
@@ -50,7 +50,7 @@ Tokenizer::Tokenizer(TokenizerParts parts) : pool_(std::make_unique<WorkspacePoo
   parts.end_tokens = find_end_tokens(parts);
   for (AddedTokens::Entry& entry : parts.added_in_prompts.entries()) {
     const std::string_view token = parts.table->spelling(entry.id);
-    // Line ends and runs of spaces stand in many templates and mark nothing.
+    // Line ends and runs of spaces occur in many templates and mark nothing.
     const bool blank = space_at_start(token) == token.size();
     entry.structural = !entry.special && !blank && marks_turns(token, parts);
   }

@@ -39,7 +39,7 @@ Status check_shape(const Vocabulary& vocabulary) {
   return base::ok();
 }
 
-// Tokens by the spelling that the vocabulary uses.
+// Finds tokens by the spelling that the vocabulary uses.
 class Spellings {
   auto text_of() const {
     return [this](TokenId id) { return std::string_view(tokens_[static_cast<std::size_t>(id)]); };
@@ -68,15 +68,15 @@ TokenType type_of(const Vocabulary& vocabulary, std::size_t id) {
   return vocabulary.types.empty() ? TokenType::normal : vocabulary.types[id];
 }
 
-// GGUF marks the tokens that begin a word; WordPiece's own spelling marks the others. "[MASK]" and the like
-// are not marked at all.
+// GGUF marks tokens that begin a word, while WordPiece marks the others. Names such as "[MASK]" are not
+// marked at all.
 std::string word_piece_spelling(const std::string& token) {
   if (token.starts_with(kSpaceMark)) return token.substr(kSpaceMark.size());
   const bool named = token.size() > 2 && token.front() == '[' && token.back() == ']';
   return named ? token : "##" + token;
 }
 
-// How the model finds the token, and how Hugging Face's vocabularies spell it.
+// The spelling by which the model finds a token, as in Hugging Face's vocabularies.
 struct Spelled {
   std::string spelling;
   TokenType type = TokenType::normal;
@@ -90,7 +90,7 @@ Result<Spelled> spelled(const Vocabulary& vocabulary, std::size_t id) {
   if (type != TokenType::normal || vocabulary.model == "llama") return Spelled{token, type};
   if (vocabulary.model == "bert") return Spelled{word_piece_spelling(token), type};
   if (auto bytes = bytes_of_spelling(token)) return Spelled{std::move(*bytes), type};
-  // Not spelled in byte-level characters: it stands for itself, and no text is encoded with it.
+  // The token is not in byte-level characters: its spelling is its text, and no text is encoded with it.
   return Spelled{token, TokenType::user_defined};
 }
 
@@ -133,7 +133,7 @@ AddedTokens make_added(const TokenTable& table) {
   return added;
 }
 
-// "left right"; byte-level spelling has no space of its own.
+// Each merge is "left right". Byte-level spellings contain no space.
 Result<MergeTable> byte_level_merges(const Spellings& spellings, const std::vector<std::string>& merges) {
   MergeRanker ranker(merges.size());
   std::string joined;
@@ -186,7 +186,7 @@ Status add_sentencepiece(const Vocabulary& vocabulary, TokenizerParts& parts) {
   return base::ok();
 }
 
-// GGUF does not say how BERT's text is prepared: as the uncased models do it.
+// GGUF does not say how to prepare text for BERT. This is how the uncased models do it.
 void add_word_piece(const Vocabulary& vocabulary, TokenizerParts& parts) {
   using Kind = NormalizerStep::Kind;
   for (const Kind kind : {Kind::clean, Kind::space_ideographs, Kind::nfd, Kind::strip_marks, Kind::lowercase})

@@ -18,7 +18,7 @@ namespace json = base::json;
 
 namespace {
 
-// One more whenever a table's layout, a hash or what the tables hold for a file changes.
+// Increase this when a table's layout, a hash, or the content of the tables for a file changes.
 constexpr std::uint32_t kVersion = 1;
 constexpr std::array<char, 8> kMagic = {'K', 'V', 'T', 'O', 'K', 'I', 'M', 'G'};
 constexpr std::size_t kAlignment = 64;
@@ -44,13 +44,13 @@ struct Section {
   std::uint64_t size = 0;  // bytes
 };
 
-// Numbers are the machine's own; on one of the other byte order the version is another.
+// Numbers are in the machine's byte order. On a machine with the other order, the version does not match.
 struct alignas(kAlignment) Header {
   std::array<char, 8> magic = kMagic;
   std::uint32_t version = kVersion;
   std::int32_t unk = -1;  // -1: none
   ImageKey key{};
-  std::array<std::uint64_t, 2> checksum{};  // of all bytes, with zeros here
+  std::array<std::uint64_t, 2> checksum{};  // of all bytes, with this field zero
   std::uint64_t size = 0;
   double unk_score = 0;
   std::uint64_t keeps_space_marks_first = 0;
@@ -153,7 +153,7 @@ class ImageReader {
     const auto chars = values<char>(name);
     return {chars.data(), chars.size()};
   }
-  // Nothing where the bytes are not a whole number of them.
+  // Empty if the section is not a whole number of values.
   template <class T>
   std::span<const T> values(SectionName name) const {
     const Section& section = header_.sections[name];

@@ -19,7 +19,7 @@ using base::Result;
 using base::Status;
 namespace json = base::json;
 
-// A token in tokenizer_config.json is its text, or an object that holds it.
+// Reads a token of tokenizer_config.json, which is a text or an object that contains it.
 std::optional<TokenId> configured_token(const json::object& config, std::string_view key,
                                         const TokenTable& table) {
   std::string text = json_text(config, key);

@@ -9,7 +9,7 @@ namespace {
 
 using Pieces = std::vector<std::string>;
 
-// A whole little tokenizer.json; `Ġ` is byte-level for a space.
+// A small tokenizer.json; `Ġ` is the byte-level spelling of a space.
 std::string file(const std::string& model_extra = "",
                  const std::string& pre_tokenizer = R"({"type":"ByteLevel","add_prefix_space":false})") {
   return R"({"added_tokens":[
@@ -109,7 +109,7 @@ TEST(TokenizerJson, SaysWhatIsWrong) {
       std::string::npos);
 }
 
-// Little files that would take all memory or time.
+// Small files that would use all memory or time.
 TEST(TokenizerJson, RefusesWhatGrowsWithoutBound) {
   const auto code = [](const std::string& json) {
     const auto tokenizer = Tokenizer::from_json(json);
@@ -165,7 +165,7 @@ TEST(TokenizerJson, TakesTheLongMembersInAnyShapeApart) {
               std::string::npos)
         << merge;
   EXPECT_NE(message(R"("vocab":{"a":0,"a":1},"merges":[])").find("has the ids 0 and 1"), std::string::npos);
-  // Elsewhere the names mean nothing.
+  // In other places these names have no meaning.
   EXPECT_EQ(Tokenizer::from_json(R"({"vocab":{"model":{"vocab":[1]}},"merges":[[[2]]],"x":{"vocab":{"q":1}},
       "model":{"type":"BPE","y":{"vocab":{"r":5}},"vocab":{"a":0},"merges":[]}})")
                 .ok(),

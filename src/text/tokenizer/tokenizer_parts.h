@@ -15,18 +15,18 @@
 
 namespace kvasir::text {
 
-// What a Tokenizer is made of; a vocabulary's reader (GGUF, tokenizer.json) puts it together.
+// The parts of a Tokenizer. The reader of a vocabulary (GGUF, tokenizer.json) fills them.
 struct TokenizerParts {
   std::unique_ptr<const TokenTable> table;
-  AddedTokens added;             // found in text as it is
-  AddedTokens normalized_added;  // found in normalized text, as their own normal form
-  AddedTokens added_in_prompts;  // all of them, found in a prompt as it is
+  AddedTokens added;             // found in raw text
+  AddedTokens normalized_added;  // found in normalized text, by their own normal form
+  AddedTokens added_in_prompts;  // all added tokens, found in a raw prompt
   std::vector<NormalizerStep> normalizer;
   PreTokenizer pre_tokenizer;
   std::unique_ptr<const WordModel> model;
-  bool cuts_at_space_marks = false;  // a word can be cut before each run of space marks
+  bool cuts_at_space_marks = false;  // a word may be cut before each run of space marks
   Decoder decoder;
-  std::vector<TokenId> before_text;  // what the post-processor puts around a whole text
+  std::vector<TokenId> before_text;  // the post-processor puts these around a whole text
   std::vector<TokenId> behind_text;
   std::optional<TokenId> bos;
   std::optional<TokenId> eos;
@@ -35,7 +35,7 @@ struct TokenizerParts {
   bool add_bos = false;
   bool add_eos = false;
   std::string chat_template;
-  std::vector<TokenId> end_tokens{};  // Tokenizer fills it
+  std::vector<TokenId> end_tokens{};  // filled by Tokenizer
 };
 
 }  // namespace kvasir::text

@@ -11,7 +11,7 @@ namespace json = base::json;
 
 constexpr std::size_t kMaxRows = 1 << 22;
 
-// Fills a SourceRows from a parser's events between the container's own begin and end.
+// Fills a SourceRows from a parser's events between the begin and end of a container.
 class RowCollector {
  public:
   void begin(SourceRows& into, SourceRows::Kind kind) {
@@ -74,7 +74,7 @@ class RowCollector {
 
 namespace {
 
-// What Boost's parser calls: builds values, and rows of the members of `model` that are long.
+// Handler for Boost's parser. Builds values, but builds rows for the long members of `model`.
 class SourceHandler {
  public:
   using error_code = boost::system::error_code;
@@ -204,7 +204,7 @@ class SourceHandler {
     ++depth_;
     return true;
   }
-  // Whether the container that ends is a value to be made.
+  // Whether the container that ends becomes a value.
   bool close() {
     if (!collecting_) {
       --depth_;
@@ -220,11 +220,11 @@ class SourceHandler {
   }
 
   json::value_stack values_;
-  std::string part_;  // of a text that comes in several
-  int depth_ = 0;     // of open containers
+  std::string part_;  // of a text that comes in several parts
+  int depth_ = 0;     // number of open containers
   bool is_model_ = false;
   bool in_model_ = false;
-  SourceRows* long_member_ = nullptr;  // the key that was just read names it
+  SourceRows* long_member_ = nullptr;  // set if the last key names a long member
   bool collecting_ = false;
   RowCollector rows_;
 };

@@ -88,7 +88,8 @@ TEST(Tokenizer, ClientTextForgesNoSpecialToken) {
   EXPECT_EQ(tokenizer->bytes(tokens.back()), "<|im_end|>");
 }
 
-// Added tokens that are not special are text's own, unless the template marks the parts of a chat with them.
+// Added tokens that are not special are recognised in a client's text, unless the template marks parts of a
+// chat with them.
 TEST(Tokenizer, ClientTextForgesNothingThatTheTemplateMarksPartsWith) {
   const auto count = [](const std::string& chat_template) {
     const auto tokenizer = small_tokenizer(chat_template);
@@ -110,7 +111,7 @@ TEST(Tokenizer, DecodesWhatItEncodes) {
   for (const std::string& text : {std::string(), std::string("a\0b", 3), all}) {
     EXPECT_EQ(tokenizer->decode(tokenizer->encode(text, Specials::parse)), text);
   }
-  // Not UTF-8: the bytes survive as tokens, and decode as replacement characters.
+  // Invalid UTF-8: the bytes become tokens, and decode as replacement characters.
   const auto tokens = tokenizer->encode("x\xFF\xE4\xBDy", Specials::parse);
   EXPECT_EQ(pieces(*tokenizer, tokens), (Pieces{"x", "\xFF", "\xE4", "\xBD", "y"}));
   EXPECT_EQ(tokenizer->decode(tokens), "x\xEF\xBF\xBD\xEF\xBF\xBDy");
@@ -142,7 +143,7 @@ TEST(Tokenizer, EndsEarlyWhenAsked) {
   EXPECT_EQ(tokenizer->encode("hello hello", Specials::parse, stop.get_token()).size(), 0u);
 }
 
-// Sentencepiece: U+2581 for a space, bytes for what has no token, merges by score.
+// Sentencepiece: U+2581 for a space, byte tokens for unknown characters, merges by score.
 TEST(Tokenizer, ReadsSentencepieceVocabularies) {
   Vocabulary vocabulary{.model = "llama"};
   const auto add = [&](std::string token, TokenType type, float score) {

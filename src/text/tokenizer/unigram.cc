@@ -103,7 +103,7 @@ void Unigram::encode(std::string_view word, Workspace& work, std::vector<TokenId
     if (best[end].id >= 0) {
       out.push_back(best[end].id);
     } else {
-      // A run of unknown characters counts as one.
+      // A run of unknown characters becomes one unknown token.
       while (start > 0 && best[start].id < 0) start = static_cast<std::size_t>(best[start].start);
       unknown.clear();
       add_unknown(word.substr(start, end - start), unknown);

@@ -15,8 +15,8 @@
 
 namespace kvasir::text {
 
-// The bytes of a vocabulary's tokens as a tree, in which an edge is found by its node and byte, and the
-// tokens' scores. Immutable; copies share what it points to.
+// The bytes of a vocabulary's tokens as a trie, with an index of edges by node and byte, and the tokens'
+// scores. Immutable; copies share their memory.
 class ScoredTrie {
  public:
   struct Edge {
@@ -26,19 +26,19 @@ class ScoredTrie {
   };
   struct Columns {
     std::span<const double> scores;     // [tokens of the vocabulary]
-    std::span<const Edge> edges;        // a power of two, never full
-    std::span<const TokenId> token_at;  // [nodes], -1: no token ends there
+    std::span<const Edge> edges;        // their number is a power of two, and some are empty
+    std::span<const TokenId> token_at;  // [nodes]; -1: no token ends there
   };
 
-  // Of the normal tokens. `scores` has one for each token.
+  // Builds the trie of the normal tokens. `scores` has one score for each token.
   static ScoredTrie build(const TokenTable& table, std::vector<double> scores);
-  // One that is already there; `owner` keeps what `columns` point to. corrupt: they are none for
-  // `num_tokens`.
+  // A trie that already exists. `owner` keeps the memory of `columns` alive. corrupt: they are not a valid
+  // trie for `num_tokens`.
   static base::Result<ScoredTrie> from_columns(const Columns& columns, std::shared_ptr<const void> owner,
                                                int num_tokens);
 
   const Columns& columns() const { return columns_; }
-  // -1: none.
+  // -1 if there is no child.
   std::int32_t child(std::int32_t node, char c) const {
     const Edge& edge = columns_.edges[slot(columns_.edges, key_of(node, c))];
     return edge.key == 0 ? -1 : edge.child;
@@ -53,7 +53,7 @@ class ScoredTrie {
   static std::uint64_t key_of(std::int32_t node, char c) {
     return (static_cast<std::uint64_t>(node) << 8 | static_cast<unsigned char>(c)) + 1;
   }
-  // Where the edge is, or would go.
+  // The slot of the edge, or the empty slot where it would go.
   static std::size_t slot(std::span<const Edge> edges, std::uint64_t key) {
     const std::size_t mask = edges.size() - 1;
     std::size_t at = (key * 0x9E3779B97F4A7C15ull) >> 20 & mask;
@@ -65,17 +65,17 @@ class ScoredTrie {
   std::shared_ptr<const void> owner_;
 };
 
-// Sentencepiece's unigram model: of all ways to spell a word with tokens, the one whose scores add up to
-// most. O(n · longest token) in the word's length.
+// Sentencepiece's unigram model: among all ways to spell a word with tokens, takes the one with the highest
+// sum of scores. O(n · longest token) in the word's length.
 class Unigram : public WordModel {
  public:
   struct Options {
-    std::optional<TokenId> unk{};  // for a character that no token spells; without it that is left out
-    bool byte_fallback = false;    // byte tokens instead, where all are there
-    double unk_score = 0;          // of one such character
+    std::optional<TokenId> unk{};  // for a character that no token spells; without it that is dropped
+    bool byte_fallback = false;    // use byte tokens instead, if the vocabulary has all of them
+    double unk_score = 0;          // of one unknown character
   };
 
-  // `trie` is of `table`.
+  // `trie` was built from `table`.
   Unigram(const TokenTable& table, ScoredTrie trie, const Options& options);
 
   void encode(std::string_view word, Workspace& work, std::vector<TokenId>& out) const override;

@@ -11,8 +11,8 @@
 
 namespace kvasir::text {
 
-// Words that were encoded lately, with their tokens: half a megabyte, in which a new word takes the place of
-// an old one. One thread.
+// Recently encoded words with their tokens. It takes half a megabyte; a new word replaces an old one. Used by
+// one thread.
 class WordCache {
  public:
   static constexpr std::size_t kMaxWord = 22;
@@ -20,7 +20,7 @@ class WordCache {
 
   static bool takes(std::string_view word) { return word.size() <= kMaxWord; }
 
-  // Null where the word is not there. `takes(word)`.
+  // Null if the word is not there. Requires `takes(word)`.
   const std::span<const TokenId>* find(std::string_view word) {
     if (entries_.empty()) entries_.resize(kEntries);
     const Entry& entry = entries_[slot_ = slot_of(word)];
@@ -28,7 +28,7 @@ class WordCache {
     found_ = {entry.tokens, entry.num_tokens};
     return &found_;
   }
-  // Of the word that find() just missed.
+  // Stores the word that find() has just missed.
   void put(std::string_view word, std::span<const TokenId> tokens) {
     if (tokens.size() > kMaxTokens) return;
     Entry& entry = entries_[slot_];
@@ -42,7 +42,7 @@ class WordCache {
   static constexpr std::size_t kEntries = 8192;
 
   struct alignas(64) Entry {
-    std::uint8_t size = 0;  // 0: empty; no word is
+    std::uint8_t size = 0;  // 0: empty, since no word is empty
     std::uint8_t num_tokens = 0;
     char word[kMaxWord] = {};
     TokenId tokens[kMaxTokens] = {};

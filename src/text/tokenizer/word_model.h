@@ -10,31 +10,31 @@
 
 namespace kvasir::text {
 
-// Buffers that one caller at a time reuses from word to word.
+// Buffers that are reused from word to word, by one caller at a time.
 struct Workspace {
   struct Symbol {
     TokenId id = 0;  // -1: merged into the one before
     std::uint32_t next = 0;
     std::uint32_t previous = 0;
   };
-  // Two neighbouring symbols that merge: the left one's position, and what follows the right one. While both
-  // are as they were, the positions are.
+  // Two neighbouring symbols that may merge: the position of the left one, and the position after the right
+  // one. If `end` is no longer the position after the right one, one of them has changed.
   struct Candidate {
     std::uint32_t left = 0;
     std::uint32_t end = 0;
     TokenId result = 0;
   };
-  // Candidates of one rank, to be taken from the left.
+  // Candidates of one rank, taken from the left.
   struct Bucket {
     std::vector<Candidate> candidates;
     std::size_t taken = 0;
     bool sorted = true;
-    bool is_heap = false;  // some came while others were being taken
+    bool is_heap = false;  // some were added while others were being taken
   };
-  // The best way to spell a word up to one of its bytes.
+  // The best spelling of a word up to one of its bytes.
   struct Best {
     double score = 0;
-    std::int32_t start = -1;  // where the last token begins; -1: no way yet
+    std::int32_t start = -1;  // where the last token begins; -1: no spelling found yet
     TokenId id = -1;
   };
 
@@ -43,18 +43,18 @@ struct Workspace {
   std::vector<Bucket> buckets;
   std::vector<std::int32_t> free_buckets;
   std::vector<std::int32_t> bucket_of_rank;  // -1: none
-  std::vector<std::uint32_t> ranks;          // a heap of those with buckets
+  std::vector<std::uint32_t> ranks;          // a heap of the ranks that have buckets
   std::vector<Best> best;
   std::vector<TokenId> tokens;
   WordCache cache;
-  std::stop_token stop;  // once requested, a long word may be left half done
+  std::stop_token stop;  // once requested, a long word may be left unfinished
 };
 
-// How a vocabulary spells one word. Immutable, so any thread may use it.
+// Encodes one word with a vocabulary. Immutable, so any thread may use it.
 class WordModel {
  public:
   virtual ~WordModel() = default;
-  // Appends to `out`.
+  // Appends the word's tokens to `out`.
   virtual void encode(std::string_view word, Workspace& work, std::vector<TokenId>& out) const = 0;
 };
 

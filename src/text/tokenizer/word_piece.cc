@@ -21,11 +21,11 @@ void WordPiece::encode(std::string_view word, Workspace&, std::vector<TokenId>& 
   const std::size_t before = out.size();
   bool known = static_cast<int>(ends.size()) <= options_.max_characters;
   std::size_t begin = 0;
-  std::size_t first = 0;  // the character that begins there
+  std::size_t first = 0;  // index of the character that begins there
   std::string spelling;
   while (known && first < ends.size()) {
     std::optional<TokenId> found;
-    // No character is shorter than a byte.
+    // A character has at least one byte, so this many characters suffice.
     std::size_t last = std::min(ends.size(), first + longest_);
     for (; last > first && !found; --last) {
       spelling = begin == 0 ? std::string() : options_.continuing_prefix;

@@ -12,15 +12,15 @@
 
 namespace kvasir::text {
 
-// Longest match first: a word becomes the longest token that it begins with, then the longest continuing one
-// that its rest begins with, and so on; a word that cannot be spelled so is the unknown token as a whole.
-// Immutable; O(n · longest token²) in the word's length, which is bounded.
+// Longest match first: a word becomes the longest token that it begins with, then the longest continuing
+// token that the rest begins with, and so on. A word that cannot be spelled this way becomes one unknown
+// token. Immutable. O(n · longest token²) in the word's length, which is bounded.
 class WordPiece : public WordModel {
  public:
   struct Options {
-    std::string continuing_prefix = "##";  // how the vocabulary spells a token that does not begin a word
+    std::string continuing_prefix = "##";  // spelled before a token that does not begin a word
     int max_characters = 100;              // a longer word is unknown
-    std::optional<TokenId> unk{};          // without it such words are left out
+    std::optional<TokenId> unk{};          // without it such words are dropped
   };
 
   // `table` outlives the WordPiece.
@@ -31,7 +31,7 @@ class WordPiece : public WordModel {
  private:
   const TokenTable& table_;
   Options options_;
-  std::size_t longest_ = 1;  // spelling, in bytes
+  std::size_t longest_ = 1;  // longest spelling, in bytes
 };
 
 }  // namespace kvasir::text

@@ -55,7 +55,7 @@ TEST(WordPiece, AWordThatCannotBeSpelledIsUnknownAsAWhole) {
 
 TEST(WordPiece, BertSplitsAndNormalizes) {
   EXPECT_EQ(encode(kUncased, "  Run,\tRUNS!\u00a0run'\n"), (Ids{7, 9, 6, 16, 7, 10}));
-  EXPECT_EQ(encode(kUncased, "r\u00ADu\u200bn\u0000"), (Ids{7}));  // format characters go
+  EXPECT_EQ(encode(kUncased, "r\u00ADu\u200bn\u0000"), (Ids{7}));  // format characters are removed
   EXPECT_EQ(encode(kUncased, "CAFÉ \u00C9"), (Ids{11, 0}));
   EXPECT_EQ(encode(kCased, "café é"), (Ids{12, 17}));
   EXPECT_EQ(encode(kUncased, "a\u4e2drun"), (Ids{14, 13, 7}));
