@@ -24,6 +24,7 @@ bool Claims::must_yield(const Sequence& running, const Sequence& waiting) const 
   const Account* holder = running.share->account;
   const Account* claimant = waiting.share->account;
   if (holder == claimant) return num_in_request(running.share) > num_in_request(waiting.share) + 1;
+  if (claimant->charge > holder->charge) return false;
   const int num_held = num_in_tenant(holder);
   return num_held > 1 && num_held / holder->weight > (num_in_tenant(claimant) + 1) / claimant->weight;
 }

@@ -6,7 +6,8 @@
 
 namespace kvasir::sched {
 
-// Who has to give its place to whom, with what a plan has decided so far counted in.
+// Decides which running sequence has to give up its place for a waiting one. Counts what the plan has decided
+// so far.
 class Claims {
  public:
   explicit Claims(const SchedulerState& state) : state_(state) {}
@@ -14,18 +15,18 @@ class Claims {
   void count_admitted(const Sequence& sequence) { count(sequence, 1); }
   void count_preempted(const Sequence& sequence) { count(sequence, -1); }
 
-  // A lower class gives way as long as it keeps the places that are reserved for it. In one class a tenant
-  // gives way that would still have as many places for its weight as the other one, and in one tenant a
-  // request. Every claim makes the places more even, so that two sequences never take turns in displacing each
-  // other; the last sequence of a tenant stays.
+  // A lower class gives way while it has more places than are reserved for it. Within a class, a tenant gives
+  // way to one that was charged less and that would not have more places for its weight afterwards. Within a
+  // tenant, a request gives way to one with fewer places. Every claim makes the places more even, so two
+  // sequences never displace each other in turn. A tenant keeps its last place.
   bool must_yield(const Sequence& running, const Sequence& waiting) const;
 
-  // Places that are kept for classes below the one of `sequence`, of those that are empty.
+  // Empty places that are kept for classes below the one of `sequence`.
   int num_kept_from(const Sequence& sequence) const;
 
  private:
   void count(const Sequence& sequence, int change);
-  // Places of each class, whatever higher ones want.
+  // Places that each lower class keeps.
   int num_reserved() const;
   int num_in_class(int priority) const;
   int num_in_tenant(const Account* account) const;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <ranges>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "base/check.h"
@@ -100,6 +101,7 @@ class Planner {
   void count_spare_blocks();
   static int num_wanted_blocks(const Sequence& running);
   bool claim_place(const Sequence& sequence);
+  int num_kept_places(const Sequence& sequence) const;
   void drop_grant(const Sequence* sequence);
   int max_sequences() const { return std::min(s_.options.max_batch_sequences, s_.options.max_batch_tokens); }
   void choose_running();
@@ -138,7 +140,8 @@ class Planner {
   double lower_s_ = 0;   // what their rows add to the step
   int num_spare_ = 0;    // blocks that nobody here has a claim on
   int num_places_ = 0;   // in the batch
-  int num_claims_ = 0;
+  int num_claims_ = 0;   // that were granted
+  std::unordered_set<const RequestShare*> refused_;  // that had no claim
   Claims claims_;
   std::vector<Prompt> waiting_;  // in the order of service
   std::vector<Grant*> grants_;   // decodes and prefills: running ones by rank, then admitted ones by rank
@@ -290,7 +293,7 @@ void Planner::admit_waiting(std::vector<Grant>& prefills, int budget) {
     if (num_wanted >= budget) break;
     if (is_lower(sequence) != (&prefills == &lower_prefills_)) continue;
     if (waits_for_prefix(sequence)) continue;
-    if (num_places_ <= claims_.num_kept_from(sequence) && !claim_place(sequence)) break;
+    if (num_places_ <= num_kept_places(sequence) && !claim_place(sequence)) continue;
     if (!admit(sequence, prefills)) break;
     --num_places_;
     num_wanted += std::min(prefills.back().num_left(), count_most);
@@ -299,7 +302,7 @@ void Planner::admit_waiting(std::vector<Grant>& prefills, int budget) {
 
 // Displaces one running sequence that has to give way, the last in rank of those.
 bool Planner::claim_place(const Sequence& sequence) {
-  if (!guards_time() || num_claims_ == kMostClaims) return false;
+  if (!guards_time() || num_claims_ == kMostClaims || refused_.contains(sequence.share)) return false;
   for (const Sequence* running : s_.running | std::views::reverse) {
     if (running->held || is_preempted(running) || !claims_.must_yield(*running, sequence)) continue;
     const int num_before = ledger_.num_available();
@@ -309,7 +312,13 @@ bool Planner::claim_place(const Sequence& sequence) {
     ++num_claims_;
     return true;
   }
+  refused_.insert(sequence.share);
   return false;
+}
+
+// Empty places that are not for this sequence.
+int Planner::num_kept_places(const Sequence& sequence) const {
+  return has_lower_ ? std::min(claims_.num_kept_from(sequence), max_sequences() / 2) : 0;
 }
 
 void Planner::drop_grant(const Sequence* sequence) {
