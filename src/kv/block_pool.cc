@@ -37,15 +37,20 @@ BlockPool::~BlockPool() {
   CHECK(num_available() == num_blocks(), "{} blocks outlive their pool", num_blocks() - num_available());
 }
 
-BlockId BlockPool::first_available() const {
-  return free_.head != kNoBlock ? free_.head : cached_.head;
+OwnerId BlockPool::add_owner() {
+  if (unused_owners_.empty()) {
+    owners_.emplace_back();
+    unused_owners_.push_back(static_cast<OwnerId>(owners_.size()) - 1);
+  }
+  const OwnerId owner = unused_owners_.back();
+  unused_owners_.pop_back();
+  owners_[owner].last_used_s = now_s_;
+  return owner;
 }
 
-BlockId BlockPool::next_available(BlockId id) const {
-  const Slot& slot = slots_[id];
-  CHECK(slot.state == State::free || slot.state == State::cached, "block {} is in use", id);
-  if (slot.next != kNoBlock) return slot.next;
-  return slot.state == State::free ? cached_.head : kNoBlock;
+void BlockPool::remove_owner(OwnerId owner) {
+  CHECK(owners_[owner].cached.size == 0, "owner {} has cached blocks", owner);
+  unused_owners_.push_back(owner);
 }
 
 WritableBlock BlockPool::take(BlockId id) {
@@ -56,11 +61,13 @@ WritableBlock BlockPool::take(BlockId id) {
   return WritableBlock(this, id);
 }
 
-BlockRef BlockPool::publish(WritableBlock block) {
+BlockRef BlockPool::publish(WritableBlock block, OwnerId owner) {
   CHECK(block.pool_ == this, "block {} belongs to another pool", block.id_);
   const BlockId id = block.id_;
   block.pool_ = nullptr;
   slots_[id].state = State::shared;
+  slots_[id].owner = owner;
+  owners_[owner].last_used_s = now_s_;
   return BlockRef(this, id);
 }
 
@@ -71,7 +78,8 @@ BlockRef BlockPool::share(BlockId id) {
 
 void BlockPool::evict(BlockId id) {
   CHECK(is_cached(id), "block {} is not cached", id);
-  remove(cached_, id);
+  remove(owners_[slots_[id].owner].cached, id);
+  --num_cached_;
   slots_[id].state = State::free;
   push_back(free_, id);
 }
@@ -94,7 +102,12 @@ void BlockPool::remove(List& list, BlockId id) {
 void BlockPool::add_ref(BlockId id) {
   Slot& slot = slots_[id];
   CHECK(slot.state == State::shared || slot.state == State::cached, "block {} is not published", id);
-  if (slot.state == State::cached) remove(cached_, id);
+  Owner& owner = owners_[slot.owner];
+  owner.last_used_s = now_s_;
+  if (slot.state == State::cached) {
+    remove(owner.cached, id);
+    --num_cached_;
+  }
   slot.state = State::shared;
   ++slot.num_refs;
 }
@@ -103,7 +116,8 @@ void BlockPool::drop_ref(BlockId id) {
   Slot& slot = slots_[id];
   if (--slot.num_refs > 0) return;
   slot.state = State::cached;
-  push_back(cached_, id);
+  push_back(owners_[slot.owner].cached, id);
+  ++num_cached_;
 }
 
 void BlockPool::drop_writable(BlockId id) {

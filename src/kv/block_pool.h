@@ -51,8 +51,8 @@ class BlockRef {
 };
 
 // A fixed number of blocks, each in exactly one state: free, writable (one WritableBlock), published and
-// shared (one or more BlockRefs), or cached (published, without BlockRefs, in the order of last use). Owned
-// and touched by one engine thread. Outlives every value that it gave out.
+// shared (one or more BlockRefs), or cached (published, without BlockRefs, in the order of its
+// owner's last use). Owned and touched by one engine thread. Outlives every value that it gave out.
 class BlockPool {
  public:
   explicit BlockPool(int num_blocks);
@@ -62,18 +62,20 @@ class BlockPool {
 
   int num_blocks() const { return static_cast<int>(slots_.size()); }
   int num_free() const { return free_.size; }
-  int num_cached() const { return cached_.size; }
-  int num_available() const { return free_.size + cached_.size; }
+  int num_cached() const { return num_cached_; }
+  int num_available() const { return free_.size + num_cached_; }
 
-  // Iterates over the available blocks in the order in which they should be taken: free blocks, then cached
-  // blocks, least recently used first. Changes nothing, so that a plan can name blocks before they are taken.
-  BlockId first_available() const;
-  BlockId next_available(BlockId id) const;
+  // An owner of published blocks: those that share prefixes with each other and with nobody else.
+  OwnerId add_owner();
+  // None of its blocks is published any more.
+  void remove_owner(OwnerId owner);
+  // The time by which an owner's last use is measured. It never goes back.
+  void set_now(double now_s) { now_s_ = now_s; }
 
   // `id` must be free.
   WritableBlock take(BlockId id);
   // Freezes the block's content. Only PrefixTree publishes, since only it can find the block again.
-  BlockRef publish(WritableBlock block);
+  BlockRef publish(WritableBlock block, OwnerId owner);
   // Another share in a published block.
   BlockRef share(BlockId id);
   // Forgets a cached block's content. The block is free afterwards.
@@ -81,17 +83,19 @@ class BlockPool {
 
   bool is_free(BlockId id) const { return slots_[id].state == State::free; }
   bool is_cached(BlockId id) const { return slots_[id].state == State::cached; }
-  // Owners of the block: its BlockRefs, or one for its WritableBlock.
+  // The block's BlockRefs, or one for its WritableBlock.
   int num_refs(BlockId id) const { return slots_[id].num_refs; }
 
  private:
   friend class WritableBlock;
   friend class BlockRef;
+  friend class EvictionOrder;
 
   enum class State : std::uint8_t { free, writable, shared, cached };
   struct Slot {
     State state = State::free;
     int num_refs = 0;
+    OwnerId owner = 0;  // while it is published
     BlockId prev = kNoBlock;
     BlockId next = kNoBlock;
   };
@@ -99,6 +103,10 @@ class BlockPool {
     BlockId head = kNoBlock;
     BlockId tail = kNoBlock;
     int size = 0;
+  };
+  struct Owner {
+    List cached;
+    double last_used_s = 0;
   };
 
   void push_back(List& list, BlockId id);
@@ -109,7 +117,10 @@ class BlockPool {
 
   std::vector<Slot> slots_;
   List free_;
-  List cached_;
+  int num_cached_ = 0;
+  std::vector<Owner> owners_;
+  std::vector<OwnerId> unused_owners_;
+  double now_s_ = 0;
 };
 
 }  // namespace kvasir::kv

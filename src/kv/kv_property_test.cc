@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "kv/block_table.h"
+#include "kv/eviction_order.h"
 
 namespace kvasir::kv {
 namespace {
@@ -81,7 +82,7 @@ class World {
 
  private:
   WritableBlock take() {
-    const BlockId id = pool.first_available();
+    const BlockId id = EvictionOrder(pool).next();
     if (pool.is_cached(id)) tree.evict(id);
     return pool.take(id);
   }

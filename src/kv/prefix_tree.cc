@@ -86,7 +86,7 @@ std::optional<BlockRef> PrefixTree::publish(const BlockPlace& place, const Block
     [[maybe_unused]] const WritableBlock duplicate = std::move(block);
     return pool_.share(id_of(same));
   }
-  BlockRef ref = pool_.publish(std::move(block));
+  BlockRef ref = pool_.publish(std::move(block), parent->owner);
   link(parent, ref.id(), tokens);
   nodes_[ref.id()].hash = hash;
   full_blocks_.emplace(hash, &nodes_[ref.id()]);
@@ -100,7 +100,7 @@ void PrefixTree::publish_tail(const BlockPlace& place, std::span<const TokenId> 
   const bool covered =
       after != parent->children.end() && num_common((*after)->tokens(), tokens) == int(tokens.size());
   if (!covered) {
-    const BlockRef ref = pool_.publish(std::move(block));
+    const BlockRef ref = pool_.publish(std::move(block), parent->owner);
     link(parent, ref.id(), tokens);
   }
 }
@@ -110,10 +110,10 @@ void PrefixTree::evict(BlockId id) {
   CHECK(node.parent, "block {} is not in the tree", id);
   CHECK(node.children.empty(), "block {} is not a leaf", id);
   if (node.num_tokens == kBlockTokens) full_blocks_.erase(node.hash);
-  node.parent->children.erase(&node);
-  drop_empty_root(node.parent);
-  node.parent = nullptr;
   pool_.evict(id);
+  Node* parent = std::exchange(node.parent, nullptr);
+  parent->children.erase(&node);
+  drop_empty_root(parent);
 }
 
 PrefixTree::Node* PrefixTree::node_at(const BlockPlace& place) {
@@ -123,12 +123,17 @@ PrefixTree::Node* PrefixTree::node_at(const BlockPlace& place) {
     return &nodes_[place.parent];
   }
   const auto [root, added] = roots_.try_emplace(place.cache_namespace);
-  if (added) root->second.root_name = &root->first;
+  if (added) {
+    root->second.root_name = &root->first;
+    root->second.owner = pool_.add_owner();
+  }
   return &root->second;
 }
 
 void PrefixTree::drop_empty_root(Node* node) {
-  if (node->root_name && node->children.empty()) roots_.erase(roots_.find(*node->root_name));
+  if (!node->root_name || !node->children.empty()) return;
+  pool_.remove_owner(node->owner);
+  roots_.erase(roots_.find(*node->root_name));
 }
 
 void PrefixTree::link(Node* parent, BlockId id, std::span<const TokenId> tokens) {
@@ -136,6 +141,7 @@ void PrefixTree::link(Node* parent, BlockId id, std::span<const TokenId> tokens)
   std::ranges::copy(tokens, node.token_array.begin());
   node.num_tokens = static_cast<int>(tokens.size());
   node.parent = parent;
+  node.owner = parent->owner;
   parent->children.insert(&node);
 }
 

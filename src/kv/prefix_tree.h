@@ -69,6 +69,7 @@ class PrefixTree {
     BlockHash hash;
     Node* parent = nullptr;
     const std::string* root_name = nullptr;
+    OwnerId owner = 0;
     std::set<Node*, ByTokens> children;
 
     std::span<const TokenId> tokens() const { return {token_array.data(), std::size_t(num_tokens)}; }

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "kv/block_table.h"
+#include "kv/eviction_order.h"
 
 namespace kvasir::kv {
 namespace {
@@ -26,7 +27,7 @@ class PrefixTreeTest : public testing::Test {
     table.retire(tree, ns, chain, known);
   }
   WritableBlock take() {
-    const BlockId id = pool.first_available();
+    const BlockId id = EvictionOrder(pool).next();
     if (pool.is_cached(id)) tree.evict(id);
     return pool.take(id);
   }
@@ -144,6 +145,19 @@ TEST(BlockChain, DependsOnEverythingBefore) {
   for (int n = 0; n <= 48; n += 5) grown.extend(tokens(n));
   grown.extend(tokens(48));
   EXPECT_TRUE(std::ranges::equal(a.hashes(), grown.hashes()));
+}
+
+TEST_F(PrefixTreeTest, AFloodEvictsItsOwnBlocksFirst) {
+  leave_behind(tokens(32), "quiet");
+  for (int i = 0; i < 20; ++i) leave_behind(tokens(16, 1000 * (i + 1)), "flood");
+  EXPECT_EQ(find(tokens(33), "quiet").num_tokens(), 32);
+}
+
+TEST_F(PrefixTreeTest, AnOwnerThatStaysAwayGivesWay) {
+  leave_behind(tokens(32), "gone");
+  pool.set_now(3600);
+  for (int i = 0; i < 7; ++i) leave_behind(tokens(16, 1000 * (i + 1)), "here");
+  EXPECT_EQ(find(tokens(33), "gone").num_tokens(), 16);
 }
 
 }  // namespace

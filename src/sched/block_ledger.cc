@@ -22,11 +22,8 @@ void BlockLedger::release(std::span<const kv::BlockId> blocks) {
 kv::BlockId BlockLedger::take() {
   CHECK(num_available_ > 0, "no block is available");
   --num_available_;
-  while (cursor_ != kv::kNoBlock) {
-    const kv::BlockId id = cursor_;
-    cursor_ = pool_.next_available(id);
+  for (kv::BlockId id = order_.next(); id != kv::kNoBlock; id = order_.next())
     if (!reserved_.contains(id)) return id;
-  }
   while (next_released_ < released_.size()) {
     const kv::BlockId id = released_[next_released_++];
     if (!reserved_.contains(id)) return id;

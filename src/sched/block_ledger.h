@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kv/block_pool.h"
+#include "kv/eviction_order.h"
 
 namespace kvasir::sched {
 
@@ -14,7 +15,7 @@ namespace kvasir::sched {
 class BlockLedger {
  public:
   explicit BlockLedger(const kv::BlockPool& pool)
-      : pool_(pool), cursor_(pool.first_available()), num_available_(pool.num_available()) {}
+      : pool_(pool), order_(pool), num_available_(pool.num_available()) {}
 
   int num_available() const { return num_available_; }
   // True if other sequences use the block anyway, so that sharing it costs nothing.
@@ -31,7 +32,7 @@ class BlockLedger {
   int num_owners(kv::BlockId id) const;
 
   const kv::BlockPool& pool_;
-  kv::BlockId cursor_;
+  kv::EvictionOrder order_;
   int num_available_;
   std::unordered_set<kv::BlockId> reserved_;
   std::unordered_map<kv::BlockId, int> num_releases_;

@@ -90,9 +90,7 @@ class Planner {
 
  private:
   void find_highest();
-  bool is_lower(const Sequence& sequence) const {
-    return has_lower_ && sequence.request.priority < highest_;
-  }
+  bool is_lower(const Sequence& sequence) const { return has_lower_ && sequence.request.priority < highest_; }
   // Where steps may take as long as they like, nobody is displaced for the sake of another's time.
   bool guards_time() const { return s_.options.target_step_s > 0 || s_.options.slo.tpot_s > 0; }
   bool has_prompts() const;
@@ -137,10 +135,10 @@ class Planner {
   std::vector<Grant> lower_prefills_;
   bool has_lower_ = false;
   int highest_ = 0;
-  double lower_s_ = 0;   // what their rows add to the step
-  int num_spare_ = 0;    // blocks that nobody here has a claim on
-  int num_places_ = 0;   // in the batch
-  int num_claims_ = 0;   // that were granted
+  double lower_s_ = 0;                               // what their rows add to the step
+  int num_spare_ = 0;                                // blocks that nobody here has a claim on
+  int num_places_ = 0;                               // in the batch
+  int num_claims_ = 0;                               // that were granted
   std::unordered_set<const RequestShare*> refused_;  // that had no claim
   Claims claims_;
   std::vector<Prompt> waiting_;  // in the order of service
@@ -207,11 +205,12 @@ double Planner::step_s() const {
   std::vector<AwaitedPrompt> awaited;
   for (const Prompt& prompt : prompts) awaited.push_back(prompt.awaited);
   const int priority = prompts.front().sequence->request.priority;
-  const double chosen_s = choose_step_s({.slo = tightened_slo(s_.cost, o.max_batch_sequences, o.least_slo, o.slo),
-                        .short_s = o.short_step_s,
-                        .decode_s = decodes_.empty() ? 0 : decode_s,
-                        .prefill_share = o.prefill_share},
-                       awaited);
+  const double chosen_s =
+      choose_step_s({.slo = tightened_slo(s_.cost, o.max_batch_sequences, o.least_slo, o.slo),
+                     .short_s = o.short_step_s,
+                     .decode_s = decodes_.empty() ? 0 : decode_s,
+                     .prefill_share = o.prefill_share},
+                    awaited);
   if (!s_.shares.has_higher(priority, s_.busy_s, kExpectHigher_s)) return chosen_s;
   return std::min(chosen_s, std::max(o.short_step_s, least_s));
 }
@@ -255,7 +254,8 @@ void Planner::add_lower_rows() {
     const double added_s = s_.cost.predict_s(with) - own_s;
     if (added_s > s_.lower_credit_s) break;
     lower_s_ = added_s;
-    decodes_.push_back({.sequence = turn.sequence, .num_computed = turn.sequence->num_computed, .num_rows = 1});
+    decodes_.push_back(
+        {.sequence = turn.sequence, .num_computed = turn.sequence->num_computed, .num_rows = 1});
   }
 }
 
@@ -325,8 +325,7 @@ void Planner::drop_grant(const Sequence* sequence) {
   const auto is_its = [sequence](const Grant& grant) { return grant.sequence == sequence; };
   const std::size_t num_dropped = std::erase_if(decodes_, is_its) + std::erase_if(prefills_, is_its) +
                                   std::erase_if(lower_prefills_, is_its);
-  const bool had_turn =
-      std::ranges::find(lower_turns_, sequence, &RowTurn::sequence) != lower_turns_.end();
+  const bool had_turn = std::ranges::find(lower_turns_, sequence, &RowTurn::sequence) != lower_turns_.end();
   if (num_dropped > 0 || had_turn) ++num_places_;
 }
 

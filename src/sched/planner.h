@@ -45,7 +45,7 @@ struct SchedulerState {
   std::vector<Sequence*> waiting;  // by rank; none holds a block
   Shares shares;
   double lower_credit_s = 0;  // time that lower classes may take of the next steps, beside the highest one
-  double busy_s = 0;               // that steps have taken: the time by which waiting is measured
+  double busy_s = 0;          // that steps have taken: the time by which waiting is measured
 };
 
 // Decides the next step. Changes nothing. The plan is empty only if no sequence can continue: there is none,

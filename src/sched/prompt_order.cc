@@ -70,7 +70,8 @@ void merge(std::vector<Line>& lines, std::vector<Prompt>& merged) {
     std::ranges::pop_heap(heap, is_later);
     Line& line = *heap.back();
     const Prompt& next = merged.emplace_back(line.prompts[line.num_taken++]);
-    line.charge += (next.num_left + std::min(next.sequence->request.max_tokens, kExpectedOutput)) / line.weight;
+    line.charge +=
+        (next.num_left + std::min(next.sequence->request.max_tokens, kExpectedOutput)) / line.weight;
     if (line.is_empty())
       heap.pop_back();
     else

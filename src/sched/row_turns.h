@@ -14,8 +14,8 @@ struct RowTurn {
   double place = 0;
 };
 
-// Where not all streams fit into a step: the one that has waited for the longest first, and one of each tenant
-// (as many as its weight) before the next one of any; in a tenant one of each request.
+// Where not all streams fit into a step: the one that has waited for the longest first, and one of each
+// tenant (as many as its weight) before the next one of any; in a tenant one of each request.
 void sort_by_turn(std::vector<RowTurn>& turns);
 
 }  // namespace kvasir::sched

@@ -132,6 +132,7 @@ std::vector<SequenceEvent> Scheduler::finish(const StepPlan& plan, StepResult re
   stats_.num_decode_tokens += plan.load.decode_sequences;
   state_.cost.observe(plan.load, result.seconds);
   state_.busy_s += std::max(0.0, result.seconds);
+  state_.pool.set_now(state_.busy_s);
   if (plan.has_lower) give_credit(plan, result.seconds);
   return events;
 }

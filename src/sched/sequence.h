@@ -29,9 +29,9 @@ struct Sequence {
   kv::BlockTable blocks;
   RequestShare* share = nullptr;  // while it is alive
   int turn = 0;                   // its number among the sequences of its request
-  double tag = 0;                 // what its tenant will have been charged when its turn comes, as far as one can tell
-  int num_charged = 0;            // tokens that its tenant was charged for
-  bool runs = false;              // it is among the running ones, not the waiting ones
+  double tag = 0;        // what its tenant will have been charged when its turn comes, as far as one can tell
+  int num_charged = 0;   // tokens that its tenant was charged for
+  bool runs = false;     // it is among the running ones, not the waiting ones
   bool held = false;     // its reader is behind: left out of plans, first to be preempted
   double arrived_s = 0;  // in seconds of step time, see SchedulerState::busy_s
   int num_cached = -1;   // prompt tokens found in the prefix cache; -1 before the first step
@@ -54,8 +54,8 @@ struct Sequence {
   int capacity() const { return num_prompt + request.max_tokens - 1; }
 };
 
-// Who goes first, and who is preempted last. Fixed from the arrival on, and for requests of one tenant with one
-// answer each the order of arrival.
+// Who goes first, and who is preempted last. Fixed from the arrival on, and for requests of one tenant with
+// one answer each the order of arrival.
 struct ByRank {
   bool operator()(const Sequence* a, const Sequence* b) const {
     if (a->request.priority != b->request.priority) return a->request.priority > b->request.priority;

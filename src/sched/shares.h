@@ -20,10 +20,10 @@ inline constexpr int kExpectedOutput = 128;
 // of one request delay the next request no more than a single one would.
 struct RequestShare {
   Account* account = nullptr;
-  std::string id;       // empty: of one sequence alone
-  double tag = 0;       // of its first sequence
-  int num_joined = 0;   // sequences, alive or gone
-  int num_live = 0;     // sequences that wait or run
+  std::string id;      // empty: of one sequence alone
+  double tag = 0;      // of its first sequence
+  int num_joined = 0;  // sequences, alive or gone
+  int num_live = 0;    // sequences that wait or run
   int num_running = 0;
 };
 

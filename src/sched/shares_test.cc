@@ -44,7 +44,9 @@ class Device {
     for (int i = 0; i < client.num_prompt; ++i) request.prompt.push_back(next_token_++);
     request.max_tokens = client.num_output;
     request.priority = client.priority;
-    request.origin = {.request_id = request_id, .tenant = client.tenant, .weight = client.weight,
+    request.origin = {.request_id = request_id,
+                      .tenant = client.tenant,
+                      .weight = client.weight,
                       .cache_namespace = client.tenant};
     const SequenceId id = scheduler_.submit(std::move(request)).value();
     live_[id] = {client, now_s_};
@@ -78,7 +80,9 @@ class Device {
   }
 
   bool is_alive(SequenceId id) const { return live_.contains(id); }
-  double first_token_s(SequenceId id) const { return first_tokens_s_.contains(id) ? first_tokens_s_.at(id) : -1; }
+  double first_token_s(SequenceId id) const {
+    return first_tokens_s_.contains(id) ? first_tokens_s_.at(id) : -1;
+  }
   double now_s() const { return now_s_; }
   Scheduler& scheduler() { return scheduler_; }
 
@@ -217,7 +221,8 @@ TEST(Shares, MemoryGoesToTheHigherClass) {
   Device device(options);
   for (int i = 0; i < 8; ++i) device.submit({.tenant = "free", .num_output = 300});
   device.run_for(2);
-  const SequenceId id = device.submit({.tenant = "paying", .priority = 2, .num_prompt = 300, .num_output = 8});
+  const SequenceId id =
+      device.submit({.tenant = "paying", .priority = 2, .num_prompt = 300, .num_output = 8});
   const double asked_s = device.now_s();
   while (device.is_alive(id)) device.step();
   EXPECT_LT(device.now_s() - asked_s, 2);
