@@ -24,7 +24,7 @@
 #include "engine/device_runner.h"
 #include "engine/engine.h"
 #include "model/device_decoder.h"
-#include "ops/compute_pool.h"
+#include "ops/cpu/compute_pool.h"
 
 namespace kvasir::bench {
 namespace {

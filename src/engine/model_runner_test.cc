@@ -11,7 +11,7 @@
 #include "engine/engine_bench_test.h"
 #include "grammar/grammar_compiler.h"
 #include "model/checkpoint.h"
-#include "ops/compute_pool.h"
+#include "ops/cpu/compute_pool.h"
 
 namespace kvasir::engine {
 namespace {

@@ -20,7 +20,7 @@
 #include "hub/pull.h"
 #include "model/device_decoder.h"
 #include "obs/registry.h"
-#include "ops/compute_pool.h"
+#include "ops/cpu/compute_pool.h"
 #include "router/router.h"
 
 namespace kvasir::gateway {

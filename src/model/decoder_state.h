@@ -7,7 +7,7 @@
 #include "model/decoder.h"
 #include "model/decoder_weights.h"
 #include "model/step_buffer.h"
-#include "ops/context.h"
+#include "ops/cpu/context.h"
 #include "ops/experts.h"
 #include "ops/kv_cache.h"
 #include "ops/rope.h"

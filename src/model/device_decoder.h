@@ -11,7 +11,7 @@
 #include "model/checkpoint.h"
 #include "model/model_config.h"
 #include "model/step_batch.h"
-#include "ops/compute_pool.h"
+#include "ops/cpu/compute_pool.h"
 #include "tensor/dtype.h"
 
 namespace kvasir::model {

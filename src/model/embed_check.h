@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "model/loaded_encoder.h"
-#include "ops/compute_pool.h"
+#include "ops/cpu/compute_pool.h"
 
 namespace kvasir::model {
 

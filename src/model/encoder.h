@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "model/encoder_config.h"
 #include "model/weight_file.h"
-#include "ops/compute_pool.h"
+#include "ops/cpu/compute_pool.h"
 #include "ops/weight.h"
 
 namespace kvasir::model {

@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "model/weight_file.h"
-#include "ops/activation.h"
+#include "ops/types/activation.h"
 
 namespace kvasir::model {
 

@@ -9,7 +9,7 @@
 #include "model/gguf_tokenizer.h"
 #include "model/tokenizer_file.h"
 #include "model/weight_reader.h"
-#include "ops/dequantize.h"
+#include "ops/quant/dequantize.h"
 
 namespace kvasir::model {
 

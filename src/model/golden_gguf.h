@@ -16,7 +16,7 @@
 #include "model/checkpoint.h"
 #include "model/safetensors_file.h"
 #include "model/weight_file_builder.h"
-#include "ops/dequantize.h"
+#include "ops/quant/dequantize.h"
 
 namespace kvasir::model {
 

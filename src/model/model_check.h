@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "base/result.h"
-#include "ops/compute_pool.h"
+#include "ops/cpu/compute_pool.h"
 
 namespace kvasir::model {
 

@@ -6,8 +6,8 @@
 
 #include "base/result.h"
 #include "model/rope_config.h"
-#include "ops/activation.h"
 #include "ops/experts.h"
+#include "ops/types/activation.h"
 
 namespace kvasir::model {
 

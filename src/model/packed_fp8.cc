@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "ops/dequantize.h"
+#include "ops/quant/dequantize.h"
 
 namespace kvasir::model {
 

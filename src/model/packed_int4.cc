@@ -6,8 +6,8 @@
 #include <numeric>
 #include <utility>
 
-#include "ops/dequantize.h"
-#include "ops/quant_blocks.h"
+#include "ops/quant/dequantize.h"
+#include "ops/quant/quant_blocks.h"
 
 namespace kvasir::model {
 

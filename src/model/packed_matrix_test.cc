@@ -14,7 +14,7 @@
 #include "model/safetensors_file.h"
 #include "model/sequence_runner.h"
 #include "model/weight_file_builder.h"
-#include "ops/dequantize.h"
+#include "ops/quant/dequantize.h"
 
 namespace kvasir::model {
 namespace {

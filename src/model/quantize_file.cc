@@ -13,7 +13,7 @@
 #include "model/gguf_conversion.h"
 #include "model/gguf_file.h"
 #include "model/gguf_writer.h"
-#include "ops/quantize.h"
+#include "ops/quant/quantize.h"
 
 namespace kvasir::model {
 

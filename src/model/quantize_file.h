@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "base/result.h"
-#include "ops/compute_pool.h"
+#include "ops/cpu/compute_pool.h"
 #include "tensor/dtype.h"
 
 namespace kvasir::model {

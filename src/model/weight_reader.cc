@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "model/tensor_names.h"
-#include "ops/dequantize.h"
+#include "ops/quant/dequantize.h"
 
 namespace kvasir::model {
 

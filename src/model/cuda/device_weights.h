@@ -7,7 +7,7 @@
 #include "model/decoder_weights.h"
 #include "model/device_decoder.h"
 #include "model/model_config.h"
-#include "ops/compute_pool.h"
+#include "ops/cpu/compute_pool.h"
 #include "ops/cuda/device.h"
 #include "ops/cuda/rows.h"
 #include "tensor/dtype.h"
