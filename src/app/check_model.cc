@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "model/checkpoint.h"
+#include "model/checkpoint/checkpoint.h"
 #include "model/embed_check.h"
 #include "model/model_check.h"
 

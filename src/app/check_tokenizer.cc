@@ -6,7 +6,7 @@
 #include <string>
 
 #include "app/check_arguments.h"
-#include "model/tokenizer_cache.h"
+#include "model/tokenizer/tokenizer_cache.h"
 #include "model/tokenizer_check.h"
 
 namespace kvasir::app {

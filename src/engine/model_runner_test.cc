@@ -10,7 +10,7 @@
 #include "base/tests_dir_test.h"
 #include "engine/engine_bench_test.h"
 #include "grammar/grammar_compiler.h"
-#include "model/checkpoint.h"
+#include "model/checkpoint/checkpoint.h"
 #include "ops/cpu/compute_pool.h"
 
 namespace kvasir::engine {

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <utility>
 
-#include "model/checkpoint.h"
+#include "model/decoder/sequence_runner.h"
+#include "model/file/text_file.h"
 #include "model/golden_json.h"
-#include "model/sequence_runner.h"
 
 namespace kvasir::model {
 

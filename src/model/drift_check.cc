@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "model/sequence_runner.h"
+#include "model/decoder/sequence_runner.h"
 
 namespace kvasir::model {
 

@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "model/loaded_model.h"
-#include "ops/kv_cache.h"
+#include "ops/types/kv_layer.h"
 
 namespace kvasir::model {
 

@@ -5,7 +5,8 @@
 #include <limits>
 #include <utility>
 
-#include "model/checkpoint.h"
+#include "model/checkpoint/checkpoint.h"
+#include "model/file/text_file.h"
 #include "model/golden_json.h"
 
 namespace kvasir::model {

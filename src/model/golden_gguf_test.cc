@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "model/decoder.h"
+#include "model/decoder/decoder.h"
+#include "model/decoder/sequence_runner.h"
 #include "model/embed_check.h"
 #include "model/golden_models_test.h"
 #include "model/model_check.h"
-#include "model/sequence_runner.h"
 
 namespace kvasir::model {
 namespace {

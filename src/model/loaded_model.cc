@@ -5,7 +5,9 @@
 #include <string_view>
 #include <utility>
 
-#include "model/tokenizer_file.h"
+#include "model/checkpoint/checkpoint.h"
+#include "model/file/text_file.h"
+#include "model/tokenizer/tokenizer_file.h"
 
 namespace kvasir::model {
 

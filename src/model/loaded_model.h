@@ -7,9 +7,9 @@
 
 #include "base/ids.h"
 #include "base/result.h"
-#include "model/decoder.h"
-#include "model/device_decoder.h"
-#include "model/tokenizer_cache.h"
+#include "model/decoder/decoder.h"
+#include "model/decoder/device_decoder.h"
+#include "model/tokenizer/tokenizer_cache.h"
 #include "text/chat_template.h"
 #include "text/tokenizer/tokenizer.h"
 

@@ -7,11 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "model/checkpoint.h"
-#include "model/decoder.h"
-#include "model/device_decoder.h"
+#include "model/checkpoint/checkpoint.h"
+#include "model/decoder/decoder.h"
+#include "model/decoder/device_decoder.h"
+#include "model/decoder/sequence_runner.h"
+#include "model/file/text_file.h"
 #include "model/golden_json.h"
-#include "model/sequence_runner.h"
 
 namespace kvasir::model {
 

@@ -4,8 +4,8 @@
 
 #include <fstream>
 
+#include "model/file/weight_file_builder.h"
 #include "model/golden_models_test.h"
-#include "model/weight_file_builder.h"
 
 namespace kvasir::model {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/utf8.h"
-#include "model/checkpoint.h"
+#include "model/file/text_file.h"
 #include "model/golden_json.h"
 
 namespace kvasir::model {

@@ -10,9 +10,9 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
-#include "model/checkpoint.h"
+#include "model/file/text_file.h"
 #include "model/golden_json.h"
-#include "model/tokenizer_file.h"
+#include "model/tokenizer/tokenizer_file.h"
 #include "text/answer/stop_matcher.h"
 #include "text/chat_template.h"
 #include "text/tokenizer/detokenizer.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "model/tokenizer_cache.h"
+#include "model/tokenizer/tokenizer_cache.h"
 
 namespace kvasir::model {
 

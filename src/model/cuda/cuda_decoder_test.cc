@@ -8,9 +8,9 @@
 
 #include "base/check.h"
 #include "model/cuda/random_decoder_test.h"
+#include "model/decoder/sequence_runner.h"
 #include "model/golden_models_test.h"
 #include "model/model_check.h"
-#include "model/sequence_runner.h"
 #include "ops/cuda/device.h"
 #include "ops/cuda/failure.h"
 #include "ops/cuda/rows.h"
