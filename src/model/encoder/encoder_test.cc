@@ -7,7 +7,6 @@
 
 #include "base/tests_dir_test.h"
 #include "model/checkpoint/checkpoint.h"
-#include "model/embed_check.h"
 #include "model/file/text_file.h"
 #include "model/file/weight_file_builder.h"
 #include "model/loaded_encoder.h"
@@ -25,15 +24,6 @@ std::unique_ptr<Encoder> load(ops::ComputePool& pool) {
   auto encoder = Encoder::load(std::move(*checkpoint), {}, pool);
   CHECK(encoder.ok(), "{}", encoder.error().message);
   return std::move(*encoder);
-}
-
-TEST(Encoder, MatchesTheReference) {
-  ops::ComputePool pool(2);
-  const auto check = check_encoder(kBert, pool);
-  ASSERT_TRUE(check.ok()) << check.error().message;
-  EXPECT_EQ(check->texts.size(), 3u);
-  EXPECT_LT(check->largest_distance(), 1e-6);
-  EXPECT_TRUE(check->passed());
 }
 
 TEST(Encoder, ABatchChangesNoBit) {

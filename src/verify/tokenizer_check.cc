@@ -1,4 +1,4 @@
-#include "model/tokenizer_check.h"
+#include "verify/tokenizer_check.h"
 
 #include <fmt/ranges.h>
 
@@ -11,13 +11,13 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "model/file/text_file.h"
-#include "model/golden_json.h"
 #include "model/tokenizer/tokenizer_file.h"
 #include "text/answer/stop_matcher.h"
 #include "text/chat_template.h"
 #include "text/tokenizer/detokenizer.h"
+#include "verify/golden_json.h"
 
-namespace kvasir::model {
+namespace kvasir::verify {
 
 using base::ErrorCode;
 namespace json = base::json;
@@ -188,9 +188,9 @@ base::Status Checker::check_chat(const json::value& golden) {
 
 base::Result<TokenizerCheck> check_tokenizer(const std::filesystem::path& tokenizer,
                                              const std::filesystem::path& golden,
-                                             const TokenizerCache& cache) {
-  TRY(const json::object file, read_json_file(golden));
-  TRY(std::shared_ptr<const text::Tokenizer> loaded, read_tokenizer(tokenizer, cache));
+                                             const model::TokenizerCache& cache) {
+  TRY(const json::object file, model::read_json_file(golden));
+  TRY(std::shared_ptr<const text::Tokenizer> loaded, model::read_tokenizer(tokenizer, cache));
   Checker checker(std::move(loaded));
   for (const auto& [key, check] :
        {std::pair{"encode", &Checker::check_text}, {"chat", &Checker::check_chat}}) {
@@ -206,4 +206,4 @@ base::Result<TokenizerCheck> check_tokenizer(const std::filesystem::path& tokeni
   return checker.take();
 }
 
-}  // namespace kvasir::model
+}  // namespace kvasir::verify

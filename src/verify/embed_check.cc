@@ -1,4 +1,4 @@
-#include "model/embed_check.h"
+#include "verify/embed_check.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,9 +7,9 @@
 
 #include "model/checkpoint/checkpoint.h"
 #include "model/file/text_file.h"
-#include "model/golden_json.h"
+#include "verify/golden_json.h"
 
-namespace kvasir::model {
+namespace kvasir::verify {
 
 using base::ErrorCode;
 namespace json = base::json;
@@ -29,7 +29,7 @@ struct Keys {
 };
 
 base::Result<std::vector<Golden>> read_goldens(const std::filesystem::path& path, const Keys& keys) {
-  TRY(const json::value root, read_json_value(path));
+  TRY(const json::value root, model::read_json_value(path));
   const auto* list = root.if_array();
   if (!list || list->empty())
     return base::error(ErrorCode::invalid_argument, "{}: not a list of embeddings", path.string());
@@ -60,7 +60,7 @@ double distance(const std::vector<double>& wanted, std::span<const float> got) {
 }
 
 base::Status compare(const std::vector<Golden>& goldens, std::span<const std::vector<TokenId>> tokens,
-                     Encoder& encoder, EmbedCheck& check) {
+                     model::Encoder& encoder, EmbedCheck& check) {
   const auto dim = static_cast<std::size_t>(encoder.config().hidden_size);
   for (const Golden& golden : goldens) {
     if (golden.embedding.size() != dim)
@@ -91,7 +91,7 @@ bool EmbedCheck::passed() const {
          std::all_of(texts.begin(), texts.end(), [](const Text& text) { return text.ids_equal; });
 }
 
-base::Result<EmbedCheck> check_embeddings(const std::filesystem::path& golden, LoadedEncoder& model) {
+base::Result<EmbedCheck> check_embeddings(const std::filesystem::path& golden, model::LoadedEncoder& model) {
   TRY(const std::vector<Golden> goldens, read_goldens(golden, {"text", "ids", "embedding"}));
   std::size_t limit = 0;
   for (const Golden& entry : goldens) limit = std::max(limit, entry.ids.size());
@@ -111,8 +111,8 @@ base::Result<EmbedCheck> check_encoder(const std::filesystem::path& path,
                                        const std::filesystem::path& expected, ops::ComputePool& pool) {
   TRY(const std::vector<Golden> goldens,
       read_goldens(expected, {nullptr, "input_ids", "mean_pooled_normalized"}));
-  TRY(EncoderCheckpoint checkpoint, open_encoder_checkpoint(path));
-  auto encoder = Encoder::load(std::move(checkpoint), {.precision = ops::Precision::exact}, pool);
+  TRY(model::EncoderCheckpoint checkpoint, model::open_encoder_checkpoint(path));
+  auto encoder = model::Encoder::load(std::move(checkpoint), {.precision = ops::Precision::exact}, pool);
   if (!encoder.ok())
     return base::error(encoder.error().code, "{}: {}", path.string(), encoder.error().message);
   std::vector<std::vector<TokenId>> tokens;
@@ -122,4 +122,4 @@ base::Result<EmbedCheck> check_encoder(const std::filesystem::path& path,
   return check;
 }
 
-}  // namespace kvasir::model
+}  // namespace kvasir::verify

@@ -1,9 +1,9 @@
-#include "model/golden_json.h"
+#include "verify/golden_json.h"
 
 #include <limits>
 #include <optional>
 
-namespace kvasir::model {
+namespace kvasir::verify {
 
 using base::ErrorCode;
 namespace json = base::json;
@@ -79,4 +79,4 @@ base::Result<std::vector<double>> golden_numbers(const json::value& object, std:
   return numbers;
 }
 
-}  // namespace kvasir::model
+}  // namespace kvasir::verify

@@ -1,4 +1,4 @@
-#include "model/model_check.h"
+#include "verify/model_check.h"
 
 #include <gtest/gtest.h>
 
@@ -7,14 +7,14 @@
 #include "model/file/weight_file_builder.h"
 #include "model/golden_models_test.h"
 
-namespace kvasir::model {
+namespace kvasir::verify {
 namespace {
 
 class GoldenModel : public testing::TestWithParam<const char*> {};
 
 TEST_P(GoldenModel, MatchesTheReference) {
   ops::ComputePool pool(2);
-  const auto check = check_model(kModels / GetParam(), pool);
+  const auto check = check_model(model::kModels / GetParam(), pool);
   ASSERT_TRUE(check.ok()) << check.error().message;
   // The goldens are written with six decimals; float32 itself stays near that.
   EXPECT_LT(check->logit_error, 2e-5);
@@ -32,10 +32,10 @@ INSTANTIATE_TEST_SUITE_P(All, GoldenModel,
 
 // The check must be able to fail: the same weights under a config with another rope.
 TEST(ModelCheck, SeesAWrongModel) {
-  const TemporaryDirectory directory;
+  const model::TemporaryDirectory directory;
   for (const char* name : {"expected.json", "model.safetensors"})
-    std::filesystem::copy(kModels / "llama" / name, directory.path() / name);
-  std::ifstream in(kModels / "llama" / "config.json");
+    std::filesystem::copy(model::kModels / "llama" / name, directory.path() / name);
+  std::ifstream in(model::kModels / "llama" / "config.json");
   std::string config(std::istreambuf_iterator<char>(in), {});
   const std::string theta = "\"rope_theta\": 10000.0";
   ASSERT_NE(config.find(theta), std::string::npos);
@@ -49,9 +49,9 @@ TEST(ModelCheck, SeesAWrongModel) {
 }
 
 TEST(ModelCheck, RefusesAGoldenOfAnotherModel) {
-  const TemporaryDirectory directory;
+  const model::TemporaryDirectory directory;
   for (const char* name : {"config.json", "model.safetensors"})
-    std::filesystem::copy(kModels / "llama" / name, directory.path() / name);
+    std::filesystem::copy(model::kModels / "llama" / name, directory.path() / name);
   ops::ComputePool pool(1);
   EXPECT_EQ(check_model(directory.path(), pool).error().code, base::ErrorCode::not_found);
   directory.write("expected.json", R"({"input_ids":[1,5000],"logits_last8":[[1,2]],"greedy":[]})");
@@ -68,4 +68,4 @@ TEST(ModelCheck, RefusesAGoldenOfAnotherModel) {
 }
 
 }  // namespace
-}  // namespace kvasir::model
+}  // namespace kvasir::verify

@@ -1,4 +1,4 @@
-#include "model/model_check.h"
+#include "verify/model_check.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,9 +12,9 @@
 #include "model/decoder/device_decoder.h"
 #include "model/decoder/sequence_runner.h"
 #include "model/file/text_file.h"
-#include "model/golden_json.h"
+#include "verify/golden_json.h"
 
-namespace kvasir::model {
+namespace kvasir::verify {
 
 using base::ErrorCode;
 namespace json = base::json;
@@ -55,7 +55,7 @@ base::Result<Golden> parse_golden(const json::object& root) {
   return golden;
 }
 
-base::Status check_fits(const Golden& golden, const ModelConfig& config) {
+base::Status check_fits(const Golden& golden, const model::ModelConfig& config) {
   const auto in_vocabulary = [&](TokenId token) { return token >= 0 && token < config.vocab_size; };
   bool fits = !golden.input.empty() && golden.logits.size() <= golden.input.size() && !golden.logits.empty();
   fits = fits && std::all_of(golden.input.begin(), golden.input.end(), in_vocabulary);
@@ -82,12 +82,12 @@ double relative_error(const std::vector<std::vector<double>>& wanted, std::span<
   return worst / (high - low);
 }
 
-void check_greedy(const Golden& golden, SequenceRunner& runner, std::span<const float> logits,
+void check_greedy(const Golden& golden, model::SequenceRunner& runner, std::span<const float> logits,
                   ModelCheck& check) {
   for (const GreedyToken& wanted : golden.greedy) {
-    const TokenId got = argmax(logits);
+    const TokenId got = model::argmax(logits);
     check.logprob_error =
-        std::max(check.logprob_error, std::abs(logprob(logits, wanted.token) - wanted.logprob));
+        std::max(check.logprob_error, std::abs(model::logprob(logits, wanted.token) - wanted.logprob));
     if (got == wanted.token) {
       ++check.num_equal;
     } else if (wanted.margin >= ModelCheck::kMinMargin) {
@@ -98,7 +98,7 @@ void check_greedy(const Golden& golden, SequenceRunner& runner, std::span<const 
   }
 }
 
-ModelCheck check_golden(const Golden& golden, SequenceRunner& runner) {
+ModelCheck check_golden(const Golden& golden, model::SequenceRunner& runner) {
   ModelCheck check;
   const std::size_t vocab = golden.logits.front().size();
   const std::span<const float> logits = runner.feed(golden.input, static_cast<int>(golden.logits.size()));
@@ -115,33 +115,34 @@ base::Result<ModelCheck> check_model(const std::filesystem::path& directory, ops
 
 base::Result<ModelCheck> check_model(const std::filesystem::path& path, const std::filesystem::path& expected,
                                      ops::ComputePool& pool) {
-  TRY(const json::object root, read_json_file(expected));
+  TRY(const json::object root, model::read_json_file(expected));
   TRY(const Golden golden, parse_golden(root));
-  TRY(Checkpoint checkpoint, open_checkpoint(path));
+  TRY(model::Checkpoint checkpoint, model::open_checkpoint(path));
   TRY_OK(check_fits(golden, checkpoint.config));
-  auto loaded = Decoder::load(std::move(checkpoint), {.precision = ops::Precision::exact}, pool);
+  auto loaded = model::Decoder::load(std::move(checkpoint), {.precision = ops::Precision::exact}, pool);
   if (!loaded.ok()) return base::error(loaded.error().code, "{}: {}", path.string(), loaded.error().message);
-  const std::unique_ptr<Decoder> decoder = std::move(*loaded);
-  TRY(SequenceRunner runner, SequenceRunner::create(*decoder, ops::KvType::f32, golden.num_tokens()));
+  const std::unique_ptr<model::Decoder> decoder = std::move(*loaded);
+  TRY(model::SequenceRunner runner,
+      model::SequenceRunner::create(*decoder, ops::KvType::f32, golden.num_tokens()));
   return check_golden(golden, runner);
 }
 
 base::Result<ModelCheck> check_model_on_cuda(const std::filesystem::path& directory, ops::ComputePool& pool) {
-  TRY(const json::object root, read_json_file(directory / "expected.json"));
+  TRY(const json::object root, model::read_json_file(directory / "expected.json"));
   TRY(const Golden golden, parse_golden(root));
-  TRY(Checkpoint checkpoint, open_checkpoint(directory));
+  TRY(model::Checkpoint checkpoint, model::open_checkpoint(directory));
   TRY_OK(check_fits(golden, checkpoint.config));
   const int num_tokens = golden.num_tokens();
-  const DeviceOptions options{.type = tensor::DType::f32,
-                              .num_blocks = num_tokens / ops::kBlockTokens + 1,
-                              .max_rows = num_tokens,
-                              .max_sequences = num_tokens};
-  auto loaded = load_cuda_decoder(std::move(checkpoint), options, pool);
+  const model::DeviceOptions options{.type = tensor::DType::f32,
+                                     .num_blocks = num_tokens / ops::kBlockTokens + 1,
+                                     .max_rows = num_tokens,
+                                     .max_sequences = num_tokens};
+  auto loaded = model::load_cuda_decoder(std::move(checkpoint), options, pool);
   if (!loaded.ok())
     return base::error(loaded.error().code, "{}: {}", directory.string(), loaded.error().message);
-  const std::unique_ptr<DeviceDecoder> decoder = std::move(*loaded);
-  TRY(SequenceRunner runner, SequenceRunner::create(*decoder, num_tokens));
+  const std::unique_ptr<model::DeviceDecoder> decoder = std::move(*loaded);
+  TRY(model::SequenceRunner runner, model::SequenceRunner::create(*decoder, num_tokens));
   return check_golden(golden, runner);
 }
 
-}  // namespace kvasir::model
+}  // namespace kvasir::verify

@@ -1,4 +1,4 @@
-#include "model/drift_check.h"
+#include "verify/drift_check.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "base/check.h"
 #include "model/decoder/sequence_runner.h"
 
-namespace kvasir::model {
+namespace kvasir::verify {
 
 using base::ErrorCode;
 
@@ -39,7 +39,7 @@ void compare(std::span<const float> exact, std::span<const float> fast, DriftChe
   const double kl = divergence(exact, fast);
   check.mean_divergence += kl;
   check.largest_divergence = std::max(check.largest_divergence, kl);
-  if (argmax(exact) == argmax(fast)) ++check.num_agreed;
+  if (model::argmax(exact) == model::argmax(fast)) ++check.num_agreed;
   ++check.num_tokens;
 }
 
@@ -57,13 +57,14 @@ std::vector<std::string> DriftCheck::failures() const {
   return lines;
 }
 
-base::Result<DriftCheck> check_drift(std::span<const std::string> texts, LoadedModel& exact,
-                                     LoadedModel& fast, ops::KvType kv_type) {
+base::Result<DriftCheck> check_drift(std::span<const std::string> texts, model::LoadedModel& exact,
+                                     model::LoadedModel& fast, ops::KvType kv_type) {
   const auto vocab = static_cast<std::size_t>(exact.config().vocab_size);
   CHECK(fast.config().vocab_size == exact.config().vocab_size, "two models");
   const int limit = std::min(kMaxTokens, exact.context_length());
-  TRY(SequenceRunner exact_runner, SequenceRunner::create(*exact.decoder, ops::KvType::f32, limit));
-  TRY(SequenceRunner fast_runner, SequenceRunner::create(*fast.decoder, kv_type, limit));
+  TRY(model::SequenceRunner exact_runner,
+      model::SequenceRunner::create(*exact.decoder, ops::KvType::f32, limit));
+  TRY(model::SequenceRunner fast_runner, model::SequenceRunner::create(*fast.decoder, kv_type, limit));
   DriftCheck check;
   for (const std::string& text : texts) {
     std::vector<TokenId> tokens = exact.tokenizer->encode(text, text::Specials::as_text);
@@ -83,4 +84,4 @@ base::Result<DriftCheck> check_drift(std::span<const std::string> texts, LoadedM
   return check;
 }
 
-}  // namespace kvasir::model
+}  // namespace kvasir::verify

@@ -5,7 +5,7 @@
 #include "base/result.h"
 #include "ops/cpu/compute_pool.h"
 
-namespace kvasir::model {
+namespace kvasir::verify {
 
 // How a checkpoint's decoder compares with a reference's float32 arithmetic.
 struct ModelCheck {
@@ -30,4 +30,4 @@ base::Result<ModelCheck> check_model(const std::filesystem::path& checkpoint,
 // The same on the first GPU.
 base::Result<ModelCheck> check_model_on_cuda(const std::filesystem::path& directory, ops::ComputePool& pool);
 
-}  // namespace kvasir::model
+}  // namespace kvasir::verify

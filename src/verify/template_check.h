@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "text/chat_template.h"
 
-namespace kvasir::model {
+namespace kvasir::verify {
 
 // How chat templates compare with a reference's renderings.
 struct TemplateCheck {
@@ -29,4 +29,4 @@ base::Result<text::TemplateInputs> read_template_inputs(const base::json::value&
 // What differs between two texts, in one line; empty where they are equal.
 std::string text_difference(const std::string& own, const std::string& reference);
 
-}  // namespace kvasir::model
+}  // namespace kvasir::verify

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/result.h"
 
-namespace kvasir::model {
+namespace kvasir::verify {
 
 // Fields of a golden file; a field that is absent or of another kind is an error that names it.
 base::Result<const base::json::array*> golden_array(const base::json::value& object, std::string_view key);
@@ -18,4 +18,4 @@ base::Result<TokenId> golden_token(const base::json::value& object, std::string_
 base::Result<std::vector<TokenId>> golden_tokens(const base::json::value& object, std::string_view key);
 base::Result<std::vector<double>> golden_numbers(const base::json::value& object, std::string_view key);
 
-}  // namespace kvasir::model
+}  // namespace kvasir::verify

@@ -8,7 +8,7 @@
 #include "model/loaded_encoder.h"
 #include "ops/cpu/compute_pool.h"
 
-namespace kvasir::model {
+namespace kvasir::verify {
 
 // How an encoder's vectors compare with a reference's.
 struct EmbedCheck {
@@ -27,7 +27,7 @@ struct EmbedCheck {
 
 // The golden is a list of `text`, its `ids` and its `embedding`. Texts are cut to the longest list of ids, as
 // the reference did.
-base::Result<EmbedCheck> check_embeddings(const std::filesystem::path& golden, LoadedEncoder& model);
+base::Result<EmbedCheck> check_embeddings(const std::filesystem::path& golden, model::LoadedEncoder& model);
 
 // `directory` holds a checkpoint without a tokenizer, and expected.json: a list of `input_ids` and
 // `mean_pooled_normalized`. Runs in exact float32.
@@ -36,4 +36,4 @@ base::Result<EmbedCheck> check_encoder(const std::filesystem::path& directory, o
 base::Result<EmbedCheck> check_encoder(const std::filesystem::path& checkpoint,
                                        const std::filesystem::path& expected, ops::ComputePool& pool);
 
-}  // namespace kvasir::model
+}  // namespace kvasir::verify

@@ -1,13 +1,13 @@
-#include "model/template_check.h"
+#include "verify/template_check.h"
 
 #include <optional>
 #include <utility>
 
 #include "base/utf8.h"
 #include "model/file/text_file.h"
-#include "model/golden_json.h"
+#include "verify/golden_json.h"
 
-namespace kvasir::model {
+namespace kvasir::verify {
 
 namespace json = base::json;
 
@@ -81,7 +81,7 @@ base::Result<text::TemplateInputs> read_template_inputs(const json::value& chat)
 }
 
 base::Result<TemplateCheck> check_templates(const std::filesystem::path& golden) {
-  TRY(const json::object file, read_json_file(golden));
+  TRY(const json::object file, model::read_json_file(golden));
   const json::value value(file);
   TRY(const json::array* templates, golden_array(value, "templates"));
   TemplateCheck result;
@@ -89,4 +89,4 @@ base::Result<TemplateCheck> check_templates(const std::filesystem::path& golden)
   return result;
 }
 
-}  // namespace kvasir::model
+}  // namespace kvasir::verify

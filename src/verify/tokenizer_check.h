@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "model/tokenizer/tokenizer_cache.h"
 
-namespace kvasir::model {
+namespace kvasir::verify {
 
 // How a tokenizer and its chat template compare with a reference's.
 struct TokenizerCheck {
@@ -24,6 +24,6 @@ struct TokenizerCheck {
 // and of random ones must give the text that decoding at once gives, in whole characters, and end at a stop.
 base::Result<TokenizerCheck> check_tokenizer(const std::filesystem::path& tokenizer,
                                              const std::filesystem::path& golden,
-                                             const TokenizerCache& cache = {});
+                                             const model::TokenizerCache& cache = {});
 
-}  // namespace kvasir::model
+}  // namespace kvasir::verify

@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "model/loaded_model.h"
 
-namespace kvasir::model {
+namespace kvasir::verify {
 
 // How a real model compares with a reference that ran in float32 on the same, dequantised weights.
 struct ChatCheck {
@@ -39,7 +39,7 @@ struct ChatCheck {
 // The golden has `chat` (messages, prompt, input_ids, greedy tokens with logprob and margin) and `text`
 // (text, ids, logprobs and argmax of each next token).
 // `kv_type` is the CPU's; on another device the KV is that of the model.
-base::Result<ChatCheck> check_chat(const std::filesystem::path& golden, LoadedModel& model,
+base::Result<ChatCheck> check_chat(const std::filesystem::path& golden, model::LoadedModel& model,
                                    ops::KvType kv_type);
 
-}  // namespace kvasir::model
+}  // namespace kvasir::verify

@@ -1,4 +1,4 @@
-#include "model/chat_check.h"
+#include "verify/chat_check.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,9 +6,9 @@
 
 #include "model/decoder/sequence_runner.h"
 #include "model/file/text_file.h"
-#include "model/golden_json.h"
+#include "verify/golden_json.h"
 
-namespace kvasir::model {
+namespace kvasir::verify {
 
 using base::ErrorCode;
 namespace json = base::json;
@@ -19,7 +19,8 @@ constexpr int kMaxTokens = ChatCheck::kMaxTokens;
 
 class Checker {
  public:
-  Checker(const LoadedModel& model, SequenceRunner runner) : model_(model), runner_(std::move(runner)) {}
+  Checker(const model::LoadedModel& model, model::SequenceRunner runner)
+      : model_(model), runner_(std::move(runner)) {}
 
   base::Result<ChatCheck::Tokens> chat(const json::value& golden);
   base::Result<ChatCheck::Tokens> text(const json::value& golden);
@@ -33,15 +34,15 @@ class Checker {
   // The reference's token, or the next one of its text.
   void compare(std::span<const float> logits, TokenId token, double reference_logprob,
                ChatCheck::Tokens& tokens) const {
-    const double own = logprob(logits, token);
+    const double own = model::logprob(logits, token);
     tokens.logprob_error += std::abs(own - reference_logprob);
     tokens.nll -= own;
     tokens.reference_nll -= reference_logprob;
     ++tokens.num_tokens;
   }
 
-  const LoadedModel& model_;
-  SequenceRunner runner_;
+  const model::LoadedModel& model_;
+  model::SequenceRunner runner_;
 };
 
 void divide(ChatCheck::Tokens& tokens) {
@@ -96,7 +97,7 @@ base::Result<ChatCheck::Tokens> Checker::chat(const json::value& golden) {
     const auto token = static_cast<TokenId>(id);
     TRY_OK(check_tokens({&token, 1}));
     compare(logits, token, reference, result);
-    if (argmax(logits) == token)
+    if (model::argmax(logits) == token)
       ++result.num_equal;
     else if (margin >= ChatCheck::kMinMargin)
       ++result.num_missed;
@@ -125,7 +126,7 @@ base::Result<ChatCheck::Tokens> Checker::text(const json::value& golden) {
   for (std::size_t i = 0; i < reference.size(); ++i) {
     const std::span<const float> row = logits.subspan(i * vocab, vocab);
     compare(row, ids[i + 1], reference[i], result);
-    if (argmax(row) == most_likely[i]) ++result.num_equal;
+    if (model::argmax(row) == most_likely[i]) ++result.num_equal;
   }
   divide(result);
   return result;
@@ -165,12 +166,12 @@ std::vector<std::string> ChatCheck::failures() const {
   return lines;
 }
 
-base::Result<ChatCheck> check_chat(const std::filesystem::path& golden, LoadedModel& model,
+base::Result<ChatCheck> check_chat(const std::filesystem::path& golden, model::LoadedModel& model,
                                    ops::KvType kv_type) {
-  TRY(const json::object root, read_json_file(golden));
-  TRY(SequenceRunner runner, model.device_decoder
-                                 ? SequenceRunner::create(*model.device_decoder, kMaxTokens)
-                                 : SequenceRunner::create(*model.decoder, kv_type, kMaxTokens));
+  TRY(const json::object root, model::read_json_file(golden));
+  TRY(model::SequenceRunner runner, model.device_decoder
+                                        ? model::SequenceRunner::create(*model.device_decoder, kMaxTokens)
+                                        : model::SequenceRunner::create(*model.decoder, kv_type, kMaxTokens));
   const json::value value(root);
   TRY(const json::array* chats, golden_array(value, "chat"));
   TRY(const json::array* texts, golden_array(value, "text"));
@@ -185,4 +186,4 @@ base::Result<ChatCheck> check_chat(const std::filesystem::path& golden, LoadedMo
   return check;
 }
 
-}  // namespace kvasir::model
+}  // namespace kvasir::verify

@@ -8,7 +8,7 @@
 #include "model/loaded_model.h"
 #include "ops/types/kv_layer.h"
 
-namespace kvasir::model {
+namespace kvasir::verify {
 
 // How far the fast kernels' next-token distributions are from those of float32 on the same, dequantised
 // weights, over real text.
@@ -29,7 +29,7 @@ struct DriftCheck {
 // Both are the same checkpoint: `exact` of Precision::exact, which also keeps its KV in float32. Of each
 // text at most as many tokens as the model's context holds are read, and at most 4096. `kv_type` is of
 // `fast`.
-base::Result<DriftCheck> check_drift(std::span<const std::string> texts, LoadedModel& exact,
-                                     LoadedModel& fast, ops::KvType kv_type);
+base::Result<DriftCheck> check_drift(std::span<const std::string> texts, model::LoadedModel& exact,
+                                     model::LoadedModel& fast, ops::KvType kv_type);
 
-}  // namespace kvasir::model
+}  // namespace kvasir::verify
