@@ -31,8 +31,8 @@ base::Result<verify::ChatCheck> run_on_cuda(const GoldenArguments& arguments,
                                      .fp8_kv = settings.gpu_kv == "fp8",
                                      .weights = model::weight_numbers_named(settings.gpu_weights),
                                      .batch_invariant = settings.gpu_batch_invariant};
-  TRY(model::LoadedModel loaded, model::open_model_on_cuda(path, options, pool));
-  return verify::check_chat(arguments.golden, loaded, ops::KvType::f32);
+  TRY(model::LoadedDeviceModel loaded, model::open_model_on_cuda(path, options, pool));
+  return verify::check_chat(arguments.golden, loaded);
 }
 
 base::Result<verify::ChatCheck> run_chat_check(const GoldenArguments& arguments,

@@ -19,8 +19,8 @@ constexpr int kMaxTokens = ChatCheck::kMaxTokens;
 
 class Checker {
  public:
-  Checker(const model::LoadedModel& model, model::SequenceRunner runner)
-      : model_(model), runner_(std::move(runner)) {}
+  Checker(const model::Speech& speech, int vocab_size, model::SequenceRunner runner)
+      : speech_(speech), vocab_size_(vocab_size), runner_(std::move(runner)) {}
 
   base::Result<ChatCheck::Tokens> chat(const json::value& golden);
   base::Result<ChatCheck::Tokens> text(const json::value& golden);
@@ -29,7 +29,7 @@ class Checker {
   base::Status check_tokens(std::span<const TokenId> tokens) const;
   base::Result<text::Prompt> render(const json::array& messages) const;
   std::string bytes_of(std::optional<TokenId> token) const {
-    return token ? std::string(model_.tokenizer->bytes(*token)) : std::string();
+    return token ? std::string(speech_.tokenizer->bytes(*token)) : std::string();
   }
   // The reference's token, or the next one of its text.
   void compare(std::span<const float> logits, TokenId token, double reference_logprob,
@@ -41,7 +41,8 @@ class Checker {
     ++tokens.num_tokens;
   }
 
-  const model::LoadedModel& model_;
+  const model::Speech& speech_;
+  const int vocab_size_;
   model::SequenceRunner runner_;
 };
 
@@ -53,9 +54,8 @@ void divide(ChatCheck::Tokens& tokens) {
 }
 
 base::Status Checker::check_tokens(std::span<const TokenId> tokens) const {
-  const int vocab = model_.config().vocab_size;
   const bool valid = !tokens.empty() && std::all_of(tokens.begin(), tokens.end(), [&](TokenId token) {
-    return token >= 0 && token < vocab;
+    return token >= 0 && token < vocab_size_;
   });
   if (!valid) return base::error(ErrorCode::invalid_argument, "the golden's tokens are of another model");
   if (static_cast<int>(tokens.size()) > kMaxTokens)
@@ -67,9 +67,9 @@ base::Status Checker::check_tokens(std::span<const TokenId> tokens) const {
 base::Result<text::Prompt> Checker::render(const json::array& messages) const {
   text::TemplateInputs inputs;
   inputs.messages = messages;
-  inputs.bos_token = bytes_of(model_.tokenizer->bos());
-  inputs.eos_token = bytes_of(model_.tokenizer->eos());
-  return model_.chat_template->render(inputs);
+  inputs.bos_token = bytes_of(speech_.tokenizer->bos());
+  inputs.eos_token = bytes_of(speech_.tokenizer->eos());
+  return speech_.chat_template->render(inputs);
 }
 
 base::Result<ChatCheck::Tokens> Checker::chat(const json::value& golden) {
@@ -83,7 +83,7 @@ base::Result<ChatCheck::Tokens> Checker::chat(const json::value& golden) {
   }
   TRY(const text::Prompt rendered, render(*messages));
   result.text_equal = rendered.text == prompt;
-  result.ids_equal = model_.tokenizer->encode(rendered) == input;
+  result.ids_equal = speech_.tokenizer->encode(rendered) == input;
 
   TRY_OK(check_tokens(input));
   if (greedy->size() + input.size() > kMaxTokens)
@@ -117,9 +117,9 @@ base::Result<ChatCheck::Tokens> Checker::text(const json::value& golden) {
   if (reference.size() + 1 != ids.size() || most_likely.size() != reference.size())
     return base::error(ErrorCode::invalid_argument, "the golden's text has lists of different lengths");
   result.label = text;
-  result.ids_equal = model_.tokenizer->encode(text, text::Specials::as_text) == ids;
+  result.ids_equal = speech_.tokenizer->encode(text, text::Specials::as_text) == ids;
 
-  const auto vocab = static_cast<std::size_t>(model_.config().vocab_size);
+  const auto vocab = static_cast<std::size_t>(vocab_size_);
   const int num_next = static_cast<int>(reference.size());
   runner_.restart();
   const std::span<const float> logits = runner_.feed(std::span(ids).first(reference.size()), num_next);
@@ -130,6 +130,21 @@ base::Result<ChatCheck::Tokens> Checker::text(const json::value& golden) {
   }
   divide(result);
   return result;
+}
+
+base::Result<ChatCheck> run(const std::filesystem::path& golden, Checker checker) {
+  TRY(const json::object root, model::read_json_file(golden));
+  const json::value value(root);
+  TRY(const json::array* chats, golden_array(value, "chat"));
+  TRY(const json::array* texts, golden_array(value, "text"));
+  ChatCheck check;
+  for (const json::value& chat : *chats) {
+    TRY(check.chats.emplace_back(), checker.chat(chat));
+  }
+  for (const json::value& text : *texts) {
+    TRY(check.texts.emplace_back(), checker.text(text));
+  }
+  return check;
 }
 
 }  // namespace
@@ -168,22 +183,13 @@ std::vector<std::string> ChatCheck::failures() const {
 
 base::Result<ChatCheck> check_chat(const std::filesystem::path& golden, model::LoadedModel& model,
                                    ops::KvType kv_type) {
-  TRY(const json::object root, model::read_json_file(golden));
-  TRY(model::SequenceRunner runner, model.device_decoder
-                                        ? model::SequenceRunner::create(*model.device_decoder, kMaxTokens)
-                                        : model::SequenceRunner::create(*model.decoder, kv_type, kMaxTokens));
-  const json::value value(root);
-  TRY(const json::array* chats, golden_array(value, "chat"));
-  TRY(const json::array* texts, golden_array(value, "text"));
-  Checker checker(model, std::move(runner));
-  ChatCheck check;
-  for (const json::value& chat : *chats) {
-    TRY(check.chats.emplace_back(), checker.chat(chat));
-  }
-  for (const json::value& text : *texts) {
-    TRY(check.texts.emplace_back(), checker.text(text));
-  }
-  return check;
+  TRY(model::SequenceRunner runner, model::SequenceRunner::create(*model.decoder, kv_type, kMaxTokens));
+  return run(golden, Checker(model, model.config().vocab_size, std::move(runner)));
+}
+
+base::Result<ChatCheck> check_chat(const std::filesystem::path& golden, model::LoadedDeviceModel& model) {
+  TRY(model::SequenceRunner runner, model::SequenceRunner::create(*model.decoder, kMaxTokens));
+  return run(golden, Checker(model, model.config().vocab_size, std::move(runner)));
 }
 
 }  // namespace kvasir::verify

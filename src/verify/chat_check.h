@@ -38,8 +38,9 @@ struct ChatCheck {
 
 // The golden has `chat` (messages, prompt, input_ids, greedy tokens with logprob and margin) and `text`
 // (text, ids, logprobs and argmax of each next token).
-// `kv_type` is the CPU's; on another device the KV is that of the model.
 base::Result<ChatCheck> check_chat(const std::filesystem::path& golden, model::LoadedModel& model,
                                    ops::KvType kv_type);
+// The KV is the device's own.
+base::Result<ChatCheck> check_chat(const std::filesystem::path& golden, model::LoadedDeviceModel& model);
 
 }  // namespace kvasir::verify
