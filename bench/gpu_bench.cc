@@ -23,8 +23,8 @@
 #include "bench/statistics.h"
 #include "engine/device_runner.h"
 #include "engine/engine.h"
-#include "model/device_decoder.h"
-#include "ops/compute_pool.h"
+#include "model/decoder/device_decoder.h"
+#include "ops/cpu/compute_pool.h"
 
 namespace kvasir::bench {
 namespace {

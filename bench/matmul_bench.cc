@@ -12,10 +12,10 @@
 #include <thread>
 #include <vector>
 
-#include "ops/dequantize.h"
 #include "ops/elementwise.h"
 #include "ops/matmul.h"
 #include "ops/paged_attention.h"
+#include "ops/quant/dequantize.h"
 #include "ops/rms_norm.h"
 
 namespace {

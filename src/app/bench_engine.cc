@@ -18,7 +18,7 @@
 #include "bench/random_model.h"
 #include "config/load.h"
 #include "hub/open.h"
-#include "ops/isa.h"
+#include "ops/cpu/isa.h"
 
 namespace kvasir::app {
 

@@ -16,8 +16,8 @@
 
 #include "app/ready_model.h"
 #include "config/load.h"
-#include "model/tokenizer_cache.h"
-#include "model/tokenizer_file.h"
+#include "model/tokenizer/tokenizer_cache.h"
+#include "model/tokenizer/tokenizer_file.h"
 
 namespace kvasir::app {
 

@@ -9,41 +9,42 @@
 #include "app/check_arguments.h"
 #include "app/ready_model.h"
 #include "config/load.h"
-#include "model/chat_check.h"
+#include "verify/chat_check.h"
 
 namespace kvasir::app {
 
 namespace {
 
-void print_row(const model::ChatCheck::Tokens& tokens) {
+void print_row(const verify::ChatCheck::Tokens& tokens) {
   fmt::print("{:<44} {:>6} {:>5} {:>4}/{:<4} {:>10.4f} {:>9.4f} {:>9.4f}\n", row_label(tokens.label),
              tokens.text_equal ? "equal" : "DIFFER", tokens.ids_equal ? "equal" : "DIFFER", tokens.num_equal,
              tokens.num_tokens, tokens.logprob_error, tokens.nll, tokens.reference_nll);
 }
 
-base::Result<model::ChatCheck> run_on_cuda(const GoldenArguments& arguments, const config::Settings& settings,
-                                           const std::filesystem::path& path, ops::ComputePool& pool) {
+base::Result<verify::ChatCheck> run_on_cuda(const GoldenArguments& arguments,
+                                            const config::Settings& settings,
+                                            const std::filesystem::path& path, ops::ComputePool& pool) {
   const model::DeviceOptions options{.type = arguments.exact ? tensor::DType::f32 : tensor::DType::bf16,
-                                     .num_blocks = model::ChatCheck::kMaxTokens / ops::kBlockTokens,
-                                     .max_rows = model::ChatCheck::kMaxTokens,
-                                     .max_sequences = model::ChatCheck::kMaxTokens,
+                                     .num_blocks = verify::ChatCheck::kMaxTokens / ops::kBlockTokens,
+                                     .max_rows = verify::ChatCheck::kMaxTokens,
+                                     .max_sequences = verify::ChatCheck::kMaxTokens,
                                      .fp8_kv = settings.gpu_kv == "fp8",
                                      .weights = model::weight_numbers_named(settings.gpu_weights),
                                      .batch_invariant = settings.gpu_batch_invariant};
-  TRY(model::LoadedModel loaded, model::open_model_on_cuda(path, options, pool));
-  return model::check_chat(arguments.golden, loaded, ops::KvType::f32);
+  TRY(model::LoadedDeviceModel loaded, model::open_model_on_cuda(path, options, pool));
+  return verify::check_chat(arguments.golden, loaded);
 }
 
-base::Result<model::ChatCheck> run_chat_check(const GoldenArguments& arguments,
-                                              const config::Settings& settings) {
+base::Result<verify::ChatCheck> run_chat_check(const GoldenArguments& arguments,
+                                               const config::Settings& settings) {
   TRY(const std::filesystem::path path, find_ready_model(arguments.model.name, settings));
   TRY(const ops::Isa isa, ops::choose_isa(settings.isa));
   ops::ComputePool pool(arguments.model.num_threads, isa);
   if (settings.device == "cuda") return run_on_cuda(arguments, settings, path, pool);
   const model::DecoderOptions options{.precision = arguments.precision()};
   TRY(model::LoadedModel loaded, model::open_model(path, options, pool));
-  return model::check_chat(arguments.golden, loaded,
-                           arguments.exact ? ops::KvType::f32 : ops::kv_type_named(settings.kv_type));
+  return verify::check_chat(arguments.golden, loaded,
+                            arguments.exact ? ops::KvType::f32 : ops::kv_type_named(settings.kv_type));
 }
 
 void check_chat(const GoldenArguments& arguments, Outcome& outcome) {
@@ -56,7 +57,7 @@ void check_chat(const GoldenArguments& arguments, Outcome& outcome) {
   for (const auto& chat : result->chats) print_row(chat);
   for (const auto& text : result->texts) print_row(text);
   fmt::print("mean |d logprob| of the chats: {:.4f} (at most {})\n", result->chat_logprob_error(),
-             model::ChatCheck::kMaxLogprobError);
+             verify::ChatCheck::kMaxLogprobError);
   report_failures(outcome, result->failures());
 }
 

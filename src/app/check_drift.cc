@@ -12,7 +12,7 @@
 #include "app/check_arguments.h"
 #include "app/ready_model.h"
 #include "config/load.h"
-#include "model/drift_check.h"
+#include "verify/drift_check.h"
 
 namespace kvasir::app {
 
@@ -31,8 +31,8 @@ base::Result<std::string> read_text(const std::string& path) {
   return std::move(text).str();
 }
 
-base::Result<model::DriftCheck> run_drift_check(const DriftArguments& arguments,
-                                                const config::Settings& settings) {
+base::Result<verify::DriftCheck> run_drift_check(const DriftArguments& arguments,
+                                                 const config::Settings& settings) {
   TRY(const std::filesystem::path path, find_ready_model(arguments.model.name, settings));
   std::vector<std::string> texts;
   for (const std::string& file : arguments.texts) {
@@ -42,7 +42,7 @@ base::Result<model::DriftCheck> run_drift_check(const DriftArguments& arguments,
   ops::ComputePool pool(arguments.model.num_threads, isa);
   TRY(model::LoadedModel exact, model::open_model(path, {.precision = ops::Precision::exact}, pool));
   TRY(model::LoadedModel fast, model::open_model(path, {.precision = ops::Precision::fast}, pool));
-  return model::check_drift(texts, exact, fast, ops::kv_type_named(settings.kv_type));
+  return verify::check_drift(texts, exact, fast, ops::kv_type_named(settings.kv_type));
 }
 
 void check_drift(const DriftArguments& arguments, Outcome& outcome) {

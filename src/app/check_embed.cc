@@ -9,25 +9,25 @@
 #include "app/check_arguments.h"
 #include "app/ready_model.h"
 #include "config/load.h"
-#include "model/embed_check.h"
+#include "verify/embed_check.h"
 
 namespace kvasir::app {
 
 namespace {
 
-void print_row(const model::EmbedCheck::Text& text) {
+void print_row(const verify::EmbedCheck::Text& text) {
   fmt::print("{:<44} {:>6} {:>6} {:>12.2e}\n", row_label(text.label), text.num_tokens,
              text.ids_equal ? "equal" : "DIFFER", text.distance);
 }
 
-base::Result<model::EmbedCheck> run_embed_check(const GoldenArguments& arguments,
-                                                const config::Settings& settings) {
+base::Result<verify::EmbedCheck> run_embed_check(const GoldenArguments& arguments,
+                                                 const config::Settings& settings) {
   TRY(const std::filesystem::path path, find_ready_model(arguments.model.name, settings));
   TRY(const ops::Isa isa, ops::choose_isa(settings.isa));
   ops::ComputePool pool(arguments.model.num_threads, isa);
   const model::EncoderOptions options{.precision = arguments.precision()};
   TRY(model::LoadedEncoder loaded, model::open_encoder(path, options, pool));
-  return model::check_embeddings(arguments.golden, loaded);
+  return verify::check_embeddings(arguments.golden, loaded);
 }
 
 void check_embed(const GoldenArguments& arguments, Outcome& outcome) {

@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
-#include "model/checkpoint.h"
-#include "model/embed_check.h"
-#include "model/model_check.h"
+#include "model/checkpoint/checkpoint.h"
+#include "verify/embed_check.h"
+#include "verify/model_check.h"
 
 namespace kvasir::app {
 
@@ -24,21 +24,21 @@ std::string name_of(const std::string& directory) {
 }
 
 base::Status check_decoder(const std::string& directory, ops::ComputePool& pool, Outcome& outcome) {
-  TRY(const model::ModelCheck check, model::check_model(directory, pool));
+  TRY(const verify::ModelCheck check, verify::check_model(directory, pool));
   fmt::print("{:<24} {:>12.2e} {:>14.2e} {:>7}/{:<2}  {}\n", name_of(directory), check.logit_error,
              check.logprob_error, check.num_equal, check.num_greedy, check.passed() ? "ok" : "MISSED");
   if (check.passed()) return base::ok();
   outcome.status = kFailure;
   if (check.num_missed > 0)
     fmt::print("  {} greedy tokens differ where the margin is at least {}, the first at {}\n",
-               check.num_missed, model::ModelCheck::kMinMargin, check.first_missed);
-  if (!(check.logit_error <= model::ModelCheck::kMaxLogitError))
-    fmt::print("  the logit error is over {}\n", model::ModelCheck::kMaxLogitError);
+               check.num_missed, verify::ModelCheck::kMinMargin, check.first_missed);
+  if (!(check.logit_error <= verify::ModelCheck::kMaxLogitError))
+    fmt::print("  the logit error is over {}\n", verify::ModelCheck::kMaxLogitError);
   return base::ok();
 }
 
 base::Status check_encoder(const std::string& directory, ops::ComputePool& pool, Outcome& outcome) {
-  TRY(const model::EmbedCheck check, model::check_encoder(directory, pool));
+  TRY(const verify::EmbedCheck check, verify::check_encoder(directory, pool));
   fmt::print("{:<24} {:>12.2e} of 1 - cosine over {} texts  {}\n", name_of(directory),
              check.largest_distance(), check.texts.size(), check.passed() ? "ok" : "MISSED");
   if (!check.passed()) outcome.status = kFailure;

@@ -6,14 +6,14 @@
 #include <string>
 
 #include "app/check_arguments.h"
-#include "model/template_check.h"
+#include "verify/template_check.h"
 
 namespace kvasir::app {
 
 namespace {
 
 void check_templates(const std::string& golden, Outcome& outcome) {
-  const auto result = model::check_templates(golden);
+  const auto result = verify::check_templates(golden);
   if (!result.ok()) return report(outcome, result.error());
   fmt::print("{} templates, {} renderings, {} differences\n", result->num_templates, result->num_renderings,
              result->num_missed);

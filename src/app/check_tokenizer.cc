@@ -6,8 +6,8 @@
 #include <string>
 
 #include "app/check_arguments.h"
-#include "model/tokenizer_cache.h"
-#include "model/tokenizer_check.h"
+#include "model/tokenizer/tokenizer_cache.h"
+#include "verify/tokenizer_check.h"
 
 namespace kvasir::app {
 
@@ -21,7 +21,7 @@ struct TokenizerArguments {
 
 void check_tokenizer(const TokenizerArguments& arguments, Outcome& outcome) {
   const model::TokenizerCache cache({.directory = arguments.prepared});
-  const auto result = model::check_tokenizer(arguments.tokenizer, arguments.golden, cache);
+  const auto result = verify::check_tokenizer(arguments.tokenizer, arguments.golden, cache);
   if (!result.ok()) return report(outcome, result.error());
   fmt::print("{} texts, {} chats, {} streams, {} differences\n", result->num_texts, result->num_chats,
              result->num_streams, result->num_missed);

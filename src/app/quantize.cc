@@ -8,7 +8,7 @@
 
 #include "app/command.h"
 #include "app/progress_line.h"
-#include "model/quantize_file.h"
+#include "model/quantize/quantize_file.h"
 
 namespace kvasir::app {
 

@@ -18,8 +18,8 @@
 #include "engine/engine.h"
 #include "engine/model_runner.h"
 #include "kv/block.h"
-#include "model/checkpoint.h"
-#include "model/kv_cache.h"
+#include "model/checkpoint/checkpoint.h"
+#include "model/decoder/kv_cache.h"
 
 namespace kvasir::bench {
 

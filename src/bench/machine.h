@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ops/compute_pool.h"
+#include "ops/cpu/compute_pool.h"
 
 namespace kvasir::bench {
 

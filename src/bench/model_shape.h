@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "model/model_config.h"
+#include "model/arch/model_config.h"
 #include "tensor/dtype.h"
 
 namespace kvasir::bench {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "bench/random_weights.h"
-#include "model/gguf_writer.h"
-#include "model/tensor_names.h"
+#include "model/arch/tensor_names.h"
+#include "model/file/gguf_writer.h"
 #include "text/tokenizer/byte_level.h"
 
 namespace kvasir::bench {

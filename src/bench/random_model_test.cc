@@ -12,7 +12,7 @@
 #include "bench/machine.h"
 #include "bench/random_weights.h"
 #include "model/loaded_model.h"
-#include "ops/dequantize.h"
+#include "ops/quant/dequantize.h"
 
 namespace kvasir::bench {
 namespace {

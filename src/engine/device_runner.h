@@ -7,9 +7,9 @@
 #include "base/result.h"
 #include "engine/runner.h"
 #include "engine/step_rows.h"
-#include "model/device_decoder.h"
-#include "model/step_batch.h"
-#include "ops/compute_pool.h"
+#include "model/decoder/device_decoder.h"
+#include "model/decoder/step_batch.h"
+#include "ops/cpu/compute_pool.h"
 
 namespace kvasir::engine {
 

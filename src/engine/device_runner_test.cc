@@ -11,8 +11,8 @@
 #include "base/tests_dir_test.h"
 #include "engine/engine_bench_test.h"
 #include "engine/model_runner.h"
-#include "model/checkpoint.h"
-#include "model/sequence_runner.h"
+#include "model/checkpoint/checkpoint.h"
+#include "model/decoder/sequence_runner.h"
 
 namespace kvasir::engine {
 namespace {

@@ -77,8 +77,7 @@ void Engine::collect() {
 void Engine::watch_readers() {
   for (auto it = readers_.begin(); it != readers_.end();) {
     auto& [id, reader] = *it;
-    // If the engine alone holds the stream, nobody can read it any more, so it counts as cancelled.
-    if (reader.stream->cancelled() || reader.stream.use_count() == 1) {
+    if (reader.stream->cancelled()) {
       scheduler_.abort(id);
       it = readers_.erase(it);
       continue;

@@ -251,8 +251,10 @@ TEST(Engine, ACancelledStepIsTakenInBeforeTheEngineIsIdle) {
 
 TEST(Engine, AStreamThatNobodyReadsIsDropped) {
   Bench bench(sched::SchedulerOptions{.num_blocks = 20});
-  bench.engine.submit(request_of(prompt_of(10, 1), 50),
-                      std::make_shared<wire::TokenStream>(bench.io.get_executor()));
+  auto stream = std::make_shared<wire::TokenStream>(bench.io.get_executor());
+  std::optional<wire::TokenReader> reader(stream);
+  bench.engine.submit(request_of(prompt_of(10, 1), 50), std::move(stream));
+  reader.reset();
   EXPECT_FALSE(bench.step());
   EXPECT_TRUE(bench.engine.idle());
 }

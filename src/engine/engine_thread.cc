@@ -43,8 +43,8 @@ void EngineThread::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-base::Result<std::shared_ptr<wire::TokenStream>> EngineThread::submit(wire::GenerateRequest request,
-                                                                      boost::asio::any_io_executor reader) {
+base::Result<wire::TokenReader> EngineThread::submit(wire::GenerateRequest request,
+                                                     boost::asio::any_io_executor reader) {
   TRY_OK(check(request));
   auto stream = std::make_shared<wire::TokenStream>(std::move(reader));
   {
@@ -64,7 +64,7 @@ base::Result<std::shared_ptr<wire::TokenStream>> EngineThread::submit(wire::Gene
     inbox_.push_back({std::move(request), stream});
   }
   wake_.notify_one();
-  return stream;
+  return wire::TokenReader(std::move(stream));
 }
 
 base::Status EngineThread::check(const wire::GenerateRequest& request) const {

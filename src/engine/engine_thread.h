@@ -30,8 +30,7 @@ class EngineThread {
   EngineThread& operator=(const EngineThread&) = delete;
 
   // Returns at once; see wire::WorkerClient::generate. After a failure every request is refused.
-  base::Result<std::shared_ptr<wire::TokenStream>> submit(wire::GenerateRequest request,
-                                                          boost::asio::any_io_executor reader);
+  base::Result<wire::TokenReader> submit(wire::GenerateRequest request, boost::asio::any_io_executor reader);
   // Refuses new requests and finishes the present ones.
   void drain();
   // Ends running sequences with an `unavailable` error after the current step, and joins the thread. Nothing

@@ -15,8 +15,8 @@ class LocalWorker final : public wire::WorkerClient {
               EngineThread::OnFailure on_failure = {})
       : thread_(options, std::move(runner), clock, std::move(on_failure)) {}
 
-  base::Result<std::shared_ptr<wire::TokenStream>> generate(wire::GenerateRequest request,
-                                                            boost::asio::any_io_executor reader) override {
+  base::Result<wire::TokenReader> generate(wire::GenerateRequest request,
+                                           boost::asio::any_io_executor reader) override {
     return thread_.submit(std::move(request), std::move(reader));
   }
   wire::WorkerReport report() const override { return thread_.report(); }

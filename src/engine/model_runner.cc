@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "ops/compute_pool.h"
+#include "ops/cpu/compute_pool.h"
 
 namespace kvasir::engine {
 

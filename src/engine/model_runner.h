@@ -7,9 +7,9 @@
 #include "base/result.h"
 #include "engine/runner.h"
 #include "engine/step_rows.h"
-#include "model/decoder.h"
-#include "model/kv_cache.h"
-#include "model/step_batch.h"
+#include "model/decoder/decoder.h"
+#include "model/decoder/kv_cache.h"
+#include "model/decoder/step_batch.h"
 
 namespace kvasir::engine {
 

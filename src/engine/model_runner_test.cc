@@ -10,8 +10,8 @@
 #include "base/tests_dir_test.h"
 #include "engine/engine_bench_test.h"
 #include "grammar/grammar_compiler.h"
-#include "model/checkpoint.h"
-#include "ops/compute_pool.h"
+#include "model/checkpoint/checkpoint.h"
+#include "ops/cpu/compute_pool.h"
 
 namespace kvasir::engine {
 namespace {

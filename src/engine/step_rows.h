@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "model/step_batch.h"
+#include "model/decoder/step_batch.h"
 #include "sample/sampler.h"
 #include "sched/step_plan.h"
 

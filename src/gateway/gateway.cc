@@ -11,7 +11,7 @@
 #include "gateway/slo_setting.h"
 #include "gateway/worker_metrics.h"
 #include "hub/open.h"
-#include "model/device_decoder.h"
+#include "model/decoder/device_decoder.h"
 #include "obs/log.h"
 #include "store/open.h"
 

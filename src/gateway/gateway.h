@@ -15,7 +15,7 @@
 #include "net/http_server.h"
 #include "obs/process_metrics.h"
 #include "obs/registry.h"
-#include "ops/compute_pool.h"
+#include "ops/cpu/compute_pool.h"
 #include "router/router.h"
 #include "store/store.h"
 #include "tenancy/admission.h"

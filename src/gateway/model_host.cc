@@ -15,12 +15,12 @@
 #include "gateway/worker_metrics.h"
 #include "hub/open.h"
 #include "kv/block.h"
-#include "model/checkpoint.h"
-#include "model/device_decoder.h"
-#include "model/kv_cache.h"
+#include "model/checkpoint/checkpoint.h"
+#include "model/decoder/device_decoder.h"
+#include "model/decoder/kv_cache.h"
 #include "model/loaded_encoder.h"
 #include "model/loaded_model.h"
-#include "model/tokenizer_cache.h"
+#include "model/tokenizer/tokenizer_cache.h"
 #include "obs/log.h"
 #include "router/model_grammars.h"
 #include "sched/reachable_slo.h"
@@ -105,7 +105,7 @@ model::TokenizerCache tokenizer_cache(const config::Settings& settings) {
 
 // A model and the runner of its steps.
 struct Computed {
-  model::LoadedModel model;  // without its decoder
+  model::Speech speech;
   std::unique_ptr<engine::Runner> runner;
   model::ModelConfig config;
   int num_blocks = 0;
@@ -137,12 +137,12 @@ Result<Computed> load_on_cuda(const std::filesystem::path& path, const HostSurro
       .weights = model::weight_numbers_named(settings.gpu_weights),
       .batch_invariant = settings.gpu_batch_invariant,
       .stop = stop};
-  TRY(model::LoadedModel loaded,
+  TRY(model::LoadedDeviceModel loaded,
       model::open_model_on_cuda(path, options, around.pool, tokenizer_cache(settings)));
-  if (around.gpu_plan != nullptr) TRY_OK(reserve_kv(*loaded.device_decoder));
+  if (around.gpu_plan != nullptr) TRY_OK(reserve_kv(*loaded.decoder));
   const model::ModelConfig config = loaded.config();
-  const int num_blocks = loaded.device_decoder->num_blocks();
-  auto runner = std::make_unique<engine::DeviceRunner>(std::move(loaded.device_decoder), around.pool);
+  const int num_blocks = loaded.decoder->num_blocks();
+  auto runner = std::make_unique<engine::DeviceRunner>(std::move(loaded.decoder), around.pool);
   return Computed{std::move(loaded), std::move(runner), config, num_blocks};
 }
 
@@ -260,12 +260,12 @@ Result<router::ServedModel> ModelHost::load(const std::filesystem::path& path, c
   const auto reserve = [&](model::DeviceDecoder& decoder) { return reserve_kv(decoder, stop); };
   TRY(Computed computed, settings.device == "cuda" ? load_on_cuda(path, around_, reserve, stop)
                                                    : load_on_cpu(path, around_, stop));
-  auto& [loaded, runner, config, num_blocks] = computed;
+  auto& [speech, runner, config, num_blocks] = computed;
   const Context context = context_of(config, settings, num_blocks);
   if (!context.cut.empty()) obs::Log::warn("context_cut", {{"model", model_.name}, {"reason", context.cut}});
   cut_ = context.cut;
-  auto grammars = router::make_grammar_compiler(loaded.tokenizer, loaded.end_tokens);
-  engine::EngineOptions options = engine_options(loaded.end_tokens, config.vocab_size, settings, num_blocks);
+  auto grammars = router::make_grammar_compiler(speech.tokenizer, speech.end_tokens);
+  engine::EngineOptions options = engine_options(speech.end_tokens, config.vocab_size, settings, num_blocks);
   if (settings.target_step_ms == 0) TRY_OK(choose_slo(*runner, options.scheduler));
   if (settings.fail_at_step > 0)
     runner = std::make_unique<engine::FailingRunner>(std::move(runner), settings.fail_at_step);
@@ -278,10 +278,10 @@ Result<router::ServedModel> ModelHost::load(const std::filesystem::path& path, c
     worker_ = worker;
   }
   router::GeneratingModel model;
-  model.text.tokenizer = std::move(loaded.tokenizer);
+  model.text.tokenizer = std::move(speech.tokenizer);
   model.text.context_length = context.length;
   model.text.fingerprint = fingerprint(model_);
-  model.text.chat_template = std::move(loaded.chat_template);
+  model.text.chat_template = std::move(speech.chat_template);
   model.text.grammars = std::move(grammars);
   model.worker = std::move(worker);
   return router::ServedModel(std::move(model));

@@ -18,9 +18,9 @@
 #include "gateway/gpu_plan.h"
 #include "hub/library.h"
 #include "hub/pull.h"
-#include "model/device_decoder.h"
+#include "model/decoder/device_decoder.h"
 #include "obs/registry.h"
-#include "ops/compute_pool.h"
+#include "ops/cpu/compute_pool.h"
 #include "router/router.h"
 
 namespace kvasir::gateway {

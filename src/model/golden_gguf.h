@@ -13,10 +13,11 @@
 #include <vector>
 
 #include "base/check.h"
-#include "model/checkpoint.h"
-#include "model/safetensors_file.h"
-#include "model/weight_file_builder.h"
-#include "ops/dequantize.h"
+#include "model/checkpoint/checkpoint.h"
+#include "model/file/safetensors_file.h"
+#include "model/file/text_file.h"
+#include "model/file/weight_file_builder.h"
+#include "ops/quant/dequantize.h"
 
 namespace kvasir::model {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "model/checkpoint.h"
-#include "model/tokenizer_file.h"
+#include "model/checkpoint/checkpoint.h"
+#include "model/tokenizer/tokenizer_file.h"
 
 namespace kvasir::model {
 

@@ -8,7 +8,7 @@
 
 #include "base/ids.h"
 #include "base/result.h"
-#include "model/encoder.h"
+#include "model/encoder/encoder.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace kvasir::model {

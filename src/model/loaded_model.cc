@@ -5,7 +5,9 @@
 #include <string_view>
 #include <utility>
 
-#include "model/tokenizer_file.h"
+#include "model/checkpoint/checkpoint.h"
+#include "model/file/text_file.h"
+#include "model/tokenizer/tokenizer_file.h"
 
 namespace kvasir::model {
 
@@ -13,13 +15,6 @@ using base::ErrorCode;
 namespace json = base::json;
 
 namespace {
-
-// The text half of a model.
-struct Speech {
-  std::shared_ptr<const text::Tokenizer> tokenizer;
-  std::shared_ptr<const text::ChatTemplate> chat_template;
-  std::vector<TokenId> end_tokens;
-};
 
 base::Result<Speech> make_speech(std::shared_ptr<const text::Tokenizer> tokenizer,
                                  std::string template_source) {
@@ -84,44 +79,40 @@ base::Result<Speech> read_speech(const std::filesystem::path& path, const Checkp
   if (speech->tokenizer->size() > checkpoint.config.vocab_size)
     return base::error(ErrorCode::corrupt, "{}: {} tokens for a model of {}", path.string(),
                        speech->tokenizer->size(), checkpoint.config.vocab_size);
+  speech->name = model_name(path, checkpoint.weights->metadata());
   return speech;
 }
 
-// `load(checkpoint, model)` puts a decoder into the model.
-template <class Load>
-base::Result<LoadedModel> open_with(const std::filesystem::path& path, const TokenizerCache& tokenizers,
-                                    const Load& load) {
+// `load(checkpoint)` gives the decoder.
+template <class AnyDecoder, class Load>
+base::Result<Loaded<AnyDecoder>> open_with(const std::filesystem::path& path,
+                                           const TokenizerCache& tokenizers, const Load& load) {
   TRY(Checkpoint checkpoint, open_checkpoint(path));
-  LoadedModel model;
-  model.name = model_name(path, checkpoint.weights->metadata());
   // The tokenizer of a large vocabulary takes some tenths of a second; the weights load meanwhile.
   // Without a launch policy it runs at get() where the system has no thread to give.
   auto reading =
       std::async([path, checkpoint, tokenizers] { return read_speech(path, checkpoint, tokenizers); });
-  const base::Status loaded = load(std::move(checkpoint), model);
+  base::Result<std::unique_ptr<AnyDecoder>> decoder = load(std::move(checkpoint));
   TRY(Speech speech, reading.get());
-  if (!loaded.ok()) return base::error(loaded.error().code, "{}: {}", path.string(), loaded.error().message);
-  model.tokenizer = std::move(speech.tokenizer);
-  model.chat_template = std::move(speech.chat_template);
-  model.end_tokens = std::move(speech.end_tokens);
-  return model;
+  if (!decoder.ok())
+    return base::error(decoder.error().code, "{}: {}", path.string(), decoder.error().message);
+  return Loaded<AnyDecoder>{std::move(speech), std::move(*decoder)};
 }
 
 }  // namespace
 
 base::Result<LoadedModel> open_model(const std::filesystem::path& path, DecoderOptions options,
                                      ops::ComputePool& pool, const TokenizerCache& tokenizers) {
-  return open_with(path, tokenizers, [&](Checkpoint checkpoint, LoadedModel& model) -> base::Status {
-    TRY(model.decoder, Decoder::load(std::move(checkpoint), options, pool));
-    return base::ok();
+  return open_with<Decoder>(path, tokenizers, [&](Checkpoint checkpoint) {
+    return Decoder::load(std::move(checkpoint), options, pool);
   });
 }
 
-base::Result<LoadedModel> open_model_on_cuda(const std::filesystem::path& path, const DeviceOptions& options,
-                                             ops::ComputePool& pool, const TokenizerCache& tokenizers) {
-  return open_with(path, tokenizers, [&](Checkpoint checkpoint, LoadedModel& model) -> base::Status {
-    TRY(model.device_decoder, load_cuda_decoder(std::move(checkpoint), options, pool));
-    return base::ok();
+base::Result<LoadedDeviceModel> open_model_on_cuda(const std::filesystem::path& path,
+                                                   const DeviceOptions& options, ops::ComputePool& pool,
+                                                   const TokenizerCache& tokenizers) {
+  return open_with<DeviceDecoder>(path, tokenizers, [&](Checkpoint checkpoint) {
+    return load_cuda_decoder(std::move(checkpoint), options, pool);
   });
 }
 

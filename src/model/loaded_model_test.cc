@@ -5,8 +5,8 @@
 #include <stop_token>
 
 #include "base/tests_dir_test.h"
+#include "model/decoder/sequence_runner.h"
 #include "model/golden_gguf.h"
-#include "model/sequence_runner.h"
 
 namespace kvasir::model {
 namespace {

@@ -1,4 +1,4 @@
-#include "model/device_decoder.h"
+#include "model/decoder/device_decoder.h"
 
 // What device_decoder.h names, in a program without CUDA.
 namespace kvasir::model {

@@ -2,8 +2,8 @@
 
 #include <span>
 
-#include "ops/activation.h"
-#include "ops/context.h"
+#include "ops/cpu/context.h"
+#include "ops/types/activation.h"
 
 namespace kvasir::ops {
 

@@ -1,8 +1,8 @@
 #include "ops/embed.h"
 
 #include "base/check.h"
-#include "ops/dequantize.h"
-#include "ops/split.h"
+#include "ops/cpu/split.h"
+#include "ops/quant/dequantize.h"
 
 namespace kvasir::ops {
 

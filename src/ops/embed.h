@@ -3,7 +3,7 @@
 #include <span>
 
 #include "base/ids.h"
-#include "ops/context.h"
+#include "ops/cpu/context.h"
 #include "tensor/tensor_view.h"
 
 namespace kvasir::ops {

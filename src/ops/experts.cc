@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "base/check.h"
-#include "ops/split.h"
+#include "ops/cpu/split.h"
 
 namespace kvasir::ops {
 namespace {

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "ops/context.h"
-#include "ops/router_score.h"
+#include "ops/cpu/context.h"
+#include "ops/types/router_score.h"
 
 namespace kvasir::ops {
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <span>
 
-#include "ops/context.h"
+#include "ops/cpu/context.h"
 
 namespace kvasir::ops {
 

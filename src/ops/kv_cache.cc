@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "ops/dequantize.h"
-#include "ops/split.h"
+#include "ops/cpu/split.h"
+#include "ops/quant/dequantize.h"
 
 namespace kvasir::ops {
 namespace {
@@ -69,27 +69,6 @@ StoreHead store_head_of(KvType type) {
 }
 
 }  // namespace
-
-std::string_view name(KvType type) {
-  switch (type) {
-    case KvType::f32:
-      return "f32";
-    case KvType::f16:
-      return "f16";
-    case KvType::bf16:
-      return "bf16";
-    case KvType::int8:
-      return "int8";
-  }
-  return "unknown";
-}
-
-KvType kv_type_named(std::string_view wanted) {
-  for (const KvType type : {KvType::f32, KvType::bf16, KvType::int8}) {
-    if (name(type) == wanted) return type;
-  }
-  return KvType::f16;
-}
 
 void store_kv(Context& context, const KvLayer& layer, std::span<const KvSlice> slices,
               std::span<const float> k, std::span<const float> v) {

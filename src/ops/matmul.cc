@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "base/check.h"
-#include "ops/cpu_kernels.h"
-#include "ops/dequantize.h"
-#include "ops/tile_format.h"
+#include "ops/cpu/cpu_kernels.h"
+#include "ops/quant/dequantize.h"
+#include "ops/quant/tile_format.h"
 
 namespace kvasir::ops {
 namespace {

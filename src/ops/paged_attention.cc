@@ -5,7 +5,7 @@
 #include <span>
 
 #include "base/check.h"
-#include "ops/cpu_kernels.h"
+#include "ops/cpu/cpu_kernels.h"
 
 namespace kvasir::ops {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "ops/dequantize.h"
+#include "ops/quant/dequantize.h"
 #include "ops/random_tensor_test.h"
 
 namespace kvasir::ops {

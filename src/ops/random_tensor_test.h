@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "ops/dequantize.h"
+#include "ops/quant/dequantize.h"
 #include "tensor/tensor_view.h"
 
 namespace kvasir::ops {

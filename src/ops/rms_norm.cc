@@ -1,8 +1,8 @@
 #include "ops/rms_norm.h"
 
 #include "base/check.h"
-#include "ops/cpu_kernels.h"
-#include "ops/split.h"
+#include "ops/cpu/cpu_kernels.h"
+#include "ops/cpu/split.h"
 
 namespace kvasir::ops {
 

@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "ops/context.h"
+#include "ops/cpu/context.h"
 
 namespace kvasir::ops {
 

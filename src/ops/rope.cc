@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "ops/split.h"
+#include "ops/cpu/split.h"
 
 namespace kvasir::ops {
 namespace {

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "ops/context.h"
-#include "ops/rope_style.h"
+#include "ops/cpu/context.h"
+#include "ops/types/rope_style.h"
 
 namespace kvasir::ops {
 

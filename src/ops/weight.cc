@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "ops/tile_format.h"
+#include "ops/quant/tile_format.h"
 
 namespace kvasir::ops {
 

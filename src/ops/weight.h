@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/result.h"
-#include "ops/compute_pool.h"
+#include "ops/cpu/compute_pool.h"
 #include "tensor/buffer.h"
 #include "tensor/tensor_view.h"
 

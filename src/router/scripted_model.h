@@ -53,8 +53,8 @@ class ScriptedWorker final : public wire::WorkerClient {
 
   explicit ScriptedWorker(Script script = {}) : script_(std::move(script)) {}
 
-  base::Result<std::shared_ptr<wire::TokenStream>> generate(wire::GenerateRequest request,
-                                                            boost::asio::any_io_executor reader) override {
+  base::Result<wire::TokenReader> generate(wire::GenerateRequest request,
+                                           boost::asio::any_io_executor reader) override {
     std::unique_lock lock(mutex_);
     if (refusal_) return *refusal_;
     auto stream = std::make_shared<wire::TokenStream>(std::move(reader));
@@ -63,7 +63,7 @@ class ScriptedWorker final : public wire::WorkerClient {
     asked_.push_back({std::move(request), stream});
     lock.unlock();
     changed_.notify_all();
-    return stream;
+    return wire::TokenReader(std::move(stream));
   }
 
   wire::WorkerReport report() const override {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "wire/token_event.h"
@@ -40,6 +41,8 @@ class TokenStream : public std::enable_shared_from_this<TokenStream> {
   boost::asio::awaitable<std::optional<TokenEvent>> next(std::chrono::nanoseconds wait);
   // The same without waiting.
   std::optional<TokenEvent> take();
+  // Whether the last event was taken.
+  bool ended() const { return ended_; }
   // Called on the reader's executor whenever an event has come, so that one coroutine can wait for many
   // streams. Set before the reader's executor runs anything else; empty: none.
   void on_event(std::function<void()> callback) { on_event_ = std::move(callback); }
@@ -58,6 +61,29 @@ class TokenStream : public std::enable_shared_from_this<TokenStream> {
   bool ended_ = false;                 // likewise: the last event was taken
   std::atomic<int> backlog_{0};
   std::atomic<bool> cancelled_{false};
+};
+
+// The reader's end of a stream: when it goes before the last event was taken, the stream is cancelled.
+// Move-only; lives and dies on the reader's executor.
+class TokenReader {
+ public:
+  explicit TokenReader(std::shared_ptr<TokenStream> stream) : stream_(std::move(stream)) {}
+  ~TokenReader() { leave(); }
+  TokenReader(TokenReader&& other) noexcept = default;
+  TokenReader& operator=(TokenReader&& other) noexcept {
+    leave();
+    stream_ = std::move(other.stream_);
+    return *this;
+  }
+
+  TokenStream* operator->() const { return stream_.get(); }
+
+ private:
+  void leave() {
+    if (stream_ && !stream_->ended()) stream_->cancel();
+  }
+
+  std::shared_ptr<TokenStream> stream_;  // null once moved from
 };
 
 }  // namespace kvasir::wire

@@ -147,6 +147,28 @@ TEST_F(TokenStreamTest, TheReaderMayGoFirst) {
   EXPECT_TRUE(seen.expired());
 }
 
+TEST_F(TokenStreamTest, AReaderCancelsWhenItGoesBeforeTheEnd) {
+  const auto left = stream_on(io);
+  {
+    TokenReader reader(left);
+    const TokenReader moved = std::move(reader);
+    EXPECT_FALSE(left->cancelled());
+  }
+  EXPECT_TRUE(left->cancelled());
+
+  const auto replaced = stream_on(io);
+  const auto ended = stream_on(io);
+  {
+    TokenReader reader(replaced);
+    reader = TokenReader(ended);
+    EXPECT_TRUE(replaced->cancelled());
+    TokenStream::send({{ended, end_of(tokens({1}))}});
+    poll();
+    EXPECT_TRUE(reader->take());
+  }
+  EXPECT_FALSE(ended->cancelled());
+}
+
 TEST_F(TokenStreamTest, TheSenderMayGoFirstWhileTheReaderWaits) {
   Taken taken;
   std::weak_ptr<TokenStream> seen;

@@ -27,9 +27,9 @@ class WorkerClient {
 
   // Queues the request; its events go to `reader`. Refuses with `exhausted` when the queue is full, with
   // `unavailable` while draining or after a failure, with `too_large` when the sequence could never fit.
-  // Destroying the stream's last reader-side handle does not abort: call TokenStream::cancel().
-  virtual base::Result<std::shared_ptr<TokenStream>> generate(GenerateRequest request,
-                                                              boost::asio::any_io_executor reader) = 0;
+  // The sequence is aborted when the reader that it returns goes.
+  virtual base::Result<TokenReader> generate(GenerateRequest request,
+                                             boost::asio::any_io_executor reader) = 0;
   virtual WorkerReport report() const = 0;
 };
 

@@ -4,9 +4,9 @@
 #include <string_view>
 
 #include "base/json.h"
-#include "model/model_config.h"
-#include "model/tensor_names.h"
-#include "model/weight_file.h"
+#include "model/arch/model_config.h"
+#include "model/arch/tensor_names.h"
+#include "model/file/weight_file.h"
 
 namespace kvasir::model {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "model/model_config.h"
-#include "model/tensor_names.h"
+#include "model/arch/model_config.h"
+#include "model/arch/tensor_names.h"
 
 namespace kvasir::model {
 

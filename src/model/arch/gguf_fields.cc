@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-#include "model/tensor_names.h"
+#include "model/arch/tensor_names.h"
 
 namespace kvasir::model {
 

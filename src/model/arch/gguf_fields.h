@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "model/model_config.h"
-#include "model/weight_file.h"
+#include "model/arch/model_config.h"
+#include "model/file/weight_file.h"
 
 namespace kvasir::model {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "model/model_config.h"
+#include "model/arch/model_config.h"
 
 namespace kvasir::model {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/json.h"
-#include "model/model_config.h"
+#include "model/arch/model_config.h"
 
 namespace kvasir::model {
 

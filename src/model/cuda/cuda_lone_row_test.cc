@@ -4,7 +4,7 @@
 #include <string>
 
 #include "model/cuda/random_decoder_test.h"
-#include "model/sequence_runner.h"
+#include "model/decoder/sequence_runner.h"
 #include "ops/cuda/device.h"
 #include "ops/cuda/lone_row.h"
 

@@ -11,7 +11,7 @@
 
 #include "model/cuda/device_weights.h"
 #include "model/cuda/step_upload.h"
-#include "model/device_decoder.h"
+#include "model/decoder/device_decoder.h"
 #include "ops/cuda/attention.h"
 #include "ops/cuda/device.h"
 #include "ops/cuda/gemm.h"

@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "ops/cuda/int4.h"
 #include "ops/cuda/mixture.h"
-#include "ops/dequantize.h"
+#include "ops/quant/dequantize.h"
 #include "tensor/buffer.h"
 
 namespace kvasir::model {

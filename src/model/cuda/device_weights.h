@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "model/decoder_weights.h"
-#include "model/device_decoder.h"
-#include "model/model_config.h"
-#include "ops/compute_pool.h"
+#include "model/arch/model_config.h"
+#include "model/decoder/decoder_weights.h"
+#include "model/decoder/device_decoder.h"
+#include "ops/cpu/compute_pool.h"
 #include "ops/cuda/device.h"
 #include "ops/cuda/rows.h"
 #include "tensor/dtype.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "model/device_decoder.h"
+#include "model/decoder/device_decoder.h"
 
 // Decoders with random weights, for tests.
 namespace kvasir::model {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "model/device_decoder.h"
-#include "model/step_batch.h"
+#include "model/decoder/device_decoder.h"
+#include "model/decoder/step_batch.h"
 #include "ops/cuda/device.h"
 #include "ops/cuda/sample.h"
 #include "ops/cuda/step_view.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ops/activation.h"
+#include "ops/types/activation.h"
 
 namespace kvasir::ops::cuda {
 

@@ -13,7 +13,7 @@
 #include "ops/cuda/device.h"
 #include "ops/cuda/device_matrix_test.h"
 #include "ops/cuda/rope.h"
-#include "ops/dequantize.h"
+#include "ops/quant/dequantize.h"
 
 namespace kvasir::ops::cuda {
 namespace {

@@ -12,7 +12,7 @@
 #include "ops/cuda/device.h"
 #include "ops/cuda/gemv.h"
 #include "ops/cuda/rows.h"
-#include "ops/dequantize.h"
+#include "ops/quant/dequantize.h"
 
 // What tests of products on the device share.
 namespace kvasir::ops::cuda {

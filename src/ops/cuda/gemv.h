@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "ops/activation.h"
 #include "ops/cuda/stream.h"
+#include "ops/types/activation.h"
 
 namespace kvasir::ops::cuda {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/check.h"
-#include "ops/dequantize.h"
-#include "ops/quant_blocks.h"
+#include "ops/quant/dequantize.h"
+#include "ops/quant/quant_blocks.h"
 
 namespace kvasir::ops::cuda {
 

@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ops/activation.h"
 #include "ops/cuda/step_view.h"
 #include "ops/cuda/stream.h"
-#include "ops/rope_style.h"
+#include "ops/types/activation.h"
+#include "ops/types/rope_style.h"
 
 namespace kvasir::ops::cuda {
 

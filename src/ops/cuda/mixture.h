@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-#include "ops/activation.h"
 #include "ops/cuda/stream.h"
-#include "ops/router_score.h"
+#include "ops/types/activation.h"
+#include "ops/types/router_score.h"
 
 // A mixture of experts without a word to the host. A slot is one row at one expert; slots stand by expert.
 namespace kvasir::ops::cuda {

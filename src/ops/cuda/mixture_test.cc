@@ -11,8 +11,8 @@
 #include "base/check.h"
 #include "ops/cuda/device.h"
 #include "ops/cuda/mixture_few.h"
-#include "ops/dequantize.h"
 #include "ops/experts.h"
+#include "ops/quant/dequantize.h"
 
 namespace kvasir::ops::cuda {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "ops/activation.h"
 #include "ops/cuda/gemm_args.h"
 #include "ops/cuda/stream.h"
+#include "ops/types/activation.h"
 
 namespace kvasir::ops::cuda {
 

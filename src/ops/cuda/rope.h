@@ -4,7 +4,7 @@
 
 #include "ops/cuda/step_view.h"
 #include "ops/cuda/stream.h"
-#include "ops/rope_style.h"
+#include "ops/types/rope_style.h"
 #include "tensor/dtype.h"
 
 namespace kvasir::ops::cuda {

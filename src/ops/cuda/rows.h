@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-#include "ops/activation.h"
 #include "ops/cuda/sample.h"
 #include "ops/cuda/stream.h"
+#include "ops/types/activation.h"
 #include "tensor/dtype.h"
 
 // What a step does to its rows beside products and attention. `type` is f32 or bf16, all arithmetic is f32,

@@ -59,6 +59,11 @@ long double exact(const Value& number) {
                              : static_cast<long double>(number.real());
 }
 
+// Then nobody else sees what is changed: another share could only be made of this one.
+bool is_sole_owner(const std::shared_ptr<Characters>& text) {
+  return text.use_count() == 1;
+}
+
 }  // namespace
 
 Value::Value() = default;
@@ -175,7 +180,7 @@ std::string_view Value::type_name() const {
 
 Prompt Value::take_text() && {
   auto& text = std::get<Text>(state_);
-  return text.use_count() == 1 ? std::move(text->prompt) : text->prompt;
+  return is_sole_owner(text) ? std::move(text->prompt) : text->prompt;
 }
 
 std::size_t Dict::position(const Value& key) const {

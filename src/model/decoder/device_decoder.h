@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string_view>
+
+#include "base/ids.h"
+#include "base/result.h"
+#include "model/arch/model_config.h"
+#include "model/checkpoint/checkpoint.h"
+#include "model/decoder/step_batch.h"
+#include "ops/cpu/compute_pool.h"
+#include "tensor/dtype.h"
+
+namespace kvasir::model {
+
+// Of layers' matrices.
+enum class WeightNumbers : std::uint8_t {
+  same,  // as everything else
+  fp8,   // e4m3, with a scale for each row
+  int4,  // those that a file has in four bits as they are, floats rounded; others stay as they are
+};
+
+inline WeightNumbers weight_numbers_named(std::string_view name) {
+  if (name == "fp8") return WeightNumbers::fp8;
+  return name == "int4" ? WeightNumbers::int4 : WeightNumbers::same;
+}
+
+struct DeviceOptions {
+  tensor::DType type = tensor::DType::bf16;  // or f32; of weights, activations and KV
+  int num_blocks = 0;                        // of KV; 0: as many as kv_bytes hold
+  std::int64_t kv_bytes = 0;                 // 0: nine tenths of what is left
+  bool kv_later = false;                     // none of both: reserve_kv() comes before the first step
+  int max_rows = 512;                        // of a step
+  int max_sequences = 64;                    // of a step, and so rows of logits
+  int max_own_rows = 64;  // of a step that fuses its row, or multiplies four bits as they are; 0: for tests
+  bool fp8_kv = false;    // keys and values as e4m3, without scales; `type` is bf16
+  WeightNumbers weights = WeightNumbers::same;  // another than `same` where `type` is bf16
+  // A row's result depends on its own sequence alone, to the last bit. Slower; for dense decoders in bf16 on
+  // sm_90.
+  bool batch_invariant = false;
+  std::stop_token stop{};
+};
+
+// How a row's next token is drawn, in the order of sample::Sampler.
+struct RowDraw {
+  float temperature = 0;  // 0: the most likely
+  float top_p = 1;
+  float min_p = 0;
+  int top_k = 0;  // 0: all
+  double u = 0;   // uniform in [0, 1)
+};
+
+struct RowChoice {
+  TokenId token = 0;  // -1: the device cannot draw it, the caller has to, from the row's logits
+  float largest = 0;  // logit; +inf where the row has a NaN or +inf in it, -inf where every number is that
+};
+
+// A decoder with its weights and its KV in the memory of another device. What Decoder and KvCache are on the
+// CPU; owned and touched by one thread. Unless it is batch_invariant, a row's result may differ in its last
+// bits with what else is in the step: the fastest way to multiply is another for each number of rows.
+class DeviceDecoder {
+ public:
+  virtual ~DeviceDecoder() = default;
+
+  virtual const ModelConfig& config() const = 0;
+  virtual int num_blocks() const = 0;
+  virtual std::int64_t kv_block_bytes() const = 0;  // of all layers
+  // Once, of a decoder that has no KV yet.
+  virtual base::Status reserve_kv(int num_blocks) = 0;
+  virtual void copy_block(std::int32_t from, std::int32_t to) = 0;
+
+  // Starts to compute the rows' KV into the slices' blocks, the logits of `batch.logit_rows`, and a token for
+  // each of these. Steps run in the order of their start; two may be under way. Tokens inside the vocabulary,
+  // blocks inside the KV, and a step within the options' bounds are the caller's promise. Arguments need not
+  // outlive the call.
+  virtual void start(const StepBatch& batch, std::span<const RowDraw> draws) = 0;  // [logit_rows]
+  // Waits for the first started of the steps under way. An error where the device has failed since the
+  // program began: nothing more can be had of it, and `choices` mean nothing.
+  virtual base::Status collect(std::span<RowChoice> choices) = 0;  // [logit_rows]
+  base::Status forward(const StepBatch& batch, std::span<const RowDraw> draws, std::span<RowChoice> choices) {
+    start(batch, draws);
+    return collect(choices);
+  }
+  // Row `row` of the last step's logits. No step is under way. Fails as collect() does.
+  virtual base::Status fetch_logits(int row, std::span<float> logits) = 0;  // [vocab]
+};
+
+// On the first GPU; `unsupported` in a program that was built without CUDA.
+base::Result<std::unique_ptr<DeviceDecoder>> load_cuda_decoder(Checkpoint checkpoint,
+                                                               const DeviceOptions& options,
+                                                               ops::ComputePool& pool);
+// Of the first GPU.
+base::Result<std::int64_t> cuda_free_bytes();
+// A decoder with random weights, for measuring.
+base::Result<std::unique_ptr<DeviceDecoder>> make_random_cuda_decoder(const ModelConfig& config,
+                                                                      const DeviceOptions& options);
+}  // namespace kvasir::model

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+
+#include "base/result.h"
+#include "ops/cpu/compute_pool.h"
+#include "tensor/dtype.h"
+
+namespace kvasir::model {
+
+struct QuantizeProgress {
+  std::int64_t read_bytes = 0;  // of the input's tensors
+  std::int64_t total_bytes = 0;
+  std::int64_t written_bytes = 0;
+};
+
+// Writes the model of a GGUF file, or of a directory with config.json, safetensors and tokenizer.json, with
+// its matrices in `type` (Q8_0, Q4_0 or Q4_K): everything else is copied as it is, from a directory in f32.
+// The embedding and the output matrix of a 4-bit file get 6 bits, and a matrix whose rows are no whole blocks
+// gets 8, or 16. The file stands under its name only once it is whole.
+base::Status quantize_file(const std::filesystem::path& in, const std::filesystem::path& out,
+                           tensor::DType type, ops::ComputePool& pool,
+                           const std::function<void(const QuantizeProgress&)>& progress);
+
+}  // namespace kvasir::model

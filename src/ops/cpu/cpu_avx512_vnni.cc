@@ -1,0 +1,13 @@
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+#define KVASIR_TARGET "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"
+#define KVASIR_VNNI 1
+#define KVASIR_NATIVE "ops/cpu/simd_avx512.inc"
+#define KVASIR_FLOATS avx512_float_kernels
+#define KVASIR_KERNELS avx512_vnni_kernels
+
+#include "ops/cpu/cpu_kernels.inc"
+
+#endif

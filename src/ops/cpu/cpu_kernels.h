@@ -1,0 +1,207 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "ops/cpu/isa.h"
+#include "ops/types/activation.h"
+#include "ops/types/kv_layer.h"
+#include "tensor/dtype.h"
+
+// The seam between the ops (checks, splitting into pieces) and their kernels. The kernels are written once,
+// as templates over the vectors of an instruction set (x_cpu.inc). cpu_<isa>.cc compiles those with products
+// of bytes for one set, cpu_<isa>_floats.cc the others for all sets with the same vectors.
+namespace kvasir::ops {
+
+// 32 numbers of an activation row in 8 bits. A quantised weight w = scale * q + minimum meets them as
+// Σ w x = x.scale * (scale * Σ q x.q) + minimum * x.scaled_sum.
+struct ActivationGroup {
+  std::int8_t q[32];
+  float scale;
+  float scaled_sum;  // scale * Σ q
+  // Where the integer dot products begin: -offset * Σ q for a weight stored as q + offset. The second is used
+  // by types with a scale for each 16 numbers, and the first is then of the first 16 only.
+  std::int32_t start[2];
+};
+static_assert(sizeof(ActivationGroup) == 48);
+
+// Activation rows lie in blocks of `width` rows, a block as [groups, width].
+inline constexpr int kMaxActivationWidth = 8;
+
+// 64 numbers of an activation row in 12 bits, scale * (2^kFineLowBits * high + low): two groups of 32.
+struct FinePair {
+  std::int8_t high[64];
+  std::int8_t low[64];
+};
+struct FineSums {
+  float sum;              // Σ of a group's integers
+  std::int32_t start[2];  // as ActivationGroup::start
+};
+inline constexpr int kFineLowBits = 4;
+inline constexpr int kFineGroups = 8;  // that share a scale
+inline constexpr int kMaxFineWidth = 16;
+
+// The fine activations of `width` rows.
+struct FineBlock {
+  FinePair* pairs = nullptr;  // [(groups + 1) / 2, width]
+  FineSums* sums = nullptr;   // [groups, width]
+  float* scales = nullptr;    // [groups / kFineGroups, width]
+  int width = 1;
+
+  static std::int64_t num_pairs(std::int64_t num_groups) { return (num_groups + 1) / 2; }
+  static std::int64_t bytes(std::int64_t num_groups, int width) {
+    const std::int64_t row = num_pairs(num_groups) * static_cast<std::int64_t>(sizeof(FinePair)) +
+                             num_groups * static_cast<std::int64_t>(sizeof(FineSums)) +
+                             (num_groups + kFineGroups - 1) / kFineGroups * 4;
+    return (row * width + 63) / 64 * 64;
+  }
+  static FineBlock at(std::byte* p, std::int64_t num_groups, int width) {
+    auto* pairs = reinterpret_cast<FinePair*>(p);
+    auto* sums = reinterpret_cast<FineSums*>(pairs + num_pairs(num_groups) * width);
+    return {pairs, sums, reinterpret_cast<float*>(sums + num_groups * width), width};
+  }
+};
+
+// The fine activations of all rows: blocks of `width`, one after another.
+struct FineRows {
+  std::byte* data = nullptr;
+  int width = 1;
+  std::int64_t num_groups = 0;
+
+  std::int64_t block_bytes() const { return FineBlock::bytes(num_groups, width); }
+  FineBlock block(std::int64_t i) const { return FineBlock::at(data + i * block_bytes(), num_groups, width); }
+};
+
+struct QuantizeJob {
+  const float* x = nullptr;  // [cols]
+  std::int64_t num_groups = 0;
+  tensor::DType weight = tensor::DType::q8_0;
+  ActivationGroup* out = nullptr;  // of this row
+  int width = 1;
+};
+
+struct QuantizeFineJob {
+  const float* x = nullptr;  // [cols]
+  std::int64_t num_groups = 0;
+  tensor::DType weight = tensor::DType::q8_0;
+  FineBlock out;
+  int row = 0;  // of the block
+};
+
+// Rows of one block of activations, all of its columns, times one tile.
+struct TileJob {
+  tensor::DType type = tensor::DType::q8_0;
+  const ActivationGroup* x = nullptr;  // [groups, width]
+  FineBlock fine;                      // instead of x and width
+  int num_rows = 0;                    // up to width
+  int width = 1;
+  std::int64_t num_groups = 0;
+  const std::byte* tile = nullptr;
+  int num_outputs = 0;          // of this tile: 16, or fewer in the last
+  const float* bias = nullptr;  // [num_outputs] or null
+  float* y = nullptr;           // [num_rows, y_stride]
+  std::int64_t y_stride = 0;
+};
+
+// Many rows times consecutive tiles: what multiply_tile and multiply_tile_fine compute.
+struct PanelJob {
+  tensor::DType type = tensor::DType::q8_0;
+  const ActivationGroup* x = nullptr;  // [blocks, groups, kPanelBlock]; the last one's missing rows are zero
+  FineRows fine;                       // instead of x
+  int num_rows = 0;                    // up to kPanelRows
+  std::int64_t num_groups = 0;
+  const std::byte* tiles = nullptr;
+  int num_tiles = 0;            // up to kPanelTiles
+  int num_outputs = 0;          // of all the tiles
+  const float* bias = nullptr;  // [num_outputs] or null
+  float* y = nullptr;           // [num_rows, y_stride]
+  std::int64_t y_stride = 0;
+  std::byte* scratch = nullptr;  // kPanelScratchBytes, aligned to 64
+};
+inline constexpr int kPanelBlock = 16;
+inline constexpr int kPanelTiles = 12;
+inline constexpr int kPanelBlocks = 32;
+inline constexpr int kPanelRows = kPanelBlocks * kPanelBlock;
+inline constexpr std::int64_t kPanelChunkBytes = 32 << 10;  // two tiles' unpacked columns
+inline constexpr std::int64_t kPanelScratchBytes =          // and the sums of a panel
+    kPanelChunkBytes + std::int64_t{kPanelTiles} * kPanelBlocks * 1024;
+
+// Float rows times consecutive rows of an unquantised weight.
+struct RowsJob {
+  tensor::DType type = tensor::DType::f32;  // f32, f16 or bf16
+  const float* x = nullptr;                 // [num_rows, cols]
+  int num_rows = 0;
+  std::int64_t cols = 0;
+  const std::byte* w = nullptr;  // [num_outputs, cols]
+  int num_outputs = 0;
+  const float* bias = nullptr;  // [num_outputs] or null
+  float* y = nullptr;           // [num_rows, y_stride]
+  std::int64_t y_stride = 0;
+};
+
+// What one row's query heads of a KV head get from one partition of the context.
+struct AttendPart {
+  float* maxima = nullptr;  // [num_heads]: of the scores
+  float* sums = nullptr;    // [num_heads]: Σ exp(score - maximum)
+  float* out = nullptr;     // [num_heads, value_dim]: Σ exp(score - maximum) * v
+};
+
+struct TokenRange {
+  int first = 0;
+  int end = 0;
+};
+
+struct AttendRow {
+  TokenRange range;  // inside one partition, not empty
+  AttendPart part;   // what is computed
+};
+
+// The query heads that share a KV head, of rows whose context has the same blocks in one partition.
+struct AttendJob {
+  const KvLayer* layer = nullptr;
+  int kv_head = 0;
+  const std::int32_t* blocks = nullptr;  // from the sequence's begin
+  const AttendRow* rows = nullptr;
+  int num_rows = 0;
+  int num_heads = 0;         // of a row
+  const float* q = nullptr;  // [head_dim, q_stride]: of row r and head h at r * num_heads + h
+  std::int64_t q_stride = 0;
+  float scale = 1;
+  float softcap = 0;
+  float* scores = nullptr;  // scratch of kAttendScratchFloats
+};
+
+struct ActivateJob {
+  Activation activation = Activation::silu;
+  const float* gate = nullptr;
+  const float* up = nullptr;  // or null
+  std::int64_t size = 0;
+  float* y = nullptr;
+};
+
+// The context is cut at multiples of this many tokens, whatever the batch looks like; partitions are computed
+// apart and joined in order.
+inline constexpr int kPartitionTokens = 256;
+inline constexpr int kAttendScratchFloats = 12 * kPartitionTokens;
+
+struct CpuKernels {
+  void (*quantize_row)(const QuantizeJob& job);
+  void (*quantize_row_fine)(const QuantizeFineJob& job);
+  void (*multiply_tile)(const TileJob& job);
+  void (*multiply_tile_fine)(const TileJob& job);
+  void (*multiply_panel)(const PanelJob& job);
+  int min_panel_rows;                                // that are faster so
+  void (*multiply_panel_fine)(const PanelJob& job);  // of types with whole scales; null where there is no AMX
+  void (*multiply_rows)(const RowsJob& job);
+  void (*attend)(const AttendJob& job);
+  // Adds `next` to `sum`.
+  void (*join_parts)(const AttendPart& sum, const AttendPart& next, int num_heads, int value_dim);
+  void (*rms_norm)(const float* x, const float* weight, std::int64_t dim, float eps, float* y);
+  void (*activate)(const ActivateJob& job);
+  void (*soft_cap)(float cap, std::int64_t n, float* x);
+  void (*add)(const float* x, std::int64_t n, float* y);
+};
+
+const CpuKernels& cpu_kernels(Isa isa);
+
+}  // namespace kvasir::ops

@@ -1,0 +1,13 @@
+#if defined(__aarch64__)
+
+#include <arm_neon.h>
+
+#define KVASIR_TARGET "+simd"
+#define KVASIR_DOTPROD 0
+#define KVASIR_I8MM 0
+#define KVASIR_NATIVE "ops/cpu/simd_neon.inc"
+#define KVASIR_KERNELS neon_float_kernels
+
+#include "ops/cpu/cpu_float_kernels.inc"
+
+#endif

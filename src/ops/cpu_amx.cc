@@ -1,7 +1,0 @@
-#if defined(__x86_64__)
-
-#define KVASIR_KERNELS amx_kernels
-
-#include "ops/cpu_amx_kernels.inc"
-
-#endif

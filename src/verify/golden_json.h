@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/json.h"
+#include "base/result.h"
+
+namespace kvasir::verify {
+
+// Fields of a golden file; a field that is absent or of another kind is an error that names it.
+base::Result<const base::json::array*> golden_array(const base::json::value& object, std::string_view key);
+base::Result<std::string> golden_string(const base::json::value& object, std::string_view key);
+base::Result<double> golden_number(const base::json::value& object, std::string_view key);
+base::Result<TokenId> golden_token(const base::json::value& object, std::string_view key);
+base::Result<std::vector<TokenId>> golden_tokens(const base::json::value& object, std::string_view key);
+base::Result<std::vector<double>> golden_numbers(const base::json::value& object, std::string_view key);
+
+}  // namespace kvasir::verify

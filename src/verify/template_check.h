@@ -1,0 +1,32 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "text/chat_template.h"
+
+namespace kvasir::verify {
+
+// How chat templates compare with a reference's renderings.
+struct TemplateCheck {
+  int num_templates = 0;
+  int num_renderings = 0;
+  int num_missed = 0;
+  std::vector<std::string> failures;  // the first of them, a line each
+};
+
+// The golden has `templates`: source, bos_token, eos_token and `chats`, each as `read_template_inputs` takes
+// it, with `rendered`: null where the reference refuses the template or the conversation.
+base::Result<TemplateCheck> check_templates(const std::filesystem::path& golden);
+
+// A golden's chat: conversation, and optionally tools, add_generation_prompt, kwargs and now. Without the
+// tokens' texts.
+base::Result<text::TemplateInputs> read_template_inputs(const base::json::value& chat);
+
+// What differs between two texts, in one line; empty where they are equal.
+std::string text_difference(const std::string& own, const std::string& reference);
+
+}  // namespace kvasir::verify
