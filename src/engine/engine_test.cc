@@ -252,7 +252,7 @@ TEST(Engine, ACancelledStepIsTakenInBeforeTheEngineIsIdle) {
 TEST(Engine, AStreamThatNobodyReadsIsDropped) {
   Bench bench(sched::SchedulerOptions{.num_blocks = 20});
   bench.engine.submit(request_of(prompt_of(10, 1), 50),
-                      std::make_shared<wire::TokenStream>(bench.io.get_executor()));
+                      std::make_shared<seam::TokenStream>(bench.io.get_executor()));
   EXPECT_FALSE(bench.step());
   EXPECT_TRUE(bench.engine.idle());
 }
@@ -277,7 +277,7 @@ TEST(Engine, ARunnersErrorEndsItsOwnRequestOnly) {
   wire::GenerateRequest request = request_of(prompt_of(10, 1), 20);
   for (Answer* answer : {&good, &bad}) {
     request.origin.request_id = answer == &bad ? "bad" : "good";
-    answer->stream = std::make_shared<wire::TokenStream>(io.get_executor());
+    answer->stream = std::make_shared<seam::TokenStream>(io.get_executor());
     asio::co_spawn(io, read_all(*answer), asio::detached);
     engine.submit(request, answer->stream);
   }

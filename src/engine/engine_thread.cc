@@ -43,10 +43,10 @@ void EngineThread::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-base::Result<std::shared_ptr<wire::TokenStream>> EngineThread::submit(wire::GenerateRequest request,
+base::Result<std::shared_ptr<seam::TokenStream>> EngineThread::submit(wire::GenerateRequest request,
                                                                       boost::asio::any_io_executor reader) {
   TRY_OK(check(request));
-  auto stream = std::make_shared<wire::TokenStream>(std::move(reader));
+  auto stream = std::make_shared<seam::TokenStream>(std::move(reader));
   {
     const std::lock_guard lock(mutex_);
     if (report_.failed) return engine_failed();

@@ -42,24 +42,24 @@ inline std::vector<wire::Token> byte_tokens(std::string_view text) {
 }
 
 // Records its requests. Answers at once with `script`, or holds the stream for the test to feed. Thread-safe.
-class ScriptedWorker final : public wire::WorkerClient {
+class ScriptedWorker final : public seam::WorkerClient {
  public:
   using Script = std::function<std::vector<wire::TokenEvent>(const wire::GenerateRequest&)>;
 
   struct Asked {
     wire::GenerateRequest request;
-    std::shared_ptr<wire::TokenStream> stream;
+    std::shared_ptr<seam::TokenStream> stream;
   };
 
   explicit ScriptedWorker(Script script = {}) : script_(std::move(script)) {}
 
-  base::Result<std::shared_ptr<wire::TokenStream>> generate(wire::GenerateRequest request,
+  base::Result<std::shared_ptr<seam::TokenStream>> generate(wire::GenerateRequest request,
                                                             boost::asio::any_io_executor reader) override {
     std::unique_lock lock(mutex_);
     if (refusal_) return *refusal_;
-    auto stream = std::make_shared<wire::TokenStream>(std::move(reader));
+    auto stream = std::make_shared<seam::TokenStream>(std::move(reader));
     if (script_)
-      for (wire::TokenEvent& event : script_(request)) wire::TokenStream::send({{stream, std::move(event)}});
+      for (wire::TokenEvent& event : script_(request)) seam::TokenStream::send({{stream, std::move(event)}});
     asked_.push_back({std::move(request), stream});
     lock.unlock();
     changed_.notify_all();
