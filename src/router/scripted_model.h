@@ -19,7 +19,7 @@
 // ASCII is split between tokens.
 namespace kvasir::router {
 
-inline std::shared_ptr<const text::Tokenizer> byte_tokenizer() {
+inline std::shared_ptr<const text::Tokenizer> byte_tokenizer(std::string chat_template = {}) {
   text::Vocabulary vocabulary{.model = "gpt2", .pre = "gpt-2"};
   for (int byte = 0; byte < 256; ++byte) {
     vocabulary.tokens.push_back(text::spelling_of_byte(static_cast<unsigned char>(byte)));
@@ -30,6 +30,7 @@ inline std::shared_ptr<const text::Tokenizer> byte_tokenizer() {
     vocabulary.types.push_back(text::TokenType::control);
   }
   vocabulary.eos = 257;
+  vocabulary.chat_template = std::move(chat_template);
   auto tokenizer = text::Tokenizer::from_vocabulary(std::move(vocabulary));
   CHECK(tokenizer.ok(), "{}", tokenizer.error().message);
   return *tokenizer;
