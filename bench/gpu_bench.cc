@@ -170,7 +170,7 @@ class Measurement {
     request.sampling.temperature = 0;
     request.max_tokens = max_tokens;
     request.ignore_eos = true;
-    streams_.push_back(std::make_shared<wire::TokenStream>(io_.get_executor()));
+    streams_.push_back(std::make_shared<seam::TokenStream>(io_.get_executor()));
     engine_.submit(std::move(request), streams_.back());
   }
 
@@ -179,7 +179,7 @@ class Measurement {
   const int batch_;
   const base::RealClock clock_;
   boost::asio::io_context io_;
-  std::vector<std::shared_ptr<wire::TokenStream>> streams_;
+  std::vector<std::shared_ptr<seam::TokenStream>> streams_;
   Random random_{1};
   engine::Engine engine_;
 };

@@ -23,13 +23,14 @@ find_path(XXHASH_INCLUDE xxhash.h REQUIRED)
 target_include_directories(kvasir_xxhash SYSTEM INTERFACE ${XXHASH_INCLUDE})
 
 # Boost is header-only here: each library's sources are compiled once, in src/base/boost_json.cc
-# (Boost.JSON) and src/net/boost_asio.cc (Asio and Beast).
+# (Boost.JSON) and src/net/boost_asio.cc (Asio and Beast). kvasir_asio is for net and what stands above it.
 add_library(kvasir_boost INTERFACE)
 find_path(BOOST_INCLUDE boost/asio.hpp REQUIRED)
 target_include_directories(kvasir_boost SYSTEM INTERFACE ${BOOST_INCLUDE})
-target_compile_definitions(kvasir_boost INTERFACE BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION
+add_library(kvasir_asio INTERFACE)
+target_compile_definitions(kvasir_asio INTERFACE BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION
   BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_BOOST_DATE_TIME)
-target_link_libraries(kvasir_boost INTERFACE Threads::Threads)
+target_link_libraries(kvasir_asio INTERFACE kvasir_boost Threads::Threads)
 
 # A program for other machines: Debian has fmt and spdlog as shared libraries or headers, the others as archives too.
 if(KVASIR_PORTABLE)

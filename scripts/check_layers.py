@@ -2,7 +2,8 @@
 """Fails when a file of src/ includes a header that the LAYERS files do not allow.
 
 src/LAYERS has the floors of the house: folders, highest first. A folder with rooms has a LAYERS of its own; the files that
-stand in the folder itself are above its rooms. Tests may look into every room of their own folder.
+stand in the folder itself are above its rooms. Tests may look into every room of their own folder. Asio, Beast and OpenSSL
+count as headers of net/.
 """
 import pathlib
 import re
@@ -10,6 +11,7 @@ import sys
 
 SRC = pathlib.Path(__file__).resolve().parent.parent / "src"
 SOURCES = {".cc", ".h", ".cu", ".cuh", ".inc"}
+OF_NET = re.compile(r"\s*#include <((?:boost/asio|boost/beast|openssl)[/.].*)>")
 TEST = re.compile(r"_(test|fixture|contract)$|^(golden|scripted)_|^loopback_client$")
 
 
@@ -49,10 +51,12 @@ def check(path, floors, all_rooms):
         yield f"{path.relative_to(SRC)}: folder '{folder}' is not in src/LAYERS"
         return
     for number, line in enumerate(path.read_text().splitlines(), 1):
+        where = f"{path.relative_to(SRC)}:{number}"
+        if (library := OF_NET.match(line)) and folder != "net" and floors["net"] >= floors[folder]:
+            yield f"{where}: {folder}/ (layer {floors[folder]}) may not include {library.group(1)}, which is for net/ and above"
         match = re.match(r'\s*#include "([^"]+)"', line)
         if not match:
             continue
-        where = f"{path.relative_to(SRC)}:{number}"
         included = match.group(1).split("/")
         if not (SRC / match.group(1)).exists():
             yield f"{where}: include {match.group(1)} by its path from src/"

@@ -144,7 +144,7 @@ TEST_F(ApiTest, DrainingRefusesWhatIsNewAndFinishesWhatRuns) {
   EXPECT_EQ(refused.headers.at("connection"), "close");
   EXPECT_EQ(get("/health/ready").status, 503);
   EXPECT_EQ(get("/health/live").status, 200);
-  wire::TokenStream::send(
+  seam::TokenStream::send(
       {{asked.stream, {.tokens = router::byte_tokens("end"), .finish = wire::FinishReason::stop}}});
   EXPECT_NE(running.read_response()->body.find("[DONE]"), std::string::npos);
   EXPECT_TRUE(eventually([&] { return api_.num_busy() == 0; }));

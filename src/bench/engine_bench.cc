@@ -84,14 +84,14 @@ class Readers {
     thread_.join();
   }
 
-  std::shared_ptr<wire::TokenStream> add() {
-    auto stream = std::make_shared<wire::TokenStream>(io_.get_executor());
+  std::shared_ptr<seam::TokenStream> add() {
+    auto stream = std::make_shared<seam::TokenStream>(io_.get_executor());
     asio::co_spawn(io_, read(stream), asio::detached);
     return stream;
   }
 
  private:
-  static asio::awaitable<void> read(std::shared_ptr<wire::TokenStream> stream) {
+  static asio::awaitable<void> read(std::shared_ptr<seam::TokenStream> stream) {
     for (bool ended = false; !ended;) {
       const std::optional<wire::TokenEvent> event = co_await stream->next(std::chrono::hours(1));
       ended = event && event->last();

@@ -12,7 +12,7 @@
 
 #include "base/ids.h"
 #include "base/result.h"
-#include "wire/embed_client.h"
+#include "seam/embed_client.h"
 
 namespace kvasir::engine {
 
@@ -24,7 +24,7 @@ struct EmbedOptions {
 
 // A thread that computes embeddings. Requests share its batches: each contributes some of its sequences in
 // turn, so that a large request does not delay a small one until its end. Thread-safe.
-class EmbedWorker final : public wire::EmbedClient {
+class EmbedWorker final : public seam::EmbedClient {
  public:
   // Returns one vector for each sequence. A vector depends on its own sequence alone. Called by the worker's
   // thread only.

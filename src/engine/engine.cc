@@ -18,8 +18,8 @@ base::Error engine_failed() {
 Engine::Engine(const EngineOptions& options, Runner& runner, const base::Clock& clock)
     : options_(options), runner_(runner), clock_(clock), scheduler_(options.scheduler) {}
 
-void Engine::submit(wire::GenerateRequest request, std::shared_ptr<wire::TokenStream> stream) {
-  if (failure_) return wire::TokenStream::send({{std::move(stream), {.error = engine_failed()}}});
+void Engine::submit(wire::GenerateRequest request, std::shared_ptr<seam::TokenStream> stream) {
+  if (failure_) return seam::TokenStream::send({{std::move(stream), {.error = engine_failed()}}});
   if (!request.ignore_eos)
     request.stop_tokens.insert(request.stop_tokens.end(), options_.end_tokens.begin(),
                                options_.end_tokens.end());
@@ -32,7 +32,7 @@ void Engine::submit(wire::GenerateRequest request, std::shared_ptr<wire::TokenSt
   if (id.ok()) {
     readers_.emplace(*id, Reader{std::move(stream)});
   } else {
-    wire::TokenStream::send({{std::move(stream), {.error = std::move(id).error()}}});
+    seam::TokenStream::send({{std::move(stream), {.error = std::move(id).error()}}});
   }
 }
 
@@ -114,7 +114,7 @@ void Engine::count(const sched::StepPlan& plan, double seconds) {
 }
 
 void Engine::deliver(std::vector<sched::SequenceEvent> events) {
-  std::vector<wire::TokenStream::Delivery> deliveries;
+  std::vector<seam::TokenStream::Delivery> deliveries;
   deliveries.reserve(events.size());
   for (sched::SequenceEvent& event : events) {
     const auto found = readers_.find(event.sequence);
@@ -122,7 +122,7 @@ void Engine::deliver(std::vector<sched::SequenceEvent> events) {
     deliveries.push_back({found->second.stream, std::move(event.event)});
     if (deliveries.back().event.last()) readers_.erase(found);
   }
-  wire::TokenStream::send(std::move(deliveries));
+  seam::TokenStream::send(std::move(deliveries));
 }
 
 EngineStats Engine::stats() const {
@@ -133,13 +133,13 @@ EngineStats Engine::stats() const {
 
 void Engine::fail_all(const base::Error& error) {
   if (in_flight_) collect();
-  std::vector<wire::TokenStream::Delivery> deliveries;
+  std::vector<seam::TokenStream::Delivery> deliveries;
   for (auto& [id, reader] : readers_) {
     scheduler_.abort(id);
     deliveries.push_back({std::move(reader.stream), {.error = error}});
   }
   readers_.clear();
-  wire::TokenStream::send(std::move(deliveries));
+  seam::TokenStream::send(std::move(deliveries));
 }
 
 }  // namespace kvasir::engine

@@ -9,8 +9,8 @@
 #include "base/result.h"
 #include "engine/runner.h"
 #include "sched/scheduler.h"
+#include "seam/token_stream.h"
 #include "wire/generate_request.h"
-#include "wire/token_stream.h"
 
 namespace kvasir::engine {
 
@@ -44,7 +44,7 @@ class Engine {
   Engine(const EngineOptions& options, Runner& runner, const base::Clock& clock);
 
   // A request that could never be served, or that comes after a failure, ends with an error event.
-  void submit(wire::GenerateRequest request, std::shared_ptr<wire::TokenStream> stream);
+  void submit(wire::GenerateRequest request, std::shared_ptr<seam::TokenStream> stream);
   // Runs or starts one step, and processes the results of the one before. False if there was nothing to do:
   // no sequences, or all readers are behind. If the device fails, every sequence ends with an error.
   bool step();
@@ -59,7 +59,7 @@ class Engine {
 
  private:
   struct Reader {
-    std::shared_ptr<wire::TokenStream> stream;
+    std::shared_ptr<seam::TokenStream> stream;
     bool is_behind = false;  // its sequence is held
   };
 

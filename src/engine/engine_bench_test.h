@@ -15,7 +15,7 @@ namespace kvasir::engine {
 
 // Everything that a reader has received for one sequence.
 struct Answer {
-  std::shared_ptr<wire::TokenStream> stream;
+  std::shared_ptr<seam::TokenStream> stream;
   std::vector<TokenId> tokens;
   std::vector<float> logprobs;
   std::vector<wire::Token> prompt;
@@ -44,7 +44,7 @@ class EngineBench {
 
   Answer& submit(wire::GenerateRequest request) {
     Answer& answer = *answers.emplace_back(std::make_unique<Answer>());
-    answer.stream = std::make_shared<wire::TokenStream>(io.get_executor());
+    answer.stream = std::make_shared<seam::TokenStream>(io.get_executor());
     engine.submit(std::move(request), answer.stream);
     boost::asio::co_spawn(io, read_all(answer), boost::asio::detached);
     poll();

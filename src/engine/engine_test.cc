@@ -251,8 +251,8 @@ TEST(Engine, ACancelledStepIsTakenInBeforeTheEngineIsIdle) {
 
 TEST(Engine, AStreamThatNobodyReadsIsDropped) {
   Bench bench(sched::SchedulerOptions{.num_blocks = 20});
-  auto stream = std::make_shared<wire::TokenStream>(bench.io.get_executor());
-  std::optional<wire::TokenReader> reader(stream);
+  auto stream = std::make_shared<seam::TokenStream>(bench.io.get_executor());
+  std::optional<seam::TokenReader> reader(stream);
   bench.engine.submit(request_of(prompt_of(10, 1), 50), std::move(stream));
   reader.reset();
   EXPECT_FALSE(bench.step());
@@ -279,7 +279,7 @@ TEST(Engine, ARunnersErrorEndsItsOwnRequestOnly) {
   wire::GenerateRequest request = request_of(prompt_of(10, 1), 20);
   for (Answer* answer : {&good, &bad}) {
     request.origin.request_id = answer == &bad ? "bad" : "good";
-    answer->stream = std::make_shared<wire::TokenStream>(io.get_executor());
+    answer->stream = std::make_shared<seam::TokenStream>(io.get_executor());
     asio::co_spawn(io, read_all(*answer), asio::detached);
     engine.submit(request, answer->stream);
   }

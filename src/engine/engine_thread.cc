@@ -43,10 +43,10 @@ void EngineThread::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-base::Result<wire::TokenReader> EngineThread::submit(wire::GenerateRequest request,
+base::Result<seam::TokenReader> EngineThread::submit(wire::GenerateRequest request,
                                                      boost::asio::any_io_executor reader) {
   TRY_OK(check(request));
-  auto stream = std::make_shared<wire::TokenStream>(std::move(reader));
+  auto stream = std::make_shared<seam::TokenStream>(std::move(reader));
   {
     const std::lock_guard lock(mutex_);
     if (report_.failed) return engine_failed();
@@ -64,7 +64,7 @@ base::Result<wire::TokenReader> EngineThread::submit(wire::GenerateRequest reque
     inbox_.push_back({std::move(request), stream});
   }
   wake_.notify_one();
-  return wire::TokenReader(std::move(stream));
+  return seam::TokenReader(std::move(stream));
 }
 
 base::Status EngineThread::check(const wire::GenerateRequest& request) const {

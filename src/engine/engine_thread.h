@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "engine/engine.h"
-#include "wire/worker_client.h"
+#include "seam/worker_client.h"
 
 namespace kvasir::engine {
 
@@ -29,8 +29,8 @@ class EngineThread {
   EngineThread(const EngineThread&) = delete;
   EngineThread& operator=(const EngineThread&) = delete;
 
-  // Returns at once; see wire::WorkerClient::generate. After a failure every request is refused.
-  base::Result<wire::TokenReader> submit(wire::GenerateRequest request, boost::asio::any_io_executor reader);
+  // Returns at once; see seam::WorkerClient::generate. After a failure every request is refused.
+  base::Result<seam::TokenReader> submit(wire::GenerateRequest request, boost::asio::any_io_executor reader);
   // Refuses new requests and finishes the present ones.
   void drain();
   // Ends running sequences with an `unavailable` error after the current step, and joins the thread. Nothing
@@ -44,7 +44,7 @@ class EngineThread {
  private:
   struct Arrival {
     wire::GenerateRequest request;
-    std::shared_ptr<wire::TokenStream> stream;
+    std::shared_ptr<seam::TokenStream> stream;
   };
   enum class Wake { step, stop };
 

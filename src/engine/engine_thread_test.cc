@@ -65,14 +65,14 @@ class GatedRunner final : public Runner {
   ToyRunner toy_;
 };
 
-asio::awaitable<wire::TokenEvent> read_last(wire::TokenReader stream) {
+asio::awaitable<wire::TokenEvent> read_last(seam::TokenReader stream) {
   for (;;) {
     std::optional<wire::TokenEvent> event = co_await stream->next(std::chrono::minutes(1));
     if (event && event->last()) co_return *std::move(event);
   }
 }
 
-wire::TokenEvent last_of(asio::io_context& io, wire::TokenReader stream) {
+wire::TokenEvent last_of(asio::io_context& io, seam::TokenReader stream) {
   std::future<wire::TokenEvent> event = asio::co_spawn(io, read_last(std::move(stream)), asio::use_future);
   io.restart();
   io.run();
@@ -110,7 +110,7 @@ TEST(EngineThread, RefusesAtOnceWhatItCannotServe) {
   EXPECT_EQ(code(outside), ErrorCode::invalid_argument);
 
   // One request is in its first step and two wait, so the queue is full.
-  std::vector<wire::TokenReader> streams;
+  std::vector<seam::TokenReader> streams;
   streams.push_back(thread.submit(request_of(40, 6), io.get_executor()).value());
   gate.await_step();
   for (int i = 0; i < 2; ++i)
@@ -130,7 +130,7 @@ TEST(EngineThread, RefusesAtOnceWhatItCannotServe) {
 TEST(EngineThread, StoppingEndsWhatIsThere) {
   asio::io_context io;
   base::RealClock clock;
-  std::vector<wire::TokenReader> streams;
+  std::vector<seam::TokenReader> streams;
   {
     auto gated = std::make_unique<GatedRunner>(8);
     GatedRunner& gate = *gated;

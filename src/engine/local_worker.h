@@ -4,18 +4,18 @@
 #include <utility>
 
 #include "engine/engine_thread.h"
-#include "wire/worker_client.h"
+#include "seam/worker_client.h"
 
 namespace kvasir::engine {
 
 // A worker in the same process. Thread-safe.
-class LocalWorker final : public wire::WorkerClient {
+class LocalWorker final : public seam::WorkerClient {
  public:
   LocalWorker(const EngineOptions& options, std::unique_ptr<Runner> runner, const base::Clock& clock,
               EngineThread::OnFailure on_failure = {})
       : thread_(options, std::move(runner), clock, std::move(on_failure)) {}
 
-  base::Result<wire::TokenReader> generate(wire::GenerateRequest request,
+  base::Result<seam::TokenReader> generate(wire::GenerateRequest request,
                                            boost::asio::any_io_executor reader) override {
     return thread_.submit(std::move(request), std::move(reader));
   }

@@ -7,9 +7,9 @@
 namespace kvasir::kv {
 
 // Walks the available blocks of a pool in the order in which they should be taken: the free ones, then cached
-// ones. Cached blocks come from the owner with the most of them, its least recently used ones first, so that a
-// flood of one owner's prompts evicts its own blocks before anybody else's. An owner that has not asked for a
-// while counts for more than it has. Changes nothing; the pool must not change meanwhile.
+// ones. Cached blocks come from the owner with the most of them, its least recently used ones first, so that
+// a flood of one owner's prompts evicts its own blocks before anybody else's. An owner that has not asked for
+// a while counts for more than it has. Changes nothing; the pool must not change meanwhile.
 class EvictionOrder {
  public:
   explicit EvictionOrder(const BlockPool& pool);

@@ -4,8 +4,8 @@
 #include <memory>
 #include <utility>
 
-#include "wire/embed_client.h"
-#include "wire/worker_client.h"
+#include "seam/embed_client.h"
+#include "seam/worker_client.h"
 
 namespace kvasir::router {
 
@@ -30,7 +30,7 @@ class Lease {
   std::shared_ptr<Client> worker_;
 };
 
-using WorkerLease = Lease<wire::WorkerClient>;
-using EmbedLease = Lease<wire::EmbedClient>;
+using WorkerLease = Lease<seam::WorkerClient>;
+using EmbedLease = Lease<seam::EmbedClient>;
 
 }  // namespace kvasir::router

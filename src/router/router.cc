@@ -11,8 +11,8 @@ using base::Error;
 using base::ErrorCode;
 
 // Texts are separate from workers, so that requests can hold them.
-using ReadyGenerating = std::pair<ChatTextPtr, std::shared_ptr<wire::WorkerClient>>;
-using ReadyEmbedding = std::pair<EmbedTextPtr, std::shared_ptr<wire::EmbedClient>>;
+using ReadyGenerating = std::pair<ChatTextPtr, std::shared_ptr<seam::WorkerClient>>;
+using ReadyEmbedding = std::pair<EmbedTextPtr, std::shared_ptr<seam::EmbedClient>>;
 using Ready = std::variant<ReadyGenerating, ReadyEmbedding>;
 
 struct Router::Entry {

@@ -13,8 +13,8 @@
 #include "kv/block_hash.h"
 #include "router/lease.h"
 #include "router/model_text.h"
-#include "wire/embed_client.h"
-#include "wire/worker_client.h"
+#include "seam/embed_client.h"
+#include "seam/worker_client.h"
 
 namespace kvasir::router {
 
@@ -37,11 +37,11 @@ struct ModelState {
 // A model that is ready. The router sets the name in its text.
 struct GeneratingModel {
   ChatText text;
-  std::shared_ptr<wire::WorkerClient> worker;
+  std::shared_ptr<seam::WorkerClient> worker;
 };
 struct EmbeddingModel {
   EmbedText text;
-  std::shared_ptr<wire::EmbedClient> worker;
+  std::shared_ptr<seam::EmbedClient> worker;
 };
 using ServedModel = std::variant<GeneratingModel, EmbeddingModel>;
 

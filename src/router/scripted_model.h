@@ -19,7 +19,7 @@
 // ASCII is split between tokens.
 namespace kvasir::router {
 
-inline std::shared_ptr<const text::Tokenizer> byte_tokenizer() {
+inline std::shared_ptr<const text::Tokenizer> byte_tokenizer(std::string chat_template = {}) {
   text::Vocabulary vocabulary{.model = "gpt2", .pre = "gpt-2"};
   for (int byte = 0; byte < 256; ++byte) {
     vocabulary.tokens.push_back(text::spelling_of_byte(static_cast<unsigned char>(byte)));
@@ -30,6 +30,7 @@ inline std::shared_ptr<const text::Tokenizer> byte_tokenizer() {
     vocabulary.types.push_back(text::TokenType::control);
   }
   vocabulary.eos = 257;
+  vocabulary.chat_template = std::move(chat_template);
   auto tokenizer = text::Tokenizer::from_vocabulary(std::move(vocabulary));
   CHECK(tokenizer.ok(), "{}", tokenizer.error().message);
   return *tokenizer;
@@ -42,28 +43,28 @@ inline std::vector<wire::Token> byte_tokens(std::string_view text) {
 }
 
 // Records its requests. Answers at once with `script`, or holds the stream for the test to feed. Thread-safe.
-class ScriptedWorker final : public wire::WorkerClient {
+class ScriptedWorker final : public seam::WorkerClient {
  public:
   using Script = std::function<std::vector<wire::TokenEvent>(const wire::GenerateRequest&)>;
 
   struct Asked {
     wire::GenerateRequest request;
-    std::shared_ptr<wire::TokenStream> stream;
+    std::shared_ptr<seam::TokenStream> stream;
   };
 
   explicit ScriptedWorker(Script script = {}) : script_(std::move(script)) {}
 
-  base::Result<wire::TokenReader> generate(wire::GenerateRequest request,
+  base::Result<seam::TokenReader> generate(wire::GenerateRequest request,
                                            boost::asio::any_io_executor reader) override {
     std::unique_lock lock(mutex_);
     if (refusal_) return *refusal_;
-    auto stream = std::make_shared<wire::TokenStream>(std::move(reader));
+    auto stream = std::make_shared<seam::TokenStream>(std::move(reader));
     if (script_)
-      for (wire::TokenEvent& event : script_(request)) wire::TokenStream::send({{stream, std::move(event)}});
+      for (wire::TokenEvent& event : script_(request)) seam::TokenStream::send({{stream, std::move(event)}});
     asked_.push_back({std::move(request), stream});
     lock.unlock();
     changed_.notify_all();
-    return wire::TokenReader(std::move(stream));
+    return seam::TokenReader(std::move(stream));
   }
 
   wire::WorkerReport report() const override {

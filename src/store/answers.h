@@ -37,6 +37,9 @@ class Answers {
   // answers or kMaxChainBytes. not_found if one of them is gone.
   virtual base::Result<std::vector<StoredAnswer>> chain(const Key& key, std::int64_t now_ms,
                                                         int max_length) = 0;
+  // The ids of that chain, however many bytes it has.
+  virtual base::Result<std::vector<std::string>> chain_ids(const Key& key, std::int64_t now_ms,
+                                                           int max_length) = 0;
   virtual base::Result<Page<StoredAnswer>> list(const std::string& tenant, const std::string& kind,
                                                 const PageQuery& query) = 0;
   virtual base::Status remove(const Key& key) = 0;

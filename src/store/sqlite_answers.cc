@@ -37,6 +37,10 @@ Result<StoredAnswer> find_answer(Transaction& transaction, const Key& key, std::
   return read_answer(statement);
 }
 
+base::Error too_long(const std::string& id, int max_length) {
+  return base::error(ErrorCode::too_large, "'{}' goes on from more than {} answers", id, max_length);
+}
+
 }  // namespace
 
 Status SqliteAnswers::put(const StoredAnswer& answer) {
@@ -72,8 +76,7 @@ Result<std::vector<StoredAnswer>> SqliteAnswers::chain(const Key& key, std::int6
   std::vector<StoredAnswer> chain;
   std::size_t num_bytes = 0;
   for (Key next = key; !next.id.empty(); next.id = chain.back().previous_id) {
-    if (static_cast<int>(chain.size()) == max_length)
-      return base::error(ErrorCode::too_large, "'{}' goes on from more than {} answers", key.id, max_length);
+    if (static_cast<int>(chain.size()) == max_length) return too_long(key.id, max_length);
     TRY(StoredAnswer answer, find_answer(transaction, next, now_ms));
     num_bytes += answer.input.size() + answer.body.size();
     if (num_bytes > kMaxChainBytes)
@@ -83,6 +86,23 @@ Result<std::vector<StoredAnswer>> SqliteAnswers::chain(const Key& key, std::int6
   }
   std::reverse(chain.begin(), chain.end());
   return chain;
+}
+
+Result<std::vector<std::string>> SqliteAnswers::chain_ids(const Key& key, std::int64_t now_ms,
+                                                          int max_length) {
+  TRY(Transaction transaction, Transaction::begin(database_, Access::read));
+  std::vector<std::string> ids;
+  for (std::string next = key.id; !next.empty();) {
+    if (static_cast<int>(ids.size()) == max_length) return too_long(key.id, max_length);
+    TRY(Statement statement,
+        transaction.prepare("SELECT previous_id FROM answers WHERE tenant = ?1 AND id = ?2 AND "
+                            "(expires_ms = 0 OR expires_ms > ?3)"));
+    TRY(const bool there, statement.bind(key.tenant).bind(next).bind(now_ms).step());
+    if (!there) return no_such("stored answer", next);
+    ids.push_back(std::exchange(next, statement.text(0)));
+  }
+  std::reverse(ids.begin(), ids.end());
+  return ids;
 }
 
 Result<Page<StoredAnswer>> SqliteAnswers::list(const std::string& tenant, const std::string& kind,

@@ -16,6 +16,8 @@ class SqliteAnswers final : public Answers {
   base::Status put(const StoredAnswer& answer) override;
   base::Result<StoredAnswer> find(const Key& key, std::int64_t now_ms) override;
   base::Result<std::vector<StoredAnswer>> chain(const Key& key, std::int64_t now_ms, int max_length) override;
+  base::Result<std::vector<std::string>> chain_ids(const Key& key, std::int64_t now_ms,
+                                                   int max_length) override;
   base::Result<Page<StoredAnswer>> list(const std::string& tenant, const std::string& kind,
                                         const PageQuery& query) override;
   base::Status remove(const Key& key) override;

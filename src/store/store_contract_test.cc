@@ -257,12 +257,16 @@ TEST_P(StoreContract, AnswersFormChainsAndExpire) {
   EXPECT_EQ(chain[0].id, "r1");
   EXPECT_EQ(chain[1].input, "[1]");
   EXPECT_EQ(answers.chain(key("r2"), 50, 1).error().code, ErrorCode::too_large);
+  EXPECT_EQ(answers.chain_ids(key("r2"), 50, 10).value(), (std::vector<std::string>{"r1", "r2"}));
+  EXPECT_EQ(answers.chain_ids(key("r2"), 50, 1).error().code, ErrorCode::too_large);
+  EXPECT_EQ(answers.chain_ids(key("r2"), 100, 10).error().code, ErrorCode::not_found);
   ASSERT_TRUE(
       answers
           .put(
               {.id = "r3", .tenant = kTenant, .previous_id = "r2", .input = std::string(kMaxChainBytes, ' ')})
           .ok());
   EXPECT_EQ(answers.chain(key("r3"), 50, 10).error().code, ErrorCode::too_large);
+  EXPECT_EQ(answers.chain_ids(key("r3"), 50, 10)->size(), 3u);
   EXPECT_EQ(answers.find(key("r2"), 100).error().code, ErrorCode::not_found);
   EXPECT_EQ(answers.find({"other", "r1"}, 0).error().code, ErrorCode::not_found);
   EXPECT_EQ(answers.put({.id = "r1", .tenant = "other"}).error().code, ErrorCode::conflict);

@@ -12,7 +12,8 @@
 namespace kvasir::api {
 
 // Stores one answer while it is generated, for endpoints that keep their answers. Used on the request's
-// executor.
+// executor. A keeper that is destroyed between `begin` and `end`, because of an exception or because the
+// server stops, ends the answer in the store itself.
 class AnswerKeeper {
  public:
   enum class Ending : std::uint8_t {

@@ -6,9 +6,7 @@
 #include <vector>
 
 #include "api/answer/fit_context.h"
-#include "api/answer/prepare.h"
 #include "api/answer/tools.h"
-#include "text/answer/tool_syntax.h"
 
 namespace kvasir::api {
 
@@ -28,11 +26,6 @@ Result<GenerateParams> fit_chat_params(const router::ChatText& model, const Chat
   if (params.format && text::template_has_reasoning(source))
     params.format->source.preamble = Preamble::reasoning;
   return params;
-}
-
-Reasoning reasoning_of(const router::ChatText& model, const EncodedChat& chat) {
-  if (!text::template_has_reasoning(model.tokenizer->chat_template())) return Reasoning::none;
-  return chat.opens_reasoning ? Reasoning::open : Reasoning::tagged;
 }
 
 Result<Encoded> encode_whole_chat(const router::ChatTextPtr& model, const ChatRequest& request,
@@ -85,6 +78,11 @@ Result<Encoded> encode_completion(const router::ChatTextPtr& model, const Comple
 Result<GenerateParams> fit_params(const router::ChatText& model, const QuestionText& text) {
   if (const auto* chat = std::get_if<ChatRequest>(&text)) return fit_chat_params(model, *chat);
   return params_of(text);
+}
+
+Reasoning reasoning_of(const router::ChatText& model, const EncodedChat& chat) {
+  if (!text::template_has_reasoning(model.tokenizer->chat_template())) return Reasoning::none;
+  return chat.opens_reasoning ? Reasoning::open : Reasoning::tagged;
 }
 
 Result<Encoded> encode(const router::ChatTextPtr& model, const QuestionText& text,

@@ -5,8 +5,10 @@
 #include <variant>
 
 #include "api/answer/job.h"
+#include "api/answer/prepare.h"
 #include "api/answer/question.h"
 #include "router/model_text.h"
+#include "text/answer/tool_syntax.h"
 
 // Turns a question into a job. The functions are pure and may take long, so they may run on any thread.
 namespace kvasir::api {
@@ -14,6 +16,9 @@ namespace kvasir::api {
 // The request's parameters completed for the model: how it calls tools, how it reasons and how it ends a
 // turn.
 base::Result<GenerateParams> fit_params(const router::ChatText& model, const QuestionText& text);
+
+// Whether and where reasoning is expected in the answer to a chat.
+text::AnswerSyntax::Reasoning reasoning_of(const router::ChatText& model, const EncodedChat& chat);
 
 // The chat does not fit: so many of its oldest turns must be summarized first.
 struct TooManyTurns {

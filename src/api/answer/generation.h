@@ -46,7 +46,7 @@ class Generation final : public DeltaStream {
 
  private:
   struct Running {
-    wire::TokenReader stream;
+    seam::TokenReader stream;
     Choice choice;
     int num_prompt_tokens = 0;
     std::optional<base::TimePoint> last_token = std::nullopt;

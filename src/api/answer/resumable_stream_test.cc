@@ -7,8 +7,8 @@
 namespace kvasir::api {
 namespace {
 
+using seam::TokenStream;
 using wire::FinishReason;
-using wire::TokenStream;
 
 TEST(EventLog, NumbersAndReplaysEvents) {
   const base::RealClock clock;

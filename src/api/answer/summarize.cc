@@ -12,6 +12,7 @@
 #include "api/answer/fit_context.h"
 #include "api/answer/prepare.h"
 #include "api/answer/start.h"
+#include "api/answer/tools.h"
 #include "api/http/caller.h"
 #include "api/http/store_task.h"
 #include "obs/log.h"
@@ -23,6 +24,7 @@ namespace asio = boost::asio;
 using base::Error;
 using base::ErrorCode;
 using base::Result;
+using Reasoning = text::AnswerSyntax::Reasoning;
 
 namespace {
 
@@ -107,6 +109,7 @@ Result<Job> summary_job(const SummaryPlan& plan, const std::string& earlier, con
   request.params.sampling.temperature = 0;
   request.params.seed = 0;
   request.params.max_tokens = plan.max_tokens;
+  request.template_kwargs["enable_thinking"] = false;  // where the template knows it
   std::string prompt;
   if (!earlier.empty()) prompt = "Summary of what came before:\n" + earlier + "\n\n";
   prompt += "The conversation:\n\n" + text + "Summarize all of it.";
@@ -118,7 +121,11 @@ Result<Job> summary_job(const SummaryPlan& plan, const std::string& earlier, con
     return Error{ErrorCode::invalid_argument, "the turns are too long", {}, "context_length_exceeded"};
   // With the model's own end-of-turn tokens, so that a summary ends with the model's turn.
   TRY(const GenerateParams params, fit_params(*plan.model, QuestionText(std::move(request))));
-  return make_job(plan.model, params, {std::move(chat.tokens)}, "messages");
+  Reasoning reasoning = reasoning_of(*plan.model, chat);
+  if (reasoning == Reasoning::none) reasoning = Reasoning::tagged;  // some templates do not mention it
+  TRY(Job job, make_job(plan.model, params, {std::move(chat.tokens)}, "messages"));
+  job.reading = answer_reading({}, std::nullopt, *plan.model, reasoning);
+  return job;
 }
 
 struct Piece {
@@ -157,11 +164,19 @@ class SummaryText final : public DeltaSink {
     co_return written;
   }
 
-  // The summary without the reasoning of the model.
-  std::string text() const {
+  // The summary without the reasoning of the model. Fails if the model wrote only reasoning.
+  Result<std::string> text() const {
+    // The rest of the reasoning if the template opened it and does not say so.
     constexpr std::string_view kThought = "</think>";
     const std::size_t thought = text_.rfind(kThought);
-    return thought == std::string::npos ? text_ : text_.substr(thought + kThought.size());
+    std::string text = thought == std::string::npos ? text_ : text_.substr(thought + kThought.size());
+    if (text.find_first_not_of(" \t\r\n") != std::string::npos) return text;
+    return Error{
+        ErrorCode::invalid_argument,
+        "the oldest turns do not fit into the context, and the model wrote no summary of them; choose "
+        "another \"context_policy\", or send fewer messages",
+        {},
+        "context_length_exceeded"};
   }
 
  private:

@@ -155,7 +155,7 @@ TEST_F(BatchTest, GoesOnAfterTheStoreFailed) {
   const std::string id = start(line("a") + line("b"));
   const auto end = [](const auto& asked) {
     wire::TokenEvent event{.tokens = router::byte_tokens("Hello"), .finish = FinishReason::stop};
-    wire::TokenStream::send({{asked.stream, std::move(event)}});
+    seam::TokenStream::send({{asked.stream, std::move(event)}});
   };
   const auto first = worker_->wait_for(0);
   const auto second = worker_->wait_for(1);
@@ -188,7 +188,7 @@ TEST_F(BatchTest, ACancelledBatchKeepsWhatWasFinished) {
   serve();
   const std::string id = start(line("a") + line("b"));
   const auto first = worker_->wait_for(0);
-  wire::TokenStream::send(
+  seam::TokenStream::send(
       {{first.stream, {.tokens = router::byte_tokens("1"), .finish = FinishReason::stop}}});
   ASSERT_TRUE(eventually([&] { return batch(id).at("request_counts").at("completed") == 1; }));
   EXPECT_EQ(post("/v1/batches/" + id + "/cancel", "").status, 200);

@@ -6,8 +6,8 @@
 namespace kvasir::api {
 namespace {
 
+using seam::TokenStream;
 using wire::FinishReason;
-using wire::TokenStream;
 
 std::string text_at(const json::value& value, const char* key) {
   const json::value& at = value.at(key);

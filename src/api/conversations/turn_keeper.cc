@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <iterator>
 #include <utility>
 
@@ -88,6 +89,15 @@ TurnKeeper::TurnKeeper(Service& service, asio::any_io_executor executor, Turn tu
   running_id_ = answer_.id;
 }
 
+TurnKeeper::~TurnKeeper() {
+  if (!in_progress_) return;
+  try {
+    end_unfinished();
+  } catch (const std::exception& e) {
+    obs::Log::error("message_not_ended", {{"id", answer_.id}, {"reason", e.what()}});
+  }
+}
+
 // Records what was left out of the prompt, for readers of the conversation.
 void TurnKeeper::describe(const Job& job) {
   json::object context = context_object(job.context);
@@ -110,7 +120,9 @@ asio::awaitable<Status> TurnKeeper::begin(const Job& job) {
   StoreWork<std::monostate> work = [key = turn_.key, append = std::move(append)](store::Store& store) {
     return store.conversations().append(key, append);
   };
+  in_progress_ = true;
   Status appended = co_await run_on_store<std::monostate>(service_, executor_, std::move(work));
+  in_progress_ = appended.ok();
   co_return appended;
 }
 
@@ -143,9 +155,31 @@ asio::awaitable<Status> TurnKeeper::write(Writes more) {
 
 void TurnKeeper::write_later() {
   if (unsaved_->empty()) return;
-  Write end{[key = turn_.key, id = running_id_](store::Store& store) { return end_as_it_is(store, key, id); },
-            kWriteBytes};
-  service_.late_writes.add(std::exchange(*unsaved_, {}), std::move(end));
+  service_.late_writes.add(std::exchange(*unsaved_, {}), ending_as_it_is(running_id_));
+}
+
+Write TurnKeeper::withdrawing() const {
+  const std::string first = turn_.append.messages.empty() ? answer_.id : turn_.append.messages.front().id;
+  return {
+      [key = turn_.key, first](store::Store& store) { return store.conversations().withdraw(key, first); },
+      kWriteBytes};
+}
+
+Write TurnKeeper::ending_as_it_is(const std::string& id) const {
+  return {[key = turn_.key, id](store::Store& store) { return end_as_it_is(store, key, id); }, kWriteBytes};
+}
+
+// Does not touch `unsaved_`: the store's thread may still work on it.
+void TurnKeeper::end_unfinished() {
+  Writes writes;
+  if (made_ids_.empty() && !answer_.first_token_ms) {
+    writes.push_back(withdrawing());
+  } else {
+    // The store may not know yet that a round has ended and the next message has begun.
+    if (running_id_ != answer_.id) writes.push_back(ending_as_it_is(running_id_));
+    writes.push_back(ending_as_it_is(answer_.id));
+  }
+  service_.late_writes.add(std::move(writes), ending_as_it_is(answer_.id));
 }
 
 asio::awaitable<Status> TurnKeeper::save() {
@@ -260,13 +294,11 @@ asio::awaitable<Status> TurnKeeper::end_inside_round() {
 
 asio::awaitable<Result<json::object>> TurnKeeper::end(Ending ending, const wire::Usage& usage) {
   if (ending == Ending::failed && usage.output_tokens == 0) {
-    const std::string first = turn_.append.messages.empty() ? answer_.id : turn_.append.messages.front().id;
     Writes writes;
-    writes.push_back(
-        {[key = turn_.key, first](store::Store& store) { return store.conversations().withdraw(key, first); },
-         kWriteBytes});
+    writes.push_back(withdrawing());
     const Status withdrawn = co_await write(std::move(writes));
     write_later();
+    in_progress_ = false;
     if (!withdrawn.ok()) co_return withdrawn.error();
     co_return json::object();
   }
@@ -285,6 +317,7 @@ asio::awaitable<Result<json::object>> TurnKeeper::end(Ending ending, const wire:
   else
     saved = co_await save();
   write_later();
+  in_progress_ = false;
   if (!saved.ok()) {
     obs::Log::warn("message_not_saved", {{"id", answer_.id}, {"reason", saved.error().message}});
     co_return saved.error();

@@ -14,7 +14,8 @@ namespace kvasir::api {
 // Stores a turn of a conversation. Before anything is generated it stores the turn's messages and an answer
 // in progress; then it saves the answer every second and at its end. A round that ends in calls of this
 // server's tools becomes a message of its own, followed by the results. A turn that fails before its first
-// token leaves no trace.
+// token leaves no trace. If the keeper is destroyed before the end, the message in progress is ended later,
+// with the text that the store has.
 class TurnKeeper final : public AnswerKeeper {
  public:
   struct Turn {
@@ -25,6 +26,9 @@ class TurnKeeper final : public AnswerKeeper {
   };
   // `service` outlives the keeper. `executor` is the request's.
   TurnKeeper(Service& service, boost::asio::any_io_executor executor, Turn turn);
+  ~TurnKeeper() override;
+  TurnKeeper(const TurnKeeper&) = delete;
+  TurnKeeper& operator=(const TurnKeeper&) = delete;
 
   boost::asio::awaitable<base::Status> begin(const Job& job) override;
   boost::asio::awaitable<void> take(const std::vector<Delta>& deltas) override;
@@ -39,6 +43,10 @@ class TurnKeeper final : public AnswerKeeper {
   boost::asio::awaitable<base::Status> write(Writes more);
   // Hands unfinished writes to the service, which retries them after this keeper is gone.
   void write_later();
+  Write withdrawing() const;
+  Write ending_as_it_is(const std::string& id) const;
+  // Hands the end of a turn without `end` to the service.
+  void end_unfinished();
   void describe(const Job& job);
   void count(const wire::Usage& usage);
   std::vector<store::Message> result_messages(const std::vector<ServerCall>& calls);
@@ -56,7 +64,8 @@ class TurnKeeper final : public AnswerKeeper {
   std::vector<std::string> made_ids_;  // ids of the messages of earlier rounds
   // Writes that the store has not taken yet. Shared with the store's thread while it works on them.
   std::shared_ptr<Writes> unsaved_ = std::make_shared<Writes>();
-  std::string running_id_;  // the message that the store holds as in progress
+  std::string running_id_;    // the message that the store holds as in progress
+  bool in_progress_ = false;  // the store may hold a message in progress that `end` has not ended yet
   base::TimePoint started_;
   base::TimePoint saved_;
 };

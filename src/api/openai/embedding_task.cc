@@ -25,13 +25,13 @@ struct State {
 
 }  // namespace
 
-asio::awaitable<Vectors> embed(net::Responder& responder, wire::EmbedClient& client,
+asio::awaitable<Vectors> embed(net::Responder& responder, seam::EmbedClient& client,
                                std::vector<std::vector<TokenId>> sequences) {
   asio::steady_timer wake(responder.executor(), asio::steady_timer::time_point::max());
   const auto state = std::make_shared<State>();
   state->wake = &wake;
   std::stop_source stop;
-  wire::EmbedClient::Done done = [state, executor = responder.executor()](Vectors vectors) {
+  seam::EmbedClient::Done done = [state, executor = responder.executor()](Vectors vectors) {
     state->result.emplace(std::move(vectors));
     asio::post(executor, [state] {
       state->ready = true;

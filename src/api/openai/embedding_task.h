@@ -6,13 +6,13 @@
 #include "base/ids.h"
 #include "base/result.h"
 #include "net/responder.h"
-#include "wire/embed_client.h"
+#include "seam/embed_client.h"
 
 namespace kvasir::api {
 
 // Waits for the sequences' vectors, on the responder's executor. cancelled: the client left first.
 boost::asio::awaitable<base::Result<std::vector<float>>> embed(net::Responder& responder,
-                                                               wire::EmbedClient& client,
+                                                               seam::EmbedClient& client,
                                                                std::vector<std::vector<TokenId>> sequences);
 
 }  // namespace kvasir::api

@@ -12,7 +12,7 @@ namespace kvasir::api {
 namespace {
 
 // Gives the vector (tokens, first token, 0, 0) without normalizing it, so that tests can read the numbers.
-class ScriptedEmbedder final : public wire::EmbedClient {
+class ScriptedEmbedder final : public seam::EmbedClient {
  public:
   base::Status embed(wire::EmbedRequest request, Done done) override {
     std::unique_lock lock(mutex_);

@@ -5,8 +5,8 @@
 namespace kvasir::api {
 namespace {
 
+using seam::TokenStream;
 using wire::FinishReason;
-using wire::TokenStream;
 
 std::string string_at(const json::value& value, const char* pointer) {
   boost::system::error_code code;

@@ -10,6 +10,7 @@
 #include "api/http/store_task.h"
 #include "api/http/text_task.h"
 #include "api/responses/endpoints.h"
+#include "api/responses/referenced_items.h"
 #include "api/responses/response_keeper.h"
 #include "api/responses/responses_request.h"
 #include "api/responses/responses_shape.h"

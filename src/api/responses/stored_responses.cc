@@ -1,8 +1,6 @@
 #include "api/responses/stored_responses.h"
 
-#include <algorithm>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -15,6 +13,8 @@
 #include "api/http/page_query.h"
 #include "api/http/store_task.h"
 #include "api/responses/endpoints.h"
+#include "api/responses/input_items.h"
+#include "api/responses/referenced_items.h"
 #include "api/responses/response_events.h"
 #include "tenancy/admission.h"
 
@@ -28,170 +28,11 @@ using base::Status;
 
 namespace {
 
-constexpr int kMaxChain = 1000;  // responses that continue one another
-constexpr std::int64_t kMaxEventNumber = 1'000'000'000;
-// The most bytes of items that references are replaced with, and of responses that are searched for them.
-constexpr std::size_t kMaxReferencedBytes = std::size_t{16} << 20;
 constexpr std::size_t kMaxShownId = 100;
-
-Error as_missing(Error error, const std::string& id) {
-  if (error.code == ErrorCode::too_large) error.reason = "history_too_large";
-  if (error.code != ErrorCode::not_found) return error;
-  error.message = fmt::format("Response with id '{}' not found.", id.substr(0, kMaxShownId));
-  error.field.clear();
-  error.reason = "response_not_found";
-  return error;
-}
-
-// A list of items that the store holds as JSON.
-Result<json::array> list_of(const std::string& text, std::string_view member) {
-  TRY(json::value value, base::parse_json(text, kStoredJson));
-  json::value* list = &value;
-  if (!member.empty()) list = value.is_object() ? value.get_object().if_contains(member) : nullptr;
-  if (list == nullptr || !list->is_array())
-    return base::error(ErrorCode::corrupt, "a stored response has no list of items");
-  return std::move(list->get_array());
-}
+constexpr std::int64_t kMaxEventNumber = 1'000'000'000;
 
 void append(json::array& to, json::array from) {
   for (json::value& item : from) to.push_back(std::move(item));
-}
-
-Result<store::StoredAnswer> find_response(store::Store& store, const store::Key& key) {
-  auto found = store.answers().find(key, now_ms());
-  if (!found.ok()) return as_missing(std::move(found).error(), key.id);
-  if (found->kind != "response") return as_missing(Error{ErrorCode::not_found, ""}, key.id);
-  return found;
-}
-
-// The items of all earlier responses in the chain, then the response's own input.
-Result<json::array> input_items(store::Store& store, const store::Key& key) {
-  TRY(const store::StoredAnswer own, find_response(store, key));
-  json::array items;
-  if (!own.previous_id.empty()) {
-    TRY(items, items_up_to(store, {key.tenant, own.previous_id}));
-  }
-  TRY(json::array last, list_of(own.input, ""));
-  TRY_OK(resolve_references(store, key.tenant, last));
-  append(items, std::move(last));
-  return items;
-}
-
-bool has_id(const json::value& item, std::string_view id) {
-  const json::value* own = item.is_object() ? item.get_object().if_contains("id") : nullptr;
-  return own != nullptr && own->is_string() && own->get_string() == id;
-}
-
-bool is_reference(const json::value& item) {
-  const json::value* type = item.is_object() ? item.get_object().if_contains("type") : nullptr;
-  return type != nullptr && *type == "item_reference";
-}
-
-// Removes the logprobs from an item, since a later response does not need them.
-void drop_logprobs(json::value& item) {
-  json::value* content = item.is_object() ? item.get_object().if_contains("content") : nullptr;
-  if (content == nullptr || !content->is_array()) return;
-  for (json::value& part : content->get_array())
-    if (part.is_object()) part.get_object().erase("logprobs");
-}
-
-// Looks up referenced items. Each response is read once. Short references can stand for long items, so their
-// bytes are counted.
-class ReferencedItems {
- public:
-  ReferencedItems(store::Store& store, std::string tenant) : store_(store), tenant_(std::move(tenant)) {}
-
-  Result<json::value> find(const json::object& reference) {
-    const json::value* id = reference.if_contains("id");
-    if (id == nullptr || !id->is_string()) return in_field("input", missing("the \"id\" of an item"));
-    const std::string text(id->get_string());
-    TRY(const Outputs* output, output_of(text));
-    const auto found = output->find(text);
-    if (found == output->end())
-      return Error{ErrorCode::not_found,
-                   fmt::format("Item with id '{}' not found.", text.substr(0, kMaxShownId)), "input",
-                   "item_not_found"};
-    TRY_OK(count(found->second.num_bytes));
-    return found->second.item;
-  }
-
- private:
-  struct Output {
-    json::value item;
-    std::size_t num_bytes = 0;
-  };
-  using Outputs = std::map<std::string, Output, std::less<>>;
-
-  // The output that has the item: "msg_X_2" is in the output of "resp_X".
-  Result<const Outputs*> output_of(const std::string& item) {
-    const std::size_t begin = item.find('_') + 1;
-    const std::size_t end = item.rfind('_');
-    const std::string id = begin == 0 || end <= begin ? "" : "resp_" + item.substr(begin, end - begin);
-    const auto [known, is_new] = responses_.try_emplace(id);
-    if (is_new && !id.empty()) TRY_OK(load(id, known->second));
-    return &known->second;
-  }
-
-  Status load(const std::string& id, Outputs& outputs) {
-    auto response = find_response(store_, {tenant_, id});
-    if (!response.ok() && response.error().code == ErrorCode::not_found) return base::ok();
-    if (!response.ok()) return std::move(response).error();
-    TRY_OK(count(response->body.size()));
-    TRY(json::array items, list_of(response->body, "output"));
-    for (json::value& item : items) {
-      drop_logprobs(item);
-      const json::value* own = item.is_object() ? item.get_object().if_contains("id") : nullptr;
-      if (own == nullptr || !own->is_string()) continue;
-      const std::string name(own->get_string());
-      const std::size_t num_bytes = base::json_text(item).size();
-      outputs[name] = {std::move(item), num_bytes};
-    }
-    return base::ok();
-  }
-
-  Status count(std::size_t num_bytes) {
-    num_bytes_ += num_bytes;
-    if (num_bytes_ <= kMaxReferencedBytes) return base::ok();
-    return Error{ErrorCode::too_large,
-                 fmt::format("the referenced items have more than {} bytes", kMaxReferencedBytes), "input",
-                 "history_too_large"};
-  }
-
-  store::Store& store_;
-  const std::string tenant_;
-  std::map<std::string, Outputs, std::less<>> responses_;
-  std::size_t num_bytes_ = 0;
-};
-
-Result<json::object> item_page(json::array items, const store::PageQuery& query) {
-  if (query.order == store::Order::descending) std::reverse(items.begin(), items.end());
-  auto begin = items.begin();
-  auto end = items.end();
-  const auto find = [&](const std::string& id) {
-    return std::find_if(items.begin(), items.end(),
-                        [&](const json::value& item) { return has_id(item, id); });
-  };
-  if (!query.after.empty()) {
-    begin = find(query.after);
-    if (begin == items.end()) return in_field("after", wrong_value("it names no item of this response"));
-    ++begin;
-  }
-  if (!query.before.empty()) {
-    end = find(query.before);
-    if (end == items.end()) return in_field("before", wrong_value("it names no item of this response"));
-  }
-  json::array data;
-  std::size_t num_bytes = 0;
-  const auto limit = static_cast<std::size_t>(query.limit);
-  for (; begin < end && data.size() < limit && num_bytes < store::kMaxPageBytes; ++begin) {
-    num_bytes += base::json_text(*begin).size();
-    data.push_back(std::move(*begin));
-  }
-  json::object page{{"object", "list"}, {"has_more", begin < end}};
-  page["first_id"] = data.empty() ? json::value(nullptr) : data.front().at("id");
-  page["last_id"] = data.empty() ? json::value(nullptr) : data.back().at("id");
-  page["data"] = std::move(data);
-  return page;
 }
 
 // Answers with the text that `work` returns.
@@ -262,6 +103,32 @@ asio::awaitable<void> stream_response(Service& service, Exchange& exchange,
 
 }  // namespace
 
+base::Error as_missing(Error error, const std::string& id) {
+  if (error.code == ErrorCode::too_large) error.reason = "history_too_large";
+  if (error.code != ErrorCode::not_found) return error;
+  error.message = fmt::format("Response with id '{}' not found.", id.substr(0, kMaxShownId));
+  error.field.clear();
+  error.reason = "response_not_found";
+  return error;
+}
+
+Result<json::array> list_of(const std::string& text, std::string_view member) {
+  Result<json::value> value = base::parse_json(text, kStoredJson);
+  json::value* list = value.ok() ? &*value : nullptr;
+  if (list != nullptr && !member.empty())
+    list = list->is_object() ? list->get_object().if_contains(member) : nullptr;
+  if (list == nullptr || !list->is_array())
+    return base::error(ErrorCode::corrupt, "a stored response has no list of items");
+  return std::move(list->get_array());
+}
+
+Result<store::StoredAnswer> find_response(store::Store& store, const store::Key& key) {
+  auto found = store.answers().find(key, now_ms());
+  if (!found.ok()) return as_missing(std::move(found).error(), key.id);
+  if (found->kind != "response") return as_missing(Error{ErrorCode::not_found, ""}, key.id);
+  return found;
+}
+
 Result<json::array> items_up_to(store::Store& store, const store::Key& key) {
   auto chain = store.answers().chain(key, now_ms(), kMaxChain);
   if (!chain.ok()) return as_missing(std::move(chain).error(), key.id);
@@ -279,19 +146,6 @@ Result<json::array> items_up_to(store::Store& store, const store::Key& key) {
 
 std::string item_id(std::string_view prefix, std::string_view response_id, std::size_t index) {
   return fmt::format("{}{}_{}", prefix, response_id.substr(response_id.find('_') + 1), index);
-}
-
-bool has_references(const json::array& items) {
-  return std::ranges::any_of(items, is_reference);
-}
-
-Status resolve_references(store::Store& store, const std::string& tenant, json::array& items) {
-  ReferencedItems referenced(store, tenant);
-  for (json::value& item : items) {
-    if (!is_reference(item)) continue;
-    TRY(item, referenced.find(item.get_object()));
-  }
-  return base::ok();
 }
 
 json::object response_query_schema() {
@@ -337,8 +191,7 @@ asio::awaitable<void> handle_response_items(Service& service, Exchange& exchange
   }
   StoreWork<std::string> work = [key = key_of(exchange),
                                  page = query->page](store::Store& store) -> Result<std::string> {
-    TRY(json::array items, input_items(store, key));
-    TRY(const json::object list, item_page(std::move(items), page));
+    TRY(const json::object list, input_item_page(store, key, page));
     return base::json_text(list);
   };
   co_await reply_from_store(service, exchange, std::move(work));

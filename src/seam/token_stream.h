@@ -13,7 +13,7 @@
 
 #include "wire/token_event.h"
 
-namespace kvasir::wire {
+namespace kvasir::seam {
 
 // One sequence's events on their way from a worker's thread to the one I/O executor that reads them.
 // Shared by the two: the worker sends, the reader takes, and whoever is left frees it. Only `send`,
@@ -23,7 +23,7 @@ class TokenStream : public std::enable_shared_from_this<TokenStream> {
  public:
   struct Delivery {
     std::shared_ptr<TokenStream> stream;
-    TokenEvent event;
+    wire::TokenEvent event;
   };
 
   explicit TokenStream(boost::asio::any_io_executor reader);
@@ -38,9 +38,9 @@ class TokenStream : public std::enable_shared_from_this<TokenStream> {
 
   // Reader's side. The events since the last call merged into one, or nothing when `wait` passed first. One
   // call at a time. After an event with last() there is nothing more to take, and it answers nothing at once.
-  boost::asio::awaitable<std::optional<TokenEvent>> next(std::chrono::nanoseconds wait);
+  boost::asio::awaitable<std::optional<wire::TokenEvent>> next(std::chrono::nanoseconds wait);
   // The same without waiting.
-  std::optional<TokenEvent> take();
+  std::optional<wire::TokenEvent> take();
   // Whether the last event was taken.
   bool ended() const { return ended_; }
   // Called on the reader's executor whenever an event has come, so that one coroutine can wait for many
@@ -51,14 +51,14 @@ class TokenStream : public std::enable_shared_from_this<TokenStream> {
   const boost::asio::any_io_executor& reader() const { return reader_; }
 
  private:
-  void accept(TokenEvent event);
+  void accept(wire::TokenEvent event);
 
   boost::asio::any_io_executor reader_;
   boost::asio::steady_timer* wake_ =
       nullptr;                      // of the one who waits in next(); touched on the reader's executor only
   std::function<void()> on_event_;  // touched on the reader's executor only
-  std::optional<TokenEvent> pending_;  // touched on the reader's executor only
-  bool ended_ = false;                 // likewise: the last event was taken
+  std::optional<wire::TokenEvent> pending_;  // touched on the reader's executor only
+  bool ended_ = false;                       // likewise: the last event was taken
   std::atomic<int> backlog_{0};
   std::atomic<bool> cancelled_{false};
 };
@@ -86,4 +86,4 @@ class TokenReader {
   std::shared_ptr<TokenStream> stream_;  // null once moved from
 };
 
-}  // namespace kvasir::wire
+}  // namespace kvasir::seam

@@ -1,20 +1,13 @@
 #pragma once
 
 #include <functional>
-#include <stop_token>
 #include <vector>
 
-#include "base/ids.h"
 #include "base/result.h"
-#include "wire/worker_client.h"
+#include "wire/embed_request.h"
+#include "wire/worker_report.h"
 
-namespace kvasir::wire {
-
-// Texts that are to become vectors. Whatever tokens the model wants around a text are there.
-struct EmbedRequest {
-  std::vector<std::vector<TokenId>> sequences;  // none is empty, none longer than the model reads
-  std::stop_token stop;                         // requested: nobody wants the result any more
-};
+namespace kvasir::seam {
 
 // The seam between the roles for models that make vectors. Thread-safe.
 class EmbedClient {
@@ -26,10 +19,10 @@ class EmbedClient {
 
   // Queues the request. `done` is called once, on the worker's thread, unless this refuses: with `exhausted`
   // when the queue is full, with `unavailable` while stopping.
-  virtual base::Status embed(EmbedRequest request, Done done) = 0;
+  virtual base::Status embed(wire::EmbedRequest request, Done done) = 0;
   virtual int dimensions() const = 0;
   // Running and waiting are requests; it has no blocks.
-  virtual WorkerReport report() const = 0;
+  virtual wire::WorkerReport report() const = 0;
 };
 
-}  // namespace kvasir::wire
+}  // namespace kvasir::seam

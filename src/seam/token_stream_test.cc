@@ -1,4 +1,4 @@
-#include "wire/token_stream.h"
+#include "seam/token_stream.h"
 
 #include <gtest/gtest.h>
 
@@ -9,12 +9,15 @@
 #include <deque>
 #include <thread>
 
-namespace kvasir::wire {
+namespace kvasir::seam {
 namespace {
 
 namespace asio = boost::asio;
 using std::chrono::hours;
 using std::chrono::nanoseconds;
+using wire::FinishReason;
+using wire::Token;
+using wire::TokenEvent;
 
 TokenEvent tokens(std::initializer_list<TokenId> ids) {
   TokenEvent event;
@@ -213,4 +216,4 @@ TEST_F(TokenStreamTest, AThreadSendsWhileAnotherReads) {
 }
 
 }  // namespace
-}  // namespace kvasir::wire
+}  // namespace kvasir::seam

@@ -1,4 +1,4 @@
-#include "wire/token_stream.h"
+#include "seam/token_stream.h"
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
@@ -7,7 +7,7 @@
 #include <iterator>
 #include <utility>
 
-namespace kvasir::wire {
+namespace kvasir::seam {
 
 namespace asio = boost::asio;
 
@@ -47,7 +47,7 @@ void TokenStream::send(std::vector<Delivery> deliveries) {
   }
 }
 
-void TokenStream::accept(TokenEvent event) {
+void TokenStream::accept(wire::TokenEvent event) {
   if (!pending_) {
     pending_ = std::move(event);
   } else {
@@ -61,15 +61,15 @@ void TokenStream::accept(TokenEvent event) {
   if (on_event_) on_event_();
 }
 
-std::optional<TokenEvent> TokenStream::take() {
+std::optional<wire::TokenEvent> TokenStream::take() {
   if (!pending_) return std::nullopt;
-  std::optional<TokenEvent> event = std::exchange(pending_, std::nullopt);
+  std::optional<wire::TokenEvent> event = std::exchange(pending_, std::nullopt);
   ended_ = event->last();
   backlog_ -= static_cast<int>(event->tokens.size());
   return event;
 }
 
-asio::awaitable<std::optional<TokenEvent>> TokenStream::next(std::chrono::nanoseconds wait) {
+asio::awaitable<std::optional<wire::TokenEvent>> TokenStream::next(std::chrono::nanoseconds wait) {
   const auto self = shared_from_this();
   if (ended_) co_return std::nullopt;
   if (!pending_) {
@@ -82,4 +82,4 @@ asio::awaitable<std::optional<TokenEvent>> TokenStream::next(std::chrono::nanose
   co_return take();
 }
 
-}  // namespace kvasir::wire
+}  // namespace kvasir::seam

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include "base/result.h"
+#include "seam/token_stream.h"
+#include "wire/generate_request.h"
+#include "wire/worker_report.h"
+
+namespace kvasir::seam {
+
+// The seam between the roles: one process or many. Thread-safe.
+class WorkerClient {
+ public:
+  virtual ~WorkerClient() = default;
+
+  // Queues the request; its events go to `reader`. Refuses with `exhausted` when the queue is full, with
+  // `unavailable` while draining or after a failure, with `too_large` when the sequence could never fit.
+  // The sequence is aborted when the reader that it returns goes.
+  virtual base::Result<TokenReader> generate(wire::GenerateRequest request,
+                                             boost::asio::any_io_executor reader) = 0;
+  virtual wire::WorkerReport report() const = 0;
+};
+
+}  // namespace kvasir::seam

@@ -1,0 +1,16 @@
+#pragma once
+
+namespace kvasir::wire {
+
+// A worker's state as its callers may know it: for the router, for /v1/models and for /metrics.
+struct WorkerReport {
+  int num_blocks = 0;
+  int num_free_blocks = 0;    // free or holding only cached prefixes
+  int num_cached_blocks = 0;  // of the free ones, those that hold a reusable prefix
+  int num_running = 0;
+  int num_waiting = 0;
+  bool progressing = true;  // a step ended lately, or there is nothing to do
+  bool failed = false;      // its device did: it computes nothing any more
+};
+
+}  // namespace kvasir::wire
