@@ -147,7 +147,7 @@ void measure_attention(Context& context, int rows, int computed) {
               1e3 * s, 1e3 * s * kLayers, kLayers);
 }
 
-constexpr std::size_t kNumRows[] = {1, 2, 4, 8, 16, 24, 32, 512};
+constexpr std::size_t kNumRows[] = {1, 2, 4, 8, 16, 24, 32, 64, 128, 512};
 
 // Measures bytes/s of weights with one row, and 10^9 multiplications/s with increasing numbers of rows.
 void measure_type(Context& context, DType type) {

@@ -26,6 +26,11 @@ constexpr std::int64_t kChunkBytes = 512 << 10;
 // What a thread takes at a time: little enough that the last piece is not long waited for.
 constexpr std::int64_t kPieceBytes = 256 << 10;
 
+// Rows that one thread quantises together: their groups fill cache lines that no other thread writes to.
+constexpr std::int64_t kQuadRows = 4;
+// That a thread quantises at a time, of all its rows.
+constexpr std::int64_t kQuantizeGroups = 512;
+
 std::int64_t divide_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
@@ -51,12 +56,21 @@ struct ActivationBlocks {
 
 void quantize_rows(Context& context, const Product& p, const ActivationBlocks& blocks, ActivationGroup* out) {
   const CpuKernels& kernels = cpu_kernels(context.isa());
-  context.pool().run(static_cast<int>(p.num_rows), [&](int row, int /*thread*/) {
-    kernels.quantize_row({.x = p.x + row * p.w.cols(),
-                          .num_groups = blocks.num_groups,
-                          .weight = p.w.type(),
-                          .out = out + row / blocks.width * blocks.block_groups() + row % blocks.width,
-                          .width = blocks.width});
+  const std::int64_t num_quads = divide_up(p.num_rows, kQuadRows);
+  const std::int64_t piece_groups = kQuantizeGroups / std::min(kQuadRows, p.num_rows);
+  const std::int64_t pieces_a_quad = divide_up(blocks.num_groups, piece_groups);
+  context.pool().run(static_cast<int>(num_quads * pieces_a_quad), [&](int piece, int /*thread*/) {
+    const std::int64_t first = piece % pieces_a_quad * piece_groups;
+    const std::int64_t first_row = piece / pieces_a_quad * kQuadRows;
+    const std::int64_t end_row = std::min(p.num_rows, first_row + kQuadRows);
+    for (std::int64_t row = first_row; row < end_row; ++row) {
+      ActivationGroup* groups = out + row / blocks.width * blocks.block_groups() + row % blocks.width;
+      kernels.quantize_row({.x = p.x + row * p.w.cols() + first * 32,
+                            .num_groups = std::min(piece_groups, blocks.num_groups - first),
+                            .weight = p.w.type(),
+                            .out = groups + first * blocks.width,
+                            .width = blocks.width});
+    }
   });
 }
 

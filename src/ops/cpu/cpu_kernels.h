@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -13,15 +14,24 @@
 // of bytes for one set, cpu_<isa>_floats.cc the others for all sets with the same vectors.
 namespace kvasir::ops {
 
+// Integer dot products begin at the bits of this number, whose last bit counts ones. So the bits of a sum s
+// are those of the float kSumBase + s while |s| < 2^22 (at most 128 * 127 * 32 here), and
+// fma(that float, scale, -kSumBase * scale) is s * scale, rounded once: no conversion, no product.
+inline constexpr float kSumBase = 3 << 22;
+inline constexpr auto kSumBits = std::bit_cast<std::int32_t>(kSumBase);
+
 // 32 numbers of an activation row in 8 bits. A quantised weight w = scale * q + minimum meets them as
-// Σ w x = x.scale * (scale * Σ q x.q) + minimum * x.scaled_sum.
+// Σ w x = scale * (x.scale * Σ q x.q) + minimum * x.scaled_sum.
 struct ActivationGroup {
   std::int8_t q[32];
-  float scale;
-  float scaled_sum;  // scale * Σ q
-  // Where the integer dot products begin: -offset * Σ q for a weight stored as q + offset. The second is used
-  // by types with a scale for each 16 numbers, and the first is then of the first 16 only.
-  std::int32_t start[2];
+  float scale;  // of 22 bits, so that
+  float shift;  // -kSumBase * scale is exact
+  // Where the integer dot products begin: kSumBase's bits - offset * Σ q for a weight stored as q + offset.
+  std::int32_t start;
+  union {
+    float scaled_sum;           // scale * Σ q, for types with a minimum
+    std::int32_t second_start;  // for types with a scale for each 16 numbers: `start` is of the first 16 only
+  };
 };
 static_assert(sizeof(ActivationGroup) == 48);
 
@@ -34,8 +44,10 @@ struct FinePair {
   std::int8_t low[64];
 };
 struct FineSums {
-  float sum;              // Σ of a group's integers
-  std::int32_t start[2];  // as ActivationGroup::start
+  float sum;  // Σ of a group's integers
+  // -offset * Σ of integers, for a weight stored as q + offset. The second is used by types with a scale for
+  // each 16 numbers, and the first is then of the first 16 only.
+  std::int32_t start[2];
 };
 inline constexpr int kFineLowBits = 4;
 inline constexpr int kFineGroups = 8;  // that share a scale
