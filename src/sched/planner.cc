@@ -7,15 +7,16 @@
 #include <memory>
 #include <ranges>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "base/check.h"
-#include "sched/block_ledger.h"
-#include "sched/claims.h"
+#include "sched/grant.h"
+#include "sched/plan_memory.h"
 #include "sched/prompt_order.h"
 #include "sched/reachable_slo.h"
 #include "sched/row_turns.h"
+#include "sched/share_rows.h"
+#include "sched/write_plan.h"
 
 namespace kvasir::sched {
 
@@ -26,9 +27,6 @@ using kv::kNoBlock;
 
 // Without running streams, a step delays only arrivals and aborts, so it may take this many times longer.
 constexpr double kSoloFactor = 4;
-constexpr int kMinChunk = kBlockTokens;
-// The sequence that is first in rank gets at least one part in this many of the budget.
-constexpr int kFirstShare = 4;
 // The budget is reduced until the step is predicted to take at most this many times its target.
 constexpr double kTolerance = 1.02;
 constexpr int kMostTries = 6;
@@ -41,32 +39,15 @@ constexpr int kMaxPromptRows = 64;
 // When prompts are admitted, each counts for at most one part in this many of the budget, so that a long
 // prompt does not keep short ones out.
 constexpr int kMinPrefills = 4;
-// Running sequences that a plan displaces at most for the sake of those that wait: each has to be computed
-// again, or found in the prefix tree.
-constexpr int kMostClaims = 8;
 // For so long after a higher class was last here, a step without it is short: it may come back.
 constexpr double kExpectHigher_s = 60;
-
-struct Grant {
-  const Sequence* sequence = nullptr;
-  int num_computed = 0;
-  int num_rows = 0;
-  bool admitted = false;
-  kv::PrefixHit hit;  // only for an admitted sequence
-  std::vector<kv::BlockId> new_blocks;
-
-  int num_left() const { return sequence->num_tokens() - num_computed; }
-  int num_old_blocks() const {
-    return admitted ? static_cast<int>(hit.blocks.size()) : sequence->blocks.size();
-  }
-};
 
 // Whether the highest class that has work comes first, and the others have what is set apart for them.
 enum class ClassRule { highest_first, all_alike };
 
 class Planner {
  public:
-  Planner(const SchedulerState& state, ClassRule rule) : s_(state), ledger_(state.pool), claims_(state) {
+  Planner(const SchedulerState& state, ClassRule rule) : s_(state), memory_(state) {
     if (rule == ClassRule::highest_first) find_highest();
   }
 
@@ -75,7 +56,7 @@ class Planner {
   StepPlan build() {
     choose_running();
     waiting_ = waiting_in_order(s_);
-    count_spare_blocks();
+    num_places_ = max_sequences() - num_chosen_;
     double target_s = step_s();
     add_lower_rows();
     if (target_s > 0) target_s += lower_s_;
@@ -83,9 +64,15 @@ class Planner {
     admit_waiting(prefills_, budget);
     share_within(target_s, budget);
     serve_lower_prompts();
-    limit_prompt_rows();
+    int num_prompt_rows = kMaxPromptRows;
+    limit_prompt_rows(prefills_, num_prompt_rows);
+    limit_prompt_rows(lower_prefills_, num_prompt_rows);
     reserve_blocks();
-    return write_plan();
+    StepPlan plan = write_plan(grants_, memory_.preempted());
+    plan.predicted_s = s_.cost.predict_s(plan.load);
+    plan.has_lower = has_lower_;
+    plan.lower_s = lower_s_;
+    return plan;
   }
 
  private:
@@ -96,8 +83,6 @@ class Planner {
   bool has_prompts() const;
   void add_lower_rows();
   void serve_lower_prompts();
-  void count_spare_blocks();
-  static int num_wanted_blocks(const Sequence& running);
   bool claim_place(const Sequence& sequence);
   int num_kept_places(const Sequence& sequence) const;
   void drop_grant(const Sequence* sequence);
@@ -110,22 +95,13 @@ class Planner {
   bool waits_for_prefix(const Sequence& sequence) const;
   void count_as_computing(const Grant& grant);
   bool admit(const Sequence& sequence, std::vector<Grant>& prefills);
-  int num_held_blocks() const;
+  int num_needed_blocks(const Grant& grant);
   void share_within(double target_s, int budget);
-  void share(std::vector<Grant>& prefills, int budget);
   StepLoad load() const;
-  void limit_prompt_rows();
   void reserve_blocks();
-  bool preempt_for(const Sequence* sequence);
-  bool preempt_held();
-  void preempt(const Sequence* victim);
-  bool is_preempted(const Sequence* sequence) const {
-    return std::ranges::find(preempted_, sequence) != preempted_.end();
-  }
-  StepPlan write_plan();
 
   const SchedulerState& s_;
-  BlockLedger ledger_;
+  PlanMemory memory_;
   int num_chosen_ = 0;           // running sequences that may continue in this step or soon
   bool takes_turns_ = false;     // some of them must wait for later steps
   std::vector<Grant> decodes_;   // one row each, by rank or by turn
@@ -135,15 +111,10 @@ class Planner {
   std::vector<Grant> lower_prefills_;
   bool has_lower_ = false;
   int highest_ = 0;
-  double lower_s_ = 0;                               // what their rows add to the step
-  int num_spare_ = 0;                                // blocks that nobody here has a claim on
-  int num_places_ = 0;                               // in the batch
-  int num_claims_ = 0;                               // that were granted
-  std::unordered_set<const RequestShare*> refused_;  // that had no claim
-  Claims claims_;
+  double lower_s_ = 0;           // what their rows add to the step
+  int num_places_ = 0;           // in the batch
   std::vector<Prompt> waiting_;  // in the order of service
   std::vector<Grant*> grants_;   // decodes and prefills: running ones by rank, then admitted ones by rank
-  std::vector<const Sequence*> preempted_;
   // Full blocks that prefills will publish, each with the first in rank of the sequences that compute it.
   std::unordered_map<kv::BlockHash, const Sequence*, kv::BlockHashHasher> computing_;
 };
@@ -267,21 +238,8 @@ void Planner::serve_lower_prompts() {
   const int budget = s_.cost.prefill_room(so_far, so_far_s + s_.lower_credit_s - lower_s_, std::max(0, most));
   if (budget < kMinChunk) return;
   admit_waiting(lower_prefills_, budget);
-  share(lower_prefills_, budget);
+  share_rows(s_, lower_prefills_, budget);
   lower_s_ += s_.cost.predict_s(load()) - so_far_s;
-}
-
-// Blocks beyond those that the running sequences still need for what they know, and one more for each to
-// grow into: admission never causes a preemption right away. Held ones have no claim.
-void Planner::count_spare_blocks() {
-  num_places_ = max_sequences() - num_chosen_;
-  num_spare_ = s_.pool.num_available();
-  for (const Sequence* r : s_.running) num_spare_ -= num_wanted_blocks(*r);
-}
-
-int Planner::num_wanted_blocks(const Sequence& running) {
-  if (running.held) return 0;
-  return 1 + std::max(0, kv::blocks_for(running.num_tokens()) - running.blocks.size());
 }
 
 void Planner::admit_waiting(std::vector<Grant>& prefills, int budget) {
@@ -300,25 +258,16 @@ void Planner::admit_waiting(std::vector<Grant>& prefills, int budget) {
   }
 }
 
-// Displaces one running sequence that has to give way, the last in rank of those.
 bool Planner::claim_place(const Sequence& sequence) {
-  if (!guards_time() || num_claims_ == kMostClaims || refused_.contains(sequence.share)) return false;
-  for (const Sequence* running : s_.running | std::views::reverse) {
-    if (running->held || is_preempted(running) || !claims_.must_yield(*running, sequence)) continue;
-    const int num_before = ledger_.num_available();
-    preempt(running);
-    num_spare_ += ledger_.num_available() - num_before + num_wanted_blocks(*running);
-    drop_grant(running);
-    ++num_claims_;
-    return true;
-  }
-  refused_.insert(sequence.share);
-  return false;
+  if (!guards_time()) return false;
+  const Sequence* displaced = memory_.displace_for(sequence);
+  if (displaced) drop_grant(displaced);
+  return displaced;
 }
 
 // Empty places that are not for this sequence.
 int Planner::num_kept_places(const Sequence& sequence) const {
-  return has_lower_ ? std::min(claims_.num_kept_from(sequence), max_sequences() / 2) : 0;
+  return has_lower_ ? std::min(memory_.claims().num_kept_from(sequence), max_sequences() / 2) : 0;
 }
 
 void Planner::drop_grant(const Sequence* sequence) {
@@ -358,29 +307,29 @@ bool Planner::admit(const Sequence& sequence, std::vector<Grant>& prefills) {
   Grant grant{.sequence = &sequence, .admitted = true};
   if (s_.options.prefix_cache && !sequence.wants_prompt_lines())
     grant.hit = s_.tree.find(sequence.request.origin.cache_namespace, sequence.chain, sequence.tokens);
-  int num_needed = kv::blocks_for(std::min(sequence.num_tokens() + 1, sequence.capacity()));
-  for (const kv::BlockId id : grant.hit.blocks) num_needed -= ledger_.in_use(id) ? 1 : 0;
   // The source of a copy must stay for the step, a block more; where that is too much, it is not copied.
-  if (grant.hit.tail != kNoBlock && ++num_needed > num_spare_) {
+  if (grant.hit.tail != kNoBlock && num_needed_blocks(grant) > memory_.num_spare()) {
     grant.hit.tail = kNoBlock;
     grant.hit.num_tail_tokens = 0;
-    --num_needed;
   }
-  while (num_needed > num_spare_ + num_held_blocks())
+  while (num_needed_blocks(grant) > memory_.num_spare() + memory_.num_held_blocks())
     if (!claim_place(sequence)) return false;
-  for (const kv::BlockId id : grant.hit.blocks) ledger_.reserve(id);
-  if (grant.hit.tail != kNoBlock) ledger_.reserve(grant.hit.tail);
-  while (num_needed > num_spare_) {
-    const int num_before = ledger_.num_available();
-    if (!preempt_held()) return false;
-    num_spare_ += ledger_.num_available() - num_before;
-  }
-  num_spare_ -= num_needed;
+  const int num_needed = num_needed_blocks(grant);
+  for (const kv::BlockId id : grant.hit.blocks) memory_.ledger().reserve(id);
+  if (grant.hit.tail != kNoBlock) memory_.ledger().reserve(grant.hit.tail);
+  if (!memory_.spare_blocks(sequence, num_needed)) return false;
   grant.num_computed = grant.hit.num_tokens();
   count_as_computing(grant);
-  claims_.count_admitted(sequence);
   prefills.push_back(std::move(grant));
   return true;
+}
+
+// Available blocks that an admitted sequence takes, for all that it knows and its next token.
+int Planner::num_needed_blocks(const Grant& grant) {
+  const Sequence& sequence = *grant.sequence;
+  int num_needed = kv::blocks_for(std::min(sequence.num_tokens() + 1, sequence.capacity()));
+  for (const kv::BlockId id : grant.hit.blocks) num_needed -= memory_.ledger().in_use(id) ? 1 : 0;
+  return num_needed + (grant.hit.tail != kNoBlock ? 1 : 0);
 }
 
 // The load that has been granted so far.
@@ -395,58 +344,20 @@ StepLoad Planner::load() const {
 // Shares the budget. If attention makes the step too long, shares a smaller one.
 void Planner::share_within(double target_s, int budget) {
   const double decode_s = s_.cost.predict_s(load());
-  share(prefills_, budget);
+  share_rows(s_, prefills_, budget);
   for (int i = 0; i < kMostTries && target_s > 0; ++i) {
     const double seconds = s_.cost.predict_s(load());
     if (seconds <= target_s * kTolerance || budget <= kMinChunk) return;
     const double part = std::max(0.0, target_s - decode_s) / (seconds - decode_s);
     budget = std::max(kMinChunk, std::min(budget - 1, static_cast<int>(budget * part)));
     for (Grant& grant : prefills_) grant.num_rows = 0;
-    share(prefills_, budget);
+    share_rows(s_, prefills_, budget);
   }
-}
-
-// The first in rank has a share, whatever its length, and so is never starved; the rest goes in the order of
-// service.
-void Planner::share(std::vector<Grant>& prefills, int budget) {
-  if (prefills.empty() || budget <= 0) return;
-  int left = budget;
-  const auto give = [&left](Grant& grant, int most) {
-    const int rows = std::min(most, grant.num_left());
-    left -= rows - grant.num_rows;
-    grant.num_rows = rows;
-  };
-  Grant& first = *std::ranges::min_element(prefills, ByRank{}, &Grant::sequence);
-  give(first, std::min(budget, std::max(budget / kFirstShare, kMinChunk)));
-  std::vector<std::pair<Prompt, Grant*>> order;
-  for (Grant& grant : prefills) {
-    order.emplace_back(judge(s_, *grant.sequence), &grant);
-    order.back().first.num_left = grant.num_left() - grant.num_rows;
-  }
-  std::ranges::sort(order, is_served_before, &std::pair<Prompt, Grant*>::first);
-  for (const auto& [prompt, grant] : order) {
-    give(*grant, grant->num_rows + left);
-    if (grant->num_rows == grant->num_left()) continue;
-    // A chunk that ends at a block's end lets that block be shared at once. The rest of the budget goes to
-    // the next sequence.
-    const int aligned =
-        (grant->num_computed + grant->num_rows) / kBlockTokens * kBlockTokens - grant->num_computed;
-    if (aligned * 8 >= grant->num_rows * 7) give(*grant, aligned);
-  }
-}
-
-void Planner::limit_prompt_rows() {
-  int left = kMaxPromptRows;
-  for (std::vector<Grant>* prefills : {&prefills_, &lower_prefills_})
-    for (Grant& grant : *prefills) {
-      if (!grant.sequence->wants_prompt_lines()) continue;
-      grant.num_rows = std::min(grant.num_rows, left);
-      left -= grant.num_rows;
-    }
 }
 
 // Goes by rank, so that a preempted sequence has not been served before.
 void Planner::reserve_blocks() {
+  BlockLedger& ledger = memory_.ledger();
   grants_.reserve(decodes_.size() + prefills_.size());
   for (Grant& grant : decodes_) grants_.push_back(&grant);
   for (Grant& grant : prefills_) grants_.push_back(&grant);
@@ -456,94 +367,19 @@ void Planner::reserve_blocks() {
     return ByRank{}(a->sequence, b->sequence);
   });
   for (Grant* grant : grants_) {
-    if (is_preempted(grant->sequence)) grant->num_rows = 0;
+    if (memory_.is_preempted(grant->sequence)) grant->num_rows = 0;
     if (grant->num_rows == 0) continue;
     const int num_old = grant->num_old_blocks();
     int num_new = kv::blocks_for(grant->num_computed + grant->num_rows) - num_old;
-    while (num_new > ledger_.num_available() && !grant->admitted && preempt_for(grant->sequence)) {
+    while (num_new > ledger.num_available() && !grant->admitted && memory_.preempt_for(grant->sequence)) {
     }
-    if (num_new > ledger_.num_available()) {
-      num_new = ledger_.num_available();
+    if (num_new > ledger.num_available()) {
+      num_new = ledger.num_available();
       grant->num_rows = std::max(0, (num_old + num_new) * kBlockTokens - grant->num_computed);
     }
     if (grant->num_rows == 0) continue;
-    for (int i = 0; i < num_new; ++i) grant->new_blocks.push_back(ledger_.take());
+    for (int i = 0; i < num_new; ++i) grant->new_blocks.push_back(ledger.take());
   }
-}
-
-// Never preempts a sequence that ranks before the one in need, so the first in rank always advances.
-bool Planner::preempt_for(const Sequence* sequence) {
-  if (preempt_held()) return true;
-  for (const Sequence* candidate : s_.running | std::views::reverse) {
-    if (candidate == sequence) return false;
-    if (is_preempted(candidate)) continue;
-    preempt(candidate);
-    return true;
-  }
-  return false;
-}
-
-// Held sequences are preempted first, whatever their rank: they wait for their readers, not for blocks.
-bool Planner::preempt_held() {
-  for (const Sequence* candidate : s_.running | std::views::reverse) {
-    if (!candidate->held || is_preempted(candidate)) continue;
-    preempt(candidate);
-    return true;
-  }
-  return false;
-}
-
-void Planner::preempt(const Sequence* victim) {
-  preempted_.push_back(victim);
-  claims_.count_preempted(*victim);
-  ledger_.release(victim->blocks.ids());
-}
-
-int Planner::num_held_blocks() const {
-  int num = 0;
-  for (const Sequence* sequence : s_.running)
-    if (sequence->held && !is_preempted(sequence)) num += sequence->blocks.size();
-  return num;
-}
-
-// Slices are in the order in which their blocks were chosen, so that leaves are evicted first.
-StepPlan Planner::write_plan() {
-  StepPlan plan;
-  for (const Sequence* sequence : preempted_) plan.preempted.push_back(sequence->id);
-  std::size_t num_ids = 0;
-  for (const Grant* grant : grants_)
-    num_ids += static_cast<std::size_t>(grant->num_old_blocks()) + grant->new_blocks.size();
-  plan.block_ids = std::make_unique_for_overwrite<kv::BlockId[]>(num_ids);
-  kv::BlockId* next_id = plan.block_ids.get();
-  plan.slices.reserve(grants_.size());
-  for (const Grant* grant : grants_) {
-    if (grant->num_rows == 0) continue;
-    const Sequence& sequence = *grant->sequence;
-    StepPlan::Slice slice{.sequence = sequence.id,
-                          .request = &sequence.request,
-                          .known = sequence.tokens,
-                          .matcher = sequence.matcher.get(),
-                          .num_in_flight = sequence.num_in_flight,
-                          .num_prompt = sequence.num_prompt,
-                          .num_computed = grant->num_computed,
-                          .num_rows = grant->num_rows,
-                          .num_new_blocks = static_cast<int>(grant->new_blocks.size()),
-                          .wants_prompt_lines = sequence.wants_prompt_lines(),
-                          .admitted = grant->admitted};
-    const auto old =
-        grant->admitted ? std::span<const kv::BlockId>(grant->hit.blocks) : sequence.blocks.ids();
-    kv::BlockId* const first_id = next_id;
-    next_id = std::ranges::copy(old, next_id).out;
-    next_id = std::ranges::copy(grant->new_blocks, next_id).out;
-    slice.blocks = {first_id, next_id};
-    if (grant->hit.tail != kNoBlock) plan.copies.push_back({grant->hit.tail, grant->new_blocks.front()});
-    plan.load.add(grant->num_computed, grant->num_rows);
-    plan.slices.push_back(slice);
-  }
-  plan.predicted_s = s_.cost.predict_s(plan.load);
-  plan.has_lower = has_lower_;
-  plan.lower_s = lower_s_;
-  return plan;
 }
 
 }  // namespace

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <unordered_set>
+#include <vector>
+
+#include "sched/block_ledger.h"
+#include "sched/claims.h"
+#include "sched/planner.h"
+
+namespace kvasir::sched {
+
+// The blocks that a plan may take, and the running sequences that it preempts. Belongs to one plan. Changes
+// neither the pool nor a sequence.
+class PlanMemory {
+ public:
+  explicit PlanMemory(const SchedulerState& state);
+
+  BlockLedger& ledger() { return ledger_; }
+  const Claims& claims() const { return claims_; }
+  const std::vector<const Sequence*>& preempted() const { return preempted_; }
+  bool is_preempted(const Sequence* sequence) const;
+
+  // Sets so many blocks apart for a sequence that joins, beyond those that the running sequences need for what
+  // they know and one more for each to grow into: admission never causes a preemption right away. Preempts held
+  // sequences where it must. False, and nothing changed, where that is not enough.
+  bool spare_blocks(const Sequence& sequence, int num_needed);
+  // Blocks that nobody here has a claim on.
+  int num_spare() const { return num_spare_; }
+  int num_held_blocks() const;
+
+  // Preempts the last in rank of those that must give up their place for `waiting`. Null: there is none, or the
+  // plan has displaced enough.
+  const Sequence* displace_for(const Sequence& waiting);
+
+  // Preempts one running sequence for the one in need: a held one, whatever its rank, since it waits for its
+  // reader and not for blocks; otherwise the last in rank. Never preempts a sequence that ranks before the
+  // one in need, so the first in rank always advances. False: there is none.
+  bool preempt_for(const Sequence* sequence);
+
+ private:
+  bool preempt_held();
+  void preempt(const Sequence* victim);
+
+  const SchedulerState& s_;
+  BlockLedger ledger_;
+  Claims claims_;
+  int num_spare_;
+  int num_displaced_ = 0;
+  std::vector<const Sequence*> preempted_;
+  std::unordered_set<const RequestShare*> without_claim_;
+};
+
+}  // namespace kvasir::sched
