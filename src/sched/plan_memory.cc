@@ -7,8 +7,8 @@ namespace kvasir::sched {
 
 namespace {
 
-// Running sequences that a plan displaces at most for waiting ones. What they lose is computed again, or found
-// in the prefix tree.
+// Running sequences that a plan displaces at most for waiting ones. What they lose is computed again, or
+// found in the prefix tree.
 constexpr int kMostDisplaced = 8;
 
 // Blocks that a running sequence still needs. A held one has no claim.

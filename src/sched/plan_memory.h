@@ -20,16 +20,16 @@ class PlanMemory {
   const std::vector<const Sequence*>& preempted() const { return preempted_; }
   bool is_preempted(const Sequence* sequence) const;
 
-  // Sets so many blocks apart for a sequence that joins, beyond those that the running sequences need for what
-  // they know and one more for each to grow into: admission never causes a preemption right away. Preempts held
-  // sequences where it must. False, and nothing changed, where that is not enough.
+  // Sets so many blocks apart for a sequence that joins, beyond those that the running sequences need for
+  // what they know and one more for each to grow into: admission never causes a preemption right away.
+  // Preempts held sequences where it must. False, and nothing changed, where that is not enough.
   bool spare_blocks(const Sequence& sequence, int num_needed);
   // Blocks that nobody here has a claim on.
   int num_spare() const { return num_spare_; }
   int num_held_blocks() const;
 
-  // Preempts the last in rank of those that must give up their place for `waiting`. Null: there is none, or the
-  // plan has displaced enough.
+  // Preempts the last in rank of those that must give up their place for `waiting`. Null: there is none, or
+  // the plan has displaced enough.
   const Sequence* displace_for(const Sequence& waiting);
 
   // Preempts one running sequence for the one in need: a held one, whatever its rank, since it waits for its

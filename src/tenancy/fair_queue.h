@@ -45,6 +45,13 @@ class FairQueue {
     return std::move(next.item);
   }
 
+  // Drops the items for which `is_unwanted` says so. What they cost stays charged.
+  template <class IsUnwanted>
+  void erase_if(const IsUnwanted& is_unwanted) {
+    for (auto& [flow, line] : lines_)
+      size_ -= std::erase_if(line.waiting, [&](const Waiting& w) { return is_unwanted(w.item); });
+  }
+
   std::size_t size() const { return size_; }
   std::size_t num_flows() const { return lines_.size(); }
 

@@ -51,8 +51,8 @@ asio::awaitable<Result<Encoded>> encode_meanwhile(Service& service, Outlet& out,
     return encode(model, *text, params, stop);
   };
   net::Responder& responder = out.exchange().responder;
-  TextTask<Encoded> task(compiles ? service.compiling : service.tokenizing, responder.executor(),
-                         std::move(work));
+  TextTask<Encoded> task(compiles ? service.compiling : service.tokenizing,
+                         turn_of(out.exchange().caller, num_bytes), responder.executor(), std::move(work));
   std::optional<GivenUpOnDisconnect<Encoded>> watch;
   if (!out.resumable()) watch.emplace(responder, task);
   co_return co_await wait_for(service.options, out, stream, task);

@@ -265,7 +265,8 @@ base::Status ToolRounds::encode_next(ChatRequest request) {
   TextTask<Encoded>::Work work = [model, text, params](const std::stop_token& stop) {
     return encode(model, *text, params, stop);
   };
-  encoding_ = std::make_unique<TextTask<Encoded>>(queue, parts_.executor, std::move(work));
+  encoding_ = std::make_unique<TextTask<Encoded>>(queue, turn_of(parts_.asker.caller, kSmallBody),
+                                                  parts_.executor, std::move(work));
   return base::ok();
 }
 

@@ -23,7 +23,7 @@ template <class T>
 boost::asio::awaitable<base::Result<T>> run_on_store(Service& service, boost::asio::any_io_executor executor,
                                                      StoreWork<T> work) {
   TextTask<T> task(
-      service.storing, executor,
+      service.storing, {}, executor,
       [&store = service.store, work = std::move(work)](const std::stop_token&) { return work(store); });
   while (!co_await task.wait(std::chrono::hours(1))) continue;
   co_return task.take();

@@ -26,7 +26,8 @@ base::Status TextQueue::add(std::shared_ptr<Entry> entry) {
                                           waiting_.size()),
                    .reason = "queue_full",
                    .retry_after_s = 1};
-    waiting_.push_back(std::move(entry));
+    const Turn turn = entry->turn;
+    waiting_.push(turn.flow, turn.weight, std::max<std::int64_t>(1, turn.num_bytes), std::move(entry));
   }
   changed_.notify_one();
   return base::ok();
@@ -35,11 +36,11 @@ base::Status TextQueue::add(std::shared_ptr<Entry> entry) {
 void TextQueue::give_up(const std::shared_ptr<Entry>& entry) {
   entry->stop.request_stop();
   const std::lock_guard lock(mutex_);
-  std::erase(waiting_, entry);
+  waiting_.erase_if([&entry](const auto& other) { return other == entry; });
 }
 
 void TextQueue::stop() {
-  std::deque<std::shared_ptr<Entry>> dropped;
+  tenancy::FairQueue<std::shared_ptr<Entry>> dropped;
   {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
@@ -47,7 +48,7 @@ void TextQueue::stop() {
     for (const auto& entry : running_) entry->stop.request_stop();
   }
   changed_.notify_all();
-  for (const auto& entry : dropped) entry->drop();
+  while (const auto entry = dropped.pop()) (*entry)->drop();
   for (std::thread& thread : threads_)
     if (thread.joinable()) thread.join();
 }
@@ -60,10 +61,9 @@ std::size_t TextQueue::num_waiting() const {
 void TextQueue::work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return stopped_ || !waiting_.empty(); });
+    changed_.wait(lock, [this] { return stopped_ || waiting_.size() > 0; });
     if (stopped_) return;
-    const std::shared_ptr<Entry> entry = std::move(waiting_.front());
-    waiting_.pop_front();
+    const std::shared_ptr<Entry> entry = *waiting_.pop();
     running_.push_back(entry);
     lock.unlock();
     entry->run(entry->stop.get_token());

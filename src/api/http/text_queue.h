@@ -2,26 +2,36 @@
 
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <stop_token>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "base/result.h"
+#include "tenancy/fair_queue.h"
 
 namespace kvasir::api {
 
 // Threads for work on text that may take long, so that no I/O thread does it. The queue is bounded. Work that
-// nobody wants any more is dropped if it waits, and asked to stop if it runs. Thread-safe.
+// nobody wants any more is dropped if it waits, and asked to stop if it runs. Callers get their shares of the
+// threads by weight, so that one who sends many large texts delays only itself. Thread-safe.
 class TextQueue {
  public:
+  // Whose work it is, and how much.
+  struct Turn {
+    std::string flow;
+    int weight = 1;
+    std::int64_t num_bytes = 1;
+  };
   struct Entry {
     std::function<void(const std::stop_token&)> run;
     std::function<void()> drop;  // called instead of `run` if the queue stops first
     std::stop_source stop{};
+    Turn turn = {};
   };
 
   TextQueue(int num_threads, std::size_t max_waiting);
@@ -43,9 +53,9 @@ class TextQueue {
   const std::size_t max_waiting_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::shared_ptr<Entry>> waiting_;   // guarded by mutex_
-  std::vector<std::shared_ptr<Entry>> running_;  // guarded by mutex_
-  bool stopped_ = false;                         // guarded by mutex_
+  tenancy::FairQueue<std::shared_ptr<Entry>> waiting_;  // guarded by mutex_
+  std::vector<std::shared_ptr<Entry>> running_;         // guarded by mutex_
+  bool stopped_ = false;                                // guarded by mutex_
   std::vector<std::thread> threads_;
 };
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <semaphore>
+#include <string>
 
 namespace kvasir::api {
 namespace {
@@ -87,6 +88,31 @@ TEST(TextQueue, StoppingDropsWhatWaitsAndEndsWhatRuns) {
   EXPECT_EQ(runs, 0);
   EXPECT_EQ(drops, 3);
   EXPECT_EQ(queue.add(counting(runs, drops)).error().code, base::ErrorCode::unavailable);
+}
+
+TEST(TextQueue, OneWhoSendsManyTextsDelaysOnlyItself) {
+  Endless endless;
+  const auto running = endless.entry();
+  std::counting_semaphore<> ran{0};
+  std::string order;
+  TextQueue queue(1, 100);
+  ASSERT_TRUE(queue.add(running).ok());
+  endless.wait_begun();
+  const auto add = [&](const std::string& flow, std::int64_t num_bytes) {
+    const auto made = std::make_shared<Entry>();
+    made->turn = {flow, 1, num_bytes};
+    made->run = [&order, &ran, flow](const std::stop_token&) {
+      order += flow + " ";
+      ran.release();
+    };
+    ASSERT_TRUE(queue.add(made).ok());
+  };
+  for (int i = 0; i < 4; ++i) add("flood", 1000);
+  add("guest", 10);
+  add("guest", 10);
+  queue.give_up(running);
+  for (int i = 0; i < 6; ++i) ran.acquire();
+  EXPECT_EQ(order, "flood guest guest flood flood flood ");
 }
 
 }  // namespace

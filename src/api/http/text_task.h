@@ -23,6 +23,10 @@
 
 namespace kvasir::api {
 
+inline TextQueue::Turn turn_of(const tenancy::Caller& caller, std::size_t num_bytes) {
+  return {caller.flow, caller.tier->weight, static_cast<std::int64_t>(num_bytes)};
+}
+
 // One piece of work on a queue, used on the executor of the request that waits for it. Destroying it gives
 // the work up.
 template <class T>
@@ -32,9 +36,10 @@ class TextTask {
   using Work = std::function<base::Result<T>(const std::stop_token&)>;
 
   // If the queue refuses the work, the refusal is its result.
-  TextTask(TextQueue& queue, const boost::asio::any_io_executor& executor, Work work)
+  TextTask(TextQueue& queue, TextQueue::Turn turn, const boost::asio::any_io_executor& executor, Work work)
       : queue_(queue), wake_(executor), state_(std::make_shared<State>()) {
     state_->wake = &wake_;
+    entry_->turn = std::move(turn);
     entry_->run = [state = state_, executor, work = std::move(work)](const std::stop_token& stop) {
       finish(executor, state, run_guarded(work, stop));
     };
@@ -138,7 +143,8 @@ boost::asio::awaitable<base::Result<T>> run_text_work(TextQueue& queue, Exchange
                                                       std::size_t num_bytes, typename TextTask<T>::Work work,
                                                       WhenLeft when_left = WhenLeft::give_up) {
   if (num_bytes <= kSmallBody) co_return work({});
-  TextTask<T> task(queue, exchange.responder.executor(), std::move(work));
+  TextTask<T> task(queue, turn_of(exchange.caller, num_bytes), exchange.responder.executor(),
+                   std::move(work));
   std::optional<GivenUpOnDisconnect<T>> watch;
   if (when_left == WhenLeft::give_up) watch.emplace(exchange.responder, task);
   while (!co_await task.wait(std::chrono::hours(1))) continue;
