@@ -29,13 +29,6 @@ std::string openai_error(const RefusedRequest& refusal) {
   return base::json_text(base::json::object{{"error", std::move(error)}});
 }
 
-// What goes between a field's colon and its line end, with nothing in it that could end the line.
-void append_field(std::string& out, std::string_view name, std::string_view value) {
-  out.append(name).append(": ");
-  for (const char c : value) out.push_back(c == '\r' || c == '\n' || c == '\0' ? ' ' : c);
-  out.append("\r\n");
-}
-
 void copy_headers(RefusedRequest& refusal, const HttpRequest& request) {
   refusal.request_id = request.header("x-request-id").value_or("");
   refusal.origin = request.header("origin").value_or("");
@@ -45,6 +38,8 @@ bool has_body(int status) {
   return status >= 200 && status != 204 && status != 304;
 }
 
+// For TLS to tell a peer whose window is full that its answer has ended.
+constexpr base::Duration kGoodbyeTime = std::chrono::seconds(2);
 // Answers up to here are not counted: an error has to go out whatever others hold.
 constexpr std::size_t kSmallAnswer = 16 * 1024;
 
@@ -96,7 +91,7 @@ asio::awaitable<void> HttpConnection::run() {
 }
 
 asio::awaitable<void> HttpConnection::close() {
-  socket_.shut_sending();
+  co_await socket_.shut_sending(base::RealClock().now() + kGoodbyeTime);
   if (!peer_gone_ || too_far_ahead_) co_await reader_.drain();
 }
 
@@ -297,6 +292,7 @@ void HttpConnection::look_at_peer(std::uint64_t exchange) {
     case DeadlineSocket::Found::nothing:
       return watch_peer();
     case DeadlineSocket::Found::end:
+    case DeadlineSocket::Found::broken:
       return report_gone();
     case DeadlineSocket::Found::bytes:
       // What lies unread would hide its end, and there is no end to what it might send.
