@@ -65,6 +65,8 @@ HttpConnection::HttpConnection(asio::ip::tcp::socket socket, std::shared_ptr<Ser
 asio::awaitable<void> HttpConnection::run() {
   const std::shared_ptr<HttpConnection> self = shared_from_this();
   const ServerOptions& options = state_->options;
+  const bool secured = co_await secure();
+  if (!secured) co_return;
   base::TimePoint quiet_until = base::RealClock().now() + options.header_timeout;
   while (!peer_gone_) {
     ReadOutcome outcome = co_await reader_.next(quiet_until);
@@ -88,6 +90,25 @@ asio::awaitable<void> HttpConnection::run() {
     quiet_until = base::RealClock().now() + options.idle_timeout;
   }
   co_await close();
+}
+
+asio::awaitable<bool> HttpConnection::secure() {
+  if (!state_->certificates) co_return true;
+  const std::shared_ptr<const TlsContext> context = state_->certificates->current();
+  const base::Status done =
+      co_await socket_.accept_tls(*context, base::RealClock().now() + state_->options.header_timeout);
+  if (done.ok()) co_return true;
+  ++state_->stats.failed_handshakes;
+  obs::Log::debug("tls_handshake_failed", {{"peer", socket_.peer()}, {"reason", done.error().message}});
+  const base::ErrorCode code = done.error().code;
+  if (code == base::ErrorCode::timeout || code == base::ErrorCode::cancelled) co_return false;
+  if (code == base::ErrorCode::unsupported) {
+    RefusedRequest refusal(400, "https_expected",
+                           "A plain HTTP request came to a port for HTTPS. Use https:// instead.");
+    co_await refuse(std::move(refusal));
+  }
+  co_await close();
+  co_return false;
 }
 
 asio::awaitable<void> HttpConnection::close() {
@@ -155,6 +176,8 @@ asio::awaitable<void> HttpConnection::refuse(RefusedRequest refusal) {
 
 asio::awaitable<void> HttpConnection::turn_away() {
   const std::shared_ptr<HttpConnection> self = shared_from_this();
+  const bool secured = co_await secure();
+  if (!secured) co_return;
   RefusedRequest refusal(503, "too_many_connections", "The server has too many open connections. Try again.");
   co_await refuse(std::move(refusal));
   co_await close();

@@ -1,7 +1,6 @@
 #include "net/tls_context.h"
 
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
 
 #include <algorithm>
@@ -35,7 +34,8 @@ int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_si
 }
 
 // Instead of asking at the terminal.
-int no_passphrase(char*, int, int, void*) {
+int no_passphrase(char*, int, int, void* asked) {
+  if (asked != nullptr) *static_cast<bool*>(asked) = true;
   return -1;
 }
 
@@ -71,11 +71,14 @@ base::Status load_certificate(SSL_CTX* context, const std::string& path) {
 
 base::Status load_key(SSL_CTX* context, const TlsFiles& files) {
   TRY_OK(readable("TLS key", files.key));
+  bool asked = false;
+  SSL_CTX_set_default_passwd_cb_userdata(context, &asked);
   const bool loaded = SSL_CTX_use_PrivateKey_file(context, files.key.c_str(), SSL_FILETYPE_PEM) == 1;
+  SSL_CTX_set_default_passwd_cb_userdata(context, nullptr);
   if (loaded && SSL_CTX_check_private_key(context) == 1) return base::ok();
-  const int code = ERR_GET_REASON(ERR_peek_last_error());
+  const int code = ERR_GET_REASON(ERR_peek_error());
   const std::string reason = take_tls_error();
-  if (code == PEM_R_BAD_PASSWORD_READ)
+  if (asked)
     return base::error(ErrorCode::invalid_argument, "the TLS key {} has a passphrase; one without is needed",
                        files.key);
   if (code == X509_R_KEY_VALUES_MISMATCH || code == X509_R_KEY_TYPE_MISMATCH)
@@ -88,7 +91,7 @@ base::Status load_key(SSL_CTX* context, const TlsFiles& files) {
 }  // namespace
 
 std::string take_tls_error() {
-  const unsigned long code = ERR_peek_last_error();
+  const unsigned long code = ERR_peek_error();  // the first is the cause, the rest who passed it on
   const char* reason = ERR_reason_error_string(code);
   ERR_clear_error();
   return reason == nullptr ? "unknown error" : reason;

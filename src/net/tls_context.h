@@ -37,7 +37,7 @@ class TlsContext {
   std::unique_ptr<ssl_ctx_st, Free> context_;
 };
 
-// Why OpenSSL last failed on this thread, in its words; forgets it.
+// Why OpenSSL failed on this thread, in its words; forgets it.
 std::string take_tls_error();
 
 }  // namespace kvasir::net
