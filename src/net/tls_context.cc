@@ -48,7 +48,8 @@ base::Result<SSL_CTX*> common_context(const SSL_METHOD* method) {
   // two of 17 KiB each otherwise.
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                 SSL_MODE_RELEASE_BUFFERS);
-  SSL_CTX_set_read_ahead(context, 1);  // a record in one system call, not two
+  SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);  // TlsSession counts what is no data
+  SSL_CTX_set_read_ahead(context, 1);                // a record in one system call, not two
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   return context;
 }

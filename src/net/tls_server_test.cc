@@ -187,6 +187,24 @@ TEST_P(TlsServerTest, WhoSaysThatItLeavesIsGone) {
   }
 }
 
+TEST_P(TlsServerTest, AFloodOfNewKeysDisturbsNobody) {
+  ServerOptions options;
+  options.idle_timeout = 2s;
+  serve(options);
+  LoopbackClient client = connect();
+  const auto renew_keys = [&] {
+    return SSL_key_update(client.tls()->native(), SSL_KEY_UPDATE_NOT_REQUESTED) == 1 &&
+           SSL_do_handshake(client.tls()->native()) == 1;
+  };
+  // Now and then is fine.
+  ASSERT_TRUE(renew_keys());
+  client.send(get_request("/hello"));
+  EXPECT_EQ(client.read_response()->body, "hello");
+  for (int i = 0; renew_keys(); ++i)
+    if (i % 1000 == 0) expect_undisturbed();
+  EXPECT_TRUE(client.at_end());
+}
+
 TEST_P(TlsServerTest, NewConnectionsGetANewCertificate) {
   serve(quick());
   LoopbackClient running = connect();

@@ -23,6 +23,9 @@ namespace asio = boost::asio;
 namespace {
 
 constexpr std::size_t kRecordBytes = 16 * 1024;  // the most that one holds
+// Records without data (new keys, tickets) that one read passes over. Who sends more in a row wants the
+// thread.
+constexpr int kMaxDatalessRecords = 32;
 
 }  // namespace
 
@@ -34,6 +37,7 @@ struct TlsSession::Wire {
     ssize_t n = 0;
     do n = ::recv(session.fd_, into, static_cast<std::size_t>(size), 0);
     while (n < 0 && errno == EINTR);
+    session.wire_empty_ = n < 0;
     if (n == 0) session.wire_ended_ = true;
     if (n < 0) session.note_error(bio, BIO_FLAGS_READ);
     return static_cast<int>(n);
@@ -152,8 +156,16 @@ TlsSession::Step TlsSession::handshake() {
 TlsSession::Moved TlsSession::read(asio::mutable_buffer into) {
   if (broken_) return {};
   ERR_clear_error();
+  Step step = Step::needs_read;
   std::size_t n = 0;
-  const Step step = step_of(SSL_read_ex(tls_.get(), into.data(), into.size(), &n));
+  wire_empty_ = false;
+  for (int i = 0; i < kMaxDatalessRecords && step == Step::needs_read && !wire_empty_; ++i)
+    step = step_of(SSL_read_ex(tls_.get(), into.data(), into.size(), &n));
+  if (step == Step::needs_read && !wire_empty_) {
+    broken_ = true;
+    failure_ = "the peer sends records without data";
+    step = Step::failed;
+  }
   may_hold_bytes_ = step == Step::done;
   return {step, n};
 }

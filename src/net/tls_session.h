@@ -71,6 +71,7 @@ class TlsSession {
   std::int64_t num_sent_ = 0;
   int system_error_ = 0;
   bool wire_ended_ = false;
+  bool wire_empty_ = false;  // the last read from it had to wait
   bool may_hold_bytes_ = false;
   bool peer_speaks_http_ = false;
   bool peer_distrusted_ = false;
