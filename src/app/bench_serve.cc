@@ -74,6 +74,11 @@ void add_target_flags(CLI::App& command, Flags& flags) {
   command.add_option("--api-key", flags.session.target.api_key, "Key for a server that wants one")
       ->type_name("KEY")
       ->envname("KVASIR_API_KEY");
+  command
+      .add_option("--ca-file", flags.session.target.ca_file,
+                  "PEM file of certificates to trust, besides the system's")
+      ->type_name("FILE")
+      ->envname("KVASIR_CA_FILE");
   command.add_option("--endpoint", flags.endpoint, "/v1/chat/completions or /v1/completions")
       ->check(CLI::IsMember({"chat", "completions"}))
       ->type_name("chat|completions")

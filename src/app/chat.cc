@@ -15,11 +15,10 @@ namespace kvasir::app {
 namespace {
 
 struct ChatFlags {
-  std::string url = "http://127.0.0.1:8080";
+  ChatClient::Options server{.url = "http://127.0.0.1:8080"};
   std::string model;
   std::optional<double> temperature;
   std::string system;
-  std::string api_key;
 };
 
 // The model that was asked for, or else the first that is ready.
@@ -57,10 +56,11 @@ void add_chat(CLI::App& app, Outcome& outcome) {
       "  kvasir chat\n"
       "  kvasir chat --model qwen2.5-coder --system 'Answer in one sentence.'\n"
       "  echo 'What is 2+2?' | kvasir chat --model smollm2\n"
+      "  kvasir chat --url https://chat.example:8443 --ca-file server.pem\n"
       "\n"
       "Exit status: 0 success, 1 no server or the last answer failed, 2 wrong usage.");
   auto flags = std::make_shared<ChatFlags>();
-  command->add_option("--url", flags->url, "Address of the server")
+  command->add_option("--url", flags->server.url, "Address of the server")
       ->type_name("URL")
       ->envname("KVASIR_URL")
       ->capture_default_str();
@@ -71,11 +71,16 @@ void add_chat(CLI::App& app, Outcome& outcome) {
                    "0: always the likeliest word (default: the server's)")
       ->type_name("T");
   command->add_option("--system", flags->system, "System message")->type_name("TEXT");
-  command->add_option("--api-key", flags->api_key, "Key for a server that wants one")
+  command->add_option("--api-key", flags->server.api_key, "Key for a server that wants one")
       ->type_name("KEY")
       ->envname("KVASIR_API_KEY");
+  command
+      ->add_option("--ca-file", flags->server.ca_file,
+                   "PEM file of certificates to trust, besides the system's")
+      ->type_name("FILE")
+      ->envname("KVASIR_CA_FILE");
   command->callback([flags, &outcome] {
-    const auto client = ChatClient::at(flags->url, flags->api_key);
+    const auto client = ChatClient::at(flags->server);
     if (!client.ok()) return report_usage(outcome, client.error());
     const auto went_well = converse(*client, *flags);
     if (!went_well.ok()) return report(outcome, went_well.error());

@@ -53,18 +53,20 @@ base::Status take_event(std::string_view data, const std::function<void(std::str
 
 }  // namespace
 
-ChatClient::ChatClient(std::string url, std::string api_key)
-    : url_(std::move(url)),
-      api_key_(std::move(api_key)),
-      client_({.connect_timeout = std::chrono::seconds(5), .read_timeout = std::chrono::minutes(5)}) {}
+ChatClient::ChatClient(const Options& options)
+    : url_(options.url),
+      api_key_(options.api_key),
+      client_({.connect_timeout = std::chrono::seconds(5),
+               .read_timeout = std::chrono::minutes(5),
+               .ca_file = options.ca_file}) {}
 
-base::Result<ChatClient> ChatClient::at(const std::string& url, const std::string& api_key) {
-  std::string base = url;
+base::Result<ChatClient> ChatClient::at(const Options& options) {
+  std::string base = options.url;
   while (base.ends_with('/')) base.pop_back();
   if (base.ends_with("/v1")) base.resize(base.size() - 3);
   auto parsed = net::parse_url(base);
   if (!parsed.ok()) return base::error(ErrorCode::invalid_argument, "--url: {}", parsed.error().message);
-  return ChatClient(base, api_key);
+  return ChatClient({base, options.api_key, options.ca_file});
 }
 
 base::Result<net::HttpCall> ChatClient::call(const std::string& path) const {

@@ -31,8 +31,12 @@ struct ServedModel {
 // A client of an OpenAI-compatible API for a conversation. Blocking.
 class ChatClient {
  public:
-  // `url` may end with /v1.
-  static base::Result<ChatClient> at(const std::string& url, const std::string& api_key);
+  struct Options {
+    std::string url;  // with or without the trailing /v1
+    std::string api_key;
+    std::string ca_file;  // trusted besides the system's certificates
+  };
+  static base::Result<ChatClient> at(const Options& options);
 
   // If the server cannot be reached, the error is `unavailable` and says what to do.
   base::Result<std::vector<ServedModel>> models(std::stop_token stop) const;
@@ -45,7 +49,7 @@ class ChatClient {
   const std::string& url() const { return url_; }
 
  private:
-  ChatClient(std::string url, std::string api_key);
+  explicit ChatClient(const Options& options);
   base::Result<net::HttpCall> call(const std::string& path) const;
   base::Error explain(const base::Error& error) const;
 

@@ -42,7 +42,7 @@ std::string url_of(const config::Settings& settings, int port) {
   if (host == "0.0.0.0") host = "127.0.0.1";
   if (host == "::") host = "::1";
   if (host.find(':') != std::string::npos) host = "[" + host + "]";
-  return fmt::format("http://{}:{}", host, port);
+  return fmt::format("{}://{}:{}", settings.tls_cert.empty() ? "http" : "https", host, port);
 }
 
 void print_welcome(const std::vector<router::ModelStatus>& models, const std::string& url) {
@@ -212,6 +212,7 @@ void add_serve(CLI::App& app, Outcome& outcome) {
       "  kvasir serve\n"
       "  kvasir serve --model smollm2 --port 9000\n"
       "  kvasir serve --model ./my-model.gguf --host 0.0.0.0\n"
+      "  kvasir serve --host 0.0.0.0 --tls-cert server.pem --tls-key server.key\n"
       "\n"
       "Exit status: 0 stopped by a signal, 1 failure, 2 wrong usage, 130 ended at once.");
   auto flags = std::make_shared<config::FlagValues>();

@@ -62,6 +62,7 @@ base::Result<Target> open_target(const TargetOptions& options) {
   const std::chrono::milliseconds patience(static_cast<std::int64_t>(options.timeout_s * 1000));
   net::HttpClientOptions client{.connect_timeout = std::chrono::seconds(10), .read_timeout = patience};
   client.keep_alive = true;
+  client.ca_file = options.ca_file;
   client.user_agent = "kvasir-bench";
   TRY(target.origin, net::Origin::find(target.base, client, {}));
   target.endpoint = options.endpoint;

@@ -39,6 +39,7 @@ struct TargetOptions {
   std::string url;  // with or without the trailing /v1
   std::string model;
   std::string api_key;
+  std::string ca_file;  // trusted besides the system's certificates
   Endpoint endpoint = Endpoint::chat;
   double temperature = 0;
   double timeout_s = 300;

@@ -123,6 +123,17 @@ TEST_F(ConfigTest, ErrorsNameWhereTheValueStands) {
             path_.string() + ":3: port: must be from 0 to 65535, and is 70000");
 }
 
+TEST_F(ConfigTest, ACertificateAndItsKeyGoTogether) {
+  EXPECT_EQ(message_of(load(parse("--tls-cert c.pem"), of({}))),
+            "tls_cert and tls_key go together: tls_key is missing");
+  EXPECT_EQ(message_of(load({}, of({{"KVASIR_TLS_KEY", "k.pem"}}))),
+            "tls_cert and tls_key go together: tls_cert is missing");
+  const auto both = load(parse("--tls-cert c.pem"), of({{"KVASIR_TLS_KEY", "k.pem"}}));
+  ASSERT_TRUE(both.ok()) << message_of(both);
+  EXPECT_EQ(both->tls_cert, "c.pem");
+  EXPECT_EQ(both->tls_key, "k.pem");
+}
+
 TEST_F(ConfigTest, AFileIsCheckedAgainstTheTable) {
   const std::string at = path_.string();
   EXPECT_EQ(message_of(load_file("host = \"h\"\nmax_que = 3\n")),

@@ -113,6 +113,12 @@ base::Status apply_file(Settings& settings, const std::string& path) {
   });
 }
 
+base::Status check_pairs(const Settings& settings) {
+  if (settings.tls_cert.empty() == settings.tls_key.empty()) return base::ok();
+  return base::error(ErrorCode::invalid_argument, "tls_cert and tls_key go together: {} is missing",
+                     settings.tls_cert.empty() ? "tls_cert" : "tls_key");
+}
+
 }  // namespace
 
 base::Result<Settings> load(const FlagValues& flags, const Environment& env) {
@@ -134,6 +140,7 @@ base::Result<Settings> load(const FlagValues& flags, const Environment& env) {
     return given->second;
   };
   TRY_OK(apply(settings, in_flags, [](std::string_view name) { return flag_of(name); }));
+  TRY_OK(check_pairs(settings));
   return settings;
 }
 

@@ -58,6 +58,7 @@ net::ServerOptions server_options(const config::Settings& settings) {
   net::ServerOptions options;
   options.host = settings.host;
   options.port = static_cast<std::uint16_t>(settings.port);
+  if (!settings.tls_cert.empty()) options.tls = net::TlsFiles{settings.tls_cert, settings.tls_key};
   options.num_io_threads = settings.io_threads;
   options.max_connections = settings.max_connections;
   options.max_header_bytes = static_cast<std::size_t>(settings.max_header_bytes);

@@ -27,8 +27,8 @@ namespace kvasir::gateway {
 // become ready one by one. Created, drained and destroyed by one thread.
 class Gateway {
  public:
-  // Fails if the address is not available or a model's name is unknown. A model that cannot be loaded is not
-  // an error. `progress` outlives the gateway; `on_state` may be empty.
+  // An error where the address or the certificate cannot be had or a model's name means nothing; a model that
+  // cannot be loaded is none. `progress` outlives the gateway, `on_state` may be empty.
   static base::Result<std::unique_ptr<Gateway>> start(const config::Settings& settings,
                                                       hub::ProgressSink& progress, OnModelState on_state);
   // Cuts off running requests.

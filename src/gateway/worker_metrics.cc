@@ -93,6 +93,8 @@ std::vector<obs::Observation> observe_server(obs::Registry& registry, const net:
           stats.refused_requests);
   counter("kvasir_http_disconnects_total", "Clients that left while they were being answered.",
           stats.disconnects);
+  counter("kvasir_tls_handshakes_failed_total", "TLS handshakes that failed or took too long.",
+          stats.failed_handshakes);
   return observations;
 }
 

@@ -1,13 +1,19 @@
 #include "net/client_connection.h"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/ssl.hpp>
+#include <fmt/format.h>
+
+#include <array>
+#include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/beast/core.hpp>
-#include <boost/beast/http.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <iterator>
 #include <optional>
 #include <utility>
 
+#include "base/clock.h"
+#include "net/arriving_body.h"
+#include "net/deadline_socket.h"
 #include "net/resolve.h"
 
 namespace kvasir::net {
@@ -15,31 +21,19 @@ namespace kvasir::net {
 namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = beast::http;
-namespace ssl = asio::ssl;
-using asio::ip::tcp;
 using base::ErrorCode;
 using boost::system::error_code;
 
 namespace {
 
-constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t kMaxHeaderBytes = 64 * 1024;
-constexpr int kMaxInformational = 8;  // interim responses (100, 103) before the final one
-constexpr std::size_t kBodyBytes = 64 * 1024;
-constexpr std::size_t kMaxAddresses = 2;  // addresses of one host to try
+constexpr int kMaxInformational = 8;  // heads before an answer's own: 100, 103
+constexpr std::size_t kReadBytes = 64 * 1024;
+// A server that sends as fast as it is read gets no more of its thread at a time.
+constexpr std::size_t kMaxBytesInARow = 1024 * 1024;
+constexpr std::size_t kMaxAddresses = 2;  // of one host that are waited for
 
-base::Result<std::shared_ptr<ssl::context>> trust(const HttpClientOptions& options) {
-  auto context = std::make_shared<ssl::context>(ssl::context::tls_client);
-  error_code code;
-  context->set_default_verify_paths(code);
-  if (!code && !options.ca_file.empty()) {
-    context->load_verify_file(options.ca_file, code);
-    if (code)
-      return base::error(ErrorCode::invalid_argument, "cannot read the certificates in {}: {}",
-                         options.ca_file, code.message());
-  }
-  return context;
-}
+using Parser = http::response_parser<ArrivingBody>;
 
 }  // namespace
 
@@ -50,7 +44,7 @@ base::Result<std::shared_ptr<const Origin>> Origin::find(const Url& url, const H
   origin->url = url;
   TRY(origin->endpoints, resolve(url.host, url.port, options.connect_timeout, std::move(stop)));
   if (url.tls) {
-    TRY(origin->tls, trust(options));
+    TRY(origin->tls, TlsContext::client(options.ca_file));
   }
   return std::shared_ptr<const Origin>(std::move(origin));
 }
@@ -64,7 +58,7 @@ class ClientConnection::Wire {
   void abort() {
     aborted_ = true;
     kept_ = false;
-    if (tcp_ != nullptr) tcp_->close();
+    if (socket_) socket_->shut();
   }
 
   asio::awaitable<base::Result<HttpReply>> exchange(const HttpCall& call, const ReplySink& sink) {
@@ -86,159 +80,162 @@ class ClientConnection::Wire {
   }
 
  private:
-  using TlsStream = ssl::stream<beast::tcp_stream>;
-
   void close() {
-    tcp_ = nullptr;
-    plain_.reset();
-    tls_.reset();
+    socket_.reset();
     buffer_.clear();
   }
 
-  base::Error unreachable(const error_code& code) const {
-    if (code == beast::error::timeout)
+  static base::TimePoint in(std::chrono::milliseconds time) { return base::RealClock().now() + time; }
+
+  base::Error unreachable(const base::Error& error) const {
+    if (error.code == ErrorCode::timeout)
       return base::error(ErrorCode::unavailable, "cannot reach {}: no answer in {} ms",
                          origin_.url.authority(), origin_.options.connect_timeout.count());
-    return base::error(ErrorCode::unavailable, "cannot reach {}: {}", origin_.url.authority(),
-                       code.message());
+    return base::error(ErrorCode::unavailable, "cannot {} {}: {}",
+                       error.code == ErrorCode::corrupt ? "trust" : "reach", origin_.url.authority(),
+                       error.message);
   }
-
-  base::Error broken(const error_code& code) const {
-    if (code == beast::error::timeout)
-      return base::error(ErrorCode::timeout, "{} sent nothing for {} ms", origin_.url.authority(),
-                         origin_.options.read_timeout.count());
-    if (code == http::error::partial_message || code == http::error::end_of_stream ||
-        code == asio::error::eof || code == ssl::error::stream_truncated)
-      return base::error(ErrorCode::io, "{} closed the connection before the end of its answer",
-                         origin_.url.authority());
-    return base::error(ErrorCode::io, "the exchange with {} broke: {}", origin_.url.authority(),
-                       code.message());
+  base::Error silent() const {
+    return base::error(ErrorCode::timeout, "{} sent nothing for {} ms", origin_.url.authority(),
+                       origin_.options.read_timeout.count());
+  }
+  base::Error cut_off() const {
+    return base::error(ErrorCode::io, "{} closed the connection before the end of its answer",
+                       origin_.url.authority());
+  }
+  base::Error broken(const std::string& why) const {
+    return base::error(ErrorCode::io, "the exchange with {} broke: {}", origin_.url.authority(), why);
   }
 
   asio::awaitable<base::Status> connect() {
     close();
-    if (origin_.tls) {
-      tls_.emplace(executor_, *origin_.tls);
-      tcp_ = &tls_->next_layer();
-    } else {
-      plain_.emplace(executor_);
-      tcp_ = &*plain_;
-    }
-    error_code last = asio::error::host_not_found;
+    base::Status status = base::error(ErrorCode::unavailable, "it has no address");
     std::size_t num_timeouts = 0;
-    bool connected = false;
-    for (const tcp::endpoint& endpoint : origin_.endpoints) {
+    for (const asio::ip::tcp::endpoint& endpoint : origin_.endpoints) {
       if (aborted_ || num_timeouts == kMaxAddresses) break;
-      tcp_->expires_after(origin_.options.connect_timeout);
-      const auto [code] = co_await tcp_->async_connect(endpoint, kAwait);
-      connected = !code;
-      if (connected) break;
-      last = code;
-      if (code == beast::error::timeout) num_timeouts++;
+      socket_.emplace(executor_);
+      status = co_await socket_->connect(endpoint, in(origin_.options.connect_timeout));
+      if (status.ok()) break;
+      if (status.error().code == ErrorCode::timeout) num_timeouts++;
     }
-    if (!connected) co_return unreachable(last);
-    error_code ignored;
-    tcp_->socket().set_option(tcp::no_delay(true), ignored);
-    if (tls_) co_return co_await shake_hands();
+    if (status.ok() && origin_.tls)
+      status =
+          co_await socket_->connect_tls(*origin_.tls, origin_.url.host, in(origin_.options.connect_timeout));
+    if (!status.ok()) co_return unreachable(status.error());
     co_return base::ok();
   }
 
-  asio::awaitable<base::Status> shake_hands() {
-    SSL_set_min_proto_version(tls_->native_handle(), TLS1_2_VERSION);
-    tls_->set_verify_mode(ssl::verify_peer);
-    tls_->set_verify_callback(ssl::host_name_verification(origin_.url.host));
-    error_code not_an_address;
-    asio::ip::make_address(origin_.url.host, not_an_address);
-    if (not_an_address) SSL_set_tlsext_host_name(tls_->native_handle(), origin_.url.host.c_str());
-    tcp_->expires_after(origin_.options.connect_timeout);
-    const auto [failure] = co_await tls_->async_handshake(ssl::stream_base::client, kAwait);
-    if (!failure) co_return base::ok();
-    const long verdict = SSL_get_verify_result(tls_->native_handle());
-    if (verdict == X509_V_OK) co_return unreachable(failure);
-    co_return base::error(ErrorCode::unavailable, "cannot trust {}: {}", origin_.url.authority(),
-                          X509_verify_cert_error_string(verdict));
+  std::string head_of(const HttpCall& call) const {
+    std::string head = fmt::format("{} {} HTTP/1.1\r\n", call.method, call.url.target);
+    append_field(head, "Host", call.url.authority());
+    append_field(head, "User-Agent", origin_.options.user_agent);
+    if (!origin_.options.keep_alive) append_field(head, "Connection", "close");
+    for (const HttpHeader& header : call.headers) append_field(head, header.name, header.value);
+    if (!call.body.empty() || call.method == "POST")
+      fmt::format_to(std::back_inserter(head), "Content-Length: {}\r\n", call.body.size());
+    return head + "\r\n";
   }
 
-  http::request<http::string_body> request(const HttpCall& call) const {
-    http::request<http::string_body> request;
-    request.version(11);
-    request.method_string(call.method);
-    request.target(call.url.target);
-    request.set(http::field::host, call.url.authority());
-    request.set(http::field::user_agent, origin_.options.user_agent);
-    if (!origin_.options.keep_alive) request.set(http::field::connection, "close");
-    for (const HttpHeader& header : call.headers) request.insert(header.name, header.value);
-    request.body() = call.body;
-    if (!call.body.empty() || call.method == "POST") request.prepare_payload();
-    return request;
+  asio::awaitable<base::Status> send(const HttpCall& call) {
+    const std::string head = head_of(call);
+    std::array<asio::const_buffer, 2> buffers{asio::buffer(head), asio::buffer(call.body)};
+    const base::Status sent =
+        co_await socket_->write(buffers, {.patience = origin_.options.read_timeout, .min_bytes_per_s = 1});
+    if (sent.ok()) co_return base::ok();
+    if (sent.error().code == ErrorCode::timeout) co_return silent();
+    co_return broken(sent.error().message);
   }
 
   asio::awaitable<base::Status> converse(const HttpCall& call, const ReplySink& sink) {
-    if (tls_) return converse_over(*tls_, call, sink);
-    return converse_over(*plain_, call, sink);
-  }
-
-  template <class Stream>
-  asio::awaitable<base::Status> converse_over(Stream& stream, const HttpCall& call, const ReplySink& sink) {
-    const http::request<http::string_body> message = request(call);
-    tcp_->expires_after(origin_.options.read_timeout);
-    const auto [write_failure, num_written] = co_await http::async_write(stream, message, kAwait);
-    if (write_failure) co_return broken(write_failure);
-    std::optional<http::response_parser<http::buffer_body>> parsers;
-    tcp_->expires_after(origin_.options.read_timeout);
-    for (int num_informational = 0;; ++num_informational) {
-      parsers.emplace();
-      parsers->header_limit(kMaxHeaderBytes);
-      parsers->body_limit(boost::none);
-      parsers->skip(call.method == "HEAD");
-      const auto [failure, num_read] = co_await http::async_read_header(stream, buffer_, *parsers, kAwait);
-      answered_ = answered_ || num_read > 0 || failure == beast::error::timeout;
-      if (failure) co_return broken(failure);
-      const unsigned status = parsers->get().result_int();
-      if (status < 100 || status >= 200 || status == 101 || num_informational == kMaxInformational) break;
+    base::Status status = co_await send(call);
+    std::optional<Parser> parser;
+    for (int num_heads = 0; status.ok() && num_heads <= kMaxInformational; ++num_heads) {
+      parser.emplace();
+      parser->header_limit(kMaxHeaderBytes);
+      parser->body_limit(boost::none);
+      parser->skip(call.method == "HEAD");
+      parser->eager(false);
+      while (status.ok() && !parser->is_header_done()) status = co_await advance(*parser);
+      const unsigned number = parser->get().result_int();
+      if (number < 100 || number >= 200 || number == 101) break;
     }
-    http::response_parser<http::buffer_body>& parser = *parsers;
-    reply_.status = static_cast<int>(parser.get().result_int());
+    if (!status.ok()) co_return std::move(status);
+    reply_.status = static_cast<int>(parser->get().result_int());
     reply_.url = call.url;
-    for (const auto& field : parser.get())
+    for (const auto& field : parser->get())
       reply_.headers.push_back({std::string(field.name_string()), std::string(field.value())});
     if (is_redirect(reply_.status)) co_return base::ok();
-    if (base::Status status = sink.head(reply_); !status.ok()) co_return status;
-    base::Status status = co_await read_body(stream, parser, sink);
-    kept_ = status.ok() && origin_.options.keep_alive && parser.get().keep_alive() && !aborted_;
-    if (kept_) tcp_->expires_never();
-    co_return status;
+    status = sink.head(reply_);
+    if (status.ok()) status = co_await read_body(*parser, sink);
+    kept_ =
+        status.ok() && origin_.options.keep_alive && parser->keep_alive() && buffer_.size() == 0 && !aborted_;
+    co_return std::move(status);
   }
 
-  template <class Stream>
-  asio::awaitable<base::Status> read_body(Stream& stream, http::response_parser<http::buffer_body>& parser,
-                                          const ReplySink& sink) {
-    chunk_.resize(kBodyBytes);
+  asio::awaitable<base::Status> read_body(Parser& parser, const ReplySink& sink) {
+    parser.eager(true);
     while (!parser.is_done()) {
-      parser.get().body().data = chunk_.data();
-      parser.get().body().size = chunk_.size();
-      tcp_->expires_after(origin_.options.read_timeout);
-      auto [code, num_read] = co_await http::async_read_some(stream, buffer_, parser, kAwait);
-      if (code == http::error::need_buffer) code = {};
-      const std::size_t size = chunk_.size() - parser.get().body().size;
-      if (size > 0) {
-        base::Status status = sink.body(std::string_view(chunk_).substr(0, size));
-        if (!status.ok()) co_return status;
+      base::Status status = co_await advance(parser);
+      std::string& piece = parser.get().body();
+      if (!piece.empty()) {
+        base::Status taken = sink.body(piece);
+        if (!taken.ok()) co_return std::move(taken);
+        piece.clear();
       }
-      if (code) co_return broken(code);
+      if (!status.ok()) co_return std::move(status);
     }
     co_return base::ok();
+  }
+
+  // Gives the parser what was read, or reads on where that says nothing to it.
+  asio::awaitable<base::Status> advance(Parser& parser) {
+    for (;;) {
+      error_code code = http::error::need_more;
+      if (buffer_.size() > 0) buffer_.consume(parser.put(buffer_.data(), code));
+      if (!code) co_return base::ok();
+      if (code != http::error::need_more) co_return broken(code.message());
+      // A head, or a line between chunks, that has not ended.
+      if (buffer_.size() > kMaxHeaderBytes) co_return broken("a line of it is too long");
+      if (!parser.get().body().empty()) co_return base::ok();
+      const base::Result<DeadlineSocket::Found> found = co_await fill();
+      if (!found.ok()) co_return found.error();
+      if (*found == DeadlineSocket::Found::bytes) continue;
+      if (*found != DeadlineSocket::Found::end || !parser.got_some()) co_return cut_off();
+      parser.put_eof(code);
+      if (code) co_return cut_off();
+      co_return base::ok();
+    }
+  }
+
+  // bytes, end or broken.
+  asio::awaitable<base::Result<DeadlineSocket::Found>> fill() {
+    for (;;) {
+      const DeadlineSocket::Taken taken = socket_->take(buffer_.prepare(kReadBytes));
+      if (taken.found != DeadlineSocket::Found::nothing) {
+        buffer_.commit(taken.num_bytes);
+        answered_ = answered_ || taken.num_bytes > 0;
+        bytes_in_a_row_ += taken.num_bytes;
+        if (bytes_in_a_row_ > kMaxBytesInARow) {
+          bytes_in_a_row_ = 0;
+          co_await asio::post(executor_, asio::use_awaitable);
+        }
+        co_return taken.found;
+      }
+      bytes_in_a_row_ = 0;
+      const base::Status ready = co_await socket_->wait_readable(in(origin_.options.read_timeout));
+      if (ready.ok()) continue;
+      answered_ = true;
+      co_return silent();
+    }
   }
 
   const Origin& origin_;
   const asio::any_io_executor executor_;
-  std::optional<beast::tcp_stream> plain_;
-  std::optional<TlsStream> tls_;
-  beast::tcp_stream* tcp_ = nullptr;  // lowest layer of the stream in use
+  std::optional<DeadlineSocket> socket_;
   beast::flat_buffer buffer_;
-  std::string chunk_;
   HttpReply reply_;
-  bool answered_ = false;  // a byte of the answer has come
+  std::size_t bytes_in_a_row_ = 0;  // read without waiting
+  bool answered_ = false;           // a byte of the answer came, or none within its time
   bool kept_ = false;
   bool aborted_ = false;
 };

@@ -3,13 +3,13 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl/context.hpp>
 #include <memory>
 #include <stop_token>
 #include <vector>
 
 #include "base/result.h"
 #include "net/http_client.h"
+#include "net/tls_context.h"
 
 namespace kvasir::net {
 
@@ -19,7 +19,7 @@ struct Origin {
   HttpClientOptions options;
   Url url;  // its target is ignored
   std::vector<boost::asio::ip::tcp::endpoint> endpoints;
-  std::shared_ptr<boost::asio::ssl::context> tls;  // null for plain http
+  std::shared_ptr<const TlsContext> tls;  // null for plain http
 
   // Looks the name up, which blocks.
   static base::Result<std::shared_ptr<const Origin>> find(const Url& url, const HttpClientOptions& options,

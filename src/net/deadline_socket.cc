@@ -6,10 +6,15 @@
 #include <algorithm>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <cerrno>
 #include <optional>
+#include <system_error>
 #include <utility>
+
+#include "net/tls_session.h"
 
 namespace kvasir::net {
 
@@ -20,22 +25,45 @@ struct DeadlineSocket::State {
   explicit State(tcp::socket s) : socket(std::move(s)), timer(socket.get_executor()) {}
 
   tcp::socket socket;
+  std::unique_ptr<TlsSession> tls;  // null: plain
+  std::int64_t num_given = 0;       // bytes that the system took without TLS
   asio::steady_timer timer;
-  asio::cancellation_signal cancel;  // of the current wait
-  std::uint64_t epoch = 0;           // number of the current wait; a timer with another number is stale
+  // What a read that found nothing waits for: a renewal of TLS's keys may have to be written first.
+  tcp::socket::wait_type read_waits_for = tcp::socket::wait_read;
+  asio::cancellation_signal cancel;  // of the wait under way
+  std::uint64_t epoch = 0;           // of the wait under way; a timer of an earlier one is stale
+  std::uint64_t num_cancels = 0;
   bool shut = false;
 };
 
-DeadlineSocket::DeadlineSocket(tcp::socket socket) : state_(std::make_shared<State>(std::move(socket))) {
+namespace {
+
+void prepare(DeadlineSocket::tcp::socket& socket) {
   error_code ignored;
-  state_->socket.non_blocking(true, ignored);
-  state_->socket.set_option(tcp::no_delay(true), ignored);
+  socket.non_blocking(true, ignored);
+  socket.set_option(DeadlineSocket::tcp::no_delay(true), ignored);
+}
+
+bool would_block(const error_code& error) {
+  return error == asio::error::would_block || error == asio::error::try_again ||
+         error == asio::error::interrupted;
+}
+
+asio::socket_base::wait_type wait_of(TlsSession::Step step) {
+  return step == TlsSession::Step::needs_write ? asio::socket_base::wait_write : asio::socket_base::wait_read;
+}
+
+}  // namespace
+
+DeadlineSocket::DeadlineSocket(tcp::socket socket) : state_(std::make_shared<State>(std::move(socket))) {
+  if (state_->socket.is_open()) prepare(state_->socket);
 }
 
 DeadlineSocket::~DeadlineSocket() {
   error_code ignored;
   ++state_->epoch;
   state_->timer.cancel();
+  state_->tls.reset();
   state_->socket.close(ignored);
 }
 
@@ -49,15 +77,78 @@ std::string DeadlineSocket::peer() const {
   return error ? std::string() : endpoint.address().to_string();
 }
 
+asio::awaitable<base::Status> DeadlineSocket::connect(tcp::endpoint to, base::TimePoint deadline) {
+  tcp::socket& socket = state_->socket;
+  error_code error;
+  socket.open(to.protocol(), error);
+  if (error) co_return base::error(base::ErrorCode::unavailable, "{}", error.message());
+  prepare(socket);
+  int failure =
+      ::connect(socket.native_handle(), to.data(), static_cast<socklen_t>(to.size())) == 0 ? 0 : errno;
+  while (failure == EINPROGRESS || failure == ENOTCONN) {
+    base::Status ready = co_await wait(tcp::socket::wait_write, deadline);
+    if (!ready.ok()) co_return std::move(ready);
+    socklen_t size = sizeof failure;
+    if (::getsockopt(socket.native_handle(), SOL_SOCKET, SO_ERROR, &failure, &size) != 0) failure = errno;
+    if (failure != 0) break;
+    (void)socket.remote_endpoint(error);
+    failure = error.value();
+  }
+  if (failure == 0) co_return base::ok();
+  co_return base::error(base::ErrorCode::unavailable, "{}", std::generic_category().message(failure));
+}
+
+asio::awaitable<base::Status> DeadlineSocket::accept_tls(const TlsContext& context,
+                                                         base::TimePoint deadline) {
+  state_->tls = TlsSession::server(context, state_->socket.native_handle());
+  return shake_hands(deadline);
+}
+
+asio::awaitable<base::Status> DeadlineSocket::connect_tls(const TlsContext& context, const std::string& host,
+                                                          base::TimePoint deadline) {
+  state_->tls = TlsSession::client(context, state_->socket.native_handle(), host);
+  return shake_hands(deadline);
+}
+
+asio::awaitable<base::Status> DeadlineSocket::shake_hands(base::TimePoint deadline) {
+  base::Status status = base::ok();
+  while (status.ok()) {
+    const TlsSession::Step step = state_->tls->handshake();
+    if (step == TlsSession::Step::done) co_return base::ok();
+    if (step == TlsSession::Step::failed || step == TlsSession::Step::end) {
+      base::ErrorCode code = base::ErrorCode::io;
+      if (state_->tls->peer_speaks_http()) code = base::ErrorCode::unsupported;
+      if (state_->tls->peer_distrusted()) code = base::ErrorCode::corrupt;
+      status = base::error(code, "{}", state_->tls->failure());
+    } else {
+      status = co_await wait(wait_of(step), deadline);
+    }
+  }
+  state_->tls.reset();
+  co_return std::move(status);
+}
+
 DeadlineSocket::Taken DeadlineSocket::take(asio::mutable_buffer into) {
+  if (state_->tls) {
+    const auto [step, num_bytes] = state_->tls->read(into);
+    switch (step) {
+      case TlsSession::Step::done:
+        return {Found::bytes, num_bytes};
+      case TlsSession::Step::end:
+        return {Found::end, 0};
+      case TlsSession::Step::failed:
+        return {Found::broken, 0};
+      case TlsSession::Step::needs_read:
+      case TlsSession::Step::needs_write:
+        state_->read_waits_for = wait_of(step);
+        return {Found::nothing, 0};
+    }
+  }
   error_code error;
   const std::size_t n = state_->socket.read_some(into, error);
   if (!error) return {Found::bytes, n};
-  if (error == asio::error::would_block || error == asio::error::try_again ||
-      error == asio::error::interrupted) {
-    return {Found::nothing, 0};
-  }
-  return {Found::end, 0};
+  if (would_block(error)) return {Found::nothing, 0};
+  return {error == asio::error::eof ? Found::end : Found::broken, 0};
 }
 
 asio::awaitable<base::Status> DeadlineSocket::wait(tcp::socket::wait_type what, base::TimePoint deadline) {
@@ -84,13 +175,37 @@ asio::awaitable<base::Status> DeadlineSocket::wait(tcp::socket::wait_type what, 
 }
 
 asio::awaitable<base::Status> DeadlineSocket::wait_readable(base::TimePoint deadline) {
-  return wait(tcp::socket::wait_read, deadline);
+  return wait(state_->read_waits_for, deadline);
 }
 
-int DeadlineSocket::unacknowledged_bytes() const {
-  int bytes = 0;
-  if (ioctl(state_->socket.native_handle(), SIOCOUTQ, &bytes) != 0) return 0;
-  return bytes;
+// Of all bytes that the system was given, those that the peer has.
+std::int64_t DeadlineSocket::num_acknowledged() const {
+  int outstanding = 0;
+  if (ioctl(state_->socket.native_handle(), SIOCOUTQ, &outstanding) != 0) outstanding = 0;
+  return (state_->tls ? state_->tls->num_sent() : state_->num_given) - outstanding;
+}
+
+// What a write that does not wait did.
+struct DeadlineSocket::Given {
+  std::size_t num_bytes = 0;
+  std::optional<tcp::socket::wait_type> blocked;  // what it has to wait for
+  std::string failure;                            // or why the peer is gone
+};
+
+DeadlineSocket::Given DeadlineSocket::give(std::span<const asio::const_buffer> buffers) {
+  if (state_->tls) {
+    const auto [step, num_bytes] = state_->tls->write(buffers);
+    if (step == TlsSession::Step::done) return {num_bytes, std::nullopt, {}};
+    if (step == TlsSession::Step::needs_read || step == TlsSession::Step::needs_write)
+      return {0, wait_of(step), {}};
+    return {0, std::nullopt, state_->tls->failure()};
+  }
+  error_code error;
+  const std::size_t num_bytes = state_->socket.write_some(buffers, error);
+  state_->num_given += static_cast<std::int64_t>(num_bytes);
+  if (!error) return {num_bytes, std::nullopt, {}};
+  if (would_block(error)) return {0, tcp::socket::wait_write, {}};
+  return {0, std::nullopt, error.message()};
 }
 
 namespace {
@@ -133,50 +248,60 @@ class WriteDeadline {
 
 asio::awaitable<base::Status> DeadlineSocket::write(std::span<asio::const_buffer> buffers, WritePace pace) {
   const base::RealClock clock;
-  std::optional<WriteDeadline> deadline;  // set at the first wait
-  std::int64_t given = 0;                 // bytes that the system held then, or got since
+  std::optional<WriteDeadline> deadline;  // from the first wait on
+  std::int64_t num_before = 0;            // bytes that the peer had then
   buffers = drop_sent(buffers, 0);
   while (!buffers.empty()) {
     if (state_->shut) co_return base::error(base::ErrorCode::cancelled, "the connection was shut");
-    error_code error;
-    const std::size_t sent = state_->socket.write_some(buffers, error);
-    if (!error) {
-      given += static_cast<std::int64_t>(sent);
-      buffers = drop_sent(buffers, sent);
+    const Given given = give(buffers);
+    if (given.num_bytes > 0) {
+      buffers = drop_sent(buffers, given.num_bytes);
       continue;
     }
-    if (error == asio::error::interrupted) continue;
-    if (error != asio::error::would_block && error != asio::error::try_again) {
-      co_return base::error(base::ErrorCode::cancelled, "the peer is gone: {}", error.message());
-    }
-    // The socket becomes writable only when a good part of its buffer is free. The progress of a slow reader
-    // is visible earlier, in the bytes that the peer has acknowledged.
+    if (!given.blocked)
+      co_return base::error(base::ErrorCode::cancelled, "the peer is gone: {}", given.failure);
+    // The socket turns writable only when a good part of its buffer is free: a reader that takes little by
+    // little shows in what the peer has acknowledged.
     const base::TimePoint now = clock.now();
-    const std::int64_t outstanding = unacknowledged_bytes();
+    const std::int64_t num_now = num_acknowledged();
     if (!deadline) {
       deadline.emplace(pace, now);
-      given = outstanding;
+      num_before = num_now;
     }
-    const base::TimePoint until = deadline->after(given - outstanding, now);
+    const base::TimePoint until = deadline->after(num_now - num_before, now);
     if (now >= until) co_return base::error(base::ErrorCode::timeout, "the peer was too slow");
-    const base::Status ready = co_await wait(tcp::socket::wait_write, until);
+    const base::Status ready = co_await wait(*given.blocked, until);
     if (!ready.ok() && ready.error().code != base::ErrorCode::timeout) co_return ready.error();
   }
   co_return base::ok();
 }
 
 void DeadlineSocket::watch(tcp::socket::wait_type what, std::function<void()> ready) {
+  if (what == tcp::socket::wait_read && state_->tls && state_->tls->may_hold_bytes()) {
+    // Taken from the socket with a request that came before them: no readiness would tell of them.
+    asio::post(executor(), [state = state_, ready = std::move(ready), cancels = state_->num_cancels] {
+      if (cancels == state->num_cancels) ready();
+    });
+    return;
+  }
   state_->socket.async_wait(what, [state = state_, ready = std::move(ready)](error_code error) {
     if (!error) ready();
   });
 }
 
 void DeadlineSocket::cancel_waits() {
+  ++state_->num_cancels;
   error_code ignored;
   state_->socket.cancel(ignored);
 }
 
-void DeadlineSocket::shut_sending() {
+asio::awaitable<void> DeadlineSocket::shut_sending(base::TimePoint deadline) {
+  while (state_->tls && !state_->shut) {
+    const TlsSession::Step step = state_->tls->say_end();
+    if (step != TlsSession::Step::needs_write) break;
+    const base::Status ready = co_await wait(tcp::socket::wait_write, deadline);
+    if (!ready.ok()) break;
+  }
   error_code ignored;
   state_->socket.shutdown(tcp::socket::shutdown_send, ignored);
 }

@@ -24,19 +24,35 @@ struct WritePace {
   std::int64_t min_bytes_per_s = 4096;
 };
 
-// A non-blocking TCP socket on which every wait has a deadline. Bytes are moved by plain system calls, and
-// only readiness is awaited, so a cancelled wait never loses data. Touched on its executor only.
+class TlsContext;
+class TlsSession;
+
+// A non-blocking TCP socket on which every wait has an end, with TLS over it where that was started. Bytes
+// move in calls that never wait; only readiness is awaited, so a cancelled wait never loses data. Touched on
+// its executor only.
 class DeadlineSocket {
  public:
   using tcp = boost::asio::ip::tcp;
 
   explicit DeadlineSocket(tcp::socket socket);
+  explicit DeadlineSocket(const boost::asio::any_io_executor& executor)
+      : DeadlineSocket(tcp::socket(executor)) {}
   ~DeadlineSocket();
   DeadlineSocket(const DeadlineSocket&) = delete;
   DeadlineSocket& operator=(const DeadlineSocket&) = delete;
 
-  // The result of a read that does not wait.
-  enum class Found { bytes, nothing, end };
+  // For a socket without a connection, once. timeout, cancelled, or unavailable with the system's reason.
+  boost::asio::awaitable<base::Status> connect(tcp::endpoint to, base::TimePoint deadline);
+  // The handshake, before any byte is moved. unsupported: the peer spoke plain HTTP; corrupt: it is not to be
+  // trusted; timeout, cancelled; io: anything else. After an error the socket is a plain one again.
+  boost::asio::awaitable<base::Status> accept_tls(const TlsContext& context, base::TimePoint deadline);
+  // `host`: whom the peer's certificate has to name.
+  boost::asio::awaitable<base::Status> connect_tls(const TlsContext& context, const std::string& host,
+                                                   base::TimePoint deadline);
+
+  // What a read that does not wait found. end: the peer closed its side; broken: the connection is lost, or
+  // ended where TLS says that more was to come.
+  enum class Found { bytes, nothing, end, broken };
   struct Taken {
     Found found = Found::nothing;
     std::size_t num_bytes = 0;
@@ -53,8 +69,9 @@ class DeadlineSocket {
   void watch(tcp::socket::wait_type what, std::function<void()> ready);
   void cancel_waits();
 
-  void shut_sending();
-  // Ends both directions. Every present or later wait returns at once.
+  // Tells the peer that nothing more comes; over TLS that may have to wait.
+  boost::asio::awaitable<void> shut_sending(base::TimePoint deadline);
+  // Ends both directions: every wait, now or later, returns at once.
   void shut();
 
   // Like shut(), but also drops the bytes that the system has not sent yet.
@@ -66,8 +83,11 @@ class DeadlineSocket {
 
  private:
   struct State;
+  struct Given;
+  boost::asio::awaitable<base::Status> shake_hands(base::TimePoint deadline);
   boost::asio::awaitable<base::Status> wait(tcp::socket::wait_type what, base::TimePoint deadline);
-  int unacknowledged_bytes() const;
+  Given give(std::span<const boost::asio::const_buffer> buffers);
+  std::int64_t num_acknowledged() const;
 
   std::shared_ptr<State> state_;  // shared with handlers whose cancellation came too late
 };

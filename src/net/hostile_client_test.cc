@@ -11,8 +11,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using HostileClientTest = ServerTest;
+INSTANTIATE_TEST_SUITE_P(Over, HostileClientTest, testing::Values(Layer::plain, Layer::tls), name_of);
 
-TEST_F(HostileClientTest, SlowLorisGets408) {
+TEST_P(HostileClientTest, SlowLorisGets408) {
   ServerOptions options;
   options.header_timeout = 500ms;
   serve(options);
@@ -27,7 +28,7 @@ TEST_F(HostileClientTest, SlowLorisGets408) {
   EXPECT_TRUE(client.at_end());
 }
 
-TEST_F(HostileClientTest, TheHeaderTimeIsForAllHeadersTogether) {
+TEST_P(HostileClientTest, TheHeaderTimeIsForAllHeadersTogether) {
   ServerOptions options;
   options.header_timeout = 500ms;
   serve(options);
@@ -42,7 +43,7 @@ TEST_F(HostileClientTest, TheHeaderTimeIsForAllHeadersTogether) {
   EXPECT_TRUE(response->status == 408 || response->status == 431) << response->status;
 }
 
-TEST_F(HostileClientTest, SlowBodyGets408) {
+TEST_P(HostileClientTest, SlowBodyGets408) {
   ServerOptions options;
   options.body_timeout = 100ms;
   serve(options);
@@ -54,7 +55,7 @@ TEST_F(HostileClientTest, SlowBodyGets408) {
   EXPECT_EQ(code_of(*response), "body_timeout");
 }
 
-TEST_F(HostileClientTest, QuietConnectionsAreClosedWithoutAWord) {
+TEST_P(HostileClientTest, QuietConnectionsAreClosedWithoutAWord) {
   ServerOptions options;
   options.header_timeout = 500ms;
   options.idle_timeout = 100ms;
@@ -67,7 +68,7 @@ TEST_F(HostileClientTest, QuietConnectionsAreClosedWithoutAWord) {
   EXPECT_TRUE(idle.at_end());
 }
 
-TEST_F(HostileClientTest, OneByteAtATimeIsServed) {
+TEST_P(HostileClientTest, OneByteAtATimeIsServed) {
   serve();
   LoopbackClient client = connect();
   for (const char c : post_request("/echo", "slowly")) ASSERT_TRUE(client.send(std::string_view(&c, 1)));
@@ -86,7 +87,7 @@ TEST_F(HostileClientTest, OneByteAtATimeIsServed) {
   EXPECT_NE(all.find("data: 3"), std::string::npos);
 }
 
-TEST_F(HostileClientTest, HugeHeadersGet431) {
+TEST_P(HostileClientTest, HugeHeadersGet431) {
   ServerOptions options;
   options.max_header_bytes = 2000;
   serve(options);
@@ -107,7 +108,7 @@ TEST_F(HostileClientTest, HugeHeadersGet431) {
   expect_undisturbed();
 }
 
-TEST_F(HostileClientTest, EndlessHeadersAreCutShort) {
+TEST_P(HostileClientTest, EndlessHeadersAreCutShort) {
   serve();
   LoopbackClient client = connect();
   client.send("GET /hello HTTP/1.1\r\n");
@@ -118,7 +119,7 @@ TEST_F(HostileClientTest, EndlessHeadersAreCutShort) {
   EXPECT_EQ(server_->stats().refused_requests.load(), 1u);
 }
 
-TEST_F(HostileClientTest, HugeBodiesGet413WithoutBeingRead) {
+TEST_P(HostileClientTest, HugeBodiesGet413WithoutBeingRead) {
   ServerOptions options;
   options.max_body_bytes = 1000;
   serve(options);
@@ -142,7 +143,7 @@ TEST_F(HostileClientTest, HugeBodiesGet413WithoutBeingRead) {
   EXPECT_EQ(client.read_response()->status, 200);
 }
 
-TEST_F(HostileClientTest, WhoStillSendsABigBodyReadsTheAnswer) {
+TEST_P(HostileClientTest, WhoStillSendsABigBodyReadsTheAnswer) {
   ServerOptions options;
   options.max_body_bytes = 1000;
   serve(options);
@@ -151,7 +152,7 @@ TEST_F(HostileClientTest, WhoStillSendsABigBodyReadsTheAnswer) {
   EXPECT_EQ(client.read_response()->status, 413);
 }
 
-TEST_F(HostileClientTest, MalformedRequestsGetTheirOwnAnswers) {
+TEST_P(HostileClientTest, MalformedRequestsGetTheirOwnAnswers) {
   serve();
   struct Case {
     std::string request;
@@ -210,7 +211,7 @@ TEST_F(HostileClientTest, MalformedRequestsGetTheirOwnAnswers) {
   expect_undisturbed();
 }
 
-TEST_F(HostileClientTest, ARefusalAfterAHeadRequestHasItsBody) {
+TEST_P(HostileClientTest, ARefusalAfterAHeadRequestHasItsBody) {
   serve();
   LoopbackClient client = connect();
   client.send("HEAD /hello HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -219,7 +220,7 @@ TEST_F(HostileClientTest, ARefusalAfterAHeadRequestHasItsBody) {
   EXPECT_EQ(code_of(*client.read_response()), "malformed_request");
 }
 
-TEST_F(HostileClientTest, ARequestCutOffByItsSenderIsA400) {
+TEST_P(HostileClientTest, ARequestCutOffByItsSenderIsA400) {
   serve();
   for (const char* part : {"GET /hel", "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nabc"}) {
     LoopbackClient client = connect();
@@ -229,7 +230,7 @@ TEST_F(HostileClientTest, ARequestCutOffByItsSenderIsA400) {
   }
 }
 
-TEST_F(HostileClientTest, AHalfClosedPeerIsStillAnswered) {
+TEST_P(HostileClientTest, AHalfClosedPeerIsStillAnswered) {
   serve();
   LoopbackClient client = connect();
   client.send(post_request("/echo", "last words"));
@@ -238,7 +239,7 @@ TEST_F(HostileClientTest, AHalfClosedPeerIsStillAnswered) {
   EXPECT_TRUE(client.at_end());
 }
 
-TEST_F(HostileClientTest, DisconnectBeforeTheFirstByteIsHeard) {
+TEST_P(HostileClientTest, DisconnectBeforeTheFirstByteIsHeard) {
   serve();
   {
     LoopbackClient client = connect();
@@ -255,7 +256,7 @@ TEST_F(HostileClientTest, DisconnectBeforeTheFirstByteIsHeard) {
   EXPECT_EQ(server_->stats().disconnects.load(), 2u);
 }
 
-TEST_F(HostileClientTest, DisconnectIsHeardBehindPipelinedBytes) {
+TEST_P(HostileClientTest, DisconnectIsHeardBehindPipelinedBytes) {
   serve();
   LoopbackClient a_little = connect();
   a_little.send(get_request("/wait") + get_request("/hello"));
@@ -269,7 +270,7 @@ TEST_F(HostileClientTest, DisconnectIsHeardBehindPipelinedBytes) {
   EXPECT_TRUE(left_.try_acquire_for(kPatience));
 }
 
-TEST_F(HostileClientTest, WhoSendsTooFarAheadIsToldAndItsRequestEnds) {
+TEST_P(HostileClientTest, WhoSendsTooFarAheadIsToldAndItsRequestEnds) {
   serve();
   LoopbackClient client = connect();
   client.send(get_request("/wait") + std::string(40'000, 'x'));
@@ -281,7 +282,7 @@ TEST_F(HostileClientTest, WhoSendsTooFarAheadIsToldAndItsRequestEnds) {
   EXPECT_EQ(code_of(*response), "sent_too_far_ahead");
 }
 
-TEST_F(HostileClientTest, ManyExtensionsAreBoundedAllTogether) {
+TEST_P(HostileClientTest, ManyExtensionsAreBoundedAllTogether) {
   serve();
   // Each extension is short, but a hundred bytes for every byte of the body are too much.
   std::string body;
@@ -297,7 +298,7 @@ TEST_F(HostileClientTest, ManyExtensionsAreBoundedAllTogether) {
   EXPECT_EQ(honest.read_response()->body.size(), 20'005u);
 }
 
-TEST_F(HostileClientTest, BodiesOfAllRequestsTogetherAreBounded) {
+TEST_P(HostileClientTest, BodiesOfAllRequestsTogetherAreBounded) {
   ServerOptions options;
   options.max_body_bytes = 1'000'000;
   options.max_bodies_bytes = 4'000'000;
@@ -331,7 +332,7 @@ TEST_F(HostileClientTest, BodiesOfAllRequestsTogetherAreBounded) {
   }
 }
 
-TEST_F(HostileClientTest, RequestsPipelinedBehindALongOneAreServed) {
+TEST_P(HostileClientTest, RequestsPipelinedBehindALongOneAreServed) {
   serve();
   LoopbackClient client = connect();
   client.send(get_request("/stream?200") + get_request("/hello"));
@@ -339,7 +340,7 @@ TEST_F(HostileClientTest, RequestsPipelinedBehindALongOneAreServed) {
   EXPECT_EQ(client.read_response()->body, "hello");
 }
 
-TEST_F(HostileClientTest, PipelinedRequestsLeaveOthersTheirTurn) {
+TEST_P(HostileClientTest, PipelinedRequestsLeaveOthersTheirTurn) {
   serve();
   LoopbackClient client = connect();
   std::string all = get_request("/mark");
@@ -350,7 +351,7 @@ TEST_F(HostileClientTest, PipelinedRequestsLeaveOthersTheirTurn) {
   EXPECT_LT(num_requests_at_mark_.load(), 5u);
 }
 
-TEST_F(HostileClientTest, OneConnectionTooManyGets503) {
+TEST_P(HostileClientTest, OneConnectionTooManyGets503) {
   ServerOptions options;
   options.max_connections = 2;
   serve(options);
@@ -371,7 +372,7 @@ TEST_F(HostileClientTest, OneConnectionTooManyGets503) {
   EXPECT_EQ(server_->stats().refused_connections.load(), 1u);
 }
 
-TEST_F(HostileClientTest, AThousandIdleConnectionsDisturbNobody) {
+TEST_P(HostileClientTest, AThousandIdleConnectionsDisturbNobody) {
   rlimit limit{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
   const int num_clients = limit.rlim_max >= 4096 ? 1000 : static_cast<int>(limit.rlim_max / 4);

@@ -29,13 +29,6 @@ std::string openai_error(const RefusedRequest& refusal) {
   return base::json_text(base::json::object{{"error", std::move(error)}});
 }
 
-// Appends a header. Characters that could end its line become spaces.
-void append_field(std::string& out, std::string_view name, std::string_view value) {
-  out.append(name).append(": ");
-  for (const char c : value) out.push_back(c == '\r' || c == '\n' || c == '\0' ? ' ' : c);
-  out.append("\r\n");
-}
-
 void copy_headers(RefusedRequest& refusal, const HttpRequest& request) {
   refusal.request_id = request.header("x-request-id").value_or("");
   refusal.origin = request.header("origin").value_or("");
@@ -45,7 +38,9 @@ bool has_body(int status) {
   return status >= 200 && status != 204 && status != 304;
 }
 
-// Answers up to this size are not counted, so that an error can always be sent.
+// For TLS to tell a peer whose window is full that its answer has ended.
+constexpr base::Duration kGoodbyeTime = std::chrono::seconds(2);
+// Answers up to here are not counted: an error has to go out whatever others hold.
 constexpr std::size_t kSmallAnswer = 16 * 1024;
 
 std::string answers_too_large(std::size_t max_bytes) {
@@ -70,6 +65,8 @@ HttpConnection::HttpConnection(asio::ip::tcp::socket socket, std::shared_ptr<Ser
 asio::awaitable<void> HttpConnection::run() {
   const std::shared_ptr<HttpConnection> self = shared_from_this();
   const ServerOptions& options = state_->options;
+  const bool secured = co_await secure();
+  if (!secured) co_return;
   base::TimePoint quiet_until = base::RealClock().now() + options.header_timeout;
   while (!peer_gone_) {
     ReadOutcome outcome = co_await reader_.next(quiet_until);
@@ -96,8 +93,27 @@ asio::awaitable<void> HttpConnection::run() {
   co_await close();
 }
 
+asio::awaitable<bool> HttpConnection::secure() {
+  if (!state_->certificates) co_return true;
+  const std::shared_ptr<const TlsContext> context = state_->certificates->current();
+  const base::Status done =
+      co_await socket_.accept_tls(*context, base::RealClock().now() + state_->options.header_timeout);
+  if (done.ok()) co_return true;
+  ++state_->stats.failed_handshakes;
+  obs::Log::debug("tls_handshake_failed", {{"peer", socket_.peer()}, {"reason", done.error().message}});
+  const base::ErrorCode code = done.error().code;
+  if (code == base::ErrorCode::timeout || code == base::ErrorCode::cancelled) co_return false;
+  if (code == base::ErrorCode::unsupported) {
+    RefusedRequest refusal(400, "https_expected",
+                           "A plain HTTP request came to a port for HTTPS. Use https:// instead.");
+    co_await refuse(std::move(refusal));
+  }
+  co_await close();
+  co_return false;
+}
+
 asio::awaitable<void> HttpConnection::close() {
-  socket_.shut_sending();
+  co_await socket_.shut_sending(base::RealClock().now() + kGoodbyeTime);
   if (!peer_gone_ || too_far_ahead_) co_await reader_.drain();
 }
 
@@ -161,6 +177,8 @@ asio::awaitable<void> HttpConnection::refuse(RefusedRequest refusal) {
 
 asio::awaitable<void> HttpConnection::turn_away() {
   const std::shared_ptr<HttpConnection> self = shared_from_this();
+  const bool secured = co_await secure();
+  if (!secured) co_return;
   RefusedRequest refusal(503, "too_many_connections", "The server has too many open connections. Try again.");
   co_await refuse(std::move(refusal));
   co_await close();
@@ -298,6 +316,7 @@ void HttpConnection::look_at_peer(std::uint64_t exchange) {
     case DeadlineSocket::Found::nothing:
       return watch_peer();
     case DeadlineSocket::Found::end:
+    case DeadlineSocket::Found::broken:
       return report_gone();
     case DeadlineSocket::Found::bytes:
       // Unread bytes would hide the peer's end of stream, and it could send without limit, so it counts as

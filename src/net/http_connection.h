@@ -48,6 +48,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  private:
   enum class Answer { none, under_way, done };
 
+  // The handshake, where the server has a certificate. False: there is no one to serve.
+  boost::asio::awaitable<bool> secure();
   boost::asio::awaitable<void> serve(ParsedRequest& parsed);
   // Answers with an error and closes the connection.
   boost::asio::awaitable<void> refuse(RefusedRequest refusal);

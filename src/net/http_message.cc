@@ -20,6 +20,12 @@ HttpResponse HttpResponse::json(int status, std::string body) {
   return HttpResponse(status, "application/json", std::move(body));
 }
 
+void append_field(std::string& out, std::string_view name, std::string_view value) {
+  out.append(name).append(": ");
+  for (const char c : value) out.push_back(c == '\r' || c == '\n' || c == '\0' ? ' ' : c);
+  out.append("\r\n");
+}
+
 std::string_view reason_phrase(int status) {
   const auto known = boost::beast::http::int_to_status(static_cast<unsigned>(status));
   if (known == boost::beast::http::status::unknown) return {};

@@ -49,7 +49,10 @@ struct HttpResponse {
   bool keep_alive = true;  // false: the connection closes after this answer
 };
 
-// E.g. "Not Found" for 404; empty for an unregistered status.
+// Appends a header's line, with nothing in the value that could end the line early.
+void append_field(std::string& out, std::string_view name, std::string_view value);
+
+// "Not Found" for 404; empty for a status without a registered phrase.
 std::string_view reason_phrase(int status);
 
 }  // namespace kvasir::net

@@ -56,6 +56,9 @@ HttpServer::~HttpServer() {
 base::Result<std::uint16_t> HttpServer::start() {
   CHECK(threads_.empty(), "started twice");
   const ServerOptions& options = state_->options;
+  if (options.tls) {
+    TRY(state_->certificates, CertificateWatch::start(*options.tls, options.tls_look_interval));
+  }
   TRY(tcp::endpoint endpoint, resolve(options.host, options.port));
   allow_descriptors(static_cast<rlim_t>(options.max_connections) + kOtherDescriptors);
   const int num_threads = std::max(options.num_io_threads, 1);

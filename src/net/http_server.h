@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "net/http_message.h"
 #include "net/responder.h"
+#include "net/tls_context.h"
 
 namespace kvasir::net {
 
@@ -35,18 +36,21 @@ struct RefusedRequest {
 
 struct ServerOptions {
   std::string host = "127.0.0.1";
-  std::uint16_t port = 0;  // 0: any free port
+  std::uint16_t port = 0;                                      // 0: any free one
+  std::optional<TlsFiles> tls;                                 // none: plain HTTP
+  base::Duration tls_look_interval = std::chrono::seconds(1);  // at the files, whether they have changed
   int num_io_threads = 1;
   int max_connections = 10'000;                   // more: 503
   std::size_t max_header_bytes = 16 * 1024;       // more: 431
   std::size_t max_body_bytes = 16 * 1024 * 1024;  // more: 413
   // Total for all requests, and the same again for all answers. More: 503.
   std::size_t max_bodies_bytes = 256 * 1024 * 1024;
-  base::Duration header_timeout = std::chrono::seconds(10);  // from first byte to last header; then 408
-  base::Duration body_timeout = std::chrono::seconds(60);    // for the whole body; then 408
-  base::Duration idle_timeout = std::chrono::seconds(120);   // between requests; then closed silently
-  base::Duration write_timeout = std::chrono::seconds(30);   // a peer that takes nothing is cut off
-  std::int64_t min_read_rate = 4096;  // bytes per second; slower peers are cut off after write_timeout
+  // From the first byte to the last header: 408. A TLS handshake gets as much; a later one is dropped.
+  base::Duration header_timeout = std::chrono::seconds(10);
+  base::Duration body_timeout = std::chrono::seconds(60);   // for the whole body: 408
+  base::Duration idle_timeout = std::chrono::seconds(120);  // between requests: closed without a word
+  base::Duration write_timeout = std::chrono::seconds(30);  // a peer that takes nothing for so long is cut
+  std::int64_t min_read_rate = 4096;  // bytes a second; a peer that has taken less, after this time, is cut
   int send_buffer_bytes = 0;          // of the socket; 0: the system decides
   // Called for a request that waits for "100 Continue" before it sends its body. False: the handler runs
   // without the body, and the connection closes after its answer. Empty: every body is read.
@@ -67,6 +71,7 @@ struct ServerStats {
   std::atomic<std::uint64_t> refused_connections{0};  // beyond max_connections
   std::atomic<std::uint64_t> refused_requests{0};     // malformed, too large, too slow, too many bytes
   std::atomic<std::uint64_t> disconnects{0};          // the peer left while a handler ran
+  std::atomic<std::uint64_t> failed_handshakes{0};    // of TLS
 };
 
 // Runs on an I/O thread for each request and answers through the responder. Both references are valid until
@@ -76,11 +81,12 @@ using Handler = std::function<boost::asio::awaitable<void>(HttpRequest&, Respond
 class IoThread;
 struct ServerState;
 
-// An HTTP/1.1 server on a few I/O threads. Each thread has its own io_context and its own listener on the
-// same port. A bad client harms only its own connection. The public functions may be called from any thread
-// that is not an I/O thread.
-// Everything that holds an executor of this server (from a responder) must be gone before the server is
-// destroyed. Handlers that `stop` cut short are destroyed in the destructor.
+// HTTP/1.1, plain or over TLS, on a few I/O threads, each with its own io_context and listener on the one
+// port. A bad client harms its own connection only. The public functions may be called from any thread that
+// is not an I/O thread.
+//
+// Whatever holds an executor of this server (a responder's) must be gone before the server is destroyed;
+// handlers that `stop` cut short are destroyed in the destructor.
 class HttpServer {
  public:
   HttpServer(ServerOptions options, Handler handler);
@@ -88,7 +94,7 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // Binds, starts the threads, and returns the port. Called once.
+  // Reads the certificate, binds, starts the threads, and returns the port. Called once.
   base::Result<std::uint16_t> start();
   // Refuses new connections. Open ones finish their request and are then closed.
   void stop_accepting();

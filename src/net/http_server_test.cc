@@ -12,8 +12,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using HttpServerTest = ServerTest;
+INSTANTIATE_TEST_SUITE_P(Over, HttpServerTest, testing::Values(Layer::plain, Layer::tls), name_of);
 
-TEST_F(HttpServerTest, AnswersAndKeepsTheConnection) {
+TEST_P(HttpServerTest, AnswersAndKeepsTheConnection) {
   serve();
   LoopbackClient client = connect();
   for (int i = 0; i < 3; ++i) {
@@ -29,7 +30,7 @@ TEST_F(HttpServerTest, AnswersAndKeepsTheConnection) {
   EXPECT_EQ(server_->stats().requests.load(), 3u);
 }
 
-TEST_F(HttpServerTest, AnswersPipelinedRequestsInOrder) {
+TEST_P(HttpServerTest, AnswersPipelinedRequestsInOrder) {
   serve();
   LoopbackClient client = connect();
   std::string all;
@@ -42,7 +43,7 @@ TEST_F(HttpServerTest, AnswersPipelinedRequestsInOrder) {
   }
 }
 
-TEST_F(HttpServerTest, StreamsEventsInChunksAndServesOn) {
+TEST_P(HttpServerTest, StreamsEventsInChunksAndServesOn) {
   serve();
   LoopbackClient client = connect();
   client.send(get_request("/stream?3"));
@@ -54,7 +55,7 @@ TEST_F(HttpServerTest, StreamsEventsInChunksAndServesOn) {
   EXPECT_EQ(client.read_response()->body, "hello");
 }
 
-TEST_F(HttpServerTest, AnUnfinishedStreamIsVisiblyCutOff) {
+TEST_P(HttpServerTest, AnUnfinishedStreamIsVisiblyCutOff) {
   serve();
   LoopbackClient client = connect();
   client.send(get_request("/cut"));
@@ -62,7 +63,7 @@ TEST_F(HttpServerTest, AnUnfinishedStreamIsVisiblyCutOff) {
   EXPECT_EQ(client.read_until("0\r\n\r\n"), "\r\n");
 }
 
-TEST_F(HttpServerTest, AnswersInPiecesHaveTheirLength) {
+TEST_P(HttpServerTest, AnswersInPiecesHaveTheirLength) {
   serve();
   LoopbackClient client = connect();
   for (int i = 0; i < 2; ++i) {
@@ -78,7 +79,7 @@ TEST_F(HttpServerTest, AnswersInPiecesHaveTheirLength) {
   EXPECT_FALSE(client.read_response().has_value()) << "an answer that was cut off";
 }
 
-TEST_F(HttpServerTest, SpeaksHttp10) {
+TEST_P(HttpServerTest, SpeaksHttp10) {
   serve();
   LoopbackClient client = connect();
   client.send("GET /hello HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
@@ -91,7 +92,7 @@ TEST_F(HttpServerTest, SpeaksHttp10) {
   EXPECT_TRUE(client.at_end());
 }
 
-TEST_F(HttpServerTest, HeadHasTheHeadersOfGetAndNoBody) {
+TEST_P(HttpServerTest, HeadHasTheHeadersOfGetAndNoBody) {
   serve();
   LoopbackClient client = connect();
   client.send("HEAD /echo HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -104,7 +105,7 @@ TEST_F(HttpServerTest, HeadHasTheHeadersOfGetAndNoBody) {
   EXPECT_EQ(client.read_response()->body, "hello");
 }
 
-TEST_F(HttpServerTest, HonoursConnectionClose) {
+TEST_P(HttpServerTest, HonoursConnectionClose) {
   serve();
   LoopbackClient client = connect();
   client.send(get_request("/hello", "Connection: close\r\n"));
@@ -113,7 +114,7 @@ TEST_F(HttpServerTest, HonoursConnectionClose) {
   EXPECT_TRUE(client.at_end());
 }
 
-TEST_F(HttpServerTest, ReadsChunkedBodies) {
+TEST_P(HttpServerTest, ReadsChunkedBodies) {
   serve();
   LoopbackClient client = connect();
   client.send("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -123,7 +124,7 @@ TEST_F(HttpServerTest, ReadsChunkedBodies) {
   EXPECT_EQ(client.read_response()->body, "hello");
 }
 
-TEST_F(HttpServerTest, SaysContinueToWhoWaitsForIt) {
+TEST_P(HttpServerTest, SaysContinueToWhoWaitsForIt) {
   serve();
   LoopbackClient client = connect();
   client.send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
@@ -132,7 +133,7 @@ TEST_F(HttpServerTest, SaysContinueToWhoWaitsForIt) {
   EXPECT_EQ(client.read_response()->body, "POST ok");
 }
 
-TEST_F(HttpServerTest, NoBodyIsAskedForWhereNobodyWantsIt) {
+TEST_P(HttpServerTest, NoBodyIsAskedForWhereNobodyWantsIt) {
   serve();
   LoopbackClient unwanted = connect();
   unwanted.send("POST /unwanted HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
@@ -149,7 +150,7 @@ TEST_F(HttpServerTest, NoBodyIsAskedForWhereNobodyWantsIt) {
   EXPECT_EQ(old.read_response()->body, "POST ab");
 }
 
-TEST_F(HttpServerTest, DecodesTheTarget) {
+TEST_P(HttpServerTest, DecodesTheTarget) {
   serve();
   LoopbackClient client = connect();
   client.send(get_request("/a%20b%2Fc?x=%20y"));
@@ -158,7 +159,7 @@ TEST_F(HttpServerTest, DecodesTheTarget) {
   EXPECT_EQ(client.read_response()->body, "/absolute?");
 }
 
-TEST_F(HttpServerTest, AHandlerWithoutAnAnswerIsA500) {
+TEST_P(HttpServerTest, AHandlerWithoutAnAnswerIsA500) {
   serve();
   for (const char* path : {"/silent", "/throw"}) {
     LoopbackClient client = connect();
@@ -171,7 +172,7 @@ TEST_F(HttpServerTest, AHandlerWithoutAnAnswerIsA500) {
   }
 }
 
-TEST_F(HttpServerTest, TheApiOwnsTheShapeOfRefusals) {
+TEST_P(HttpServerTest, TheApiOwnsTheShapeOfRefusals) {
   ServerOptions options;
   options.refusal = [](const RefusedRequest& r) {
     return HttpResponse(r.status, "text/plain", "mine: " + r.code + " " + r.request_id + r.origin);
@@ -185,7 +186,7 @@ TEST_F(HttpServerTest, TheApiOwnsTheShapeOfRefusals) {
   EXPECT_EQ(another.read_response()->body, "mine: internal_error 7https://a.example");
 }
 
-TEST_F(HttpServerTest, SeveralThreadsShareOnePort) {
+TEST_P(HttpServerTest, SeveralThreadsShareOnePort) {
   ServerOptions options;
   options.num_io_threads = 3;
   serve(options);
@@ -195,7 +196,7 @@ TEST_F(HttpServerTest, SeveralThreadsShareOnePort) {
   for (LoopbackClient& client : clients) EXPECT_EQ(client.read_response()->status, 200);
 }
 
-TEST_F(HttpServerTest, APortInUseIsAnError) {
+TEST_P(HttpServerTest, APortInUseIsAnError) {
   for (const int num_threads : {1, 2}) {
     ServerOptions options;
     options.num_io_threads = num_threads;
@@ -208,7 +209,7 @@ TEST_F(HttpServerTest, APortInUseIsAnError) {
   }
 }
 
-TEST_F(HttpServerTest, StopAcceptingLetsRequestsFinish) {
+TEST_P(HttpServerTest, StopAcceptingLetsRequestsFinish) {
   serve();
   LoopbackClient idle = connect();
   idle.send(get_request("/hello"));
@@ -225,7 +226,7 @@ TEST_F(HttpServerTest, StopAcceptingLetsRequestsFinish) {
   EXPECT_TRUE(!late.connected() || !late.send(get_request("/hello")) || late.at_end());
 }
 
-TEST_F(HttpServerTest, StopCutsRunningHandlers) {
+TEST_P(HttpServerTest, StopCutsRunningHandlers) {
   serve();
   LoopbackClient client = connect();
   client.send(get_request("/wait"));
@@ -236,7 +237,7 @@ TEST_F(HttpServerTest, StopCutsRunningHandlers) {
   server_->stop();
 }
 
-TEST_F(HttpServerTest, StopEndsAHandlerThatNeverLooks) {
+TEST(HttpServer, StopEndsAHandlerThatNeverLooks) {
   const auto held = std::make_shared<int>(0);
   std::binary_semaphore entered{0};
   HttpServer server({}, [&, held](HttpRequest&, Responder& responder) -> boost::asio::awaitable<void> {

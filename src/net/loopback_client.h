@@ -1,12 +1,17 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace kvasir::net {
+
+class TlsContext;
+class TlsSession;
 
 struct RawResponse {
   int status = 0;
@@ -25,7 +30,11 @@ class LoopbackClient {
   LoopbackClient& operator=(const LoopbackClient&) = delete;
 
   bool connected() const { return fd_ >= 0; }
-  // False if the server has closed.
+  // False where the handshake fails. `context` is a client's; the server's certificate has to name localhost.
+  bool start_tls(const TlsContext& context);
+  // Null without TLS.
+  TlsSession* tls() const { return tls_.get(); }
+  // False when the server has closed.
   bool send(std::string_view bytes);
   // The next answer; bytes after it are kept for the next call. Absent if the server closed before its end.
   std::optional<RawResponse> read_response();
@@ -44,8 +53,11 @@ class LoopbackClient {
 
  private:
   bool fill();
+  // At most so many bytes; none at the end of the connection.
+  std::size_t receive(char* into, std::size_t size);
 
   int fd_ = -1;
+  std::unique_ptr<TlsSession> tls_;
   std::string buffer_;
 };
 

@@ -8,8 +8,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <utility>
+
+#include "net/tls_session.h"
 
 namespace kvasir::net {
 
@@ -33,13 +36,24 @@ LoopbackClient::LoopbackClient(std::uint16_t port, int receive_buffer_bytes) {
 }
 
 LoopbackClient::LoopbackClient(LoopbackClient&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), buffer_(std::move(other.buffer_)) {}
+    : fd_(std::exchange(other.fd_, -1)), tls_(std::move(other.tls_)), buffer_(std::move(other.buffer_)) {}
 
 LoopbackClient::~LoopbackClient() {
   if (fd_ >= 0) ::close(fd_);
 }
 
+bool LoopbackClient::start_tls(const TlsContext& context) {
+  tls_ = TlsSession::client(context, fd_, "localhost");
+  return tls_->handshake() == TlsSession::Step::done;  // the socket blocks, and so does this
+}
+
 bool LoopbackClient::send(std::string_view bytes) {
+  while (tls_ && !bytes.empty()) {
+    const std::array<boost::asio::const_buffer, 1> buffers{boost::asio::buffer(bytes)};
+    const auto [step, num_bytes] = tls_->write(buffers);
+    if (step != TlsSession::Step::done) return false;
+    bytes.remove_prefix(num_bytes);
+  }
   while (!bytes.empty()) {
     const ssize_t n = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (n <= 0) return false;
@@ -48,19 +62,23 @@ bool LoopbackClient::send(std::string_view bytes) {
   return true;
 }
 
+std::size_t LoopbackClient::receive(char* into, std::size_t size) {
+  if (tls_) return tls_->read(boost::asio::buffer(into, size)).num_bytes;
+  const ssize_t n = ::recv(fd_, into, size, 0);
+  return n > 0 ? static_cast<std::size_t>(n) : 0;
+}
+
 bool LoopbackClient::fill() {
   char chunk[16 * 1024];
-  const ssize_t n = ::recv(fd_, chunk, sizeof chunk, 0);
-  if (n <= 0) return false;
-  buffer_.append(chunk, static_cast<std::size_t>(n));
-  return true;
+  const std::size_t n = receive(chunk, sizeof chunk);
+  buffer_.append(chunk, n);
+  return n > 0;
 }
 
 std::string LoopbackClient::read_some(std::size_t n) {
   if (buffer_.empty()) {
     std::string out(n, '\0');
-    const ssize_t got = ::recv(fd_, out.data(), n, 0);
-    out.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    out.resize(receive(out.data(), n));
     return out;
   }
   std::string out = buffer_.substr(0, n);
@@ -127,6 +145,7 @@ std::optional<RawResponse> LoopbackClient::read_response() {
 }
 
 void LoopbackClient::half_close() {
+  if (tls_) (void)tls_->say_end();
   ::shutdown(fd_, SHUT_WR);
 }
 

@@ -4,7 +4,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/string.hpp>
-#include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <functional>
 #include <memory>
@@ -12,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "net/arriving_body.h"
 #include "net/request_target.h"
 
 namespace kvasir::net {
@@ -28,32 +28,6 @@ constexpr std::size_t kMaxDrainBytes = 64 * 1024 * 1024;
 // The most bytes read in one turn, so that a fast peer does not keep the thread to itself.
 constexpr std::size_t kTurnBytes = 256 * 1024;
 constexpr base::Duration kDrainTime = std::chrono::seconds(2);
-
-// A body that grows with the bytes that arrive, not with what Content-Length announces.
-struct ArrivingBody {
-  using value_type = std::string;
-  class reader {
-   public:
-    template <bool is_request, class Fields>
-    reader(http::header<is_request, Fields>&, value_type& body) : body_(body) {}
-    void init(const boost::optional<std::uint64_t>&, error_code& error) { error = {}; }
-    template <class Buffers>
-    std::size_t put(const Buffers& buffers, error_code& error) {
-      error = {};
-      std::size_t n = 0;
-      for (auto it = asio::buffer_sequence_begin(buffers); it != asio::buffer_sequence_end(buffers); ++it) {
-        const asio::const_buffer part = *it;
-        body_.append(static_cast<const char*>(part.data()), part.size());
-        n += part.size();
-      }
-      return n;
-    }
-    void finish(error_code& error) { error = {}; }
-
-   private:
-    value_type& body_;
-  };
-};
 
 RefusedRequest malformed(std::string_view why) {
   return {400, "malformed_request", fmt::format("The request is not valid HTTP: {}.", why)};
@@ -220,7 +194,7 @@ class RequestReader::Parse {
 asio::awaitable<base::Status> RequestReader::fill(std::size_t at_most, base::TimePoint deadline) {
   for (;;) {
     const DeadlineSocket::Taken taken = socket_.take(buffer_.prepare(at_most));
-    if (taken.found == DeadlineSocket::Found::end) {
+    if (taken.found == DeadlineSocket::Found::end || taken.found == DeadlineSocket::Found::broken) {
       co_return base::error(base::ErrorCode::corrupt, "the peer closed");
     }
     if (taken.found == DeadlineSocket::Found::bytes) {

@@ -16,16 +16,23 @@
 #include "base/json.h"
 #include "net/http_server.h"
 #include "net/loopback_client.h"
+#include "net/test_certificate.h"
 
 namespace kvasir::net {
 
-// A test server on which every path does one thing.
-class ServerTest : public testing::Test {
+enum class Layer { plain, tls };
+
+// A server whose paths do one thing each, for the tests of this folder, which run over plain HTTP and TLS.
+class ServerTest : public testing::TestWithParam<Layer> {
  protected:
   static constexpr std::chrono::seconds kPatience{20};
 
   // Starts the server with the options under test. Call it first.
   void serve(ServerOptions options = {}) {
+    if (GetParam() == Layer::tls) {
+      options.tls = certificate_.files();
+      trust_ = certificate_.client();
+    }
     options.wants_body = [](const HttpRequest& head) { return head.path != "/unwanted"; };
     server_ = std::make_unique<HttpServer>(
         std::move(options),
@@ -36,7 +43,11 @@ class ServerTest : public testing::Test {
     ASSERT_TRUE(port.ok()) << port.error().message;
     port_ = *port;
   }
-  LoopbackClient connect() { return LoopbackClient(port_); }
+  LoopbackClient connect(int receive_buffer_bytes = 0) {
+    LoopbackClient client(port_, receive_buffer_bytes);
+    if (GetParam() == Layer::tls && client.connected()) client.start_tls(*trust_);
+    return client;
+  }
 
   // Checks that another, well-behaved client is served at this moment.
   void expect_undisturbed() {
@@ -130,6 +141,8 @@ class ServerTest : public testing::Test {
     left_.release();
   }
 
+  TestCertificate certificate_;
+  std::shared_ptr<const TlsContext> trust_;
   std::atomic<std::uint64_t> num_requests_at_mark_{0};
   std::unique_ptr<HttpServer> server_;
   std::uint16_t port_ = 0;
@@ -137,5 +150,9 @@ class ServerTest : public testing::Test {
   std::counting_semaphore<> left_{0};
   base::ErrorCode flood_end_ = base::ErrorCode::internal;
 };
+
+inline std::string name_of(const testing::TestParamInfo<Layer>& info) {
+  return info.param == Layer::tls ? "Tls" : "Plain";
+}
 
 }  // namespace kvasir::net

@@ -9,17 +9,19 @@
 #include <utility>
 
 #include "net/body_budget.h"
+#include "net/certificate_watch.h"
 #include "net/http_server.h"
 
 namespace kvasir::net {
 
-// State that a server's threads and connections share. Thread-safe; the options never change.
+// What a server's threads and connections share. Thread-safe: what has no lock never changes once they run.
 struct ServerState {
   ServerState(ServerOptions options_in, Handler handler_in)
       : options(std::move(options_in)), handler(std::move(handler_in)) {}
 
   const ServerOptions options;
   const Handler handler;
+  std::unique_ptr<const CertificateWatch> certificates;  // null: plain HTTP; set before the threads start
   ServerStats stats;
   // One body of the largest size always fits, since a growing string takes up to twice its length.
   const std::shared_ptr<BodyBudget> bodies =

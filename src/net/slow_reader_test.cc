@@ -12,8 +12,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using SlowReaderTest = ServerTest;
+INSTANTIATE_TEST_SUITE_P(Over, SlowReaderTest, testing::Values(Layer::plain, Layer::tls), name_of);
 
-TEST_F(SlowReaderTest, DisconnectInTheMiddleOfAStreamEndsIt) {
+TEST_P(SlowReaderTest, DisconnectInTheMiddleOfAStreamEndsIt) {
   serve();
   {
     LoopbackClient client = connect();
@@ -25,12 +26,12 @@ TEST_F(SlowReaderTest, DisconnectInTheMiddleOfAStreamEndsIt) {
   expect_undisturbed();
 }
 
-TEST_F(SlowReaderTest, AReaderThatTakesNothingLosesItsConnectionOnly) {
+TEST_P(SlowReaderTest, AReaderThatTakesNothingLosesItsConnectionOnly) {
   ServerOptions options;
   options.write_timeout = 100ms;
   options.send_buffer_bytes = 8192;
   serve(options);
-  LoopbackClient client(port_, 4096);
+  LoopbackClient client = connect(4096);
   client.send(get_request("/flood"));
   expect_undisturbed();
   EXPECT_TRUE(left_.try_acquire_for(kPatience));
@@ -38,12 +39,12 @@ TEST_F(SlowReaderTest, AReaderThatTakesNothingLosesItsConnectionOnly) {
   expect_undisturbed();
 }
 
-TEST_F(SlowReaderTest, AReaderThatTakesALittleKeepsItsConnection) {
+TEST_P(SlowReaderTest, AReaderThatTakesALittleKeepsItsConnection) {
   ServerOptions options;
   options.write_timeout = 10s;
   options.send_buffer_bytes = 8192;
   serve(options);
-  LoopbackClient client(port_, 4096);
+  LoopbackClient client = connect(4096);
   client.send(get_request("/stream?5000"));
   std::string all;
   while (!all.ends_with("0\r\n\r\n")) {
@@ -54,14 +55,14 @@ TEST_F(SlowReaderTest, AReaderThatTakesALittleKeepsItsConnection) {
   EXPECT_NE(all.find("data: 4999\n\n"), std::string::npos);
 }
 
-// Some bytes are taken within every 100 ms, but at a rate below the minimum.
-TEST_F(SlowReaderTest, AReaderThatKeepsTakingButTooLittleIsCut) {
+// Some of it is taken within every 100 ms, as the window opens, and all of it would be in time.
+TEST_P(SlowReaderTest, AReaderThatKeepsTakingButTooLittleIsCut) {
   ServerOptions options;
   options.write_timeout = 100ms;
   options.min_read_rate = std::int64_t{1} << 40;
   options.send_buffer_bytes = 8192;
   serve(options);
-  LoopbackClient client(port_, 4096);
+  LoopbackClient client = connect(4096);
   client.send(get_request("/large?50000000"));
   std::size_t num_bytes = 0;
   while (true) {
@@ -74,12 +75,12 @@ TEST_F(SlowReaderTest, AReaderThatKeepsTakingButTooLittleIsCut) {
   expect_undisturbed();
 }
 
-TEST_F(SlowReaderTest, AReaderAtAModestPaceGetsALongAnswer) {
+TEST_P(SlowReaderTest, AReaderAtAModestPaceGetsALongAnswer) {
   ServerOptions options;
   options.write_timeout = 100ms;
   options.send_buffer_bytes = 8192;
   serve(options);
-  LoopbackClient client(port_, 4096);
+  LoopbackClient client = connect(4096);
   client.send(get_request("/large?300000"));
   client.read_until("\r\n\r\n");
   std::size_t num_bytes = 0;
@@ -90,7 +91,7 @@ TEST_F(SlowReaderTest, AReaderAtAModestPaceGetsALongAnswer) {
   }
 }
 
-TEST_F(SlowReaderTest, AnswersOfAllRequestsTogetherAreBounded) {
+TEST_P(SlowReaderTest, AnswersOfAllRequestsTogetherAreBounded) {
   ServerOptions options;
   options.max_body_bytes = 1'000'000;
   options.max_bodies_bytes = 4'000'000;
@@ -100,7 +101,7 @@ TEST_F(SlowReaderTest, AnswersOfAllRequestsTogetherAreBounded) {
   // Each client reads the first line of its answer and nothing more.
   std::vector<LoopbackClient> held;
   for (int i = 0; i < 3; ++i) {
-    held.emplace_back(port_, 4096);
+    held.push_back(connect(4096));
     held.back().send(get_request("/large?900000"));
     ASSERT_EQ(status_of(held.back()), "200");
   }
@@ -124,7 +125,7 @@ TEST_F(SlowReaderTest, AnswersOfAllRequestsTogetherAreBounded) {
   }
 }
 
-TEST_F(SlowReaderTest, OneAnswerAloneAlwaysFits) {
+TEST_P(SlowReaderTest, OneAnswerAloneAlwaysFits) {
   ServerOptions options;
   options.max_body_bytes = 1000;
   options.max_bodies_bytes = 1000;
