@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "config/tier_config.h"
 #include "config/tool_config.h"
 
 namespace kvasir::config {
@@ -18,6 +19,7 @@ struct TomlFile {
   };
   std::map<std::string, Entry, std::less<>> entries;
   std::vector<ToolConfig> tools;
+  std::vector<TierConfig> tiers = built_in_tiers();
 };
 
 // An error names the file and the line: a syntax error, a key that is no setting (with the nearest one that
