@@ -64,6 +64,8 @@ class SqliteDatabase {
   // Makes the file where there is none, and brings an older one up to date. corrupt: it is damaged or no
   // database; unsupported: it is another program's, or a newer version's.
   static base::Result<std::unique_ptr<SqliteDatabase>> open(const std::filesystem::path& path);
+  // A further connection to a file that `open` has just opened.
+  static base::Result<std::unique_ptr<SqliteDatabase>> open_again(const std::filesystem::path& path);
   ~SqliteDatabase();
   SqliteDatabase(const SqliteDatabase&) = delete;
   SqliteDatabase& operator=(const SqliteDatabase&) = delete;
