@@ -15,8 +15,10 @@ enum class RouteKind { work, view };
 // Who may ask.
 enum class Scope {
   anyone,   // probes: no key is ever needed
-  metrics,  // who scrapes them
+  holder,   // of any key
+  metrics,  // who scrapes them, and who administers
   tenant,   // whoever may use the models; sees what is its own
+  admin,    // who makes tenants and keys; never without a key
 };
 
 // One way in which a request may be answered.

@@ -20,6 +20,7 @@
 #include "router/router.h"
 #include "store/store.h"
 #include "tenancy/admission.h"
+#include "tenancy/directory.h"
 #include "tool/toolbox.h"
 #include "wire/token_event.h"
 
@@ -58,6 +59,7 @@ struct Service {
   TextQueue compiling;  // grammars that are not in their model's cache
   EventLogs streams;    // that can be resumed
   store::Store& store;
+  tenancy::Directory& directory;
   TextQueue storing;               // what has to do with the store
   tool::Toolbox* tools = nullptr;  // null: there are none
   LateWrites late_writes;          // the ends of answers that the store did not take at first

@@ -10,6 +10,9 @@
 
 namespace kvasir::api {
 
+// "localhost", "127.0.0.1", "::1": names and addresses that mean this machine to itself.
+bool is_loopback(const std::string& name);
+
 // Keeps web pages of other sites from making this server work. A page may send a request of text/plain to any
 // address without asking first, and a name of its own may come to mean this machine; the browser says in
 // Origin, Sec-Fetch-Site and Host where such a request comes from. Clients that are no browsers send neither
