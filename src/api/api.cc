@@ -170,6 +170,7 @@ Api::Api(ServiceOptions options, Parts parts)
                {1, options.max_waiting_texts},
                {options.resumable, parts.clock},
                parts.store,
+               parts.directory,
                {1, kMaxWaitingForStore},
                parts.tools,
                {parts.store, {}},
@@ -218,7 +219,7 @@ net::Handler Api::handler() {
 
 asio::awaitable<void> Api::handle(net::HttpRequest& request, net::Responder& responder) {
   Exchange exchange{request, responder, request_id(request.header("x-request-id").value_or("")),
-                    caller_of(request)};
+                    tenancy::anonymous()};
   const base::TimePoint started = service_.clock.now();
   exchange.headers = cors_headers(service_.options, request.header("origin"));
   base::Result<const Route*> route = find_route(request.method, request.path);
@@ -230,6 +231,14 @@ asio::awaitable<void> Api::handle(net::HttpRequest& request, net::Responder& res
     finish(exchange, "unknown", service_.clock.now() - started);
     co_return;
   }
+  // The key may have been revoked while the body came.
+  base::Result<tenancy::Caller> caller = caller_of(service_.directory, request, (*route)->scope);
+  if (!caller.ok()) {
+    co_await reply_error(exchange, std::move(caller).error());
+    finish(exchange, (*route)->name(), service_.clock.now() - started);
+    co_return;
+  }
+  exchange.caller = std::move(*caller);
   exchange.path_parameters = path_parameters(**route, request.path);
   const Busy busy(*this, (*route)->kind);
   if (service_.draining && (*route)->kind == RouteKind::work) {
@@ -249,6 +258,16 @@ asio::awaitable<void> Api::handle(net::HttpRequest& request, net::Responder& res
 void Api::finish(const Exchange& exchange, std::string_view endpoint, base::Duration took) {
   metrics_.count_request(endpoint, exchange.status, took);
   log_request(exchange, endpoint, took);
+}
+
+std::optional<net::RefusedRequest> Api::refuse_caller(const tenancy::Directory& directory,
+                                                      const net::HttpRequest& head) {
+  if (head.method == "OPTIONS") return std::nullopt;  // a browser asks without a key whether it may ask
+  const base::Result<const Route*> route = find_route(head.method, head.path);
+  const base::Result<tenancy::Caller> caller =
+      caller_of(directory, head, route.ok() ? (*route)->scope : Scope::holder);
+  if (caller.ok()) return std::nullopt;
+  return net::RefusedRequest{http_status(caller.error().code), caller.error().reason, caller.error().message};
 }
 
 Api::Refusal Api::refusal(ServiceOptions options) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,7 @@
 #include "router/router.h"
 #include "store/store.h"
 #include "tenancy/admission.h"
+#include "tenancy/directory.h"
 #include "tool/toolbox.h"
 
 namespace kvasir::api {
@@ -30,6 +32,7 @@ class Api {
     obs::Registry& registry;
     const base::Clock& clock;
     store::Store& store;
+    tenancy::Directory& directory;
     tool::Toolbox* tools = nullptr;  // null: none
   };
 
@@ -40,6 +43,9 @@ class Api {
   // Makes the answers to requests that never reach the handler.
   using Refusal = std::function<net::HttpResponse(const net::RefusedRequest&)>;
   static Refusal refusal(ServiceOptions options);
+  // Why a request is not taken, by who its head says is asking; nothing: it is. Before its body is read.
+  static std::optional<net::RefusedRequest> refuse_caller(const tenancy::Directory& directory,
+                                                          const net::HttpRequest& head);
 
   enum class Drain { stop, restart };
   // Refuses new work with a 503 that says why. Running requests go on.

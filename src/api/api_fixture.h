@@ -51,6 +51,10 @@ class ApiTest : public testing::Test {
     server_options_.max_body_bytes = 1 << 20;
     server_options_.refusal = Api::refusal(options_);
     server_options_.refuse_head = refuse_head_;
+    if (!refuse_head_)
+      server_options_.refuse_head = [this](const net::HttpRequest& head) {
+        return Api::refuse_caller(*directory_, head);
+      };
     server_ = std::make_unique<net::HttpServer>(server_options_, api_.handler());
     auto port = server_->start();
     ASSERT_TRUE(port.ok()) << port.error().message;
@@ -140,8 +144,12 @@ class ApiTest : public testing::Test {
   store::TempFolder folder_;
   std::unique_ptr<store::FailingStore> store_ =
       std::make_unique<store::FailingStore>(store::SqliteStore::open(folder_.path() / "kvasir.db").value());
+  std::unique_ptr<tenancy::Directory> directory_ =
+      tenancy::Directory::open(store_->accounts(), config::built_in_tiers(),
+                               {.poll = std::chrono::milliseconds(5)})
+          .value();
   tool::Toolbox* const tools_ = nullptr;
-  Api api_{options_, {router_, admission_, registry_, clock_, *store_, tools_}};
+  Api api_{options_, {router_, admission_, registry_, clock_, *store_, *directory_, tools_}};
   std::shared_ptr<router::ScriptedWorker> worker_;
   std::unique_ptr<net::HttpServer> server_;
   std::uint16_t port_ = 0;

@@ -36,9 +36,8 @@ constexpr int kInterrupted = 130;
 // Time for engines and connections to end after the drain of a restart.
 constexpr std::chrono::seconds kRestartGrace{15};
 
-// Replaces a wildcard address by one that a client can connect to.
-std::string url_of(const config::Settings& settings, int port) {
-  std::string host = settings.host;
+// A wildcard address is not one that a client can ask for.
+std::string url_of(std::string host, int port) {
   if (host == "0.0.0.0") host = "127.0.0.1";
   if (host == "::") host = "::1";
   if (host.find(':') != std::string::npos) host = "[" + host + "]";
@@ -56,6 +55,18 @@ void print_welcome(const std::vector<router::ModelStatus>& models, const std::st
       "\"stream\":true}}'\n\n",
       url, models.front().name);
   std::fflush(stdout);
+}
+
+void say_who_may_ask(const config::Settings& settings, const gateway::Gateway& gateway) {
+  if (gateway.needs_key()) return;
+  if (gateway.host() != settings.host)
+    say(stderr,
+        "kvasir: there are no API keys, so it listens on {} instead of {}; create one with 'kvasir key\n"
+        "create', or let everybody in with --allow-anonymous, and start again\n",
+        gateway.host(), settings.host);
+  else if (settings.allow_anonymous)
+    say(stderr, "kvasir: there are no API keys: whoever reaches {} may use it (--allow-anonymous)\n",
+        settings.host);
 }
 
 void say_state(ProgressDisplay& display, const std::string& name, const router::ModelState& state) {
@@ -175,7 +186,8 @@ std::optional<Restart> serve(const config::Settings& settings, Outcome& outcome)
   Restart restart{RestartHistory::of_this_process()};
   (*gateway)->count_restarts(restart.history.num_restarts());
   if (settings.port == 0) restart.more_arguments = {fmt::format("--port={}", (*gateway)->port())};
-  if (!end.all_failed()) print_welcome((*gateway)->models(), url_of(settings, (*gateway)->port()));
+  say_who_may_ask(settings, **gateway);
+  if (!end.all_failed()) print_welcome((*gateway)->models(), url_of((*gateway)->host(), (*gateway)->port()));
   end.wait();
   std::optional<Restart> next;
   std::optional<EndAtLatest> at_latest;

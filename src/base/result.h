@@ -15,11 +15,13 @@ namespace kvasir::base {
 enum class ErrorCode {
   invalid_argument,  // the caller's input is wrong
   not_found,
-  unsupported,  // understood, but not supported by Kvasir
-  too_large,    // exceeds a limit that is a setting
-  conflict,     // somebody else changed or holds it; read it again
-  exhausted,    // a queue or a quota is full; try again later
-  unavailable,  // not ready, draining, or unreachable
+  unauthenticated,  // nobody knows who asks
+  forbidden,        // who asks may not
+  unsupported,      // understood, but not something that Kvasir does
+  too_large,        // over a limit that is a setting
+  conflict,         // somebody else changed or holds it: read it again
+  exhausted,        // a queue or a quota is full: try later
+  unavailable,      // not ready, draining, or unreachable
   timeout,
   cancelled,
   corrupt,  // a file or a message contradicts itself

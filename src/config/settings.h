@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "config/tier_config.h"
 #include "config/tool_config.h"
 
 namespace kvasir::config {
@@ -15,14 +16,16 @@ struct Settings {
 #define SETTING(type, name, default_value, check, sentence) type name = default_value;
 #include "config/settings.def"
 #undef SETTING
-  std::vector<ToolConfig> tools;  // only from the file
+  std::vector<ToolConfig> tools;                     // of the file alone
+  std::vector<TierConfig> tiers = built_in_tiers();  // with what the file changes and adds
 };
 
 // Replaces sizes that are 0 by values for the device. A KV cache that takes the rest of a GPU's memory stays
 // 0.
 Settings with_sizes(Settings settings);
 
-// A file for --config with these values. Tools are left out, since they may contain secrets.
+// A file that --config takes, with these values; tools are left out, for the secrets that they may hold, and
+// tiers.
 std::string settings_toml(const Settings& settings);
 
 // The text of docs/settings.md, made from the table.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kvasir::config {
@@ -21,5 +22,11 @@ struct TierConfig {
   int slo_ttft_ms = 0;              // 0: the model's own
   int slo_tpot_ms = 0;
 };
+
+// "free", "pro" and "enterprise", as they are without a settings file.
+std::vector<TierConfig> built_in_tiers();
+
+// Null where none has the name.
+const TierConfig* find_tier(const std::vector<TierConfig>& tiers, std::string_view name);
 
 }  // namespace kvasir::config

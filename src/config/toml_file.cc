@@ -8,6 +8,7 @@
 
 #include "base/edit_distance.h"
 #include "config/setting_table.h"
+#include "config/tier_table.h"
 #include "config/toml_library.h"
 #include "config/tool_table.h"
 
@@ -111,6 +112,10 @@ base::Result<TomlFile> read_toml(const std::string& path) {
     const auto line = key.source().begin.line;
     if (key.str() == "tools") {
       TRY(file.tools, read_tool_table(node, path));
+      continue;
+    }
+    if (key.str() == "tiers") {
+      TRY(file.tiers, read_tier_table(node, path));
       continue;
     }
     auto texts = value_of(key.str(), node);

@@ -54,9 +54,18 @@ api::ServiceOptions service_options(const config::Settings& settings) {
           .max_tool_rounds = settings.tool_rounds};
 }
 
-net::ServerOptions server_options(const config::Settings& settings) {
+// Whoever reaches a server without keys may use it and read what is stored, so that only this machine does,
+// unless the settings want it otherwise.
+std::string host_of(const config::Settings& settings, const tenancy::Directory& directory) {
+  if (directory.needs_key() || settings.allow_anonymous || api::is_loopback(settings.host))
+    return settings.host;
+  return settings.host.find(':') == std::string::npos ? "127.0.0.1" : "::1";
+}
+
+net::ServerOptions server_options(const config::Settings& settings, const std::string& host,
+                                  const tenancy::Directory& directory) {
   net::ServerOptions options;
-  options.host = settings.host;
+  options.host = host;
   options.port = static_cast<std::uint16_t>(settings.port);
   if (!settings.tls_cert.empty()) options.tls = net::TlsFiles{settings.tls_cert, settings.tls_key};
   options.num_io_threads = settings.io_threads;
@@ -67,8 +76,11 @@ net::ServerOptions server_options(const config::Settings& settings) {
   options.wants_body = [](const net::HttpRequest& head) {
     return api::find_route(head.method, head.path).ok();
   };
-  options.refuse_head = [guard = api::SiteGuard({settings.host, settings.cors_origins})](
-                            const net::HttpRequest& head) { return guard.refuse(head); };
+  options.refuse_head = [guard = api::SiteGuard({host, settings.cors_origins}),
+                         &directory](const net::HttpRequest& head) {
+    auto refused = guard.refuse(head);
+    return refused ? refused : api::Api::refuse_caller(directory, head);
+  };
   options.header_timeout = from_seconds(settings.header_timeout_s);
   options.body_timeout = from_seconds(settings.body_timeout_s);
   options.idle_timeout = from_seconds(settings.idle_timeout_s);
@@ -81,29 +93,35 @@ net::ServerOptions server_options(const config::Settings& settings) {
 
 Gateway::Gateway(const config::Settings& settings, Opened opened)
     : settings_(settings),
+      host_(host_of(settings, *opened.directory)),
       library_(std::move(opened.library)),
       process_metrics_(registry_),
       pool_(num_compute_threads(settings), opened.isa),
       admission_(admission_limits(settings)),
       store_(std::move(opened.store)),
+      directory_(std::move(opened.directory)),
       tools_(std::move(opened.tools)),
-      api_(service_options(settings), {router_, admission_, registry_, clock_, *store_, tools_.get()}) {}
+      api_(service_options(settings),
+           {router_, admission_, registry_, clock_, *store_, *directory_, tools_.get()}) {}
 
 Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings, hub::ProgressSink& progress,
                                                 OnModelState on_state) {
   TRY(hub::Library library, hub::open_library(settings));
   TRY(const ops::Isa isa, ops::choose_isa(settings.isa));
   TRY(std::unique_ptr<store::Store> store, store::open_store(settings));
+  TRY(std::unique_ptr<tenancy::Directory> directory,
+      tenancy::Directory::open(store->accounts(), settings.tiers, {}));
   TRY(std::unique_ptr<tool::Toolbox> tools, tool::Toolbox::open(settings.tools));
-  std::unique_ptr<Gateway> gateway(new Gateway(
-      config::with_sizes(settings), {std::move(library), std::move(store), std::move(tools), isa}));
+  std::unique_ptr<Gateway> gateway(
+      new Gateway(config::with_sizes(settings),
+                  {std::move(library), std::move(store), std::move(directory), std::move(tools), isa}));
   TRY_OK(gateway->serve());
   TRY_OK(gateway->add_models(progress, on_state));
   return gateway;
 }
 
 Status Gateway::serve() {
-  server_ = std::make_unique<net::HttpServer>(server_options(settings_), api_.handler());
+  server_ = std::make_unique<net::HttpServer>(server_options(settings_, host_, *directory_), api_.handler());
   auto port = server_->start();
   if (!port.ok()) {
     base::Error error = std::move(port).error();

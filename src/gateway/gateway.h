@@ -19,6 +19,7 @@
 #include "router/router.h"
 #include "store/store.h"
 #include "tenancy/admission.h"
+#include "tenancy/directory.h"
 #include "tool/toolbox.h"
 
 namespace kvasir::gateway {
@@ -37,6 +38,9 @@ class Gateway {
   Gateway& operator=(const Gateway&) = delete;
 
   std::uint16_t port() const { return port_; }
+  // The address that it listens on: loopback's instead of the setting's, where anybody could ask otherwise.
+  const std::string& host() const { return host_; }
+  bool needs_key() const { return directory_->needs_key(); }
   std::vector<router::ModelStatus> models() const { return router_.models(); }
 
   // Refuses new requests, waits for running ones for as long as the settings allow, then cuts them off.
@@ -49,6 +53,7 @@ class Gateway {
   struct Opened {
     hub::Library library;
     std::unique_ptr<store::Store> store;
+    std::unique_ptr<tenancy::Directory> directory;
     std::unique_ptr<tool::Toolbox> tools;
     ops::Isa isa;
   };
@@ -57,6 +62,7 @@ class Gateway {
   base::Status add_models(hub::ProgressSink& progress, const OnModelState& on_state);
 
   const config::Settings settings_;
+  const std::string host_;
   const hub::Library library_;
   base::RealClock clock_;
   obs::Registry registry_;
@@ -65,6 +71,7 @@ class Gateway {
   router::Router router_;
   tenancy::Admission admission_;
   std::unique_ptr<store::Store> store_;
+  std::unique_ptr<tenancy::Directory> directory_;
   std::unique_ptr<tool::Toolbox> tools_;
   api::Api api_;
   std::unique_ptr<net::HttpServer> server_;

@@ -25,6 +25,7 @@ class FailingStore final : public Store {
   store::Summaries& summaries() override { return inner_->summaries(); }
   store::Files& files() override { return inner_->files(); }
   store::Batches& batches() override { return batches_; }
+  store::Accounts& accounts() override { return inner_->accounts(); }
 
  private:
   base::Status room() const {

@@ -144,6 +144,16 @@ Result<std::unique_ptr<SqliteDatabase>> SqliteDatabase::open(const std::filesyst
   return database;
 }
 
+Result<std::unique_ptr<SqliteDatabase>> SqliteDatabase::open_again(const std::filesystem::path& path) {
+  std::unique_ptr<SqliteDatabase> database(new SqliteDatabase(path));
+  const auto opened = [&]() -> Status {
+    TRY_OK(database->connect());
+    return database->configure();
+  }();
+  if (!opened.ok()) return database->describe(opened.error());
+  return database;
+}
+
 SqliteDatabase::~SqliteDatabase() {
   for (const auto& [sql, statement] : prepared_) sqlite3_finalize(statement);
   sqlite3_close_v2(database_);

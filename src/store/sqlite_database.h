@@ -64,6 +64,8 @@ class SqliteDatabase {
   // Creates the file if there is none, and migrates an older one. corrupt: it is damaged or not a database;
   // unsupported: it belongs to another program or a newer version.
   static base::Result<std::unique_ptr<SqliteDatabase>> open(const std::filesystem::path& path);
+  // A further connection to a file that `open` has just opened.
+  static base::Result<std::unique_ptr<SqliteDatabase>> open_again(const std::filesystem::path& path);
   ~SqliteDatabase();
   SqliteDatabase(const SqliteDatabase&) = delete;
   SqliteDatabase& operator=(const SqliteDatabase&) = delete;

@@ -144,6 +144,35 @@ INSERT INTO file_pieces (file, number, bytes)
 
 DROP TABLE file_contents;
 )sql",
+    // Tenants and keys; `accounts` has one row, whose version grows with each change of the two.
+    R"sql(
+CREATE TABLE accounts (
+  version INTEGER NOT NULL
+) STRICT;
+INSERT INTO accounts VALUES (1);
+
+CREATE TABLE tenants (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  tier TEXT NOT NULL,
+  system_prompt TEXT NOT NULL,
+  created_ms INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE api_keys (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  tenant TEXT NOT NULL REFERENCES tenants (id),
+  name TEXT NOT NULL,
+  scope INTEGER NOT NULL,
+  hash TEXT NOT NULL UNIQUE,
+  hint TEXT NOT NULL,
+  created_ms INTEGER NOT NULL,
+  expires_ms INTEGER NOT NULL,
+  revoked_ms INTEGER NOT NULL
+) STRICT;
+CREATE INDEX api_keys_of_tenant ON api_keys (tenant, seq);
+)sql",
 };
 
 }  // namespace

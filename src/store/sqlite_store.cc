@@ -7,14 +7,17 @@ namespace kvasir::store {
 
 using base::Result;
 
-SqliteStore::SqliteStore(std::unique_ptr<SqliteDatabase> database, SqliteOwner owner)
+SqliteStore::SqliteStore(std::unique_ptr<SqliteDatabase> database, std::unique_ptr<SqliteDatabase> watch,
+                         SqliteOwner owner)
     : database_(std::move(database)),
+      watch_(std::move(watch)),
       owner_(std::move(owner)),
       conversations_(*database_, owner_),
       answers_(*database_),
       summaries_(*database_),
       files_(*database_),
-      batches_(*database_, owner_) {}
+      batches_(*database_, owner_),
+      accounts_(*database_, *watch_) {}
 
 Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::filesystem::path& path) {
   std::error_code failed;
@@ -26,7 +29,9 @@ Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::filesystem::pa
   std::filesystem::path lock_path = path;
   lock_path += "-owners";
   TRY(SqliteOwner owner, SqliteOwner::join(*database, lock_path));
-  return std::unique_ptr<SqliteStore>(new SqliteStore(std::move(database), std::move(owner)));
+  TRY(std::unique_ptr<SqliteDatabase> watch, SqliteDatabase::open_again(path));
+  return std::unique_ptr<SqliteStore>(
+      new SqliteStore(std::move(database), std::move(watch), std::move(owner)));
 }
 
 }  // namespace kvasir::store

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "store/sqlite_accounts.h"
 #include "store/sqlite_answers.h"
 #include "store/sqlite_batches.h"
 #include "store/sqlite_conversations.h"
@@ -24,17 +25,21 @@ class SqliteStore final : public Store {
   Summaries& summaries() override { return summaries_; }
   Files& files() override { return files_; }
   Batches& batches() override { return batches_; }
+  Accounts& accounts() override { return accounts_; }
 
  private:
-  SqliteStore(std::unique_ptr<SqliteDatabase> database, SqliteOwner owner);
+  SqliteStore(std::unique_ptr<SqliteDatabase> database, std::unique_ptr<SqliteDatabase> watch,
+              SqliteOwner owner);
 
   std::unique_ptr<SqliteDatabase> database_;
+  std::unique_ptr<SqliteDatabase> watch_;  // looks for changes of accounts
   SqliteOwner owner_;
   SqliteConversations conversations_;
   SqliteAnswers answers_;
   SqliteSummaries summaries_;
   SqliteFiles files_;
   SqliteBatches batches_;
+  SqliteAccounts accounts_;
 };
 
 }  // namespace kvasir::store

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "store/accounts.h"
 #include "store/answers.h"
 #include "store/batches.h"
 #include "store/conversations.h"
@@ -19,6 +20,7 @@ class Store {
   virtual Summaries& summaries() = 0;
   virtual Files& files() = 0;
   virtual Batches& batches() = 0;
+  virtual Accounts& accounts() = 0;
 };
 
 }  // namespace kvasir::store

@@ -79,7 +79,7 @@ Status read_stream(const json::value& value, R& r) {
   return base::ok();
 }
 
-Status read_metadata(const json::value& value, R& r) {
+Status read_user_metadata(const json::value& value, R& r) {
   if (!value.is_object()) return wrong_type("an object", value);
   static constexpr Field<R> kMetadata[] = {{"user_id", [](const json::value& v, R& request) -> Status {
                                               TRY(request.chat.params.user, read_string(v));
@@ -179,7 +179,7 @@ constexpr Field<R> kMessagesFields[] = {
     {"top_k", read_top_k, R"({"type": "integer", "minimum": 0, "maximum": 2147483647})"},
     {"seed", read_seed, R"({"type": "integer"})"},
     {"stream", read_stream, R"({"type": "boolean"})"},
-    {"metadata", read_metadata, R"({"type": "object", "properties": {"user_id": {"type": "string"}}})"},
+    {"metadata", read_user_metadata, R"({"type": "object", "properties": {"user_id": {"type": "string"}}})"},
     {"service_tier", read_tier, R"({"enum": ["auto", "standard_only"]})"},
     {"diagnostics", ignore},
     {"inference_geo", ignore},

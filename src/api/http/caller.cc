@@ -1,11 +1,85 @@
 #include "api/http/caller.h"
 
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "api/http/route.h"
 #include "api/http/service.h"
 
 namespace kvasir::api {
 
-tenancy::Caller caller_of(const net::HttpRequest&) {
-  return tenancy::anonymous();  // there are no API keys yet
+using base::Error;
+using base::ErrorCode;
+using base::Result;
+using store::KeyScope;
+
+namespace {
+
+bool is_bearer(std::string_view scheme) {
+  return std::ranges::equal(scheme, std::string_view("bearer"),
+                            [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
+}
+
+// "Authorization: Bearer KEY", as OpenAI's clients send it, or "x-api-key: KEY", as Anthropic's do.
+std::optional<std::string_view> shown_key(const net::HttpRequest& head) {
+  if (const auto given = head.header("authorization")) {
+    const std::size_t space = given->find(' ');
+    if (space != std::string_view::npos && is_bearer(given->substr(0, space))) {
+      const std::size_t begin = given->find_first_not_of(' ', space);
+      return begin == std::string_view::npos ? std::string_view() : given->substr(begin);
+    }
+  }
+  return head.header("x-api-key");
+}
+
+bool may(KeyScope key, Scope wanted) {
+  switch (wanted) {
+    case Scope::anyone:
+    case Scope::holder:
+      return true;
+    case Scope::metrics:
+      return key == KeyScope::metrics || key == KeyScope::admin;
+    case Scope::tenant:
+      return key == KeyScope::tenant;
+    case Scope::admin:
+      return key == KeyScope::admin;
+  }
+  return false;
+}
+
+Error no_key() {
+  return {.code = ErrorCode::unauthenticated,
+          .message = "no API key was given; send one as 'Authorization: Bearer KEY' or 'x-api-key: KEY'",
+          .reason = "invalid_api_key"};
+}
+
+Error wrong_key() {
+  return {.code = ErrorCode::unauthenticated,
+          .message = "the API key is not known here: it is mistyped, revoked or expired",
+          .reason = "invalid_api_key"};
+}
+
+Error wrong_scope(KeyScope key) {
+  return {.code = ErrorCode::forbidden,
+          .message = fmt::format("the API key has the scope '{}', which does not reach this", name_of(key)),
+          .reason = "insufficient_scope"};
+}
+
+}  // namespace
+
+Result<tenancy::Caller> caller_of(const tenancy::Directory& directory, const net::HttpRequest& head,
+                                  Scope scope) {
+  if (scope == Scope::anyone || (scope != Scope::admin && !directory.needs_key()))
+    return tenancy::anonymous_at(head.peer);
+  const std::optional<std::string_view> key = shown_key(head);
+  if (!key || key->empty()) return no_key();
+  std::optional<tenancy::Directory::Holder> holder = directory.find(*key);
+  if (!holder) return wrong_key();
+  if (!may(holder->scope, scope)) return wrong_scope(holder->scope);
+  return std::move(holder->caller);
 }
 
 Asker asker_of(const Exchange& exchange) {

@@ -1,15 +1,22 @@
 #pragma once
 
+#include <string>
+
+#include "base/result.h"
 #include "net/http_message.h"
 #include "tenancy/caller.h"
+#include "tenancy/directory.h"
 #include "wire/generate_request.h"
 
 namespace kvasir::api {
 
 struct Exchange;
+enum class Scope;
 
-// Who makes the request. Uses only the headers, so it is known before the body is read.
-tenancy::Caller caller_of(const net::HttpRequest& head);
+// Who asks, by the headers alone: known before a body is read. unauthenticated: a key is needed, and none
+// that is good was shown; forbidden: it is for something else. Errors never say anything of the key.
+base::Result<tenancy::Caller> caller_of(const tenancy::Directory& directory, const net::HttpRequest& head,
+                                        Scope scope);
 
 // Whose work a job is: for admission, metering and the engines' logs.
 struct Asker {

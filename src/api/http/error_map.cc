@@ -39,6 +39,8 @@ constexpr int kOverloaded = 529;
 
 std::string_view anthropic_type_of(int status) {
   switch (status) {
+    case 401:
+      return "authentication_error";
     case 403:
       return "permission_error";
     case 404:
@@ -79,6 +81,12 @@ json::object shape(std::string_view message, std::string_view type, const std::s
   return body;
 }
 
+// A 401 says how to do better (RFC 9110).
+net::HttpResponse with_challenge(net::HttpResponse response) {
+  if (response.status == 401) response.headers.push_back({"WWW-Authenticate", "Bearer"});
+  return response;
+}
+
 }  // namespace
 
 std::string error_event(const Error& error, ErrorStyle style) {
@@ -97,6 +105,10 @@ int http_status(ErrorCode code) {
     case ErrorCode::invalid_argument:
     case ErrorCode::unsupported:
       return 400;
+    case ErrorCode::unauthenticated:
+      return 401;
+    case ErrorCode::forbidden:
+      return 403;
     case ErrorCode::not_found:
       return 404;
     case ErrorCode::conflict:
@@ -131,7 +143,7 @@ net::HttpResponse error_response(const Error& error, ErrorStyle style) {
   } else {
     body = base::json_text(error_body(error));
   }
-  auto response = net::HttpResponse::json(status, std::move(body));
+  auto response = with_challenge(net::HttpResponse::json(status, std::move(body)));
   if (status == 429 || status == 503 || status == kOverloaded) {
     const auto seconds = static_cast<std::int64_t>(std::ceil(std::clamp(error.retry_after_s, 1.0, 3600.0)));
     response.headers.push_back({"Retry-After", std::to_string(seconds)});
@@ -141,10 +153,10 @@ net::HttpResponse error_response(const Error& error, ErrorStyle style) {
 
 net::HttpResponse refusal_response(const net::RefusedRequest& refused, ErrorStyle style) {
   if (style == ErrorStyle::anthropic)
-    return net::HttpResponse::json(refused.status,
-                                   base::json_text(anthropic_shape(refused.status, refused.message)));
-  return net::HttpResponse::json(
-      refused.status, base::json_text(shape(refused.message, type_of(refused.status), {}, refused.code)));
+    return with_challenge(net::HttpResponse::json(
+        refused.status, base::json_text(anthropic_shape(refused.status, refused.message))));
+  return with_challenge(net::HttpResponse::json(
+      refused.status, base::json_text(shape(refused.message, type_of(refused.status), {}, refused.code))));
 }
 
 }  // namespace kvasir::api

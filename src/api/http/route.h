@@ -14,9 +14,11 @@ enum class RouteKind { work, view };
 
 // Who may call a route.
 enum class Scope {
-  anyone,   // for probes; no key is ever needed
-  metrics,  // for scrapers of the metrics
-  tenant,   // for users of the models; each sees only its own data
+  anyone,   // probes: no key is ever needed
+  holder,   // of any key
+  metrics,  // who scrapes them, and who administers
+  tenant,   // whoever may use the models; sees what is its own
+  admin,    // who makes tenants and keys; never without a key
 };
 
 // One possible answer of a route.

@@ -20,6 +20,7 @@
 #include "router/router.h"
 #include "store/store.h"
 #include "tenancy/admission.h"
+#include "tenancy/directory.h"
 #include "tool/toolbox.h"
 #include "wire/token_event.h"
 
@@ -58,7 +59,8 @@ struct Service {
   TextQueue compiling;  // grammars that are not in their model's cache
   EventLogs streams;    // resumable streams
   store::Store& store;
-  TextQueue storing;               // all access to the store
+  tenancy::Directory& directory;
+  TextQueue storing;               // what has to do with the store
   tool::Toolbox* tools = nullptr;  // null: there are none
   LateWrites late_writes;          // ends of answers that the store could not take at first
   const std::string document;      // the document of all routes, for /openapi.json

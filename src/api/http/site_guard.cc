@@ -39,12 +39,6 @@ std::optional<ip::address> address_of(const std::string& name) {
   return address;
 }
 
-bool is_loopback(const std::string& name) {
-  if (name == "localhost" || name.ends_with(".localhost")) return true;
-  const std::optional<ip::address> address = address_of(name);
-  return address && address->is_loopback();
-}
-
 struct Origin {
   std::string scheme;
   std::string authority;  // in lower case, without the scheme's default port
@@ -96,6 +90,12 @@ RefusedRequest host_not_allowed(std::string_view host) {
 }
 
 }  // namespace
+
+bool is_loopback(const std::string& name) {
+  if (name == "localhost" || name.ends_with(".localhost")) return true;
+  const std::optional<ip::address> address = address_of(name);
+  return address && address->is_loopback();
+}
 
 SiteGuard::SiteGuard(Options options)
     : options_(std::move(options)),

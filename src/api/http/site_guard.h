@@ -10,10 +10,13 @@
 
 namespace kvasir::api {
 
-// Keeps web pages of other sites from using this server. A page may send a text/plain request to any address
-// without a preflight, and a page's own host name may be made to point to this machine. The browser tells in
-// Origin, Sec-Fetch-Site and Host where such a request comes from. Clients that are not browsers do not send
-// the first two, so they are not restricted by them. Immutable. Thread-safe.
+// "localhost", "127.0.0.1", "::1": names and addresses that mean this machine to itself.
+bool is_loopback(const std::string& name);
+
+// Keeps web pages of other sites from making this server work. A page may send a request of text/plain to any
+// address without asking first, and a name of its own may come to mean this machine; the browser says in
+// Origin, Sec-Fetch-Site and Host where such a request comes from. Clients that are no browsers send neither
+// of the first two, and are not restricted by them. Immutable; thread-safe.
 class SiteGuard {
  public:
   struct Options {

@@ -160,8 +160,8 @@ TEST_F(ApiTest, TheEngineIsToldWhoseRequestItIs) {
   for (const std::size_t number : {0u, 1u}) {
     const wire::Origin origin = worker_->wait_for(number).request.origin;
     EXPECT_EQ(origin.request_id, "mine-7");
-    EXPECT_EQ(origin.tenant, "anonymous");
-    EXPECT_EQ(origin.cache_namespace, "anonymous");
+    EXPECT_EQ(origin.tenant, "address:127.0.0.1");
+    EXPECT_EQ(origin.cache_namespace, "address:127.0.0.1");
     EXPECT_EQ(origin.weight, 1);
   }
 }

@@ -63,14 +63,14 @@ constexpr Route kOperationsRoutes[] = {
      .handle = handle_openapi,
      .summary = "This API as a document",
      .answers = kDocument,
-     .scope = Scope::anyone},
+     .scope = Scope::holder},
     {.method = "GET",
      .path = "/docs",
      .kind = RouteKind::view,
      .handle = handle_docs,
      .summary = "This API as a page",
      .answers = kPage,
-     .scope = Scope::anyone},
+     .scope = Scope::holder},
 };
 
 }  // namespace
