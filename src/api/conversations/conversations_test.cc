@@ -82,7 +82,7 @@ TEST_F(ConversationTest, PagesAreCutByBytesToo) {
 TEST_F(ConversationTest, AHugeHistoryIsLeftOutAndCounted) {
   serve(says("Hello"));
   const std::string id = create();
-  const store::Key key{tenancy::anonymous().name, id};
+  const store::Key key{tenancy::anonymous().tenant, id};
   constexpr int kNumMessages = 13;
   std::string parent;
   for (int i = 0; i < kNumMessages; ++i) {
@@ -264,7 +264,7 @@ TEST_F(ConversationTest, AnEndThatCouldNotBeSavedIsTriedAgainAtTheStop) {
   EXPECT_EQ(get(path(id)).body.at("data").as_array().size(), 2u);
   store_->full = false;
   api_.stop_storing();
-  EXPECT_TRUE(store_->conversations().tree({tenancy::anonymous().name, id}).value().empty());
+  EXPECT_TRUE(store_->conversations().tree({tenancy::anonymous().tenant, id}).value().empty());
 }
 
 TEST_F(ConversationTest, ASecondWriterIsRefusedOrBranches) {
