@@ -5,14 +5,9 @@
 
 #include "base/result.h"
 #include "tenancy/caller.h"
+#include "tenancy/cost.h"
 
 namespace kvasir::tenancy {
-
-// The most that a request may use, known before it runs.
-struct Cost {
-  int sequences = 1;
-  std::int64_t tokens = 0;  // prompt and output together
-};
 
 struct AdmissionLimits {
   int max_sequences = 0;             // in the whole server
