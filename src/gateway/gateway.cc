@@ -8,12 +8,14 @@
 
 #include "api/http/site_guard.h"
 #include "api/routes.h"
+#include "config/load.h"
 #include "gateway/slo_setting.h"
 #include "gateway/worker_metrics.h"
 #include "hub/open.h"
 #include "model/decoder/device_decoder.h"
 #include "obs/log.h"
 #include "store/open.h"
+#include "tenancy/local_counters.h"
 
 namespace kvasir::gateway {
 
@@ -76,6 +78,12 @@ net::ServerOptions server_options(const config::Settings& settings) {
   return options;
 }
 
+// Lives as long as the process: counters outlive their gateway where a permit does.
+const base::WallClock& wall_clock() {
+  static const base::RealWallClock clock;
+  return clock;
+}
+
 }  // namespace
 
 Gateway::Gateway(const config::Settings& settings, Opened opened)
@@ -83,7 +91,7 @@ Gateway::Gateway(const config::Settings& settings, Opened opened)
       library_(std::move(opened.library)),
       process_metrics_(registry_),
       pool_(num_compute_threads(settings), opened.isa),
-      admission_(admission_limits(settings)),
+      admission_(admission_limits(settings), std::move(opened.counters)),
       store_(std::move(opened.store)),
       tools_(std::move(opened.tools)),
       api_(service_options(settings), {router_, admission_, registry_, clock_, *store_, tools_.get()}) {}
@@ -93,9 +101,13 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings
   TRY(hub::Library library, hub::open_library(settings));
   TRY(const ops::Isa isa, ops::choose_isa(settings.isa));
   TRY(std::unique_ptr<store::Store> store, store::open_store(settings));
+  TRY(std::shared_ptr<tenancy::Counters> counters,
+      tenancy::LocalCounters::open(config::data_dir(settings), wall_clock(),
+                                   tenancy::Journal::Durability::disk));
   TRY(std::unique_ptr<tool::Toolbox> tools, tool::Toolbox::open(settings.tools));
-  std::unique_ptr<Gateway> gateway(new Gateway(
-      config::with_sizes(settings), {std::move(library), std::move(store), std::move(tools), isa}));
+  std::unique_ptr<Gateway> gateway(
+      new Gateway(config::with_sizes(settings),
+                  {std::move(library), std::move(store), std::move(counters), std::move(tools), isa}));
   TRY_OK(gateway->serve());
   TRY_OK(gateway->add_models(progress, on_state));
   return gateway;

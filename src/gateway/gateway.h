@@ -49,6 +49,7 @@ class Gateway {
   struct Opened {
     hub::Library library;
     std::unique_ptr<store::Store> store;
+    std::shared_ptr<tenancy::Counters> counters;
     std::unique_ptr<tool::Toolbox> tools;
     ops::Isa isa;
   };

@@ -66,7 +66,7 @@ base::Status Account::check(const Tier& tier, const Cost& cost, std::int64_t tok
         {"requests", requests, requests_.left(now.unix_us, requests), cost.requests, requests_wait_us});
   if (wait_us > 0)
     return over_minute({"tokens", per_minute, tokens_.left(now.unix_us, per_minute), tokens, wait_us});
-  if (tier.max_concurrent > 0 && num_inside_ >= tier.max_concurrent)
+  if (tier.max_concurrent > 0 && cost.requests > 0 && num_inside_ >= tier.max_concurrent)
     return over_concurrency(tier.max_concurrent);
   return base::ok();
 }

@@ -16,9 +16,9 @@ struct AdmissionLimits {
   int max_sequences_per_tenant = 0;  // of one tenant
 };
 
-// A request's right to run, reserved in advance. A move-only value. Its destructor returns its places, however
-// the request ended, and everything that it took of its tenant's limits if it was not settled. May outlive its
-// Admission.
+// A request's right to run, reserved in advance. A move-only value. Its destructor returns its places,
+// however the request ended, and everything that it took of its tenant's limits if it was not settled. May
+// outlive its Admission.
 class Permit {
  public:
   Permit(Permit&&) noexcept = default;
@@ -30,6 +30,8 @@ class Permit {
   // The request has run, as far as it came, and used so many tokens. What it did not use comes back to its
   // tenant. Only the first call counts.
   void settle(std::int64_t used_tokens);
+  // The request never ran: everything that it took of its tenant's limits comes back.
+  void give_back() { reservation_.reset(); }
 
  private:
   friend class Admission;

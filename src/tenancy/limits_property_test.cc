@@ -84,7 +84,10 @@ class World {
       check_budget(tenant, tier.tokens_per_day, [](const Grant& grant) { return grant.at.day; });
       check_budget(tenant, tier.tokens_per_month, [](const Grant& grant) { return grant.at.month; });
       if (tier.max_concurrent > 0) {
-        EXPECT_LE(tenant.running.size(), static_cast<std::size_t>(tier.max_concurrent));
+        EXPECT_LE(std::ranges::count_if(
+                      tenant.running,
+                      [&](const Running& running) { return tenant.grants[running.grant].requests > 0; }),
+                  tier.max_concurrent);
       }
     }
   }

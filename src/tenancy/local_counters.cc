@@ -201,8 +201,8 @@ Status LocalCounters::write_anew(Journal::Durability durability) {
 void LocalCounters::note_failure(const base::Error& error) {
   if (journaling_) rewrite_over_ = journal_->num_bytes() + kLeastRewrite;
   if (std::exchange(told_, true)) return;
-  obs::Log::error("limits_not_journaled",
-                  {{"reason", error.message}, {"meanwhile", "limits are counted in memory"}});
+  obs::Log::warn("limits_not_journaled",
+                 {{"reason", error.message}, {"meanwhile", "limits are counted in memory"}});
 }
 
 }  // namespace kvasir::tenancy
