@@ -8,6 +8,7 @@
 #include "api/http/caller.h"
 #include "api/http/cors.h"
 #include "api/http/error_map.h"
+#include "api/http/rate_limit_headers.h"
 #include "api/http/request_id.h"
 #include "api/operations/openapi.h"
 #include "api/routes.h"
@@ -90,6 +91,7 @@ void add_headers(const Exchange& exchange, net::HttpResponse& response) {
   response.headers.push_back({"x-request-id", exchange.id});
   if (exchange.errors == ErrorStyle::anthropic) response.headers.push_back({"request-id", exchange.id});
   response.headers.insert(response.headers.end(), exchange.headers.begin(), exchange.headers.end());
+  for (net::HttpHeader& header : rate_limit_headers(exchange)) response.headers.push_back(std::move(header));
 }
 
 }  // namespace
@@ -239,6 +241,8 @@ asio::awaitable<void> Api::handle(net::HttpRequest& request, net::Responder& res
     co_return;
   }
   exchange.caller = std::move(*caller);
+  if (service_.options.tier_of) exchange.caller.tier = service_.options.tier_of(exchange.caller.tenant);
+  if ((*route)->scope == Scope::tenant) exchange.admission = &service_.admission;
   exchange.path_parameters = path_parameters(**route, request.path);
   const Busy busy(*this, (*route)->kind);
   if (service_.draining && (*route)->kind == RouteKind::work) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -20,6 +21,7 @@
 #include "store/failing_store.h"
 #include "store/sqlite_store.h"
 #include "store/temp_folder.h"
+#include "tenancy/local_counters.h"
 
 namespace kvasir::api {
 
@@ -33,7 +35,8 @@ class ApiTest : public testing::Test {
                  .max_waiting_texts = 4,
                  .max_sequences = 10,
                  .headers_after = headers_after,
-                 .max_tool_rounds = 3},
+                 .max_tool_rounds = 3,
+                 .tier_of = tier_reader()},
         tools_(tools) {}
   explicit ApiTest(ServiceOptions options) : options_(std::move(options)) {}
   ~ApiTest() override {
@@ -59,6 +62,18 @@ class ApiTest : public testing::Test {
     auto port = server_->start();
     ASSERT_TRUE(port.ok()) << port.error().message;
     port_ = *port;
+  }
+
+  // From now on every caller has the tier. At first none has limits. The limits' clock stands still.
+  void limit_callers(const tenancy::Tier& tier) {
+    const std::lock_guard lock(tier_mutex_);
+    tier_ = std::make_shared<const tenancy::Tier>(tier);
+  }
+  // Tokens that an anonymous caller has left in the minute.
+  std::int64_t tokens_left() {
+    tenancy::Caller caller = tenancy::anonymous();
+    caller.tier = options_.tier_of(caller.tenant);
+    return admission_.standings(caller).tokens.left;
   }
 
   // A script that answers with `text`, `step` tokens at a time.
@@ -134,13 +149,24 @@ class ApiTest : public testing::Test {
     return true;
   }
 
+  std::function<std::shared_ptr<const tenancy::Tier>(const std::string&)> tier_reader() {
+    return [this](const std::string& tenant) {
+      const std::lock_guard lock(tier_mutex_);
+      return tier_ ? tier_ : tenancy::caller_of_tenant(tenant).tier;
+    };
+  }
+
+  std::mutex tier_mutex_;
+  std::shared_ptr<const tenancy::Tier> tier_;  // guarded by tier_mutex_; null: without limits
   ServiceOptions options_;
   std::function<std::optional<net::RefusedRequest>(const net::HttpRequest&)> refuse_head_;  // before `serve`
   net::ServerOptions server_options_;  // set before `serve`
   base::RealClock clock_;
   obs::Registry registry_;
   router::Router router_;
-  tenancy::Admission admission_{{.max_sequences = 8, .max_sequences_per_tenant = 8}};
+  base::FakeWallClock wall_clock_{1'800'000'000'000'000};
+  std::shared_ptr<tenancy::LocalCounters> counters_ = tenancy::LocalCounters::in_memory(wall_clock_);
+  tenancy::Admission admission_{{.max_sequences = 8, .max_sequences_per_tenant = 8}, counters_};
   store::TempFolder folder_;
   std::unique_ptr<store::FailingStore> store_ =
       std::make_unique<store::FailingStore>(store::SqliteStore::open(folder_.path() / "kvasir.db").value());

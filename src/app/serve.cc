@@ -37,7 +37,7 @@ constexpr int kInterrupted = 130;
 constexpr std::chrono::seconds kRestartGrace{15};
 
 // A wildcard address is not one that a client can ask for.
-std::string url_of(std::string host, int port) {
+std::string url_of(const config::Settings& settings, std::string host, int port) {
   if (host == "0.0.0.0") host = "127.0.0.1";
   if (host == "::") host = "::1";
   if (host.find(':') != std::string::npos) host = "[" + host + "]";
@@ -187,7 +187,7 @@ std::optional<Restart> serve(const config::Settings& settings, Outcome& outcome)
   (*gateway)->count_restarts(restart.history.num_restarts());
   if (settings.port == 0) restart.more_arguments = {fmt::format("--port={}", (*gateway)->port())};
   say_who_may_ask(settings, **gateway);
-  if (!end.all_failed()) print_welcome((*gateway)->models(), url_of((*gateway)->host(), (*gateway)->port()));
+  if (!end.all_failed()) print_welcome((*gateway)->models(), url_of(settings, (*gateway)->host(), (*gateway)->port()));
   end.wait();
   std::optional<Restart> next;
   std::optional<EndAtLatest> at_latest;

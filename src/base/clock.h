@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 
 namespace kvasir::base {
 
@@ -29,6 +30,35 @@ class FakeClock final : public Clock {
 
  private:
   std::atomic<Duration::rep> now_ns_{0};
+};
+
+// Unix time as an argument, for what outlives the process: calendars and files. It may be set back.
+// Thread-safe.
+class WallClock {
+ public:
+  virtual ~WallClock() = default;
+  virtual std::int64_t unix_us() const = 0;
+};
+
+class RealWallClock final : public WallClock {
+ public:
+  std::int64_t unix_us() const override {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+  }
+};
+
+// Stands still until a test moves it.
+class FakeWallClock final : public WallClock {
+ public:
+  explicit FakeWallClock(std::int64_t unix_us) : unix_us_(unix_us) {}
+  std::int64_t unix_us() const override { return unix_us_.load(); }
+  void advance(Duration by) {
+    unix_us_ += std::chrono::duration_cast<std::chrono::microseconds>(by).count();
+  }
+
+ private:
+  std::atomic<std::int64_t> unix_us_;
 };
 
 inline double seconds(Duration d) {

@@ -34,7 +34,7 @@ struct Error {
   std::string message;
   std::string field = {};    // the field, flag or key that the error is about, if there is one
   std::string reason = {};   // a code for programs that clients' SDKs know, e.g. "model_not_found"
-  double retry_after_s = 0;  // when a retry may help; 0: unknown
+  double retry_after_s = 0;  // when a retry may help; 0: unknown, negative: never
 };
 
 template <class... Args>

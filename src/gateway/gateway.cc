@@ -8,12 +8,14 @@
 
 #include "api/http/site_guard.h"
 #include "api/routes.h"
+#include "config/load.h"
 #include "gateway/slo_setting.h"
 #include "gateway/worker_metrics.h"
 #include "hub/open.h"
 #include "model/decoder/device_decoder.h"
 #include "obs/log.h"
 #include "store/open.h"
+#include "tenancy/local_counters.h"
 
 namespace kvasir::gateway {
 
@@ -89,6 +91,12 @@ net::ServerOptions server_options(const config::Settings& settings, const std::s
   return options;
 }
 
+// Lives as long as the process: counters outlive their gateway where a permit does.
+const base::WallClock& wall_clock() {
+  static const base::RealWallClock clock;
+  return clock;
+}
+
 }  // namespace
 
 Gateway::Gateway(const config::Settings& settings, Opened opened)
@@ -97,7 +105,7 @@ Gateway::Gateway(const config::Settings& settings, Opened opened)
       library_(std::move(opened.library)),
       process_metrics_(registry_),
       pool_(num_compute_threads(settings), opened.isa),
-      admission_(admission_limits(settings)),
+      admission_(admission_limits(settings), std::move(opened.counters)),
       store_(std::move(opened.store)),
       directory_(std::move(opened.directory)),
       tools_(std::move(opened.tools)),
@@ -111,10 +119,13 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings
   TRY(std::unique_ptr<store::Store> store, store::open_store(settings));
   TRY(std::unique_ptr<tenancy::Directory> directory,
       tenancy::Directory::open(store->accounts(), settings.tiers, {}));
+  TRY(std::shared_ptr<tenancy::Counters> counters,
+      tenancy::LocalCounters::open(config::data_dir(settings), wall_clock(),
+                                   tenancy::Journal::Durability::disk));
   TRY(std::unique_ptr<tool::Toolbox> tools, tool::Toolbox::open(settings.tools));
   std::unique_ptr<Gateway> gateway(
-      new Gateway(config::with_sizes(settings),
-                  {std::move(library), std::move(store), std::move(directory), std::move(tools), isa}));
+      new Gateway(config::with_sizes(settings), {std::move(library), std::move(store), std::move(directory),
+                                                 std::move(counters), std::move(tools), isa}));
   TRY_OK(gateway->serve());
   TRY_OK(gateway->add_models(progress, on_state));
   return gateway;

@@ -54,6 +54,7 @@ class Gateway {
     hub::Library library;
     std::unique_ptr<store::Store> store;
     std::unique_ptr<tenancy::Directory> directory;
+    std::shared_ptr<tenancy::Counters> counters;
     std::unique_ptr<tool::Toolbox> tools;
     ops::Isa isa;
   };

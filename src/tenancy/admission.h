@@ -2,54 +2,64 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "base/result.h"
 #include "tenancy/caller.h"
+#include "tenancy/cost.h"
+#include "tenancy/counters.h"
 
 namespace kvasir::tenancy {
-
-// The most that a request may use, known before it runs.
-struct Cost {
-  int sequences = 1;
-  std::int64_t tokens = 0;  // prompt and output together
-};
 
 struct AdmissionLimits {
   int max_sequences = 0;             // in the whole server
   int max_sequences_per_tenant = 0;  // of one tenant
 };
 
-// A request's right to run, reserved in advance. A move-only value. Its destructor returns the reservation,
-// however the request ended. May outlive its Admission.
+// A request's right to run, reserved in advance. A move-only value. Its destructor returns its places,
+// however the request ended, and everything that it took of its tenant's limits if it was not settled. May
+// outlive its Admission.
 class Permit {
  public:
   Permit(Permit&&) noexcept = default;
   Permit& operator=(Permit&& other) noexcept;
   ~Permit();
 
+  // Tokens that the request may take: those of its cost, or fewer where its cost said that fewer would do.
+  std::int64_t tokens() const { return cost_.tokens; }
+  // The request has run, as far as it came, and used so many tokens. What it did not use comes back to its
+  // tenant. Only the first call counts.
+  void settle(std::int64_t used_tokens);
+  // The request never ran: everything that it took of its tenant's limits comes back.
+  void give_back() { reservation_.reset(); }
+
  private:
   friend class Admission;
   struct Ledger;
-  Permit(std::shared_ptr<Ledger> ledger, std::string tenant, Cost cost);
+  Permit(std::shared_ptr<Ledger> ledger, std::string flow, Cost cost);
 
   std::shared_ptr<Ledger> ledger_;  // null once moved from
-  std::string tenant_;
+  std::string flow_;
   Cost cost_;
+  std::unique_ptr<Reservation> reservation_;  // null: without limits, or settled
 };
 
 // Decides which requests may run. Thread-safe. Invariant: the load is the sum of the living permits' costs
 // and never exceeds the limits.
 class Admission {
  public:
-  explicit Admission(AdmissionLimits limits);
+  // Without `counters` no tier's limits are looked at.
+  explicit Admission(AdmissionLimits limits, std::shared_ptr<Counters> counters = nullptr);
 
   // Refuses with `exhausted` where the limits would be passed.
   base::Result<Permit> enter(const Caller& caller, Cost cost);
 
   Cost inside() const;
+  Standings standings(const Caller& caller) const;
 
  private:
   const AdmissionLimits limits_;
+  const std::shared_ptr<Counters> counters_;
   std::shared_ptr<Permit::Ledger> ledger_;
 };
 

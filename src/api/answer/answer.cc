@@ -53,8 +53,8 @@ std::unique_ptr<DeltaStream> as_stream(Service& service, Exchange& exchange,
                                        std::shared_ptr<const ChatRequest> tool_chat, ContextReport context,
                                        std::unique_ptr<Generation> generation) {
   if (!tool_chat) return generation;
-  ToolRounds::Parts parts{service, exchange.responder.executor(), asker_of(exchange), std::move(tool_chat),
-                          std::move(context)};
+  ToolRounds::Parts parts{service, exchange.responder.executor(), part_of(asker_of(exchange)),
+                          std::move(tool_chat), std::move(context)};
   return std::make_unique<ToolRounds>(std::move(parts), std::move(generation));
 }
 

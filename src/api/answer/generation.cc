@@ -59,6 +59,7 @@ Generation::~Generation() {
     // Counts tokens that were generated for this client, though it left before they were written.
     if (const auto event = one.stream->take(); event && !event->error) (void)one.choice.push(*event);
   }
+  settle();
   const wire::Usage total = usage();
   metrics_.prompt_tokens.add(static_cast<std::uint64_t>(total.prompt_tokens));
   metrics_.cached_tokens.add(static_cast<std::uint64_t>(total.cached_tokens));
@@ -106,12 +107,15 @@ Result<std::vector<Delta>> Generation::collect() {
     measure(*event, one);
     if (event->error) {
       failure_ = std::move(event->error);
+      settle();
       return *failure_;
     }
     Delta delta = one.choice.push(*event);
     if (one.choice.finished() && !event->last()) one.stream->cancel();  // a stop string ended the choice
     if (!delta.empty()) deltas.push_back(std::move(delta));
   }
+  // Before the client learns of the end, so that it finds its limits settled when it asks again.
+  if (over()) settle();
   return deltas;
 }
 
@@ -123,6 +127,12 @@ void Generation::measure(const wire::TokenEvent& event, Running& one) {
     metrics_.inter_token_seconds.observe(base::seconds(now - *one.last_token) /
                                          static_cast<double>(event.tokens.size()));
   one.last_token = now;
+}
+
+void Generation::settle() {
+  if (failure_ && !any_token_) return permit_.give_back();
+  const wire::Usage total = usage();
+  permit_.settle(std::int64_t{total.prompt_tokens} + total.output_tokens);
 }
 
 wire::Usage Generation::usage() const {

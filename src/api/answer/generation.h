@@ -58,6 +58,8 @@ class Generation final : public DeltaStream {
   base::Status start_sequences(std::vector<wire::GenerateRequest> sequences, const Job& job);
   base::Result<std::vector<Delta>> collect();
   void measure(const wire::TokenEvent& event, Running& one);
+  // Tells the permit what was used. A request that failed before its first token costs nothing.
+  void settle();
 
   tenancy::Permit permit_;
   router::WorkerLease lease_;

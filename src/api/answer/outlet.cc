@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/http/rate_limit_headers.h"
 #include "api/http/request_id.h"
 
 namespace kvasir::api {
@@ -46,6 +47,7 @@ asio::awaitable<Status> Outlet::start() {
   if (exchange_.errors == ErrorStyle::anthropic) headers.emplace_back("request-id", exchange_.id);
   headers.emplace_back("x-stream-id", id_);
   headers.insert(headers.end(), exchange_.headers.begin(), exchange_.headers.end());
+  for (net::HttpHeader& header : rate_limit_headers(exchange_)) headers.push_back(std::move(header));
   Result<net::SseWriter*> writer = co_await exchange_.responder.start_stream(std::move(headers));
   if (!writer.ok() && resumable()) {
     detach();

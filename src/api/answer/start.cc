@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "api/answer/reservation.h"
 #include "kv/block_hash.h"
 
 namespace kvasir::api {
@@ -34,15 +35,13 @@ Error as_client_error(Error error) {
 Result<Place> admit(Service& service, const Asker& asker, Job& job) {
   TRY_OK(check_num_sequences(job, service.options.max_sequences));
   const wire::Origin origin = origin_of(asker);
-  tenancy::Cost cost{.sequences = static_cast<int>(job.sequences.size())};
-  for (wire::GenerateRequest& sequence : job.sequences) {
-    sequence.origin = origin;
-    cost.tokens += static_cast<std::int64_t>(sequence.prompt.size()) + sequence.max_tokens;
-  }
+  for (wire::GenerateRequest& sequence : job.sequences) sequence.origin = origin;
+  const tenancy::Cost cost = cost_of(job, asker);
   TRY(tenancy::Permit permit, service.admission.enter(asker.caller, cost));
+  if (permit.tokens() < cost.tokens) fit_to_grant(permit.tokens(), job);
   kv::BlockChain blocks(origin.cache_namespace);
   blocks.extend(job.sequences.front().prompt);
-  TRY(router::WorkerLease lease, service.router.pick(*job.text, {blocks, cost.tokens}));
+  TRY(router::WorkerLease lease, service.router.pick(*job.text, {blocks, permit.tokens()}));
   return Place{std::move(permit), std::move(lease)};
 }
 

@@ -77,7 +77,8 @@ asio::awaitable<Result<std::string>> answer_line(Service& service, asio::any_io_
   if (!question.ok()) co_return std::move(question).error();
   Result<Job> job = make_line_job(service, question->text);
   if (!job.ok()) co_return std::move(job).error();
-  const Asker asker{tenancy::caller_of_tenant(batch.tenant), make_id("req")};
+  Asker asker{tenancy::caller_of_tenant(batch.tenant), make_id("req")};
+  if (service.options.tier_of) asker.caller.tier = service.options.tier_of(batch.tenant);
   AnswerHead head = make_head(question->params(), *job, make_answer_id(id_prefix(question->text)));
   const std::unique_ptr<AnswerShape> shape = question->make_shape(std::move(head));
   const int num_sampled = job->num_sampled;

@@ -35,9 +35,10 @@ constexpr std::chrono::seconds kIdlePause{1};
 constexpr std::chrono::seconds kMaxStuckPause{60};
 
 bool is_passing(const Error& error) {
-  // A model that could not be loaded will not become ready by itself.
+  // A model that could not be loaded will not become ready by itself. A budget that is spent comes back after
+  // hours or weeks: the lines of other tenants' batches do not wait for it.
   return (error.code == ErrorCode::exhausted || error.code == ErrorCode::unavailable) &&
-         error.reason != "model_failed";
+         error.reason != "model_failed" && error.reason != "insufficient_quota" && error.retry_after_s >= 0;
 }
 
 store::Key key_of(const store::Batch& batch) {

@@ -250,5 +250,27 @@ TEST_F(BatchTest, AFullQueueMakesABatchWait) {
   EXPECT_EQ(wait_for(id, "completed").at("request_counts").at("completed"), 1);
 }
 
+TEST_F(BatchTest, LinesCountAgainstTheirTenantsLimits) {
+  limit_callers({.tokens_per_minute = 600, .tokens_per_month = 1000});
+  serve(says("Hello"));
+  const std::string id =
+      start(line("never", R"(, "max_tokens": 600)") + line("ok", R"(, "max_tokens": 500)") +
+            line("waits", R"(, "max_tokens": 570)"));
+  // One waits for the minute's refill, and one could never run.
+  ASSERT_TRUE(eventually([&] { return tokens_left() == 574; })) << tokens_left();
+  ASSERT_TRUE(eventually([&] { return batch(id).at("request_counts").at("failed") == 1; }));
+  EXPECT_EQ(text_at(batch(id), "status"), "in_progress");
+  wall_clock_.advance(std::chrono::minutes(1));
+  const json::value done = wait_for(id, "completed");
+  EXPECT_EQ(done.at("request_counts").at("completed"), 2);
+  EXPECT_EQ(lines_of(done.at("error_file_id")).at(0).at("custom_id"), "never");
+  EXPECT_EQ(tokens_left(), 574);
+  // A budget is not waited for.
+  limit_callers({.tokens_per_month = 60});
+  const json::value spent = wait_for(start(line("a", R"(, "max_tokens": 20)")), "completed");
+  const json::value failed = lines_of(spent.at("error_file_id")).at(0);
+  EXPECT_EQ(failed.at("response").at("body").at("error").at("code"), "insufficient_quota");
+}
+
 }  // namespace
 }  // namespace kvasir::api

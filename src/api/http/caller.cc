@@ -86,6 +86,11 @@ Asker asker_of(const Exchange& exchange) {
   return {exchange.caller, exchange.id};
 }
 
+Asker part_of(Asker asker) {
+  asker.num_requests = 0;
+  return asker;
+}
+
 wire::Origin origin_of(const Asker& asker) {
   return {.request_id = asker.request_id,
           .tenant = asker.caller.flow,

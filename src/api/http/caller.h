@@ -22,8 +22,12 @@ base::Result<tenancy::Caller> caller_of(const tenancy::Directory& directory, con
 struct Asker {
   tenancy::Caller caller;
   std::string request_id;
+  int num_requests = 1;  // 0: the job is part of a request that was counted
 };
 Asker asker_of(const Exchange& exchange);
+
+// The same for work that belongs to a request but is not the whole of it: a summary, a later tool round.
+Asker part_of(Asker asker);
 
 // The origin that engines get with a request. Prefixes are shared within a flow.
 wire::Origin origin_of(const Asker& asker);

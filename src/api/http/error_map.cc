@@ -87,6 +87,22 @@ net::HttpResponse with_challenge(net::HttpResponse response) {
   return response;
 }
 
+constexpr std::string_view kQuotaReason = "insufficient_quota";
+constexpr double kMaxRetryAfterS = 31.0 * 24 * 3600;
+
+// OpenAI's clients try again two times after any 429 unless the answer tells them not to.
+void add_retry_headers(const Error& error, net::HttpResponse& response) {
+  if (error.retry_after_s < 0 || error.reason == kQuotaReason)
+    response.headers.push_back({"x-should-retry", "false"});
+  if (error.retry_after_s < 0) return;
+  const double wait_s = std::min(error.retry_after_s, kMaxRetryAfterS);
+  const auto seconds = static_cast<std::int64_t>(std::ceil(std::max(wait_s, 1.0)));
+  response.headers.push_back({"Retry-After", std::to_string(seconds)});
+  if (wait_s == 0) return;
+  const auto ms = static_cast<std::int64_t>(std::ceil(wait_s * 1000));
+  response.headers.push_back({"retry-after-ms", std::to_string(ms)});
+}
+
 }  // namespace
 
 std::string error_event(const Error& error, ErrorStyle style) {
@@ -131,7 +147,10 @@ int http_status(ErrorCode code) {
 }
 
 json::object error_body(const Error& error) {
-  return shape(message_of(error), type_of(http_status(error.code)), error.field, error.reason);
+  // OpenAI has this one error whose type is its code.
+  const std::string_view type =
+      error.reason == kQuotaReason ? kQuotaReason : type_of(http_status(error.code));
+  return shape(message_of(error), type, error.field, error.reason);
 }
 
 net::HttpResponse error_response(const Error& error, ErrorStyle style) {
@@ -144,10 +163,7 @@ net::HttpResponse error_response(const Error& error, ErrorStyle style) {
     body = base::json_text(error_body(error));
   }
   auto response = with_challenge(net::HttpResponse::json(status, std::move(body)));
-  if (status == 429 || status == 503 || status == kOverloaded) {
-    const auto seconds = static_cast<std::int64_t>(std::ceil(std::clamp(error.retry_after_s, 1.0, 3600.0)));
-    response.headers.push_back({"Retry-After", std::to_string(seconds)});
-  }
+  if (status == 429 || status == 503 || status == kOverloaded) add_retry_headers(error, response);
   return response;
 }
 

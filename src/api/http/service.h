@@ -4,6 +4,8 @@
 #include <boost/asio/awaitable.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,6 +43,8 @@ struct ServiceOptions {
   base::Duration headers_after = std::chrono::milliseconds(100);
   EventLogs::Limits resumable = {};
   int max_tool_rounds = 8;  // per answer; then the model may make no more calls
+  // The tier of a tenant that showed no key. Empty: none has limits. Called by any thread.
+  std::function<std::shared_ptr<const tenancy::Tier>(const std::string& tenant)> tier_of = {};
 };
 
 // The state that all endpoints share. Thread-safe. Outlives every request.
@@ -73,8 +77,9 @@ using PathParameters = std::vector<std::pair<std::string_view, std::string>>;
 struct Exchange {
   net::HttpRequest& request;
   net::Responder& responder;
-  std::string id;          // in the x-request-id header
-  tenancy::Caller caller;  // known from the headers on
+  std::string id;                                 // in the x-request-id header
+  tenancy::Caller caller;                         // known from the headers on
+  const tenancy::Admission* admission = nullptr;  // tells how the caller stands; null: nobody asks for it
   PathParameters path_parameters = {};
   ErrorStyle errors = ErrorStyle::openai;
   std::size_t num_body_bytes = 0;  // set once the body is read

@@ -93,6 +93,8 @@ asio::awaitable<Result<std::string>> run(Service& service, Exchange& exchange,
   const std::size_t num_bytes = job->sequences.size() * dimensions * 8;  // approximate size of the answer
   Result<std::vector<float>> vectors =
       co_await embed(exchange.responder, lease->worker(), std::move(job->sequences));
+  // A client that left may have been computed for; what failed costs nothing.
+  if (vectors.ok() || vectors.error().code == ErrorCode::cancelled) permit->settle(cost.tokens);
   if (!vectors.ok()) co_return std::move(vectors).error();
   service.metrics.of_model(job->model->name).prompt_tokens.add(static_cast<std::uint64_t>(job->num_tokens));
   exchange.usage.prompt_tokens = job->num_tokens;

@@ -157,6 +157,33 @@ TEST_F(EmbeddingsTest, AClientThatLeavesIsNotComputedFor) {
   EXPECT_TRUE(eventually([&] { return admission_.inside().sequences == 0; }));
 }
 
+TEST_F(EmbeddingsTest, CountAgainstTheLimits) {
+  limit_callers({.requests_per_minute = 60, .tokens_per_minute = 100});
+  const Reply done = embed(R"(["abc", "de"])");
+  ASSERT_EQ(done.status, 200);
+  EXPECT_EQ(done.headers.at("x-ratelimit-remaining-tokens"), "95");
+  EXPECT_EQ(done.headers.at("x-ratelimit-remaining-requests"), "59");
+  const std::string long_text(96, 'a');
+  const Reply refused = embed("\"" + long_text + "\"");
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(refused.headers.at("retry-after-ms"), "600");
+  embedder_->refuse_with({base::ErrorCode::unavailable, "gone"});
+  EXPECT_EQ(embed(R"("abc")").status, 503);
+  EXPECT_EQ(tokens_left(), 95);
+}
+
+TEST_F(EmbeddingsTest, AClientThatLeavesPaysForItsText) {
+  limit_callers({.tokens_per_minute = 100});
+  embedder_->hold();
+  {
+    net::LoopbackClient client(port_);
+    client.send(net::post_request("/v1/embeddings", R"({"model": "e", "input": "abcd"})"));
+    embedder_->wait_held();
+  }
+  EXPECT_TRUE(eventually([&] { return admission_.inside().sequences == 0; }));
+  EXPECT_EQ(tokens_left(), 96);
+}
+
 TEST_F(EmbeddingsTest, Detokenizes) {
   EXPECT_EQ(post("/v1/detokenize", R"({"model": "m", "tokens": [104, 105]})").text, R"({"prompt":"hi"})");
   EXPECT_EQ(post("/detokenize", R"({"model": "e", "tokens": []})").text, R"({"prompt":""})");
