@@ -187,7 +187,8 @@ std::optional<Restart> serve(const config::Settings& settings, Outcome& outcome)
   (*gateway)->count_restarts(restart.history.num_restarts());
   if (settings.port == 0) restart.more_arguments = {fmt::format("--port={}", (*gateway)->port())};
   say_who_may_ask(settings, **gateway);
-  if (!end.all_failed()) print_welcome((*gateway)->models(), url_of(settings, (*gateway)->host(), (*gateway)->port()));
+  if (!end.all_failed())
+    print_welcome((*gateway)->models(), url_of(settings, (*gateway)->host(), (*gateway)->port()));
   end.wait();
   std::optional<Restart> next;
   std::optional<EndAtLatest> at_latest;

@@ -53,9 +53,7 @@ class FakeWallClock final : public WallClock {
  public:
   explicit FakeWallClock(std::int64_t unix_us) : unix_us_(unix_us) {}
   std::int64_t unix_us() const override { return unix_us_.load(); }
-  void advance(Duration by) {
-    unix_us_ += std::chrono::duration_cast<std::chrono::microseconds>(by).count();
-  }
+  void advance(Duration by) { unix_us_ += std::chrono::duration_cast<std::chrono::microseconds>(by).count(); }
 
  private:
   std::atomic<std::int64_t> unix_us_;
