@@ -10,7 +10,7 @@ namespace kvasir::api {
 namespace {
 
 using wire::FinishReason;
-using wire::TokenStream;
+using seam::TokenStream;
 
 constexpr int kPrompt = 21;  // tokens of chat_body()
 
