@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -34,7 +35,7 @@ struct ModelState {
   std::string reason;   // of a failure or a restart; of a ready one, what its operator should know
 };
 
-// A model that is ready. The names in their texts are the router's to write.
+// A model that is ready. The names and versions in their texts are the router's to write.
 struct GeneratingModel {
   ChatText text;
   std::shared_ptr<wire::WorkerClient> worker;
@@ -53,6 +54,12 @@ struct ModelStatus {
   int num_leases = 0;                        // requests on its workers
   std::optional<AnyText> text;               // of a ready one
   std::optional<wire::WorkerReport> report;  // of a ready one
+};
+
+// The part of the models that somebody may use. What is outside of it is not there.
+struct Reach {
+  std::span<const std::string> models = {};  // empty: all
+  int max_context = 0;                       // tokens of prompt and answer together; 0: the models' own
 };
 
 // What a request is going to ask of a worker, known before it has one.
@@ -77,9 +84,9 @@ class Router {
 
   // The text of a model that is ready. not_found: no such model; unavailable: not ready (yet); unsupported:
   // it is for something else.
-  base::Result<ChatTextPtr> chat_text(std::string_view name) const;
-  base::Result<EmbedTextPtr> embed_text(std::string_view name) const;
-  base::Result<AnyText> any_text(std::string_view name) const;
+  base::Result<ChatTextPtr> chat_text(std::string_view name, const Reach& reach = {}) const;
+  base::Result<EmbedTextPtr> embed_text(std::string_view name, const Reach& reach = {}) const;
+  base::Result<AnyText> any_text(std::string_view name, const Reach& reach = {}) const;
 
   // A worker for what was made with the text. unavailable: the model is not ready any more, or another one
   // now has its name, for which the tokens would be wrong.
@@ -87,15 +94,16 @@ class Router {
   base::Result<EmbedLease> pick(const EmbedText& text);
 
   // In the order in which they were added.
-  std::vector<ModelStatus> models() const;
+  std::vector<ModelStatus> models(const Reach& reach = {}) const;
 
  private:
   struct Entry;
   std::shared_ptr<Entry> find(std::string_view name) const;
-  base::Result<std::shared_ptr<Entry>> find_ready(std::string_view name) const;
+  base::Result<std::shared_ptr<Entry>> find_ready(std::string_view name, const Reach& reach) const;
 
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<Entry>> entries_;  // guarded by mutex_
+  std::uint64_t last_version_ = 0;               // guarded by mutex_
 };
 
 }  // namespace kvasir::router

@@ -37,6 +37,7 @@ Result<Place> admit(Service& service, const Asker& asker, Job& job) {
   tenancy::Cost cost{.sequences = static_cast<int>(job.sequences.size())};
   for (wire::GenerateRequest& sequence : job.sequences) {
     sequence.origin = origin;
+    sequence.priority += asker.caller.tier->priority;  // of the key alone, whatever a client asks for
     cost.tokens += static_cast<std::int64_t>(sequence.prompt.size()) + sequence.max_tokens;
   }
   TRY(tenancy::Permit permit, service.admission.enter(asker.caller, cost));

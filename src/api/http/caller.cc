@@ -86,6 +86,10 @@ Asker asker_of(const Exchange& exchange) {
   return {exchange.caller, exchange.id};
 }
 
+router::Reach reach_of(const tenancy::Caller& caller) {
+  return {.models = caller.tier->models, .max_context = caller.tier->max_context};
+}
+
 wire::Origin origin_of(const Asker& asker) {
   return {.request_id = asker.request_id,
           .tenant = asker.caller.flow,

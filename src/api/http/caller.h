@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 #include "net/http_message.h"
+#include "router/router.h"
 #include "tenancy/caller.h"
 #include "tenancy/directory.h"
 #include "wire/generate_request.h"
@@ -24,6 +25,9 @@ struct Asker {
   std::string request_id;
 };
 Asker asker_of(const Exchange& exchange);
+
+// The models that it may use, and how much of their context. The caller outlives it.
+router::Reach reach_of(const tenancy::Caller& caller);
 
 // What the engines are told of it. Prefixes are shared inside a flow.
 wire::Origin origin_of(const Asker& asker);
