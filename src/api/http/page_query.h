@@ -10,6 +10,7 @@ namespace kvasir::api {
 struct ListQuery {
   store::PageQuery page;
   std::string purpose;  // of files
+  std::string tenant;   // of keys
   std::string branch;   // of messages: one of the branch that is meant
 };
 
@@ -18,6 +19,7 @@ base::Result<ListQuery> read_list_query(std::string_view query, store::Order def
 json::object list_query_schema();
 json::object file_query_schema();
 json::object message_query_schema();
+json::object key_query_schema();
 
 // The part of a conversation's branch that the query asks for, as the answer.
 base::Result<json::object> message_page(store::Conversations& conversations, const store::Key& key,
