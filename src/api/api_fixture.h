@@ -44,6 +44,7 @@ class ApiTest : public testing::Test {
     api_.stop_text_work();
     api_.stop_storing();
     if (server_) server_->stop();
+    directory_->stop();
   }
 
   // Starts the server; call it first. Without a script the test feeds the streams itself.
@@ -139,6 +140,14 @@ class ApiTest : public testing::Test {
     return events;
   }
 
+  // Beside the built-in tiers: one that has neither the model "m" nor much context.
+  static std::vector<config::TierConfig> tiers() {
+    std::vector<config::TierConfig> all = config::built_in_tiers();
+    all.push_back({.name = "narrow", .priority = 7, .max_context = 64});
+    all.push_back({.name = "elsewhere", .models = {"n"}});
+    return all;
+  }
+
   // Polls a condition that other threads make true.
   static bool eventually(const std::function<bool()>& condition) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -171,9 +180,7 @@ class ApiTest : public testing::Test {
   std::unique_ptr<store::FailingStore> store_ =
       std::make_unique<store::FailingStore>(store::SqliteStore::open(folder_.path() / "kvasir.db").value());
   std::unique_ptr<tenancy::Directory> directory_ =
-      tenancy::Directory::open(store_->accounts(), config::built_in_tiers(),
-                               {.poll = std::chrono::milliseconds(5)})
-          .value();
+      tenancy::Directory::open(store_->accounts(), tiers(), {.poll = std::chrono::milliseconds(5)}).value();
   tool::Toolbox* const tools_ = nullptr;
   Api api_{options_, {router_, admission_, registry_, clock_, *store_, *directory_, tools_}};
   std::shared_ptr<router::ScriptedWorker> worker_;

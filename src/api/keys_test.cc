@@ -1,41 +1,17 @@
 #include <string>
 
-#include "api/api_fixture.h"
-#include "tenancy/accounts.h"
+#include "api/key_fixture.h"
 
 namespace kvasir::api {
 namespace {
 
-using store::KeyScope;
-
-class KeysApiTest : public ApiTest {
- protected:
-  void add_tenant(const std::string& name, const std::string& tier = "pro") {
-    ASSERT_TRUE(store_->accounts().add_tenant({.id = name, .tier = tier}).ok());
-  }
-  tenancy::IssuedKey issue(const std::string& tenant, KeyScope scope = KeyScope::tenant,
-                           std::int64_t expires_ms = 0) {
-    auto issued = tenancy::issue_key(store_->accounts(),
-                                     {.tenant = tenant, .scope = scope, .expires_ms = expires_ms}, 1);
-    EXPECT_TRUE(directory_->refresh().ok());
-    return issued.value();
-  }
-  static std::string bearer(const std::string& key) { return "Authorization: Bearer " + key + "\r\n"; }
-  Reply get_with(const std::string& path, const std::string& headers) {
-    return exchange("GET " + path + " HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n");
-  }
-  Reply post_with(const std::string& path, const std::string& body, const std::string& headers) {
-    return exchange(net::post_request(path, body, headers + "Content-Type: application/json\r\n"));
-  }
-};
-
-TEST_F(KeysApiTest, WithoutKeysAnyKeyIsTaken) {
+TEST_F(KeyedApiTest, WithoutKeysAnyKeyIsTaken) {
   serve(says("hello"));
   EXPECT_EQ(get_with("/v1/models", bearer("sk-whatever")).status, 200);
   EXPECT_EQ(get("/metrics").status, 200);
 }
 
-TEST_F(KeysApiTest, EveryEndpointButHealthNeedsAKey) {
+TEST_F(KeyedApiTest, EveryEndpointButHealthNeedsAKey) {
   serve(says("hello"));
   add_tenant("acme");
   const std::string key = issue("acme").text;
@@ -55,7 +31,7 @@ TEST_F(KeysApiTest, EveryEndpointButHealthNeedsAKey) {
   EXPECT_EQ(get_with("/docs", bearer(key)).status, 200);
 }
 
-TEST_F(KeysApiTest, ErrorsHaveTheRoutesStyleAndSayNothingOfTheKey) {
+TEST_F(KeyedApiTest, ErrorsHaveTheRoutesStyleAndSayNothingOfTheKey) {
   serve(says("hello"));
   add_tenant("acme");
   issue("acme");
@@ -71,7 +47,7 @@ TEST_F(KeysApiTest, ErrorsHaveTheRoutesStyleAndSayNothingOfTheKey) {
   EXPECT_EQ(anthropic.body.at("error").at("type"), "authentication_error");
 }
 
-TEST_F(KeysApiTest, RefusesBeforeTheBodyIsSent) {
+TEST_F(KeyedApiTest, RefusesBeforeTheBodyIsSent) {
   serve(says("hello"));
   add_tenant("acme");
   issue("acme");
@@ -82,23 +58,23 @@ TEST_F(KeysApiTest, RefusesBeforeTheBodyIsSent) {
   EXPECT_EQ(response->status, 401);
 }
 
-TEST_F(KeysApiTest, RevokedAndExpiredKeysAreRefused) {
+TEST_F(KeyedApiTest, RevokedAndExpiredKeysAreRefused) {
   serve(says("hello"));
   add_tenant("acme");
   const tenancy::IssuedKey revoked = issue("acme");
-  const tenancy::IssuedKey expired = issue("acme", KeyScope::tenant, 2);
+  const tenancy::IssuedKey expired = issue("acme", Scope::tenant, 2);
   EXPECT_EQ(get_with("/v1/models", bearer(revoked.text)).status, 200);
   EXPECT_EQ(get_with("/v1/models", bearer(expired.text)).status, 401);
-  ASSERT_TRUE(store_->accounts().revoke_key(revoked.key.id, 1).ok());
+  revoke(revoked);
   EXPECT_TRUE(eventually([&] { return get_with("/v1/models", bearer(revoked.text)).status == 401; }));
 }
 
-TEST_F(KeysApiTest, AScopeReachesItsOwnEndpoints) {
+TEST_F(KeyedApiTest, AScopeReachesItsOwnEndpoints) {
   serve(says("hello"));
   add_tenant("acme");
   const std::string tenant = bearer(issue("acme").text);
-  const std::string admin = bearer(issue("acme", KeyScope::admin).text);
-  const std::string metrics = bearer(issue("acme", KeyScope::metrics).text);
+  const std::string admin = bearer(issue("acme", Scope::admin).text);
+  const std::string metrics = bearer(issue("acme", Scope::metrics).text);
   EXPECT_EQ(get_with("/metrics", metrics).status, 200);
   EXPECT_EQ(get_with("/metrics", admin).status, 200);
   EXPECT_EQ(get_with("/v1/models", tenant).status, 200);
@@ -110,14 +86,14 @@ TEST_F(KeysApiTest, AScopeReachesItsOwnEndpoints) {
   }
 }
 
-TEST_F(KeysApiTest, ABrowserMayAskWhetherItMayAsk) {
+TEST_F(KeyedApiTest, ABrowserMayAskWhetherItMayAsk) {
   serve(says("hello"));
   add_tenant("acme");
   issue("acme");
   EXPECT_EQ(exchange("OPTIONS /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n").status, 204);
 }
 
-TEST_F(KeysApiTest, TheEnginesHearWhoseItIs) {
+TEST_F(KeyedApiTest, TheEnginesHearWhoseItIs) {
   serve(says("hello"));
   add_tenant("acme", "enterprise");
   const std::string key = issue("acme").text;

@@ -9,8 +9,8 @@
 namespace kvasir::api {
 namespace {
 
-using wire::FinishReason;
 using seam::TokenStream;
+using wire::FinishReason;
 
 constexpr int kPrompt = 21;  // tokens of chat_body()
 

@@ -205,6 +205,7 @@ Gateway::~Gateway() {
     api_.stop_storing();
     server_->stop();
   }
+  directory_->stop();  // it tells handlers on the server's threads that their keys are over
   server_observations_.clear();
   server_.reset();
 }

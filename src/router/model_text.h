@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <variant>
@@ -15,8 +16,9 @@ namespace kvasir::router {
 struct ModelText {
   std::string name;
   std::shared_ptr<const text::Tokenizer> tokenizer;
-  int context_length = 0;   // tokens of prompt and output together
-  std::string fingerprint;  // of the weights and the program
+  int context_length = 0;     // tokens of prompt and output together
+  std::string fingerprint;    // of the weights and the program
+  std::uint64_t version = 0;  // of what has the name, which another may get later
 };
 
 // Text data of a model that generates.

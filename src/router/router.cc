@@ -1,5 +1,6 @@
 #include "router/router.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <type_traits>
@@ -88,12 +89,29 @@ wire::WorkerReport report_of(const Ready& ready) {
   return std::visit([](const auto& one) { return one.second->report(); }, ready);
 }
 
-// Sets the name of the model's text, and makes its text and worker shareable.
-Ready make_ready(std::string_view name, ServedModel model) {
+bool reaches(const Reach& reach, std::string_view name) {
+  return reach.models.empty() || std::ranges::find(reach.models, name) != reach.models.end();
+}
+
+// The text with a context of at most so many tokens; 0: as it is.
+AnyText with_context(const AnyText& any, int max_context) {
+  if (max_context <= 0 || common_text(any).context_length <= max_context) return any;
+  return std::visit(
+      [&](const auto& text) -> AnyText {
+        auto shorter = *text;
+        shorter.context_length = max_context;
+        return std::make_shared<const decltype(shorter)>(std::move(shorter));
+      },
+      any);
+}
+
+// What is shared of a model: its text, which is named, and its worker.
+Ready make_ready(std::string_view name, std::uint64_t version, ServedModel model) {
   return std::visit(
       [&](auto& one) -> Ready {
         CHECK(one.worker && one.text.tokenizer && one.text.context_length > 0, "half a model {}", name);
         one.text.name = name;
+        one.text.version = version;
         using Text = std::remove_reference_t<decltype(one.text)>;
         return std::pair(std::make_shared<const Text>(std::move(one.text)), std::move(one.worker));
       },
@@ -132,8 +150,8 @@ void Router::set_state(std::string_view name, ModelState state) {
 }
 
 void Router::set_ready(std::string_view name, ServedModel model) {
-  Ready ready = make_ready(name, std::move(model));
   const std::lock_guard lock(mutex_);
+  Ready ready = make_ready(name, ++last_version_, std::move(model));
   const auto entry = find(name);
   CHECK(entry != nullptr, "no model {}", name);
   entry->state = {.phase = Phase::ready, .progress = 1};
@@ -144,11 +162,13 @@ void Router::set_failed(std::string_view name, std::string reason) {
   set_state(name, {.phase = Phase::failed, .reason = std::move(reason)});
 }
 
-base::Result<std::shared_ptr<Router::Entry>> Router::find_ready(std::string_view name) const {
+base::Result<std::shared_ptr<Router::Entry>> Router::find_ready(std::string_view name,
+                                                                const Reach& reach) const {
   auto entry = find(name);
-  if (entry == nullptr) {
+  if (entry == nullptr || !reaches(reach, name)) {
     std::string names;
-    for (const auto& other : entries_) names += (names.empty() ? "" : ", ") + other->name;
+    for (const auto& other : entries_)
+      if (reaches(reach, other->name)) names += (names.empty() ? "" : ", ") + other->name;
     return Error{ErrorCode::not_found,
                  fmt::format("the model '{}' does not exist; this server has: {}", name,
                              names.empty() ? "none" : names),
@@ -158,46 +178,47 @@ base::Result<std::shared_ptr<Router::Entry>> Router::find_ready(std::string_view
   return entry;
 }
 
-base::Result<ChatTextPtr> Router::chat_text(std::string_view name) const {
-  TRY(const AnyText any, any_text(name));
+base::Result<ChatTextPtr> Router::chat_text(std::string_view name, const Reach& reach) const {
+  TRY(const AnyText any, any_text(name, reach));
   if (const auto* text = std::get_if<ChatTextPtr>(&any)) return *text;
   return makes_no_text(common_text(any).name);
 }
 
-base::Result<EmbedTextPtr> Router::embed_text(std::string_view name) const {
-  TRY(const AnyText any, any_text(name));
+base::Result<EmbedTextPtr> Router::embed_text(std::string_view name, const Reach& reach) const {
+  TRY(const AnyText any, any_text(name, reach));
   if (const auto* text = std::get_if<EmbedTextPtr>(&any)) return *text;
   return makes_no_vectors(common_text(any).name);
 }
 
-base::Result<AnyText> Router::any_text(std::string_view name) const {
+base::Result<AnyText> Router::any_text(std::string_view name, const Reach& reach) const {
   const std::lock_guard lock(mutex_);
-  TRY(const auto entry, find_ready(name));
-  return text_of(*entry->ready);
+  TRY(const auto entry, find_ready(name, reach));
+  return with_context(text_of(*entry->ready), reach.max_context);
 }
 
 base::Result<WorkerLease> Router::pick(const ChatText& text, const Demand&) {
   const std::lock_guard lock(mutex_);
-  TRY(const auto entry, find_ready(text.name));
+  TRY(const auto entry, find_ready(text.name, {}));
   const auto* ready = std::get_if<ReadyGenerating>(&*entry->ready);
-  if (ready == nullptr || ready->first.get() != &text) return has_changed(text.name);
+  if (ready == nullptr || ready->first->version != text.version) return has_changed(text.name);
   return WorkerLease(entry->num_leases, ready->second);
 }
 
 base::Result<EmbedLease> Router::pick(const EmbedText& text) {
   const std::lock_guard lock(mutex_);
-  TRY(const auto entry, find_ready(text.name));
+  TRY(const auto entry, find_ready(text.name, {}));
   const auto* ready = std::get_if<ReadyEmbedding>(&*entry->ready);
-  if (ready == nullptr || ready->first.get() != &text) return has_changed(text.name);
+  if (ready == nullptr || ready->first->version != text.version) return has_changed(text.name);
   return EmbedLease(entry->num_leases, ready->second);
 }
 
-std::vector<ModelStatus> Router::models() const {
+std::vector<ModelStatus> Router::models(const Reach& reach) const {
   std::vector<ModelStatus> all;
   std::vector<std::optional<Ready>> ready;
   {
     const std::lock_guard lock(mutex_);
     for (const auto& entry : entries_) {
+      if (!reaches(reach, entry->name)) continue;
       ModelStatus& status = all.emplace_back();
       status.name = entry->name;
       status.state = entry->state;
@@ -209,7 +230,7 @@ std::vector<ModelStatus> Router::models() const {
   // Workers have locks of their own, so they are called without the router's lock.
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!ready[i]) continue;
-    all[i].text = text_of(*ready[i]);
+    all[i].text = with_context(text_of(*ready[i]), reach.max_context);
     all[i].report = report_of(*ready[i]);
   }
   return all;

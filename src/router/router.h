@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -34,7 +35,7 @@ struct ModelState {
   std::string reason;   // why it failed or restarts; for a ready model, a note to its operator
 };
 
-// A model that is ready. The router sets the name in its text.
+// A model that is ready. The names and versions in their texts are the router's to write.
 struct GeneratingModel {
   ChatText text;
   std::shared_ptr<seam::WorkerClient> worker;
@@ -55,7 +56,13 @@ struct ModelStatus {
   std::optional<wire::WorkerReport> report;  // only if it is ready
 };
 
-// The size of a request, known before it has a worker.
+// The part of the models that somebody may use. What is outside of it is not there.
+struct Reach {
+  std::span<const std::string> models = {};  // empty: all
+  int max_context = 0;                       // tokens of prompt and answer together; 0: the models' own
+};
+
+// What a request is going to ask of a worker, known before it has one.
 struct Demand {
   const kv::BlockChain& prompt;  // of its first sequence
   std::int64_t num_tokens = 0;   // upper bound for all sequences, prompt and output together
@@ -75,27 +82,28 @@ class Router {
   // Takes the worker back: no new lease gets it. Existing leases keep it alive.
   void set_failed(std::string_view name, std::string reason);
 
-  // The text data of a ready model. not_found: no such model; unavailable: not ready (yet); unsupported: the
-  // model is of the other kind.
-  base::Result<ChatTextPtr> chat_text(std::string_view name) const;
-  base::Result<EmbedTextPtr> embed_text(std::string_view name) const;
-  base::Result<AnyText> any_text(std::string_view name) const;
+  // The text of a model that is ready. not_found: no such model; unavailable: not ready (yet); unsupported:
+  // it is for something else.
+  base::Result<ChatTextPtr> chat_text(std::string_view name, const Reach& reach = {}) const;
+  base::Result<EmbedTextPtr> embed_text(std::string_view name, const Reach& reach = {}) const;
+  base::Result<AnyText> any_text(std::string_view name, const Reach& reach = {}) const;
 
   // A worker for a request that was tokenized with `text`. unavailable: the model is not ready any more, or
   // its name now belongs to another model, for which the tokens would be wrong.
   base::Result<WorkerLease> pick(const ChatText& text, const Demand& demand);
   base::Result<EmbedLease> pick(const EmbedText& text);
 
-  // Models in the order in which they were added.
-  std::vector<ModelStatus> models() const;
+  // In the order in which they were added.
+  std::vector<ModelStatus> models(const Reach& reach = {}) const;
 
  private:
   struct Entry;
   std::shared_ptr<Entry> find(std::string_view name) const;
-  base::Result<std::shared_ptr<Entry>> find_ready(std::string_view name) const;
+  base::Result<std::shared_ptr<Entry>> find_ready(std::string_view name, const Reach& reach) const;
 
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<Entry>> entries_;  // guarded by mutex_
+  std::uint64_t last_version_ = 0;               // guarded by mutex_
 };
 
 }  // namespace kvasir::router

@@ -23,6 +23,27 @@ TEST(Router, UnknownModelNamesThoseThatAreThere) {
   EXPECT_NE(lease.error().message.find("small, large"), std::string::npos);
 }
 
+TEST(Router, WhatIsOutOfReachIsNotThere) {
+  Router router;
+  for (const char* name : {"small", "large"}) {
+    router.add(name);
+    router.set_ready(name, scripted_model(std::make_shared<ScriptedWorker>(), 100));
+  }
+  const std::vector<std::string> names{"small"};
+  const Reach reach{.models = names, .max_context = 40};
+  const base::Error hidden = router.chat_text("large", reach).error();
+  EXPECT_EQ(hidden.code, ErrorCode::not_found);
+  EXPECT_EQ(hidden.message, "the model 'large' does not exist; this server has: small");
+  const ChatTextPtr text = router.chat_text("small", reach).value();
+  EXPECT_EQ(text->context_length, 40);
+  EXPECT_TRUE(router.pick(*text, {kNoPrompt}).ok());
+  ASSERT_EQ(router.models(reach).size(), 1u);
+  EXPECT_EQ(common_text(*router.models(reach)[0].text).context_length, 40);
+  EXPECT_EQ(router.chat_text("small", {.max_context = 400}).value()->context_length, 100);
+  router.set_ready("small", scripted_model(std::make_shared<ScriptedWorker>(), 100));
+  EXPECT_EQ(router.pick(*text, {kNoPrompt}).error().reason, "model_not_ready");
+}
+
 TEST(Router, ModelOnItsWayIsUnavailableWithATimeToTryAgain) {
   Router router;
   router.add("m");

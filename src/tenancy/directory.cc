@@ -89,7 +89,14 @@ Result<std::unique_ptr<Directory>> Directory::open(store::Accounts& accounts, st
   return directory;
 }
 
-Directory::~Directory() = default;
+Directory::~Directory() {
+  stop();
+}
+
+void Directory::stop() {
+  thread_.request_stop();
+  if (thread_.joinable()) thread_.join();
+}
 
 // A thread keeps what it saw last, and looks again only when the generation has changed: readers share no
 // lock, and none with the writer. (std::atomic<std::shared_ptr> of g++ 12 has a race that shows on arm64.)
@@ -125,7 +132,10 @@ std::optional<Directory::Holder> Directory::find(std::string_view text) const {
 Caller Directory::of_tenant(const std::string& tenant) const {
   const SnapshotPtr snapshot = current();
   const auto found = snapshot->tenants.find(tenant);
-  return found == snapshot->tenants.end() ? caller_of_tenant(tenant) : found->second;
+  if (found != snapshot->tenants.end()) return found->second;
+  Caller caller = caller_of_tenant(tenant);
+  if (needs_key()) caller.tier = std::make_shared<const Tier>(tiers_[0]);
+  return caller;
 }
 
 Directory::SnapshotPtr Directory::make_snapshot(const store::AccountsSnapshot& read) const {

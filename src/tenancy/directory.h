@@ -50,9 +50,12 @@ class Directory {
   // By a key's text. Nothing: it is unknown, revoked or expired. Takes no lock but right after a change, and
   // well under 5 µs.
   std::optional<Holder> find(std::string_view text) const;
-  // Who asks for work that was left here, such as a batch: with its tier as it is now. One that is gone is
-  // nobody in particular.
+  // Who asks for work that was left here, such as a batch: with its tier as it is now. One that is gone, or
+  // that had no key, has the first tier where keys are needed.
   Caller of_tenant(const std::string& tenant) const;
+
+  // Looks no more by itself, and ends nothing any more. Safe to call twice.
+  void stop();
 
   // Looks into the store now, for who has just changed it. Blocks.
   base::Status refresh();

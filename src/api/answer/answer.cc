@@ -9,8 +9,10 @@
 #include "api/answer/delta_sink.h"
 #include "api/answer/outlet.h"
 #include "api/answer/ready_job.h"
+#include "api/answer/revocable_stream.h"
 #include "api/answer/server_tools.h"
 #include "api/answer/start.h"
+#include "api/answer/system_prompt.h"
 #include "api/answer/tool_rounds.h"
 #include "api/http/caller.h"
 
@@ -99,6 +101,7 @@ asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerK
   Status begun = prepare_outlet(out, question.params());
   if (begun.ok()) begun = add_server_tools(service, question.text);
   if (!begun.ok()) co_return co_await out.fail(std::move(begun).error());
+  question.num_other_bytes += add_system_prompt(exchange.caller, question.text);
 
   auto text = std::make_shared<const QuestionText>(std::move(question.text));
   const GenerateParams params = params_of(*text);
@@ -124,7 +127,8 @@ asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerK
   if (!generation.ok()) co_return co_await writer.refuse(std::move(generation).error());
   const std::unique_ptr<DeltaStream> stream =
       as_stream(service, exchange, tool_chat, context, std::move(*generation));
-  co_await run(service, out, *stream, writer);
+  RevocableStream revocable(*stream, out.key());
+  co_await run(service, out, revocable, writer);
 }
 
 }  // namespace kvasir::api

@@ -5,6 +5,8 @@
 
 #include "api/answer/prepare.h"
 #include "api/answer/server_tools.h"
+#include "api/answer/system_prompt.h"
+#include "api/http/caller.h"
 #include "api/http/text_task.h"
 
 namespace kvasir::api {
@@ -15,7 +17,8 @@ using base::Result;
 asio::awaitable<Result<std::size_t>> count_tokens(Service& service, Exchange& exchange, ChatRequest chat) {
   base::Status added = add_server_tools(service.tools, chat.tools);
   if (!added.ok()) co_return std::move(added).error();
-  Result<router::ChatTextPtr> model = service.router.chat_text(chat.params.model);
+  add_system_prompt(exchange.caller, chat);
+  Result<router::ChatTextPtr> model = service.router.chat_text(chat.params.model, reach_of(exchange.caller));
   if (!model.ok()) co_return std::move(model).error();
   exchange.model = chat.params.model;
   TextTask<std::size_t>::Work work =

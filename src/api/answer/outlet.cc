@@ -15,14 +15,18 @@ using base::Result;
 using base::Status;
 
 Outlet::Outlet(Service& service, Exchange& exchange, const AnswerKind& kind)
-    : service_(service), exchange_(exchange), kind_(kind), id_(make_answer_id(kind.id_prefix)) {}
+    : service_(service),
+      exchange_(exchange),
+      kind_(kind),
+      key_(service, exchange),
+      id_(make_answer_id(kind.id_prefix)) {}
 
 Outlet::~Outlet() {
   if (log_ != nullptr) log_->end();
 }
 
 Status Outlet::make_resumable() {
-  TRY(log_, service_.streams.open(id_));
+  TRY(log_, service_.streams.open({exchange_.caller.tenant, id_}));
   client_ = std::make_unique<EventLog::Reader>(log_, [] {});
   return base::ok();
 }

@@ -7,6 +7,7 @@
 
 #include "api/answer/answer_shape.h"
 #include "api/http/event_log.h"
+#include "api/http/key_watch.h"
 #include "api/http/service.h"
 #include "api/http/text_task.h"
 #include "net/http_message.h"
@@ -45,7 +46,8 @@ class Outlet {
   boost::asio::awaitable<void> fail(base::Error error, AnswerShape* shape = nullptr);
 
   Exchange& exchange() { return exchange_; }
-  // The id of the answer and of its stream.
+  KeyWatch& key() { return key_; }
+  // The answer's and its stream's.
   const std::string& id() const { return id_; }
 
  private:
@@ -55,6 +57,7 @@ class Outlet {
   Service& service_;
   Exchange& exchange_;
   const AnswerKind& kind_;
+  KeyWatch key_;
   const std::string id_;
   std::vector<net::HttpHeader> headers_;
   net::SseWriter* writer_ = nullptr;  // owned by the responder; null until the headers are out

@@ -8,6 +8,7 @@
 #include "api/answer/fit_context.h"
 #include "api/answer/prepare.h"
 #include "api/answer/summarize.h"
+#include "api/http/caller.h"
 #include "api/http/text_task.h"
 
 namespace kvasir::api {
@@ -83,7 +84,8 @@ asio::awaitable<Result<Job>> make_ready_summarized(Service& service, Outlet& out
 }  // namespace
 
 asio::awaitable<Result<Job>> make_ready(Service& service, Outlet& out, TextPtr text, std::size_t num_bytes) {
-  Result<router::ChatTextPtr> model = service.router.chat_text(params_of(*text).model);
+  Result<router::ChatTextPtr> model =
+      service.router.chat_text(params_of(*text).model, reach_of(out.exchange().caller));
   if (!model.ok()) co_return std::move(model).error();
   Result<Encoded> encoded = co_await encode_meanwhile(service, out, *model, text, num_bytes);
   if (!encoded.ok()) co_return std::move(encoded).error();

@@ -35,7 +35,10 @@ Error as_client_error(Error error) {
 Result<Place> admit(Service& service, const Asker& asker, Job& job) {
   TRY_OK(check_num_sequences(job, service.options.max_sequences));
   const wire::Origin origin = origin_of(asker);
-  for (wire::GenerateRequest& sequence : job.sequences) sequence.origin = origin;
+  for (wire::GenerateRequest& sequence : job.sequences) {
+    sequence.origin = origin;
+    sequence.priority += asker.caller.tier->priority;  // of the key alone, whatever a client asks for
+  }
   const tenancy::Cost cost = cost_of(job, asker);
   TRY(tenancy::Permit permit, service.admission.enter(asker.caller, cost));
   if (permit.tokens() < cost.tokens) fit_to_grant(permit.tokens(), job);

@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "api/answer/endpoints.h"
+#include "api/http/answer_by_store.h"
+#include "api/http/key_watch.h"
 #include "api/http/object_schema.h"
 
 namespace kvasir::api {
@@ -68,22 +70,35 @@ struct Wake {
   asio::steady_timer timer;
 };
 
-// Sends the log's events after `after`, and those that are added, up to the end.
-asio::awaitable<Status> follow(const EventLog& log, std::uint64_t after, Wake& wake, net::SseWriter& writer,
-                               base::Duration ping_interval) {
+// One who reads a log to its end. A constructor for g++ 12; see net::HttpHeader.
+struct Follower {
+  Follower(const EventLog& log_in, std::uint64_t after_in, Wake& wake_in, const KeyWatch& key_in,
+           ErrorStyle errors_in)
+      : log(log_in), after(after_in), wake(wake_in), key(key_in), errors(errors_in) {}
+
+  const EventLog& log;
+  std::uint64_t after;  // the number of the last event that it has had
+  Wake& wake;
+  const KeyWatch& key;
+  ErrorStyle errors;
+};
+
+// Sends what the log has, and what comes, to its end or the key's.
+asio::awaitable<Status> follow(Follower who, net::SseWriter& writer, base::Duration ping_interval) {
   while (true) {
-    Result<EventLog::Page> page = log.read(after, kPageBytes);
+    if (who.key.ended()) co_return co_await writer.write(error_event(key_ended(), who.errors));
+    Result<EventLog::Page> page = who.log.read(who.after, kPageBytes);
     std::string events;
     bool over = true;
     if (!page.ok()) {
       events = error_event(page.error(), ErrorStyle::openai);  // the reader was too slow
     } else {
       events = std::move(page->events);
-      after = page->last;
+      who.after = page->last;
       over = page->complete;
     }
     if (events.empty() && !over) {
-      const bool woken = co_await wake.wait(ping_interval);
+      const bool woken = co_await who.wake.wait(ping_interval);
       if (woken) continue;
       events = ": ping\n\n";
     }
@@ -107,6 +122,8 @@ asio::awaitable<void> replay_log(Service& service, Exchange& exchange, std::shar
                                  std::uint64_t after) {
   const auto wake = std::make_shared<Wake>(exchange.responder.executor());
   const EventLog::Reader reader(log, Wake::call(wake));
+  KeyWatch key(service, exchange);
+  key.on_end([wake] { wake->timer.cancel(); });
   const Result<EventLog::Page> first = log->read(after, kPageBytes);
   if (!first.ok()) {
     co_await reply_error(exchange, first.error());
@@ -118,7 +135,8 @@ asio::awaitable<void> replay_log(Service& service, Exchange& exchange, std::shar
   }
   Result<net::SseWriter*> writer = co_await start_stream(exchange);
   if (!writer.ok()) co_return;
-  const Status followed = co_await follow(*log, after, *wake, **writer, service.options.ping_interval);
+  const Follower who(*log, after, *wake, key, exchange.errors);
+  const Status followed = co_await follow(who, **writer, service.options.ping_interval);
   if (followed.ok()) (void)co_await (*writer)->finish();
 }
 
@@ -133,7 +151,7 @@ asio::awaitable<void> handle_stream(Service& service, Exchange& exchange) {
     co_await reply_error(exchange, read.error());
     co_return;
   }
-  Result<std::shared_ptr<EventLog>> log = service.streams.find(exchange.parameter("id"));
+  Result<std::shared_ptr<EventLog>> log = service.streams.find(key_of(exchange));
   if (!log.ok()) {
     co_await reply_error(exchange, log.error());
     co_return;

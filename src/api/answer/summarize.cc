@@ -11,6 +11,7 @@
 #include "api/answer/encode.h"
 #include "api/answer/fit_context.h"
 #include "api/answer/prepare.h"
+#include "api/answer/revocable_stream.h"
 #include "api/answer/start.h"
 #include "api/answer/tools.h"
 #include "api/http/caller.h"
@@ -192,7 +193,8 @@ asio::awaitable<Result<std::string>> generate(Service& service, Outlet& out, boo
   if (!generation.ok()) co_return std::move(generation).error();
   if (!out.resumable()) responder.on_disconnect([&running = **generation] { running.cancel(); });
   SummaryText summary(out, pings);
-  const base::Status ended = co_await run_into(**generation, summary, service.options.ping_interval);
+  RevocableStream revocable(**generation, out.key());
+  const base::Status ended = co_await run_into(revocable, summary, service.options.ping_interval);
   responder.on_disconnect({});
   if (!ended.ok()) co_return ended.error();
   co_return summary.text();

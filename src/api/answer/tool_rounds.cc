@@ -258,7 +258,8 @@ void ToolRounds::begin_encoding() {
 
 base::Status ToolRounds::encode_next(ChatRequest request) {
   Service& service = parts_.service;
-  TRY(router::ChatTextPtr model, service.router.chat_text(request.params.model));
+  TRY(router::ChatTextPtr model,
+      service.router.chat_text(request.params.model, reach_of(parts_.asker.caller)));
   auto text = std::make_shared<const QuestionText>(std::move(request));
   TRY(GenerateParams params, fit_params(*model, *text));
   TextQueue& queue = has_to_compile(*model, params) ? service.compiling : service.tokenizing;

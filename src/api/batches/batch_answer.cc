@@ -10,6 +10,7 @@
 #include "api/answer/encode.h"
 #include "api/answer/read_body.h"
 #include "api/answer/start.h"
+#include "api/answer/system_prompt.h"
 #include "api/http/caller.h"
 #include "api/http/request_id.h"
 
@@ -20,8 +21,8 @@ using base::Result;
 
 namespace {
 
-// Batches come after every interactive request, in the queue and when blocks are short.
-constexpr int kBatchPriority = -1;
+// After every interactive request of any tier, in the queue and when blocks are short.
+constexpr int kBatchPriority = -1000;
 
 Result<Question> read_line(const Service& service, const store::Batch& batch, const std::string& body) {
   TRY(json::object object, parse_object(body, service.options.max_json_depth));
@@ -37,9 +38,10 @@ base::Status check_alone(const QuestionText& text) {
   return base::ok();
 }
 
-Result<Job> make_line_job(Service& service, const QuestionText& text) {
+Result<Job> make_line_job(Service& service, const tenancy::Caller& caller, QuestionText& text) {
   TRY_OK(check_alone(text));
-  TRY(const router::ChatTextPtr model, service.router.chat_text(params_of(text).model));
+  add_system_prompt(caller, text);
+  TRY(const router::ChatTextPtr model, service.router.chat_text(params_of(text).model, reach_of(caller)));
   TRY(const GenerateParams params, fit_params(*model, text));
   TRY(Encoded encoded, encode(model, text, params, {}));
   if (std::holds_alternative<TooManyTurns>(encoded))
@@ -75,10 +77,10 @@ asio::awaitable<Result<std::string>> answer_line(Service& service, asio::any_io_
                                                  std::set<Generation*>& running) {
   Result<Question> question = read_line(service, batch, line.body);
   if (!question.ok()) co_return std::move(question).error();
-  Result<Job> job = make_line_job(service, question->text);
-  if (!job.ok()) co_return std::move(job).error();
-  Asker asker{tenancy::caller_of_tenant(batch.tenant), make_id("req")};
+  Asker asker{service.directory.of_tenant(batch.tenant), make_id("req")};
   if (service.options.tier_of) asker.caller.tier = service.options.tier_of(batch.tenant);
+  Result<Job> job = make_line_job(service, asker.caller, question->text);
+  if (!job.ok()) co_return std::move(job).error();
   AnswerHead head = make_head(question->params(), *job, make_answer_id(id_prefix(question->text)));
   const std::unique_ptr<AnswerShape> shape = question->make_shape(std::move(head));
   const int num_sampled = job->num_sampled;

@@ -139,7 +139,7 @@ asio::awaitable<bool> BatchRunner::work_on(store::Batch batch) {
   store::Batches& batches = service_.store.batches();
   const store::Key key = key_of(batch);
   const Status valid = batch.status == BatchStatus::validating ? validate(batch) : base::ok();
-  if (!valid.ok()) co_return false;
+  if (!valid.ok()) co_return valid.error().code == ErrorCode::not_found;  // its tenant is gone
   co_await run_lines(batch);
   if (stopping_) co_return false;
   const Result<store::Batch> now = batches.find(key);

@@ -8,6 +8,7 @@
 #include "api/batches/endpoints.h"
 #include "api/batches/multipart.h"
 #include "api/http/answer_by_store.h"
+#include "api/http/key_watch.h"
 #include "api/http/page_query.h"
 #include "api/http/request_id.h"
 #include "base/utf8.h"
@@ -60,10 +61,12 @@ Result<StoreWork<json::object>> read_upload(const std::string& tenant, const std
   });
 }
 
-// Sends a file piece by piece. If the file is deleted meanwhile, the answer is cut off.
+// Sends a file piece by piece. One that is deleted meanwhile, or whose key is over, ends as an answer that
+// was cut off.
 asio::awaitable<void> send_pieces(Service& service, Exchange& exchange, store::Key key,
                                   net::BodyWriter& writer) {
-  for (std::int64_t number = 0; !writer.complete(); ++number) {
+  const KeyWatch watch(service, exchange);
+  for (std::int64_t number = 0; !writer.complete() && !watch.ended(); ++number) {
     StoreWork<std::string> read = [key, number](store::Store& store) -> Result<std::string> {
       TRY(std::string piece, store.files().piece(key, number));
       if (piece.empty()) return base::error(base::ErrorCode::corrupt, "a piece of the file is missing");

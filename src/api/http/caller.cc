@@ -91,6 +91,10 @@ Asker part_of(Asker asker) {
   return asker;
 }
 
+router::Reach reach_of(const tenancy::Caller& caller) {
+  return {.models = caller.tier->models, .max_context = caller.tier->max_context};
+}
+
 wire::Origin origin_of(const Asker& asker) {
   return {.request_id = asker.request_id,
           .tenant = asker.caller.flow,

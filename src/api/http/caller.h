@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 #include "net/http_message.h"
+#include "router/router.h"
 #include "tenancy/caller.h"
 #include "tenancy/directory.h"
 #include "wire/generate_request.h"
@@ -29,7 +30,10 @@ Asker asker_of(const Exchange& exchange);
 // The same for work that belongs to a request but is not the whole of it: a summary, a later tool round.
 Asker part_of(Asker asker);
 
-// The origin that engines get with a request. Prefixes are shared within a flow.
+// The models that it may use, and how much of their context. The caller outlives it.
+router::Reach reach_of(const tenancy::Caller& caller);
+
+// What the engines are told of it. Prefixes are shared inside a flow.
 wire::Origin origin_of(const Asker& asker);
 
 }  // namespace kvasir::api

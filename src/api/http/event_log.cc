@@ -102,7 +102,7 @@ void EventLogs::drop_old() {
   });
 }
 
-Result<std::shared_ptr<EventLog>> EventLogs::open(const std::string& id) {
+Result<std::shared_ptr<EventLog>> EventLogs::open(const store::Key& key) {
   const std::lock_guard lock(mutex_);
   drop_old();
   if (logs_.size() >= limits_.max_logs) {
@@ -119,25 +119,25 @@ Result<std::shared_ptr<EventLog>> EventLogs::open(const std::string& id) {
     logs_.erase(oldest);
   }
   auto log = std::make_shared<EventLog>(limits_.max_bytes_per_log, clock_);
-  logs_.emplace(id, log);
+  logs_.emplace(std::pair(key.tenant, key.id), log);
   return log;
 }
 
-Result<std::shared_ptr<EventLog>> EventLogs::find(std::string_view id) {
+Result<std::shared_ptr<EventLog>> EventLogs::find(const store::Key& key) {
   const std::lock_guard lock(mutex_);
   drop_old();
-  const auto found = logs_.find(id);
+  const auto found = logs_.find(std::pair(key.tenant, key.id));
   if (found == logs_.end())
     return Error{
         ErrorCode::not_found,
-        fmt::format("there is no stream \"{}\" that can be resumed; it may have been too long ago", id), "id",
-        "stream_not_found"};
+        fmt::format("there is no stream \"{}\" that can be resumed; it may have been too long ago", key.id),
+        "id", "stream_not_found"};
   return found->second;
 }
 
-void EventLogs::forget(std::string_view id) {
+void EventLogs::forget(const store::Key& key) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = logs_.find(id); found != logs_.end()) logs_.erase(found);
+  logs_.erase(std::pair(key.tenant, key.id));
 }
 
 bool EventLogs::abandoned(const EventLog& log) const {

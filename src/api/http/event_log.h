@@ -10,9 +10,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "store/page.h"
 
 namespace kvasir::api {
 
@@ -75,7 +77,8 @@ class EventLog {
   std::map<std::uint64_t, std::function<void()>> readers_;  // guarded by mutex_
 };
 
-// The logs of all resumable streams, by the id of their answer. Bounded. Thread-safe.
+// The logs of all streams that can be resumed, by their tenant and the id of their answer. Bounded;
+// thread-safe.
 class EventLogs {
  public:
   struct Limits {
@@ -86,12 +89,12 @@ class EventLogs {
 
   EventLogs(Limits limits, const base::Clock& clock) : limits_(limits), clock_(clock) {}
 
-  // exhausted: too many streams are running. A log that has ended makes room for a new one.
-  base::Result<std::shared_ptr<EventLog>> open(const std::string& id);
-  base::Result<std::shared_ptr<EventLog>> find(std::string_view id);
-  // Removes the log from the map. Current readers go on.
-  void forget(std::string_view id);
-  // Whether the log has had no reader for longer than `keep`.
+  // exhausted: too many streams run already. One that has ended gives way to a new one.
+  base::Result<std::shared_ptr<EventLog>> open(const store::Key& key);
+  base::Result<std::shared_ptr<EventLog>> find(const store::Key& key);
+  // Nobody finds it any more; who reads it goes on.
+  void forget(const store::Key& key);
+  // True for one that has had no reader for as long as a log is kept.
   bool abandoned(const EventLog& log) const;
 
  private:
@@ -100,7 +103,8 @@ class EventLogs {
   const Limits limits_;
   const base::Clock& clock_;
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<EventLog>, std::less<>> logs_;  // guarded by mutex_
+  // By tenant and id; guarded by mutex_.
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<EventLog>> logs_;
 };
 
 }  // namespace kvasir::api

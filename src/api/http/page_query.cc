@@ -59,6 +59,15 @@ constexpr Field<ListQuery> kBranch[] = {
          "description": "A message: the branch through it is read, instead of the active one."})"},
 };
 
+constexpr Field<ListQuery> kTenantFilter[] = {
+    {"tenant",
+     [](const json::value& v, ListQuery& q) -> Status {
+       TRY(q.tenant, read_string(v));
+       return base::ok();
+     },
+     R"({"type": "string", "description": "Keys of this tenant only."})"},
+};
+
 }  // namespace
 
 base::Result<ListQuery> read_list_query(std::string_view query, store::Order default_order) {
@@ -67,7 +76,12 @@ base::Result<ListQuery> read_list_query(std::string_view query, store::Order def
   TRY_OK(read_query<ListQuery>(query, kPage, read));
   TRY_OK(read_query<ListQuery>(query, kPurpose, read));
   TRY_OK(read_query<ListQuery>(query, kBranch, read));
+  TRY_OK(read_query<ListQuery>(query, kTenantFilter, read));
   return read;
+}
+
+json::object key_query_schema() {
+  return ObjectSchema().add<ListQuery>(kPage).add<ListQuery>(kTenantFilter).take();
 }
 
 json::object list_query_schema() {

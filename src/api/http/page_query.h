@@ -9,8 +9,9 @@ namespace kvasir::api {
 // The part of a list that a query asks for.
 struct ListQuery {
   store::PageQuery page;
-  std::string purpose;  // for lists of files
-  std::string branch;   // for lists of messages: the id of a message in the wanted branch
+  std::string purpose;  // of files
+  std::string tenant;   // of keys
+  std::string branch;   // of messages: one of the branch that is meant
 };
 
 // Reads limit, after, before and order.
@@ -18,6 +19,7 @@ base::Result<ListQuery> read_list_query(std::string_view query, store::Order def
 json::object list_query_schema();
 json::object file_query_schema();
 json::object message_query_schema();
+json::object key_query_schema();
 
 // The answer for the part of a conversation's branch that the query asks for.
 base::Result<json::object> message_page(store::Conversations& conversations, const store::Key& key,

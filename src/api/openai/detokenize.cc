@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/answer/generate_params.h"
+#include "api/http/caller.h"
 #include "api/http/text_task.h"
 #include "api/openai/endpoints.h"
 
@@ -43,12 +44,12 @@ constexpr Field<DetokenizeRequest> kDetokenizeFields[] = {
      "an array of token ids"},
 };
 
-// Makes the body of the answer.
-Result<std::string> detokenize(Service& service, std::string_view text) {
+// The answer's body.
+Result<std::string> detokenize(Service& service, const tenancy::Caller& caller, std::string_view text) {
   TRY(const json::object body, parse_object(text, service.options.max_json_depth));
   DetokenizeRequest request;
   TRY_OK(read_fields<DetokenizeRequest>(body, kDetokenizeFields, request));
-  TRY(const router::AnyText any, service.router.any_text(request.model));
+  TRY(const router::AnyText any, service.router.any_text(request.model, reach_of(caller)));
   const text::Tokenizer& tokenizer = *router::common_text(any).tokenizer;
   for (std::size_t i = 0; i < request.tokens.size(); ++i)
     if (!tokenizer.valid(request.tokens[i]))
@@ -68,8 +69,8 @@ json::object detokenize_request_schema() {
 
 asio::awaitable<void> handle_detokenize(Service& service, Exchange& exchange) {
   const auto body = std::make_shared<const std::string>(std::move(exchange.request.body));
-  TextTask<std::string>::Work work = [&service, body](const std::stop_token&) {
-    return detokenize(service, *body);
+  TextTask<std::string>::Work work = [&service, caller = exchange.caller, body](const std::stop_token&) {
+    return detokenize(service, caller, *body);
   };
   Result<std::string> answer =
       co_await run_text_work<std::string>(service.tokenizing, exchange, body->size(), std::move(work));

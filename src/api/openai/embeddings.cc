@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/answer/prepare.h"
+#include "api/http/caller.h"
 #include "api/http/text_task.h"
 #include "api/openai/embedding_request.h"
 #include "api/openai/embedding_task.h"
@@ -38,10 +39,11 @@ Error in_input(const EmbeddingRequest& request, std::size_t i, Error error) {
                                                      : std::move(error));
 }
 
-Result<EmbedJob> read(Service& service, std::string_view body, const std::stop_token& stop) {
+Result<EmbedJob> read(Service& service, const tenancy::Caller& caller, std::string_view body,
+                      const std::stop_token& stop) {
   TRY(json::object object, parse_object(body, service.options.max_json_depth));
   TRY(EmbeddingRequest request, read_embedding_request(std::move(object)));
-  TRY(router::EmbedTextPtr model, service.router.embed_text(request.model));
+  TRY(router::EmbedTextPtr model, service.router.embed_text(request.model, reach_of(caller)));
   const int most = model->dimensions;
   if (request.dimensions.value_or(1) > most)
     return in_field("dimensions", wrong_value(fmt::format("the model's vectors have {} numbers", most)));
@@ -110,8 +112,9 @@ asio::awaitable<Result<std::string>> run(Service& service, Exchange& exchange,
 asio::awaitable<void> handle_embeddings(Service& service, Exchange& exchange) {
   const auto body = std::make_shared<const std::string>(std::move(exchange.request.body));
   TextTask<std::shared_ptr<EmbedJob>>::Work work =
-      [&service, body](const std::stop_token& stop) -> Result<std::shared_ptr<EmbedJob>> {
-    TRY(EmbedJob job, read(service, *body, stop));
+      [&service, caller = exchange.caller,
+       body](const std::stop_token& stop) -> Result<std::shared_ptr<EmbedJob>> {
+    TRY(EmbedJob job, read(service, caller, *body, stop));
     return std::make_shared<EmbedJob>(std::move(job));
   };
   Result<std::shared_ptr<EmbedJob>> job = co_await run_text_work<std::shared_ptr<EmbedJob>>(

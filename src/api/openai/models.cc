@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "api/http/caller.h"
 #include "api/http/error_map.h"
 #include "api/openai/embedding_request.h"
 #include "api/openai/endpoints.h"
@@ -64,7 +65,8 @@ json::object describe(const router::ModelStatus& model, const Service& service) 
 
 asio::awaitable<void> handle_list_models(Service& service, Exchange& exchange) {
   json::array data;
-  for (const router::ModelStatus& model : service.router.models()) data.push_back(describe(model, service));
+  for (const router::ModelStatus& model : service.router.models(reach_of(exchange.caller)))
+    data.push_back(describe(model, service));
   json::object list;
   list["object"] = "list";
   list["first_id"] = data.empty() ? json::value(nullptr) : data.front().at("id");
@@ -76,7 +78,7 @@ asio::awaitable<void> handle_list_models(Service& service, Exchange& exchange) {
 
 asio::awaitable<void> handle_model(Service& service, Exchange& exchange) {
   const std::string& name = exchange.parameter("model");
-  for (const router::ModelStatus& model : service.router.models())
+  for (const router::ModelStatus& model : service.router.models(reach_of(exchange.caller)))
     if (model.name == name) {
       co_await reply(exchange, net::HttpResponse::json(200, base::json_text(describe(model, service))));
       co_return;

@@ -8,6 +8,7 @@
 #include "api/answer/chat_request.h"
 #include "api/answer/completion_request.h"
 #include "api/answer/prepare.h"
+#include "api/http/caller.h"
 #include "api/http/text_task.h"
 #include "api/openai/endpoints.h"
 
@@ -85,11 +86,12 @@ struct TokenizeAnswer {
   std::string body;
 };
 
-Result<TokenizeAnswer> tokenize(Service& service, std::string_view text, const std::stop_token& stop) {
+Result<TokenizeAnswer> tokenize(Service& service, const tenancy::Caller& caller, std::string_view text,
+                                const std::stop_token& stop) {
   TRY(json::object body, parse_object(text, service.options.max_json_depth));
   TokenizeOptions options;
   TRY_OK(read_fields<TokenizeOptions>(body, kTokenizeFields, options));
-  TRY(const router::AnyText any, service.router.any_text(options.model));
+  TRY(const router::AnyText any, service.router.any_text(options.model, reach_of(caller)));
   const router::ModelText& model = router::common_text(any);
   TRY(const std::vector<TokenId> tokens, encode(any, body, options.chat, stop));
   json::object answer;
@@ -114,8 +116,9 @@ json::object tokenize_request_schema() {
 
 asio::awaitable<void> handle_tokenize(Service& service, Exchange& exchange) {
   const auto body = std::make_shared<const std::string>(std::move(exchange.request.body));
-  TextTask<TokenizeAnswer>::Work work = [&service, body](const std::stop_token& stop) {
-    return tokenize(service, *body, stop);
+  TextTask<TokenizeAnswer>::Work work = [&service, caller = exchange.caller,
+                                         body](const std::stop_token& stop) {
+    return tokenize(service, caller, *body, stop);
   };
   Result<TokenizeAnswer> answer =
       co_await run_text_work<TokenizeAnswer>(service.tokenizing, exchange, body->size(), std::move(work));

@@ -140,7 +140,16 @@ json::object operation_of(const Route& route, std::string_view group) {
         json::object{{"required", !route.body_optional},
                      {"content", json::object{{route.body_media, json::object{{"schema", route.body()}}}}}};
   operation["responses"] = responses_of(route);
+  // What needs a key only where there are keys is not said to need one.
+  if (route.scope == Scope::admin)
+    operation["security"] =
+        json::array{json::object{{"bearer", json::array()}}, json::object{{"x-api-key", json::array()}}};
   return operation;
+}
+
+json::object security_schemes() {
+  return {{"bearer", json::object{{"type", "http"}, {"scheme", "bearer"}}},
+          {"x-api-key", json::object{{"type", "apiKey"}, {"in", "header"}, {"name", "x-api-key"}}}};
 }
 
 }  // namespace
@@ -160,12 +169,15 @@ json::object openapi_document(std::span<const RouteGroup> groups) {
       at_key(paths, route.path)[method] = operation_of(route, group.name);
     }
   }
-  return {{"openapi", "3.1.0"},
-          {"info", json::object{{"title", "Kvasir"},
-                                {"version", KVASIR_VERSION},
-                                {"description", "Large language models behind OpenAI's API."}}},
-          {"paths", std::move(paths)},
-          {"components", json::object{{"schemas", std::move(schemas)}}}};
+  return {
+      {"openapi", "3.1.0"},
+      {"info", json::object{{"title", "Kvasir"},
+                            {"version", KVASIR_VERSION},
+                            {"description",
+                             "Large language models behind OpenAI's API. Where the server has API keys, "
+                             "everything but its health needs one."}}},
+      {"paths", std::move(paths)},
+      {"components", json::object{{"schemas", std::move(schemas)}, {"securitySchemes", security_schemes()}}}};
 }
 
 asio::awaitable<void> handle_openapi(Service& service, Exchange& exchange) {

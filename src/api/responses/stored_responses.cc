@@ -71,9 +71,8 @@ asio::awaitable<void> stream_response(Service& service, Exchange& exchange,
                                       std::optional<std::int64_t> starting_after) {
   const std::string id = exchange.parameter("id");
   const std::int64_t last_seen = starting_after.value_or(-1);
-  Result<std::shared_ptr<EventLog>> log = service.streams.find(id);
-  // If the log has dropped its first events, a reader that wants all of them gets new ones made from the
-  // store.
+  Result<std::shared_ptr<EventLog>> log = service.streams.find(key_of(exchange));
+  // Where the first ones have given way, a reader that wants them all gets them made anew.
   if (log.ok() && id.starts_with("resp_") && (starting_after || !(*log)->ended() || (*log)->has_all())) {
     co_await replay_log(service, exchange, std::move(*log), static_cast<std::uint64_t>(last_seen + 1));
     co_return;
@@ -177,7 +176,7 @@ asio::awaitable<void> handle_delete_response(Service& service, Exchange& exchang
                                  key = key_of(exchange)](store::Store& store) -> Result<std::string> {
     TRY(const store::StoredAnswer found, find_response(store, key));
     TRY_OK(store.answers().remove(key));
-    service.streams.forget(key.id);
+    service.streams.forget(key);
     return base::json_text(json::object{{"id", found.id}, {"object", "response"}, {"deleted", true}});
   };
   return reply_from_store(service, exchange, std::move(work));

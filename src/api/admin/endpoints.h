@@ -1,0 +1,29 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/json.hpp>
+
+#include "api/http/route.h"
+#include "api/http/service.h"
+
+// Tenants and keys. One kind of record a file; the room's table of routes says where each is reached.
+namespace kvasir::api {
+
+RouteGroup admin_routes();
+
+boost::asio::awaitable<void> handle_create_tenant(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_list_tenants(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_tenant(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_change_tenant(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_delete_tenant(Service& service, Exchange& exchange);
+boost::json::object tenant_request_schema();
+boost::json::object tenant_change_schema();
+
+boost::asio::awaitable<void> handle_create_key(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_list_keys(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_key(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_revoke_key(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_rotate_key(Service& service, Exchange& exchange);
+boost::json::object key_request_schema();
+
+}  // namespace kvasir::api
