@@ -26,6 +26,8 @@ void add_serve(CLI::App& app, Outcome& outcome);
 void add_pull(CLI::App& app, Outcome& outcome);
 void add_chat(CLI::App& app, Outcome& outcome);
 void add_models(CLI::App& app, Outcome& outcome);
+void add_tenant(CLI::App& app, Outcome& outcome);
+void add_key(CLI::App& app, Outcome& outcome);
 void add_settings(CLI::App& app, Outcome& outcome);
 void add_check(CLI::App& app, Outcome& outcome);
 void add_quantize(CLI::App& app, Outcome& outcome);

@@ -36,6 +36,8 @@ void add_commands(CLI::App& app, Outcome& outcome) {
   add_chat(app, outcome);
   add_pull(app, outcome);
   add_models(app, outcome);
+  add_tenant(app, outcome);
+  add_key(app, outcome);
   add_settings(app, outcome);
   add_check(app, outcome);
   add_bench(app, outcome);
