@@ -7,7 +7,7 @@ namespace kvasir::api {
 namespace {
 
 using wire::FinishReason;
-using wire::TokenStream;
+using seam::TokenStream;
 
 const std::string kStream = R"(, "stream": true)";
 const std::string kResumable = R"(, "stream": true, "stream_options": {"resumable": true})";

@@ -48,7 +48,9 @@ Status create_key(const KeyFlags& flags, const OpenAccounts& open) {
   const std::int64_t now_ms = unix_ms();
   tenancy::KeyWish wish{.tenant = flags.tenant, .name = flags.name};
   TRY(wish.scope, store::parse_scope(flags.scope));
-  if (!flags.expires.empty()) TRY(wish.expires_ms, parse_expiry(flags.expires, now_ms));
+  if (!flags.expires.empty()) {
+    TRY(wish.expires_ms, parse_expiry(flags.expires, now_ms));
+  }
   auto issued = tenancy::issue_key(open.accounts(), wish, now_ms);
   if (!issued.ok()) {
     base::Error error = in_flag(std::move(issued).error());
