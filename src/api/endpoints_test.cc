@@ -37,8 +37,11 @@ TEST(ErrorMap, RetryAfterIsWholeSeconds) {
   const auto response =
       error_response({.code = base::ErrorCode::unavailable, .message = "loading", .retry_after_s = 2.2});
   EXPECT_EQ(response.status, 503);
-  ASSERT_EQ(response.headers.size(), 1u);
+  ASSERT_EQ(response.headers.size(), 2u);
+  EXPECT_EQ(response.headers[0].name, "Retry-After");
   EXPECT_EQ(response.headers[0].value, "3");
+  EXPECT_EQ(response.headers[1].name, "retry-after-ms");
+  EXPECT_EQ(response.headers[1].value, "2200");
 }
 
 TEST_F(ApiTest, UnknownPathsAndMethods) {

@@ -52,9 +52,11 @@ base::Status Account::check(const Tier& tier, const Cost& cost, std::int64_t tok
   if (const std::int64_t most = most_tokens(tier); most > 0 && tokens > most)
     return over_for_ever(name_of_least(tier), most, tokens);
   if (tier.tokens_per_month > 0 && month_.in(now.month) + tokens > tier.tokens_per_month)
-    return over_budget({"month", tier.tokens_per_month, month_.in(now.month), tokens, us_to_next_month(now)});
+    return over_budget(
+        {"month", tier.tokens_per_month, month_.in(now.month), month_.held, tokens, us_to_next_month(now)});
   if (tier.tokens_per_day > 0 && day_.in(now.day) + tokens > tier.tokens_per_day)
-    return over_budget({"day", tier.tokens_per_day, day_.in(now.day), tokens, us_to_next_day(now)});
+    return over_budget(
+        {"day", tier.tokens_per_day, day_.in(now.day), day_.held, tokens, us_to_next_day(now)});
   const std::int64_t per_minute = tier.tokens_per_minute;
   const std::int64_t wait_us =
       per_minute > 0 ? tokens_.wait_us(TokenBucket::time_of(tokens, per_minute), now.unix_us) : 0;
@@ -88,11 +90,11 @@ Result<Account::Taken> Account::reserve(const Tier& tier, const Cost& cost, cons
   if (taken.tokens_per_minute > 0)
     tokens_.reserve(taken.id, TokenBucket::time_of(tokens, taken.tokens_per_minute), now.unix_us);
   if (tier.tokens_per_day > 0) {
-    day_.add(tokens, now.day);
+    day_.reserve(tokens, now.day);
     taken.day = day_.period;
   }
   if (tier.tokens_per_month > 0) {
-    month_.add(tokens, now.month);
+    month_.reserve(tokens, now.month);
     taken.month = month_.period;
   }
   ++num_inside_;
@@ -104,16 +106,16 @@ void Account::settle(const Taken& taken, std::int64_t used_tokens) {
     requests_.settle(taken.id, TokenBucket::time_of(taken.requests, taken.requests_per_minute));
   if (taken.tokens_per_minute > 0)
     tokens_.settle(taken.id, TokenBucket::time_of(used_tokens, taken.tokens_per_minute));
-  day_.give_back(taken.tokens - used_tokens, taken.day);
-  month_.give_back(taken.tokens - used_tokens, taken.month);
+  day_.settle(taken.tokens, used_tokens, taken.day);
+  month_.settle(taken.tokens, used_tokens, taken.month);
   --num_inside_;
 }
 
 void Account::give_back(const Taken& taken) {
   if (taken.requests_per_minute > 0) requests_.settle(taken.id, 0);
   if (taken.tokens_per_minute > 0) tokens_.settle(taken.id, 0);
-  day_.give_back(taken.tokens, taken.day);
-  month_.give_back(taken.tokens, taken.month);
+  day_.settle(taken.tokens, 0, taken.day);
+  month_.settle(taken.tokens, 0, taken.month);
   --num_inside_;
 }
 

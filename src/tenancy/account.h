@@ -14,17 +14,24 @@ namespace kvasir::tenancy {
 struct Spending {
   std::int64_t period = 0;  // the day's or the month's number
   std::int64_t tokens = 0;
+  std::int64_t held = 0;  // of those, reserved and not settled
 
   // Of `now`'s period. A clock that is set back by less than a period changes nothing.
   std::int64_t in(std::int64_t now) const { return is_current(now) ? tokens : 0; }
   bool is_current(std::int64_t now) const { return period == now || period == now + 1; }
   void add(std::int64_t more, std::int64_t now) {
-    if (!is_current(now)) *this = {now, 0};
+    if (!is_current(now)) *this = {.period = now};
     tokens += more;
   }
-  // Takes back what was added in `then`.
-  void give_back(std::int64_t unused, std::int64_t then) {
-    if (period == then) tokens -= unused;
+  void reserve(std::int64_t more, std::int64_t now) {
+    add(more, now);
+    held += more;
+  }
+  // Ends a reservation that was made in `then`.
+  void settle(std::int64_t reserved, std::int64_t used, std::int64_t then) {
+    if (period != then) return;
+    tokens -= reserved - used;
+    held -= reserved;
   }
 };
 

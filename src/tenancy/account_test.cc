@@ -111,14 +111,27 @@ TEST(Account, LimitsHowManyRunAtOnce) {
   EXPECT_TRUE(account.reserve(tier, {.tokens = 9}, after(0)).ok());
 }
 
+TEST(Account, ABudgetThatRunningRequestsHoldIsNotSpent) {
+  const Tier tier{.tokens_per_day = 100};
+  Account account;
+  const Account::Taken taken = account.reserve(tier, {.tokens = 90}, after(0)).value();
+  const base::Error error = account.reserve(tier, {.tokens = 20}, after(0)).error();
+  EXPECT_EQ(error.reason, "rate_limit_exceeded");
+  EXPECT_DOUBLE_EQ(error.retry_after_s, 1);
+  account.settle(taken, 81);
+  EXPECT_EQ(account.reserve(tier, {.tokens = 20}, after(0)).error().reason, "insufficient_quota");
+  EXPECT_TRUE(account.reserve(tier, {.tokens = 19}, after(0)).ok());
+}
+
 TEST(Account, BudgetsAreOfTheCalendarsDayAndMonth) {
   const Tier tier{.tokens_per_day = 100, .tokens_per_month = 1000};
   Account account;
-  const Account::Taken taken = account.reserve(tier, {.tokens = 90}, after(0)).value();
-  const base::Error error = account.reserve(tier, {.tokens = 11}, after(0)).error();
+  account.settle(account.reserve(tier, {.tokens = 80}, after(0)).value(), 80);
+  const Account::Taken taken = account.reserve(tier, {.tokens = 10}, after(0)).value();
+  const base::Error error = account.reserve(tier, {.tokens = 21}, after(0)).error();
   EXPECT_EQ(error.reason, "insufficient_quota");
   EXPECT_DOUBLE_EQ(error.retry_after_s, 60);
-  for (const char* text : {"100 tokens a day", "10 left", "up to 11"})
+  for (const char* text : {"100 tokens a day", "10 left", "up to 21"})
     EXPECT_TRUE(says(error, text)) << error.message;
   ASSERT_TRUE(account.reserve(tier, {.tokens = 100}, after(60 * kSecondUs)).ok());
   // It was granted yesterday: today's budget does not grow by it.
@@ -129,7 +142,7 @@ TEST(Account, BudgetsAreOfTheCalendarsDayAndMonth) {
 TEST(Account, AClockThatIsSetBackRenewsNoBudgetAndFreezesNoBucket) {
   const Tier tier{.tokens_per_minute = 600, .tokens_per_day = 700};
   Account account;
-  ASSERT_TRUE(account.reserve(tier, {.tokens = 600}, after(61 * kSecondUs)).ok());
+  account.settle(account.reserve(tier, {.tokens = 600}, after(61 * kSecondUs)).value(), 600);
   EXPECT_EQ(account.reserve(tier, {.tokens = 200}, after(0)).error().reason, "insufficient_quota");
   const base::Error error = account.reserve(tier, {.tokens = 10}, after(-3600 * kSecondUs)).error();
   EXPECT_LE(error.retry_after_s, 60) << error.message;

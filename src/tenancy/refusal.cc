@@ -40,12 +40,18 @@ Error over_concurrency(int limit) {
 }
 
 Error over_budget(const Budget& over) {
+  const std::int64_t left = std::max<std::int64_t>(0, over.limit - over.spent);
+  if (over.spent - over.held + over.asked <= over.limit)
+    return refusal(
+        fmt::format("rate limit reached: of {} tokens a {} (UTC) {} are left while running requests "
+                    "hold {}, and the request needs up to {}; try again when one has ended",
+                    over.limit, over.period, left, over.held, over.asked),
+        "rate_limit_exceeded", 1);
   const double wait_s = as_seconds(over.wait_us);
   return refusal(
       fmt::format("the budget of {} tokens a {} (UTC) has {} left, and the request needs up to {}; the next "
                   "{} begins in {:.0f} s",
-                  over.limit, over.period, std::max<std::int64_t>(0, over.limit - over.spent), over.asked,
-                  over.period, wait_s),
+                  over.limit, over.period, left, over.asked, over.period, wait_s),
       "insufficient_quota", wait_s);
 }
 

@@ -23,9 +23,11 @@ struct Budget {
   std::string_view period;  // "day" or "month"
   std::int64_t limit = 0;
   std::int64_t spent = 0;
+  std::int64_t held = 0;  // of those spent, by requests that run and may give some back
   std::int64_t asked = 0;
   std::int64_t wait_us = 0;
 };
+// The budget is spent, or it would do once the requests that run have given back what they do not use.
 base::Error over_budget(const Budget& over);
 
 // The request needs more than the limit ever gives: trying again does not help.
