@@ -241,7 +241,7 @@ asio::awaitable<void> Api::handle(net::HttpRequest& request, net::Responder& res
     co_return;
   }
   exchange.caller = std::move(*caller);
-  if (service_.options.tier_of) exchange.caller.tier = service_.options.tier_of(exchange.caller.tenant);
+  set_anonymous_tier(service_, exchange.caller);
   if ((*route)->scope == Scope::tenant) exchange.admission = &service_.admission;
   exchange.path_parameters = path_parameters(**route, request.path);
   const Busy busy(*this, (*route)->kind);

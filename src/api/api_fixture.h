@@ -36,7 +36,7 @@ class ApiTest : public testing::Test {
                  .max_sequences = 10,
                  .headers_after = headers_after,
                  .max_tool_rounds = 3,
-                 .tier_of = tier_reader()},
+                 .anonymous_tier = tier_reader()},
         tools_(tools) {}
   explicit ApiTest(ServiceOptions options) : options_(std::move(options)) {}
   ~ApiTest() override {
@@ -73,7 +73,7 @@ class ApiTest : public testing::Test {
   // Tokens that an anonymous caller has left in the minute.
   std::int64_t tokens_left() {
     tenancy::Caller caller = tenancy::anonymous();
-    caller.tier = options_.tier_of(caller.tenant);
+    if (const auto tier = options_.anonymous_tier()) caller.tier = tier;
     return admission_.standings(caller).tokens.left;
   }
 
@@ -158,10 +158,10 @@ class ApiTest : public testing::Test {
     return true;
   }
 
-  std::function<std::shared_ptr<const tenancy::Tier>(const std::string&)> tier_reader() {
-    return [this](const std::string& tenant) {
+  std::function<std::shared_ptr<const tenancy::Tier>()> tier_reader() {
+    return [this] {
       const std::lock_guard lock(tier_mutex_);
-      return tier_ ? tier_ : tenancy::caller_of_tenant(tenant).tier;
+      return tier_;
     };
   }
 

@@ -6,8 +6,8 @@
 namespace kvasir::api {
 namespace {
 
-using wire::FinishReason;
 using seam::TokenStream;
+using wire::FinishReason;
 
 const std::string kStream = R"(, "stream": true)";
 const std::string kResumable = R"(, "stream": true, "stream_options": {"resumable": true})";

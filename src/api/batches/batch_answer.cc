@@ -78,7 +78,7 @@ asio::awaitable<Result<std::string>> answer_line(Service& service, asio::any_io_
   Result<Question> question = read_line(service, batch, line.body);
   if (!question.ok()) co_return std::move(question).error();
   Asker asker{service.directory.of_tenant(batch.tenant), make_id("req")};
-  if (service.options.tier_of) asker.caller.tier = service.options.tier_of(batch.tenant);
+  set_anonymous_tier(service, asker.caller);
   Result<Job> job = make_line_job(service, asker.caller, question->text);
   if (!job.ok()) co_return std::move(job).error();
   AnswerHead head = make_head(question->params(), *job, make_answer_id(id_prefix(question->text)));

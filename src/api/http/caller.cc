@@ -82,6 +82,11 @@ Result<tenancy::Caller> caller_of(const tenancy::Directory& directory, const net
   return std::move(holder->caller);
 }
 
+void set_anonymous_tier(const Service& service, tenancy::Caller& caller) {
+  if (!caller.key.empty() || !service.options.anonymous_tier) return;
+  if (auto tier = service.options.anonymous_tier()) caller.tier = std::move(tier);
+}
+
 Asker asker_of(const Exchange& exchange) {
   return {exchange.caller, exchange.id};
 }

@@ -12,12 +12,16 @@
 namespace kvasir::api {
 
 struct Exchange;
+struct Service;
 enum class Scope;
 
 // Who asks, by the headers alone: known before a body is read. unauthenticated: a key is needed, and none
 // that is good was shown; forbidden: it is for something else. Errors never say anything of the key.
 base::Result<tenancy::Caller> caller_of(const tenancy::Directory& directory, const net::HttpRequest& head,
                                         Scope scope);
+
+// Gives a caller without a key the tier that the options have for it.
+void set_anonymous_tier(const Service& service, tenancy::Caller& caller);
 
 // Whose work a job is: for admission, metering and the engines' logs.
 struct Asker {

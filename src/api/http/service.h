@@ -43,8 +43,9 @@ struct ServiceOptions {
   base::Duration headers_after = std::chrono::milliseconds(100);
   EventLogs::Limits resumable = {};
   int max_tool_rounds = 8;  // per answer; then the model may make no more calls
-  // The tier of a tenant that showed no key. Empty: none has limits. Called by any thread.
-  std::function<std::shared_ptr<const tenancy::Tier>(const std::string& tenant)> tier_of = {};
+  // The tier of callers without a key. Empty, or if it returns null: one without limits. Called by any
+  // thread.
+  std::function<std::shared_ptr<const tenancy::Tier>()> anonymous_tier = {};
 };
 
 // The state that all endpoints share. Thread-safe. Outlives every request.
