@@ -27,7 +27,7 @@ base::Error no_time(std::string_view text) {
 bool take(std::string_view& text, std::size_t num_digits, std::string_view sign, int& into) {
   if (text.size() < num_digits + sign.size()) return false;
   const char* end = text.data() + num_digits;
-  const auto [stopped, problem] = std::from_chars(text.data(), end, into);
+  const auto [stopped, problem] = std::from_chars(end - num_digits, end, into);
   if (problem != std::errc() || stopped != end || into < 0) return false;
   text.remove_prefix(num_digits);
   if (!text.starts_with(sign)) return false;

@@ -169,10 +169,13 @@ Error SqliteDatabase::describe(Error error) const {
 }
 
 Status SqliteDatabase::connect() {
-  // Conversations are private. SQLite gives its other files the same mode.
-  const int file = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (file < 0) return base::error(ErrorCode::io, "cannot be opened: {}", std::strerror(errno));
-  ::close(file);
+  // Conversations are private. SQLite gives its other files the same mode. A file that is there must not be
+  // opened here: closing it would drop the locks that other connections of this process hold on it, and
+  // another process would take itself for the last one and delete their log.
+  const int file = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file < 0 && errno != EEXIST)
+    return base::error(ErrorCode::io, "cannot be opened: {}", std::strerror(errno));
+  if (file >= 0) ::close(file);
   const int code =
       sqlite3_open_v2(path_.c_str(), &database_,
                       SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);

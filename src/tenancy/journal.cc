@@ -50,7 +50,7 @@ class OpenFile {
 
 }  // namespace
 
-Journal::Journal(std::filesystem::path folder) : path_(std::move(folder) / "limits.journal") {}
+Journal::Journal(const std::filesystem::path& folder) : path_(folder / "limits.journal") {}
 
 Journal::~Journal() {
   if (file_ >= 0) ::close(file_);

@@ -16,7 +16,7 @@ namespace kvasir::tenancy {
 // Thread-safe.
 class Journal {
  public:
-  explicit Journal(std::filesystem::path folder);
+  explicit Journal(const std::filesystem::path& folder);
   ~Journal();
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
