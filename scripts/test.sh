@@ -28,13 +28,13 @@ trap 'kill $(jobs -p) 2>/dev/null || true' EXIT
 
 format() { git ls-files 'src/*.cc' 'src/*.h' 'src/*.cu' 'src/*.cuh' 'bench/*.cc' | xargs clang-format-19 --dry-run --Werror; }
 unit() {
-  ctest --test-dir build/release --output-on-failure --timeout 300 | tee build/unit.log
+  ctest --test-dir build/release --output-on-failure --timeout 300 | tee build/unit.log || return 1
   sed -n 's/.*Test *#[0-9]*: \([a-z_]*\) .*Passed *\([0-9.]*\) sec/\2s C++ tests of \1/p' build/unit.log | sort -rn | head -5 >>"$slowest"
 }
 cuda() { arrived cuda-toolkit && scripts/cuda_check.sh; }
 clients() { arrived clients; }
 end_to_end() {
-  build/test-venv/bin/python -m pytest -q -x --durations=15 tests | tee build/end-to-end.log
+  build/test-venv/bin/python -m pytest -q -x --durations=15 tests | tee build/end-to-end.log || return 1
   sed -n 's/^\([0-9.]*s\) \(call\|setup\) *\(.*\)/\1 \3 (\2)/p' build/end-to-end.log | head -15 >>"$slowest"
 }
 
