@@ -48,11 +48,12 @@ Error over_budget(const Budget& over) {
                     over.limit, over.period, left, over.held, over.asked),
         "rate_limit_exceeded", 1);
   const double wait_s = as_seconds(over.wait_us);
+  const char* const reason = "insufficient_quota";
   return refusal(
       fmt::format("the budget of {} tokens a {} (UTC) has {} left, and the request needs up to {}; the next "
                   "{} begins in {:.0f} s",
                   over.limit, over.period, left, over.asked, over.period, wait_s),
-      "insufficient_quota", wait_s);
+      reason, wait_s);
 }
 
 Error over_for_ever(std::string_view limit_name, std::int64_t limit, std::int64_t asked) {
