@@ -38,7 +38,8 @@ class ApiTest : public testing::Test {
                  .max_tool_rounds = 3,
                  .tier_of = tier_reader()},
         tools_(tools) {}
-  explicit ApiTest(ServiceOptions options) : options_(std::move(options)) {}
+  explicit ApiTest(ServiceOptions options, std::vector<meter::Price> prices = {})
+      : options_(std::move(options)), prices_(std::move(prices)) {}
   ~ApiTest() override {
     api_.stop_batches();
     api_.stop_text_work();
@@ -168,6 +169,7 @@ class ApiTest : public testing::Test {
   std::mutex tier_mutex_;
   std::shared_ptr<const tenancy::Tier> tier_;  // guarded by tier_mutex_; null: without limits
   ServiceOptions options_;
+  const std::vector<meter::Price> prices_;
   std::function<std::optional<net::RefusedRequest>(const net::HttpRequest&)> refuse_head_;  // before `serve`
   net::ServerOptions server_options_;  // set before `serve`
   base::RealClock clock_;
@@ -181,8 +183,14 @@ class ApiTest : public testing::Test {
       std::make_unique<store::FailingStore>(store::SqliteStore::open(folder_.path() / "kvasir.db").value());
   std::unique_ptr<tenancy::Directory> directory_ =
       tenancy::Directory::open(store_->accounts(), tiers(), {.poll = std::chrono::milliseconds(5)}).value();
+  const std::unique_ptr<meter::Meter> meter_ =
+      meter::Meter::open({.folder = folder_.path() / "usage",
+                          .prices = prices_,
+                          .fold_interval = std::chrono::milliseconds(5)},
+                         store_->usage())
+          .value();
   tool::Toolbox* const tools_ = nullptr;
-  Api api_{options_, {router_, admission_, registry_, clock_, *store_, *directory_, tools_}};
+  Api api_{options_, {router_, admission_, registry_, clock_, *store_, *directory_, *meter_, tools_}};
   std::shared_ptr<router::ScriptedWorker> worker_;
   std::unique_ptr<net::HttpServer> server_;
   std::uint16_t port_ = 0;

@@ -84,13 +84,15 @@ std::string answer_text(const EmbedJob& job, std::vector<float> vectors) {
 }
 
 // Makes the body of the answer.
-asio::awaitable<Result<std::string>> run(Service& service, Exchange& exchange,
+asio::awaitable<Result<std::string>> run(Service& service, Exchange& exchange, RequestMeter& meter,
                                          std::shared_ptr<EmbedJob> job) {
   const tenancy::Cost cost{.sequences = 1, .tokens = job->num_tokens};
   Result<tenancy::Permit> permit = service.admission.enter(exchange.caller, cost);
   if (!permit.ok()) co_return std::move(permit).error();
   Result<router::EmbedLease> lease = service.router.pick(*job->model);
   if (!lease.ok()) co_return std::move(lease).error();
+  meter.begin(job->model->name);
+  meter.add({.prompt_tokens = job->num_tokens}, meter::Finish::cancelled);  // until it is known better
   const auto dimensions = static_cast<std::size_t>(job->model->dimensions);
   const std::size_t num_bytes = job->sequences.size() * dimensions * 8;  // approximate size of the answer
   Result<std::vector<float>> vectors =
@@ -125,11 +127,14 @@ asio::awaitable<void> handle_embeddings(Service& service, Exchange& exchange) {
     co_return;
   }
   exchange.model = (*job)->model->name;
-  Result<std::string> answer = co_await run(service, exchange, std::move(*job));
-  if (!answer.ok()) {
-    if (answer.error().code != ErrorCode::cancelled) co_await reply_error(exchange, answer.error());
-    co_return;
-  }
+  const Asker asker = asker_of(service, exchange);
+  Result<std::string> answer = co_await run(service, exchange, *asker.meter, std::move(*job));
+  const bool left = !answer.ok() && answer.error().code == ErrorCode::cancelled;
+  if (left) co_return;
+  const Commit commit = asker.meter->close(answer.ok() ? meter::Finish::stop : meter::Finish::failed,
+                                           exchange.responder.executor());
+  co_await commit.wait();
+  if (!answer.ok()) co_return co_await reply_error(exchange, answer.error());
   co_await reply(exchange, net::HttpResponse::json(200, std::move(*answer)));
 }
 
