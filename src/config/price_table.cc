@@ -15,7 +15,7 @@ using base::Status;
 namespace {
 
 constexpr std::array kPriceKeys = {"model", "tier", "prompt", "cached", "completion", "currency"};
-constexpr double kMaxPrice = 100'000;  // of a million tokens: no sum of one request overflows
+constexpr double kMaxPrice = 100'000;  // per million tokens; the cost of one request cannot overflow
 constexpr double kNano = 1e9;
 
 base::Error wrong_price(std::string_view key, std::string_view expected) {
@@ -31,7 +31,7 @@ Status take_name(const toml::table& table, std::string_view key, std::string& in
   return base::ok();
 }
 
-// False: the table does not name it.
+// False if the table does not have the key.
 Result<bool> take_price(const toml::table& table, std::string_view key, std::int64_t& into_nano) {
   const toml::node* node = table.get(key);
   if (node == nullptr) return false;

@@ -9,7 +9,7 @@
 
 namespace kvasir::config {
 
-// The `[[prices]]` of a settings file. An error names the file and the line.
+// Reads the `[[prices]]` of a settings file. An error names the file and the line.
 base::Result<std::vector<PriceConfig>> read_price_table(const toml::node& node, const std::string& path);
 
 }  // namespace kvasir::config

@@ -10,17 +10,17 @@
 
 namespace kvasir::meter {
 
-// Folds a log into the store's totals, from where the store says that it came to: whatever crashes in
-// between, each record is in the totals once. One thread.
+// Folds a log into the store's totals. It begins at the position that the store has, so each record is
+// counted once, wherever a crash interrupts it. Used by one thread.
 class LogFold {
  public:
   // The store outlives it.
   LogFold(std::filesystem::path folder, std::string log, store::Usage& usage);
 
-  // Everything before `end`, which is on the disk. Segments that end there or before are removed, but for the
-  // one that begins last, which may still be written.
+  // Folds everything before `end`, which must be on the disk. Deletes folded segments, except the last one,
+  // which may still be written to.
   base::Status fold(std::int64_t end);
-  // A log that nobody writes, as far as it can be read. All its segments are removed.
+  // Folds a log that nobody writes to, and deletes its segments.
   base::Status fold_all();
 
  private:

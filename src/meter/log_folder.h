@@ -9,11 +9,11 @@
 
 namespace kvasir::meter {
 
-// The folder of one log, held by this object alone: the system takes the lock back however the process ends.
-// Its name is the log's id, which no other log ever has.
+// The folder of one log, locked by this object. The lock ends with the process, however that ends. The
+// folder's name is the log's id, which is unique.
 class LogFolder {
  public:
-  // Those below `root` that no process holds. Makes `root` where there is none.
+  // Locks the folders below `root` that no other process holds. Makes `root` if it does not exist.
   static base::Result<std::vector<LogFolder>> claim(const std::filesystem::path& root);
   static base::Result<LogFolder> make(const std::filesystem::path& root);
   ~LogFolder();
@@ -25,12 +25,12 @@ class LogFolder {
 
   const std::filesystem::path& path() const { return path_; }
   std::string id() const { return path_.filename().string(); }
-  // With all its files, for good. Nothing else is to be done with it then.
+  // Deletes the folder with all its files. Call nothing else afterwards.
   base::Status remove();
 
  private:
   LogFolder(std::filesystem::path path, int lock) : path_(std::move(path)), lock_(lock) {}
-  // unavailable: somebody holds it.
+  // unavailable: another process holds the lock.
   static base::Result<LogFolder> take(const std::filesystem::path& path);
 
   std::filesystem::path path_;

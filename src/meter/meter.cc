@@ -22,7 +22,7 @@ Result<LogFolder> take_own(std::vector<LogFolder>& claimed, const std::filesyste
   return own;
 }
 
-// After every position that the log has had.
+// The first position that the log has never used.
 Result<std::int64_t> first_free(const LogFolder& folder, store::Usage& usage) {
   TRY(std::int64_t position, usage.position(folder.id()));
   TRY(const std::vector<Segment> segments, list_segments(folder.path()));
@@ -78,7 +78,7 @@ Status Meter::fold_left() {
     LogFold fold(left_.back().path(), left_.back().id(), usage_);
     TRY_OK(fold.fold_all());
     const std::string id = left_.back().id();
-    // In this order: a log that is forgotten and still there would be folded again.
+    // Delete the files before the position: without a position they would be folded again.
     TRY_OK(left_.back().remove());
     left_.pop_back();
     TRY_OK(usage_.forget(id));

@@ -20,19 +20,19 @@
 
 namespace kvasir::meter {
 
-// What was used and what it costs. Records go to a log on the local disk at once, and a thread adds them to
-// the store's totals a moment later. Thread-safe.
+// Records usage and its cost. A record goes to a log on the local disk first; a thread folds the log into the
+// store's totals a moment later. Thread-safe.
 class Meter {
  public:
   struct Options {
-    std::filesystem::path folder;  // of the logs; processes may share it
+    std::filesystem::path folder;  // of all logs; processes may share it
     std::vector<Price> prices = {};
     UsageLog::Options log = {};
     base::Duration fold_interval = std::chrono::milliseconds(250);
   };
-  // Takes up the logs that processes which are gone have left. The store outlives it.
+  // Also takes over the logs of processes that have ended. The store outlives the meter.
   static base::Result<std::unique_ptr<Meter>> open(Options options, store::Usage& usage);
-  // Writes and folds what there is, unless the disk or the store fails.
+  // Writes and folds what is left, unless the disk or the store fails.
   ~Meter();
   Meter(const Meter&) = delete;
   Meter& operator=(const Meter&) = delete;
@@ -41,9 +41,9 @@ class Meter {
   // Sets the record's cost. Never blocks. `done`, which may be empty, is called once the record is on the
   // disk.
   void record(UsageRecord record, std::string_view tier, Done done);
-  // Before whatever `done` refers to goes.
+  // Calls every `done` that still waits, so that what they refer to may be destroyed.
   void release_waiters() { log_.release_waiters(); }
-  // Records that the disk did not take in time.
+  // Records that were lost because the disk failed for too long.
   std::uint64_t num_lost() const { return log_.num_lost(); }
 
  private:
@@ -56,9 +56,9 @@ class Meter {
   const base::Duration fold_interval_;
   store::Usage& usage_;
   LogFolder own_;
-  std::vector<LogFolder> left_;  // by processes that are gone; the thread's own
+  std::vector<LogFolder> left_;  // of processes that have ended; used by the thread
   UsageLog log_;
-  LogFold fold_;  // the thread's own
+  LogFold fold_;  // used by the thread
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;  // guarded by mutex_

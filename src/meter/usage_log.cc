@@ -123,7 +123,7 @@ Status UsageLog::write(const std::vector<std::string>& records) {
   for (const std::string& record : records)
     append_frame(frames, durable_end_ + static_cast<std::int64_t>(frames.size()), record);
   if (Status done = put(frames); !done.ok()) {
-    // Half a record, or one that is only perhaps on the disk, goes: all of them are written again.
+    // All records of the batch are written again, so remove those that may be there in part.
     if (::ftruncate(file_, durable_end_ - segment_begin_) != 0) obs::Log::debug("usage_log_not_cut");
     return done;
   }

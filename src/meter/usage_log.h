@@ -18,13 +18,13 @@
 
 namespace kvasir::meter {
 
-// Called once: what was appended is on the disk, or nobody is to wait for it any longer. It may be called
-// with a lock held, on any thread, and must not block.
+// Called once, on any thread: when the record is on the disk, or when nobody is to wait for it any longer.
+// Must not block.
 using Done = std::function<void()>;
 
-// Appends to a log. A thread of its own writes whatever has gathered in one piece and syncs it; while the
-// disk fails (it is full, mostly) what waits is kept in memory up to a bound, and written once it can be.
-// Thread-safe; no call blocks on the disk.
+// Appends records to a log. Its own thread writes all waiting records with one write and one sync. While the
+// disk fails (mostly because it is full), records wait in memory up to a bound and are written later.
+// Thread-safe. Only `stop` waits for the disk.
 class UsageLog {
  public:
   struct Options {
@@ -34,20 +34,20 @@ class UsageLog {
     base::Duration max_pause = std::chrono::seconds(5);
     std::function<void()> before_sync = {};  // for tests: a disk that is slow
   };
-  // `begin` is after every position that was used in the folder before. The folder outlives the log.
+  // `begin` is not before any position that was used earlier.
   UsageLog(std::filesystem::path folder, std::int64_t begin, Options options);
   ~UsageLog();
   UsageLog(const UsageLog&) = delete;
   UsageLog& operator=(const UsageLog&) = delete;
 
-  // `done` may be empty. What does not fit into the memory any more is lost and counted.
+  // `done` may be empty. A record that does not fit into memory is lost and counted.
   void append(std::string bytes, Done done);
-  // Writes what waits, unless the disk fails still. Nothing is to be appended later.
+  // Writes what waits, unless the disk still fails, and ends the thread. Append nothing afterwards.
   void stop();
-  // Nobody waits from now on: what was to be called has been, and what is appended later is at once.
+  // Calls every `done` that still waits. A later `append` calls its `done` at once.
   void release_waiters();
 
-  // Everything before it is on the disk.
+  // Everything before this position is on the disk.
   std::int64_t durable_end() const { return durable_end_; }
   std::uint64_t num_lost() const { return num_lost_; }
 
@@ -62,7 +62,7 @@ class UsageLog {
   base::Status open_segment();
   base::Status put(const std::string& frames);
   void close_segment();
-  // Calls those whose records are among the first `num_written`. Not under the lock, which it takes again.
+  // Calls the waiters of the first `num_written` records. Releases the lock meanwhile.
   void tell(std::unique_lock<std::mutex>& lock, std::uint64_t num_written);
   void note(const base::Status& written);
   void count_lost(std::uint64_t num_records);
@@ -76,14 +76,14 @@ class UsageLog {
   std::condition_variable changed_;
   std::condition_variable told_;
   std::vector<std::string> waiting_;  // guarded by mutex_
-  std::size_t num_bytes_ = 0;         // guarded by mutex_: of all that is not on the disk
+  std::size_t num_bytes_ = 0;         // guarded by mutex_: of all records that are not on the disk
   std::uint64_t num_appended_ = 0;    // guarded by mutex_
-  std::deque<Waiter> waiters_;        // guarded by mutex_: by their numbers
+  std::deque<Waiter> waiters_;        // guarded by mutex_: sorted by number
   bool telling_ = false;              // guarded by mutex_: some are being called
   bool released_ = false;             // guarded by mutex_
   bool stopping_ = false;             // guarded by mutex_
 
-  // The thread's own.
+  // Used by the thread only.
   int file_ = -1;  // -1: the next record begins a segment
   std::int64_t segment_begin_ = 0;
   bool failing_ = false;

@@ -173,7 +173,7 @@ CREATE TABLE api_keys (
 ) STRICT;
 CREATE INDEX api_keys_of_tenant ON api_keys (tenant, seq);
 )sql",
-    // What was used, by day; and up to where each log of records is in these totals.
+    // Totals of usage by day, and the position up to which each log is folded into them.
     R"sql(
 CREATE TABLE usage_totals (
   tenant TEXT NOT NULL,

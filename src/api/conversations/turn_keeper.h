@@ -23,7 +23,7 @@ class TurnKeeper final : public AnswerKeeper {
     store::Append append;             // not including the answer
     std::vector<std::string> branch;  // ids of the messages before the turn
     std::string parent_id;            // of the answer
-    std::string tier;                 // of who pays
+    std::string tier;                 // of the caller, for prices
   };
   // `service` outlives the keeper. `executor` is the request's.
   TurnKeeper(Service& service, boost::asio::any_io_executor executor, Turn turn);

@@ -29,9 +29,9 @@ struct Asker {
   std::shared_ptr<RequestMeter> meter;  // never null
   int num_requests = 1;                 // 0: the job is part of a request that was counted
 };
-// `work` says what is asked for, and by which request.
+// `work` names the request and its endpoint.
 Asker make_asker(const Service& service, tenancy::Caller caller, meter::UsageRecord work);
-// Each has a meter of its own: what is to be one record shares one asker.
+// Makes a new meter. Parts of a request that share a usage record share one asker.
 Asker asker_of(const Service& service, const Exchange& exchange,
                meter::UsageRecord::Kind kind = meter::UsageRecord::Kind::request);
 

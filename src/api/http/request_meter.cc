@@ -5,9 +5,11 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
+#include <exception>
 #include <utility>
 
 #include "api/http/store_task.h"
+#include "obs/log.h"
 
 namespace kvasir::api {
 
@@ -19,7 +21,7 @@ std::int64_t whole_ms(base::Duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
 }
 
-// A timer that others may cancel while this lives, however that ends.
+// Shows a timer to others while the coroutine lives.
 class Waiter {
  public:
   Waiter(asio::steady_timer*& place, asio::steady_timer& timer) : place_(place) { place_ = &timer; }
@@ -33,7 +35,7 @@ class Waiter {
 
 }  // namespace
 
-// Touched on the executor only.
+// Used on the executor only.
 struct Commit::State {
   State(asio::any_io_executor executor_in, base::Duration max_wait_in)
       : executor(std::move(executor_in)), max_wait(max_wait_in) {}
@@ -67,7 +69,11 @@ RequestMeter::RequestMeter(Surroundings surroundings, const tenancy::Caller& cal
 }
 
 RequestMeter::~RequestMeter() {
-  write({});
+  try {
+    write({});
+  } catch (const std::exception& e) {
+    obs::Log::error("usage_lost", {{"id", record_.id}, {"reason", e.what()}});
+  }
 }
 
 void RequestMeter::begin(const std::string& model) {

@@ -13,11 +13,11 @@
 
 namespace kvasir::api {
 
-// A record on its way to the disk.
+// A usage record on its way to the disk.
 class Commit {
  public:
-  // Returns once the record is on the disk, and after a bounded time where the disk is slow: the record is
-  // written all the same. On the executor that it was made for; once.
+  // Returns when the record is on the disk, or after a bounded time if the disk is slow; the record is still
+  // written then. Call it once, on the executor that `close` was given.
   boost::asio::awaitable<void> wait() const;
 
  private:
@@ -26,9 +26,9 @@ class Commit {
   std::shared_ptr<State> state_;  // null: there is nothing to wait for
 };
 
-// What one request uses, from its arrival to its end. Shared by all that works for the request, on its
-// executor. Its record is written once, by `close` or else by the destructor: so it is written however the
-// request ends. A request for which nothing began has none.
+// Sums up the usage of one request, from its arrival to its end. Shared by everything that works for the
+// request, on its executor. Invariant: the record is written exactly once, by `close` or else by the
+// destructor, however the request ends. A request that was refused has no record.
 class RequestMeter {
  public:
   struct Surroundings {
@@ -36,18 +36,18 @@ class RequestMeter {
     const base::Clock& clock;
     base::Duration max_commit_wait;
   };
-  // `record` says who asks for what.
+  // `record` names the request and its endpoint.
   RequestMeter(Surroundings surroundings, const tenancy::Caller& caller, meter::UsageRecord record);
   ~RequestMeter();
   RequestMeter(const RequestMeter&) = delete;
   RequestMeter& operator=(const RequestMeter&) = delete;
 
-  // Something runs for the request from now on.
+  // Called when the request was admitted and begins to run.
   void begin(const std::string& model);
   void note_token();
-  // What a part of the request used, and how it ended. The last part's end is the request's.
+  // Adds the usage of one part of the request. The request ends as its last part does.
   void add(const wire::Usage& usage, meter::Finish finish);
-  // `finish` where the request did not end as its last part did.
+  // Writes the record. `finish` is set if the request did not end as its last part did.
   Commit close(std::optional<meter::Finish> finish, const boost::asio::any_io_executor& executor);
 
  private:

@@ -91,12 +91,14 @@ asio::awaitable<Result<std::string>> run(Service& service, Exchange& exchange, R
   if (!permit.ok()) co_return std::move(permit).error();
   Result<router::EmbedLease> lease = service.router.pick(*job->model);
   if (!lease.ok()) co_return std::move(lease).error();
-  meter.begin(job->model->name);
-  meter.add({.prompt_tokens = job->num_tokens}, meter::Finish::cancelled);  // until it is known better
   const auto dimensions = static_cast<std::size_t>(job->model->dimensions);
   const std::size_t num_bytes = job->sequences.size() * dimensions * 8;  // approximate size of the answer
+  const auto begin = [&meter, &job] {
+    meter.begin(job->model->name);
+    meter.add({.prompt_tokens = job->num_tokens}, meter::Finish::cancelled);  // if the client leaves
+  };
   Result<std::vector<float>> vectors =
-      co_await embed(exchange.responder, lease->worker(), std::move(job->sequences));
+      co_await embed(exchange.responder, lease->worker(), std::move(job->sequences), begin);
   // A client that left may have been computed for; what failed costs nothing.
   if (vectors.ok() || vectors.error().code == ErrorCode::cancelled) permit->settle(cost.tokens);
   if (!vectors.ok()) co_return std::move(vectors).error();

@@ -117,14 +117,14 @@ constexpr Field<Wanted> kUsageFields[] = {
      R"({"type": "integer", "minimum": 0, "description": "The `next_page` of the page before."})"},
 };
 
-// Whose totals a caller may see. Where there are keys of administrators, those may name any tenant, or none.
+// The tenant whose totals the caller may see.
 Result<std::optional<std::string>> tenant_to_show(const tenancy::Caller& caller,
                                                   const std::optional<std::string>& wanted) {
   if (!wanted || *wanted == caller.tenant) return std::optional(caller.tenant);
   return in_field("tenant", wrong_value("this key shows its own tenant's usage only"));
 }
 
-// Cuts off what was read to see whether there are more.
+// Removes the extra row and returns the next page, if there is one.
 std::optional<std::int64_t> cut_page(const UsageRequest& request, std::vector<store::UsageRow>& rows) {
   const auto limit = static_cast<std::size_t>(request.query.limit);
   if (rows.size() <= limit) return std::nullopt;
@@ -138,7 +138,7 @@ std::string group_text(const store::UsageGroup& group, std::string_view name) {
   return name == "key" ? group.key : group.model;
 }
 
-// As many digits as there are, and no floating point.
+// All digits, without floating point.
 std::string amount_text(std::int64_t nano) {
   constexpr std::int64_t kUnit = 1'000'000'000;
   return fmt::format("{}.{:09}", nano / kUnit, nano % kUnit);

@@ -13,21 +13,21 @@ namespace kvasir::api {
 
 enum class UsageFormat : std::uint8_t { json, csv };
 
-// Which totals a query asks for, and how they are to be written.
+// The totals that a query asks for, and their format.
 struct UsageRequest {
   store::UsageQuery query;
-  std::vector<std::string> groups;  // by which totals are told apart, as the client named them
+  std::vector<std::string> groups;  // names from `group_by`, in the client's order
   UsageFormat format = UsageFormat::json;
 };
 
-// Dates are days in UTC; without them the last 30 days up to `today` (since the epoch).
+// Dates are days in UTC. The default is the last 30 days up to `today` (since the epoch).
 base::Result<UsageRequest> read_usage_query(std::string_view query, const tenancy::Caller& caller,
                                             std::int64_t today);
 json::object usage_query_schema();
 
-// The answer; `rows` may have one more than asked for, which says that there are more.
+// The answer. One row more than `limit` means that there are more pages.
 json::object usage_object(const UsageRequest& request, std::vector<store::UsageRow> rows);
-// With a line of names first. `next_page` is set where there are more.
+// The answer as CSV with a header line. Sets `next_page` if there are more pages.
 std::string usage_csv(const UsageRequest& request, std::vector<store::UsageRow> rows, std::string& next_page);
 
 }  // namespace kvasir::api
