@@ -101,7 +101,7 @@ constexpr Field<Wanted> kUsageFields[] = {
        TRY(w.tenant, read_string(v));
        return base::ok();
      },
-     R"({"type": "string", "description": "Whose usage; the caller's own."})"},
+     R"({"type": "string", "description": "Whose usage: an administrator may name any tenant, others their own."})"},
     {"limit",
      [](const json::value& v, Wanted& w) -> Status {
        TRY(const std::int64_t number, read_integer(v, {1, kMaxRows}));
@@ -117,11 +117,13 @@ constexpr Field<Wanted> kUsageFields[] = {
      R"({"type": "integer", "minimum": 0, "description": "The `next_page` of the page before."})"},
 };
 
-// The tenant whose totals the caller may see.
-Result<std::optional<std::string>> tenant_to_show(const tenancy::Caller& caller,
+// The tenant whose totals are shown; unset for all of them.
+Result<std::optional<std::string>> tenant_to_show(const std::optional<std::string>& own,
                                                   const std::optional<std::string>& wanted) {
-  if (!wanted || *wanted == caller.tenant) return std::optional(caller.tenant);
-  return in_field("tenant", wrong_value("this key shows its own tenant's usage only"));
+  if (!own) return wanted;
+  if (!wanted || *wanted == *own) return own;
+  return Error{ErrorCode::forbidden, "the API key shows the usage of its own tenant only", "tenant",
+               "insufficient_scope"};
 }
 
 // Removes the extra row and returns the next page, if there is one.
@@ -153,13 +155,13 @@ std::string csv_text(std::string_view text) {
 
 }  // namespace
 
-Result<UsageRequest> read_usage_query(std::string_view query, const tenancy::Caller& caller,
+Result<UsageRequest> read_usage_query(std::string_view query, const std::optional<std::string>& own_tenant,
                                       std::int64_t today) {
   Wanted wanted;
   wanted.request.query.limit = kDefaultRows;
   TRY_OK(read_query<Wanted>(query, kUsageFields, wanted));
   store::UsageQuery& read = wanted.request.query;
-  TRY(read.tenant, tenant_to_show(caller, wanted.tenant));
+  TRY(read.tenant, tenant_to_show(own_tenant, wanted.tenant));
   read.end_day = wanted.end.value_or(today + 1);
   read.first_day = wanted.start.value_or(read.end_day - kDefaultDays);
   if (read.first_day >= read.end_day) return in_field("end", wrong_value("expected a day after `start`"));

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "api/http/object_schema.h"
 #include "store/usage.h"
-#include "tenancy/caller.h"
 
 namespace kvasir::api {
 
@@ -20,9 +20,10 @@ struct UsageRequest {
   UsageFormat format = UsageFormat::json;
 };
 
-// Dates are days in UTC. The default is the last 30 days up to `today` (since the epoch).
-base::Result<UsageRequest> read_usage_query(std::string_view query, const tenancy::Caller& caller,
-                                            std::int64_t today);
+// Dates are days in UTC. The default is the last 30 days up to `today` (since the epoch). `own_tenant` is the
+// only tenant that may be shown; unset for administrators, who may name one.
+base::Result<UsageRequest> read_usage_query(std::string_view query,
+                                            const std::optional<std::string>& own_tenant, std::int64_t today);
 json::object usage_query_schema();
 
 // The answer. One row more than `limit` means that there are more pages.

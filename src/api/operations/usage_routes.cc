@@ -1,5 +1,6 @@
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,8 +30,9 @@ net::HttpResponse usage_response(const UsageRequest& request, std::vector<store:
   return response;
 }
 
-asio::awaitable<void> handle_usage(Service& service, Exchange& exchange) {
-  const Result<UsageRequest> request = read_usage_query(exchange.request.query, exchange.caller, today());
+asio::awaitable<void> show_usage(Service& service, Exchange& exchange,
+                                 std::optional<std::string> own_tenant) {
+  const Result<UsageRequest> request = read_usage_query(exchange.request.query, own_tenant, today());
   if (!request.ok()) co_return co_await reply_error(exchange, request.error());
   // The text of a long page is made away from the I/O threads.
   StoreWork<std::shared_ptr<net::HttpResponse>> work =
@@ -45,6 +47,14 @@ asio::awaitable<void> handle_usage(Service& service, Exchange& exchange) {
                                                                 std::move(work));
   if (!response.ok()) co_return co_await reply_error(exchange, response.error());
   co_await reply(exchange, std::move(**response));
+}
+
+asio::awaitable<void> handle_usage(Service& service, Exchange& exchange) {
+  return show_usage(service, exchange, exchange.caller.tenant);
+}
+
+asio::awaitable<void> handle_usage_of_all(Service& service, Exchange& exchange) {
+  return show_usage(service, exchange, std::nullopt);
 }
 
 constexpr NamedSchema kUsageSchemas[] = {
@@ -84,6 +94,14 @@ constexpr Route kUsageRoutes[] = {
      .summary = "What was used, and what it costs",
      .answers = kUsageAnswers,
      .query = usage_query_schema},
+    {.method = "GET",
+     .path = "/v1/admin/usage",
+     .kind = RouteKind::view,
+     .handle = handle_usage_of_all,
+     .summary = "What all tenants have used, or the one that `tenant` names",
+     .answers = kUsageAnswers,
+     .query = usage_query_schema,
+     .scope = Scope::admin},
 };
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <map>
 #include <semaphore>
+#include <string>
 
-#include "api/api_fixture.h"
+#include "api/key_fixture.h"
 #include "api/operations/usage_query.h"
 #include "seam/token_stream.h"
 
@@ -161,8 +163,52 @@ TEST_F(UsageTest, AWrongQueryIsNamed) {
   EXPECT_EQ(field("group_by=key,hour"), "group_by");
   EXPECT_EQ(field("format=xml"), "format");
   EXPECT_EQ(field("limit=0"), "limit");
-  EXPECT_EQ(field("tenant=another"), "tenant");
+  EXPECT_EQ(get("/v1/usage?tenant=another").status, 403);
   EXPECT_EQ(get("/v1/usage?tenant=" + tenancy::anonymous().tenant).status, 200);
+}
+
+TEST_F(KeyedApiTest, ATenantSeesItsOwnUsageAndAnAdministratorAll) {
+  serve(says("hello"));
+  add_tenant("acme");
+  add_tenant("other");
+  const tenancy::IssuedKey one = issue("acme");
+  const tenancy::IssuedKey two = issue("acme");
+  const tenancy::IssuedKey others = issue("other");
+  const tenancy::IssuedKey admin = issue("other", Scope::admin);
+  for (const tenancy::IssuedKey* key : {&one, &two, &two, &others})
+    ASSERT_EQ(post_with("/v1/chat/completions", chat_body(), bearer(*key)).status, 200);
+  ASSERT_TRUE(eventually([&] { return used().num_requests == 4; }));
+  const auto counts = [&](const std::string& path, const tenancy::IssuedKey& key, const char* group) {
+    std::map<std::string, std::int64_t> seen;
+    const Reply reply = get_with(path + "group_by=" + group, bearer(key));
+    EXPECT_EQ(reply.status, 200) << reply.text;
+    for (const json::value& row : reply.body.at("data").as_array())
+      seen[std::string(row.at(group).as_string())] = row.at("requests").as_int64();
+    return seen;
+  };
+  using Counts = std::map<std::string, std::int64_t>;
+  EXPECT_EQ(counts("/v1/usage?", one, "tenant"), (Counts{{"acme", 3}}));
+  EXPECT_EQ(counts("/v1/usage?", one, "key"), (Counts{{one.key.id, 1}, {two.key.id, 2}}));
+  EXPECT_EQ(counts("/v1/admin/usage?", admin, "tenant"), (Counts{{"acme", 3}, {"other", 1}}));
+  EXPECT_EQ(counts("/v1/admin/usage?tenant=acme&", admin, "key"), (Counts{{one.key.id, 1}, {two.key.id, 2}}));
+  EXPECT_EQ(get_with("/v1/usage?tenant=other", bearer(one)).status, 403);
+  EXPECT_EQ(get_with("/v1/admin/usage", bearer(one)).status, 403);
+}
+
+TEST_F(KeyedApiTest, ARevokedKeysRequestIsCountedOnce) {
+  serve();
+  add_tenant("acme");
+  const tenancy::IssuedKey key = issue("acme");
+  net::LoopbackClient client(port_);
+  client.send(net::post_request("/v1/chat/completions", chat_body(R"(, "stream": true)"), bearer(key)));
+  const auto asked = worker_->wait_for(0);
+  TokenStream::send({{asked.stream, {.tokens = router::byte_tokens("ab"), .usage = {.output_tokens = 2}}}});
+  client.read_until("ab");
+  revoke(key);
+  EXPECT_NE(client.read_until("key_revoked").find("key_revoked"), std::string::npos);
+  ASSERT_TRUE(eventually([&] { return used().num_requests == 1; }));
+  EXPECT_EQ(used().num_cancelled, 1);
+  EXPECT_EQ(used().completion_tokens, 2);
 }
 
 // Outlives the meter that waits for it.
