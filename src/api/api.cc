@@ -175,6 +175,7 @@ Api::Api(ServiceOptions options, Parts parts)
                parts.directory,
                {1, kMaxWaitingForStore},
                parts.tools,
+               parts.meter,
                {parts.store, {}},
                base::json_text(openapi_document(route_groups()))},
       batches_(std::make_unique<BatchRunner>(service_, kMaxBatchInFlight)) {}
@@ -198,6 +199,7 @@ void Api::stop_batches() {
 void Api::stop_storing() {
   service_.storing.stop();
   service_.late_writes.stop();
+  service_.meter.release_waiters();
 }
 
 void Api::drain(Drain why) {
@@ -243,6 +245,7 @@ asio::awaitable<void> Api::handle(net::HttpRequest& request, net::Responder& res
   exchange.caller = std::move(*caller);
   set_anonymous_tier(service_, exchange.caller);
   if ((*route)->scope == Scope::tenant) exchange.admission = &service_.admission;
+  exchange.endpoint = (*route)->name();
   exchange.path_parameters = path_parameters(**route, request.path);
   const Busy busy(*this, (*route)->kind);
   if (service_.draining && (*route)->kind == RouteKind::work) {

@@ -12,6 +12,7 @@
 #include "api/http/api_metrics.h"
 #include "api/http/service.h"
 #include "base/clock.h"
+#include "meter/meter.h"
 #include "net/http_server.h"
 #include "router/router.h"
 #include "store/store.h"
@@ -33,6 +34,7 @@ class Api {
     const base::Clock& clock;
     store::Store& store;
     tenancy::Directory& directory;
+    meter::Meter& meter;
     tool::Toolbox* tools = nullptr;  // null: none
   };
 
@@ -57,8 +59,8 @@ class Api {
   // Drops waiting text work and stops running text work. Call it before the server stops, so that nothing
   // returns to the server later.
   void stop_text_work();
-  // Refuses store work that has not begun and waits for the rest. Call it after the last handler and before
-  // the server stops.
+  // Refuses store work that has not begun and waits for the rest. From then on no answer waits for the meter.
+  // Call it after the last handler and before the server stops.
   void stop_storing();
   // Stops working on batches, which stay in the store. Call it before the engines stop.
   void stop_batches();

@@ -38,7 +38,8 @@ class ApiTest : public testing::Test {
                  .max_tool_rounds = 3,
                  .anonymous_tier = tier_reader()},
         tools_(tools) {}
-  explicit ApiTest(ServiceOptions options) : options_(std::move(options)) {}
+  explicit ApiTest(ServiceOptions options, meter::Meter::Options metering = {})
+      : options_(std::move(options)), metering_(std::move(metering)) {}
   ~ApiTest() override {
     api_.stop_batches();
     api_.stop_text_work();
@@ -148,6 +149,19 @@ class ApiTest : public testing::Test {
     return all;
   }
 
+  std::unique_ptr<meter::Meter> open_meter() {
+    metering_.folder = folder_.path() / "usage";
+    metering_.fold_interval = std::chrono::milliseconds(5);
+    return meter::Meter::open(std::move(metering_), store_->usage()).value();
+  }
+  // What all requests together have used so far.
+  store::UsageTotals used() {
+    store::UsageTotals sum;
+    const auto rows = store_->usage().totals({.end_day = 1 << 20}).value();
+    for (const store::UsageRow& row : rows) sum += row.totals;
+    return sum;
+  }
+
   // Polls a condition that other threads make true.
   static bool eventually(const std::function<bool()>& condition) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -168,6 +182,7 @@ class ApiTest : public testing::Test {
   std::mutex tier_mutex_;
   std::shared_ptr<const tenancy::Tier> tier_;  // guarded by tier_mutex_; null: without limits
   ServiceOptions options_;
+  meter::Meter::Options metering_;
   std::function<std::optional<net::RefusedRequest>(const net::HttpRequest&)> refuse_head_;  // before `serve`
   net::ServerOptions server_options_;  // set before `serve`
   base::RealClock clock_;
@@ -181,8 +196,9 @@ class ApiTest : public testing::Test {
       std::make_unique<store::FailingStore>(store::SqliteStore::open(folder_.path() / "kvasir.db").value());
   std::unique_ptr<tenancy::Directory> directory_ =
       tenancy::Directory::open(store_->accounts(), tiers(), {.poll = std::chrono::milliseconds(5)}).value();
+  const std::unique_ptr<meter::Meter> meter_ = open_meter();
   tool::Toolbox* const tools_ = nullptr;
-  Api api_{options_, {router_, admission_, registry_, clock_, *store_, *directory_, tools_}};
+  Api api_{options_, {router_, admission_, registry_, clock_, *store_, *directory_, *meter_, tools_}};
   std::shared_ptr<router::ScriptedWorker> worker_;
   std::unique_ptr<net::HttpServer> server_;
   std::uint16_t port_ = 0;

@@ -70,7 +70,7 @@ std::vector<const Route*> routes_of(std::string_view path) {
 std::span<const RouteGroup> route_groups() {
   static const RouteGroup kGroups[] = {openai_routes(),       responses_routes(), anthropic_routes(),
                                        conversation_routes(), file_routes(),      server_tool_routes(),
-                                       admin_routes(),        operations_routes()};
+                                       admin_routes(),        usage_routes(),     operations_routes()};
   return kGroups;
 }
 

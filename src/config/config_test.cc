@@ -288,5 +288,54 @@ TEST_F(ConfigTest, ABadToolIsNamedWithItsLine) {
   EXPECT_NE(message_of(load_file(row + row)).find(":4: tools: two are called 'a'"), std::string::npos);
 }
 
+TEST_F(ConfigTest, PricesAreExact) {
+  const auto settings = load_file(R"(
+[[prices]]
+model = "m"
+tier = "pro"
+prompt = 0.15
+cached = 0.0125
+completion = 2
+currency = "USD"
+
+[[prices]]
+prompt = 1e-9
+currency = "EUR"
+)");
+  ASSERT_TRUE(settings.ok()) << message_of(settings);
+  const std::vector<PriceConfig>& prices = settings->prices;
+  ASSERT_EQ(prices.size(), 2u);
+  EXPECT_EQ(prices[0].model, "m");
+  EXPECT_EQ(prices[0].tier, "pro");
+  EXPECT_EQ(prices[0].prompt_nano, 150'000'000);
+  EXPECT_EQ(prices[0].cached_nano, 12'500'000);
+  EXPECT_EQ(prices[0].completion_nano, 2'000'000'000);
+  EXPECT_EQ(prices[0].currency, "USD");
+  EXPECT_EQ(prices[1].model, "");
+  EXPECT_EQ(prices[1].cached_nano, 1) << "a cached token costs as much as any, unless it is said";
+}
+
+TEST_F(ConfigTest, AWrongPriceIsNamedWithItsLine) {
+  struct Case {
+    const char* row;
+    const char* complaint;
+  };
+  for (const Case& c : {Case{"prompt = 1", "currency: expected a name"},
+                        Case{"currency = 'USD'\ncompletion = 1", "prompt: expected the price"},
+                        Case{"currency = 'USD'\nprompt = '1'", "prompt: expected a price"},
+                        Case{"currency = 'USD'\nprompt = -1", "prompt: expected a price"},
+                        Case{"currency = 'USD'\nprompt = nan", "prompt: expected a price"},
+                        Case{"currency = 'USD'\nprompt = 1e6", "prompt: expected a price"},
+                        Case{"currency = 'USD'\nprompt = 1\nmodel = ''", "model: expected a string"},
+                        Case{"currency = 'USD'\nprompts = 1", "'prompts' is not a key of a price"}}) {
+    const std::string message = message_of(load_file("port = 1\n[[prices]]\n" + std::string(c.row)));
+    EXPECT_NE(message.find(fmt::format(".toml:2: prices: {}", c.complaint)), std::string::npos) << message;
+  }
+  EXPECT_NE(message_of(load_file("prices = 3")).find("expected [[prices]]"), std::string::npos);
+  const std::string row = "[[prices]]\nmodel = 'm'\nprompt = 1\ncurrency = 'USD'\n";
+  EXPECT_NE(message_of(load_file(row + row)).find(":5: prices: two are of model 'm' and tier 'any'"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace kvasir::config

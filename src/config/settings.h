@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "config/price_config.h"
 #include "config/tier_config.h"
 #include "config/tool_config.h"
 
@@ -18,6 +19,7 @@ struct Settings {
 #undef SETTING
   std::vector<ToolConfig> tools;                     // of the file alone
   std::vector<TierConfig> tiers = built_in_tiers();  // with what the file changes and adds
+  std::vector<PriceConfig> prices;                   // of the file alone
 };
 
 // Replaces sizes that are 0 by values for the device. A KV cache that takes the rest of a GPU's memory stays
@@ -25,7 +27,7 @@ struct Settings {
 Settings with_sizes(Settings settings);
 
 // A file that --config takes, with these values; tools are left out, for the secrets that they may hold, and
-// tiers.
+// tiers and prices.
 std::string settings_toml(const Settings& settings);
 
 // The text of docs/settings.md, made from the table.

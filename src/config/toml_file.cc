@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/edit_distance.h"
+#include "config/price_table.h"
 #include "config/setting_table.h"
 #include "config/tier_table.h"
 #include "config/toml_library.h"
@@ -116,6 +117,10 @@ base::Result<TomlFile> read_toml(const std::string& path) {
     }
     if (key.str() == "tiers") {
       TRY(file.tiers, read_tier_table(node, path));
+      continue;
+    }
+    if (key.str() == "prices") {
+      TRY(file.prices, read_price_table(node, path));
       continue;
     }
     auto texts = value_of(key.str(), node);

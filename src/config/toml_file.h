@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "config/price_config.h"
 #include "config/tier_config.h"
 #include "config/tool_config.h"
 
@@ -20,6 +21,7 @@ struct TomlFile {
   std::map<std::string, Entry, std::less<>> entries;
   std::vector<ToolConfig> tools;
   std::vector<TierConfig> tiers = built_in_tiers();
+  std::vector<PriceConfig> prices;
 };
 
 // Errors name the file and the line: a syntax error, an unknown key (with the nearest setting), or a value of

@@ -108,9 +108,10 @@ Gateway::Gateway(const config::Settings& settings, Opened opened)
       admission_(admission_limits(settings), std::move(opened.counters)),
       store_(std::move(opened.store)),
       directory_(std::move(opened.directory)),
+      meter_(std::move(opened.meter)),
       tools_(std::move(opened.tools)),
       api_(service_options(settings),
-           {router_, admission_, registry_, clock_, *store_, *directory_, tools_.get()}) {}
+           {router_, admission_, registry_, clock_, *store_, *directory_, *meter_, tools_.get()}) {}
 
 Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings, hub::ProgressSink& progress,
                                                 OnModelState on_state) {
@@ -122,10 +123,13 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings
   TRY(std::shared_ptr<tenancy::Counters> counters,
       tenancy::LocalCounters::open(config::data_dir(settings), wall_clock(),
                                    tenancy::Journal::Durability::disk));
+  const std::filesystem::path usage_folder = config::data_dir(settings) / "usage";
+  TRY(std::unique_ptr<meter::Meter> meter,
+      meter::Meter::open({.folder = usage_folder, .prices = settings.prices}, store->usage()));
   TRY(std::unique_ptr<tool::Toolbox> tools, tool::Toolbox::open(settings.tools));
-  std::unique_ptr<Gateway> gateway(
-      new Gateway(config::with_sizes(settings), {std::move(library), std::move(store), std::move(directory),
-                                                 std::move(counters), std::move(tools), isa}));
+  std::unique_ptr<Gateway> gateway(new Gateway(
+      config::with_sizes(settings), {std::move(library), std::move(store), std::move(directory),
+                                     std::move(counters), std::move(meter), std::move(tools), isa}));
   TRY_OK(gateway->serve());
   TRY_OK(gateway->add_models(progress, on_state));
   return gateway;
@@ -141,6 +145,9 @@ Status Gateway::serve() {
   }
   port_ = *port;
   server_observations_ = observe_server(registry_, server_->stats());
+  server_observations_.push_back(registry_.observe_counter(
+      {"kvasir_usage_records_lost_total", "Records of requests that the disk did not take in time."}, {},
+      [this] { return static_cast<double>(meter_->num_lost()); }));
   return base::ok();
 }
 

@@ -12,6 +12,7 @@
 #include "gateway/gpu_plan.h"
 #include "gateway/model_host.h"
 #include "hub/library.h"
+#include "meter/meter.h"
 #include "net/http_server.h"
 #include "obs/process_metrics.h"
 #include "obs/registry.h"
@@ -55,6 +56,7 @@ class Gateway {
     std::unique_ptr<store::Store> store;
     std::unique_ptr<tenancy::Directory> directory;
     std::shared_ptr<tenancy::Counters> counters;
+    std::unique_ptr<meter::Meter> meter;
     std::unique_ptr<tool::Toolbox> tools;
     ops::Isa isa;
   };
@@ -73,6 +75,7 @@ class Gateway {
   tenancy::Admission admission_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<tenancy::Directory> directory_;
+  std::unique_ptr<meter::Meter> meter_;
   std::unique_ptr<tool::Toolbox> tools_;
   api::Api api_;
   std::unique_ptr<net::HttpServer> server_;

@@ -54,8 +54,8 @@ void TokenStream::accept(wire::TokenEvent event) {
     std::move(event.tokens.begin(), event.tokens.end(), std::back_inserter(pending_->tokens));
     std::move(event.prompt.begin(), event.prompt.end(), std::back_inserter(pending_->prompt));
     pending_->finish = event.finish;
+    if (!event.error) pending_->usage = event.usage;  // an error says nothing of what came before it
     pending_->error = std::move(event.error);
-    pending_->usage = event.usage;
   }
   if (wake_ != nullptr) wake_->cancel();
   if (on_event_) on_event_();

@@ -15,7 +15,7 @@ namespace kvasir::store {
 class FailingStore final : public Store {
  public:
   explicit FailingStore(std::unique_ptr<Store> inner)
-      : inner_(std::move(inner)), conversations_(*this), batches_(*this) {}
+      : inner_(std::move(inner)), conversations_(*this), batches_(*this), usage_(*this) {}
 
   std::atomic<bool> full{false};
   std::atomic<int> num_lost_lines{0};  // outcomes of batch lines that could not be stored
@@ -26,6 +26,7 @@ class FailingStore final : public Store {
   store::Files& files() override { return inner_->files(); }
   store::Batches& batches() override { return batches_; }
   store::Accounts& accounts() override { return inner_->accounts(); }
+  store::Usage& usage() override { return usage_; }
 
  private:
   base::Status room() const {
@@ -130,9 +131,31 @@ class FailingStore final : public Store {
     FailingStore& store_;
   };
 
+  class FailingUsage final : public store::Usage {
+   public:
+    explicit FailingUsage(FailingStore& store) : store_(store) {}
+    base::Status fold(const UsageFold& fold) override {
+      TRY_OK(store_.room());
+      return inner().fold(fold);
+    }
+    base::Result<std::int64_t> position(const std::string& log) override { return inner().position(log); }
+    base::Status forget(const std::string& log) override {
+      TRY_OK(store_.room());
+      return inner().forget(log);
+    }
+    base::Result<std::vector<UsageRow>> totals(const UsageQuery& query) override {
+      return inner().totals(query);
+    }
+
+   private:
+    store::Usage& inner() { return store_.inner_->usage(); }
+    FailingStore& store_;
+  };
+
   std::unique_ptr<Store> inner_;
   FailingConversations conversations_;
   FailingBatches batches_;
+  FailingUsage usage_;
 };
 
 }  // namespace kvasir::store

@@ -173,6 +173,29 @@ CREATE TABLE api_keys (
 ) STRICT;
 CREATE INDEX api_keys_of_tenant ON api_keys (tenant, seq);
 )sql",
+    // Totals of usage by day, and the position up to which each log is folded into them.
+    R"sql(
+CREATE TABLE usage_totals (
+  tenant TEXT NOT NULL,
+  day INTEGER NOT NULL,
+  key TEXT NOT NULL,
+  model TEXT NOT NULL,
+  currency TEXT NOT NULL,
+  num_requests INTEGER NOT NULL,
+  num_cancelled INTEGER NOT NULL,
+  num_failed INTEGER NOT NULL,
+  prompt_tokens INTEGER NOT NULL,
+  cached_tokens INTEGER NOT NULL,
+  completion_tokens INTEGER NOT NULL,
+  cost_nano INTEGER NOT NULL,
+  PRIMARY KEY (tenant, day, key, model, currency)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE usage_logs (
+  log TEXT PRIMARY KEY,
+  position INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+)sql",
 };
 
 }  // namespace

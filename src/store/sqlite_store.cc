@@ -17,7 +17,8 @@ SqliteStore::SqliteStore(std::unique_ptr<SqliteDatabase> database, std::unique_p
       summaries_(*database_),
       files_(*database_),
       batches_(*database_, owner_),
-      accounts_(*database_, *watch_) {}
+      accounts_(*database_, *watch_),
+      usage_(*database_) {}
 
 Result<std::unique_ptr<SqliteStore>> SqliteStore::open(const std::filesystem::path& path) {
   std::error_code failed;

@@ -9,6 +9,7 @@
 #include "store/sqlite_conversations.h"
 #include "store/sqlite_files.h"
 #include "store/sqlite_owner.h"
+#include "store/sqlite_usage.h"
 #include "store/store.h"
 
 namespace kvasir::store {
@@ -26,6 +27,7 @@ class SqliteStore final : public Store {
   Files& files() override { return files_; }
   Batches& batches() override { return batches_; }
   Accounts& accounts() override { return accounts_; }
+  Usage& usage() override { return usage_; }
 
  private:
   SqliteStore(std::unique_ptr<SqliteDatabase> database, std::unique_ptr<SqliteDatabase> watch,
@@ -40,6 +42,7 @@ class SqliteStore final : public Store {
   SqliteFiles files_;
   SqliteBatches batches_;
   SqliteAccounts accounts_;
+  SqliteUsage usage_;
 };
 
 }  // namespace kvasir::store

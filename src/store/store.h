@@ -6,6 +6,7 @@
 #include "store/conversations.h"
 #include "store/files.h"
 #include "store/summaries.h"
+#include "store/usage.h"
 
 namespace kvasir::store {
 
@@ -21,6 +22,7 @@ class Store {
   virtual Files& files() = 0;
   virtual Batches& batches() = 0;
   virtual Accounts& accounts() = 0;
+  virtual Usage& usage() = 0;
 };
 
 }  // namespace kvasir::store

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,7 @@
 namespace kvasir::api {
 
 namespace asio = boost::asio;
+using base::ErrorCode;
 using base::Result;
 using base::Status;
 using Ending = AnswerKeeper::Ending;
@@ -51,17 +53,27 @@ Status prepare_outlet(Outlet& out, const GenerateParams& params) {
 }
 
 // The generation itself, or the tool rounds that begin with it.
-std::unique_ptr<DeltaStream> as_stream(Service& service, Exchange& exchange,
+std::unique_ptr<DeltaStream> as_stream(Service& service, Exchange& exchange, const Asker& asker,
                                        std::shared_ptr<const ChatRequest> tool_chat, ContextReport context,
                                        std::unique_ptr<Generation> generation) {
   if (!tool_chat) return generation;
-  ToolRounds::Parts parts{service, exchange.responder.executor(), part_of(asker_of(exchange)),
-                          std::move(tool_chat), std::move(context)};
+  ToolRounds::Parts parts{service, exchange.responder.executor(), part_of(asker), std::move(tool_chat),
+                          std::move(context)};
   return std::make_unique<ToolRounds>(std::move(parts), std::move(generation));
 }
 
+// How the request ended, if that differs from how its last generation ended. What a revoked key has used is
+// not free.
+std::optional<meter::Finish> other_finish(const DeltaStream& stream, const Status& ended) {
+  const bool revoked = !ended.ok() && ended.error().code == ErrorCode::unauthenticated;
+  if (stream.cancelled() || revoked) return meter::Finish::cancelled;
+  return ended.ok() ? std::nullopt : std::optional(meter::Finish::failed);
+}
+
 // Writes the stream to its end. If the client leaves, a resumable stream goes on and any other is cancelled.
-asio::awaitable<void> run(Service& service, Outlet& out, DeltaStream& stream, AnswerWriter& writer) {
+// The usage record is written before the last event.
+asio::awaitable<void> run(Service& service, Outlet& out, const Asker& asker, DeltaStream& stream,
+                          AnswerWriter& writer) {
   net::Responder& responder = out.exchange().responder;
   responder.on_disconnect([&out, &stream] {
     if (out.resumable())
@@ -73,7 +85,8 @@ asio::awaitable<void> run(Service& service, Outlet& out, DeltaStream& stream, An
   if (ended.ok()) ended = co_await run_into(stream, writer, service.options.ping_interval);
   responder.on_disconnect({});
   out.exchange().usage = stream.usage();
-  co_await writer.close(stream, std::move(ended));
+  const Commit commit = asker.meter->close(other_finish(stream, ended), responder.executor());
+  co_await writer.close(stream, std::move(ended), commit);
 }
 
 }  // namespace
@@ -98,6 +111,7 @@ AnswerHead make_head(const GenerateParams& params, const Job& job, std::string i
 asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerKind& kind,
                              Question question) {
   Outlet out(service, exchange, kind);
+  const Asker asker = asker_of(service, exchange);
   Status begun = prepare_outlet(out, question.params());
   if (begun.ok()) begun = add_server_tools(service, question.text);
   if (!begun.ok()) co_return co_await out.fail(std::move(begun).error());
@@ -113,7 +127,7 @@ asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerK
   if (!job.ok()) co_return co_await out.fail(std::move(job).error());
   job->context.dropped_messages += question.num_unread_messages;
 
-  Result<Place> place = admit(service, asker_of(exchange), *job);
+  Result<Place> place = admit(service, asker, *job);
   if (!place.ok()) co_return co_await out.fail(std::move(place).error());
   if (job->context.worth_telling()) out.add_header("x-kvasir-context", context_header(job->context));
   AnswerHead head = make_head(params, *job, out.id());
@@ -126,9 +140,9 @@ asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerK
       start(service, std::move(*place), std::move(*job), exchange.responder.executor());
   if (!generation.ok()) co_return co_await writer.refuse(std::move(generation).error());
   const std::unique_ptr<DeltaStream> stream =
-      as_stream(service, exchange, tool_chat, context, std::move(*generation));
+      as_stream(service, exchange, asker, tool_chat, context, std::move(*generation));
   RevocableStream revocable(*stream, out.key());
-  co_await run(service, out, revocable, writer);
+  co_await run(service, out, asker, revocable, writer);
 }
 
 }  // namespace kvasir::api

@@ -66,7 +66,7 @@ asio::awaitable<Status> AnswerWriter::keep_end(Ending ending, const wire::Usage&
   co_return base::ok();
 }
 
-asio::awaitable<void> AnswerWriter::close(DeltaStream& stream, Status ended) {
+asio::awaitable<void> AnswerWriter::close(DeltaStream& stream, Status ended, const Commit& commit) {
   const wire::Usage usage = stream.usage();
   if (stream.cancelled()) {
     (void)co_await keep_end(Ending::left, usage);
@@ -75,9 +75,11 @@ asio::awaitable<void> AnswerWriter::close(DeltaStream& stream, Status ended) {
   AnswerShape* const opened = streams_ ? shape_.get() : nullptr;
   if (!ended.ok()) {
     (void)co_await keep_end(Ending::failed, usage);
+    co_await commit.wait();
     co_return co_await out_.fail(std::move(ended).error(), opened);
   }
   Status kept = co_await keep_end(Ending::finished, usage);
+  co_await commit.wait();
   if (!kept.ok()) co_return co_await out_.fail(std::move(kept).error(), opened);
   if (!streams_) co_return co_await send_whole(usage);
   events_ += shape_->closing(usage);

@@ -9,6 +9,7 @@
 #include "api/answer/answer_shape.h"
 #include "api/answer/delta_sink.h"
 #include "api/answer/outlet.h"
+#include "api/http/request_meter.h"
 
 namespace kvasir::api {
 
@@ -32,8 +33,9 @@ class AnswerWriter final : public DeltaSink {
   // Sends the events that open a stream.
   boost::asio::awaitable<base::Status> open(DeltaStream& stream);
   boost::asio::awaitable<base::Status> take(std::vector<Delta> deltas) override;
-  // Called once, however the answer ended. `ended` is the result of `run_into`.
-  boost::asio::awaitable<void> close(DeltaStream& stream, base::Status ended);
+  // Called once, however the answer ended. `ended` is the result of `run_into`. The last event waits for
+  // `commit`.
+  boost::asio::awaitable<void> close(DeltaStream& stream, base::Status ended, const Commit& commit);
 
  private:
   boost::asio::awaitable<base::Status> keep_end(AnswerKeeper::Ending ending, const wire::Usage& usage);

@@ -11,6 +11,15 @@ namespace asio = boost::asio;
 using base::Result;
 using base::Status;
 
+namespace {
+
+meter::Finish finish_of(const Delta& last) {
+  if (last.has_calls) return meter::Finish::tool_calls;
+  return *last.finish == wire::FinishReason::length ? meter::Finish::length : meter::Finish::stop;
+}
+
+}  // namespace
+
 Generation::Generation(router::WorkerLease lease, int num_choices_per_prompt, tenancy::Permit permit,
                        Surroundings surroundings)
     : permit_(std::move(permit)),
@@ -19,6 +28,7 @@ Generation::Generation(router::WorkerLease lease, int num_choices_per_prompt, te
       executor_(std::move(surroundings.executor)),
       clock_(surroundings.clock),
       metrics_(surroundings.metrics),
+      meter_(std::move(surroundings.meter)),
       wake_(executor_),
       started_(clock_.now()) {}
 
@@ -27,6 +37,8 @@ Result<std::unique_ptr<Generation>> Generation::start(Job job, tenancy::Permit p
   std::unique_ptr<Generation> generation(
       new Generation(std::move(lease), job.num_sampled, std::move(permit), std::move(surroundings)));
   TRY_OK(generation->start_sequences(std::move(job.sequences), job));
+  generation->running_all_ = true;
+  generation->meter_->begin(job.text->name);
   return generation;
 }
 
@@ -50,20 +62,31 @@ Status Generation::start_sequences(std::vector<wire::GenerateRequest> sequences,
 }
 
 Generation::~Generation() {
-  const bool complete =
-      std::all_of(running_.begin(), running_.end(), [](const Running& one) { return one.choice.finished(); });
+  for (Running& one : running_) one.stream->on_event({});
+  settle();
+}
+
+bool Generation::all_finished() const {
+  return std::ranges::all_of(running_, [](const Running& one) { return one.choice.finished(); });
+}
+
+void Generation::settle() {
+  if (std::exchange(settled_, true)) return;
+  const bool complete = all_finished();
   for (Running& one : running_) {
-    one.stream->on_event({});
     if (one.choice.finished()) continue;
     one.stream->cancel();
     // Counts tokens that were generated for this client, though it left before they were written.
-    if (const auto event = one.stream->take(); event && !event->error) (void)one.choice.push(*event);
+    if (const auto event = one.stream->take(); event && !event->tokens.empty())
+      (void)one.choice.push(*event);
   }
-  settle();
   const wire::Usage total = usage();
+  settle_permit(total);
   metrics_.prompt_tokens.add(static_cast<std::uint64_t>(total.prompt_tokens));
   metrics_.cached_tokens.add(static_cast<std::uint64_t>(total.cached_tokens));
   metrics_.output_tokens.add(static_cast<std::uint64_t>(total.output_tokens));
+  using meter::Finish;
+  if (running_all_) meter_->add(total, failure_ ? Finish::failed : complete ? finish_ : Finish::cancelled);
   if (failure_) return;
   if (complete)
     metrics_.request_seconds.observe(base::seconds(clock_.now() - started_));
@@ -72,14 +95,12 @@ Generation::~Generation() {
 }
 
 bool Generation::over() const {
-  return cancelled_ || failure_ || std::all_of(running_.begin(), running_.end(), [](const Running& one) {
-           return one.choice.finished();
-         });
+  return cancelled_ || failure_ || all_finished();
 }
 
 void Generation::cancel() {
   cancelled_ = true;
-  for (Running& one : running_) one.stream->cancel();
+  settle();
   wake_.cancel();
 }
 
@@ -106,22 +127,25 @@ Result<std::vector<Delta>> Generation::collect() {
     if (!event) continue;
     measure(*event, one);
     if (event->error) {
-      failure_ = std::move(event->error);
+      failure_ = *std::exchange(event->error, {});
+      if (!event->tokens.empty()) (void)one.choice.push(*event);  // they came in one event with the error
       settle();
       return *failure_;
     }
     Delta delta = one.choice.push(*event);
+    if (delta.finish && delta.index == 0) finish_ = finish_of(delta);
     if (one.choice.finished() && !event->last()) one.stream->cancel();  // a stop string ended the choice
     if (!delta.empty()) deltas.push_back(std::move(delta));
   }
   // Before the client learns of the end, so that it finds its limits settled when it asks again.
-  if (over()) settle();
+  if (all_finished()) settle();
   return deltas;
 }
 
 void Generation::measure(const wire::TokenEvent& event, Running& one) {
   if (event.tokens.empty()) return;
   const base::TimePoint now = clock_.now();
+  meter_->note_token();
   if (!std::exchange(any_token_, true)) metrics_.first_token_seconds.observe(base::seconds(now - started_));
   if (one.last_token)
     metrics_.inter_token_seconds.observe(base::seconds(now - *one.last_token) /
@@ -129,9 +153,8 @@ void Generation::measure(const wire::TokenEvent& event, Running& one) {
   one.last_token = now;
 }
 
-void Generation::settle() {
+void Generation::settle_permit(const wire::Usage& total) {
   if (failure_ && !any_token_) return permit_.give_back();
-  const wire::Usage total = usage();
   permit_.settle(std::int64_t{total.prompt_tokens} + total.output_tokens);
 }
 

@@ -11,6 +11,7 @@
 #include "api/answer/delta_stream.h"
 #include "api/answer/job.h"
 #include "api/http/api_metrics.h"
+#include "api/http/request_meter.h"
 #include "base/clock.h"
 #include "router/lease.h"
 #include "tenancy/admission.h"
@@ -26,6 +27,7 @@ class Generation final : public DeltaStream {
     boost::asio::any_io_executor executor;
     const base::Clock& clock;
     ModelMetrics& metrics;
+    std::shared_ptr<RequestMeter> meter;
   };
 
   // Queues every sequence or none: if the worker refuses one, the others are cancelled.
@@ -58,8 +60,12 @@ class Generation final : public DeltaStream {
   base::Status start_sequences(std::vector<wire::GenerateRequest> sequences, const Job& job);
   base::Result<std::vector<Delta>> collect();
   void measure(const wire::TokenEvent& event, Running& one);
-  // Tells the permit what was used. A request that failed before its first token costs nothing.
+  bool all_finished() const;
+  // Runs once, when the generation is over. Takes what was generated but not read, and tells the permit, the
+  // meter and the metrics what was used.
   void settle();
+  // A request that failed before its first token costs nothing.
+  void settle_permit(const wire::Usage& total);
 
   tenancy::Permit permit_;
   router::WorkerLease lease_;
@@ -67,12 +73,16 @@ class Generation final : public DeltaStream {
   boost::asio::any_io_executor executor_;
   const base::Clock& clock_;
   ModelMetrics& metrics_;
+  const std::shared_ptr<RequestMeter> meter_;
   boost::asio::steady_timer wake_;
   std::vector<Running> running_;
   bool cancelled_ = false;
   std::optional<base::Error> failure_;
   base::TimePoint started_;
   bool any_token_ = false;
+  bool running_all_ = false;  // the worker took every sequence
+  bool settled_ = false;
+  meter::Finish finish_ = meter::Finish::stop;  // of the first choice
 };
 
 }  // namespace kvasir::api

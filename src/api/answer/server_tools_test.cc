@@ -22,6 +22,10 @@ TEST_F(ServerToolsTest, ACallIsRunAndTheModelGoesOn) {
   EXPECT_EQ(reply.body.at("usage").at("prompt_tokens").as_int64(),
             static_cast<std::int64_t>(worker_->wait_for(0).request.prompt.size() +
                                       worker_->wait_for(1).request.prompt.size()));
+  // Both rounds are one record.
+  ASSERT_TRUE(eventually([&] { return used().num_requests == 1; }));
+  EXPECT_EQ(used().prompt_tokens, reply.body.at("usage").at("prompt_tokens").as_int64());
+  EXPECT_EQ(used().completion_tokens, reply.body.at("usage").at("completion_tokens").as_int64());
 }
 
 TEST_F(ServerToolsTest, AStreamTellsOfEachCallAndItsResult) {

@@ -45,14 +45,14 @@ Result<Place> admit(Service& service, const Asker& asker, Job& job) {
   kv::BlockChain blocks(origin.cache_namespace);
   blocks.extend(job.sequences.front().prompt);
   TRY(router::WorkerLease lease, service.router.pick(*job.text, {blocks, permit.tokens()}));
-  return Place{std::move(permit), std::move(lease)};
+  return Place{std::move(permit), std::move(lease), asker.meter};
 }
 
 Result<std::unique_ptr<Generation>> start(Service& service, Place place, Job job,
                                           const boost::asio::any_io_executor& executor) {
   ModelMetrics& metrics = service.metrics.of_model(job.text->name);
   auto generation = Generation::start(std::move(job), std::move(place.permit), std::move(place.lease),
-                                      {executor, service.clock, metrics});
+                                      {executor, service.clock, metrics, std::move(place.meter)});
   if (!generation.ok()) return as_client_error(std::move(generation).error());
   return generation;
 }

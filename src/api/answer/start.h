@@ -15,6 +15,7 @@ namespace kvasir::api {
 struct Place {
   tenancy::Permit permit;
   router::WorkerLease lease;
+  std::shared_ptr<RequestMeter> meter;  // the asker's
 };
 
 // Sets the origin of the job, reserves a place for it and picks a worker.

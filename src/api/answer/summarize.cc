@@ -189,7 +189,8 @@ class SummaryText final : public DeltaSink {
 asio::awaitable<Result<std::string>> generate(Service& service, Outlet& out, bool pings, Job job) {
   net::Responder& responder = out.exchange().responder;
   Result<std::unique_ptr<Generation>> generation =
-      start(service, part_of(asker_of(out.exchange())), std::move(job), responder.executor());
+      start(service, part_of(asker_of(service, out.exchange(), meter::UsageRecord::Kind::summary)),
+            std::move(job), responder.executor());
   if (!generation.ok()) co_return std::move(generation).error();
   if (!out.resumable()) responder.on_disconnect([&running = **generation] { running.cancel(); });
   SummaryText summary(out, pings);

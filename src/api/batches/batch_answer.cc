@@ -23,6 +23,7 @@ namespace {
 
 // After every interactive request of any tier, in the queue and when blocks are short.
 constexpr int kBatchPriority = -1000;
+constexpr std::string_view kBatchEndpoint = "/v1/batches";  // in the usage records of the lines
 
 Result<Question> read_line(const Service& service, const store::Batch& batch, const std::string& body) {
   TRY(json::object object, parse_object(body, service.options.max_json_depth));
@@ -77,8 +78,12 @@ asio::awaitable<Result<std::string>> answer_line(Service& service, asio::any_io_
                                                  std::set<Generation*>& running) {
   Result<Question> question = read_line(service, batch, line.body);
   if (!question.ok()) co_return std::move(question).error();
-  Asker asker{service.directory.of_tenant(batch.tenant), make_id("req")};
-  set_anonymous_tier(service, asker.caller);
+  tenancy::Caller caller = service.directory.of_tenant(batch.tenant);
+  set_anonymous_tier(service, caller);
+  meter::UsageRecord work;
+  work.id = make_id("req");
+  work.endpoint = kBatchEndpoint;
+  const Asker asker = make_asker(service, std::move(caller), std::move(work));
   Result<Job> job = make_line_job(service, asker.caller, question->text);
   if (!job.ok()) co_return std::move(job).error();
   AnswerHead head = make_head(question->params(), *job, make_answer_id(id_prefix(question->text)));

@@ -147,6 +147,8 @@ TEST_F(BatchTest, AnswersInTheOrderOfTheLinesBehindAllOthers) {
   EXPECT_EQ(errors[0].at("response").at("status_code"), 400);
   EXPECT_EQ(errors[0].at("response").at("body").at("error").at("param"), "temperature");
   EXPECT_LT(worker_->wait_for(0).request.priority, 0);
+  EXPECT_TRUE(eventually([&] { return used().num_requests == 2; })) << "the third was refused";
+  EXPECT_EQ(used().completion_tokens, 10);
 }
 
 // The disk is full in the middle of a batch, and has room again later.

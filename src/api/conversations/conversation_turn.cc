@@ -91,9 +91,10 @@ store::Append append_of(TurnRequest& turn, const TurnPlace& place) {
           .now_ms = now_ms()};
 }
 
-TurnKeeper::Turn kept_turn(TurnRequest& turn, const TurnPlace& place) {
+TurnKeeper::Turn kept_turn(TurnRequest& turn, const TurnPlace& place, const tenancy::Caller& caller) {
   TurnKeeper::Turn kept{.key = place.key, .append = append_of(turn, place)};
   kept.branch = place.path;
+  kept.tier = caller.tier->name;
   if (!kept.append.messages.empty())
     kept.parent_id = kept.append.messages.back().id;
   else if (!kept.branch.empty())
@@ -176,7 +177,7 @@ asio::awaitable<void> add_turn(Service& service, Exchange& exchange, std::string
   }
   Question question(std::move(*turn->request.chat), chat_shape);
   question.keeper = std::make_shared<TurnKeeper>(service, exchange.responder.executor(),
-                                                 kept_turn(turn->request, turn->place));
+                                                 kept_turn(turn->request, turn->place, exchange.caller));
   question.num_other_bytes = turn->num_bytes - exchange.num_body_bytes;
   question.num_unread_messages = static_cast<int>(turn->place.path.size() - turn->place.branch.size());
   co_await answer(service, exchange, kChatAnswer, std::move(question));

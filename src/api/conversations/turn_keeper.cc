@@ -219,11 +219,15 @@ asio::awaitable<void> TurnKeeper::take(const std::vector<Delta>& deltas) {
   if (!unsaved_->empty()) unsaved_->pop_back();
 }
 
-void TurnKeeper::count(const wire::Usage& usage) {
+void TurnKeeper::count(const wire::Usage& usage, Ending ending) {
   answer_.prompt_tokens = usage.prompt_tokens;
   answer_.cached_tokens = usage.cached_tokens;
   answer_.output_tokens = usage.output_tokens;
   answer_.total_ms = milliseconds(service_.clock.now() - started_);
+  const meter::Price* price = service_.meter.prices().find(answer_.model, turn_.tier);
+  if (price == nullptr) return;
+  const meter::Tokens tokens{usage.prompt_tokens, usage.cached_tokens, usage.output_tokens};
+  answer_.cost = ending == Ending::failed ? 0.0 : static_cast<double>(cost_nano(*price, tokens)) / 1e9;
 }
 
 std::vector<store::Message> TurnKeeper::result_messages(const std::vector<ServerCall>& calls) {
@@ -248,7 +252,7 @@ asio::awaitable<Status> TurnKeeper::end_round(const ToolRound& round) {
   answer_.status = MessageStatus::completed;
   answer_.body = body_of(round.text, round.reasoning, round.calls);
   answer_.finish_reason = "tool_calls";
-  count(round.usage);
+  count(round.usage, Ending::finished);
   counted_.prompt_tokens += round.usage.prompt_tokens;
   counted_.cached_tokens += round.usage.cached_tokens;
   counted_.output_tokens += round.usage.output_tokens;
@@ -309,7 +313,7 @@ asio::awaitable<Result<json::object>> TurnKeeper::end(Ending ending, const wire:
   own.prompt_tokens -= counted_.prompt_tokens;
   own.cached_tokens -= counted_.cached_tokens;
   own.output_tokens -= counted_.output_tokens;
-  count(own);
+  count(own, ending);
   const bool inside_round = !calls_.empty();
   Status saved = base::ok();
   if (inside_round)

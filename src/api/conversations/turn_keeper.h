@@ -23,6 +23,7 @@ class TurnKeeper final : public AnswerKeeper {
     store::Append append;             // not including the answer
     std::vector<std::string> branch;  // ids of the messages before the turn
     std::string parent_id;            // of the answer
+    std::string tier;                 // of the caller, for prices
   };
   // `service` outlives the keeper. `executor` is the request's.
   TurnKeeper(Service& service, boost::asio::any_io_executor executor, Turn turn);
@@ -48,7 +49,7 @@ class TurnKeeper final : public AnswerKeeper {
   // Hands the end of a turn without `end` to the service.
   void end_unfinished();
   void describe(const Job& job);
-  void count(const wire::Usage& usage);
+  void count(const wire::Usage& usage, Ending ending);
   std::vector<store::Message> result_messages(const std::vector<ServerCall>& calls);
   boost::asio::awaitable<base::Status> end_round(const ToolRound& round);
   // Ends an answer that stopped while tools ran.

@@ -87,8 +87,19 @@ void set_anonymous_tier(const Service& service, tenancy::Caller& caller) {
   if (auto tier = service.options.anonymous_tier()) caller.tier = std::move(tier);
 }
 
-Asker asker_of(const Exchange& exchange) {
-  return {exchange.caller, exchange.id};
+Asker make_asker(const Service& service, tenancy::Caller caller, meter::UsageRecord work) {
+  std::string id = work.id;
+  const RequestMeter::Surroundings around{service.meter, service.clock, service.options.max_commit_wait};
+  auto meter = std::make_shared<RequestMeter>(around, caller, std::move(work));
+  return {std::move(caller), std::move(id), std::move(meter)};
+}
+
+Asker asker_of(const Service& service, const Exchange& exchange, meter::UsageRecord::Kind kind) {
+  meter::UsageRecord work;
+  work.kind = kind;
+  work.id = exchange.id;
+  work.endpoint = exchange.endpoint;
+  return make_asker(service, exchange.caller, std::move(work));
 }
 
 Asker part_of(Asker asker) {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <memory>
 #include <string>
 
+#include "api/http/request_meter.h"
 #include "base/result.h"
 #include "net/http_message.h"
 #include "router/router.h"
@@ -14,6 +16,7 @@ namespace kvasir::api {
 struct Exchange;
 struct Service;
 enum class Scope;
+struct Service;
 
 // Who asks, by the headers alone: known before a body is read. unauthenticated: a key is needed, and none
 // that is good was shown; forbidden: it is for something else. Errors never say anything of the key.
@@ -27,9 +30,14 @@ void set_anonymous_tier(const Service& service, tenancy::Caller& caller);
 struct Asker {
   tenancy::Caller caller;
   std::string request_id;
-  int num_requests = 1;  // 0: the job is part of a request that was counted
+  std::shared_ptr<RequestMeter> meter;  // never null
+  int num_requests = 1;                 // 0: the job is part of a request that was counted
 };
-Asker asker_of(const Exchange& exchange);
+// `work` names the request and its endpoint.
+Asker make_asker(const Service& service, tenancy::Caller caller, meter::UsageRecord work);
+// Makes a new meter. Parts of a request that share a usage record share one asker.
+Asker asker_of(const Service& service, const Exchange& exchange,
+               meter::UsageRecord::Kind kind = meter::UsageRecord::Kind::request);
 
 // The same for work that belongs to a request but is not the whole of it: a summary, a later tool round.
 Asker part_of(Asker asker);

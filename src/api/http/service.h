@@ -17,6 +17,7 @@
 #include "api/http/late_writes.h"
 #include "api/http/text_queue.h"
 #include "base/clock.h"
+#include "meter/meter.h"
 #include "net/http_message.h"
 #include "net/responder.h"
 #include "router/router.h"
@@ -46,6 +47,8 @@ struct ServiceOptions {
   // The tier of callers without a key. Empty, or if it returns null: one without limits. Called by any
   // thread.
   std::function<std::shared_ptr<const tenancy::Tier>()> anonymous_tier = {};
+  // The end of an answer waits at most this long for its usage record to be on the disk.
+  base::Duration max_commit_wait = std::chrono::milliseconds(50);
 };
 
 // The state that all endpoints share. Thread-safe. Outlives every request.
@@ -67,8 +70,9 @@ struct Service {
   tenancy::Directory& directory;
   TextQueue storing;               // what has to do with the store
   tool::Toolbox* tools = nullptr;  // null: there are none
-  LateWrites late_writes;          // ends of answers that the store could not take at first
-  const std::string document;      // the document of all routes, for /openapi.json
+  meter::Meter& meter;
+  LateWrites late_writes;      // ends of answers that the store could not take at first
+  const std::string document;  // the document of all routes, for /openapi.json
 };
 
 // Pairs of name and value. The names belong to the route.
@@ -81,6 +85,7 @@ struct Exchange {
   std::string id;                                 // in the x-request-id header
   tenancy::Caller caller;                         // known from the headers on
   const tenancy::Admission* admission = nullptr;  // tells how the caller stands; null: nobody asks for it
+  std::string_view endpoint = {};                 // the route's path, once it was found
   PathParameters path_parameters = {};
   ErrorStyle errors = ErrorStyle::openai;
   std::size_t num_body_bytes = 0;  // set once the body is read

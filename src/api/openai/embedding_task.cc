@@ -26,7 +26,7 @@ struct State {
 }  // namespace
 
 asio::awaitable<Vectors> embed(net::Responder& responder, seam::EmbedClient& client,
-                               std::vector<std::vector<TokenId>> sequences) {
+                               std::vector<std::vector<TokenId>> sequences, std::function<void()> on_queued) {
   asio::steady_timer wake(responder.executor(), asio::steady_timer::time_point::max());
   const auto state = std::make_shared<State>();
   state->wake = &wake;
@@ -43,6 +43,7 @@ asio::awaitable<Vectors> embed(net::Responder& responder, seam::EmbedClient& cli
   request.stop = stop.get_token();
   base::Status queued = client.embed(std::move(request), std::move(done));
   if (!queued.ok()) co_return std::move(queued).error();
+  on_queued();
   responder.on_disconnect([&stop, &wake] {
     stop.request_stop();
     wake.cancel();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <functional>
 #include <vector>
 
 #include "base/ids.h"
@@ -10,9 +11,11 @@
 
 namespace kvasir::api {
 
-// Waits for the sequences' vectors, on the responder's executor. cancelled: the client left first.
+// Waits for the sequences' vectors, on the responder's executor. Calls `on_queued` if the worker takes them.
+// cancelled: the client left first.
 boost::asio::awaitable<base::Result<std::vector<float>>> embed(net::Responder& responder,
                                                                seam::EmbedClient& client,
-                                                               std::vector<std::vector<TokenId>> sequences);
+                                                               std::vector<std::vector<TokenId>> sequences,
+                                                               std::function<void()> on_queued);
 
 }  // namespace kvasir::api

@@ -84,7 +84,7 @@ std::string answer_text(const EmbedJob& job, std::vector<float> vectors) {
 }
 
 // Makes the body of the answer.
-asio::awaitable<Result<std::string>> run(Service& service, Exchange& exchange,
+asio::awaitable<Result<std::string>> run(Service& service, Exchange& exchange, RequestMeter& meter,
                                          std::shared_ptr<EmbedJob> job) {
   const tenancy::Cost cost{.sequences = 1, .tokens = job->num_tokens};
   Result<tenancy::Permit> permit = service.admission.enter(exchange.caller, cost);
@@ -93,8 +93,12 @@ asio::awaitable<Result<std::string>> run(Service& service, Exchange& exchange,
   if (!lease.ok()) co_return std::move(lease).error();
   const auto dimensions = static_cast<std::size_t>(job->model->dimensions);
   const std::size_t num_bytes = job->sequences.size() * dimensions * 8;  // approximate size of the answer
+  const auto begin = [&meter, &job] {
+    meter.begin(job->model->name);
+    meter.add({.prompt_tokens = job->num_tokens}, meter::Finish::cancelled);  // if the client leaves
+  };
   Result<std::vector<float>> vectors =
-      co_await embed(exchange.responder, lease->worker(), std::move(job->sequences));
+      co_await embed(exchange.responder, lease->worker(), std::move(job->sequences), begin);
   // A client that left may have been computed for; what failed costs nothing.
   if (vectors.ok() || vectors.error().code == ErrorCode::cancelled) permit->settle(cost.tokens);
   if (!vectors.ok()) co_return std::move(vectors).error();
@@ -125,11 +129,14 @@ asio::awaitable<void> handle_embeddings(Service& service, Exchange& exchange) {
     co_return;
   }
   exchange.model = (*job)->model->name;
-  Result<std::string> answer = co_await run(service, exchange, std::move(*job));
-  if (!answer.ok()) {
-    if (answer.error().code != ErrorCode::cancelled) co_await reply_error(exchange, answer.error());
-    co_return;
-  }
+  const Asker asker = asker_of(service, exchange);
+  Result<std::string> answer = co_await run(service, exchange, *asker.meter, std::move(*job));
+  const bool left = !answer.ok() && answer.error().code == ErrorCode::cancelled;
+  if (left) co_return;
+  const Commit commit = asker.meter->close(answer.ok() ? meter::Finish::stop : meter::Finish::failed,
+                                           exchange.responder.executor());
+  co_await commit.wait();
+  if (!answer.ok()) co_return co_await reply_error(exchange, answer.error());
   co_await reply(exchange, net::HttpResponse::json(200, std::move(*answer)));
 }
 

@@ -88,6 +88,8 @@ TEST_F(EmbeddingsTest, EveryShapeOfInput) {
   EXPECT_EQ(several.body.at("usage").at("prompt_tokens"), 3);
   EXPECT_EQ(embed("[7, 8]").body.at("data").at(0).at("embedding").at(1), 7.0);
   EXPECT_EQ(embed("[[7, 8], [9]]").body.at("data").at(1).at("embedding").at(1), 9.0);
+  EXPECT_TRUE(eventually([&] { return used().num_requests == 4; }));
+  EXPECT_EQ(used().prompt_tokens, 3 + 3 + 2 + 3);
 }
 
 TEST_F(EmbeddingsTest, Base64IsTheBytesOfTheFloats) {
@@ -139,10 +141,13 @@ TEST_F(EmbeddingsTest, TheModelIsListedWithItsLimits) {
             400);
 }
 
-TEST_F(EmbeddingsTest, ARefusalHasItsStatus) {
+TEST_F(EmbeddingsTest, ARefusalHasItsStatusAndLeavesNoRecord) {
   embedder_->refuse_with({base::ErrorCode::exhausted, "full", {}, "rate_limit_exceeded", 1});
   EXPECT_EQ(embed(R"("a")").status, 429);
   EXPECT_EQ(admission_.inside().sequences, 0);
+  EXPECT_EQ(post("/v1/chat/completions", chat_body()).status, 200);
+  EXPECT_TRUE(eventually([&] { return used().num_requests > 0; }));
+  EXPECT_EQ(used().num_requests, 1);
 }
 
 TEST_F(EmbeddingsTest, AClientThatLeavesIsNotComputedFor) {
@@ -154,6 +159,7 @@ TEST_F(EmbeddingsTest, AClientThatLeavesIsNotComputedFor) {
     stop = embedder_->wait_held();
   }
   EXPECT_TRUE(eventually([&] { return stop.stop_requested(); }));
+  EXPECT_TRUE(eventually([&] { return used().num_cancelled == 1; }));
   EXPECT_TRUE(eventually([&] { return admission_.inside().sequences == 0; }));
 }
 

@@ -10,6 +10,7 @@
 namespace kvasir::api {
 
 RouteGroup server_tool_routes();
+RouteGroup usage_routes();
 RouteGroup operations_routes();
 
 boost::asio::awaitable<void> handle_live(Service& service, Exchange& exchange);

@@ -1,0 +1,116 @@
+#include "api/http/request_meter.h"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "api/http/store_task.h"
+#include "obs/log.h"
+
+namespace kvasir::api {
+
+namespace asio = boost::asio;
+
+namespace {
+
+std::int64_t whole_ms(base::Duration duration) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+}
+
+// Shows a timer to others while the coroutine lives.
+class Waiter {
+ public:
+  Waiter(asio::steady_timer*& place, asio::steady_timer& timer) : place_(place) { place_ = &timer; }
+  ~Waiter() { place_ = nullptr; }
+  Waiter(const Waiter&) = delete;
+  Waiter& operator=(const Waiter&) = delete;
+
+ private:
+  asio::steady_timer*& place_;
+};
+
+}  // namespace
+
+// Used on the executor only.
+struct Commit::State {
+  State(asio::any_io_executor executor_in, base::Duration max_wait_in)
+      : executor(std::move(executor_in)), max_wait(max_wait_in) {}
+
+  const asio::any_io_executor executor;
+  const base::Duration max_wait;
+  bool ready = false;
+  asio::steady_timer* wake = nullptr;  // null: nobody waits
+};
+
+asio::awaitable<void> Commit::wait() const {
+  const std::shared_ptr<State> state = state_;
+  if (!state || state->ready) co_return;
+  asio::steady_timer wake(state->executor);
+  wake.expires_after(std::chrono::duration_cast<asio::steady_timer::duration>(state->max_wait));
+  const Waiter waiter(state->wake, wake);
+  boost::system::error_code ignored;
+  co_await wake.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+}
+
+RequestMeter::RequestMeter(Surroundings surroundings, const tenancy::Caller& caller,
+                           meter::UsageRecord record)
+    : meter_(surroundings.meter),
+      clock_(surroundings.clock),
+      max_commit_wait_(surroundings.max_commit_wait),
+      tier_(caller.tier),
+      started_(clock_.now()),
+      record_(std::move(record)) {
+  record_.tenant = caller.tenant;
+  record_.key = caller.key;
+}
+
+RequestMeter::~RequestMeter() {
+  try {
+    write({});
+  } catch (const std::exception& e) {
+    obs::Log::error("usage_lost", {{"id", record_.id}, {"reason", e.what()}});
+  }
+}
+
+void RequestMeter::begin(const std::string& model) {
+  begun_ = true;
+  record_.model = model;
+}
+
+void RequestMeter::note_token() {
+  if (record_.ttft_ms < 0) record_.ttft_ms = whole_ms(clock_.now() - started_);
+}
+
+void RequestMeter::add(const wire::Usage& usage, meter::Finish finish) {
+  record_.prompt_tokens += usage.prompt_tokens;
+  record_.cached_tokens += usage.cached_tokens;
+  record_.completion_tokens += usage.output_tokens;
+  record_.finish = finish;
+}
+
+Commit RequestMeter::close(std::optional<meter::Finish> finish, const asio::any_io_executor& executor) {
+  Commit commit;
+  if (!begun_ || written_) return commit;
+  if (finish) record_.finish = *finish;
+  commit.state_ = std::make_shared<Commit::State>(executor, max_commit_wait_);
+  write([state = commit.state_] {
+    asio::post(state->executor, [state] {
+      state->ready = true;
+      if (state->wake != nullptr) state->wake->cancel();
+    });
+  });
+  return commit;
+}
+
+void RequestMeter::write(meter::Done done) {
+  if (!begun_ || std::exchange(written_, true)) return;
+  record_.total_ms = whole_ms(clock_.now() - started_);
+  record_.time_ms = now_ms();
+  meter_.record(std::move(record_), tier_->name, std::move(done));
+}
+
+}  // namespace kvasir::api

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "meter/meter.h"
+#include "tenancy/caller.h"
+#include "wire/token_event.h"
+
+namespace kvasir::api {
+
+// A usage record on its way to the disk.
+class Commit {
+ public:
+  // Returns when the record is on the disk, or after a bounded time if the disk is slow; the record is still
+  // written then. Call it once, on the executor that `close` was given.
+  boost::asio::awaitable<void> wait() const;
+
+ private:
+  friend class RequestMeter;
+  struct State;
+  std::shared_ptr<State> state_;  // null: there is nothing to wait for
+};
+
+// Sums up the usage of one request, from its arrival to its end. Shared by everything that works for the
+// request, on its executor. Invariant: the record is written exactly once, by `close` or else by the
+// destructor, however the request ends. A request that was refused has no record.
+class RequestMeter {
+ public:
+  struct Surroundings {
+    meter::Meter& meter;
+    const base::Clock& clock;
+    base::Duration max_commit_wait;
+  };
+  // `record` names the request and its endpoint.
+  RequestMeter(Surroundings surroundings, const tenancy::Caller& caller, meter::UsageRecord record);
+  ~RequestMeter();
+  RequestMeter(const RequestMeter&) = delete;
+  RequestMeter& operator=(const RequestMeter&) = delete;
+
+  // Called when the request was admitted and begins to run.
+  void begin(const std::string& model);
+  void note_token();
+  // Adds the usage of one part of the request. The request ends as its last part does.
+  void add(const wire::Usage& usage, meter::Finish finish);
+  // Writes the record. `finish` is set if the request did not end as its last part did.
+  Commit close(std::optional<meter::Finish> finish, const boost::asio::any_io_executor& executor);
+
+ private:
+  void write(meter::Done done);
+
+  meter::Meter& meter_;
+  const base::Clock& clock_;
+  const base::Duration max_commit_wait_;
+  const std::shared_ptr<const tenancy::Tier> tier_;
+  const base::TimePoint started_;
+  meter::UsageRecord record_;
+  bool begun_ = false;
+  bool written_ = false;
+};
+
+}  // namespace kvasir::api
