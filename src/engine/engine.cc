@@ -1,5 +1,6 @@
 #include "engine/engine.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -54,13 +55,28 @@ bool Engine::step() {
 }
 
 void Engine::start(sched::StepPlan plan) {
-  scheduler_.begin(plan);
+  begin(plan);
   runner_.start(plan);
   if (in_flight_)
     collect();
   else
     last_end_ = clock_.now();
   if (!failure_) in_flight_ = std::move(plan);
+}
+
+void Engine::begin(const sched::StepPlan& plan) {
+  scheduler_.begin(plan);
+  begun_s_ = plan.predicted_s;
+  if (on_begun_) on_begun_();
+  begun_s_ = 0;
+}
+
+sched::Outlook Engine::outlook() const {
+  sched::Outlook outlook = scheduler_.outlook();
+  outlook.in_flight_s = begun_s_;
+  if (in_flight_)
+    outlook.in_flight_s += std::max(0.0, in_flight_->predicted_s - base::seconds(clock_.now() - last_end_));
+  return outlook;
 }
 
 void Engine::collect() {
@@ -92,12 +108,13 @@ void Engine::watch_readers() {
 }
 
 void Engine::run(const sched::StepPlan& plan) {
+  begin(plan);
   const base::TimePoint start = clock_.now();
   base::Result<sched::StepResult> result = runner_.run(plan);
   if (!result.ok()) return fail(std::move(result).error());
   result->seconds = base::seconds(clock_.now() - start);
   count(plan, result->seconds);
-  deliver(scheduler_.commit(plan, std::move(*result)));
+  deliver(scheduler_.finish(plan, std::move(*result)));
 }
 
 void Engine::fail(base::Error error) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -51,8 +52,13 @@ class Engine {
   // Ends every sequence with this error.
   void fail_all(const base::Error& error);
 
+  void publish_to(std::shared_ptr<kv::PublishedBlocks> index) { scheduler_.publish_to(std::move(index)); }
+
   // The device's error, if it failed. Nothing is computed after that.
   const std::optional<base::Error>& failure() const { return failure_; }
+  // What a request would meet now. `on_begun` is called when it has changed, after a step has begun.
+  sched::Outlook outlook() const;
+  void on_begun(std::function<void()> callback) { on_begun_ = std::move(callback); }
   bool idle() const { return readers_.empty() && !in_flight_; }
   const sched::Scheduler& scheduler() const { return scheduler_; }
   EngineStats stats() const;
@@ -68,6 +74,7 @@ class Engine {
   // Starts the plan, then collects the step before it.
   void start(sched::StepPlan plan);
   void collect();
+  void begin(const sched::StepPlan& plan);
   void fail(base::Error error);
   void count(const sched::StepPlan& plan, double seconds);
   void deliver(std::vector<sched::SequenceEvent> events);
@@ -79,6 +86,8 @@ class Engine {
   std::map<sched::SequenceId, Reader> readers_;  // of the live sequences
   std::optional<sched::StepPlan> in_flight_;     // started; only its ids and sizes are still valid
   base::TimePoint last_end_;                     // of a step that was started
+  std::function<void()> on_begun_;
+  double begun_s_ = 0;  // during on_begun_: predicted for the step that begins
   std::optional<base::Error> failure_;
   EngineStats stats_;
 };

@@ -17,6 +17,14 @@ base::Error shutting_down() {
   return {base::ErrorCode::unavailable, "the server is shutting down", {}, "server_draining", 5};
 }
 
+sched::WaitingLine as_line(const wire::GenerateRequest& request) {
+  return {.tenant = sched::tenant_hash(request.origin.tenant),
+          .priority = request.priority,
+          .weight = static_cast<double>(request.origin.weight),
+          .num_tokens = static_cast<double>(request.prompt.size()),
+          .num_sequences = 1};
+}
+
 }  // namespace
 
 EngineThread::EngineThread(const EngineOptions& options, std::unique_ptr<Runner> runner,
@@ -61,6 +69,7 @@ base::Result<seam::TokenReader> EngineThread::submit(wire::GenerateRequest reque
           {},
           "rate_limit_exceeded",
           1};
+    arrived_.push_back(as_line(request));
     inbox_.push_back({std::move(request), stream});
   }
   wake_.notify_one();
@@ -100,6 +109,21 @@ wire::WorkerReport EngineThread::report() const {
   return report;
 }
 
+wire::Forecast EngineThread::forecast(const wire::Outline& outline) const {
+  std::vector<sched::WaitingLine> arrived;
+  std::shared_ptr<const sched::Outlook> outlook;
+  double since_s = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    arrived = arrived_;
+    outlook = outlook_;
+    since_s = base::seconds(clock_.now() - outlook_at_);
+  }
+  if (!outlook) return {};
+  const int num_cached = published_->num_published(outline.prompt_blocks) * kv::kBlockTokens;
+  return sched::forecast(*outlook, arrived, outline, num_cached, since_s);
+}
+
 EngineStats EngineThread::stats() const {
   const std::lock_guard lock(mutex_);
   return stats_;
@@ -107,6 +131,11 @@ EngineStats EngineThread::stats() const {
 
 void EngineThread::loop() {
   Engine engine(options_, *runner_, clock_);
+  engine.publish_to(published_);
+  engine.on_begun([this, &engine] {
+    const std::unique_lock lock(mutex_);
+    take_outlook(engine, lock);
+  });
   while (await_work(engine) == Wake::step) {
     const bool had_failed = engine.failure().has_value();
     const bool ran = engine.step();
@@ -126,6 +155,7 @@ EngineThread::Wake EngineThread::await_work(Engine& engine) {
   std::unique_lock lock(mutex_);
   const auto has_news = [this] { return stopping_ || !inbox_.empty(); };
   if (engine.idle()) {
+    take_outlook(engine, lock);
     wake_.wait(lock, has_news);
     last_progress_ = clock_.now();
   } else if (last_step_was_empty_) {
@@ -133,8 +163,15 @@ EngineThread::Wake EngineThread::await_work(Engine& engine) {
   }
   for (Arrival& arrival : std::exchange(inbox_, {}))
     engine.submit(std::move(arrival.request), std::move(arrival.stream));
+  arrived_.clear();
   take_snapshot(engine, lock);
   return stopping_ ? Wake::stop : Wake::step;
+}
+
+void EngineThread::take_outlook(const Engine& engine, const std::unique_lock<std::mutex>& lock) {
+  CHECK(lock.owns_lock(), "an outlook without its lock");
+  outlook_ = std::make_shared<const sched::Outlook>(engine.outlook());
+  outlook_at_ = clock_.now();
 }
 
 void EngineThread::take_snapshot(const Engine& engine, const std::unique_lock<std::mutex>& lock) {

@@ -39,6 +39,8 @@ class EngineThread {
   bool idle() const;
 
   wire::WorkerReport report() const;
+  // See seam::WorkerClient.
+  wire::Forecast forecast(const wire::Outline& outline) const;
   EngineStats stats() const;
 
  private:
@@ -52,6 +54,7 @@ class EngineThread {
   void loop();
   // Waits until there is work, then takes the inbox.
   Wake await_work(Engine& engine);
+  void take_outlook(const Engine& engine, const std::unique_lock<std::mutex>& lock);
   void take_snapshot(const Engine& engine, const std::unique_lock<std::mutex>& lock);
 
   const EngineOptions options_;
@@ -59,15 +62,19 @@ class EngineThread {
   const base::Clock& clock_;
   const OnFailure on_failure_;
 
+  const std::shared_ptr<kv::PublishedBlocks> published_ = std::make_shared<kv::PublishedBlocks>();
   mutable std::mutex mutex_;
   std::condition_variable wake_;
-  std::vector<Arrival> inbox_;       // guarded by mutex_
-  wire::WorkerReport report_;        // guarded by mutex_; as of the last step, without the inbox
-  EngineStats stats_;                // guarded by mutex_; as of the last step
-  base::TimePoint last_progress_;    // guarded by mutex_
-  bool last_step_was_empty_ = true;  // guarded by mutex_
-  bool draining_ = false;            // guarded by mutex_
-  bool stopping_ = false;            // guarded by mutex_
+  std::vector<Arrival> inbox_;  // guarded by mutex_
+  wire::WorkerReport report_;   // guarded by mutex_; as of the last step, without the inbox
+  EngineStats stats_;           // guarded by mutex_; as of the last step
+  std::shared_ptr<const sched::Outlook> outlook_;  // guarded by mutex_; null before the first step
+  base::TimePoint outlook_at_;                     // guarded by mutex_; when it was made
+  std::vector<sched::WaitingLine> arrived_;        // guarded by mutex_; in the inbox
+  base::TimePoint last_progress_;                  // guarded by mutex_
+  bool last_step_was_empty_ = true;                // guarded by mutex_
+  bool draining_ = false;                          // guarded by mutex_
+  bool stopping_ = false;                          // guarded by mutex_
 
   std::thread thread_;
 };

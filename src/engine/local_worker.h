@@ -19,6 +19,7 @@ class LocalWorker final : public seam::WorkerClient {
                                            boost::asio::any_io_executor reader) override {
     return thread_.submit(std::move(request), std::move(reader));
   }
+  wire::Forecast forecast(const wire::Outline& outline) const override { return thread_.forecast(outline); }
   wire::WorkerReport report() const override { return thread_.report(); }
 
   EngineStats stats() const { return thread_.stats(); }

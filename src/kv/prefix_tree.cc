@@ -90,6 +90,7 @@ std::optional<BlockRef> PrefixTree::publish(const BlockPlace& place, const Block
   link(parent, ref.id(), tokens);
   nodes_[ref.id()].hash = hash;
   full_blocks_.emplace(hash, &nodes_[ref.id()]);
+  if (index_) index_->add(hash);
   return ref;
 }
 
@@ -109,7 +110,10 @@ void PrefixTree::evict(BlockId id) {
   Node& node = nodes_[id];
   CHECK(node.parent, "block {} is not in the tree", id);
   CHECK(node.children.empty(), "block {} is not a leaf", id);
-  if (node.num_tokens == kBlockTokens) full_blocks_.erase(node.hash);
+  if (node.num_tokens == kBlockTokens) {
+    full_blocks_.erase(node.hash);
+    if (index_) index_->remove(node.hash);
+  }
   pool_.evict(id);
   Node* parent = std::exchange(node.parent, nullptr);
   parent->children.erase(&node);

@@ -1,15 +1,18 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "kv/block_hash.h"
 #include "kv/block_pool.h"
+#include "kv/published_blocks.h"
 
 namespace kvasir::kv {
 
@@ -35,6 +38,9 @@ struct PrefixHit {
 class PrefixTree {
  public:
   explicit PrefixTree(BlockPool& pool);
+
+  // Tells other threads from now on which full blocks are there.
+  void publish_to(std::shared_ptr<PublishedBlocks> index) { index_ = std::move(index); }
 
   // Compares tokens; the hashes only find candidates. Never covers the last token: its logits must be
   // computed. Pins nothing: share the blocks before the next eviction.
@@ -85,6 +91,7 @@ class PrefixTree {
   std::vector<Node> nodes_;  // by block; never resized
   std::unordered_map<std::string, Node> roots_;
   std::unordered_map<BlockHash, Node*, BlockHashHasher> full_blocks_;
+  std::shared_ptr<PublishedBlocks> index_;  // null: nobody asks
 };
 
 }  // namespace kvasir::kv

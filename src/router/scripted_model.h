@@ -67,6 +67,10 @@ class ScriptedWorker final : public seam::WorkerClient {
     return seam::TokenReader(std::move(stream));
   }
 
+  wire::Forecast forecast(const wire::Outline&) const override {
+    const std::lock_guard lock(mutex_);
+    return forecast_;
+  }
   wire::WorkerReport report() const override {
     const std::lock_guard lock(mutex_);
     return report_;
@@ -79,6 +83,10 @@ class ScriptedWorker final : public seam::WorkerClient {
   void refuse_no_more() {
     const std::lock_guard lock(mutex_);
     refusal_.reset();
+  }
+  void set_forecast(wire::Forecast forecast) {
+    const std::lock_guard lock(mutex_);
+    forecast_ = forecast;
   }
   void set_report(wire::WorkerReport report) {
     const std::lock_guard lock(mutex_);
@@ -99,6 +107,7 @@ class ScriptedWorker final : public seam::WorkerClient {
   std::vector<Asked> asked_;            // guarded by mutex_
   std::optional<base::Error> refusal_;  // guarded by mutex_
   wire::WorkerReport report_;           // guarded by mutex_
+  wire::Forecast forecast_;             // guarded by mutex_
 };
 
 inline GeneratingModel scripted_model(std::shared_ptr<ScriptedWorker> worker, int context_length = 4096) {

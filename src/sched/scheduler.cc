@@ -17,6 +17,8 @@ constexpr std::size_t kMaxForcedTokens = 64;
 constexpr double kLowerShare = 0.1;
 // Chunks of a block that the time set apart for them is saved up for, at most.
 constexpr double kCreditChunks = 2;
+// How much the newest answer counts in the mean length of answers.
+constexpr double kOutputFading = 1.0 / 64;
 
 void insert_by_rank(std::vector<Sequence*>& list, Sequence& sequence) {
   list.insert(std::ranges::lower_bound(list, &sequence, ByRank{}), &sequence);
@@ -54,7 +56,7 @@ base::Status check_fits(const SchedulerOptions& options, const wire::GenerateReq
   return base::ok();
 }
 
-Scheduler::Scheduler(const SchedulerOptions& options) : state_(options) {
+Scheduler::Scheduler(const SchedulerOptions& options) : state_(options), mean_output_(kExpectedOutput) {
   CHECK(options.max_batch_tokens > 0 && options.max_batch_sequences > 0, "an empty batch");
 }
 
@@ -71,11 +73,26 @@ base::Result<SequenceId> Scheduler::submit(wire::GenerateRequest request) {
   if (request.grammar) sequence->matcher = std::make_unique<grammar::Matcher>(request.grammar);
   sequence->request = std::move(request);
   sequence->arrived_s = state_.busy_s;
+  sequence->num_to_compute = num_to_compute(*sequence);
+  recent_.add(state_.busy_s, sequence->num_to_compute);
   state_.shares.join(*sequence);
   insert_by_rank(state_.waiting, *sequence);
   const SequenceId id = sequence->id;
   sequences_.emplace(id, std::move(sequence));
   return id;
+}
+
+Outlook Scheduler::outlook() const {
+  Outlook outlook = make_outlook(state_);
+  outlook.mean_output = mean_output_;
+  outlook.recent = recent_;
+  return outlook;
+}
+
+int Scheduler::num_to_compute(const Sequence& sequence) const {
+  const int num_cached =
+      state_.options.prefix_cache ? state_.tree.num_published(sequence.chain.hashes()) * kv::kBlockTokens : 0;
+  return std::max(1, sequence.num_tokens() - num_cached);
 }
 
 void Scheduler::abort(SequenceId id) {
@@ -171,6 +188,7 @@ void Scheduler::preempt(Sequence& sequence) {
   sequence.num_computed = 0;
   ++sequence.num_preemptions;
   ++stats_.num_preemptions;
+  sequence.num_to_compute = num_to_compute(sequence);
   state_.shares.wait(sequence);
   std::erase(state_.running, &sequence);
   insert_by_rank(state_.waiting, sequence);
@@ -210,6 +228,7 @@ void Scheduler::advance(Sequence& sequence, const StepPlan::Slice& slice, StepRe
   if (!event.last()) return;
   retire_blocks(sequence);
   ++(event.error ? stats_.num_failed : stats_.num_finished);
+  mean_output_ += kOutputFading * (sequence.num_output() - mean_output_);
   remove(sequence);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "sched/outlook.h"
 #include "sched/planner.h"
 #include "sched/step_plan.h"
 
@@ -41,6 +42,9 @@ class Scheduler {
   void hold(SequenceId id);
   void resume(SequenceId id);
 
+  // Tells other threads from now on which blocks of prefixes are cached.
+  void publish_to(std::shared_ptr<kv::PublishedBlocks> index) { state_.tree.publish_to(std::move(index)); }
+
   StepPlan plan() const { return make_plan(state_); }
   // Does the plan's bookkeeping with the runner's result. Nothing else may have changed since the plan was
   // made.
@@ -51,6 +55,7 @@ class Scheduler {
   // The other half, called in the order of begin(). Rows of sequences that are gone are dropped.
   std::vector<SequenceEvent> finish(const StepPlan& plan, StepResult result);
 
+  Outlook outlook() const;
   const SchedulerOptions& options() const { return state_.options; }
   const kv::BlockPool& pool() const { return state_.pool; }
   const SchedulerStats& stats() const { return stats_; }
@@ -73,6 +78,7 @@ class Scheduler {
   void append_forced(Sequence& sequence, wire::TokenEvent& event);
   static wire::FinishReason finish_at_limit(Sequence& sequence);
   void remove(Sequence& sequence);
+  int num_to_compute(const Sequence& sequence) const;
   // Returns the blocks to the pool. The prefix tree can still find their content.
   void retire_blocks(Sequence& sequence);
 
@@ -81,6 +87,8 @@ class Scheduler {
   SchedulerStats stats_;
   SequenceId next_id_ = 1;
   std::int64_t num_begun_ = 0;  // number of steps
+  double mean_output_;          // tokens of the answers that ended lately
+  RecentPrompts recent_;
 };
 
 }  // namespace kvasir::sched

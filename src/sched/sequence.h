@@ -23,8 +23,9 @@ struct Sequence {
   std::vector<TokenId> tokens;                // prompt, then output
   std::unique_ptr<grammar::Matcher> matcher;  // has accepted the output; null: any token is allowed
   int num_prompt = 0;
-  int num_computed = 0;   // tokens whose keys and values are in `blocks`, or will be after the begun steps
-  int num_in_flight = 0;  // tokens after `tokens` that begun steps will produce
+  int num_computed = 0;    // tokens whose keys and values are in `blocks`, or will be after the begun steps
+  int num_to_compute = 0;  // of its tokens, when it last began to wait
+  int num_in_flight = 0;   // tokens after `tokens` that begun steps will produce
   kv::BlockChain chain{""};
   kv::BlockTable blocks;
   RequestShare* share = nullptr;  // while it is alive

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "sched/outlook.h"
 #include "sched/sequence.h"
 
 namespace kvasir::sched {
@@ -15,6 +16,10 @@ namespace {
 constexpr double kCachedCost = 1.0 / 16;
 double expected_cost(const Sequence& sequence) {
   return sequence.num_prompt + std::min(sequence.request.max_tokens, kExpectedOutput);
+}
+
+void stop_waiting(Account& account, Sequence& sequence) {
+  if (std::erase(account.waiting, &sequence) > 0) account.waiting_tokens -= sequence.num_to_compute;
 }
 
 }  // namespace
@@ -45,7 +50,7 @@ void Shares::leave(Sequence& sequence, double now_s) {
   if (sequence.runs) {
     --request.num_running, --account.num_running, --of.num_running;
   } else {
-    std::erase(account.waiting, &sequence);
+    stop_waiting(account, sequence);
   }
   // What was counted too much comes back to the tenant's next requests, which stay after those that are here.
   if (sequence.turn == 0) {
@@ -64,11 +69,12 @@ void Shares::wait(Sequence& sequence) {
   if (std::exchange(sequence.runs, false))
     --sequence.share->num_running, --account.num_running, --classes_.at(account.priority).num_running;
   account.waiting.insert(std::ranges::lower_bound(account.waiting, &sequence, ByRank{}), &sequence);
+  account.waiting_tokens += sequence.num_to_compute;
 }
 
 void Shares::run(Sequence& sequence) {
   Account& account = *sequence.share->account;
-  std::erase(account.waiting, &sequence);
+  stop_waiting(account, sequence);
   sequence.runs = true;
   ++sequence.share->num_running, ++account.num_running, ++classes_.at(account.priority).num_running;
 }
@@ -104,6 +110,7 @@ Account& Shares::account_of(Class& of, const Sequence& sequence) {
   std::unique_ptr<Account>& account = of.accounts[origin.tenant];
   if (!account) account = std::make_unique<Account>();
   account->tenant = origin.tenant;
+  account->tenant_hash = tenant_hash(origin.tenant);
   account->priority = sequence.request.priority;
   account->weight = std::max(1, origin.weight);
   account->charge = charge;

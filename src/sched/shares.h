@@ -30,6 +30,7 @@ struct RequestShare {
 // A tenant's requests at one priority.
 struct Account {
   std::string tenant;
+  std::uint64_t tenant_hash = 0;
   int priority = 0;
   double weight = 1;
   double charge = 0;      // tokens computed for it, over its weight
@@ -37,7 +38,8 @@ struct Account {
   double newest_tag = 0;  // of the request that came last
   int num_live = 0;
   int num_running = 0;
-  std::vector<Sequence*> waiting;  // by rank
+  std::vector<Sequence*> waiting;   // by rank
+  std::int64_t waiting_tokens = 0;  // that those have to compute, as far as was known when they began to wait
   std::unordered_map<std::string, std::unique_ptr<RequestShare>> requests;
 };
 

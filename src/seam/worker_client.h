@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 #include "seam/token_stream.h"
+#include "wire/forecast.h"
 #include "wire/generate_request.h"
 #include "wire/worker_report.h"
 
@@ -19,6 +20,8 @@ class WorkerClient {
   // The sequence is aborted when the reader that it returns goes.
   virtual base::Result<TokenReader> generate(wire::GenerateRequest request,
                                              boost::asio::any_io_executor reader) = 0;
+  // What a request would get if it came now. Never waits for a step.
+  virtual wire::Forecast forecast(const wire::Outline& outline) const = 0;
   virtual wire::WorkerReport report() const = 0;
 };
 

@@ -16,7 +16,11 @@ class Simulation {
  public:
   Simulation(const sched::SchedulerOptions& options, const DeviceCosts& costs, const SimLoad& load,
              std::uint64_t seed)
-      : costs_(costs), load_(load), device_(costs, seed), scheduler_(options) {
+      : costs_(costs),
+        load_(load),
+        device_(costs, seed),
+        scheduler_(options),
+        outlook_(scheduler_.outlook()) {
     for (int i = 0; i < load.concurrency; ++i) arrivals_.push(0);
     for (const double at_s : load.arrivals_s) arrivals_.push(at_s);
   }
@@ -30,7 +34,7 @@ class Simulation {
       else if (in_flight_)
         collect();
       else if (!arrivals_.empty())
-        now_s_ = std::max(now_s_, arrivals_.top());
+        wait_for_arrival();
       else
         break;
     }
@@ -57,6 +61,17 @@ class Simulation {
       generate.prompt = std::move(request.prompt);
       generate.max_tokens = request.output_tokens;
       generate.ignore_eos = true;
+      if (load_.admit_part > 0) {
+        const wire::Forecast forecast = forecast_for(generate, at_s);
+        record.predicted_s = forecast.expected.ttft_s;
+        if (is_over(forecast)) {
+          ++run_.num_overload;
+          continue;
+        }
+        arrived_.push_back({.tenant = sched::tenant_hash(generate.origin.tenant),
+                            .num_tokens = static_cast<double>(generate.prompt.size()),
+                            .num_sequences = 1});
+      }
       const base::Result<sched::SequenceId> id = scheduler_.submit(std::move(generate));
       if (!id.ok()) {
         ++run_.num_refused;
@@ -67,9 +82,36 @@ class Simulation {
     }
   }
 
+  void wait_for_arrival() {
+    now_s_ = std::max(now_s_, arrivals_.top());
+    look_ahead(0);
+  }
+
+  // Called when a step begins: arrivals until the next one are judged by what is known now.
+  void look_ahead(double in_flight_s) {
+    if (load_.admit_part <= 0) return;
+    outlook_ = scheduler_.outlook();
+    outlook_.in_flight_s = in_flight_s;
+    outlook_s_ = now_s_;
+    arrived_.clear();
+  }
+
+  wire::Forecast forecast_for(const wire::GenerateRequest& request, double at_s) const {
+    const wire::Outline outline{.tenant = request.origin.tenant,
+                                .num_prompt_tokens = static_cast<std::int64_t>(request.prompt.size())};
+    return sched::forecast(outlook_, arrived_, outline, 0, std::max(0.0, at_s - outlook_s_));
+  }
+
+  bool is_over(const wire::Forecast& forecast) const {
+    const wire::Latency limit = forecast.limit();
+    return forecast.expected.ttft_s > load_.admit_part * limit.ttft_s ||
+           forecast.expected.tpot_s > limit.tpot_s;
+  }
+
   // Like the engine: if steps overlap, the previous step ends after this one has begun.
   void start(sched::StepPlan plan) {
     scheduler_.begin(plan);
+    look_ahead(plan.predicted_s + (in_flight_ ? in_flight_->predicted_s : 0));
     if (in_flight_) collect();
     in_flight_ = std::move(plan);
     if (!costs_.overlaps) collect();
@@ -108,6 +150,9 @@ class Simulation {
   std::priority_queue<double, std::vector<double>, std::greater<>> arrivals_;
   std::map<sched::SequenceId, SimRecord> live_;
   std::optional<sched::StepPlan> in_flight_;
+  sched::Outlook outlook_;
+  double outlook_s_ = 0;  // when it was made
+  std::vector<sched::WaitingLine> arrived_;
   double now_s_ = 0;
   std::uint64_t num_started_ = 0;
   SimRun run_;

@@ -22,7 +22,10 @@ struct SimLoad {
   std::vector<double> arrivals_s;  // ascending
   int num_requests = 0;            // total; 0: as many as the time or the arrivals allow
   double duration_s = 0;           // no request starts later; 0: no limit
-  double client_s = 0;             // from an answer until the scheduler sees the client's next request
+  // Forecasts each request when it arrives, and refuses one whose forecast is over this part of its limit;
+  // 0: forecasts nothing.
+  double admit_part = 0;
+  double client_s = 0;  // from an answer until the scheduler sees the client's next request
   std::function<SimRequest(std::uint64_t index)> request;
 };
 
@@ -30,6 +33,7 @@ struct SimRecord {
   double arrived_s = 0;
   int prompt_tokens = 0;
   int cached_tokens = 0;
+  double predicted_s = 0;        // of its first token, from its arrival; 0: not forecast
   std::vector<double> tokens_s;  // arrival times of the answer's tokens
 };
 
@@ -37,7 +41,8 @@ struct SimRun {
   std::vector<SimRecord> records;  // in the order of their end
   double end_s = 0;
   int peak_in_flight = 0;
-  int num_refused = 0;  // did not fit into the KV cache
+  int num_refused = 0;   // did not fit into the KV cache
+  int num_overload = 0;  // refused for their forecast
   sched::SchedulerStats stats;
 };
 

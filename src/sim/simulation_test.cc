@@ -3,6 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "sched/reachable_slo.h"
 
 namespace kvasir::sim {
 namespace {
@@ -75,6 +81,84 @@ TEST(Simulation, IsWithinATenthOfRealRuns) {
     EXPECT_NEAR((ttft_s[15] + ttft_s[16]) / 2 / real.ttft_p50_s, 1, 0.15) << real.target_s;
     EXPECT_NEAR(ttft_s[30] / real.ttft_p95_s, 1, 0.1) << real.target_s;
   }
+}
+
+// A small model on a CPU that serves about four such requests a second within its SLOs.
+struct OpenLoad {
+  sched::SchedulerOptions options = kScheduler;
+  DeviceCosts costs = cpu_costs();
+  SimLoad load;
+  std::vector<std::pair<int, int>> lengths;  // prompt and answer
+
+  OpenLoad(double per_s, double seconds, double admit_part) {
+    for (CostPoint& point : costs.points) point.seconds /= 10;
+    costs.kv_token_s /= 10;
+    costs.prefill_kv_token_s /= 10;
+    costs.noise = 0.05;
+    options.target_step_s = 0;
+    options.cost = calibrated_cost(costs, options.max_batch_sequences, options.max_batch_tokens);
+    const sched::ReachableSlo reachable = reachable_slo(options.cost, options.max_batch_sequences, {});
+    options.slo = reachable.slo;
+    options.least_slo = reachable.least;
+    std::mt19937_64 random(1);
+    std::exponential_distribution<double> gap(per_s);
+    for (double at_s = gap(random); at_s < seconds; at_s += gap(random)) load.arrivals_s.push_back(at_s);
+    std::lognormal_distribution<double> prompt(std::log(150), 0.7);
+    std::lognormal_distribution<double> answer(std::log(80), 0.7);
+    for (std::size_t i = 0; i < load.arrivals_s.size(); ++i)
+      lengths.emplace_back(std::clamp(static_cast<int>(prompt(random)), 8, 1500),
+                           std::clamp(static_cast<int>(answer(random)), 2, 600));
+    load.admit_part = admit_part;
+    load.request = [this](std::uint64_t index) {
+      SimRequest request{.output_tokens = lengths[index].second};
+      for (int i = 0; i < lengths[index].first; ++i)
+        request.prompt.push_back(TokenId(1'000'000 + 2000 * index + i));
+      return request;
+    };
+  }
+
+  SimRun run() const { return simulate(options, costs, load, 1); }
+};
+
+double first_token_s(const SimRecord& record) {
+  return record.tokens_s[0] - record.arrived_s;
+}
+
+bool is_good(const SimRecord& record, const sched::Slo& slo) {
+  const double span_s = record.tokens_s.back() - record.tokens_s[0];
+  const double tpot_s = span_s / std::max<double>(1, static_cast<double>(record.tokens_s.size()) - 1);
+  return first_token_s(record) <= slo.ttft_s && tpot_s <= slo.tpot_s;
+}
+
+constexpr double kAdmitAll = 1e9;
+constexpr double kAdmitPart = 0.9;
+
+TEST(Forecast, IsWithinAQuarterForNineOfTenRequests) {
+  const OpenLoad open(2.6, 200, kAdmitAll);
+  const SimRun run = open.run();
+  ASSERT_GT(run.records.size(), 400u);
+  const auto near = [](const SimRecord& record) {
+    return std::abs(record.predicted_s / first_token_s(record) - 1) <= 0.25;
+  };
+  EXPECT_GE(std::ranges::count_if(run.records, near), 0.9 * static_cast<double>(run.records.size()));
+}
+
+TEST(Forecast, AdmissionByItKeepsGoodputUnderOverload) {
+  const auto num_good = [](double per_s, double admit_part) {
+    const OpenLoad open(per_s, 200, admit_part);
+    const SimRun run = open.run();
+    return std::ranges::count_if(run.records,
+                                 [&](const SimRecord& record) { return is_good(record, open.options.slo); });
+  };
+  const auto most = num_good(4, kAdmitAll);
+  EXPECT_GE(num_good(12, kAdmitPart), 0.9 * static_cast<double>(most));
+  EXPECT_LE(num_good(12, kAdmitAll), 0.2 * static_cast<double>(most)) << "everybody is late";
+}
+
+TEST(Forecast, AnIdleMachineRefusesNobody) {
+  OpenLoad open(0.05, 600, kAdmitPart);
+  for (auto& [prompt, answer] : open.lengths) prompt = 1500;
+  EXPECT_EQ(open.run().num_overload, 0);
 }
 
 TEST(CostPoints, AreReadOrRefused) {

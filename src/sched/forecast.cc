@@ -1,0 +1,326 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "sched/outlook.h"
+#include "sched/shares.h"
+
+// Plays the steps to a request's first token with whole classes instead of single sequences: a few
+// microseconds instead of the milliseconds that planning each step would take.
+namespace kvasir::sched {
+
+namespace {
+
+constexpr int kMostSteps = 48;  // what is left after so many is extrapolated
+constexpr double kLeastChunk = 16;
+// The part of the time that lower classes have beside a higher one; see the scheduler.
+constexpr double kLowerShare = 0.1;
+// The part of a step's prompt tokens that the first in rank has, however long it is; see share_rows.
+constexpr double kFirstPart = 0.25;
+
+// Prompts that are computed before the request's own.
+struct Ahead {
+  double num_tokens = 0;
+  double num_prompts = 0;
+
+  void add(double tokens, double prompts) {
+    num_tokens += tokens;
+    num_prompts += prompts;
+  }
+};
+
+double cost_of(const WaitingLine& line) {
+  return line.num_tokens + double{kExpectedOutput} * line.num_sequences;
+}
+
+// The request's place among the tenants of its class, in tokens charged over weight, and among the prompts of
+// its own tenant, of which the short ones go first.
+class FairTurn {
+ public:
+  FairTurn(const Outlook& outlook, const wire::Outline& outline, double num_own)
+      : tenant_(tenant_hash(outline.tenant)), num_own_(num_own) {
+    for (const AwaitedTokens& prompt : outlook.prompts) {
+      if (prompt.priority != outline.priority || prompt.tenant != tenant_ || prompt.num_left <= num_own)
+        continue;
+      (prompt.runs ? longer_running_ : longer_waiting_).add(prompt.num_left, 1);
+    }
+    for (const RunningClass& of : outlook.running)
+      if (of.priority == outline.priority) charge_ = of.lowest_charge;
+    for (const WaitingLine& line : outlook.waiting)
+      if (line.priority == outline.priority && line.tenant == tenant_)
+        charge_ = line.charge + cost_of(line) / line.weight;
+  }
+
+  // Adds the part of the line that is served before the request.
+  void add_earlier(const WaitingLine& line, Ahead& ahead) const {
+    if (line.tenant == tenant_) return add_shorter(line, ahead);
+    const double all = cost_of(line);
+    const double one = all / line.num_sequences;
+    const double earlier = std::clamp((charge_ - line.charge) * line.weight + one, 0.0, all) / all;
+    ahead.add(line.num_tokens * earlier, line.num_sequences * earlier);
+  }
+  // One that came after the outlook was made.
+  void add_earlier_arrival(const WaitingLine& line, Ahead& ahead) const {
+    if (line.tenant != tenant_ || line.num_tokens <= num_own_) ahead.add(line.num_tokens, line.num_sequences);
+  }
+  const Ahead& longer_running() const { return longer_running_; }
+  bool has_longer() const { return longer_running_.num_prompts + longer_waiting_.num_prompts > 0; }
+
+ private:
+  void add_shorter(const WaitingLine& line, Ahead& ahead) const {
+    ahead.add(std::max(0.0, line.num_tokens - longer_waiting_.num_tokens),
+              std::max(0.0, line.num_sequences - longer_waiting_.num_prompts));
+  }
+
+  const std::uint64_t tenant_;
+  const double num_own_;
+  Ahead longer_running_;
+  Ahead longer_waiting_;
+  double charge_ = 0;
+};
+
+// The steps to come, for classes from one priority on.
+class Play {
+ public:
+  // Lower classes that have work take their part of the time.
+  struct Others {
+    bool expects_higher = false;
+    bool has_lower = false;
+  };
+  Play(const Outlook& outlook, Slo slo, Others others)
+      : outlook_(outlook),
+        slo_(slo),
+        others_(others),
+        free_tokens_(outlook.num_free_tokens),
+        waited_s_(outlook.waited_s) {}
+
+  void add_streams(const RunningClass& of) {
+    rows_ += of.num_streams;
+    kv_tokens_ += static_cast<double>(of.kv_tokens);
+  }
+  void add_ahead(const Ahead& ahead) { ahead_.add(ahead.num_tokens, ahead.num_prompts); }
+  // Shorter prompts that come later go first.
+  void expect(double tokens_per_s, bool first_in_rank_is_longer) {
+    overtaken_per_s_ = tokens_per_s;
+    own_part_ = first_in_rank_is_longer ? 1 - kFirstPart : 1;
+  }
+  void wait_until(double seconds) { now_s_ = std::max(now_s_, seconds); }
+
+  // The time when everything ahead is computed.
+  double drain() { return run_with(0, 0); }
+  // The time of the request's first token.
+  double run_with(double num_own, double num_cached) {
+    own_left_ = own_ = num_own;
+    own_cached_ = num_cached;
+    const double started_s = now_s_;
+    const double before = ahead_.num_tokens + own_left_;
+    for (int i = 0; i < kMostSteps; ++i) {
+      if (own_ <= 0 && ahead_.num_tokens < 0.5) return now_s_;
+      step();
+      if (own_ > 0 && own_left_ <= 0) return now_s_;
+    }
+    const double left = ahead_.num_tokens + own_left_;
+    const double done = std::max(1.0, before - left);
+    return now_s_ + (now_s_ - started_s) * left / done;
+  }
+
+ private:
+  StepLoad streams() const {
+    return {.decode_sequences = static_cast<int>(std::lround(rows_)),
+            .kv_tokens = static_cast<std::int64_t>(kv_tokens_)};
+  }
+
+  double target_s(double decode_s) const {
+    const double least_s = decode_s * (1 + outlook_.prefill_share);
+    if (outlook_.fixed_step_s > 0) return std::max(outlook_.fixed_step_s * (decode_s > 0 ? 1 : 4), least_s);
+    if (slo_.tpot_s <= 0) return 1e9;
+    const StepCost& cost = outlook_.cost;
+    const auto tokens = [](double n) { return static_cast<int>(std::min(n, 1e9)); };
+    const std::array<AwaitedPrompt, 2> prompts = {
+        AwaitedPrompt{.work_s = cost.prefill_s(tokens(ahead_.num_tokens), 0), .waited_s = waited_s_ + now_s_},
+        AwaitedPrompt{.work_s = cost.prefill_s(tokens(own_left_), 0),
+                      .alone_s = cost.prefill_s(tokens(own_), 0),
+                      .waited_s = now_s_}};
+    const std::size_t first = ahead_.num_tokens > 0 ? 0 : 1;
+    const std::size_t count = (ahead_.num_tokens > 0 ? 1 : 0) + (own_left_ > 0 ? 1 : 0);
+    const double chosen_s = choose_step_s({.slo = slo_,
+                                           .short_s = outlook_.short_s,
+                                           .decode_s = decode_s,
+                                           .prefill_share = outlook_.prefill_share},
+                                          std::span(prompts).subspan(first, count));
+    return others_.expects_higher ? std::min(chosen_s, std::max(outlook_.short_s, least_s)) : chosen_s;
+  }
+
+  // Prompt tokens that find a place in the batch and in memory.
+  double num_placeable(double mean_prompt) const {
+    const double places = std::max(0.0, outlook_.max_sequences - rows_);
+    return std::min(places * mean_prompt, std::max(0.0, free_tokens_));
+  }
+
+  void step() {
+    StepLoad load = streams();
+    const double decode_s = load.decode_sequences > 0 ? outlook_.cost.predict_s(load) : 0;
+    const double work = ahead_.num_tokens + own_left_;
+    double taken = 0;
+    if (work > 0) {
+      const double prompts = ahead_.num_prompts + (own_left_ > 0 ? 1 : 0);
+      const int most = std::max(1, outlook_.max_batch_tokens - load.decode_sequences);
+      const int room = outlook_.cost.prefill_room(load, target_s(decode_s), most);
+      const double budget = own_part_ * std::min<double>(std::max(double(room), kLeastChunk), most);
+      taken = std::min({work, budget, num_placeable(work / std::max(1.0, prompts))});
+    }
+    const double first = std::min(taken, ahead_.num_tokens);
+    const double own = taken - first;
+    load.prefill_tokens = static_cast<int>(std::lround(taken / own_part_));
+    const double done = own_cached_ + own_ - own_left_;
+    load.prefill_kv_tokens = static_cast<std::int64_t>(first * first / 2 + own * (done + own / 2));
+    const double step_s = std::max(outlook_.cost.predict_s(load), 1e-6);
+    now_s_ += step_s * (others_.has_lower ? 1 + kLowerShare : 1);
+    join(first);
+    if (own_left_ > own) ahead_.add(overtaken_per_s_ * step_s, 0);
+    own_left_ -= own;
+    if (own_left_ < 0.5) own_left_ = 0;
+    free_tokens_ -= taken;
+    let_streams_go_on();
+  }
+
+  // Prompts that were computed become streams.
+  void join(double num_tokens) {
+    if (num_tokens <= 0) return;
+    const double prompts = ahead_.num_prompts * num_tokens / ahead_.num_tokens;
+    rows_ += prompts;
+    kv_tokens_ += num_tokens;
+    ahead_.num_prompts -= prompts;
+    ahead_.num_tokens = std::max(0.0, ahead_.num_tokens - num_tokens);
+  }
+
+  // Each stream gets a token, and some end.
+  void let_streams_go_on() {
+    const double part = std::min(1.0, 1 / std::max(1.0, outlook_.mean_output));
+    free_tokens_ += kv_tokens_ * part - rows_;
+    kv_tokens_ += rows_ - kv_tokens_ * part;
+    rows_ -= rows_ * part;
+  }
+
+  const Outlook& outlook_;
+  const Slo slo_;
+  const Others others_;
+  double now_s_ = 0;  // since the outlook was made
+  double rows_ = 0;   // streams
+  double kv_tokens_ = 0;
+  double free_tokens_;
+  double waited_s_;
+  Ahead ahead_;
+  double overtaken_per_s_ = 0;  // tokens
+  double own_part_ = 1;         // of a step's prompt tokens, for the request and those ahead of it
+  double own_ = 0;
+  double own_left_ = 0;
+  double own_cached_ = 0;
+};
+
+wire::Latency alone(const Outlook& outlook, const Slo& slo, const wire::Outline& outline) {
+  Outlook idle = outlook;
+  idle.num_free_tokens = 1e12;
+  idle.waited_s = 0;
+  Play play(idle, slo, {});
+  return {.ttft_s = play.run_with(static_cast<double>(outline.num_prompt_tokens), 0),
+          .tpot_s = outlook.cost.predict_s(
+              {.decode_sequences = outline.num_sequences, .kv_tokens = outline.num_prompt_tokens})};
+}
+
+// Beside a higher class a request has a small part of the time, which streams of its own class take first.
+wire::Latency beside_higher(const Outlook& outlook, int priority, double to_compute, int num_sequences,
+                            double drained_s) {
+  StepLoad higher;
+  StepLoad all{.decode_sequences = num_sequences};
+  for (const RunningClass& of : outlook.running) {
+    all.decode_sequences += of.num_streams;
+    all.kv_tokens += of.kv_tokens;
+    if (of.priority <= priority) continue;
+    higher.decode_sequences += of.num_streams;
+    higher.kv_tokens += of.kv_tokens;
+  }
+  const double step_s = outlook.cost.predict_s(higher);
+  const double rows_s = outlook.cost.predict_s(all) - step_s;
+  const double rows_part = std::min(kLowerShare, rows_s / std::max(step_s, 1e-6));
+  const double prompt_part = std::max(kLowerShare - rows_part, kLowerShare / 10);
+  const double work_s = outlook.cost.prefill_s(static_cast<int>(std::min(to_compute, 1e9)), 0);
+  return {.ttft_s = drained_s + work_s / prompt_part,
+          .tpot_s = step_s * std::max(1.0, rows_s / (kLowerShare * step_s))};
+}
+
+template <class IsThere>
+bool any_class(const Outlook& outlook, std::span<const WaitingLine> arrivals, const IsThere& is_there) {
+  return std::ranges::any_of(outlook.running, is_there) || std::ranges::any_of(outlook.waiting, is_there) ||
+         std::ranges::any_of(arrivals, is_there);
+}
+
+}  // namespace
+
+wire::Forecast forecast(const Outlook& outlook, std::span<const WaitingLine> arrivals,
+                        const wire::Outline& outline, int num_cached, double since_s) {
+  const Slo slo{.ttft_s = outline.slo_ttft_s > 0 ? outline.slo_ttft_s : outlook.slo.ttft_s,
+                .tpot_s = outline.slo_tpot_s > 0 ? outline.slo_tpot_s : outlook.slo.tpot_s};
+  const int priority = outline.priority;
+  const bool yields =
+      any_class(outlook, arrivals, [priority](const auto& one) { return one.priority > priority; });
+  const bool has_lower =
+      any_class(outlook, arrivals, [priority](const auto& one) { return one.priority < priority; });
+  const double own = std::max(1.0, static_cast<double>(outline.num_prompt_tokens - num_cached));
+  const FairTurn turn(outlook, outline, own);
+  Play play(outlook, slo, {.expects_higher = outlook.highest_recent > priority, .has_lower = has_lower});
+  Ahead lower;  // prompts of classes between the highest one and the request's
+  int num_rows = outline.num_sequences;
+  std::int64_t kv_tokens = outline.num_prompt_tokens;
+  const auto place = [&](const WaitingLine& line, Ahead& now) {
+    if (line.priority < priority) return;
+    Ahead& ahead = yields && line.priority == priority ? lower : now;
+    if (line.priority > priority)
+      ahead.add(line.num_tokens, line.num_sequences);
+    else
+      turn.add_earlier(line, ahead);
+    num_rows += line.num_sequences;
+  };
+  Ahead first;
+  for (const RunningClass& of : outlook.running) {
+    if (of.priority < priority) continue;
+    num_rows += of.num_streams + of.num_prompts;
+    kv_tokens += of.kv_tokens;
+    if (yields && of.priority == priority) {
+      lower.add(of.prompt_tokens, of.num_prompts);
+      continue;
+    }
+    play.add_streams(of);
+    first.add(of.prompt_tokens, of.num_prompts);
+    if (of.priority == priority)
+      first.add(-turn.longer_running().num_tokens, -turn.longer_running().num_prompts);
+  }
+  for (const WaitingLine& line : outlook.waiting) place(line, first);
+  play.add_ahead(first);
+  play.wait_until(std::max(since_s, outlook.in_flight_s));
+  Ahead later;
+  for (const WaitingLine& line : arrivals) {
+    if (line.priority == priority) {
+      turn.add_earlier_arrival(line, yields ? lower : later);
+      num_rows += line.num_sequences;
+    } else {
+      place(line, later);
+    }
+  }
+  play.expect(outlook.recent.shorter_per_s(outlook.busy_s, own), turn.has_longer());
+  play.add_ahead(later);
+
+  wire::Forecast result{.alone = alone(outlook, slo, outline), .slo = {slo.ttft_s, slo.tpot_s}};
+  if (yields) {
+    const double drained_s = play.drain() - since_s;
+    result.expected =
+        beside_higher(outlook, priority, lower.num_tokens + own, outline.num_sequences, drained_s);
+  } else {
+    result.expected = {
+        .ttft_s = play.run_with(own, num_cached) - since_s,
+        .tpot_s = outlook.cost.predict_s({.decode_sequences = num_rows, .kv_tokens = kv_tokens})};
+  }
+  return result;
+}
+
+}  // namespace kvasir::sched
