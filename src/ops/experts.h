@@ -19,7 +19,7 @@ struct RouterArgs {
   bool group_by_top_two = false;  // a group's worth: the sum of its two best scores, else its best
   bool renormalize = true;        // a row's weights add up to `scale`
   float scale = 1;
-  std::span<const float> selection_bias;  // [experts], or empty; picks, but does not weigh
+  std::span<const float> selection_bias;  // [experts], or empty; affects the picks, but not the weights
 };
 
 // The experts of each row and their weights, and the rows of each expert. A slot is one row at one expert;
@@ -33,7 +33,7 @@ struct ExpertPlan {
   std::vector<std::int32_t> first_slots;  // [experts + 1]: the slots of expert e are [e], up to [e + 1]
 };
 
-// Reuses what `plan` holds. A row's experts and weights depend on its own logits alone.
+// Reuses the memory of `plan`. A row's experts and weights depend on its own logits alone.
 void route(const RouterArgs& args, std::span<const float> logits /* [rows, experts] */, ExpertPlan& plan);
 
 // slots[s] = rows[plan.slot_rows[s]]
