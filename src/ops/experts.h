@@ -14,7 +14,7 @@ struct RouterArgs {
   RouterScore score = RouterScore::softmax;
   int num_experts = 0;
   int num_used = 0;               // of each row
-  int num_groups = 1;             // experts stand in groups of equal size...
+  int num_groups = 1;             // experts form groups of equal size...
   int used_groups = 1;            // ...and only those of the best groups are picked from
   bool group_by_top_two = false;  // a group's worth: the sum of its two best scores, else its best
   bool renormalize = true;        // a row's weights add up to `scale`

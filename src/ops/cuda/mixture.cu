@@ -26,7 +26,7 @@ __device__ Pick best_of_warp(Pick pick) {
   return pick;
 }
 
-// The lane's experts are those from `lane`, 32 apart.
+// The lane's experts are `lane` and every 32nd after it.
 template <int kLaneExperts>
 __device__ void score_row(const RouteRowsArgs& args, const float* logits, int lane,
                           float (&scores)[kLaneExperts]) {

@@ -8,7 +8,7 @@ namespace kvasir::ops {
 
 inline constexpr int kBlockTokens = 16;
 
-// How the numbers of a KV cache are stored. int8: a scale (f16) for each 32 numbers of a token's key or
+// How the numbers of a KV cache are stored. int8 has a scale (f16) for each 32 numbers of a token's key or
 // value.
 enum class KvType : std::uint8_t { f32, f16, bf16, int8 };
 inline constexpr int kKvGroup = 32;
@@ -17,10 +17,10 @@ std::string_view name(KvType type);
 // The type with this name in the settings; f16 if there is none.
 KvType kv_type_named(std::string_view name);
 
-// The keys and values of one layer, in physical blocks of 16 tokens that lie one after another in `k` and in
-// `v`; whoever allocates gives each num_blocks * block_bytes(), aligned to 64. Inside a block the keys stand
-// as [kv_heads, head_dim, 16 tokens] and the values as [kv_heads, 16 tokens, head_dim], so that both halves
-// of attention read whole vectors; int8 has [groups, 16 tokens] scales after the numbers of each head.
+// The keys and values of one layer, in physical blocks of 16 tokens, one after another in `k` and in `v`. The
+// owner allocates num_blocks * block_bytes() for each, aligned to 64. In a block, keys are [kv_heads,
+// head_dim, 16 tokens] and values [kv_heads, 16 tokens, head_dim], so that both halves of attention read
+// whole vectors; int8 has [groups, 16 tokens] scales after the numbers of each head.
 //
 // A latent layer (`latent_dim` above 0) stores keys only, of one KV head: the value of a token is the last
 // `latent_dim` numbers of its key, and `v` is not used.
