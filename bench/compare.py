@@ -1,7 +1,7 @@
 """Kvasir beside llama.cpp on this machine, in one run: the same GGUF, the same threads, alternating rounds.
 
-Called by scripts/bench.sh, which makes everything that it needs. Prints a table of medians and ratios; ends by the time
-limit whatever is left, and says what was left out.
+Called by scripts/bench.sh, which makes everything that it needs. Prints a table of medians and ratios. Stops at the time
+limit, and says what was left out.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def arguments():
 
 
 class Run:
-    """One comparison: its flags, its deadline, and what it has measured, by model, figure and engine."""
+    """One comparison: its flags, its deadline, and its measurements by model, figure and engine."""
 
     def __init__(self, options):
         self.options = options
@@ -63,7 +63,7 @@ class Run:
         print(f"[{done:4.0f} of at most {self.options.limit:.0f} s] {text}", file=sys.stderr, flush=True)
 
     def lines_of(self, command):
-        """The JSON lines that a program prints within its share of the time: all of them, or as many as it got to."""
+        """The JSON lines that a program prints within its share of the time."""
         name = " ".join(pathlib.Path(str(part)).name for part in command[:3])
         limit = max(1.0, min(self.left(), self.options.limit / 3))
         try:
@@ -131,7 +131,7 @@ def free_port():
 
 @contextlib.contextmanager
 def served(run, engine, path, most_clients):
-    """The address of a server of this engine that answers."""
+    """Starts a server of this engine and gives its address."""
     o = run.options
     port = free_port()
     if engine == "kvasir":

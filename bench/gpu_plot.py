@@ -1,6 +1,6 @@
 """Draws what `gpu_table.py --json FIGURES` measured as a picture: `gpu_plot.py FIGURES > docs/gpu.svg`.
 
-A bar a row: how many times vLLM's figure it is; a mark shows what is aimed at.
+Each row is a bar: how many times vLLM's figure it is. A mark shows the goal.
 """
 
 import argparse
@@ -14,7 +14,7 @@ NAMES = {"mixture": "30B-A3B, bf16"}
 
 
 def rows(figures):
-    """(name, value, vLLM's, aim) of everything that both have."""
+    """(name, value, vLLM's value, goal) of everything that both have."""
     for kind, values in figures["engine"].items():
         names = [name for name in values if name not in ("host_us", "whole")]
         for name, peer, aim in zip(names, *ENGINE_ROWS[kind]):

@@ -1,5 +1,5 @@
 """The GPU's figures in one run: the engine alone (gpu_bench) and through HTTP (`kvasir serve` under `kvasir bench serve`),
-with random weights of real models' shapes, beside the figures of vLLM 0.26 on an H200 and beside what is aimed at.
+with random weights of real models' shapes, beside the figures of vLLM 0.26 on an H200 and beside our goals.
 
 `gpu_table.py --bin FOLDER [--engine bf16,fp8,...] [--serve bf16,...] [--scratch FOLDER]`. Everything stays on this machine.
 """
@@ -68,7 +68,7 @@ def measure_engine(options, kind):
 
 
 def write_model(options, path):
-    """Of 8 bits, since these are made quickly; on the device they are what is asked for."""
+    """Writes 8-bit weights, which are made quickly. The server converts them to the wanted type on the device."""
     command = [options.bin / "kvasir", "bench", "engine", "--random", SHAPE, "--type", "Q8_0", "--write", path, "--prompt",
                "1", "--gen", "1", "--batch", "1"]
     subprocess.run([str(part) for part in command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -112,7 +112,7 @@ def measure_long_prompt(options, port):
 
 
 def measure_latency(options, flags, engine):
-    """What users see of a server as it is set up by default."""
+    """What users see of a server with default settings."""
     with served(options.bin / "kvasir", *flags) as (_, port, ready_s):
         show("seconds until ready, from 8 bits", ready_s, None, 10)
         return {"ready_s": ready_s, **measure_short(options, port, engine),
@@ -123,7 +123,7 @@ def measure_throughput(options, kind, flags):
     """A batch that nobody waits for: steps may take as long as they like."""
     with served(options.bin / "kvasir", *flags, "--target-step-ms", 1000) as (_, port, _):
         many = ["--concurrency", 512, "--requests", 512]
-        load(options, port, "--input-tokens", 128, "--output-tokens", 32, *many)  # lets the server choose its products
+        load(options, port, "--input-tokens", 128, "--output-tokens", 32, *many)  # warms up: the server tunes its products
         figures = load(options, port, "--input-tokens", 1000, "--output-tokens", 1000, *many)
         show(f"HTTP, {kind}, 512 requests of 1000/1000", figures["output_tokens_per_s"], *LONG_ROWS[kind])
         return figures

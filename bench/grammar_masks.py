@@ -3,9 +3,9 @@
     python bench/grammar_masks.py --walk build/release/bin/grammar_walk --vocabulary MODEL.gguf [--check]
 
 Called by scripts/bench_grammar.sh, which makes everything that it needs. For each schema it prints how long compiling
-took, the mean and the 99th percentile of a mask, and on how many of the positions the masks are the same. All three
-write compact JSON here, so that they mean the same language. --check fails where two masks differ in a way that is not
-a known quirk of the peer's (see `quirk`).
+took, the mean and the 99th percentile of a mask, and at how many positions the masks are the same. All three write
+compact JSON here, so that their languages are the same. --check fails if two masks differ in a way that is not a known
+quirk of the peer (see `quirk`).
 """
 
 import argparse
@@ -20,9 +20,9 @@ import time
 from unittest import mock
 
 import numpy
-import tvm_ffi  # noqa: F401  before torch is taken away from it
+import tvm_ffi  # noqa: F401  must come before torch is replaced below
 
-# xgrammar imports these two only for types and GPU kernels that are not used here. They would be gigabytes.
+# xgrammar imports these two only for types and GPU kernels that are not used here. They take gigabytes.
 for name in ("torch", "transformers"):
     sys.modules[name] = mock.MagicMock()
 import llguidance  # noqa: E402
@@ -61,7 +61,7 @@ def gguf_metadata(path):
 
 
 def byte_of_letter():
-    """GPT-2's printable spelling of bytes, backwards."""
+    """The bytes that the letters of GPT-2's spelling stand for."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     letters = {chr(b): b for b in printable}
     letters.update({chr(256 + i): b for i, b in enumerate(b for b in range(256) if b not in printable)})
@@ -87,7 +87,7 @@ class Vocabulary:
         self.longest = max(map(len, self.ids))
 
     def encode(self, text):
-        """The longest token first: any cut will do here."""
+        """Takes the longest token each time: any way to split the text will do here."""
         ids, at = [], 0
         while at < len(text):
             length = next(n for n in range(min(self.longest, len(text) - at), 0, -1) if text[at : at + n] in self.ids)
@@ -126,13 +126,13 @@ class LlGuidance:
 
     @staticmethod
     def quirk(ours, theirs, differing):
-        """It cuts forced text in one way only, and writes fewer escapes: no \\/, no \\u, no raw DEL."""
+        """llguidance splits forced text in one way only, and allows fewer escapes: no \\/, no \\u, no raw DEL."""
         one_way = theirs.sum() == 1 and (ours & theirs).sum() == 1
         return one_way or all(b"\\/" in t or b"\x7f" in t or b"\\u" in t for t in differing)
 
     def __init__(self, vocabulary):
         class Tokens:
-            """What llguidance asks of a tokenizer."""
+            """The interface that llguidance wants of a tokenizer."""
 
             eos_token_id = vocabulary.end
             bos_token_id = None
@@ -170,7 +170,7 @@ class XGrammar:
 
     @staticmethod
     def quirk(ours, theirs, differing):
-        """In strings of a bounded length it allows raw control characters and no escapes."""
+        """In strings of a bounded length, xgrammar allows raw control characters and no escapes."""
         return all(b"\\" in t or min(t) < 0x20 for t in differing)
 
     def __init__(self, vocabulary):
@@ -205,14 +205,14 @@ class XGrammar:
 
 
 def bits_of(mask, vocabulary):
-    """One truth value a token; special tokens, which everybody treats in their own way, are left out."""
+    """One bool for each token. Special tokens are left out, since each library treats them in its own way."""
     bits = numpy.unpackbits(mask.view(numpy.uint8), bitorder="little")[: len(vocabulary.tokens)].astype(bool)
     bits[[i for i in vocabulary.special if i != vocabulary.end]] = False
     return bits
 
 
 def compare(engine, ours, theirs, vocabulary):
-    """(masks that are the same, masks whose difference is a known quirk of the peer's)"""
+    """(masks that are the same, masks whose difference is a known quirk of the peer)"""
     num_same = num_quirks = 0
     for a, b in zip(ours, theirs):
         a, b = bits_of(a, vocabulary), bits_of(b, vocabulary)

@@ -1,4 +1,4 @@
-"""A `kvasir serve` of a benchmark's own, on a free port of this machine, and load on it."""
+"""Starts a `kvasir serve` for a benchmark, on a free port of this machine, and puts load on it."""
 
 import contextlib
 import http.client
@@ -45,6 +45,6 @@ def load_command(kvasir, port, *flags):
 
 
 def load(kvasir, port, *flags):
-    """The phases that it measured."""
+    """Runs `load_command` and returns the phases that it measured."""
     found = subprocess.run(load_command(kvasir, port, *flags), check=True, capture_output=True, text=True).stdout
     return json.loads(found)["phases"]

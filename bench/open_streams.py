@@ -1,5 +1,5 @@
-"""How many open streams a server holds: so many clients at once on a tiny model, all of them being sent tokens, and beside
-them one client after the other who measures the time to a first token.
+"""How many open streams a server holds. Many clients at once stream tokens from a tiny model; beside them, one client
+after the other measures the time to its first token.
 
 `open_streams.py --kvasir BINARY [--streams N]`. Everything stays on this machine; it ends within --limit seconds.
 """
@@ -59,7 +59,7 @@ def serve(options, folder):
 
 
 def first_token_ms(port):
-    """One short request: milliseconds until its first token."""
+    """Sends one short request; returns the milliseconds until its first token."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     body = {"model": "tiny", "prompt": "abc", "max_tokens": 2, "stream": True, "ignore_eos": True}
     start = time.monotonic()

@@ -34,7 +34,7 @@ CASES = {
 
 
 def load(options, port, case):
-    """Each case has prompts of its own, the same for all servers: none is found in the cache by the next."""
+    """Each case has its own prompts, the same for all servers, so that no case finds those of another in the cache."""
     cases = CASES[options.device]
     flags = ["--endpoint", options.endpoint, "--seed", 100 * options.seed + list(cases).index(case), *cases[case].split()]
     if options.slo_ttft:

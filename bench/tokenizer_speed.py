@@ -2,10 +2,10 @@
 
     python bench/tokenizer_speed.py --kvasir build/release/bin/kvasir [--rounds 5] [--check]
 
-Called by scripts/bench_tokenizer.sh, which makes everything that it needs. The two take turns, a process each time, and
-the figures are medians. The peer is timed on the whole text and on the text in pieces of 4,000 characters, without
+Called by scripts/bench_tokenizer.sh, which makes everything that it needs. The two take turns, each time in a new
+process, and the figures are medians. The peer is timed on the whole text and on the text in pieces of 4,000 characters, without
 offsets; the ratio is to the better of them. --check fails below 20 MB/s or 5 times the peer on English and code, or
-where the two do not make the same number of tokens.
+if the two do not make the same number of tokens.
 """
 
 import argparse
@@ -32,7 +32,7 @@ NATURAL = ("English", "code")
 
 
 def make_texts(folder):
-    """Files by name: what people write, and what nobody does."""
+    """Files by name: texts that people write, and some that nobody writes."""
     choose = random.Random(1)
     million = 1_000_000
     texts = {
@@ -51,7 +51,7 @@ def make_texts(folder):
 
 
 def native(directory, files):
-    """One turn of the peer, printed as JSON."""
+    """Runs one turn of the peer and prints the result as JSON."""
     import tokenizers
 
     def timed(call):
@@ -72,7 +72,7 @@ def native(directory, files):
 
 
 def run(command):
-    """What it prints, or None where it takes too long."""
+    """What the command prints, or None if it takes too long."""
     environment = {**os.environ, "TOKENIZERS_PARALLELISM": "false", "RAYON_NUM_THREADS": "1"}
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, env=environment)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Fails when a file of src/ includes a header that the LAYERS files do not allow.
 
-src/LAYERS has the floors of the house: folders, highest first. A folder with rooms has a LAYERS of its own; the files that
-stand in the folder itself are above its rooms. Tests may look into every room of their own folder. Asio, Beast and OpenSSL
-(but for its SHA-256) count as headers of net/.
+src/LAYERS lists the floors of the house: folders, highest first. A folder with rooms (subfolders) has its own LAYERS; the
+files in the folder itself are above its rooms. Tests may include from every room of their own folder. Asio, Beast and
+OpenSSL (except its SHA-256) count as headers of net/.
 """
 import pathlib
 import re
@@ -16,7 +16,7 @@ TEST = re.compile(r"_(test|fixture|contract)$|^(golden|scripted)_|^loopback_clie
 
 
 def read_layers(folder):
-    """The level of each folder or room that the file names; None where there is no file."""
+    """The level of each folder or room that the file names; None if there is no file."""
     path = folder / "LAYERS"
     if not path.exists():
         return None
@@ -34,7 +34,7 @@ def room_of(parts):
 
 
 def check_rooms(own, other, layers):
-    """What is wrong with an include inside a folder with rooms; None: nothing."""
+    """The fault of an include inside a folder with rooms, or None."""
     if own == other or own is None:
         return None
     if own not in layers:

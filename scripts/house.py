@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Draws the house, docs/house.svg, of the LAYERS files: floors from top to bottom, their folders, and the folders' rooms.
+"""Draws docs/house.svg from the LAYERS files: the floors from top to bottom, their folders, and the folders' rooms.
 
-`house.py` writes the picture, `house.py --check` fails where it is not what the files give.
+`house.py` writes the picture; `house.py --check` fails if it is out of date.
 """
 import pathlib
 import sys

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""clang-tidy over every source file, all cores, in the units of the release build.
+"""Runs clang-tidy over every source file, on all cores, in the units of the release build.
 
-A unit that has passed before, in this checkout or another one, is looked at again only when its sources, a header or
-the checks have changed.
+A unit that has passed, in this checkout or another one, is checked again only when its sources, a header or the checks
+have changed.
 """
 import hashlib
 import json
@@ -26,7 +26,7 @@ def tracked(*patterns):
 
 
 def sources_of(unit):
-    """The files of a unit, or the file itself."""
+    """The files of a unit; a file that is no unit is its own source."""
     members = INCLUDE.findall(unit.read_text()) if "/units/" in str(unit) else []
     return [Path("src") / member for member in members] or [unit]
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Says which sources of src/ are compiled together: `units.py FOLDER` writes the units and `units.cmake` there.
+"""Decides which sources of src/ are compiled together: `units.py FOLDER` writes the units and `units.cmake` there.
 
-Most of a compiler's time goes into headers and into code that many files share, so the files of a folder are read as a
-few units. Files that define the same private name are kept apart; so nobody has to think of units when naming things.
-Nothing is written that has not changed: a build after it compiles no more than it must.
+Most of a compiler's time goes into headers and into code that many files share, so the files of a folder are compiled as
+a few units. Files that define the same private name are kept apart, so nobody has to think of units when naming things.
+Units that have not changed are not rewritten, so that the next build compiles no more than it must.
 """
 import re
 import sys
@@ -24,7 +24,7 @@ OTHER = re.compile(r"^(?!namespace|template|class|struct|enum|using|return|TEST|
 
 
 def private_names(text):
-    """What a file defines at the left margin of its anonymous namespaces, and its types and aliases anywhere."""
+    """The names that a file defines at the left margin of anonymous namespaces, and its types and aliases anywhere."""
     return {a or b for a, b in TYPE.findall(text)} | set(OTHER.findall("".join(PRIVATE.findall(text))))
 
 

@@ -23,7 +23,7 @@ DATA = tempfile.TemporaryDirectory(prefix="kvasir-tests-")  # for servers that h
 
 
 def wait_until(condition, timeout_s=60, what="condition"):
-    """Polls until condition() is true; its last value is returned."""
+    """Polls until condition() is true, and returns its last value."""
     deadline = time.monotonic() + timeout_s
     while True:
         value = condition()
@@ -116,7 +116,7 @@ class Server:
 
 
 def run_node(server, tmp_path, name, num_tests):
-    """Runs an .mjs file of tests/conformance with the Node of the tests' own environment."""
+    """Runs an .mjs file of tests/conformance with the Node of the tests' environment."""
     bin_dir = pathlib.Path(sys.executable).parent
     script = shutil.copy(ROOT / "tests/conformance" / name, tmp_path)  # beside npm's node_modules
     (tmp_path / "node_modules").symlink_to(bin_dir.parent / "npm/node_modules")

@@ -21,16 +21,16 @@
 
 namespace kvasir::model {
 
-// How a converter stores the projections of DeepSeek's latent: older ones as one tensor, newer ones apart.
+// How a converter stores the projections of DeepSeek's latent: older ones as one tensor, newer ones as two.
 enum class LatentTensors { together, apart };
 
-// How matrices are stored: as they are; in GGUF's blocks of 32 bytes and a scale where their rows allow it;
-// or as floats of the numbers that such blocks hold.
+// How matrices are stored: as they are; in GGUF's blocks of 32 bytes and a scale, if their rows allow it; or
+// as floats that are rounded as such blocks would round them.
 enum class MatrixType { f32, q8_0, rounded };
 
 // A golden checkpoint (config.json, safetensors) as the GGUF that llama.cpp's converter would make of it: its
-// names, its keys, and what it does to the numbers. Names and keys are spelled out here, so that what reads
-// them is not its own witness.
+// names, its keys, and its changes to the numbers. Names and keys are spelled out here, so that the code
+// under test does not check itself.
 class GoldenGguf {
  public:
   explicit GoldenGguf(const std::filesystem::path& directory, LatentTensors latent = LatentTensors::apart,
@@ -200,7 +200,7 @@ class GoldenGguf {
     u32_of("attention.value_length_mla", "v_head_dim");
   }
 
-  // Of a layer's tensor, without its ".weight" or ".bias".
+  // The GGUF name of a layer's tensor, without its ".weight" or ".bias".
   std::string layer_part(const std::string& part) const {
     const bool after = is_gemma() || type_ == "olmo2";
     const std::map<std::string, std::string> parts = {
@@ -327,7 +327,7 @@ class GoldenGguf {
     return turned;
   }
 
-  // Rows 0, d/2, 1, d/2 + 1, … of each head.
+  // The rows of each head in the order 0, d/2, 1, d/2 + 1, …
   static Tensor permuted(const Tensor& tensor, std::uint32_t num_heads) {
     const auto rows = static_cast<std::size_t>(tensor.shape[0]);
     const std::size_t cols = tensor.values.size() / rows;

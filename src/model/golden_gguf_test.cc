@@ -22,8 +22,8 @@ std::vector<float> logits_of(const std::filesystem::path& file, ops::ComputePool
   return {logits.begin(), logits.end()};
 }
 
-// Parts of quantised tensors (experts, fused projections, latents) are the parts of the same numbers as
-// floats.
+// Parts of quantised tensors (experts, fused projections, latents) hold the same numbers as the parts of
+// float ones.
 class QuantizedGgufModel : public testing::TestWithParam<const char*> {};
 
 TEST_P(QuantizedGgufModel, EqualsItsNumbersAsFloats) {

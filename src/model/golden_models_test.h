@@ -6,7 +6,7 @@
 
 namespace kvasir::model {
 
-// Tiny checkpoints with what the reference implementation computes from them.
+// Tiny checkpoints, with the results of the reference implementation.
 inline const std::filesystem::path kModels = std::filesystem::path(base::kTestsDir) / "golden" / "models";
 
 }  // namespace kvasir::model

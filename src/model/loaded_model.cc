@@ -38,7 +38,7 @@ base::Result<Speech> read_gguf_speech(const Metadata& metadata) {
   return make_speech(std::move(tokenizer), std::move(source));
 }
 
-// generation_config.json and config.json name end tokens as a number or a list of them.
+// generation_config.json and config.json name end tokens as one number or as a list.
 void add_end_tokens(const json::object& config, int vocab_size, std::vector<TokenId>& end_tokens) {
   const json::value* field = config.if_contains("eos_token_id");
   if (!field) return;
@@ -75,7 +75,7 @@ base::Result<Speech> read_speech(const std::filesystem::path& path, const Checkp
   auto speech = checkpoint.config_json.empty() ? read_gguf_speech(checkpoint.weights->metadata())
                                                : read_directory_speech(path, checkpoint, tokenizers);
   if (!speech.ok()) return base::error(speech.error().code, "{}: {}", path.string(), speech.error().message);
-  // A token that has no embedding could be asked for and not be computed.
+  // A request could name a token without an embedding, which cannot be computed.
   if (speech->tokenizer->size() > checkpoint.config.vocab_size)
     return base::error(ErrorCode::corrupt, "{}: {} tokens for a model of {}", path.string(),
                        speech->tokenizer->size(), checkpoint.config.vocab_size);
@@ -88,8 +88,8 @@ template <class AnyDecoder, class Load>
 base::Result<Loaded<AnyDecoder>> open_with(const std::filesystem::path& path,
                                            const TokenizerCache& tokenizers, const Load& load) {
   TRY(Checkpoint checkpoint, open_checkpoint(path));
-  // The tokenizer of a large vocabulary takes some tenths of a second; the weights load meanwhile.
-  // Without a launch policy it runs at get() where the system has no thread to give.
+  // The tokenizer of a large vocabulary takes some tenths of a second; the weights load meanwhile. Without a
+  // launch policy, it runs at get() if the system has no thread to give.
   auto reading =
       std::async([path, checkpoint, tokenizers] { return read_speech(path, checkpoint, tokenizers); });
   base::Result<std::unique_ptr<AnyDecoder>> decoder = load(std::move(checkpoint));

@@ -15,15 +15,15 @@
 
 namespace kvasir::model {
 
-// What turns text into a model's tokens and back. Immutable and shared.
+// Turns text into a model's tokens and back. Immutable and shared.
 struct Speech {
-  std::string name;  // what the checkpoint calls itself
+  std::string name;  // the checkpoint's own
   std::shared_ptr<const text::Tokenizer> tokenizer;
-  std::shared_ptr<const text::ChatTemplate> chat_template;  // one of Kvasir's where the checkpoint has none
+  std::shared_ptr<const text::ChatTemplate> chat_template;  // one of Kvasir's if the checkpoint has none
   std::vector<TokenId> end_tokens;                          // ascending
 };
 
-// Everything that a checkpoint gives: its speech, and what computes, which goes to an engine thread.
+// Everything that a checkpoint gives: its speech, and a decoder, which goes to an engine thread.
 template <class AnyDecoder>
 struct Loaded : Speech {
   std::unique_ptr<AnyDecoder> decoder;
@@ -34,7 +34,7 @@ struct Loaded : Speech {
 using LoadedModel = Loaded<Decoder>;              // on the CPU
 using LoadedDeviceModel = Loaded<DeviceDecoder>;  // on a device of its own
 
-// From a GGUF file, or from a directory with config.json, model.safetensors (or shards and their index) and
+// Opens a GGUF file, or a directory with config.json, model.safetensors (or shards and their index) and
 // tokenizer.json. `pool` outlives the decoder.
 base::Result<LoadedModel> open_model(const std::filesystem::path& path, DecoderOptions options,
                                      ops::ComputePool& pool, const TokenizerCache& tokenizers = {});

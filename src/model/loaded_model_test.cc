@@ -23,7 +23,7 @@ std::string utf8(int code) {
   return {static_cast<char>(0xC0 | (code >> 6)), static_cast<char>(0x80 | (code & 0x3F))};
 }
 
-// The bytes in GPT-2's spelling, one merge, the control tokens, and unused ones up to the model's size.
+// The bytes in GPT-2's spelling, one merge, the control tokens, and unused tokens up to the model's size.
 std::vector<std::string> make_tokens() {
   std::vector<std::string> tokens;
   int next = 256;
@@ -108,7 +108,7 @@ TEST(LoadedModel, NamesWhatIsWrong) {
   const auto broken_template = open_bytes(
       gguf().key("tokenizer.ggml.tokens", tokens).key("tokenizer.chat_template", "{% if %}").build(), pool);
   EXPECT_FALSE(broken_template.ok());
-  // A token more than the model has embeddings: its types are too short, and so is the model.
+  // One token more than the model has embeddings: the list of types is too short, and so is the embedding.
   tokens.push_back("more");
   EXPECT_EQ(open_bytes(gguf().key("tokenizer.ggml.tokens", tokens).build(), pool).error().code,
             ErrorCode::corrupt);
@@ -149,7 +149,7 @@ TEST(LoadedModel, OpensADirectory) {
   const auto model = open_model(directory.path(), {}, pool);
   ASSERT_TRUE(model.ok()) << model.error().message;
   EXPECT_EQ(model->name, directory.path().filename().string());
-  // 2 is config.json's; a number outside the vocabulary is passed over.
+  // 2 is from config.json; a number outside the vocabulary is ignored.
   EXPECT_EQ(model->end_tokens, (std::vector<TokenId>{2, 7, kEnd}));
   EXPECT_EQ(model->tokenizer->encode(render(*model, "he")), (std::vector<TokenId>{256, kEnd}));
 

@@ -1,6 +1,6 @@
 #include "model/decoder/device_decoder.h"
 
-// What device_decoder.h names, in a program without CUDA.
+// The functions of device_decoder.h in a program without CUDA.
 namespace kvasir::model {
 
 namespace {

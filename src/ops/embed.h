@@ -8,7 +8,7 @@
 
 namespace kvasir::ops {
 
-// The tokens' rows of the table. Every token is in [0, vocab): the caller has checked.
+// The tokens' rows of the table. The caller has checked that every token is in [0, vocab).
 void embed(Context& context,
            const tensor::TensorView& table,  // [vocab, dim], any type
            std::span<const TokenId> tokens,  // [rows]

@@ -13,7 +13,7 @@ namespace {
 
 constexpr float kOut = -std::numeric_limits<float>::infinity();
 
-// Picks of one row after another.
+// Picks the experts of one row after another.
 class Router {
  public:
   explicit Router(const RouterArgs& args)
@@ -63,7 +63,7 @@ class Router {
         [&](std::int32_t a, std::int32_t b) { return rank(a) > rank(b) || (rank(a) == rank(b) && a < b); });
   }
 
-  // Experts outside the best groups cannot be picked.
+  // Excludes experts outside the best groups.
   void leave_groups() {
     const std::size_t size = scores_.size() / groups_.size();
     for (std::size_t g = 0; g < groups_.size(); ++g) {
@@ -86,7 +86,7 @@ class Router {
 
   const RouterArgs& args_;
   std::vector<float> scores_;
-  std::vector<float> ranks_;  // what picks
+  std::vector<float> ranks_;  // experts are picked by these
   std::vector<std::int32_t> order_;
   std::vector<float> groups_;
   std::vector<std::int32_t> group_order_;

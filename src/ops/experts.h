@@ -14,12 +14,12 @@ struct RouterArgs {
   RouterScore score = RouterScore::softmax;
   int num_experts = 0;
   int num_used = 0;               // of each row
-  int num_groups = 1;             // experts stand in groups of equal size...
+  int num_groups = 1;             // experts form groups of equal size...
   int used_groups = 1;            // ...and only those of the best groups are picked from
   bool group_by_top_two = false;  // a group's worth: the sum of its two best scores, else its best
   bool renormalize = true;        // a row's weights add up to `scale`
   float scale = 1;
-  std::span<const float> selection_bias;  // [experts], or empty; picks, but does not weigh
+  std::span<const float> selection_bias;  // [experts], or empty; affects the picks, but not the weights
 };
 
 // The experts of each row and their weights, and the rows of each expert. A slot is one row at one expert;
@@ -33,7 +33,7 @@ struct ExpertPlan {
   std::vector<std::int32_t> first_slots;  // [experts + 1]: the slots of expert e are [e], up to [e + 1]
 };
 
-// Reuses what `plan` holds. A row's experts and weights depend on its own logits alone.
+// Reuses the memory of `plan`. A row's experts and weights depend on its own logits alone.
 void route(const RouterArgs& args, std::span<const float> logits /* [rows, experts] */, ExpertPlan& plan);
 
 // slots[s] = rows[plan.slot_rows[s]]

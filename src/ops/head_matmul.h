@@ -8,9 +8,9 @@
 
 namespace kvasir::ops {
 
-// A head's numbers inside a row: `heads` of them, `stride` apart.
+// Where the numbers of each head are in a row.
 struct HeadRows {
-  int offset = 0;  // of the numbers that take part, from a head's beginning
+  int offset = 0;  // of the numbers that take part, from the head's start
   int stride = 0;
 };
 
@@ -22,8 +22,8 @@ struct HeadMatmulArgs {
   HeadRows y_rows;
 };
 
-// Multiplies each head of each row by the head's own matrix: `in` numbers of x become `out` numbers of y, the
-// rest of y stays. A row of y depends on its row of x alone.
+// Multiplies each head of each row by the head's own matrix: `in` numbers of x become `out` numbers of y, and
+// the rest of y stays. A row of y depends on its row of x alone.
 void head_matmul(Context& context, const HeadMatmulArgs& args);
 
 }  // namespace kvasir::ops

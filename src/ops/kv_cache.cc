@@ -11,8 +11,8 @@
 namespace kvasir::ops {
 namespace {
 
-// Where the numbers of a token go inside a head's part of a block: `first` to begin with, `step` between
-// them.
+// Where the numbers of a token go inside a head's part of a block: the first at `first`, the others `step`
+// apart.
 struct Place {
   int first = 0;
   int step = 1;
@@ -34,7 +34,7 @@ void store_head_int8(std::byte* head, int dim, Place place, int token, const flo
   for (int from = 0; from < dim; from += kKvGroup) {
     const int to = std::min(dim, from + kKvGroup);
     float largest = 0;
-    float nothing = 0;  // or no number: then the scale carries that
+    float nothing = 0;  // or NaN, which the scale then carries
     for (int d = from; d < to; ++d) {
       largest = std::max(largest, std::fabs(x[d]));
       nothing += 0 * x[d];

@@ -23,12 +23,12 @@ struct Product {
 
 // Activations of this many bytes stay in a core's own cache while the weights stream past them.
 constexpr std::int64_t kChunkBytes = 512 << 10;
-// What a thread takes at a time: little enough that the last piece is not long waited for.
+// What a thread takes at a time: small enough that nobody waits long for the last piece.
 constexpr std::int64_t kPieceBytes = 256 << 10;
 
 // Rows that one thread quantises together: their groups fill cache lines that no other thread writes to.
 constexpr std::int64_t kQuadRows = 4;
-// That a thread quantises at a time, of all its rows.
+// Groups that a thread quantises at a time, over all its rows.
 constexpr std::int64_t kQuantizeGroups = 512;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) {
@@ -162,7 +162,7 @@ void multiply_tiles_fine(Context& context, const Product& p) {
   context.pool().run(static_cast<int>(num_chunks * pieces_a_chunk), multiply_piece);
 }
 
-// From here on AMX is faster: fewer rows wait for memory, or leave a tile half empty.
+// From this many rows on AMX is faster. Fewer wait for memory, or leave a tile half empty.
 constexpr std::int64_t kMinFinePanelRows = 12;
 
 // Cuts the product into panels; `base` has what they share, and `at_row` sets the activations from a row on.

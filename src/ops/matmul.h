@@ -7,7 +7,7 @@
 
 namespace kvasir::ops {
 
-// y = x wᵀ + bias. A row of y is the same bits whatever other rows are in the call, in whatever place, on
+// y = x wᵀ + bias. A row of y has the same bits whatever other rows are in the call, in whatever place, on
 // however many threads, and on every instruction set.
 void matmul(Context& context,
             std::span<const float> x,     // [rows, w.cols]

@@ -61,7 +61,7 @@ struct Case {
   }
 };
 
-// How activations are rounded: columns that share a scale, and steps of it.
+// How activations are rounded: the columns that share a scale, and the steps of that scale.
 struct Grid {
   std::size_t cols;
   double steps;
@@ -189,7 +189,7 @@ TEST(Matmul, LargeBatchesAreCutWithoutATrace) {
   }
 }
 
-// Columns that fill their last scale's 256 in part only.
+// The last 256 columns that share a scale are incomplete.
 TEST(Matmul, OddNumbersOfGroups) {
   std::mt19937 random(9);
   ComputePool pool(2);

@@ -10,17 +10,18 @@
 namespace kvasir::ops {
 namespace {
 
-// Rows that a thread takes at a time: a partition's keys and values stay in its second cache for all of them.
+// Rows that a thread takes at a time: a partition's keys and values stay in its second-level cache for all of
+// them.
 constexpr int kMaxPieceRows = 16;
 
-// The context of a row is cut into partitions; what its heads on one KV head get from a partition is a
-// "part", `heads` maxima, sums, and vectors of value_dim.
+// The context of a row is cut into partitions. The result of the row's heads on one KV head, over one
+// partition, is a "part": `heads` maxima, sums, and vectors of value_dim.
 struct Plan {
   const AttentionArgs& args;
   int num_rows = 0;
   int heads = 0;      // query heads of a KV head
   int head_dim = 0;   // of a query and a key
-  int value_dim = 0;  // of a value and of what comes out
+  int value_dim = 0;  // of a value and of the result
   int max_parts = 0;  // of any row
 
   std::int64_t part_floats() const { return static_cast<std::int64_t>(heads) * (value_dim + 2); }
@@ -55,8 +56,8 @@ Row row_at(const Plan& plan, int index) {
   return row;
 }
 
-// Whether both find the same keys and values in a partition: rows of one sequence, or of sequences that share
-// a prefix.
+// Whether both rows have the same keys and values in a partition: they are of one sequence, or of sequences
+// that share a prefix.
 bool same_blocks(const Row& a, const Row& b, int part) {
   return a.slice == b.slice || std::ranges::equal(a.blocks_in(part), b.blocks_in(part));
 }
@@ -118,7 +119,8 @@ class Piece {
         ++n;
       } while (i + n < num_rows_ && rows_[i + n].sees_part(part) &&
                same_blocks(rows_[i], rows_[i + n], part));
-      // The last of a slice's rows has the most blocks, and any of different slices' rows has them all.
+      // Any of these rows names the blocks of all: rows of one slice share its list, and other slices have
+      // equal blocks here.
       kernels.attend({.layer = &plan_.args.layer,
                       .kv_head = kv_head_,
                       .blocks = rows_[i].slice->blocks.data(),
@@ -186,7 +188,8 @@ void attend_by_rows(Context& context, const Plan& plan) {
   });
 }
 
-// Few rows with long contexts: a thread takes a few partitions of them; then they are joined in order.
+// For few rows with long contexts: a thread takes a few partitions of them; then the parts are joined in
+// order.
 void attend_by_parts(Context& context, const Plan& plan) {
   const CpuKernels& kernels = cpu_kernels(context.isa());
   const int num_threads = context.pool().num_threads();

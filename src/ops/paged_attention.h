@@ -10,7 +10,7 @@ namespace kvasir::ops {
 
 enum class Mask : std::uint8_t {
   causal,  // a row sees its own position and those before it
-  none,    // a row sees its whole sequence, which the slice ends
+  none,    // a row sees its whole sequence, which ends with the slice
 };
 
 struct AttentionArgs {

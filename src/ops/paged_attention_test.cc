@@ -25,7 +25,7 @@ struct Shape {
   float softcap = 0;
 };
 
-// What a cache gives back for these vectors of head_dim.
+// These vectors of head_dim as a cache returns them.
 std::vector<float> stored(const Shape& shape, std::vector<float> x) {
   for (std::size_t at = 0; at < x.size(); at += static_cast<std::size_t>(shape.head_dim)) {
     for (int from = 0; from < shape.head_dim; from += kKvGroup) {
@@ -175,7 +175,7 @@ TEST(PagedAttention, EqualsPlainAttention) {
   }
 }
 
-// Chunks, one by one, on any number of threads and any instruction set: the same bits.
+// Gives the same bits for any chunks, any number of threads, and any instruction set.
 TEST(PagedAttention, ARowDependsOnItsContextAlone) {
   std::mt19937 random(2);
   ComputePool pools[] = {ComputePool(1), ComputePool(2), ComputePool(4)};
@@ -298,7 +298,7 @@ TEST(PagedAttention, EightBitsAreAboutHalfTheBytes) {
     EXPECT_EQ(kv_type_named(name(type)), type);
 }
 
-// A latent layer with keys as values: the same as a layer that stores both, but for the order of the sums.
+// A latent layer with keys as values: the same as a layer that stores both, except for the order of the sums.
 class LatentSequence {
  public:
   LatentSequence(KvType type, int num_heads, int num_tokens, std::mt19937& random)

@@ -18,7 +18,7 @@ inline std::vector<float> random_floats(std::size_t n, std::mt19937& random, flo
   return x;
 }
 
-// Where a block's f16 fields stand.
+// Offsets of a block's f16 fields.
 inline std::vector<int> half_fields(tensor::DType type) {
   using tensor::DType;
   switch (type) {

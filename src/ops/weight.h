@@ -10,7 +10,7 @@
 
 namespace kvasir::ops {
 
-// What activations are rounded to where they meet a quantised weight.
+// How activations are rounded before they are multiplied by a quantised weight.
 enum class Activations : std::uint8_t {
   bytes,  // 8 bits, a scale for each 32 columns
   fine,   // 12 bits, a scale for each 256 columns
@@ -23,12 +23,12 @@ enum class Precision : std::uint8_t {
   exact,  // the reference that the others are judged by
 };
 
-// A matrix [rows = out features, cols = in features] in the form that matmul reads. Where the fast kernels
-// know its type it is a repacked copy of the same size, and the view's memory is no longer needed; else it
+// A matrix [rows = out features, cols = in features] in the form that matmul reads. If the fast kernels know
+// its type, it is a repacked copy of the same size, and the view's memory is no longer needed. Otherwise it
 // borrows, and the view's memory has to outlive it (`borrows` tells). Immutable, so any thread may read it.
 class Weight {
  public:
-  // One or two dimensions; a vector is one row. Spreads the repacking over `pool` where there is one.
+  // One or two dimensions; a vector is one row. Spreads the repacking over `pool` if there is one.
   static base::Result<Weight> prepare(const tensor::TensorView& view, Precision precision = Precision::fast,
                                       ComputePool* pool = nullptr);
 
@@ -39,7 +39,7 @@ class Weight {
   bool borrows() const { return data_ != nullptr; }
   Activations activations() const { return activations_; }
 
-  const std::byte* row(std::int64_t r) const;  // of a weight that borrows
+  const std::byte* row(std::int64_t r) const;  // only of a weight that borrows
   const std::byte* tiles() const { return tiles_.data(); }
 
  private:

@@ -27,15 +27,15 @@ struct SamplingParams {
   int num_top_logprobs = 0;
 };
 
-// Whose request it is, from the HTTP request to the engine's log.
+// Who sent a request, from the HTTP request to the engine's log.
 struct Origin {
-  std::string request_id;       // the client's x-request-id, or the one that it was told
+  std::string request_id;       // the client's x-request-id, or the one that the client was told
   std::string tenant;           // who asks
-  int weight = 1;               // the tenant's share of the server against others', at least 1
+  int weight = 1;               // the tenant's share of the server relative to others', at least 1
   std::string cache_namespace;  // prefix blocks are shared only inside one
 };
 
-// One sequence to generate: tokens in. `n` choices of one client request are n of these.
+// One sequence to generate. `n` choices of one client request are n of these.
 struct GenerateRequest {
   Origin origin;
   std::vector<TokenId> prompt;  // never empty
@@ -44,9 +44,10 @@ struct GenerateRequest {
   int min_tokens = 0;  // no end-of-sequence or stop token before this many
   bool ignore_eos = false;
   std::vector<TokenId> stop_tokens;                   // the model's end tokens are added by the worker
-  std::shared_ptr<grammar::CompiledGrammar> grammar;  // what the output is to be; null: any text
+  std::shared_ptr<grammar::CompiledGrammar> grammar;  // describes the output; null: any text
   int priority = 0;                                   // larger goes first
-  // The prompt's own logprobs, with so many alternatives each; such a prompt is computed as a whole.
+  // If set, the prompt's own logprobs are given too, with so many alternatives each. Such a prompt uses no
+  // cached prefix.
   std::optional<int> num_prompt_logprobs = std::nullopt;
 };
 

@@ -22,23 +22,23 @@ struct Token {
 
 enum class FinishReason { stop, length };
 
-// What a sequence cost so far.
+// The cost of a sequence so far.
 struct Usage {
   int prompt_tokens = 0;
-  int cached_tokens = 0;  // of the prompt, taken from the prefix cache
+  int cached_tokens = 0;  // of the prompt, found in the prefix cache
   int output_tokens = 0;
   int num_preemptions = 0;
 };
 
-// What one step gave one sequence. A stop token that ended the sequence is counted in `usage` and not in
-// `tokens`.
+// The result of one step for one sequence. A stop token that ended the sequence is counted in `usage`, but is
+// not in `tokens`.
 struct TokenEvent {
   std::vector<Token> tokens;
-  // In the first event, where the request asked for their logprobs: the prompt's tokens, from the second on.
+  // The prompt's tokens from the second on: in the first event, if the request asked for their logprobs.
   std::vector<Token> prompt = {};
   std::optional<FinishReason> finish;  // set on the last event of a sequence that ended well
   std::optional<base::Error> error;    // set on the last event of one that did not
-  Usage usage;                         // as of this event: a stop string may end the sequence at any
+  Usage usage;                         // as of this event, since a stop string may end the sequence at any
 
   bool last() const { return finish.has_value() || error.has_value(); }
 };

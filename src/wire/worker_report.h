@@ -2,7 +2,7 @@
 
 namespace kvasir::wire {
 
-// A worker's state as its callers may know it: for the router, for /v1/models and for /metrics.
+// A worker's state for its callers: for the router, for /v1/models and for /metrics.
 struct WorkerReport {
   int num_blocks = 0;
   int num_free_blocks = 0;    // free or holding only cached prefixes
@@ -10,7 +10,7 @@ struct WorkerReport {
   int num_running = 0;
   int num_waiting = 0;
   bool progressing = true;  // a step ended lately, or there is nothing to do
-  bool failed = false;      // its device did: it computes nothing any more
+  bool failed = false;      // its device has failed: it computes nothing any more
 };
 
 }  // namespace kvasir::wire

@@ -1,4 +1,4 @@
-"""Jinja2 itself, set up as Hugging Face's transformers sets it up for chat templates."""
+"""Jinja2 itself, configured as Hugging Face's transformers does for chat templates."""
 
 import copy
 import datetime
@@ -11,7 +11,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 
 class Generation(Extension):
-    """{% generation %} marks what the assistant said; it is rendered as it stands."""
+    """{% generation %} marks what the assistant said. Its content is rendered unchanged."""
 
     tags = {"generation"}
 
@@ -42,7 +42,7 @@ def environment(now=0):
 
 
 def compiled(source):
-    """None where Jinja2 refuses it."""
+    """The template, or None if Jinja2 refuses it."""
     try:
         return environment().from_string(source)
     except Exception:  # any exception is a refusal
@@ -50,7 +50,7 @@ def compiled(source):
 
 
 def rendered(template, chat, bos_token="", eos_token=""):
-    """The text of a chat, as golden files have them; None where it is refused."""
+    """The text of a chat in the form of the golden files; None if it is refused."""
     if template is None:
         return None
     variables = {"messages": chat["conversation"], "tools": chat.get("tools"),

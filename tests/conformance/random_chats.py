@@ -1,4 +1,4 @@
-"""Random conversations, from a seed: most are what a client sends, some are what no template expects."""
+"""Random conversations from a seed. Most are such as clients send; some are such as no template expects."""
 
 import random
 
@@ -46,7 +46,7 @@ class RandomChats:
         return message
 
     def turn(self):
-        """A question, and what comes of it."""
+        """A question, and what follows it."""
         messages = [{"role": "user", "content": self.content()}]
         if self.chance(0.3):
             calls = [self.call() for _ in range(self.random.choice([1, 1, 2]))]
@@ -61,7 +61,7 @@ class RandomChats:
         return messages
 
     def conversation(self):
-        if self.chance(0.1):  # messages in no order at all
+        if self.chance(0.1):  # messages in any order
             return [{"role": self.random.choice(ROLES), "content": self.content()} for _ in range(self.random.randint(0, 4))]
         messages = [{"role": "system", "content": self.content()}] if self.chance(0.4) else []
         for _ in range(self.random.randint(0, 3)):

@@ -151,7 +151,7 @@ class RandomSchemas:
         if done and self.chance(0.5):
             return {"$ref": f"#/$defs/{self.random.choice(done)}"}
         name = f"d{len(self.defs)}"
-        self.defs[name] = None  # being made; a bare reference to it would never end
+        self.defs[name] = None  # not finished yet; a bare reference to it would never end
         body = self.any(depth - 1)
         if self.chance(0.5):
             body = {

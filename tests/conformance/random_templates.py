@@ -39,7 +39,7 @@ class RandomTemplates:
                          "range(10)[2:8:3]", "range(0)")
 
     def wrong(self, depth, otherwise):
-        """Now and then something of another type."""
+        """Sometimes an expression of another type."""
         return self.any(depth) if self.chance(0.06) else otherwise(depth)
 
     def integer(self, depth):

@@ -12,7 +12,7 @@ SPACES = [" ", "  ", "\n", "\n\n", "\t", "\r\n", " \n ", "   \n", "\u00a0", "\u3
 
 
 def _is_settled(character):
-    """Whether every Unicode version since 3.2 says the same of it: libraries carry different ones."""
+    """Whether all Unicode versions since 3.2 agree on it: libraries carry different versions."""
     category = unicodedata.category(character)
     return category not in ("Cn", "Cs") and unicodedata.ucd_3_2_0.category(character) == category
 

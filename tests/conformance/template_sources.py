@@ -1,4 +1,4 @@
-"""The chat templates of real models: of the tokenizer packages, and of the models that the tests pull."""
+"""The chat templates of real models: from the tokenizer packages, and from the models that the tests pull."""
 
 import json
 import os

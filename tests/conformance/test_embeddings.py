@@ -1,4 +1,4 @@
-"""MiniLM behind /v1/embeddings, with the clients that people use; and what else of OpenAI's API is beside the chat."""
+"""MiniLM at /v1/embeddings, with the clients that people use; and the rest of OpenAI's API besides chats."""
 
 import concurrent.futures
 import json
@@ -124,7 +124,7 @@ def test_tokens_to_text_and_back(embedder):
 
 
 def prompt_logprobs_by_hand(client, tokens):
-    """The same numbers, one completion for each beginning of the prompt."""
+    """The same numbers, from one completion for each prefix of the prompt."""
     found = []
     for size in range(1, len(tokens)):
         request = {"model": "smollm2", "prompt": tokens[:size], "max_tokens": 1, "temperature": 0, "logprobs": 5}

@@ -1,6 +1,6 @@
 """Random walks through grammars of random JSON schemas: every text that a sampler could produce parses and validates.
 
-The C++ matcher walks (grammar_walk, beside the kvasir program), PyPI's `jsonschema` judges.
+The C++ matcher walks (grammar_walk, beside the kvasir program), and PyPI's `jsonschema` judges the texts.
 """
 
 import json

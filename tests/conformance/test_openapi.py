@@ -1,4 +1,4 @@
-"""The server does what /openapi.json says, as schemathesis sees it."""
+"""The server does what /openapi.json says; schemathesis checks it."""
 
 import json
 import os

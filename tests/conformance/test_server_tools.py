@@ -1,6 +1,6 @@
 """Tools that the server runs: HTTP tools, and MCP servers made with the official SDK, over stdio and streamable HTTP.
 
-SmolLM2 is made to call by `tool_choice`; what it says afterwards does not matter. Qwen2.5-Coder calls because it was asked to.
+`tool_choice` makes SmolLM2 call a tool; what it says afterwards does not matter. Qwen2.5-Coder calls because it is asked to.
 """
 
 import http.server
@@ -24,7 +24,7 @@ NODE = pathlib.Path(sys.executable).parent / "node"
 
 
 class Tools(http.server.BaseHTTPRequestHandler):
-    """One tool a path."""
+    """Each path is a tool."""
 
     seen = []
 

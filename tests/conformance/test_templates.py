@@ -1,5 +1,5 @@
 """Kvasir's chat templates beside Jinja2 itself: the templates of real models with random conversations, and random
-templates. `kvasir check templates` compares text, and what is refused."""
+templates. `kvasir check templates` compares the texts and the refusals."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""Kvasir's tokenizers beside Hugging Face's own: what its libraries were recorded to do, and PyPI's native
-`tokenizers` on random texts. `kvasir check tokenizer` does the comparing, decoding and streaming included."""
+"""Kvasir's tokenizers beside Hugging Face's own: recorded results of its libraries, and PyPI's native `tokenizers` on
+random texts. `kvasir check tokenizer` compares them, including decoding and streaming."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def check(directory, golden, *flags):
 
 
 def compare(directory, count, tmp_path, seed=SEED):
-    """Both on the same random texts."""
+    """Compares both on the same random texts."""
     file = json.loads((directory / "tokenizer.json").read_text())
     native = tokenizers.Tokenizer.from_file(str(directory / "tokenizer.json"))
     changed = {a["id"] for a in file["added_tokens"] if a["special"] and a["normalized"] and file["normalizer"]}
@@ -53,7 +53,7 @@ def test_recorded(name):
 
 @pytest.mark.parametrize("name", sorted(DIRECTORIES))
 def test_prepared(name, tmp_path):
-    """The second time the tokenizer comes from its image."""
+    """The second time, the tokenizer is loaded from its image."""
     for _ in range(2):
         status, output = check(DIRECTORIES[name], GOLDENS / f"{name}.json", "--prepared", tmp_path)
         assert status == 0, output
@@ -119,7 +119,7 @@ ADDED = {
 
 
 def variant(tmp_path, **changes):
-    """GPT-2 with parts exchanged."""
+    """GPT-2 with some parts replaced."""
     file = json.loads((DIRECTORIES["gpt2"] / "tokenizer.json").read_text())
     file.update(changes)
     (tmp_path / "tokenizer.json").write_text(json.dumps(file))

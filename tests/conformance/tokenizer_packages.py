@@ -1,4 +1,4 @@
-"""Where the tokenizers of the tests lie: packages that scripts/test_clients.sh fetched."""
+"""Where the tests' tokenizers are: packages that scripts/test_clients.sh has fetched."""
 
 import pathlib
 

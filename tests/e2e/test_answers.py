@@ -54,7 +54,7 @@ def test_check_model():
 
 
 def test_check_model_sees_a_wrong_answer(tmp_path):
-    """The check can fail: the same weights under another rope base."""
+    """The check can fail: it sees the same weights with another rope base."""
     for file in (GOLDEN / "models/llama").iterdir():
         text = file.read_bytes()
         if file.name == "config.json":

@@ -92,7 +92,7 @@ def event(text):
 
 
 class Misbehaving(http.server.BaseHTTPRequestHandler):
-    """Answers its n-th measured request in the n-th bad way; the probe it answers well."""
+    """Answers its n-th measured request in the n-th bad way, but answers the probe well."""
 
     protocol_version = "HTTP/1.0"  # a stream ends with its connection
 

@@ -17,7 +17,7 @@ BIN = os.environ.get("KVASIR_BIN", str(ROOT / "build/release/bin/kvasir"))
 
 
 class Script(http.server.BaseHTTPRequestHandler):
-    """`say` of the server writes the answer to a conversation."""
+    """Handles requests; the server's `say` writes the answer to a conversation."""
 
     protocol_version = "HTTP/1.1"
 
@@ -61,7 +61,7 @@ class Script(http.server.BaseHTTPRequestHandler):
 
 
 def echo(handler, request):
-    """Says what it was told, in pieces."""
+    """Repeats what it was told, in pieces."""
     handler.begin()
     handler.chunk(": ping\n\n")
     for word in request["messages"][-1]["content"].split():

@@ -1,4 +1,4 @@
-"""What the command line says to somebody who mistyped, and how it ends."""
+"""What the command line says about typing mistakes, and how it ends."""
 
 import os
 import pathlib
@@ -97,7 +97,7 @@ def test_a_bad_model_beside_a_good_one(small_server, tmp_path):
 
 
 def test_nobody_reads_what_serve_says(tmp_path):
-    """A closed pipe, as `kvasir serve | head -1` leaves one, loses the words and not the server."""
+    """A closed pipe, as in `kvasir serve | head -1`, loses the output but not the server."""
     bad = pathlib.Path(tmp_path / "bad.gguf")
     bad.write_bytes(b"what is this")
     port = free_port()

@@ -1,4 +1,4 @@
-"""Chats that have outgrown a small context: refused, cut to a window, or summarized, and always told."""
+"""Chats that have outgrown a small context are refused, cut to a window, or summarized; the client is always told."""
 
 import httpx
 import pytest

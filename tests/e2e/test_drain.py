@@ -1,4 +1,4 @@
-"""SIGTERM, or a hangup, finishes what runs, refuses what is new, and ends."""
+"""On SIGTERM or a hangup, the server finishes running requests, refuses new ones, and ends."""
 
 import contextlib
 import signal
@@ -57,7 +57,7 @@ def test_the_limit_cuts_what_runs_too_long(small_server):
 
 @contextlib.contextmanager
 def hangups(action):
-    """What processes that are started meanwhile do about SIGHUP to begin with."""
+    """Sets how processes that are started meanwhile treat SIGHUP at first."""
     before = signal.signal(signal.SIGHUP, action)
     try:
         yield
@@ -72,7 +72,7 @@ def test_a_hangup_drains_too(small_server):
     server.process.send_signal(signal.SIGHUP)
     wait_until(lambda: "drain" in server.output().lower(), 10, "the drain's line in the log")
     assert not done.is_set()
-    server.process.send_signal(signal.SIGHUP)  # the shell's and the system's signal come together
+    server.process.send_signal(signal.SIGHUP)  # the signals of the shell and of the system come together
     assert server.process.wait(60) == 0
     assert done.wait(10)
     assert texts[-1].finish_reason == "length"

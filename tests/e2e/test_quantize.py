@@ -1,4 +1,4 @@
-"""`kvasir quantize` as its user sees it, and as another reader of the format does."""
+"""`kvasir quantize` as its user sees it, and as another reader of the format sees its files."""
 
 import json
 import pathlib
@@ -113,7 +113,7 @@ def checkpoint(tmp_path_factory):
 
 
 def in_pairs(rows, heads):
-    """The order that GGUF has the rows of llama's Q and K in."""
+    """The rows of llama's Q and K in the order of GGUF."""
     return rows.reshape(heads, 2, rows.shape[0] // heads // 2, rows.shape[1]).swapaxes(1, 2).reshape(rows.shape)
 
 

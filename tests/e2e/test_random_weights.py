@@ -1,6 +1,6 @@
-"""A model of random weights under random schemas, through the whole server: every answer that ended parses and validates.
+"""A model of random weights with random schemas, through the whole server: every finished answer parses and validates.
 
-What such a model writes has no sense at all, so it finds what a trained model would not try.
+Such a model writes nonsense, so it finds cases that a trained model would not try.
 """
 
 import concurrent.futures
@@ -68,7 +68,7 @@ def test_every_answer_validates(random_model):
 
 
 def test_a_hostile_grammar_harms_itself_alone(random_model):
-    """Grammars that cost much, while another client is answered."""
+    """Expensive grammars do not delay the answer to another client."""
     server, _ = random_model
     client = server.client()
     hostile = [

@@ -1,4 +1,4 @@
-"""Clients that begin alike share what they begin with."""
+"""Requests that begin with the same text share its blocks."""
 
 import concurrent.futures
 import threading

@@ -1,4 +1,4 @@
-"""Structured output from the running server: what comes always parses and validates."""
+"""Structured output from the running server: every answer parses and validates."""
 
 import concurrent.futures
 import json
@@ -64,7 +64,7 @@ def test_regex_choice_grammar(client):
 
 
 def test_stream_and_batch_and_choices_agree(client):
-    """Alone, streamed, among others and as one of n: the same bytes."""
+    """An answer has the same bytes alone, streamed, among others, and as one of n."""
     options = dict(response_format=schema_format(PERSON), temperature=1, seed=11)
     alone = ask(client, **options).choices[0].message.content
     chunks = ask(client, stream=True, **options)
@@ -88,7 +88,7 @@ def test_logprobs_of_a_grammar(client):
 
 
 def test_survives_preemption(small_server):
-    """A pool too small for all: who is preempted goes on where it was."""
+    """The pool is too small for all sequences: a preempted one goes on where it stopped."""
     client = small_server("--kv-memory-mb", "12", "--prefix-cache=false").client()
     options = dict(response_format=schema_format(PERSON), temperature=1)
     alone = [ask(client, seed=i, **options).choices[0].message.content for i in range(6)]

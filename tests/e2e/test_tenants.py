@@ -1,4 +1,4 @@
-"""Keys and tenants, with the real clients: every way in without a right to it, and what a key's end ends."""
+"""Keys and tenants, with the real clients: every way in without a valid key, and what ends with a key."""
 
 import json
 import os
@@ -19,7 +19,7 @@ MODEL = "smollm2"
 
 
 class House:
-    """A data folder, the command line on it, and a server that runs meanwhile."""
+    """A data folder, the command line on it, and a running server."""
 
     def __init__(self, folder):
         self.data = pathlib.Path(folder)
@@ -118,7 +118,7 @@ def test_revoked_rotated_and_expired_keys(house):
     assert house.http(rotated["key"]).get("/v1/models").status_code == 200
     house.kvasir("key", "revoke", rotated["id"])
     wait_refused(house, rotated["key"])
-    # The command line does not make one that is over; the admin API makes one that soon is.
+    # The command line does not make a key that has expired; the admin API makes one that soon will.
     assert "--expires" in house.kvasir("key", "create", "--tenant", "acme", "--expires", "2020-01-01", fails=True)
     with house.http(house.admin) as admin:
         made = admin.post("/v1/admin/keys", json={"tenant": "acme", "expires_at": int(time.time()) + 2}).json()
@@ -169,7 +169,7 @@ def test_what_is_anothers_is_not_there(house):
 
 
 def start_stream(house, key, **more):
-    """A stream of an answer that goes on for long; its lines, and the moment of its end."""
+    """Streams a long answer; gives its lines, and the moment of its end."""
     lines, ended = [], []
     body = {"model": MODEL, "prompt": "Once", "max_tokens": 4000, "stream": True, "ignore_eos": True, **more}
 
@@ -252,7 +252,7 @@ def test_kvasir_chat_shows_a_key(house):
 
 
 def other_address():
-    """An address of this machine that is not loopback's."""
+    """An address of this machine other than loopback."""
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
             s.connect(("192.0.2.1", 9))
@@ -283,7 +283,7 @@ def test_a_server_without_keys_listens_on_loopback_alone(tmp_path):
         with empty.http("anything") as http:
             assert http.get("/v1/models").status_code == 200
             assert http.get("/v1/admin/tenants").status_code == 401
-        # The first key is wanted at once, and lets the next server listen everywhere.
+        # The first key is required at once, and lets the next server listen everywhere.
         empty.kvasir("tenant", "create", "acme")
         key, key_id = empty.key("--tenant", "acme")
         wait_refused(empty, None)

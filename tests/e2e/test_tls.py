@@ -1,4 +1,4 @@
-"""HTTPS by the server itself, with real clients; the certificate is renewed under a running stream."""
+"""HTTPS by the server itself, with real clients; the certificate is renewed while a stream runs."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from conftest import BIN, Server, wait_until
 
 
 class Certificate:
-    """A certificate for 127.0.0.1 that signs itself, and its key, in two files."""
+    """A self-signed certificate for 127.0.0.1 and its key, in two files."""
 
     def __init__(self, folder):
         self.cert, self.key = folder / "cert.pem", folder / "key.pem"
@@ -91,7 +91,7 @@ def test_a_stream_outlives_its_certificate(tls_server, certificate):
     assert tls_server.shown_certificate() != old
     chunks += list(stream)
     assert chunks[-1].choices[0].finish_reason == "length"
-    # Who trusts the new one is served; who trusts only the old one is not.
+    # A client that trusts the new certificate is served; one that trusts only the old one is not.
     with httpx.Client(verify=certificate.trust()) as fresh:
         assert fresh.get(tls_server.url + "/health/ready").status_code == 200
     with httpx.Client(verify=old_trust) as late, pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):

@@ -15,7 +15,7 @@ def letters_of_bytes():
 
 
 def write_tokenizer(folder):
-    """Ids: 0 to 2 special, then the bytes, then pairs of them."""
+    """Ids 0 to 2 are special tokens; then come the bytes, then pairs of bytes."""
     letters = letters_of_bytes()
     spell = lambda text: "".join(letters[b] for b in text.encode())  # noqa: E731
     vocabulary = {"<pad>": 0, "<s>": 1, "</s>": 2, **{letters[b]: 3 + b for b in range(256)}}
@@ -41,7 +41,7 @@ def write_tokenizer(folder):
 
 
 def write_weights(folder, context, seed=1):
-    """The smallest of llamas with so large a context: one layer, one head of 16, 279 tokens."""
+    """A very small llama with so large a context: one layer, one head of 16, 279 tokens."""
     hidden, inner, vocabulary = 16, 32, 279
     config = {
         "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu", "vocab_size": vocabulary,

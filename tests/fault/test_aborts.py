@@ -1,4 +1,4 @@
-"""Aborts give everything back."""
+"""Aborts release everything that a request holds."""
 
 import concurrent.futures
 import random

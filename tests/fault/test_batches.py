@@ -1,4 +1,4 @@
-"""Files and batches by OpenAI's own client, and through kill -9."""
+"""Files and batches with OpenAI's own client; they survive kill -9."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A damaged checkpoint is an error with its reason; nothing crashes and other models go on."""
+"""A damaged checkpoint gives an error with its reason; nothing crashes, and other models go on."""
 
 import json
 import pathlib

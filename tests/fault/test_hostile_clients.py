@@ -1,4 +1,4 @@
-"""Bad input gets its clear answer while another client's stream goes on undisturbed."""
+"""Bad input gets a clear answer while another client's stream goes on undisturbed."""
 
 import contextlib
 import json
@@ -11,7 +11,7 @@ from conftest import wait_until
 
 
 def exchange(server, data, pieces=None):
-    """Sends raw bytes, reads until the server closes or a whole answer is there."""
+    """Sends raw bytes, and reads until the server closes or a whole answer is there."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=60) as s:
         with contextlib.suppress(ConnectionError):
             s.sendall(data)
@@ -56,7 +56,7 @@ def guarded():
 
 @pytest.fixture
 def bystander(guarded):
-    """Another client's stream, running all the while; checked at the end against an undisturbed one."""
+    """Another client's stream that runs during the test; at the end it is compared with an undisturbed one."""
 
     def stream():
         chunks = guarded.client().chat.completions.create(
@@ -116,7 +116,7 @@ def test_not_http(guarded, bystander):
 
 
 def test_slow_loris(guarded, bystander):
-    """Many connections that never finish their headers: each is told and closed, none disturbs."""
+    """Many connections never finish their headers: each gets an error and is closed, and none disturbs others."""
     sockets = [socket.create_connection(("127.0.0.1", guarded.port), timeout=30) for _ in range(50)]
     for s in sockets:
         s.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nX-A: ")
@@ -167,7 +167,7 @@ def test_byte_at_a_time_writer_is_served(guarded, bystander):
 
 
 def test_reader_that_stops_costs_only_itself(guarded, bystander):
-    """It takes the headers and nothing more; others go on, and its sequence does not grow without bound."""
+    """A client reads the headers and nothing more. Others go on, and its sequence does not grow without bound."""
     request = {
         "model": "smollm2",
         "prompt": "x",

@@ -1,5 +1,5 @@
 """Makes tests/golden/quants/<TYPE>.bin with numpy and PyPI's `gguf`, whose reading of the block formats is the
-reference: a few random blocks as they lie in a file, then their numbers as little-endian float32."""
+reference: a few random blocks as stored in a file, then their numbers as little-endian float32."""
 
 import pathlib
 

@@ -10,8 +10,8 @@
 
 namespace kvasir::model {
 
-// A family of models: how its checkpoints say what the decoder has to be. Stateless. A family that one of the
-// formats has no name of its own for (Mistral's GGUF says "llama") has no name and no reader there.
+// A family of models: reads a decoder's config from the family's checkpoints. Stateless. Where a format has
+// no name of its own for the family (Mistral's GGUF says "llama"), `name` is empty and `read` is null.
 struct Architecture {
   struct Gguf {
     std::string_view name;  // general.architecture
@@ -28,7 +28,7 @@ struct Architecture {
 };
 
 std::span<const Architecture* const> architectures();
-// `unsupported`, with the list of what there is, for a family that is not in it.
+// Fails with `unsupported` if the family is unknown; the message lists the known ones.
 base::Result<const Architecture::Gguf*> find_gguf_architecture(std::string_view name);
 base::Result<const Architecture::HuggingFace*> find_hugging_face_architecture(std::string_view name);
 

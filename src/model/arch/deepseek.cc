@@ -9,14 +9,14 @@ namespace kvasir::model {
 
 namespace {
 
-// Both formats: the latent takes the place of KV heads, and rotated numbers stand in pairs.
+// Both formats: the latent takes the place of KV heads, and the two numbers of a rotated pair are neighbours.
 void deepseek_shape(ModelConfig& config) {
   config.num_kv_heads = 1;
   config.head_dim = config.latent.nope_dim + config.rope.dim;
   config.rope.style = ops::RopeStyle::interleaved;
 }
 
-// Yarn sharpens attention here instead of lengthening queries and keys.
+// Here yarn scales the attention scores, not the queries and keys.
 void sharpen(double per_log, ModelConfig& config) {
   const double factor = config.rope.factor > 1 ? 1 + per_log * std::log(config.rope.factor) : 1;
   config.attention_scale = static_cast<float>(factor * factor / std::sqrt(config.head_dim));
@@ -27,7 +27,7 @@ base::Status read_gguf_latent(const GgufFields& fields, ModelConfig& config) {
   TRY(latent.q_rank, fields.integer_or("attention.q_lora_rank", 0));
   TRY(latent.kv_rank, fields.integer("attention.kv_lora_rank"));
   TRY(config.rope.dim, fields.integer("rope.dimension_count"));
-  // Newer files keep a head's own sizes beside those of the latent.
+  // Newer files store the sizes of a head in addition to those of the latent.
   const bool both = fields.contains("attention.key_length_mla");
   TRY(const int key, fields.integer(both ? "attention.key_length_mla" : "attention.key_length"));
   TRY(latent.value_dim, fields.integer(both ? "attention.value_length_mla" : "attention.value_length"));
@@ -103,7 +103,7 @@ base::Result<ModelConfig> deepseek_from_json(const base::json::object& json) {
 
 }  // namespace
 
-// Multi-head latent attention and fine-grained experts: DeepSeek V3, and in GGUF V2 under the same name.
+// DeepSeek V3: multi-head latent attention and fine-grained experts. In GGUF, V2 goes by the same name.
 constexpr Architecture kDeepseek = {
     .gguf = {"deepseek2", deepseek_from_gguf, kGgufNames},
     .hugging_face = {"deepseek_v3", deepseek_from_json, kHuggingFaceNames},

@@ -10,13 +10,13 @@
 
 namespace kvasir::model {
 
-// What an encoder makes of its tokens' vectors.
+// How an encoder turns the vectors of its tokens into one.
 enum class Pooling {
   mean,
   first,  // the vector of the first token
 };
 
-// An encoder of the BERT family as data: learned positions, every half layer normalised after its sum.
+// An encoder of the BERT family as data. Positions are learned, and each half layer gives norm(x + half(x)).
 struct EncoderConfig {
   std::string architecture;
   int vocab_size = 0;
@@ -25,7 +25,7 @@ struct EncoderConfig {
   int intermediate_size = 0;
   int num_layers = 0;
   int num_heads = 0;
-  int context_length = 0;  // tokens that it reads at most
+  int context_length = 0;  // most tokens that it reads
   int num_positions = 0;   // tokens that it has positions for
   float norm_eps = 1e-12f;
   ops::Activation activation = ops::Activation::gelu;
@@ -34,7 +34,7 @@ struct EncoderConfig {
   int head_dim() const { return hidden_size / num_heads; }
 };
 
-// Which tensor plays which part; see TensorNames.
+// Names of the tensors; see TensorNames.
 struct EncoderNames {
   std::string_view embedding;
   std::string_view positions;

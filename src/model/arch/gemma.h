@@ -5,8 +5,8 @@
 
 namespace kvasir::model {
 
-// What Gemma 2 and 3 share: both halves of a layer are normalised before and after, the embedding is scaled
-// by the root of its size and is the output too.
+// Sets what Gemma 2 and 3 share: both halves of a layer are normalised before and after; the embedding is
+// scaled by the square root of its size, and is also the output matrix.
 void shape_gemma(ModelConfig& config);
 
 constexpr TensorNames gemma_hugging_face_names() {
@@ -14,7 +14,7 @@ constexpr TensorNames gemma_hugging_face_names() {
   names.attention_post_norm = "model.layers.{0}.post_attention_layernorm.weight";
   names.mlp_norm = "model.layers.{0}.pre_feedforward_layernorm.weight";
   names.mlp_post_norm = "model.layers.{0}.post_feedforward_layernorm.weight";
-  names.norm_offset = 1;  // GGUF stores the sum
+  names.norm_offset = 1;  // GGUF stores the weight with this added
   return names;
 }
 

@@ -9,7 +9,7 @@ namespace kvasir::model {
 
 namespace {
 
-// Layers take turns, and the first has a window.
+// Every other layer has a window, beginning with the first.
 bool gemma2_slides(int layer) {
   return layer % 2 == 0;
 }
@@ -21,7 +21,7 @@ base::Result<ModelConfig> gemma2_from_gguf(const WeightFile& file) {
   TRY(config.attention_softcap, fields.float_or("attn_logit_softcapping", 50));
   TRY(config.logit_softcap, fields.float_or("final_logit_softcapping", 30));
   TRY_OK(read_gguf_window(fields, config, gemma2_slides));
-  // The file does not say it: of the family, the 27B alone scales by another size than the head's.
+  // The file does not say so, but the 27B model scales by hidden_size / num_heads, unlike its family.
   if (config.num_layers == 46)
     config.attention_scale = 1 / std::sqrt(static_cast<float>(config.hidden_size / config.num_heads));
   return config;

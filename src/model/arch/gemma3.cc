@@ -9,14 +9,14 @@ namespace kvasir::model {
 
 namespace {
 
-// Five layers with a window, then one without, which turns more slowly.
+// Five layers have a window; the sixth has none, and its rope turns more slowly.
 constexpr int kPattern = 6;
 
 bool gemma3_slides(int layer) {
   return (layer + 1) % kPattern != 0;
 }
 
-// Layers with a window rotate by the local table.
+// Layers with a window use the local rope.
 void use_local_rope(ModelConfig& config) {
   for (LayerConfig& layer : config.layers) {
     if (layer.sliding_window > 0) layer.rope = RopeUse::local;
@@ -32,7 +32,7 @@ base::Result<ModelConfig> gemma3_from_gguf(const WeightFile& file) {
   config.local_rope.dim = config.rope.dim;
   TRY(config.local_rope.theta, fields.number_or("rope.freq_base_swa", 10000));
   use_local_rope(config);
-  // The file does not say it: of the family, the 27B alone scales by another size than the head's.
+  // The file does not say so, but the 27B model scales by hidden_size / num_heads, unlike its family.
   if (config.num_layers == 62)
     config.attention_scale = 1 / std::sqrt(static_cast<float>(config.hidden_size / config.num_heads));
   return config;
@@ -43,7 +43,7 @@ base::Status read_ropes(const base::json::object& json, ModelConfig& config) {
   TRY(config.local_rope.theta, json_number_or(json, "rope_local_base_freq", 10000));
   TRY(const base::json::object* parameters, json_object_or_none(json, "rope_parameters"));
   if (!parameters) {
-    // The old spelling, whose default is not the other families'.
+    // The older key. Its default differs from that of other families.
     TRY(config.rope.theta, json_number_or(json, "rope_theta", 1e6));
     return base::ok();
   }

@@ -36,8 +36,8 @@ base::Status read_scaling(const GgufFields& fields, RopeConfig& rope, int contex
   return base::ok();
 }
 
-// Some scalings arrive as a table of divisors rather than as their parameters: Llama 3's, and the long one of
-// longrope where the context reaches beyond the original (the same table has to serve every token).
+// Some scalings are stored as a table of divisors rather than as parameters: Llama 3's, and longrope's long
+// table if the context exceeds the original one (all tokens must share one table).
 base::Status read_divisors(const WeightFile& file, int context_length, RopeConfig& rope) {
   const bool longer = context_length > rope.original_context;
   const std::string_view names[] = {"rope_freqs.weight",
@@ -151,7 +151,7 @@ base::Status read_gguf_mixture(const GgufFields& fields, ModelConfig& config) {
                         num_shared * std::min(mixture.intermediate_size, 1 << 18)));
   TRY(mixture.renormalize, fields.boolean_or("expert_weights_norm", true));
   TRY(mixture.scale, fields.float_or("expert_weights_scale", 1));
-  if (mixture.scale == 0) mixture.scale = 1;  // what "not set" is in some files
+  if (mixture.scale == 0) mixture.scale = 1;  // some files store 0 for "not set"
   TRY(const int gating, fields.integer_or("expert_gating_func", 0));
   if (gating > 2) return base::error(ErrorCode::unsupported, "expert_gating_func {}", gating);
   if (gating == 2) mixture.score = ops::RouterScore::sigmoid;

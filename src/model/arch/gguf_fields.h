@@ -8,8 +8,8 @@
 
 namespace kvasir::model {
 
-// The metadata of one family, whose name stands before every key. An absent key is the fallback; one of
-// another kind, or a number that is not in its range, is an error that names it.
+// The metadata of one family, whose name is the prefix of every key. An absent key gives the fallback. A
+// value of the wrong kind or out of range is an error that names the key.
 class GgufFields {
  public:
   GgufFields(const Metadata& metadata, std::string_view prefix) : metadata_(metadata), prefix_(prefix) {}
@@ -29,12 +29,12 @@ class GgufFields {
   std::string_view prefix_;
 };
 
-// What GGUF keeps under the same keys for every family: dimensions, epsilon, rope and its scaling, tied
-// embeddings, biases. `prefix` is the family's name in the keys. The rope style is neox, the layers are
-// alike.
+// Reads what GGUF stores under the same keys for every family: dimensions, epsilon, rope and its scaling,
+// tied embeddings, biases. `prefix` is the family's name in the keys. The rope style is neox, and all layers
+// are alike.
 base::Result<ModelConfig> read_gguf_fields(const WeightFile& file, std::string_view prefix);
 
-// The keys of a mixture of experts. Every layer after the leading dense ones becomes sparse.
+// Reads the keys of a mixture of experts. Every layer after the leading dense ones becomes sparse.
 base::Status read_gguf_mixture(const GgufFields& fields, ModelConfig& config);
 
 // Sets attention.sliding_window on the layers for which slides(layer) is true.

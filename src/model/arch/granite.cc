@@ -9,7 +9,7 @@ namespace {
 base::Result<ModelConfig> granite_from_gguf(const WeightFile& file) {
   TRY(ModelConfig config, read_gguf_fields(file, "granite"));
   const GgufFields fields(file.metadata(), "granite");
-  config.rope.style = ops::RopeStyle::interleaved;  // rows reordered as llama's are
+  config.rope.style = ops::RopeStyle::interleaved;  // GGUF reorders the rows as it does llama's
   TRY(config.embedding_scale, fields.float_or("embedding_scale", 1));
   TRY(config.attention_scale, fields.float_or("attention.scale", 0));
   TRY(config.residual_scale, fields.float_or("residual_scale", 1));

@@ -19,9 +19,9 @@ base::Error wrong_kind(std::string_view key, std::string_view wanted) {
   return base::error(ErrorCode::corrupt, "{} is no {}", key, wanted);
 }
 
-// Two tables of divisors, for texts within the original context and for longer ones. Which one a model uses
-// has to be the same for all of its tokens, or cached keys would be of another rotation: the long one where
-// the context reaches beyond the original.
+// Longrope has two tables of divisors: one for texts within the original context, one for longer texts. All
+// tokens must share one table, because cached keys are already rotated: the long one is used if the context
+// exceeds the original.
 base::Status read_longrope(const json::object& fields, int context_length, RopeConfig& rope) {
   if (!(rope.original_context > 1))
     return base::error(ErrorCode::corrupt, "original_max_position_embeddings is {}", rope.original_context);
@@ -74,7 +74,7 @@ base::Status read_rotated_part(const json::object& fields, int head_dim, RopeCon
   return base::ok();
 }
 
-// transformers 5 keeps everything in rope_parameters, before that it was rope_theta and rope_scaling.
+// transformers 5 keeps everything in rope_parameters; earlier versions use rope_theta and rope_scaling.
 base::Status read_rope(const json::object& config, ModelConfig& model) {
   model.rope.dim = model.head_dim;
   TRY_OK(read_rotated_part(config, model.head_dim, model.rope));

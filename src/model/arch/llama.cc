@@ -9,9 +9,10 @@ namespace {
 base::Result<ModelConfig> llama_from_gguf(const WeightFile& file) {
   TRY(ModelConfig config, read_gguf_fields(file, "llama"));
   const GgufFields fields(file.metadata(), "llama");
-  // Converters to GGUF reorder the rows of Q and K of this family so that a pair stands side by side.
+  // GGUF converters reorder this family's Q and K rows, so that the two numbers of a rotated pair are
+  // neighbours.
   config.rope.style = ops::RopeStyle::interleaved;
-  // Mistral and Mixtral come under this name too.
+  // Mistral and Mixtral have this name in GGUF, too.
   TRY_OK(read_gguf_window(fields, config, [](int) { return true; }));
   TRY(const int num_experts, fields.integer_or("expert_count", 0));
   if (num_experts > 0) TRY_OK(read_gguf_mixture(fields, config));

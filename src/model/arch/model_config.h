@@ -13,39 +13,39 @@ namespace kvasir::model {
 
 enum class NormKind {
   rms,    // weight only
-  layer,  // the mean is taken off; weight and bias
+  layer,  // subtracts the mean; weight and bias
 };
 
 // Where a half layer (attention, feed-forward) is normalised: x + post(half(pre(x))).
 enum class NormPlace { before, after, both };
 
-// Queries and keys are normalised before they are rotated.
+// How queries and keys are normalised before they are rotated.
 enum class QkNorm {
   none,
-  heads,  // each head for itself, with one weight for all heads
+  heads,  // each head on its own; all heads share one weight
   whole,  // all heads of a token together
 };
 
 enum class RopeUse {
-  none,    // positions are not seen by this layer's attention
+  none,    // this layer's attention does not see positions
   global,  // ModelConfig::rope
   local,   // ModelConfig::local_rope
 };
 
-// What may differ from layer to layer.
+// The settings that may differ from layer to layer.
 struct LayerConfig {
   int sliding_window = 0;  // positions that a token sees, its own included; 0: all
   RopeUse rope = RopeUse::global;
   bool sparse = false;  // a mixture of experts in place of the one feed-forward
 };
 
-// Of a layer that is `sparse`.
+// The experts of a `sparse` layer.
 struct MixtureConfig {
   int num_experts = 0;
   int num_used = 0;
   int intermediate_size = 0;         // of one expert
   int shared_intermediate_size = 0;  // of the expert that every token passes through; 0: there is none
-  bool selection_bias = false;       // a tensor that picks experts but does not weigh them
+  bool selection_bias = false;       // a tensor affects which experts are picked, but not their weights
   ops::RouterScore score = ops::RouterScore::softmax;
   int num_groups = 1;
   int used_groups = 1;
@@ -66,16 +66,16 @@ struct MixtureConfig {
   }
 };
 
-// Multi-head latent attention: keys and values of a token are projections of one latent vector, and that
-// vector (with one rotated key that all heads share) is what the KV cache holds. Used where kv_rank is above
-// 0; then a query and a key have nope_dim + rope.dim numbers, and head_dim is their sum.
+// Multi-head latent attention: keys and values of a token are projections of one latent vector. The KV cache
+// holds that vector and one rotated key that all heads share. Used if kv_rank > 0; a query and a key then
+// have head_dim = nope_dim + rope.dim numbers.
 struct LatentConfig {
   int q_rank = 0;  // 0: queries are one projection of the hidden state
   int kv_rank = 0;
-  int nope_dim = 0;  // of a query and a key, the numbers without position
+  int nope_dim = 0;  // numbers of a query and a key that are not rotated
   int value_dim = 0;
 
-  static constexpr float kNormEps = 1e-6f;  // of both latents, whatever the other norms have
+  static constexpr float kNormEps = 1e-6f;  // of both latents, whatever the eps of the other norms
 };
 
 // A decoder's architecture as data: a new family adds a field here before it adds a class.
@@ -101,14 +101,14 @@ struct ModelConfig {
   MixtureConfig mixture;
 
   RopeConfig rope;
-  RopeConfig local_rope;  // where a layer uses it
+  RopeConfig local_rope;  // of layers with RopeUse::local
   bool learned_positions = false;
   LatentConfig latent;
 
   float embedding_scale = 1;
-  float attention_scale = 0;  // of a query's dot product with a key; 0: 1 / sqrt(head_dim)
+  float attention_scale = 0;  // factor of a query's dot product with a key; 0: 1 / sqrt(head_dim)
   float attention_softcap = 0;
-  float residual_scale = 1;  // of what a half layer adds
+  float residual_scale = 1;  // factor of what a half layer adds
   float logit_scale = 1;
   float logit_softcap = 0;
 
@@ -122,15 +122,15 @@ struct ModelConfig {
   bool norm_after() const { return norm_place != NormPlace::before; }
   int q_size() const { return num_heads * head_dim; }
   int kv_size() const { return num_kv_heads * head_dim; }
-  // What attention gives and its output projection takes.
+  // Numbers of a token that attention passes to its output projection.
   int attention_size() const { return num_heads * (is_latent() ? latent.value_dim : head_dim); }
 };
 
-// Whether the numbers can be a model at all, and stay far below anything that overflows.
+// Fails unless the numbers can describe a model and are far too small to overflow anything.
 base::Status validate(const ModelConfig& config);
 
 inline constexpr int kMaxLayers = 1 << 12;
-// One for each of the config's layers, all alike; an error where their number cannot be right.
+// Fills `layers` with num_layers equal layers. Fails if that number cannot be right.
 base::Status make_layers(ModelConfig& config);
 
 }  // namespace kvasir::model

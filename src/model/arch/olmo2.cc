@@ -6,7 +6,7 @@ namespace kvasir::model {
 
 namespace {
 
-// The halves of a layer are normalised afterwards, not before, and queries and keys as whole vectors.
+// The halves of a layer are normalised after, not before; queries and keys are normalised as whole vectors.
 void olmo2_shape(ModelConfig& config) {
   config.norm_place = NormPlace::after;
   config.qk_norm = QkNorm::whole;

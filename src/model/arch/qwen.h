@@ -5,7 +5,7 @@
 
 namespace kvasir::model {
 
-// The window of Qwen's layers: used where `use_sliding_window` says so, from layer `max_window_layers` on.
+// Sets the window of Qwen's layers: with `use_sliding_window`, layers from `max_window_layers` on have one.
 base::Status read_qwen_window(const base::json::object& json, ModelConfig& config);
 
 }  // namespace kvasir::model

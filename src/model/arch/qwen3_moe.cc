@@ -17,7 +17,7 @@ base::Result<ModelConfig> qwen3_moe_from_gguf(const WeightFile& file) {
   return config;
 }
 
-// Every decoder_sparse_step-th layer is a mixture, but for those of mlp_only_layers.
+// Every decoder_sparse_step-th layer is a mixture, except those in mlp_only_layers.
 base::Status read_sparse_layers(const base::json::object& json, ModelConfig& config) {
   TRY(const int step, json_integer_or(json, "decoder_sparse_step", 1));
   if (step < 1) return base::error(base::ErrorCode::corrupt, "decoder_sparse_step is {}", step);

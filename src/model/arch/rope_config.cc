@@ -27,7 +27,7 @@ double yarn_pair(const RopeConfig& rope, double rotations) {
          (2 * std::log(rope.theta));
 }
 
-// Fast pairs keep their frequency, slow ones are interpolated, a linear ramp between.
+// Fast pairs keep their frequency and slow ones are interpolated, with a linear ramp in between.
 void scale_yarn(const RopeConfig& rope, std::vector<double>& inverse) {
   double low = yarn_pair(rope, rope.beta_fast);
   double high = yarn_pair(rope, rope.beta_slow);
@@ -44,7 +44,7 @@ void scale_yarn(const RopeConfig& rope, std::vector<double>& inverse) {
   }
 }
 
-// Short wavelengths stay, long ones are interpolated, a smooth blend between.
+// Short wavelengths stay and long ones are interpolated, with a smooth blend in between.
 void scale_llama3(const RopeConfig& rope, std::vector<double>& inverse) {
   const double low_wavelength = rope.original_context / rope.low_freq_factor;
   const double high_wavelength = rope.original_context / rope.high_freq_factor;

@@ -12,7 +12,7 @@ enum class RopeScaling { none, linear, llama3, yarn };
 // How positions turn into angles, as a checkpoint states it.
 struct RopeConfig {
   ops::RopeStyle style = ops::RopeStyle::neox;
-  int dim = 0;  // numbers of a head that are rotated, from its start
+  int dim = 0;  // the first `dim` numbers of a head are rotated
   double theta = 10000;
   RopeScaling scaling = RopeScaling::none;
   double factor = 1;
@@ -25,7 +25,7 @@ struct RopeConfig {
   double mscale = 0;            // yarn; 0: not stated
   double mscale_all_dim = 0;
   bool truncate = true;              // yarn: the ramp's ends are whole dimensions
-  std::vector<float> freq_divisors;  // [dim / 2] or empty: a checkpoint's own table, on top of the rest
+  std::vector<float> freq_divisors;  // [dim / 2] or empty: a checkpoint's own table, applied after the rest
 };
 
 // The rotation of pair i at position p is the angle p * inverse_frequencies[i]; its sine and cosine are
@@ -36,7 +36,7 @@ struct RopeFrequencies {
 };
 
 base::Status validate(const RopeConfig& rope);
-// `rope` is valid.
+// `rope` must be valid.
 RopeFrequencies frequencies(const RopeConfig& rope);
 
 }  // namespace kvasir::model

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kPattern = 4;
 
-// Every fourth layer does not see positions.
+// Every `pattern`-th layer does not see positions.
 base::Status skip_rope(int pattern, ModelConfig& config) {
   if (pattern < 1) return base::error(base::ErrorCode::corrupt, "no_rope_layer_interval is {}", pattern);
   for (int i = pattern - 1; i < config.num_layers; i += pattern)
@@ -21,7 +21,7 @@ base::Status skip_rope(int pattern, ModelConfig& config) {
 
 base::Result<ModelConfig> smollm3_from_gguf(const WeightFile& file) {
   TRY(ModelConfig config, read_gguf_fields(file, "smollm3"));
-  config.rope.style = ops::RopeStyle::interleaved;  // rows reordered as llama's are
+  config.rope.style = ops::RopeStyle::interleaved;  // GGUF reorders the rows as it does llama's
   TRY_OK(skip_rope(kPattern, config));
   return config;
 }
@@ -39,7 +39,7 @@ base::Result<ModelConfig> smollm3_from_json(const base::json::object& json) {
   if (uses.size() != config.layers.size())
     return base::error(base::ErrorCode::corrupt, "no_rope_layers has {} of {} layers", uses.size(),
                        config.layers.size());
-  // The list says 1 where a layer has rope, whatever its name.
+  // Despite its name, the list has 1 where a layer uses rope.
   for (std::size_t i = 0; i < uses.size(); ++i)
     config.layers[i].rope = uses[i] != 0 ? RopeUse::global : RopeUse::none;
   return config;

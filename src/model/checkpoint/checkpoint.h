@@ -14,16 +14,16 @@
 
 namespace kvasir::model {
 
-// A model as it lies on disk, understood but not yet loaded.
+// A model on disk. Its config has been read; its weights are not loaded yet.
 struct Checkpoint {
   std::shared_ptr<const WeightFile> weights;
   TensorNames names;
   ModelConfig config;              // valid
   base::json::object config_json;  // empty for GGUF
-  PackingConfig packing;           // likewise
+  PackingConfig packing;           // none for GGUF
 };
 
-// The same of an encoder.
+// The same for an encoder.
 struct EncoderCheckpoint {
   std::shared_ptr<const WeightFile> weights;
   EncoderNames names;
@@ -33,14 +33,14 @@ struct EncoderCheckpoint {
 // A GGUF file, or a directory with config.json and safetensors.
 base::Result<Checkpoint> open_checkpoint(const std::filesystem::path& path);
 
-// The same for an encoder; a directory's pooling and length limit are read from 1_Pooling/config.json and
-// sentence_bert_config.json where they are there.
+// The same for an encoder. A directory's pooling and length limit come from 1_Pooling/config.json and
+// sentence_bert_config.json, if these exist.
 base::Result<EncoderCheckpoint> open_encoder_checkpoint(const std::filesystem::path& path);
 
 // Whether the checkpoint is an encoder's, by the name of its architecture.
 base::Result<bool> holds_encoder(const std::filesystem::path& path);
 
-// What a checkpoint calls itself, else the name of its file or directory.
+// The checkpoint's own name, otherwise that of its file or directory.
 std::string model_name(const std::filesystem::path& path, const Metadata& metadata);
 
 }  // namespace kvasir::model

@@ -14,7 +14,7 @@ using base::ErrorCode;
 
 namespace {
 
-// Sign, 4 bits of exponent with bias 7, 3 of mantissa; no infinities, and all ones is no number.
+// e4m3: a sign, 4 exponent bits with bias 7, 3 mantissa bits. There are no infinities; all ones is NaN.
 std::array<float, 256> make_e4m3_table() {
   std::array<float, 256> values{};
   for (int bits = 0; bits < 256; ++bits) {
@@ -28,7 +28,7 @@ std::array<float, 256> make_e4m3_table() {
   return values;
 }
 
-// Scales that stand for `height` x `width` weights each.
+// Scales, one for each `height` x `width` weights.
 struct ScaleGrid {
   std::vector<float> values;
   std::int64_t height = 0;

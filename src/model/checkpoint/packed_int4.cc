@@ -15,9 +15,9 @@ using base::ErrorCode;
 
 namespace {
 
-constexpr int kNibbles = 8;  // of a stored word
+constexpr int kNibbles = 8;  // in a stored word
 constexpr int kBlock = 32;   // columns of a Q4_1 block
-// AWQ's nibble i of a word is output kInterleaved[i] of the word's eight.
+// In AWQ, nibble i of a word belongs to output kInterleaved[i] of the word's eight.
 constexpr std::array<int, kNibbles> kInterleaved = {0, 2, 4, 6, 1, 3, 5, 7};
 
 constexpr std::array<int, kNibbles> inverse(const std::array<int, kNibbles>& order) {
@@ -93,8 +93,8 @@ class Int4Matrix {
     return raw.data;
   }
 
-  // Groups made in the order of the inputs' weight have their inputs all over the row: they are brought
-  // together, and the matrix says in which order it wants its inputs.
+  // GPTQ may form groups by the importance of the inputs, so that a group's inputs are scattered over the
+  // row. This order brings them together. Empty if they are in order already.
   base::Result<std::vector<std::int32_t>> input_order() const {
     std::vector<std::int32_t> order;
     if (!by_input() || !file_.contains(base_ + "g_idx")) return order;
@@ -148,7 +148,7 @@ class Int4Matrix {
 
   const WeightFile& file_;
   const PackingConfig& packing_;
-  const std::string base_;  // of the names, with the dot
+  const std::string base_;  // common start of the tensors' names, with the dot
   const std::int64_t rows_;
   const std::int64_t cols_;
   std::int64_t group_ = 0;

@@ -4,7 +4,7 @@
 
 namespace kvasir::model {
 
-// Of "x.weight": x.qweight, x.qzeros, x.scales, and x.g_idx where there is one.
+// Unpacks "x.weight" from x.qweight, x.qzeros, x.scales and, if there is one, x.g_idx.
 base::Result<std::optional<UnpackedMatrix>> unpack_int4(const WeightFile& file, const PackingConfig& packing,
                                                         const std::string& name, const tensor::Shape& shape);
 

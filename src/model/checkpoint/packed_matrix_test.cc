@@ -48,10 +48,10 @@ class SafetensorsBuilder {
   std::string data_;
 };
 
-// 4-bit weights as a quantiser has them before it packs them.
+// 4-bit weights before they are packed.
 struct Int4Example {
   std::int64_t rows, cols, group;
-  std::vector<std::int32_t> groups;   // of each input
+  std::vector<std::int32_t> groups;   // the group of each input
   std::vector<std::uint32_t> q;       // [rows, cols]
   std::vector<std::uint32_t> zeros;   // [groups, rows]
   std::vector<std::uint16_t> scales;  // [groups, rows], f16
@@ -134,7 +134,8 @@ std::vector<float> floats_of(const tensor::TensorView& view) {
   return values;
 }
 
-// A wrong zero point would be off by a step; rounding a zero point of 15 to 11 bits is 1/137 of one.
+// A wrong zero point would be off by a whole step; rounding a zero point of 15 to 11 bits is off by 1/137 of
+// one.
 void expect_int4(const WeightFile& file, const PackingConfig& packing, const Int4Example& e) {
   auto unpacked = unpack_matrix(file, packing, "x.weight", {e.rows, e.cols}, tensor::DType::f32);
   ASSERT_TRUE(unpacked.ok()) << unpacked.error().message;
@@ -290,7 +291,7 @@ std::vector<float> logits_of(const std::filesystem::path& path, ops::Precision p
   return {logits.begin(), logits.end()};
 }
 
-// A model of which every matrix with whole groups is packed, beside the same numbers as floats.
+// Compares a model whose matrices with whole groups are all packed with the same numbers as floats.
 TEST(PackedMatrix, APackedModelGivesTheLogitsOfItsNumbers) {
   const auto original = SafetensorsFile::open_directory(kModels / "llama");
   ASSERT_TRUE(original.ok());

@@ -27,7 +27,7 @@ struct Norm {
   std::vector<float> bias;    // NormKind::layer only
 };
 
-// A bias is there or not, as the config says.
+// Whether there is a bias, as the config says.
 enum class Bias { absent, present };
 
 inline Bias bias_if(bool present) {
@@ -43,18 +43,18 @@ struct RowRange {
   static RowRange all(std::int64_t rows) { return {0, rows, rows}; }
 };
 
-// How a checkpoint stores what differs between families.
+// How a checkpoint stores its tensors, where families differ.
 struct StorageOptions {
   ops::Precision precision = ops::Precision::fast;
   NormKind norm = NormKind::rms;
   float norm_offset = 0;
   bool transposed = false;
-  std::string prefix;  // of every name in the file
+  std::string prefix;  // at the start of every name in the file
   PackingConfig packing;
-  std::stop_token stop{};  // once requested, the next tensor is not prepared: cancelled
+  std::stop_token stop{};  // once requested, loading fails with `cancelled` before the next tensor
 };
 
-// `prefix` where the file's names have it, else nothing; `name` is of a tensor that every checkpoint has.
+// `prefix` if the file's names have it, otherwise nothing. `name` is a tensor that every checkpoint has.
 std::string used_prefix(const WeightFile& file, std::string_view prefix, std::string_view name);
 
 // Finds tensors of a checkpoint, checks their shapes and puts them into the form that ops read. Results may
@@ -71,7 +71,7 @@ class WeightReader {
   base::Result<ops::Weight> weight(const tensor::TensorView& view);
   // Matrix `index` of [count, rows, cols].
   base::Result<Linear> stacked(std::string_view name, const tensor::Shape& shape, std::int64_t index);
-  // The same numbers as f32, f16 or bf16: what is quantised is copied.
+  // The same numbers as f32, f16 or bf16. Quantised ones are copied.
   tensor::TensorView as_floats(const tensor::TensorView& view);
   // Zeroed memory that lives as long as the weights.
   std::byte* copy_space(std::int64_t bytes);

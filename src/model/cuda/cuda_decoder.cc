@@ -43,7 +43,7 @@ base::Result<std::unique_ptr<DeviceDecoder>> CudaDecoder::create(ModelConfig con
   TRY(decoder->gemm_, ops::cuda::Gemm::create(options.batch_invariant ? Choice::invariant : Choice::fastest));
   TRY_OK(decoder->allocate());
   if (options.batch_invariant) TRY_OK(decoder->check_invariant());
-  if (decoder->can_record_) decoder->tune(options.max_rows);  // what a long prompt is cut into
+  if (decoder->can_record_) decoder->tune(options.max_rows);  // the chunk size of long prompts
   decoder->stream_.wait();
   TRY_OK(ops::cuda::gpu_status());
   return std::unique_ptr<DeviceDecoder>(std::move(decoder));
@@ -75,7 +75,7 @@ void CudaDecoder::copy_block(std::int32_t from, std::int32_t to) {
   }
 }
 
-// A wrong block would be another sequence's memory.
+// A wrong block would be memory of another sequence.
 void CudaDecoder::check_promise(const StepBatch& batch) const {
   CHECK(static_cast<int>(batch.tokens.size()) <= options_.max_rows, "{} rows of {}", batch.tokens.size(),
         options_.max_rows);
@@ -168,18 +168,18 @@ base::Status CudaDecoder::run_decode(const StepBatch& batch, std::span<const Row
     return base::ok();
   }
   if (!few_rows() && !is_lone_row() && tuned_.insert(padding.rows).second) tune(padding.rows);
-  run_step();  // loads what is still unloaded, which cannot be recorded
+  run_step();  // loads kernels that are still unloaded, which cannot be recorded
   ops::cuda::Graph::begin(stream());
   run_step();
   graphs_.emplace(key, ops::cuda::Graph::end(stream()));
   return base::ok();
 }
 
-// Products of few rows are bound by memory, and the library's first guess is often not the fastest.
+// Products of few rows are bound by memory, and the library's first choice is often not the fastest.
 void CudaDecoder::tune(int rows) {
   const bool quantized = options_.weights == WeightNumbers::fp8;
   const DeviceBuffer& attended = quantized ? scratch_.quantized : scratch_.attention;
-  // Of every layer that has such a product, with the first one's norm.
+  // Tunes one product with the weights of all layers that have it, and with the norm of the first of them.
   const auto tune_all = [&](const auto& linear_of, const auto& args_of) {
     std::vector<const void*> weights;
     const DeviceLayer* first = nullptr;

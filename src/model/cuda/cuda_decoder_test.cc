@@ -18,7 +18,7 @@ namespace {
 class HeadDims : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Cuda, HeadDims, testing::Values(64, 128, 256));
 
-// The logits of a prompt in chunks and then token by token: through tiles, splits and recorded graphs.
+// The logits of a prompt fed in chunks and then token by token. Covers tiles, splits and recorded graphs.
 std::vector<std::vector<float>> run_sequence(const ModelConfig& config, const DeviceOptions& options) {
   const std::vector<TokenId> tokens = random_tokens(620, 1);
   const auto decoder = random_decoder(config, options);
@@ -45,7 +45,7 @@ void expect_near(const std::vector<std::vector<float>>& got, const std::vector<s
   double worst = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
     const double error = relative_error(got[i], wanted[i]);
-    if (!(error <= worst)) worst = error;  // also where it is no number
+    if (!(error <= worst)) worst = error;  // also if it is NaN
   }
   EXPECT_LT(worst, bound);
 }
@@ -116,8 +116,8 @@ TEST(Cuda, TokensInFlightAreFed) {
   EXPECT_EQ(got, expected);
 }
 
-// Sequences of different lengths in steps of prefill, of decode and of both. Gives the largest error beside
-// the same sequences alone.
+// Runs sequences of different lengths in steps of prefill, of decode and of both. Returns the largest error
+// against the same sequences alone.
 double error_of_batches(const ModelConfig& config, const DeviceOptions& options) {
   const auto decoder = random_decoder(config, options);
   double largest = 0;
@@ -129,7 +129,7 @@ double error_of_batches(const ModelConfig& config, const DeviceOptions& options)
   };
   std::vector<Sequence> sequences(9);
   std::vector<std::int32_t> free(200);
-  std::iota(free.begin(), free.end(), 50);  // the others are the lone sequences'
+  std::iota(free.begin(), free.end(), 50);  // the lone sequences use the others
   std::shuffle(free.begin(), free.end(), std::mt19937(3));
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     Sequence& s = sequences[i];
@@ -152,7 +152,7 @@ double error_of_batches(const ModelConfig& config, const DeviceOptions& options)
     std::vector<const std::vector<float>*> wanted;
     for (Sequence& s : sequences) {
       const int left = static_cast<int>(s.tokens.size()) - s.computed;
-      // All but the last tokens in chunks, those one by one.
+      // The last 20 tokens come one by one, those before them in chunks.
       const int rows = left > 20 ? std::min(left - 20, static_cast<int>(random() % 50)) : std::min(left, 1);
       if (rows == 0) continue;
       const auto first = static_cast<int>(batch.tokens.size());
@@ -174,7 +174,7 @@ double error_of_batches(const ModelConfig& config, const DeviceOptions& options)
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       const auto row = std::span(logits).subspan(i * 1000, 1000);
       const double error = relative_error(row, *wanted[i]);
-      if (!(error <= largest)) largest = error;  // also where it is no number
+      if (!(error <= largest)) largest = error;  // also if it is NaN
       EXPECT_EQ(choices[i].token, argmax(row));
       EXPECT_EQ(choices[i].largest, row[static_cast<std::size_t>(choices[i].token)]);
     }
@@ -184,7 +184,7 @@ double error_of_batches(const ModelConfig& config, const DeviceOptions& options)
 }
 
 TEST_P(HeadDims, ABatchIsNearItsSequencesAlone) {
-  // Products of few rows are other kernels', and their last bits others.
+  // Other kernels multiply few rows, and their last bits differ.
   EXPECT_LT(error_of_batches(dense_config(GetParam()), {.max_own_rows = 0}), 0.03);
 }
 
@@ -203,7 +203,7 @@ TEST_P(HeadDims, ABatchHasTheBitsOfItsSequencesAlone) {
     EXPECT_EQ(error_of_batches(dense_config(GetParam()), {.fp8_kv = true, .batch_invariant = true}), 0);
   }
   ModelConfig sharp = dense_config(GetParam());
-  sharp.attention_scale = 4;  // scores of some size, whose rounding must not depend on what follows them
+  sharp.attention_scale = 4;  // large scores: their rounding must not depend on later tokens
   EXPECT_EQ(error_of_batches(sharp, {.batch_invariant = true}), 0);
 }
 
@@ -231,7 +231,7 @@ TEST(Cuda, KvThatIsReservedLaterIsAsGood) {
   for (auto& decoder : later) EXPECT_LT(relative_error(logits_of(*decoder), expected), 0.01);
 }
 
-// In a process of its own, whose GPU is good for nothing after it.
+// Runs in a process of its own, because the GPU cannot be used in that process afterwards.
 TEST(CudaDeathTest, AFailureInFlightIsAnErrorOfTheStep) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   const auto fail_in_flight = [] {
@@ -248,7 +248,7 @@ TEST(CudaDeathTest, AFailureInFlightIsAnErrorOfTheStep) {
     step(0);
     CHECK(decoder->collect(choice).ok(), "a good step failed");
     ops::cuda::Stream stream;
-    ops::cuda::scale_and_cap(stream.handle(), reinterpret_cast<float*>(64), 1000, 2, 0);  // nobody's memory
+    ops::cuda::scale_and_cap(stream.handle(), reinterpret_cast<float*>(64), 1000, 2, 0);  // invalid address
     stream.wait();
     step(1);
     step(2);
@@ -261,7 +261,7 @@ TEST(CudaDeathTest, AFailureInFlightIsAnErrorOfTheStep) {
   EXPECT_EXIT(fail_in_flight(), testing::ExitedWithCode(0), "");
 }
 
-// A call that fails without a word would show as wrong numbers somewhere else.
+// Finds calls that failed silently: they would show as wrong numbers somewhere else.
 class NoCallFails final : public testing::Environment {
   void TearDown() override {
     const base::Status status = ops::cuda::gpu_status();

@@ -6,7 +6,7 @@
 #include "ops/cuda/mixture_few.h"
 #include "ops/cuda/skinny.h"
 
-// The products of steps of a few rows, with what stands around them in a layer of the common kind.
+// The products of steps with few rows, fused with the norms, gates and sums around them in common layers.
 namespace kvasir::model {
 
 using ops::cuda::GemvArgs;

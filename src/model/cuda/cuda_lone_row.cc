@@ -4,7 +4,7 @@
 #include "model/cuda/cuda_state.h"
 #include "ops/cuda/lone_row.h"
 
-// Steps of one row through all layers of a dense decoder in one kernel.
+// Runs a step of one row through all layers of a dense decoder in one kernel.
 namespace kvasir::model {
 
 using ops::cuda::DeviceBuffer;
@@ -25,7 +25,7 @@ bool CudaDecoder::is_lone_row() const {
          step.num_split_items > 0;
 }
 
-// The KV has its place from here on.
+// Called when the KV is allocated: its addresses do not change any more.
 base::Status CudaDecoder::prepare_lone_row() {
   const auto is_dense = [](const DeviceLayer& layer) {
     return is_common(layer) && layer.experts.empty() && layer.q_norm.bias == nullptr &&
@@ -59,7 +59,7 @@ base::Status CudaDecoder::prepare_lone_row() {
   base::Result<DeviceBuffer> exchange =
       DeviceBuffer::allocate(ops::cuda::lone_exchange_bytes(lone_row_args()));
   base::Result<DeviceBuffer> described = DeviceBuffer::allocate(layers.size() * sizeof(LoneLayer));
-  if (!exchange.ok() || !described.ok()) return base::ok();  // it is faster, and not needed
+  if (!exchange.ok() || !described.ok()) return base::ok();  // the kernel is only an optimisation
   scratch_.lone_exchange = std::move(*exchange);
   scratch_.lone_layers = std::move(*described);
   ops::cuda::fill_zero(stream(), scratch_.lone_exchange.data(), scratch_.lone_exchange.size());

@@ -4,7 +4,7 @@
 #include "base/check.h"
 #include "model/cuda/cuda_state.h"
 
-// What a decoder allocates.
+// The memory that a decoder allocates.
 namespace kvasir::model {
 
 using ops::cuda::DeviceBuffer;

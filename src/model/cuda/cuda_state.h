@@ -23,7 +23,7 @@
 
 namespace kvasir::model {
 
-// The rotations of a step, made once and used by every layer.
+// The rotations of a step, computed once and used by every layer.
 struct DeviceRope {
   ops::RopeStyle style = ops::RopeStyle::neox;
   int num_pairs = 0;
@@ -32,24 +32,24 @@ struct DeviceRope {
   ops::cuda::DeviceBuffer table;  // [max_rows, 2, num_pairs]
 };
 
-// Memory of a step, as large as the largest needs it.
+// Scratch memory, large enough for the largest step.
 struct DeviceScratch {
   ops::cuda::DeviceBuffer hidden, branch, normed;  // [max_rows, hidden]
   ops::cuda::DeviceBuffer qkv, attention;
   ops::cuda::DeviceBuffer gate_up, inner;
-  ops::cuda::DeviceBuffer quantized, x_scales;  // of products in e4m3
-  ops::cuda::DeviceBuffer unpacked;             // a matrix of four bits, as bf16
+  ops::cuda::DeviceBuffer quantized, x_scales;  // for products in e4m3
+  ops::cuda::DeviceBuffer unpacked;             // a matrix of four bits, widened to bf16
   ops::cuda::DeviceBuffer partials, counters, tile_partials;
   ops::cuda::DeviceBuffer lone_layers, lone_exchange;  // null: no step is run as a lone row
   ops::cuda::DeviceBuffer last, logits, drawn;         // [max_sequences, ..]
-  ops::cuda::DeviceBuffer router, slots, slot_out, slot_rows, row_slots, row_weights;  // a mixture's
-  ops::cuda::DeviceBuffer row_experts, first_slots, slot_inner;                        // on the device
-  ops::cuda::DeviceBuffer q_latent, kv_latent, latent, keys, wide_q, wide_out;         // latent attention's
+  ops::cuda::DeviceBuffer router, slots, slot_out, slot_rows, row_slots, row_weights;  // for a mixture
+  ops::cuda::DeviceBuffer row_experts, first_slots, slot_inner;                 // for a mixture on the device
+  ops::cuda::DeviceBuffer q_latent, kv_latent, latent, keys, wide_q, wide_out;  // for latent attention
 };
 
-// The decoder behind load_cuda_decoder: cuda_memory.cc allocates, cuda_decoder.cc runs steps,
-// cuda_attention.cc and cuda_feed_forward.cc hold the two halves of a layer, cuda_few_rows.cc and
-// cuda_lone_row.cc what steps of few rows and of one have of their own.
+// The decoder that load_cuda_decoder returns. cuda_memory.cc allocates, cuda_decoder.cc runs steps,
+// cuda_attention.cc and cuda_feed_forward.cc hold the two halves of a layer, and cuda_few_rows.cc and
+// cuda_lone_row.cc the special paths for steps of few rows and of one row.
 class CudaDecoder final : public DeviceDecoder {
  public:
   static base::Result<std::unique_ptr<DeviceDecoder>> create(ModelConfig config, DeviceWeights weights,
@@ -67,18 +67,18 @@ class CudaDecoder final : public DeviceDecoder {
  private:
   CudaDecoder(ModelConfig config, DeviceWeights weights, const DeviceOptions& options);
 
-  // Recorded steps are filled up to these, so that few graphs serve all.
+  // Recorded steps are padded to these sizes, so that few graphs serve all steps.
   static int recorded_rows(int rows);
   static int recorded_items(int items, int rows);
 
-  int max_step_rows() const;  // with those that a recorded step is filled up with
+  int max_step_rows() const;  // with the padding of a recorded step
 
   base::Status allocate();
   base::Status check_invariant() const;
   base::Status allocate_scratch();
   base::Status make_rope(RopeUse use, std::optional<DeviceRope>& rope);
   void check_promise(const StepBatch& batch) const;
-  // A step under way: where the results of its draws come to, and when they are there.
+  // A step under way: where its drawn tokens arrive, and an event that tells when.
   struct UnderWay {
     ops::cuda::PinnedBuffer drawn;
     ops::cuda::Event done;
@@ -86,7 +86,7 @@ class CudaDecoder final : public DeviceDecoder {
   };
 
   base::Status launch(const StepBatch& batch, std::span<const RowDraw> draws, const UnderWay& step);
-  // A step of single rows through a graph, recorded where there is none yet.
+  // Runs a step of single rows as a graph, which is recorded if there is none yet.
   base::Status run_decode(const StepBatch& batch, std::span<const RowDraw> draws);
   base::Status reserve_partials(int num_split_items);
   void tune(int rows);
@@ -98,24 +98,25 @@ class CudaDecoder final : public DeviceDecoder {
   void run_attention(int layer, const void* q, std::int64_t q_stride, void* out);
   void feed_forward(int layer);
   void run_mixture(int layer);
-  // What the experts make of `x`, in `slot_out`, as `row_slots` and `row_weights` tell. Experts are chosen on
-  // the device, or by the host, which the device waits for.
+  // Applies the experts to `x`. The result is in `slot_out`; `row_slots` and `row_weights` say how to combine
+  // it. Experts are chosen on the device, or by the host while the device waits.
   void run_experts(const DeviceLayer& layer, const void* x);
   void route(const DeviceLayer& layer);  // `router` to `row_experts` and `row_weights`
   void run_experts_by_host(const DeviceLayer& layer, const void* x);
-  // The activations of an MLP, in `inner`.
+  // Computes the activations of an MLP into the scratch `inner`.
   void run_mlp_inner(const DeviceLinear& up, int inner, const void* x, int rows);
-  // The same of a product whose gate is its kernel's.
+  // The same for a product whose kernel applies the gate.
   void run_gated(ops::cuda::GemmArgs up);
   void compute_logits();
   void draw();
 
-  // Whether the step is one row that goes through multiply_few: of layers without biases and norms behind.
+  // Whether the step is one row that goes through multiply_few: no layer has biases or norms after its
+  // halves.
   bool few_rows() const;
   // Whether the inputs of layers' products are e4m3, with scales in `x_scales`.
   bool quantizes() const;
   bool has_fused_rows() const;
-  // Without norms behind its halves, and without biases but of queries, keys and values.
+  // True if the layer has no norms after its halves, and no biases but those of queries, keys and values.
   static bool is_common(const DeviceLayer& layer);
   void multiply_few(const DeviceLinear& linear, const void* x, const ops::cuda::NormWeights& norm,
                     ops::cuda::GemvArgs::Then then, void* y);
@@ -126,21 +127,22 @@ class CudaDecoder final : public DeviceDecoder {
   base::Status prepare_lone_row();
   ops::cuda::LoneRowArgs lone_row_args() const;
 
-  // Whether so many rows are multiplied with it by multiply_skinny.
+  // Whether multiply_skinny takes so many rows.
   bool is_skinny(const DeviceLinear& linear, int num_rows) const;
   void multiply_skinny(const DeviceLinear& linear, const void* x, int num_rows,
                        ops::cuda::GemvArgs::Then then, void* y);
-  // The same matrix as the library takes it, in `unpacked` until the next one where it has four bits.
+  // The matrix in a form that the library takes. Four-bit matrices are widened into the scratch `unpacked`,
+  // which the next call overwrites.
   DeviceLinear unpack(const DeviceLinear& linear);
 
   ops::cuda::GemmArgs product(const DeviceLinear& linear, const void* x, int rows, void* y) const;
   void apply(const DeviceLinear& linear, const void* x, int rows, void* y);
-  // The last product of a half layer: added to the hidden state, or to `branch` where it has to be normalised
-  // on its way.
+  // The last product of a half layer. It is added to the hidden state, or stored in `branch` if it has to be
+  // normalised first.
   ops::cuda::GemmArgs half_product(const DeviceLinear& linear, const void* x, int num_rows,
                                    const ops::cuda::NormWeights& post_norm) const;
   void end_half(const DeviceLinear& linear, const void* x, const ops::cuda::NormWeights& post_norm);
-  // Adds `branch` where it is pending, and normalises for the next half.
+  // Adds `branch` if it is pending, and normalises for the next half.
   void begin_half(const ops::cuda::NormWeights& post_norm, const ops::cuda::NormWeights& norm);
   const void* normed_or_hidden(const ops::cuda::NormWeights& norm) const;
   ops::cuda::KvNumbers kv_numbers() const {
@@ -163,17 +165,18 @@ class CudaDecoder final : public DeviceDecoder {
     std::byte* v = nullptr;  // null: latent
   };
   ops::cuda::DeviceBuffer kv_memory_;
-  std::int64_t kv_block_bytes_ = 0;  // of a layer's keys; of values the same
+  std::int64_t kv_block_bytes_ = 0;  // of a layer's keys; its values take as much
   std::vector<KvLayer> kv_;
   StepUpload upload_;
   ops::ExpertPlan plan_;
   std::vector<float> router_logits_;
   bool can_record_ = false;
   bool fuses_rows_ = false;
-  bool branch_pending_ = false;  // the last half layer's product stands in `branch`
-  std::map<std::tuple<int, int, int>, ops::cuda::Graph> graphs_;  // by rows, split items and tokens of one
+  bool branch_pending_ = false;  // the last half layer's product is in `branch`
+  // By rows, split items, and tokens of a split item.
+  std::map<std::tuple<int, int, int>, ops::cuda::Graph> graphs_;
   int graph_generation_ = 0;
-  std::set<int> tuned_;  // numbers of rows
+  std::set<int> tuned_;  // numbers of rows that are tuned
   UnderWay steps_[2];    // used in turn
   std::int64_t num_started_ = 0;
   std::int64_t num_collected_ = 0;

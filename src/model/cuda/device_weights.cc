@@ -34,7 +34,7 @@ void convert(DType type, std::span<const float> values, std::byte* to) {
   }
 }
 
-// Turns bf16 matrices that are already there into e4m3.
+// Converts bf16 matrices that are already on the device to e4m3.
 base::Status quantize(ops::cuda::StreamHandle stream, const DeviceBuffer& from, DeviceWeights& result,
                       DeviceLinear& linear) {
   TRY(DeviceBuffer numbers, DeviceBuffer::allocate(static_cast<std::size_t>(linear.out * linear.in)));
@@ -56,7 +56,7 @@ struct Int4Place {
   std::byte* groups = nullptr;
 };
 
-// Room for a matrix of four bits, which becomes the linear's.
+// Allocates a four-bit matrix and makes it the linear's.
 base::Result<Int4Place> place_int4(DeviceWeights& result, DeviceLinear& linear) {
   const std::int64_t numbers = linear.out * linear.in;
   TRY(DeviceBuffer nibbles, DeviceBuffer::allocate(static_cast<std::size_t>(ops::cuda::int4_bytes(numbers))));
@@ -168,7 +168,7 @@ class Uploader {
     return static_cast<const void*>(to);
   }
 
-  // The parts' rows one after another; those that the model has not are empty.
+  // Stacks the parts' rows. Parts that the model does not have are empty.
   base::Result<DeviceLinear> linear(std::initializer_list<const Linear*> parts) {
     DeviceLinear result;
     std::vector<float> bias;
@@ -318,7 +318,7 @@ class Uploader {
   ops::cuda::Stream stream_;
 };
 
-// Makes up the weights of one model.
+// Invents the weights of a model.
 class Inventor {
  public:
   Inventor(const DeviceOptions& options, DeviceWeights& result) : options_(options), result_(result) {}
@@ -378,7 +378,7 @@ class Inventor {
     return list_experts(stream_.handle(), result_, layer);
   }
 
-  static constexpr float kBound = 0.02f * 1.732f;  // a deviation of 0.02, as a trained matrix has
+  static constexpr float kBound = 0.02f * 1.732f;  // a deviation of 0.02, as in a trained matrix
 
   base::Result<DeviceLinear> plain(std::int64_t out, std::int64_t in, float bound = kBound) {
     const auto bytes = static_cast<std::size_t>(tensor::bytes_of(options_.type, out * in));
@@ -405,7 +405,7 @@ class Inventor {
     return result;
   }
 
-  // Between a half and one and a half.
+  // Weights between 0.5 and 1.5.
   base::Result<const float*> norm(std::int64_t size) {
     std::mt19937 random(++seed_);
     std::vector<float> values(static_cast<std::size_t>(size));

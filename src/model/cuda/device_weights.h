@@ -19,20 +19,20 @@ struct DeviceLinear {
   const void* w = nullptr;
   const void* bias = nullptr;     // [out], or null
   const float* scales = nullptr;  // [out]: w is e4m3; null: it is not
-  const void* groups = nullptr;   // w has four bits (ops/cuda/int4.h); null: it has not
+  const void* groups = nullptr;   // w has four bits (ops/cuda/int4.h); null: it does not
   bool is_fresh = false;          // w was just unpacked
   std::int64_t out = 0;
   std::int64_t in = 0;
 };
 
 struct DeviceMlp {
-  DeviceLinear up;  // where the config has a gate: gate, then up
+  DeviceLinear up;  // gate, then up, if the config has a gate
   DeviceLinear down;
 };
 
 struct DeviceLayer {
   ops::cuda::NormWeights attention_norm, attention_post_norm, q_norm, k_norm;
-  DeviceLinear qkv;  // queries, keys, values; of latent attention the queries alone
+  DeviceLinear qkv;  // queries, keys, values; in latent attention the queries alone
   DeviceLinear out;
   // Latent attention.
   DeviceLinear q_down, kv_down;
@@ -45,13 +45,13 @@ struct DeviceLayer {
   DeviceLinear router;
   std::vector<float> selection_bias;  // on the host
   std::vector<DeviceMlp> experts;
-  // The same as the device reads them; null where the host chooses experts.
+  // The experts as the device reads them; null if the host chooses experts.
   const void* const* expert_ups = nullptr;    // [experts]
   const void* const* expert_downs = nullptr;  // [experts]
   const float* device_selection_bias = nullptr;
 };
 
-// A decoder's weights in the device's memory, matrices as the options tell, norms as f32.
+// A decoder's weights in device memory: matrices in the type that the options name, norms in f32.
 struct DeviceWeights {
   const void* embedding = nullptr;  // [vocab, hidden]
   const void* positions = nullptr;  // [context, hidden], or null
@@ -64,10 +64,10 @@ struct DeviceWeights {
 // Whether the device can choose experts.
 bool routes_on_device(const ModelConfig& config, const DeviceOptions& options);
 
-// `weights` borrow: they were loaded with Precision::exact.
+// `weights` must be loaded with Precision::exact, so that they borrow.
 base::Result<DeviceWeights> upload_weights(const DecoderWeights& weights, const ModelConfig& config,
                                            const DeviceOptions& options, ops::ComputePool& pool);
-// Of a decoder with plain attention, which may have biases of queries, keys and values.
+// For a decoder with plain attention; queries, keys and values may have biases.
 base::Result<DeviceWeights> random_weights(const ModelConfig& config, const DeviceOptions& options);
 
 }  // namespace kvasir::model

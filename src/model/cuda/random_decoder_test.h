@@ -49,7 +49,7 @@ inline std::vector<TokenId> random_tokens(int count, unsigned seed) {
   return tokens;
 }
 
-// The norm of the difference, over that of what was wanted.
+// The norm of the difference, divided by that of `wanted`.
 inline double relative_error(std::span<const float> got, std::span<const float> wanted) {
   double difference = 0;
   double size = 0;

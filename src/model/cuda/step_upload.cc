@@ -18,8 +18,8 @@ bool StepUpload::is_decode(const StepBatch& batch) {
 }
 
 int StepUpload::split_tokens(const StepBatch& batch) {
-  constexpr std::size_t kMany =
-      64;  // steps of more are filled up to other numbers of rows than those of fewer
+  // Steps with more slices are padded to other numbers of rows than steps with fewer.
+  constexpr std::size_t kMany = 64;
   return batch.slices.size() > kMany ? ops::cuda::kLongSplitTokens : ops::cuda::kSplitTokens;
 }
 
@@ -78,7 +78,7 @@ void StepUpload::take_apart(const StepBatch& batch, std::span<const RowDraw> dra
     blocks_.insert(blocks_.end(), slice.blocks.begin(), slice.blocks.begin() + num_blocks);
   }
   if (padding.rows == 0) return;
-  // One slice without rows stands behind the real ones, wherever those end.
+  // One slice without rows follows the real ones, at an index that does not depend on their number.
   const auto rows = static_cast<std::size_t>(padding.rows);
   const auto empty = static_cast<std::int32_t>(padding.rows);
   slices_.resize(rows + 1);

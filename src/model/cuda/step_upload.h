@@ -14,18 +14,18 @@
 
 namespace kvasir::model {
 
-// Sizes that a step is filled up to, so that a recorded graph serves many. Zeros: as it is.
+// Sizes that a step is padded to, so that one recorded graph serves many steps. 0: no padding.
 struct StepPadding {
   int rows = 0;
   int split_items = 0;
 };
 
-// Takes steps apart on the host and sends each to the device with one copy. Parts stand at places that the
-// padding alone decides, but for the sequences' blocks, which come last.
+// Prepares steps on the host and sends each to the device with one copy. The place of each part depends on
+// the padding alone, except for the sequences' blocks, which come last.
 class StepUpload {
  public:
   enum class SingleRows : std::uint8_t { split, tiled };
-  // `group`: heads of a KV head.
+  // `group` is the number of query heads of a KV head.
   StepUpload(int group, SingleRows single_rows) : group_(group), single_rows_(single_rows) {}
 
   // Whether every slice is one row and wants its logits.
@@ -33,16 +33,15 @@ class StepUpload {
   int count_split_items(const StepBatch& batch) const;
   static int split_tokens(const StepBatch& batch);
 
-  // `view`, the rows whose logits are wanted and their draws are this step's until the next call. Of the
-  // steps sent before, the last one alone may not be done. Waits where the memory has to grow, else for
-  // nothing.
+  // `view`, the logit rows and the draws describe this step until the next call. Of the steps sent before,
+  // only the last may still be running. Waits only if the memory has to grow.
   base::Status send(const StepBatch& batch, std::span<const RowDraw> draws, StepPadding padding,
                     ops::cuda::StreamHandle stream);
   const ops::cuda::StepView& view() const { return view_; }
   const std::int32_t* logit_rows() const { return logit_rows_; }
   int num_logit_rows() const { return num_logit_rows_; }
   const ops::cuda::RowDraw* draws() const { return placed_draws_; }  // [num_logit_rows]
-  // Grows by one whenever the memory is another.
+  // Increases by one whenever the memory is reallocated.
   int generation() const { return generation_; }
 
  private:
@@ -59,7 +58,8 @@ class StepUpload {
   std::vector<ops::cuda::SliceView> slices_;
   std::vector<ops::cuda::AttentionItem> split_items_, tile_items_;
   std::vector<ops::cuda::RowDraw> draws_;
-  ops::cuda::PinnedBuffer host_;  // and the one before: its copy may be on its way
+  // Two are used in turn: the copy of the step before may still be on its way.
+  ops::cuda::PinnedBuffer host_;
   ops::cuda::PinnedBuffer other_host_;
   ops::cuda::DeviceBuffer device_;
   int generation_ = 0;

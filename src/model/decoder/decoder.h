@@ -15,12 +15,12 @@ namespace kvasir::model {
 
 struct DecoderOptions {
   ops::Precision precision = ops::Precision::fast;
-  std::stop_token stop{};  // once requested, loading ends before the next tensor: cancelled
+  std::stop_token stop{};  // once requested, loading fails with `cancelled` before the next tensor
 };
 
-// The transformer itself: one class for every family, told by its config what to be. Owned and touched by
-// one thread at a time; a step's work is spread over the compute pool, which outlives the decoder. A row's
-// logits depend on its own sequence alone: not on the batch, the chunking, or the number of threads.
+// The transformer: one class for every family, shaped by its config. Owned and touched by one thread at a
+// time; a step's work is spread over the compute pool, which outlives the decoder. A row's logits depend on
+// its own sequence alone: not on the batch, the chunking, or the number of threads.
 class Decoder {
  public:
   static base::Result<std::unique_ptr<Decoder>> load(Checkpoint checkpoint, DecoderOptions options,
@@ -30,8 +30,8 @@ class Decoder {
   const ModelConfig& config() const;
   ops::ComputePool& pool() const;
 
-  // Computes the rows' KV into the slices' blocks, and the logits of `batch.logit_rows`.
-  // Tokens inside the vocabulary, blocks inside `kv` and a span that fits are the caller's promise.
+  // Computes the rows' KV into the slices' blocks, and the logits of `batch.logit_rows`. The caller promises
+  // that tokens are in the vocabulary, that blocks are in `kv`, and that the span fits.
   void forward(const StepBatch& batch, KvCache& kv, std::span<float> logits /* [logit_rows, vocab] */);
 
  private:

@@ -9,7 +9,7 @@ namespace kvasir::model {
 
 namespace {
 
-// Numbers [offset, offset + count) of vectors that stand `stride` apart.
+// Numbers [offset, offset + count) of vectors that are `stride` apart.
 struct Columns {
   int offset = 0;
   int stride = 0;
@@ -59,11 +59,11 @@ void Decoder::State::attend_plain(const LayerConfig& layer, const AttentionWeigh
   run_attention(layer, kv, q, buffers.attention.take(num_rows, c.attention_size()));
 }
 
-// A key is [rotated part, latent] and its value is the latent, so all heads share one. A head's own key would
-// be k_up times the latent: instead the query is multiplied by k_up once, and what attention gives by v_up.
-// That is more arithmetic for each position than keys and values of a head's own size, and the same for every
-// row, however it came into the batch; in return a token costs kv_rank + rope numbers of memory and
-// bandwidth.
+// A key is [rotated part, latent], its value is the latent, and all heads share both. A head's own key would
+// be k_up times the latent; instead, the query is multiplied by k_up once, and the result of attention by
+// v_up. This takes more arithmetic for each position than keys and values of a head's own size, but a token
+// needs only kv_rank + rope numbers of memory and bandwidth. The arithmetic is the same for every row,
+// however it came into the batch.
 void Decoder::State::attend_latent(const AttentionWeights& w, std::span<const float> x,
                                    const ops::KvLayer& kv) {
   const ModelConfig& c = config();

@@ -27,7 +27,8 @@ void Decoder::State::run_mlp(const MlpWeights& mlp, int inner, std::span<const f
   apply(mlp.down, up, y);
 }
 
-// The rows of an expert are multiplied together; a row's own experts are added in its own order.
+// The rows of an expert are multiplied together; the results of a row's experts are added in the row's own
+// order.
 void Decoder::State::run_mixture(const FeedForwardWeights& w, std::span<const float> x) {
   const MixtureConfig& m = config().mixture;
   const std::span<float> logits = buffers.router.take(num_rows, m.num_experts);

@@ -35,11 +35,11 @@ struct Decoder::State {
   void run_mlp(const MlpWeights& mlp, int inner, std::span<const float> x, std::span<float> y);
   void run_mixture(const FeedForwardWeights& weights, std::span<const float> x);
 
-  // `x` itself where there is no norm.
+  // `x` itself if there is no norm.
   std::span<const float> normed_if(const Norm& norm, std::span<float> x);
   void normalize(const Norm& norm, float eps, std::span<const float> x, std::span<float> y);
   void apply(const Linear& linear, std::span<const float> x, std::span<float> y);
-  // hidden += what the half layer made, normalised and scaled as the config says.
+  // Adds `branch`, normalised and scaled as the config says, to `hidden`.
   void add_branch(const Norm& post_norm);
   const ops::RopeTable* rope_of(const LayerConfig& layer) const;
 

@@ -49,8 +49,8 @@ std::vector<float> one_by_one(Decoder& decoder, std::span<const TokenId> tokens)
   return logits;
 }
 
-// What computes differently: biases and groups of heads, windows and two ropes, experts, shared experts and
-// latents, learned positions.
+// Models that compute differently: biases and groups of heads, windows and two ropes, experts, shared experts
+// and latents, learned positions.
 class EveryKind : public testing::TestWithParam<const char*> {};
 
 INSTANTIATE_TEST_SUITE_P(Decoder, EveryKind,

@@ -118,7 +118,7 @@ class Loader {
     return split_kv_up(latent);
   }
 
-  // Of each head, the keys' rows are turned and the values' rows taken as they are.
+  // Splits each head's rows into keys, which are transposed, and values, which are copied as they are.
   base::Status split_kv_up(LatentWeights& latent) {
     const LatentConfig& config = config_.latent;
     const std::int64_t heads = config_.num_heads;
@@ -225,8 +225,9 @@ class Loader {
 
 base::Result<DecoderWeights> load_weights(const Checkpoint& checkpoint, ops::Precision precision,
                                           ops::ComputePool& pool, const std::stop_token& stop) {
-  // A narrow model has little to average errors over: with bytes SmolLM2-135M (576) picks another token than
-  // float32 at 3.5 % of a text's, with fine activations at 0.5 %; Qwen2.5-1.5B (1536) with bytes at 0.7 %.
+  // A narrow model averages rounding errors over few numbers. With byte activations, SmolLM2-135M (576 wide)
+  // picks another token than float32 at 3.5 % of a text's positions, with fine ones at 0.5 %; Qwen2.5-1.5B
+  // (1536 wide) does at 0.7 % with bytes.
   constexpr int kNarrow = 1024;
   if (precision == ops::Precision::fast && checkpoint.config.hidden_size < kNarrow)
     precision = ops::Precision::fine;

@@ -12,10 +12,11 @@
 
 namespace kvasir::model {
 
-// Of multi-head latent attention. The projections of a latent to keys and values are kept as floats, head by
-// head, and never multiplied with a latent: keys move over to the query's side, values to the output's.
+// The weights of multi-head latent attention. The projections from a latent to keys and values are kept as
+// floats, head by head, and never applied to a latent: that of keys is applied to the query, that of values
+// to the output.
 struct LatentWeights {
-  Linear q_down;  // where the config has a q_rank
+  Linear q_down;  // if the config has a q_rank
   Norm q_down_norm;
   Linear kv_down;
   Norm kv_down_norm;
@@ -27,7 +28,7 @@ struct AttentionWeights {
   Norm norm;
   Norm post_norm;
   Linear q;
-  Linear k;  // k and v: not of latent attention
+  Linear k;  // k and v: unused in latent attention
   Linear v;
   Norm q_norm;
   Norm k_norm;
@@ -36,7 +37,7 @@ struct AttentionWeights {
 };
 
 struct MlpWeights {
-  Linear gate;  // where the config has a gate
+  Linear gate;  // if the config has a gate
   Linear up;
   Linear down;
 };
@@ -44,8 +45,8 @@ struct MlpWeights {
 struct FeedForwardWeights {
   Norm norm;
   Norm post_norm;
-  MlpWeights mlp;  // of a sparse layer, the shared expert where there is one
-  Linear router;   // what follows is of a sparse layer
+  MlpWeights mlp;  // in a sparse layer the shared expert, if there is one
+  Linear router;   // from here on: sparse layers only
   std::vector<float> selection_bias;
   std::vector<MlpWeights> experts;
 };
@@ -57,7 +58,7 @@ struct LayerWeights {
 
 struct DecoderWeights {
   tensor::TensorView embedding;  // [vocab, hidden], in the checkpoint's memory
-  tensor::TensorView positions;  // [context, hidden], likewise, where the config has them
+  tensor::TensorView positions;  // [context, hidden], likewise, if the config has them
   std::vector<LayerWeights> layers;
   Norm output_norm;
   ops::Weight output;  // [vocab, hidden]

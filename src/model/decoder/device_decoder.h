@@ -16,11 +16,11 @@
 
 namespace kvasir::model {
 
-// Of layers' matrices.
+// How the matrices of layers are stored.
 enum class WeightNumbers : std::uint8_t {
-  same,  // as everything else
+  same,  // in the type of everything else
   fp8,   // e4m3, with a scale for each row
-  int4,  // those that a file has in four bits as they are, floats rounded; others stay as they are
+  int4,  // four-bit matrices are kept, float ones are rounded; others are stored as `same`
 };
 
 inline WeightNumbers weight_numbers_named(std::string_view name) {
@@ -31,15 +31,16 @@ inline WeightNumbers weight_numbers_named(std::string_view name) {
 struct DeviceOptions {
   tensor::DType type = tensor::DType::bf16;  // or f32; of weights, activations and KV
   int num_blocks = 0;                        // of KV; 0: as many as kv_bytes hold
-  std::int64_t kv_bytes = 0;                 // 0: nine tenths of what is left
-  bool kv_later = false;                     // none of both: reserve_kv() comes before the first step
+  std::int64_t kv_bytes = 0;                 // 0: nine tenths of the free memory
+  bool kv_later = false;                     // allocates no KV yet: reserve_kv() comes before the first step
   int max_rows = 512;                        // of a step
   int max_sequences = 64;                    // of a step, and so rows of logits
-  int max_own_rows = 64;  // of a step that fuses its row, or multiplies four bits as they are; 0: for tests
-  bool fp8_kv = false;    // keys and values as e4m3, without scales; `type` is bf16
-  WeightNumbers weights = WeightNumbers::same;  // another than `same` where `type` is bf16
-  // A row's result depends on its own sequence alone, to the last bit. Slower; for dense decoders in bf16 on
-  // sm_90.
+  // Most rows of a step that fused or four-bit kernels take; 0 (no such kernels) is for tests.
+  int max_own_rows = 64;
+  bool fp8_kv = false;                          // keys and values as e4m3, without scales; `type` is bf16
+  WeightNumbers weights = WeightNumbers::same;  // others than `same` need bf16
+  // The result of a row depends on its own sequence alone, to the last bit. Slower, and only for dense
+  // decoders in bf16 on sm_90.
   bool batch_invariant = false;
   std::stop_token stop{};
 };
@@ -54,13 +55,13 @@ struct RowDraw {
 };
 
 struct RowChoice {
-  TokenId token = 0;  // -1: the device cannot draw it, the caller has to, from the row's logits
-  float largest = 0;  // logit; +inf where the row has a NaN or +inf in it, -inf where every number is that
+  TokenId token = 0;  // -1: the device cannot draw it, and the caller draws from the row's logits
+  float largest = 0;  // logit; +inf if the row has a NaN or +inf, -inf if all its numbers are -inf
 };
 
-// A decoder with its weights and its KV in the memory of another device. What Decoder and KvCache are on the
-// CPU; owned and touched by one thread. Unless it is batch_invariant, a row's result may differ in its last
-// bits with what else is in the step: the fastest way to multiply is another for each number of rows.
+// A decoder with its weights and its KV in the memory of another device: what Decoder and KvCache are on the
+// CPU. Owned and touched by one thread. Unless it is batch_invariant, the last bits of a row's result may
+// depend on the other rows of the step, because the fastest kernel depends on the number of rows.
 class DeviceDecoder {
  public:
   virtual ~DeviceDecoder() = default;
@@ -68,23 +69,23 @@ class DeviceDecoder {
   virtual const ModelConfig& config() const = 0;
   virtual int num_blocks() const = 0;
   virtual std::int64_t kv_block_bytes() const = 0;  // of all layers
-  // Once, of a decoder that has no KV yet.
+  // Called once, on a decoder without KV.
   virtual base::Status reserve_kv(int num_blocks) = 0;
   virtual void copy_block(std::int32_t from, std::int32_t to) = 0;
 
   // Starts to compute the rows' KV into the slices' blocks, the logits of `batch.logit_rows`, and a token for
-  // each of these. Steps run in the order of their start; two may be under way. Tokens inside the vocabulary,
-  // blocks inside the KV, and a step within the options' bounds are the caller's promise. Arguments need not
-  // outlive the call.
+  // each of these. Steps run in the order of their start; two may be under way. The caller promises that
+  // tokens are in the vocabulary, that blocks are in the KV, and that the step is within the options' bounds.
+  // Arguments need not outlive the call.
   virtual void start(const StepBatch& batch, std::span<const RowDraw> draws) = 0;  // [logit_rows]
-  // Waits for the first started of the steps under way. An error where the device has failed since the
-  // program began: nothing more can be had of it, and `choices` mean nothing.
+  // Waits for the oldest step under way. Fails if the device has failed since the program began: the device
+  // cannot be used any more, and `choices` mean nothing.
   virtual base::Status collect(std::span<RowChoice> choices) = 0;  // [logit_rows]
   base::Status forward(const StepBatch& batch, std::span<const RowDraw> draws, std::span<RowChoice> choices) {
     start(batch, draws);
     return collect(choices);
   }
-  // Row `row` of the last step's logits. No step is under way. Fails as collect() does.
+  // Row `row` of the last step's logits. No step may be under way. Fails as collect() does.
   virtual base::Status fetch_logits(int row, std::span<float> logits) = 0;  // [vocab]
 };
 
@@ -92,7 +93,7 @@ class DeviceDecoder {
 base::Result<std::unique_ptr<DeviceDecoder>> load_cuda_decoder(Checkpoint checkpoint,
                                                                const DeviceOptions& options,
                                                                ops::ComputePool& pool);
-// Of the first GPU.
+// The free memory of the first GPU.
 base::Result<std::int64_t> cuda_free_bytes();
 // A decoder with random weights, for measuring.
 base::Result<std::unique_ptr<DeviceDecoder>> make_random_cuda_decoder(const ModelConfig& config,

@@ -10,9 +10,9 @@
 
 namespace kvasir::model {
 
-// Physical KV of one model: `num_blocks` blocks of 16 tokens for every layer. Memory is reserved at once and
-// committed by the system as blocks are first written. Which block holds what is kv/'s business. Owned by
-// the engine thread; during a step the decoder writes it.
+// The physical KV of one model: `num_blocks` blocks of 16 tokens for every layer. Memory is reserved at once
+// and committed by the system as blocks are first written. kv/ decides which block holds what. Owned by the
+// engine thread; during a step the decoder writes it.
 class KvCache {
  public:
   static base::Result<KvCache> create(const ModelConfig& config, ops::KvType type, int num_blocks);

@@ -14,14 +14,15 @@
 
 namespace kvasir::model {
 
-// One sequence alone through a decoder, for checks and measurements; requests go through the engine.
-// Uses the decoder, which outlives it, on the caller's thread; on a device, whatever its blocks held is lost.
+// Runs one sequence alone through a decoder, for checks and measurements; requests go through the engine.
+// Uses the decoder, which outlives it, on the caller's thread. On a device it overwrites what the blocks
+// held.
 class SequenceRunner {
  public:
   static base::Result<SequenceRunner> create(Decoder& decoder, ops::KvType kv_type, int max_tokens);
   static base::Result<SequenceRunner> create(DeviceDecoder& decoder, int max_tokens);
 
-  // Appends the tokens and gives the logits that follow each of the last `num_logits` of them, valid until
+  // Appends the tokens and returns the logits that follow each of the last `num_logits` of them, valid until
   // the next call. The sequence stays within `max_tokens`.
   std::span<const float> feed(std::span<const TokenId> tokens, int num_logits);  // [num_logits, vocab]
   void restart() { num_computed_ = 0; }

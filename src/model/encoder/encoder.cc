@@ -76,7 +76,7 @@ base::Result<EncoderWeights> load_weights(const EncoderCheckpoint& checkpoint, o
   return weights;
 }
 
-// Rows that are computed together; enough for matrix products at full speed.
+// Rows that are computed together: enough for matrix products at full speed.
 constexpr std::size_t kRowsTogether = 1024;
 
 }  // namespace
@@ -159,7 +159,7 @@ void Encoder::State::begin(std::span<const std::vector<TokenId>> sequences) {
   ops::embed(context, weights.embedding, tokens, hidden);
   ops::embed(context, weights.positions, positions, branch);
   ops::add(context, branch, hidden);
-  const std::vector<std::int32_t> types(num_rows, 0);  // one text alone is all of the first type
+  const std::vector<std::int32_t> types(num_rows, 0);  // a single text is all of the first type
   ops::embed(context, weights.token_types, types, branch);
   add_branch(weights.embedding_norm);
 }
@@ -201,7 +201,7 @@ void Encoder::State::pool_rows(const ops::KvSlice& slice, std::span<float> out) 
   }
   double squares = 0;
   for (const double x : sum) squares += x * x;
-  // The mean's divisor cancels against the length.
+  // The divisor of the mean cancels when the vector is scaled to length 1.
   const double factor = squares > 0 ? 1 / std::sqrt(squares) : 0;
   for (std::size_t d = 0; d < dim; ++d) out[d] = static_cast<float>(sum[d] * factor);
 }

@@ -28,9 +28,9 @@ class Encoder {
 
   const EncoderConfig& config() const;
 
-  // One vector of length 1 for each sequence, in order: [sequences, hidden_size]. Refuses a sequence that is
-  // empty, longer than config().context_length, or holds a token outside the vocabulary. Special tokens are
-  // the caller's to add. Many sequences are computed some at a time.
+  // One vector of length 1 for each sequence, in order: [sequences, hidden_size]. Fails if a sequence is
+  // empty, longer than config().context_length, or holds a token outside the vocabulary. The caller adds
+  // special tokens. Many sequences are computed a few at a time.
   base::Result<std::vector<float>> encode(std::span<const std::vector<TokenId>> sequences);
 
  private:

@@ -13,7 +13,7 @@ namespace kvasir::model {
 
 static_assert(std::endian::native == std::endian::little, "weight files are little-endian");
 
-// Takes little-endian values off the front of a file's bytes; an error rather than a step past the end.
+// Reads little-endian values from the front of a file's bytes. Fails rather than reading past the end.
 class ByteReader {
  public:
   explicit ByteReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -27,7 +27,7 @@ class ByteReader {
     return value;
   }
 
-  // A 64-bit length and as many bytes.
+  // A 64-bit length and that many bytes.
   base::Result<std::string_view> read_string() {
     TRY(const auto length, read<std::uint64_t>());
     if (remaining() < length) return ended();

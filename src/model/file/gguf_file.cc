@@ -17,7 +17,7 @@ using tensor::DType;
 
 namespace {
 
-// Far above any real file; they keep a hostile header from asking for memory or time.
+// Limits far above any real file. They keep a hostile header from taking memory or time.
 constexpr std::uint64_t kMaxArrayElems = std::uint64_t{1} << 23;
 constexpr std::uint64_t kMaxKeys = std::uint64_t{1} << 16;
 constexpr std::uint64_t kMaxTensors = std::uint64_t{1} << 18;
@@ -126,7 +126,7 @@ base::Result<bool> read_boolean(ByteReader& in) {
   return value == 1;
 }
 
-// The elements are not stored before they were read, so a false count costs nothing.
+// Elements are stored only as they are read, so a false count costs nothing.
 base::Result<MetadataValue> read_array(ByteReader& in) {
   TRY(const auto code, in.read<std::uint32_t>());
   TRY(const auto count, in.read<std::uint64_t>());
@@ -240,7 +240,7 @@ base::Result<TensorRecord> read_tensor_record(ByteReader& in) {
   return record;
 }
 
-// Two tensors in one place would let a small file ask for any amount of memory.
+// Overlapping tensors would let a small file ask for any amount of memory.
 base::Status check_no_overlap(std::vector<TensorRecord>& records) {
   std::sort(records.begin(), records.end(),
             [](const TensorRecord& a, const TensorRecord& b) { return a.offset < b.offset; });

@@ -14,13 +14,13 @@
 
 namespace kvasir::model {
 
-// What the format calls a type.
+// The format's code of a type.
 std::uint32_t gguf_type_code(tensor::DType type);
 
-// A key and its value as they lie in a file.
+// A key and its value as stored in a file.
 struct GgufKey {
   std::string_view name;
-  std::span<const std::byte> bytes;  // with the name
+  std::span<const std::byte> bytes;  // including the name
 };
 
 // A GGUF checkpoint, version 2 or 3, little-endian.

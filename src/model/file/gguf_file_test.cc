@@ -117,13 +117,13 @@ TEST(GgufFile, RefusesAbsentAndOddPaths) {
 
 TEST(GgufFile, EveryTruncationIsAnError) {
   const std::string whole = sample();
-  // What follows the last tensor's data is padding that nothing refers to.
+  // The bytes after the last tensor's data are padding that nothing refers to.
   for (std::size_t size = 0; size + 28 < whole.size(); ++size)
     EXPECT_NE(problem(whole.substr(0, size)).find(size == 0 ? "empty" : "cut off"), std::string::npos)
         << size << ": " << problem(whole.substr(0, size));
 }
 
-// Reads everything that an open file offers, so that a sanitizer sees a view that leaves the file.
+// Reads everything that an open file offers, so that a sanitizer finds a view that leaves the file.
 void touch(const WeightFile& file) {
   unsigned sum = 0;
   for (const std::string_view name : file.names()) {

@@ -17,15 +17,16 @@
 
 namespace kvasir::model {
 
-// Writes a GGUF file (version 3) piece by piece, so that the weights never lie in memory as a whole: first
+// Writes a GGUF file (version 3) piece by piece, so that the weights are never in memory as a whole: first
 // the keys and the tensors' names, types and shapes, then `begin`, then the tensors' bytes in the order in
-// which they were declared, then `finish`. The file stands under its name only once it is whole. One thread.
+// which they were declared, then `finish`. The file gets its name only when it is complete. Used by one
+// thread.
 class GgufWriter {
  public:
   static base::Result<GgufWriter> create(const std::filesystem::path& path);
   GgufWriter(GgufWriter&&) noexcept;
   GgufWriter& operator=(GgufWriter&&) = delete;
-  // Removes what was not finished.
+  // Removes an unfinished file.
   ~GgufWriter();
 
   void key(std::string_view name, std::string_view text);
@@ -35,13 +36,13 @@ class GgufWriter {
   void key(std::string_view name, std::span<const std::string> texts);
   void key(std::string_view name, std::span<const std::int32_t> numbers);
   void key(std::string_view name, std::span<const float> numbers);
-  // A key and its value as another file has them.
+  // Copies a key and its value from another file.
   void copy_key(const GgufKey& key);
-  // `shape` outermost first, as everywhere in Kvasir.
+  // `shape` has the outermost dimension first, as everywhere in Kvasir.
   void declare(std::string_view name, tensor::DType type, const tensor::Shape& shape);
 
   base::Status begin();
-  // The next bytes of the tensor that is under way; a tensor may come in several pieces.
+  // The next bytes of the current tensor, which may come in several pieces.
   base::Status write(std::span<const std::byte> bytes);
   base::Status finish();
 
@@ -64,7 +65,7 @@ class GgufWriter {
   std::uint64_t next_offset_ = 0;
   std::vector<std::uint64_t> sizes_;  // of the declared tensors
   std::size_t current_ = 0;           // the tensor that is being written
-  std::uint64_t written_ = 0;         // of that one
+  std::uint64_t written_ = 0;         // bytes of that tensor
 };
 
 }  // namespace kvasir::model

@@ -32,7 +32,7 @@ class Descriptor {
 }  // namespace
 
 base::Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
-  // O_NONBLOCK keeps the open of a named pipe from waiting for a writer.
+  // O_NONBLOCK keeps the opening of a named pipe from waiting for a writer.
   const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) {
     const ErrorCode code = errno == ENOENT ? ErrorCode::not_found : ErrorCode::io;
@@ -52,7 +52,7 @@ base::Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
 }
 
 void MappedFile::release_pages() const {
-  // Advice only, and harmless: nobody writes to the mapping.
+  // Only advice, and harmless: nobody writes to the mapping.
   ::madvise(const_cast<std::byte*>(bytes_.data()), bytes_.size(), MADV_DONTNEED);
 }
 

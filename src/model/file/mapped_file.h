@@ -19,7 +19,7 @@ class MappedFile {
   ~MappedFile();
 
   std::span<const std::byte> bytes() const { return bytes_; }
-  // Takes the pages out of this process's memory; they come back from the file when they are read.
+  // Removes the pages from this process's memory; they are loaded from the file again when they are read.
   void release_pages() const;
 
  private:

@@ -9,15 +9,15 @@
 
 namespace kvasir::model {
 
-// Strings are views into the file; they are arbitrary bytes.
+// Strings are views into the file and hold arbitrary bytes.
 using MetadataValue =
     std::variant<bool, std::int64_t, double, std::string_view, std::vector<std::string_view>,
                  std::vector<std::int64_t>, std::vector<double>>;
 
-// The key-value part of a weight file. A getter answers nothing where the key is absent or of another kind.
+// The key-value part of a weight file. A getter returns nothing if the key is absent or of another kind.
 class Metadata {
  public:
-  // False when the key is already there.
+  // False if the key is already there.
   bool add(std::string_view key, MetadataValue value);
 
   bool contains(std::string_view key) const { return values_.contains(key); }

@@ -65,7 +65,7 @@ base::Result<tensor::Shape> read_shape(std::string_view name, const json::object
   return shape;
 }
 
-// Types that Kvasir does not run are sized too: they are part of the file's layout.
+// Includes types that Kvasir does not run: they are part of the file's layout.
 base::Result<std::int64_t> stored_bytes(const TensorRecord& record, const StoredType& stored) {
   if (std::find(record.shape.begin(), record.shape.end(), 0) != record.shape.end()) return 0;
   if (record.type) return checked_bytes(record.name, *record.type, record.shape);
@@ -138,7 +138,7 @@ base::Result<std::vector<TensorRecord>> read_records(std::string_view header) {
 }
 
 base::Error in_file(const std::filesystem::path& path, const base::Error& error) {
-  // Whatever the JSON parser calls it, in a weight file it is damage.
+  // Any JSON error in a weight file means that the file is damaged.
   const ErrorCode code = error.code == ErrorCode::invalid_argument ? ErrorCode::corrupt : error.code;
   return base::error(code, "{}: {}", path.string(), error.message);
 }
@@ -209,7 +209,7 @@ base::Status SafetensorsFile::add_index(const std::filesystem::path& path) {
   std::set<std::string> shards;
   for (const auto& [tensor, shard] : *weight_map) {
     const auto* name = shard.if_string();
-    // A shard is a file beside its index and nothing else: the index must not name files elsewhere.
+    // Shards are files beside the index: it must not name files elsewhere.
     if (!name || name->empty() || name->find('/') != json::string::npos)
       return base::error(ErrorCode::corrupt, "tensor {:?} is in no file beside the index",
                          std::string_view(tensor));

@@ -12,7 +12,7 @@
 
 namespace kvasir::model {
 
-// A safetensors checkpoint: one file, or shards behind an index.
+// A safetensors checkpoint: one file, or shards with an index.
 class SafetensorsFile final : public WeightFile {
  public:
   static base::Result<std::unique_ptr<SafetensorsFile>> open(const std::filesystem::path& path);
@@ -29,7 +29,7 @@ class SafetensorsFile final : public WeightFile {
   }
 
  private:
-  // A tensor of a type that Kvasir does not run is an error only for who asks for it: checkpoints carry
+  // A tensor of a type that Kvasir does not run is an error only when it is asked for: checkpoints carry
   // integer buffers that nobody needs.
   struct Entry {
     std::string stored_type;

@@ -110,11 +110,11 @@ inline std::string float_bytes(const std::vector<float>& values) {
   return bytes;
 }
 
-// A directory of the test's own, gone with it.
+// A directory of the test's own, removed with this object.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
-    // In memory where there is such a place: the mutation tests write thousands of files.
+    // In memory if possible: the mutation tests write thousands of files.
     const std::filesystem::path memory = "/dev/shm";
     const bool in_memory = std::filesystem::is_directory(memory);
     std::string pattern =

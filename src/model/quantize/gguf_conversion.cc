@@ -62,7 +62,7 @@ base::Result<const Architecture*> find_architecture(const Checkpoint& checkpoint
   return base::error(ErrorCode::unsupported, "{:?} has no GGUF form", type);
 }
 
-// Families whose Q and K the format keeps with the two numbers of a rotated pair side by side.
+// Families whose Q and K rows GGUF reorders, so that the two numbers of a rotated pair are neighbours.
 bool pairs_rows(std::string_view architecture) {
   return architecture == "llama" || architecture == "granite" || architecture == "smollm3";
 }
@@ -101,7 +101,7 @@ class TensorCollector {
   }
 
  private:
-  // Some families have one name for two places, of which they use one.
+  // Some families have the same tensor name for two parts, but use only one of them.
   bool is_used(Part part) const {
     const ModelConfig& config = checkpoint_.config;
     if (part == &TensorNames::attention_norm || part == &TensorNames::mlp_norm) return config.norm_before();
@@ -118,7 +118,7 @@ class TensorCollector {
     return add(part, layer_name(from, layer), layer_name(to, layer));
   }
 
-  // A tensor and its bias, where the checkpoint has them.
+  // Adds a tensor and its bias, if the checkpoint has them.
   base::Status add(Part part, const std::string& from, const std::string& to) {
     if (from.empty() || to.empty()) return base::ok();
     TRY_OK(add_tensor(part, from, to));
@@ -166,7 +166,7 @@ class TensorCollector {
     return base::ok();
   }
 
-  // Llama 3's scaling has no keys of its own.
+  // Llama 3's scaling has no keys of its own: it becomes a tensor of divisors.
   void add_rope_divisors() {
     const RopeConfig& rope = checkpoint_.config.rope;
     if (rope.scaling != RopeScaling::llama3) return;
@@ -242,7 +242,7 @@ class ConfigKeys {
       integer("rope.scaling.original_context_length", static_cast<int>(rope.original_context));
       number("rope.scaling.yarn_beta_fast", rope.beta_fast);
       number("rope.scaling.yarn_beta_slow", rope.beta_slow);
-      // Readers multiply it by what follows from the scaling.
+      // Readers multiply this by the factor that follows from the scaling.
       const double usual = rope.factor > 1 ? 0.1 * std::log(rope.factor) + 1 : 1;
       number("rope.scaling.attn_factor", frequencies(rope).attention_factor / usual);
     }
@@ -282,7 +282,7 @@ void GgufTensor::read_row(std::int64_t row, std::span<float> out) const {
     return;
   }
   const tensor::TensorView& first = pieces.front();
-  // Asked for floats only: what is quantised has no bytes of a single number.
+  // Called for floats only: a single number of a quantised type has no size in bytes.
   const auto elem_bytes = [&] { return tensor::bytes_of(first.type, 1); };
   if (transposed) {
     const std::int64_t stride = first.cols() * elem_bytes();
@@ -290,7 +290,7 @@ void GgufTensor::read_row(std::int64_t row, std::span<float> out) const {
       ops::dequantize(first.type, first.data + static_cast<std::int64_t>(i) * stride + row * elem_bytes(),
                       out.subspan(i, 1));
   } else {
-    // A bias is one row of the numbers whose order a matrix has in its rows.
+    // A bias is one row. Its numbers are in the order of the matrix's rows.
     const bool is_vector = shape.size() < 2;
     const std::int64_t dim = paired_heads > 0 ? shape[0] / paired_heads : 1;
     const auto source = [&](std::int64_t i) {

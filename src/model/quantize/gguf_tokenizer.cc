@@ -20,13 +20,13 @@ namespace json = base::json;
 
 namespace {
 
-// Those that cut the most first: a vocabulary that was made after many cuts has no token across one, so that
-// a way with fewer cuts gives the same tokens over most texts.
+// Ways to split a text, the one that cuts the most first. A vocabulary made with many cuts has no token
+// across a cut, so a way with fewer cuts gives the same tokens for most texts.
 constexpr std::string_view kSplits[] = {"smollm", "gpt-2",  "qwen2",   "llama-bpe",
                                         "gpt-4o", "tekken", "falcon3", "deepseek-v3"};
 
-// Digits in runs, contractions, spaces, lines, marks, scripts, a decomposed letter, whole words that are
-// tokens.
+// Texts that tell the splits apart: runs of digits, contractions, spaces, lines, marks, scripts, a decomposed
+// letter, whole words that are tokens.
 constexpr std::string_view kProbes[] = {
     "Hello World! I'm here, you're THERE'S and they'll've gone.",
     "1 12 123 1234 12345 3.14159 0x1F 2024-01-02 007",
@@ -74,7 +74,7 @@ base::Status add_tokens(const json::object& file, const json::object& vocab, tex
   return base::ok();
 }
 
-// "a b" in older files and ["a", "b"] in newer ones.
+// Merges are "a b" in older files and ["a", "b"] in newer ones.
 base::Status add_merges(const json::array& merges, text::Vocabulary& vocabulary) {
   for (const json::value& merge : merges) {
     if (const auto* both = merge.if_string()) {

@@ -8,12 +8,12 @@
 
 namespace kvasir::model {
 
-// A directory's tokenizer.json and tokenizer_config.json as a GGUF's vocabulary of `size` tokens or more:
-// what the tokenizer lacks is unused. Byte-level BPE only, and only with a split that the format has a name
-// for: the first whose tokens are the same as the directory's own over texts that tell them apart.
+// A directory's tokenizer.json and tokenizer_config.json as a GGUF vocabulary of at least `size` tokens;
+// those that the tokenizer lacks are unused. Only for byte-level BPE with a split that GGUF has a name for:
+// the first one that gives the directory's own tokens for a set of test texts.
 base::Result<text::Vocabulary> directory_vocabulary(const std::filesystem::path& directory, int size);
 
-// The vocabulary's keys; without tokenizer.json, that there is none.
+// Writes the vocabulary's keys. Without a tokenizer.json, the keys say that there is no vocabulary.
 base::Status write_gguf_tokenizer(const std::filesystem::path& directory, int size, GgufWriter& writer);
 
 }  // namespace kvasir::model

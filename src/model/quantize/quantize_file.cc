@@ -25,7 +25,7 @@ namespace {
 // Rows are read, quantised and written this many numbers at a time.
 constexpr std::int64_t kChunkElems = std::int64_t{4} << 20;
 
-// What other readers of the format call a file of mostly this type.
+// The format's code for a file of mostly this type.
 std::uint32_t file_type(DType type) {
   switch (type) {
     case DType::q8_0:
@@ -44,7 +44,7 @@ bool is_matrix(const GgufTensor& tensor) {
          !name.starts_with("position_embd") && !name.starts_with("token_types");
 }
 
-// `kept` is of what is no matrix.
+// `kept` is the type of tensors that are not matrices.
 DType type_for(const GgufTensor& tensor, DType type, DType kept) {
   if (!is_matrix(tensor)) return kept;
   if (type != DType::q8_0 && (tensor.name == "output.weight" || tensor.name == "token_embd.weight"))
@@ -65,7 +65,7 @@ class Quantizer {
  public:
   Quantizer(GgufWriter& writer, ops::ComputePool& pool) : writer_(writer), pool_(pool) {}
 
-  // The next rows of a tensor, as many as its chunk has.
+  // Writes the rows of a tensor from `first` on, at most a chunk of them, and returns their number.
   base::Result<std::int64_t> write_rows(const GgufTensor& tensor, DType type, std::int64_t first) {
     const std::int64_t cols = tensor.cols();
     const std::int64_t rows = std::min(tensor.rows() - first, std::max<std::int64_t>(1, kChunkElems / cols));
@@ -93,7 +93,7 @@ class Quantizer {
   std::vector<float> floats_;
 };
 
-// What is read: keeps the memory alive that its tensors point to.
+// The input, with the memory that its tensors point to.
 struct Source {
   std::unique_ptr<GgufFile> file;
   std::optional<Checkpoint> directory;

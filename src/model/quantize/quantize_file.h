@@ -17,9 +17,9 @@ struct QuantizeProgress {
 };
 
 // Writes the model of a GGUF file, or of a directory with config.json, safetensors and tokenizer.json, with
-// its matrices in `type` (Q8_0, Q4_0 or Q4_K): everything else is copied as it is, from a directory in f32.
-// The embedding and the output matrix of a 4-bit file get 6 bits, and a matrix whose rows are no whole blocks
-// gets 8, or 16. The file stands under its name only once it is whole.
+// its matrices in `type` (Q8_0, Q4_0 or Q4_K). Everything else is copied as it is, from a directory in f32.
+// The embedding and the output matrix of a 4-bit file get 6 bits. A matrix whose rows are not whole blocks
+// gets 8 bits, or 16. The file gets its name only when it is complete.
 base::Status quantize_file(const std::filesystem::path& in, const std::filesystem::path& out,
                            tensor::DType type, ops::ComputePool& pool,
                            const std::function<void(const QuantizeProgress&)>& progress);

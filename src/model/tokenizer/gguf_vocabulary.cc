@@ -30,7 +30,7 @@ base::Result<std::vector<text::TokenType>> token_types(const Metadata& metadata)
   return types;
 }
 
-// BERT's first and last token have keys of their own; the misspelling is the format's.
+// BERT's first and last token have keys of their own. The spelling mistake is the format's.
 base::Status read_bert_tokens(const Metadata& metadata, text::Vocabulary& vocabulary) {
   TRY(const auto first, token_id(metadata, "tokenizer.ggml.cls_token_id"));
   TRY(const auto last, token_id(metadata, "tokenizer.ggml.seperator_token_id"));
@@ -61,7 +61,7 @@ base::Result<text::Vocabulary> read_vocabulary(const Metadata& metadata) {
   TRY(vocabulary.pad, token_id(metadata, "tokenizer.ggml.padding_token_id"));
   const bool bert = vocabulary.model == "bert";
   if (bert) TRY_OK(read_bert_tokens(metadata, vocabulary));
-  // Sentencepiece models begin with their bos unless the file says otherwise, BERT also ends with its eos.
+  // Sentencepiece models begin with their bos unless the file says otherwise; BERT also ends with its eos.
   vocabulary.add_bos =
       metadata.boolean("tokenizer.ggml.add_bos_token").value_or(bert || vocabulary.model == "llama");
   vocabulary.add_eos = bert;

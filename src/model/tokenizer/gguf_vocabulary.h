@@ -6,8 +6,8 @@
 
 namespace kvasir::model {
 
-// The vocabulary and the chat template that a GGUF file carries. Whether they fit together is the
-// tokenizer's to check.
+// The vocabulary and the chat template that a GGUF file carries. The tokenizer checks whether they fit
+// together.
 base::Result<text::Vocabulary> read_vocabulary(const Metadata& metadata);
 
 }  // namespace kvasir::model

@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kSuffix = ".kvtok";
 constexpr const char* kScratchPrefix = "scratch-";
-// Of any real vocabulary it is some tens.
+// The image of a real vocabulary takes some tens of MiB.
 constexpr std::size_t kMaxImageBytes = std::size_t{256} << 20;
 
 base::Result<std::shared_ptr<const text::Tokenizer>> load_stored(const fs::path& path,
@@ -59,8 +59,8 @@ base::Result<std::shared_ptr<const text::Tokenizer>> TokenizerCache::load(
   return std::move(loaded.tokenizer);
 }
 
-// Into a file of its own first: nobody ever sees half an image, and who has mapped an older one keeps it.
-// What a crash leaves unwritten is seen by the checksum.
+// Writes another file and renames it: nobody sees half an image, and readers of an older image keep it. The
+// checksum detects an image that a crash has left incomplete.
 void TokenizerCache::store(const fs::path& path, const std::string& image) const {
   std::error_code code;
   fs::create_directories(options_.directory, code);
@@ -88,7 +88,7 @@ void TokenizerCache::drop_oldest() const {
     if (code) return;
     const std::string name = entry->path().filename().string();
     if (entry->path().extension() == kSuffix) images.push_back({used, entry->path()});
-    // Of a process that died while it wrote.
+    // A process may have died while it wrote a scratch file.
     const bool is_old = fs::file_time_type::clock::now() - used > std::chrono::hours(1);
     std::error_code ignored;
     if (name.starts_with(kScratchPrefix) && is_old) fs::remove(entry->path(), ignored);

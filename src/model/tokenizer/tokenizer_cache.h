@@ -12,15 +12,15 @@
 
 namespace kvasir::model {
 
-// Images of tokenizers in a directory, named by what they are of, so that a tokenizer.json is read once and
-// mapped from then on. Images that cannot be used are replaced, and a directory that cannot be written is as
-// good as none. Any number of processes may share it.
+// A directory of tokenizer images, named by their source, so that a tokenizer.json is parsed once and its
+// image mapped from then on. Unusable images are replaced; without a writable directory nothing is cached.
+// Any number of processes may share it.
 class TokenizerCache {
  public:
   struct Options {
     std::filesystem::path directory{};                      // empty: every tokenizer is read from its file
     std::size_t min_source_bytes = std::size_t{256} << 10;  // a smaller file is read as fast as its image
-    int max_images = 16;                                    // the ones that were not used for longest go
+    int max_images = 16;                                    // the least recently used ones are removed
   };
 
   TokenizerCache() = default;

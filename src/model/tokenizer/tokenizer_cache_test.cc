@@ -57,7 +57,7 @@ TEST_F(TokenizerCacheTest, TheSecondLoadMapsTheImage) {
   const std::string file = file_with("x");
   expect_works(cache(), file);
   ASSERT_EQ(images().size(), 1u);
-  // An image in which "a" is spelled "b", so that who reads it can be told from who reads the file.
+  // In this image "a" is spelled "b", which shows whether the image or the file was read.
   std::string image = read(images()[0]);
   const auto held = cache().load(file, {});  // keeps the old one mapped
   const std::size_t spellings = image.find("abab");

@@ -10,12 +10,12 @@
 
 namespace kvasir::model {
 
-// From a GGUF's metadata.
+// Reads a GGUF's metadata.
 base::Result<std::shared_ptr<const text::Tokenizer>> read_gguf_tokenizer(const Metadata& metadata);
-// From a directory's tokenizer.json and tokenizer_config.json; `not_found` without the first.
+// Reads a directory's tokenizer.json and tokenizer_config.json; `not_found` without the first.
 base::Result<std::shared_ptr<const text::Tokenizer>> read_directory_tokenizer(
     const std::filesystem::path& directory, const TokenizerCache& cache = {});
-// From either: a directory or a GGUF file.
+// Reads either: a directory or a GGUF file.
 base::Result<std::shared_ptr<const text::Tokenizer>> read_tokenizer(const std::filesystem::path& path,
                                                                     const TokenizerCache& cache = {});
 

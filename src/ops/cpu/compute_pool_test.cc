@@ -57,7 +57,7 @@ TEST(ComputePool, CallersTakeTurns) {
     for (int round = 0; round < 300; ++round) {
       const int num_pieces = 2 + static_cast<int>(random() % 20);
       std::vector<int> sums(static_cast<std::size_t>(num_pieces), 0);
-      std::vector<int> scratch(4, 0);  // plain ints: a race on them is the thread sanitizer's to find
+      std::vector<int> scratch(4, 0);  // plain ints, so that the thread sanitizer finds a race
       pool.run(num_pieces, [&](int piece, int thread) {
         ++inside[caller];
         for (int other = 0; other < 5; ++other) {

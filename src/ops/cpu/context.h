@@ -9,8 +9,9 @@
 
 namespace kvasir::ops {
 
-// What ops run with: the shared pool, the instruction set, and this caller's own scratch memory, which grows
-// to the largest op and stays, so that a steady state allocates nothing. One engine thread owns and uses it.
+// What ops run with: the shared pool, the instruction set, and the caller's own scratch memory. The scratch
+// grows to the largest op and stays, so that a steady state allocates nothing. One engine thread owns and
+// uses it.
 class Context {
  public:
   // `isa` is one of supported_isas().

@@ -9,33 +9,33 @@
 #include "ops/types/kv_layer.h"
 #include "tensor/dtype.h"
 
-// The seam between the ops (checks, splitting into pieces) and their kernels. The kernels are written once,
-// as templates over the vectors of an instruction set (x_cpu.inc). cpu_<isa>.cc compiles those with products
-// of bytes for one set, cpu_<isa>_floats.cc the others for all sets with the same vectors.
+// The interface between the ops (checks, splitting into pieces) and their kernels. The kernels are written
+// once, as templates over the vectors of an instruction set (x_cpu.inc). cpu_<isa>.cc compiles those with
+// products of bytes for one set, and cpu_<isa>_floats.cc the others for all sets with the same vectors.
 namespace kvasir::ops {
 
-// Integer dot products begin at the bits of this number, whose last bit counts ones. So the bits of a sum s
-// are those of the float kSumBase + s while |s| < 2^22 (at most 128 * 127 * 32 here), and
-// fma(that float, scale, -kSumBase * scale) is s * scale, rounded once: no conversion, no product.
+// Integer dot products start at the bits of this float, whose last bit is worth 1. So a sum s has the bits of
+// the float kSumBase + s while |s| < 2^22 (here it is at most 128 * 127 * 32), and fma(that float, scale,
+// -kSumBase * scale) is s * scale, rounded once: no conversion, no product.
 inline constexpr float kSumBase = 3 << 22;
 inline constexpr auto kSumBits = std::bit_cast<std::int32_t>(kSumBase);
 
-// 32 numbers of an activation row in 8 bits. A quantised weight w = scale * q + minimum meets them as
-// Σ w x = scale * (x.scale * Σ q x.q) + minimum * x.scaled_sum.
+// 32 numbers of an activation row in 8 bits. A quantised weight w = scale * q + minimum is multiplied with
+// them as Σ w x = scale * (x.scale * Σ q x.q) + minimum * x.scaled_sum.
 struct ActivationGroup {
   std::int8_t q[32];
-  float scale;  // of 22 bits, so that
-  float shift;  // -kSumBase * scale is exact
-  // Where the integer dot products begin: kSumBase's bits - offset * Σ q for a weight stored as q + offset.
+  float scale;  // has 22 bits, so that `shift` is exact
+  float shift;  // -kSumBase * scale
+  // The start of integer dot products: kSumBase's bits - offset * Σ q for a weight stored as q + offset.
   std::int32_t start;
   union {
     float scaled_sum;           // scale * Σ q, for types with a minimum
-    std::int32_t second_start;  // for types with a scale for each 16 numbers: `start` is of the first 16 only
+    std::int32_t second_start;  // for types with a scale for each 16 numbers: `start` is for the first 16
   };
 };
 static_assert(sizeof(ActivationGroup) == 48);
 
-// Activation rows lie in blocks of `width` rows, a block as [groups, width].
+// Activation rows are stored in blocks of `width` rows, each as [groups, width].
 inline constexpr int kMaxActivationWidth = 8;
 
 // 64 numbers of an activation row in 12 bits, scale * (2^kFineLowBits * high + low): two groups of 32.
@@ -45,12 +45,12 @@ struct FinePair {
 };
 struct FineSums {
   float sum;  // Σ of a group's integers
-  // -offset * Σ of integers, for a weight stored as q + offset. The second is used by types with a scale for
-  // each 16 numbers, and the first is then of the first 16 only.
+  // -offset * Σ of integers, for a weight stored as q + offset. Types with a scale for each 16 numbers use
+  // both: the first covers the first 16 numbers only.
   std::int32_t start[2];
 };
 inline constexpr int kFineLowBits = 4;
-inline constexpr int kFineGroups = 8;  // that share a scale
+inline constexpr int kFineGroups = 8;  // groups that share a scale
 inline constexpr int kMaxFineWidth = 16;
 
 // The fine activations of `width` rows.
@@ -97,10 +97,10 @@ struct QuantizeFineJob {
   std::int64_t num_groups = 0;
   tensor::DType weight = tensor::DType::q8_0;
   FineBlock out;
-  int row = 0;  // of the block
+  int row = 0;  // within the block
 };
 
-// Rows of one block of activations, all of its columns, times one tile.
+// Multiplies rows of one block of activations, over all columns, by one tile.
 struct TileJob {
   tensor::DType type = tensor::DType::q8_0;
   const ActivationGroup* x = nullptr;  // [groups, width]
@@ -115,10 +115,10 @@ struct TileJob {
   std::int64_t y_stride = 0;
 };
 
-// Many rows times consecutive tiles: what multiply_tile and multiply_tile_fine compute.
+// Many rows times consecutive tiles, with the results of multiply_tile and multiply_tile_fine.
 struct PanelJob {
   tensor::DType type = tensor::DType::q8_0;
-  const ActivationGroup* x = nullptr;  // [blocks, groups, kPanelBlock]; the last one's missing rows are zero
+  const ActivationGroup* x = nullptr;  // [blocks, groups, kPanelBlock]; the last block is padded with zeros
   FineRows fine;                       // instead of x
   int num_rows = 0;                    // up to kPanelRows
   std::int64_t num_groups = 0;
@@ -151,7 +151,7 @@ struct RowsJob {
   std::int64_t y_stride = 0;
 };
 
-// What one row's query heads of a KV head get from one partition of the context.
+// The result of one row's query heads on one KV head, over one partition of the context.
 struct AttendPart {
   float* maxima = nullptr;  // [num_heads]: of the scores
   float* sums = nullptr;    // [num_heads]: Σ exp(score - maximum)
@@ -172,7 +172,7 @@ struct AttendRow {
 struct AttendJob {
   const KvLayer* layer = nullptr;
   int kv_head = 0;
-  const std::int32_t* blocks = nullptr;  // from the sequence's begin
+  const std::int32_t* blocks = nullptr;  // from the start of the sequence
   const AttendRow* rows = nullptr;
   int num_rows = 0;
   int num_heads = 0;         // of a row
@@ -191,8 +191,8 @@ struct ActivateJob {
   float* y = nullptr;
 };
 
-// The context is cut at multiples of this many tokens, whatever the batch looks like; partitions are computed
-// apart and joined in order.
+// The context is cut at multiples of this many tokens, whatever the batch looks like. Partitions are computed
+// separately and joined in order.
 inline constexpr int kPartitionTokens = 256;
 inline constexpr int kAttendScratchFloats = 12 * kPartitionTokens;
 
@@ -202,8 +202,8 @@ struct CpuKernels {
   void (*multiply_tile)(const TileJob& job);
   void (*multiply_tile_fine)(const TileJob& job);
   void (*multiply_panel)(const PanelJob& job);
-  int min_panel_rows;                                // that are faster so
-  void (*multiply_panel_fine)(const PanelJob& job);  // of types with whole scales; null where there is no AMX
+  int min_panel_rows;                                // from this many rows on it is faster
+  void (*multiply_panel_fine)(const PanelJob& job);  // for types with whole scales; null without AMX
   void (*multiply_rows)(const RowsJob& job);
   void (*attend)(const AttendJob& job);
   // Adds `next` to `sum`.

@@ -15,7 +15,7 @@ namespace kvasir::ops {
 namespace {
 
 #if defined(__x86_64__)
-// Tiles are 8 KB more to save for each thread, so the kernel wants to be asked, once for the process.
+// Tiles add 8 KB to the state that is saved for each thread, so a process must ask the kernel for them once.
 bool may_use_amx() {
   constexpr long kRequestPermission = 0x1023;
   constexpr long kTileData = 18;
@@ -32,7 +32,7 @@ bool may_use_amx() {
 std::vector<Isa> detect() {
   std::vector<Isa> isas = {Isa::scalar};
 #if defined(__x86_64__)
-  // The compiler's support checks that the operating system saves the wide registers, too.
+  // The compiler's check includes that the operating system saves the wide registers.
   const bool avx2 =
       __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

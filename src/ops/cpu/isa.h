@@ -22,10 +22,10 @@ enum class Isa : std::uint8_t {
 
 std::string_view name(Isa isa);
 
-// What this machine runs, slowest first; begins with `scalar`.
+// The sets that this machine runs, slowest first; begins with `scalar`.
 const std::vector<Isa>& supported_isas();
 
-// By name; "auto" is the best. An error where this machine does not run it.
+// Finds a set by name; "auto" is the best. Fails if this machine does not run it.
 base::Result<Isa> choose_isa(std::string_view wanted);
 
 inline Isa best_isa() {

@@ -1,5 +1,4 @@
-// AMX's kernels on tile registers that are only pretended, so that they are tested on every machine with
-// AVX-512.
+// Runs AMX's kernels on simulated tile registers, so that they are tested on every machine with AVX-512.
 #if defined(__x86_64__)
 
 #define KVASIR_KERNELS pretended_amx_kernels

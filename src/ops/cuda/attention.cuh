@@ -6,16 +6,16 @@
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/tiles.cuh"
 
-// What the kernels on the matrix units share. A fragment's places are those of mma.m16n8k16: a lane's row is
-// lane / 4 (and 8 more), its columns are those from 2 * (lane % 4).
+// Shared by the kernels that use the matrix units. Fragments have the layout of mma.m16n8k16: a lane has rows
+// lane / 4 and lane / 4 + 8, and columns from 2 * (lane % 4) on.
 namespace kvasir::ops::cuda {
 
 inline constexpr float kLog2E = 1.4426950408889634f;
 
-// What is multiplied where blocks hold bf16.
+// The operands of products with blocks of bf16.
 struct Bf16Fragments {
   using Kv = Bf16;
-  static constexpr float kFactor = 1;  // that products with blocks lack
+  static constexpr float kFactor = 1;  // for products with blocks
 
   __device__ static uint32_t pack(float low, float high) { return pack2(low, high); }
   __device__ static uint32_t query(uint32_t pair) { return pair; }  // two numbers of bf16
@@ -24,7 +24,7 @@ struct Bf16Fragments {
   }
 };
 
-// What is multiplied where blocks hold e4m3, which half precision holds exactly.
+// The operands of products with blocks of e4m3, which half precision holds exactly.
 struct E4m3Fragments {
   using Kv = E4m3;
   static constexpr float kFactor = kWidened;
@@ -48,12 +48,12 @@ struct E4m3Fragments {
   }
 };
 
-// The low halves of two pairs, and the high ones: {a0, a1}, {b0, b1} become {a0, b0}, {a1, b1}.
+// Regroups the low halves of two pairs and the high halves: {a0, a1}, {b0, b1} become {a0, b0}, {a1, b1}.
 __device__ inline uint2 regrouped(uint32_t a, uint32_t b) {
   return make_uint2(__byte_perm(a, b, 0x5410), __byte_perm(a, b, 0x7632));
 }
 
-// Scores as powers of two.
+// The score for a base of two: its weight is 2^score.
 __device__ inline float scaled(const AttentionArgs& args, float dot) {
   if (args.softcap > 0) return args.softcap * tanhf(dot * args.scale / args.softcap) * kLog2E;
   return dot * (args.scale * kLog2E);
@@ -69,12 +69,12 @@ __device__ inline float quad_sum(float x) {
   return x + __shfl_xor_sync(0xffffffffu, x, 2);
 }
 
-// The softmax of the rows of one warp's fragment, as far as it has come.
+// The running softmax of the rows of one warp's fragment.
 struct RunningSoftmax {
-  float top[2] = {-kInf, -kInf};  // of the lane's row, and of the one eight below
+  float top[2] = {-kInf, -kInf};  // largest scores of the lane's row, and of the row eight below
   float total[2] = {0, 0};        // of this lane's columns alone
 
-  // Takes scores in; they become weights. Gives what the sums so far are to be multiplied with.
+  // Adds scores, which become weights. Returns the factors for the sums so far.
   template <int kTiles>
   __device__ float2 take(float (&scores)[kTiles][4]) {
     float keep[2];

@@ -18,7 +18,7 @@ struct AttentionArgs {
   const void* q = nullptr;    // rows of [num_heads, head_dim], q_stride apart
   std::int64_t q_stride = 0;  // in numbers
   const void* k = nullptr;
-  int num_blocks = 0;       // of k and v; wanted where they are e4m3
+  int num_blocks = 0;       // of k and v; needed if they are e4m3
   const void* v = nullptr;  // null: a token's value is the last `value_dim` numbers of its key
   void* out = nullptr;      // [rows, num_heads, value_dim]
   int num_heads = 0;
@@ -28,20 +28,20 @@ struct AttentionArgs {
   float scale = 1;
   float softcap = 0;                 // 0: none
   int sliding_window = 0;            // 0: none
-  float* partials = nullptr;         // partial_floats() of scratch, for rows that several blocks share
+  float* partials = nullptr;         // partial_floats() of scratch, for rows that several thread blocks share
   std::int32_t* counters = nullptr;  // [split items, num_heads], zeros before and after
-  float* tile_partials = nullptr;    // kTilePartialFloats of scratch, or null: tiles' tokens are not shared
+  float* tile_partials = nullptr;    // kTilePartialFloats of scratch; null: a tile's tokens are not shared
 };
 
-// Where a step has few tiles of long sequences, several thread blocks share a tile's tokens.
-inline constexpr int kMaxSharedTiles = 640;  // times heads and blocks
-inline constexpr int kTilePartialRow =
-    132;  // of a head of 128: the largest score, the sum of weights, and from 4 on the sums
+// If a step has few tiles of long sequences, several thread blocks share a tile's tokens.
+inline constexpr int kMaxSharedTiles = 640;  // tiles, times KV heads, times thread blocks that share one
+// A row of a head of 128: the largest score, the sum of weights, and from 4 on the sums of values.
+inline constexpr int kTilePartialRow = 132;
 inline constexpr std::size_t kTilePartialFloats = std::size_t{kMaxSharedTiles} * kTileRows * kTilePartialRow;
 
-// Whether slices of one row are split, on the first GPU; others' single rows are tiles like any.
+// Whether slices of one row are split on the first GPU. If not, single rows are tiles like any other.
 bool splits_rows(int head_dim);
-// Whether the matrix units' kernels know the shape; others go through a plain one, row by row.
+// Whether the kernels for the matrix units know the shape; others go through a plain kernel, row by row.
 bool is_fast_attention(const AttentionArgs& args);
 std::size_t partial_floats(int num_split_items, int num_heads, int value_dim);
 
@@ -51,7 +51,7 @@ void attend(StreamHandle stream, const AttentionArgs& args);
 void attend_rows_split(StreamHandle stream, const AttentionArgs& args);  // slices of one row
 void attend_rows_split_wide(StreamHandle stream, const AttentionArgs& args);
 void attend_rows_tiled(StreamHandle stream, const AttentionArgs& args);  // longer slices
-void attend_rows_wide(StreamHandle stream, const AttentionArgs& args);   // these by warpgroups
+void attend_rows_wide(StreamHandle stream, const AttentionArgs& args);   // the same by warpgroups
 bool wide_attention_takes(const AttentionArgs& args);
 void attend_rows_plainly(StreamHandle stream, const AttentionArgs& args);  // any slices and shapes
 

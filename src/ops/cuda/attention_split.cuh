@@ -3,11 +3,11 @@
 #include "ops/cuda/attention_warp.cuh"
 #include "ops/cuda/bulk.cuh"
 
-// Single rows. A thread block takes some of a sequence's tokens, a warp every
-// fourth of its blocks. `Step` is what a warp does with a block, for one kind of numbers.
+// Attention of single rows. A thread block takes a part of a sequence's tokens, and each of its four warps
+// every fourth KV block of it. `Step` is a warp's work on one KV block, for one type of numbers.
 namespace kvasir::ops::cuda {
 
-// Blocks of a grid: KV heads of an item, then items; and parts of a group of heads.
+// In the grid, x counts the KV heads of an item, then items; z counts the parts of a group of heads.
 __device__ inline int kv_head_of_block(const AttentionArgs& args) {
   return static_cast<int>(blockIdx.x) % args.num_kv_heads;
 }
@@ -16,10 +16,10 @@ __device__ inline int item_of_block(const AttentionArgs& args) {
 }
 
 inline constexpr int kWarps = 4;
-inline constexpr int kHeads = 8;   // of one KV head that a thread block takes: a fragment's columns
-inline constexpr int kStages = 2;  // blocks that a warp has in shared memory or on their way
+inline constexpr int kHeads = 8;   // query heads of a thread block, of one KV head: a fragment's columns
+inline constexpr int kStages = 2;  // KV blocks of a warp in shared memory or on their way
 
-// A block's keys lie as [16 tokens, dim], its values as [dim, 16 tokens].
+// A block's keys are [16 tokens, dim], its values [dim, 16 tokens].
 template <class Step>
 struct alignas(128) Stage {
   static constexpr int kBytes = kBlockTokens * Step::kDim * sizeof(typename Step::Kv);
@@ -27,7 +27,7 @@ struct alignas(128) Stage {
   unsigned char values[kBytes];
 };
 
-// What each warp made of its tokens. Takes the stages' place.
+// The results of each warp. They take the place of the stages.
 template <int kDim>
 struct Sums {
   float numbers[kWarps][kHeads][kDim];
@@ -45,16 +45,16 @@ struct Shared {
   int is_last;
 };
 
-// One thread block's work, as its threads see it.
+// The work of one thread block.
 struct Task {
   SliceView slice;
   int part;
   int first_head;
   int num_heads;
   int position;
-  int first;        // token that is seen
-  int part_blocks;  // of a whole part
-  int first_block;  // of the sequence
+  int first;        // first token that is seen
+  int part_blocks;  // KV blocks of a whole part
+  int first_block;  // first KV block of the sequence to read
   int last_block;   // past the end
   int end;          // token past the last one that is seen
 
@@ -80,7 +80,7 @@ template <class Step>
 __device__ void keep_sums(const Step& step, Shared<Step>& shared) {
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
-  __syncthreads();  // the stages are done with
+  __syncthreads();  // nobody reads the stages any more
 #pragma unroll
   for (int e = 0; e < 2; ++e) {
     const int head = 2 * (lane % 4) + e;
@@ -109,7 +109,7 @@ __device__ PairSum sum_of_warps(const Shared<Step>& shared, int head, int d) {
   return pair;
 }
 
-// Where the splits of the launch leave what they have: tops, then totals, then sums.
+// Where the splits of a launch leave their results: tops, then totals, then sums.
 template <int kDim>
 struct Partials {
   float* tops;
@@ -129,7 +129,7 @@ __device__ void write_out(const AttentionArgs& args, const Task& task, int head,
   *reinterpret_cast<uint32_t*>(out) = pack2(pair.sum.x / pair.total, pair.sum.y / pair.total);
 }
 
-// The block that is the last to finish of its row puts the splits together, always in their order.
+// The last thread block of a row to finish combines the splits, always in the same order.
 template <int kDim>
 __device__ void combine(const AttentionArgs& args, const Task& task, int num_splits, int& is_last) {
   __threadfence();
@@ -160,19 +160,19 @@ __device__ void combine(const AttentionArgs& args, const Task& task, int num_spl
   }
 }
 
-// A warp's blocks, one each round, and how they come.
+// A warp's KV blocks, one each round, and how they are fetched.
 template <class Step>
 struct Rounds {
   const AttentionArgs& args;
   const Task& task;
   Shared<Step>& shared;
-  const std::int32_t ids;  // of the part's blocks, a lane each
+  const std::int32_t ids;  // of the part's KV blocks, one in each lane
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
 
   __device__ int block(int round) const { return task.first_block + warp + round * kWarps; }
   __device__ int count() const { return max(0, (task.last_block - block(0) + kWarps - 1) / kWarps); }
-  // The row's own block is written by this step.
+  // This step writes the row's own block.
   __device__ bool has_own(int round) const { return block(round) == task.position / kBlockTokens; }
   __device__ void fetch(int round) const {
     constexpr std::uint32_t kBytes = Stage<Step>::kBytes;
@@ -187,7 +187,8 @@ struct Rounds {
   }
 };
 
-// `pair_of` gives what the block has of two neighbouring numbers of a head; `is_last` is in shared memory.
+// Stores the thread block's results. `pair_of` returns those of two neighbouring numbers of a head; `is_last`
+// is in shared memory.
 template <int kDim, class F>
 __device__ void keep_part(const AttentionArgs& args, const Task& task, int& is_last, F pair_of) {
   const int num_splits = task.position / (task.part_blocks * kBlockTokens) + 1;
@@ -209,14 +210,14 @@ __device__ void keep_part(const AttentionArgs& args, const Task& task, int& is_l
   if (num_splits > 1) combine<kDim>(args, task, num_splits, is_last);
 }
 
-// Of the blocks of the thread block's part, a lane each.
+// The id of the lane's KV block in the thread block's part.
 __device__ inline std::int32_t block_id_of_lane(const AttentionArgs& args) {
   const int lane = threadIdx.x % 32;
   const int part_blocks = args.step.split_tokens / kBlockTokens;
   return lane < part_blocks ? args.step.split_blocks[item_of_block(args) * part_blocks + lane] : 0;
 }
 
-// The first of what comes in pieces, those that the step does not write before the kernel before is done.
+// Fetches the first pieces. Those that this step does not write are fetched before the kernel before is done.
 template <class Pieces>
 __device__ void fetch_first(const Pieces& pieces, int most) {
   const int early = min(pieces.count(), most);

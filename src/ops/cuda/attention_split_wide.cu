@@ -3,9 +3,9 @@
 #include "ops/cuda/tensor_map.h"
 #include "ops/cuda/warpgroup.cuh"
 
-// Single rows where blocks hold e4m3, by a warpgroup: its products take such numbers as they are. Tiles of 64
-// tokens; tokens, or numbers of a head, stand in a product's rows, and heads in its columns: eight for the
-// high parts of queries or weights, eight for the low ones.
+// Attention of single rows over blocks of e4m3, by a warpgroup: its products take such numbers as they are.
+// It works on tiles of 64 tokens. Tokens, or numbers of a head, are the rows of a product, and heads are its
+// columns: eight for the high parts of queries or weights, eight for the low parts.
 namespace kvasir::ops::cuda {
 namespace {
 
@@ -18,14 +18,14 @@ constexpr int kSumPitch = kDim + 4;
 constexpr int kTilesPerMultiprocessor = 4;  // thread blocks
 
 struct WideStage {
-  unsigned char keys[kTileBlocks][kBlockBytes];    // [token, number], chunks in turn
+  unsigned char keys[kTileBlocks][kBlockBytes];    // [token, number], chunks swizzled
   unsigned char values[kTileBlocks][kBlockBytes];  // [number, 16 tokens]
 };
 
 struct alignas(1024) WideShared {
   WideStage stages[kTileStages];
-  unsigned char queries[2 * kHeads][kDim];  // chunks in turn
-  // Of both turns: [16 tokens][high or low][head, 16 tokens].
+  unsigned char queries[2 * kHeads][kDim];  // chunks swizzled
+  // For both turns: [16 tokens][high or low][head, 16 tokens].
   unsigned char weights[2][kTileBlocks][2][kHeads][kBlockTokens];
   float tops[2][kWarps][kHeads];
   float query_steps[kHeads];
@@ -36,7 +36,7 @@ struct alignas(1024) WideShared {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-// Rows of 16 bytes, eight of which stand together; `apart` is from one 16 columns to the next.
+// Describes rows of 16 bytes in groups of eight; `apart` is the distance from one 16 columns to the next.
 __device__ std::uint64_t describe_rows(const void* first, int eight_rows, int apart) {
   return static_cast<std::uint64_t>(eight_rows / 16) << 32 | static_cast<std::uint64_t>(apart / 16) << 16 |
          (shared_address(first) & 0x3ffff) / 16;
@@ -47,25 +47,25 @@ struct WideTask {
   const CUtensorMap& keys;
   const Task& task;
   WideShared& shared;
-  const std::int32_t ids;  // of the part's blocks, a lane each
+  const std::int32_t ids;  // of the part's KV blocks, one in each lane
   const int kv_head = kv_head_of_block(args);
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
 
   ColumnSoftmax softmax;
-  float sums[2][8] = {};  // of numbers from 0 and 64 on
+  float sums[2][8] = {};  // of the numbers from 0 and from 64 on
 
   __device__ int first_block(int tile) const { return task.first_block + tile * kTileBlocks; }
   __device__ int count() const {
     return max(0, (task.last_block - task.first_block + kTileBlocks - 1) / kTileBlocks);
   }
-  // The row's own block is written by this step.
+  // This step writes the row's own block.
   __device__ bool has_own(int tile) const {
     const int own = task.position / kBlockTokens;
     return first_block(tile) <= own && own < first_block(tile) + kTileBlocks;
   }
 
-  // A warp fetches a block: one alone could not begin so many copies as fast as they come.
+  // Each warp fetches one block: a single warp could not start so many copies fast enough.
   __device__ void fetch(int tile) const {
     const int block = first_block(tile) + warp;
     Barrier* ready = &shared.ready[tile % kTileStages];
@@ -81,7 +81,7 @@ struct WideTask {
               ready);
   }
 
-  // Eight numbers a thread: sixteen of them have a head.
+  // Each thread takes eight numbers, and sixteen threads take a head.
   __device__ void put_queries() const {
     const int head = threadIdx.x / 16;
     const int part = threadIdx.x % 16;
@@ -127,7 +127,7 @@ struct WideTask {
     }
   }
 
-  // Scores become weights, and the sums so far are scaled.
+  // Turns scores into weights, and rescales the sums so far.
   __device__ void take(float (&scores)[4], int turn) {
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
@@ -162,7 +162,7 @@ struct WideTask {
     }
   }
 
-  // Behind the first `count` tokens values become zeros: what stands there may be no number.
+  // Replaces the values after the first `count` tokens by zeros: they may be NaN.
   __device__ void clear_values(WideStage& stage, int count) const {
 #pragma unroll
     for (int block = 0; block < kTileBlocks; ++block) {
@@ -212,7 +212,7 @@ struct WideTask {
     }
   }
 
-  // What the block has, for keep_part: the stages' place is [head, number].
+  // Stores the sums for keep_part, as [head, number], in the memory of the stages.
   __device__ void put_sums(float* place) const {
     __syncthreads();
 #pragma unroll

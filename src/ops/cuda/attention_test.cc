@@ -37,14 +37,14 @@ struct Shape {
   float softcap = 0;
 };
 
-// How it is computed.
+// How attention is computed.
 struct Way {
   KvNumbers kv = KvNumbers::same;
   int split_tokens = kSplitTokens;
   bool plain = false;
 };
 
-// Of a number of bf16, towards nothing.
+// Rounds a number of bf16 towards zero.
 std::uint8_t to_e4m3(std::uint16_t bits) {
   static const std::array sizes = [] {
     std::array<float, 127> all{};
@@ -62,7 +62,7 @@ struct Sequence {
   int num_rows;
 };
 
-// A step of random queries over random sequences, in bf16, beside what double arithmetic makes of it.
+// A step of random queries over random sequences, in bf16, compared with double arithmetic.
 class Trial {
  public:
   Trial(const Shape& shape, std::vector<Sequence> sequences, Way way = {})
@@ -71,14 +71,14 @@ class Trial {
     std::vector<std::int32_t> ids(static_cast<std::size_t>(num_blocks_));
     std::iota(ids.begin(), ids.end(), 0);
     std::shuffle(ids.begin(), ids.end(), random_);
-    // What no token was written to is NaN: it must not be seen.
+    // Places without a token hold NaN: it must not reach the result.
     k_.assign(static_cast<std::size_t>(num_blocks_ * 16 * shape.num_kv_heads * shape.head_dim), 0xffff);
     v_ = k_;
     for (const Sequence& s : sequences_) add(s, ids);
     q_ = numbers(static_cast<std::size_t>(num_rows_ * shape.num_heads * shape.head_dim));
   }
 
-  // The largest difference to the reference, with values of about 1.
+  // The largest difference from the reference. Values are about 1.
   double error() {
     const Stream stream;
     const DeviceBuffer q = to_device(stream, q_);
@@ -146,7 +146,7 @@ class Trial {
     return to_device(stream, bytes);
   }
 
-  // As they are stored.
+  // Random numbers, rounded as they are stored.
   std::vector<std::uint16_t> kv_numbers(std::size_t count) {
     std::vector<std::uint16_t> values = numbers(count);
     if (way_.kv == KvNumbers::same) return values;
@@ -241,7 +241,7 @@ class Trial {
                  bf16_to_f32(k_[tile + place * dim + d]);
       score *= scale();
       if (shape_.softcap > 0) score = shape_.softcap * std::tanh(score / shape_.softcap);
-      const double weight = std::exp(score);  // of about 1: no need to take the largest off
+      const double weight = std::exp(score);  // scores are small: no need to subtract the largest
       total += weight;
       for (std::size_t d = 0; d < dim; ++d) sum[d] += weight * bf16_to_f32(v_[tile + d * 16 + place]);
     }

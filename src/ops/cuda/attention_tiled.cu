@@ -18,7 +18,7 @@ struct Stage {
   __device__ static int value_place(int dim, int chunk) { return chunk ^ ((dim >> 2) & 1); }
 };
 
-// The tile's sequence: where its blocks stand, and how many tokens they hold.
+// The tile's sequence: where its blocks are, and how many tokens they hold.
 template <class Kv>
 struct Source {
   const Kv* k;
@@ -53,7 +53,7 @@ __device__ void fetch(const Source<Bf16>& source, int first, Stage<kDim, kTokens
   end_copies();
 }
 
-// Eight numbers of e4m3, the first `count` of them, as half precision over kWidened.
+// The first `count` of eight numbers of e4m3, as half precision divided by kWidened; the rest are zeros.
 __device__ inline uint4 widened(const E4m3* from, int count) {
   if (count <= 0) return make_uint4(0, 0, 0, 0);
   uint2 words = *reinterpret_cast<const uint2*>(from);
@@ -66,7 +66,7 @@ __device__ inline uint4 widened(const E4m3* from, int count) {
   return make_uint4(low.x, low.y, high.x, high.y);
 }
 
-// The same through registers: numbers are widened on their way.
+// The same through registers, where numbers are widened.
 template <int kDim, int kTokens>
 __device__ void fetch(const Source<E4m3>& source, int first, Stage<kDim, kTokens>& stage) {
   constexpr int kChunks = kDim / 8;
@@ -92,7 +92,7 @@ __device__ void fetch(const Source<E4m3>& source, int first, Stage<kDim, kTokens
   }
 }
 
-// A warp takes 16 of the tile's rows times heads, and every warp all tokens.
+// A warp takes 16 of the tile's (row, head) pairs, and all tokens.
 template <int kDim, int kTokens, class Fragments>
 __global__ void __launch_bounds__(kThreads) tile_kernel(AttentionArgs args) {
   using Kv = typename Fragments::Kv;
@@ -100,7 +100,8 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(AttentionArgs args) {
   wait_for_previous();
   extern __shared__ __align__(128) unsigned char memory[];
   auto* stages = reinterpret_cast<Stage<kDim, kTokens>*>(memory);
-  const AttentionItem item = args.step.tile_items[gridDim.x - 1 - blockIdx.x];  // the long ones first
+  // The long ones come first.
+  const AttentionItem item = args.step.tile_items[gridDim.x - 1 - blockIdx.x];
   const SliceView& slice = item.slice;
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;

@@ -4,9 +4,9 @@
 
 #include "ops/cuda/attention.cuh"
 
-// What a warp does with a block of tokens when a single row attends to it. Heads stand in the columns of a
-// product and tokens, or numbers of a head, in its rows: a group of up to eight heads fills the columns. A
-// block's keys lie as [16 tokens, dim], its values as [dim, 16 tokens].
+// A warp's work on a block of tokens when a single row attends to it. The columns of a product are heads, up
+// to eight of a group; its rows are tokens, or numbers of a head. A block's keys are [16 tokens, dim], its
+// values [dim, 16 tokens].
 namespace kvasir::ops::cuda {
 
 struct TokenRange {
@@ -14,7 +14,7 @@ struct TokenRange {
   int end = 0;
 };
 
-// Over the lanes that have the same heads.
+// The maximum over the lanes that have the same heads.
 __device__ inline float column_max(float x) {
 #pragma unroll
   for (int step = 4; step < 32; step *= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
@@ -27,18 +27,18 @@ __device__ inline float column_sum(float x) {
   return x;
 }
 
-// The softmax of the lane's two heads, as far as it has come.
+// The running softmax of the lane's two heads.
 struct ColumnSoftmax {
   float top[2] = {-kInf, -kInf};
   float total[2] = {0, 0};  // of this lane's tokens alone
 
-  // Takes scores in; they become weights. Gives what the sums so far are to be multiplied with.
+  // Adds scores, which become weights. Returns the factors for the sums so far.
   __device__ float2 take(float (&scores)[4]) {
     const float first = take(0, column_max(fmaxf(scores[0], scores[2])), scores);
     return make_float2(first, take(1, column_max(fmaxf(scores[1], scores[3])), scores));
   }
 
-  // Those of one head, of which `largest` is.
+  // The same for one head, whose largest new score is `largest`.
   __device__ float take(int e, float largest, float (&scores)[4]) {
     const float high = fmaxf(top[e], largest);
     const float base = high == -kInf ? 0 : high;  // nothing was seen yet
@@ -51,7 +51,7 @@ struct ColumnSoftmax {
   }
 };
 
-// Turns a matrix of eight by eight numbers of two bytes.
+// Transposes a matrix of eight by eight two-byte numbers.
 __device__ inline uint32_t turned(uint32_t pair) {
   uint32_t result;
   asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(pair));
@@ -75,7 +75,8 @@ struct PairSum {
 template <class Fragments>
 inline constexpr bool kIsWidened = sizeof(typename Fragments::Kv) == 1;
 
-// Widened keys come in another order: of each four the second and fourth, then the first and third.
+// Puts queries into the order of widened keys: of each four numbers the second and fourth, then the first and
+// third.
 template <class Fragments>
 __device__ uint4 in_order_of_keys(const uint4& q) {
   if constexpr (!kIsWidened<Fragments>) return q;
@@ -101,8 +102,8 @@ __device__ uint4 as_fragment(const KeyWords<Fragments>& words) {
   }
 }
 
-// The token of a block whose score stands in row lane / 4 of a product, and in the row eight below. Any order
-// will do, so that a lane's four of a value's are neighbours.
+// The token whose score is in row lane / 4 of a product, or in the row eight below. Any order of tokens will
+// do; in this one, the four values that a lane reads are neighbours.
 template <class Fragments>
 __device__ int token_of(int lane, int half) {
   const int n = lane / 4;
@@ -110,9 +111,9 @@ __device__ int token_of(int lane, int half) {
   return 4 * (n / 2) + 2 * (n % 2) + 1 - half;
 }
 
-// A lane's four values of one number of a head, from token 4 * (lane % 4), with zeros behind the first
-// `count` tokens: what stands behind the sequence's end may be anything, and nothing times infinity is not
-// nothing. Widened ones are the second and fourth, then the first and third.
+// A lane's four values of one number of a head, from token 4 * (lane % 4) on, with zeros after the first
+// `count` tokens: the memory after the sequence's end may hold anything, and zero times infinity is not zero.
+// Widened values come as the second and fourth, then the first and third.
 template <class Fragments>
 __device__ uint2 four_values(const ValueWords<Fragments>& words, int count, int lane) {
   const int left = count - 4 * (lane % 4);
@@ -126,7 +127,7 @@ __device__ uint2 four_values(const ValueWords<Fragments>& words, int count, int 
   }
 }
 
-// What a lane reads of a block that lies in memory of any kind.
+// A lane's part of a block in memory of any kind.
 template <int kDim, class Fragments>
 struct KvInPlace {
   const unsigned char* keys;
@@ -142,7 +143,7 @@ struct KvInPlace {
   }
 };
 
-// The same, read before it is wanted.
+// The same, read ahead into registers.
 template <int kDim, class Fragments>
 struct KvInRegisters {
   KeyWords<Fragments> keys[2][kDim / 32];
@@ -169,17 +170,17 @@ struct WarpStep {
   using InRegisters = KvInRegisters<dim, Fragments>;
   static constexpr int kDim = dim;
   static constexpr float kSumStep = Fragments::kFactor;
-  // Shared memory has room for three of bf16.
+  // Shared memory has room for three thread blocks with bf16.
   static constexpr int kBlocksPerMultiprocessor = kIsWidened<Fragments> ? 5 : 3;
 
-  // A dot product may add its numbers in any order, so a lane takes eight neighbours with one load, of
-  // queries and of keys alike.
+  // A dot product may add its numbers in any order, so a lane takes eight neighbours with one load, both of
+  // queries and of keys.
   uint4 q[kDim / 32];  // of head lane / 4
   ColumnSoftmax softmax;
   // [i][2 * half + e]: number 16 * i + 8 * half + lane / 4 of head 2 * (lane % 4) + e
   float sums[kDim / 16][4] = {};
 
-  // Of heads whose queries follow each other.
+  // Loads the queries of heads that follow each other.
   __device__ void load_queries(const Bf16* queries, int num_heads, int lane) {
     const int head = lane / 4;
     const auto* from = reinterpret_cast<const uint4*>(queries + head * kDim) + lane % 4;
@@ -188,7 +189,7 @@ struct WarpStep {
       q[i] = in_order_of_keys<Fragments>(head < num_heads ? from[4 * i] : make_uint4(0, 0, 0, 0));
   }
 
-  // A block whose first token is `first_token`, of which those in `seen` count.
+  // Adds a block whose first token is `first_token`. Only tokens in `seen` count.
   template <class Block>
   __device__ void take(const AttentionArgs& args, TokenRange seen, int first_token, const Block& block,
                        int lane) {

@@ -1,21 +1,20 @@
 #include "ops/cuda/attention.cuh"
 #include "ops/cuda/warpgroup.cuh"
 
-// A thread block takes two neighbouring tiles of rows times heads. One warpgroup copies keys and values,
-// always a step ahead; two multiply, a tile each, so that one's weights are computed while the other's
-// products are.
+// A thread block takes two neighbouring tiles of (row, head) pairs. One warpgroup copies keys and values,
+// always a step ahead. Two multiply, a tile each, so that one computes weights while the other multiplies.
 namespace kvasir::ops::cuda {
 namespace {
 
 constexpr int kDim = 128;
 constexpr int kStepTokens = 128;
-constexpr int kSteps = 2;  // in shared memory
+constexpr int kSteps = 2;  // steps in shared memory
 constexpr int kGroupThreads = 128;
 constexpr int kConsumers = 2;
 constexpr int kWideThreads = (1 + kConsumers) * kGroupThreads;
 static_assert(kTileRows == 64);
 
-// Tiles of 64 columns, as warpgroup.cuh has them.
+// Tiles of 64 columns, in the layout of warpgroup.cuh.
 struct WideStage {
   uint4 keys[kDim / 64][kStepTokens][8];
   uint4 values[kStepTokens / 64][kDim][8];
@@ -35,10 +34,10 @@ struct Shared {
   Ready keys, values;
 };
 
-// What a thread block works on.
+// The work of a thread block.
 struct Work {
   SliceView slice;
-  int first_index, num_indices;  // of rows times heads
+  int first_index, num_indices;  // of (row, head) pairs
   int group;                     // heads of a KV head
   int first_token, num_tokens;   // this block's share
 
@@ -58,7 +57,7 @@ struct Work {
   }
 };
 
-// Copies steps, of which tokens past the end become zeros.
+// Copies steps. Tokens past the end become zeros.
 struct Producer {
   static constexpr int kBlocks = kStepTokens / kBlockTokens;
   const Work& work;
@@ -126,7 +125,7 @@ __device__ inline float power_of_two(float x) {
   return y;
 }
 
-// Of one warpgroup. A lane has the row lane / 4 of its warp's 16 and the one eight below.
+// The work of one warpgroup. A lane has row lane / 4 of its warp's 16, and the row eight below.
 struct Consumer {
   const AttentionArgs& args;
   const Work& work;
@@ -175,7 +174,7 @@ struct Consumer {
     wait_for_products<0>();
   }
 
-  // What a row does not see of the tokens from `token` on.
+  // Hides those of the tokens from `token` on that a row does not see.
   __device__ void hide(int token, float (&scores)[64]) const {
     const int window = args.sliding_window;
     const int earliest = work.slice.num_computed + first / work.group;
@@ -189,7 +188,7 @@ struct Consumer {
     }
   }
 
-  // Scores become weights, and the sums so far what they are beside them.
+  // Turns scores into weights, and rescales the sums so far.
   __device__ void weigh(float (&scores)[64]) {
     const float scale = args.scale * kLog2E;
     float keep[2];
@@ -200,7 +199,7 @@ struct Consumer {
       for (int i = 2 * half; i < 64; i += 4) high = fmaxf(high, fmaxf(scores[i], scores[i + 1]));
       high = quad_max(high);
       const float base = high == -kInf ? 0 : high * scale;            // a row that has seen nothing yet
-      keep[half] = power_of_two(__fmul_rn(top[half], scale) - base);  // exactly 1 where nothing is larger
+      keep[half] = power_of_two(__fmul_rn(top[half], scale) - base);  // exactly 1 if nothing is larger
       top[half] = high;
       float sum = 0;
 #pragma unroll
@@ -227,7 +226,7 @@ struct Consumer {
     wait_for_products<0>();
   }
 
-  // For combine_kernel.
+  // Stores this thread block's share for combine_kernel.
   __device__ void store_share(int item) const {
     const std::int64_t tile =
         (static_cast<std::int64_t>(item + number) * gridDim.y + blockIdx.y) * gridDim.z + blockIdx.z;
@@ -324,7 +323,7 @@ __global__ void __launch_bounds__(kWideThreads, 1) wide_kernel(AttentionArgs arg
   __shared__ Shared shared;
   auto& memory = *reinterpret_cast<WideMemory*>((reinterpret_cast<std::uintptr_t>(bytes) + 1023) &
                                                 ~std::uintptr_t{1023});
-  const int index = static_cast<int>(gridDim.x - 1 - blockIdx.x);  // the long ones first
+  const int index = static_cast<int>(gridDim.x - 1 - blockIdx.x);  // the long ones come first
   const AttentionItem item = args.step.tile_items[index];
   release_next();
   if (item.part % kConsumers != 0) return;
@@ -350,7 +349,7 @@ __global__ void __launch_bounds__(kWideThreads, 1) wide_kernel(AttentionArgs arg
 #endif
 }
 
-// Blocks: tiles, KV heads. A warp puts the shares of a row together.
+// The grid is [tiles, KV heads]. A warp combines the shares of a row.
 __global__ void combine_kernel(AttentionArgs args, int shares) {
   release_next();
   wait_for_previous();
@@ -382,10 +381,10 @@ __global__ void combine_kernel(AttentionArgs args, int shares) {
   }
 }
 
-// Among how many thread blocks a tile's tokens are divided: as many as there are multiprocessors for.
+// How many thread blocks share a tile's tokens: as many as there are multiprocessors for.
 int num_shares(const AttentionArgs& args) {
   if (args.tile_partials == nullptr) return 1;
-  constexpr int kMinTokens = 4 * kStepTokens;  // of a share
+  constexpr int kMinTokens = 4 * kStepTokens;  // of one share
   const int items = args.step.num_tile_items * args.num_kv_heads;
   const int blocks = (args.step.num_tile_items + 1) / kConsumers * args.num_kv_heads;
   int most = num_multiprocessors() / blocks;

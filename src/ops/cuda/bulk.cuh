@@ -2,12 +2,12 @@
 
 #include <cstdint>
 
-// Copies from memory to shared memory by the copy engine, which tells a barrier when their bytes are there.
+// Copies from global to shared memory by the copy engine, which tells a barrier when the bytes have arrived.
 namespace kvasir::ops::cuda {
 
 using Barrier = std::uint64_t;  // in shared memory
 
-// What is below is compiled for older architectures too, and never run there.
+// The code below is compiled for older architectures too, but never runs there.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 #define KVASIR_BULK_ASM(...) (void)0
 #else
@@ -18,13 +18,14 @@ __device__ inline std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
-// By one thread, before any other touches it. A phase ends when so many have come, and all bytes.
+// Called by one thread before any other touches the barrier. A phase ends after so many arrivals, when all
+// expected bytes are there.
 __device__ inline void make_barrier(Barrier* barrier, std::uint32_t arrivals = 1) {
   KVASIR_BULK_ASM("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
                   "r"(arrivals) : "memory");
 }
 
-// After the last make_barrier: the copy engine sees them too.
+// Called after the last make_barrier, so that the copy engine sees the barriers.
 __device__ inline void publish_barriers() {
   KVASIR_BULK_ASM("fence.mbarrier_init.release.cluster;" :: : "memory");
   KVASIR_BULK_ASM("fence.proxy.async.shared::cta;" :: : "memory");
@@ -43,7 +44,7 @@ __device__ inline void copy_bulk(void* to, const void* from, std::uint32_t bytes
       "l"(from), "r"(bytes), "r"(shared_address(barrier)) : "memory");
 }
 
-// For what is read once: it leaves the cache before anything else does.
+// For data that is read once: it leaves the cache first.
 __device__ inline std::uint64_t read_once_policy() {
   std::uint64_t policy = 0;
   KVASIR_BULK_ASM("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
@@ -58,7 +59,7 @@ __device__ inline void copy_bulk(void* to, const void* from, std::uint32_t bytes
       "l"(from), "r"(bytes), "r"(shared_address(barrier)), "l"(policy) : "memory");
 }
 
-// Until the barrier's `phase`-th phase, counted modulo 2, has ended; the one before the first has.
+// Waits until the phase with this number, modulo 2, has ended. The phase before the first counts as ended.
 __device__ inline void wait_for_phase(Barrier* barrier, std::uint32_t phase) {
   std::uint32_t done = 0;
   while (done == 0) {

@@ -23,7 +23,7 @@ int attribute(cudaDeviceAttr which) {
 
 }  // namespace
 
-// These are declared in launch.cuh: what a launch function ends with, and what it may ask.
+// Declared in launch.cuh, for functions that launch kernels.
 void check_launch() {
   check(cudaGetLastError());
 }
@@ -63,7 +63,7 @@ base::Result<Buffer<kMemory>> Buffer<kMemory>::allocate(std::size_t bytes) {
   void* data = nullptr;
   const cudaError_t status = kOnDevice ? cudaMalloc(&data, bytes) : cudaMallocHost(&data, bytes);
   if (status != cudaSuccess) {
-    cudaGetLastError();  // it does not stick to the next call
+    cudaGetLastError();  // clears the error, or the next call would report it
     return base::error(ErrorCode::too_large, "cannot allocate {} bytes of {} memory: {}", bytes,
                        kOnDevice ? "device" : "pinned", cudaGetErrorString(status));
   }

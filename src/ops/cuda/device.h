@@ -11,7 +11,8 @@
 struct CUgraphExec_st;
 struct CUevent_st;
 
-// Functions here and in this folder's other headers that launch, copy or wait return nothing: see failure.h.
+// Functions that launch, copy or wait, here and in this folder's other headers, return nothing: see
+// failure.h.
 namespace kvasir::ops::cuda {
 
 // An owned stream.
@@ -23,7 +24,7 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   StreamHandle handle() const { return stream_; }
-  void wait() const;  // wait_for
+  void wait() const;  // as wait_for
 
  private:
   StreamHandle stream_ = nullptr;
@@ -31,13 +32,13 @@ class Stream {
 
 enum class Memory : std::uint8_t {
   device,
-  pinned,  // the host's, which the device reads and writes directly
+  pinned,  // host memory that the device reads and writes directly
 };
 
-// Until everything launched on it so far is done.
+// Waits until everything that was launched on the stream is done.
 void wait_for(StreamHandle stream);
 
-// Of the first GPU, as sm_90 names it.
+// The compute capability of the first GPU: 90 for sm_90.
 int architecture();
 
 // Owned memory. Move-only.
@@ -45,7 +46,7 @@ template <Memory kMemory>
 class Buffer {
  public:
   Buffer() = default;
-  // `too_large` where there is no such memory left. Holds whatever was there.
+  // Fails with `too_large` if there is not enough memory. The memory is not initialised.
   static base::Result<Buffer> allocate(std::size_t bytes);
   ~Buffer();
   Buffer(Buffer&& other) noexcept
@@ -71,7 +72,7 @@ class Buffer {
 using DeviceBuffer = Buffer<Memory::device>;
 using PinnedBuffer = Buffer<Memory::pinned>;
 
-// Launches recorded once and launched again as one; nothing where the recording failed.
+// Launches that were recorded once and are launched again as one. Empty if the recording failed.
 class Graph {
  public:
   Graph() = default;
@@ -79,7 +80,7 @@ class Graph {
   Graph(Graph&& other) noexcept : graph_(std::exchange(other.graph_, nullptr)) {}
   Graph& operator=(Graph&& other) noexcept;
 
-  // Between these two, what is launched on the stream is recorded and not run.
+  // Between these two, launches on the stream are recorded and not run.
   static void begin(StreamHandle stream);
   static Graph end(StreamHandle stream);
   void launch(StreamHandle stream) const;
@@ -88,7 +89,7 @@ class Graph {
   CUgraphExec_st* graph_ = nullptr;
 };
 
-// Points in a stream between which time is measured.
+// A point in a stream, for measuring the time between two of them.
 class Event {
  public:
   Event();
@@ -98,7 +99,7 @@ class Event {
 
   void record(StreamHandle stream) const;
   void wait() const;
-  double seconds_since(const Event& earlier) const;  // both are done
+  double seconds_since(const Event& earlier) const;  // both must be done
 
  private:
   CUevent_st* event_ = nullptr;
@@ -111,10 +112,10 @@ struct DeviceInfo {
   std::size_t free_bytes = 0;
 };
 
-// Of the first GPU; `unavailable` where there is none that this program can use.
+// Describes the first GPU; `unavailable` if there is none that this program can use.
 base::Result<DeviceInfo> find_device();
 
-// Host memory that is not pinned makes the call wait.
+// These wait if the host memory is not pinned.
 void copy_to_device(StreamHandle stream, void* to, const void* from, std::size_t bytes);
 void copy_to_host(StreamHandle stream, void* to, const void* from, std::size_t bytes);
 void copy_on_device(StreamHandle stream, void* to, const void* from, std::size_t bytes);

@@ -14,7 +14,7 @@
 #include "ops/cuda/rows.h"
 #include "ops/quant/dequantize.h"
 
-// What tests of products on the device share.
+// Shared by the tests of products on the device.
 namespace kvasir::ops::cuda {
 
 inline DeviceBuffer allocate(std::size_t bytes) {
@@ -31,7 +31,7 @@ inline float e4m3_to_f32(std::uint8_t bits) {
   return bits >> 7 != 0 ? -size : size;
 }
 
-// A matrix on both sides, as bf16.
+// A matrix of bf16 on the host and on the device.
 struct Matrix {
   Matrix(int r, int c, unsigned seed) : rows(r), cols(c), values(std::size_t(r) * std::size_t(c)) {
     std::mt19937 random(seed);
@@ -47,7 +47,7 @@ struct Matrix {
     stream.wait();
   }
 
-  // Through e4m3, there and back.
+  // Rounds the numbers to e4m3 and back.
   void quantize() {
     const Stream stream;
     DeviceBuffer bytes = allocate(values.size());
@@ -112,7 +112,7 @@ inline void expect_near(const std::vector<float>& got, const std::vector<double>
   EXPECT_LT(std::sqrt(difference / size), 5e-3);
 }
 
-// What a product becomes: half of it added to zeros, or gated.
+// Applies an ending to a product: half of it is added to zeros, or it is gated.
 inline std::vector<double> ended(std::vector<double> product, int rows, GemvArgs::Then then) {
   if (then == GemvArgs::Then::add)
     for (double& value : product) value *= 0.5;

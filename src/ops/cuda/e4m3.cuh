@@ -4,13 +4,13 @@
 
 #include "ops/cuda/launch.cuh"
 
-// Numbers with more digits than e4m3 has, as sums of two of its kind.
+// Splits numbers with more digits than e4m3 has into sums of two such numbers.
 namespace kvasir::ops::cuda {
 
-inline constexpr float kTwoBytesMost = 256;   // that numbers are to be scaled to before
-inline constexpr float kLowStep = 1.0f / 16;  // of the second of both, which has four digits less
+inline constexpr float kTwoBytesMost = 256;   // numbers have to be scaled to at most this first
+inline constexpr float kLowStep = 1.0f / 16;  // factor of the second number: it is four bits lower
 
-// Two numbers: the first bytes of both, and the second ones.
+// Two numbers: the first bytes of both, and the second bytes of both.
 struct TwoBytes {
   uint32_t high, low;  // 16 bits each
   __device__ TwoBytes(float a, float b) {

@@ -44,7 +44,7 @@ __global__ void combine_kernel(CombineArgs args) {
   }
 }
 
-// One warp an output.
+// One warp for each output.
 template <class T>
 __global__ void head_matmul_kernel(HeadMatmulArgs args) {
   release_next();

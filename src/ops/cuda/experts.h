@@ -18,7 +18,7 @@ struct GatherArgs {
 };
 void gather_rows(StreamHandle stream, const GatherArgs& args);
 
-// rows[r] = what `shared` holds, or 0, plus the weighted sum of the row's slots, in the order of its experts.
+// y[r] = shared[r], or 0 without it, plus the weighted sum of the row's slots, in the order of its experts.
 struct CombineArgs {
   tensor::DType type = tensor::DType::bf16;
   int rows = 0;
@@ -28,7 +28,7 @@ struct CombineArgs {
   const float* weights = nullptr;              // [rows, used]
   const void* slots = nullptr;                 // [slots, dim]
   const void* shared = nullptr;                // [rows, dim], or null
-  void* y = nullptr;                           // [rows, dim]; may be shared
+  void* y = nullptr;                           // [rows, dim]; may be `shared`
 };
 void combine_slots(StreamHandle stream, const CombineArgs& args);
 
@@ -50,7 +50,7 @@ struct HeadMatmulArgs {
 };
 void head_matmul(StreamHandle stream, const HeadMatmulArgs& args);
 
-// Numbers [offset, offset + count) of vectors that stand `stride` apart.
+// Numbers [offset, offset + count) of vectors that are `stride` apart.
 struct CopyColumnsArgs {
   tensor::DType type = tensor::DType::bf16;
   std::int64_t num_vectors = 0;

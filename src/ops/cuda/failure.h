@@ -6,12 +6,12 @@
 
 namespace kvasir::ops::cuda {
 
-// What the GPU has failed with since the program began. After most failures CUDA does nothing more in this
-// process, so calls that fail are remembered here and their callers go on; who waits for results asks before
-// it uses them. Thread-safe.
+// The GPU's failure since the program began, if any. After most failures CUDA does nothing more in this
+// process, so failed calls are remembered here and their callers go on. Whoever waits for results checks this
+// before using them. Thread-safe.
 base::Status gpu_status();
 bool has_failed();
-// The first one is kept.
+// Only the first failure is kept.
 void remember_failure(std::string what);
 
 }  // namespace kvasir::ops::cuda

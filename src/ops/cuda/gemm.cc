@@ -84,7 +84,7 @@ cudaDataType_t cuda_type(tensor::DType type) {
 }  // namespace
 
 struct Gemm::State {
-  // What an algorithm depends on.
+  // The properties that an algorithm depends on.
   using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, int>;
   struct Shape {
     cublasLtMatmulDesc_t desc = nullptr;
@@ -115,7 +115,7 @@ struct Gemm::State {
     library.destroy_desc(shape.desc);
   }
 
-  // cuBLAS counts columns first: row-major [rows, cols] is its [cols, rows], so yᵀ = w xᵀ.
+  // cuBLAS is column-major: row-major [rows, cols] is its [cols, rows], so it computes yᵀ = w xᵀ.
   Shape make_shape(const GemmArgs& args) const {
     Shape shape;
     check(library.create_desc(&shape.desc, CUBLAS_COMPUTE_32F, CUDA_R_32F));
@@ -243,7 +243,7 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// Of one product, with weights that are not in the cache; infinite where it is refused.
+// Seconds of one product, with weights that are not in the cache; infinite if it is refused.
 template <class F>
 double measure(StreamHandle stream, std::span<const void* const> weights, int runs, F multiply) {
   Event begin;
@@ -258,7 +258,7 @@ double measure(StreamHandle stream, std::span<const void* const> weights, int ru
   return works ? end.seconds_since(begin) / runs : kNever;
 }
 
-// The fastest of `ways`, of which those that seem good are measured twice, and its time.
+// The time of the fastest of `ways`, and that way. The most promising ones are measured again, for longer.
 template <class Way, class F>
 std::pair<double, Way> find_fastest(StreamHandle stream, std::span<const void* const> weights,
                                     const std::vector<Way>& ways, F multiply) {

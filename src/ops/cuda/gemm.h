@@ -11,34 +11,35 @@
 
 namespace kvasir::ops::cuda {
 
-// Matrix products through cuBLASLt, which is opened at run time, or by kernels of our own. For each shape it
-// keeps what it found to be the fastest. One engine thread owns and uses it.
+// Matrix products through cuBLASLt, which is opened at run time, or by kernels of our own. Keeps the fastest
+// way for each shape. One engine thread owns and uses it.
 class Gemm {
  public:
-  // What tune() has measured, of one product.
+  // What tune() has measured for one product.
   struct Tuned {
     double library_s = 0;
-    double own_s = 0;  // infinite where there is none
+    double own_s = 0;  // infinite if no kernel of ours takes it
     WideShape own;
   };
 
   enum class Choice : std::uint8_t {
     fastest,
-    invariant,  // a row's result does not depend on the other rows: wide_product_takes() every product
+    // A row's result does not depend on the other rows. Every product must be one that wide_product_takes().
+    invariant,
   };
-  // `unavailable` where the machine has no cuBLAS of CUDA 13.
+  // `unavailable` if the machine has no cuBLAS of CUDA 13.
   static base::Result<std::unique_ptr<Gemm>> create(Choice choice = Choice::fastest);
   ~Gemm();
 
   // Allocates nothing on the device and does not wait, so it may be recorded in a graph.
   void run(StreamHandle stream, const GemmArgs& args);
-  // Whether products of this shape are our own kernel's, which has gates too.
+  // Whether our own kernel computes products of this shape; it can apply a gate, too.
   bool has_gate(const GemmArgs& args);
-  // As WideProductArgs has it; has_gate().
+  // Gated as in WideProductArgs. Only if has_gate().
   void run_gated(StreamHandle stream, const GemmArgs& args, Activation activation);
-  // Measures the candidates for the shape of `args` and keeps the fastest. `weights` stand in for args.w one
-  // after another, so that they come from memory as in a step. Waits; overwrites y.
-  // Does nothing where products are invariant.
+  // Measures the candidates for the shape of `args` and keeps the fastest. Takes `weights` in turn in place
+  // of args.w, so that they come from memory as in a step. Waits; overwrites y. Does nothing if products are
+  // invariant.
   Tuned tune(StreamHandle stream, const GemmArgs& args, std::span<const void* const> weights);
 
  private:

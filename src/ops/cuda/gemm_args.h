@@ -6,14 +6,15 @@
 
 namespace kvasir::ops::cuda {
 
-// y = scale * x wᵀ + bias, or that added to what y holds, which quantised ones are not. All memory is the
-// device's.
+// y = scale * x wᵀ + bias, or that added to y, which is not possible for quantised ones. All memory is on the
+// device.
 struct GemmArgs {
   const void* x = nullptr;     // [rows, cols], of `type`
   const void* w = nullptr;     // [out, cols], likewise
   const void* bias = nullptr;  // [out], of `type`, or null
   void* y = nullptr;           // [rows, out], of `out_type`
-  // Both or none: x and w are e4m3, and the result is multiplied with its row's and its column's.
+  // Both or neither. If set, x and w are e4m3, and the result is multiplied by the scales of its row and
+  // column.
   const float* x_scales = nullptr;  // [rows]
   const float* w_scales = nullptr;  // [out]
   std::int64_t rows = 0;
@@ -22,7 +23,7 @@ struct GemmArgs {
   tensor::DType type = tensor::DType::bf16;  // f32, f16 or bf16
   tensor::DType out_type = tensor::DType::bf16;
   float scale = 1;
-  bool w_is_fresh = false;  // the kernel before wrote w; else it may be read before that one is done
+  bool w_is_fresh = false;  // the kernel before wrote w; otherwise w may be read before that kernel is done
   enum class Into : std::uint8_t { overwrite, add } into = Into::overwrite;
 };
 

@@ -4,15 +4,15 @@
 #include "ops/cuda/weights.cuh"
 
 // A thread block takes a range of w's rows, one after another, and each thread the same columns of all of
-// them: so x stays in registers, and the block always has weights on their way.
+// them: x stays in registers, and weights are always on their way.
 namespace kvasir::ops::cuda {
 namespace {
 
 using Then = GemvArgs::Then;
 
-constexpr int kLoadsPerMultiprocessor = 4096;  // of 16 bytes, that are on their way
+constexpr int kLoadsPerMultiprocessor = 4096;  // loads of 16 bytes that are on their way
 
-// Sums each of the values over the warp; lane l has that of value l * kCount / 32.
+// Sums each of the values over the warp; lane l gets the sum of value l * kCount / 32.
 template <int kCount, int kWidth = 16>
 __device__ float fold(const float (&values)[kCount]) {
   if constexpr (kCount == 1) {
@@ -38,14 +38,13 @@ template <class W, int items, int threads, int blocks>
 struct Shape {
   using Weights = W;
   static constexpr int kBlocks = blocks;  // of a multiprocessor
-  static constexpr int kItems = items;    // of a row, that a thread takes
+  static constexpr int kItems = items;    // chunks of a row that a thread takes
   static constexpr int kThreads = threads;
   static constexpr int kChunk = Weights::kChunk;
   static constexpr int kBatch = kLoadsPerMultiprocessor / (kBlocks * kThreads * kItems);  // rows of w at once
 };
 
-// What an output's sum is multiplied with, and what is added then. Loaded before it is wanted, and not
-// touched until then.
+// An output's factors, and the number that is added. Loaded early, and not touched until it is needed.
 struct Ending {
   float scale = 1;
   float partner_scale = 1;
@@ -75,7 +74,7 @@ struct Task {
     last = static_cast<int>(all * (blockIdx.x + 1) / gridDim.x);
   }
 
-  // Behind a gate the second half of a batch are the first one's partners.
+  // With a gate, the second half of a batch holds the partners of the first half.
   __device__ int row_of(int unit, int slot) const {
     return unit + slot + (gated && slot >= kHalf ? args.out / 2 - kHalf : 0);
   }
@@ -91,7 +90,7 @@ struct Task {
                         : make_uint4(0, 0, 0, 0);
   }
 
-  // This thread's columns, normalised; gives what they are to be multiplied with at the end.
+  // Loads and normalises this thread's columns. Returns the factor for the final sums.
   __device__ float load_x(float* scratch, X (&packed)[kItems]) const {
     float x[kItems][kChunk];
     float squares = 0;
@@ -189,7 +188,7 @@ __global__ void __launch_bounds__(Own::kThreads, Own::kBlocks) gemv_kernel(GemvA
   typename Own::Weights::X x[kItems];
   const float factor = task.load_x(scratch, x);
 
-  // The first threads of the block end a batch, an output each.
+  // The first threads of the block finish a batch, one output each.
   const int own = threadIdx.x;
   const int lane = threadIdx.x % 32;
   int buffer = 0;

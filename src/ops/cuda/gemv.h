@@ -7,8 +7,8 @@
 
 namespace kvasir::ops::cuda {
 
-// A product of one row, which is bound by reading the weights once; what comes before and after it in a layer
-// is done on the way.
+// A product of one row, bound by reading the weights once. It includes what comes before and after it in a
+// layer.
 struct GemvArgs {
   enum class Then : std::uint8_t {
     store,  // y = x wᵀ, as bf16
@@ -16,14 +16,14 @@ struct GemvArgs {
     add,   // y += scale * x wᵀ
     gate,  // y = activation(g) * u, where x wᵀ = [g, u]
   } then = Then::store;
-  int cols = 0;                       // gemv_takes() them
+  int cols = 0;                       // a number that gemv_takes()
   int out = 0;                        // rows of w
   const void* x = nullptr;            // [cols]
   const float* rms_weight = nullptr;  // [cols]: x is normalised first; or null
   float eps = 1e-5f;
   const void* w = nullptr;          // [out, cols], as bf16, or as e4m3 with scales
   const float* w_scales = nullptr;  // [out], or null
-  void* y = nullptr;                // [out], or [out / 2] behind a gate
+  void* y = nullptr;                // [out], or [out / 2] with a gate
   float scale = 1;
   Activation activation = Activation::silu;
 };

@@ -6,12 +6,12 @@
 #include "ops/cuda/stream.h"
 #include "tensor/dtype.h"
 
-// Matrices of four bits on the device. A number is step * q + least, with a pair (step, least) of bf16 for
-// each 32 columns. The nibbles of 128 columns are 16 words: word 4 t + j has columns 32 j + 8 t to 32 j + 8 t
-// + 7, of which the first, third, fifth and seventh are its lower half.
+// Four-bit matrices on the device. A number is step * q + least, with a pair (step, least) of bf16 for each
+// 32 columns. The nibbles of 128 columns are 16 words: word 4 t + j has columns 32 j + 8 t to 32 j + 8 t + 7,
+// the first, third, fifth and seventh of them in its lower half.
 namespace kvasir::ops::cuda {
 
-inline constexpr int kInt4Block = 128;  // columns: rows are whole blocks
+inline constexpr int kInt4Block = 128;  // columns; rows are whole blocks
 inline constexpr int kInt4Group = 32;
 
 constexpr std::int64_t int4_bytes(std::int64_t numbers) {
@@ -21,11 +21,11 @@ constexpr std::int64_t int4_group_bytes(std::int64_t numbers) {
   return numbers / kInt4Group * 4;
 }
 
-// Whether a file's type has four bits a number, in groups that can be kept; or is float, and would be
-// rounded.
+// Whether a file's type can be stored so: a type with four bits a number and suitable groups, or a float
+// type, which is rounded.
 bool can_be_int4(tensor::DType type);
 
-// One row of a matrix as its file has it.
+// Packs one row of a matrix as its file has it.
 void pack_int4(tensor::DType type, const std::byte* row, std::int64_t cols, std::byte* nibbles,
                std::byte* groups);
 
@@ -37,7 +37,7 @@ struct UnpackInt4Args {
 };
 void unpack_int4(StreamHandle stream, const UnpackInt4Args& args);
 
-// The same as pack_int4 makes of floats, from bf16 that is on the device already.
+// Rounds bf16 numbers that are on the device already, as pack_int4 rounds floats.
 struct RoundInt4Args {
   std::int64_t count = 0;
   const void* x = nullptr;

@@ -12,21 +12,21 @@
 #include "ops/cuda/stream.h"
 #include "tensor/dtype.h"
 
-// What the kernels' files share.
+// Shared by the files with kernels.
 namespace kvasir::ops::cuda {
 
-// Remembers where the launch before it was refused; see failure.h.
+// Remembers a failure if the launch before it was refused; see failure.h.
 void check_launch();
 
 // Of the first GPU.
 int num_multiprocessors();
-// 90 where its code is that of sm_90a.
+// The compute capability of the first GPU. 90: it runs code for sm_90a.
 int architecture();
 
-// Kernels are launched while the one before them still runs. Until wait_for_previous() a kernel may touch
-// only what was there before the step: weights, the step's own lists, and KV that the step does not write;
-// and what the kernel two before it wrote, where the one between them releases after its own wait. The next
-// kernel may come as soon as every block of this one has called release_next() and leaves room.
+// A kernel is launched while the one before it still runs. Until wait_for_previous() it may touch only what
+// was there before the step: weights, the step's own lists, and KV that the step does not write; and what the
+// kernel two before it wrote, if the kernel between them calls release_next() after its own wait. The next
+// kernel may start as soon as every thread block of this one has called release_next(), and there is room.
 __device__ inline void wait_for_previous() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -45,7 +45,7 @@ struct LaunchShape {
   unsigned cluster = 1;  // blocks that run together
 };
 
-// `kernel` calls wait_for_previous().
+// `kernel` must call wait_for_previous().
 template <class... Parameters>
 void launch_early(void (*kernel)(Parameters...), const LaunchShape& shape, StreamHandle stream,
                   std::type_identity_t<Parameters>... arguments) {
@@ -65,7 +65,8 @@ void launch_early(void (*kernel)(Parameters...), const LaunchShape& shape, Strea
   check_launch();
 }
 
-// The same for a kernel that takes more shared memory than any may without asking, always as much.
+// The same for a kernel that needs more shared memory than the default limit. Every launch takes the same
+// amount.
 template <auto kKernel, class... Arguments>
 void launch_large(const LaunchShape& shape, StreamHandle stream, const Arguments&... arguments) {
   static const bool raised = cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -98,7 +99,7 @@ __device__ inline Bf16 from_float<Bf16>(float x) {
 }
 template <>
 __device__ inline E4m3 from_float<E4m3>(float x) {
-  return E4m3(x);  // what is too large becomes the largest
+  return E4m3(x);  // saturates
 }
 
 // Eight numbers at an address that is a multiple of 16 bytes.
@@ -129,8 +130,9 @@ __device__ inline void store8(Bf16* to, const float (&x)[8]) {
       make_uint4(pack2(x[0], x[1]), pack2(x[2], x[3]), pack2(x[4], x[5]), pack2(x[6], x[7]));
 }
 
-// The second and fourth of a word's numbers of e4m3 as half precision, then the first and third, each over
-// kWidened: an exponent of four bits has another bias than one of five. The instruction for it is slower.
+// Widens four numbers of e4m3 to half precision: the second and fourth, then the first and third, each
+// divided by kWidened, because the exponents of the two types differ in bias. The instruction for it is
+// slower.
 inline constexpr float kWidened = 256;
 __device__ inline uint2 widen_e4m3(uint32_t four) {
   constexpr uint32_t kSigns = 0x80008000u;
@@ -144,8 +146,8 @@ __device__ inline float warp_sum(float x) {
   return x;
 }
 
-// Of a block of up to 1024 threads, the same in every thread. `scratch` holds 33 floats and is free again at
-// the next barrier.
+// The sum over a block of up to 1024 threads, in every thread. `scratch` holds 33 floats and is free again
+// after the next barrier.
 __device__ inline float block_sum(float x, float* scratch) {
   x = warp_sum(x);
   const int warp = threadIdx.x / 32;
@@ -157,7 +159,7 @@ __device__ inline float block_sum(float x, float* scratch) {
   return warp_sum(lane < num_warps ? scratch[lane] : 0.0f);
 }
 
-// Of numbers that are not negative, otherwise as block_sum.
+// The maximum of numbers that are not negative, otherwise as block_sum.
 __device__ inline float block_max(float x, float* scratch) {
 #pragma unroll
   for (int step = 16; step > 0; step >>= 1) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));

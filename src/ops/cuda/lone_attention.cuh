@@ -5,8 +5,8 @@
 #include "ops/cuda/lone_words.cuh"
 #include "ops/cuda/rope.cuh"
 
-// Attention of the only row. A thread block has one KV head and a part of the sequence's blocks, a warp one
-// of these at a time, straight from memory: shared memory is full of weights.
+// Attention of the only row. A thread block takes one KV head and a part of the sequence's KV blocks. A warp
+// takes one of these at a time, straight from memory, since shared memory is full of weights.
 namespace kvasir::ops::cuda {
 
 template <class Step>
@@ -14,7 +14,7 @@ struct LoneAttention {
   static constexpr int kDim = Step::kDim;
   using Kv = typename Step::Kv;
   static constexpr int kBlockNumbers = kBlockTokens * kDim;  // of a KV head's keys
-  // What a thread block leaves of a head: sums, then the largest score and the sum of weights.
+  // What a thread block stores for a head: sums, then the largest score and the sum of weights.
   static constexpr int kPartialWords = kDim + 2;
 
   const LoneKernelArgs& args;
@@ -26,13 +26,13 @@ struct LoneAttention {
   const int warp = thread / 32;
   const int lane = thread % 32;
   const int group = args.num_heads / args.num_kv_heads;
-  const int columns = group <= 4 ? 4 : 8;                      // of heads, that a warp leaves sums of
-  const int num_warps = min(kLoneWarps, kLoneSums / columns);  // that take blocks
+  const int columns = group <= 4 ? 4 : 8;                      // heads that a warp stores sums of
+  const int num_warps = min(kLoneWarps, kLoneSums / columns);  // warps that take blocks
   const int kv_head = block % args.num_kv_heads;
   const int part = block / args.num_kv_heads;
   TokenRange seen;
-  int first_block;  // of the sequence
-  int num_blocks;   // up to the last
+  int first_block;  // first block of the sequence that is seen
+  int num_blocks;   // of the whole sequence
   int num_parts;
 
   __device__ LoneAttention(const LoneKernelArgs& a, LoneShared& s, const LoneLayer& l, int position,
@@ -46,7 +46,7 @@ struct LoneAttention {
     num_parts = min((num_blocks - first_block + num_warps - 1) / num_warps, most);
   }
 
-  // Asks the cache for the warp's first block.
+  // Prefetches the warp's first block.
   __device__ void prefetch() const {
     if (!has_block()) return;
     constexpr int kLine = 128;
@@ -59,12 +59,12 @@ struct LoneAttention {
 
   __device__ bool has_part() const { return part < num_parts; }
 
-  // From args.qkv to args.attention, when the first is there or about to be. Of a thread block that has a
-  // part.
+  // Computes args.attention from args.qkv, once that is there or about to be. Called by thread blocks that
+  // have a part.
   template <class Wait>
   __device__ void run(const Wait& wait) const {
     typename Step::InRegisters first{};
-    const bool is_early = has_block() && own_block() != num_blocks - 1;  // the last one is written to
+    const bool is_early = has_block() && own_block() != num_blocks - 1;  // the last block is written to
     if (is_early) first.load_keys(place_of(own_block()));
     wait();
     load_heads();
@@ -99,7 +99,7 @@ struct LoneAttention {
     return {static_cast<const unsigned char*>(layer.k) + at, static_cast<const unsigned char*>(layer.v) + at};
   }
 
-  // Queries, rotated; where the row's token is, its key and value to their places.
+  // Loads and rotates the queries. The thread block that has the row's token also stores its key and value.
   __device__ void load_heads() const {
     RopeStoreArgs rope;
     rope.head_dim = kDim;
@@ -152,7 +152,7 @@ struct LoneAttention {
       for (int next = own_block() + stride(); next < num_blocks; next += stride())
         step.take(scores, seen, next * kBlockTokens, place_of(next), lane);
     }
-    __syncthreads();  // queries are done with
+    __syncthreads();  // nobody reads the queries any more
     if (warp >= num_warps) return;
 #pragma unroll
     for (int e = 0; e < 2; ++e) {
@@ -170,7 +170,8 @@ struct LoneAttention {
     }
   }
 
-  // Two numbers of a head: from the first part to all, from others to the first part.
+  // Hands on two numbers of a head: the first part publishes the result, other parts send theirs to the
+  // first.
   __device__ void give(int head, int d) const {
     PairSum pair;
     for (int w = 0; w < num_warps; ++w) pair.top = fmaxf(pair.top, shared.tops[w * columns + head]);

@@ -3,7 +3,7 @@
 #include "ops/cuda/lone_shared.cuh"
 #include "ops/cuda/lone_words.cuh"
 
-// How the input of a product comes from all thread blocks into the shared memory of one.
+// How the input of a product, which all thread blocks produce, gets into the shared memory of each.
 namespace kvasir::ops::cuda {
 
 // One product of a step.
@@ -43,8 +43,8 @@ __device__ __forceinline__ void await_x(const LoneTask& task, int thread, int ei
   }
 }
 
-// The sum and the maximum over the thread block, both of numbers that are not negative. All warps are done
-// with what they multiplied before when it returns.
+// The sum and the maximum of numbers over the thread block; none may be negative. When it returns, all warps
+// have finished their multiplications.
 __device__ inline void reduce(LoneShared& shared, float& sum, float& largest) {
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
@@ -70,20 +70,20 @@ __device__ inline void reduce(LoneShared& shared, float& sum, float& largest) {
   largest = __shfl_sync(0xffffffffu, both, kLoneWarps);
 }
 
-// Packs x for all warps; gives what products with it are to be multiplied with. `wait` is called before
-// anything is read that another thread block gives.
+// Packs x for all warps, and returns the factor for products with it. Calls `wait` before it reads anything
+// that another thread block produces.
 template <class Weights, class Wait>
 __device__ __forceinline__ float load_lone_x(const LoneKernelArgs& args, LoneShared& shared,
                                              const LoneTask& task, const Wait& wait) {
   constexpr int kItems = kLoneMaxCols / 8 / kLoneThreads;
-  constexpr int kNormed = kLoneMaxHidden / 8 / kLoneThreads;  // of these, the most that are normalised
+  constexpr int kNormed = kLoneMaxHidden / 8 / kLoneThreads;  // of these, those that may be normalised
   constexpr bool kIsQuantized = Weights::kChunk == 16;
   const bool is_normed = task.norm != nullptr;
   const int thread = static_cast<int>(threadIdx.x);
   const auto item = [thread](int i) { return thread + i * kLoneThreads; };
   const int eights = task.cols / 8;
-  // Zeros first, here and elsewhere: what is only loaded on a condition keeps its registers through all
-  // products.
+  // Starts with zeros, here and elsewhere: a variable that is loaded only on a condition would keep its
+  // registers through all products.
   float norm[kNormed][8] = {};
   if (is_normed) {
 #pragma unroll

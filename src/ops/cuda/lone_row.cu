@@ -24,7 +24,7 @@ class LoneRow {
     if (threadIdx.x == 0) shared.num_done = 0;
   }
 
-  // One loop over all products keeps the code so short that the instructions' cache holds it.
+  // One loop over all products keeps the code short enough for the instruction cache.
   __device__ void run() {
     const int position = args_.positions[0];
     load_layer(0);
@@ -49,7 +49,7 @@ class LoneRow {
       }
       if (product == kLoneDown) {
         __pipeline_wait_prior(0);
-        __syncthreads();  // the next layer's description is there for all
+        __syncthreads();  // now all threads see the next layer's description
         if (index + 1 < args_.num_layers) prefetch(kLoneQkv, shared_.layers[(index + 1) % 2]);
       } else {
         prefetch(static_cast<LoneProduct>(product + 1), layer);
@@ -72,7 +72,8 @@ class LoneRow {
     float bias = 0;
   };
 
-  // The hidden state has a tag before each layer and one between its halves, everything else one a layer.
+  // The hidden state has one tag before each layer and one between its halves; everything else has one a
+  // layer.
   __device__ LoneTask task_of(LoneProduct product, const LoneLayer& layer, int index) const {
     LoneTask task;
     task.product = product;
@@ -103,7 +104,7 @@ class LoneRow {
     return task;
   }
 
-  // Without waiting for it.
+  // Starts to load a layer's description, and does not wait for it.
   __device__ void load_layer(int index) {
     constexpr int kParts = sizeof(LoneLayer) / 16;
     static_assert(sizeof(LoneLayer) % 16 == 0);
@@ -119,7 +120,7 @@ class LoneRow {
         shared_.ropes[i][threadIdx.x] = args_.ropes[i].table[threadIdx.x];
   }
 
-  // Those rows of the hidden state that the warp will add to.
+  // Loads the rows of the hidden state that the warp will add to.
   __device__ void load_states() {
     const int unit = LoneSupply::first_unit() + lane_ * LoneSupply::stride();
     if (lane_ < kLoneOwnRows && unit < args_.hidden)
@@ -157,7 +158,7 @@ class LoneRow {
     }
   }
 
-  // By the first two lanes, one for each row of the pair.
+  // Called by all lanes; the first two finish one row of the pair each.
   __device__ void end(const LoneTask& task, const Ending& own, int unit, int index, float sum, bool has_two) {
     float value = sum * own.scale + own.bias;
     const float partner = __shfl_down_sync(0xffffffffu, value, 1);
@@ -176,12 +177,12 @@ class LoneRow {
     publish(task.to + unit, value, task.to_tag);
   }
 
-  // Between a warp's pairs of rows.
+  // The distance between a warp's pairs of rows.
   __device__ static int step_of(const LoneShape& shape) {
     return (shape.gated ? 1 : 2) * LoneSupply::stride();
   }
 
-  // Of the next 16 pairs a lane has one row, or none: -1.
+  // The lane's row among the next 16 pairs; -1: it has none.
   __device__ int row_of_lane(const LoneShape& shape, int unit) const {
     unit += lane_ / 2 * step_of(shape);
     const int row = lane_ % 2 == 0 ? unit : unit + (shape.gated ? shape.units : LoneSupply::stride());
@@ -197,8 +198,8 @@ class LoneRow {
     return ending;
   }
 
-  // Asks the cache for the small things that a product will want: behind all the weights that are on their
-  // way they take long.
+  // Prefetches the small inputs of a product: queued after all the weights that are on their way, they would
+  // take long.
   __device__ void prefetch(LoneProduct product, const LoneLayer& layer) const {
     const int row = row_of_lane(args_.shapes[product], LoneSupply::first_unit());
     const float* scales = layer.scales[product];
@@ -213,12 +214,13 @@ class LoneRow {
       prefetch_line(norm + threadIdx.x * kLine);
   }
 
-  // Thread blocks that give something of a product.
+  // The number of thread blocks that contribute to a product.
   __device__ std::uint32_t parts_of(int product) const {
     return min(static_cast<std::uint32_t>(args_.shapes[product].units), gridDim.x);
   }
 
-  // Until all that was to be given is there, or about to be. All warps are done with what they did before.
+  // Waits until everything that is wanted is there, or about to be. All warps have then finished what they
+  // did before.
   __device__ void wait() const {
     if (threadIdx.x == 0)
       while (static_cast<std::int32_t>(peek(args_.num_given) - num_wanted_) < 0) {
@@ -226,17 +228,17 @@ class LoneRow {
     __syncthreads();
   }
 
-  // The next two rows of weights times x, or the next one.
+  // The next two rows of weights times x; only the first counts if there is no second.
   template <class Weights>
   __device__ __forceinline__ float2 row_sums(const LoneShape& shape, int chunks, bool has_two) {
-    constexpr int kRounds = 2;  // at once
+    constexpr int kRounds = 2;  // rounds at once
     PairOfSums sums[2];
     const int piece_chunks = shape.piece_bytes / 16;
     const uint4* x = shared_.x + lane_;
 #pragma unroll 1
     for (int piece = 0; piece < shape.pieces; ++piece) {
       const uint4* a = supply_.await() + lane_;
-      const uint4* b = has_two ? supply_.await_second() + lane_ : a;  // what comes of it is not looked at
+      const uint4* b = has_two ? supply_.await_second() + lane_ : a;  // if `a`, its result is ignored
       int left = piece_chunks;
 #pragma unroll 1
       for (; left >= 32 * kRounds; left -= 32 * kRounds) {
@@ -247,7 +249,7 @@ class LoneRow {
       }
 #pragma unroll 1
       for (; left > 0; left -= 32) {
-        // Lanes behind the end take zeros, times what may be anything but is a number.
+        // Lanes past the end take zeros, times numbers that are arbitrary but finite.
         const uint4 none = make_uint4(0, 0, 0, 0);
         const bool there = lane_ < left;
         Weights::multiply(sums[0], there ? *a : none, there ? *b : none, there ? x : shared_.x,
@@ -262,7 +264,7 @@ class LoneRow {
     return make_float2(warp_sum(one.x + other.x), warp_sum(one.y + other.y));
   }
 
-  // The last block to leave makes the next step's tags others.
+  // The last thread block to leave changes the tags for the next step.
   __device__ void leave() const {
     if (threadIdx.x != 0) return;
     if (atomicAdd(args_.num_left, 1) != gridDim.x - 1) return;
@@ -276,7 +278,7 @@ class LoneRow {
   const int lane_ = threadIdx.x % 32;
   LoneSupply supply_;
   const std::uint32_t first_tag_;
-  std::uint32_t num_wanted_ = 0;  // of args.num_given, before the next phase begins
+  std::uint32_t num_wanted_ = 0;  // the value of args.num_given that the next phase waits for
 };
 
 template <class Layers, class Step>
@@ -293,7 +295,7 @@ void launch_lone(StreamHandle stream, const LoneKernelArgs& args) {
   static const bool raised =
       cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes) == cudaSuccess;
   if (raised) {
-    cudaLaunchAttribute together{};  // blocks wait for each other
+    cudaLaunchAttribute together{};  // thread blocks wait for each other
     together.id = cudaLaunchAttributeCooperative;
     together.val.cooperative = 1;
     cudaLaunchConfig_t config{};
@@ -308,8 +310,8 @@ void launch_lone(StreamHandle stream, const LoneKernelArgs& args) {
   check_launch();
 }
 
-// As few pieces as fit, best such that all lanes have as much to do, unless they are small: too little would
-// be on its way.
+// Takes as few pieces as fit, if possible such that all lanes have the same work. Small pieces are avoided:
+// too little would be on its way.
 LoneShape shape_of(int rows, int row_bytes, bool gated) {
   LoneShape shape{.units = gated ? rows / 2 : rows, .gated = gated, .row_bytes = row_bytes};
   for (const int unit : {32 * 16, 16}) {
@@ -345,7 +347,7 @@ void launch_kv(StreamHandle stream, const LoneKernelArgs& args) {
   if (args.head_dim == 128 && quantized) launch_lone<Layers, WarpStep<128, E4m3Fragments>>(stream, args);
 }
 
-// Where everything stands in args.exchange; gives the bytes.
+// Lays out args.exchange; returns its size in bytes.
 std::size_t lay_out(LoneKernelArgs& args) {
   const int q_size = args.num_heads * args.head_dim;
   std::size_t bytes = 0;

@@ -10,17 +10,17 @@
 
 namespace kvasir::ops::cuda {
 
-// A step of one row through all layers of a dense decoder as a single kernel. It is bound by reading the
-// weights, and reads on while rows attend and thread blocks wait for each other.
+// A step of one row through all layers of a dense decoder, as a single kernel. It is bound by reading the
+// weights, and goes on reading during attention and while thread blocks wait for each other.
 
-// The products of a layer, and after the last one that with the vocabulary.
+// The products of a layer, and the one with the vocabulary after the last layer.
 enum LoneProduct : std::uint8_t { kLoneQkv, kLoneOut, kLoneUp, kLoneDown, kLoneVocabulary };
 inline constexpr int kLoneLayerProducts = 4;
 
 // A layer as the kernel reads it from the device's memory.
 struct alignas(16) LoneLayer {
-  const void* w[kLoneLayerProducts] =
-      {};  // [out, cols], as bf16, or as e4m3 with scales; of `up` gates first
+  // [out, cols], as bf16, or as e4m3 with scales. Those of `up` are the gates, then their partners.
+  const void* w[kLoneLayerProducts] = {};
   const float* scales[kLoneLayerProducts] = {};  // [out], or null
   const void* qkv_bias = nullptr;                // as bf16, or null
   const float* attention_norm = nullptr;         // [hidden]

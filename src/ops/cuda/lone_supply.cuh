@@ -5,19 +5,19 @@
 #include "ops/cuda/lone_row.h"
 #include "ops/cuda/lone_words.cuh"
 
-// The weights of a step of one row, as they come to the warps.
+// How the weights of a step of one row get to the warps.
 namespace kvasir::ops::cuda {
 
-inline constexpr int kLoneWarps = 8;  // few, so that none of their numbers has to leave the registers
+inline constexpr int kLoneWarps = 8;  // few, so that registers hold all their numbers
 inline constexpr int kLoneThreads = 32 * kLoneWarps;
 inline constexpr int kLoneSlots = 6;
 inline constexpr int kLoneSlotBytes = 4096;
-inline constexpr int kLoneMinPieceBytes = kLoneSlotBytes / 2;  // of a row in several
+inline constexpr int kLoneMinPieceBytes = kLoneSlotBytes / 2;  // if a row has several pieces
 
-// A warp takes whole rows of a product's weights, which come in pieces, and two rows at a time: behind a gate
-// one of both kinds, else its next two.
+// A warp takes whole rows of a product's weights, in pieces, and two rows at a time: with a gate, a row and
+// its partner; otherwise its next two.
 struct LoneShape {
-  int units = 0;  // rows, or pairs of them behind a gate
+  int units = 0;  // rows, or pairs of them with a gate
   bool gated = false;
   int row_bytes = 0;
   int pieces = 0;  // of a row
@@ -26,18 +26,18 @@ struct LoneShape {
 
 struct LoneKernelArgs : LoneRowArgs {
   LoneShape shapes[kLoneLayerProducts + 1];
-  // What thread blocks hand to each other (lone_words.cuh).
+  // What thread blocks pass to each other (lone_words.cuh).
   std::uint32_t* state = nullptr;  // [hidden]
   std::uint32_t* qkv = nullptr;
   std::uint32_t* attention = nullptr;
   std::uint32_t* between = nullptr;    // [inner]
   TaggedFloat* partials = nullptr;     // of attention
   std::uint32_t* num_steps = nullptr;  // so far
-  std::uint32_t* num_given = nullptr;  // parts of all these, so far
-  std::uint32_t* num_left = nullptr;   // thread blocks that have ended this one
+  std::uint32_t* num_given = nullptr;  // parts of all these that were published so far
+  std::uint32_t* num_left = nullptr;   // thread blocks that have finished this step
 };
 
-// All pieces of one warp in the order in which it wants them, over all layers: a few are always in shared
+// Brings one warp its pieces in the order in which it needs them, over all layers. A few are always in shared
 // memory or on their way, whatever the warp waits for.
 class LoneSupply {
  public:
@@ -58,9 +58,9 @@ class LoneSupply {
   __device__ static int first_unit() { return static_cast<int>(threadIdx.x / 32 * gridDim.x + blockIdx.x); }
   __device__ static int stride() { return static_cast<int>(kLoneWarps * gridDim.x); }
 
-  // The oldest piece, which all lanes then read before it is released.
+  // Waits for the oldest piece. All lanes read it before it is released.
   __device__ const uint4* await() const { return await(slot_, phase_); }
-  // The one after it.
+  // Waits for the piece after it.
   __device__ const uint4* await_second() const {
     return slot_ + 1 < kLoneSlots ? await(slot_ + 1, phase_) : await(0, phase_ ^ 1);
   }
@@ -87,7 +87,7 @@ class LoneSupply {
     const bool is_last = product == args_.num_layers * kLoneLayerProducts;
     return is_last ? static_cast<const unsigned char*>(args_.output) : nullptr;
   }
-  // The next product of which the warp has a part.
+  // Goes on to the next product that has rows for the warp.
   __device__ void enter_next() {
     const LoneShape* shape = nullptr;
     int unit = first_unit();
@@ -108,7 +108,7 @@ class LoneSupply {
     in_partner_ = false;
   }
 
-  // A piece of a row, then that of its partner.
+  // Fetches a piece of a row, then that of its partner.
   __device__ void fetch(int slot) {
     if (at_ == nullptr) return;
     if (is_first_lane_) {

@@ -5,13 +5,14 @@
 
 namespace kvasir::ops::cuda {
 
-// A lane's weights times its part of x, summed by the matrix units: weights of two rows stand in the rows of
-// a matrix and x in the columns of another, each of four neighbouring lanes in one, and of what comes of them
-// only two diagonals are wanted. The units are fast enough to waste the rest, and bf16 need not be unpacked.
+// A lane's weights times its part of x, summed by the matrix units. The weights of two rows are the rows of
+// one matrix, and x is the columns of the other; each of four neighbouring lanes has its own row and column,
+// so that only two diagonals of the result count. The units are fast enough to waste the rest, and bf16 need
+// not be unpacked.
 struct PairOfSums {
   float c[4] = {};
 
-  // What the lane has of both.
+  // The lane's part of both sums.
   __device__ float2 own() const {
     const int lane = threadIdx.x % 32;
     const int row = lane / 4;
@@ -31,7 +32,7 @@ struct LonePlain {
   }
 };
 
-// Sixteen as e4m3, which half precision holds; x is at most 1.
+// Sixteen weights as e4m3, which half precision holds; x is at most 1.
 struct LoneQuantized {
   static constexpr int kChunk = 16;
   __device__ static uint4 pack8(const float* x) {

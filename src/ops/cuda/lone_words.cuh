@@ -5,16 +5,17 @@
 
 #include <cstdint>
 
-// How thread blocks that run at the same time hand numbers to each other: each with a tag that tells whether
-// it is there yet, in one word. So nobody waits for a barrier, and no write for those before it.
+// How thread blocks that run at the same time pass numbers to each other: each number is in one word with a
+// tag that tells whether it is there yet. So no thread block waits for a barrier, and no write waits for
+// those before it.
 namespace kvasir::ops::cuda {
 
-// One more part is on its way, maybe behind this.
+// Counts one more part. The part itself may arrive later.
 __device__ inline void count_given(std::uint32_t* num_given) {
   asm volatile("red.relaxed.gpu.global.add.u32 [%0], 1;" ::"l"(num_given) : "memory");
 }
 
-// A number of bf16 above, its tag below.
+// Publishes a number of bf16 in the upper half of a word, with its tag in the lower half.
 __device__ inline void publish(std::uint32_t* to, float value, std::uint32_t tag) {
   const std::uint32_t bits = __bfloat16_as_ushort(__float2bfloat16_rn(value));
   asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(bits << 16 | (tag & 0xffff)) : "memory");
@@ -44,7 +45,7 @@ __device__ inline uint4 peek(const uint4* from) {
                : "memory");
   return words;
 }
-// Two that stand at a multiple of 16 bytes.
+// Two of these, at a multiple of 16 bytes.
 struct TaggedPair {
   TaggedFloat first, second;
 
@@ -65,7 +66,7 @@ __device__ inline bool has_tag(std::uint32_t word, std::uint32_t tag) {
 __device__ inline bool has_tag(const uint4& words, std::uint32_t tag) {
   return has_tag(words.x, tag) && has_tag(words.y, tag) && has_tag(words.z, tag) && has_tag(words.w, tag);
 }
-// Four numbers of bf16.
+// The numbers of four words, as bf16.
 __device__ inline uint2 values_of(const uint4& words) {
   return make_uint2(__byte_perm(words.x, words.y, 0x7632), __byte_perm(words.z, words.w, 0x7632));
 }

@@ -12,7 +12,7 @@ struct Pick {
   int expert;
 };
 
-// The higher rank, of equals the lower expert.
+// The pick of higher rank; of equals, the lower expert.
 __device__ Pick better(Pick a, Pick b) {
   if (a.rank != b.rank) return a.rank > b.rank ? a : b;
   return a.expert < b.expert ? a : b;
@@ -26,7 +26,7 @@ __device__ Pick best_of_warp(Pick pick) {
   return pick;
 }
 
-// The lane's experts are those from `lane`, 32 apart.
+// The lane's experts are `lane` and every 32nd after it.
 template <int kLaneExperts>
 __device__ void score_row(const RouteRowsArgs& args, const float* logits, int lane,
                           float (&scores)[kLaneExperts]) {
@@ -52,7 +52,7 @@ __device__ void score_row(const RouteRowsArgs& args, const float* logits, int la
   for (float& score : scores) score /= sum;
 }
 
-// One warp a row.
+// One warp for each row.
 template <int kLaneExperts>
 __global__ void route_kernel(RouteRowsArgs args) {
   release_next();
@@ -98,7 +98,7 @@ __global__ void route_kernel(RouteRowsArgs args) {
   args.weights[row * args.num_used + lane] = own_weight * factor;
 }
 
-// One block. Slots of an expert stand in any order: what becomes of each does not depend on it.
+// Runs as one block. The slots of an expert are in any order: a slot's result does not depend on it.
 __global__ void __launch_bounds__(1024) assign_kernel(AssignSlotsArgs args) {
   __shared__ int next[kMaxRoutedExperts + 1];
   release_next();
@@ -129,10 +129,10 @@ __global__ void __launch_bounds__(1024) assign_kernel(AssignSlotsArgs args) {
   }
 }
 
-constexpr int kTileChunks = 8;  // of a row: 64 numbers
+constexpr int kTileChunks = 8;  // chunks of a row, with 64 numbers in all
 constexpr int kStages = 4;
 
-// With more slots a tile has more rows of the matrix: the slots' numbers come once for each.
+// A tile with more slots also has more rows of the matrix, because each tile reads its slots' numbers again.
 template <int slots, bool gated>
 struct Kind {
   static constexpr int kSlots = slots;
@@ -154,7 +154,7 @@ struct Stage {
   uint4 x[Own::kSlots][kTileChunks];
 };
 
-// Matrix rows stand in a product's rows and slots in its columns: few slots fill few columns.
+// Matrix rows are the rows of a product and slots its columns: few slots fill few columns.
 template <class Own>
 struct Tile {
   static constexpr int kSlots = Own::kSlots;
@@ -183,12 +183,12 @@ struct Tile {
         w(static_cast<const Bf16*>(a.w[expert])),
         first_row(static_cast<int>(blockIdx.x) * Own::kOuts) {}
 
-  // Where gated, the second half of a tile are the first one's partners.
+  // If gated, the second half of a tile holds the partners of the first half.
   __device__ int row_of(int row) const {
     return kGated && row >= kTileRows / 2 ? first_row + row - kTileRows / 2 : first_row + row;
   }
 
-  // Takes up to kSlots slots from `slot` on. Where a thread's chunks come from is found out once.
+  // Begins with up to kSlots slots from `slot` on. Finds out once where a thread's chunks come from.
   __device__ void begin(int slot, int end) {
     first_slot = slot;
     last_slot = min(end, slot + kSlots);
@@ -327,7 +327,8 @@ void assign_slots(StreamHandle stream, const AssignSlotsArgs& args) {
 void multiply_experts(StreamHandle stream, const ExpertProductArgs& args) {
   if (args.num_slots == 0) return;
   if (wide_experts_take(args)) return multiply_experts_wide(stream, args);
-  // Of a single round over an expert's slots, where they are about even: the next one reads its matrix again.
+  // One round should cover an expert's slots if these are about even: each further round reads the matrix
+  // again.
   const int mean = args.num_slots / args.num_experts;
   if (mean > 24) return launch<64>(stream, args);
   if (mean > 8) return launch<32>(stream, args);

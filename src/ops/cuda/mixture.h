@@ -6,13 +6,13 @@
 #include "ops/types/activation.h"
 #include "ops/types/router_score.h"
 
-// A mixture of experts without a word to the host. A slot is one row at one expert; slots stand by expert.
+// A mixture of experts without the host. A slot is one row at one expert; slots are sorted by expert.
 namespace kvasir::ops::cuda {
 
 inline constexpr int kMaxRoutedExperts = 512;
 inline constexpr int kMaxUsedExperts = 32;
 
-// As ops::route picks, without groups of experts.
+// Picks as ops::route does, without groups of experts.
 struct RouteRowsArgs {
   RouterScore score = RouterScore::softmax;
   int rows = 0;
@@ -38,8 +38,8 @@ struct AssignSlotsArgs {
 };
 void assign_slots(StreamHandle stream, const AssignSlotsArgs& args);
 
-// y[s] = w x, or activation(g) * u where w x = [g, u], with the matrix of the slot's expert. In bf16. What a
-// slot gets does not depend on the others, but on how many there are.
+// y[s] = w x, or activation(g) * u with w x = [g, u], where w is the matrix of the slot's expert. In bf16. A
+// slot's result does not depend on the other slots, but it depends on their number.
 struct ExpertProductArgs {
   enum class Form : std::uint8_t { plain, gated } form = Form::plain;
   Activation activation = Activation::silu;

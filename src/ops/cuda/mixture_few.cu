@@ -3,15 +3,14 @@
 #include "ops/cuda/mixture_few.h"
 #include "ops/cuda/weights.cuh"
 
-// A warp takes an output. With one row there are thousands of them, so memory has enough to do with few loads
-// each.
+// One warp for each output. Even one row has thousands of them, so few loads each keep memory busy.
 namespace kvasir::ops::cuda {
 namespace {
 
 constexpr int kFewThreads = 256;
 constexpr int kFewWarps = kFewThreads / 32;
-constexpr int kMaxFewCols = 16384;  // that stand in shared memory
-constexpr int kLoads = 8;           // of a row of weights, that a lane has on their way
+constexpr int kMaxFewCols = 16384;  // most columns that fit into shared memory
+constexpr int kLoads = 8;           // loads of a row of weights that a lane has on their way
 
 struct Chunks {
   uint4 words[kLoads];
@@ -35,7 +34,7 @@ __device__ float dot(const Chunks& w, const uint4* x, int first, int count, floa
   return sum;
 }
 
-// The row of x, normalised, for all threads.
+// Normalises a row of x into shared memory.
 __device__ void normalize(const FewExpertsArgs& args, int row, uint4* x, float* scratch) {
   const Bf16* from = static_cast<const Bf16*>(args.x) + static_cast<std::int64_t>(row) * args.hidden;
   float squares = 0;
@@ -57,12 +56,13 @@ __device__ void normalize(const FewExpertsArgs& args, int row, uint4* x, float* 
   __syncthreads();
 }
 
-// Blocks: of a slot's outputs, slots.
+// The grid is [blocks of a slot's outputs, slots].
 __global__ void __launch_bounds__(kFewThreads) few_ups_kernel(FewExpertsArgs args) {
   extern __shared__ uint4 x[];
   __shared__ float scratch[33];
   wait_for_previous();
-  release_next();  // not before: the next kernel reads what the one before this has picked
+  // Not earlier: the next kernel reads what the kernel before this one has picked.
+  release_next();
   const int slot = blockIdx.y;
   const int count = args.hidden / 8;
   const int lane = threadIdx.x % 32;
@@ -91,8 +91,8 @@ __global__ void __launch_bounds__(kFewThreads) few_ups_kernel(FewExpertsArgs arg
         from_float<Bf16>(activated(args.activation, sum) * partner_sum);
 }
 
-// Blocks: of a row's outputs, rows. A row's slots stand one behind the other, as if they were one row's
-// columns.
+// The grid is [blocks of a row's outputs, rows]. A row's slots follow each other, like the columns of one
+// row.
 __global__ void __launch_bounds__(kFewThreads) few_downs_kernel(FewExpertsArgs args) {
   extern __shared__ uint4 x[];
   const int row = blockIdx.y;

@@ -7,8 +7,8 @@
 
 namespace kvasir::ops::cuda {
 
-// A mixture's experts for a row or a few, in bf16, with the norm before them and the sum behind. What a row
-// gets does not depend on the others.
+// A mixture's experts for one or a few rows, in bf16, with the norm before and the sum after them. A row's
+// result does not depend on the others.
 struct FewExpertsArgs {
   Activation activation = Activation::silu;
   int rows = 0;

@@ -5,8 +5,8 @@
 #include "ops/cuda/warpgroup.cuh"
 
 // A thread block stays on its multiprocessor and takes one tile after the other: 128 slots of an expert by
-// 256 rows of its matrix. One warpgroup copies steps of 64 columns, always a few ahead and into the next
-// tile; two multiply, 64 slots each.
+// 256 rows of its matrix. One warpgroup copies steps of 64 columns, always a few ahead, even into the next
+// tile; two warpgroups multiply, 64 slots each.
 namespace kvasir::ops::cuda {
 namespace {
 
@@ -14,11 +14,12 @@ constexpr int kGroupThreads = 128;
 constexpr int kConsumers = 2;
 constexpr int kWideThreads = (1 + kConsumers) * kGroupThreads;
 constexpr int kSlotTile = kConsumers * 64;
-constexpr int kHalf =
-    128;  // matrix rows that one product takes; where gated the second half are the partners
+// Matrix rows that one product takes. If gated, the second half of a tile holds the partners of the first
+// half.
+constexpr int kHalf = 128;
 constexpr int kChunks = 8;  // of a row in a step
 constexpr int kStepCols = kChunks * 8;
-constexpr int kSteps = 4;  // on their way
+constexpr int kSteps = 4;  // steps on their way
 
 struct WideStage {
   uint4 x[kSlotTile][kChunks];
@@ -28,7 +29,7 @@ struct WideStage {
 struct Shared {
   Barrier full[kSteps];
   Barrier empty[kSteps];
-  int first_tiles[kMaxRoutedExperts + 1];  // of the experts' slots
+  int first_tiles[kMaxRoutedExperts + 1];  // the first tile of each expert's slots
 };
 
 struct WideTile {
@@ -46,7 +47,7 @@ struct Turn {
   }
 };
 
-// By the first warp.
+// Called by the first warp.
 __device__ void count_tiles(const ExpertProductArgs& args, int* first_tiles) {
   const auto lane = static_cast<int>(threadIdx.x);
   int before = 0;
@@ -66,7 +67,7 @@ __device__ void count_tiles(const ExpertProductArgs& args, int* first_tiles) {
   }
 }
 
-// Neighbours in number share their slots.
+// Tiles with neighbouring numbers share their slots.
 __device__ WideTile find_tile(const ExpertProductArgs& args, const int* first_tiles, int number,
                               int out_tiles) {
   const int slot_tile = number / out_tiles;
@@ -91,7 +92,7 @@ struct Producer {
   const int row = threadIdx.x % kGroupThreads / kChunks;
   const uint4* x[kXRows];
   const uint4* w[2];          // of both halves
-  std::uint32_t x_there = 0;  // a bit each
+  std::uint32_t x_there = 0;  // one bit for each of the rows that exist
   std::uint32_t w_there = 0;
 
   __device__ explicit Producer(const ExpertProductArgs& a) : args(a) {}
@@ -182,7 +183,7 @@ __device__ void multiply_tile(const WideStage* stages, Shared& shared, int num_s
 }
 #endif
 
-// As multiply_tile, of a group that has no slots.
+// Like multiply_tile, for a warpgroup without slots.
 __device__ void pass_tile(Shared& shared, int num_steps, Turn& turn) {
   for (int step = 0; step < num_steps; ++step, turn.next()) {
     wait_for_phase(&shared.full[turn.stage], turn.phase);
@@ -190,7 +191,7 @@ __device__ void pass_tile(Shared& shared, int num_steps, Turn& turn) {
   }
 }
 
-// `value_of` makes of an index into the sums the number that is stored from there.
+// `value_of` turns an index into the sums into the number to store.
 template <class F>
 __device__ void store_half(const ExpertProductArgs& args, const WideTile& tile, int first_out, F value_of) {
   const int lane = threadIdx.x % 32;

@@ -6,10 +6,10 @@
 #include "ops/cuda/tensor_map.h"
 #include "ops/cuda/warpgroup.cuh"
 
-// A thread block takes a tile of outputs by rows, and a part of the columns. Outputs stand in the products'
-// rows, since there are always many of them, rows of x in their columns. One thread has the copy engine bring
-// steps of 128 bytes a row, always a few ahead; two warpgroups multiply. In the end a cluster's blocks add up
-// their parts, through each other's shared memory.
+// A thread block takes a tile of outputs by rows, and a part of the columns. Outputs are the rows of the
+// products, since there are always many of them; rows of x are their columns. One thread lets the copy engine
+// bring steps of 128 bytes a row, always a few ahead; two warpgroups multiply. Finally the blocks of a
+// cluster add up their parts, through each other's shared memory.
 namespace kvasir::ops::cuda {
 namespace {
 
@@ -20,9 +20,9 @@ constexpr int kStepBytes = 128;  // of a row
 constexpr int kMaxCluster = 8;
 constexpr int kSharedBytes = 220 << 10;
 
-// A tile has two halves of outputs; behind a gate the second are the first one's partners. Of up to kRows
-// rows both warpgroups take the same ones and 64 outputs of each half; where it is tall, each its own kRows
-// rows and the same 64 outputs.
+// A tile has two halves of outputs; with a gate, the second half holds the partners of the first. In a tile
+// that is not tall, both warpgroups take the same kRows rows, and 64 outputs of each half. In a tall one,
+// each takes kRows rows of its own, and the same 64 outputs of each half.
 template <class N, int rows, bool tall>
 struct Tile {
   using Number = N;
@@ -35,7 +35,7 @@ struct Tile {
   static constexpr int kXBytes = kTileRows * kStepBytes;
   static constexpr int kStageBytes = kOuts * kStepBytes + kXBytes;
   static constexpr int kStages = kSharedBytes / kStageBytes;
-  static constexpr int kPitch = kOuts + 4;  // of the sums in the end, without conflicts of banks
+  static constexpr int kPitch = kOuts + 4;  // of a row of sums, without bank conflicts
   static_assert(kTileRows * kPitch * 4 <= kStages * kStageBytes);
 };
 
@@ -77,7 +77,7 @@ struct Place {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-// To the same place in all blocks of the cluster whose bit is set.
+// Copies a tile to the same place in all blocks of the cluster whose bit is set.
 __device__ void copy_tile_to(unsigned short blocks, void* to, const CUtensorMap& from, int col, int row,
                              Barrier* barrier) {
   asm volatile(
@@ -183,7 +183,7 @@ __device__ void multiply(const WideProductArgs& args, const Place& place, const 
   wait_for_products<0>();
 }
 
-// [row, output] of the tile, with T::kPitch numbers a row.
+// Stores the sums as [row, output], with T::kPitch numbers a row.
 template <class T>
 __device__ void put_sums(const float (&sums)[2][T::kRows / 2], float* tile) {
   const int group = threadIdx.x / kGroupThreads;
@@ -197,7 +197,7 @@ __device__ void put_sums(const float (&sums)[2][T::kRows / 2], float* tile) {
       tile[(row + i / 4 * 8 + i % 2) * T::kPitch + half * T::kHalf + out + i / 2 % 2 * 8] = sums[half][i];
 }
 
-// Four neighbouring outputs of a row, of all parts, with their scales.
+// Adds up all parts of four neighbouring outputs of a row.
 template <class T>
 __device__ float4 gather(const WideProductArgs& args, const Place& place, float* tile, int row, int col) {
   const auto cluster = cooperative_groups::this_cluster();
@@ -247,7 +247,7 @@ __device__ float4 gate(Activation activation, float4 a, float4 b) {
                      activated(activation, a.z) * b.z, activated(activation, a.w) * b.w);
 }
 
-// The block's share of the tile that its cluster has summed.
+// Finishes the block's share of the tile that its cluster has summed.
 template <class T>
 __device__ void finish(const WideProductArgs& args, const Place& place, float* tile) {
   const GemmArgs& p = args.product;
@@ -374,7 +374,7 @@ std::vector<WideShape> wide_shapes(const GemmArgs& args) {
 }
 
 WideShape invariant_shape(const GemmArgs& args) {
-  constexpr int kMost = 4;  // more cost many rows too much
+  constexpr int kMost = 4;  // more would cost too much with many rows
   const int tiles = static_cast<int>(ceil_div(args.out, 256));
   const std::int64_t steps = args.cols * (args.w_scales != nullptr ? 1 : 2) / kStepBytes;
   WideShape shape;

@@ -43,7 +43,7 @@ class WideProducts : public testing::TestWithParam<Then> {
             .out = w.rows};
   }
 
-  // As few products as show every tile, with every way to divide it.
+  // The fewest products that show every tile, with every way to divide it.
   void expect_all(int out, int cols, bool quantized) {
     Matrix w(out, cols, 2);
     if (quantized) w.quantize();

@@ -11,8 +11,8 @@ struct alignas(2 * sizeof(T)) Two {
   T a, b;
 };
 
-// Two neighbouring pairs of a head, at two places of two numbers each: rotated as neox does it a place has
-// the firsts or the seconds of both pairs, otherwise one pair.
+// Two neighbouring pairs of a head, at two places of two numbers each. In neox style a place has the first or
+// the second numbers of both pairs; otherwise it has one pair.
 struct Pairs {
   int first, second;
   bool crossed;
@@ -42,7 +42,7 @@ __device__ inline void turn(float& a, float& b, float cosine, float sine) {
   a = turned;
 }
 
-// Normalised where `norm` is there, then rotated. By one warp.
+// Normalises a head if there is a `norm`, then rotates it. Called by one warp.
 template <class T, class To>
 __device__ void turn_head(const RopeStoreArgs& args, const float* norm, std::int64_t row, const T* from,
                           To* to) {

@@ -20,9 +20,9 @@ struct RopeTableArgs {
 };
 void make_rope_table(StreamHandle stream, const RopeTableArgs& args);
 
-// Normalises the heads of queries and keys where that is asked for, rotates queries in place, and writes
-// rotated keys and the values to their blocks: keys as [kv_heads, 16 tokens, head_dim], values as [kv_heads,
-// head_dim, 16 tokens].
+// Normalises the heads of queries and keys if asked for, rotates queries in place, and writes rotated keys
+// and the values to their blocks: keys as [kv_heads, 16 tokens, head_dim], values as [kv_heads, head_dim, 16
+// tokens].
 struct RopeStoreArgs {
   tensor::DType type = tensor::DType::bf16;
   RopeStyle style = RopeStyle::neox;

@@ -99,7 +99,7 @@ __device__ void normalize(const NormWeights& norm, int dim, float eps, Part<kIte
   }
 }
 
-// One block a row.
+// One block for each row.
 template <class T, int kItems>
 __global__ void __launch_bounds__(1024) add_norm_kernel(AddNormArgs args) {
   release_next();
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(1024) add_norm_kernel(AddNormArgs args) {
     store_part(static_cast<T*>(args.out) + row, args.dim, x);
 }
 
-// One warp a vector.
+// One warp for each vector.
 template <class T>
 __global__ void norm_vectors_kernel(NormVectorsArgs args) {
   release_next();
@@ -188,7 +188,7 @@ __global__ void activate_kernel(ActivateArgs args) {
   store8(static_cast<T*>(args.y) + row * args.inner + at, gate);
 }
 
-// One block a row.
+// One block for each row.
 template <int kItems>
 __global__ void __launch_bounds__(1024) activate_quantized_kernel(ActivateArgs args) {
   release_next();
@@ -214,7 +214,7 @@ __global__ void __launch_bounds__(1024) activate_quantized_kernel(ActivateArgs a
                   args.y_scales + row, scratch);
 }
 
-// One block a row.
+// One block for each row.
 template <int kItems>
 __global__ void __launch_bounds__(1024) quantize_kernel(QuantizeArgs args) {
   release_next();
@@ -277,7 +277,7 @@ __global__ void fill_random_kernel(T* x, std::int64_t count, float bound, std::u
   }
 }
 
-// How many numbers of a row, eight at a time, each of at most 1024 threads takes.
+// How many groups of eight numbers of a row each of at most 1024 threads takes.
 struct RowShape {
   unsigned items;
   unsigned threads;

@@ -7,17 +7,17 @@
 #include "ops/types/activation.h"
 #include "tensor/dtype.h"
 
-// What a step does to its rows beside products and attention. `type` is f32 or bf16, all arithmetic is f32,
+// What a step does to its rows besides products and attention. `type` is f32 or bf16, all arithmetic is f32,
 // and every number of columns is a multiple of 8.
 namespace kvasir::ops::cuda {
 
-// weight null: there is no such norm. With a bias the mean is taken off first.
+// A null weight means that there is no norm. With a bias, the mean is subtracted first.
 struct NormWeights {
   const float* weight = nullptr;  // [dim]
   const float* bias = nullptr;    // [dim]
 };
 
-// hidden += scale * post_norm(branch), then out = norm(hidden); each part only where it is there.
+// hidden += scale * post_norm(branch), then out = norm(hidden); parts that are not set are left out.
 struct AddNormArgs {
   tensor::DType type = tensor::DType::bf16;
   int rows = 0;
@@ -60,7 +60,7 @@ struct ActivateArgs {
 };
 void activate(StreamHandle stream, const ActivateArgs& args);
 
-// y = x / scale as e4m3, with a scale for each row that takes its largest number to the end of the range.
+// y = x / scale as e4m3, with a scale for each row that brings its largest number to the end of the range.
 struct QuantizeArgs {
   std::int64_t rows = 0;
   int dim = 0;              // at most 65536

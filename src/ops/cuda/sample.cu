@@ -8,7 +8,7 @@ constexpr int kThreads = 1024;
 constexpr int kWarps = kThreads / 32;
 constexpr int kSumBlock = 1024;       // tokens whose weights are summed together, as on the CPU
 constexpr int kMaxSumBlocks = 1024;   // so a vocabulary has at most a million tokens
-constexpr int kMaxCandidates = 2048;  // that can be sorted
+constexpr int kMaxCandidates = 2048;  // most tokens that can be sorted
 constexpr int kBins = 1364;           // of weights, by their logarithm: 16 to a power of e, down to e^-85
 constexpr float kBinsPerUnit = 16;
 
@@ -70,7 +70,7 @@ __device__ Largest find_largest(const float* row, int cols, Shared& shared) {
   return warp_largest(shared.warps[threadIdx.x % 32]);
 }
 
-// exp(x) for x <= 0, bit for bit what the CPU's sampler takes.
+// exp(x) for x <= 0, with the same bits as in the CPU's sampler.
 __device__ float exp_negative(float x) {
   constexpr float kRound = 12582912.0f;
   if (x < -85.0f) return 0;
@@ -119,7 +119,7 @@ __device__ double sum_blocks(const Weights& weights, int cols, Shared& shared) {
   return total;
 }
 
-// In the order of tokens.
+// Draws from all tokens, in their order.
 __device__ int draw_from_all(const Weights& weights, int cols, double total, double u, Shared& shared) {
   if (threadIdx.x == 0) {
     const int num_blocks = (cols + kSumBlock - 1) / kSumBlock;
@@ -151,7 +151,7 @@ __device__ int bin_of(float weight) {
   return min(kBins - 1, static_cast<int>(-__logf(weight) * kBinsPerUnit));
 }
 
-// The last bin that may hold a token that the cuts leave; a bin too many does no harm.
+// Finds the last bin that may hold a token within the cuts; one bin too many does no harm.
 __device__ void find_last_bin(const Weights& weights, int cols, double total, const RowDraw& draw,
                               Shared& shared) {
   const bool by_count = draw.top_k > 0 && draw.top_k < cols;
@@ -181,7 +181,7 @@ __device__ void find_last_bin(const Weights& weights, int cols, double total, co
   __syncthreads();
 }
 
-// Sorts by weight, the heaviest first and of equals the lower id, or by id alone.
+// Sorts by weight (the heaviest first; of equals the lower id), or by id alone.
 __device__ void sort_candidates(int count, bool by_id, Shared& shared) {
   int size = 32;
   while (size < count) size *= 2;
@@ -206,7 +206,7 @@ __device__ void sort_candidates(int count, bool by_id, Shared& shared) {
   __syncthreads();
 }
 
-// The exact cuts, and the draw from what they leave; by one thread.
+// Applies the exact cuts and draws from what is left. Called by one thread.
 __device__ int draw_from_sorted(const Candidate* candidates, int count, double total, const RowDraw& draw,
                                 int cols) {
   if (draw.top_k > 0 && draw.top_k < cols) {
@@ -255,7 +255,7 @@ __device__ int draw_cut(const Weights& weights, int cols, double total, const Ro
   return shared.token;
 }
 
-// One block a row.
+// One block for each row.
 __global__ void __launch_bounds__(kThreads)
     draw_kernel(const float* logits, int cols, const RowDraw* draws, RowDrawn* drawn) {
   extern __shared__ __align__(16) unsigned char memory[];

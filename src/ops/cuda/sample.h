@@ -6,8 +6,7 @@
 
 namespace kvasir::ops::cuda {
 
-// How a row's token is drawn: as sample::Sampler draws it on the CPU, from the same weights in the same
-// order.
+// How a row's token is drawn: as sample::Sampler does on the CPU, from the same weights in the same order.
 struct RowDraw {
   float temperature = 0;  // 0: the largest
   float top_p = 1;
@@ -17,9 +16,9 @@ struct RowDraw {
 };
 
 struct RowDrawn {
-  std::int32_t token =
-      0;  // the first of the largest, or what was drawn; -1: too many tokens are left to sort here
-  float largest = 0;  // +inf with a NaN or +inf in the row
+  // The first of the largest, or the drawn one; -1: too many tokens are left to sort here.
+  std::int32_t token = 0;
+  float largest = 0;  // +inf if the row has a NaN or +inf
 };
 
 void draw_rows(StreamHandle stream, int rows, int cols,

@@ -58,7 +58,7 @@ TEST(CudaSample, WhatIsNoNumberIsTold) {
   EXPECT_EQ(drawn[2].largest, -kInf);
 }
 
-// Which token u falls to, told by double arithmetic, where it is not near the edge of a token's share.
+// The token that u falls to in double arithmetic. Sets `near_edge` if u is near the edge of a token's share.
 int expected(const std::vector<float>& row, const RowDraw& d, bool& near_edge) {
   std::vector<int> ids(row.size());
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int>(i);

@@ -7,16 +7,15 @@
 #include "ops/cuda/skinny.h"
 #include "ops/cuda/tiles.cuh"
 
-// Rows of w stand in a product's rows and rows of x in its columns. A cluster of thread blocks takes a tile
-// of w's rows, each block a part of the columns, in steps of 128 bytes of every row, of which the next few
-// are always on their way. In the end each block adds up a share of what all of them have summed, in their
-// order.
+// Rows of w are the rows of a product, and rows of x its columns. A cluster of thread blocks takes a tile of
+// w's rows, and each block a part of the columns, in steps of 128 bytes of every row; the next few steps are
+// always on their way. Finally each block adds up a share of the sums of all blocks, in their order.
 namespace kvasir::ops::cuda {
 namespace {
 
 using Then = GemvArgs::Then;
 
-constexpr int kStepChunks = 8;  // of 16 bytes, of a row of w
+constexpr int kStepChunks = 8;  // chunks of 16 bytes, of a row of w
 constexpr int kWideTile = 128;
 
 template <int rows>
@@ -33,7 +32,7 @@ struct Kind {
   static constexpr int kBlocks = rows == 64 ? 1 : rows == 32 ? 2 : 3;  // of a multiprocessor
 };
 
-// Lanes that read at once find their chunks in different banks: four neighbouring chunks of two rows.
+// Lanes that read at once (four neighbouring chunks of two rows) find their chunks in different banks.
 __device__ inline int place(int row, int chunk) {
   return chunk ^ ((row & 1) << 2);
 }
@@ -54,8 +53,8 @@ struct Task {
   __device__ explicit Task(const SkinnyArgs& a)
       : args(a), gated(a.then == Then::gate), tile(static_cast<int>(blockIdx.x / a.num_parts)) {}
 
-  // Of a tile's row; args.out: there is none. Behind a gate the second half of a tile are the first one's
-  // partners.
+  // The output of a tile's row; args.out: there is none. With a gate, the second half of a tile holds the
+  // partners of the first half.
   __device__ int out_of(int row) const {
     const int own = gated ? tile * (Own::kOuts / 2) + row % (Own::kOuts / 2) : tile * Own::kOuts + row;
     if (own >= (gated ? args.out / 2 : args.out)) return args.out;
@@ -63,16 +62,16 @@ struct Task {
   }
 };
 
-// A thread's part of copying steps: the same chunk of the same rows in each. Where a chunk comes from in the
-// first step, and how many bytes of it are there, is found out once.
+// A thread's part of copying steps: the same chunk of the same rows in each step. The source of each chunk in
+// the first step, and how many of its bytes exist, are found out once.
 template <class Own>
 struct Copies {
   static constexpr int kNumW = Own::kOuts * kStepChunks / Own::kThreads;
   static constexpr int kNumX = (Own::kRows * Own::kXChunks + Own::kThreads - 1) / Own::kThreads;
-  static constexpr int kRowsW = Own::kThreads / kStepChunks;  // between a thread's rows
+  static constexpr int kRowsW = Own::kThreads / kStepChunks;  // distance between a thread's rows
   static constexpr int kRowsX = Own::kThreads / Own::kXChunks;
-  static_assert(kRowsW % 2 == 0 &&
-                kRowsX % 2 == 0);  // a row's place in its banks is the same for all of them
+  // A row has the same place in its banks in all of a thread's copies.
+  static_assert(kRowsW % 2 == 0 && kRowsX % 2 == 0);
 
   const unsigned char* w[kNumW];
   const unsigned char* x[kNumX];
@@ -80,7 +79,7 @@ struct Copies {
   int w_bytes[kNumW];
   int x_bytes[kNumX];
   int group_bytes = 0;
-  int w_steps, x_steps, group_steps = 0;  // before which the thread's column ends
+  int w_steps, x_steps, group_steps = 0;  // steps until the thread's column ends
   int w_place, x_place;
 
   __device__ explicit Copies(const Task<Own>& task) {
@@ -142,10 +141,10 @@ __device__ inline uint32_t word_of(const uint4& words, int i) {
   return i == 0 ? words.x : i == 1 ? words.y : i == 2 ? words.z : words.w;
 }
 
-// What a thread has summed: of two tiles of 16 rows of w, and of every eight rows of x.
+// A thread's sums: of two tiles of 16 rows of w, with each eight rows of x.
 template <class Own>
 struct Sums {
-  static constexpr int kBlocks = Own::kOuts / 32;  // of 32 rows of w, a warp each
+  static constexpr int kBlocks = Own::kOuts / 32;  // blocks of 32 rows of w, one for each warp
   float values[2][Own::kRows / 8][4] = {};
 
   template <class F>
@@ -161,7 +160,7 @@ struct Sums {
           f(n * 8 + lane % 4 * 2 + i % 2, first + m * 16 + i / 2 * 8, values[m][n][i]);
   }
 
-  // All columns that stand in rows n of x against two tiles a of w.
+  // Adds the products of the two tiles `a` of w with rows 8 n to 8 n + 7 of x.
   __device__ void add(int n, const uint32_t (&a)[2][4], uint32_t b0, uint32_t b1) {
 #pragma unroll
     for (int m = 0; m < 2; ++m) multiply_bf16(values[m][n], a[m], b0, b1);
@@ -223,7 +222,7 @@ __device__ float2 gather(const cooperative_groups::cluster_group& cluster, const
   return sum;
 }
 
-// Takes this block's share of a tile to y.
+// Writes this block's share of a tile to y.
 template <class Own>
 __device__ void finish(const Task<Own>& task, const cooperative_groups::cluster_group& cluster,
                        const float* buffer) {
@@ -325,8 +324,8 @@ void launch(StreamHandle stream, const SkinnyArgs& args) {
   launch_large<skinny_kernel<Own>>(shape, stream, args);
 }
 
-// Among how many blocks a tile's columns are divided. It does not depend on the number of rows, so that their
-// sums do not.
+// How many blocks share a tile's columns. It does not depend on the number of rows, so that the sums do not
+// depend on it either.
 int parts_of(const SkinnyArgs& args) {
   constexpr int kMinCols = 256;  // of a part
   constexpr int kMost = 4;       // measured

@@ -9,21 +9,21 @@ namespace kvasir::ops::cuda {
 
 inline constexpr int kMaxSkinnyRows = 64;
 
-// A product of few rows with weights of four bits, which is bound by reading these once. A row's result does
-// not depend on the others', nor on their number.
+// A product of few rows with four-bit weights, bound by reading these once. A row's result does not depend on
+// the other rows, nor on their number.
 struct SkinnyArgs {
   GemvArgs::Then then = GemvArgs::Then::store;
   int rows = 0;             // at most kMaxSkinnyRows
-  int cols = 0;             // skinny_takes() them
+  int cols = 0;             // a number that skinny_takes()
   int out = 0;              // rows of w, a multiple of 4
   const void* x = nullptr;  // [rows, cols] of bf16
   const void* w = nullptr;  // [out, cols], as in int4.h
   const void* groups = nullptr;
-  const void* bias = nullptr;  // [out] of bf16, or null; not behind a gate
-  void* y = nullptr;           // [rows, out], or [rows, out / 2] behind a gate
+  const void* bias = nullptr;  // [out] of bf16, or null; not with a gate
+  void* y = nullptr;           // [rows, out], or [rows, out / 2] with a gate
   float scale = 1;             // of what is added
   Activation activation = Activation::silu;
-  int num_parts = 1;  // skinny() decides it
+  int num_parts = 1;  // set by skinny()
 };
 
 bool skinny_takes(std::int64_t cols);

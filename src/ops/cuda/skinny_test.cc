@@ -40,7 +40,7 @@ struct Packed {
     stream.wait();
   }
 
-  // As the device has it.
+  // The matrix as the device unpacks it.
   std::vector<float> unpacked() const {
     const DeviceBuffer y = allocate(values.size() * 2);
     const Stream stream;

@@ -5,29 +5,29 @@
 namespace kvasir::ops::cuda {
 
 inline constexpr int kBlockTokens = 16;
-// Tokens of a sequence that one thread block reads when a single row attends to them; more where there are
-// many sequences, so that less is left to put together. At most 32 blocks.
+// Tokens of a sequence that one thread block reads when a single row attends to them. With many sequences the
+// block reads more, so that there are fewer parts to combine. At most 32 KV blocks.
 inline constexpr int kSplitTokens = 256;
 inline constexpr int kLongSplitTokens = 512;
 // How keys and values are stored.
 enum class KvNumbers : std::uint8_t {
   same,  // as the queries are
-  e4m3,  // with bf16 queries, and as they are: without scales
+  e4m3,  // without scales; queries are bf16
 };
-// Rows times heads of a KV head that one thread block takes of a longer slice.
+// (row, head) pairs of a KV head that one thread block takes from a longer slice.
 inline constexpr int kTileRows = 64;
 
 // The rows of one sequence in a step, as kernels see them.
 struct SliceView {
   std::int32_t first_row = 0;
-  std::int32_t num_rows = 0;  // 0: fills up a recorded graph
+  std::int32_t num_rows = 0;  // 0: padding of a recorded graph
   std::int32_t num_computed = 0;
   std::int32_t first_block = 0;  // in StepView::blocks
-  std::int32_t first_item = 0;   // where it is split: its first in StepView::split_items
+  std::int32_t first_item = 0;   // if it is split: its first item in StepView::split_items
 };
 
-// A piece of attention: of a slice that is split its `part`-th StepView::split_tokens tokens; of another the
-// rows times heads from `part` * kTileRows.
+// A piece of attention. For a split slice: its `part`-th StepView::split_tokens tokens. For others: the (row,
+// head) pairs from `part` * kTileRows on.
 struct alignas(16) AttentionItem {
   SliceView slice;
   std::int32_t part = 0;
@@ -43,13 +43,13 @@ struct StepView {
   const SliceView* slices = nullptr;
   const std::int32_t* blocks = nullptr;
   const AttentionItem* split_items = nullptr;
-  const std::int32_t* split_blocks =
-      nullptr;  // [num_split_items, split_tokens / kBlockTokens]: each item's blocks
+  // [num_split_items, split_tokens / kBlockTokens]: each item's blocks.
+  const std::int32_t* split_blocks = nullptr;
   int num_split_items = 0;
   int split_tokens = kSplitTokens;
-  const AttentionItem* tile_items = nullptr;  // a slice's stand together, in their order
+  const AttentionItem* tile_items = nullptr;  // the items of a slice are together and in order
   int num_tile_items = 0;
-  int longest_tile = 0;  // tokens that the longest of their sequences has then
+  int longest_tile = 0;  // tokens of their longest sequence, with this step's rows
 };
 
 }  // namespace kvasir::ops::cuda

@@ -5,7 +5,7 @@
 // Tiles in shared memory, in chunks of 16 bytes.
 namespace kvasir::ops::cuda {
 
-// Begins to copy a chunk of which `bytes` are there; the rest becomes zeros.
+// Begins to copy a chunk that has `bytes` bytes; the rest becomes zeros.
 __device__ inline void copy_async(uint4* to, const void* from, int bytes) {
   const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(to));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(bytes));
@@ -13,13 +13,14 @@ __device__ inline void copy_async(uint4* to, const void* from, int bytes) {
 __device__ inline void end_copies() {
   asm volatile("cp.async.commit_group;");
 }
-// Until all but the last kPending groups that end_copies() has ended are there, for this thread.
+// Waits until all but the last kPending groups of copies are there, for this thread. end_copies() ends a
+// group.
 template <int kPending>
 __device__ inline void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending));
 }
 
-// Four matrices of eight rows, a chunk each; lane l gives the address of row l % 8 of matrix l / 8.
+// Loads four matrices of eight rows, one chunk a row; lane l gives the address of row l % 8 of matrix l / 8.
 __device__ inline void load_matrices(const uint4* row, uint32_t (&words)[4]) {
   const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(row));
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"

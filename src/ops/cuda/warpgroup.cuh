@@ -7,17 +7,17 @@
 #include "ops/cuda/bulk.cuh"
 #include "ops/cuda/launch.cuh"
 
-// Products that four warps make together of tiles in shared memory, as sm_90a has them. A tile's rows have
-// 128 bytes, so 64 numbers of bf16 in eight chunks, of which chunk c of row r stands at c ^ (r % 8); it
+// Products that four warps compute together from tiles in shared memory, on sm_90a. A tile's rows have 128
+// bytes, for example 64 numbers of bf16 in eight chunks. Chunk c of row r is at place c ^ (r % 8). A tile
 // begins at a multiple of 1,024 bytes.
 namespace kvasir::ops::cuda {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-inline constexpr int kTileDepth =
-    16;  // numbers of bf16 of a row that one product takes; of e4m3 twice as many
+// Numbers of bf16 of a row that one product takes; of e4m3 it takes twice as many.
+inline constexpr int kTileDepth = 16;
 
-// Of the numbers from kTileDepth * k on.
+// Describes a tile's numbers from kTileDepth * k on.
 __device__ inline std::uint64_t describe_tile(const void* tile, int k) {
   constexpr std::uint64_t kChunksInTurn = 1ull << 62;
   constexpr std::uint64_t kEightRows = 1024 / 16;
@@ -25,7 +25,7 @@ __device__ inline std::uint64_t describe_tile(const void* tile, int k) {
   return kChunksInTurn | kEightRows << 32 | 1ull << 16 | start / 16;
 }
 
-// A box of the matrix, whose first number is at `row` and `col`, by the copy engine.
+// Copies a box of the matrix, whose first number is at `row` and `col`, by the copy engine.
 __device__ inline void copy_tile(void* to, const CUtensorMap& from, int col, int row, Barrier* barrier) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, "
@@ -34,7 +34,7 @@ __device__ inline void copy_tile(void* to, const CUtensorMap& from, int col, int
       : "memory");
 }
 
-// What threads wrote to tiles, or copied through cp.async, is seen by products after it.
+// Makes what threads wrote to tiles, or copied through cp.async, visible to the products after it.
 __device__ inline void show_tiles() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -44,7 +44,7 @@ __device__ inline void begin_products() {
 __device__ inline void end_products() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-// Until all but the last kPending groups that end_products() has ended are done.
+// Waits until all but the last kPending groups of products are done. end_products() ends a group.
 template <int kPending>
 __device__ inline void wait_for_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
@@ -80,8 +80,8 @@ __device__ inline void wait_for_products() {
     KVASIR_MULTIPLY("m64n" rows "k32.f32.e4m3.e4m3", "", count, a_name, b_name, adds_name)
 // clang-format on
 
-// c = or += a b, with a of 64 rows and b of kRows, of bf16 or e4m3: c[4 * n + 2 * half + e] is that of row
-// 16 * warp + lane / 4 + 8 * half of a and row 8 * n + 2 * (lane % 4) + e of b. `adds` is 0 or 1.
+// c = a b, or c += a b if `adds` is 1, not 0; a has 64 rows and b kRows, of bf16 or e4m3. c[4 * n + 2 * half
+// + e] is that of row 16 * warp + lane / 4 + 8 * half of a and row 8 * n + 2 * (lane % 4) + e of b.
 template <class Number, int kRows>
 __device__ inline void multiply_tiles_of(float (&c)[kRows / 2], std::uint64_t a, std::uint64_t b, int adds) {
   static_assert(kRows == 16 || kRows == 32 || kRows == 64 || kRows == 128);
@@ -99,8 +99,8 @@ __device__ inline void multiply_tiles(float (&c)[64], std::uint64_t a, std::uint
   multiply_tiles_of<Bf16, 128>(c, a, b, adds);
 }
 
-// The same with a in registers, always added: a[0] and a[2] are two neighbours each of row lane / 4 of the
-// warp, from columns 2 * (lane % 4) and eight more, a[1] and a[3] those of the row eight below.
+// The same with a in registers, always added. a[0] and a[2] are two neighbouring numbers each of row lane / 4
+// of the warp, from columns 2 * (lane % 4) and eight more; a[1] and a[3] are those of the row eight below.
 __device__ inline void multiply_tiles(float (&c)[64], const std::uint32_t (&a)[4], std::uint64_t b) {
   asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" KVASIR_NAMES_64
                "}, {%64,%65,%66,%67}, %68, 1, 1, 1, 0;\n"
@@ -129,12 +129,12 @@ __device__ inline void leave_registers() {
 
 #endif
 
-// Until all threads of a warpgroup have come; `number` is from 1 to 15, another for each warpgroup.
+// Waits for all threads of a warpgroup; `number` is from 1 to 15, another for each warpgroup.
 __device__ inline void sync_warpgroup(int number) {
   asm volatile("bar.sync %0, 128;" ::"r"(number) : "memory");
 }
 
-// Comes to the barrier when all that this thread has begun to copy is there.
+// Arrives at the barrier when all that this thread has begun to copy is there.
 __device__ inline void arrive_after_copies(Barrier* barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(barrier))
                : "memory");

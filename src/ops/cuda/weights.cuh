@@ -29,7 +29,7 @@ __device__ inline float dot8(const uint4& a, const uint4& b, float sum) {
   return sum;
 }
 
-// Weights as bf16, eight in 16 bytes; and what they are multiplied with.
+// Weights as bf16, eight in 16 bytes, and the input that they are multiplied with.
 struct Plain {
   static constexpr int kChunk = 8;
   struct X {
@@ -46,8 +46,8 @@ struct Plain {
 struct Quantized {
   static constexpr int kChunk = 16;
   struct X {
-    uint4
-        parts[2];  // of each four numbers the second and fourth, then the first and third, as half precision
+    // Of each four numbers the second and fourth, then the first and third, as half precision.
+    uint4 parts[2];
   };
 
   __device__ static uint4 pack8(const float* x) {

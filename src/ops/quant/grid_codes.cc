@@ -60,7 +60,7 @@ std::uint32_t load32(const std::uint8_t* p) {
   return bits;
 }
 
-// The signs of 8 numbers are 7 bits: an even number of them is negative.
+// The signs of 8 numbers are stored in 7 bits, since an even number of them is negative.
 std::uint32_t signs_of(std::uint32_t packed, int eight) {
   const std::uint32_t seven = packed >> (7 * eight) & 127;
   return seven | static_cast<std::uint32_t>(std::popcount(seven) & 1) << 7;

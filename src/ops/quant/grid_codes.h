@@ -4,8 +4,8 @@
 
 #include "ops/quant/quant_blocks.h"
 
-// IQ2_XXS and IQ3_XXS name 8 or 4 numbers at a time by an entry of a grid. Taken apart, every number is one
-// of at most 16, so a nibble holds it: the grid's level in the low bits, the sign in the highest.
+// IQ2_XXS and IQ3_XXS name 8 or 4 numbers at a time by an entry of a grid. Each single number is one of at
+// most 16, so a nibble holds it: the grid's level in the low bits, the sign in the highest.
 namespace kvasir::ops {
 
 inline constexpr std::int8_t kIq2Values[16] = {8, 25, 43, 0, 0, 0, 0, 0, -8, -25, -43, 0, 0, 0, 0, 0};

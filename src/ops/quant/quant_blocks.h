@@ -5,8 +5,8 @@
 
 namespace kvasir::ops {
 
-// GGUF's quantised blocks as they lie in a file: bytes only, so without padding and without alignment.
-// Two-byte fields named d, dmin and m are f16, little endian.
+// GGUF's quantised blocks as stored in a file: bytes only, without padding or alignment. Two-byte fields
+// named d, dmin and m are f16, little endian.
 using Half = std::uint8_t[2];
 
 struct BlockQ8_0 {

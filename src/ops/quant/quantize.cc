@@ -36,13 +36,14 @@ float extreme(std::span<const float> values) {
   return *std::ranges::max_element(values, {}, [](float value) { return std::abs(value); });
 }
 
-// The scale d of the steps [low, high] that brings d * q nearest to the values: of some candidates around the
-// one that just covers them, the one with the least square error, each improved by least squares.
+// The scale d that brings d * q, with q in [low, high], nearest to the values. Tries candidates around the
+// scale that just covers the values, improves each by least squares, and takes the one with the least square
+// error.
 float best_scale(std::span<const float> values, int low, int high) {
   const float largest = extreme(values);
   if (largest == 0) return 0;
   float best = 0;
-  double best_gain = 0;  // Σxq² / Σqq: what the error is less than Σxx
+  double best_gain = 0;  // Σxq² / Σqq: by how much the error is below Σxx
   for (int step = -9; step <= 9; ++step) {
     const float per_step = (static_cast<float>(low) - 0.1f * static_cast<float>(step)) / largest;
     double xq = 0;
@@ -77,7 +78,7 @@ double square_error(std::span<const float> values, Affine fit) {
   return error;
 }
 
-// The line through the values at the steps that `fit` gives them, by least squares.
+// The line, by least squares, through the values at the steps that `fit` gives them.
 Affine refit(std::span<const float> values, Affine fit) {
   const float per_step = inverse(fit.scale);
   double n = 0, q1 = 0, q2 = 0, x1 = 0, xq = 0;

@@ -10,8 +10,8 @@ namespace kvasir::ops {
 // Types that `quantize` makes: Q8_0, Q4_0, Q4_K, Q6_K and the floats.
 bool can_quantize(tensor::DType type);
 
-// The other way round from dequantize: `out` is bytes_of(type, values.size()) long. Scales are chosen for the
-// least square error of each group. What is not finite becomes zero.
+// The inverse of dequantize: `out` is bytes_of(type, values.size()) long. Scales are chosen for the least
+// square error of each group. Numbers that are not finite become zero.
 void quantize(tensor::DType type, std::span<const float> values, std::byte* out);
 
 }  // namespace kvasir::ops

@@ -120,7 +120,7 @@ void pack(const BlockQ6K& b, int row, TileQ6K& out) {
   out.d[row] = bits_of(b.d);
 }
 
-// Q3_K says what Q6_K can say: a scale (-32..31) for each 16 numbers (-4..3).
+// Q6_K can express Q3_K: a scale (-32..31) for each 16 numbers (-4..3).
 void pack(const BlockQ3K& b, int row, TileQ6K& out) {
   for (int i = 0; i < 256; ++i) {
     const int low = b.qs[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;

@@ -5,16 +5,16 @@
 
 #include "tensor/dtype.h"
 
-// How quantised weights lie in memory once prepared: tiles of 16 rows, so that the 16 lanes of a vector are
-// 16 outputs and no sum ever crosses lanes. A tile is its rows' blocks one after another along the columns;
-// the bytes of a block are in units of a vector: for 16 rows, 4 consecutive columns each. The layout is the
-// same on every instruction set, and nothing is rounded: the numbers are those of the file.
+// How quantised weights are kept in memory: in tiles of 16 rows, so that the 16 lanes of a vector are 16
+// outputs and no sum ever crosses lanes. A tile has its rows' blocks one after another along the columns. The
+// bytes of a block are in units of a vector: for 16 rows, 4 consecutive columns each. The layout is the same
+// on every instruction set, and nothing is rounded: the numbers are those of the file.
 namespace kvasir::ops {
 
 inline constexpr int kTileRows = 16;
 
-// One group of 32 columns in 4 bits. Of byte [c][row][j] the low nibble is column 8c + j, the high 8c + 4 +
-// j.
+// One group of 32 columns in 4 bits. In byte [c][row][j], the low nibble is column 8c + j, the high nibble 8c
+// + 4 + j.
 struct Nibbles {
   std::uint8_t bytes[4][kTileRows][4];
 };
@@ -83,7 +83,7 @@ struct TileIQ4_XS {  // and IQ2_XXS and IQ3_XXS, whose nibbles stand for other n
   Nibbles low[8];
 };
 
-// What a type is once it is in tiles: itself, or another that holds the very same numbers.
+// The type of a weight in tiles: its own, or another that holds the very same numbers.
 tensor::DType tile_type(tensor::DType type);
 
 // Whether a type's scales are small integers times one factor for 256 columns, so that the products of 256

@@ -8,19 +8,19 @@ namespace kvasir::ops {
 
 inline constexpr int kBlockTokens = 16;
 
-// How the numbers of a KV cache are stored. int8: a scale (f16) for each 32 numbers of a token's key or
+// How the numbers of a KV cache are stored. int8 has a scale (f16) for each 32 numbers of a token's key or
 // value.
 enum class KvType : std::uint8_t { f32, f16, bf16, int8 };
 inline constexpr int kKvGroup = 32;
 
 std::string_view name(KvType type);
-// What a setting calls it; f16 where it is none of the names.
+// The type with this name in the settings; f16 if there is none.
 KvType kv_type_named(std::string_view name);
 
-// The keys and values of one layer, in physical blocks of 16 tokens that lie one after another in `k` and in
-// `v`; whoever allocates gives each num_blocks * block_bytes(), aligned to 64. Inside a block the keys stand
-// as [kv_heads, head_dim, 16 tokens] and the values as [kv_heads, 16 tokens, head_dim], so that both halves
-// of attention read whole vectors; int8 has [groups, 16 tokens] scales after the numbers of each head.
+// The keys and values of one layer, in physical blocks of 16 tokens, one after another in `k` and in `v`. The
+// owner allocates num_blocks * block_bytes() for each, aligned to 64. In a block, keys are [kv_heads,
+// head_dim, 16 tokens] and values [kv_heads, 16 tokens, head_dim], so that both halves of attention read
+// whole vectors; int8 has [groups, 16 tokens] scales after the numbers of each head.
 //
 // A latent layer (`latent_dim` above 0) stores keys only, of one KV head: the value of a token is the last
 // `latent_dim` numbers of its key, and `v` is not used.
@@ -35,7 +35,7 @@ struct KvLayer {
   int value_dim() const { return latent_dim > 0 ? latent_dim : head_dim; }
   int num_parts() const { return latent_dim > 0 ? 1 : 2; }
   int num_groups() const { return (head_dim + kKvGroup - 1) / kKvGroup; }
-  // Of one KV head in a block.
+  // Bytes of one KV head in a block.
   std::int64_t head_bytes() const {
     const std::int64_t elems = static_cast<std::int64_t>(head_dim) * kBlockTokens;
     switch (type) {
@@ -49,7 +49,7 @@ struct KvLayer {
     }
     return 0;
   }
-  // Of the keys, and again of the values where they are stored.
+  // Bytes of a block's keys. Its values, if they are stored, take as much.
   std::int64_t block_bytes() const { return num_kv_heads * head_bytes(); }
   std::byte* keys(std::int32_t block, int kv_head) const {
     return k + (std::int64_t{block} * num_kv_heads + kv_head) * head_bytes();
