@@ -64,6 +64,8 @@ class Api {
   void stop_storing();
   // Stops working on batches, which stay in the store. Call it before the engines stop.
   void stop_batches();
+  // Requests that wait until they can be served in time.
+  std::size_t num_in_lobby() const { return service_.lobby.num_waiting(); }
   // The threads that tokenize large texts.
   TextQueue& tokenizing() { return service_.tokenizing; }
   // The thread that compiles grammars.

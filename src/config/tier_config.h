@@ -21,6 +21,9 @@ struct TierConfig {
   std::vector<std::string> models;  // that may be asked for
   int slo_ttft_ms = 0;              // 0: the model's own
   int slo_tpot_ms = 0;
+  // How long a request may wait while it would miss its SLO; 0: it is refused at once, -1: it is never
+  // refused for that.
+  int max_wait_ms = -1;
 };
 
 // "free", "pro" and "enterprise", as they are without a settings file.

@@ -22,7 +22,7 @@ constexpr std::int64_t kMaxCount = 1'000'000'000'000'000;  // of requests and to
 constexpr std::array kTierKeys = {
     "name",           "weight",         "priority",         "requests_per_minute", "tokens_per_minute",
     "max_concurrent", "tokens_per_day", "tokens_per_month", "max_context",         "models",
-    "slo_ttft_ms",    "slo_tpot_ms"};
+    "slo_ttft_ms",    "slo_tpot_ms",    "max_wait_ms"};
 
 base::Error unexpected(std::string_view key, std::string_view expected) {
   return base::error(ErrorCode::invalid_argument, "{}: expected {}", key, expected);
@@ -85,7 +85,8 @@ Status change_tier(const toml::table& table, TierConfig& tier) {
   TRY_OK(take_whole(table, "max_context", {0, 1 << 24}, tier.max_context));
   TRY_OK(take_models(table, tier.models));
   TRY_OK(take_whole(table, "slo_ttft_ms", {0, 3'600'000}, tier.slo_ttft_ms));
-  return take_whole(table, "slo_tpot_ms", {0, 3'600'000}, tier.slo_tpot_ms);
+  TRY_OK(take_whole(table, "slo_tpot_ms", {0, 3'600'000}, tier.slo_tpot_ms));
+  return take_whole(table, "max_wait_ms", {-1, 3'600'000}, tier.max_wait_ms);
 }
 
 // Adds the row, or changes the tier of its name. `seen` holds the names of the rows before.

@@ -40,7 +40,9 @@ int num_compute_threads(const config::Settings& settings) {
 tenancy::AdmissionLimits admission_limits(const config::Settings& settings) {
   const int per_model = settings.max_queue + settings.max_batch_sequences;
   const int all = per_model * static_cast<int>(std::max<std::size_t>(settings.model.size(), 1));
-  return {.max_sequences = all, .max_sequences_per_tenant = all};
+  int top_priority = 0;
+  for (const config::TierConfig& tier : settings.tiers) top_priority = std::max(top_priority, tier.priority);
+  return {.max_sequences = all, .max_sequences_per_tenant = all, .top_priority = top_priority};
 }
 
 api::ServiceOptions service_options(const config::Settings& settings) {
@@ -53,7 +55,9 @@ api::ServiceOptions service_options(const config::Settings& settings) {
           .resumable = {.max_logs = static_cast<std::size_t>(settings.resumable_streams),
                         .max_bytes_per_log = static_cast<std::size_t>(settings.resumable_buffer_kb) << 10,
                         .keep = from_seconds(settings.resumable_keep_s)},
-          .max_tool_rounds = settings.tool_rounds};
+          .max_tool_rounds = settings.tool_rounds,
+          .admits_by_goodput = settings.admission == "goodput",
+          .max_lobby = static_cast<std::size_t>(settings.max_queue)};
 }
 
 // Whoever reaches a server without keys may use it and read what is stored, so that only this machine does,

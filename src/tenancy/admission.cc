@@ -9,26 +9,38 @@ namespace kvasir::tenancy {
 
 using base::ErrorCode;
 
+namespace {
+
+// Places that the caller may fill: lower classes leave some to the highest one.
+int places_of(const Caller& caller, const AdmissionLimits& limits) {
+  const bool is_lower = !caller.key.empty() && caller.tier->priority < limits.top_priority;
+  return is_lower ? limits.max_sequences - limits.max_sequences / 8 : limits.max_sequences;
+}
+
+}  // namespace
+
 struct Permit::Ledger {
   std::mutex mutex;
   Cost total{.sequences = 0};          // guarded by mutex
   std::map<std::string, Cost> inside;  // guarded by mutex; by flow, only those with requests inside
 
-  base::Status take(const std::string& flow, const Cost& cost, const AdmissionLimits& limits);
+  base::Status take(const Caller& caller, const Cost& cost, const AdmissionLimits& limits);
   void give_back(const std::string& flow, const Cost& cost);
   void give_tokens_back(const std::string& flow, std::int64_t tokens) {
     if (tokens != 0) give_back(flow, {.sequences = 0, .tokens = tokens});
   }
 };
 
-base::Status Permit::Ledger::take(const std::string& flow, const Cost& cost, const AdmissionLimits& limits) {
+base::Status Permit::Ledger::take(const Caller& caller, const Cost& cost, const AdmissionLimits& limits) {
+  const std::string& flow = caller.flow;
+  const int places = places_of(caller, limits);
   const std::lock_guard lock(mutex);
-  if (total.sequences + cost.sequences > limits.max_sequences)
+  if (total.sequences + cost.sequences > places)
     return base::Error{
         ErrorCode::exhausted,
         fmt::format(
             "the server is full: {} of {} places are taken, and the request needs {}; try again later",
-            total.sequences, limits.max_sequences, cost.sequences),
+            total.sequences, places, cost.sequences),
         {},
         "rate_limit_exceeded",
         1};
@@ -87,7 +99,7 @@ Admission::Admission(AdmissionLimits limits, std::shared_ptr<Counters> counters)
 base::Result<Permit> Admission::enter(const Caller& caller, Cost cost) {
   CHECK(cost.sequences > 0 && cost.tokens >= 0, "cost of {} sequences, {} tokens", cost.sequences,
         cost.tokens);
-  TRY_OK(ledger_->take(caller.flow, cost, limits_));
+  TRY_OK(ledger_->take(caller, cost, limits_));
   Permit permit(ledger_, caller.flow, cost);
   if (!counters_) return permit;
   TRY(permit.reservation_, counters_->reserve(caller, cost));

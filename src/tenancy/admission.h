@@ -14,6 +14,8 @@ namespace kvasir::tenancy {
 struct AdmissionLimits {
   int max_sequences = 0;             // in the whole server
   int max_sequences_per_tenant = 0;  // of one tenant
+  // Callers with a key of a lower priority than this leave an eighth of the places free.
+  int top_priority = 0;
 };
 
 // A request's right to run, reserved in advance. A move-only value. Its destructor returns its places,

@@ -80,5 +80,20 @@ TEST(Admission, ManyThreadsNeverPassTheLimit) {
   EXPECT_EQ(admission.inside().sequences, 0);
 }
 
+TEST(Admission, LowerClassesLeavePlacesToTheHighest) {
+  Admission admission({.max_sequences = 16, .max_sequences_per_tenant = 16, .top_priority = 2});
+  const auto caller = [](const char* name, int priority) {
+    Caller who = caller_of_tenant(name);
+    who.key = name;
+    who.tier = std::make_shared<const Tier>(Tier{.name = name, .priority = priority});
+    return who;
+  };
+  const auto free = admission.enter(caller("free", 0), {.sequences = 14});
+  ASSERT_TRUE(free.ok());
+  EXPECT_FALSE(admission.enter(caller("free", 0), {.sequences = 1}).ok());
+  EXPECT_TRUE(admission.enter(caller("enterprise", 2), {.sequences = 2}).ok());
+  EXPECT_TRUE(admission.enter(anonymous(), {.sequences = 2}).ok()) << "without keys there are no classes";
+}
+
 }  // namespace
 }  // namespace kvasir::tenancy

@@ -8,6 +8,7 @@
 
 #include "api/answer/answer_writer.h"
 #include "api/answer/delta_sink.h"
+#include "api/answer/goodput.h"
 #include "api/answer/outlet.h"
 #include "api/answer/ready_job.h"
 #include "api/answer/revocable_stream.h"
@@ -129,6 +130,8 @@ asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerK
 
   Result<Place> place = admit(service, asker, *job);
   if (!place.ok()) co_return co_await out.fail(std::move(place).error());
+  begun = co_await await_turn(service, out, asker, *job, *place);
+  if (!begun.ok()) co_return co_await out.fail(std::move(begun).error());
   if (job->context.worth_telling()) out.add_header("x-kvasir-context", context_header(job->context));
   AnswerHead head = make_head(params, *job, out.id());
   AnswerWriter writer(out, {question.make_shape(head), head.extra, question.keeper, params.stream, *job});

@@ -77,8 +77,7 @@ void Generation::settle() {
     if (one.choice.finished()) continue;
     one.stream->cancel();
     // Counts tokens that were generated for this client, though it left before they were written.
-    if (const auto event = one.stream->take(); event && !event->tokens.empty())
-      (void)one.choice.push(*event);
+    if (const auto event = one.stream->take(); event && !event->tokens.empty()) (void)one.choice.push(*event);
   }
   const wire::Usage total = usage();
   settle_permit(total);

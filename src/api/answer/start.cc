@@ -45,7 +45,7 @@ Result<Place> admit(Service& service, const Asker& asker, Job& job) {
   kv::BlockChain blocks(origin.cache_namespace);
   blocks.extend(job.sequences.front().prompt);
   TRY(router::WorkerLease lease, service.router.pick(*job.text, {blocks, permit.tokens()}));
-  return Place{std::move(permit), std::move(lease), asker.meter};
+  return Place{std::move(permit), std::move(lease), asker.meter, {}};
 }
 
 Result<std::unique_ptr<Generation>> start(Service& service, Place place, Job job,

@@ -16,6 +16,7 @@ struct Place {
   tenancy::Permit permit;
   router::WorkerLease lease;
   std::shared_ptr<RequestMeter> meter;  // the asker's
+  wire::Forecast forecast = {};         // when it was admitted
 };
 
 // Sets the origin of the job, reserves a place for it and picks a worker.

@@ -15,6 +15,7 @@
 #include "api/http/error_map.h"
 #include "api/http/event_log.h"
 #include "api/http/late_writes.h"
+#include "api/http/lobby.h"
 #include "api/http/text_queue.h"
 #include "base/clock.h"
 #include "meter/meter.h"
@@ -47,6 +48,9 @@ struct ServiceOptions {
   // The tier of callers without a key. Empty, or if it returns null: one without limits. Called by any
   // thread.
   std::function<std::shared_ptr<const tenancy::Tier>()> anonymous_tier = {};
+  // Requests that would miss their SLO wait or are refused, as their tier says.
+  bool admits_by_goodput = true;
+  std::size_t max_lobby = 512;  // requests that may wait so
   // The end of an answer waits at most this long for its usage record to be on the disk.
   base::Duration max_commit_wait = std::chrono::milliseconds(50);
 };
@@ -71,6 +75,7 @@ struct Service {
   TextQueue storing;               // what has to do with the store
   tool::Toolbox* tools = nullptr;  // null: there are none
   meter::Meter& meter;
+  Lobby lobby;                 // requests that wait until they can be served in time
   LateWrites late_writes;      // ends of answers that the store could not take at first
   const std::string document;  // the document of all routes, for /openapi.json
 };

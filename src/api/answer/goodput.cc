@@ -1,0 +1,146 @@
+#include "api/answer/goodput.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "api/http/lobby.h"
+#include "kv/block_hash.h"
+
+namespace kvasir::api {
+
+namespace asio = boost::asio;
+using base::Status;
+
+namespace {
+
+// A request is admitted if its forecast is within this part of its limit, since forecasts are not exact and
+// later requests of others may be served first.
+constexpr double kAdmitPart = 0.9;
+// How often the first in line asks again.
+constexpr auto kPoll = std::chrono::milliseconds(5);
+
+bool is_within(const wire::Forecast& forecast) {
+  if (!forecast.is_known()) return true;
+  const wire::Latency limit = forecast.limit();
+  return forecast.expected.ttft_s <= kAdmitPart * limit.ttft_s && forecast.expected.tpot_s <= limit.tpot_s;
+}
+
+base::Error overloaded(const wire::Forecast& forecast, const std::string& tier) {
+  const wire::Latency limit = forecast.limit();
+  const double late_s = forecast.expected.ttft_s - kAdmitPart * limit.ttft_s;
+  const char* const reason = "server_overloaded";
+  const std::string what =
+      late_s > 0
+          ? fmt::format("the first token would come after {:.2f} s, and the limit of tier '{}' is {:.2f} s",
+                        forecast.expected.ttft_s, tier, limit.ttft_s)
+          : fmt::format("tokens would come every {:.0f} ms, and the limit of tier '{}' is {:.0f} ms",
+                        forecast.expected.tpot_s * 1e3, tier, limit.tpot_s * 1e3);
+  const double retry_s = std::max(1.0, std::ceil(late_s));
+  return {.code = base::ErrorCode::unavailable,
+          .message = fmt::format("the server is overloaded: {}; try again in {:.0f} s", what, retry_s),
+          .reason = reason,
+          .retry_after_s = retry_s};
+}
+
+base::Error line_is_full() {
+  const char* const reason = "server_overloaded";
+  return {.code = base::ErrorCode::unavailable,
+          .message = "the server is overloaded, and too many requests wait already; try again later",
+          .reason = reason,
+          .retry_after_s = 1};
+}
+
+Lobby::Guest guest_of(const Asker& asker, const Job& job) {
+  const tenancy::Caller& caller = asker.caller;
+  return {.model = job.text->name,
+          .priority = caller.tier->priority,
+          .flow = caller.flow,
+          .weight = caller.tier->weight,
+          .cost = std::max<std::int64_t>(1, job.context.prompt_tokens)};
+}
+
+// Ends the wait when the client leaves or its key is over.
+class WaitWatch {
+ public:
+  WaitWatch(Outlet& out, Lobby::Ticket& ticket) : out_(out) {
+    if (!out.resumable())
+      out.exchange().responder.on_disconnect([this, &ticket] {
+        has_left_ = true;
+        ticket.cancel();
+      });
+    out.key().on_end([&ticket] { ticket.cancel(); });
+  }
+  ~WaitWatch() {
+    out_.exchange().responder.on_disconnect({});
+    out_.key().on_end({});
+  }
+  WaitWatch(const WaitWatch&) = delete;
+  WaitWatch& operator=(const WaitWatch&) = delete;
+
+  Status check() const {
+    if (has_left_) return base::error(base::ErrorCode::cancelled, "the client left");
+    if (out_.key().ended()) return key_ended();
+    return base::ok();
+  }
+
+ private:
+  Outlet& out_;
+  bool has_left_ = false;
+};
+
+asio::awaitable<Status> wait_in_line(Service& service, Outlet& out, const Asker& asker, const Job& job,
+                                     Place& place) {
+  net::Responder& responder = out.exchange().responder;
+  const std::unique_ptr<Lobby::Ticket> ticket =
+      service.lobby.join(guest_of(asker, job), responder.executor());
+  if (!ticket) co_return line_is_full();
+  const WaitWatch watch(out, *ticket);
+  const base::TimePoint deadline =
+      service.clock.now() + std::chrono::milliseconds(asker.caller.tier->max_wait_ms);
+  for (;;) {
+    if (service.draining) co_return line_is_full();
+    if (ticket->is_first()) {
+      place.forecast = forecast_of(asker, job, place);
+      if (is_within(place.forecast)) co_return base::ok();
+    }
+    const base::TimePoint now = service.clock.now();
+    if (now >= deadline) co_return overloaded(forecast_of(asker, job, place), asker.caller.tier->name);
+    const base::Duration left = deadline - now;
+    co_await ticket->wait(ticket->is_first() ? std::min<base::Duration>(left, kPoll) : left);
+    if (Status still = watch.check(); !still.ok()) co_return still;
+  }
+}
+
+}  // namespace
+
+wire::Forecast forecast_of(const Asker& asker, const Job& job, const Place& place) {
+  const wire::GenerateRequest& first = job.sequences.front();
+  kv::BlockChain blocks(first.origin.cache_namespace);
+  blocks.extend(first.prompt);
+  wire::Outline outline{.tenant = first.origin.tenant,
+                        .weight = first.origin.weight,
+                        .priority = first.priority,
+                        .prompt_blocks = blocks.hashes(),
+                        .num_sequences = static_cast<int>(job.sequences.size()),
+                        .slo_ttft_s = asker.caller.tier->slo_ttft_ms / 1e3,
+                        .slo_tpot_s = asker.caller.tier->slo_tpot_ms / 1e3};
+  for (std::size_t i = 0; i < job.sequences.size(); i += static_cast<std::size_t>(job.num_sampled))
+    outline.num_prompt_tokens += static_cast<std::int64_t>(job.sequences[i].prompt.size());
+  return place.lease.worker().forecast(outline);
+}
+
+asio::awaitable<Status> await_turn(Service& service, Outlet& out, const Asker& asker, const Job& job,
+                                   Place& place) {
+  const tenancy::Tier& tier = *asker.caller.tier;
+  place.forecast = forecast_of(asker, job, place);
+  if (!service.options.admits_by_goodput || tier.max_wait_ms < 0 || asker.num_requests == 0)
+    co_return base::ok();
+  const bool is_free = !service.lobby.has_line(job.text->name, tier.priority);
+  if (is_free && is_within(place.forecast)) co_return base::ok();
+  if (tier.max_wait_ms == 0) co_return overloaded(place.forecast, tier.name);
+  co_return co_await wait_in_line(service, out, asker, job, place);
+}
+
+}  // namespace kvasir::api

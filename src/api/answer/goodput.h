@@ -1,0 +1,19 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+
+#include "api/answer/outlet.h"
+#include "api/answer/start.h"
+
+// Admission by goodput: a request runs if its worker expects to serve it within its SLO.
+namespace kvasir::api {
+
+// What the job's worker expects of it now.
+wire::Forecast forecast_of(const Asker& asker, const Job& job, const Place& place);
+
+// Waits until the worker can serve the job within its SLO, as long as the caller's tier allows. An error says
+// that the server is overloaded, by how much, and when to try again.
+boost::asio::awaitable<base::Status> await_turn(Service& service, Outlet& out, const Asker& asker,
+                                                const Job& job, Place& place);
+
+}  // namespace kvasir::api

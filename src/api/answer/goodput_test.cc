@@ -1,0 +1,138 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "api/api_fixture.h"
+
+namespace kvasir::api {
+namespace {
+
+// Forecasts of a worker with SLOs of half a second and 50 ms.
+wire::Forecast expects(double ttft_s, double tpot_s = 0.02) {
+  return {.expected = {ttft_s, tpot_s}, .alone = {0.1, 0.01}, .slo = {0.5, 0.05}};
+}
+
+class GoodputTest : public ApiTest {
+ protected:
+  void let_wait(int max_wait_ms) { limit_callers({.name = "t", .max_wait_ms = max_wait_ms}); }
+
+  static std::string error_code(const Reply& reply) {
+    return std::string(reply.body.at("error").at("code").as_string());
+  }
+};
+
+TEST_F(GoodputTest, ARequestThatWouldBeLateIsRefusedWithTheReason) {
+  serve(says("ok"));
+  let_wait(0);
+  worker_->set_forecast(expects(2.7));
+  const Reply late = post("/v1/chat/completions", chat_body());
+  EXPECT_EQ(late.status, 503);
+  EXPECT_EQ(error_code(late), "server_overloaded");
+  EXPECT_EQ(late.headers.at("retry-after"), "3") << "0.45 s are allowed";
+  const std::string message(late.body.at("error").at("message").as_string());
+  EXPECT_NE(message.find("after 2.70 s, and the limit of tier 't' is 0.50 s"), std::string::npos) << message;
+  worker_->set_forecast(expects(0.4));
+  EXPECT_EQ(post("/v1/chat/completions", chat_body()).status, 200);
+}
+
+TEST_F(GoodputTest, ARequestThatWouldSlowAllStreamsDownIsRefused) {
+  serve(says("ok"));
+  let_wait(0);
+  worker_->set_forecast(expects(0.2, 0.08));
+  const Reply slow = post("/v1/chat/completions", chat_body());
+  EXPECT_EQ(slow.status, 503);
+  EXPECT_NE(slow.text.find("every 80 ms, and the limit of tier 't' is 50 ms"), std::string::npos)
+      << slow.text;
+  EXPECT_EQ(slow.headers.at("retry-after"), "1");
+}
+
+TEST_F(GoodputTest, ASlowMachineIsMeasuredByWhatItCanDoAlone) {
+  serve(says("ok"));
+  let_wait(0);
+  worker_->set_forecast({.expected = {9, 0.3}, .alone = {8, 0.25}, .slo = {0.5, 0.05}});
+  EXPECT_EQ(post("/v1/chat/completions", chat_body()).status, 200);
+  worker_->set_forecast({.expected = {90, 0.3}, .alone = {8, 0.25}, .slo = {0.5, 0.05}});
+  EXPECT_EQ(post("/v1/chat/completions", chat_body()).status, 503);
+}
+
+TEST_F(GoodputTest, WhoMayWaitIsServedWhenThereIsTime) {
+  serve(says("ok"));
+  let_wait(20'000);
+  worker_->set_forecast(expects(2));
+  net::LoopbackClient client(port_);
+  client.send(net::post_request("/v1/chat/completions", chat_body()));
+  ASSERT_TRUE(eventually([&] { return api_.num_in_lobby() == 1; }));
+  worker_->set_forecast(expects(0.1));
+  const auto response = client.read_response();
+  ASSERT_TRUE(response);
+  EXPECT_EQ(response->status, 200);
+  EXPECT_EQ(api_.num_in_lobby(), 0u);
+}
+
+TEST_F(GoodputTest, AWaitEndsWithItsTime) {
+  serve(says("ok"));
+  let_wait(30);
+  worker_->set_forecast(expects(2));
+  EXPECT_EQ(post("/v1/chat/completions", chat_body()).status, 503);
+  EXPECT_EQ(api_.num_in_lobby(), 0u);
+}
+
+TEST_F(GoodputTest, AWaitEndsWithItsClientAndGivesItsPlaceBack) {
+  serve(says("ok"));
+  limit_callers({.name = "t", .max_concurrent = 1, .max_wait_ms = 60'000});
+  worker_->set_forecast(expects(2));
+  {
+    net::LoopbackClient client(port_);
+    client.send(net::post_request("/v1/chat/completions", chat_body()));
+    ASSERT_TRUE(eventually([&] { return api_.num_in_lobby() == 1; }));
+    client.reset();
+  }
+  EXPECT_TRUE(eventually([&] { return api_.num_in_lobby() == 0; }));
+  worker_->set_forecast(expects(0.1));
+  EXPECT_TRUE(eventually([&] { return post("/v1/chat/completions", chat_body()).status == 200; }));
+}
+
+TEST_F(GoodputTest, NobodyPassesThoseWhoWait) {
+  serve(says("ok"));
+  let_wait(60'000);
+  worker_->set_forecast(expects(2));
+  net::LoopbackClient client(port_);
+  client.send(net::post_request("/v1/chat/completions", chat_body()));
+  ASSERT_TRUE(eventually([&] { return api_.num_in_lobby() == 1; }));
+  let_wait(0);
+  EXPECT_EQ(post("/v1/chat/completions", chat_body()).status, 503);
+  worker_->set_forecast(expects(0.1));
+  EXPECT_EQ(client.read_response()->status, 200);
+}
+
+TEST_F(GoodputTest, SomeTiersAreNeverRefused) {
+  serve(says("ok"));
+  let_wait(-1);
+  worker_->set_forecast(expects(1000));
+  EXPECT_EQ(post("/v1/chat/completions", chat_body()).status, 200);
+}
+
+TEST_F(GoodputTest, MessagesAreToldInAnthropicsWay) {
+  serve(says("ok"));
+  let_wait(0);
+  worker_->set_forecast(expects(2));
+  const Reply late = post(
+      "/v1/messages", R"({"model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": "hi"}]})");
+  EXPECT_EQ(late.status, 529);
+  EXPECT_EQ(late.body.at("error").at("type").as_string(), "overloaded_error");
+}
+
+class NoGoodputTest : public ApiTest {
+ protected:
+  NoGoodputTest() : ApiTest(ServiceOptions{.anonymous_tier = tier_reader(), .admits_by_goodput = false}) {}
+};
+
+TEST_F(NoGoodputTest, TakesEverything) {
+  serve(says("ok"));
+  limit_callers({.name = "t", .max_wait_ms = 0});
+  worker_->set_forecast(expects(1000));
+  EXPECT_EQ(post("/v1/chat/completions", chat_body()).status, 200);
+}
+
+}  // namespace
+}  // namespace kvasir::api
