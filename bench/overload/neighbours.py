@@ -1,0 +1,163 @@
+"""Tenants beside each other: a flood of a lower tier, shares of tokens, and the cache."""
+
+import asyncio
+import random
+
+from . import figures, plot
+from .figures import Outcome
+from .house import House
+from .load import Backlog, Phase, Shape, Source, Target, closed_loop, generating, open_loop, settle, words
+from .results import Result, Table, ms, percent
+
+# Lengths are alike, so that quiet times differ little and the flood's part can be seen.
+STEADY = Shape(prompt=200, answer=24, spread=0, most_prompt=200)
+STEADY_RATE = 1.5
+FLOOD = Shape()
+BACKLOG = Shape(prompt=24, answer=32, spread=0.4, most_answer=64)
+SETTLED_S = 2.0  # from a flood's beginning until its requests wait in a queue
+
+
+async def steady(bench, target, tenant, seconds, others=()):
+    arrivals = [0.1 + at for at in figures.even_arrivals(STEADY_RATE, seconds - 0.1)]
+    sources = [Source(tenant, STEADY, arrivals), *others]
+    return await open_loop(target, sources, seconds, bench.next_seed(), 2.0)
+
+
+def latencies(outcomes):
+    """p50 and p95 of TTFT, then of TPOT. An answer that did not come counts as endless."""
+    ttft = [outcome.ttft_s for outcome in outcomes]
+    tpot = [outcome.tpot_s if outcome.is_answered else float("inf") for outcome in outcomes]
+    return [figures.percentile(values, share) for values in (ttft, tpot) for share in (0.5, 0.95)]
+
+
+async def flood(bench):
+    """`free` asks for ten times what the server can do, while `enterprise` asks for little."""
+    result = Result("A flood of a lower tier")
+    with House(bench.kvasir, bench.model, ["--kv-memory-mb", 192, *bench.flags]) as house:
+        rich, poor = house.tenant("rich", "enterprise"), house.tenant("poor", "free")
+        with house.serving() as server:
+            await bench.ensure_rate(server, poor)
+            target = Target(server.port, bench.model)
+            await steady(bench, target, rich, 2)  # warms everything up
+            before = await steady(bench, target, rich, bench.quiet_s)
+            arrivals = figures.poisson_arrivals(random.Random(bench.next_seed()), 10 * bench.rate, bench.flood_s)
+            beside = await steady(bench, target, rich, bench.flood_s, [Source(poor, FLOOD, arrivals)])
+            await asyncio.sleep(1)
+            after = await steady(bench, target, rich, bench.quiet_s)
+    for phase in (before, beside, after):
+        result.saw(phase)
+    flooded = figures.sent_within(beside.of(rich), beside.begin + SETTLED_S, beside.end)
+    measured = {"quiet, before": latencies(before.of(rich)), "beside the flood": latencies(flooded),
+                "quiet, after": latencies(after.of(rich))}
+    result.tables.append(Table(f"enterprise: {STEADY_RATE:g} requests/s, {STEADY.prompt} words in, {STEADY.answer} tokens out",
+                               ["", "TTFT p50, ms", "TTFT p95", "TPOT p50, ms", "TPOT p95"],
+                               [[name, ms(row[0]), ms(row[1]), f"{1000 * row[2]:.1f}", f"{1000 * row[3]:.1f}"] for name, row in measured.items()]))
+    others = beside.of(poor)
+    result.notes.append(f"free: {len(others)} requests sent at {10 * bench.rate:.0f}/s, {sum(o.is_answered for o in others)} answered, "
+                        f"{sum(o.is_refused for o in others)} refused.")
+    for i, what in ((1, "TTFT"), (3, "TPOT")):
+        quiet = figures.quiet_median(measured["quiet, before"][i], measured["quiet, after"][i])
+        result.at_most(f"enterprise's {what} p95, of the quiet one", measured["beside the flood"][i] / quiet, 1.2, "{:.2f}")
+    result.plots.append(plot.lines("enterprise's TTFT by the time of the request", "seconds of the phase", "TTFT, ms", [
+        (name, [(o.sent - phase.begin, 1000 * o.ttft_s) for o in phase.of(rich) if o.tokens])
+        for name, phase in (("quiet, before", before), ("beside the flood", beside), ("quiet, after", after))]))
+    return result
+
+
+async def shares_of(bench, result, server, backlogs):
+    """Tokens that each of two backlogs received while both had requests waiting, and served ones."""
+    phase = await closed_loop(Target(server.port, bench.model), backlogs, bench.share_s, bench.next_seed())
+    result.saw(phase)
+    one, other = (phase.of(backlog.tenant) for backlog in backlogs)
+    window = figures.backlogged_window(one, other, phase.end)
+    if window is None or window[1] - window[0] < phase.seconds / 2:
+        result.skip("shares", f"both were backlogged for {0 if window is None else window[1] - window[0]:.1f} s alone")
+        return None
+    begin, end = max(window[0], phase.begin + bench.share_warm_s), window[1]
+    edges = [begin + (end - begin) * i / 20 for i in range(21)]
+    curves = [(backlog.tenant.name, [(edge - begin, figures.tokens_within(phase.of(backlog.tenant), begin, edge)) for edge in edges])
+              for backlog in backlogs]
+    result.plots.append(plot.lines("Tokens received", "seconds", "tokens", curves, marks=False))
+    return [(figures.tokens_within(part, begin, end), figures.served_within(part, begin, end)) for part in (one, other)] + [end - begin]
+
+
+async def fairness(bench):
+    """Two tenants who always want more: their tokens are as their weights, whatever they ask for."""
+    result = Result("Shares of two backlogged tenants")
+    rows = []
+    with House(bench.kvasir, bench.model, ["--max-batch-sequences", 8, *bench.flags]) as house:
+        few, many = house.tenant("few", "one"), house.tenant("many", "one")
+        light, heavy = house.tenant("light", "one"), house.tenant("heavy", "three")
+        for what, wanted, backlogs in (
+                ("demands 1:10, one tier", 1, [Backlog(few, BACKLOG, 12), Backlog(many, BACKLOG, 120)]),
+                ("weights 1:3", 3, [Backlog(light, BACKLOG, 40), Backlog(heavy, BACKLOG, 40)])):
+            with house.serving() as server:
+                found = await shares_of(bench, result, server, backlogs)
+            if found is None:
+                continue
+            (one, served_one), (other, served_other), seconds = found
+            rows.append([what, f"{seconds:.1f}", f"{one:.0f}", f"{other:.0f}", f"{other / one:.3f}", f"{served_other / served_one:.3f}"])
+            result.at_most(f"{what}: received, off from 1:{wanted}", figures.off_by(other / one, wanted), 0.05, "{:.3f}")
+    result.tables.append(Table("Tokens received while both had requests waiting",
+                               ["", "seconds", "first", "second", "second/first", "with prompts"], rows))
+    return result
+
+
+class Talks:
+    """Conversations under one system message, a few at a time, each turn with all turns before it."""
+
+    def __init__(self, bench, target, tenant):
+        self.target = target
+        self.tenant = tenant
+        self.draw = random.Random(bench.next_seed())
+        self.system = words(self.draw, 250)
+
+    async def talk(self, until, outcomes):
+        loop = asyncio.get_running_loop()
+        while loop.time() < until:
+            messages = [{"role": "system", "content": self.system}]
+            for _ in range(4):
+                messages.append({"role": "user", "content": words(self.draw, 20)})
+                outcome = Outcome(self.tenant.name)
+                outcomes.append(outcome)
+                await self.target.client.ask(self.target.request(self.tenant, messages, 12), outcome)
+                messages.append({"role": "assistant", "content": words(self.draw, 12)})
+                await asyncio.sleep(0.2)
+                if loop.time() >= until:
+                    return
+
+    async def run(self, seconds, flooding=None):
+        """Three at once for so long; the flood, if any, ends with them."""
+        loop = asyncio.get_running_loop()
+        phase = Phase(loop.time(), loop.time() + seconds, [], [])
+        async with generating(phase.lag_s):
+            tasks = [asyncio.ensure_future(self.talk(phase.end, phase.outcomes)) for _ in range(3)]
+            await settle(tasks, seconds + 5)
+        if flooding is not None:
+            flooding.cancel()
+            await asyncio.wait([flooding])
+        return phase
+
+
+async def cache(bench):
+    """A tenant whose prompts repeat keeps its part of a small cache beside one whose prompts never do."""
+    result = Result("The cache beside a flood of new prompts")
+    unique = Shape(prompt=120, answer=8, spread=0.3)
+    with House(bench.kvasir, bench.model, ["--kv-memory-mb", 64, "--max-batch-sequences", 8, *bench.flags]) as house:
+        talker, stranger = house.tenant("talker", "one"), house.tenant("stranger", "one")
+        with house.serving() as server:
+            talks = Talks(bench, Target(server.port, bench.model), talker)
+            await talks.run(bench.cache_warm_s)
+            quiet = await talks.run(bench.cache_quiet_s)
+            flooding = asyncio.ensure_future(closed_loop(Target(server.port, bench.model), [Backlog(stranger, unique, 24)],
+                                                         2 * bench.cache_s, bench.next_seed()))
+            await asyncio.sleep(bench.cache_warm_s)
+            beside = await talks.run(bench.cache_s, flooding)
+    result.saw(quiet)
+    result.saw(beside)
+    ratios = [figures.cached_ratio(phase.outcomes) for phase in (quiet, beside)]
+    result.tables.append(Table("Conversations of four turns under one system message", ["", "answers", "prompt tokens cached", "TTFT p50, ms"], [
+        [name, str(sum(o.is_answered for o in phase.outcomes)), percent(ratio), ms(figures.percentile([o.ttft_s for o in phase.outcomes], 0.5))]
+        for name, phase, ratio in zip(("quiet", "beside the flood"), (quiet, beside), ratios)]))
+    result.at_most("fall of the cached part, points", 100 * (ratios[0] - ratios[1]), 10)
+    return result
