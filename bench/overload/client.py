@@ -27,7 +27,6 @@ class Answer:
         self.has_head = False
         self.is_chunked = False
         self.keeps_open = True
-        self.text = []  # events with a token, without their times
 
     def take(self, data, now):
         """Whether the answer has ended."""
