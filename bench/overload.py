@@ -36,11 +36,12 @@ class Bench:
         self.first_rate = 4.0
         self.seed = options.seed
         quick = options.quick
-        self.num_probes, self.probe_s, self.phase_s = (4, 2.5, 3.5) if quick else (7, 4, 10)
-        self.quiet_s, self.flood_s = (4, 7) if quick else (9, 16)
-        self.share_warm_s, self.share_s = (1, 7) if quick else (2, 18)
-        self.prediction_s = 5 if quick else 18
-        self.cache_warm_s, self.cache_quiet_s, self.cache_s = (1.5, 3, 6) if quick else (3, 8, 14)
+        self.factors = (1, 2, 3) if quick else (0.5, 1, 1.5, 2, 3)
+        self.num_probes, self.probe_s, self.phase_s = (4, 2, 3) if quick else (7, 4, 10)
+        self.quiet_s, self.flood_s = (4, 8) if quick else (9, 16)
+        self.share_warm_s, self.share_s = (1, 5) if quick else (2, 18)
+        self.prediction_s = 4 if quick else 18
+        self.cache_warm_s, self.cache_quiet_s, self.cache_s = (1, 2, 4) if quick else (3, 8, 14)
 
     def next_seed(self):
         self.seed += 1

@@ -149,7 +149,7 @@ int main() {
   // In turns, so that a busy neighbour slows both.
   double one_us = 1e12;
   double many_us = 1e12;
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 20; ++i) {
     one_us = std::min(one_us, best_us(20, [&](int) { one.step(); }));
     many_us = std::min(many_us, best_us(20, [&](int) { many.step(); }));
   }

@@ -89,6 +89,14 @@ class Source(typing.NamedTuple):
     tenant: Tenant
     shape: Shape
     arrivals: list
+    is_awaited: bool = True  # False: those that run at the phase's end are given up
+
+
+class Patience(typing.NamedTuple):
+    """How long requests may go on after a phase: until the first token, and then until the last one."""
+
+    first_s: float
+    rest_s: float
 
 
 class Backlog(typing.NamedTuple):
@@ -120,39 +128,49 @@ async def generating(lags):
         gc.enable()
 
 
-async def settle(tasks, grace_s):
-    """Lets requests end for so long, then gives the rest up."""
+async def give_up(tasks):
+    tasks = [task for task in tasks if not task.done()]
+    for task in tasks:
+        task.cancel()
     if tasks:
-        _, late = await asyncio.wait(tasks, timeout=grace_s)
-        for task in late:
-            task.cancel()
-        if late:
-            await asyncio.wait(late)
-            await asyncio.sleep(0.3)  # the server notices that their clients are gone
+        await asyncio.wait(tasks)
+        await asyncio.sleep(0.3)  # the server notices that their clients are gone
 
 
-async def open_loop(target, sources, seconds, seed, grace_s):
+async def settle(asked, patience):
+    """Lets requests, as (task, outcome), end in their time, and gives up those that do not."""
+    if asked:
+        await asyncio.wait([task for task, _ in asked], timeout=patience.first_s)
+        begun = [task for task, outcome in asked if outcome.tokens]
+        await give_up([task for task, outcome in asked if not outcome.tokens])
+        if begun:
+            await asyncio.wait(begun, timeout=patience.rest_s)
+    await give_up([task for task, _ in asked])
+
+
+async def open_loop(target, sources, seconds, seed, patience):
     """Sends each source's requests at their times. Bodies are made beforehand."""
     loop = asyncio.get_running_loop()
     draw = random.Random(seed)
-    plan = sorted(((at, source.tenant, target.drawn(source.tenant, source.shape, draw))
-                   for source in sources for at in source.arrivals), key=lambda entry: entry[0])
+    plan = sorted(((at, source, target.drawn(source.tenant, source.shape, draw)) for source in sources for at in source.arrivals),
+                  key=lambda entry: entry[0])
     phase = Phase(0, 0, [], [])
-    tasks = []
+    awaited, others = [], []
     async with generating(phase.lag_s):
         phase.begin = loop.time()
-        for at, tenant, data in plan:
+        for at, source, data in plan:
             pause = phase.begin + at - loop.time()
             if pause > 0:
                 await asyncio.sleep(pause)
-            else:
-                phase.lag_s.append(-pause)
-            outcome = Outcome(tenant.name)
+            phase.lag_s.append(max(0.0, loop.time() - phase.begin - at))
+            outcome = Outcome(source.tenant.name)
             phase.outcomes.append(outcome)
-            tasks.append(asyncio.ensure_future(target.client.ask(data, outcome)))
+            task = asyncio.ensure_future(target.client.ask(data, outcome))
+            (awaited if source.is_awaited else others).append((task, outcome))
         await asyncio.sleep(max(0, phase.begin + seconds - loop.time()))
         phase.end = loop.time()
-        await settle(tasks, grace_s)
+        await settle(awaited, patience)
+        await give_up([task for task, _ in others])
     return phase
 
 
@@ -180,5 +198,5 @@ async def closed_loop(target, backlogs, seconds, seed):
                 tasks.append(asyncio.ensure_future(keep_asking(target, backlog, draw, until, phase.outcomes)))
         await asyncio.sleep(seconds)
         phase.end = loop.time()
-        await settle(tasks, 0.001)
+        await give_up(tasks)
     return phase

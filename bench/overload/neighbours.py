@@ -7,7 +7,7 @@ import statistics
 from . import figures, plot
 from .figures import Outcome
 from .house import House
-from .load import Backlog, Phase, Shape, Source, Target, closed_loop, generating, open_loop, settle, words
+from .load import Backlog, Patience, Phase, Shape, Source, Target, closed_loop, generating, give_up, open_loop, words
 from .results import Result, Table, ms, percent
 
 # Lengths are alike, so that quiet times differ little and the flood's part can be seen.
@@ -16,7 +16,8 @@ STEADY_LOAD = 0.4  # the part of the time in which one of its requests is under 
 FLOOD = Shape()
 # Alike too: shares are those of computed tokens, of which a tenant with more short prompts receives more as text.
 BACKLOG = Shape(prompt=12, answer=40, spread=0, most_answer=40)
-SETTLED_S = 2.0  # from a flood's beginning until its requests wait in a queue
+LEAST_SEEN = 8  # requests beside the flood, and half as many in each quiet phase, of which a p95 says something
+SETTLED_S = 1.5  # from a flood's beginning until its requests wait in a queue
 
 
 async def steady_rate(bench, target, tenant):
@@ -33,7 +34,7 @@ async def steady_rate(bench, target, tenant):
 async def steady(bench, target, tenant, rate, seconds, others=()):
     arrivals = [0.1 + at for at in figures.even_arrivals(rate, seconds - 0.1)]
     sources = [Source(tenant, STEADY, arrivals), *others]
-    return await open_loop(target, sources, seconds, bench.next_seed(), 4 / rate)
+    return await open_loop(target, sources, seconds, bench.next_seed(), Patience(4 / rate, 4 / rate))
 
 
 def latencies(outcomes):
@@ -54,7 +55,7 @@ async def flood(bench):
             rate = await steady_rate(bench, target, rich)
             before = await steady(bench, target, rich, rate, bench.quiet_s)
             arrivals = figures.poisson_arrivals(random.Random(bench.next_seed()), 10 * bench.rate, bench.flood_s)
-            beside = await steady(bench, target, rich, rate, bench.flood_s, [Source(poor, FLOOD, arrivals)])
+            beside = await steady(bench, target, rich, rate, bench.flood_s, [Source(poor, FLOOD, arrivals, is_awaited=False)])
             await asyncio.sleep(1)
             after = await steady(bench, target, rich, rate, bench.quiet_s)
     for phase in (before, beside, after):
@@ -72,6 +73,10 @@ async def flood(bench):
     num_refused = sum(outcome.is_refused for outcome in flooded)
     result.check("enterprise's requests refused beside the flood", f"{num_refused} of {len(flooded)}", "none", num_refused == 0)
     for i, what in ((1, "TTFT"), (3, "TPOT")):
+        num_seen = min(2 * len(before.of(rich)), 2 * len(after.of(rich)), len(flooded) - num_refused)
+        if num_seen < LEAST_SEEN:
+            result.skip(f"enterprise's {what} p95, of the quiet one", f"too few requests: this machine answers {rate:.1f} a second alone")
+            continue
         quiet = figures.quiet_median(measured["quiet, before"][i], measured["quiet, after"][i])
         result.at_most(f"enterprise's {what} p95, of the quiet one", measured["beside the flood"][i] / quiet, 1.2, "{:.2f}")
     result.plots.append(plot.lines("enterprise's TTFT by the time of the request", "seconds of the phase", "TTFT, ms", [
@@ -148,7 +153,8 @@ class Talks:
         phase = Phase(loop.time(), loop.time() + seconds, [], [])
         async with generating(phase.lag_s):
             tasks = [asyncio.ensure_future(self.talk(phase.end, phase.outcomes)) for _ in range(3)]
-            await settle(tasks, seconds + 5)
+            await asyncio.wait(tasks, timeout=seconds + 5)
+            await give_up(tasks)
         if flooding is not None:
             flooding.cancel()
             await asyncio.wait([flooding])

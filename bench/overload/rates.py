@@ -8,10 +8,9 @@ import time
 
 from . import figures, plot
 from .house import House, flags_of
-from .load import Shape, Source, Target, open_loop
+from .load import Patience, Shape, Source, Target, open_loop
 from .results import Result, Table, ms, percent
 
-FACTORS = (0.5, 1, 1.5, 2, 3)
 WARM_PART = 0.25  # of a phase: requests of its beginning do not count, since queues are empty then
 SUSTAINED = 0.95  # the part of requests within both SLOs
 CHAT = Shape()
@@ -22,7 +21,7 @@ class Point:
     factor: float
     rate: float
     goodput: float
-    admitted_p95_s: float
+    admitted_p95_s: float  # inf: so many were given up after the SLO for TTFT
     num_sent: int
     num_refused: int
     num_failed: int
@@ -31,14 +30,14 @@ class Point:
     rss_mb: float
 
 
-def grace_s(slo, shape):
+def patience(slo, shape):
     """After so long an answer has missed an SLO."""
-    return slo.ttft_s + shape.most_answer * slo.tpot_s + 0.1
+    return Patience(slo.ttft_s + 0.05, shape.most_answer * slo.tpot_s)
 
 
 async def poisson(bench, target, tenant, rate, seconds, slo):
     arrivals = figures.poisson_arrivals(random.Random(bench.next_seed()), rate, seconds)
-    return await open_loop(target, [Source(tenant, CHAT, arrivals)], seconds, bench.next_seed(), grace_s(slo, CHAT))
+    return await open_loop(target, [Source(tenant, CHAT, arrivals)], seconds, bench.next_seed(), patience(slo, CHAT))
 
 
 def counted(phase):
@@ -76,7 +75,7 @@ async def measure_curve(bench, result, server, tenant, rate, slo, memory):
     target = Target(server.port, bench.model)
     watching = asyncio.ensure_future(server.watch_rss(memory, time.monotonic()))
     points = []
-    for factor in FACTORS:
+    for factor in bench.factors:
         phase = await poisson(bench, target, tenant, factor * rate, bench.phase_s, slo)
         result.saw(phase)
         points.append(point(factor, factor * rate, phase, slo, server.rss_mb()))
@@ -87,7 +86,7 @@ async def measure_curve(bench, result, server, tenant, rate, slo, memory):
 
 
 def curve_table(title, points):
-    rows = [[f"{p.factor:g}x", f"{p.rate:.1f}", f"{p.goodput:.2f}", "none" if math.isinf(p.admitted_p95_s) else ms(p.admitted_p95_s),
+    rows = [[f"{p.factor:g}x", f"{p.rate:.1f}", f"{p.goodput:.2f}", "over the SLO" if math.isinf(p.admitted_p95_s) else ms(p.admitted_p95_s),
              str(p.num_sent), str(p.num_refused), str(p.num_failed), "-" if math.isnan(p.refusal_p99_s) else f"{1000 * p.refusal_p99_s:.1f}",
              f"{p.rss_mb:.0f}"] for p in points]
     return Table(title, ["rate", "sent/s", "good/s", "TTFT p95, ms", "sent", "refused", "late", "refusal p99, ms", "RSS, MiB"], rows)
@@ -112,6 +111,7 @@ def judge(result, points, slo):
 async def overload(bench):
     """More requests than can be served: how many are served well, and how the others are refused."""
     result = Result("Overload")
+    has_switch = "--admission" in flags_of(bench.kvasir)
     with House(bench.kvasir, bench.model, ["--kv-memory-mb", 192, *bench.flags]) as house:
         tenant = house.tenant("load", "pro")
         with house.serving() as server:
@@ -122,10 +122,10 @@ async def overload(bench):
             points = await measure_curve(bench, result, server, tenant, bench.rate, slo, memory)
         result.notes.append(f"SLOs: {ms(slo.ttft_s)} ms to the first token, {ms(slo.tpot_s)} ms for each further one. "
                             f"Sustained: {bench.rate:.1f} requests/s ({CHAT.prompt} words in, {CHAT.answer} tokens out in the median).")
-        result.tables.append(curve_table("Admission on", points))
+        result.tables.append(curve_table("Admission on" if has_switch else "As it is", points))
         judge(result, points, slo)
-        curves = [("admission on", [(p.rate, p.goodput) for p in points])]
-        if "--admission" in flags_of(bench.kvasir):
+        curves = [("admission on" if has_switch else "as it is", [(p.rate, p.goodput) for p in points])]
+        if has_switch:
             with house.serving("--admission", "off", "--slo-ttft-ms", round(1000 * slo.ttft_s), "--slo-tpot-ms",
                                round(1000 * slo.tpot_s)) as server:
                 off = await measure_curve(bench, result, server, tenant, bench.rate, slo, [])
