@@ -18,7 +18,7 @@ def tick_step(most):
 class Axes:
     def __init__(self, title, x_name, y_name, x_most, y_most):
         self.x_most = (x_most or 1) * 1.04
-        self.y_most = (y_most or 1) * 1.08
+        self.y_most = (y_most or 1) * 1.25  # room for the names
         self.parts = [f'<text x="{LEFT}" y="18" class="title">{html.escape(title)}</text>',
                       f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 6}" text-anchor="end">{html.escape(x_name)}</text>',
                       f'<text x="{LEFT}" y="{TOP + 2}" dx="6" class="axis">{html.escape(y_name)}</text>']
@@ -69,7 +69,7 @@ def scatter(title, x_name, y_name, points, slack):
     """Points beside the diagonal, with the band in which y is within `slack` of x."""
     most = max((max(point) for point in points), default=1)
     axes = Axes(title, x_name, y_name, most, most)
-    far = min(axes.x_most, axes.y_most)
+    far = most
     for factor in (1 - slack, 1, 1 + slack):
         end = far / max(1, factor)
         style = "" if factor == 1 else ' stroke-dasharray="4 4"'
