@@ -75,7 +75,7 @@ async def flood(bench):
     for i, what in ((1, "TTFT"), (3, "TPOT")):
         num_seen = min(2 * len(before.of(rich)), 2 * len(after.of(rich)), len(flooded) - num_refused)
         if num_seen < LEAST_SEEN:
-            result.skip(f"enterprise's {what} p95, of the quiet one", 
+            result.skip(f"enterprise's {what} p95, of the quiet one",
                         f"too few answers for a p95 ({rate:.1f} requests/s are what this machine answers with ease)")
             continue
         quiet = figures.quiet_median(measured["quiet, before"][i], measured["quiet, after"][i])
