@@ -14,13 +14,13 @@ import resource
 import sys
 import time
 
-from overload import checks, neighbours, rates
+from overload import cached, checks, neighbours, rates
 from overload.load import Target
 from overload.page import page
 from overload.results import as_text, print_result, summary
 
 SCENARIOS = {"overload": rates.overload, "flood": neighbours.flood, "shares": neighbours.fairness, "prediction": rates.prediction,
-             "cache": neighbours.cache, "checks": checks.cost}
+             "cache": cached.cache, "checks": checks.cost}
 WARN_LAG_S = 0.005
 
 
@@ -41,7 +41,8 @@ class Bench:
         self.quiet_s, self.flood_s = (4, 8) if quick else (9, 16)
         self.share_warm_s, self.share_s = (1, 5) if quick else (2, 18)
         self.prediction_s = 4 if quick else 18
-        self.cache_warm_s, self.cache_quiet_s, self.cache_s = (1, 2, 4) if quick else (3, 8, 14)
+        self.cache_warm_s, self.cache_quiet_s, self.cache_s = (1, 2, 8) if quick else (2, 5, 40)
+        self.flood_most_s = 60
 
     def next_seed(self):
         self.seed += 1

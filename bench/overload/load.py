@@ -184,10 +184,10 @@ async def keep_asking(target, backlog, draw, until, outcomes):
             await asyncio.sleep(0.05)  # refused: not a busy loop
 
 
-async def closed_loop(target, backlogs, seconds, seed):
-    """Keeps each backlog for so long, then gives up what runs."""
+async def closed_loop(target, backlogs, seconds, seed, outcomes=None):
+    """Keeps each backlog for so long, then gives up what runs. `outcomes`: a list that is filled meanwhile."""
     loop = asyncio.get_running_loop()
-    phase = Phase(0, 0, [], [])
+    phase = Phase(0, 0, [] if outcomes is None else outcomes, [])
     async with generating(phase.lag_s):
         phase.begin = loop.time()
         until = phase.begin + seconds
@@ -196,7 +196,9 @@ async def closed_loop(target, backlogs, seconds, seed):
             for i in range(backlog.outstanding):
                 draw = random.Random(f"{seed} {backlog.tenant.name} {i}")
                 tasks.append(asyncio.ensure_future(keep_asking(target, backlog, draw, until, phase.outcomes)))
-        await asyncio.sleep(seconds)
-        phase.end = loop.time()
-        await give_up(tasks)
+        try:
+            await asyncio.sleep(seconds)
+        finally:  # whoever cancels it ends its requests too
+            phase.end = loop.time()
+            await give_up(tasks)
     return phase

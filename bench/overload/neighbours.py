@@ -1,4 +1,4 @@
-"""Tenants beside each other: a flood of a lower tier, shares of tokens, and the cache."""
+"""Tenants beside each other: a flood of a lower tier, and shares of tokens."""
 
 import asyncio
 import random
@@ -7,8 +7,8 @@ import statistics
 from . import figures, plot
 from .figures import Outcome
 from .house import House
-from .load import Backlog, Patience, Phase, Shape, Source, Target, closed_loop, generating, give_up, open_loop, words
-from .results import Result, Table, ms, percent
+from .load import Backlog, Patience, Shape, Source, Target, closed_loop, open_loop
+from .results import Result, Table, ms
 
 # Lengths are alike, so that quiet times differ little and the flood's part can be seen.
 STEADY = Shape(prompt=120, answer=16, spread=0)
@@ -122,65 +122,4 @@ async def fairness(bench):
             result.at_most(f"{what}: received, off from 1:{wanted}", figures.off_by(other / one, wanted), 0.05, "{:.3f}")
     result.tables.append(Table("Tokens received while both had requests waiting",
                                ["", "seconds", "first", "second", "second/first", "with prompts"], rows))
-    return result
-
-
-class Talks:
-    """Conversations under one system message, a few at a time, each turn with all turns before it."""
-
-    def __init__(self, bench, target, tenant):
-        self.target = target
-        self.tenant = tenant
-        self.draw = random.Random(bench.next_seed())
-        self.system = words(self.draw, 250)
-
-    async def talk(self, until, outcomes):
-        loop = asyncio.get_running_loop()
-        while loop.time() < until:
-            messages = [{"role": "system", "content": self.system}]
-            for _ in range(4):
-                messages.append({"role": "user", "content": words(self.draw, 20)})
-                outcome = Outcome(self.tenant.name)
-                outcomes.append(outcome)
-                await self.target.client.ask(self.target.request(self.tenant, messages, 12), outcome)
-                messages.append({"role": "assistant", "content": words(self.draw, 12)})
-                await asyncio.sleep(0.2)
-                if loop.time() >= until:
-                    return
-
-    async def run(self, seconds, flooding=None):
-        """Three at once for so long; the flood, if any, ends with them."""
-        loop = asyncio.get_running_loop()
-        phase = Phase(loop.time(), loop.time() + seconds, [], [])
-        async with generating(phase.lag_s):
-            tasks = [asyncio.ensure_future(self.talk(phase.end, phase.outcomes)) for _ in range(3)]
-            await asyncio.wait(tasks, timeout=seconds + 5)
-            await give_up(tasks)
-        if flooding is not None:
-            flooding.cancel()
-            await asyncio.wait([flooding])
-        return phase
-
-
-async def cache(bench):
-    """A tenant whose prompts repeat keeps its part of a small cache beside one whose prompts never do."""
-    result = Result("The cache beside a flood of new prompts")
-    unique = Shape(prompt=120, answer=8, spread=0.3)
-    with House(bench.kvasir, bench.model, ["--kv-memory-mb", 64, "--max-batch-sequences", 8, *bench.flags]) as house:
-        talker, stranger = house.tenant("talker", "one"), house.tenant("stranger", "one")
-        with house.serving() as server:
-            talks = Talks(bench, Target(server.port, bench.model), talker)
-            await talks.run(bench.cache_warm_s)
-            quiet = await talks.run(bench.cache_quiet_s)
-            flooding = asyncio.ensure_future(closed_loop(Target(server.port, bench.model), [Backlog(stranger, unique, 24)],
-                                                         2 * bench.cache_s, bench.next_seed()))
-            await asyncio.sleep(bench.cache_warm_s)
-            beside = await talks.run(bench.cache_s, flooding)
-    result.saw(quiet)
-    result.saw(beside)
-    ratios = [figures.cached_ratio(phase.outcomes) for phase in (quiet, beside)]
-    result.tables.append(Table("Conversations of four turns under one system message", ["", "answers", "prompt tokens cached", "TTFT p50, ms"], [
-        [name, str(sum(o.is_answered for o in phase.outcomes)), percent(ratio), ms(figures.percentile([o.ttft_s for o in phase.outcomes], 0.5))]
-        for name, phase, ratio in zip(("quiet", "beside the flood"), (quiet, beside), ratios)]))
-    result.at_most("fall of the cached part, points", 100 * (ratios[0] - ratios[1]), 10)
     return result
