@@ -16,6 +16,7 @@ STEADY_LOAD = 0.4  # the part of the time in which one of its requests is under 
 FLOOD = Shape()
 # Alike too: shares are those of computed tokens, of which a tenant with more short prompts receives more as text.
 BACKLOG = Shape(prompt=12, answer=40, spread=0, most_answer=40)
+LEAST_TOKENS = 400  # of each tenant: ten answers, of which one may lie across the window's edge
 LEAST_SEEN = 8  # requests beside the flood, and half as many in each quiet phase, of which a p95 says something
 SETTLED_S = 1.5  # from a flood's beginning until its requests wait in a queue
 
@@ -119,6 +120,9 @@ async def fairness(bench):
                 continue
             (one, served_one), (other, served_other), seconds = found
             rows.append([what, f"{seconds:.1f}", f"{one:.0f}", f"{other:.0f}", f"{other / one:.3f}", f"{served_other / served_one:.3f}"])
+            if min(one, other) < LEAST_TOKENS:
+                result.skip(f"{what}: received, off from 1:{wanted}", f"too few tokens for 5 % ({min(one, other):.0f})")
+                continue
             result.at_most(f"{what}: received, off from 1:{wanted}", figures.off_by(other / one, wanted), 0.05, "{:.3f}")
     result.tables.append(Table("Tokens received while both had requests waiting",
                                ["", "seconds", "first", "second", "second/first", "with prompts"], rows))

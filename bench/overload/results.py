@@ -79,5 +79,5 @@ def print_result(result):
 
 def summary(results):
     return Table("All bounds", ["bound", "measured", "wanted", ""],
-                 [[f"{result.name}: {check.what}", check.value, check.bound, verdict(check.holds)]
+                 [[f"{result.name}: {check.what}", "-" if check.holds is None else check.value, check.bound, verdict(check.holds)]
                   for result in results for check in result.checks])
