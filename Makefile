@@ -41,6 +41,11 @@ bench: build ## Kvasir beside llama.cpp on this machine, with ratios (QUICK=1: a
 bench-streams: build ## 10,000 open streams on a tiny model: memory, errors, and what another client sees
 	@python3 bench/open_streams.py --kvasir build/release/bin/kvasir $(ARGS)
 
+bench-overload: build ## more load than the server can take: goodput, floods, shares, the cache, costs (5 minutes; QUICK=1: 90 s)
+	@scripts/build.sh release tenancy_bench
+	@$(KVASIR) pull smollm2
+	@python3 bench/overload.py --kvasir $(KVASIR) $(if $(QUICK),--quick) $(ARGS)
+
 build-cuda: ## the release binary with the CUDA device, for GPU machines: build/cuda/bin/kvasir (no GPU needed to build)
 	@scripts/setup.sh build
 	@scripts/build.sh cuda
@@ -69,4 +74,4 @@ format: ## rewrite the sources the way clang-format wants them
 clean: ## throw the build away (downloaded models stay)
 	@rm -rf build
 
-.PHONY: help serve build test asan tsan fuzz arm64 bench bench-streams build-cuda gpu-test gpu-bench tidy format clean
+.PHONY: help serve build test asan tsan fuzz arm64 bench bench-streams bench-overload build-cuda gpu-test gpu-bench tidy format clean

@@ -1,0 +1,1 @@
+"""Parts of `bench/overload.py`: real servers under more load than they can take."""
