@@ -46,6 +46,9 @@ struct GenerateRequest {
   std::vector<TokenId> stop_tokens;                   // the model's end tokens are added by the worker
   std::shared_ptr<grammar::CompiledGrammar> grammar;  // what the output is to be; null: any text
   int priority = 0;                                   // larger goes first
+  // Seconds to the first token, and for each further one, that the scheduler aims at; 0: the model's own.
+  double slo_ttft_s = 0;
+  double slo_tpot_s = 0;
   // The prompt's own logprobs, with so many alternatives each; such a prompt is computed as a whole.
   std::optional<int> num_prompt_logprobs = std::nullopt;
 };
