@@ -144,7 +144,8 @@ class ApiTest : public testing::Test {
   // Beside the built-in tiers: one that has neither the model "m" nor much context.
   static std::vector<config::TierConfig> tiers() {
     std::vector<config::TierConfig> all = config::built_in_tiers();
-    all.push_back({.name = "narrow", .priority = 7, .max_context = 64});
+    all.push_back(
+        {.name = "narrow", .priority = 7, .max_context = 64, .slo_ttft_ms = 300, .slo_tpot_ms = 40});
     all.push_back({.name = "elsewhere", .models = {"n"}});
     return all;
   }

@@ -56,7 +56,7 @@ TEST_F(KeyedApiTest, ATierDecidesWhichModelsThereAre) {
   EXPECT_EQ(list.body.at("data").at(0).at("id"), "n");
 }
 
-TEST_F(KeyedApiTest, ATierBoundsTheContextAndSetsThePriority) {
+TEST_F(KeyedApiTest, ATierBoundsTheContextAndSetsPriorityAndSlos) {
   serve(says("hello"));
   add_tenant("acme", "narrow");
   const std::string key = bearer(issue("acme"));
@@ -71,6 +71,8 @@ TEST_F(KeyedApiTest, ATierBoundsTheContextAndSetsThePriority) {
   ASSERT_EQ(post_with("/v1/chat/completions", chat_body(), key).status, 200);
   const auto asked = worker_->wait_for(0);
   EXPECT_EQ(asked.request.priority, 7);
+  EXPECT_DOUBLE_EQ(asked.request.slo_ttft_s, 0.3);
+  EXPECT_DOUBLE_EQ(asked.request.slo_tpot_s, 0.04);
   EXPECT_LE(static_cast<int>(asked.request.prompt.size()) + asked.request.max_tokens, 64);
 }
 

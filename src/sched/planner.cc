@@ -16,6 +16,7 @@
 #include "sched/reachable_slo.h"
 #include "sched/row_turns.h"
 #include "sched/share_rows.h"
+#include "sched/stream_slo.h"
 #include "sched/write_plan.h"
 
 namespace kvasir::sched {
@@ -176,8 +177,10 @@ double Planner::step_s() const {
   std::vector<AwaitedPrompt> awaited;
   for (const Prompt& prompt : prompts) awaited.push_back(prompt.awaited);
   const int priority = prompts.front().sequence->request.priority;
+  const Slo slo = tightened_slo(s_.cost, o.max_batch_sequences, o.least_slo, o.slo);
   const double chosen_s =
-      choose_step_s({.slo = tightened_slo(s_.cost, o.max_batch_sequences, o.least_slo, o.slo),
+      choose_step_s({.slo = slo,
+                     .tpot_s = strictest_tpot_s(decodes_, slo.tpot_s) / (has_lower_ ? 1 + kLowerShare : 1),
                      .short_s = o.short_step_s,
                      .decode_s = decodes_.empty() ? 0 : decode_s,
                      .prefill_share = o.prefill_share},

@@ -12,6 +12,9 @@
 
 namespace kvasir::sched {
 
+// The part of the time that classes below the highest one have together, while that one has work.
+inline constexpr double kLowerShare = 0.1;
+
 struct SchedulerOptions {
   int num_blocks = 0;
   int max_batch_tokens = 512;

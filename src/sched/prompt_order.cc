@@ -88,7 +88,8 @@ Prompt judge(const SchedulerState& state, const Sequence& sequence) {
                 .is_stream = sequence.num_output() > 0};
   prompt.awaited = {.work_s = state.cost.prefill_s(prompt.num_left, num_done),
                     .alone_s = state.cost.prefill_s(sequence.num_prompt, 0),
-                    .waited_s = state.busy_s - sequence.arrived_s};
+                    .waited_s = state.busy_s - sequence.arrived_s,
+                    .ttft_s = sequence.request.slo_ttft_s};
   return prompt;
 }
 

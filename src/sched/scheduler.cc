@@ -13,8 +13,6 @@ namespace {
 
 // Forced tokens appended in one step at most: more would delay text that is already known.
 constexpr std::size_t kMaxForcedTokens = 64;
-// The part of the time that classes below the highest one have together, while that one has work.
-constexpr double kLowerShare = 0.1;
 // Chunks of a block that the time set apart for them is saved up for, at most.
 constexpr double kCreditChunks = 2;
 // How much the newest answer counts in the mean length of answers.

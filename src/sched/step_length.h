@@ -15,10 +15,12 @@ struct AwaitedPrompt {
   double work_s = 0;    // time that its prefill still needs
   double alone_s = 0;   // time that its whole prefill takes alone
   double waited_s = 0;  // since its arrival
+  double ttft_s = 0;    // its own SLO; 0: the model's
 };
 
 struct StepBounds {
-  Slo slo;
+  Slo slo;                   // the model's
+  double tpot_s = 0;         // the SLO of the streams whose steps these are; 0: the model's
   double short_s = 0;        // longest step while no prompt is in a hurry
   double decode_s = 0;       // time of the running streams alone; 0: there are none
   double prefill_share = 0;  // the least time for prefill, as a part of decode_s
@@ -26,7 +28,9 @@ struct StepBounds {
 
 // How long the next step should take. Short steps make streams smooth. Long steps bring prompts to their
 // first token sooner, and share the reading of the weights among more rows. So a step is as short as the
-// prompts allow, and never so long that the streams miss their SLO.
+// prompts allow, and never so long that the streams miss their SLO. An SLO that the streams miss even without
+// prompts, or a prompt even alone, changes nothing for the others: prefill has its share, and the prompt is
+// aimed at the model's SLO.
 double choose_step_s(const StepBounds& bounds, std::span<const AwaitedPrompt> prompts);
 
 }  // namespace kvasir::sched

@@ -46,6 +46,9 @@ struct GenerateRequest {
   std::vector<TokenId> stop_tokens;                   // the model's end tokens are added by the worker
   std::shared_ptr<grammar::CompiledGrammar> grammar;  // describes the output; null: any text
   int priority = 0;                                   // larger goes first
+  // Seconds to the first token, and for each further one, that the scheduler aims at; 0: the model's own.
+  double slo_ttft_s = 0;
+  double slo_tpot_s = 0;
   // If set, the prompt's own logprobs are given too, with so many alternatives each. Such a prompt uses no
   // cached prefix.
   std::optional<int> num_prompt_logprobs = std::nullopt;

@@ -35,9 +35,12 @@ Error as_client_error(Error error) {
 Result<Place> admit(Service& service, const Asker& asker, Job& job) {
   TRY_OK(check_num_sequences(job, service.options.max_sequences));
   const wire::Origin origin = origin_of(asker);
+  const tenancy::Tier& tier = *asker.caller.tier;
   for (wire::GenerateRequest& sequence : job.sequences) {
     sequence.origin = origin;
-    sequence.priority += asker.caller.tier->priority;  // of the key alone, whatever a client asks for
+    sequence.priority += tier.priority;  // of the key alone, whatever a client asks for
+    sequence.slo_ttft_s = tier.slo_ttft_ms / 1e3;
+    sequence.slo_tpot_s = tier.slo_tpot_ms / 1e3;
   }
   const tenancy::Cost cost = cost_of(job, asker);
   TRY(tenancy::Permit permit, service.admission.enter(asker.caller, cost));
