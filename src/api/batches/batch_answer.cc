@@ -1,11 +1,13 @@
 #include "api/batches/batch_answer.h"
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "api/answer/answer.h"
+#include "api/answer/auto_model.h"
 #include "api/answer/delta_sink.h"
 #include "api/answer/encode.h"
 #include "api/answer/read_body.h"
@@ -39,8 +41,10 @@ base::Status check_alone(const QuestionText& text) {
   return base::ok();
 }
 
-Result<Job> make_line_job(Service& service, const tenancy::Caller& caller, QuestionText& text) {
+Result<Job> make_line_job(Service& service, const tenancy::Caller& caller, QuestionText& text,
+                          std::size_t num_bytes) {
   TRY_OK(check_alone(text));
+  TRY_OK(choose_model(service, caller, text, num_bytes));
   add_system_prompt(caller, text);
   TRY(const router::ChatTextPtr model, service.router.chat_text(params_of(text).model, reach_of(caller)));
   TRY(const GenerateParams params, fit_params(*model, text));
@@ -84,7 +88,7 @@ asio::awaitable<Result<std::string>> answer_line(Service& service, asio::any_io_
   work.id = make_id("req");
   work.endpoint = kBatchEndpoint;
   const Asker asker = make_asker(service, std::move(caller), std::move(work));
-  Result<Job> job = make_line_job(service, asker.caller, question->text);
+  Result<Job> job = make_line_job(service, asker.caller, question->text, line.body.size());
   if (!job.ok()) co_return std::move(job).error();
   AnswerHead head = make_head(question->params(), *job, make_answer_id(id_prefix(question->text)));
   const std::unique_ptr<AnswerShape> shape = question->make_shape(std::move(head));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -128,6 +129,10 @@ struct ModelConfig {
 
 // Whether the numbers can be a model at all, and stay far below anything that overflows.
 base::Status validate(const ModelConfig& config);
+
+// Numbers in all matrices of a valid config, whatever types a checkpoint stores them in. Norms and biases,
+// which are less than a hundredth, are left out.
+std::int64_t num_parameters(const ModelConfig& config);
 
 inline constexpr int kMaxLayers = 1 << 12;
 // One for each of the config's layers, all alike; an error where their number cannot be right.
