@@ -61,7 +61,7 @@ base::Result<seam::TokenReader> EngineThread::submit(wire::GenerateRequest reque
           {},
           "rate_limit_exceeded",
           1};
-    inbox_.push_back({std::move(request), stream});
+    inbox_.push_back({std::move(request), stream, clock_.now()});
   }
   wake_.notify_one();
   return seam::TokenReader(std::move(stream));
@@ -132,7 +132,7 @@ EngineThread::Wake EngineThread::await_work(Engine& engine) {
     wake_.wait_for(lock, kHeldPoll, has_news);
   }
   for (Arrival& arrival : std::exchange(inbox_, {}))
-    engine.submit(std::move(arrival.request), std::move(arrival.stream));
+    engine.submit(std::move(arrival.request), std::move(arrival.stream), arrival.arrived);
   take_snapshot(engine, lock);
   return stopping_ ? Wake::stop : Wake::step;
 }

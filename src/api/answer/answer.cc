@@ -134,7 +134,8 @@ asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerK
   if (!place.ok()) co_return co_await out.fail(std::move(place).error());
   if (job->context.worth_telling()) out.add_header("x-kvasir-context", context_header(job->context));
   AnswerHead head = make_head(params, *job, out.id());
-  AnswerWriter writer(out, {question.make_shape(head), head.extra, question.keeper, params.stream, *job});
+  AnswerWriter writer(out, {question.make_shape(head), head.extra, question.keeper, params.stream, *job,
+                            params.receipt ? std::optional(place->promise) : std::nullopt});
   begun = co_await writer.begin(*job);
   if (!begun.ok()) co_return co_await out.fail(std::move(begun).error());
 

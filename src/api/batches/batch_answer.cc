@@ -11,6 +11,7 @@
 #include "api/answer/delta_sink.h"
 #include "api/answer/encode.h"
 #include "api/answer/read_body.h"
+#include "api/answer/receipt.h"
 #include "api/answer/start.h"
 #include "api/answer/system_prompt.h"
 #include "api/http/caller.h"
@@ -91,6 +92,7 @@ asio::awaitable<Result<std::string>> answer_line(Service& service, asio::any_io_
   Result<Job> job = make_line_job(service, asker.caller, question->text, line.body.size());
   if (!job.ok()) co_return std::move(job).error();
   AnswerHead head = make_head(question->params(), *job, make_answer_id(id_prefix(question->text)));
+  const std::shared_ptr<json::object> extra = head.extra;
   const std::unique_ptr<AnswerShape> shape = question->make_shape(std::move(head));
   const int num_sampled = job->num_sampled;
   const int num_kept = job->num_kept;
@@ -101,6 +103,7 @@ asio::awaitable<Result<std::string>> answer_line(Service& service, asio::any_io_
   WholeAnswers whole((*generation)->num_choices());
   const base::Status ended = co_await run_into(**generation, whole, service.options.ping_interval);
   if (!ended.ok()) co_return ended.error();
+  if (question->params().receipt) (*extra)["kvasir"] = receipt_object((*generation)->usage(), {});
   co_return shape->whole(whole.best_of(num_sampled, num_kept, with_logprobs), (*generation)->usage());
 }
 
