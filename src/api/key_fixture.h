@@ -11,6 +11,7 @@ namespace kvasir::api {
 class KeyedApiTest : public ApiTest {
  protected:
   using Scope = store::KeyScope;
+  using ApiTest::ApiTest;
 
   void add_tenant(const std::string& name, const std::string& tier = "pro",
                   const std::string& system_prompt = "") {

@@ -16,10 +16,19 @@ base::Error engine_failed() {
           .retry_after_s = 5};
 }
 
+namespace {
+
+double on_wall(base::TimePoint time) {
+  return base::seconds(time.time_since_epoch());
+}
+
+}  // namespace
+
 Engine::Engine(const EngineOptions& options, Runner& runner, const base::Clock& clock)
     : options_(options), runner_(runner), clock_(clock), scheduler_(options.scheduler) {}
 
-void Engine::submit(wire::GenerateRequest request, std::shared_ptr<seam::TokenStream> stream) {
+void Engine::submit(wire::GenerateRequest request, std::shared_ptr<seam::TokenStream> stream,
+                    base::TimePoint arrived) {
   if (failure_) return seam::TokenStream::send({{std::move(stream), {.error = engine_failed()}}});
   if (!request.ignore_eos)
     request.stop_tokens.insert(request.stop_tokens.end(), options_.end_tokens.begin(),
@@ -29,6 +38,7 @@ void Engine::submit(wire::GenerateRequest request, std::shared_ptr<seam::TokenSt
                                         {"tenant", request.origin.tenant},
                                         {"prompt_tokens", request.prompt.size()},
                                         {"max_tokens", request.max_tokens}});
+  scheduler_.set_now(on_wall(arrived));
   base::Result<sched::SequenceId> id = scheduler_.submit(std::move(request));
   if (id.ok()) {
     readers_.emplace(*id, Reader{std::move(stream)});
@@ -40,6 +50,7 @@ void Engine::submit(wire::GenerateRequest request, std::shared_ptr<seam::TokenSt
 bool Engine::step() {
   if (failure_) return false;
   watch_readers();
+  scheduler_.set_now(on_wall(clock_.now()));
   sched::StepPlan plan = scheduler_.plan();
   if (!plan.empty() && runner_.can_start(plan)) {
     start(std::move(plan));
@@ -87,6 +98,7 @@ void Engine::collect() {
   result->seconds = base::seconds(end - last_end_);
   last_end_ = end;
   count(plan, result->seconds);
+  scheduler_.set_now(on_wall(end));
   deliver(scheduler_.finish(plan, std::move(*result)));
 }
 
@@ -112,8 +124,10 @@ void Engine::run(const sched::StepPlan& plan) {
   const base::TimePoint start = clock_.now();
   base::Result<sched::StepResult> result = runner_.run(plan);
   if (!result.ok()) return fail(std::move(result).error());
-  result->seconds = base::seconds(clock_.now() - start);
+  const base::TimePoint end = clock_.now();
+  result->seconds = base::seconds(end - start);
   count(plan, result->seconds);
+  scheduler_.set_now(on_wall(end));
   deliver(scheduler_.finish(plan, std::move(*result)));
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -44,8 +45,13 @@ class Engine {
  public:
   Engine(const EngineOptions& options, Runner& runner, const base::Clock& clock);
 
-  // A request that could never be served, or that comes after a failure, ends with an error event.
-  void submit(wire::GenerateRequest request, std::shared_ptr<seam::TokenStream> stream);
+  // A request that could never be served, or that comes after a failure, ends with an error event. It waits
+  // since `arrived`.
+  void submit(wire::GenerateRequest request, std::shared_ptr<seam::TokenStream> stream,
+              base::TimePoint arrived);
+  void submit(wire::GenerateRequest request, std::shared_ptr<seam::TokenStream> stream) {
+    submit(std::move(request), std::move(stream), clock_.now());
+  }
   // Runs or starts one step, and processes the results of the one before. False if there was nothing to do:
   // no sequences, or all readers are behind. If the device fails, every sequence ends with an error.
   bool step();

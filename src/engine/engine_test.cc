@@ -70,6 +70,40 @@ TEST(Engine, EveryEventSaysWhatTheSequenceCostSoFar) {
   }
 }
 
+// Waiting is measured on the clock, also while no step runs, and includes the wait for the engine's thread.
+TEST(Engine, UsageHasTheTimesOfTheClock) {
+  Bench bench({.num_blocks = 16, .max_batch_tokens = 32, .target_step_s = 0});
+  bench.runner.before_step = [&](const sched::StepPlan&) { bench.clock.advance(std::chrono::seconds(1)); };
+  const base::TimePoint arrived = bench.clock.now();
+  bench.clock.advance(std::chrono::seconds(3));
+  Answer& answer = *bench.answers.emplace_back(std::make_unique<Answer>());
+  answer.stream = std::make_shared<seam::TokenStream>(bench.io.get_executor());
+  bench.engine.submit(request_of(prompt_of(40, 3), 4), answer.stream, arrived);
+  asio::co_spawn(bench.io, read_all(answer), asio::detached);
+  bench.clock.advance(std::chrono::seconds(2));
+  bench.finish();
+  ASSERT_EQ(answer.usages.size(), 4u);
+  for (const wire::Usage& usage : answer.usages) {
+    EXPECT_DOUBLE_EQ(usage.queued_s, 5);
+    EXPECT_DOUBLE_EQ(usage.prefill_s, 2);  // 32 rows, then 8
+  }
+  EXPECT_DOUBLE_EQ(answer.usages[0].charge, 40);
+  EXPECT_DOUBLE_EQ(answer.usages[3].charge, 43);
+}
+
+// Cached tokens have their small price, and a weight divides all of it.
+TEST(Engine, UsageHasWhatTheTenantWasCharged) {
+  Bench bench({.num_blocks = 16});
+  wire::GenerateRequest request = request_of(prompt_of(40, 3), 2);
+  request.origin.weight = 4;
+  bench.submit(request);
+  bench.finish();
+  const Answer& again = bench.submit(request);
+  bench.finish();
+  EXPECT_EQ(again.usages.back().cached_tokens, 39);
+  EXPECT_DOUBLE_EQ(again.usages.back().charge, (39.0 / 16 + 2) / 4);
+}
+
 TEST_P(AnyPace, AloneInABatchWarmOrPreemptedTheTokensAreTheSame) {
   std::vector<wire::GenerateRequest> requests;
   for (int i = 0; i < 16; ++i) {

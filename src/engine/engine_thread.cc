@@ -70,7 +70,7 @@ base::Result<seam::TokenReader> EngineThread::submit(wire::GenerateRequest reque
           "rate_limit_exceeded",
           1};
     arrived_.push_back(as_line(request));
-    inbox_.push_back({std::move(request), stream});
+    inbox_.push_back({std::move(request), stream, clock_.now()});
   }
   wake_.notify_one();
   return seam::TokenReader(std::move(stream));
@@ -162,7 +162,7 @@ EngineThread::Wake EngineThread::await_work(Engine& engine) {
     wake_.wait_for(lock, kHeldPoll, has_news);
   }
   for (Arrival& arrival : std::exchange(inbox_, {}))
-    engine.submit(std::move(arrival.request), std::move(arrival.stream));
+    engine.submit(std::move(arrival.request), std::move(arrival.stream), arrival.arrived);
   arrived_.clear();
   take_snapshot(engine, lock);
   return stopping_ ? Wake::stop : Wake::step;

@@ -47,6 +47,7 @@ class EngineThread {
   struct Arrival {
     wire::GenerateRequest request;
     std::shared_ptr<seam::TokenStream> stream;
+    base::TimePoint arrived;
   };
   enum class Wake { step, stop };
 

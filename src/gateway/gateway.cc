@@ -57,7 +57,10 @@ api::ServiceOptions service_options(const config::Settings& settings) {
                         .keep = from_seconds(settings.resumable_keep_s)},
           .max_tool_rounds = settings.tool_rounds,
           .admits_by_goodput = settings.admission == "goodput",
-          .max_lobby = static_cast<std::size_t>(settings.max_queue)};
+          .max_lobby = static_cast<std::size_t>(settings.max_queue),
+
+          .auto_small = settings.auto_small,
+          .auto_large = settings.auto_large};
 }
 
 // Whoever reaches a server without keys may use it and read what is stored, so that only this machine does,
@@ -168,6 +171,10 @@ Status Gateway::add_models(hub::ProgressSink& progress, const OnModelState& on_s
                          model.name);
     models.push_back(std::move(model));
   }
+  for (const auto& [flag, name] :
+       {std::pair("--auto-small", settings_.auto_small), std::pair("--auto-large", settings_.auto_large)})
+    if (!name.empty() && !names.contains(name))
+      return base::error(ErrorCode::invalid_argument, "{}: no model '{}' is served", flag, name);
   TRY(const auto shares, parse_shares(settings_.gpu_kv_share, {names.begin(), names.end()}));
   TRY(const auto ttft_ms, parse_slo_ms("--slo-ttft-ms", settings_.slo_ttft_ms, {names.begin(), names.end()}));
   TRY(const auto tpot_ms, parse_slo_ms("--slo-tpot-ms", settings_.slo_tpot_ms, {names.begin(), names.end()}));

@@ -283,6 +283,7 @@ Result<router::ServedModel> ModelHost::load(const std::filesystem::path& path, c
   model.text.fingerprint = fingerprint(model_);
   model.text.chat_template = std::move(speech.chat_template);
   model.text.grammars = std::move(grammars);
+  model.text.num_parameters = model::num_parameters(config);
   model.worker = std::move(worker);
   return router::ServedModel(std::move(model));
 }

@@ -25,6 +25,7 @@ struct ModelText {
 struct ChatText : ModelText {
   std::shared_ptr<const text::ChatTemplate> chat_template;
   std::shared_ptr<grammar::GrammarCompiler> grammars;  // over the tokenizer's vocabulary
+  std::int64_t num_parameters = 0;                     // of the model; 0: not known
 };
 
 // Text data of a model that makes embeddings.

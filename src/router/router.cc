@@ -162,18 +162,20 @@ void Router::set_failed(std::string_view name, std::string reason) {
   set_state(name, {.phase = Phase::failed, .reason = std::move(reason)});
 }
 
+Error Router::does_not_exist(std::string_view name, const Reach& reach) const {
+  std::string names;
+  for (const auto& other : entries_)
+    if (reaches(reach, other->name)) names += (names.empty() ? "" : ", ") + other->name;
+  return Error{
+      ErrorCode::not_found,
+      fmt::format("the model '{}' does not exist; this server has: {}", name, names.empty() ? "none" : names),
+      "model", "model_not_found"};
+}
+
 base::Result<std::shared_ptr<Router::Entry>> Router::find_ready(std::string_view name,
                                                                 const Reach& reach) const {
   auto entry = find(name);
-  if (entry == nullptr || !reaches(reach, name)) {
-    std::string names;
-    for (const auto& other : entries_)
-      if (reaches(reach, other->name)) names += (names.empty() ? "" : ", ") + other->name;
-    return Error{ErrorCode::not_found,
-                 fmt::format("the model '{}' does not exist; this server has: {}", name,
-                             names.empty() ? "none" : names),
-                 "model", "model_not_found"};
-  }
+  if (entry == nullptr || !reaches(reach, name)) return does_not_exist(name, reach);
   if (!entry->ready) return not_ready(entry->name, entry->state);
   return entry;
 }
@@ -194,6 +196,29 @@ base::Result<AnyText> Router::any_text(std::string_view name, const Reach& reach
   const std::lock_guard lock(mutex_);
   TRY(const auto entry, find_ready(name, reach));
   return with_context(text_of(*entry->ready), reach.max_context);
+}
+
+bool Router::has(std::string_view name, const Reach& reach) const {
+  const std::lock_guard lock(mutex_);
+  return reaches(reach, name) && find(name) != nullptr;
+}
+
+base::Result<std::vector<ChatTextPtr>> Router::generating(std::string_view name, const Reach& reach) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<ChatTextPtr> texts;
+  const Entry* awaited = nullptr;
+  for (const auto& entry : entries_) {
+    if (!reaches(reach, entry->name)) continue;
+    if (entry->ready) {
+      const AnyText any = with_context(text_of(*entry->ready), reach.max_context);
+      if (const auto* text = std::get_if<ChatTextPtr>(&any)) texts.push_back(*text);
+    } else if (awaited == nullptr || awaited->state.phase == Phase::failed) {
+      awaited = entry.get();  // one that may become ready, rather than one that has failed
+    }
+  }
+  if (!texts.empty()) return texts;
+  if (awaited != nullptr) return not_ready(awaited->name, awaited->state);
+  return does_not_exist(name, reach);
 }
 
 base::Result<WorkerLease> Router::pick(const ChatText& text, const Demand&) {

@@ -88,6 +88,11 @@ class Router {
   base::Result<EmbedTextPtr> embed_text(std::string_view name, const Reach& reach = {}) const;
   base::Result<AnyText> any_text(std::string_view name, const Reach& reach = {}) const;
 
+  bool has(std::string_view name, const Reach& reach = {}) const;
+  // The texts of all ready models that generate, in the order in which the models were added. If there are
+  // none: the error of a model that is not ready yet, or else of one called `name` that is not there.
+  base::Result<std::vector<ChatTextPtr>> generating(std::string_view name, const Reach& reach = {}) const;
+
   // A worker for a request that was tokenized with `text`. unavailable: the model is not ready any more, or
   // its name now belongs to another model, for which the tokens would be wrong.
   base::Result<WorkerLease> pick(const ChatText& text, const Demand& demand);
@@ -99,6 +104,7 @@ class Router {
  private:
   struct Entry;
   std::shared_ptr<Entry> find(std::string_view name) const;
+  base::Error does_not_exist(std::string_view name, const Reach& reach) const;
   base::Result<std::shared_ptr<Entry>> find_ready(std::string_view name, const Reach& reach) const;
 
   mutable std::mutex mutex_;

@@ -44,6 +44,28 @@ TEST(Router, WhatIsOutOfReachIsNotThere) {
   EXPECT_EQ(router.pick(*text, {kNoPrompt}).error().reason, "model_not_ready");
 }
 
+TEST(Router, ReadyModelsThatGenerate) {
+  Router router;
+  EXPECT_EQ(router.generating("any").error().message,
+            "the model 'any' does not exist; this server has: none");
+  router.add("broken");
+  router.set_failed("broken", "bad");
+  EXPECT_EQ(router.generating("any").error().reason, "model_failed");
+  router.add("slow");
+  EXPECT_EQ(router.generating("any").error().reason, "model_not_ready");
+  router.add("small");
+  router.set_ready("small", scripted_model(std::make_shared<ScriptedWorker>(), 100));
+  const auto ready = router.generating("any", {.max_context = 40}).value();
+  ASSERT_EQ(ready.size(), 1u);
+  EXPECT_EQ(ready[0]->name, "small");
+  EXPECT_EQ(ready[0]->context_length, 40);
+  const std::vector<std::string> names{"slow"};
+  EXPECT_EQ(router.generating("any", {.models = names}).error().reason, "model_not_ready");
+  EXPECT_TRUE(router.has("slow", {.models = names}));
+  EXPECT_FALSE(router.has("small", {.models = names}));
+  EXPECT_FALSE(router.has("any"));
+}
+
 TEST(Router, ModelOnItsWayIsUnavailableWithATimeToTryAgain) {
   Router router;
   router.add("m");

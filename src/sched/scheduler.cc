@@ -26,7 +26,10 @@ wire::Usage usage_of(const Sequence& sequence) {
   return {.prompt_tokens = sequence.num_prompt,
           .cached_tokens = std::max(0, sequence.num_cached),
           .output_tokens = sequence.num_output(),
-          .num_preemptions = sequence.num_preemptions};
+          .num_preemptions = sequence.num_preemptions,
+          .queued_s = sequence.first_row_s < 0 ? 0 : std::max(0.0, sequence.first_row_s - sequence.came_s),
+          .prefill_s = sequence.first_token_s < 0 ? 0 : sequence.first_token_s - sequence.first_row_s,
+          .charge = sequence.charge};
 }
 
 // Keeps only new lines, since rows are computed again after a preemption.
@@ -73,6 +76,7 @@ base::Result<SequenceId> Scheduler::submit(wire::GenerateRequest request) {
   sequence->arrived_s = state_.busy_s;
   sequence->num_to_compute = num_to_compute(*sequence);
   recent_.add(state_.busy_s, sequence->num_to_compute);
+  sequence->came_s = now_s_;
   state_.shares.join(*sequence);
   insert_by_rank(state_.waiting, *sequence);
   const SequenceId id = sequence->id;
@@ -126,6 +130,7 @@ void Scheduler::begin(const StepPlan& plan) {
     sequence.num_computed += slice.num_rows;
     state_.shares.charge(sequence, sequence.num_computed);
     sequence.last_step = num_begun_;
+    if (sequence.first_row_s < 0) sequence.first_row_s = now_s_;
     if (slice.wants_token()) ++sequence.num_in_flight;
   }
 }
@@ -219,6 +224,7 @@ void Scheduler::advance(Sequence& sequence, const StepPlan::Slice& slice, StepRe
   if (!slice.wants_token()) return;
   CHECK(outcome.token.has_value(), "the runner gave sequence {} no token", sequence.id);
   --sequence.num_in_flight;
+  if (sequence.first_token_s < 0) sequence.first_token_s = now_s_;
   event.prompt = std::exchange(sequence.prompt_lines, {});
   append(sequence, *std::move(outcome.token), event);
   append_forced(sequence, event);

@@ -35,6 +35,10 @@ class Scheduler {
   explicit Scheduler(const SchedulerOptions& options);
   ~Scheduler();
 
+  // The time in seconds on the caller's clock, for the calls that follow. Only what `usage` says of waiting
+  // goes by it. Plans go by the time that steps take, which stands still between steps.
+  void set_now(double now_s) { now_s_ = now_s; }
+
   base::Result<SequenceId> submit(wire::GenerateRequest request);
   // Removes a live sequence in any state. No event follows.
   void abort(SequenceId id);
@@ -89,6 +93,7 @@ class Scheduler {
   std::int64_t num_begun_ = 0;  // number of steps
   double mean_output_;          // tokens of the answers that ended lately
   RecentPrompts recent_;
+  double now_s_ = 0;            // see set_now
 };
 
 }  // namespace kvasir::sched

@@ -32,10 +32,15 @@ struct Sequence {
   int turn = 0;                   // its number among the sequences of its request
   double tag = 0;        // what its tenant will have been charged when its turn comes, as far as one can tell
   int num_charged = 0;   // tokens that its tenant was charged for
+  double charge = 0;     // what that came to, cached ones at their price, over the tenant's weight
   bool runs = false;     // it is among the running ones, not the waiting ones
   bool held = false;     // its reader is behind: left out of plans, first to be preempted
   double arrived_s = 0;  // in seconds of step time, see SchedulerState::busy_s
-  int num_cached = -1;   // prompt tokens found in the prefix cache; -1 before the first step
+  // For receipts alone, on the clock of Scheduler::set_now; below 0: not yet.
+  double came_s = 0;
+  double first_row_s = -1;
+  double first_token_s = -1;
+  int num_cached = -1;  // prompt tokens found in the prefix cache; -1 before the first step
   int num_preemptions = 0;
   std::int64_t last_step = 0;             // number of the last begun step that has rows of this sequence
   std::vector<wire::Token> prompt_lines;  // with logprobs, from the second token on; empty once sent

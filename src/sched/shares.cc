@@ -22,6 +22,12 @@ void stop_waiting(Account& account, Sequence& sequence) {
   if (std::erase(account.waiting, &sequence) > 0) account.waiting_tokens -= sequence.num_to_compute;
 }
 
+void add_charge(Sequence& sequence, double tokens) {
+  Account& account = *sequence.share->account;
+  account.charge += tokens / account.weight;
+  sequence.charge += tokens / account.weight;
+}
+
 }  // namespace
 
 void Shares::join(Sequence& sequence) {
@@ -81,15 +87,13 @@ void Shares::run(Sequence& sequence) {
 
 void Shares::charge(Sequence& sequence, int num_computed) {
   if (num_computed <= sequence.num_charged) return;
-  Account& account = *sequence.share->account;
-  account.charge += (num_computed - sequence.num_charged) / account.weight;
+  add_charge(sequence, num_computed - sequence.num_charged);
   sequence.num_charged = num_computed;
 }
 
 void Shares::charge_cached(Sequence& sequence, int num_cached) {
   if (num_cached <= sequence.num_charged) return;
-  Account& account = *sequence.share->account;
-  account.charge += kCachedCost * (num_cached - sequence.num_charged) / account.weight;
+  add_charge(sequence, kCachedCost * (num_cached - sequence.num_charged));
   sequence.num_charged = num_cached;
 }
 

@@ -22,12 +22,15 @@ struct Token {
 
 enum class FinishReason { stop, length };
 
-// The cost of a sequence so far.
+// The cost of a sequence so far, and how long it waited. Times are those of a clock on the wall.
 struct Usage {
   int prompt_tokens = 0;
   int cached_tokens = 0;  // of the prompt, found in the prefix cache
   int output_tokens = 0;
   int num_preemptions = 0;
+  double queued_s = 0;   // from its arrival at the engine to the step with its first row
+  double prefill_s = 0;  // from then to the end of the step with its first token
+  double charge = 0;     // tokens that its tenant was charged for in the fair share, over the tenant's weight
 };
 
 // The result of one step for one sequence. A stop token that ended the sequence is counted in `usage`, but is

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/answer/answer_writer.h"
+#include "api/answer/auto_model.h"
 #include "api/answer/delta_sink.h"
 #include "api/answer/goodput.h"
 #include "api/answer/outlet.h"
@@ -113,7 +114,9 @@ asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerK
                              Question question) {
   Outlet out(service, exchange, kind);
   const Asker asker = asker_of(service, exchange);
-  Status begun = prepare_outlet(out, question.params());
+  Status begun = choose_model(service, exchange.caller, question.text,
+                              exchange.num_body_bytes + question.num_other_bytes);
+  if (begun.ok()) begun = prepare_outlet(out, question.params());
   if (begun.ok()) begun = add_server_tools(service, question.text);
   if (!begun.ok()) co_return co_await out.fail(std::move(begun).error());
   question.num_other_bytes += add_system_prompt(exchange.caller, question.text);
@@ -134,7 +137,8 @@ asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerK
   if (!begun.ok()) co_return co_await out.fail(std::move(begun).error());
   if (job->context.worth_telling()) out.add_header("x-kvasir-context", context_header(job->context));
   AnswerHead head = make_head(params, *job, out.id());
-  AnswerWriter writer(out, {question.make_shape(head), head.extra, question.keeper, params.stream, *job});
+  AnswerWriter writer(out, {question.make_shape(head), head.extra, question.keeper, params.stream, *job,
+                            params.receipt ? std::optional(place->promise) : std::nullopt});
   begun = co_await writer.begin(*job);
   if (!begun.ok()) co_return co_await out.fail(std::move(begun).error());
 

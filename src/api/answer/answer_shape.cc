@@ -50,6 +50,11 @@ void join(Delta& sum, Delta delta) {
   sum.stop_string = std::move(delta.stop_string);
 }
 
+void add_receipt(const AnswerHead& head, json::object& object) {
+  if (!head.extra) return;
+  if (const json::value* receipt = head.extra->if_contains("kvasir")) object["kvasir"] = *receipt;
+}
+
 std::string named_event(const json::object& event) {
   return fmt::format("event: {}\ndata: {}\n\n", std::string_view(event.at("type").as_string()),
                      base::json_text(event));

@@ -69,6 +69,10 @@ std::unique_ptr<AnswerShape> completion_shape(AnswerHead head);
 // Appends a delta to the sum of the deltas before it.
 void join(Delta& sum, Delta delta);
 
+// Adds the receipt to an object, if the request asked for one and the answer has ended. For shapes that tell
+// nothing else of `extra`.
+void add_receipt(const AnswerHead& head, json::object& object);
+
 // A server-sent event with an "event:" line, which repeats the object's "type", as the newer APIs have it.
 std::string named_event(const json::object& event);
 

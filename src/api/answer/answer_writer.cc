@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "api/answer/receipt.h"
+
 namespace kvasir::api {
 
 namespace asio = boost::asio;
@@ -20,6 +22,7 @@ AnswerWriter::AnswerWriter(Outlet& out, Parts parts)
       num_sampled_(parts.job.num_sampled),
       num_kept_(parts.job.num_kept),
       with_logprobs_(parts.job.with_logprobs),
+      receipted_(parts.receipted),
       whole_(static_cast<int>(parts.job.sequences.size())) {}
 
 asio::awaitable<Status> AnswerWriter::begin(const Job& job) {
@@ -68,6 +71,7 @@ asio::awaitable<Status> AnswerWriter::keep_end(Ending ending, const wire::Usage&
 
 asio::awaitable<void> AnswerWriter::close(DeltaStream& stream, Status ended, const Commit& commit) {
   const wire::Usage usage = stream.usage();
+  if (receipted_) (*extra_)["kvasir"] = receipt_object(usage, *receipted_);
   if (stream.cancelled()) {
     (void)co_await keep_end(Ending::left, usage);
     co_return;

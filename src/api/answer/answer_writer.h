@@ -2,6 +2,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "api/answer/answer_shape.h"
 #include "api/answer/delta_sink.h"
 #include "api/answer/outlet.h"
+#include "api/http/promise.h"
 #include "api/http/request_meter.h"
 
 namespace kvasir::api {
@@ -22,7 +24,8 @@ class AnswerWriter final : public DeltaSink {
     std::shared_ptr<json::object> extra;   // shared with the shape
     std::shared_ptr<AnswerKeeper> keeper;  // null: the answer is not kept
     bool streams = false;
-    const Job& job;  // read only by the constructor
+    const Job& job;                    // read only by the constructor
+    std::optional<Promise> receipted;  // of an answer that has a receipt
   };
   AnswerWriter(Outlet& out, Parts parts);
 
@@ -49,6 +52,7 @@ class AnswerWriter final : public DeltaSink {
   const int num_sampled_;
   const int num_kept_;
   const bool with_logprobs_;
+  const std::optional<Promise> receipted_;
   WholeAnswers whole_;
   DeltaStream* stream_ = nullptr;  // null until the stream is open
   std::string events_;             // not written yet

@@ -3,6 +3,7 @@
 #include <stop_token>
 #include <utility>
 
+#include "api/answer/auto_model.h"
 #include "api/answer/prepare.h"
 #include "api/answer/server_tools.h"
 #include "api/answer/system_prompt.h"
@@ -15,6 +16,8 @@ namespace asio = boost::asio;
 using base::Result;
 
 asio::awaitable<Result<std::size_t>> count_tokens(Service& service, Exchange& exchange, ChatRequest chat) {
+  base::Status chosen = choose_model(service, exchange.caller, chat, exchange.num_body_bytes);
+  if (!chosen.ok()) co_return std::move(chosen).error();
   base::Status added = add_server_tools(service.tools, chat.tools);
   if (!added.ok()) co_return std::move(added).error();
   add_system_prompt(exchange.caller, chat);

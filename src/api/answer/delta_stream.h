@@ -26,7 +26,8 @@ class DeltaStream {
   virtual void cancel() = 0;
   virtual bool cancelled() const = 0;
 
-  // Usage of all choices so far. A prompt counts once, however many choices it has.
+  // Usage of all choices so far. A prompt counts once, however many choices it has. Times are those of the
+  // first choice in the first run.
   virtual wire::Usage usage() const = 0;
   virtual int num_choices() const = 0;
 };

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "api/answer/receipt.h"
 #include "api/answer/unsupported_fields.h"
 #include "api/http/metadata.h"
 #include "base/utf8.h"
@@ -245,6 +246,7 @@ constexpr Field<P> kGenerateFields[] = {
      },
      kMetadataSchema},
     {"service_tier", read_service_tier, kServiceTierSchema},
+    {"kvasir", read_own_field, kOwnFieldSchema},
     {"store", read_store,
      R"({"type": "boolean", "default": false, "description": "Nothing is kept; the answer's warnings say so."})"},
     {"prediction",

@@ -35,6 +35,7 @@ struct GenerateParams {
   bool stream = false;
   bool include_usage = false;
   bool resumable = false;  // the stream goes on when its client leaves
+  bool receipt = false;    // the answer says how long it waited and what it cost
   std::string user;
 
   int num_sampled() const { return std::max(n, best_of); }
@@ -53,7 +54,7 @@ inline constexpr std::string_view kServiceTierSchema =
 
 // The schema of the field "model" in every request.
 inline constexpr std::string_view kModelSchema =
-    R"({"type": "string", "description": "One of the models that GET /v1/models lists."})";
+    R"({"type": "string", "description": "One of the models that GET /v1/models lists; where text is generated also `auto`."})";
 inline constexpr std::string_view kModelExpected = "one of the models that GET /v1/models lists";
 
 }  // namespace kvasir::api

@@ -163,6 +163,11 @@ wire::Usage Generation::usage() const {
     const wire::Usage& own = running_[i].choice.usage();
     total.output_tokens += own.output_tokens;
     total.num_preemptions += own.num_preemptions;
+    total.charge += own.charge;
+    if (i == 0) {
+      total.queued_s = own.queued_s;
+      total.prefill_s = own.prefill_s;
+    }
     if (i % static_cast<std::size_t>(num_choices_per_prompt_) != 0) continue;
     total.prompt_tokens += running_[i].num_prompt_tokens;
     total.cached_tokens += own.cached_tokens;

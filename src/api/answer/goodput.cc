@@ -52,6 +52,12 @@ base::Error line_is_full() {
           .retry_after_s = 1};
 }
 
+Promise promise_of(const wire::Forecast& forecast) {
+  if (!forecast.is_known()) return {};
+  const wire::Latency limit = forecast.limit();
+  return {.ttft_s = limit.ttft_s, .tpot_s = limit.tpot_s, .predicted_ttft_s = forecast.expected.ttft_s};
+}
+
 Lobby::Guest guest_of(const Asker& asker, const Job& job) {
   const tenancy::Caller& caller = asker.caller;
   return {.model = job.text->name,
@@ -102,8 +108,9 @@ asio::awaitable<Status> wait_in_line(Service& service, Outlet& out, const Asker&
   for (;;) {
     if (service.draining) co_return line_is_full();
     if (ticket->is_first()) {
-      place.forecast = forecast_of(asker, job, place);
-      if (is_within(place.forecast)) co_return base::ok();
+      const wire::Forecast forecast = forecast_of(asker, job, place);
+      place.promise = promise_of(forecast);
+      if (is_within(forecast)) co_return base::ok();
     }
     const base::TimePoint now = service.clock.now();
     if (now >= deadline) co_return overloaded(forecast_of(asker, job, place), asker.caller.tier->name);
@@ -134,12 +141,13 @@ wire::Forecast forecast_of(const Asker& asker, const Job& job, const Place& plac
 asio::awaitable<Status> await_turn(Service& service, Outlet& out, const Asker& asker, const Job& job,
                                    Place& place) {
   const tenancy::Tier& tier = *asker.caller.tier;
-  place.forecast = forecast_of(asker, job, place);
+  const wire::Forecast forecast = forecast_of(asker, job, place);
+  place.promise = promise_of(forecast);
   if (!service.options.admits_by_goodput || tier.max_wait_ms < 0 || asker.num_requests == 0)
     co_return base::ok();
   const bool is_free = !service.lobby.has_line(job.text->name, tier.priority);
-  if (is_free && is_within(place.forecast)) co_return base::ok();
-  if (tier.max_wait_ms == 0) co_return overloaded(place.forecast, tier.name);
+  if (is_free && is_within(forecast)) co_return base::ok();
+  if (tier.max_wait_ms == 0) co_return overloaded(forecast, tier.name);
   co_return co_await wait_in_line(service, out, asker, job, place);
 }
 

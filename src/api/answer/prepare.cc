@@ -183,6 +183,11 @@ Result<std::vector<TokenId>> encode_text(const router::ModelText& model, const T
                "context_length_exceeded"};
 }
 
+bool takes_effort(const router::ChatText& model) {
+  const std::string& source = model.chat_template->source();
+  return source.find("reasoning_effort") != source.npos || source.find("enable_thinking") != source.npos;
+}
+
 bool has_to_compile(const router::ChatText& model, const GenerateParams& params) {
   using Preamble = grammar::GrammarSource::Preamble;
   if (!params.format) return false;

@@ -32,6 +32,9 @@ base::Result<std::vector<TokenId>> encode_prompt(const router::ModelText& model,
 base::Result<std::vector<TokenId>> encode_text(const router::ModelText& model, const TextOrTokens& input,
                                                const std::stop_token& stop);
 
+// Whether the model's template has a variable for an effort, or can at least switch thinking off.
+bool takes_effort(const router::ChatText& model);
+
 // Whether `make_job` must compile a grammar, which takes a millisecond or more.
 bool has_to_compile(const router::ChatText& model, const GenerateParams& params);
 

@@ -87,6 +87,7 @@ asio::awaitable<Result<Job>> make_ready(Service& service, Outlet& out, TextPtr t
   Result<router::ChatTextPtr> model =
       service.router.chat_text(params_of(*text).model, reach_of(out.exchange().caller));
   if (!model.ok()) co_return std::move(model).error();
+  out.add_header("x-kvasir-model", (*model)->name);
   Result<Encoded> encoded = co_await encode_meanwhile(service, out, *model, text, num_bytes);
   if (!encoded.ok()) co_return std::move(encoded).error();
   if (auto* job = std::get_if<Job>(&*encoded)) co_return std::move(*job);

@@ -6,6 +6,7 @@
 #include "api/answer/generation.h"
 #include "api/answer/job.h"
 #include "api/http/caller.h"
+#include "api/http/promise.h"
 #include "api/http/service.h"
 
 // Every job reaches the engines through these functions.
@@ -16,7 +17,7 @@ struct Place {
   tenancy::Permit permit;
   router::WorkerLease lease;
   std::shared_ptr<RequestMeter> meter;  // the asker's
-  wire::Forecast forecast = {};         // when it was admitted
+  Promise promise = {};
 };
 
 // Sets the origin of the job, reserves a place for it and picks a worker.

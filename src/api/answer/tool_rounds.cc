@@ -19,6 +19,11 @@ using base::Result;
 namespace {
 
 void add(wire::Usage& sum, const wire::Usage& more) {
+  if (sum.prompt_tokens == 0) {  // it is the first round
+    sum.queued_s = more.queued_s;
+    sum.prefill_s = more.prefill_s;
+  }
+  sum.charge += more.charge;
   sum.prompt_tokens += more.prompt_tokens;
   sum.cached_tokens += more.cached_tokens;
   sum.output_tokens += more.output_tokens;

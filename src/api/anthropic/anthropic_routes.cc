@@ -24,6 +24,7 @@ constexpr NamedSchema kAnthropicSchemas[] = {
             "id": {"type": "string"}, "name": {"type": "string"}, "input": {"type": "object"}}}},
           "stop_reason": {"enum": ["end_turn", "max_tokens", "stop_sequence", "tool_use"]},
           "stop_sequence": {"type": ["string", "null"]},
+          "kvasir": {"$ref": "#/components/schemas/Receipt"},
           "usage": {"type": "object", "required": ["input_tokens", "output_tokens"], "properties": {
             "input_tokens": {"type": "integer", "minimum": 0,
                              "description": "Of the prompt, without those from the prefix cache."},

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "api/answer/receipt.h"
 #include "api/http/object_schema.h"
 
 namespace kvasir::api {
@@ -181,6 +182,8 @@ constexpr Field<R> kMessagesFields[] = {
     {"stream", read_stream, R"({"type": "boolean"})"},
     {"metadata", read_user_metadata, R"({"type": "object", "properties": {"user_id": {"type": "string"}}})"},
     {"service_tier", read_tier, R"({"enum": ["auto", "standard_only"]})"},
+    {"kvasir", [](const json::value& v, R& r) -> Status { return read_own_field(v, r.chat.params); },
+     kOwnFieldSchema},
     {"diagnostics", ignore},
     {"inference_geo", ignore},
     {"speed",

@@ -122,6 +122,7 @@ class MessagesShape final : public AnswerShape {
     json::object event{{"type", "message_delta"}};
     event["delta"] = {{"stop_reason", stop_reason(end_)}, {"stop_sequence", stop_sequence(end_)}};
     event["usage"] = usage_object(usage);
+    add_receipt(head_, event);
     return named_event(event) + named_event({{"type", "message_stop"}});
   }
 
@@ -170,14 +171,16 @@ class MessagesShape final : public AnswerShape {
   }
 
   json::object message(json::array content, const Delta& end, const wire::Usage& usage) const {
-    return {{"id", head_.id},
-            {"type", "message"},
-            {"role", "assistant"},
-            {"model", head_.model},
-            {"content", std::move(content)},
-            {"stop_reason", stop_reason(end)},
-            {"stop_sequence", stop_sequence(end)},
-            {"usage", usage_object(usage)}};
+    json::object message{{"id", head_.id},
+                         {"type", "message"},
+                         {"role", "assistant"},
+                         {"model", head_.model},
+                         {"content", std::move(content)},
+                         {"stop_reason", stop_reason(end)},
+                         {"stop_sequence", stop_sequence(end)},
+                         {"usage", usage_object(usage)}};
+    add_receipt(head_, message);
+    return message;
   }
 
   const AnswerHead head_;

@@ -1,14 +1,17 @@
 #include "api/batches/batch_answer.h"
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "api/answer/answer.h"
+#include "api/answer/auto_model.h"
 #include "api/answer/delta_sink.h"
 #include "api/answer/encode.h"
 #include "api/answer/read_body.h"
+#include "api/answer/receipt.h"
 #include "api/answer/start.h"
 #include "api/answer/system_prompt.h"
 #include "api/http/caller.h"
@@ -39,8 +42,10 @@ base::Status check_alone(const QuestionText& text) {
   return base::ok();
 }
 
-Result<Job> make_line_job(Service& service, const tenancy::Caller& caller, QuestionText& text) {
+Result<Job> make_line_job(Service& service, const tenancy::Caller& caller, QuestionText& text,
+                          std::size_t num_bytes) {
   TRY_OK(check_alone(text));
+  TRY_OK(choose_model(service, caller, text, num_bytes));
   add_system_prompt(caller, text);
   TRY(const router::ChatTextPtr model, service.router.chat_text(params_of(text).model, reach_of(caller)));
   TRY(const GenerateParams params, fit_params(*model, text));
@@ -84,9 +89,10 @@ asio::awaitable<Result<std::string>> answer_line(Service& service, asio::any_io_
   work.id = make_id("req");
   work.endpoint = kBatchEndpoint;
   const Asker asker = make_asker(service, std::move(caller), std::move(work));
-  Result<Job> job = make_line_job(service, asker.caller, question->text);
+  Result<Job> job = make_line_job(service, asker.caller, question->text, line.body.size());
   if (!job.ok()) co_return std::move(job).error();
   AnswerHead head = make_head(question->params(), *job, make_answer_id(id_prefix(question->text)));
+  const std::shared_ptr<json::object> extra = head.extra;
   const std::unique_ptr<AnswerShape> shape = question->make_shape(std::move(head));
   const int num_sampled = job->num_sampled;
   const int num_kept = job->num_kept;
@@ -97,6 +103,7 @@ asio::awaitable<Result<std::string>> answer_line(Service& service, asio::any_io_
   WholeAnswers whole((*generation)->num_choices());
   const base::Status ended = co_await run_into(**generation, whole, service.options.ping_interval);
   if (!ended.ok()) co_return ended.error();
+  if (question->params().receipt) (*extra)["kvasir"] = receipt_object((*generation)->usage(), {});
   co_return shape->whole(whole.best_of(num_sampled, num_kept, with_logprobs), (*generation)->usage());
 }
 

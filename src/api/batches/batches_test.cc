@@ -78,6 +78,16 @@ TEST(BatchInput, NamesTheLinesThatAreWrong) {
   EXPECT_FALSE(read_batch_input("\n\n", "/v1/chat/completions").errors.empty());
 }
 
+TEST_F(BatchTest, ALineMayLeaveTheModelToTheServer) {
+  serve(says("Hello"));
+  std::string contents = line("a");
+  contents.replace(contents.find("\"m\""), 3, "\"auto\"");
+  const json::value done = wait_for(start(contents), "completed");
+  const std::vector<json::value> lines = lines_of(done.at("output_file_id"));
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0].at("response").at("body").at("model"), "m");
+}
+
 TEST_F(BatchTest, FilesAreKeptListedAndDeleted) {
   serve(says("Hello"));
   const Reply made = upload("abc", "user_data");

@@ -45,6 +45,10 @@ struct ServiceOptions {
   base::Duration headers_after = std::chrono::milliseconds(100);
   EventLogs::Limits resumable = {};
   int max_tool_rounds = 8;  // per answer; then the model may make no more calls
+  // Models for easy and hard questions to the model "auto". Empty: the one with the fewest or the most
+  // parameters.
+  std::string auto_small = {};
+  std::string auto_large = {};
   // The tier of callers without a key. Empty, or if it returns null: one without limits. Called by any
   // thread.
   std::function<std::shared_ptr<const tenancy::Tier>()> anonymous_tier = {};

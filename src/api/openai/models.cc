@@ -1,8 +1,12 @@
 #include <fmt/chrono.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "api/answer/auto_model.h"
 #include "api/http/caller.h"
 #include "api/http/error_map.h"
 #include "api/openai/embedding_request.h"
@@ -61,12 +65,39 @@ json::object describe(const router::ModelStatus& model, const Service& service) 
   return object;
 }
 
+// "auto" as an entry of the list. It is there where it has a choice: from two ready models that generate on.
+std::optional<router::ModelStatus> auto_status(const std::vector<router::ModelStatus>& models) {
+  std::optional<router::ModelStatus> status;
+  int num_ready = 0;
+  for (const router::ModelStatus& model : models) {
+    if (model.name == kAutoModel) return std::nullopt;
+    if (!model.text || !std::holds_alternative<router::ChatTextPtr>(*model.text)) continue;
+    ++num_ready;
+    if (!status || common_text(*status->text).context_length < common_text(*model.text).context_length)
+      status = model;
+  }
+  if (num_ready < 2) return std::nullopt;
+  status->name = kAutoModel;
+  return status;
+}
+
+std::vector<json::object> describe_all(const Service& service, const Exchange& exchange) {
+  const std::vector<router::ModelStatus> models = service.router.models(reach_of(exchange.caller));
+  std::vector<json::object> all;
+  all.reserve(models.size() + 1);
+  for (const router::ModelStatus& model : models) all.push_back(describe(model, service));
+  if (const std::optional<router::ModelStatus> status = auto_status(models)) {
+    all.push_back(describe(*status, service));
+    all.back().erase("capacity");  // that of one model
+  }
+  return all;
+}
+
 }  // namespace
 
 asio::awaitable<void> handle_list_models(Service& service, Exchange& exchange) {
   json::array data;
-  for (const router::ModelStatus& model : service.router.models(reach_of(exchange.caller)))
-    data.push_back(describe(model, service));
+  for (json::object& model : describe_all(service, exchange)) data.push_back(std::move(model));
   json::object list;
   list["object"] = "list";
   list["first_id"] = data.empty() ? json::value(nullptr) : data.front().at("id");
@@ -78,9 +109,9 @@ asio::awaitable<void> handle_list_models(Service& service, Exchange& exchange) {
 
 asio::awaitable<void> handle_model(Service& service, Exchange& exchange) {
   const std::string& name = exchange.parameter("model");
-  for (const router::ModelStatus& model : service.router.models(reach_of(exchange.caller)))
-    if (model.name == name) {
-      co_await reply(exchange, net::HttpResponse::json(200, base::json_text(describe(model, service))));
+  for (const json::object& model : describe_all(service, exchange))
+    if (model.at("id").as_string() == name) {
+      co_await reply(exchange, net::HttpResponse::json(200, base::json_text(model)));
       co_return;
     }
   base::Error missing = base::error(base::ErrorCode::not_found,

@@ -13,6 +13,17 @@ constexpr NamedSchema kOpenaiSchemas[] = {
           "prompt_tokens_details": {"type": "object", "properties": {"cached_tokens": {
             "type": "integer", "minimum": 0,
             "description": "Of the prompt, taken from the prefix cache."}}}}})"},
+    {"Receipt", R"({"type": "object", "description": "With `kvasir: {receipt: true}`.",
+        "required": ["queued_ms", "prefill_ms", "cached_tokens", "preemptions", "predicted_ttft_ms",
+                     "tenant_charge"],
+        "properties": {
+          "queued_ms": {"type": "number", "minimum": 0, "description": "From the engine to the first row."},
+          "prefill_ms": {"type": "number", "minimum": 0, "description": "From then to the first token."},
+          "cached_tokens": {"type": "integer", "minimum": 0},
+          "preemptions": {"type": "integer", "minimum": 0},
+          "predicted_ttft_ms": {"type": ["number", "null"]},
+          "tenant_charge": {"type": "number", "minimum": 0,
+            "description": "Tokens that the tenant was charged for in the fair share, over its weight."}}})"},
     {"ToolCall", R"({"type": "object", "required": ["id", "type", "function"], "properties": {
         "id": {"type": "string"}, "type": {"const": "function"},
         "function": {"type": "object", "required": ["name", "arguments"], "properties": {
@@ -38,6 +49,7 @@ constexpr NamedSchema kOpenaiSchemas[] = {
                 "type": "array", "items": {"$ref": "#/components/schemas/TokenLogprob"}}}},
               "finish_reason": {"enum": ["stop", "length", "tool_calls"]}}}},
           "usage": {"$ref": "#/components/schemas/Usage"},
+          "kvasir": {"$ref": "#/components/schemas/Receipt"},
           "server_tool_calls": {"type": "array", "items": {"$ref": "#/components/schemas/ServerToolCall"}}}})"},
     {"Completion", R"({"type": "object",
         "required": ["id", "object", "created", "model", "choices", "usage"], "properties": {
@@ -54,7 +66,8 @@ constexpr NamedSchema kOpenaiSchemas[] = {
                                  "additionalProperties": {"type": "number"}}},
                 "text_offset": {"type": "array", "items": {"type": "integer"}}}},
               "finish_reason": {"enum": ["stop", "length"]}}}},
-          "usage": {"$ref": "#/components/schemas/Usage"}}})"},
+          "usage": {"$ref": "#/components/schemas/Usage"},
+          "kvasir": {"$ref": "#/components/schemas/Receipt"}}})"},
     {"Model", R"({"type": "object", "required": ["id", "object", "created", "owned_by", "ready", "state"],
         "properties": {
           "id": {"type": "string"}, "object": {"const": "model"}, "created": {"type": "integer"},

@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "api/answer/receipt.h"
 #include "api/http/metadata.h"
 #include "api/http/object_schema.h"
 #include "api/http/request_id.h"
@@ -229,6 +230,8 @@ constexpr Field<R> kResponsesFields[] = {
      R"({"type": "string"})"},
     {"service_tier", [](const json::value& v, R& r) -> Status { return read_service_tier(v, r.chat.params); },
      kServiceTierSchema},
+    {"kvasir", [](const json::value& v, R& r) -> Status { return read_own_field(v, r.chat.params); },
+     kOwnFieldSchema},
     {"background", never, R"({"const": false})"},
     {"safety_identifier", ignore},
     {"prompt_cache_key", ignore},

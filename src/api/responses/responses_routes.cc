@@ -16,6 +16,7 @@ constexpr NamedSchema kResponsesSchemas[] = {
           "id": {"type": "string"}, "object": {"const": "response"}, "created_at": {"type": "integer"},
           "status": {"enum": ["completed", "incomplete", "failed", "in_progress"]},
           "error": {"type": ["object", "null"]}, "incomplete_details": {"type": ["object", "null"]},
+          "kvasir": {"$ref": "#/components/schemas/Receipt"},
           "model": {"type": "string"}, "previous_response_id": {"type": ["string", "null"]},
           "metadata": {"type": "object", "additionalProperties": {"type": "string"}},
           "output": {"type": "array", "items": {"type": "object", "required": ["id", "type", "status"],

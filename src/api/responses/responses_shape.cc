@@ -222,6 +222,7 @@ class ItemShape final : public ResponsesShape {
     json::object object = response(last_status(), usage_object(usage));
     if (finish_ == wire::FinishReason::length)
       object["incomplete_details"] = json::object{{"reason", "max_output_tokens"}};
+    add_receipt(head_, object);
     return object;
   }
 

@@ -106,6 +106,28 @@ base::Status check_rope(const RopeConfig& rope, int head_dim) {
   return validate(rope);
 }
 
+std::int64_t attention_parameters(const ModelConfig& config) {
+  const std::int64_t hidden = config.hidden_size;
+  const std::int64_t out = hidden * config.attention_size();
+  if (!config.is_latent()) return out + hidden * (config.q_size() + 2 * config.kv_size());
+  const LatentConfig& latent = config.latent;
+  const std::int64_t queries =
+      latent.q_rank > 0 ? latent.q_rank * (hidden + config.q_size()) : hidden * config.q_size();
+  const std::int64_t latents = hidden * (latent.kv_rank + config.rope.dim);
+  return out + queries + latents +
+         std::int64_t{latent.kv_rank} * config.num_heads * (latent.nope_dim + latent.value_dim);
+}
+
+std::int64_t feed_forward_parameters(const ModelConfig& config, const LayerConfig& layer) {
+  const std::int64_t hidden = config.hidden_size;
+  const int num_matrices = config.gated_mlp ? 3 : 2;
+  if (!layer.sparse) return num_matrices * hidden * config.intermediate_size;
+  const MixtureConfig& mixture = config.mixture;
+  const std::int64_t width =
+      std::int64_t{mixture.num_experts} * mixture.intermediate_size + mixture.shared_intermediate_size;
+  return num_matrices * hidden * width + hidden * mixture.num_experts;
+}
+
 bool any_layer(const ModelConfig& config, bool (*is)(const LayerConfig& layer)) {
   return std::any_of(config.layers.begin(), config.layers.end(), is);
 }
@@ -130,6 +152,13 @@ base::Status validate(const ModelConfig& config) {
   if (any_layer(config, [](const LayerConfig& layer) { return layer.rope == RopeUse::local; }))
     TRY_OK(check_rope(config.local_rope, config.head_dim));
   return base::ok();
+}
+
+std::int64_t num_parameters(const ModelConfig& config) {
+  std::int64_t sum = std::int64_t{config.vocab_size} * config.hidden_size * (config.tied_embeddings ? 1 : 2);
+  for (const LayerConfig& layer : config.layers)
+    sum += attention_parameters(config) + feed_forward_parameters(config, layer);
+  return sum;
 }
 
 base::Status make_layers(ModelConfig& config) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -128,6 +129,10 @@ struct ModelConfig {
 
 // Fails unless the numbers can describe a model and are far too small to overflow anything.
 base::Status validate(const ModelConfig& config);
+
+// Numbers in all matrices of a valid config, whatever types a checkpoint stores them in. Norms and biases,
+// which are less than a hundredth, are left out.
+std::int64_t num_parameters(const ModelConfig& config);
 
 inline constexpr int kMaxLayers = 1 << 12;
 // Fills `layers` with num_layers equal layers. Fails if that number cannot be right.
