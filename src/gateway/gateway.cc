@@ -56,11 +56,10 @@ api::ServiceOptions service_options(const config::Settings& settings) {
                         .max_bytes_per_log = static_cast<std::size_t>(settings.resumable_buffer_kb) << 10,
                         .keep = from_seconds(settings.resumable_keep_s)},
           .max_tool_rounds = settings.tool_rounds,
-          .admits_by_goodput = settings.admission == "goodput",
-          .max_lobby = static_cast<std::size_t>(settings.max_queue),
-
           .auto_small = settings.auto_small,
-          .auto_large = settings.auto_large};
+          .auto_large = settings.auto_large,
+          .admits_by_goodput = settings.admission == "goodput",
+          .max_lobby = static_cast<std::size_t>(settings.max_queue)};
 }
 
 // Whoever reaches a server without keys may use it and read what is stored, so that only this machine does,

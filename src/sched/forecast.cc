@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "sched/outlook.h"
+#include "sched/planner.h"
 #include "sched/shares.h"
 
 // Plays the steps to a request's first token with whole classes instead of single sequences: a few
@@ -13,8 +14,6 @@ namespace {
 
 constexpr int kMostSteps = 48;  // what is left after so many is extrapolated
 constexpr double kLeastChunk = 16;
-// The part of the time that lower classes have beside a higher one; see the scheduler.
-constexpr double kLowerShare = 0.1;
 // The part of a step's prompt tokens that the first in rank has, however long it is; see share_rows.
 constexpr double kFirstPart = 0.25;
 

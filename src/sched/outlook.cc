@@ -11,9 +11,6 @@ namespace kvasir::sched {
 
 namespace {
 
-// How long a higher class counts as one that may come back; see the planner.
-constexpr double kExpectHigher_s = 60;
-
 // The most prompts that an outlook tells one by one.
 constexpr std::size_t kMostPrompts = 256;
 // Fewer arrivals say nothing of how many are to come.

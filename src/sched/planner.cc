@@ -40,9 +40,6 @@ constexpr int kMaxPromptRows = 64;
 // When prompts are admitted, each counts for at most one part in this many of the budget, so that a long
 // prompt does not keep short ones out.
 constexpr int kMinPrefills = 4;
-// For so long after a higher class was last here, a step without it is short: it may come back.
-constexpr double kExpectHigher_s = 60;
-
 // Whether the highest class that has work comes first, and the others have what is set apart for them.
 enum class ClassRule { highest_first, all_alike };
 

@@ -93,7 +93,7 @@ class Scheduler {
   std::int64_t num_begun_ = 0;  // number of steps
   double mean_output_;          // tokens of the answers that ended lately
   RecentPrompts recent_;
-  double now_s_ = 0;            // see set_now
+  double now_s_ = 0;  // see set_now
 };
 
 }  // namespace kvasir::sched

@@ -15,6 +15,8 @@ struct Account;
 
 // Tokens of an answer that are counted before they are known.
 inline constexpr int kExpectedOutput = 128;
+// For so long after a higher class was last here, a step without it is short: it may come back.
+inline constexpr double kExpectHigher_s = 60;
 
 // One client request. Its sequences take turns with those of the tenant's other requests, so that 128 choices
 // of one request delay the next request no more than a single one would.
