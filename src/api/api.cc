@@ -160,7 +160,7 @@ void note_error(Exchange& exchange, const Error& error) {
 }
 
 Api::Api(ServiceOptions options, Parts parts)
-    : metrics_(parts.registry),
+    : metrics_(parts.registry, parts.clock),
       service_{options,
                parts.router,
                parts.admission,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <cmath>
 #include <utility>
 
 namespace kvasir::api {
@@ -29,6 +30,7 @@ Generation::Generation(router::WorkerLease lease, int num_choices_per_prompt, te
       clock_(surroundings.clock),
       metrics_(surroundings.metrics),
       meter_(std::move(surroundings.meter)),
+      promise_(surroundings.promise),
       wake_(executor_),
       started_(clock_.now()) {}
 
@@ -38,7 +40,7 @@ Result<std::unique_ptr<Generation>> Generation::start(Job job, tenancy::Permit p
       new Generation(std::move(lease), job.num_sampled, std::move(permit), std::move(surroundings)));
   TRY_OK(generation->start_sequences(std::move(job.sequences), job));
   generation->running_all_ = true;
-  generation->meter_->begin(job.text->name);
+  generation->meter_->begin(job.text->name, generation->promise_);
   return generation;
 }
 
@@ -85,6 +87,7 @@ void Generation::settle() {
   metrics_.cached_tokens.add(static_cast<std::uint64_t>(total.cached_tokens));
   metrics_.output_tokens.add(static_cast<std::uint64_t>(total.output_tokens));
   using meter::Finish;
+  meter_->note_pace(slowest_pace_s());
   if (running_all_) meter_->add(total, failure_ ? Finish::failed : complete ? finish_ : Finish::cancelled);
   if (failure_) return;
   if (complete)
@@ -145,11 +148,28 @@ void Generation::measure(const wire::TokenEvent& event, Running& one) {
   if (event.tokens.empty()) return;
   const base::TimePoint now = clock_.now();
   meter_->note_token();
-  if (!std::exchange(any_token_, true)) metrics_.first_token_seconds.observe(base::seconds(now - started_));
+  if (!std::exchange(any_token_, true)) measure_first(base::seconds(now - started_));
+  if (!one.first_token) one.first_token = now;
+  one.num_tokens += event.tokens.size();
   if (one.last_token)
     metrics_.inter_token_seconds.observe(base::seconds(now - *one.last_token) /
                                          static_cast<double>(event.tokens.size()));
   one.last_token = now;
+}
+
+void Generation::measure_first(double seconds) {
+  metrics_.first_token_seconds.observe(seconds);
+  if (promise_.predicted_ttft_s > 0 && seconds > 0)
+    metrics_.predicted_ttft_error.observe(std::abs(promise_.predicted_ttft_s - seconds) / seconds);
+}
+
+double Generation::slowest_pace_s() const {
+  double slowest_s = 0;
+  for (const Running& one : running_)
+    if (one.num_tokens > 1)
+      slowest_s = std::max(slowest_s, base::seconds(*one.last_token - *one.first_token) /
+                                          static_cast<double>(one.num_tokens - 1));
+  return slowest_s;
 }
 
 void Generation::settle_permit(const wire::Usage& total) {

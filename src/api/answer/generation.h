@@ -2,6 +2,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include "api/answer/delta_stream.h"
 #include "api/answer/job.h"
 #include "api/http/api_metrics.h"
+#include "api/http/promise.h"
 #include "api/http/request_meter.h"
 #include "base/clock.h"
 #include "router/lease.h"
@@ -28,6 +30,7 @@ class Generation final : public DeltaStream {
     const base::Clock& clock;
     ModelMetrics& metrics;
     std::shared_ptr<RequestMeter> meter;
+    Promise promise = {};
   };
 
   // Queues every sequence or none: if the worker refuses one, the others are cancelled.
@@ -51,7 +54,9 @@ class Generation final : public DeltaStream {
     seam::TokenReader stream;
     Choice choice;
     int num_prompt_tokens = 0;
+    std::optional<base::TimePoint> first_token = std::nullopt;
     std::optional<base::TimePoint> last_token = std::nullopt;
+    std::size_t num_tokens = 0;
   };
 
   Generation(router::WorkerLease lease, int num_choices_per_prompt, tenancy::Permit permit,
@@ -60,6 +65,10 @@ class Generation final : public DeltaStream {
   base::Status start_sequences(std::vector<wire::GenerateRequest> sequences, const Job& job);
   base::Result<std::vector<Delta>> collect();
   void measure(const wire::TokenEvent& event, Running& one);
+  // The first token of all has come so long after the admission.
+  void measure_first(double seconds);
+  // The mean time between the tokens of the slowest choice; 0 if none has two.
+  double slowest_pace_s() const;
   bool all_finished() const;
   // Runs once, when the generation is over. Takes what was generated but not read, and tells the permit, the
   // meter and the metrics what was used.
@@ -74,6 +83,7 @@ class Generation final : public DeltaStream {
   const base::Clock& clock_;
   ModelMetrics& metrics_;
   const std::shared_ptr<RequestMeter> meter_;
+  const Promise promise_;
   boost::asio::steady_timer wake_;
   std::vector<Running> running_;
   bool cancelled_ = false;

@@ -52,10 +52,10 @@ base::Error line_is_full() {
           .retry_after_s = 1};
 }
 
-Promise promise_of(const wire::Forecast& forecast) {
-  if (!forecast.is_known()) return {};
+void set_promise(const wire::Forecast& forecast, Place& place) {
+  if (!forecast.is_known()) return;
   const wire::Latency limit = forecast.limit();
-  return {.ttft_s = limit.ttft_s, .tpot_s = limit.tpot_s, .predicted_ttft_s = forecast.expected.ttft_s};
+  place.promise = {.ttft_s = limit.ttft_s, .tpot_s = limit.tpot_s, .predicted_ttft_s = forecast.expected.ttft_s};
 }
 
 Lobby::Guest guest_of(const Asker& asker, const Job& job) {
@@ -108,12 +108,12 @@ asio::awaitable<Status> wait_in_line(Service& service, Outlet& out, const Asker&
   for (;;) {
     if (service.draining) co_return line_is_full();
     if (ticket->is_first()) {
-      const wire::Forecast forecast = forecast_of(asker, job, place);
-      place.promise = promise_of(forecast);
+      const wire::Forecast forecast = forecast_of(job, place);
+      set_promise(forecast, place);
       if (is_within(forecast)) co_return base::ok();
     }
     const base::TimePoint now = service.clock.now();
-    if (now >= deadline) co_return overloaded(forecast_of(asker, job, place), asker.caller.tier->name);
+    if (now >= deadline) co_return overloaded(forecast_of(job, place), asker.caller.tier->name);
     const base::Duration left = deadline - now;
     co_await ticket->wait(ticket->is_first() ? std::min<base::Duration>(left, kPoll) : left);
     if (Status still = watch.check(); !still.ok()) co_return still;
@@ -122,7 +122,7 @@ asio::awaitable<Status> wait_in_line(Service& service, Outlet& out, const Asker&
 
 }  // namespace
 
-wire::Forecast forecast_of(const Asker& asker, const Job& job, const Place& place) {
+wire::Forecast forecast_of(const Job& job, const Place& place) {
   const wire::GenerateRequest& first = job.sequences.front();
   kv::BlockChain blocks(first.origin.cache_namespace);
   blocks.extend(first.prompt);
@@ -131,8 +131,8 @@ wire::Forecast forecast_of(const Asker& asker, const Job& job, const Place& plac
                         .priority = first.priority,
                         .prompt_blocks = blocks.hashes(),
                         .num_sequences = static_cast<int>(job.sequences.size()),
-                        .slo_ttft_s = asker.caller.tier->slo_ttft_ms / 1e3,
-                        .slo_tpot_s = asker.caller.tier->slo_tpot_ms / 1e3};
+                        .slo_ttft_s = first.slo_ttft_s,
+                        .slo_tpot_s = first.slo_tpot_s};
   for (std::size_t i = 0; i < job.sequences.size(); i += static_cast<std::size_t>(job.num_sampled))
     outline.num_prompt_tokens += static_cast<std::int64_t>(job.sequences[i].prompt.size());
   return place.lease.worker().forecast(outline);
@@ -141,8 +141,8 @@ wire::Forecast forecast_of(const Asker& asker, const Job& job, const Place& plac
 asio::awaitable<Status> await_turn(Service& service, Outlet& out, const Asker& asker, const Job& job,
                                    Place& place) {
   const tenancy::Tier& tier = *asker.caller.tier;
-  const wire::Forecast forecast = forecast_of(asker, job, place);
-  place.promise = promise_of(forecast);
+  const wire::Forecast forecast = forecast_of(job, place);
+  set_promise(forecast, place);
   if (!service.options.admits_by_goodput || tier.max_wait_ms < 0 || asker.num_requests == 0)
     co_return base::ok();
   const bool is_free = !service.lobby.has_line(job.text->name, tier.priority);

@@ -9,7 +9,7 @@
 namespace kvasir::api {
 
 // What the job's worker expects of it now.
-wire::Forecast forecast_of(const Asker& asker, const Job& job, const Place& place);
+wire::Forecast forecast_of(const Job& job, const Place& place);
 
 // Waits until the worker can serve the job within its SLO, as long as the caller's tier allows. An error says
 // that the server is overloaded, by how much, and when to try again.

@@ -23,6 +23,10 @@ base::Status check_num_sequences(const Job& job, int at_most) {
                field, "invalid_value"};
 }
 
+Promise promise_of(const tenancy::Tier& tier) {
+  return {.ttft_s = tier.slo_ttft_ms / 1000.0, .tpot_s = tier.slo_tpot_ms / 1000.0};
+}
+
 }  // namespace
 
 Error as_client_error(Error error) {
@@ -48,14 +52,15 @@ Result<Place> admit(Service& service, const Asker& asker, Job& job) {
   kv::BlockChain blocks(origin.cache_namespace);
   blocks.extend(job.sequences.front().prompt);
   TRY(router::WorkerLease lease, service.router.pick(*job.text, {blocks, permit.tokens()}));
-  return Place{std::move(permit), std::move(lease), asker.meter, {}};
+  return Place{std::move(permit), std::move(lease), asker.meter, promise_of(*asker.caller.tier)};
 }
 
 Result<std::unique_ptr<Generation>> start(Service& service, Place place, Job job,
                                           const boost::asio::any_io_executor& executor) {
   ModelMetrics& metrics = service.metrics.of_model(job.text->name);
-  auto generation = Generation::start(std::move(job), std::move(place.permit), std::move(place.lease),
-                                      {executor, service.clock, metrics, std::move(place.meter)});
+  auto generation =
+      Generation::start(std::move(job), std::move(place.permit), std::move(place.lease),
+                        {executor, service.clock, metrics, std::move(place.meter), place.promise});
   if (!generation.ok()) return as_client_error(std::move(generation).error());
   return generation;
 }

@@ -97,7 +97,11 @@ asio::awaitable<Result<std::string>> answer_line(Service& service, asio::any_io_
   const int num_sampled = job->num_sampled;
   const int num_kept = job->num_kept;
   const bool with_logprobs = job->with_logprobs;
-  Result<std::unique_ptr<Generation>> generation = start(service, asker, std::move(*job), executor);
+  Result<Place> place = admit(service, asker, *job);
+  if (!place.ok()) co_return std::move(place).error();
+  place->promise = {};  // nobody waits for it
+  Result<std::unique_ptr<Generation>> generation =
+      start(service, std::move(*place), std::move(*job), executor);
   if (!generation.ok()) co_return std::move(generation).error();
   const Running in_set(running, **generation);
   WholeAnswers whole((*generation)->num_choices());

@@ -2,7 +2,8 @@
 
 namespace kvasir::api {
 
-ApiMetrics::ApiMetrics(obs::Registry& registry) : registry_(registry) {}
+ApiMetrics::ApiMetrics(obs::Registry& registry, const base::Clock& clock)
+    : registry_(registry), clock_(clock) {}
 
 ModelMetrics& ApiMetrics::of_model(const std::string& model) {
   const std::lock_guard lock(mutex_);
@@ -22,8 +23,27 @@ ModelMetrics& ApiMetrics::of_model(const std::string& model) {
       histogram("kvasir_time_to_first_token_seconds", "From admission to the first token."),
       histogram("kvasir_inter_token_seconds", "Between two tokens of one sequence."),
       histogram("kvasir_generation_seconds", "From admission to the end of an answer."),
+      registry_.histogram({"llm_predicted_ttft_error_ratio",
+                           "How far the time to the first token was from its prediction, as a part of it."},
+                          {0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10}, labels),
   };
   return models_.emplace(model, metrics).first->second;
+}
+
+obs::RecentRatio& ApiMetrics::goodput(const std::string& model, const std::string& tier) {
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<Goodput>& goodput = goodputs_[{model, tier}];
+  if (goodput) return goodput->ratio;
+  goodput = std::make_unique<Goodput>(clock_);
+  const auto show = [&](const char* label, base::Duration window) {
+    goodput->observations.push_back(registry_.observe_gauge(
+        {"llm_goodput_ratio", "Of the requests that ended lately, the part that met both of its SLOs."},
+        {{"model", model}, {"class", tier}, {"window", label}},
+        [&ratio = goodput->ratio, window] { return ratio.ratio(window); }));
+  };
+  show("1m", std::chrono::minutes(1));
+  show("5m", std::chrono::minutes(5));
+  return goodput->ratio;
 }
 
 void ApiMetrics::count_request(std::string_view endpoint, int status, base::Duration took) {

@@ -89,7 +89,8 @@ void set_anonymous_tier(const Service& service, tenancy::Caller& caller) {
 
 Asker make_asker(const Service& service, tenancy::Caller caller, meter::UsageRecord work) {
   std::string id = work.id;
-  const RequestMeter::Surroundings around{service.meter, service.clock, service.options.max_commit_wait};
+  const RequestMeter::Surroundings around{service.meter, service.metrics, service.clock,
+                                          service.options.max_commit_wait};
   auto meter = std::make_shared<RequestMeter>(around, caller, std::move(work));
   return {std::move(caller), std::move(id), std::move(meter)};
 }

@@ -1,5 +1,6 @@
 #include "api/http/request_meter.h"
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -59,6 +60,7 @@ asio::awaitable<void> Commit::wait() const {
 RequestMeter::RequestMeter(Surroundings surroundings, const tenancy::Caller& caller,
                            meter::UsageRecord record)
     : meter_(surroundings.meter),
+      metrics_(surroundings.metrics),
       clock_(surroundings.clock),
       max_commit_wait_(surroundings.max_commit_wait),
       tier_(caller.tier),
@@ -76,13 +78,31 @@ RequestMeter::~RequestMeter() {
   }
 }
 
-void RequestMeter::begin(const std::string& model) {
-  begun_ = true;
+void RequestMeter::begin(const std::string& model, const Promise& promise) {
+  if (!std::exchange(begun_, true)) promise_ = promise;
   record_.model = model;
 }
 
 void RequestMeter::note_token() {
-  if (record_.ttft_ms < 0) record_.ttft_ms = whole_ms(clock_.now() - started_);
+  if (first_token_) return;
+  first_token_ = clock_.now();
+  record_.ttft_ms = whole_ms(*first_token_ - started_);
+}
+
+void RequestMeter::note_pace(double seconds_per_token) {
+  slowest_s_ = std::max(slowest_s_, seconds_per_token);
+}
+
+void RequestMeter::judge() const {
+  const bool promised = promise_.ttft_s > 0 && promise_.tpot_s > 0;
+  if (!promised || record_.kind != meter::UsageRecord::Kind::request) return;
+  if (record_.finish == meter::Finish::cancelled) return;
+  // An answer without a token has come when it ends.
+  const double first_s = base::seconds(first_token_.value_or(clock_.now()) - started_);
+  const bool good =
+      record_.finish != meter::Finish::failed && first_s <= promise_.ttft_s && slowest_s_ <= promise_.tpot_s;
+  obs::RecentRatio& goodput = metrics_.goodput(record_.model, tier_->name);
+  good ? goodput.count_good() : goodput.count_bad();
 }
 
 void RequestMeter::add(const wire::Usage& usage, meter::Finish finish) {
@@ -110,6 +130,7 @@ void RequestMeter::write(meter::Done done) {
   if (!begun_ || std::exchange(written_, true)) return;
   record_.total_ms = whole_ms(clock_.now() - started_);
   record_.time_ms = now_ms();
+  judge();
   meter_.record(std::move(record_), tier_->name, std::move(done));
 }
 

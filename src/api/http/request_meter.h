@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "api/http/api_metrics.h"
+#include "api/http/promise.h"
 #include "base/clock.h"
 #include "meter/meter.h"
 #include "tenancy/caller.h"
@@ -33,6 +35,7 @@ class RequestMeter {
  public:
   struct Surroundings {
     meter::Meter& meter;
+    ApiMetrics& metrics;
     const base::Clock& clock;
     base::Duration max_commit_wait;
   };
@@ -42,9 +45,12 @@ class RequestMeter {
   RequestMeter(const RequestMeter&) = delete;
   RequestMeter& operator=(const RequestMeter&) = delete;
 
-  // Called when the request was admitted and begins to run.
-  void begin(const std::string& model);
+  // Called when the request was admitted and begins to run. Of the promises of several parts, the first one
+  // is kept or not.
+  void begin(const std::string& model, const Promise& promise = {});
   void note_token();
+  // The mean time between the tokens of a part's slowest choice.
+  void note_pace(double seconds_per_token);
   // Adds the usage of one part of the request. The request ends as its last part does.
   void add(const wire::Usage& usage, meter::Finish finish);
   // Writes the record. `finish` is set if the request did not end as its last part did.
@@ -52,13 +58,20 @@ class RequestMeter {
 
  private:
   void write(meter::Done done);
+  // Counts the request for its tier's goodput, if it had a promise. A request whose client left is not
+  // counted.
+  void judge() const;
 
   meter::Meter& meter_;
+  ApiMetrics& metrics_;
   const base::Clock& clock_;
   const base::Duration max_commit_wait_;
   const std::shared_ptr<const tenancy::Tier> tier_;
-  const base::TimePoint started_;
+  const base::TimePoint started_;  // when the body had been read; before its text was tokenized
   meter::UsageRecord record_;
+  Promise promise_;
+  std::optional<base::TimePoint> first_token_;
+  double slowest_s_ = 0;  // per token, of all parts
   bool begun_ = false;
   bool written_ = false;
 };

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+
+#include "base/clock.h"
+
+namespace kvasir::obs {
+
+// Which part of the events of the last minutes was good. Counts in buckets of ten seconds, so its size is
+// constant whatever comes. Thread-safe. The clock outlives it.
+class RecentRatio {
+ public:
+  static constexpr std::chrono::seconds kBucket{10};
+  static constexpr int kNumBuckets = 30;
+  static constexpr base::Duration kLongest = kBucket * kNumBuckets;  // five minutes
+
+  explicit RecentRatio(const base::Clock& clock) : clock_(clock) {}
+
+  void count_good();
+  void count_bad();
+  // The good part of the events of the last `window`, a multiple of the bucket's length. The oldest bucket is
+  // left out as a whole, so up to ten seconds less are covered, and never more. NaN if there was no event.
+  double ratio(base::Duration window) const;
+
+ private:
+  struct Bucket {
+    std::int64_t number = -1;  // of its ten seconds, since the clock's beginning
+    std::int64_t num_good = 0;
+    std::int64_t num_all = 0;
+  };
+
+  std::int64_t number_now() const;
+  // `lock` shows that the caller holds the mutex. The bucket is emptied if it was of an earlier time.
+  Bucket& current(const std::lock_guard<std::mutex>& lock);
+
+  const base::Clock& clock_;
+  mutable std::mutex mutex_;
+  std::array<Bucket, kNumBuckets> buckets_;  // guarded by mutex_
+};
+
+}  // namespace kvasir::obs
