@@ -283,6 +283,8 @@ Result<router::ServedModel> ModelHost::load(const std::filesystem::path& path, c
   model.text.fingerprint = fingerprint(model_);
   model.text.chat_template = std::move(speech.chat_template);
   model.text.grammars = std::move(grammars);
+  if (!settings.public_prompts.empty())
+    model.text.public_prompts = std::make_shared<router::PublicPrompts>(settings.public_prompts);
   model.worker = std::move(worker);
   return router::ServedModel(std::move(model));
 }

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "grammar/grammar_compiler.h"
+#include "router/public_prompts.h"
 #include "text/chat_template.h"
 #include "text/tokenizer/tokenizer.h"
 
@@ -25,6 +26,7 @@ struct ModelText {
 struct ChatText : ModelText {
   std::shared_ptr<const text::ChatTemplate> chat_template;
   std::shared_ptr<grammar::GrammarCompiler> grammars;  // over the tokenizer's vocabulary
+  std::shared_ptr<PublicPrompts> public_prompts;       // null: none
 };
 
 // Text data of a model that makes embeddings.
