@@ -191,6 +191,7 @@ TEST_F(ConfigTest, WhatIsWrittenAsAFileReadsBackTheSame) {
   Settings settings;
   settings.port = 1;
   settings.model = {"a", "with \"quotes\" and \\"};
+  settings.public_prompts = {"Two, with a comma\nand lines.", "Another."};
   settings.model_dir = "/tab\tand newline\n";
   settings.header_timeout_s = 3;
   settings.ping_interval_s = 0.125;
@@ -199,8 +200,15 @@ TEST_F(ConfigTest, WhatIsWrittenAsAFileReadsBackTheSame) {
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(settings_toml(*read), settings_toml(settings));
   EXPECT_EQ(read->model, settings.model);
+  EXPECT_EQ(read->public_prompts, settings.public_prompts);
   EXPECT_EQ(read->model_dir, settings.model_dir);
   EXPECT_EQ(read->ping_interval_s, settings.ping_interval_s);
+}
+
+TEST_F(ConfigTest, APublicPromptHasText) {
+  const auto read = load_file("public_prompts = [\"Be kind.\", \"\"]");
+  ASSERT_FALSE(read.ok());
+  EXPECT_TRUE(read.error().message.ends_with("public_prompts: must not have an empty text"));
 }
 
 TEST_F(ConfigTest, ToolsAreRead) {

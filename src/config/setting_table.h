@@ -31,6 +31,16 @@ struct NotEmpty {
   std::string words() const { return {}; }
 };
 
+// A list, which may have no elements, of texts that are not empty.
+struct NoneEmpty {
+  std::optional<std::string> complaint(const StringList& value) const {
+    for (const std::string& text : value)
+      if (text.empty()) return "must not have an empty text";
+    return std::nullopt;
+  }
+  std::string words() const { return {}; }
+};
+
 struct Range {
   double min;
   double max;

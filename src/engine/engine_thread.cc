@@ -120,7 +120,8 @@ wire::Forecast EngineThread::forecast(const wire::Outline& outline) const {
     since_s = base::seconds(clock_.now() - outlook_at_);
   }
   if (!outlook) return {};
-  const int num_cached = published_->num_published(outline.prompt_blocks) * kv::kBlockTokens;
+  const int num_blocks = outline.prompt_blocks ? published_->num_published(*outline.prompt_blocks) : 0;
+  const int num_cached = num_blocks * kv::kBlockTokens;
   return sched::forecast(*outlook, arrived, outline, num_cached, since_s);
 }
 

@@ -284,6 +284,8 @@ Result<router::ServedModel> ModelHost::load(const std::filesystem::path& path, c
   model.text.chat_template = std::move(speech.chat_template);
   model.text.grammars = std::move(grammars);
   model.text.num_parameters = model::num_parameters(config);
+  if (!settings.public_prompts.empty())
+    model.text.public_prompts = std::make_shared<router::PublicPrompts>(settings.public_prompts);
   model.worker = std::move(worker);
   return router::ServedModel(std::move(model));
 }

@@ -12,6 +12,7 @@ using BlockId = std::int32_t;
 inline constexpr BlockId kNoBlock = -1;
 // Whose published blocks they are: an index, used again once its owner has none left.
 using OwnerId = std::int32_t;
+inline constexpr OwnerId kPublicOwner = 0;  // of blocks that everybody shares
 
 constexpr int blocks_for(int num_tokens) {
   return (num_tokens + kBlockTokens - 1) / kBlockTokens;

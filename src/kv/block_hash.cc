@@ -5,6 +5,10 @@
 
 #include <array>
 #include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "base/check.h"
 
 namespace kvasir::kv {
 
@@ -21,16 +25,36 @@ BlockHash hash_block(const BlockHash& parent, std::span<const TokenId> tokens) {
   return from_xxh(XXH3_128bits(bytes.data(), bytes.size()));
 }
 
+// The hash that stands for a namespace, or with another seed for what all namespaces share.
+enum class Root : XXH64_hash_t { one_namespace = 0, everybody = 1 };
+
+BlockHash hash_root(Root root, std::string_view name) {
+  return from_xxh(XXH3_128bits_withSeed(name.data(), name.size(), static_cast<XXH64_hash_t>(root)));
+}
+
+BlockHash hash_both(const BlockHash& a, const BlockHash& b) {
+  const std::array<BlockHash, 2> both{a, b};
+  return from_xxh(XXH3_128bits(both.data(), sizeof(both)));
+}
+
 }  // namespace
 
-BlockChain::BlockChain(std::string_view cache_namespace)
-    : root_(from_xxh(XXH3_128bits(cache_namespace.data(), cache_namespace.size()))) {}
+BlockChain::BlockChain(CacheScope scope) : scope_(std::move(scope)) {
+  CHECK(scope_.num_public_tokens >= 0, "{} public tokens", scope_.num_public_tokens);
+}
+
+BlockHash BlockChain::parent_of(std::size_t block) const {
+  if (block < num_public_blocks()) return block == 0 ? hash_root(Root::everybody, "") : hashes_[block - 1];
+  if (block > num_public_blocks()) return hashes_[block - 1];
+  const BlockHash own = hash_root(Root::one_namespace, scope_.cache_namespace);
+  return block == 0 ? own : hash_both(hashes_[block - 1], own);
+}
 
 void BlockChain::extend(std::span<const TokenId> tokens) {
   const std::size_t num_full = tokens.size() / kBlockTokens;
   while (hashes_.size() < num_full) {
-    const BlockHash& parent = hashes_.empty() ? root_ : hashes_.back();
-    hashes_.push_back(hash_block(parent, tokens.subspan(hashes_.size() * kBlockTokens, kBlockTokens)));
+    const std::size_t block = hashes_.size();
+    hashes_.push_back(hash_block(parent_of(block), tokens.subspan(block * kBlockTokens, kBlockTokens)));
   }
 }
 

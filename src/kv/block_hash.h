@@ -1,9 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "base/ids.h"
@@ -24,18 +25,46 @@ struct BlockHashHasher {
   std::size_t operator()(const BlockHash& h) const { return static_cast<std::size_t>(h.low); }
 };
 
-// The hashes of the full blocks of a growing token list.
+// Who may find the blocks of a token list.
+struct CacheScope {
+  std::string cache_namespace;
+  int num_public_tokens = 0;  // the first tokens, which every namespace may find
+};
+
+// The hashes of the full blocks of a growing token list. Blocks that lie wholly inside the public tokens have
+// the same hashes in every namespace. From the first other block on, hashes depend on the namespace.
 class BlockChain {
  public:
-  explicit BlockChain(std::string_view cache_namespace);
+  explicit BlockChain(CacheScope scope);
 
   // Hashes the blocks of `tokens` that have become full. `tokens` must only grow at its end.
   void extend(std::span<const TokenId> tokens);
   std::span<const BlockHash> hashes() const { return hashes_; }
+  const std::string& cache_namespace() const { return scope_.cache_namespace; }
+  // The first blocks, which every namespace may find.
+  std::size_t num_public_blocks() const {
+    return static_cast<std::size_t>(scope_.num_public_tokens / kBlockTokens);
+  }
 
  private:
-  BlockHash root_;
+  BlockHash parent_of(std::size_t block) const;
+
+  CacheScope scope_;
   std::vector<BlockHash> hashes_;
 };
+
+// How many of the chain's first blocks, up to `most`, `is_there` knows by their hashes. Of the public blocks
+// and of the others each, the first ones are there; a tree that follows public blocks may outlive them.
+// O(log n).
+template <class IsThere>
+std::size_t num_first(const BlockChain& chain, std::size_t most, const IsThere& is_there) {
+  const auto hashes = chain.hashes().first(std::min(most, chain.hashes().size()));
+  const auto count = [&is_there](std::span<const BlockHash> part) {
+    return static_cast<std::size_t>(std::ranges::partition_point(part, is_there) - part.begin());
+  };
+  const std::size_t num_public = std::min(chain.num_public_blocks(), hashes.size());
+  const std::size_t num_found = count(hashes.first(num_public));
+  return num_found < num_public ? num_found : num_found + count(hashes.subspan(num_public));
+}
 
 }  // namespace kvasir::kv

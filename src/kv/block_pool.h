@@ -66,6 +66,7 @@ class BlockPool {
   int num_available() const { return free_.size + num_cached_; }
 
   // An owner of published blocks: those that share prefixes with each other and with nobody else.
+  // kPublicOwner is always there.
   OwnerId add_owner();
   // None of its blocks is published any more.
   void remove_owner(OwnerId owner);
@@ -118,7 +119,7 @@ class BlockPool {
   std::vector<Slot> slots_;
   List free_;
   int num_cached_ = 0;
-  std::vector<Owner> owners_;
+  std::vector<Owner> owners_{1};
   std::vector<OwnerId> unused_owners_;
   double now_s_ = 0;
 };

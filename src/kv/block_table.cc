@@ -18,15 +18,14 @@ void BlockTable::append(WritableBlock block) {
   own_.push_back(std::move(block));
 }
 
-void BlockTable::publish(PrefixTree& tree, const std::string& cache_namespace, const BlockChain& chain,
-                         std::span<const TokenId> computed) {
+void BlockTable::publish(PrefixTree& tree, const BlockChain& chain, std::span<const TokenId> computed) {
   const std::size_t num_full = computed.size() / kBlockTokens;
   CHECK(num_full <= ids_.size() && num_full <= chain.hashes().size(), "{} full blocks of {}", num_full,
         size());
   std::size_t num_published = 0;
   while (publishable_ && shared_.size() < num_full) {
     const std::size_t i = shared_.size();
-    const BlockPlace place{cache_namespace, i == 0 ? kNoBlock : ids_[i - 1]};
+    const BlockPlace place{chain, i, i == 0 ? kNoBlock : ids_[i - 1]};
     std::optional<BlockRef> ref = tree.publish(
         place, chain.hashes()[i], computed.subspan(i * kBlockTokens, kBlockTokens), own_[num_published]);
     publishable_ = ref.has_value();
@@ -38,16 +37,15 @@ void BlockTable::publish(PrefixTree& tree, const std::string& cache_namespace, c
   own_.erase(own_.begin(), own_.begin() + static_cast<std::ptrdiff_t>(num_published));
 }
 
-void BlockTable::retire(PrefixTree& tree, const std::string& cache_namespace, const BlockChain& chain,
-                        std::span<const TokenId> computed) {
-  publish(tree, cache_namespace, chain, computed);
+void BlockTable::retire(PrefixTree& tree, const BlockChain& chain, std::span<const TokenId> computed) {
+  publish(tree, chain, computed);
   const std::size_t num_full = computed.size() / kBlockTokens;
   const std::span<const TokenId> tail = computed.subspan(num_full * kBlockTokens);
   if (publishable_ && !tail.empty() && num_full < ids_.size()) {
     CHECK(shared_.size() == num_full, "{} of {} full blocks are shared", shared_.size(), num_full);
     while (own_.size() > 1) own_.pop_back();
 
-    tree.publish_tail({cache_namespace, num_full == 0 ? kNoBlock : ids_[num_full - 1]}, tail,
+    tree.publish_tail({chain, num_full, num_full == 0 ? kNoBlock : ids_[num_full - 1]}, tail,
                       std::move(own_.front()));
   }
   clear();

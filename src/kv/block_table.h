@@ -1,7 +1,6 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <vector>
 
 #include "kv/prefix_tree.h"
@@ -27,11 +26,9 @@ class BlockTable {
 
   // Publishes the own blocks that are full. `computed` has all tokens whose keys and values are in the
   // blocks. A block whose content is already published is replaced by the published one.
-  void publish(PrefixTree& tree, const std::string& cache_namespace, const BlockChain& chain,
-               std::span<const TokenId> computed);
+  void publish(PrefixTree& tree, const BlockChain& chain, std::span<const TokenId> computed);
   // Publishes the partial tail too, for a sequence that leaves. The table is empty afterwards.
-  void retire(PrefixTree& tree, const std::string& cache_namespace, const BlockChain& chain,
-              std::span<const TokenId> computed);
+  void retire(PrefixTree& tree, const BlockChain& chain, std::span<const TokenId> computed);
   void clear();
 
  private:

@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "kv/block_table.h"
 #include "kv/eviction_order.h"
@@ -12,10 +15,9 @@ namespace {
 
 // A sequence over an alphabet of two tokens, so that random sequences often share prefixes.
 struct Walker {
-  std::string ns;
   std::vector<TokenId> tokens;
   int num_computed = 0;
-  BlockChain chain{""};
+  BlockChain chain{CacheScope{}};
   BlockTable table;
 };
 
@@ -24,13 +26,13 @@ class World {
  public:
   explicit World(int num_blocks) : pool(num_blocks), tree(pool), content(num_blocks) {}
 
-  void arrive(const std::string& ns, std::vector<TokenId> tokens) {
+  void arrive(const CacheScope& scope, std::vector<TokenId> tokens) {
     auto walker = std::make_unique<Walker>();
-    walker->ns = ns;
     walker->tokens = std::move(tokens);
-    walker->chain = BlockChain(ns);
+    walker->chain = BlockChain(scope);
     walker->chain.extend(walker->tokens);
-    const PrefixHit hit = tree.find(ns, walker->chain, walker->tokens);
+    const PrefixHit hit = tree.find(walker->chain, walker->tokens);
+    RC_ASSERT(hit.blocks.size() <= tree.num_published(walker->chain));
     RC_ASSERT(hit.num_tokens() < int(walker->tokens.size()));
     for (BlockId id : hit.blocks) walker->table.append(pool.share(id));
     walker->num_computed = int(hit.blocks.size()) * kBlockTokens;
@@ -55,7 +57,7 @@ class World {
       content[id].push_back(w.tokens[i]);
     }
     w.num_computed = end;
-    w.table.publish(tree, w.ns, w.chain, std::span(w.tokens).first(end));
+    w.table.publish(tree, w.chain, std::span(w.tokens).first(end));
     check_content(w);
   }
 
@@ -63,7 +65,7 @@ class World {
     if (walkers.empty()) return;
     which %= walkers.size();
     Walker& w = *walkers[which];
-    w.table.retire(tree, w.ns, w.chain, std::span(w.tokens).first(w.num_computed));
+    w.table.retire(tree, w.chain, std::span(w.tokens).first(w.num_computed));
     walkers.erase(walkers.begin() + std::ptrdiff_t(which));
   }
 
@@ -113,7 +115,9 @@ TEST(KvProperty, EveryBlockComesBackAndHoldsWhatItsReadersExpect) {
         const auto fork = *rc::gen::inRange(0, 100);
         std::vector<TokenId> tokens(length, 0);
         if (fork < length) tokens[fork] = 1;
-        world.arrive(*rc::gen::element(std::string(""), std::string("b")), std::move(tokens));
+        const int num_public = *rc::gen::element(0, 0, 20, 32, 50);
+        world.arrive({*rc::gen::element(std::string(""), std::string("b")), std::min(num_public, length)},
+                     std::move(tokens));
       } else if (kind < 8) {
         world.compute(which, *rc::gen::inRange(1, 50));
       } else {
@@ -123,6 +127,58 @@ TEST(KvProperty, EveryBlockComesBackAndHoldsWhatItsReadersExpect) {
     }
     while (!world.walkers.empty()) world.leave(0);
     RC_ASSERT(world.pool.num_available() == world.pool.num_blocks());
+  }));
+}
+
+// What a tenant may find, by plain lists: the longest beginning in common with a list that it left behind
+// itself with as many public blocks, and with the public blocks of anybody.
+struct Left {
+  std::string ns;
+  std::size_t num_public;  // tokens of public blocks
+  std::vector<TokenId> tokens;
+};
+
+std::size_t num_common(const std::vector<TokenId>& a, const std::vector<TokenId>& b) {
+  return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
+std::size_t num_findable(const std::vector<Left>& lists, const Left& asked) {
+  std::size_t num_public = 0;
+  for (const Left& left : lists)
+    num_public = std::max(
+        num_public, std::min({num_common(left.tokens, asked.tokens), left.num_public, asked.num_public}));
+  if (num_public < asked.num_public) return std::min(num_public, asked.tokens.size() - 1);
+  std::size_t num_found = num_public;
+  for (const Left& left : lists)
+    if (left.ns == asked.ns && left.num_public == asked.num_public)
+      num_found = std::max(num_found, num_common(left.tokens, asked.tokens));
+  return std::min(num_found, asked.tokens.size() - 1);
+}
+
+TEST(KvProperty, ATenantFindsItsOwnBlocksAndPublicOnesAlone) {
+  EXPECT_TRUE(rc::check([] {
+    World world(400);
+    std::vector<Left> lists;
+    const int num_lists = *rc::gen::inRange(1, 16);
+    for (int i = 0; i < num_lists; ++i) {
+      const int length = *rc::gen::inRange(1, 100);
+      std::vector<TokenId> tokens(length, 0);
+      for (const int fork : *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 200)))
+        if (fork < length) tokens[fork] = 1;
+      const std::string ns(1, *rc::gen::element('a', 'b', 'c'));
+      const int num_public = std::min(length, *rc::gen::element(0, 16, 20, 32, 50, 64));
+      const Left asked{ns, static_cast<std::size_t>(num_public / kBlockTokens * kBlockTokens), tokens};
+      BlockChain chain({ns, num_public});
+      chain.extend(tokens);
+      const auto num_found = static_cast<std::size_t>(world.tree.find(chain, tokens).num_tokens());
+      RC_ASSERT(num_found == num_findable(lists, asked));
+      const bool is_new = std::ranges::find(lists, ns, &Left::ns) == lists.end();
+      if (is_new) RC_ASSERT(num_found <= static_cast<std::size_t>(num_public));
+      world.arrive({ns, num_public}, tokens);
+      world.compute(0, length);
+      world.leave(0);
+      lists.push_back(asked);
+    }
   }));
 }
 

@@ -33,16 +33,17 @@ bool PrefixTree::ByTokens::operator()(std::span<const TokenId> a, const Node* b)
 
 PrefixTree::PrefixTree(BlockPool& pool) : pool_(pool), nodes_(pool.num_blocks()) {}
 
-PrefixHit PrefixTree::find(const std::string& cache_namespace, const BlockChain& chain,
-                           std::span<const TokenId> tokens) const {
+PrefixHit PrefixTree::find(const BlockChain& chain, std::span<const TokenId> tokens) const {
   PrefixHit hit;
-  const auto root = roots_.find(cache_namespace);
-  if (root == roots_.end() || tokens.empty()) return hit;
-  const Node* node = &root->second;
+  if (tokens.empty()) return hit;
+  const Node* node = nullptr;
   std::span<const TokenId> rest = tokens.first(tokens.size() - 1);
-  for (const BlockHash& hash : chain.hashes()) {
-    if (rest.size() < kBlockTokens) break;
-    const auto found = full_blocks_.find(hash);
+  while (true) {
+    const std::size_t index = hit.blocks.size();
+    if (begins_tree(chain, index)) node = find_root(chain, index);
+    if (node == nullptr) return hit;
+    if (index == chain.hashes().size() || rest.size() < kBlockTokens) break;
+    const auto found = full_blocks_.find(chain.hashes()[index]);
     if (found == full_blocks_.end() || found->second->parent != node) break;
     if (!std::ranges::equal(found->second->tokens(), rest.first(kBlockTokens))) break;
     node = found->second;
@@ -51,6 +52,17 @@ PrefixHit PrefixTree::find(const std::string& cache_namespace, const BlockChain&
   }
   find_tail(node, rest.first(std::min<std::size_t>(rest.size(), kBlockTokens)), hit);
   return hit;
+}
+
+const PrefixTree::Node* PrefixTree::find_root(const BlockChain& chain, std::size_t index) const {
+  const Space* space = &public_;
+  if (index >= chain.num_public_blocks()) {
+    const auto found = spaces_.find(chain.cache_namespace());
+    if (found == spaces_.end()) return nullptr;
+    space = &found->second;
+  }
+  const auto root = space->roots.find(root_key(chain, index));
+  return root == space->roots.end() ? nullptr : &root->second;
 }
 
 // In lexicographic order, the child with the longest common prefix stands right before or right after
@@ -67,10 +79,8 @@ void PrefixTree::find_tail(const Node* parent, std::span<const TokenId> tokens, 
   if (after != parent->children.begin()) consider(*std::prev(after));
 }
 
-int PrefixTree::num_published(std::span<const BlockHash> hashes) const {
-  const auto end = std::partition_point(hashes.begin(), hashes.end(),
-                                        [&](const BlockHash& h) { return full_blocks_.contains(h); });
-  return static_cast<int>(end - hashes.begin());
+std::size_t PrefixTree::num_published(const BlockChain& chain, std::size_t most) const {
+  return num_first(chain, most, [this](const BlockHash& hash) { return full_blocks_.contains(hash); });
 }
 
 std::optional<BlockRef> PrefixTree::publish(const BlockPlace& place, const BlockHash& hash,
@@ -86,7 +96,7 @@ std::optional<BlockRef> PrefixTree::publish(const BlockPlace& place, const Block
     [[maybe_unused]] const WritableBlock duplicate = std::move(block);
     return pool_.share(id_of(same));
   }
-  BlockRef ref = pool_.publish(std::move(block), parent->owner);
+  BlockRef ref = pool_.publish(std::move(block), parent->space->owner);
   link(parent, ref.id(), tokens);
   nodes_[ref.id()].hash = hash;
   full_blocks_.emplace(hash, &nodes_[ref.id()]);
@@ -101,7 +111,7 @@ void PrefixTree::publish_tail(const BlockPlace& place, std::span<const TokenId> 
   const bool covered =
       after != parent->children.end() && num_common((*after)->tokens(), tokens) == int(tokens.size());
   if (!covered) {
-    const BlockRef ref = pool_.publish(std::move(block), parent->owner);
+    const BlockRef ref = pool_.publish(std::move(block), parent->space->owner);
     link(parent, ref.id(), tokens);
   }
 }
@@ -120,24 +130,40 @@ void PrefixTree::evict(BlockId id) {
   drop_empty_root(parent);
 }
 
+PrefixTree::Space& PrefixTree::space_at(const BlockPlace& place) {
+  if (place.index < place.chain.num_public_blocks()) return public_;
+  const auto [space, added] = spaces_.try_emplace(place.chain.cache_namespace());
+  if (added) {
+    space->second.name = &space->first;
+    space->second.owner = pool_.add_owner();
+  }
+  return space->second;
+}
+
 PrefixTree::Node* PrefixTree::node_at(const BlockPlace& place) {
-  if (place.parent != kNoBlock) {
+  if (!begins_tree(place.chain, place.index)) {
     CHECK(nodes_[place.parent].parent && nodes_[place.parent].num_tokens == kBlockTokens,
           "block {} can have no children", place.parent);
     return &nodes_[place.parent];
   }
-  const auto [root, added] = roots_.try_emplace(place.cache_namespace);
+  Space& space = space_at(place);
+  const BlockHash key = root_key(place.chain, place.index);
+  const auto [root, added] = space.roots.try_emplace(key);
   if (added) {
-    root->second.root_name = &root->first;
-    root->second.owner = pool_.add_owner();
+    root->second.hash = key;
+    root->second.space = &space;
+    root->second.is_root = true;
   }
   return &root->second;
 }
 
 void PrefixTree::drop_empty_root(Node* node) {
-  if (!node->root_name || !node->children.empty()) return;
-  pool_.remove_owner(node->owner);
-  roots_.erase(roots_.find(*node->root_name));
+  if (!node->is_root || !node->children.empty()) return;
+  Space& space = *node->space;
+  space.roots.erase(space.roots.find(node->hash));
+  if (!space.roots.empty() || space.name == nullptr) return;
+  pool_.remove_owner(space.owner);
+  spaces_.erase(spaces_.find(*space.name));
 }
 
 void PrefixTree::link(Node* parent, BlockId id, std::span<const TokenId> tokens) {
@@ -145,7 +171,7 @@ void PrefixTree::link(Node* parent, BlockId id, std::span<const TokenId> tokens)
   std::ranges::copy(tokens, node.token_array.begin());
   node.num_tokens = static_cast<int>(tokens.size());
   node.parent = parent;
-  node.owner = parent->owner;
+  node.space = parent->space;
   parent->children.insert(&node);
 }
 

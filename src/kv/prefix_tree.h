@@ -1,6 +1,8 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
@@ -16,9 +18,11 @@
 
 namespace kvasir::kv {
 
-// The place of a published block: after `parent` (kNoBlock: first) in a cache namespace.
+// The place of a published block: the number `index` of a chain, after the block `parent`, which is kNoBlock
+// for the first.
 struct BlockPlace {
-  const std::string& cache_namespace;
+  const BlockChain& chain;
+  std::size_t index = 0;
   BlockId parent = kNoBlock;
 };
 
@@ -31,10 +35,12 @@ struct PrefixHit {
   int num_tokens() const { return static_cast<int>(blocks.size()) * kBlockTokens + num_tail_tokens; }
 };
 
-// Longest-prefix index over the published blocks of a pool, per cache namespace. A leaf may be a partial
-// block: the tail of a sequence that has left. Owned and touched by the engine thread only. Invariants: a
-// node's block stays published while the node is linked; whoever shares a block shares all blocks before it,
-// so the pool evicts leaves before their parents.
+// Longest-prefix index over the published blocks of a pool, per cache namespace, and for public blocks over
+// all of them. A leaf may be a partial block: the tail of a sequence that has left. Owned and touched by the
+// engine thread only. Invariants: a node's block stays published while the node is linked; whoever shares a
+// block shares all blocks before it, so the pool evicts leaves before their parents. Blocks of a namespace
+// that follow public ones are a tree of their own, which is found by the public blocks' hash, so that each
+// tree has one owner. They are found again once the public blocks are there again.
 class PrefixTree {
  public:
   explicit PrefixTree(BlockPool& pool);
@@ -44,10 +50,9 @@ class PrefixTree {
 
   // Compares tokens; the hashes only find candidates. Never covers the last token: its logits must be
   // computed. Pins nothing: share the blocks before the next eviction.
-  PrefixHit find(const std::string& cache_namespace, const BlockChain& chain,
-                 std::span<const TokenId> tokens) const;
-  // How many of the first hashes have a published block. O(log n).
-  int num_published(std::span<const BlockHash> hashes) const;
+  PrefixHit find(const BlockChain& chain, std::span<const TokenId> tokens) const;
+  // How many of the chain's first blocks, up to `most`, are published, by their hashes alone. O(log n).
+  std::size_t num_published(const BlockChain& chain, std::size_t most = SIZE_MAX) const;
 
   // Publishes a full block, or returns the published block with the same content and frees `block`. If a
   // block with other content has the same hash, returns nothing and leaves `block` as it is.
@@ -68,20 +73,39 @@ class PrefixTree {
     bool operator()(const Node* a, std::span<const TokenId> b) const;
     bool operator()(std::span<const TokenId> a, const Node* b) const;
   };
-  // The node of a block, or the root of a namespace, which has no tokens.
+  struct Space;
+  // The node of a block, or a root, which has no tokens, and whose hash is that of the public block before
+  // it.
   struct Node {
     std::array<TokenId, kBlockTokens> token_array{};
     int num_tokens = 0;
     BlockHash hash;
     Node* parent = nullptr;
-    const std::string* root_name = nullptr;
-    OwnerId owner = 0;
+    Space* space = nullptr;
+    bool is_root = false;
     std::set<Node*, ByTokens> children;
 
     std::span<const TokenId> tokens() const { return {token_array.data(), std::size_t(num_tokens)}; }
   };
 
+  // The trees of a namespace, or of what is public.
+  struct Space {
+    OwnerId owner = kPublicOwner;
+    const std::string* name = nullptr;  // null: public
+    std::unordered_map<BlockHash, Node, BlockHashHasher> roots;
+  };
+
+  // Whether the block is the first of a tree, and the key of that tree's root.
+  static bool begins_tree(const BlockChain& chain, std::size_t index) {
+    return index == 0 || index == chain.num_public_blocks();
+  }
+  static BlockHash root_key(const BlockChain& chain, std::size_t index) {
+    return index == 0 ? BlockHash{} : chain.hashes()[index - 1];
+  }
+
   BlockId id_of(const Node* node) const { return static_cast<BlockId>(node - nodes_.data()); }
+  const Node* find_root(const BlockChain& chain, std::size_t index) const;
+  Space& space_at(const BlockPlace& place);
   Node* node_at(const BlockPlace& place);
   void drop_empty_root(Node* node);
   void link(Node* parent, BlockId id, std::span<const TokenId> tokens);
@@ -89,7 +113,8 @@ class PrefixTree {
 
   BlockPool& pool_;
   std::vector<Node> nodes_;  // by block; never resized
-  std::unordered_map<std::string, Node> roots_;
+  Space public_;
+  std::unordered_map<std::string, Space> spaces_;  // those of namespaces that have blocks
   std::unordered_map<BlockHash, Node*, BlockHashHasher> full_blocks_;
   std::shared_ptr<PublishedBlocks> index_;  // null: nobody asks
 };

@@ -1,8 +1,7 @@
 #pragma once
 
-#include <algorithm>
+#include <cstdint>
 #include <mutex>
-#include <span>
 #include <unordered_set>
 
 #include "kv/block_hash.h"
@@ -22,12 +21,11 @@ class PublishedBlocks {
     hashes_.erase(hash);
   }
 
-  // How many of the first hashes are there. O(log n).
-  int num_published(std::span<const BlockHash> hashes) const {
+  // How many of the chain's first blocks are there. O(log n).
+  int num_published(const BlockChain& chain) const {
     const std::lock_guard lock(mutex_);
-    const auto end = std::partition_point(hashes.begin(), hashes.end(),
-                                          [&](const BlockHash& hash) { return hashes_.contains(hash); });
-    return static_cast<int>(end - hashes.begin());
+    return static_cast<int>(
+        num_first(chain, SIZE_MAX, [this](const BlockHash& hash) { return hashes_.contains(hash); }));
   }
 
  private:

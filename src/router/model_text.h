@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "grammar/grammar_compiler.h"
+#include "router/public_prompts.h"
 #include "text/chat_template.h"
 #include "text/tokenizer/tokenizer.h"
 
@@ -26,6 +27,7 @@ struct ChatText : ModelText {
   std::shared_ptr<const text::ChatTemplate> chat_template;
   std::shared_ptr<grammar::GrammarCompiler> grammars;  // over the tokenizer's vocabulary
   std::int64_t num_parameters = 0;                     // of the model; 0: not known
+  std::shared_ptr<PublicPrompts> public_prompts;       // null: none
 };
 
 // Text data of a model that makes embeddings.

@@ -9,7 +9,7 @@ namespace {
 
 using base::ErrorCode;
 
-const kv::BlockChain kNoPrompt("");
+const kv::BlockChain kNoPrompt(kv::CacheScope{});
 
 TEST(Router, UnknownModelNamesThoseThatAreThere) {
   Router router;

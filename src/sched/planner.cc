@@ -278,16 +278,16 @@ void Planner::drop_grant(const Sequence* sequence) {
   if (num_dropped > 0 || had_turn) ++num_places_;
 }
 
-// True while one of no lower priority is about to publish the next block that it needs: who comes together
+// True while one that it may rely on is about to publish the next block that it needs: who comes together
 // computes a prefix once. The one waiting holds nothing, and the one computing advances in its turn, so
 // nobody waits in a circle or for somebody who starves.
 bool Planner::waits_for_prefix(const Sequence& sequence) const {
   if (!s_.options.prefix_cache || sequence.wants_prompt_lines()) return false;
-  const auto useful = sequence.chain.hashes().first((sequence.tokens.size() - 1) / kBlockTokens);
-  const std::size_t num_published = s_.tree.num_published(useful);
-  if (num_published == useful.size()) return false;
-  const auto found = computing_.find(useful[num_published]);
-  return found != computing_.end() && found->second->request.priority >= sequence.request.priority;
+  const std::size_t num_useful = (sequence.tokens.size() - 1) / kBlockTokens;
+  const std::size_t num_published = s_.tree.num_published(sequence.chain, num_useful);
+  if (num_published == num_useful) return false;
+  const auto found = computing_.find(sequence.chain.hashes()[num_published]);
+  return found != computing_.end() && may_rely_on(*found->second, sequence);
 }
 
 void Planner::count_as_computing(const Grant& grant) {
@@ -306,7 +306,7 @@ void Planner::count_as_computing(const Grant& grant) {
 bool Planner::admit(const Sequence& sequence, std::vector<Grant>& prefills) {
   Grant grant{.sequence = &sequence, .admitted = true};
   if (s_.options.prefix_cache && !sequence.wants_prompt_lines())
-    grant.hit = s_.tree.find(sequence.request.origin.cache_namespace, sequence.chain, sequence.tokens);
+    grant.hit = s_.tree.find(sequence.chain, sequence.tokens);
   // The source of a copy must stay for the step, a block more; where that is too much, it is not copied.
   if (grant.hit.tail != kNoBlock && num_needed_blocks(grant) > memory_.num_spare()) {
     grant.hit.tail = kNoBlock;

@@ -14,7 +14,7 @@ constexpr std::size_t kMostJudged = 256;
 int num_known(const SchedulerState& state, const Sequence& sequence) {
   if (sequence.blocks.size() > 0 || !state.options.prefix_cache || sequence.wants_prompt_lines())
     return sequence.num_computed;
-  return state.tree.num_published(sequence.chain.hashes()) * kv::kBlockTokens;
+  return static_cast<int>(state.tree.num_published(sequence.chain)) * kv::kBlockTokens;
 }
 
 // A tenant's waiting sequences: its first in rank, then the others in the order of service.
@@ -106,6 +106,14 @@ bool is_served_before(const Prompt& a, const Prompt& b) {
   if (a.sequence->turn != b.sequence->turn) return a.sequence->turn < b.sequence->turn;
   if (a.num_left != b.num_left) return a.num_left < b.num_left;
   return ByRank{}(a.sequence, b.sequence);
+}
+
+bool may_rely_on(const Sequence& running, const Sequence& waiting) {
+  if (running.request.priority != waiting.request.priority)
+    return running.request.priority > waiting.request.priority;
+  const Account& computes = *running.share->account;
+  const double num_public = static_cast<double>(waiting.chain.num_public_blocks()) * kv::kBlockTokens;
+  return computes.charge <= waiting.share->account->charge + num_public / computes.weight;
 }
 
 std::vector<Prompt> waiting_in_order(const SchedulerState& state) {

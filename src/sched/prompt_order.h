@@ -23,6 +23,11 @@ Prompt judge(const SchedulerState& state, const Sequence& sequence);
 // rank, so a long prompt is not delayed for ever.
 bool is_served_before(const Prompt& a, const Prompt& b);
 
+// Whether `waiting` should let `running` compute a prefix that both begin with: that one is of a higher
+// class, or of a tenant that was not charged more, apart from the public prefix itself. A tenant is not made
+// to wait for one that is served after it.
+bool may_rely_on(const Sequence& running, const Sequence& waiting);
+
 // The waiting sequences: the first in rank, then the others in the order of service.
 std::vector<Prompt> waiting_in_order(const SchedulerState& state);
 

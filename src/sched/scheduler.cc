@@ -69,7 +69,9 @@ base::Result<SequenceId> Scheduler::submit(wire::GenerateRequest request) {
   sequence->id = next_id_++;
   sequence->tokens = std::exchange(request.prompt, {});
   sequence->num_prompt = sequence->num_tokens();
-  sequence->chain = kv::BlockChain(request.origin.cache_namespace);
+  // Never more than the prompt: what is generated belongs to the tenant.
+  const int num_public = std::clamp(request.num_public_tokens, 0, sequence->num_prompt);
+  sequence->chain = kv::BlockChain({request.origin.cache_namespace, num_public});
   sequence->chain.extend(sequence->tokens);
   if (request.grammar) sequence->matcher = std::make_unique<grammar::Matcher>(request.grammar);
   sequence->request = std::move(request);
@@ -92,8 +94,9 @@ Outlook Scheduler::outlook() const {
 }
 
 int Scheduler::num_to_compute(const Sequence& sequence) const {
-  const int num_cached =
-      state_.options.prefix_cache ? state_.tree.num_published(sequence.chain.hashes()) * kv::kBlockTokens : 0;
+  const int num_cached = state_.options.prefix_cache
+                             ? static_cast<int>(state_.tree.num_published(sequence.chain)) * kv::kBlockTokens
+                             : 0;
   return std::max(1, sequence.num_tokens() - num_cached);
 }
 
@@ -219,7 +222,7 @@ void Scheduler::advance(Sequence& sequence, const StepPlan::Slice& slice, StepRe
   // If a step that began since has preempted the sequence, fewer tokens are computed. That step published the
   // blocks.
   if (state_.options.prefix_cache && sequence.num_computed >= num_done)
-    sequence.blocks.publish(state_.tree, sequence.request.origin.cache_namespace, sequence.chain,
+    sequence.blocks.publish(state_.tree, sequence.chain,
                             std::span(sequence.tokens).first(static_cast<std::size_t>(num_done)));
   if (!slice.wants_token()) return;
   CHECK(outcome.token.has_value(), "the runner gave sequence {} no token", sequence.id);
@@ -302,8 +305,7 @@ void Scheduler::remove(Sequence& sequence) {
 void Scheduler::retire_blocks(Sequence& sequence) {
   if (!state_.options.prefix_cache) return sequence.blocks.clear();
   const auto num_computed = std::min(static_cast<std::size_t>(sequence.num_computed), sequence.tokens.size());
-  sequence.blocks.retire(state_.tree, sequence.request.origin.cache_namespace, sequence.chain,
-                         std::span(sequence.tokens).first(num_computed));
+  sequence.blocks.retire(state_.tree, sequence.chain, std::span(sequence.tokens).first(num_computed));
 }
 
 }  // namespace kvasir::sched

@@ -26,7 +26,7 @@ struct Sequence {
   int num_computed = 0;    // tokens whose keys and values are in `blocks`, or will be after the begun steps
   int num_to_compute = 0;  // of its tokens, when it last began to wait
   int num_in_flight = 0;   // tokens after `tokens` that begun steps will produce
-  kv::BlockChain chain{""};
+  kv::BlockChain chain{kv::CacheScope{}};
   kv::BlockTable blocks;
   RequestShare* share = nullptr;  // while it is alive
   int turn = 0;                   // its number among the sequences of its request

@@ -2,7 +2,7 @@
 // with two spaces are what is expected after the command above them. The commands:
 //   pool blocks=N budget=N sequences=N [target_ms=N | ttft_ms=N tpot_ms=N short_ms=N] [cache=off]
 //   submit NAME prompt=SEGMENT:LENGTH[+...] max=N [priority=N] [stop=N: the Nth output is an end token]
-//          [min=N] [ns=NAME]
+//          [min=N] [ns=NAME] [public=N: so many tokens]
 //   abort NAME | hold NAME | resume NAME | fail NAME (its next step ends in an error)
 //   step | steps N | blocks
 // A step takes 2 ms, and 1 ms more for each row of a prompt and 10 for each other one.
@@ -96,6 +96,7 @@ class Trace {
     request.min_tokens = number(o, "min", 0);
     request.priority = number(o, "priority", 0);
     request.origin.cache_namespace = o["ns"];
+    request.num_public_tokens = number(o, "public", 0);
     request.stop_tokens = {kStop};
     const base::Result<SequenceId> id = scheduler_->submit(std::move(request));
     if (!id.ok()) {

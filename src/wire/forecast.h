@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 #include "kv/block_hash.h"
@@ -13,8 +12,8 @@ struct Outline {
   std::string_view tenant;
   int weight = 1;
   int priority = 0;
-  std::span<const kv::BlockHash> prompt_blocks;  // of its first prompt
-  std::int64_t num_prompt_tokens = 0;            // of all its prompts; choices of one prompt share it
+  const kv::BlockChain* prompt_blocks = nullptr;  // of its first prompt; null: none is cached
+  std::int64_t num_prompt_tokens = 0;             // of all its prompts; choices of one prompt share it
   int num_sequences = 1;
   double slo_ttft_s = 0;  // 0: the model's own
   double slo_tpot_s = 0;

@@ -39,6 +39,7 @@ struct Origin {
 struct GenerateRequest {
   Origin origin;
   std::vector<TokenId> prompt;  // never empty
+  int num_public_tokens = 0;    // the prompt's first tokens, whose blocks every cache namespace may share
   SamplingParams sampling;
   int max_tokens = 0;  // > 0; the API has already bounded it by the context window
   int min_tokens = 0;  // no end-of-sequence or stop token before this many

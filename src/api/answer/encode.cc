@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/answer/fit_context.h"
+#include "api/answer/public_prefix.h"
 #include "api/answer/tools.h"
 
 namespace kvasir::api {
@@ -37,7 +38,9 @@ Result<Encoded> encode_whole_chat(const router::ChatTextPtr& model, const ChatRe
   std::optional<OutputFormat>& format = params.format;
   if (format && reasoning == Reasoning::open) format->source.preamble = Preamble::open_reasoning;
   AnswerReading reading = answer_reading(request.tools, format, *model, reasoning);
+  const int num_public = num_public_tokens(*model, request, fitted.encoded.tokens, stop);
   TRY(Job job, make_job(model, params, {std::move(fitted.encoded.tokens)}, request.messages_field));
+  for (wire::GenerateRequest& sequence : job.sequences) sequence.num_public_tokens = num_public;
   job.reading = std::move(reading);
   job.context.policy = request.context_policy;
   job.context.asked = request.chose_policy;

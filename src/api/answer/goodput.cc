@@ -55,7 +55,8 @@ base::Error line_is_full() {
 void set_promise(const wire::Forecast& forecast, Place& place) {
   if (!forecast.is_known()) return;
   const wire::Latency limit = forecast.limit();
-  place.promise = {.ttft_s = limit.ttft_s, .tpot_s = limit.tpot_s, .predicted_ttft_s = forecast.expected.ttft_s};
+  place.promise = {
+      .ttft_s = limit.ttft_s, .tpot_s = limit.tpot_s, .predicted_ttft_s = forecast.expected.ttft_s};
 }
 
 Lobby::Guest guest_of(const Asker& asker, const Job& job) {
@@ -124,12 +125,12 @@ asio::awaitable<Status> wait_in_line(Service& service, Outlet& out, const Asker&
 
 wire::Forecast forecast_of(const Job& job, const Place& place) {
   const wire::GenerateRequest& first = job.sequences.front();
-  kv::BlockChain blocks(first.origin.cache_namespace);
+  kv::BlockChain blocks({first.origin.cache_namespace, first.num_public_tokens});
   blocks.extend(first.prompt);
   wire::Outline outline{.tenant = first.origin.tenant,
                         .weight = first.origin.weight,
                         .priority = first.priority,
-                        .prompt_blocks = blocks.hashes(),
+                        .prompt_blocks = &blocks,
                         .num_sequences = static_cast<int>(job.sequences.size()),
                         .slo_ttft_s = first.slo_ttft_s,
                         .slo_tpot_s = first.slo_tpot_s};

@@ -115,8 +115,7 @@ Result<json::object> template_variables(const ChatRequest& request, std::string_
 
 }  // namespace
 
-Result<EncodedChat> encode_chat(const router::ChatText& model, const ChatRequest& request,
-                                const std::stop_token& stop) {
+Result<text::Prompt> render_chat(const router::ChatText& model, const ChatRequest& request) {
   const text::Tokenizer& tokenizer = *model.tokenizer;
   text::TemplateInputs inputs;
   inputs.messages = request.messages;
@@ -135,10 +134,16 @@ Result<EncodedChat> encode_chat(const router::ChatText& model, const ChatRequest
   auto prompt = model.chat_template->render(inputs);
   if (!prompt.ok()) return in_field(request.messages_field, std::move(prompt).error());
   prompt->append_input(request.prefill);
-  TRY_OK(check_could_fit(model, prompt->text.size(), request.messages_field));
-  EncodedChat chat{.tokens = tokenizer.encode(*prompt, stop)};
+  return prompt;
+}
+
+Result<EncodedChat> encode_chat(const router::ChatText& model, const ChatRequest& request,
+                                const std::stop_token& stop) {
+  TRY(const text::Prompt prompt, render_chat(model, request));
+  TRY_OK(check_could_fit(model, prompt.text.size(), request.messages_field));
+  EncodedChat chat{.tokens = model.tokenizer->encode(prompt, stop)};
   TRY_OK(check_not_stopped(stop));
-  const std::string_view text = prompt->text;
+  const std::string_view text = prompt.text;
   chat.opens_reasoning = text.substr(0, text.find_last_not_of(" \n") + 1).ends_with("<think>");
   return chat;
 }

@@ -19,6 +19,9 @@ struct EncodedChat {
   bool opens_reasoning = false;  // the prompt ends with <think>, so the answer begins inside the reasoning
 };
 
+// The chat as the model's template writes it.
+base::Result<text::Prompt> render_chat(const router::ChatText& model, const ChatRequest& request);
+
 // A text with more bytes than the context could hold is refused before it is tokenized. Tokenizing ends
 // early, with an error, once `stop` is requested.
 base::Result<EncodedChat> encode_chat(const router::ChatText& model, const ChatRequest& request,

@@ -49,8 +49,9 @@ Result<Place> admit(Service& service, const Asker& asker, Job& job) {
   const tenancy::Cost cost = cost_of(job, asker);
   TRY(tenancy::Permit permit, service.admission.enter(asker.caller, cost));
   if (permit.tokens() < cost.tokens) fit_to_grant(permit.tokens(), job);
-  kv::BlockChain blocks(origin.cache_namespace);
-  blocks.extend(job.sequences.front().prompt);
+  const wire::GenerateRequest& first = job.sequences.front();
+  kv::BlockChain blocks({origin.cache_namespace, first.num_public_tokens});
+  blocks.extend(first.prompt);
   TRY(router::WorkerLease lease, service.router.pick(*job.text, {blocks, permit.tokens()}));
   return Place{std::move(permit), std::move(lease), asker.meter, promise_of(*asker.caller.tier)};
 }
