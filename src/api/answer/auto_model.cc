@@ -13,7 +13,6 @@ namespace kvasir::api {
 
 using base::Result;
 using base::Status;
-using router::ChatText;
 using router::ChatTextPtr;
 
 namespace {
