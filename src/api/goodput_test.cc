@@ -106,7 +106,7 @@ TEST_F(GoodputTest, APredictionIsComparedWithTheRealTime) {
   const auto meter = std::make_shared<RequestMeter>(RequestMeter::Surroundings{*meter_, metrics, clock, {}},
                                                     tenancy::anonymous(), meter::UsageRecord());
   auto permit = admission_.enter(tenancy::anonymous(), {.sequences = 1}).value();
-  auto lease = router_.pick(*job.text, {kv::BlockChain("")}).value();
+  auto lease = router_.pick(*job.text, {kv::BlockChain(kv::CacheScope{})}).value();
   const auto generation =
       Generation::start(std::move(job), std::move(permit), std::move(lease),
                         {io.get_executor(), clock, metrics.of_model("m"), meter, {.predicted_ttft_s = 1.5}})

@@ -105,7 +105,7 @@ class Simulation {
   bool is_over(const wire::Forecast& forecast) const {
     const wire::Latency limit = forecast.limit();
     return forecast.expected.ttft_s > load_.admit_part * limit.ttft_s ||
-           forecast.expected.tpot_s > limit.tpot_s;
+           forecast.expected.tpot_s > std::max(1.0, load_.admit_part) * limit.tpot_s;
   }
 
   // Like the engine: if steps overlap, the previous step ends after this one has begun.

@@ -12,7 +12,7 @@ wire::Forecast expects(double ttft_s, double tpot_s = 0.02) {
   return {.expected = {ttft_s, tpot_s}, .alone = {0.1, 0.01}, .slo = {0.5, 0.05}};
 }
 
-class GoodputTest : public ApiTest {
+class ByForecastTest : public ApiTest {
  protected:
   void let_wait(int max_wait_ms) { limit_callers({.name = "t", .max_wait_ms = max_wait_ms}); }
 
@@ -21,7 +21,7 @@ class GoodputTest : public ApiTest {
   }
 };
 
-TEST_F(GoodputTest, ARequestThatWouldBeLateIsRefusedWithTheReason) {
+TEST_F(ByForecastTest, ARequestThatWouldBeLateIsRefusedWithTheReason) {
   serve(says("ok"));
   let_wait(0);
   worker_->set_forecast(expects(2.7));
@@ -35,7 +35,7 @@ TEST_F(GoodputTest, ARequestThatWouldBeLateIsRefusedWithTheReason) {
   EXPECT_EQ(post("/v1/chat/completions", chat_body()).status, 200);
 }
 
-TEST_F(GoodputTest, ARequestThatWouldSlowAllStreamsDownIsRefused) {
+TEST_F(ByForecastTest, ARequestThatWouldSlowAllStreamsDownIsRefused) {
   serve(says("ok"));
   let_wait(0);
   worker_->set_forecast(expects(0.2, 0.08));
@@ -46,7 +46,7 @@ TEST_F(GoodputTest, ARequestThatWouldSlowAllStreamsDownIsRefused) {
   EXPECT_EQ(slow.headers.at("retry-after"), "1");
 }
 
-TEST_F(GoodputTest, ASlowMachineIsMeasuredByWhatItCanDoAlone) {
+TEST_F(ByForecastTest, ASlowMachineIsMeasuredByWhatItCanDoAlone) {
   serve(says("ok"));
   let_wait(0);
   worker_->set_forecast({.expected = {9, 0.3}, .alone = {8, 0.25}, .slo = {0.5, 0.05}});
@@ -55,7 +55,7 @@ TEST_F(GoodputTest, ASlowMachineIsMeasuredByWhatItCanDoAlone) {
   EXPECT_EQ(post("/v1/chat/completions", chat_body()).status, 503);
 }
 
-TEST_F(GoodputTest, WhoMayWaitIsServedWhenThereIsTime) {
+TEST_F(ByForecastTest, WhoMayWaitIsServedWhenThereIsTime) {
   serve(says("ok"));
   let_wait(20'000);
   worker_->set_forecast(expects(2));
@@ -69,7 +69,7 @@ TEST_F(GoodputTest, WhoMayWaitIsServedWhenThereIsTime) {
   EXPECT_EQ(api_.num_in_lobby(), 0u);
 }
 
-TEST_F(GoodputTest, AWaitEndsWithItsTime) {
+TEST_F(ByForecastTest, AWaitEndsWithItsTime) {
   serve(says("ok"));
   let_wait(30);
   worker_->set_forecast(expects(2));
@@ -77,7 +77,7 @@ TEST_F(GoodputTest, AWaitEndsWithItsTime) {
   EXPECT_EQ(api_.num_in_lobby(), 0u);
 }
 
-TEST_F(GoodputTest, AWaitEndsWithItsClientAndGivesItsPlaceBack) {
+TEST_F(ByForecastTest, AWaitEndsWithItsClientAndGivesItsPlaceBack) {
   serve(says("ok"));
   limit_callers({.name = "t", .max_concurrent = 1, .max_wait_ms = 60'000});
   worker_->set_forecast(expects(2));
@@ -92,7 +92,7 @@ TEST_F(GoodputTest, AWaitEndsWithItsClientAndGivesItsPlaceBack) {
   EXPECT_TRUE(eventually([&] { return post("/v1/chat/completions", chat_body()).status == 200; }));
 }
 
-TEST_F(GoodputTest, NobodyPassesThoseWhoWait) {
+TEST_F(ByForecastTest, NobodyPassesThoseWhoWait) {
   serve(says("ok"));
   let_wait(60'000);
   worker_->set_forecast(expects(2));
@@ -105,14 +105,14 @@ TEST_F(GoodputTest, NobodyPassesThoseWhoWait) {
   EXPECT_EQ(client.read_response()->status, 200);
 }
 
-TEST_F(GoodputTest, SomeTiersAreNeverRefused) {
+TEST_F(ByForecastTest, SomeTiersAreNeverRefused) {
   serve(says("ok"));
   let_wait(-1);
   worker_->set_forecast(expects(1000));
   EXPECT_EQ(post("/v1/chat/completions", chat_body()).status, 200);
 }
 
-TEST_F(GoodputTest, MessagesAreToldInAnthropicsWay) {
+TEST_F(ByForecastTest, MessagesAreToldInAnthropicsWay) {
   serve(says("ok"));
   let_wait(0);
   worker_->set_forecast(expects(2));
@@ -122,12 +122,12 @@ TEST_F(GoodputTest, MessagesAreToldInAnthropicsWay) {
   EXPECT_EQ(late.body.at("error").at("type").as_string(), "overloaded_error");
 }
 
-class NoGoodputTest : public ApiTest {
+class NoForecastTest : public ApiTest {
  protected:
-  NoGoodputTest() : ApiTest(ServiceOptions{.anonymous_tier = tier_reader(), .admits_by_goodput = false}) {}
+  NoForecastTest() : ApiTest(ServiceOptions{.anonymous_tier = tier_reader(), .admits_by_goodput = false}) {}
 };
 
-TEST_F(NoGoodputTest, TakesEverything) {
+TEST_F(NoForecastTest, TakesEverything) {
   serve(says("ok"));
   limit_callers({.name = "t", .max_wait_ms = 0});
   worker_->set_forecast(expects(1000));
