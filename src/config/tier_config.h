@@ -10,7 +10,8 @@ namespace kvasir::config {
 // What each tenant of a tier may use. 0 or empty where there is no limit.
 struct TierConfig {
   std::string name;
-  int weight = 1;    // share of the server against other tenants' of the same priority, at least 1
+  int weight = 1;    // share of the server against other tenants' of the same priority, and of the prefix
+                     // cache; at least 1
   int priority = 0;  // class: a larger one goes first
   std::int64_t requests_per_minute = 0;
   std::int64_t tokens_per_minute = 0;

@@ -41,6 +41,7 @@ BlockHash hash_both(const BlockHash& a, const BlockHash& b) {
 
 BlockChain::BlockChain(CacheScope scope) : scope_(std::move(scope)) {
   CHECK(scope_.num_public_tokens >= 0, "{} public tokens", scope_.num_public_tokens);
+  CHECK(scope_.weight >= 1, "a weight of {}", scope_.weight);
 }
 
 BlockHash BlockChain::parent_of(std::size_t block) const {

@@ -29,6 +29,7 @@ struct BlockHashHasher {
 struct CacheScope {
   std::string cache_namespace;
   int num_public_tokens = 0;  // the first tokens, which every namespace may find
+  int weight = 1;             // the namespace's share of the cache against others', at least 1
 };
 
 // The hashes of the full blocks of a growing token list. Blocks that lie wholly inside the public tokens have
@@ -41,6 +42,7 @@ class BlockChain {
   void extend(std::span<const TokenId> tokens);
   std::span<const BlockHash> hashes() const { return hashes_; }
   const std::string& cache_namespace() const { return scope_.cache_namespace; }
+  int weight() const { return scope_.weight; }
   // The first blocks, which every namespace may find.
   std::size_t num_public_blocks() const {
     return static_cast<std::size_t>(scope_.num_public_tokens / kBlockTokens);

@@ -68,6 +68,8 @@ class BlockPool {
   // An owner of published blocks: those that share prefixes with each other and with nobody else.
   // kPublicOwner is always there.
   OwnerId add_owner();
+  // Its share of the cache against others', at least 1.
+  void set_weight(OwnerId owner, int weight) { owners_[owner].weight = weight; }
   // None of its blocks is published any more.
   void remove_owner(OwnerId owner);
   // The time by which an owner's last use is measured. It never goes back.
@@ -107,6 +109,7 @@ class BlockPool {
   };
   struct Owner {
     List cached;
+    int weight = 1;
     double last_used_s = 0;
   };
 

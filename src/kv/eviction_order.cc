@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 namespace kvasir::kv {
@@ -19,26 +20,36 @@ EvictionOrder::EvictionOrder(const BlockPool& pool) : pool_(pool), free_(pool.fr
 BlockId EvictionOrder::next() {
   if (free_ != kNoBlock) return std::exchange(free_, pool_.slots_[free_].next);
   if (!is_ranked_) rank_owners();
+  if (public_.head != kNoBlock && (owners_.empty() || public_.claim > num_owned_)) return take_from(public_);
   if (owners_.empty()) return kNoBlock;
   std::ranges::pop_heap(owners_, {}, &Turn::claim);
-  Turn& turn = owners_.back();
-  const BlockId id = turn.head;
-  turn.head = pool_.slots_[id].next;
-  turn.claim -= turn.factor;
-  if (turn.head == kNoBlock)
+  const BlockId id = take_from(owners_.back());
+  --num_owned_;
+  if (owners_.back().head == kNoBlock)
     owners_.pop_back();
   else
     std::ranges::push_heap(owners_, {}, &Turn::claim);
   return id;
 }
 
+BlockId EvictionOrder::take_from(Turn& turn) const {
+  turn.claim -= turn.factor;
+  return std::exchange(turn.head, pool_.slots_[turn.head].next);
+}
+
+EvictionOrder::Turn EvictionOrder::turn_of(OwnerId id) const {
+  const BlockPool::Owner& owner = pool_.owners_[id];
+  const double fades = std::min(kMostFades, (pool_.now_s_ - owner.last_used_s) / kFade_s);
+  const double factor = std::exp2(fades) / owner.weight;
+  return {owner.cached.size * factor, factor, owner.cached.head};
+}
+
 void EvictionOrder::rank_owners() {
   is_ranked_ = true;
-  for (const BlockPool::Owner& owner : pool_.owners_) {
-    if (owner.cached.size == 0) continue;
-    const double factor = std::exp2(std::min(kMostFades, (pool_.now_s_ - owner.last_used_s) / kFade_s));
-    owners_.push_back({owner.cached.size * factor, factor, owner.cached.head});
-  }
+  public_ = turn_of(kPublicOwner);
+  num_owned_ = pool_.num_cached_ - pool_.owners_[kPublicOwner].cached.size;
+  for (OwnerId id = kPublicOwner + 1; id < std::ssize(pool_.owners_); ++id)
+    if (pool_.owners_[id].cached.size > 0) owners_.push_back(turn_of(id));
   std::ranges::make_heap(owners_, {}, &Turn::claim);
 }
 

@@ -137,6 +137,7 @@ PrefixTree::Space& PrefixTree::space_at(const BlockPlace& place) {
     space->second.name = &space->first;
     space->second.owner = pool_.add_owner();
   }
+  pool_.set_weight(space->second.owner, place.chain.weight());
   return space->second;
 }
 

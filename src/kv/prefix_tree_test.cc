@@ -193,18 +193,5 @@ TEST_F(PrefixTreeTest, ATenantsBlocksAreFoundAgainOnceThePublicOnesAreBack) {
   EXPECT_EQ(tree.num_published(chain), 4u);
 }
 
-TEST_F(PrefixTreeTest, AFloodEvictsItsOwnBlocksFirst) {
-  leave_behind(tokens(32), "quiet");
-  for (int i = 0; i < 20; ++i) leave_behind(tokens(16, 1000 * (i + 1)), "flood");
-  EXPECT_EQ(find(tokens(33), "quiet").num_tokens(), 32);
-}
-
-TEST_F(PrefixTreeTest, AnOwnerThatStaysAwayGivesWay) {
-  leave_behind(tokens(32), "gone");
-  pool.set_now(3600);
-  for (int i = 0; i < 7; ++i) leave_behind(tokens(16, 1000 * (i + 1)), "here");
-  EXPECT_EQ(find(tokens(33), "gone").num_tokens(), 16);
-}
-
 }  // namespace
 }  // namespace kvasir::kv

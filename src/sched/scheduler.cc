@@ -71,7 +71,9 @@ base::Result<SequenceId> Scheduler::submit(wire::GenerateRequest request) {
   sequence->num_prompt = sequence->num_tokens();
   // Never more than the prompt: what is generated belongs to the tenant.
   const int num_public = std::clamp(request.num_public_tokens, 0, sequence->num_prompt);
-  sequence->chain = kv::BlockChain({request.origin.cache_namespace, num_public});
+  sequence->chain = kv::BlockChain({.cache_namespace = request.origin.cache_namespace,
+                                    .num_public_tokens = num_public,
+                                    .weight = std::max(1, request.origin.weight)});
   sequence->chain.extend(sequence->tokens);
   if (request.grammar) sequence->matcher = std::make_unique<grammar::Matcher>(request.grammar);
   sequence->request = std::move(request);

@@ -1,6 +1,7 @@
 // Tenants that share one scheduler on a device with simple costs: who gets how much, and who waits how long.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <random>
 #include <string>
 #include <vector>
@@ -117,6 +118,37 @@ TEST(Shares, MemoryGoesToTheHigherClass) {
   while (device.is_alive(id)) device.step();
   EXPECT_LT(device.now_s() - asked_s, 2);
   while (!device.scheduler().idle()) device.step();
+}
+
+TEST(Shares, CachedPrefixesFollowTheWeights) {
+  Scheduler scheduler({.num_blocks = 64, .target_step_s = 0});
+  // Sends a prompt of a block and a token, and waits for its answer.
+  const auto send = [&scheduler](const std::string& tenant, int weight, TokenId number) {
+    wire::GenerateRequest request;
+    request.prompt.assign(17, number);
+    request.max_tokens = 1;
+    request.origin = {.tenant = tenant, .weight = weight, .cache_namespace = tenant};
+    ASSERT_TRUE(scheduler.submit(std::move(request)).ok());
+    while (!scheduler.idle()) {
+      const StepPlan plan = scheduler.plan();
+      scheduler.commit(plan, {.outcomes = {{.token = wire::Token{.id = 5}}}, .seconds = 0.01});
+    }
+  };
+  for (TokenId i = 0; i < 200; ++i) {
+    send("light", 1, i);
+    send("heavy", 3, i);
+  }
+  // Asks again, the youngest first, until one is not there any more. A prompt leaves a block and a tail.
+  const auto num_kept = [&](const std::string& tenant, int weight) {
+    TokenId i = 200;
+    for (std::int64_t cached = -1; i > 0 && cached != scheduler.stats().num_cached_tokens;) {
+      cached = scheduler.stats().num_cached_tokens;
+      send(tenant, weight, --i);
+    }
+    return 200 - i - 1;
+  };
+  EXPECT_NEAR(num_kept("light", 1), 16 / 2, 2);
+  EXPECT_NEAR(num_kept("heavy", 3), 48 / 2, 2);
 }
 
 TEST(Shares, EverybodyEndsWhateverTheMixture) {
