@@ -121,7 +121,7 @@ async def overload(bench):
     result = Result("Overload")
     switch = admission_off(bench.kvasir)
     with House(bench.kvasir, bench.model, ["--kv-memory-mb", 192, *bench.flags]) as house:
-        tenant = house.tenant("load", "pro")
+        tenant = house.tenant("load", "free")
         with house.serving() as server:
             slo = server.slo()
             bench.slo = slo
@@ -153,7 +153,7 @@ async def prediction(bench):
     """The first token's time as the server foretold it beside what the client saw."""
     result = Result("Predicted TTFT")
     with House(bench.kvasir, bench.model, ["--kv-memory-mb", 192, *bench.flags]) as house, house.serving() as server:
-        tenant = house.tenant("load", "pro")
+        tenant = house.tenant("load", "free")
         await bench.ensure_rate(server, tenant)
         target = Target(server.port, bench.model, wants_receipt=True)
         phase = await poisson(bench, target, tenant, 0.7 * bench.rate, bench.prediction_s, bench.slo)

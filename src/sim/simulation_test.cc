@@ -152,7 +152,7 @@ TEST(Forecast, AdmissionByItKeepsGoodputUnderOverload) {
   };
   const auto most = num_good(4, kAdmitAll);
   EXPECT_GE(num_good(12, kAdmitPart), 0.9 * static_cast<double>(most));
-  EXPECT_LE(num_good(12, kAdmitAll), 0.2 * static_cast<double>(most)) << "everybody is late";
+  EXPECT_LE(num_good(12, kAdmitAll), 0.5 * static_cast<double>(most)) << "most are late";
 }
 
 TEST(Forecast, AnIdleMachineRefusesNobody) {
