@@ -98,6 +98,8 @@ class Play {
     kv_tokens_ += static_cast<double>(of.kv_tokens);
   }
   void add_ahead(const Ahead& ahead) { ahead_.add(ahead.num_tokens, ahead.num_prompts); }
+  // Prompts that are served later. They fill the steps, which take longer for it.
+  void add_behind(double num_tokens) { behind_tokens_ += std::max(0.0, num_tokens); }
   // Shorter prompts that come later go first.
   void expect(double tokens_per_s, bool first_in_rank_is_longer) {
     overtaken_per_s_ = tokens_per_s;
@@ -135,13 +137,14 @@ class Play {
     if (slo_.tpot_s <= 0) return 1e9;
     const StepCost& cost = outlook_.cost;
     const auto tokens = [](double n) { return static_cast<int>(std::min(n, 1e9)); };
-    const std::array<AwaitedPrompt, 2> prompts = {
+    const std::array<AwaitedPrompt, 3> prompts = {
         AwaitedPrompt{.work_s = cost.prefill_s(tokens(ahead_.num_tokens), 0), .waited_s = waited_s_ + now_s_},
         AwaitedPrompt{.work_s = cost.prefill_s(tokens(own_left_), 0),
                       .alone_s = cost.prefill_s(tokens(own_), 0),
-                      .waited_s = now_s_}};
+                      .waited_s = now_s_},
+        AwaitedPrompt{.work_s = cost.prefill_s(tokens(behind_tokens_), 0), .waited_s = now_s_}};
     const std::size_t first = ahead_.num_tokens > 0 ? 0 : 1;
-    const std::size_t count = (ahead_.num_tokens > 0 ? 1 : 0) + (own_left_ > 0 ? 1 : 0);
+    const std::size_t count = (behind_tokens_ > 0 ? 3 : 2) - first;
     const double chosen_s = choose_step_s({.slo = slo_,
                                            .short_s = outlook_.short_s,
                                            .decode_s = decode_s,
@@ -161,25 +164,28 @@ class Play {
     const double decode_s = load.decode_sequences > 0 ? outlook_.cost.predict_s(load) : 0;
     const double work = ahead_.num_tokens + own_left_;
     double taken = 0;
+    double filled = 0;
     if (work > 0) {
       const double prompts = ahead_.num_prompts + (own_left_ > 0 ? 1 : 0);
       const int most = std::max(1, outlook_.max_batch_tokens - load.decode_sequences);
       const int room = outlook_.cost.prefill_room(load, target_s(decode_s), most);
-      const double budget = own_part_ * std::min<double>(std::max(double(room), kLeastChunk), most);
-      taken = std::min({work, budget, num_placeable(work / std::max(1.0, prompts))});
+      const double budget = std::min<double>(std::max(double(room), kLeastChunk), most);
+      taken = std::min({work, own_part_ * budget, num_placeable(work / std::max(1.0, prompts))});
+      filled = std::min(budget - taken, behind_tokens_);
     }
     const double first = std::min(taken, ahead_.num_tokens);
     const double own = taken - first;
-    load.prefill_tokens = static_cast<int>(std::lround(taken / own_part_));
+    load.prefill_tokens = static_cast<int>(std::lround(taken + filled));
     const double done = own_cached_ + own_ - own_left_;
     load.prefill_kv_tokens = static_cast<std::int64_t>(first * first / 2 + own * (done + own / 2));
     const double step_s = std::max(outlook_.cost.predict_s(load), 1e-6);
     now_s_ += step_s * (others_.has_lower ? 1 + kLowerShare : 1);
     join(first);
+    behind_tokens_ -= filled;
     if (own_left_ > own) ahead_.add(overtaken_per_s_ * step_s, 0);
     own_left_ -= own;
     if (own_left_ < 0.5) own_left_ = 0;
-    free_tokens_ -= taken;
+    free_tokens_ -= taken + filled;
     let_streams_go_on();
   }
 
@@ -210,6 +216,7 @@ class Play {
   double free_tokens_;
   double waited_s_;
   Ahead ahead_;
+  double behind_tokens_ = 0;
   double overtaken_per_s_ = 0;  // tokens
   double own_part_ = 1;         // of a step's prompt tokens, for the request and those ahead of it
   double own_ = 0;
@@ -265,7 +272,8 @@ wire::Forecast forecast(const Outlook& outlook, std::span<const WaitingLine> arr
       any_class(outlook, arrivals, [priority](const auto& one) { return one.priority > priority; });
   const bool has_lower =
       any_class(outlook, arrivals, [priority](const auto& one) { return one.priority < priority; });
-  const double own = std::max(1.0, static_cast<double>(outline.num_prompt_tokens - num_cached));
+  const double own =
+      std::max(1.0, static_cast<double>(outline.num_prompt_tokens - num_cached) - outlook.mean_tail);
   const FairTurn turn(outlook, outline, own);
   Play play(outlook, slo, {.expects_higher = outlook.highest_recent > priority, .has_lower = has_lower});
   Ahead lower;  // prompts of classes between the highest one and the request's
@@ -281,6 +289,7 @@ wire::Forecast forecast(const Outlook& outlook, std::span<const WaitingLine> arr
     num_rows += line.num_sequences;
   };
   Ahead first;
+  double all_tokens = 0;  // of prompts of the class and of higher ones
   for (const RunningClass& of : outlook.running) {
     if (of.priority < priority) continue;
     num_rows += of.num_streams + of.num_prompts;
@@ -290,24 +299,28 @@ wire::Forecast forecast(const Outlook& outlook, std::span<const WaitingLine> arr
       continue;
     }
     play.add_streams(of);
+    all_tokens += of.prompt_tokens;
     first.add(of.prompt_tokens, of.num_prompts);
     if (of.priority == priority)
       first.add(-turn.longer_running().num_tokens, -turn.longer_running().num_prompts);
   }
-  for (const WaitingLine& line : outlook.waiting) place(line, first);
-  play.add_ahead(first);
-  play.wait_until(std::max(since_s, outlook.in_flight_s));
-  Ahead later;
+  for (const WaitingLine& line : outlook.waiting) {
+    place(line, first);
+    if (line.priority >= priority) all_tokens += line.num_tokens;
+  }
   for (const WaitingLine& line : arrivals) {
+    if (line.priority >= priority) all_tokens += line.num_tokens;
     if (line.priority == priority) {
-      turn.add_earlier_arrival(line, yields ? lower : later);
+      turn.add_earlier_arrival(line, yields ? lower : first);
       num_rows += line.num_sequences;
     } else {
-      place(line, later);
+      place(line, first);
     }
   }
-  play.expect(outlook.recent.shorter_per_s(outlook.busy_s, own), turn.has_longer());
-  play.add_ahead(later);
+  play.add_ahead(first);
+  play.expect(outlook.recent.shorter_per_s(outlook.now_s, own), turn.has_longer());
+  play.add_behind(all_tokens - first.num_tokens - lower.num_tokens);
+  play.wait_until(std::max(since_s, outlook.in_flight_s));
 
   wire::Forecast result{.alone = alone(outlook, slo, outline), .slo = {slo.ttft_s, slo.tpot_s}};
   if (yields) {

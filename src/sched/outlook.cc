@@ -89,8 +89,7 @@ Outlook make_outlook(const SchedulerState& state) {
                   .prefill_share = o.prefill_share,
                   .max_batch_tokens = o.max_batch_tokens,
                   .max_sequences = std::min(o.max_batch_sequences, o.max_batch_tokens),
-                  .num_free_tokens = static_cast<double>(state.pool.num_available()) * kv::kBlockTokens,
-                  .busy_s = state.busy_s};
+                  .num_free_tokens = static_cast<double>(state.pool.num_available()) * kv::kBlockTokens};
   for (const Sequence* sequence : state.running) add_running(*sequence, outlook);
   for (RunningClass& of : outlook.running) {
     const auto found = state.shares.classes().find(of.priority);

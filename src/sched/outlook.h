@@ -36,7 +36,7 @@ struct AwaitedTokens {
 struct RecentPrompts {
   static constexpr std::size_t kMost = 64;
   struct Arrival {
-    double at_s = 0;  // on the clock of steps
+    double at_s = 0;  // on the clock of Scheduler::set_now
     int num_tokens = 0;
   };
   std::vector<Arrival> arrivals;  // at most kMost, a ring
@@ -68,18 +68,19 @@ struct Outlook {
   int max_batch_tokens = 0;
   int max_sequences = 0;
   double num_free_tokens = 0;  // of the KV cache
+  double mean_tail = 0;        // tokens of a prompt that lately were found in a partly filled block
   double mean_output = 1;      // tokens of answers that ended lately
   double waited_s = 0;         // by the prompt that waits longest
   int highest_recent = 0;      // priority of the highest class that was here lately
   double in_flight_s = 0;      // until the begun steps end, which the rest counts as done
-  double busy_s = 0;           // the clock of steps
+  double now_s = 0;            // on the clock of Scheduler::set_now
   RecentPrompts recent;
   std::vector<AwaitedTokens> prompts;  // some hundreds at most, the running ones first
   std::vector<RunningClass> running;   // by priority, the highest first
   std::vector<WaitingLine> waiting;
 };
 
-// Everything but `mean_output`, `recent` and `in_flight_s`.
+// Everything but `mean_tail`, `mean_output`, `recent`, `now_s` and `in_flight_s`.
 Outlook make_outlook(const SchedulerState& state);
 
 // Plays the next steps roughly, with this request among the others. `arrivals` came after the outlook was

@@ -17,6 +17,7 @@ constexpr std::size_t kMaxForcedTokens = 64;
 constexpr double kCreditChunks = 2;
 // How much the newest answer counts in the mean length of answers.
 constexpr double kOutputFading = 1.0 / 64;
+constexpr double kTailFading = 1.0 / 16;
 
 void insert_by_rank(std::vector<Sequence*>& list, Sequence& sequence) {
   list.insert(std::ranges::lower_bound(list, &sequence, ByRank{}), &sequence);
@@ -79,7 +80,7 @@ base::Result<SequenceId> Scheduler::submit(wire::GenerateRequest request) {
   sequence->request = std::move(request);
   sequence->arrived_s = state_.busy_s;
   sequence->num_to_compute = num_to_compute(*sequence);
-  recent_.add(state_.busy_s, sequence->num_to_compute);
+  recent_.add(now_s_, sequence->num_to_compute);
   sequence->came_s = now_s_;
   state_.shares.join(*sequence);
   insert_by_rank(state_.waiting, *sequence);
@@ -91,7 +92,9 @@ base::Result<SequenceId> Scheduler::submit(wire::GenerateRequest request) {
 Outlook Scheduler::outlook() const {
   Outlook outlook = make_outlook(state_);
   outlook.mean_output = mean_output_;
+  outlook.mean_tail = mean_tail_;
   outlook.recent = recent_;
+  outlook.now_s = now_s_;
   return outlook;
 }
 
@@ -183,6 +186,7 @@ void Scheduler::admit(const StepPlan::Slice& slice) {
   sequence.num_computed = slice.num_computed;
   if (sequence.num_cached < 0) {
     sequence.num_cached = slice.num_computed;
+    mean_tail_ += kTailFading * (slice.num_computed % kv::kBlockTokens - mean_tail_);
     stats_.num_cached_tokens += slice.num_computed;
   }
   state_.shares.charge_cached(sequence, sequence.num_computed);

@@ -92,6 +92,7 @@ class Scheduler {
   SequenceId next_id_ = 1;
   std::int64_t num_begun_ = 0;  // number of steps
   double mean_output_;          // tokens of the answers that ended lately
+  double mean_tail_ = 0;        // tokens of a prompt that lately were found in a partly filled block
   RecentPrompts recent_;
   double now_s_ = 0;  // see set_now
 };

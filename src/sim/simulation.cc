@@ -53,6 +53,7 @@ class Simulation {
   void take_arrivals() {
     while (!arrivals_.empty() && arrivals_.top() <= now_s_) {
       const double at_s = arrivals_.top();
+      scheduler_.set_now(at_s);
       arrivals_.pop();
       if (!may_start(at_s)) continue;
       SimRequest request = load_.request(num_started_++);
@@ -90,6 +91,7 @@ class Simulation {
   // Called when a step begins: arrivals until the next one are judged by what is known now.
   void look_ahead(double in_flight_s) {
     if (load_.admit_part <= 0) return;
+    scheduler_.set_now(now_s_);
     outlook_ = scheduler_.outlook();
     outlook_.in_flight_s = in_flight_s;
     outlook_s_ = now_s_;
