@@ -9,10 +9,9 @@
 #include "api/answer/answer_writer.h"
 #include "api/answer/auto_model.h"
 #include "api/answer/delta_sink.h"
-#include "api/answer/goodput.h"
 #include "api/answer/outlet.h"
-#include "api/answer/ready_job.h"
 #include "api/answer/revocable_stream.h"
+#include "api/answer/seat.h"
 #include "api/answer/server_tools.h"
 #include "api/answer/start.h"
 #include "api/answer/system_prompt.h"
@@ -37,13 +36,6 @@ Status add_server_tools(Service& service, QuestionText& text) {
   if (chat->params.n != 1)
     return in_field("n", wrong_value("an answer with \"server_tools\" is one; expected 1"));
   return base::ok();
-}
-
-// The chat if its model may call tools of this server; null otherwise.
-std::shared_ptr<const ChatRequest> chat_with_server_tools(const std::shared_ptr<const QuestionText>& text) {
-  const auto* chat = std::get_if<ChatRequest>(text.get());
-  if (chat == nullptr || chat->tools.server_tools.empty()) return nullptr;
-  return {text, chat};
 }
 
 Status prepare_outlet(Outlet& out, const GenerateParams& params) {
@@ -123,31 +115,24 @@ asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerK
 
   auto text = std::make_shared<const QuestionText>(std::move(question.text));
   const GenerateParams params = params_of(*text);
-  const std::shared_ptr<const ChatRequest> tool_chat = chat_with_server_tools(text);
-  Result<Job> job =
-      co_await make_ready(service, out, text, exchange.num_body_bytes + question.num_other_bytes);
-  text.reset();  // it may be large, and the answer may take long
-  exchange.request.body_hold.reset();
-  if (!job.ok()) co_return co_await out.fail(std::move(job).error());
-  job->context.dropped_messages += question.num_unread_messages;
-
-  Result<Place> place = admit(service, asker, *job);
-  if (!place.ok()) co_return co_await out.fail(std::move(place).error());
-  begun = co_await await_turn(service, out, asker, *job, *place);
-  if (!begun.ok()) co_return co_await out.fail(std::move(begun).error());
-  if (job->context.worth_telling()) out.add_header("x-kvasir-context", context_header(job->context));
-  AnswerHead head = make_head(params, *job, out.id());
-  AnswerWriter writer(out, {question.make_shape(head), head.extra, question.keeper, params.stream, *job,
-                            params.receipt ? std::optional(place->promise) : std::nullopt});
-  begun = co_await writer.begin(*job);
+  Result<Seat> seat = co_await find_seat(service, out, asker, std::move(text),
+                                         exchange.num_body_bytes + question.num_other_bytes);
+  if (!seat.ok()) co_return co_await out.fail(std::move(seat).error());
+  Job& job = seat->job;
+  job.context.dropped_messages += question.num_unread_messages;
+  if (job.context.worth_telling()) out.add_header("x-kvasir-context", context_header(job.context));
+  AnswerHead head = make_head(params, job, out.id());
+  AnswerWriter writer(out, {question.make_shape(head), head.extra, question.keeper, params.stream, job,
+                            params.receipt ? std::optional(seat->place.promise) : std::nullopt});
+  begun = co_await writer.begin(job);
   if (!begun.ok()) co_return co_await out.fail(std::move(begun).error());
 
-  const ContextReport context = job->context;
+  const ContextReport context = job.context;
   Result<std::unique_ptr<Generation>> generation =
-      start(service, std::move(*place), std::move(*job), exchange.responder.executor());
+      start(service, std::move(seat->place), std::move(job), exchange.responder.executor());
   if (!generation.ok()) co_return co_await writer.refuse(std::move(generation).error());
   const std::unique_ptr<DeltaStream> stream =
-      as_stream(service, exchange, asker, tool_chat, context, std::move(*generation));
+      as_stream(service, exchange, asker, seat->tool_chat, context, std::move(*generation));
   RevocableStream revocable(*stream, out.key());
   co_await run(service, out, asker, revocable, writer);
 }

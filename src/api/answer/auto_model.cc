@@ -140,6 +140,7 @@ Status choose_model(const Service& service, const tenancy::Caller& caller, ChatR
   if (!asks_for_auto(service, caller, chat.params)) return base::ok();
   TRY(const ChatTextPtr model, choose(service, caller, chat, num_bytes));
   chat.params.model = model->name;
+  chat.params.allow_downgrade = true;
   if (!takes_effort(*model)) chat.reasoning_effort.clear();
   return base::ok();
 }
@@ -151,6 +152,7 @@ Status choose_model(const Service& service, const tenancy::Caller& caller, Quest
   if (!asks_for_auto(service, caller, completion.params)) return base::ok();
   TRY(const ChatTextPtr model, choose(service, caller, completion, num_bytes));
   completion.params.model = model->name;
+  completion.params.allow_downgrade = true;
   return base::ok();
 }
 

@@ -34,8 +34,9 @@ struct GenerateParams {
   std::vector<std::string> warnings;       // about things that were asked for and are not done
   bool stream = false;
   bool include_usage = false;
-  bool resumable = false;  // the stream goes on when its client leaves
-  bool receipt = false;    // the answer says how long it waited and what it cost
+  bool allow_downgrade = false;  // a smaller model may answer if this one would be late
+  bool resumable = false;        // the stream goes on when its client leaves
+  bool receipt = false;          // the answer says how long it waited and what it cost
   std::string user;
 
   int num_sampled() const { return std::max(n, best_of); }

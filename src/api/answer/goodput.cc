@@ -139,16 +139,18 @@ wire::Forecast forecast_of(const Job& job, const Place& place) {
   return place.lease.worker().forecast(outline);
 }
 
+bool may_start_now(Service& service, const Asker& asker, const Job& job, Place& place) {
+  const wire::Forecast forecast = forecast_of(job, place);
+  set_promise(forecast, place);
+  return is_within(forecast) && !service.lobby.has_line(job.text->name, asker.caller.tier->priority);
+}
+
 asio::awaitable<Status> await_turn(Service& service, Outlet& out, const Asker& asker, const Job& job,
                                    Place& place) {
   const tenancy::Tier& tier = *asker.caller.tier;
-  const wire::Forecast forecast = forecast_of(job, place);
-  set_promise(forecast, place);
-  if (!service.options.admits_by_goodput || tier.max_wait_ms < 0 || asker.num_requests == 0)
-    co_return base::ok();
-  const bool is_free = !service.lobby.has_line(job.text->name, tier.priority);
-  if (is_free && is_within(forecast)) co_return base::ok();
-  if (tier.max_wait_ms == 0) co_return overloaded(forecast, tier.name);
+  const bool may_start = may_start_now(service, asker, job, place);
+  if (may_start || !service.options.admits_by_goodput || tier.max_wait_ms < 0) co_return base::ok();
+  if (tier.max_wait_ms == 0) co_return overloaded(forecast_of(job, place), tier.name);
   co_return co_await wait_in_line(service, out, asker, job, place);
 }
 

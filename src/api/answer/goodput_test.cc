@@ -105,6 +105,70 @@ TEST_F(ByForecastTest, NobodyPassesThoseWhoWait) {
   EXPECT_EQ(client.read_response()->status, 200);
 }
 
+class DowngradeTest : public ByForecastTest {
+ protected:
+  // "m" is small and in time, "big" is large and late.
+  void serve_two() {
+    serve(says("small"));
+    set_size("m", worker_, 1'000'000'000);
+    router_.add("big");
+    set_size("big", big_, 7'000'000'000);
+    let_wait(0);
+    worker_->set_forecast(expects(0.1));
+    big_->set_forecast(expects(2));
+  }
+  Reply ask(const std::string& model, const std::string& more = "") {
+    return post("/v1/chat/completions", R"({"model": ")" + model +
+                                            R"(", "messages": [{"role": "user", "content": "Prove that )"
+                                            R"(there are infinitely many primes, step by step."}])" +
+                                            more + "}");
+  }
+  static std::string answered(const Reply& reply) {
+    if (reply.status != 200) return std::to_string(reply.status);
+    EXPECT_EQ(reply.headers.at("x-kvasir-model"), reply.body.at("model").as_string());
+    return std::string(reply.body.at("model").as_string());
+  }
+
+  std::shared_ptr<router::ScriptedWorker> big_ = std::make_shared<router::ScriptedWorker>(says("large"));
+
+ private:
+  void set_size(const std::string& name, const std::shared_ptr<router::ScriptedWorker>& worker,
+                std::int64_t num_parameters) {
+    router::GeneratingModel model = router::scripted_model(worker);
+    model.text.num_parameters = num_parameters;
+    router_.set_ready(name, std::move(model));
+  }
+};
+
+constexpr const char* kAllow = R"(, "kvasir": {"allow_downgrade": true})";
+
+TEST_F(DowngradeTest, ASmallerModelAnswersWhereTheQuestionAllowsIt) {
+  serve_two();
+  EXPECT_EQ(answered(ask("big")), "503");
+  EXPECT_EQ(answered(ask("big", kAllow)), "m");
+  EXPECT_EQ(answered(ask("auto", R"(, "reasoning_effort": "high")")), "m");
+  big_->set_forecast(expects(0.2));
+  EXPECT_EQ(answered(ask("big", kAllow)), "big");
+  EXPECT_EQ(answered(ask("auto", R"(, "reasoning_effort": "high")")), "big");
+}
+
+TEST_F(DowngradeTest, IfAllAreLateItsOwnModelDecides) {
+  serve_two();
+  worker_->set_forecast(expects(3));
+  EXPECT_EQ(answered(ask("big", kAllow)), "503");
+  limit_callers({.name = "t", .max_concurrent = 1, .max_wait_ms = -1});
+  EXPECT_EQ(answered(ask("big", kAllow)), "big");
+  EXPECT_EQ(answered(ask("big", kAllow)), "big") << "no place is lost";
+}
+
+TEST_F(DowngradeTest, CountsAsOneRequest) {
+  serve_two();
+  limit_callers({.name = "t", .requests_per_minute = 60, .max_concurrent = 1, .max_wait_ms = 0});
+  const Reply reply = ask("big", kAllow);
+  EXPECT_EQ(answered(reply), "m");
+  EXPECT_EQ(reply.headers.at("x-ratelimit-remaining-requests"), "59");
+}
+
 TEST_F(ByForecastTest, SomeTiersAreNeverRefused) {
   serve(says("ok"));
   let_wait(-1);

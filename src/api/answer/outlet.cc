@@ -41,6 +41,7 @@ bool Outlet::abandoned() const {
 }
 
 void Outlet::add_header(std::string name, std::string value) {
+  std::erase_if(headers_, [&name](const net::HttpHeader& header) { return header.name == name; });
   headers_.emplace_back(std::move(name), std::move(value));
 }
 

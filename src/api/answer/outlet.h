@@ -34,7 +34,7 @@ class Outlet {
   // Whether nobody has read the stream for so long that the answer may end.
   bool abandoned() const;
 
-  // Adds a header to the answer. It has no effect once the headers have been sent.
+  // Sets a header of the answer. It has no effect once the headers have been sent.
   void add_header(std::string name, std::string value);
   const std::vector<net::HttpHeader>& headers() const { return headers_; }
   // Sends the headers of a stream. Later calls do nothing.

@@ -1,6 +1,8 @@
 #include "api/answer/receipt.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace kvasir::api {
 
@@ -9,8 +11,13 @@ using base::Status;
 namespace {
 
 constexpr Field<GenerateParams> kOwnFields[] = {
-    {"receipt", [](const json::value& v, GenerateParams& p) -> Status {
+    {"receipt",
+     [](const json::value& v, GenerateParams& p) -> Status {
        TRY(p.receipt, read_bool(v));
+       return base::ok();
+     }},
+    {"allow_downgrade", [](const json::value& v, GenerateParams& p) -> Status {
+       TRY(p.allow_downgrade, read_bool(v));
        return base::ok();
      }}};
 
@@ -24,7 +31,9 @@ double milliseconds(double seconds) {
 Status read_own_field(const json::value& value, GenerateParams& params) {
   if (!value.is_object()) return wrong_type("an object", value);
   for (const auto& [name, unused] : value.get_object())
-    if (name != kOwnFields[0].name) return in_field(std::string_view(name), not_supported("this field is"));
+    if (std::ranges::find(kOwnFields, std::string_view(name), &Field<GenerateParams>::name) ==
+        std::ranges::end(kOwnFields))
+      return in_field(std::string_view(name), not_supported("this field is"));
   return read_fields<GenerateParams>(value.get_object(), kOwnFields, params);
 }
 

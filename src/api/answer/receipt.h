@@ -15,7 +15,9 @@ base::Status read_own_field(const json::value& value, GenerateParams& params);
 inline constexpr std::string_view kOwnFieldSchema =
     R"({"type": "object", "additionalProperties": false, "properties": {"receipt": {
          "type": ["boolean", "null"], "default": false,
-         "description": "How long the request waited and what it cost its tenant, in the answer's `kvasir`."}}})";
+         "description": "How long the request waited and what it cost its tenant, in the answer's `kvasir`."},
+       "allow_downgrade": {"type": ["boolean", "null"], "default": false,
+         "description": "A smaller model may answer if this one would be late."}}})";
 
 // The receipt of an answer, known at its end.
 json::object receipt_object(const wire::Usage& usage, const Promise& promise);
