@@ -31,6 +31,9 @@ class Bench:
         self.kvasir = options.kvasir
         self.model = options.model
         self.flags = options.serve_flags.split()
+        if "--compute-threads" not in self.flags:
+            # A core stays free for the clients, who would be on other machines.
+            self.flags += ["--compute-threads", str(max(1, (os.cpu_count() or 1) - 1))]
         self.rate = options.rate
         self.slo = None
         self.first_rate = 4.0

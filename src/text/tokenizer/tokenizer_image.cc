@@ -63,7 +63,8 @@ std::array<std::uint64_t, 2> hashed(XXH128_hash_t hash) {
   return {hash.low64, hash.high64};
 }
 
-std::array<std::uint64_t, 2> checksum_of(Header header, std::span<const std::byte> image) {
+std::array<std::uint64_t, 2> checksum_of(const Header& of, std::span<const std::byte> image) {
+  Header header = of;
   header.checksum = {};
   const auto behind = image.subspan(sizeof(Header));
   const XXH128_hash_t head = XXH3_128bits(&header, sizeof(header));
