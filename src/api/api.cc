@@ -176,6 +176,7 @@ Api::Api(ServiceOptions options, Parts parts)
                {1, kMaxWaitingForStore},
                parts.tools,
                parts.meter,
+               {},
                Lobby(options.max_lobby),
                {parts.store, {}},
                base::json_text(openapi_document(route_groups()))},

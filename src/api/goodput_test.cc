@@ -100,6 +100,7 @@ TEST_F(GoodputTest, APredictionIsComparedWithTheRealTime) {
   base::FakeClock clock;
   obs::Registry registry;
   ApiMetrics metrics(registry, clock);
+  Caution caution;
   boost::asio::io_context io;
   Job job{.text = router_.chat_text("m").value()};
   job.sequences.emplace_back().prompt = {1};
@@ -108,8 +109,9 @@ TEST_F(GoodputTest, APredictionIsComparedWithTheRealTime) {
   auto permit = admission_.enter(tenancy::anonymous(), {.sequences = 1}).value();
   auto lease = router_.pick(*job.text, {kv::BlockChain(kv::CacheScope{})}).value();
   const auto generation =
-      Generation::start(std::move(job), std::move(permit), std::move(lease),
-                        {io.get_executor(), clock, metrics.of_model("m"), meter, {.predicted_ttft_s = 1.5}})
+      Generation::start(
+          std::move(job), std::move(permit), std::move(lease),
+          {io.get_executor(), clock, metrics.of_model("m"), caution, meter, {.predicted_ttft_s = 1.5}})
           .value();
   clock.advance(std::chrono::seconds(1));
   TokenStream::send({{worker_->wait_for(0).stream, {.tokens = router::byte_tokens("a")}}});

@@ -46,22 +46,21 @@ void UsageLog::stop() {
 }
 
 void UsageLog::append(std::string bytes, Done done) {
-  bool waits = false;
   {
     const std::lock_guard lock(mutex_);
     const bool fits = num_bytes_ + bytes.size() <= options_.max_waiting_bytes;
-    waits = fits && done && !released_;
+    const bool waits = fits && done && !released_;
     if (fits) {
       num_bytes_ += bytes.size();
       waiting_.push_back(std::move(bytes));
       ++num_appended_;
-      if (waits) waiters_.push_back({num_appended_, std::move(done)});
+      if (waits) waiters_.push_back({num_appended_, std::exchange(done, {})});
     } else {
       count_lost(1);
     }
   }
   changed_.notify_one();
-  if (!waits && done) done();
+  if (done) done();
 }
 
 void UsageLog::release_waiters() {

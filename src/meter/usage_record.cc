@@ -44,7 +44,7 @@ class Bytes {
   T take() {
     T value{};
     const std::string_view part = take(sizeof(T));
-    if (part.size() == sizeof(T)) std::memcpy(&value, part.data(), sizeof(T));
+    if (part.size() == sizeof(T)) part.copy(reinterpret_cast<char*>(&value), sizeof(T));
     return value;
   }
   std::string_view take(std::size_t size) {

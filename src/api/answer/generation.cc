@@ -29,6 +29,7 @@ Generation::Generation(router::WorkerLease lease, int num_choices_per_prompt, te
       executor_(std::move(surroundings.executor)),
       clock_(surroundings.clock),
       metrics_(surroundings.metrics),
+      caution_(surroundings.caution),
       meter_(std::move(surroundings.meter)),
       promise_(surroundings.promise),
       wake_(executor_),
@@ -159,6 +160,7 @@ void Generation::measure(const wire::TokenEvent& event, Running& one) {
 
 void Generation::measure_first(double seconds) {
   metrics_.first_token_seconds.observe(seconds);
+  caution_.learn(promise_.predicted_ttft_s, seconds);
   if (promise_.predicted_ttft_s > 0 && seconds > 0)
     metrics_.predicted_ttft_error.observe(std::abs(promise_.predicted_ttft_s - seconds) / seconds);
 }

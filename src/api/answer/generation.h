@@ -12,6 +12,7 @@
 #include "api/answer/delta_stream.h"
 #include "api/answer/job.h"
 #include "api/http/api_metrics.h"
+#include "api/http/caution.h"
 #include "api/http/promise.h"
 #include "api/http/request_meter.h"
 #include "base/clock.h"
@@ -29,6 +30,7 @@ class Generation final : public DeltaStream {
     boost::asio::any_io_executor executor;
     const base::Clock& clock;
     ModelMetrics& metrics;
+    Caution& caution;
     std::shared_ptr<RequestMeter> meter;
     Promise promise = {};
   };
@@ -82,6 +84,7 @@ class Generation final : public DeltaStream {
   boost::asio::any_io_executor executor_;
   const base::Clock& clock_;
   ModelMetrics& metrics_;
+  Caution& caution_;
   const std::shared_ptr<RequestMeter> meter_;
   const Promise promise_;
   boost::asio::steady_timer wake_;

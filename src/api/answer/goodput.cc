@@ -15,28 +15,33 @@ using base::Status;
 
 namespace {
 
-// A request is admitted if its forecast is within this part of its limit, since forecasts are not exact and
-// later requests of others may be served first.
-constexpr double kAdmitPart = 0.9;
+// A request that is forecast to take hardly longer than alone is always admitted: the machine is idle.
+constexpr double kLikeAlone = 1.1;
 // How often the first in line asks again.
 constexpr auto kPoll = std::chrono::milliseconds(5);
 
-bool is_within(const wire::Forecast& forecast) {
-  if (!forecast.is_known()) return true;
-  const wire::Latency limit = forecast.limit();
-  return forecast.expected.ttft_s <= kAdmitPart * limit.ttft_s && forecast.expected.tpot_s <= limit.tpot_s;
+// The time within which the first token comes, as far as forecasts were right lately.
+double cautious_s(Service& service, const Job& job, const wire::Forecast& forecast) {
+  return forecast.expected.ttft_s * service.cautions.of(job.text->name).factor();
 }
 
-base::Error overloaded(const wire::Forecast& forecast, const std::string& tier) {
+bool is_within(Service& service, const Job& job, const wire::Forecast& forecast) {
+  if (!forecast.is_known()) return true;
   const wire::Latency limit = forecast.limit();
-  const double late_s = forecast.expected.ttft_s - kAdmitPart * limit.ttft_s;
+  const bool is_idle = forecast.expected.ttft_s <= kLikeAlone * forecast.alone.ttft_s;
+  return (is_idle || cautious_s(service, job, forecast) <= limit.ttft_s) &&
+         forecast.expected.tpot_s <= limit.tpot_s;
+}
+
+base::Error overloaded(const wire::Forecast& forecast, double cautious_s, const std::string& tier) {
+  const wire::Latency limit = forecast.limit();
+  const double late_s = cautious_s - limit.ttft_s;
   const char* const reason = "server_overloaded";
   const std::string what =
-      late_s > 0
-          ? fmt::format("the first token would come after {:.2f} s, and the limit of tier '{}' is {:.2f} s",
-                        forecast.expected.ttft_s, tier, limit.ttft_s)
-          : fmt::format("tokens would come every {:.0f} ms, and the limit of tier '{}' is {:.0f} ms",
-                        forecast.expected.tpot_s * 1e3, tier, limit.tpot_s * 1e3);
+      late_s > 0 ? fmt::format("the first token could take {:.2f} s, and the limit of tier '{}' is {:.2f} s",
+                               cautious_s, tier, limit.ttft_s)
+                 : fmt::format("tokens would come every {:.0f} ms, and the limit of tier '{}' is {:.0f} ms",
+                               forecast.expected.tpot_s * 1e3, tier, limit.tpot_s * 1e3);
   const double retry_s = std::max(1.0, std::ceil(late_s));
   return {.code = base::ErrorCode::unavailable,
           .message = fmt::format("the server is overloaded: {}; try again in {:.0f} s", what, retry_s),
@@ -97,6 +102,11 @@ class WaitWatch {
   bool has_left_ = false;
 };
 
+base::Error refusal(Service& service, const Job& job, const Place& place, const tenancy::Tier& tier) {
+  const wire::Forecast forecast = forecast_of(job, place);
+  return overloaded(forecast, cautious_s(service, job, forecast), tier.name);
+}
+
 asio::awaitable<Status> wait_in_line(Service& service, Outlet& out, const Asker& asker, const Job& job,
                                      Place& place) {
   net::Responder& responder = out.exchange().responder;
@@ -111,10 +121,10 @@ asio::awaitable<Status> wait_in_line(Service& service, Outlet& out, const Asker&
     if (ticket->is_first()) {
       const wire::Forecast forecast = forecast_of(job, place);
       set_promise(forecast, place);
-      if (is_within(forecast)) co_return base::ok();
+      if (is_within(service, job, forecast)) co_return base::ok();
     }
     const base::TimePoint now = service.clock.now();
-    if (now >= deadline) co_return overloaded(forecast_of(job, place), asker.caller.tier->name);
+    if (now >= deadline) co_return refusal(service, job, place, *asker.caller.tier);
     const base::Duration left = deadline - now;
     co_await ticket->wait(ticket->is_first() ? std::min<base::Duration>(left, kPoll) : left);
     if (Status still = watch.check(); !still.ok()) co_return still;
@@ -142,7 +152,8 @@ wire::Forecast forecast_of(const Job& job, const Place& place) {
 bool may_start_now(Service& service, const Asker& asker, const Job& job, Place& place) {
   const wire::Forecast forecast = forecast_of(job, place);
   set_promise(forecast, place);
-  return is_within(forecast) && !service.lobby.has_line(job.text->name, asker.caller.tier->priority);
+  return is_within(service, job, forecast) &&
+         !service.lobby.has_line(job.text->name, asker.caller.tier->priority);
 }
 
 asio::awaitable<Status> await_turn(Service& service, Outlet& out, const Asker& asker, const Job& job,
@@ -150,7 +161,7 @@ asio::awaitable<Status> await_turn(Service& service, Outlet& out, const Asker& a
   const tenancy::Tier& tier = *asker.caller.tier;
   const bool may_start = may_start_now(service, asker, job, place);
   if (may_start || !service.options.admits_by_goodput || tier.max_wait_ms < 0) co_return base::ok();
-  if (tier.max_wait_ms == 0) co_return overloaded(forecast_of(job, place), tier.name);
+  if (tier.max_wait_ms == 0) co_return refusal(service, job, place, tier);
   co_return co_await wait_in_line(service, out, asker, job, place);
 }
 

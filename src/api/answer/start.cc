@@ -59,9 +59,10 @@ Result<Place> admit(Service& service, const Asker& asker, Job& job) {
 Result<std::unique_ptr<Generation>> start(Service& service, Place place, Job job,
                                           const boost::asio::any_io_executor& executor) {
   ModelMetrics& metrics = service.metrics.of_model(job.text->name);
+  Caution& caution = service.cautions.of(job.text->name);
   auto generation =
       Generation::start(std::move(job), std::move(place.permit), std::move(place.lease),
-                        {executor, service.clock, metrics, std::move(place.meter), place.promise});
+                        {executor, service.clock, metrics, caution, std::move(place.meter), place.promise});
   if (!generation.ok()) return as_client_error(std::move(generation).error());
   return generation;
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "api/http/api_metrics.h"
+#include "api/http/caution.h"
 #include "api/http/error_map.h"
 #include "api/http/event_log.h"
 #include "api/http/late_writes.h"
@@ -79,6 +80,7 @@ struct Service {
   TextQueue storing;               // what has to do with the store
   tool::Toolbox* tools = nullptr;  // null: there are none
   meter::Meter& meter;
+  Cautions cautions;           // how far to trust forecasts
   Lobby lobby;                 // requests that wait until they can be served in time
   LateWrites late_writes;      // ends of answers that the store could not take at first
   const std::string document;  // the document of all routes, for /openapi.json
