@@ -41,6 +41,9 @@ class Calibration {
                     .prefix_cache = false}) {}
 
   base::Result<sched::StepCost> run() {
+    // The first step of all may have to read the weights from the disk, beside other models that load.
+    TRY_OK(measure(kLoads.front(), Keep::never));
+    start_ = clock_.now();
     for (const Load& load : kLoads) {
       if (!fits(load)) continue;
       sched::StepLoad step;
@@ -55,7 +58,7 @@ class Calibration {
   }
 
  private:
-  enum class Keep { unless_short, always };
+  enum class Keep { never, unless_short, always };
 
   double elapsed_s() const { return base::seconds(clock_.now() - start_); }
 
@@ -86,7 +89,7 @@ class Calibration {
       const base::TimePoint start = clock_.now();
       TRY(sched::StepResult result, runner_.run(plan));
       const double seconds = base::seconds(clock_.now() - start);
-      if (keep == Keep::always || seconds >= kShortStepS) {
+      if (keep == Keep::always || (keep == Keep::unless_short && seconds >= kShortStepS)) {
         seen_.emplace_back(plan.load, seconds);
         cost_.observe(plan.load, seconds);
       }
@@ -99,7 +102,7 @@ class Calibration {
   const CalibrationOptions options_;
   Runner& runner_;
   const base::Clock& clock_;
-  const base::TimePoint start_;
+  base::TimePoint start_;
   sched::Scheduler scheduler_;
   sched::StepCost cost_;
   std::vector<std::pair<sched::StepLoad, double>> seen_;

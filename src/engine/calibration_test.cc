@@ -40,6 +40,17 @@ TEST(Calibration, LearnsTheDeviceAndNotItsFirstSteps) {
   EXPECT_EQ(std::ranges::max(toy.rows), 256);
 }
 
+TEST(Calibration, AFirstStepThatReadsTheDiskSaysNothing) {
+  SlowToy toy(100);
+  toy.runner.before_step = [&toy, inner = toy.runner.before_step](const sched::StepPlan& plan) {
+    if (toy.rows.empty()) toy.clock.advance(std::chrono::seconds(2));
+    inner(plan);
+  };
+  const sched::StepCost cost = calibrate(kOptions, toy.runner, toy.clock).value();
+  EXPECT_NEAR(cost.predict_s({.decode_sequences = 64}), 0.0073, 0.0005);
+  EXPECT_EQ(std::ranges::max(toy.rows), 256) << "the disk's time is not taken off the budget";
+}
+
 TEST(Calibration, TriesNothingThatWouldTakeLong) {
   SlowToy toy(5300);
   const base::TimePoint start = toy.clock.now();
