@@ -117,7 +117,7 @@ void Choice::take_token(const wire::Token& token, Delta& delta) {
   ++num_tokens_;
   const std::size_t begin = num_seen_bytes_;
   const std::size_t begin_chars = num_seen_chars_;
-  // A padded output layer has ids that the vocabulary lacks. They have no text.
+  // Ids of a padded output layer that the vocabulary lacks have no text.
   if (std::ranges::find(markers_, token.id) != markers_.end())
     take_text(detokenizer_.flush() + std::string(tokenizer_->bytes(token.id)), delta);
   else if (tokenizer_->valid(token.id))

@@ -13,7 +13,7 @@ using base::Result;
 
 namespace {
 
-// A job with more sequences than the queue holds could never run, so it gets a 400 and not a 503.
+// A job with more sequences than the queue holds could never run, so it gets a 400 and not a 429.
 base::Status check_num_sequences(const Job& job, int at_most) {
   if (job.sequences.size() <= static_cast<std::size_t>(at_most)) return base::ok();
   const char* field = job.num_kept > 1 ? "n" : job.num_sampled > 1 ? "best_of" : "prompt";
@@ -42,7 +42,7 @@ Result<Place> admit(Service& service, const Asker& asker, Job& job) {
   const tenancy::Tier& tier = *asker.caller.tier;
   for (wire::GenerateRequest& sequence : job.sequences) {
     sequence.origin = origin;
-    sequence.priority += tier.priority;  // of the key alone, whatever a client asks for
+    sequence.priority += tier.priority;  // batches are below 0 before; a client has no say
     sequence.slo_ttft_s = tier.slo_ttft_ms / 1e3;
     sequence.slo_tpot_s = tier.slo_tpot_ms / 1e3;
   }

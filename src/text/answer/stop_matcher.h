@@ -14,7 +14,7 @@ class StopPatterns {
  public:
   struct Pattern {
     std::string text;
-    std::vector<std::size_t> fallback;  // [size]: longest proper border of text[0, i]
+    std::vector<std::size_t> fallback;  // at i: length of the longest prefix of `text` that ends at i (KMP)
   };
 
   // Empty strings are ignored.
