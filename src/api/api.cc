@@ -194,6 +194,10 @@ void Api::stop_text_work() {
   service_.compiling.stop();
 }
 
+void Api::start_batches() {
+  batches_->start();
+}
+
 void Api::stop_batches() {
   batches_->stop();
 }

@@ -62,6 +62,8 @@ class Api {
   // Refuses store work that has not begun and waits for the rest. From then on no answer waits for the meter.
   // Call it after the last handler and before the server stops.
   void stop_storing();
+  // Begins to work on the batches in the store. Call it once, when the router knows all models by name.
+  void start_batches();
   // Stops working on batches, which stay in the store. Call it before the engines stop.
   void stop_batches();
   // Requests that wait until they can be served in time.

@@ -64,6 +64,7 @@ class ApiTest : public testing::Test {
     auto port = server_->start();
     ASSERT_TRUE(port.ok()) << port.error().message;
     port_ = *port;
+    api_.start_batches();
   }
 
   // From now on every caller has the tier. At first none has limits. The limits' clock stands still.

@@ -136,8 +136,11 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings
   std::unique_ptr<Gateway> gateway(new Gateway(
       config::with_sizes(settings), {std::move(library), std::move(store), std::move(directory),
                                      std::move(counters), std::move(meter), std::move(tools), isa}));
-  TRY_OK(gateway->serve());
+  // Clients and open batches ask for models by name, so the names are known before anybody can ask.
   TRY_OK(gateway->add_models(progress, on_state));
+  TRY_OK(gateway->serve());
+  for (const auto& host : gateway->hosts_) host->start();
+  gateway->api_.start_batches();
   return gateway;
 }
 

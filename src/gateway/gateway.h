@@ -62,6 +62,7 @@ class Gateway {
   };
   Gateway(const config::Settings& settings, Opened opened);
   base::Status serve();
+  // Makes the hosts, which do not load yet.
   base::Status add_models(hub::ProgressSink& progress, const OnModelState& on_state);
 
   const config::Settings settings_;

@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "base/tests_dir_test.h"
 #include "net/loopback_client.h"
+#include "store/open.h"
 #include "text/tokenizer/byte_level.h"
 
 namespace kvasir::gateway {
@@ -162,6 +163,25 @@ TEST_F(GatewayTest, EveryBlockComesBackAfterAborts) {
   EXPECT_TRUE(eventually([&] { return report().num_running + report().num_waiting == 0; }));
   EXPECT_EQ(report().num_free_blocks, report().num_blocks);
   EXPECT_GT(report().num_blocks, 0);
+}
+
+// The lines are taken up before the models are ready, and wait for them.
+TEST_F(GatewayTest, ABatchThatALastProcessLeftIsFinished) {
+  const store::Batch left{.id = "batch_left", .tenant = "anonymous", .endpoint = "/v1/chat/completions"};
+  const store::Key key{left.tenant, left.id};
+  std::vector<store::BatchLine> lines;
+  for (int i = 1; i <= 20; ++i) lines.push_back({i, fmt::format("line {}", i), chat_body(i, 4)});
+  {
+    const auto store = store::open_store(settings_).value();
+    ASSERT_TRUE(store->batches().add(left).ok());
+    ASSERT_TRUE(store->batches().begin(key, lines, 1).ok());
+  }
+  start();
+  const auto store = store::open_store(settings_).value();
+  const auto found = [&] { return store->batches().find(key).value(); };
+  ASSERT_TRUE(eventually([&] { return found().status == store::BatchStatus::completed; }));
+  EXPECT_EQ(found().num_completed, 20);
+  EXPECT_EQ(found().num_failed, 0);
 }
 
 TEST_F(GatewayTest, AModelThatCannotBeLoadedHarmsNoOther) {

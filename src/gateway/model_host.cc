@@ -184,6 +184,9 @@ ModelHost::ModelHost(hub::Model model, HostSurroundings surroundings)
     : model_(std::move(model)), around_(std::move(surroundings)) {
   around_.router.add(model_.name);
   around_.router.set_state(model_.name, {.phase = needs_network() ? Phase::downloading : Phase::loading});
+}
+
+void ModelHost::start() {
   thread_ = std::jthread([this](const std::stop_token& stop) { bring_up(stop); });
 }
 

@@ -43,9 +43,10 @@ struct HostSurroundings {
   std::map<std::string, double> slo_tpot_ms = {};
 };
 
-// One model of this process. A thread of its own pulls missing files, loads the model, starts the engine and
-// tells the router; then the host holds the worker. A failure becomes the model's state and affects no other
-// model. An engine that fails later leaves the state `restarting`, on which the owner of the process acts.
+// One model of this process, which the router knows by name from the beginning. A thread of its own pulls
+// missing files, loads the model, starts the engine and tells the router; then the host holds the worker. A
+// failure becomes the model's state and affects no other model. An engine that fails later leaves the state
+// `restarting`, on which the owner of the process acts.
 class ModelHost {
  public:
   ModelHost(hub::Model model, HostSurroundings surroundings);
@@ -54,6 +55,8 @@ class ModelHost {
   ModelHost(const ModelHost&) = delete;
   ModelHost& operator=(const ModelHost&) = delete;
 
+  // Begins to load. Call it once.
+  void start();
   // Stops loading, and ends the engine's requests with an error. No event is sent after it returns.
   void stop();
 

@@ -68,7 +68,9 @@ struct BatchRunner::Progress {
 };
 
 BatchRunner::BatchRunner(Service& service, int max_in_flight)
-    : service_(service), max_in_flight_(max_in_flight) {
+    : service_(service), max_in_flight_(max_in_flight) {}
+
+void BatchRunner::start() {
   asio::co_spawn(context_, run(), asio::detached);
   thread_ = std::thread([this] { context_.run(); });
 }

@@ -24,12 +24,13 @@ namespace kvasir::api {
 // process that opens the store does the rest.
 class BatchRunner {
  public:
-  // `service` outlives the runner.
+  // `service` outlives the runner, which does nothing before `start`.
   BatchRunner(Service& service, int max_in_flight);
   ~BatchRunner();
   BatchRunner(const BatchRunner&) = delete;
   BatchRunner& operator=(const BatchRunner&) = delete;
 
+  void start();
   // Leaves running lines unfinished and joins the thread. Thread-safe. Call it before the engines stop.
   void stop();
 
