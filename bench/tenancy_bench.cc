@@ -123,6 +123,8 @@ class Crowd {
     }
     result.seconds = 0.020 + 0.001 * plan.load.num_rows();
     scheduler_.commit(plan, std::move(result));
+    const sched::Outlook outlook = scheduler_.outlook();  // which an engine publishes after each step
+    CHECK(!outlook.waiting.empty(), "nobody waits");
   }
 
  private:

@@ -29,6 +29,30 @@ bool Claims::must_yield(const Sequence& running, const Sequence& waiting) const 
   return num_held > 1 && num_held / holder->weight > (num_in_tenant(claimant) + 1) / claimant->weight;
 }
 
+bool Claims::may_displace(const Sequence& waiting) {
+  const int priority = waiting.request.priority;
+  for (const auto& [other, of] : state_.shares.classes())
+    if (other < priority && num_in_class(other) > num_reserved()) return true;
+  const Most& most = most_in_class(priority);
+  const Account* claimant = waiting.share->account;
+  return most.of_tenant > (num_in_tenant(claimant) + 1) / claimant->weight ||
+         most.of_request > num_in_request(waiting.share) + 1;
+}
+
+const Claims::Most& Claims::most_in_class(int priority) {
+  const auto [found, is_new] = most_.try_emplace(priority);
+  Most& most = found->second;
+  if (!is_new) return most;
+  for (const Sequence* running : state_.running) {
+    const Account* holder = running->share->account;
+    const int num_held = num_in_tenant(holder);
+    if (holder->priority != priority || num_held <= 1) continue;
+    most.of_tenant = std::max(most.of_tenant, num_held / holder->weight);
+    most.of_request = std::max(most.of_request, num_in_request(running->share));
+  }
+  return most;
+}
+
 int Claims::num_kept_from(const Sequence& sequence) const {
   int num_kept = 0;
   for (const auto& [priority, of] : state_.shares.classes()) {
@@ -40,6 +64,7 @@ int Claims::num_kept_from(const Sequence& sequence) const {
 }
 
 void Claims::count(const Sequence& sequence, int change) {
+  most_.clear();
   class_changes_[sequence.request.priority] += change;
   tenant_changes_[sequence.share->account] += change;
   request_changes_[sequence.share] += change;

@@ -21,10 +21,20 @@ class Claims {
   // sequences never displace each other in turn. A tenant keeps its last place.
   bool must_yield(const Sequence& running, const Sequence& waiting) const;
 
+  // False: no running sequence must yield to it. Quick, where `must_yield` would be asked of each.
+  bool may_displace(const Sequence& waiting);
+
   // Empty places that are kept for classes below the one of `sequence`.
   int num_kept_from(const Sequence& sequence) const;
 
  private:
+  // The most places of one tenant for its weight, and of one request, among the tenants with several.
+  struct Most {
+    double of_tenant = 0;
+    int of_request = 0;
+  };
+  const Most& most_in_class(int priority);
+
   void count(const Sequence& sequence, int change);
   // Places that each lower class keeps.
   int num_reserved() const;
@@ -33,6 +43,7 @@ class Claims {
   int num_in_request(const RequestShare* request) const;
 
   const SchedulerState& state_;
+  std::unordered_map<int, Most> most_;  // by class, as far as was asked since the last change
   std::unordered_map<int, int> class_changes_;
   std::unordered_map<const Account*, int> tenant_changes_;
   std::unordered_map<const RequestShare*, int> request_changes_;

@@ -85,13 +85,14 @@ class Play {
   struct Others {
     bool expects_higher = false;
     bool has_lower = false;
+    bool is_alone = false;  // memory is free too
   };
   Play(const Outlook& outlook, Slo slo, Others others)
       : outlook_(outlook),
         slo_(slo),
         others_(others),
-        free_tokens_(outlook.num_free_tokens),
-        waited_s_(outlook.waited_s) {}
+        free_tokens_(others.is_alone ? 1e12 : outlook.num_free_tokens),
+        waited_s_(others.is_alone ? 0 : outlook.waited_s) {}
 
   void add_streams(const RunningClass& of) {
     rows_ += of.num_streams;
@@ -225,10 +226,7 @@ class Play {
 };
 
 wire::Latency alone(const Outlook& outlook, const Slo& slo, const wire::Outline& outline) {
-  Outlook idle = outlook;
-  idle.num_free_tokens = 1e12;
-  idle.waited_s = 0;
-  Play play(idle, slo, {});
+  Play play(outlook, slo, {.is_alone = true});
   return {.ttft_s = play.run_with(static_cast<double>(outline.num_prompt_tokens), 0),
           .tpot_s = outlook.cost.predict_s(
               {.decode_sequences = outline.num_sequences, .kv_tokens = outline.num_prompt_tokens})};

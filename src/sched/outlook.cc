@@ -1,7 +1,6 @@
 #include "sched/outlook.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "kv/block.h"
 #include "sched/planner.h"
@@ -16,51 +15,31 @@ constexpr std::size_t kMostPrompts = 256;
 // Fewer arrivals say nothing of how many are to come.
 constexpr std::size_t kLeastArrivals = 16;
 
+void lower_to(double charge, RunningClass& of) {
+  of.lowest_charge = std::min(of.lowest_charge, charge);
+}
+
 void add_running(const Sequence& sequence, Outlook& outlook) {
   std::vector<RunningClass>& running = outlook.running;
-  if (running.empty() || running.back().priority != sequence.request.priority)
-    running.push_back({.priority = sequence.request.priority});
+  const Account& account = *sequence.share->account;
+  if (running.empty() || running.back().priority != account.priority)
+    running.push_back({.priority = account.priority, .lowest_charge = account.charge});
   RunningClass& of = running.back();
+  lower_to(account.charge, of);
   if (sequence.num_pending() <= 1) {
     ++of.num_streams;
     of.kv_tokens += sequence.num_tokens();
   } else {
     ++of.num_prompts;
     of.prompt_tokens += sequence.num_pending();
-    outlook.prompts.push_back({.tenant = sequence.share->account->tenant_hash,
+    outlook.prompts.push_back({.tenant = account.tenant_hash,
                                .priority = of.priority,
                                .num_left = sequence.num_pending(),
                                .runs = true});
   }
 }
 
-double lowest_charge(const Shares::Class& of) {
-  double lowest = 0;
-  bool any = false;
-  for (const auto& [name, account] : of.accounts) {
-    if (account->num_live == 0) continue;
-    lowest = any ? std::min(lowest, account->charge) : account->charge;
-    any = true;
-  }
-  return lowest;
-}
-
-void add_lines(const Shares::Class& of, int priority, std::vector<WaitingLine>& lines) {
-  for (const auto& [name, account] : of.accounts)
-    if (!account->waiting.empty())
-      lines.push_back({.tenant = account->tenant_hash,
-                       .priority = priority,
-                       .charge = account->charge,
-                       .weight = account->weight,
-                       .num_tokens = static_cast<double>(account->waiting_tokens),
-                       .num_sequences = static_cast<int>(account->waiting.size())});
-}
-
 }  // namespace
-
-std::uint64_t tenant_hash(std::string_view tenant) {
-  return std::hash<std::string_view>{}(tenant);
-}
 
 void RecentPrompts::add(double now_s, int num_tokens) {
   const Arrival arrival{now_s, num_tokens};
@@ -91,15 +70,14 @@ Outlook make_outlook(const SchedulerState& state) {
                   .max_sequences = std::min(o.max_batch_sequences, o.max_batch_tokens),
                   .num_free_tokens = static_cast<double>(state.pool.num_available()) * kv::kBlockTokens};
   for (const Sequence* sequence : state.running) add_running(*sequence, outlook);
-  for (RunningClass& of : outlook.running) {
-    const auto found = state.shares.classes().find(of.priority);
-    if (found != state.shares.classes().end()) of.lowest_charge = lowest_charge(found->second);
-  }
   for (const auto& [priority, of] : state.shares.classes()) {
     if (of.num_live > 0 || state.busy_s - of.last_s < kExpectHigher_s)
       outlook.highest_recent = std::max(outlook.highest_recent, priority);
-    add_lines(of, priority, outlook.waiting);
+    outlook.waiting.insert(outlook.waiting.end(), of.lines.begin(), of.lines.end());
   }
+  for (RunningClass& of : outlook.running)
+    for (const WaitingLine& line : outlook.waiting)
+      if (line.priority == of.priority) lower_to(line.charge, of);
   for (const Sequence* sequence : state.waiting) {
     if (outlook.prompts.size() >= kMostPrompts) break;
     outlook.waited_s = std::max(outlook.waited_s, state.busy_s - sequence->arrived_s);

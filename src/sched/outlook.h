@@ -2,9 +2,9 @@
 
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
+#include "sched/shares.h"
 #include "sched/step_cost.h"
 #include "sched/step_length.h"
 #include "wire/forecast.h"
@@ -12,17 +12,6 @@
 namespace kvasir::sched {
 
 struct SchedulerState;
-
-// A tenant's prompts of one priority that wait.
-struct WaitingLine {
-  std::uint64_t tenant = 0;  // a hash of its name
-  int priority = 0;
-  double charge = 0;
-  double weight = 1;
-  double num_tokens = 0;  // to compute
-  int num_sequences = 0;
-};
-std::uint64_t tenant_hash(std::string_view tenant);
 
 // One prompt that waits or is partly computed.
 struct AwaitedTokens {

@@ -45,6 +45,7 @@ int PlanMemory::num_held_blocks() const {
 
 const Sequence* PlanMemory::displace_for(const Sequence& waiting) {
   if (num_displaced_ == kMostDisplaced || without_claim_.contains(waiting.share)) return nullptr;
+  if (!claims_.may_displace(waiting)) return nullptr;
   for (const Sequence* running : s_.running | std::views::reverse) {
     if (running->held || is_preempted(running) || !claims_.must_yield(*running, waiting)) continue;
     ++num_displaced_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 
 namespace kvasir::sched {
 
@@ -20,59 +21,57 @@ int num_known(const SchedulerState& state, const Sequence& sequence) {
 // A tenant's waiting sequences: its first in rank, then the others in the order of service.
 struct Line {
   double charge = 0;  // with what was taken of it so far
-  double weight = 1;
-  std::vector<Prompt> prompts;
-  std::size_t num_taken = 0;
-
-  bool is_empty() const { return num_taken == prompts.size(); }
+  const Account* account = nullptr;
+  std::span<const Prompt> prompts = {};  // that were not taken yet
 };
 
-std::vector<const Account*> who_waits(const Shares::Class& of, std::size_t most) {
-  std::vector<const Account*> accounts;
-  for (const auto& [name, account] : of.accounts)
-    if (!account->waiting.empty()) accounts.push_back(account.get());
-  if (accounts.size() > most) {
-    std::ranges::nth_element(accounts, accounts.begin() + static_cast<std::ptrdiff_t>(most), {},
-                             &Account::charge);
-    accounts.resize(most);
+std::vector<Line> who_waits(const Shares::Class& of, std::size_t most) {
+  std::vector<Line> lines;
+  lines.reserve(of.lines.size());
+  for (std::size_t i = 0; i < of.lines.size(); ++i)
+    lines.push_back({.charge = of.lines[i].charge, .account = of.line_owners[i]});
+  if (lines.size() > most) {
+    std::ranges::nth_element(lines, lines.begin() + static_cast<std::ptrdiff_t>(most), {}, &Line::charge);
+    lines.resize(most);
   }
-  return accounts;
+  return lines;
 }
 
-std::vector<Line> lines_of(const SchedulerState& state, const Shares::Class& of, std::size_t most) {
-  const std::vector<const Account*> accounts = who_waits(of, most);
-  std::vector<Line> lines;
-  lines.reserve(accounts.size());
-  for (const Account* account : accounts) {
-    Line& line = lines.emplace_back(Line{.charge = account->charge, .weight = account->weight});
-    for (const Sequence* sequence : account->waiting) {
-      if (line.prompts.size() * accounts.size() >= most) break;
-      if (!sequence->held) line.prompts.push_back(judge(state, *sequence));
+// Gives each line its prompts, which are kept in `judged`.
+void judge_lines(const SchedulerState& state, std::size_t most, std::vector<Line>& lines,
+                 std::vector<Prompt>& judged) {
+  const std::size_t most_of_line = lines.empty() ? 0 : (most + lines.size() - 1) / lines.size();
+  judged.reserve(lines.size() * most_of_line);
+  for (Line& line : lines) {
+    const std::size_t first = judged.size();
+    for (const Sequence* sequence : line.account->waiting) {
+      if (judged.size() - first >= most_of_line) break;
+      if (!sequence->held) judged.push_back(judge(state, *sequence));
     }
-    if (line.prompts.size() > 2) std::sort(line.prompts.begin() + 1, line.prompts.end(), is_served_before);
+    const auto prompts = std::span(judged).subspan(first);
+    if (prompts.size() > 2) std::sort(prompts.begin() + 1, prompts.end(), is_served_before);
+    line.prompts = prompts;
   }
-  std::erase_if(lines, &Line::is_empty);
-  return lines;
+  std::erase_if(lines, [](const Line& line) { return line.prompts.empty(); });
 }
 
 // Always the next one of the line that was charged least, which is charged for it. The rank decides between
 // equal ones, so that the order does not depend on where an account lies.
-bool is_later(const Line* a, const Line* b) {
-  if (a->charge != b->charge) return a->charge > b->charge;
-  return ByRank{}(b->prompts[b->num_taken].sequence, a->prompts[a->num_taken].sequence);
+bool is_later(const Line& a, const Line& b) {
+  if (a.charge != b.charge) return a.charge > b.charge;
+  return ByRank{}(b.prompts.front().sequence, a.prompts.front().sequence);
 }
 
-void merge(std::vector<Line>& lines, std::vector<Prompt>& merged) {
-  std::vector<Line*> heap;
-  for (Line& line : lines) heap.push_back(&line);
+void merge(std::vector<Line>& heap, std::vector<Prompt>& merged) {
   std::ranges::make_heap(heap, is_later);
   while (!heap.empty()) {
     std::ranges::pop_heap(heap, is_later);
-    Line& line = *heap.back();
-    const Prompt& next = merged.emplace_back(line.prompts[line.num_taken++]);
+    Line& line = heap.back();
+    const Prompt& next = merged.emplace_back(line.prompts.front());
+    line.prompts = line.prompts.subspan(1);
     line.charge +=
-        (next.num_left + std::min(next.sequence->request.max_tokens, kExpectedOutput)) / line.weight;
-    if (line.is_empty())
+        (next.num_left + std::min(next.sequence->request.max_tokens, kExpectedOutput)) / line.account->weight;
+    if (line.prompts.empty())
       heap.pop_back();
     else
       std::ranges::push_heap(heap, is_later);
@@ -119,7 +118,10 @@ bool may_rely_on(const Sequence& running, const Sequence& waiting) {
 std::vector<Prompt> waiting_in_order(const SchedulerState& state) {
   std::vector<Prompt> prompts;
   for (const auto& [priority, of] : state.shares.classes()) {
-    std::vector<Line> lines = lines_of(state, of, kMostJudged - prompts.size());
+    const std::size_t most = kMostJudged - prompts.size();
+    std::vector<Line> lines = who_waits(of, most);
+    std::vector<Prompt> judged;
+    judge_lines(state, most, lines, judged);
     merge(lines, prompts);
     if (prompts.size() >= kMostJudged) break;
   }

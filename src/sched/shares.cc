@@ -1,11 +1,11 @@
 #include "sched/shares.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <utility>
 
 #include "base/check.h"
-#include "sched/outlook.h"
 #include "sched/sequence.h"
 
 namespace kvasir::sched {
@@ -18,17 +18,11 @@ double expected_cost(const Sequence& sequence) {
   return sequence.num_prompt + std::min(sequence.request.max_tokens, kExpectedOutput);
 }
 
-void stop_waiting(Account& account, Sequence& sequence) {
-  if (std::erase(account.waiting, &sequence) > 0) account.waiting_tokens -= sequence.num_to_compute;
-}
-
-void add_charge(Sequence& sequence, double tokens) {
-  Account& account = *sequence.share->account;
-  account.charge += tokens / account.weight;
-  sequence.charge += tokens / account.weight;
-}
-
 }  // namespace
+
+std::uint64_t tenant_hash(std::string_view tenant) {
+  return std::hash<std::string_view>{}(tenant);
+}
 
 void Shares::join(Sequence& sequence) {
   Class& of = classes_[sequence.request.priority];
@@ -56,7 +50,7 @@ void Shares::leave(Sequence& sequence, double now_s) {
   if (sequence.runs) {
     --request.num_running, --account.num_running, --of.num_running;
   } else {
-    stop_waiting(account, sequence);
+    leave_line(account, sequence);
   }
   // What was counted too much comes back to the tenant's next requests, which stay after those that are here.
   if (sequence.turn == 0) {
@@ -74,13 +68,47 @@ void Shares::wait(Sequence& sequence) {
   Account& account = *sequence.share->account;
   if (std::exchange(sequence.runs, false))
     --sequence.share->num_running, --account.num_running, --classes_.at(account.priority).num_running;
+  join_line(account, sequence);
+}
+
+void Shares::join_line(Account& account, Sequence& sequence) {
+  Class& of = classes_.at(account.priority);
+  if (account.waiting.empty()) {
+    account.line = of.lines.size();
+    of.lines.push_back({.tenant = account.tenant_hash,
+                        .priority = account.priority,
+                        .charge = account.charge,
+                        .weight = account.weight});
+    of.line_owners.push_back(&account);
+  }
   account.waiting.insert(std::ranges::lower_bound(account.waiting, &sequence, ByRank{}), &sequence);
-  account.waiting_tokens += sequence.num_to_compute;
+  of.lines[account.line].num_tokens += sequence.num_to_compute;
+  ++of.lines[account.line].num_sequences;
+}
+
+void Shares::leave_line(Account& account, Sequence& sequence) {
+  if (std::erase(account.waiting, &sequence) == 0) return;
+  Class& of = classes_.at(account.priority);
+  of.lines[account.line].num_tokens -= sequence.num_to_compute;
+  --of.lines[account.line].num_sequences;
+  if (!account.waiting.empty()) return;
+  of.lines[account.line] = of.lines.back();
+  of.line_owners[account.line] = of.line_owners.back();
+  of.line_owners[account.line]->line = account.line;
+  of.lines.pop_back();
+  of.line_owners.pop_back();
+}
+
+void Shares::add_charge(Sequence& sequence, double tokens) {
+  Account& account = *sequence.share->account;
+  account.charge += tokens / account.weight;
+  sequence.charge += tokens / account.weight;
+  if (!account.waiting.empty()) classes_.at(account.priority).lines[account.line].charge = account.charge;
 }
 
 void Shares::run(Sequence& sequence) {
   Account& account = *sequence.share->account;
-  stop_waiting(account, sequence);
+  leave_line(account, sequence);
   sequence.runs = true;
   ++sequence.share->num_running, ++account.num_running, ++classes_.at(account.priority).num_running;
 }
@@ -118,6 +146,10 @@ Account& Shares::account_of(Class& of, const Sequence& sequence) {
   account->priority = sequence.request.priority;
   account->weight = std::max(1, origin.weight);
   account->charge = charge;
+  if (!account->waiting.empty()) {
+    of.lines[account->line].charge = account->charge;
+    of.lines[account->line].weight = account->weight;
+  }
   return *account;
 }
 

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -29,6 +31,18 @@ struct RequestShare {
   int num_running = 0;
 };
 
+std::uint64_t tenant_hash(std::string_view tenant);
+
+// A tenant's prompts of one priority that wait.
+struct WaitingLine {
+  std::uint64_t tenant = 0;  // a hash of its name
+  int priority = 0;
+  double charge = 0;
+  double weight = 1;
+  double num_tokens = 0;  // to compute, as far as was known when they began to wait
+  int num_sequences = 0;
+};
+
 // A tenant's requests at one priority.
 struct Account {
   std::string tenant;
@@ -40,8 +54,8 @@ struct Account {
   double newest_tag = 0;  // of the request that came last
   int num_live = 0;
   int num_running = 0;
-  std::vector<Sequence*> waiting;   // by rank
-  std::int64_t waiting_tokens = 0;  // that those have to compute, as far as was known when they began to wait
+  std::vector<Sequence*> waiting;  // by rank
+  std::size_t line = 0;            // of its class, while some wait
   std::unordered_map<std::string, std::unique_ptr<RequestShare>> requests;
 };
 
@@ -54,9 +68,12 @@ class Shares {
   // The accounts of one priority.
   struct Class {
     std::unordered_map<std::string, std::unique_ptr<Account>> accounts;
-    int num_live = 0;     // sequences
-    int num_running = 0;  // sequences
-    double last_s = 0;    // when one of its sequences was last alive, on the clock of steps
+    // Of the accounts with waiting sequences: close together in memory, since each step looks at them all.
+    std::vector<WaitingLine> lines;
+    std::vector<Account*> line_owners;  // of `lines`, one by one
+    int num_live = 0;                   // sequences
+    int num_running = 0;                // sequences
+    double last_s = 0;                  // when one of its sequences was last alive, on the clock of steps
   };
   using Classes = std::map<int, Class, std::greater<>>;  // by priority, the highest first
 
@@ -77,6 +94,10 @@ class Shares {
 
  private:
   Account& account_of(Class& of, const Sequence& sequence);
+  void add_charge(Sequence& sequence, double tokens);
+  // A sequence begins or ceases to wait.
+  void join_line(Account& account, Sequence& sequence);
+  void leave_line(Account& account, Sequence& sequence);
   RequestShare& request_of(Account& account, const std::string& id);
   // The lowest charge of those at work. Forgets those that are idle and not ahead of it.
   static double lowest_charge(Class& of);
