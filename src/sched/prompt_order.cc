@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <utility>
 
 namespace kvasir::sched {
 
@@ -23,17 +24,30 @@ struct Line {
   double charge = 0;  // with what was taken of it so far
   const Account* account = nullptr;
   std::span<const Prompt> prompts = {};  // that were not taken yet
+  // The rank of the first of those in the class, kept here since thousands of comparisons look at it.
+  double tag = 0;
+  SequenceId id = 0;
+
+  void set_prompts(std::span<const Prompt> left) {
+    prompts = left;
+    if (left.empty()) return;
+    tag = left.front().sequence->tag;
+    id = left.front().sequence->id;
+  }
 };
 
+// The tenants of the class with waiting sequences, at most so many, those that were charged least.
 std::vector<Line> who_waits(const Shares::Class& of, std::size_t most) {
-  std::vector<Line> lines;
-  lines.reserve(of.lines.size());
-  for (std::size_t i = 0; i < of.lines.size(); ++i)
-    lines.push_back({.charge = of.lines[i].charge, .account = of.line_owners[i]});
-  if (lines.size() > most) {
-    std::ranges::nth_element(lines, lines.begin() + static_cast<std::ptrdiff_t>(most), {}, &Line::charge);
-    lines.resize(most);
+  std::vector<std::pair<double, const Account*>> accounts(of.lines.size());
+  for (std::size_t i = 0; i < accounts.size(); ++i) accounts[i] = {of.lines[i].charge, of.line_owners[i]};
+  if (accounts.size() > most) {
+    std::ranges::nth_element(accounts, accounts.begin() + static_cast<std::ptrdiff_t>(most), {},
+                             [](const auto& account) { return account.first; });
+    accounts.resize(most);
   }
+  std::vector<Line> lines(accounts.size());
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    lines[i] = {.charge = accounts[i].first, .account = accounts[i].second};
   return lines;
 }
 
@@ -50,7 +64,7 @@ void judge_lines(const SchedulerState& state, std::size_t most, std::vector<Line
     }
     const auto prompts = std::span(judged).subspan(first);
     if (prompts.size() > 2) std::sort(prompts.begin() + 1, prompts.end(), is_served_before);
-    line.prompts = prompts;
+    line.set_prompts(prompts);
   }
   std::erase_if(lines, [](const Line& line) { return line.prompts.empty(); });
 }
@@ -59,7 +73,7 @@ void judge_lines(const SchedulerState& state, std::size_t most, std::vector<Line
 // equal ones, so that the order does not depend on where an account lies.
 bool is_later(const Line& a, const Line& b) {
   if (a.charge != b.charge) return a.charge > b.charge;
-  return ByRank{}(b.prompts.front().sequence, a.prompts.front().sequence);
+  return a.tag != b.tag ? a.tag > b.tag : a.id > b.id;
 }
 
 void merge(std::vector<Line>& heap, std::vector<Prompt>& merged) {
@@ -68,7 +82,7 @@ void merge(std::vector<Line>& heap, std::vector<Prompt>& merged) {
     std::ranges::pop_heap(heap, is_later);
     Line& line = heap.back();
     const Prompt& next = merged.emplace_back(line.prompts.front());
-    line.prompts = line.prompts.subspan(1);
+    line.set_prompts(line.prompts.subspan(1));
     line.charge +=
         (next.num_left + std::min(next.sequence->request.max_tokens, kExpectedOutput)) / line.account->weight;
     if (line.prompts.empty())
