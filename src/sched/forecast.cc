@@ -151,7 +151,8 @@ class Play {
                                            .decode_s = decode_s,
                                            .prefill_share = outlook_.prefill_share},
                                           std::span(prompts).subspan(first, count));
-    return others_.expects_higher ? std::min(chosen_s, std::max(outlook_.short_s, least_s)) : chosen_s;
+    if (!others_.expects_higher) return chosen_s;
+    return std::min(chosen_s, std::max(outlook_.short_s * kExpectPart, least_s));
   }
 
   // Prompt tokens that find a place in the batch and in memory.

@@ -13,7 +13,7 @@
 namespace kvasir::sched {
 
 // The part of the time that classes below the highest one have together, while that one has work.
-inline constexpr double kLowerShare = 0.1;
+inline constexpr double kLowerShare = 0.05;
 
 struct SchedulerOptions {
   int num_blocks = 0;

@@ -165,11 +165,15 @@ std::vector<SequenceEvent> Scheduler::finish(const StepPlan& plan, StepResult re
   return events;
 }
 
-// Lower classes have their share of the time, in pieces that are large enough for a chunk of a prompt.
+// Lower classes have their share of the time, in pieces that are large enough for a chunk of a prompt. If a
+// step with their rows takes longer than expected, they are in debt for it: the highest class must not lose
+// more because rows cost more than was thought.
 void Scheduler::give_credit(const StepPlan& plan, double seconds) {
   const double most_s = kCreditChunks * state_.cost.predict_s({.prefill_tokens = kv::kBlockTokens});
-  const double credit_s = state_.lower_credit_s + kLowerShare * seconds - plan.lower_s;
-  state_.lower_credit_s = std::clamp(credit_s, 0.0, most_s);
+  const double own_s = plan.predicted_s - plan.lower_s;
+  const double lower_s = plan.lower_s > 0 ? std::max(plan.lower_s, seconds - own_s) : 0;
+  const double credit_s = state_.lower_credit_s + kLowerShare * seconds - lower_s;
+  state_.lower_credit_s = std::clamp(credit_s, -most_s, most_s);
 }
 
 Sequence& Scheduler::find(SequenceId id) {

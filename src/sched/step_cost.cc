@@ -19,11 +19,12 @@ constexpr double kSurpriseFading = 0.9;
 constexpr double kInertia = 1e-3;
 constexpr int kSweeps = 24;
 
-// The row counts at which segments begin; the last segment is open. A CPU's cost bends in the first segments
-// (steps of 1, 8, 16, 32 and 64 rows took 50, 91, 140, 216 and 385 ms on one), a GPU's near 200 rows.
-constexpr std::array<int, 9> kBends = {0, 8, 16, 32, 64, 128, 256, 512, 1 << 30};
+// The row counts at which segments begin; the last segment is open. A lone row has a kernel of its own, so
+// that a second one may cost much. A CPU's cost bends in the first segments (steps of 1, 8, 16, 32 and 64
+// rows took 50, 91, 140, 216 and 385 ms on one), a GPU's near 200 rows.
+constexpr std::array<int, 10> kBends = {0, 2, 8, 16, 32, 64, 128, 256, 512, 1 << 30};
 // Scales that bring the features near 1, so that one inertia suits all of them.
-constexpr std::array<double, 8> kRowScales = {1.0 / 8,  1.0 / 8,   1.0 / 16,  1.0 / 32,
+constexpr std::array<double, 9> kRowScales = {1.0 / 2,  1.0 / 8,   1.0 / 8,   1.0 / 16, 1.0 / 32,
                                               1.0 / 64, 1.0 / 128, 1.0 / 256, 1.0 / 512};
 constexpr double kDecodeScale = 1.0 / 4;
 constexpr double kKvScale = 1.0 / 4096;

@@ -43,7 +43,7 @@ class StepCost {
   std::int64_t num_observed() const { return num_observed_; }
 
  private:
-  static constexpr int kSegments = 8;  // segments of rows between the bends
+  static constexpr int kSegments = 9;  // segments of rows between the bends
   static constexpr int kDecode = kSegments + 1;
   static constexpr int kDecodeKv = kSegments + 2;
   static constexpr int kPrefillKv = kSegments + 3;
