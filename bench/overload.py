@@ -17,7 +17,7 @@ import time
 from overload import cached, checks, neighbours, rates
 from overload.load import Target
 from overload.page import page
-from overload.results import as_text, print_result, summary
+from overload.results import as_text, exit_status, print_result, summary
 
 SCENARIOS = {"overload": rates.overload, "flood": neighbours.flood, "shares": neighbours.fairness, "prediction": rates.prediction,
              "cache": cached.cache, "checks": checks.cost}
@@ -104,7 +104,7 @@ def main():
     options.page.parent.mkdir(parents=True, exist_ok=True)
     options.page.write_text(page(results, lines))
     print(f"The page is {options.page}.")
-    return 1 if any(check.holds is False for result in results for check in result.checks) else 0
+    return exit_status(results, is_quick=options.quick)
 
 
 if __name__ == "__main__":

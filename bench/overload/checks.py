@@ -15,7 +15,7 @@ async def cost(bench):
     result = Result("Cost of the checks")
     program = pathlib.Path(bench.kvasir).with_name("tenancy_bench")
     if not program.exists():
-        result.skip("µs of a request and of a step", f"there is no {program.name} beside the binary")
+        result.check("µs of a request and of a step", f"there is no {program.name} beside the binary", "measured", False)
         return result
     found = json.loads(subprocess.run([program], capture_output=True, text=True, check=True, timeout=120).stdout)
     result.tables.append(Table("Processor time, 1,000 tenants", ["", "µs"], [[name, f"{value:.2f}"] for name, value in found.items()]))

@@ -24,11 +24,6 @@ TIERS = "".join(f'[[tiers]]\nname = "{name}"\n{more}{UNLIMITED}\n' for name, mor
     ("one", "weight = 1\npriority = 1\n"), ("three", "weight = 3\npriority = 1\n")))
 
 
-def flags_of(kvasir):
-    """The text of `kvasir serve --help`."""
-    return subprocess.run([kvasir, "serve", "--help"], capture_output=True, text=True, check=True).stdout
-
-
 class House:
     """A data folder and what is made in it. One server runs on it at a time."""
 

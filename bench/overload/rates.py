@@ -7,7 +7,7 @@ import random
 import time
 
 from . import figures, plot
-from .house import House, flags_of
+from .house import House
 from .load import Patience, Shape, Source, Target, open_loop
 from .results import Result, Table, ms, percent
 
@@ -108,18 +108,9 @@ def judge(result, points, slo):
     result.at_most("RSS after 3x, of that after 1x", by_factor[3].rss_mb / by_factor[1].rss_mb, 1.1, "{:.2f}")
 
 
-def admission_off(kvasir):
-    """The flags that switch admission by goodput off; none where the binary has no such setting."""
-    known = flags_of(kvasir)
-    if "--no-admission" in known:
-        return ["--no-admission"]
-    return ["--admission", "off"] if "--admission" in known else []
-
-
 async def overload(bench):
     """More requests than can be served: how many are served well, and how the others are refused."""
     result = Result("Overload")
-    switch = admission_off(bench.kvasir)
     with House(bench.kvasir, bench.model, ["--kv-memory-mb", 192, *bench.flags]) as house:
         tenant = house.tenant("load", "free")
         with house.serving() as server:
@@ -130,18 +121,14 @@ async def overload(bench):
             points = await measure_curve(bench, result, server, tenant, bench.rate, slo, memory)
         result.notes.append(f"SLOs: {ms(slo.ttft_s)} ms to the first token, {ms(slo.tpot_s)} ms for each further one. "
                             f"Sustained: {bench.rate:.1f} requests/s ({CHAT.prompt} words in, {CHAT.answer} tokens out in the median).")
-        result.tables.append(curve_table("Admission on" if switch else "As it is", points))
+        result.tables.append(curve_table("Admission on", points))
         judge(result, points, slo)
-        curves = [("admission on" if switch else "as it is", [(p.rate, p.goodput) for p in points])]
-        if switch:
-            with house.serving(*switch, "--slo-ttft-ms", round(1000 * slo.ttft_s), "--slo-tpot-ms",
-                               round(1000 * slo.tpot_s)) as server:
-                off = await measure_curve(bench, result, server, tenant, bench.rate, slo, [])
-            result.tables.append(curve_table("Admission off", off))
-            curves.append(("admission off", [(p.rate, p.goodput) for p in off]))
-        else:
-            result.notes.append("This binary has no --admission: the curve without it was not measured, and the one above has "
-                                "the limits of the queue alone.")
+        curves = [("admission on", [(p.rate, p.goodput) for p in points])]
+        with house.serving("--admission", "off", "--slo-ttft-ms", round(1000 * slo.ttft_s), "--slo-tpot-ms",
+                           round(1000 * slo.tpot_s)) as server:
+            off = await measure_curve(bench, result, server, tenant, bench.rate, slo, [])
+        result.tables.append(curve_table("Admission off", off))
+        curves.append(("admission off", [(p.rate, p.goodput) for p in off]))
     most = 1.4 * max(p.goodput for p in points)
     curves.append(("all served well", [(0, 0), (most, most)]))
     result.plots.append(plot.lines("Goodput over the rate", "requests/s sent", "requests/s within both SLOs", curves))
@@ -161,7 +148,7 @@ async def prediction(bench):
     told = [outcome for outcome in phase.outcomes if outcome.is_answered and outcome.predicted_ttft_ms is not None]
     if not told:
         answered = sum(1 for outcome in phase.outcomes if outcome.is_answered)
-        result.skip("predicted within 25 %", f"none of {answered} answers has kvasir.predicted_ttft_ms")
+        result.check("predicted within 25 %", f"none of {answered} answers has kvasir.predicted_ttft_ms", "some", False)
         return result
     errors = [figures.off_by(outcome.predicted_ttft_ms / 1000, outcome.ttft_s) for outcome in told]
     result.tables.append(Table(f"At {0.7 * bench.rate:.1f} requests/s", ["", "p50", "p90", "p95"], [

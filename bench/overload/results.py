@@ -77,6 +77,12 @@ def print_result(result):
         print(f"  {verdict(check.holds):>12}  {check.what}: {check.value}{f' ({check.bound})' if check.bound else ''}")
 
 
+def exit_status(results, is_quick):
+    """A bound that could not be measured does not hold, except in a quick run, which may be too short for some."""
+    found = [check.holds for result in results for check in result.checks]
+    return 1 if False in found or (None in found and not is_quick) else 0
+
+
 def summary(results):
     return Table("All bounds", ["bound", "measured", "wanted", ""],
                  [[f"{result.name}: {check.what}", "-" if check.holds is None else check.value, check.bound, verdict(check.holds)]

@@ -73,20 +73,6 @@ net::HttpResponse without_route(const net::HttpRequest& request, const Error& er
   return response;
 }
 
-Error draining_error() {
-  return {.code = ErrorCode::unavailable,
-          .message = "the server is shutting down; try another, or this one later",
-          .reason = "server_draining",
-          .retry_after_s = 5};
-}
-
-Error restarting_error() {
-  return {.code = ErrorCode::unavailable,
-          .message = "an engine failed and the server is being restarted; try again",
-          .reason = "engine_failed",
-          .retry_after_s = 5};
-}
-
 void add_headers(const Exchange& exchange, net::HttpResponse& response) {
   response.headers.push_back({"x-request-id", exchange.id});
   if (exchange.errors == ErrorStyle::anthropic) response.headers.push_back({"request-id", exchange.id});
@@ -95,6 +81,18 @@ void add_headers(const Exchange& exchange, net::HttpResponse& response) {
 }
 
 }  // namespace
+
+Error draining_error(const Service& service) {
+  if (service.draining == Service::Draining::to_restart)
+    return {.code = ErrorCode::unavailable,
+            .message = "an engine failed and the server is being restarted; try again",
+            .reason = "engine_failed",
+            .retry_after_s = 5};
+  return {.code = ErrorCode::unavailable,
+          .message = "the server is shutting down; try another, or this one later",
+          .reason = "server_draining",
+          .retry_after_s = 5};
+}
 
 Error answers_overloaded() {
   return {.code = ErrorCode::unavailable,
@@ -166,7 +164,7 @@ Api::Api(ServiceOptions options, Parts parts)
                parts.admission,
                metrics_,
                parts.clock,
-               {false},
+               {Service::Draining::no},
                {1, options.max_waiting_texts},
                {options.num_text_threads, options.max_waiting_texts},
                {1, options.max_waiting_texts},
@@ -209,8 +207,8 @@ void Api::stop_storing() {
 }
 
 void Api::drain(Drain why) {
-  if (why == Drain::restart) restarting_ = true;
-  service_.draining = true;
+  if (service_.draining == Service::Draining::to_restart) return;
+  service_.draining = why == Drain::restart ? Service::Draining::to_restart : Service::Draining::to_stop;
 }
 
 int Api::num_busy() const {
@@ -254,8 +252,8 @@ asio::awaitable<void> Api::handle(net::HttpRequest& request, net::Responder& res
   exchange.endpoint = (*route)->name();
   exchange.path_parameters = path_parameters(**route, request.path);
   const Busy busy(*this, (*route)->kind);
-  if (service_.draining && (*route)->kind == RouteKind::work) {
-    const Error draining = restarting_ ? restarting_error() : draining_error();
+  if (service_.drains() && (*route)->kind == RouteKind::work) {
+    const Error draining = draining_error(service_);
     note_error(exchange, draining);
     net::HttpResponse refused = error_response(draining, exchange.errors);
     refused.keep_alive = false;

@@ -80,7 +80,6 @@ class Api {
 
   ApiMetrics metrics_;
   Service service_;
-  std::atomic<bool> restarting_{false};
   std::unique_ptr<BatchRunner> batches_;
   mutable std::mutex mutex_;
   std::condition_variable idle_;

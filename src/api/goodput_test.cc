@@ -100,7 +100,7 @@ TEST_F(GoodputTest, APredictionIsComparedWithTheRealTime) {
   base::FakeClock clock;
   obs::Registry registry;
   ApiMetrics metrics(registry, clock);
-  Caution caution;
+  sched::Caution caution;
   boost::asio::io_context io;
   Job job{.text = router_.chat_text("m").value()};
   job.sequences.emplace_back().prompt = {1};

@@ -23,6 +23,7 @@ struct SimFlags : LoadFlags {
   int num_blocks = 0;
   int template_tokens = 0;
   double client_ms = 2;
+  bool admits_by_goodput = false;
 };
 
 // Sets the scheduler up as `serve` does on such a device.
@@ -45,6 +46,7 @@ bench::SimOptions sim_options(const SimFlags& flags) {
   if (flags.slo_tpot_ms) options.scheduler.slo.tpot_s = *flags.slo_tpot_ms / 1e3;
   options.template_tokens = flags.template_tokens;
   options.client_s = flags.client_ms / 1e3;
+  options.admits_by_goodput = flags.admits_by_goodput;
   return options;
 }
 
@@ -91,6 +93,8 @@ void add_device_flags(CLI::App& command, SimFlags& flags) {
       ->type_name("MS,...")
       ->delimiter(',')
       ->check(CLI::Range(0.0, 60000.0));
+  command.add_flag("--admission", flags.admits_by_goodput,
+                   "Refuse requests that are forecast to miss their SLOs");
   command.add_option("--blocks", flags.num_blocks, "KV blocks (default: as many as such a device has)")
       ->type_name("N")
       ->check(CLI::Range(1, 1 << 24));

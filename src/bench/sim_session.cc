@@ -38,6 +38,8 @@ sim::SimLoad load_of(const SimOptions& options, const LoadPhase& phase) {
                     .arrivals_s = phase.arrivals_s,
                     .num_requests = phase.num_requests,
                     .duration_s = phase.duration_s,
+                    .forecasts = options.admits_by_goodput ? sim::SimLoad::Forecasts::refuse
+                                                           : sim::SimLoad::Forecasts::none,
                     .client_s = options.client_s,
                     .request = [&options, number = phase.number](std::uint64_t index) {
                       return request_of(options, number, index);
@@ -69,6 +71,8 @@ PhaseRun seen_by_clients(sim::SimRun run, const LoadPhase& phase) {
   }
   for (int i = 0; i < run.num_refused; ++i)
     seen.records.push_back({.end_s = 0, .failure = Failure::refused, .message = "too large"});
+  for (int i = 0; i < run.num_overload; ++i)
+    seen.records.push_back({.end_s = 0, .failure = Failure::refused, .message = "would be late"});
   return seen;
 }
 

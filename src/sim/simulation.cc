@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "sched/caution.h"
 
 namespace kvasir::sim {
 
@@ -62,10 +63,10 @@ class Simulation {
       generate.prompt = std::move(request.prompt);
       generate.max_tokens = request.output_tokens;
       generate.ignore_eos = true;
-      if (load_.admit_part > 0) {
+      if (load_.forecasts != SimLoad::Forecasts::none) {
         const wire::Forecast forecast = forecast_for(generate, at_s);
         record.predicted_s = forecast.expected.ttft_s;
-        if (is_over(forecast)) {
+        if (load_.forecasts == SimLoad::Forecasts::refuse && !forecast.is_within(caution_.factor())) {
           ++run_.num_overload;
           continue;
         }
@@ -90,7 +91,7 @@ class Simulation {
 
   // Called when a step begins: arrivals until the next one are judged by what is known now.
   void look_ahead(double in_flight_s) {
-    if (load_.admit_part <= 0) return;
+    if (load_.forecasts == SimLoad::Forecasts::none) return;
     scheduler_.set_now(now_s_);
     outlook_ = scheduler_.outlook();
     outlook_.in_flight_s = in_flight_s;
@@ -102,12 +103,6 @@ class Simulation {
     const wire::Outline outline{.tenant = request.origin.tenant,
                                 .num_prompt_tokens = static_cast<std::int64_t>(request.prompt.size())};
     return sched::forecast(outlook_, arrived_, outline, 0, std::max(0.0, at_s - outlook_s_));
-  }
-
-  bool is_over(const wire::Forecast& forecast) const {
-    const wire::Latency limit = forecast.limit();
-    return forecast.expected.ttft_s > load_.admit_part * limit.ttft_s ||
-           forecast.expected.tpot_s > std::max(1.0, load_.admit_part) * limit.tpot_s;
   }
 
   // Like the engine: if steps overlap, the previous step ends after this one has begun.
@@ -135,6 +130,8 @@ class Simulation {
     const auto found = live_.find(event.sequence);
     CHECK(found != live_.end(), "sequence {} has no client", event.sequence);
     SimRecord& record = found->second;
+    if (record.tokens_s.empty() && !event.event.tokens.empty())
+      caution_.learn(record.predicted_s, now_s_ - record.arrived_s);
     record.tokens_s.insert(record.tokens_s.end(), event.event.tokens.size(), now_s_);
     if (!event.event.last()) return;
     record.cached_tokens = event.event.usage.cached_tokens;
@@ -154,6 +151,7 @@ class Simulation {
   std::optional<sched::StepPlan> in_flight_;
   sched::Outlook outlook_;
   double outlook_s_ = 0;  // when it was made
+  sched::Caution caution_;
   std::vector<sched::WaitingLine> arrived_;
   double now_s_ = 0;
   std::uint64_t num_started_ = 0;

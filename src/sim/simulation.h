@@ -22,9 +22,9 @@ struct SimLoad {
   std::vector<double> arrivals_s;  // ascending
   int num_requests = 0;            // total; 0: as many as the time or the arrivals allow
   double duration_s = 0;           // no request starts later; 0: no limit
-  // Forecasts each request when it arrives, and refuses one whose forecast is over this part of its limit;
-  // 0: forecasts nothing.
-  double admit_part = 0;
+  enum class Forecasts { none, made, refuse };
+  Forecasts forecasts =
+      Forecasts::none;  // of each request when it arrives; `refuse`: the late ones, as `serve`
   double client_s = 0;  // from an answer until the scheduler sees the client's next request
   std::function<SimRequest(std::uint64_t index)> request;
 };

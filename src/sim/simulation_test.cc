@@ -90,7 +90,7 @@ struct OpenLoad {
   SimLoad load;
   std::vector<std::pair<int, int>> lengths;  // prompt and answer
 
-  OpenLoad(double per_s, double seconds, double admit_part) {
+  OpenLoad(double per_s, double seconds, SimLoad::Forecasts forecasts) {
     for (CostPoint& point : costs.points) point.seconds /= 10;
     costs.kv_token_s /= 10;
     costs.prefill_kv_token_s /= 10;
@@ -108,7 +108,7 @@ struct OpenLoad {
     for (std::size_t i = 0; i < load.arrivals_s.size(); ++i)
       lengths.emplace_back(std::clamp(static_cast<int>(prompt(random)), 8, 1500),
                            std::clamp(static_cast<int>(answer(random)), 2, 600));
-    load.admit_part = admit_part;
+    load.forecasts = forecasts;
     load.request = [this](std::uint64_t index) {
       SimRequest request{.output_tokens = lengths[index].second};
       for (int i = 0; i < lengths[index].first; ++i)
@@ -130,8 +130,8 @@ bool is_good(const SimRecord& record, const sched::Slo& slo) {
   return first_token_s(record) <= slo.ttft_s && tpot_s <= slo.tpot_s;
 }
 
-constexpr double kAdmitAll = 1e9;
-constexpr double kAdmitPart = 0.9;
+constexpr auto kAdmitAll = SimLoad::Forecasts::made;
+constexpr auto kRefuseLate = SimLoad::Forecasts::refuse;
 
 TEST(Forecast, IsWithinAQuarterForNineOfTenRequests) {
   const OpenLoad open(2.6, 200, kAdmitAll);
@@ -144,19 +144,19 @@ TEST(Forecast, IsWithinAQuarterForNineOfTenRequests) {
 }
 
 TEST(Forecast, AdmissionByItKeepsGoodputUnderOverload) {
-  const auto num_good = [](double per_s, double admit_part) {
-    const OpenLoad open(per_s, 200, admit_part);
+  const auto num_good = [](double per_s, SimLoad::Forecasts forecasts) {
+    const OpenLoad open(per_s, 200, forecasts);
     const SimRun run = open.run();
     return std::ranges::count_if(run.records,
                                  [&](const SimRecord& record) { return is_good(record, open.options.slo); });
   };
   const auto most = num_good(4, kAdmitAll);
-  EXPECT_GE(num_good(12, kAdmitPart), 0.9 * static_cast<double>(most));
+  EXPECT_GE(num_good(12, kRefuseLate), 0.9 * static_cast<double>(most));
   EXPECT_LE(num_good(12, kAdmitAll), 0.5 * static_cast<double>(most)) << "most are late";
 }
 
 TEST(Forecast, AnIdleMachineRefusesNobody) {
-  OpenLoad open(0.05, 600, kAdmitPart);
+  OpenLoad open(0.05, 600, kRefuseLate);
   for (auto& [prompt, answer] : open.lengths) prompt = 1500;
   EXPECT_EQ(open.run().num_overload, 0);
 }

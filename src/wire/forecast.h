@@ -36,11 +36,21 @@ struct Forecast {
   Latency limit() const { return {limit_s(slo.ttft_s, alone.ttft_s), limit_s(slo.tpot_s, alone.tpot_s)}; }
   bool is_known() const { return expected.ttft_s > 0 && slo.ttft_s > 0; }
 
+  // Whether it will be good, if first tokens may come `caution` times as late as expected. A request that
+  // takes hardly longer than alone always is: the machine is idle.
+  bool is_within(double caution) const {
+    if (!is_known()) return true;
+    const Latency most = limit();
+    const bool is_idle = expected.ttft_s <= kLikeAlone * alone.ttft_s;
+    return (is_idle || expected.ttft_s * caution <= most.ttft_s) && expected.tpot_s <= most.tpot_s;
+  }
+
   // Others may slow a request down so much that it misses the SLO by itself; the planner takes its time for
   // such a prompt too.
   static constexpr double kStretch = 4;
   // What a request that reaches the SLO alone may take beyond what it takes alone: a forecast is not exact.
   static constexpr double kMargin = 2;
+  static constexpr double kLikeAlone = 1.1;
   static double limit_s(double slo_s, double alone_s) {
     if (alone_s > slo_s) return kStretch * alone_s;
     return alone_s * kMargin > slo_s ? alone_s * kMargin : slo_s;

@@ -14,7 +14,7 @@ from overload import figures, plot  # noqa: E402
 from overload.client import Answer  # noqa: E402
 from overload.figures import Outcome, Slo  # noqa: E402
 from overload.page import page  # noqa: E402
-from overload.results import Result, Table, as_text  # noqa: E402
+from overload.results import Result, Table, as_text, exit_status  # noqa: E402
 
 SLO = Slo(ttft_s=1.0, tpot_s=0.1)
 
@@ -139,6 +139,10 @@ def test_the_page_has_all_of_it():
     result.plots.append(plot.lines("Goodput", "x", "y", [("on", [(1, 2), (3, 4)]), ("off", [])]))
     result.plots.append(plot.scatter("Predicted", "x", "y", [(1, 1.1)], 0.25))
     assert [check.holds for check in result.checks] == [True, False, None]
+    assert exit_status([result], is_quick=True) == 1
+    result.checks.pop(1)
+    assert exit_status([result], is_quick=True) == 0
+    assert exit_status([result], is_quick=False) == 1, "what was not measured does not hold"
     text = page([result], ["2 cores"])
     assert text.count("<svg") == 2 and "Overload &lt;1&gt;" in text and "http" not in text.replace("</html>", "")
     assert as_text(result.tables[0]) == "Rates\n  rate  good/s\n  1x       7.5"

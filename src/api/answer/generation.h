@@ -12,11 +12,11 @@
 #include "api/answer/delta_stream.h"
 #include "api/answer/job.h"
 #include "api/http/api_metrics.h"
-#include "api/http/caution.h"
 #include "api/http/promise.h"
 #include "api/http/request_meter.h"
 #include "base/clock.h"
 #include "router/lease.h"
+#include "sched/caution.h"
 #include "tenancy/admission.h"
 
 namespace kvasir::api {
@@ -30,7 +30,7 @@ class Generation final : public DeltaStream {
     boost::asio::any_io_executor executor;
     const base::Clock& clock;
     ModelMetrics& metrics;
-    Caution& caution;
+    sched::Caution& caution;
     std::shared_ptr<RequestMeter> meter;
     Promise promise = {};
   };
@@ -84,7 +84,7 @@ class Generation final : public DeltaStream {
   boost::asio::any_io_executor executor_;
   const base::Clock& clock_;
   ModelMetrics& metrics_;
-  Caution& caution_;
+  sched::Caution& caution_;
   const std::shared_ptr<RequestMeter> meter_;
   const Promise promise_;
   boost::asio::steady_timer wake_;

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "api/http/lobby.h"
-#include "kv/block_hash.h"
 
 namespace kvasir::api {
 
@@ -15,26 +14,17 @@ using base::Status;
 
 namespace {
 
-// A request that is forecast to take hardly longer than alone is always admitted: the machine is idle.
-constexpr double kLikeAlone = 1.1;
 // How often the first in line asks again.
 constexpr auto kPoll = std::chrono::milliseconds(5);
 
-// The time within which the first token comes, as far as forecasts were right lately.
-double cautious_s(Service& service, const Job& job, const wire::Forecast& forecast) {
-  return forecast.expected.ttft_s * service.cautions.of(job.text->name).factor();
+// How much later than expected first tokens came lately.
+double caution_of(Service& service, const Job& job) {
+  return service.cautions.of(job.text->name).factor();
 }
 
-bool is_within(Service& service, const Job& job, const wire::Forecast& forecast) {
-  if (!forecast.is_known()) return true;
+base::Error overloaded(const wire::Forecast& forecast, double caution, const std::string& tier) {
   const wire::Latency limit = forecast.limit();
-  const bool is_idle = forecast.expected.ttft_s <= kLikeAlone * forecast.alone.ttft_s;
-  return (is_idle || cautious_s(service, job, forecast) <= limit.ttft_s) &&
-         forecast.expected.tpot_s <= limit.tpot_s;
-}
-
-base::Error overloaded(const wire::Forecast& forecast, double cautious_s, const std::string& tier) {
-  const wire::Latency limit = forecast.limit();
+  const double cautious_s = forecast.expected.ttft_s * caution;
   const double late_s = cautious_s - limit.ttft_s;
   const char* const reason = "server_overloaded";
   const std::string what =
@@ -49,10 +39,11 @@ base::Error overloaded(const wire::Forecast& forecast, double cautious_s, const 
           .retry_after_s = retry_s};
 }
 
-base::Error line_is_full() {
+// `who` waits already.
+base::Error others_wait(std::string_view who) {
   const char* const reason = "server_overloaded";
   return {.code = base::ErrorCode::unavailable,
-          .message = "the server is overloaded, and too many requests wait already; try again later",
+          .message = fmt::format("the server is overloaded, and {} already; try again in 1 s", who),
           .reason = reason,
           .retry_after_s = 1};
 }
@@ -104,7 +95,9 @@ class WaitWatch {
 
 base::Error refusal(Service& service, const Job& job, const Place& place, const tenancy::Tier& tier) {
   const wire::Forecast forecast = forecast_of(job, place);
-  return overloaded(forecast, cautious_s(service, job, forecast), tier.name);
+  const double caution = caution_of(service, job);
+  return forecast.is_within(caution) ? others_wait("requests that came before wait")
+                                     : overloaded(forecast, caution, tier.name);
 }
 
 asio::awaitable<Status> wait_in_line(Service& service, Outlet& out, const Asker& asker, const Job& job,
@@ -112,16 +105,16 @@ asio::awaitable<Status> wait_in_line(Service& service, Outlet& out, const Asker&
   net::Responder& responder = out.exchange().responder;
   const std::unique_ptr<Lobby::Ticket> ticket =
       service.lobby.join(guest_of(asker, job), responder.executor());
-  if (!ticket) co_return line_is_full();
+  if (!ticket) co_return others_wait("too many requests wait");
   const WaitWatch watch(out, *ticket);
   const base::TimePoint deadline =
       service.clock.now() + std::chrono::milliseconds(asker.caller.tier->max_wait_ms);
   for (;;) {
-    if (service.draining) co_return line_is_full();
+    if (service.drains()) co_return draining_error(service);
     if (ticket->is_first()) {
       const wire::Forecast forecast = forecast_of(job, place);
       set_promise(forecast, place);
-      if (is_within(service, job, forecast)) co_return base::ok();
+      if (forecast.is_within(caution_of(service, job))) co_return base::ok();
     }
     const base::TimePoint now = service.clock.now();
     if (now >= deadline) co_return refusal(service, job, place, *asker.caller.tier);
@@ -135,12 +128,10 @@ asio::awaitable<Status> wait_in_line(Service& service, Outlet& out, const Asker&
 
 wire::Forecast forecast_of(const Job& job, const Place& place) {
   const wire::GenerateRequest& first = job.sequences.front();
-  kv::BlockChain blocks({first.origin.cache_namespace, first.num_public_tokens});
-  blocks.extend(first.prompt);
   wire::Outline outline{.tenant = first.origin.tenant,
                         .weight = first.origin.weight,
                         .priority = first.priority,
-                        .prompt_blocks = &blocks,
+                        .prompt_blocks = &place.blocks,
                         .num_sequences = static_cast<int>(job.sequences.size()),
                         .slo_ttft_s = first.slo_ttft_s,
                         .slo_tpot_s = first.slo_tpot_s};
@@ -152,7 +143,7 @@ wire::Forecast forecast_of(const Job& job, const Place& place) {
 bool may_start_now(Service& service, const Asker& asker, const Job& job, Place& place) {
   const wire::Forecast forecast = forecast_of(job, place);
   set_promise(forecast, place);
-  return is_within(service, job, forecast) &&
+  return forecast.is_within(caution_of(service, job)) &&
          !service.lobby.has_line(job.text->name, asker.caller.tier->priority);
 }
 

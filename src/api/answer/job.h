@@ -14,6 +14,7 @@ namespace kvasir::api {
 struct Job {
   router::ChatTextPtr text;
   std::vector<wire::GenerateRequest> sequences;  // choice i of prompt p is number p * num_sampled + i
+  int base_priority = 0;                         // its tier's is added; batches are below 0
   int num_sampled = 1;                           // answers sampled for each prompt
   int num_kept = 1;                              // answers kept of those, the likeliest
   bool with_logprobs = false;                    // the answer reports logprobs

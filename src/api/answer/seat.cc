@@ -27,13 +27,16 @@ std::shared_ptr<const ChatRequest> chat_with_server_tools(const TextPtr& text) {
   return {text, chat};
 }
 
+Result<Seat> seat_of(Service& service, const Asker& asker, Job job, const TextPtr& text) {
+  TRY(Place place, admit(service, asker, job));
+  return Seat{std::move(job), std::move(place), chat_with_server_tools(text)};
+}
+
 asio::awaitable<Result<Seat>> prepare(Service& service, Outlet& out, const Asker& asker, const TextPtr& text,
                                       std::size_t num_bytes) {
   Result<Job> job = co_await make_ready(service, out, text, num_bytes);
   if (!job.ok()) co_return std::move(job).error();
-  Result<Place> place = admit(service, asker, *job);
-  if (!place.ok()) co_return std::move(place).error();
-  co_return Seat{std::move(*job), std::move(*place), chat_with_server_tools(text)};
+  co_return seat_of(service, asker, std::move(*job), text);
 }
 
 // The largest ready model that is smaller than this one; null: there is none.
@@ -72,16 +75,17 @@ asio::awaitable<std::optional<Seat>> downgrade(Service& service, Outlet& out, co
 
 asio::awaitable<Result<Seat>> choose_seat(Service& service, Outlet& out, const Asker& asker,
                                           const TextPtr& text, std::size_t num_bytes) {
-  router::ChatTextPtr model;
+  Job job;
   {
     Result<Seat> own = co_await prepare(service, out, asker, text, num_bytes);
-    if (!own.ok() || !params_of(*text).allow_downgrade || may_start_now(service, asker, own->job, own->place))
+    if (!own.ok() || !service.options.admits_by_goodput || !params_of(*text).allow_downgrade ||
+        may_start_now(service, asker, own->job, own->place))
       co_return std::move(own);
-    model = own->job.text;
+    job = std::move(own->job);
   }  // gives its place back, so that the request counts once
-  std::optional<Seat> smaller = co_await downgrade(service, out, asker, text, model, num_bytes);
+  std::optional<Seat> smaller = co_await downgrade(service, out, asker, text, job.text, num_bytes);
   if (smaller) co_return std::move(*smaller);
-  co_return co_await prepare(service, out, asker, text, num_bytes);
+  co_return seat_of(service, asker, std::move(job), text);
 }
 
 }  // namespace

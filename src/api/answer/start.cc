@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "api/answer/reservation.h"
-#include "kv/block_hash.h"
 
 namespace kvasir::api {
 
@@ -42,7 +41,7 @@ Result<Place> admit(Service& service, const Asker& asker, Job& job) {
   const tenancy::Tier& tier = *asker.caller.tier;
   for (wire::GenerateRequest& sequence : job.sequences) {
     sequence.origin = origin;
-    sequence.priority += tier.priority;  // batches are below 0 before; a client has no say
+    sequence.priority = job.base_priority + tier.priority;  // a client has no say
     sequence.slo_ttft_s = tier.slo_ttft_ms / 1e3;
     sequence.slo_tpot_s = tier.slo_tpot_ms / 1e3;
   }
@@ -53,13 +52,14 @@ Result<Place> admit(Service& service, const Asker& asker, Job& job) {
   kv::BlockChain blocks({origin.cache_namespace, first.num_public_tokens});
   blocks.extend(first.prompt);
   TRY(router::WorkerLease lease, service.router.pick(*job.text, {blocks, permit.tokens()}));
-  return Place{std::move(permit), std::move(lease), asker.meter, promise_of(*asker.caller.tier)};
+  return Place{std::move(permit), std::move(lease), std::move(blocks), asker.meter,
+               promise_of(*asker.caller.tier)};
 }
 
 Result<std::unique_ptr<Generation>> start(Service& service, Place place, Job job,
                                           const boost::asio::any_io_executor& executor) {
   ModelMetrics& metrics = service.metrics.of_model(job.text->name);
-  Caution& caution = service.cautions.of(job.text->name);
+  sched::Caution& caution = service.cautions.of(job.text->name);
   auto generation =
       Generation::start(std::move(job), std::move(place.permit), std::move(place.lease),
                         {executor, service.clock, metrics, caution, std::move(place.meter), place.promise});

@@ -8,6 +8,7 @@
 #include "api/http/caller.h"
 #include "api/http/promise.h"
 #include "api/http/service.h"
+#include "kv/block_hash.h"
 
 // Every job reaches the engines through these functions.
 namespace kvasir::api {
@@ -16,11 +17,13 @@ namespace kvasir::api {
 struct Place {
   tenancy::Permit permit;
   router::WorkerLease lease;
+  kv::BlockChain blocks;                // of the first prompt
   std::shared_ptr<RequestMeter> meter;  // the asker's
   Promise promise = {};
 };
 
-// Sets the origin of the job, reserves a place for it and picks a worker.
+// Sets the origin of the job, reserves a place for it and picks a worker. The same job may be admitted again
+// once its place is given back.
 base::Result<Place> admit(Service& service, const Asker& asker, Job& job);
 
 // Queues all of the job's sequences or none. Errors are worded for the client.

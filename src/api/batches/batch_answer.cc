@@ -53,7 +53,7 @@ Result<Job> make_line_job(Service& service, const tenancy::Caller& caller, Quest
   if (std::holds_alternative<TooManyTurns>(encoded))
     return in_field("context_policy", not_supported("making summaries here is"));
   Job job = std::get<Job>(std::move(encoded));
-  for (wire::GenerateRequest& sequence : job.sequences) sequence.priority = kBatchPriority;
+  job.base_priority = kBatchPriority;
   return job;
 }
 

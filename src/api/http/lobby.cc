@@ -33,6 +33,13 @@ struct Lobby::Line {
   std::set<std::shared_ptr<Place>, Order> waiting;
   std::map<std::string, double> finish;  // by flow: where its next request starts
   double now = 0;                        // the start of the last one that left as the first
+
+  // Forgets the flows that would start at `now` anyway, so that a line that never ends stays small.
+  void move_on(double start) {
+    now = std::max(now, start);
+    if (finish.size() > 2 * waiting.size())
+      std::erase_if(finish, [this](const auto& flow) { return flow.second <= now; });
+  }
 };
 
 Lobby::Lobby(std::size_t max_waiting) : max_waiting_(max_waiting) {}
@@ -70,7 +77,7 @@ void Lobby::leave(const std::shared_ptr<Place>& place) {
     const auto found = lines_.find(place->guest.model);
     Line& line = found->second;
     const bool was_first = *line.waiting.begin() == place;
-    if (was_first) line.now = std::max(line.now, place->start);
+    if (was_first) line.move_on(place->start);
     line.waiting.erase(place);
     --num_waiting_;
     if (line.waiting.empty())

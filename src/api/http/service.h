@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "api/http/api_metrics.h"
-#include "api/http/caution.h"
 #include "api/http/error_map.h"
 #include "api/http/event_log.h"
 #include "api/http/late_writes.h"
@@ -23,6 +22,7 @@
 #include "net/http_message.h"
 #include "net/responder.h"
 #include "router/router.h"
+#include "sched/caution.h"
 #include "store/store.h"
 #include "tenancy/admission.h"
 #include "tenancy/directory.h"
@@ -67,7 +67,9 @@ struct Service {
   tenancy::Admission& admission;
   ApiMetrics& metrics;
   const base::Clock& clock;
-  std::atomic<bool> draining{false};
+  enum class Draining : std::uint8_t { no, to_stop, to_restart };
+  std::atomic<Draining> draining{Draining::no};
+  bool drains() const { return draining != Draining::no; }
   // Queues for bodies over kSmallBody. Reading a body takes a few tenths of a second at most, while
   // tokenizing may take many seconds. Since reading has its own threads, a request gets headers or an error
   // even while all tokenizing threads are busy.
@@ -80,7 +82,7 @@ struct Service {
   TextQueue storing;               // what has to do with the store
   tool::Toolbox* tools = nullptr;  // null: there are none
   meter::Meter& meter;
-  Cautions cautions;           // how far to trust forecasts
+  sched::Cautions cautions;    // how far to trust forecasts
   Lobby lobby;                 // requests that wait until they can be served in time
   LateWrites late_writes;      // ends of answers that the store could not take at first
   const std::string document;  // the document of all routes, for /openapi.json
@@ -118,6 +120,8 @@ boost::asio::awaitable<base::Result<net::BodyWriter*>> start_body(Exchange& exch
                                                                   std::uint64_t num_bytes);
 boost::asio::awaitable<void> reply_error(Exchange& exchange, base::Error error);
 void note_error(Exchange& exchange, const base::Error& error);
+// The error for a request that comes or waits while the server drains.
+base::Error draining_error(const Service& service);
 // The error for an answer that finds no room because others wait for slow readers.
 base::Error answers_overloaded();
 

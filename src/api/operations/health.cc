@@ -48,7 +48,7 @@ asio::awaitable<void> handle_ready(Service& service, Exchange& exchange) {
   if (any_in(Phase::restarting, models))
     co_return co_await reply(exchange, answer("restarting", 503, models));
   const bool any = any_in(Phase::ready, models);
-  const bool draining = service.draining;
+  const bool draining = service.drains();
   const std::string_view status = draining ? "draining" : any ? "ready" : "not ready";
   co_await reply(exchange, answer(status, any && !draining ? 200 : 503, models));
 }

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <string>
 
-namespace kvasir::api {
+namespace kvasir::sched {
 
 // How much later than forecast first tokens come, so that admission can allow for it: about one in twenty is
 // later than the forecast times the factor. Machines differ in how steady their steps are. Thread-safe.
@@ -46,4 +46,4 @@ class Cautions {
   std::map<std::string, Caution> models_;  // guarded by mutex_
 };
 
-}  // namespace kvasir::api
+}  // namespace kvasir::sched

@@ -1,10 +1,10 @@
-#include "api/http/caution.h"
+#include "sched/caution.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-namespace kvasir::api {
+namespace kvasir::sched {
 namespace {
 
 TEST(Caution, OneInTwentyIsLater) {
@@ -31,4 +31,4 @@ TEST(Caution, FollowsAMachineThatBecomesSteadyAndStaysBounded) {
 }
 
 }  // namespace
-}  // namespace kvasir::api
+}  // namespace kvasir::sched
