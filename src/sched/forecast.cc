@@ -152,7 +152,7 @@ class Play {
                                            .prefill_share = outlook_.prefill_share},
                                           std::span(prompts).subspan(first, count));
     if (!others_.expects_higher) return chosen_s;
-    return std::min(chosen_s, std::max(outlook_.short_s * kExpectPart, least_s));
+    return std::min(chosen_s, std::max(expecting_step_s(outlook_.cost, outlook_.short_s), least_s));
   }
 
   // Prompt tokens that find a place in the batch and in memory.

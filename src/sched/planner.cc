@@ -183,7 +183,7 @@ double Planner::step_s() const {
                      .prefill_share = o.prefill_share},
                     awaited);
   if (!s_.shares.has_higher(priority, s_.busy_s, kExpectHigher_s)) return chosen_s;
-  return std::min(chosen_s, std::max(o.short_step_s * kExpectPart, least_s));
+  return std::min(chosen_s, std::max(expecting_step_s(s_.cost, o.short_step_s), least_s));
 }
 
 // The number of prefill rows that fit, without counting the cost of attention.

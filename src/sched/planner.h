@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "kv/block_pool.h"
@@ -14,6 +15,12 @@ namespace kvasir::sched {
 
 // The part of the time that classes below the highest one have together, while that one has work.
 inline constexpr double kLowerShare = 0.05;
+
+// The longest step while a higher class is expected back, unless streams need more: as long as four steps of
+// one row, so that three quarters of the time go into rows and not into reading the weights.
+inline double expecting_step_s(const StepCost& cost, double short_s) {
+  return std::min(short_s, 4 * cost.predict_s({.decode_sequences = 1}));
+}
 
 struct SchedulerOptions {
   int num_blocks = 0;

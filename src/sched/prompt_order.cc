@@ -11,7 +11,7 @@ namespace {
 
 // The most prompts that one plan sorts by their work. The others wait in the order of rank, since examining
 // thousands would take milliseconds.
-constexpr std::size_t kMostJudged = 256;
+constexpr std::size_t kMostJudged = 128;
 
 int num_known(const SchedulerState& state, const Sequence& sequence) {
   if (sequence.blocks.size() > 0 || !state.options.prefix_cache || sequence.wants_prompt_lines())

@@ -17,10 +17,9 @@ struct Account;
 
 // Tokens of an answer that are counted before they are known.
 inline constexpr int kExpectedOutput = 128;
-// For so long after a higher class was last here, a step without it takes only this part of a short one,
-// where its streams allow that: the class may come back, and should not wait for long.
+// For so long after a higher class was last here, steps without it are as short as is reasonable: the class
+// may come back, and should not wait for long.
 inline constexpr double kExpectHigher_s = 60;
-inline constexpr double kExpectPart = 0.25;
 
 // One client request. Its sequences take turns with those of the tenant's other requests, so that 128 choices
 // of one request delay the next request no more than a single one would.

@@ -107,6 +107,20 @@ TEST_F(ByForecastTest, NobodyPassesThoseWhoWait) {
   EXPECT_EQ(client.read_response()->status, 200);
 }
 
+TEST_F(ByForecastTest, AWaitEndsWhenTheServerDrains) {
+  serve(says("ok"));
+  let_wait(60'000);
+  worker_->set_forecast(expects(2));
+  net::LoopbackClient client(port_);
+  client.send(net::post_request("/v1/chat/completions", chat_body()));
+  ASSERT_TRUE(eventually([&] { return api_.num_in_lobby() == 1; }));
+  api_.drain();
+  const auto response = client.read_response();
+  ASSERT_TRUE(response);
+  EXPECT_EQ(response->status, 503);
+  EXPECT_NE(response->body.find("server_draining"), std::string::npos) << response->body;
+}
+
 class DowngradeTest : public ByForecastTest {
  protected:
   // "m" is small and in time, "big" is large and late.
@@ -161,6 +175,9 @@ TEST_F(DowngradeTest, IfAllAreLateItsOwnModelDecides) {
   limit_callers({.name = "t", .max_concurrent = 1, .max_wait_ms = -1});
   EXPECT_EQ(answered(ask("big", kAllow)), "big");
   EXPECT_EQ(answered(ask("big", kAllow)), "big") << "no place is lost";
+  limit_callers({.name = "t", .priority = 3, .max_wait_ms = -1});
+  EXPECT_EQ(answered(ask("big", kAllow)), "big");
+  EXPECT_EQ(big_->wait_for(2).request.priority, 3) << "admitted twice, it is still of its tier's class";
 }
 
 TEST_F(DowngradeTest, CountsAsOneRequest) {
