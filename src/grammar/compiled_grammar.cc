@@ -12,6 +12,7 @@ base::Result<std::shared_ptr<CompiledGrammar>> CompiledGrammar::create(const Gra
                                                                        GrammarLimits limits) {
   TRY(auto automaton, Automaton::build(grammar, {.max_states = limits.max_states}));
   std::shared_ptr<CompiledGrammar> compiled(new CompiledGrammar(automaton, std::move(trie), limits));
+  compiled->notes_ = grammar.notes();
   const auto generation = compiled->generation();
   if (generation->pushdown.start() == Pushdown::kFailed) {
     return base::error(base::ErrorCode::too_large, "the grammar begins with too many alternatives");

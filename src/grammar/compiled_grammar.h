@@ -51,6 +51,8 @@ class CompiledGrammar {
   const TokenTrie& trie() const { return *trie_; }
   const GrammarLimits& limits() const { return limits_; }
   const Automaton& automaton() const { return *automaton_; }
+  // What the source asks for and the grammar does not enforce.
+  const std::vector<Note>& notes() const { return notes_; }
 
  private:
   CompiledGrammar(std::shared_ptr<const Automaton> automaton, std::shared_ptr<const TokenTrie> trie,
@@ -60,6 +62,7 @@ class CompiledGrammar {
   std::shared_ptr<const Automaton> automaton_;
   std::shared_ptr<const TokenTrie> trie_;
   GrammarLimits limits_;
+  std::vector<Note> notes_;
   std::mutex mutex_;
   std::shared_ptr<Generation> generation_;  // guarded by mutex_
 };

@@ -166,7 +166,6 @@ TEST(JsonSchema, Formats) {
         {":::", "1:2:3:4:5:6:7", "1:2:3:4:5:6:7:8:9", "12345::", "1::2::3"});
   check("uri", {"https://example.com/a/b?c=d#e", "ftp://x:21"}, {"example.com", "http:/x", "http://a b"});
   check("hostname", {"example.com", "a-b.c"}, {"-a.com", "a..b", "a_b"});
-  EXPECT_EQ(Schema(R"({"type":"string","format":"telephone"})").error().field, "#/format");
 }
 
 TEST(JsonSchema, NumberRanges) {
@@ -267,16 +266,45 @@ TEST(JsonSchema, ReferencesAndRecursion) {
 TEST(JsonSchema, WhatIsNotEnforcedIsNamedWithItsPath) {
   const auto field_of = [](std::string_view schema) { return Schema(schema).error().field; };
   EXPECT_EQ(field_of(R"({"properties":{"x":{"not":{"minimum":3}}}})"), "#/properties/x/not");
-  EXPECT_EQ(field_of(R"({"type":"array","uniqueItems":true})"), "#/uniqueItems");
   EXPECT_EQ(field_of(R"({"items":{"if":{}}})"), "#/items/if");
   EXPECT_EQ(field_of(R"({"contains":{}})"), "#/contains");
   EXPECT_EQ(field_of(R"({"dependentRequired":{}})"), "#/dependentRequired");
   EXPECT_EQ(field_of(R"({"unevaluatedProperties":false})"), "#/unevaluatedProperties");
-  EXPECT_EQ(field_of(R"({"minlength":3})"), "#/minlength");
   EXPECT_EQ(field_of(R"x({"type":"string","pattern":"(?=a)"})x"), "#/pattern");
   EXPECT_EQ(field_of(R"({"anyOf":[{"type":"text"}]})"), "#/anyOf/0/type");
   EXPECT_TRUE(
       Schema(R"({"title":"t","description":"d","default":1,"x-own":2,"uniqueItems":false})").takes("1"));
+}
+
+TEST(JsonSchema, WhatIsIgnoredIsNoted) {
+  const auto notes_of = [](std::string_view text) {
+    std::vector<std::string> lines;
+    const auto grammar = grammar_of_json_schema(*base::parse_json(text));
+    for (const Note& note : grammar->notes())
+      lines.push_back(fmt::format("{} {} {}", note.path, note.num_places, note.what));
+    return lines;
+  };
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(notes_of(R"({"minlength":3,"properties":{"a":{"minlength":1}}})"),
+            Lines{"#/minlength 2 'minlength' is not a keyword of JSON Schema and is ignored"});
+  EXPECT_EQ(notes_of(R"({"type":"string","format":"telephone"})"),
+            Lines{"#/format 1 the format 'telephone' is unknown and ignored"});
+  EXPECT_EQ(notes_of(R"({"type":"array","uniqueItems":true})"),
+            Lines{"#/uniqueItems 1 'uniqueItems' is not enforced"});
+  EXPECT_EQ(notes_of(R"({"type":"integer","format":"int32","x-own":1,"uniqueItems":false,"title":"t"})"),
+            Lines{});
+  EXPECT_EQ(notes_of(R"({"type":"array","uniqueItems":true,"maxItems":1})"), Lines{});
+}
+
+TEST(JsonSchema, DifferentItems) {
+  Schema s(R"({"type":"array","items":{"enum":["a","b",1,1.0]},"uniqueItems":true,"minItems":1})");
+  for (const char* text : {R"(["a"])", R"(["b","a"])", R"([1, "b", "a" ])"})
+    EXPECT_TRUE(s.takes(text)) << text;
+  for (const char* text : {"[]", R"(["a","a"])", R"(["a","b","a"])", "[1,1]", R"(["c"])"})
+    EXPECT_FALSE(s.takes(text)) << text;
+  Schema many(R"({"type":"array","items":{"enum":[1,2,3,4,5,6,7,8,9]},"uniqueItems":true})");
+  EXPECT_TRUE(many.takes("[9,8,7,6,5,4,3,2,1]"));
+  EXPECT_FALSE(many.takes("[1,2,3,4,5,6,7,8,9,1]"));  // more than there are values
 }
 
 TEST(JsonSchema, JsonObject) {

@@ -50,6 +50,8 @@ base::Status SchemaMerge::add_arrays() {
     TRY(const std::uint32_t max, count(atom, "maxItems", kUnbounded));
     spec_.min_items = std::max(spec_.min_items, min);
     spec_.max_items = std::min(spec_.max_items, max);
+    const json::value* unique = atom.object->if_contains("uniqueItems");
+    if (unique != nullptr && *unique == true) spec_.unique_path = path_to(atom.path, "uniqueItems");
     TRY(const Items items, items_of(atom));
     if (items.prefix != nullptr) longest = std::max(longest, items.prefix->size());
     all.push_back(items);

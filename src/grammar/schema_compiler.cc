@@ -14,7 +14,7 @@ namespace json = base::json;
 }  // namespace
 
 SchemaCompiler::SchemaCompiler(Grammar& grammar, const json::value& schema, JsonSchemaOptions options)
-    : g_(grammar), document_(schema), options_(options) {}
+    : g_(grammar), document_(schema, notes_), options_(options) {}
 
 base::Result<RuleId> SchemaCompiler::compile() {
   TRY(const RuleId root, rule_of(Conjunction{document_.root()}));
@@ -60,8 +60,12 @@ RuleId SchemaCompiler::rule_of(const Alternative& alternative) {
 
 base::Result<NodeId> SchemaCompiler::emit(const Alternative& alternative) {
   TRY(const SchemaSpec spec, make_spec(alternative));
-  if (spec.values) return emit_values(spec);
   std::vector<NodeId> ways;
+  if (spec.values) {
+    TRY(const auto values, allowed_values(spec));
+    for (const json::value& value : values) ways.push_back(emit_value(value));
+    return g_.choice(std::move(ways));
+  }
   if (spec.types & kNull) ways.push_back(g_.literal("null"));
   if (spec.types & kBoolean) ways.push_back(g_.choice({g_.literal("true"), g_.literal("false")}));
   if (spec.types & kNumber) {
@@ -83,8 +87,8 @@ base::Result<NodeId> SchemaCompiler::emit(const Alternative& alternative) {
   return g_.choice(std::move(ways));
 }
 
-base::Result<NodeId> SchemaCompiler::emit_values(const SchemaSpec& spec) {
-  std::vector<NodeId> ways;
+base::Result<std::vector<json::value>> SchemaCompiler::allowed_values(const SchemaSpec& spec) const {
+  std::vector<json::value> values;
   for (const json::value& value : *spec.values) {
     if (value.is_array() || value.is_object()) {
       // A constant array or object can be combined only with a type.
@@ -94,14 +98,13 @@ base::Result<NodeId> SchemaCompiler::emit_values(const SchemaSpec& spec) {
                          spec.keys[0].schema.empty() && spec.name_patterns.empty();
       if (!plain)
         return unsupported_keyword(spec.path + "/enum", "lists and objects together with other keywords");
-      if ((type_of(value) & spec.types) != 0) ways.push_back(emit_value(value));
+      if ((type_of(value) & spec.types) != 0) values.push_back(value);
       continue;
     }
     TRY(const bool allowed, spec.allows_scalar(value));
-    if (allowed) ways.push_back(emit_value(value));
-    if (g_.full()) break;
+    if (allowed) values.push_back(value);
   }
-  return g_.choice(std::move(ways));
+  return values;
 }
 
 NodeId SchemaCompiler::emit_value(const json::value& value) {

@@ -25,6 +25,9 @@ class SchemaCompiler {
   // Any object.
   RuleId any_object();
 
+  // What the schema asks for and the rules do not enforce.
+  const std::vector<Note>& notes() const { return notes_.list(); }
+
  private:
   struct Work {
     RuleId rule;
@@ -36,13 +39,18 @@ class SchemaCompiler {
   base::Result<RuleId> rule_of(const Conjunction& schema);
   RuleId rule_of(const Alternative& alternative);
   base::Result<NodeId> emit(const Alternative& alternative);
-  base::Result<NodeId> emit_values(const SchemaSpec& spec);
+  // The values of enum and const that meet the other keywords.
+  base::Result<std::vector<base::json::value>> allowed_values(const SchemaSpec& spec) const;
   NodeId emit_value(const base::json::value& value);
 
   base::Result<NodeId> emit_number(const SchemaSpec& spec);
   base::Result<NodeId> emit_string(const SchemaSpec& spec);
   base::Result<NodeId> emit_array(const SchemaSpec& spec);
   base::Result<std::optional<NodeId>> emit_items(const SchemaSpec& spec);
+  // The values that an item may have, if the schema lists them.
+  base::Result<std::optional<std::vector<base::json::value>>> item_values(const SchemaSpec& spec) const;
+  // An array without repeated values.
+  NodeId emit_different(const SchemaSpec& spec, const std::vector<base::json::value>& values);
   base::Result<NodeId> emit_object(const SchemaSpec& spec);
   void start_members(std::optional<NodeId> undeclared, Members& members);
   base::Status add_property(const SchemaSpec::Property& property, Members& members);
@@ -61,6 +69,7 @@ class SchemaCompiler {
   NodeId space();
 
   Grammar& g_;
+  Notes notes_;
   SchemaDocument document_;
   JsonSchemaOptions options_;
   std::vector<Work> work_;

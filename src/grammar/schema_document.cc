@@ -153,7 +153,7 @@ base::Status SchemaDocument::expand_into(const SchemaRef& schema, Walk walk,
     return schema_error(base::ErrorCode::invalid_argument, schema.path,
                         "a schema must be an object or a boolean");
   }
-  TRY_OK(check_keywords(*object, schema.path));
+  TRY_OK(check_keywords(*object, schema.path, notes_));
   TRY_OK(multiply(out, {{SchemaAtom{object, schema.path}}}, schema.path));
   if (const auto* reference = object->if_contains("$ref")) {
     TRY(const SchemaRef target, resolve(*reference, path_to(schema.path, "$ref")));

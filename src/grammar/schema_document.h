@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "grammar/notes.h"
 
 namespace kvasir::grammar {
 
@@ -35,7 +36,8 @@ std::string path_to(const std::string& path, std::string_view key);
 // One schema document: resolves its references and computes its disjunctive form. The JSON outlives it.
 class SchemaDocument {
  public:
-  explicit SchemaDocument(const base::json::value& root) : root_(root) {}
+  // Adds to `notes` what it ignores.
+  SchemaDocument(const base::json::value& root, Notes& notes) : root_(root), notes_(notes) {}
 
   SchemaRef root() const { return {&root_, "#"}; }
 
@@ -61,6 +63,7 @@ class SchemaDocument {
                             const std::string& path) const;
 
   const base::json::value& root_;
+  Notes& notes_;
 };
 
 }  // namespace kvasir::grammar

@@ -237,8 +237,7 @@ base::Status SchemaMerge::add_strings(const SchemaAtom& atom) {
   const std::string path = path_to(atom.path, "format");
   if (!format->is_string()) return invalid(path, "not a string");
   const auto regex = regex_of_format(format->get_string());
-  if (!regex)
-    return unsupported_keyword(path, fmt::format("the format '{}'", std::string_view(format->get_string())));
+  if (!regex) return base::ok();  // an annotation
   TRY(auto made, pattern(*regex, path, RegexExtent::whole));
   spec_.patterns.push_back(std::move(made));
   return base::ok();

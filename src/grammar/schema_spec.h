@@ -66,6 +66,7 @@ struct SchemaSpec {
   Conjunction items;  // after the prefix
   std::uint32_t min_items = 0;
   std::uint32_t max_items = kUnbounded;
+  std::optional<std::string> unique_path;  // of uniqueItems, if it is true
 
   std::vector<Property> properties;
   std::vector<KeyClass> keys;  // of undeclared properties
