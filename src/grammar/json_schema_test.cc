@@ -158,14 +158,30 @@ TEST(JsonSchema, Formats) {
   check("date", {"2024-02-29", "2023-12-31", "2000-02-29"},
         {"2023-02-29", "1900-02-29", "2023-13-01", "2023-04-31"});
   check("time", {"23:59:59Z", "00:00:00.123+02:00"}, {"24:00:00Z", "12:00:00"});
-  check("date-time", {"2024-01-01T00:00:00Z"}, {"2024-01-01 00:00:00Z"});
-  check("email", {"joe.doe+x@example.com"}, {"joe", "joe@", "@x.com", "joe@localhost", "a..b@x.com"});
+  check("date-time", {"2024-01-01T00:00:00Z", "2024-01-01T00:00:00.123456789Z"}, {"2024-01-01 00:00:00Z"});
+  check("email",
+        {"joe.doe+x@example.com", "a.very.long.name.of.a.person.in.a.large.organisation@mail.example.co.uk"},
+        {"joe", "joe@", "@x.com", "joe@localhost", "a..b@x.com"});
   check("uuid", {"123e4567-e89b-12d3-a456-426614174000"}, {"123e4567e89b12d3a456426614174000"});
   check("ipv4", {"0.0.0.0", "255.249.199.99"}, {"256.0.0.1", "1.2.3", "01.2.3.4"});
   check("ipv6", {"::", "::1", "1:2:3:4:5:6:7:8", "fe80::1:2", "1::", "1:2:3:4:5:6:7::"},
         {":::", "1:2:3:4:5:6:7", "1:2:3:4:5:6:7:8:9", "12345::", "1::2::3"});
-  check("uri", {"https://example.com/a/b?c=d#e", "ftp://x:21"}, {"example.com", "http:/x", "http://a b"});
-  check("hostname", {"example.com", "a-b.c"}, {"-a.com", "a..b", "a_b"});
+  check(
+      "uri",
+      {"https://example.com/a/b?c=d#e", "ftp://x:21", "https://raw.githubusercontent.com/a/b/main/c.json",
+       "http://localhost:30000/x", "https://h/a%2fb", "mailto:joe@example.com", "urn:isbn:0451450523",
+       "https://a.b.c.d.e.f/", "https://u:p@h", "file:///etc/x", "http://[::1]:8080/", "tel:+1-816-555-1212"},
+      {"example.com", "http:/x", "http://a b", "http://h:65536", "http://h:70000/", "a%2", "http://h/%zz",
+       ":x"});
+  check("uri-reference",
+        {"https://example.com", "/a/b", "a/b?c#d", "../x", "#frag", "", "?q=1", "//host/x", "a%20b",
+         "mailto:x"},
+        {"a b", "%", "1:x", "<"});
+  check("iri", {"https://example.com/größe"}, {"größe"});
+  check("json-pointer", {"", "/a/~0~1/0"}, {"a", "/~2"});
+  check("relative-json-pointer", {"0", "1/a", "2#"}, {"/a", "01", "-1"});
+  check("hostname", {"example.com", "a-b.c", "one.two.three.four.five.six.example.com"},
+        {"-a.com", "a..b", "a_b"});
 }
 
 TEST(JsonSchema, NumberRanges) {
@@ -203,6 +219,13 @@ TEST(JsonSchema, ValuesAndTypes) {
     EXPECT_TRUE(s.takes(text)) << text;
   }
   EXPECT_FALSE(s.takes("false"));
+  Schema whole(R"({"type":"integer","enum":[1.0,2.5,3]})");  // 1.0 is an integer, and is written as 1
+  EXPECT_TRUE(whole.takes("1"));
+  EXPECT_TRUE(whole.takes("3"));
+  EXPECT_FALSE(whole.takes("2.5"));
+  EXPECT_TRUE(Schema(R"({"type":"integer","const":1.0,"minimum":1.0,"multipleOf":1.0})").takes("1"));
+  EXPECT_TRUE(
+      Schema(R"({"type":"array","minItems":1.0,"items":{"type":"integer","maximum":2.0}})").takes("[2]"));
   Schema filtered(R"({"type":"string","enum":["a",1,"bb"],"minLength":2})");
   EXPECT_TRUE(filtered.takes(R"("bb")"));
   EXPECT_FALSE(filtered.takes(R"("a")"));

@@ -11,7 +11,7 @@ import subprocess
 
 import jsonschema
 import pytest
-from random_schemas import RandomSchemas
+from random_schemas import FORMATS, RandomSchemas
 
 WALK = pathlib.Path(os.environ.get("KVASIR_BIN", "build/release/bin/kvasir")).parent / "grammar_walk"
 NUM_SCHEMAS = int(os.environ.get("KVASIR_WALK_SCHEMAS", 100))
@@ -69,6 +69,14 @@ def test_random_schemas(walker):
     assert num_texts > 4 * NUM_SCHEMAS
     assert num_unfinished < num_texts / 10
     assert num_refused < NUM_SCHEMAS / 10
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_formats(walker, name):
+    schema = {"type": "string", "format": name}
+    answer = walker.ask("json_schema", schema, walks=80)
+    assert len(answer["texts"]) > 2  # a walk seldom meets the one "@" of an address
+    check(schema, answer["texts"])
 
 
 def test_json_object(walker):
