@@ -16,6 +16,26 @@ RuleId rest_of_json_string(Grammar& g) {
   });
 }
 
+// A character of the set and the rest of a string. Parts that most large sets have in common are rules that
+// the whole grammar shares, so that their tokens are found once.
+NodeId char_and_rest(Grammar& g, CodepointSet set) {
+  std::vector<NodeId> ways;
+  const auto take = [&](const CodepointSet& part, const char* name) {
+    if (set.intersect(part) != part) return;
+    set = set.minus(part);
+    const auto body = [&] {
+      return g.sequence({char_node(g, part, CharEncoding::json), g.reference(rest_of_json_string(g))});
+    };
+    ways.push_back(g.reference(g.shared_rule(name, body)));
+  };
+  take({0x80, CodepointSet::kLast}, "json rest of a string after 0x7F");
+  take({0, 0x1F}, "json rest of a string after a control character");
+  if (!set.empty()) {
+    ways.push_back(g.sequence({char_node(g, set, CharEncoding::json), g.reference(rest_of_json_string(g))}));
+  }
+  return g.choice(std::move(ways));
+}
+
 constexpr std::size_t kMaxStates = 4000;
 constexpr std::size_t kMaxPositions = 20'000;
 constexpr std::size_t kMaxAtoms = 300;
@@ -311,6 +331,10 @@ NodeId CharDfa::emit(Grammar& grammar, CharEncoding encoding) const {
     for (const auto& [to, set] : targets) {
       if (to == s) {
         body.push_back(grammar.repeat(char_node(grammar, set, encoding), 0, kUnbounded));
+        continue;
+      }
+      if (encoding == CharEncoding::json && takes_anything(to)) {
+        ways.push_back(char_and_rest(grammar, set));
         continue;
       }
       const auto [it, is_new] = chars.try_emplace(set, 0);
