@@ -102,6 +102,7 @@ class Automaton {
   const Loop& loop(std::uint32_t id) const { return loops_[id]; }
   // A state that only ends its rule, if there is one.
   StateId end_state() const { return end_state_; }
+  std::size_t num_rules() const { return rules_.size(); }
   const Rule& rule(RuleId id) const { return rules_[id]; }
   const Component& component(std::uint32_t id) const { return components_[id]; }
   const ByteSet& byte_set(std::uint32_t id) const { return sets_[id]; }

@@ -36,7 +36,6 @@ NodeId char_and_rest(Grammar& g, CodepointSet set) {
   return g.choice(std::move(ways));
 }
 
-constexpr std::size_t kMaxStates = 4000;
 constexpr std::size_t kMaxPositions = 20'000;
 constexpr std::size_t kMaxAtoms = 300;
 
@@ -191,15 +190,16 @@ class CharDfaBuilder {
     TRY_OK(find_parts());
     // Lengths beyond the last one that matters count as that one.
     last_length_ = demands_.max_length == kUnbounded ? demands_.min_length : demands_.max_length + 1;
-    if (last_length_ > kMaxStates) return too_large();
+    if (last_length_ > demands_.max_states) return too_large();
     Key start{0, {}};
     for (const Positions& part : parts_) start.second.push_back(part.start());
     state_of(std::move(start));
     for (std::size_t i = 0; i < keys_.size(); ++i) {
-      if (keys_.size() > kMaxStates || work_ > kMaxWork) return too_large();
+      if (keys_.size() > demands_.max_states || work_ > kMaxWork) return too_large();
       add_state(i);
     }
     dfa_.prune();
+    dfa_.merge_equal_states();
     return std::move(dfa_);
   }
 
@@ -291,6 +291,34 @@ void CharDfa::prune() {
       if (to != kDead && !alive[to]) to = kDead;
     }
   }
+}
+
+// Splits the states into classes until all of a class lead to the same classes, and keeps one of each.
+void CharDfa::merge_equal_states() {
+  constexpr std::size_t kMaxMerged = 600;  // the time grows with the square
+  if (states_.empty() || states_.size() > kMaxMerged) return;
+  std::vector<std::uint32_t> class_of(states_.size());
+  for (std::size_t s = 0; s < states_.size(); ++s) class_of[s] = states_[s].accept ? 1 : 0;
+  for (std::size_t num_classes = 0;;) {
+    std::map<std::vector<std::uint32_t>, std::uint32_t> classes;
+    std::vector<std::uint32_t> refined;
+    for (std::size_t s = 0; s < states_.size(); ++s) {
+      std::vector<std::uint32_t> key{class_of[s]};
+      for (const std::uint32_t to : states_[s].next) key.push_back(to == kDead ? kDead : class_of[to]);
+      refined.push_back(
+          classes.try_emplace(std::move(key), static_cast<std::uint32_t>(classes.size())).first->second);
+    }
+    class_of = std::move(refined);
+    if (classes.size() == num_classes) break;
+    num_classes = classes.size();
+  }
+  std::vector<State> merged;
+  for (std::size_t s = 0; s < states_.size(); ++s) {
+    if (class_of[s] < merged.size()) continue;  // classes are numbered in the order of their first state
+    for (std::uint32_t& to : states_[s].next) to = to == kDead ? kDead : class_of[to];
+    merged.push_back(std::move(states_[s]));
+  }
+  states_ = std::move(merged);
 }
 
 bool CharDfa::matches(std::string_view utf8) const {

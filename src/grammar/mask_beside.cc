@@ -23,9 +23,28 @@ ConfigId MaskTable::usual_successor(ConfigId config) {
   }
   const auto usual = std::ranges::max_element(sizes, {}, [](const auto& entry) { return entry.second; });
   if (usual == sizes.end() || usual->second * kMinShareOfUsual < nodes.size()) return Pushdown::kDead;
-  const bool sliced = is_sliced(usual->first);
+  const ConfigId next = usual->first;
+  // Both come to the same configuration only if the loop stays in it.
+  bool stays = next != config;
+  for (std::uint32_t i = 1; i < nodes.size() && stays; i = nodes[i].subtree_end) {
+    stays = pushdown_.step(config, nodes[i].byte) != next || pushdown_.step(next, nodes[i].byte) == next;
+  }
+  stays = stays && is_sliced(next);
   if (pushdown_.failure() != Pushdown::Failure::none) return Pushdown::kFailed;
-  return sliced ? usual->first : Pushdown::kDead;
+  return stays ? next : Pushdown::kDead;
+}
+
+// Whether some items are in loops that have slices, all without an upper bound.
+bool MaskTable::in_endless_loop(std::span<const Item> items) const {
+  bool in_loop = false;
+  for (const Item& item : items) {
+    const std::int32_t id = pushdown_.automaton().state(item.state).loop;
+    if (id < 0) continue;
+    const Automaton::Loop& loop = pushdown_.automaton().loop(id);
+    if (loop.max != kUnbounded || loop.body < 0) return false;
+    in_loop = true;
+  }
+  return in_loop;
 }
 
 // Whether the configuration is in a loop that has a slice, and little else.
@@ -55,6 +74,19 @@ bool MaskTable::is_sliced(ConfigId config) {
     }
   }
   return has_loop && bytes.size() <= kMaxOtherBytes;
+}
+
+const MaskTable::Local* MaskTable::local_beside(std::span<const Item> items) {
+  const ConfigId config = intern_alone(items);
+  if (config == Pushdown::kFailed || alone_.contains(config)) return nullptr;
+  if (const auto it = state_locals_.find(config); it != state_locals_.end()) return &it->second;
+  const ConfigId usual = usual_successor(config);
+  if (usual == Pushdown::kDead) alone_.insert(config);
+  if (usual == Pushdown::kFailed || usual == Pushdown::kDead) return nullptr;
+  const Local* usual_local = local_of_usual(usual);
+  Local local;
+  if (usual_local == nullptr || !walk_beside(config, *usual_local, usual, local)) return nullptr;
+  return keep_local(config, std::move(local));
 }
 
 const MaskTable::Local* MaskTable::local_of_usual(ConfigId config) {

@@ -23,6 +23,19 @@ const MaskTable::Mask* MaskTable::find(ConfigId config) {
   return &masks_.emplace(config, std::move(mask)).first->second;
 }
 
+void MaskTable::warm_up() {
+  const Automaton& automaton = pushdown_.automaton();
+  for (RuleId rule = 0; rule < automaton.num_rules() && num_bytes_ < max_bytes_ / 8; ++rule) {
+    std::vector<Item> items;
+    for (const Automaton::StartItem& item : automaton.rule(rule).start_items) {
+      items.push_back({item.state, item.count, Pushdown::kBottom});
+    }
+    Mask mask;
+    Exits exits;
+    if (!items.empty() && !add_frame(items, mask, &exits)) return;
+  }
+}
+
 void MaskTable::write(const Mask& mask, std::span<std::uint32_t> bits) const {
   const std::size_t num_words = trie_.num_mask_words();
   CHECK(bits.size() >= num_words, "a mask of {} words for {}", bits.size(), num_words);
@@ -57,6 +70,11 @@ bool MaskTable::compute(ConfigId config, Mask& mask, Exits* exits) {
 }
 
 bool MaskTable::add_frame(std::span<const Item> items, Mask& mask, Exits* exits) {
+  if (!in_usual_ && in_endless_loop(items)) {
+    const Local* local = local_beside(items);
+    if (pushdown_.failure() != Pushdown::Failure::none) return false;
+    if (local != nullptr) return add_local(*local, items, mask, exits);
+  }
   std::vector<Item> rest;
   for (const Item& item : items) {
     const std::int32_t loop = pushdown_.automaton().state(item.state).loop;
@@ -110,24 +128,29 @@ bool MaskTable::add_local(const Local& local, std::span<const Item> items, Mask&
   return leave_loop(after, leaving, mask, exits);
 }
 
-const MaskTable::Local* MaskTable::local_of_states(std::span<const Item> items) {
+ConfigId MaskTable::intern_alone(std::span<const Item> items) {
   std::vector<Item> alone(items.begin(), items.end());
   for (Item& item : alone) item.frame = Pushdown::kBottom;
-  const ConfigId config = pushdown_.intern(alone);
-  if (config == Pushdown::kFailed) return nullptr;
-  if (const auto it = state_locals_.find(config); it != state_locals_.end()) return &it->second;
-  Local local;
-  const ConfigId usual = in_usual_ ? Pushdown::kDead : usual_successor(config);
-  if (usual == Pushdown::kFailed) return nullptr;
-  if (usual == Pushdown::kDead) {
-    if (!walk(0, config, local.mask, &local.exits)) return nullptr;
-  } else {
-    const Local* usual_local = local_of_usual(usual);
-    if (usual_local == nullptr || !walk_beside(config, *usual_local, usual, local)) return nullptr;
-  }
+  return pushdown_.intern(alone);
+}
+
+const MaskTable::Local* MaskTable::keep_local(ConfigId config, Local local) {
   compact(local.mask);
   num_bytes_ += bytes_of(local.mask) + local.exits.size() * sizeof(local.exits[0]);
   return &state_locals_.emplace(config, std::move(local)).first->second;
+}
+
+const MaskTable::Local* MaskTable::local_of_states(std::span<const Item> items) {
+  if (!in_usual_) {
+    const Local* local = local_beside(items);
+    if (local != nullptr || pushdown_.failure() != Pushdown::Failure::none) return local;
+  }
+  const ConfigId config = intern_alone(items);
+  if (config == Pushdown::kFailed) return nullptr;
+  if (const auto it = state_locals_.find(config); it != state_locals_.end()) return &it->second;
+  Local local;
+  if (!walk(0, config, local.mask, &local.exits)) return nullptr;
+  return keep_local(config, std::move(local));
 }
 
 const MaskTable::Local* MaskTable::local_of_loop(const Item& item) {
@@ -243,6 +266,7 @@ void MaskTable::make_room() {
   state_locals_.clear();
   usual_locals_.clear();
   same_.clear();
+  alone_.clear();
   loop_locals_.clear();
   num_bytes_ = 0;
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "grammar/schema_merge.h"
 
@@ -38,6 +39,14 @@ base::Result<Items> items_of(const SchemaAtom& atom) {
   items.prefix = prefix->if_array();
   if (items.prefix == nullptr) return invalid(items.prefix_path, "not a list of schemas");
   return items;
+}
+
+bool allows_all(const SchemaRef& schema) {
+  return *schema.value == true || (schema.value->is_object() && schema.value->get_object().empty());
+}
+
+std::set<std::shared_ptr<const Regex>> as_set(const std::vector<std::shared_ptr<const Regex>>& patterns) {
+  return {patterns.begin(), patterns.end()};
 }
 
 }  // namespace
@@ -204,9 +213,31 @@ base::Status SchemaMerge::add_key_classes() {
     }
     const bool possible =
         std::ranges::none_of(keys.schema, [](const SchemaRef& s) { return *s.value == false; });
+    std::erase_if(keys.schema, allows_all);
     if (possible) spec_.keys.push_back(std::move(keys));
   }
+  merge_key_classes();
   return base::ok();
+}
+
+// Two classes that differ in one pattern and have the same schema do not need the pattern.
+void SchemaMerge::merge_key_classes() {
+  for (std::size_t a = 0; a < spec_.keys.size(); ++a) {
+    for (std::size_t b = a + 1; b < spec_.keys.size(); ++b) {
+      SchemaSpec::KeyClass& left = spec_.keys[a];
+      SchemaSpec::KeyClass& right = spec_.keys[b];
+      if (!std::ranges::equal(left.schema, right.schema, {}, &SchemaRef::value, &SchemaRef::value)) continue;
+      std::vector<std::shared_ptr<const Regex>> added;
+      std::ranges::set_difference(as_set(right.match), as_set(left.match), std::back_inserter(added));
+      const bool one_more = added.size() == 1 && right.match.size() == left.match.size() + 1 &&
+                            left.not_match.size() == right.not_match.size() + 1 &&
+                            std::ranges::find(left.not_match, added[0]) != left.not_match.end();
+      if (!one_more) continue;
+      std::erase(left.not_match, added[0]);
+      spec_.keys.erase(spec_.keys.begin() + static_cast<std::ptrdiff_t>(b));
+      a = b = 0;
+    }
+  }
 }
 
 }  // namespace kvasir::grammar

@@ -176,15 +176,22 @@ base::Result<NodeId> SchemaCompiler::emit_string(const SchemaSpec& spec) {
     if (any_length) return any_string();
     return g_.sequence({quote, g_.repeat(any_char(), spec.min_length, spec.max_length), quote});
   }
-  if (spec.patterns.size() == 1 && any_length) {
-    return g_.sequence({quote, regex_node(g_, *spec.patterns[0].regex, CharEncoding::json), quote});
-  }
+  if (spec.patterns.size() == 1 && any_length) return emit_pattern(*spec.patterns[0].regex);
   auto dfa = spec.string_dfa();
   if (!dfa.ok()) {
     return schema_error(dfa.error().code, spec.patterns[0].path,
                         "a pattern too large to combine with others");
   }
   return dfa->emit(g_, CharEncoding::json);
+}
+
+// A small deterministic automaton has faster masks, above all if a match may be anywhere. Counts are better
+// left to the regular expression.
+NodeId SchemaCompiler::emit_pattern(const Regex& regex) {
+  constexpr std::size_t kMaxPatternStates = 64;
+  const auto small = CharDfa::make({.match = {&regex}, .max_states = kMaxPatternStates});
+  if (small.ok()) return small->emit(g_, CharEncoding::json);
+  return g_.sequence({g_.literal("\""), regex_node(g_, regex, CharEncoding::json), g_.literal("\"")});
 }
 
 RuleId SchemaCompiler::shared(std::string_view name, NodeId (SchemaCompiler::*make)()) {

@@ -45,6 +45,8 @@ class SchemaCompiler {
 
   base::Result<NodeId> emit_number(const SchemaSpec& spec);
   base::Result<NodeId> emit_string(const SchemaSpec& spec);
+  // Strings of a pattern, in quotes.
+  NodeId emit_pattern(const Regex& regex);
   base::Result<NodeId> emit_array(const SchemaSpec& spec);
   base::Result<std::optional<NodeId>> emit_items(const SchemaSpec& spec);
   // The values that an item may have, if the schema lists them.

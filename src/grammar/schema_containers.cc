@@ -131,6 +131,10 @@ base::Result<NodeId> SchemaCompiler::emit_key(const SchemaSpec& spec, const Sche
   const bool is_free = demands.match.empty() && demands.not_match.empty() && demands.not_equal.empty() &&
                        demands.min_length == 0 && demands.max_length == kUnbounded;
   if (is_free) return any_string();
+  const bool one_pattern = demands.match.size() == 1 && demands.not_match.empty() &&
+                           demands.not_equal.empty() && spec.min_name_length == 0 &&
+                           spec.max_name_length == kUnbounded;
+  if (one_pattern) return emit_pattern(*demands.match[0]);
   auto dfa = CharDfa::make(demands);
   if (!dfa.ok()) {
     return schema_error(dfa.error().code, spec.path, "too many names or patterns of undeclared properties");

@@ -48,7 +48,8 @@ std::string ipv6() {
   return out + fmt::format("|{}::", fmt::format("{0}(?::{0}){{6}}", group));
 }
 
-// RFC 3986, except that a path after the scheme alone does not begin with a slash ("http:/x"). `more` are
+// RFC 3986 without addresses in brackets, and without paths that begin with a slash after the scheme alone
+// ("http:/x"). `more` are
 // further characters, which an IRI may have.
 struct UriParts {
   explicit UriParts(const std::string& more) {
@@ -56,7 +57,7 @@ struct UriParts {
     const std::string plain = "a-zA-Z0-9._~!$&'()*+,;=" + more;
     const std::string segment_char = "(?:[" + plain + ":@-]|" + escape + ")";
     const std::string user = "(?:[" + plain + ":-]|" + escape + ")*@";
-    const std::string host = "(?:(?:[" + plain + "-]|" + escape + ")*|\\[(?:" + ipv6() + ")\\])";
+    const std::string host = "(?:[" + plain + "-]|" + escape + ")*";
     const std::string any_path = "(?:[" + plain + ":@/-]|" + escape + ")*";
     const std::string tail = "(?:[" + plain + ":@/?-]|" + escape + ")*";
     const std::string authority = "//(?:" + user + ")?" + host + "(?::" + kPort + ")?(?:/" + any_path + ")?";
