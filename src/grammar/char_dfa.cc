@@ -16,6 +16,12 @@ RuleId rest_of_json_string(Grammar& g) {
   });
 }
 
+std::string name_of_rest(const CodepointSet& set) {
+  std::string name = "json rest of a string after";
+  for (const auto& range : set.ranges()) name += fmt::format(" {:x}-{:x}", range.first, range.last);
+  return name;
+}
+
 // A character of the set and the rest of a string. Parts that most large sets have in common are rules that
 // the whole grammar shares, so that their tokens are found once.
 NodeId char_and_rest(Grammar& g, CodepointSet set) {
@@ -362,7 +368,8 @@ NodeId CharDfa::emit(Grammar& grammar, CharEncoding encoding) const {
         continue;
       }
       if (encoding == CharEncoding::json && takes_anything(to)) {
-        ways.push_back(char_and_rest(grammar, set));
+        const auto body = [&] { return char_and_rest(grammar, set); };
+        ways.push_back(grammar.reference(grammar.shared_rule(name_of_rest(set), body)));
         continue;
       }
       const auto [it, is_new] = chars.try_emplace(set, 0);

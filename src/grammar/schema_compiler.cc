@@ -170,17 +170,26 @@ base::Result<NodeId> SchemaCompiler::emit_number(const SchemaSpec& spec) {
 
 base::Result<NodeId> SchemaCompiler::emit_string(const SchemaSpec& spec) {
   if (spec.min_length > spec.max_length) return g_.never();
+  if (spec.is_any_string()) return any_string();
   const bool any_length = spec.min_length == 0 && spec.max_length == kUnbounded;
-  const NodeId quote = g_.literal("\"");
-  if (spec.patterns.empty()) {
-    if (any_length) return any_string();
-    return g_.sequence({quote, g_.repeat(any_char(), spec.min_length, spec.max_length), quote});
+  if (spec.not_patterns.empty() && spec.not_strings.empty()) {
+    if (spec.patterns.empty()) {
+      const NodeId quote = g_.literal("\"");
+      return g_.sequence({quote, g_.repeat(any_char(), spec.min_length, spec.max_length), quote});
+    }
+    if (spec.patterns.size() == 1 && any_length) return emit_pattern(*spec.patterns[0].regex);
   }
-  if (spec.patterns.size() == 1 && any_length) return emit_pattern(*spec.patterns[0].regex);
   auto dfa = spec.string_dfa();
+  if (!dfa.ok() && spec.max_length != kUnbounded) {
+    // Each length is a state. Texts that are shorter than they might be are valid too.
+    constexpr std::uint32_t kFewCharacters = 128;
+    SchemaSpec shorter = spec;
+    shorter.max_length = std::max(spec.min_length, kFewCharacters);
+    if (shorter.max_length < spec.max_length) dfa = shorter.string_dfa();
+  }
   if (!dfa.ok()) {
-    return schema_error(dfa.error().code, spec.patterns[0].path,
-                        "a pattern too large to combine with others");
+    const std::string& path = spec.patterns.empty() ? spec.path : spec.patterns[0].path;
+    return schema_error(dfa.error().code, path, "a pattern too large to combine with others");
   }
   return dfa->emit(g_, CharEncoding::json);
 }

@@ -6,17 +6,19 @@
 #include <string_view>
 
 #include "grammar/schema_document.h"
+#include "grammar/schema_negation.h"
 #include "grammar/string_formats.h"
 
 namespace kvasir::grammar {
 namespace {
 
-constexpr std::array<std::string_view, 57> kKnown{
+constexpr std::array<std::string_view, 63> kKnown{
     // enforced
     "type", "enum", "const", "properties", "required", "additionalProperties", "patternProperties",
     "propertyNames", "items", "prefixItems", "additionalItems", "minItems", "maxItems", "minLength",
     "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minProperties",
     "maxProperties", "pattern", "format", "anyOf", "oneOf", "allOf", "$ref", "not", "nullable", "uniqueItems",
+    "if", "dependencies", "dependentRequired", "dependentSchemas", kNotStrings, kNotPatterns,
     // places for other schemas
     "$defs", "definitions",
     // annotations
@@ -27,18 +29,9 @@ constexpr std::array<std::string_view, 57> kKnown{
     "then", "else", "minContains", "maxContains"};
 
 // Keywords of some draft that restrict values and are not enforced.
-constexpr std::array<std::string_view, 12> kRestricting{"if",
-                                                        "contains",
-                                                        "disallow",
-                                                        "divisibleBy",
-                                                        "dependencies",
-                                                        "dependentRequired",
-                                                        "dependentSchemas",
-                                                        "unevaluatedProperties",
-                                                        "unevaluatedItems",
-                                                        "$dynamicRef",
-                                                        "$recursiveRef",
-                                                        "extends"};
+constexpr std::array<std::string_view, 8> kRestricting{
+    "contains",         "disallow",    "divisibleBy",   "unevaluatedProperties",
+    "unevaluatedItems", "$dynamicRef", "$recursiveRef", "extends"};
 
 bool contains(std::span<const std::string_view> list, std::string_view keyword) {
   return std::ranges::find(list, keyword) != list.end();

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "grammar/schema_merge.h"
+#include "grammar/schema_negation.h"
 #include "grammar/string_formats.h"
 
 namespace kvasir::grammar {
@@ -26,16 +27,6 @@ base::Result<unsigned> type_named(const json::value& name, const std::string& pa
   return invalid(path, "an unknown type");
 }
 
-base::Result<unsigned> types_named(const json::value& type, const std::string& path) {
-  if (!type.is_array()) return type_named(type, path);
-  unsigned types = 0;
-  for (const json::value& name : type.get_array()) {
-    TRY(const unsigned one, type_named(name, path));
-    types |= one;
-  }
-  return types;
-}
-
 // Whether value modulo factor is 0, in exact decimals; absent if there are too many digits to decide.
 std::optional<bool> is_multiple(const Decimal& value, const Decimal& factor) {
   const std::size_t places = std::max(value.fraction.size(), factor.fraction.size());
@@ -55,6 +46,16 @@ std::optional<bool> is_multiple(const Decimal& value, const Decimal& factor) {
 }
 
 }  // namespace
+
+base::Result<unsigned> types_named(const json::value& type, const std::string& path) {
+  if (!type.is_array()) return type_named(type, path);
+  unsigned types = 0;
+  for (const json::value& name : type.get_array()) {
+    TRY(const unsigned one, type_named(name, path));
+    types |= one;
+  }
+  return types;
+}
 
 unsigned type_of(const json::value& value) {
   switch (value.kind()) {
@@ -94,15 +95,16 @@ bool same_json(const json::value& a, const json::value& b) {
 }
 
 base::Result<CharDfa> SchemaSpec::string_dfa() const {
-  StringDemands demands{.min_length = min_length, .max_length = max_length};
+  StringDemands demands{.not_equal = not_strings, .min_length = min_length, .max_length = max_length};
   for (const Pattern& pattern : patterns) demands.match.push_back(pattern.regex.get());
+  for (const Pattern& pattern : not_patterns) demands.not_match.push_back(pattern.regex.get());
   return CharDfa::make(demands);
 }
 
 base::Result<bool> SchemaSpec::allows_scalar(const json::value& value) const {
   if ((type_of(value) & types) == 0) return false;
   if (value.is_string()) {
-    if (min_length == 0 && max_length == kUnbounded && patterns.empty()) return true;
+    if (is_any_string()) return true;
     TRY(const CharDfa dfa, string_dfa());
     return dfa.matches(value.get_string());
   }
@@ -141,23 +143,6 @@ base::Status SchemaMerge::add_types(const SchemaAtom& atom) {
     const json::value* nullable = atom.object->if_contains("nullable");
     if (nullable != nullptr && *nullable == true) types |= kNull;
     spec_.types &= types;
-  }
-  const json::value* negated = atom.object->if_contains("not");
-  if (negated == nullptr) return base::ok();
-  const std::string path = path_to(atom.path, "not");
-  const bool is_true = negated->is_object() && negated->get_object().empty();
-  if (is_true || *negated == true) {
-    spec_.types = 0;
-  } else if (negated->is_object() && negated->get_object().size() == 1 &&
-             negated->get_object().contains("type")) {
-    TRY(const unsigned types, types_named(negated->get_object().at("type"), path_to(path, "type")));
-    // "not integer" leaves fractions only, for which there is no grammar.
-    if ((types & kNumber) == kInteger && (spec_.types & kFraction) != 0) {
-      return unsupported_keyword(path, "only whole types can be excluded");
-    }
-    spec_.types &= ~types;
-  } else if (*negated != false) {
-    return unsupported_keyword(path, "only a type can be excluded");
   }
   return base::ok();
 }
@@ -231,6 +216,16 @@ base::Status SchemaMerge::add_strings(const SchemaAtom& atom) {
     if (!text->is_string()) return invalid(path, "not a string");
     TRY(auto made, pattern(text->get_string(), path, RegexExtent::anywhere));
     spec_.patterns.push_back(std::move(made));
+  }
+  if (const json::value* texts = atom.object->if_contains(kNotPatterns)) {
+    const std::string path = path_to(atom.path, "pattern");
+    for (const json::value& text : texts->as_array()) {
+      TRY(auto made, pattern(text.as_string(), path, RegexExtent::anywhere));
+      spec_.not_patterns.push_back(std::move(made));
+    }
+  }
+  if (const json::value* texts = atom.object->if_contains(kNotStrings)) {
+    for (const json::value& text : texts->as_array()) spec_.not_strings.emplace_back(text.as_string());
   }
   const json::value* format = atom.object->if_contains("format");
   if (format == nullptr || (spec_.types & kString) == 0) return base::ok();
