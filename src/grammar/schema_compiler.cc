@@ -11,13 +11,27 @@ namespace {
 
 namespace json = base::json;
 
+const json::value& arguments_schema() {
+  static const json::value kObjectSchema(json::object{{"type", "object"}});
+  return kObjectSchema;
+}
+
 }  // namespace
 
 SchemaCompiler::SchemaCompiler(Grammar& grammar, const json::value& schema, JsonSchemaOptions options)
     : g_(grammar), document_(schema, notes_), options_(options) {}
 
 base::Result<RuleId> SchemaCompiler::compile() {
-  TRY(const RuleId root, rule_of(Conjunction{document_.root()}));
+  return compile({document_.root()});
+}
+
+base::Result<RuleId> SchemaCompiler::compile_arguments() {
+  declared_only_ = true;
+  return compile({document_.root(), {&arguments_schema(), "#"}});
+}
+
+base::Result<RuleId> SchemaCompiler::compile(const Conjunction& schema) {
+  TRY(const RuleId root, rule_of(schema));
   while (!work_.empty()) {
     const Work work = std::move(work_.back());
     work_.pop_back();
@@ -26,6 +40,19 @@ base::Result<RuleId> SchemaCompiler::compile() {
     TRY_OK(g_.check());
   }
   return root;
+}
+
+void SchemaCompiler::close_object(const Alternative& alternative, SchemaSpec& spec) const {
+  bool declares = false;
+  for (const SchemaAtom& atom : alternative) {
+    for (const char* keyword :
+         {"additionalProperties", "unevaluatedProperties", "propertyNames", "patternProperties"}) {
+      if (atom.object->contains(keyword)) return;
+    }
+    declares |= atom.object->contains("properties") || atom.object == &arguments_schema().get_object();
+  }
+  if (!declares || spec.min_properties > spec.properties.size()) return;
+  std::erase_if(spec.keys, [](const SchemaSpec::KeyClass& keys) { return keys.match.empty(); });
 }
 
 base::Result<NodeId> SchemaCompiler::value(const Conjunction& schema) {
@@ -59,7 +86,8 @@ RuleId SchemaCompiler::rule_of(const Alternative& alternative) {
 }
 
 base::Result<NodeId> SchemaCompiler::emit(const Alternative& alternative) {
-  TRY(const SchemaSpec spec, make_spec(alternative));
+  TRY(SchemaSpec spec, make_spec(alternative));
+  if (declared_only_) close_object(alternative, spec);
   std::vector<NodeId> ways;
   if (spec.values) {
     TRY(const auto values, allowed_values(spec));

@@ -22,6 +22,9 @@ class SchemaCompiler {
 
   // The rule of the root.
   base::Result<RuleId> compile();
+  // The rule of the root as the arguments of a function: an object that has declared properties only. So do
+  // the objects in it that declare any. additionalProperties opens an object.
+  base::Result<RuleId> compile_arguments();
   // Any object.
   RuleId any_object();
 
@@ -35,6 +38,8 @@ class SchemaCompiler {
   };
   struct Members;
 
+  base::Result<RuleId> compile(const Conjunction& root);
+  void close_object(const Alternative& alternative, SchemaSpec& spec) const;
   base::Result<NodeId> value(const Conjunction& schema);
   base::Result<RuleId> rule_of(const Conjunction& schema);
   RuleId rule_of(const Alternative& alternative);
@@ -74,6 +79,7 @@ class SchemaCompiler {
   Notes notes_;
   SchemaDocument document_;
   JsonSchemaOptions options_;
+  bool declared_only_ = false;
   std::vector<Work> work_;
   std::map<std::vector<const void*>, RuleId> conjunction_rules_;
   std::map<std::vector<const void*>, RuleId> alternative_rules_;

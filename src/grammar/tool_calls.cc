@@ -47,7 +47,7 @@ base::Result<NodeId> arguments_of(Grammar& grammar, const ToolCallGrammar::Tool&
                                   JsonSchemaOptions options) {
   Grammar trial;  // nodes of a schema that fails do not become part of the grammar
   SchemaCompiler attempt(trial, tool.schema, options);
-  if (auto tried = attempt.compile(); !tried.ok()) {
+  if (auto tried = attempt.compile_arguments(); !tried.ok()) {
     base::Error error = std::move(tried).error();
     error.field = place_in_tool(index, error.field);
     if (tool.strict) return error;
@@ -56,7 +56,7 @@ base::Result<NodeId> arguments_of(Grammar& grammar, const ToolCallGrammar::Tool&
     return grammar.reference(SchemaCompiler(grammar, kAny, options).any_object());
   }
   SchemaCompiler compiler(grammar, tool.schema, options);
-  TRY(const RuleId rule, compiler.compile());
+  TRY(const RuleId rule, compiler.compile_arguments());
   grammar.add_notes(notes_in_tool(compiler.notes(), index));
   return grammar.reference(rule);
 }
