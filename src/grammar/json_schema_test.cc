@@ -166,6 +166,26 @@ TEST(JsonSchema, Strings) {
   EXPECT_FALSE(both.takes(R"("abcd")"));
 }
 
+TEST(JsonSchema, LookAheadAtTheBeginningOfAPattern) {
+  Schema s(R"x({"type":"string","pattern":"^(?!tmp|x\\))(?=.*[0-9])[a-z0-9]+$"})x");
+  EXPECT_TRUE(s.takes(R"("a1")"));
+  EXPECT_FALSE(s.takes(R"("ab")"));
+  EXPECT_FALSE(s.takes(R"("tmp1")"));
+  EXPECT_FALSE(s.takes(R"("1_")"));
+  Schema only(R"x({"type":"string","pattern":"^(?!$)"})x");
+  EXPECT_TRUE(only.takes(R"("a")"));
+  EXPECT_FALSE(only.takes(R"("")"));
+}
+
+TEST(JsonSchema, NamesOfProperties) {
+  Schema s(R"({"type":"object","propertyNames":{"enum":["a","b.c"]},"additionalProperties":{"const":1}})");
+  EXPECT_TRUE(s.takes(R"({"b.c":1,"a":1})"));
+  EXPECT_FALSE(s.takes(R"({"bxc":1})"));
+  Schema dates(R"({"type":"object","propertyNames":{"format":"date"}})");
+  EXPECT_TRUE(dates.takes(R"({"2024-02-29":1})"));
+  EXPECT_FALSE(dates.takes(R"({"x":1})"));
+}
+
 TEST(JsonSchema, Formats) {
   const auto check = [](const char* format, std::vector<const char*> good, std::vector<const char*> bad) {
     Schema s(fmt::format(R"({{"type":"string","format":"{}"}})", format));
@@ -211,6 +231,8 @@ TEST(JsonSchema, NumberRanges) {
   check(R"("type":"integer","minimum":-12,"maximum":105)", {"-12", "-9", "0", "99", "100", "105"},
         {"-13", "106", "110", "200", "-0", "1000"});
   check(R"("type":"integer","exclusiveMinimum":0)", {"1", "10", "99999"}, {"0", "-1"});
+  check(R"("type":"integer","minimum":0,"exclusiveMinimum":true,"maximum":9,"exclusiveMaximum":false)",
+        {"1", "9"}, {"0", "10"});
   check(R"("type":"integer","minimum":1.5,"maximum":3.9)", {"2", "3"}, {"1", "4"});
   check(R"("type":"integer","maximum":-3)", {"-3", "-30"}, {"-2", "0", "3"});
   check(R"("type":"number","minimum":0.5,"exclusiveMaximum":2.25)",
@@ -373,7 +395,7 @@ TEST(JsonSchema, WhatIsNotEnforcedIsNamedWithItsPath) {
   EXPECT_EQ(field_of(R"({"properties":{"x":{"not":{"multipleOf":3}}}})"), "#/properties/x/not");
   EXPECT_EQ(field_of(R"({"contains":{}})"), "#/contains");
   EXPECT_EQ(field_of(R"({"unevaluatedProperties":false})"), "#/unevaluatedProperties");
-  EXPECT_EQ(field_of(R"x({"type":"string","pattern":"(?=a)"})x"), "#/pattern");
+  EXPECT_EQ(field_of(R"x({"type":"string","pattern":"a(?=b)"})x"), "#/pattern");
   EXPECT_EQ(field_of(R"({"anyOf":[{"type":"text"}]})"), "#/anyOf/0/type");
   EXPECT_TRUE(
       Schema(R"({"title":"t","description":"d","default":1,"x-own":2,"uniqueItems":false})").takes("1"));

@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <array>
 #include <set>
 
+#include "grammar/regex_lookahead.h"
 #include "grammar/schema_merge.h"
+#include "grammar/string_formats.h"
 
 // Reads what schemas say about the children of arrays and objects.
 namespace kvasir::grammar {
@@ -39,6 +42,25 @@ base::Result<Items> items_of(const SchemaAtom& atom) {
   items.prefix = prefix->if_array();
   if (items.prefix == nullptr) return invalid(items.prefix_path, "not a list of schemas");
   return items;
+}
+
+// The patterns of enum, const and format in propertyNames.
+std::vector<std::string> whole_name_patterns(const json::object& names) {
+  std::vector<std::string> patterns;
+  const auto add = [&](const json::array& values) {
+    std::string any;
+    for (const json::value& value : values) {
+      if (value.is_string()) any += (any.empty() ? "" : "|") + regex_of_text(value.get_string());
+    }
+    patterns.push_back(any.empty() ? "[]" : any);
+  };
+  if (const json::value* values = names.if_contains("enum"); values != nullptr && values->is_array())
+    add(values->get_array());
+  if (const json::value* value = names.if_contains("const")) add({*value});
+  if (const json::value* format = names.if_contains("format"); format != nullptr && format->is_string()) {
+    if (const auto regex = regex_of_format(format->get_string())) patterns.push_back(*regex);
+  }
+  return patterns;
 }
 
 bool allows_all(const SchemaRef& schema) {
@@ -104,8 +126,10 @@ base::Status SchemaMerge::add_property_names(const SchemaAtom& atom) {
   if (inner.object == nullptr) return unsupported_keyword(inner.path, "it must be an object");
   for (const auto& member : *inner.object) {
     const std::string_view key = member.key();
-    const bool known = key == "minLength" || key == "maxLength" || key == "pattern" || key == "description" ||
-                       key == "title" || (key == "type" && member.value() == "string");
+    constexpr std::array kNameKeywords{"minLength", "maxLength", "pattern", "description", "title",
+                                       "enum",      "const",     "format",  "$comment",    "examples"};
+    const bool known = std::ranges::find(kNameKeywords, key) != kNameKeywords.end() ||
+                       (key == "type" && member.value() == "string");
     if (!known) return unsupported_keyword(path_to(inner.path, key), "names can have a pattern and a length");
   }
   TRY(const std::uint32_t min, count(inner, "minLength", 0));
@@ -115,6 +139,10 @@ base::Status SchemaMerge::add_property_names(const SchemaAtom& atom) {
   if (const json::value* text = inner.object->if_contains("pattern")) {
     if (!text->is_string()) return invalid(path_to(inner.path, "pattern"), "not a string");
     TRY(auto made, pattern(text->get_string(), path_to(inner.path, "pattern"), RegexExtent::anywhere));
+    spec_.name_patterns.push_back(std::move(made));
+  }
+  for (const std::string& regex : whole_name_patterns(*inner.object)) {
+    TRY(auto made, pattern(regex, inner.path, RegexExtent::whole));
     spec_.name_patterns.push_back(std::move(made));
   }
   return base::ok();

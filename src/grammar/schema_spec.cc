@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "grammar/regex_lookahead.h"
 #include "grammar/schema_merge.h"
 #include "grammar/schema_negation.h"
 #include "grammar/string_formats.h"
@@ -167,22 +168,29 @@ base::Status SchemaMerge::add_values(const SchemaAtom& atom) {
 base::Status SchemaMerge::add_numbers(const SchemaAtom& atom) {
   const auto read = [&](const char* keyword) -> base::Result<std::optional<Decimal>> {
     const json::value* value = atom.object->if_contains(keyword);
-    if (value == nullptr) return std::optional<Decimal>();
+    if (value == nullptr || value->is_bool()) return std::optional<Decimal>();
     const auto number = Decimal::of(*value);
     if (!number) return invalid(path_to(atom.path, keyword), "not a number of use");
     return number;
   };
-  for (const bool excluded : {false, true}) {
-    TRY(const auto min, read(excluded ? "exclusiveMinimum" : "minimum"));
+  // In draft 4, exclusiveMinimum is a boolean about minimum.
+  const auto is_true = [&](const char* keyword) {
+    const json::value* value = atom.object->if_contains(keyword);
+    return value != nullptr && *value == true;
+  };
+  for (const bool own_keyword : {false, true}) {
+    TRY(const auto min, read(own_keyword ? "exclusiveMinimum" : "minimum"));
     NumberBounds& bounds = spec_.bounds;
-    if (min && (!bounds.min || *min > *bounds.min || (*min == *bounds.min && excluded))) {
+    const bool min_excluded = own_keyword || is_true("exclusiveMinimum");
+    if (min && (!bounds.min || *min > *bounds.min || (*min == *bounds.min && min_excluded))) {
       bounds.min = min;
-      bounds.min_excluded = excluded;
+      bounds.min_excluded = min_excluded;
     }
-    TRY(const auto max, read(excluded ? "exclusiveMaximum" : "maximum"));
-    if (max && (!bounds.max || *max < *bounds.max || (*max == *bounds.max && excluded))) {
+    TRY(const auto max, read(own_keyword ? "exclusiveMaximum" : "maximum"));
+    const bool max_excluded = own_keyword || is_true("exclusiveMaximum");
+    if (max && (!bounds.max || *max < *bounds.max || (*max == *bounds.max && max_excluded))) {
       bounds.max = max;
-      bounds.max_excluded = excluded;
+      bounds.max_excluded = max_excluded;
     }
   }
   TRY(const auto multiple, read("multipleOf"));
@@ -214,8 +222,16 @@ base::Status SchemaMerge::add_strings(const SchemaAtom& atom) {
   if (const json::value* text = atom.object->if_contains("pattern")) {
     const std::string path = path_to(atom.path, "pattern");
     if (!text->is_string()) return invalid(path, "not a string");
-    TRY(auto made, pattern(text->get_string(), path, RegexExtent::anywhere));
-    spec_.patterns.push_back(std::move(made));
+    SplitPattern split = split_lookaheads(text->get_string());
+    split.match.push_back(std::move(split.rest));
+    for (const std::string& one : split.match) {
+      TRY(auto made, pattern(one, path, RegexExtent::anywhere));
+      spec_.patterns.push_back(std::move(made));
+    }
+    for (const std::string& one : split.not_match) {
+      TRY(auto made, pattern(one, path, RegexExtent::anywhere));
+      spec_.not_patterns.push_back(std::move(made));
+    }
   }
   if (const json::value* texts = atom.object->if_contains(kNotPatterns)) {
     const std::string path = path_to(atom.path, "pattern");
