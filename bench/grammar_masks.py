@@ -148,7 +148,10 @@ class LlGuidance:
 
     def run(self, schema, tokens):
         start = time.perf_counter()
-        grammar = llguidance.JsonCompiler(separators=(",", ":"), whitespace_flexible=False).compile(json.dumps(schema))
+        try:
+            grammar = llguidance.JsonCompiler(separators=(",", ":"), whitespace_flexible=False).compile(json.dumps(schema))
+        except ValueError as error:
+            return str(error).splitlines()[0]
         matcher = llguidance.LLMatcher(self.tokenizer, grammar)
         compile_ms = (time.perf_counter() - start) * 1e3
         if matcher.get_error():

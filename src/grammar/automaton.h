@@ -100,6 +100,9 @@ class Automaton {
   const State& state(StateId id) const { return states_[id]; }
   std::size_t num_states() const { return states_.size(); }
   const Loop& loop(std::uint32_t id) const { return loops_[id]; }
+  // A state that only ends its rule, if there is one.
+  StateId end_state() const { return end_state_; }
+  std::size_t num_rules() const { return rules_.size(); }
   const Rule& rule(RuleId id) const { return rules_[id]; }
   const Component& component(std::uint32_t id) const { return components_[id]; }
   const ByteSet& byte_set(std::uint32_t id) const { return sets_[id]; }
@@ -129,6 +132,7 @@ class Automaton {
   friend class AutomatonBuilder;
 
   RuleId root_ = 0;
+  StateId end_state_ = 0;
   std::vector<State> states_;
   std::vector<Loop> loops_;
   std::vector<Rule> rules_;

@@ -34,6 +34,7 @@ void AutomatonBuilder::skip_transparent_states() {
   for (auto& rule : out_->rules_) rule.start = resolve(rule.start);
   for (State& state : states()) {
     state.final_only = state.accept && state.bytes.empty() && state.calls.empty() && state.empty.empty();
+    if (state.final_only) out_->end_state_ = static_cast<StateId>(&state - states().data());
   }
 }
 

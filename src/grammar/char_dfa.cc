@@ -16,7 +16,32 @@ RuleId rest_of_json_string(Grammar& g) {
   });
 }
 
-constexpr std::size_t kMaxStates = 4000;
+std::string name_of_rest(const CodepointSet& set) {
+  std::string name = "json rest of a string after";
+  for (const auto& range : set.ranges()) name += fmt::format(" {:x}-{:x}", range.first, range.last);
+  return name;
+}
+
+// A character of the set and the rest of a string. Parts that most large sets have in common are rules that
+// the whole grammar shares, so that their tokens are found once.
+NodeId char_and_rest(Grammar& g, CodepointSet set) {
+  std::vector<NodeId> ways;
+  const auto take = [&](const CodepointSet& part, const char* name) {
+    if (set.intersect(part) != part) return;
+    set = set.minus(part);
+    const auto body = [&] {
+      return g.sequence({char_node(g, part, CharEncoding::json), g.reference(rest_of_json_string(g))});
+    };
+    ways.push_back(g.reference(g.shared_rule(name, body)));
+  };
+  take({0x80, CodepointSet::kLast}, "json rest of a string after 0x7F");
+  take({0, 0x1F}, "json rest of a string after a control character");
+  if (!set.empty()) {
+    ways.push_back(g.sequence({char_node(g, set, CharEncoding::json), g.reference(rest_of_json_string(g))}));
+  }
+  return g.choice(std::move(ways));
+}
+
 constexpr std::size_t kMaxPositions = 20'000;
 constexpr std::size_t kMaxAtoms = 300;
 
@@ -171,15 +196,16 @@ class CharDfaBuilder {
     TRY_OK(find_parts());
     // Lengths beyond the last one that matters count as that one.
     last_length_ = demands_.max_length == kUnbounded ? demands_.min_length : demands_.max_length + 1;
-    if (last_length_ > kMaxStates) return too_large();
+    if (last_length_ > demands_.max_states) return too_large();
     Key start{0, {}};
     for (const Positions& part : parts_) start.second.push_back(part.start());
     state_of(std::move(start));
     for (std::size_t i = 0; i < keys_.size(); ++i) {
-      if (keys_.size() > kMaxStates || work_ > kMaxWork) return too_large();
+      if (keys_.size() > demands_.max_states || work_ > kMaxWork) return too_large();
       add_state(i);
     }
     dfa_.prune();
+    dfa_.merge_equal_states();
     return std::move(dfa_);
   }
 
@@ -273,6 +299,34 @@ void CharDfa::prune() {
   }
 }
 
+// Splits the states into classes until all of a class lead to the same classes, and keeps one of each.
+void CharDfa::merge_equal_states() {
+  constexpr std::size_t kMaxMerged = 600;  // the time grows with the square
+  if (states_.empty() || states_.size() > kMaxMerged) return;
+  std::vector<std::uint32_t> class_of(states_.size());
+  for (std::size_t s = 0; s < states_.size(); ++s) class_of[s] = states_[s].accept ? 1 : 0;
+  for (std::size_t num_classes = 0;;) {
+    std::map<std::vector<std::uint32_t>, std::uint32_t> classes;
+    std::vector<std::uint32_t> refined;
+    for (std::size_t s = 0; s < states_.size(); ++s) {
+      std::vector<std::uint32_t> key{class_of[s]};
+      for (const std::uint32_t to : states_[s].next) key.push_back(to == kDead ? kDead : class_of[to]);
+      refined.push_back(
+          classes.try_emplace(std::move(key), static_cast<std::uint32_t>(classes.size())).first->second);
+    }
+    class_of = std::move(refined);
+    if (classes.size() == num_classes) break;
+    num_classes = classes.size();
+  }
+  std::vector<State> merged;
+  for (std::size_t s = 0; s < states_.size(); ++s) {
+    if (class_of[s] < merged.size()) continue;  // classes are numbered in the order of their first state
+    for (std::uint32_t& to : states_[s].next) to = to == kDead ? kDead : class_of[to];
+    merged.push_back(std::move(states_[s]));
+  }
+  states_ = std::move(merged);
+}
+
 bool CharDfa::matches(std::string_view utf8) const {
   const auto text = decode_utf8(utf8);
   if (!text || empty()) return false;
@@ -311,6 +365,11 @@ NodeId CharDfa::emit(Grammar& grammar, CharEncoding encoding) const {
     for (const auto& [to, set] : targets) {
       if (to == s) {
         body.push_back(grammar.repeat(char_node(grammar, set, encoding), 0, kUnbounded));
+        continue;
+      }
+      if (encoding == CharEncoding::json && takes_anything(to)) {
+        const auto body = [&] { return char_and_rest(grammar, set); };
+        ways.push_back(grammar.reference(grammar.shared_rule(name_of_rest(set), body)));
         continue;
       }
       const auto [it, is_new] = chars.try_emplace(set, 0);

@@ -20,6 +20,7 @@ struct StringDemands {
   std::vector<std::string> not_equal;   // UTF-8
   std::uint32_t min_length = 0;         // in characters
   std::uint32_t max_length = kUnbounded;
+  std::size_t max_states = 4000;  // more are an error
 };
 
 // The strings that meet all demands, as a deterministic automaton over characters, since regular expressions
@@ -42,6 +43,7 @@ class CharDfa {
   };
 
   void prune();
+  void merge_equal_states();
   bool takes_anything(std::uint32_t state) const;
 
   std::vector<CodepointSet> atoms_;  // a partition of all characters

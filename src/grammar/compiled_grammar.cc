@@ -1,5 +1,7 @@
 #include "grammar/compiled_grammar.h"
 
+#include <algorithm>
+
 namespace kvasir::grammar {
 
 CompiledGrammar::Generation::Generation(const CompiledGrammar& grammar)
@@ -11,7 +13,12 @@ base::Result<std::shared_ptr<CompiledGrammar>> CompiledGrammar::create(const Gra
                                                                        std::shared_ptr<const TokenTrie> trie,
                                                                        GrammarLimits limits) {
   TRY(auto automaton, Automaton::build(grammar, {.max_states = limits.max_states}));
+  // A grammar whose every token needs a walk over the vocabulary must never run out of work.
+  const auto walk_work = static_cast<std::int64_t>(3 * trie->nodes().size());
+  limits.work_per_token = std::max(limits.work_per_token, walk_work);
+  limits.work_reserve = std::max(limits.work_reserve, 4 * walk_work);
   std::shared_ptr<CompiledGrammar> compiled(new CompiledGrammar(automaton, std::move(trie), limits));
+  compiled->notes_ = grammar.notes();
   const auto generation = compiled->generation();
   if (generation->pushdown.start() == Pushdown::kFailed) {
     return base::error(base::ErrorCode::too_large, "the grammar begins with too many alternatives");
@@ -23,6 +30,8 @@ base::Result<std::shared_ptr<CompiledGrammar>> CompiledGrammar::create(const Gra
       return base::error(base::ErrorCode::too_large, "the grammar takes too long to compile");
     compiled->trie_->slice(automaton->body(static_cast<std::int32_t>(i)));
   }
+  generation->pushdown.set_work(limits.warm_up_work);
+  generation->masks.warm_up();
   generation->pushdown.set_work(limits.work_reserve);
   (void)generation->masks.find(generation->pushdown.start());
   return compiled;

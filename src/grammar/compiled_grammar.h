@@ -18,10 +18,12 @@ struct GrammarLimits {
   std::size_t max_configuration_bytes = std::size_t{24} << 20;
   std::size_t max_mask_bytes = std::size_t{16} << 20;
   std::size_t max_items = 4000;
-  // The work allowed for one sequence, in units of about 5 ns: a reserve that each accepted token refills.
-  // The reserve bounds one call (4 M: about 20 ms), and the refill bounds the average.
+  // The least work allowed for one sequence, in units of about 5 ns: a reserve that each accepted token
+  // refills. The reserve bounds one call (4 M: about 20 ms), and the refill bounds the average.
   std::int64_t work_reserve = 4'000'000;
   std::int64_t work_per_token = 400'000;
+  // Spent on masks while compiling, so that the first tokens need not wait for them.
+  std::int64_t warm_up_work = 300'000;
   // For the walks over the vocabulary while compiling: one for each kind of loop, about 10 ms each for 150 K
   // tokens.
   std::chrono::milliseconds max_compile_time{2000};
@@ -51,6 +53,8 @@ class CompiledGrammar {
   const TokenTrie& trie() const { return *trie_; }
   const GrammarLimits& limits() const { return limits_; }
   const Automaton& automaton() const { return *automaton_; }
+  // What the source asks for and the grammar does not enforce.
+  const std::vector<Note>& notes() const { return notes_; }
 
  private:
   CompiledGrammar(std::shared_ptr<const Automaton> automaton, std::shared_ptr<const TokenTrie> trie,
@@ -60,6 +64,7 @@ class CompiledGrammar {
   std::shared_ptr<const Automaton> automaton_;
   std::shared_ptr<const TokenTrie> trie_;
   GrammarLimits limits_;
+  std::vector<Note> notes_;
   std::mutex mutex_;
   std::shared_ptr<Generation> generation_;  // guarded by mutex_
 };

@@ -1,5 +1,7 @@
 #include "grammar/grammar.h"
 
+#include <algorithm>
+
 namespace kvasir::grammar {
 
 NodeId Grammar::add(Node node) {
@@ -63,6 +65,10 @@ RuleId Grammar::shared_rule(const std::string& name, const std::function<NodeId(
   shared_.emplace(name, rule);
   define(rule, make());
   return rule;
+}
+
+void Grammar::add_notes(std::vector<Note> notes) {
+  std::ranges::move(notes, std::back_inserter(notes_));
 }
 
 base::Status Grammar::check() const {

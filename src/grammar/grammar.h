@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "grammar/byte_set.h"
+#include "grammar/notes.h"
 
 namespace kvasir::grammar {
 
@@ -69,6 +70,10 @@ class Grammar {
   // too_large if the size limit was exceeded.
   base::Status check() const;
 
+  // What the source asks for and the grammar does not enforce, for the client's information.
+  const std::vector<Note>& notes() const { return notes_; }
+  void add_notes(std::vector<Note> notes);
+
  private:
   struct Rule {
     std::string name;
@@ -83,6 +88,7 @@ class Grammar {
   std::vector<Rule> rules_;
   std::map<std::string, RuleId> shared_;
   RuleId root_ = 0;
+  std::vector<Note> notes_;
 };
 
 }  // namespace kvasir::grammar

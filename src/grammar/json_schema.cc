@@ -9,6 +9,7 @@ base::Result<Grammar> grammar_of_json_schema(const base::json::value& schema, Js
   SchemaCompiler compiler(grammar, schema, options);
   TRY(const RuleId root, compiler.compile());
   grammar.set_root(root);
+  grammar.add_notes(compiler.notes());
   TRY_OK(grammar.check());
   return grammar;
 }

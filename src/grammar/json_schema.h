@@ -17,8 +17,9 @@ struct JsonSchemaOptions {
 // The JSON texts that are valid under a schema (draft 2020-12, and the older spellings of tuples and
 // definitions). Properties come in the order of their declaration, optional ones may be left out, and
 // undeclared ones come last. Every text of the grammar is valid, but not every valid text is in the grammar
-// (other orders, 1.0 for an integer, more than 40 digits). A keyword that cannot be enforced is an error with
-// its path in `field`; it is never ignored.
+// (other orders, 1.0 for an integer, more than 40 digits). A keyword that restricts values and cannot be
+// enforced is an error with its path in `field`. Unknown keywords and formats, and uniqueItems of more than a
+// few values, are ignored; the grammar's notes say where.
 base::Result<Grammar> grammar_of_json_schema(const base::json::value& schema, JsonSchemaOptions options = {});
 
 // Any JSON object.

@@ -91,6 +91,23 @@ TEST(JsonSchema, PatternProperties) {
   EXPECT_FALSE(s.takes(R"({"other":1})"));
 }
 
+TEST(JsonSchema, KeysOfEveryClassWithTheSameSchemaNeedNoPattern) {
+  const auto states_of = [](std::string_view text) {
+    return (*Automaton::build(*grammar_of_json_schema(*base::parse_json(text))))->num_states();
+  };
+  EXPECT_EQ(states_of(R"({"type":"object","patternProperties":{"^.{1,255}$":{}}})"),
+            states_of(R"({"type":"object"})"));
+  Schema closed(
+      R"({"type":"object","patternProperties":{"^.{1,255}$":{"type":"null"}},"additionalProperties":false})");
+  EXPECT_TRUE(closed.takes(R"({"a":null})"));
+  EXPECT_FALSE(closed.takes(R"({"":null})"));
+  EXPECT_FALSE(closed.takes(fmt::format(R"({{"{}":null}})", std::string(256, 'a'))));
+  // The name is a count of one loop, rather than 255 states.
+  EXPECT_LT(
+      states_of(R"({"type":"object","patternProperties":{"^.{1,255}$":{}},"additionalProperties":false})"),
+      400);
+}
+
 TEST(JsonSchema, NumbersOfProperties) {
   Schema s(R"({"type":"object","properties":{"a":{"const":1},"b":{"const":1},"c":{"const":1}},
                "minProperties":1,"maxProperties":2,"additionalProperties":false})");
@@ -149,6 +166,26 @@ TEST(JsonSchema, Strings) {
   EXPECT_FALSE(both.takes(R"("abcd")"));
 }
 
+TEST(JsonSchema, LookAheadAtTheBeginningOfAPattern) {
+  Schema s(R"x({"type":"string","pattern":"^(?!tmp|x\\))(?=.*[0-9])[a-z0-9]+$"})x");
+  EXPECT_TRUE(s.takes(R"("a1")"));
+  EXPECT_FALSE(s.takes(R"("ab")"));
+  EXPECT_FALSE(s.takes(R"("tmp1")"));
+  EXPECT_FALSE(s.takes(R"("1_")"));
+  Schema only(R"x({"type":"string","pattern":"^(?!$)"})x");
+  EXPECT_TRUE(only.takes(R"("a")"));
+  EXPECT_FALSE(only.takes(R"("")"));
+}
+
+TEST(JsonSchema, NamesOfProperties) {
+  Schema s(R"({"type":"object","propertyNames":{"enum":["a","b.c"]},"additionalProperties":{"const":1}})");
+  EXPECT_TRUE(s.takes(R"({"b.c":1,"a":1})"));
+  EXPECT_FALSE(s.takes(R"({"bxc":1})"));
+  Schema dates(R"({"type":"object","propertyNames":{"format":"date"}})");
+  EXPECT_TRUE(dates.takes(R"({"2024-02-29":1})"));
+  EXPECT_FALSE(dates.takes(R"({"x":1})"));
+}
+
 TEST(JsonSchema, Formats) {
   const auto check = [](const char* format, std::vector<const char*> good, std::vector<const char*> bad) {
     Schema s(fmt::format(R"({{"type":"string","format":"{}"}})", format));
@@ -158,15 +195,29 @@ TEST(JsonSchema, Formats) {
   check("date", {"2024-02-29", "2023-12-31", "2000-02-29"},
         {"2023-02-29", "1900-02-29", "2023-13-01", "2023-04-31"});
   check("time", {"23:59:59Z", "00:00:00.123+02:00"}, {"24:00:00Z", "12:00:00"});
-  check("date-time", {"2024-01-01T00:00:00Z"}, {"2024-01-01 00:00:00Z"});
-  check("email", {"joe.doe+x@example.com"}, {"joe", "joe@", "@x.com", "joe@localhost", "a..b@x.com"});
+  check("date-time", {"2024-01-01T00:00:00Z", "2024-01-01T00:00:00.123456789Z"}, {"2024-01-01 00:00:00Z"});
+  check("email",
+        {"joe.doe+x@example.com", "a.very.long.name.of.a.person.in.a.large.organisation@mail.example.co.uk"},
+        {"joe", "joe@", "@x.com", "joe@localhost", "a..b@x.com"});
   check("uuid", {"123e4567-e89b-12d3-a456-426614174000"}, {"123e4567e89b12d3a456426614174000"});
   check("ipv4", {"0.0.0.0", "255.249.199.99"}, {"256.0.0.1", "1.2.3", "01.2.3.4"});
   check("ipv6", {"::", "::1", "1:2:3:4:5:6:7:8", "fe80::1:2", "1::", "1:2:3:4:5:6:7::"},
         {":::", "1:2:3:4:5:6:7", "1:2:3:4:5:6:7:8:9", "12345::", "1::2::3"});
-  check("uri", {"https://example.com/a/b?c=d#e", "ftp://x:21"}, {"example.com", "http:/x", "http://a b"});
-  check("hostname", {"example.com", "a-b.c"}, {"-a.com", "a..b", "a_b"});
-  EXPECT_EQ(Schema(R"({"type":"string","format":"telephone"})").error().field, "#/format");
+  check("uri",
+        {"https://example.com/a/b?c=d#e", "ftp://x:21", "https://raw.githubusercontent.com/a/b/main/c.json",
+         "http://localhost:30000/x", "https://h/a%2fb", "mailto:joe@example.com", "urn:isbn:0451450523",
+         "https://a.b.c.d.e.f/", "https://u:p@h", "file:///etc/x", "tel:+1-816-555-1212"},
+        {"example.com", "http:/x", "http://a b", "http://h:65536", "http://h:70000/", "a%2", "http://h/%zz",
+         ":x"});
+  check("uri-reference",
+        {"https://example.com", "/a/b", "a/b?c#d", "../x", "#frag", "", "?q=1", "//host/x", "a%20b",
+         "mailto:x"},
+        {"a b", "%", "1:x", "<"});
+  check("iri", {"https://example.com/größe"}, {"größe"});
+  check("json-pointer", {"", "/a/~0~1/0"}, {"a", "/~2"});
+  check("relative-json-pointer", {"0", "1/a", "2#"}, {"/a", "01", "-1"});
+  check("hostname", {"example.com", "a-b.c", "one.two.three.four.five.six.example.com"},
+        {"-a.com", "a..b", "a_b"});
 }
 
 TEST(JsonSchema, NumberRanges) {
@@ -180,6 +231,8 @@ TEST(JsonSchema, NumberRanges) {
   check(R"("type":"integer","minimum":-12,"maximum":105)", {"-12", "-9", "0", "99", "100", "105"},
         {"-13", "106", "110", "200", "-0", "1000"});
   check(R"("type":"integer","exclusiveMinimum":0)", {"1", "10", "99999"}, {"0", "-1"});
+  check(R"("type":"integer","minimum":0,"exclusiveMinimum":true,"maximum":9,"exclusiveMaximum":false)",
+        {"1", "9"}, {"0", "10"});
   check(R"("type":"integer","minimum":1.5,"maximum":3.9)", {"2", "3"}, {"1", "4"});
   check(R"("type":"integer","maximum":-3)", {"-3", "-30"}, {"-2", "0", "3"});
   check(R"("type":"number","minimum":0.5,"exclusiveMaximum":2.25)",
@@ -204,6 +257,13 @@ TEST(JsonSchema, ValuesAndTypes) {
     EXPECT_TRUE(s.takes(text)) << text;
   }
   EXPECT_FALSE(s.takes("false"));
+  Schema whole(R"({"type":"integer","enum":[1.0,2.5,3]})");  // 1.0 is an integer, and is written as 1
+  EXPECT_TRUE(whole.takes("1"));
+  EXPECT_TRUE(whole.takes("3"));
+  EXPECT_FALSE(whole.takes("2.5"));
+  EXPECT_TRUE(Schema(R"({"type":"integer","const":1.0,"minimum":1.0,"multipleOf":1.0})").takes("1"));
+  EXPECT_TRUE(
+      Schema(R"({"type":"array","minItems":1.0,"items":{"type":"integer","maximum":2.0}})").takes("[2]"));
   Schema filtered(R"({"type":"string","enum":["a",1,"bb"],"minLength":2})");
   EXPECT_TRUE(filtered.takes(R"("bb")"));
   EXPECT_FALSE(filtered.takes(R"("a")"));
@@ -238,9 +298,75 @@ TEST(JsonSchema, CombinedSchemas) {
                           {"type":"object","properties":{"kind":{"const":"b"}},"required":["kind"]},{"type":"null"}]})");
   EXPECT_TRUE(one.takes(R"({"kind":"b"})"));
   EXPECT_TRUE(one.takes("null"));
-  Schema overlap(R"({"properties":{"p":{"oneOf":[{"type":"integer"},{"minimum":3}]}}})");
+  // Formats are annotations for many validators, so that being of no format says nothing.
+  Schema overlap(
+      R"({"properties":{"p":{"type":"string","oneOf":[{"format":"ipv4"},{"format":"hostname"}]}}})");
   EXPECT_EQ(overlap.error().code, base::ErrorCode::unsupported);
   EXPECT_EQ(overlap.error().field, "#/properties/p/oneOf");
+}
+
+TEST(JsonSchema, BranchesOfOneOfThatOverlapAreNarrowed) {
+  const auto check = [](const char* schema, std::vector<const char*> good, std::vector<const char*> bad) {
+    Schema s(schema);
+    for (const char* text : good) EXPECT_TRUE(s.takes(text)) << schema << " " << text;
+    for (const char* text : bad) EXPECT_FALSE(s.takes(text)) << schema << " " << text;
+  };
+  check(R"({"enum":["a","b",1],"oneOf":[{"type":"string"},{"type":"integer"}]})", {R"("a")", R"("b")", "1"},
+        {"2", R"("c")"});
+  check(R"({"oneOf":[{"type":"integer"},{"minimum":3}]})", {"2", "-5", R"("x")"}, {"3", "4"});
+  check(R"({"type":"object","properties":{"a":{"const":1},"b":{"const":2}},"additionalProperties":false,
+            "oneOf":[{"required":["a"]},{"required":["b"]}]})",
+        {R"({"a":1})", R"({"b":2})"}, {R"({"a":1,"b":2})", "{}"});
+  check(R"({"oneOf":[{"type":"string"},{"type":"string","enum":["x","y"]},{"type":"null"}]})",
+        {R"("xy")", R"("")", "null"}, {R"("x")", R"("y")"});
+  check(R"({"oneOf":[{"type":"string","pattern":"^a"},{"type":"string","pattern":"z$"}]})",
+        {R"("ab")", R"("bz")"}, {R"("az")", R"("b")"});
+}
+
+TEST(JsonSchema, NotIsExcludedWhereItCanBe) {
+  const auto check = [](const char* schema, std::vector<const char*> good, std::vector<const char*> bad) {
+    Schema s(schema);
+    for (const char* text : good) EXPECT_TRUE(s.takes(text)) << schema << " " << text;
+    for (const char* text : bad) EXPECT_FALSE(s.takes(text)) << schema << " " << text;
+  };
+  check(R"({"type":"integer","not":{"minimum":3}})", {"2", "-1"}, {"3", "10"});
+  check(R"({"type":"string","not":{"enum":["a","b"]}})", {R"("c")", R"("ab")"}, {R"("a")", R"("b")", "1"});
+  check(R"({"type":"string","not":{"pattern":"^x"}})", {R"("ax")", R"("")"}, {R"("x")", R"("xa")"});
+  check(R"({"type":"boolean","not":{"const":true}})", {"false"}, {"true"});
+  check(R"({"type":"object","properties":{"a":{"const":1},"b":{"const":1}},"additionalProperties":false,
+            "not":{"required":["a","b"]}})",
+        {R"({"a":1})", R"({"b":1})", "{}"}, {R"({"a":1,"b":1})"});
+  check(R"({"not":{"anyOf":[{"type":"string"},{"type":"array"},{"type":"object"}]}})", {"1", "null"},
+        {R"("a")", "[]", "{}"});
+  check(R"({"not":{"not":{"type":"null"}}})", {"null"}, {"1"});
+  check(R"({"not":{"$ref":"#/$defs/s"},"$defs":{"s":{"type":["string","number"]}}})", {"null"},
+        {"1", R"("a")"});
+}
+
+TEST(JsonSchema, ConditionsAndDependencies) {
+  const char* const kKind =
+      R"({"type":"object","properties":{"kind":{"enum":["a","b"]},"n":{"type":"integer"}},
+    "required":["kind"],"additionalProperties":false,"if":{"properties":{"kind":{"const":"a"}}},
+    "then":{"required":["n"]},"else":{"properties":{"n":false}}})";
+  Schema condition(kKind);
+  EXPECT_TRUE(condition.takes(R"({"kind":"a","n":1})"));
+  EXPECT_TRUE(condition.takes(R"({"kind":"b"})"));
+  EXPECT_FALSE(condition.takes(R"({"kind":"a"})"));
+  EXPECT_FALSE(condition.takes(R"({"kind":"b","n":1})"));
+  for (const char* keyword : {"dependencies", "dependentRequired"}) {
+    Schema s(fmt::format(R"({{"type":"object","properties":{{"a":{{}},"b":{{}}}},"{}":{{"a":["b"]}},
+                             "additionalProperties":false}})",
+                         keyword));
+    EXPECT_TRUE(s.takes(R"({"a":1,"b":1})"));
+    EXPECT_TRUE(s.takes(R"({"b":1})"));
+    EXPECT_TRUE(s.takes("{}"));
+    EXPECT_FALSE(s.takes(R"({"a":1})"));
+  }
+  Schema schemas(R"({"type":"object","properties":{"a":{},"b":{}},"additionalProperties":false,
+                     "dependentSchemas":{"a":{"properties":{"b":{"type":"null"}}}}})");
+  EXPECT_TRUE(schemas.takes(R"({"b":1})"));
+  EXPECT_TRUE(schemas.takes(R"({"a":1,"b":null})"));
+  EXPECT_FALSE(schemas.takes(R"({"a":1,"b":1})"));
 }
 
 TEST(JsonSchema, ReferencesAndRecursion) {
@@ -266,17 +392,44 @@ TEST(JsonSchema, ReferencesAndRecursion) {
 
 TEST(JsonSchema, WhatIsNotEnforcedIsNamedWithItsPath) {
   const auto field_of = [](std::string_view schema) { return Schema(schema).error().field; };
-  EXPECT_EQ(field_of(R"({"properties":{"x":{"not":{"minimum":3}}}})"), "#/properties/x/not");
-  EXPECT_EQ(field_of(R"({"type":"array","uniqueItems":true})"), "#/uniqueItems");
-  EXPECT_EQ(field_of(R"({"items":{"if":{}}})"), "#/items/if");
+  EXPECT_EQ(field_of(R"({"properties":{"x":{"not":{"multipleOf":3}}}})"), "#/properties/x/not");
   EXPECT_EQ(field_of(R"({"contains":{}})"), "#/contains");
-  EXPECT_EQ(field_of(R"({"dependentRequired":{}})"), "#/dependentRequired");
   EXPECT_EQ(field_of(R"({"unevaluatedProperties":false})"), "#/unevaluatedProperties");
-  EXPECT_EQ(field_of(R"({"minlength":3})"), "#/minlength");
-  EXPECT_EQ(field_of(R"x({"type":"string","pattern":"(?=a)"})x"), "#/pattern");
+  EXPECT_EQ(field_of(R"x({"type":"string","pattern":"a(?=b)"})x"), "#/pattern");
   EXPECT_EQ(field_of(R"({"anyOf":[{"type":"text"}]})"), "#/anyOf/0/type");
   EXPECT_TRUE(
       Schema(R"({"title":"t","description":"d","default":1,"x-own":2,"uniqueItems":false})").takes("1"));
+}
+
+TEST(JsonSchema, WhatIsIgnoredIsNoted) {
+  const auto notes_of = [](std::string_view text) {
+    std::vector<std::string> lines;
+    const auto grammar = grammar_of_json_schema(*base::parse_json(text));
+    for (const Note& note : grammar->notes())
+      lines.push_back(fmt::format("{} {} {}", note.path, note.num_places, note.what));
+    return lines;
+  };
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(notes_of(R"({"minlength":3,"properties":{"a":{"minlength":1}}})"),
+            Lines{"#/minlength 2 'minlength' is not a keyword of JSON Schema and is ignored"});
+  EXPECT_EQ(notes_of(R"({"type":"string","format":"telephone"})"),
+            Lines{"#/format 1 the format 'telephone' is unknown and ignored"});
+  EXPECT_EQ(notes_of(R"({"type":"array","uniqueItems":true})"),
+            Lines{"#/uniqueItems 1 'uniqueItems' is not enforced"});
+  EXPECT_EQ(notes_of(R"({"type":"integer","format":"int32","x-own":1,"uniqueItems":false,"title":"t"})"),
+            Lines{});
+  EXPECT_EQ(notes_of(R"({"type":"array","uniqueItems":true,"maxItems":1})"), Lines{});
+}
+
+TEST(JsonSchema, DifferentItems) {
+  Schema s(R"({"type":"array","items":{"enum":["a","b",1,1.0]},"uniqueItems":true,"minItems":1})");
+  for (const char* text : {R"(["a"])", R"(["b","a"])", R"([1, "b", "a" ])"})
+    EXPECT_TRUE(s.takes(text)) << text;
+  for (const char* text : {"[]", R"(["a","a"])", R"(["a","b","a"])", "[1,1]", R"(["c"])"})
+    EXPECT_FALSE(s.takes(text)) << text;
+  Schema many(R"({"type":"array","items":{"enum":[1,2,3,4,5,6,7,8,9]},"uniqueItems":true})");
+  EXPECT_TRUE(many.takes("[9,8,7,6,5,4,3,2,1]"));
+  EXPECT_FALSE(many.takes("[1,2,3,4,5,6,7,8,9,1]"));  // more than there are values
 }
 
 TEST(JsonSchema, JsonObject) {

@@ -17,10 +17,23 @@ const MaskTable::Mask* MaskTable::find(ConfigId config) {
   if (const auto it = masks_.find(config); it != masks_.end()) return &it->second;
   make_room();
   Mask mask;
-  if (!compute(config, mask)) return nullptr;
+  if (!compute(config, mask, nullptr)) return nullptr;
   compact(mask);
   num_bytes_ += bytes_of(mask);
   return &masks_.emplace(config, std::move(mask)).first->second;
+}
+
+void MaskTable::warm_up() {
+  const Automaton& automaton = pushdown_.automaton();
+  for (RuleId rule = 0; rule < automaton.num_rules() && num_bytes_ < max_bytes_ / 8; ++rule) {
+    std::vector<Item> items;
+    for (const Automaton::StartItem& item : automaton.rule(rule).start_items) {
+      items.push_back({item.state, item.count, Pushdown::kBottom});
+    }
+    Mask mask;
+    Exits exits;
+    if (!items.empty() && !add_frame(items, mask, &exits)) return;
+  }
 }
 
 void MaskTable::write(const Mask& mask, std::span<std::uint32_t> bits) const {
@@ -43,20 +56,25 @@ void MaskTable::write(const Mask& mask, std::span<std::uint32_t> bits) const {
   for (const TokenId token : mask.tokens) bits[token / 32] |= 1U << (token % 32);
 }
 
-bool MaskTable::compute(ConfigId config, Mask& mask) {
+bool MaskTable::compute(ConfigId config, Mask& mask, Exits* exits) {
   std::vector<Item> items(pushdown_.items(config).begin(), pushdown_.items(config).end());
   std::stable_sort(items.begin(), items.end(),
                    [](const Item& a, const Item& b) { return a.frame < b.frame; });
   for (std::size_t begin = 0; begin < items.size();) {
     std::size_t end = begin;
     while (end < items.size() && items[end].frame == items[begin].frame) ++end;
-    if (!add_frame(std::span(items).subspan(begin, end - begin), mask)) return false;
+    if (!add_frame(std::span(items).subspan(begin, end - begin), mask, exits)) return false;
     begin = end;
   }
   return true;
 }
 
-bool MaskTable::add_frame(std::span<const Item> items, Mask& mask) {
+bool MaskTable::add_frame(std::span<const Item> items, Mask& mask, Exits* exits) {
+  if (!in_usual_ && in_endless_loop(items)) {
+    const Local* local = local_beside(items);
+    if (pushdown_.failure() != Pushdown::Failure::none) return false;
+    if (local != nullptr) return add_local(*local, items, mask, exits);
+  }
   std::vector<Item> rest;
   for (const Item& item : items) {
     const std::int32_t loop = pushdown_.automaton().state(item.state).loop;
@@ -65,16 +83,16 @@ bool MaskTable::add_frame(std::span<const Item> items, Mask& mask) {
     if (pushdown_.failure() != Pushdown::Failure::none) return false;
     if (local == nullptr) {
       rest.push_back(item);
-    } else if (!add_local(*local, {&item, 1}, mask)) {
+    } else if (!add_local(*local, {&item, 1}, mask, exits)) {
       return false;
     }
   }
   if (rest.empty()) return true;
   const Local* local = local_of_states(rest);
-  return local != nullptr && add_local(*local, rest, mask);
+  return local != nullptr && add_local(*local, rest, mask, exits);
 }
 
-bool MaskTable::add_local(const Local& local, std::span<const Item> items, Mask& mask) {
+bool MaskTable::add_local(const Local& local, std::span<const Item> items, Mask& mask, Exits* exits) {
   mask.slices.insert(mask.slices.end(), local.mask.slices.begin(), local.mask.slices.end());
   mask.tokens.insert(mask.tokens.end(), local.mask.tokens.begin(), local.mask.tokens.end());
   if (!local.mask.words.empty()) {
@@ -86,35 +104,53 @@ bool MaskTable::add_local(const Local& local, std::span<const Item> items, Mask&
   }
   const FrameId frame = items[0].frame;
   if (frame == Pushdown::kRoot || (local.exits.empty() && local.loop_exit == nullptr)) return true;
+  if (frame == Pushdown::kBottom) {
+    exits->insert(exits->end(), local.exits.begin(), local.exits.end());
+    return true;
+  }
   const ConfigId after = pushdown_.completion(frame);
   if (after == Pushdown::kFailed) return false;
+  const bool ends = exits != nullptr && pushdown_.exits(after);
   for (const std::uint32_t node : local.exits) {
-    if (!walk(node, after, mask, nullptr)) return false;
+    if (ends) exits->push_back(node);
+    if (!walk(node, after, mask, exits)) return false;
   }
   if (local.loop_exit == nullptr) return true;
   if (pushdown_.first_bytes(after).intersects(local.loop_exit->first_bytes)) {
     // The caller may continue with the same bytes as the loop, so the whole vocabulary must be walked.
     const ConfigId whole = pushdown_.intern(items);
-    return whole != Pushdown::kFailed && walk(0, whole, mask, nullptr);
+    return whole != Pushdown::kFailed && walk(0, whole, mask, exits);
   }
   Local leaving;
   leaving.loop_exit = local.loop_exit;
   leaving.min_passes = local.min_passes;
   leaving.max_passes = local.max_passes;
-  return leave_loop(after, leaving, mask, nullptr);
+  return leave_loop(after, leaving, mask, exits);
+}
+
+ConfigId MaskTable::intern_alone(std::span<const Item> items) {
+  std::vector<Item> alone(items.begin(), items.end());
+  for (Item& item : alone) item.frame = Pushdown::kBottom;
+  return pushdown_.intern(alone);
+}
+
+const MaskTable::Local* MaskTable::keep_local(ConfigId config, Local local) {
+  compact(local.mask);
+  num_bytes_ += bytes_of(local.mask) + local.exits.size() * sizeof(local.exits[0]);
+  return &state_locals_.emplace(config, std::move(local)).first->second;
 }
 
 const MaskTable::Local* MaskTable::local_of_states(std::span<const Item> items) {
-  std::vector<Item> alone(items.begin(), items.end());
-  for (Item& item : alone) item.frame = Pushdown::kBottom;
-  const ConfigId config = pushdown_.intern(alone);
+  if (!in_usual_) {
+    const Local* local = local_beside(items);
+    if (local != nullptr || pushdown_.failure() != Pushdown::Failure::none) return local;
+  }
+  const ConfigId config = intern_alone(items);
   if (config == Pushdown::kFailed) return nullptr;
   if (const auto it = state_locals_.find(config); it != state_locals_.end()) return &it->second;
   Local local;
   if (!walk(0, config, local.mask, &local.exits)) return nullptr;
-  compact(local.mask);
-  num_bytes_ += bytes_of(local.mask) + local.exits.size() * sizeof(local.exits[0]);
-  return &state_locals_.emplace(config, std::move(local)).first->second;
+  return keep_local(config, std::move(local));
 }
 
 const MaskTable::Local* MaskTable::local_of_loop(const Item& item) {
@@ -154,7 +190,7 @@ bool MaskTable::compute_loop(const Item& item, const LoopSlice& slice, Local& lo
 }
 
 // Follows the tokens that make enough passes and then continue with `config`, which begins unlike a pass.
-bool MaskTable::leave_loop(ConfigId config, Local& local, Mask& mask, std::vector<std::uint32_t>* exits) {
+bool MaskTable::leave_loop(ConfigId config, Local& local, Mask& mask, Exits* exits) {
   bool ok = true;
   pushdown_.first_bytes(config).for_each([&](std::uint8_t byte) {
     if (!ok) return;
@@ -176,7 +212,7 @@ const LoopSlice& MaskTable::slice_of(std::int32_t body) {
   return *slice;
 }
 
-bool MaskTable::enter(std::uint32_t node, ConfigId config, Mask& mask, std::vector<std::uint32_t>* exits) {
+bool MaskTable::enter(std::uint32_t node, ConfigId config, Mask& mask, Exits* exits) {
   const TokenTrie::Node& at = trie_.nodes()[node];
   if (at.token >= 0) add_token(at.token, mask);
   if (node + 1 == at.subtree_end) return true;
@@ -184,7 +220,7 @@ bool MaskTable::enter(std::uint32_t node, ConfigId config, Mask& mask, std::vect
   return walk(node, config, mask, exits);
 }
 
-bool MaskTable::walk(std::uint32_t node, ConfigId config, Mask& mask, std::vector<std::uint32_t>* exits) {
+bool MaskTable::walk(std::uint32_t node, ConfigId config, Mask& mask, Exits* exits) {
   const auto nodes = trie_.nodes();
   const std::size_t base = nodes[node].depth;
   path_.resize(static_cast<std::size_t>(trie_.max_depth()) + 1);
@@ -228,6 +264,9 @@ void MaskTable::make_room() {
   if (num_bytes_ <= max_bytes_) return;
   masks_.clear();
   state_locals_.clear();
+  usual_locals_.clear();
+  same_.clear();
+  alone_.clear();
   loop_locals_.clear();
   num_bytes_ = 0;
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "grammar/loop_slice.h"
@@ -30,6 +31,10 @@ class MaskTable {
 
   // Null if a limit was reached (see Pushdown::failure). Valid until the next call.
   const Mask* find(ConfigId config);
+
+  // Computes what rules allow at their beginning, in the order of the rules, until the pushdown's work is
+  // spent.
+  void warm_up();
 
   // Sets the bits of `mask`, and clears all others.
   void write(const Mask& mask, std::span<std::uint32_t> bits) const;
@@ -62,18 +67,38 @@ class MaskTable {
     }
   };
 
-  bool compute(ConfigId config, Mask& mask);
-  bool add_frame(std::span<const Item> items, Mask& mask);
-  bool add_local(const Local& local, std::span<const Item> items, Mask& mask);
+  using Exits = std::vector<std::uint32_t>;
+
+  // If `exits` is given, these also find where the rule below all frames may have ended.
+  bool compute(ConfigId config, Mask& mask, Exits* exits);
+  bool add_frame(std::span<const Item> items, Mask& mask, Exits* exits);
+  bool add_local(const Local& local, std::span<const Item> items, Mask& mask, Exits* exits);
   const Local* local_of_states(std::span<const Item> items);
+  // The configuration of these items without their callers.
+  ConfigId intern_alone(std::span<const Item> items);
+  const Local* keep_local(ConfigId config, Local local);
   const Local* local_of_loop(const Item& item);
   bool compute_loop(const Item& item, const LoopSlice& slice, Local& local);
-  bool leave_loop(ConfigId config, Local& local, Mask& mask, std::vector<std::uint32_t>* exits);
+  bool leave_loop(ConfigId config, Local& local, Mask& mask, Exits* exits);
   const LoopSlice& slice_of(std::int32_t body);
 
+  // Most states in a string differ from a loop over characters for few tokens only. So their tokens are found
+  // beside those of the loop: a subtree is skipped where both have come to the same configuration.
+  // The configuration that follows for most of the vocabulary, if its tokens come from a slice; else kDead.
+  ConfigId usual_successor(ConfigId config);
+  bool is_sliced(ConfigId config);
+  bool in_endless_loop(std::span<const Item> items) const;
+  // Null if there is no usual successor, or if a limit was reached.
+  const Local* local_beside(std::span<const Item> items);
+  const Local* local_of_usual(ConfigId config);
+  bool walk_beside(ConfigId config, const Local& usual_local, ConfigId usual, Local& local);
+  // Whether both are the same after any `max_bytes` bytes, and end nowhere before. They differ then only in
+  // how they are inside a character.
+  bool will_be_same(ConfigId a, ConfigId b, int max_bytes);
+
   // Follows `config` through the descendants of `node`. Adds tokens and, if `exits` is given, exits.
-  bool walk(std::uint32_t node, ConfigId config, Mask& mask, std::vector<std::uint32_t>* exits);
-  bool enter(std::uint32_t node, ConfigId config, Mask& mask, std::vector<std::uint32_t>* exits);
+  bool walk(std::uint32_t node, ConfigId config, Mask& mask, Exits* exits);
+  bool enter(std::uint32_t node, ConfigId config, Mask& mask, Exits* exits);
   void add_token(TokenId token, Mask& mask) const;
   void compact(Mask& mask) const;
   void make_room();
@@ -84,9 +109,14 @@ class MaskTable {
   std::size_t num_bytes_ = 0;
   std::unordered_map<ConfigId, Mask> masks_;
   std::unordered_map<ConfigId, Local> state_locals_;
+  std::unordered_map<ConfigId, Local> usual_locals_;  // their masks are words, their exits are sorted
   std::unordered_map<LoopKey, std::unique_ptr<Local>, LoopKeyHash> loop_locals_;  // null: not for slices
   std::vector<std::shared_ptr<const LoopSlice>> slices_;                          // by loop body
   std::vector<ConfigId> path_;
+  std::vector<ConfigId> usual_path_;
+  bool in_usual_ = false;
+  std::unordered_set<ConfigId> alone_;            // configurations without a usual successor
+  std::unordered_map<std::uint64_t, bool> same_;  // of pairs of configurations, see will_be_same
 };
 
 }  // namespace kvasir::grammar

@@ -173,8 +173,13 @@ bool Pushdown::expand_calls() {
 // A call in last position passes on its own callers, so that right recursion keeps no frames.
 void Pushdown::add_callers(const PendingCall& call) {
   const bool is_last = automaton_->state(call.back.state).final_only;
-  if (!is_last || call.back.frame <= kBottom) {
+  if (!is_last) {
     called_.emplace_back(call.rule, call.back);
+    return;
+  }
+  // All states that only end their rule are the same below the root, so that equal calls have one frame.
+  if (call.back.frame <= kBottom) {
+    called_.emplace_back(call.rule, Item{automaton_->end_state(), 0, call.back.frame});
     return;
   }
   for (const Item& back : callers(call.back.frame)) called_.emplace_back(call.rule, back);

@@ -1,6 +1,10 @@
 #include <algorithm>
+#include <array>
+#include <set>
 
+#include "grammar/regex_lookahead.h"
 #include "grammar/schema_merge.h"
+#include "grammar/string_formats.h"
 
 // Reads what schemas say about the children of arrays and objects.
 namespace kvasir::grammar {
@@ -40,6 +44,33 @@ base::Result<Items> items_of(const SchemaAtom& atom) {
   return items;
 }
 
+// The patterns of enum, const and format in propertyNames.
+std::vector<std::string> whole_name_patterns(const json::object& names) {
+  std::vector<std::string> patterns;
+  const auto add = [&](const json::array& values) {
+    std::string any;
+    for (const json::value& value : values) {
+      if (value.is_string()) any += (any.empty() ? "" : "|") + regex_of_text(value.get_string());
+    }
+    patterns.push_back(any.empty() ? "[]" : any);
+  };
+  if (const json::value* values = names.if_contains("enum"); values != nullptr && values->is_array())
+    add(values->get_array());
+  if (const json::value* value = names.if_contains("const")) add({*value});
+  if (const json::value* format = names.if_contains("format"); format != nullptr && format->is_string()) {
+    if (const auto regex = regex_of_format(format->get_string())) patterns.push_back(*regex);
+  }
+  return patterns;
+}
+
+bool allows_all(const SchemaRef& schema) {
+  return *schema.value == true || (schema.value->is_object() && schema.value->get_object().empty());
+}
+
+std::set<std::shared_ptr<const Regex>> as_set(const std::vector<std::shared_ptr<const Regex>>& patterns) {
+  return {patterns.begin(), patterns.end()};
+}
+
 }  // namespace
 
 base::Status SchemaMerge::add_arrays() {
@@ -50,6 +81,8 @@ base::Status SchemaMerge::add_arrays() {
     TRY(const std::uint32_t max, count(atom, "maxItems", kUnbounded));
     spec_.min_items = std::max(spec_.min_items, min);
     spec_.max_items = std::min(spec_.max_items, max);
+    const json::value* unique = atom.object->if_contains("uniqueItems");
+    if (unique != nullptr && *unique == true) spec_.unique_path = path_to(atom.path, "uniqueItems");
     TRY(const Items items, items_of(atom));
     if (items.prefix != nullptr) longest = std::max(longest, items.prefix->size());
     all.push_back(items);
@@ -93,8 +126,10 @@ base::Status SchemaMerge::add_property_names(const SchemaAtom& atom) {
   if (inner.object == nullptr) return unsupported_keyword(inner.path, "it must be an object");
   for (const auto& member : *inner.object) {
     const std::string_view key = member.key();
-    const bool known = key == "minLength" || key == "maxLength" || key == "pattern" || key == "description" ||
-                       key == "title" || (key == "type" && member.value() == "string");
+    constexpr std::array kNameKeywords{"minLength", "maxLength", "pattern", "description", "title",
+                                       "enum",      "const",     "format",  "$comment",    "examples"};
+    const bool known = std::ranges::find(kNameKeywords, key) != kNameKeywords.end() ||
+                       (key == "type" && member.value() == "string");
     if (!known) return unsupported_keyword(path_to(inner.path, key), "names can have a pattern and a length");
   }
   TRY(const std::uint32_t min, count(inner, "minLength", 0));
@@ -104,6 +139,10 @@ base::Status SchemaMerge::add_property_names(const SchemaAtom& atom) {
   if (const json::value* text = inner.object->if_contains("pattern")) {
     if (!text->is_string()) return invalid(path_to(inner.path, "pattern"), "not a string");
     TRY(auto made, pattern(text->get_string(), path_to(inner.path, "pattern"), RegexExtent::anywhere));
+    spec_.name_patterns.push_back(std::move(made));
+  }
+  for (const std::string& regex : whole_name_patterns(*inner.object)) {
+    TRY(auto made, pattern(regex, inner.path, RegexExtent::whole));
     spec_.name_patterns.push_back(std::move(made));
   }
   return base::ok();
@@ -202,9 +241,31 @@ base::Status SchemaMerge::add_key_classes() {
     }
     const bool possible =
         std::ranges::none_of(keys.schema, [](const SchemaRef& s) { return *s.value == false; });
+    std::erase_if(keys.schema, allows_all);
     if (possible) spec_.keys.push_back(std::move(keys));
   }
+  merge_key_classes();
   return base::ok();
+}
+
+// Two classes that differ in one pattern and have the same schema do not need the pattern.
+void SchemaMerge::merge_key_classes() {
+  for (std::size_t a = 0; a < spec_.keys.size(); ++a) {
+    for (std::size_t b = a + 1; b < spec_.keys.size(); ++b) {
+      SchemaSpec::KeyClass& left = spec_.keys[a];
+      SchemaSpec::KeyClass& right = spec_.keys[b];
+      if (!std::ranges::equal(left.schema, right.schema, {}, &SchemaRef::value, &SchemaRef::value)) continue;
+      std::vector<std::shared_ptr<const Regex>> added;
+      std::ranges::set_difference(as_set(right.match), as_set(left.match), std::back_inserter(added));
+      const bool one_more = added.size() == 1 && right.match.size() == left.match.size() + 1 &&
+                            left.not_match.size() == right.not_match.size() + 1 &&
+                            std::ranges::find(left.not_match, added[0]) != left.not_match.end();
+      if (!one_more) continue;
+      std::erase(left.not_match, added[0]);
+      spec_.keys.erase(spec_.keys.begin() + static_cast<std::ptrdiff_t>(b));
+      a = b = 0;
+    }
+  }
 }
 
 }  // namespace kvasir::grammar

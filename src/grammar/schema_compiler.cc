@@ -11,13 +11,27 @@ namespace {
 
 namespace json = base::json;
 
+const json::value& arguments_schema() {
+  static const json::value kObjectSchema(json::object{{"type", "object"}});
+  return kObjectSchema;
+}
+
 }  // namespace
 
 SchemaCompiler::SchemaCompiler(Grammar& grammar, const json::value& schema, JsonSchemaOptions options)
-    : g_(grammar), document_(schema), options_(options) {}
+    : g_(grammar), document_(schema, notes_), options_(options) {}
 
 base::Result<RuleId> SchemaCompiler::compile() {
-  TRY(const RuleId root, rule_of(Conjunction{document_.root()}));
+  return compile({document_.root()});
+}
+
+base::Result<RuleId> SchemaCompiler::compile_arguments() {
+  declared_only_ = true;
+  return compile({document_.root(), {&arguments_schema(), "#"}});
+}
+
+base::Result<RuleId> SchemaCompiler::compile(const Conjunction& schema) {
+  TRY(const RuleId root, rule_of(schema));
   while (!work_.empty()) {
     const Work work = std::move(work_.back());
     work_.pop_back();
@@ -26,6 +40,19 @@ base::Result<RuleId> SchemaCompiler::compile() {
     TRY_OK(g_.check());
   }
   return root;
+}
+
+void SchemaCompiler::close_object(const Alternative& alternative, SchemaSpec& spec) const {
+  bool declares = false;
+  for (const SchemaAtom& atom : alternative) {
+    for (const char* keyword :
+         {"additionalProperties", "unevaluatedProperties", "propertyNames", "patternProperties"}) {
+      if (atom.object->contains(keyword)) return;
+    }
+    declares |= atom.object->contains("properties") || atom.object == &arguments_schema().get_object();
+  }
+  if (!declares || spec.min_properties > spec.properties.size()) return;
+  std::erase_if(spec.keys, [](const SchemaSpec::KeyClass& keys) { return keys.match.empty(); });
 }
 
 base::Result<NodeId> SchemaCompiler::value(const Conjunction& schema) {
@@ -59,9 +86,14 @@ RuleId SchemaCompiler::rule_of(const Alternative& alternative) {
 }
 
 base::Result<NodeId> SchemaCompiler::emit(const Alternative& alternative) {
-  TRY(const SchemaSpec spec, make_spec(alternative));
-  if (spec.values) return emit_values(spec);
+  TRY(SchemaSpec spec, make_spec(alternative));
+  if (declared_only_) close_object(alternative, spec);
   std::vector<NodeId> ways;
+  if (spec.values) {
+    TRY(const auto values, allowed_values(spec));
+    for (const json::value& value : values) ways.push_back(emit_value(value));
+    return g_.choice(std::move(ways));
+  }
   if (spec.types & kNull) ways.push_back(g_.literal("null"));
   if (spec.types & kBoolean) ways.push_back(g_.choice({g_.literal("true"), g_.literal("false")}));
   if (spec.types & kNumber) {
@@ -83,8 +115,8 @@ base::Result<NodeId> SchemaCompiler::emit(const Alternative& alternative) {
   return g_.choice(std::move(ways));
 }
 
-base::Result<NodeId> SchemaCompiler::emit_values(const SchemaSpec& spec) {
-  std::vector<NodeId> ways;
+base::Result<std::vector<json::value>> SchemaCompiler::allowed_values(const SchemaSpec& spec) const {
+  std::vector<json::value> values;
   for (const json::value& value : *spec.values) {
     if (value.is_array() || value.is_object()) {
       // A constant array or object can be combined only with a type.
@@ -94,14 +126,13 @@ base::Result<NodeId> SchemaCompiler::emit_values(const SchemaSpec& spec) {
                          spec.keys[0].schema.empty() && spec.name_patterns.empty();
       if (!plain)
         return unsupported_keyword(spec.path + "/enum", "lists and objects together with other keywords");
-      if ((type_of(value) & spec.types) != 0) ways.push_back(emit_value(value));
+      if ((type_of(value) & spec.types) != 0) values.push_back(value);
       continue;
     }
     TRY(const bool allowed, spec.allows_scalar(value));
-    if (allowed) ways.push_back(emit_value(value));
-    if (g_.full()) break;
+    if (allowed) values.push_back(value);
   }
-  return g_.choice(std::move(ways));
+  return values;
 }
 
 NodeId SchemaCompiler::emit_value(const json::value& value) {
@@ -167,21 +198,37 @@ base::Result<NodeId> SchemaCompiler::emit_number(const SchemaSpec& spec) {
 
 base::Result<NodeId> SchemaCompiler::emit_string(const SchemaSpec& spec) {
   if (spec.min_length > spec.max_length) return g_.never();
+  if (spec.is_any_string()) return any_string();
   const bool any_length = spec.min_length == 0 && spec.max_length == kUnbounded;
-  const NodeId quote = g_.literal("\"");
-  if (spec.patterns.empty()) {
-    if (any_length) return any_string();
-    return g_.sequence({quote, g_.repeat(any_char(), spec.min_length, spec.max_length), quote});
-  }
-  if (spec.patterns.size() == 1 && any_length) {
-    return g_.sequence({quote, regex_node(g_, *spec.patterns[0].regex, CharEncoding::json), quote});
+  if (spec.not_patterns.empty() && spec.not_strings.empty()) {
+    if (spec.patterns.empty()) {
+      const NodeId quote = g_.literal("\"");
+      return g_.sequence({quote, g_.repeat(any_char(), spec.min_length, spec.max_length), quote});
+    }
+    if (spec.patterns.size() == 1 && any_length) return emit_pattern(*spec.patterns[0].regex);
   }
   auto dfa = spec.string_dfa();
+  if (!dfa.ok() && spec.max_length != kUnbounded) {
+    // Each length is a state. Texts that are shorter than they might be are valid too.
+    constexpr std::uint32_t kFewCharacters = 128;
+    SchemaSpec shorter = spec;
+    shorter.max_length = std::max(spec.min_length, kFewCharacters);
+    if (shorter.max_length < spec.max_length) dfa = shorter.string_dfa();
+  }
   if (!dfa.ok()) {
-    return schema_error(dfa.error().code, spec.patterns[0].path,
-                        "a pattern too large to combine with others");
+    const std::string& path = spec.patterns.empty() ? spec.path : spec.patterns[0].path;
+    return schema_error(dfa.error().code, path, "a pattern too large to combine with others");
   }
   return dfa->emit(g_, CharEncoding::json);
+}
+
+// A small deterministic automaton has faster masks, above all if a match may be anywhere. Counts are better
+// left to the regular expression.
+NodeId SchemaCompiler::emit_pattern(const Regex& regex) {
+  constexpr std::size_t kMaxPatternStates = 64;
+  const auto small = CharDfa::make({.match = {&regex}, .max_states = kMaxPatternStates});
+  if (small.ok()) return small->emit(g_, CharEncoding::json);
+  return g_.sequence({g_.literal("\""), regex_node(g_, regex, CharEncoding::json), g_.literal("\"")});
 }
 
 RuleId SchemaCompiler::shared(std::string_view name, NodeId (SchemaCompiler::*make)()) {

@@ -22,8 +22,14 @@ class SchemaCompiler {
 
   // The rule of the root.
   base::Result<RuleId> compile();
+  // The rule of the root as the arguments of a function: an object that has declared properties only. So do
+  // the objects in it that declare any. additionalProperties opens an object.
+  base::Result<RuleId> compile_arguments();
   // Any object.
   RuleId any_object();
+
+  // What the schema asks for and the rules do not enforce.
+  const std::vector<Note>& notes() const { return notes_.list(); }
 
  private:
   struct Work {
@@ -32,17 +38,26 @@ class SchemaCompiler {
   };
   struct Members;
 
+  base::Result<RuleId> compile(const Conjunction& root);
+  void close_object(const Alternative& alternative, SchemaSpec& spec) const;
   base::Result<NodeId> value(const Conjunction& schema);
   base::Result<RuleId> rule_of(const Conjunction& schema);
   RuleId rule_of(const Alternative& alternative);
   base::Result<NodeId> emit(const Alternative& alternative);
-  base::Result<NodeId> emit_values(const SchemaSpec& spec);
+  // The values of enum and const that meet the other keywords.
+  base::Result<std::vector<base::json::value>> allowed_values(const SchemaSpec& spec) const;
   NodeId emit_value(const base::json::value& value);
 
   base::Result<NodeId> emit_number(const SchemaSpec& spec);
   base::Result<NodeId> emit_string(const SchemaSpec& spec);
+  // Strings of a pattern, in quotes.
+  NodeId emit_pattern(const Regex& regex);
   base::Result<NodeId> emit_array(const SchemaSpec& spec);
   base::Result<std::optional<NodeId>> emit_items(const SchemaSpec& spec);
+  // The values that an item may have, if the schema lists them.
+  base::Result<std::optional<std::vector<base::json::value>>> item_values(const SchemaSpec& spec) const;
+  // An array without repeated values.
+  NodeId emit_different(const SchemaSpec& spec, const std::vector<base::json::value>& values);
   base::Result<NodeId> emit_object(const SchemaSpec& spec);
   void start_members(std::optional<NodeId> undeclared, Members& members);
   base::Status add_property(const SchemaSpec::Property& property, Members& members);
@@ -61,8 +76,10 @@ class SchemaCompiler {
   NodeId space();
 
   Grammar& g_;
+  Notes notes_;
   SchemaDocument document_;
   JsonSchemaOptions options_;
+  bool declared_only_ = false;
   std::vector<Work> work_;
   std::map<std::vector<const void*>, RuleId> conjunction_rules_;
   std::map<std::vector<const void*>, RuleId> alternative_rules_;

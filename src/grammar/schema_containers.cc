@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <string>
 
 #include "grammar/char_encoding.h"
@@ -7,6 +8,11 @@
 // Arrays and objects.
 namespace kvasir::grammar {
 namespace {
+
+namespace json = base::json;
+
+// Arrays of different items need 2^n rules for n values.
+constexpr std::size_t kMaxDifferent = 7;
 
 constexpr std::uint32_t at_least(std::uint32_t wanted, std::uint32_t have) {
   return wanted > have ? wanted - have : 0;
@@ -26,11 +32,61 @@ base::Result<std::optional<NodeId>> SchemaCompiler::emit_items(const SchemaSpec&
   return std::optional(item);
 }
 
+base::Result<std::optional<std::vector<json::value>>> SchemaCompiler::item_values(
+    const SchemaSpec& spec) const {
+  if (!spec.prefix.empty() || spec.items.empty()) return std::optional<std::vector<json::value>>();
+  TRY(const auto alternatives, document_.expand(spec.items));
+  std::vector<json::value> all;
+  for (const Alternative& alternative : alternatives) {
+    TRY(const SchemaSpec item, make_spec(alternative));
+    if (!item.values) return std::optional<std::vector<json::value>>();
+    TRY(const auto values, allowed_values(item));
+    for (const json::value& value : values) {
+      const auto same = [&](const json::value& known) { return same_json(known, value); };
+      if (std::ranges::none_of(all, same)) all.push_back(value);
+    }
+  }
+  return std::optional(std::move(all));
+}
+
+// One rule for each set of values that have been written.
+NodeId SchemaCompiler::emit_different(const SchemaSpec& spec, const std::vector<json::value>& values) {
+  const std::size_t num_sets = std::size_t{1} << values.size();
+  std::vector<RuleId> rules;
+  std::vector<RuleId> items;
+  for (std::size_t set = 0; set < num_sets; ++set) rules.push_back(g_.add_rule("different items"));
+  for (const json::value& value : values) {
+    items.push_back(g_.add_rule("item"));
+    g_.define(items.back(), emit_value(value));
+  }
+  const NodeId close = g_.sequence({space(), g_.literal("]")});
+  const NodeId comma = g_.sequence({g_.literal(","), space()});
+  for (std::size_t set = 0; set < num_sets; ++set) {
+    const auto have = static_cast<std::uint32_t>(std::popcount(set));
+    std::vector<NodeId> ways;
+    if (have >= spec.min_items) ways.push_back(have == 0 ? g_.literal("]") : close);
+    for (std::size_t i = 0; i < values.size() && have < spec.max_items; ++i) {
+      const std::size_t bit = std::size_t{1} << i;
+      if ((set & bit) != 0) continue;
+      const NodeId item = g_.sequence({g_.reference(items[i]), g_.reference(rules[set | bit])});
+      ways.push_back(have == 0 ? item : g_.sequence({comma, item}));
+    }
+    g_.define(rules[set], g_.choice(std::move(ways)));
+  }
+  return g_.sequence({g_.literal("["), space(), g_.reference(rules[0])});
+}
+
 // Built from the end: `tail` is what may follow after i items, for every i in the prefix.
 base::Result<NodeId> SchemaCompiler::emit_array(const SchemaSpec& spec) {
-  if (spec.min_items > spec.max_items) return g_.never();
-  const auto num_prefix =
-      static_cast<std::uint32_t>(std::min<std::size_t>(spec.prefix.size(), spec.max_items));
+  std::uint32_t max_items = spec.max_items;
+  if (spec.unique_path && max_items > 1) {
+    TRY(const auto values, item_values(spec));
+    if (values && values->size() <= kMaxDifferent) return emit_different(spec, *values);
+    if (values && values->size() < max_items) max_items = static_cast<std::uint32_t>(values->size());
+    notes_.add("'uniqueItems' is not enforced", *spec.unique_path);
+  }
+  if (spec.min_items > max_items) return g_.never();
+  const auto num_prefix = static_cast<std::uint32_t>(std::min<std::size_t>(spec.prefix.size(), max_items));
   TRY(const auto item, emit_items(spec));
   const NodeId close = g_.sequence({space(), g_.literal("]")});
   const NodeId comma = g_.sequence({g_.literal(","), space()});
@@ -38,8 +94,7 @@ base::Result<NodeId> SchemaCompiler::emit_array(const SchemaSpec& spec) {
   const auto after_prefix = [&](std::uint32_t have) {
     if (!item) return spec.min_items <= have ? close : g_.never();
     const NodeId one = g_.sequence({comma, *item});
-    return g_.sequence(
-        {g_.repeat(one, at_least(spec.min_items, have), at_most(spec.max_items, have)), close});
+    return g_.sequence({g_.repeat(one, at_least(spec.min_items, have), at_most(max_items, have)), close});
   };
   std::vector<NodeId> prefix;
   for (std::uint32_t i = 0; i < num_prefix; ++i) {
@@ -51,7 +106,7 @@ base::Result<NodeId> SchemaCompiler::emit_array(const SchemaSpec& spec) {
     }
   }
   NodeId tail = after_prefix(std::max<std::uint32_t>(num_prefix, 1));
-  if (num_prefix == spec.max_items && num_prefix > 0) tail = close;
+  if (num_prefix == max_items && num_prefix > 0) tail = close;
   for (std::uint32_t i = num_prefix; i-- > 1;) {
     const NodeId more = g_.sequence({comma, prefix[i], tail});
     const RuleId rule = g_.add_rule("tuple");
@@ -62,7 +117,7 @@ base::Result<NodeId> SchemaCompiler::emit_array(const SchemaSpec& spec) {
   if (spec.min_items == 0) ways.push_back(g_.literal("]"));
   if (num_prefix > 0) {
     ways.push_back(g_.sequence({prefix[0], tail}));
-  } else if (item && spec.max_items > 0) {
+  } else if (item && max_items > 0) {
     ways.push_back(g_.sequence({*item, tail}));
   }
   return g_.sequence({g_.literal("["), space(), g_.choice(std::move(ways))});
@@ -76,6 +131,10 @@ base::Result<NodeId> SchemaCompiler::emit_key(const SchemaSpec& spec, const Sche
   const bool is_free = demands.match.empty() && demands.not_match.empty() && demands.not_equal.empty() &&
                        demands.min_length == 0 && demands.max_length == kUnbounded;
   if (is_free) return any_string();
+  const bool one_pattern = demands.match.size() == 1 && demands.not_match.empty() &&
+                           demands.not_equal.empty() && spec.min_name_length == 0 &&
+                           spec.max_name_length == kUnbounded;
+  if (one_pattern) return emit_pattern(*demands.match[0]);
   auto dfa = CharDfa::make(demands);
   if (!dfa.ok()) {
     return schema_error(dfa.error().code, spec.path, "too many names or patterns of undeclared properties");

@@ -45,9 +45,16 @@ base::Result<bool> SchemaDisjoint::are_disjoint(const std::vector<Alternative>& 
 
 base::Result<bool> SchemaDisjoint::specs(const SchemaSpec& a, const SchemaSpec& b) {
   if (a.values && b.values) {
-    return std::ranges::none_of(*a.values, [&](const auto& x) {
-      return std::ranges::any_of(*b.values, [&](const auto& y) { return same_json(x, y); });
-    });
+    for (const auto& x : *a.values) {
+      const auto same = [&](const auto& y) { return same_json(x, y); };
+      if (std::ranges::none_of(*b.values, same)) continue;
+      const bool is_scalar = !x.is_array() && !x.is_object();
+      if (!is_scalar && (type_of(x) & a.types & b.types) != 0) return false;
+      TRY(const bool in_a, a.allows_scalar(x));
+      TRY(const bool in_b, b.allows_scalar(x));
+      if (is_scalar && in_a && in_b) return false;
+    }
+    return true;
   }
   if (a.values) return values_outside(a, b);
   if (b.values) return values_outside(b, a);
@@ -77,10 +84,11 @@ base::Result<bool> SchemaDisjoint::values_outside(const SchemaSpec& a, const Sch
 
 base::Result<bool> SchemaDisjoint::strings(const SchemaSpec& a, const SchemaSpec& b) const {
   if (a.min_length > b.max_length || b.min_length > a.max_length) return true;
-  if (a.patterns.empty() || b.patterns.empty()) return false;
+  if (a.is_any_string() || b.is_any_string()) return false;
   StringDemands both;
   for (const SchemaSpec* spec : {&a, &b}) {
     for (const auto& pattern : spec->patterns) both.match.push_back(pattern.regex.get());
+    for (const auto& pattern : spec->not_patterns) both.not_match.push_back(pattern.regex.get());
   }
   const auto dfa = CharDfa::make(both);
   return dfa.ok() && dfa->empty();

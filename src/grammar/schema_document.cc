@@ -2,25 +2,59 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
+#include <utility>
 
 #include "grammar/schema_disjoint.h"
 #include "grammar/schema_keywords.h"
+#include "grammar/schema_negation.h"
+#include "grammar/schema_spec.h"
 
 namespace kvasir::grammar {
 namespace {
 
 namespace json = base::json;
 
+// The types of a schema object; all of them if its type is not valid, which is an error elsewhere.
+unsigned types_or_all(const json::object& schema, const json::value& type) {
+  const auto types = types_named(type, "");
+  if (!types.ok()) return kAllTypes;
+  const json::value* nullable = schema.if_contains("nullable");
+  return *types | (nullable != nullptr && *nullable == true ? kNull : 0U);
+}
+
 constexpr int kMaxDocumentDepth = 64;
 constexpr std::size_t kMaxAlternatives = 500;
 constexpr std::size_t kMaxAtoms = 200;
 
+// Whether no value can meet all atoms, by their types or by a property that must be there and may not.
+bool contradicts_itself(const Alternative& atoms) {
+  unsigned types = kAllTypes;
+  std::set<std::string_view> required;
+  std::set<std::string_view> forbidden;
+  for (const SchemaAtom& atom : atoms) {
+    if (const json::value* type = atom.object->if_contains("type"))
+      types &= types_or_all(*atom.object, *type);
+    if (const json::value* names = atom.object->if_contains("required");
+        names != nullptr && names->is_array()) {
+      for (const json::value& name : names->get_array()) {
+        if (name.is_string()) required.insert(name.get_string());
+      }
+    }
+    const json::value* properties = atom.object->if_contains("properties");
+    if (properties == nullptr || !properties->is_object()) continue;
+    for (const auto& member : properties->get_object()) {
+      if (member.value() == false) forbidden.insert(member.key());
+    }
+  }
+  if (types == 0) return true;
+  return types == kObject &&
+         std::ranges::any_of(forbidden, [&](std::string_view name) { return required.contains(name); });
+}
+
 // Both apply, so every pair is combined.
 base::Status multiply(std::vector<Alternative>& left, const std::vector<Alternative>& right,
                       const std::string& path) {
-  if (left.size() * right.size() > kMaxAlternatives) {
-    return schema_error(base::ErrorCode::too_large, path, "too many combinations of alternatives");
-  }
   std::vector<Alternative> product;
   for (const Alternative& a : left) {
     for (const Alternative& b : right) {
@@ -32,6 +66,9 @@ base::Status multiply(std::vector<Alternative>& left, const std::vector<Alternat
       if (both.size() > kMaxAtoms) {
         return schema_error(base::ErrorCode::too_large, path, "too many schemas apply at once");
       }
+      if (left.size() * right.size() > 1 && contradicts_itself(both)) product.pop_back();
+      if (product.size() > kMaxAlternatives)
+        return schema_error(base::ErrorCode::too_large, path, "too many combinations of alternatives");
     }
   }
   left = std::move(product);
@@ -109,6 +146,10 @@ std::string path_to(const std::string& path, std::string_view key) {
   return out;
 }
 
+SchemaDocument::SchemaDocument(const json::value& root, Notes& notes)
+    : root_(root), notes_(notes), negation_(std::make_unique<SchemaNegation>(*this)) {}
+SchemaDocument::~SchemaDocument() = default;
+
 base::Result<SchemaRef> SchemaDocument::resolve(const json::value& reference, const std::string& path) const {
   if (!reference.is_string())
     return schema_error(base::ErrorCode::invalid_argument, path, "$ref is not a string");
@@ -153,7 +194,7 @@ base::Status SchemaDocument::expand_into(const SchemaRef& schema, Walk walk,
     return schema_error(base::ErrorCode::invalid_argument, schema.path,
                         "a schema must be an object or a boolean");
   }
-  TRY_OK(check_keywords(*object, schema.path));
+  TRY_OK(check_keywords(*object, schema.path, notes_));
   TRY_OK(multiply(out, {{SchemaAtom{object, schema.path}}}, schema.path));
   if (const auto* reference = object->if_contains("$ref")) {
     TRY(const SchemaRef target, resolve(*reference, path_to(schema.path, "$ref")));
@@ -171,6 +212,31 @@ base::Status SchemaDocument::expand_into(const SchemaRef& schema, Walk walk,
       TRY_OK(expand_any({any, path_to(schema.path, keyword)}, walk.deeper(), out));
     }
   }
+  return expand_conditions(schema, walk, out);
+}
+
+// not, if, and dependencies, as schemas without them.
+base::Status SchemaDocument::expand_conditions(const SchemaRef& schema, Walk walk,
+                                               std::vector<Alternative>& out) const {
+  const json::object& object = schema.value->get_object();
+  if (const auto* negated = object.if_contains("not")) {
+    const std::string path = path_to(schema.path, "not");
+    const json::value& others = negation_->of(*negated);
+    const bool is_any = *negated == true || (negated->is_object() && negated->get_object().empty());
+    if (others == false && !is_any) return unsupported_keyword(path, "what it forbids cannot be left out");
+    TRY_OK(expand_into({&others, path}, walk.deeper(), out));
+  }
+  if (object.contains("if") && (object.contains("then") || object.contains("else"))) {
+    TRY_OK(expand_into({&negation_->of_condition(object), path_to(schema.path, "if")}, walk.deeper(), out));
+  }
+  for (const char* keyword : {"dependencies", "dependentRequired", "dependentSchemas"}) {
+    const auto* dependencies = object.if_contains(keyword);
+    if (dependencies == nullptr) continue;
+    const std::string path = path_to(schema.path, keyword);
+    if (!dependencies->is_object())
+      return schema_error(base::ErrorCode::invalid_argument, path, "not an object");
+    TRY_OK(expand_into({&negation_->of_dependencies(dependencies->get_object()), path}, walk.deeper(), out));
+  }
   return base::ok();
 }
 
@@ -187,7 +253,7 @@ base::Status SchemaDocument::expand_any(const SchemaRef& list, Walk walk,
     branches.push_back(std::move(branch));
   }
   if (list.path.ends_with("/oneOf") && walk.one_of == OneOf::check)
-    TRY_OK(check_one_of(out, branches, list.path));
+    TRY_OK(exclude_others(list, walk, out, branches));
   std::vector<Alternative> any;
   for (auto& branch : branches) {
     std::move(branch.begin(), branch.end(), std::back_inserter(any));
@@ -198,24 +264,44 @@ base::Status SchemaDocument::expand_any(const SchemaRef& list, Walk walk,
   return multiply(out, any, list.path);
 }
 
-// Exactly one branch can hold if no two can hold together.
-base::Status SchemaDocument::check_one_of(const std::vector<Alternative>& base,
-                                          const std::vector<std::vector<Alternative>>& branches,
-                                          const std::string& path) const {
+// Exactly one branch holds if no two can hold together. Where two can, each is narrowed to values that are
+// not valid under the other.
+base::Status SchemaDocument::exclude_others(const SchemaRef& list, Walk walk,
+                                            const std::vector<Alternative>& base,
+                                            std::vector<std::vector<Alternative>>& branches) const {
+  const json::array& schemas = list.value->get_array();
   SchemaDisjoint disjoint(*this);
+  std::vector<std::vector<Alternative>> narrowed = branches;
+  std::string overlap;
   for (std::size_t i = 0; i < branches.size(); ++i) {
     for (std::size_t j = i + 1; j < branches.size(); ++j) {
       std::vector<Alternative> left = base;
       std::vector<Alternative> right = base;
-      TRY_OK(multiply(left, branches[i], path));
-      TRY_OK(multiply(right, branches[j], path));
+      TRY_OK(multiply(left, branches[i], list.path));
+      TRY_OK(multiply(right, branches[j], list.path));
       TRY(const bool apart, disjoint.are_disjoint(left, right));
-      if (!apart) {
-        return unsupported_keyword(
-            path, fmt::format("its branches {} and {} may both hold; anyOf says that", i, j));
+      if (apart) continue;
+      if (overlap.empty())
+        overlap = fmt::format("its branches {} and {} may both hold; anyOf says that", i, j);
+      for (const auto& [own, other] : {std::pair(i, j), std::pair(j, i)}) {
+        const SchemaRef outside{&negation_->of(schemas[other]), path_to(list.path, std::to_string(other))};
+        if (const auto done = expand_into(outside, walk.deeper(), narrowed[own]); !done.ok())
+          return unsupported_keyword(list.path, overlap);
       }
     }
   }
+  if (overlap.empty()) return base::ok();
+  for (std::size_t i = 0; i < narrowed.size(); ++i) {
+    std::vector<Alternative> whole = base;
+    TRY_OK(multiply(whole, narrowed[i], list.path));
+    if (!whole.empty() || branches[i].empty()) continue;
+    narrowed[i].clear();
+    notes_.add(fmt::format("branch {} of oneOf is left out: its values may be valid under another one", i),
+               path_to(list.path, std::to_string(i)));
+  }
+  if (std::ranges::all_of(narrowed, [](const auto& branch) { return branch.empty(); }))
+    return unsupported_keyword(list.path, overlap);
+  branches = std::move(narrowed);
   return base::ok();
 }
 

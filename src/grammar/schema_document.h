@@ -1,13 +1,17 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/json.h"
 #include "base/result.h"
+#include "grammar/notes.h"
 
 namespace kvasir::grammar {
+
+class SchemaNegation;
 
 // A value in a schema, and its path ("#/properties/x").
 struct SchemaRef {
@@ -35,9 +39,12 @@ std::string path_to(const std::string& path, std::string_view key);
 // One schema document: resolves its references and computes its disjunctive form. The JSON outlives it.
 class SchemaDocument {
  public:
-  explicit SchemaDocument(const base::json::value& root) : root_(root) {}
+  // Adds to `notes` what it ignores.
+  SchemaDocument(const base::json::value& root, Notes& notes);
+  ~SchemaDocument();
 
   SchemaRef root() const { return {&root_, "#"}; }
+  base::Result<SchemaRef> resolve(const base::json::value& reference, const std::string& path) const;
 
   // Whether the branches of a oneOf must be shown to exclude each other, or are treated as an anyOf.
   enum class OneOf { check, assume };
@@ -53,14 +60,15 @@ class SchemaDocument {
     Walk deeper() const { return {one_of, depth + 1}; }
   };
 
-  base::Result<SchemaRef> resolve(const base::json::value& reference, const std::string& path) const;
   base::Status expand_into(const SchemaRef& schema, Walk walk, std::vector<Alternative>& out) const;
   base::Status expand_any(const SchemaRef& list, Walk walk, std::vector<Alternative>& out) const;
-  base::Status check_one_of(const std::vector<Alternative>& base,
-                            const std::vector<std::vector<Alternative>>& branches,
-                            const std::string& path) const;
+  base::Status expand_conditions(const SchemaRef& schema, Walk walk, std::vector<Alternative>& out) const;
+  base::Status exclude_others(const SchemaRef& list, Walk walk, const std::vector<Alternative>& base,
+                              std::vector<std::vector<Alternative>>& branches) const;
 
   const base::json::value& root_;
+  Notes& notes_;
+  std::unique_ptr<SchemaNegation> negation_;
 };
 
 }  // namespace kvasir::grammar

@@ -4,10 +4,12 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "grammar/notes.h"
 
 namespace kvasir::grammar {
 
-// Fails on the first keyword of a schema object that is neither enforced nor an annotation.
-base::Status check_keywords(const base::json::object& schema, const std::string& path);
+// Fails on the first keyword of a schema object that changes which values are valid and that is not enforced.
+// Notes what is ignored: unknown keywords and formats, which are annotations.
+base::Status check_keywords(const base::json::object& schema, const std::string& path, Notes& notes);
 
 }  // namespace kvasir::grammar

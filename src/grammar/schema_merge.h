@@ -34,6 +34,7 @@ class SchemaMerge {
   base::Status add_names();
   base::Status add_property_names(const SchemaAtom& atom);
   base::Status add_key_classes();
+  void merge_key_classes();
   // The schemas that the atoms give for a declared property.
   Conjunction schema_of(const std::string& name) const;
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "grammar/regex_lookahead.h"
 #include "grammar/schema_merge.h"
+#include "grammar/schema_negation.h"
 #include "grammar/string_formats.h"
 
 namespace kvasir::grammar {
@@ -26,16 +28,6 @@ base::Result<unsigned> type_named(const json::value& name, const std::string& pa
   return invalid(path, "an unknown type");
 }
 
-base::Result<unsigned> types_named(const json::value& type, const std::string& path) {
-  if (!type.is_array()) return type_named(type, path);
-  unsigned types = 0;
-  for (const json::value& name : type.get_array()) {
-    TRY(const unsigned one, type_named(name, path));
-    types |= one;
-  }
-  return types;
-}
-
 // Whether value modulo factor is 0, in exact decimals; absent if there are too many digits to decide.
 std::optional<bool> is_multiple(const Decimal& value, const Decimal& factor) {
   const std::size_t places = std::max(value.fraction.size(), factor.fraction.size());
@@ -55,6 +47,16 @@ std::optional<bool> is_multiple(const Decimal& value, const Decimal& factor) {
 }
 
 }  // namespace
+
+base::Result<unsigned> types_named(const json::value& type, const std::string& path) {
+  if (!type.is_array()) return type_named(type, path);
+  unsigned types = 0;
+  for (const json::value& name : type.get_array()) {
+    TRY(const unsigned one, type_named(name, path));
+    types |= one;
+  }
+  return types;
+}
 
 unsigned type_of(const json::value& value) {
   switch (value.kind()) {
@@ -94,15 +96,16 @@ bool same_json(const json::value& a, const json::value& b) {
 }
 
 base::Result<CharDfa> SchemaSpec::string_dfa() const {
-  StringDemands demands{.min_length = min_length, .max_length = max_length};
+  StringDemands demands{.not_equal = not_strings, .min_length = min_length, .max_length = max_length};
   for (const Pattern& pattern : patterns) demands.match.push_back(pattern.regex.get());
+  for (const Pattern& pattern : not_patterns) demands.not_match.push_back(pattern.regex.get());
   return CharDfa::make(demands);
 }
 
 base::Result<bool> SchemaSpec::allows_scalar(const json::value& value) const {
   if ((type_of(value) & types) == 0) return false;
   if (value.is_string()) {
-    if (min_length == 0 && max_length == kUnbounded && patterns.empty()) return true;
+    if (is_any_string()) return true;
     TRY(const CharDfa dfa, string_dfa());
     return dfa.matches(value.get_string());
   }
@@ -142,23 +145,6 @@ base::Status SchemaMerge::add_types(const SchemaAtom& atom) {
     if (nullable != nullptr && *nullable == true) types |= kNull;
     spec_.types &= types;
   }
-  const json::value* negated = atom.object->if_contains("not");
-  if (negated == nullptr) return base::ok();
-  const std::string path = path_to(atom.path, "not");
-  const bool is_true = negated->is_object() && negated->get_object().empty();
-  if (is_true || *negated == true) {
-    spec_.types = 0;
-  } else if (negated->is_object() && negated->get_object().size() == 1 &&
-             negated->get_object().contains("type")) {
-    TRY(const unsigned types, types_named(negated->get_object().at("type"), path_to(path, "type")));
-    // "not integer" leaves fractions only, for which there is no grammar.
-    if ((types & kNumber) == kInteger && (spec_.types & kFraction) != 0) {
-      return unsupported_keyword(path, "only whole types can be excluded");
-    }
-    spec_.types &= ~types;
-  } else if (*negated != false) {
-    return unsupported_keyword(path, "only a type can be excluded");
-  }
   return base::ok();
 }
 
@@ -182,22 +168,29 @@ base::Status SchemaMerge::add_values(const SchemaAtom& atom) {
 base::Status SchemaMerge::add_numbers(const SchemaAtom& atom) {
   const auto read = [&](const char* keyword) -> base::Result<std::optional<Decimal>> {
     const json::value* value = atom.object->if_contains(keyword);
-    if (value == nullptr) return std::optional<Decimal>();
+    if (value == nullptr || value->is_bool()) return std::optional<Decimal>();
     const auto number = Decimal::of(*value);
     if (!number) return invalid(path_to(atom.path, keyword), "not a number of use");
     return number;
   };
-  for (const bool excluded : {false, true}) {
-    TRY(const auto min, read(excluded ? "exclusiveMinimum" : "minimum"));
+  // In draft 4, exclusiveMinimum is a boolean about minimum.
+  const auto is_true = [&](const char* keyword) {
+    const json::value* value = atom.object->if_contains(keyword);
+    return value != nullptr && *value == true;
+  };
+  for (const bool own_keyword : {false, true}) {
+    TRY(const auto min, read(own_keyword ? "exclusiveMinimum" : "minimum"));
     NumberBounds& bounds = spec_.bounds;
-    if (min && (!bounds.min || *min > *bounds.min || (*min == *bounds.min && excluded))) {
+    const bool min_excluded = own_keyword || is_true("exclusiveMinimum");
+    if (min && (!bounds.min || *min > *bounds.min || (*min == *bounds.min && min_excluded))) {
       bounds.min = min;
-      bounds.min_excluded = excluded;
+      bounds.min_excluded = min_excluded;
     }
-    TRY(const auto max, read(excluded ? "exclusiveMaximum" : "maximum"));
-    if (max && (!bounds.max || *max < *bounds.max || (*max == *bounds.max && excluded))) {
+    TRY(const auto max, read(own_keyword ? "exclusiveMaximum" : "maximum"));
+    const bool max_excluded = own_keyword || is_true("exclusiveMaximum");
+    if (max && (!bounds.max || *max < *bounds.max || (*max == *bounds.max && max_excluded))) {
       bounds.max = max;
-      bounds.max_excluded = excluded;
+      bounds.max_excluded = max_excluded;
     }
   }
   TRY(const auto multiple, read("multipleOf"));
@@ -229,16 +222,33 @@ base::Status SchemaMerge::add_strings(const SchemaAtom& atom) {
   if (const json::value* text = atom.object->if_contains("pattern")) {
     const std::string path = path_to(atom.path, "pattern");
     if (!text->is_string()) return invalid(path, "not a string");
-    TRY(auto made, pattern(text->get_string(), path, RegexExtent::anywhere));
-    spec_.patterns.push_back(std::move(made));
+    SplitPattern split = split_lookaheads(text->get_string());
+    split.match.push_back(std::move(split.rest));
+    for (const std::string& one : split.match) {
+      TRY(auto made, pattern(one, path, RegexExtent::anywhere));
+      spec_.patterns.push_back(std::move(made));
+    }
+    for (const std::string& one : split.not_match) {
+      TRY(auto made, pattern(one, path, RegexExtent::anywhere));
+      spec_.not_patterns.push_back(std::move(made));
+    }
+  }
+  if (const json::value* texts = atom.object->if_contains(kNotPatterns)) {
+    const std::string path = path_to(atom.path, "pattern");
+    for (const json::value& text : texts->as_array()) {
+      TRY(auto made, pattern(text.as_string(), path, RegexExtent::anywhere));
+      spec_.not_patterns.push_back(std::move(made));
+    }
+  }
+  if (const json::value* texts = atom.object->if_contains(kNotStrings)) {
+    for (const json::value& text : texts->as_array()) spec_.not_strings.emplace_back(text.as_string());
   }
   const json::value* format = atom.object->if_contains("format");
   if (format == nullptr || (spec_.types & kString) == 0) return base::ok();
   const std::string path = path_to(atom.path, "format");
   if (!format->is_string()) return invalid(path, "not a string");
   const auto regex = regex_of_format(format->get_string());
-  if (!regex)
-    return unsupported_keyword(path, fmt::format("the format '{}'", std::string_view(format->get_string())));
+  if (!regex) return base::ok();  // an annotation
   TRY(auto made, pattern(*regex, path, RegexExtent::whole));
   spec_.patterns.push_back(std::move(made));
   return base::ok();

@@ -28,6 +28,8 @@ enum JsonType : unsigned {
 };
 
 unsigned type_of(const base::json::value& value);
+// The types of the keyword `type`.
+base::Result<unsigned> types_named(const base::json::value& type, const std::string& path);
 
 // All keywords of one alternative, merged. Schemas of children stay conjunctions.
 struct SchemaSpec {
@@ -61,11 +63,14 @@ struct SchemaSpec {
   std::uint32_t min_length = 0;
   std::uint32_t max_length = kUnbounded;
   std::vector<Pattern> patterns;  // includes formats
+  std::vector<Pattern> not_patterns;
+  std::vector<std::string> not_strings;
 
   std::vector<Conjunction> prefix;
   Conjunction items;  // after the prefix
   std::uint32_t min_items = 0;
   std::uint32_t max_items = kUnbounded;
+  std::optional<std::string> unique_path;  // of uniqueItems, if it is true
 
   std::vector<Property> properties;
   std::vector<KeyClass> keys;  // of undeclared properties
@@ -78,6 +83,10 @@ struct SchemaSpec {
 
   // Whether a value that is neither array nor object meets all keywords except `values`.
   base::Result<bool> allows_scalar(const base::json::value& value) const;
+  bool is_any_string() const {
+    return min_length == 0 && max_length == kUnbounded && patterns.empty() && not_patterns.empty() &&
+           not_strings.empty();
+  }
   // The strings that meet all keywords except `values`.
   base::Result<CharDfa> string_dfa() const;
 };

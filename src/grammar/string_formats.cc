@@ -14,17 +14,21 @@ const std::string kDate =
     "02-(?:0[1-9]|1\\d|2[0-8]))|" +
     kLeapYear + "-02-29)";
 const std::string kTime =
-    "(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d{1,6})?(?:Z|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)";
-// At most 59 characters in a label and 239 in a name.
-const std::string kLabel = "[a-zA-Z0-9]{1,14}(?:-[a-zA-Z0-9]{1,14}){0,3}";
-const std::string kHostname = kLabel + "(?:\\." + kLabel + "){0,3}";
-const std::string kLocalPart = "[a-zA-Z0-9_+-]{1,20}(?:\\.[a-zA-Z0-9_+-]{1,20}){0,2}";
-const std::string kEmail = kLocalPart + "@" + kLabel + "(?:\\." + kLabel + "){1,3}";
+    "(?:[01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d(?:\\.\\d{1,9})?(?:Z|[+-](?:[01]\\d|2[0-3]):[0-5]\\d)";
+// At most 61 and 29 characters in a label, so at most 247 in a name.
+const std::string kLabel = "[a-zA-Z0-9](?:-?[a-zA-Z0-9]){0,30}";
+const std::string kShortLabel = "[a-zA-Z0-9](?:-?[a-zA-Z0-9]){0,14}";
+const std::string kHostname =
+    kLabel + "(?:\\." + kLabel + "){0,3}|" + kShortLabel + "(?:\\." + kShortLabel + "){4,7}";
+// The parts have no limits of their own; `maxLength` sets one.
+const std::string kLocalChar = "[a-zA-Z0-9!#$%&'*+/=?^_~-]";
+const std::string kPlainLabel = "[a-zA-Z0-9](?:-?[a-zA-Z0-9])*";
+const std::string kEmail =
+    kLocalChar + "(?:\\.?" + kLocalChar + ")*@" + kPlainLabel + "(?:\\." + kPlainLabel + ")+";
 const std::string kOctet = "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)";
 const std::string kIpv4 = kOctet + "(?:\\." + kOctet + "){3}";
-const std::string kPathChars = "[a-zA-Z0-9._~!$&'()*+,;=:@-]|%[0-9A-F]{2}";
-const std::string kUri = "[a-z][a-z0-9+.-]{1,15}://" + kHostname + "(?::[1-9]\\d{0,3})?(?:/(?:" + kPathChars +
-                         ")*)*(?:\\?(?:" + kPathChars + "|[/?])*)?(?:#(?:" + kPathChars + "|[/?])*)?";
+const std::string kPort = "(?:6553[0-5]|655[0-2]\\d|65[0-4]\\d\\d|6[0-4]\\d{3}|[1-5]\\d{4}|[1-9]\\d{0,3})";
+const std::string kJsonPointer = "(?:/(?:[^/~]|~[01])*)*";
 const std::string kUuid = "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}";
 const std::string kDuration =
     "P(?:\\d{1,4}W|(?:\\d{1,4}Y(?:\\d{1,3}M(?:\\d{1,4}D)?)?|\\d{1,3}M(?:\\d{1,4}D)?|\\d{1,4}D)"
@@ -44,6 +48,37 @@ std::string ipv6() {
   return out + fmt::format("|{}::", fmt::format("{0}(?::{0}){{6}}", group));
 }
 
+// RFC 3986 without addresses in brackets, and without paths that begin with a slash after the scheme alone
+// ("http:/x"). `more` are
+// further characters, which an IRI may have.
+struct UriParts {
+  explicit UriParts(const std::string& more) {
+    const std::string escape = "%[0-9A-Fa-f]{2}";
+    const std::string plain = "a-zA-Z0-9._~!$&'()*+,;=" + more;
+    const std::string segment_char = "(?:[" + plain + ":@-]|" + escape + ")";
+    const std::string user = "(?:[" + plain + ":-]|" + escape + ")*@";
+    const std::string host = "(?:[" + plain + "-]|" + escape + ")*";
+    const std::string any_path = "(?:[" + plain + ":@/-]|" + escape + ")*";
+    const std::string tail = "(?:[" + plain + ":@/?-]|" + escape + ")*";
+    const std::string authority = "//(?:" + user + ")?" + host + "(?::" + kPort + ")?(?:/" + any_path + ")?";
+    const std::string first_segment = "(?:[" + plain + "@-]|" + escape + ")+";
+    const std::string ends = "(?:\\?" + tail + ")?(?:#" + tail + ")?";
+    absolute = "[a-zA-Z][a-zA-Z0-9+.-]*:(?:" + authority + "|" + segment_char + any_path + ")" + ends;
+    relative = "(?:" + authority + "|/(?:" + segment_char + any_path + ")?|" + first_segment + "(?:/" +
+               any_path + ")?|)" + ends;
+  }
+  std::string absolute;
+  std::string relative;
+};
+
+std::optional<std::string> regex_of_uri_format(std::string_view format) {
+  const bool iri = format.starts_with("iri");
+  const UriParts parts(iri ? "\\u00A0-\\uD7FF\\uF900-\\uFDCF\\uFDF0-\\uFFEF" : "");
+  if (format == "uri" || format == "url" || format == "iri") return parts.absolute;
+  if (format == "uri-reference" || format == "iri-reference") return parts.absolute + "|" + parts.relative;
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> regex_of_format(std::string_view format) {
@@ -55,9 +90,10 @@ std::optional<std::string> regex_of_format(std::string_view format) {
   if (format == "hostname" || format == "idn-hostname") return kHostname;
   if (format == "ipv4") return kIpv4;
   if (format == "ipv6") return ipv6();
-  if (format == "uri" || format == "url" || format == "iri" || format == "uri-reference") return kUri;
   if (format == "uuid") return kUuid;
-  return std::nullopt;
+  if (format == "json-pointer") return kJsonPointer;
+  if (format == "relative-json-pointer") return "(?:0|[1-9]\\d{0,6})(?:#|" + kJsonPointer + ")";
+  return regex_of_uri_format(format);
 }
 
 }  // namespace kvasir::grammar

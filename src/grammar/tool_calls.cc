@@ -33,17 +33,31 @@ ToolCallGrammar read(const json::value& value) {
   return calls;
 }
 
-base::Result<NodeId> arguments_of(Grammar& grammar, const ToolCallGrammar::Tool& tool,
+// The place of a path ("#/a") in the schema of a tool: "#[1]/a".
+std::string place_in_tool(std::size_t index, std::string_view path) {
+  return fmt::format("#[{}]{}", index, path.starts_with('#') ? path.substr(1) : path);
+}
+
+std::vector<Note> notes_in_tool(std::vector<Note> notes, std::size_t index) {
+  for (Note& note : notes) note.path = place_in_tool(index, note.path);
+  return notes;
+}
+
+base::Result<NodeId> arguments_of(Grammar& grammar, const ToolCallGrammar::Tool& tool, std::size_t index,
                                   JsonSchemaOptions options) {
   Grammar trial;  // nodes of a schema that fails do not become part of the grammar
   SchemaCompiler attempt(trial, tool.schema, options);
-  if (auto tried = attempt.compile(); !tried.ok()) {
-    if (tool.strict) return std::move(tried).error();
+  if (auto tried = attempt.compile_arguments(); !tried.ok()) {
+    base::Error error = std::move(tried).error();
+    error.field = place_in_tool(index, error.field);
+    if (tool.strict) return error;
+    grammar.add_notes({{"the arguments may be any object: " + error.message, error.field}});
     static const json::value kAny(true);
     return grammar.reference(SchemaCompiler(grammar, kAny, options).any_object());
   }
   SchemaCompiler compiler(grammar, tool.schema, options);
-  TRY(const RuleId rule, compiler.compile());
+  TRY(const RuleId rule, compiler.compile_arguments());
+  grammar.add_notes(notes_in_tool(compiler.notes(), index));
   return grammar.reference(rule);
 }
 
@@ -71,14 +85,8 @@ base::Result<Grammar> grammar_of_tool_calls(std::string_view text, JsonSchemaOpt
   std::vector<NodeId> ways;
   for (std::size_t i = 0; i < calls.tools.size(); ++i) {
     const ToolCallGrammar::Tool& tool = calls.tools[i];
-    auto arguments = arguments_of(g, tool, options);
-    if (!arguments.ok()) {
-      base::Error error = std::move(arguments).error();
-      const std::string place = error.field.starts_with('#') ? error.field.substr(1) : error.field;
-      error.field = fmt::format("#[{}]{}", i, place);
-      return error;
-    }
-    ways.push_back(g.sequence({g.literal(tool.name), g.literal(calls.text.after_name), *arguments}));
+    TRY(const NodeId arguments, arguments_of(g, tool, i, options));
+    ways.push_back(g.sequence({g.literal(tool.name), g.literal(calls.text.after_name), arguments}));
   }
   const NodeId call =
       g.sequence({g.literal(calls.text.before_name), g.choice(std::move(ways)), g.literal(calls.text.after)});
@@ -96,6 +104,7 @@ base::Result<Grammar> grammar_of_tool_calls(std::string_view text, JsonSchemaOpt
   SchemaCompiler otherwise(g, calls.otherwise, options);
   if (!calls.otherwise.is_null()) {
     TRY(const RuleId rule, otherwise.compile());
+    g.add_notes(otherwise.notes());
     all = g.choice({all, g.reference(rule)});
   }
   const RuleId root = g.add_rule("root");

@@ -124,13 +124,42 @@ TEST(ToolCalls, TextUntilTheTrigger) {
 
 TEST(ToolCalls, AStrictSchemaThatCannotBeEnforcedIsAnErrorAndAnotherAnyObject) {
   ToolCallGrammar calls = weather_and_time();
-  calls.tools[1].schema = base::parse_json(R"({"type": "array", "uniqueItems": true})").value();
+  calls.tools[1].schema = base::parse_json(R"({"type": "array", "contains": {"const": 1}})").value();
   EXPECT_EQ(fit(source_of(calls), "<tool_call>\n{\"name\": \"get_time\", \"arguments\": {\"a\": [1, 1]}}"),
             Fit::part);
   calls.tools[1].strict = true;
   const auto refused = grammar_of(source_of(calls));
   ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().field, "#[1]/uniqueItems");
+  EXPECT_EQ(refused.error().field, "#[1]/contains");
+}
+
+TEST(ToolCalls, ArgumentsHaveDeclaredPropertiesOnly) {
+  const auto fit_with = [](const char* schema, const std::string& arguments) {
+    ToolCallGrammar calls = weather_and_time();
+    calls.tools[1].schema = base::parse_json(schema).value();
+    return fit(source_of(calls),
+               "<tool_call>\n{\"name\": \"get_time\", \"arguments\": " + arguments + "}\n</tool_call>");
+  };
+  for (const char* none : {"{}", R"({"type": "object"})", R"({"type": "object", "properties": {}})"}) {
+    EXPECT_EQ(fit_with(none, "{}"), Fit::whole) << none;
+    EXPECT_EQ(fit_with(none, R"({"a": 1})"), Fit::no) << none;
+    EXPECT_EQ(fit_with(none, "[]"), Fit::no) << none;
+  }
+  const char* const kNested =
+      R"({"type": "object", "properties": {"a": {"type": "object", "properties": {"b": {}}},
+    "free": {"type": "object"}}})";
+  EXPECT_EQ(fit_with(kNested, R"({"a": {"b": 1}, "free": {"x": 1}})"), Fit::whole);
+  EXPECT_EQ(fit_with(kNested, R"({"a": {"c": 1}})"), Fit::no);
+  EXPECT_EQ(fit_with(kNested, R"({"c": 1})"), Fit::no);
+  EXPECT_EQ(fit_with(R"({"type": "object", "additionalProperties": true})", R"({"a": 1})"), Fit::whole);
+  EXPECT_EQ(
+      fit_with(R"({"type": "object", "properties": {"a": {}}, "additionalProperties": {"type": "null"}})",
+               R"({"b": null})"),
+      Fit::whole);
+  EXPECT_EQ(fit_with(R"({"type": "object", "patternProperties": {"^x": {}}})", R"({"x1": 1})"), Fit::whole);
+  EXPECT_EQ(
+      fit_with(R"({"allOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}]})", R"({"a": 1, "b": 2})"),
+      Fit::whole);
 }
 
 TEST(ToolCalls, ReasoningBeforeTheOutput) {

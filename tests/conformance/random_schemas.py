@@ -5,6 +5,7 @@ import random
 WORDS = ["id", "name", "tags", "größe", "a b", "x/y", 'q"t', "note", "items", "z", "na", "nam"]
 PATTERNS = ["^[a-z]{2,5}$", "^\\d+-\\d+$", "[0-9]$", "^x", "(?:foo|bar)+", '^[^"\\\\]*$', "^\\S{1,8}$", "^é+$"]
 FORMATS = ["date", "time", "date-time", "email", "uuid", "ipv4", "ipv6", "uri", "hostname", "duration"]
+FORMATS += ["uri-reference", "iri", "iri-reference", "json-pointer"]
 CONSTANTS = ["red", "Grün", 'a"b\\c\n', 1, -7, 2.5, None, True, [1, "x"], {"k": 1}, "", 1e20, 12345678901234567890]
 SIMPLE = [{"type": "boolean"}, {"type": "null"}, {"type": ["string", "null"]}, True, {}, {"type": ["integer", "array"]}]
 

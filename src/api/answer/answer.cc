@@ -38,11 +38,15 @@ Status add_server_tools(Service& service, QuestionText& text) {
   return base::ok();
 }
 
+void add_warnings(Outlet& out, const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings)
+    out.exchange().headers.emplace_back("x-kvasir-warning", warning);
+}
+
 Status prepare_outlet(Outlet& out, const GenerateParams& params) {
   out.exchange().model = params.model;
   if (params.resumable) TRY_OK(out.make_resumable());
-  for (const std::string& warning : params.warnings)
-    out.exchange().headers.emplace_back("x-kvasir-warning", warning);
+  add_warnings(out, params.warnings);
   return base::ok();
 }
 
@@ -98,6 +102,7 @@ AnswerHead make_head(const GenerateParams& params, const Job& job, std::string i
                   .warnings = params.warnings,
                   .include_usage = params.include_usage,
                   .extra = std::make_shared<json::object>()};
+  head.warnings.insert(head.warnings.end(), job.warnings.begin(), job.warnings.end());
   if (job.context.worth_telling()) (*head.extra)["context"] = context_object(job.context);
   return head;
 }
@@ -121,6 +126,7 @@ asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerK
   Job& job = seat->job;
   job.context.dropped_messages += question.num_unread_messages;
   if (job.context.worth_telling()) out.add_header("x-kvasir-context", context_header(job.context));
+  add_warnings(out, job.warnings);
   AnswerHead head = make_head(params, job, out.id());
   AnswerWriter writer(out, {question.make_shape(head), head.extra, question.keeper, params.stream, job,
                             params.receipt ? std::optional(seat->place.promise) : std::nullopt});

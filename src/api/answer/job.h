@@ -22,6 +22,7 @@ struct Job {
   Choice::Stops stops;
   AnswerReading reading = {};
   ContextReport context = {};
+  std::vector<std::string> warnings = {};  // about what the output format does not enforce
 };
 
 }  // namespace kvasir::api

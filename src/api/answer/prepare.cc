@@ -242,7 +242,8 @@ Result<Job> make_job(const router::ChatTextPtr& text, const GenerateParams& para
              .with_logprobs = params.sampling.logprobs,
              .stops = {.patterns = std::make_shared<const text::StopPatterns>(params.stop),
                        .min_tokens = params.min_tokens},
-             .context = context};
+             .context = context,
+             .warnings = grammar ? format_warnings(*params.format, *grammar) : std::vector<std::string>()};
 }
 
 }  // namespace kvasir::api

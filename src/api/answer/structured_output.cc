@@ -1,5 +1,6 @@
 #include "api/answer/structured_output.h"
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -153,6 +154,19 @@ constexpr Field<Wanted> kStructuredOutputFields[] = {
      R"({"type": ["object", "boolean", "string"], "description": "As guided_json."})"},
 };
 
+// More would be a burden as headers.
+constexpr std::size_t kMaxFormatWarnings = 8;
+constexpr std::size_t kMaxWarningBytes = 300;
+
+// The place of a path in the format's schema ("#/a"): "response_format.json_schema.schema/a".
+std::string place_in_request(const OutputFormat& format, const std::string& path) {
+  std::string place = path.starts_with('#') ? path.substr(1) : "";
+  if (const std::size_t number = place.find(']');
+      format.source.kind == Kind::tool_calls && number < place.size())
+    place.insert(number + 1, format.schema_path);
+  return format.field + place;
+}
+
 }  // namespace
 
 Status read_structured_output(const json::object& body, GenerateParams& params) {
@@ -174,12 +188,22 @@ Error format_error(const OutputFormat& format, Error error) {
   }
   if (error.reason.empty())
     error.reason = error.code == ErrorCode::unsupported ? "unsupported_parameter" : "invalid_value";
-  std::string place = error.field.starts_with('#') ? error.field.substr(1) : "";
-  if (const std::size_t number = place.find(']');
-      format.source.kind == Kind::tool_calls && number < place.size())
-    place.insert(number + 1, format.schema_path);
-  error.field = format.field + place;
+  error.field = place_in_request(format, error.field);
   return error;
+}
+
+std::vector<std::string> format_warnings(const OutputFormat& format,
+                                         const grammar::CompiledGrammar& grammar) {
+  std::vector<std::string> lines;
+  for (const grammar::Note& note : grammar.notes()) {
+    if (lines.size() >= kMaxFormatWarnings) break;
+    std::string line = fmt::format("{}: {}", place_in_request(format, note.path), note.what);
+    if (note.num_places > 1) line += fmt::format(", also in {} other places", note.num_places - 1);
+    std::ranges::replace_if(line, [](char c) { return c < ' ' || c > '~'; }, '?');
+    if (line.size() > kMaxWarningBytes) line = line.substr(0, kMaxWarningBytes) + "...";
+    lines.push_back(std::move(line));
+  }
+  return lines;
 }
 
 }  // namespace kvasir::api

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "api/http/fields.h"
 #include "api/http/object_schema.h"
@@ -26,5 +27,9 @@ void describe_structured_output(ObjectSchema& schema);
 
 // Turns a compiler's error into an error of the request that names the place in the schema.
 base::Error format_error(const OutputFormat& format, base::Error error);
+
+// What the grammar of a format does not enforce, one line each with its place in the request. Printable
+// ASCII, so that the lines can be headers.
+std::vector<std::string> format_warnings(const OutputFormat& format, const grammar::CompiledGrammar& grammar);
 
 }  // namespace kvasir::api

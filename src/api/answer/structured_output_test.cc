@@ -111,9 +111,9 @@ TEST_F(StructuredOutputTest, OneGrammarIsCompiledOnce) {
 TEST_F(StructuredOutputTest, WhatCannotBeEnforcedIsRefusedByName) {
   serve(says("1"));
   const Reply keyword = ask(R"(, "response_format": {"type": "json_schema", "json_schema": {"name": "x",
-    "schema": {"type": "object", "properties": {"a": {"type": "array", "uniqueItems": true}}}}})");
+    "schema": {"type": "object", "properties": {"a": {"type": "array", "contains": {"const": 1}}}}}})");
   EXPECT_EQ(keyword.status, 400);
-  EXPECT_EQ(param(keyword), "response_format.json_schema.schema/properties/a/uniqueItems");
+  EXPECT_EQ(param(keyword), "response_format.json_schema.schema/properties/a/contains");
   EXPECT_EQ(keyword.body.at("error").at("code").as_string(), "unsupported_parameter");
   const Reply regex = ask(R"x(, "guided_regex": "(?=a)")x");
   EXPECT_EQ(regex.status, 400);
@@ -123,6 +123,40 @@ TEST_F(StructuredOutputTest, WhatCannotBeEnforcedIsRefusedByName) {
   EXPECT_EQ(param(broken), "guided_json");
   const Reply large = ask(R"(, "guided_regex": ")" + std::string(300'000, 'a') + "\"");
   EXPECT_EQ(large.status, 400);
+}
+
+TEST_F(StructuredOutputTest, WhatIsIgnoredInASchemaIsSaid) {
+  serve(says("[1]"));
+  const Reply reply = ask(R"(, "guided_json": {"type": "array", "uniqueItems": true, "größe": 1, "items":
+    {"type": ["integer", "string"], "format": "topic", "größe": 2}})");
+  ASSERT_EQ(reply.status, 200);
+  std::vector<std::string> warnings;
+  for (const json::value& line : reply.body.at("warnings").as_array())
+    warnings.emplace_back(line.as_string());
+  std::ranges::sort(warnings);
+  const std::vector<std::string> expected{
+      "guided_json/gr????e: 'gr????e' is not a keyword of JSON Schema and is ignored, also in 1 other places",
+      "guided_json/items/format: the format 'topic' is unknown and ignored",
+      "guided_json/uniqueItems: 'uniqueItems' is not enforced"};
+  EXPECT_EQ(warnings, expected);
+  EXPECT_NE(reply.headers.at("x-kvasir-warning").find("guided_json"), std::string::npos);
+  EXPECT_FALSE(ask(R"(, "guided_json": {"type": "array"})").body.as_object().contains("warnings"));
+}
+
+TEST_F(StructuredOutputTest, ToolsWhoseSchemaIsNotEnforcedAreSaid) {
+  serve(says(R"(<tool_call>{"name": "f", "arguments": {}}</tool_call>)"));
+  const Reply reply =
+      ask(R"(, "tool_choice": "required", "tools": [{"type": "function", "function": {"name": "f",
+    "parameters": {"type": "object", "properties": {"a": {"contains": {"const": 1}}}}}}, {"type": "function",
+    "function": {"name": "g", "parameters": {"type": "object", "properties": {"a": {"hint": 1}}}}}])");
+  ASSERT_EQ(reply.status, 200) << reply.text;
+  const json::array& warnings = reply.body.at("warnings").as_array();
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_TRUE(warnings[0].as_string().starts_with(
+      "tools[0].function.parameters/properties/a/contains: the arguments may be any object"));
+  EXPECT_EQ(warnings[1].as_string(),
+            "tools[1].function.parameters/properties/a/hint: 'hint' is not a keyword of JSON Schema and is "
+            "ignored");
 }
 
 // The worker reports, while it generates, that the grammar is too expensive.

@@ -212,11 +212,11 @@ TEST_F(ToolsTest, JsonOrACall) {
 TEST_F(ToolsTest, AStrictToolThatCannotBeEnforcedIsRefusedByName) {
   serve(says("x"));
   const std::string tool = R"({"type": "function", "function": {"name": "f", "strict": true, "parameters":
-    {"type": "object", "properties": {"a": {"type": "array", "uniqueItems": true}}}}})";
+    {"type": "object", "properties": {"a": {"type": "array", "contains": {"const": 1}}}}}})";
   const Reply reply = post("/v1/chat/completions", chat_body(R"(, "tools": [)" + kTime + ", " + tool + "]"));
   EXPECT_EQ(reply.status, 400);
   EXPECT_EQ(reply.body.at("error").at("param").as_string(),
-            "tools[1].function.parameters/properties/a/uniqueItems");
+            "tools[1].function.parameters/properties/a/contains");
 }
 
 }  // namespace
