@@ -10,6 +10,7 @@
 #include "api/answer/auto_model.h"
 #include "api/answer/delta_sink.h"
 #include "api/answer/outlet.h"
+#include "api/answer/prepare.h"
 #include "api/answer/revocable_stream.h"
 #include "api/answer/seat.h"
 #include "api/answer/server_tools.h"
@@ -36,6 +37,16 @@ Status add_server_tools(Service& service, QuestionText& text) {
   if (chat->params.n != 1)
     return in_field("n", wrong_value("an answer with \"server_tools\" is one; expected 1"));
   return base::ok();
+}
+
+// Tells of an effort that the model's template does not take. A model that is not ready is an error later.
+void warn_of_effort(const Service& service, const tenancy::Caller& caller, QuestionText& text) {
+  auto* chat = std::get_if<ChatRequest>(&text);
+  if (chat == nullptr || chat->reasoning_effort.empty() || chat->reasoning_effort == "none") return;
+  const auto model = service.router.chat_text(chat->params.model, reach_of(caller));
+  if (model.ok() && !takes_effort(**model))
+    chat->params.warnings.push_back(
+        fmt::format("{}: ignored, this model has no levels of effort", chat->effort_field));
 }
 
 Status prepare_outlet(Outlet& out, const GenerateParams& params) {
@@ -108,6 +119,7 @@ asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerK
   const Asker asker = asker_of(service, exchange);
   Status begun = choose_model(service, exchange.caller, question.text,
                               exchange.num_body_bytes + question.num_other_bytes);
+  if (begun.ok()) warn_of_effort(service, exchange.caller, question.text);
   if (begun.ok()) begun = prepare_outlet(out, question.params());
   if (begun.ok()) begun = add_server_tools(service, question.text);
   if (!begun.ok()) co_return co_await out.fail(std::move(begun).error());

@@ -73,6 +73,9 @@ void join(Delta& sum, Delta delta);
 // nothing else of `extra`.
 void add_receipt(const AnswerHead& head, json::object& object);
 
+// Adds the warnings about the request, if there are any.
+void add_warnings(const AnswerHead& head, json::object& object);
+
 // A server-sent event with an "event:" line, which repeats the object's "type", as the newer APIs have it.
 std::string named_event(const json::object& event);
 

@@ -53,8 +53,8 @@ constexpr Field<ChatRequest> kChatFields[] = {
        return number > 1 ? Status(not_supported("choosing among answers of a chat is")) : base::ok();
      }},
     {"reasoning_effort", read_reasoning_effort,
-     R"({"enum": ["none", "minimal", "low", "medium", "high", "xhigh"],
-         "description": "A variable of the model's template; a 400 where it has none of that name."})"},
+     R"({"enum": ["none", "minimal", "low", "medium", "high", "xhigh", "max"],
+         "description": "A variable of the model's template; a warning where it has none of that name."})"},
     {"add_special_tokens",
      [](const json::value& v, ChatRequest&) -> Status {
        TRY(const bool wanted, read_bool(v));
@@ -81,9 +81,9 @@ constexpr Field<ChatRequest> kChatFields[] = {
 
 Status read_reasoning_effort(const json::value& value, ChatRequest& request) {
   TRY(request.reasoning_effort, read_string(value));
-  for (const std::string_view word : {"none", "minimal", "low", "medium", "high", "xhigh"})
+  for (const std::string_view word : {"none", "minimal", "low", "medium", "high", "xhigh", "max"})
     if (request.reasoning_effort == word) return base::ok();
-  return wrong_value("expected one of none, minimal, low, medium, high, xhigh");
+  return wrong_value("expected one of none, minimal, low, medium, high, xhigh, max");
 }
 
 Result<ChatRequest> read_chat_request(json::object body) {

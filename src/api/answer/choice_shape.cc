@@ -46,7 +46,7 @@ json::object ChoiceShape::object(std::string_view name, json::array choices) con
 json::object ChoiceShape::own_fields() const {
   json::object fields;
   if (head_.extra) fields = *head_.extra;
-  if (!head_.warnings.empty()) fields["warnings"] = json::value_from(head_.warnings);
+  add_warnings(head_, fields);
   return fields;
 }
 

@@ -249,6 +249,8 @@ constexpr Field<P> kGenerateFields[] = {
     {"kvasir", read_own_field, kOwnFieldSchema},
     {"store", read_store,
      R"({"type": "boolean", "default": false, "description": "Nothing is kept; the answer's warnings say so."})"},
+    {"verbosity", read_verbosity,
+     R"({"enum": ["low", "medium", "high"], "description": "It has no effect; the answer's warnings say so."})"},
     {"prediction",
      [](const json::value& v, P& p) -> Status {
        if (!v.is_object()) return wrong_type("an object", v);
@@ -266,6 +268,14 @@ Status read_service_tier(const json::value& value, GenerateParams& params) {
   if (std::ranges::find(kTiers, tier) == std::end(kTiers))
     return wrong_value(fmt::format("expected auto, default, flex, scale or priority, got \"{}\"", tier));
   params.service_tier = "default";
+  return base::ok();
+}
+
+Status read_verbosity(const json::value& value, GenerateParams& params) {
+  TRY(const std::string word, read_string(value));
+  if (word != "low" && word != "medium" && word != "high")
+    return wrong_value(fmt::format("expected low, medium or high, got \"{}\"", word));
+  if (word != "medium") params.warnings.emplace_back("verbosity: ignored, models here have no such levels");
   return base::ok();
 }
 

@@ -49,6 +49,8 @@ void describe_params(ObjectSchema& schema);
 
 // Reads one of OpenAI's service tiers. The answer names the tier that was used.
 base::Status read_service_tier(const json::value& value, GenerateParams& params);
+// Takes one of OpenAI's verbosities, which change nothing here.
+base::Status read_verbosity(const json::value& value, GenerateParams& params);
 inline constexpr std::string_view kServiceTierSchema =
     R"({"enum": ["auto", "default", "flex", "scale", "priority"],
         "description": "Every request is served in the tier \"default\", as the answer says."})";

@@ -99,15 +99,13 @@ bool speaks_of_tools(const json::array& tools, const json::array& messages) {
 
 // Sets the template's variable for OpenAI's reasoning_effort. If a template can only switch thinking on and
 // off, the efforts "none" and "minimal" switch it off. `chat_template_kwargs` take precedence.
-Result<json::object> template_variables(const ChatRequest& request, std::string_view source) {
+json::object template_variables(const ChatRequest& request, std::string_view source) {
   json::object variables = request.template_kwargs;
   const std::string& effort = request.reasoning_effort;
   if (effort.empty()) return variables;
   const auto names = [&](std::string_view name) { return source.find(name) != std::string_view::npos; };
   const bool knows_effort = names("reasoning_effort");
   const bool knows_thinking = names("enable_thinking");
-  if (!knows_effort && !knows_thinking && effort != "none")
-    return in_field(request.effort_field, not_supported("choosing an effort with this model is"));
   if (knows_effort) variables.emplace("reasoning_effort", effort);
   if (knows_thinking) variables.emplace("enable_thinking", effort != "none" && effort != "minimal");
   return variables;
@@ -128,7 +126,7 @@ Result<text::Prompt> render_chat(const router::ChatText& model, const ChatReques
   }
   fit_messages(model.chat_template->message_shape(), inputs.messages);
   inputs.add_generation_prompt = request.add_generation_prompt;
-  TRY(inputs.kwargs, template_variables(request, model.chat_template->source()));
+  inputs.kwargs = template_variables(request, model.chat_template->source());
   if (tokenizer.bos()) inputs.bos_token = tokenizer.bytes(*tokenizer.bos());
   if (tokenizer.eos()) inputs.eos_token = tokenizer.bytes(*tokenizer.eos());
   auto prompt = model.chat_template->render(inputs);

@@ -78,10 +78,6 @@ constexpr Field<Nothing> kUnsupported[] = {
     {"modalities", only_text_modality},
     {"audio", never},
     {"web_search_options", always},
-    {"verbosity",
-     [](const json::value& v, Nothing&) {
-       return unless(one_of(v, {"medium"}), "a verbosity other than \"medium\" is");
-     }},
     {"suffix", never},
 
     // vLLM

@@ -13,6 +13,7 @@
 #include "api/http/metadata.h"
 #include "api/http/object_schema.h"
 #include "api/http/request_id.h"
+#include "api/responses/responses_tools.h"
 
 namespace kvasir::api {
 
@@ -174,11 +175,7 @@ Status read_text_settings(const json::value& value, R& r) {
   if (!value.is_object()) return wrong_type("an object", value);
   static constexpr Field<R> kText[] = {
       {"format", read_format},
-      {"verbosity",
-       [](const json::value& v, R&) -> Status {
-         TRY(const std::string word, read_string(v));
-         return word == "medium" ? base::ok() : Status(not_supported("a verbosity other than \"medium\" is"));
-       }},
+      {"verbosity", [](const json::value& v, R& request) { return read_verbosity(v, request.chat.params); }},
   };
   return read_fields<R>(value.get_object(), kText, r);
 }
@@ -215,8 +212,10 @@ constexpr Field<R> kResponsesFields[] = {
     {"reasoning", read_reasoning,
      R"({"type": "object", "properties": {"effort": {"type": ["string", "null"]}}})"},
     {"tools", nullptr,
-     R"({"type": "array", "items": {"type": "object", "required": ["type", "name"],
-         "properties": {"type": {"const": "function"}, "name": {"type": "string"},
+     R"({"type": "array", "items": {"type": "object", "required": ["type"],
+         "properties": {"type": {"type": "string",
+                          "description": "function, custom, namespace; other kinds are left out with a warning."},
+                        "name": {"type": "string"},
                         "description": {"type": ["string", "null"]}, "parameters": {"type": ["object", "null"]},
                         "strict": {"type": ["boolean", "null"]}}}})"},
     {"tool_choice", nullptr, R"({"anyOf": [{"enum": ["none", "auto", "required"]}, {"type": "object"}]})"},
@@ -242,42 +241,6 @@ constexpr Field<R> kResponsesFields[] = {
     {"context_management", refuse},
     {"moderation", refuse},
 };
-
-// Converts {"type": "function", "name": …} to a chat's form.
-json::object as_chat_function(const json::object& flat) {
-  json::object function;
-  for (const auto& [key, value] : flat)
-    if (key != "type") function[key] = value;
-  json::object chat;
-  if (const json::value* type = flat.if_contains("type")) chat["type"] = *type;
-  chat["function"] = std::move(function);
-  return chat;
-}
-
-// Converts {"type": "allowed_tools", "mode": …, "tools": […]}, or a function, to a chat's form.
-json::object as_chat_choice(const json::object& flat) {
-  const json::value* type = flat.if_contains("type");
-  if (type == nullptr || *type != "allowed_tools") return as_chat_function(flat);
-  json::object allowed;
-  for (const auto& [key, value] : flat)
-    if (key != "type") allowed[key] = value;
-  if (json::value* tools = allowed.if_contains("tools"); tools != nullptr && tools->is_array())
-    for (json::value& tool : tools->get_array())
-      if (tool.is_object()) tool = as_chat_function(tool.get_object());
-  return {{"type", "allowed_tools"}, {"allowed_tools", std::move(allowed)}};
-}
-
-Result<ToolSettings> read_response_tools(const json::object& body) {
-  json::object chat;
-  for (const char* key : {"tools", "tool_choice", "parallel_tool_calls", "server_tools"})
-    if (const json::value* value = body.if_contains(key)) chat[key] = *value;
-  if (json::value* tools = chat.if_contains("tools"); tools != nullptr && tools->is_array())
-    for (json::value& tool : tools->get_array())
-      if (tool.is_object()) tool = as_chat_function(tool.get_object());
-  if (json::value* choice = chat.if_contains("tool_choice"); choice != nullptr && choice->is_object())
-    *choice = as_chat_choice(choice->get_object());
-  return read_flat_tools(chat, "parameters");
-}
 
 Status read_input(json::value& input, R& r) {
   if (input.is_string()) {
@@ -340,7 +303,10 @@ Result<ResponsesRequest> read_responses_request(json::object body) {
   if (!request.chat.params.stream && options != nullptr && !options->is_null())
     return in_field("stream_options", wrong_value("only allowed together with \"stream\": true"));
   if (request.chat.params.sampling.num_top_logprobs > 0) request.chat.params.sampling.logprobs = true;
-  TRY(request.chat.tools, read_response_tools(body));
+  TRY(ResponseTools own, read_response_tools(body));
+  request.chat.tools = std::move(own.settings);
+  request.client_tools = std::move(own.client_tools);
+  std::ranges::move(own.warnings, std::back_inserter(request.chat.params.warnings));
   // If calls and text alternate, tokens cannot be assigned to either.
   const ToolSettings& tools = request.chat.tools;
   if (request.chat.params.sampling.logprobs && (tools.may_call() || !tools.server_tools.empty()))
