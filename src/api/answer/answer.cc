@@ -108,6 +108,7 @@ AnswerHead make_head(const GenerateParams& params, const Job& job, std::string i
                   .service_tier = params.service_tier,
                   .warnings = params.warnings,
                   .include_usage = params.include_usage,
+                  .continuous_usage = params.continuous_usage,
                   .extra = std::make_shared<json::object>()};
   if (job.context.worth_telling()) (*head.extra)["context"] = context_object(job.context);
   return head;

@@ -28,6 +28,7 @@ struct AnswerHead {
   std::string service_tier;           // empty: not asked for
   std::vector<std::string> warnings;  // about things that were asked for and are not done
   bool include_usage = false;         // chunks carry "usage": null, and one more chunk carries the numbers
+  bool continuous_usage = false;      // chunks carry the numbers so far instead of null
   // Fields that OpenAI's clients do not know. They go into the whole answer, or into a chunk before the end
   // of a stream; until then whoever shares the object may add to it. Null: none.
   std::shared_ptr<json::object> extra = nullptr;

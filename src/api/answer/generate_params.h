@@ -20,7 +20,9 @@ struct GenerateParams {
   std::string model;
   wire::SamplingParams sampling;  // `seed` is set for each choice later
   std::optional<std::uint64_t> seed;
-  std::optional<int> max_tokens;  // absent: the rest of the context
+  std::optional<int> max_tokens;         // absent: the rest of the context
+  bool is_unlimited = false;             // the request asks for the rest of the context
+  std::optional<int> max_prompt_tokens;  // the prompt's last ones; -1: as many as leave room for the answer
   int min_tokens = 0;
   bool ignore_eos = false;
   std::vector<std::string> stop;
@@ -34,9 +36,10 @@ struct GenerateParams {
   std::vector<std::string> warnings;       // about things that were asked for and are not done
   bool stream = false;
   bool include_usage = false;
-  bool allow_downgrade = false;  // a smaller model may answer if this one would be late
-  bool resumable = false;        // the stream goes on when its client leaves
-  bool receipt = false;          // the answer says how long it waited and what it cost
+  bool continuous_usage = false;  // every chunk has the usage so far
+  bool allow_downgrade = false;   // a smaller model may answer if this one would be late
+  bool resumable = false;         // the stream goes on when its client leaves
+  bool receipt = false;           // the answer says how long it waited and what it cost
   std::string user;
 
   int num_sampled() const { return std::max(n, best_of); }
@@ -49,6 +52,9 @@ void describe_params(ObjectSchema& schema);
 
 // Reads one of OpenAI's service tiers. The answer names the tier that was used.
 base::Status read_service_tier(const json::value& value, GenerateParams& params);
+// Takes a number of tokens from 1 on, or -1, which llama.cpp's clients send for no limit.
+base::Status read_max_tokens(const json::value& value, GenerateParams& params);
+
 // Takes one of OpenAI's verbosities, which change nothing here.
 base::Status read_verbosity(const json::value& value, GenerateParams& params);
 inline constexpr std::string_view kServiceTierSchema =

@@ -102,9 +102,9 @@ Result<std::string> read_type(const json::value& value) {
 // The budget is not enforced: thinking ends when the model ends it.
 Status read_thinking(const json::value& value, R& r) {
   TRY(const std::string type, read_type(value));
-  if (type != "enabled" && type != "disabled" && type != "adaptive")
-    return in_field("type",
-                    wrong_value(fmt::format("expected enabled, adaptive or disabled, got \"{}\"", type)));
+  if (type != "enabled" && type != "disabled" && type != "adaptive" && type != "between_tools")
+    return in_field("type", wrong_value(fmt::format(
+                                "expected enabled, adaptive, between_tools or disabled, got \"{}\"", type)));
   const json::value* budget = value.get_object().if_contains("budget_tokens");
   if (budget != nullptr && !budget->is_null()) {
     auto number = read_integer(*budget, {0, kMaxInt});
@@ -213,7 +213,7 @@ constexpr Field<R> kPromptFields[] = {
                         "disable_parallel_tool_use": {"type": "boolean"}}})"},
     {"thinking", read_thinking,
      R"({"type": "object", "required": ["type"],
-         "properties": {"type": {"enum": ["enabled", "adaptive", "disabled"]}, "budget_tokens": {"type": ["integer", "null"], "minimum": 0}}})"},
+         "properties": {"type": {"enum": ["enabled", "adaptive", "between_tools", "disabled"]}, "budget_tokens": {"type": ["integer", "null"], "minimum": 0}}})"},
     {"output_config", read_output_config,
      R"({"type": "object", "properties": {"format": {"type": "object", "required": ["type", "schema"],
          "properties": {"type": {"const": "json_schema"}, "schema": {"type": "object"}}},
@@ -250,9 +250,10 @@ constexpr Field<R> kMessagesFields[] = {
     {"diagnostics", ignore},
     {"inference_geo", ignore},
     {"speed",
-     [](const json::value& v, R&) -> Status {
+     [](const json::value& v, R& r) -> Status {
        TRY(const std::string speed, read_string(v));
-       return speed == "standard" ? base::ok() : Status(not_supported("a speed other than \"standard\" is"));
+       if (speed != "standard") r.chat.params.warnings.emplace_back("speed: ignored, there is one speed");
+       return base::ok();
      }},
 };
 

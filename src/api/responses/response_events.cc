@@ -83,6 +83,7 @@ std::string all_events(const json::object& response) {
   begun["status"] = "in_progress";
   begun["output"] = json::array();
   begun["usage"] = nullptr;
+  begun["completed_at"] = nullptr;
   begun["incomplete_details"] = nullptr;
   ResponseEvents events;
   std::string text = events.about("response.created", begun);

@@ -35,6 +35,28 @@ Status ignore(const json::value&, R&) {
   return base::ok();
 }
 
+// For fields that only tune what OpenAI's servers do.
+template <const char* kWarning>
+Status warn(const json::value&, R& r) {
+  r.chat.params.warnings.emplace_back(kWarning);
+  return base::ok();
+}
+constexpr char kAccessWarning[] = "access_programs: ignored, there are none here";
+constexpr char kImageWarning[] = "image: ignored, models here read text only";
+constexpr char kContextWarning[] = "context_management: ignored, nothing is compacted";
+constexpr char kPersonalityWarning[] = "personality: ignored, models here have no presets";
+constexpr char kModeWarning[] = "reasoning.mode: ignored, there is one mode";
+constexpr char kReasoningWarning[] = "reasoning.context: ignored, the model's template decides";
+
+// Warns unless the value is the word that asks for nothing.
+template <const char* kWarning, const char* kHarmless>
+Status warn_unless(const json::value& value, R& r) {
+  TRY(const std::string word, read_string(value));
+  return word == kHarmless ? base::ok() : warn<kWarning>(value, r);
+}
+constexpr char kStandard[] = "standard";
+constexpr char kAuto[] = "auto";
+
 Status never(const json::value& value, R&) {
   TRY(const bool wanted, read_bool(value));
   return wanted ? Status(not_supported("a value other than false is")) : base::ok();
@@ -51,9 +73,14 @@ Status read_model(const json::value& value, R& r) {
   return base::ok();
 }
 
-Status read_max_tokens(const json::value& value, R& r) {
-  TRY(const std::int64_t number, read_integer(value, {1, kMaxInt}));
-  r.chat.params.max_tokens = static_cast<int>(number);
+Status read_max_output(const json::value& value, R& r) {
+  return read_max_tokens(value, r.chat.params);
+}
+
+template <auto kMember>
+Status read_penalty(const json::value& value, R& r) {
+  TRY(const double number, read_number(value, {-2, 2}));
+  r.chat.params.sampling.*kMember = static_cast<float>(number);
   return base::ok();
 }
 
@@ -141,7 +168,11 @@ Status read_effort(const json::value& value, R& r) {
 
 Status read_reasoning(const json::value& value, R& r) {
   if (!value.is_object()) return wrong_type("an object", value);
-  static constexpr Field<R> kReasoning[] = {{"effort", read_effort}, {"summary", ignore}};
+  static constexpr Field<R> kReasoning[] = {{"effort", read_effort},
+                                            {"summary", ignore},
+                                            {"generate_summary", ignore},
+                                            {"mode", warn_unless<kModeWarning, kStandard>},
+                                            {"context", warn_unless<kReasoningWarning, kAuto>}};
   return read_fields<R>(value.get_object(), kReasoning, r);
 }
 
@@ -192,9 +223,14 @@ constexpr Field<R> kResponsesFields[] = {
     {"stream_options", read_stream_options,
      R"({"type": "object", "properties": {"include_obfuscation": {"type": "boolean"},
          "resumable": {"type": "boolean", "description": "Go on when the client leaves."}}})"},
-    {"max_output_tokens", read_max_tokens, R"({"type": "integer", "minimum": 1, "maximum": 2147483647})"},
+    {"max_output_tokens", read_max_output,
+     R"({"type": "integer", "anyOf": [{"const": -1}, {"minimum": 1, "maximum": 2147483647}]})"},
     {"temperature", read_temperature, R"({"type": "number", "minimum": 0, "maximum": 2})"},
     {"top_p", read_top_p, R"({"type": "number", "minimum": 0, "maximum": 1})"},
+    {"presence_penalty", read_penalty<&wire::SamplingParams::presence_penalty>,
+     R"({"type": "number", "minimum": -2, "maximum": 2})"},
+    {"frequency_penalty", read_penalty<&wire::SamplingParams::frequency_penalty>,
+     R"({"type": "number", "minimum": -2, "maximum": 2})"},
     {"seed", read_seed, R"({"type": "integer"})"},
     {"top_logprobs", read_top_logprobs, R"({"type": "integer", "minimum": 0, "maximum": 20})"},
     {"include", read_include, R"({"type": "array", "items": {"type": "string"}})"},
@@ -232,13 +268,17 @@ constexpr Field<R> kResponsesFields[] = {
     {"kvasir", [](const json::value& v, R& r) -> Status { return read_own_field(v, r.chat.params); },
      kOwnFieldSchema},
     {"background", never, R"({"const": false})"},
-    {"safety_identifier", ignore},
-    {"prompt_cache_key", ignore},
+    {"safety_identifier", read_unused_text, R"({"type": "string"})"},
+    {"prompt_cache_key", read_unused_text, R"({"type": "string"})"},
     {"prompt_cache_retention", ignore},
     {"max_tool_calls", ignore},
     {"conversation", refuse},
     {"prompt", refuse},
-    {"context_management", refuse},
+    {"context_management", warn<kContextWarning>},
+    {"prompt_cache_options", ignore},
+    {"access_programs", warn<kAccessWarning>},
+    {"image", warn<kImageWarning>},
+    {"personality", warn<kPersonalityWarning>},
     {"moderation", refuse},
 };
 
@@ -271,12 +311,18 @@ Status read_input(json::value& input, R& r) {
 
 // The settings that a response repeats, with defaults for those that the request does not set.
 json::object make_echo(const json::object& body) {
-  json::object echo{{"instructions", nullptr},
+  json::object echo{{"completed_at", nullptr},
+                    {"frequency_penalty", 0.0},
+                    {"instructions", nullptr},
                     {"max_output_tokens", nullptr},
+                    {"max_tool_calls", nullptr},
                     {"metadata", json::object()},
                     {"parallel_tool_calls", true},
+                    {"presence_penalty", 0.0},
                     {"previous_response_id", nullptr},
+                    {"prompt_cache_key", nullptr},
                     {"reasoning", json::object{{"effort", nullptr}, {"summary", nullptr}}},
+                    {"safety_identifier", nullptr},
                     {"store", true},
                     {"temperature", 1.0},
                     {"text", json::object{{"format", json::object{{"type", "text"}}}}},
@@ -289,7 +335,12 @@ json::object make_echo(const json::object& body) {
   for (auto& [key, value] : echo)
     if (const json::value* given = body.if_contains(key); given != nullptr && !given->is_null())
       value = *given;
+  echo["completed_at"] = nullptr;
   if (const json::value* names = body.if_contains("server_tools")) echo["server_tools"] = *names;
+  if (json::value& tools = echo["tools"]; tools.is_array())
+    for (json::value& tool : tools.get_array())
+      if (tool.is_object() && tool.get_object().contains("name"))
+        tool.get_object().emplace("strict", nullptr);
   return echo;
 }
 

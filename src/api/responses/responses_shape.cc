@@ -1,6 +1,8 @@
 #include "api/responses/responses_shape.h"
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -122,6 +124,8 @@ class ItemShape final : public ResponsesShape {
     if (!delta.finish) return events;
     finish_ = *delta.finish;
     ended_ = true;
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    completed_s_ = std::chrono::duration_cast<std::chrono::seconds>(now).count();
     return events + close_item(last_status());
   }
 
@@ -241,6 +245,8 @@ class ItemShape final : public ResponsesShape {
     json::object object = response(last_status(), usage_object(usage));
     if (finish_ == wire::FinishReason::length)
       object["incomplete_details"] = json::object{{"reason", "max_output_tokens"}};
+    else
+      object["completed_at"] = completed_s_;
     add_receipt(head_, object);
     return object;
   }
@@ -253,7 +259,8 @@ class ItemShape final : public ResponsesShape {
   json::array output_;                       // complete items, and running calls of this server's tools
   std::map<int, std::size_t> server_calls_;  // indices in `output_`, by the call's number
   json::array lines_;                        // logprobs that belong to no item yet
-  bool ended_ = false;                       // `finish_` is valid
+  bool ended_ = false;                       // `finish_` and `completed_s_` are valid
+  std::int64_t completed_s_ = 0;
   wire::FinishReason finish_ = wire::FinishReason::stop;
 };
 

@@ -343,6 +343,23 @@ TEST_F(ApiTest, AnEffortIsTheSameInBothApis) {
   EXPECT_EQ(response.body.at("warnings").as_array().size(), 1u);
 }
 
+// Fields that OpenAI's suite for such servers wants in every response.
+TEST_F(ApiTest, AResponseHasAllFieldsOfOpenResponses) {
+  serve(says("x"));
+  const Reply reply = post("/v1/responses", body(R"(, "presence_penalty": 0.5, "safety_identifier": "me",
+      "tools": [{"type": "function", "name": "f"}])"));
+  ASSERT_EQ(reply.status, 200) << reply.text;
+  EXPECT_GE(reply.body.at("completed_at").to_number<std::int64_t>(),
+            reply.body.at("created_at").to_number<std::int64_t>());
+  EXPECT_EQ(reply.body.at("presence_penalty").to_number<double>(), 0.5);
+  EXPECT_EQ(reply.body.at("frequency_penalty").to_number<double>(), 0);
+  EXPECT_TRUE(reply.body.at("max_tool_calls").is_null());
+  EXPECT_EQ(reply.body.at("safety_identifier"), "me");
+  EXPECT_TRUE(reply.body.at("prompt_cache_key").is_null());
+  EXPECT_TRUE(reply.body.at_pointer("/tools/0").as_object().contains("strict"));
+  EXPECT_EQ(worker_->wait_for(0).request.sampling.presence_penalty, 0.5F);
+}
+
 TEST_F(ApiTest, AVerbosityIsToldToHaveNoEffect) {
   serve(says("x"));
   const Reply response = post("/v1/responses", body(R"(, "text": {"verbosity": "low"})"));
