@@ -1,6 +1,7 @@
 #include "api/answer/answer.h"
 
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -98,6 +99,8 @@ asio::awaitable<void> run(Service& service, Outlet& out, const Asker& asker, Del
 
 AnswerHead make_head(const GenerateParams& params, const Job& job, std::string id) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const wire::SamplingParams sampling = sampling_of(params, job.text->sampling);
+  const auto tidy = [](float number) { return std::round(number * 1e6) / 1e6; };  // 0.7, not 0.699999988
   AnswerHead head{.id = std::move(id),
                   .created_s = std::chrono::duration_cast<std::chrono::seconds>(now).count(),
                   .model = job.text->name,
@@ -105,6 +108,8 @@ AnswerHead make_head(const GenerateParams& params, const Job& job, std::string i
                   .tokenizer = job.text->tokenizer,
                   .with_logprobs = params.sampling.logprobs,
                   .with_prompt_logprobs = params.show_prompt_logprobs,
+                  .temperature = tidy(sampling.temperature),
+                  .top_p = tidy(sampling.top_p),
                   .service_tier = params.service_tier,
                   .warnings = params.warnings,
                   .include_usage = params.include_usage,

@@ -25,6 +25,8 @@ struct AnswerHead {
   std::shared_ptr<const text::Tokenizer> tokenizer;
   bool with_logprobs = false;
   bool with_prompt_logprobs = false;
+  double temperature = 1;             // that is used
+  double top_p = 1;                   // the same
   std::string service_tier;           // empty: not asked for
   std::vector<std::string> warnings;  // about things that were asked for and are not done
   bool include_usage = false;         // chunks carry "usage": null, and one more chunk carries the numbers

@@ -304,9 +304,22 @@ Status read_verbosity(const json::value& value, GenerateParams& params) {
   return base::ok();
 }
 
+GivenSampling given_sampling(const json::object& body) {
+  const auto has = [&](std::string_view field) {
+    const json::value* value = body.if_contains(field);
+    return value != nullptr && !value->is_null();
+  };
+  return {.temperature = has("temperature"),
+          .top_p = has("top_p"),
+          .top_k = has("top_k"),
+          .min_p = has("min_p"),
+          .repetition_penalty = has("repetition_penalty") || has("repeat_penalty")};
+}
+
 Status read_params(const json::object& body, GenerateParams& params) {
   TRY_OK(refuse_unsupported(body));
   TRY_OK(read_fields<GenerateParams>(body, kGenerateFields, params));
+  params.given = given_sampling(body);
   TRY_OK(read_structured_output(body, params));
   if (!params.stream && body.contains("stream_options") && !body.at("stream_options").is_null())
     return in_field("stream_options", wrong_value("only allowed together with \"stream\": true"));

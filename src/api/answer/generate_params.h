@@ -15,10 +15,21 @@
 
 namespace kvasir::api {
 
+// Which of the fields that a model's makers advise on the request has.
+struct GivenSampling {
+  bool temperature = false;
+  bool top_p = false;
+  bool top_k = false;
+  bool min_p = false;
+  bool repetition_penalty = false;
+};
+GivenSampling given_sampling(const json::object& body);
+
 // Parameters that chat and text completions share.
 struct GenerateParams {
   std::string model;
   wire::SamplingParams sampling;  // `seed` is set for each choice later
+  GivenSampling given;
   std::optional<std::uint64_t> seed;
   std::optional<int> max_tokens;         // absent: the rest of the context
   bool is_unlimited = false;             // the request asks for the rest of the context

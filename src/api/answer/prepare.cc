@@ -186,6 +186,21 @@ Result<std::vector<TokenId>> encode_text(const router::ModelText& model, const T
                "context_length_exceeded"};
 }
 
+wire::SamplingParams sampling_of(const GenerateParams& params, const wire::SamplingAdvice& advice) {
+  wire::SamplingParams sampling = params.sampling;
+  const wire::SamplingParams standard;
+  // Code of this server that sets a value itself has not marked it as given.
+  if (!params.given.temperature && sampling.temperature == standard.temperature)
+    sampling.temperature = advice.temperature.value_or(standard.temperature);
+  if (!params.given.top_p) sampling.top_p = advice.top_p.value_or(standard.top_p);
+  if (!params.given.top_k) sampling.top_k = advice.top_k.value_or(standard.top_k);
+  if (!params.given.min_p) sampling.min_p = advice.min_p.value_or(standard.min_p);
+  // A temperature of 0 always takes the likeliest token.
+  if (!params.given.repetition_penalty && sampling.temperature > 0)
+    sampling.repetition_penalty = advice.repetition_penalty.value_or(standard.repetition_penalty);
+  return sampling;
+}
+
 bool takes_effort(const router::ChatText& model) {
   const std::string& source = model.chat_template->source();
   return source.find("reasoning_effort") != source.npos || source.find("enable_thinking") != source.npos;
@@ -209,6 +224,7 @@ Result<Job> make_job(const router::ChatTextPtr& text, const GenerateParams& para
   const router::ChatText& model = *text;
   TRY_OK(check_vocabulary(model, params));
   TRY(const std::shared_ptr<grammar::CompiledGrammar> grammar, compile_format(model, params));
+  const wire::SamplingParams sampling = sampling_of(params, model.sampling);
   const std::uint64_t seed = params.seed ? *params.seed : draw_seed();
   ContextReport context{.window = model.context_length,
                         .max_tokens = model.context_length,
@@ -222,7 +238,7 @@ Result<Job> make_job(const router::ChatTextPtr& text, const GenerateParams& para
     for (int i = 0; i < params.num_sampled(); ++i) {
       wire::GenerateRequest& sequence = sequences.emplace_back();
       sequence.prompt = prompt;
-      sequence.sampling = params.sampling;
+      sequence.sampling = sampling;
       sequence.sampling.seed = choice_seed(seed, i);
       sequence.max_tokens = max_tokens;
       sequence.min_tokens = params.min_tokens;

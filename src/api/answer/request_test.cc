@@ -4,6 +4,7 @@
 
 #include "api/answer/chat_request.h"
 #include "api/answer/completion_request.h"
+#include "api/answer/prepare.h"
 
 namespace kvasir::api {
 namespace {
@@ -229,6 +230,23 @@ TEST(Request, FieldsOfOtherServersAreRead) {
   std::string many = "\"stop\": [\"x\"";
   for (int i = 0; i < 64; ++i) many += ", \"x\"";
   EXPECT_EQ(chat(many + "]").error().reason, "array_above_max_length");
+}
+
+TEST(Request, TheMakersAdviceFillsWhatARequestLeavesOpen) {
+  const wire::SamplingAdvice advice{
+      .temperature = 0.7F, .top_p = 0.8F, .top_k = 20, .repetition_penalty = 1.1F};
+  const auto used = [&](const std::string& more) { return sampling_of(chat(more)->params, advice); };
+  EXPECT_EQ(used(R"("n": 1)").temperature, 0.7F);
+  EXPECT_EQ(used(R"("n": 1)").top_k, 20);
+  EXPECT_EQ(used(R"("n": 1)").repetition_penalty, 1.1F);
+  // A request may ask for the very values that would hold without advice.
+  EXPECT_EQ(used(R"("temperature": 1, "top_p": 1, "top_k": 0)").temperature, 1.0F);
+  EXPECT_EQ(used(R"("temperature": 1, "top_p": 1, "top_k": 0)").top_p, 1.0F);
+  EXPECT_EQ(used(R"("temperature": 1, "top_p": 1, "top_k": 0)").top_k, 0);
+  EXPECT_EQ(used(R"("temperature": null)").temperature, 0.7F);
+  EXPECT_EQ(used(R"("repeat_penalty": 1)").repetition_penalty, 1.0F);
+  EXPECT_EQ(used(R"("temperature": 0)").repetition_penalty, 1.0F);
+  EXPECT_EQ(sampling_of(chat(R"("n": 1)")->params, {}).temperature, 1.0F);
 }
 
 base::Result<ChatRequest> messages(const std::string& list, const std::string& more = "") {

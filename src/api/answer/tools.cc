@@ -197,6 +197,22 @@ grammar::ToolCallText text_of(const text::CallText& text) {
           .trigger = std::string(text.trigger)};
 }
 
+// The schema with every object closed to properties that it does not declare, unless it says otherwise
+// itself. Objects inside that declare none stay open, and so does what a combination of schemas describes.
+json::value closed(json::value schema, bool is_outermost = true) {
+  json::object* object = schema.if_object();
+  if (object == nullptr) return schema;
+  for (const char* key : {"additionalProperties", "unevaluatedProperties", "patternProperties", "$ref",
+                          "allOf", "anyOf", "oneOf"})
+    if (object->contains(key)) return schema;
+  if (json::value* items = object->if_contains("items")) *items = closed(std::move(*items), false);
+  json::value* properties = object->if_contains("properties");
+  if (properties != nullptr && properties->is_object())
+    for (auto& [name, inner] : properties->get_object()) inner = closed(std::move(inner), false);
+  if (is_outermost || properties != nullptr) (*object)["additionalProperties"] = false;
+  return schema;
+}
+
 bool is_strict(const ToolSettings& tools) {
   return std::ranges::any_of(tools.tools, &ToolSettings::Tool::strict);
 }
@@ -267,7 +283,7 @@ Result<std::optional<OutputFormat>> format_with_tools(const ToolSettings& tools,
   }
   for (const ToolSettings::Tool& tool : tools.tools)
     if (tools.named.empty() || tools.named == tool.name)
-      calls.tools.push_back({tool.name, tool.parameters, tool.strict});
+      calls.tools.push_back({tool.name, closed(tool.parameters), tool.strict});
   const bool several = tools.parallel && tools.named.empty() && text.separator != "; ";
   calls.max_calls = several ? kMaxCalls : 1;
   return std::optional(OutputFormat{

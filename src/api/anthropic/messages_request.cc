@@ -271,6 +271,7 @@ Result<MessagesRequest> read_messages_request(json::object body) {
   TRY_OK(read_fields<R>(body, kMessagesFields, request));
   TRY_OK(read_prompt(body, request));
   request.chat.params.stop = request.stops;
+  request.chat.params.given = given_sampling(body);
   return request;
 }
 

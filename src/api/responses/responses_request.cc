@@ -324,18 +324,19 @@ json::object make_echo(const json::object& body) {
                     {"reasoning", json::object{{"effort", nullptr}, {"summary", nullptr}}},
                     {"safety_identifier", nullptr},
                     {"store", true},
-                    {"temperature", 1.0},
                     {"text", json::object{{"format", json::object{{"type", "text"}}}}},
                     {"tool_choice", "auto"},
                     {"tools", json::array()},
                     {"top_logprobs", 0},
-                    {"top_p", 1.0},
                     {"truncation", "disabled"},
                     {"user", nullptr}};
   for (auto& [key, value] : echo)
     if (const json::value* given = body.if_contains(key); given != nullptr && !given->is_null())
       value = *given;
   echo["completed_at"] = nullptr;
+  for (const char* key : {"temperature", "top_p"})  // without them the answer tells what was used
+    if (const json::value* given = body.if_contains(key); given != nullptr && !given->is_null())
+      echo[key] = *given;
   if (const json::value* names = body.if_contains("server_tools")) echo["server_tools"] = *names;
   if (json::value& tools = echo["tools"]; tools.is_array())
     for (json::value& tool : tools.get_array())
@@ -353,6 +354,7 @@ Result<ResponsesRequest> read_responses_request(json::object body) {
   const json::value* options = body.if_contains("stream_options");
   if (!request.chat.params.stream && options != nullptr && !options->is_null())
     return in_field("stream_options", wrong_value("only allowed together with \"stream\": true"));
+  request.chat.params.given = given_sampling(body);
   if (request.chat.params.sampling.num_top_logprobs > 0) request.chat.params.sampling.logprobs = true;
   TRY(ResponseTools own, read_response_tools(body));
   request.chat.tools = std::move(own.settings);

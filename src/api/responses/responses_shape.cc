@@ -235,6 +235,8 @@ class ItemShape final : public ResponsesShape {
                         {"model", head_.model},
                         {"output", output_},
                         {"service_tier", "default"},
+                        {"temperature", head_.temperature},
+                        {"top_p", head_.top_p},
                         {"usage", std::move(usage)}};
     for (const auto& [key, value] : echo_) object[key] = value;
     add_warnings(head_, object);
