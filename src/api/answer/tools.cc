@@ -197,6 +197,16 @@ grammar::ToolCallText text_of(const text::CallText& text) {
           .trigger = std::string(text.trigger)};
 }
 
+bool requires_only_declared(const json::object& schema) {
+  const json::value* required = schema.if_contains("required");
+  if (required == nullptr || !required->is_array()) return true;
+  const json::value* properties = schema.if_contains("properties");
+  return std::ranges::all_of(required->get_array(), [&](const json::value& name) {
+    return name.is_string() && properties != nullptr && properties->is_object() &&
+           properties->get_object().contains(name.get_string());
+  });
+}
+
 // The schema with every object closed to properties that it does not declare, unless it says otherwise
 // itself. Objects inside that declare none stay open, and so does what a combination of schemas describes.
 json::value closed(json::value schema, bool is_outermost = true) {
@@ -209,7 +219,8 @@ json::value closed(json::value schema, bool is_outermost = true) {
   json::value* properties = object->if_contains("properties");
   if (properties != nullptr && properties->is_object())
     for (auto& [name, inner] : properties->get_object()) inner = closed(std::move(inner), false);
-  if (is_outermost || properties != nullptr) (*object)["additionalProperties"] = false;
+  if ((is_outermost || properties != nullptr) && requires_only_declared(*object))
+    (*object)["additionalProperties"] = false;
   return schema;
 }
 

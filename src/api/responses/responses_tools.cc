@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <set>
 #include <utility>
 
 namespace kvasir::api {
@@ -16,14 +17,29 @@ namespace {
 constexpr std::string_view kInput = "input";
 
 // Kinds of tools that have no place here: OpenAI runs them, or its models alone know how to call them.
-constexpr std::array<std::string_view, 10> kLeftOut{
-    "web_search", "file_search", "computer", "code_interpreter", "image_generation",
-    "mcp",        "local_shell", "shell",    "apply_patch",      "tool_search"};
+constexpr std::array<std::string_view, 12> kLeftOut{"web_search",
+                                                    "file_search",
+                                                    "computer",
+                                                    "computer_use_preview",
+                                                    "code_interpreter",
+                                                    "image_generation",
+                                                    "mcp",
+                                                    "local_shell",
+                                                    "apply_patch",
+                                                    "shell",
+                                                    "tool_search",
+                                                    "programmatic_tool_calling"};
 
-// Dated and preview names mean the same kinds: web_search_preview_2025_03_11.
+// The kind of a tool that is left out; empty: it is none. Dated and preview names mean the same kind, e.g.
+// web_search_preview_2025_03_11.
+std::string_view left_out_kind(std::string_view type) {
+  if (type.starts_with("web_search_")) return kLeftOut.front();
+  const auto found = std::ranges::find(kLeftOut, type);
+  return found == kLeftOut.end() ? std::string_view() : *found;
+}
+
 bool is_left_out(std::string_view type) {
-  return type == "programmatic_tool_calling" || type == "computer_use_preview" ||
-         type.starts_with("web_search_") || std::ranges::find(kLeftOut, type) != kLeftOut.end();
+  return !left_out_kind(type).empty();
 }
 
 std::string_view type_of(const json::object& tool) {
@@ -61,8 +77,8 @@ class ToolList {
     const std::string_view type = type_of(tool);
     if (type == "namespace" && name_space.empty()) return add_namespace(tool, place);
     if (type == "custom") return add_custom(tool, place, name_space);
-    if (is_left_out(type)) {
-      out_.warnings.push_back(fmt::format("{}: left out, this server has no tool of type {}", place, type));
+    if (const std::string_view kind = left_out_kind(type); !kind.empty()) {
+      warn_once(kind, fmt::format("{}: left out, this server has no tool of type {}", place, kind));
       return base::ok();
     }
     json::object function = tool;
@@ -144,8 +160,13 @@ class ToolList {
       return in_field("syntax", wrong_value("expected lark or regex"));
     hint =
         fmt::format("The input follows this Lark grammar:\n{}", std::string_view(definition->get_string()));
-    out_.warnings.push_back(fmt::format("{}.format: the grammar is shown to the model, not enforced", place));
+    warn_once("lark", fmt::format("{}.format: the grammar is shown to the model, not enforced", place));
     return base::ok();
+  }
+
+  // One line for each kind, however many tools there are: warnings are headers too.
+  void warn_once(std::string_view kind, std::string warning) {
+    if (warned_.insert(kind).second) out_.warnings.push_back(std::move(warning));
   }
 
   void rename(json::object& function, std::string_view name_space, ClientTool tool) {
@@ -166,6 +187,7 @@ class ToolList {
   ResponseTools& out_;
   json::array functions_;
   std::vector<std::string> places_;
+  std::set<std::string_view> warned_;
 };
 
 // A tool that a choice names, in a chat's form.
