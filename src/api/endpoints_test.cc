@@ -44,6 +44,40 @@ TEST(ErrorMap, RetryAfterIsWholeSeconds) {
   EXPECT_EQ(response.headers[1].value, "2200");
 }
 
+TEST_F(ApiTest, PathsThatClientsLookForAreFound) {
+  serve(says("x"));
+  EXPECT_EQ(get("/health").status, 200);
+  EXPECT_EQ(get("/v1/models/").body.at("data").as_array().size(), 1u);
+  EXPECT_EQ(get("/models/m").body.at("id"), "m");
+  EXPECT_EQ(post("/chat/completions", chat_body()).status, 200);
+  const Reply info = get("/tokenizer_info");
+  EXPECT_EQ(info.body.at("model"), "m") << info.text;
+  EXPECT_TRUE(info.body.at("chat_template").is_string());
+  EXPECT_EQ(get("/tokenizer_info?model=none").status, 404);
+}
+
+TEST_F(ApiTest, UsageInEveryChunkIsThatSoFar) {
+  serve(says("abc"));
+  const Reply reply = post(
+      "/v1/chat/completions",
+      chat_body(
+          R"(, "stream": true, "stream_options": {"include_usage": true, "continuous_usage_stats": true})"));
+  std::vector<std::int64_t> seen;
+  for (const json::value& event : events_of(reply.text))
+    seen.push_back(event.at_pointer("/usage/completion_tokens").to_number<std::int64_t>());
+  EXPECT_TRUE(std::ranges::is_sorted(seen)) << reply.text;
+  EXPECT_EQ(seen.front(), 0);
+  EXPECT_EQ(seen.back(), 3);
+}
+
+TEST_F(ApiTest, APromptIsTruncatedWhereTheRequestSaysSo) {
+  serve(says("x"));
+  ASSERT_EQ(
+      post("/v1/completions", R"({"model": "m", "prompt": "abcdef", "truncate_prompt_tokens": 2})").status,
+      200);
+  EXPECT_EQ(router::byte_tokenizer()->decode(worker_->wait_for(0).request.prompt), "ef");
+}
+
 TEST_F(ApiTest, UnknownPathsAndMethods) {
   serve();
   const Reply unknown = get("/v2/nothing");

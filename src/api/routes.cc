@@ -1,5 +1,8 @@
 #include "api/routes.h"
 
+#include <algorithm>
+#include <array>
+#include <string>
 #include <vector>
 
 #include "api/admin/endpoints.h"
@@ -51,6 +54,21 @@ bool match(const Route& route, std::string_view path, Take take) {
   return path.empty();
 }
 
+// Endpoints that clients also look for without "/v1", since their base URL lacks it.
+constexpr std::array<std::string_view, 6> kShortPaths{"/chat/completions", "/completions", "/embeddings",
+                                                      "/models",           "/responses",   "/messages"};
+
+bool is_at_or_below(std::string_view path, std::string_view root) {
+  return path.starts_with(root) && (path.size() == root.size() || path[root.size()] == '/');
+}
+
+// The path as the routes spell it: without a slash at the end, and with the "/v1" that a client left out.
+std::string canonical(std::string_view path) {
+  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  const auto leads_there = [&](std::string_view root) { return is_at_or_below(path, root); };
+  return (std::ranges::any_of(kShortPaths, leads_there) ? "/v1" : "") + std::string(path);
+}
+
 // The routes that spell the path out. If there are none, the routes that match it with a parameter.
 std::vector<const Route*> routes_of(std::string_view path) {
   std::vector<const Route*> named;
@@ -76,31 +94,32 @@ std::span<const RouteGroup> route_groups() {
 
 PathParameters path_parameters(const Route& route, std::string_view path) {
   PathParameters parameters;
-  match(route, path,
+  match(route, canonical(path),
         [&](std::string_view name, std::string_view value) { parameters.emplace_back(name, value); });
   return parameters;
 }
 
-ErrorStyle error_style(std::string_view path) {
+ErrorStyle error_style(std::string_view given) {
+  const std::string path = canonical(given);
   const Route* nearest = nullptr;
   for (const RouteGroup& group : route_groups())
     for (const Route& route : group.routes) {
-      const bool leads_there = path.starts_with(route.path) &&
-                               (path.size() == route.path.size() || path[route.path.size()] == '/');
-      if (leads_there && (nearest == nullptr || route.path.size() > nearest->path.size())) nearest = &route;
+      if (is_at_or_below(path, route.path) &&
+          (nearest == nullptr || route.path.size() > nearest->path.size()))
+        nearest = &route;
     }
   return nearest == nullptr ? ErrorStyle::openai : nearest->errors;
 }
 
 std::string methods_of(std::string_view path) {
   std::string methods;
-  for (const Route* route : routes_of(path))
+  for (const Route* route : routes_of(canonical(path)))
     methods += (methods.empty() ? "" : ", ") + std::string(route->method);
   return methods;
 }
 
 base::Result<const Route*> find_route(std::string_view method, std::string_view path) {
-  for (const Route* route : routes_of(path))
+  for (const Route* route : routes_of(canonical(path)))
     if (route->method == method) return route;
   const std::string methods = methods_of(path);
   if (methods.empty())

@@ -32,8 +32,13 @@ TEST(Routes, PathParameters) {
 TEST(Routes, FindsByMethodAndShape) {
   EXPECT_EQ((*find_route("GET", "/v1/models"))->name(), "/v1/models");
   EXPECT_EQ((*find_route("GET", "/v1/models/a/b"))->name(), "/v1/models/{model}");
-  for (const char* path : {"/v1/models/", "/v1/modelsx", "/v1", "", "*", "/v1/models/\xff", "/v1/chat"})
+  for (const char* path : {"/v1/modelsx", "/v2/models", "/v1", "", "*", "/v1/models/\xff", "/v1/chat"})
     EXPECT_EQ(find_route("GET", path).error().reason, "unknown_url") << path;
+  EXPECT_EQ((*find_route("GET", "/v1/models/"))->name(), "/v1/models");
+  EXPECT_EQ((*find_route("GET", "/models/a/b"))->name(), "/v1/models/{model}");
+  EXPECT_EQ((*find_route("POST", "/chat/completions/"))->name(), "/v1/chat/completions");
+  EXPECT_EQ(error_style("/messages"), ErrorStyle::anthropic);
+  EXPECT_EQ(match("/v1/models/{model}", "/models/a/b/", true), (Parameters{{"model", "a/b"}}));
   EXPECT_EQ(find_route("DELETE", "/v1/models").error().reason, "method_not_allowed");
   // A path that has its own route is not a parameter of another.
   EXPECT_EQ(methods_of("/v1/responses/input_tokens"), "POST");

@@ -47,6 +47,7 @@ tenancy::AdmissionLimits admission_limits(const config::Settings& settings) {
 
 api::ServiceOptions service_options(const config::Settings& settings) {
   return {.max_json_depth = settings.max_json_depth,
+          .max_body_bytes = static_cast<std::size_t>(settings.max_body_bytes),
           .cors_origins = settings.cors_origins,
           .ping_interval = from_seconds(settings.ping_interval_s),
           .num_text_threads = 2,

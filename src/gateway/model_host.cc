@@ -287,6 +287,10 @@ Result<router::ServedModel> ModelHost::load(const std::filesystem::path& path, c
   model.text.chat_template = std::move(speech.chat_template);
   model.text.grammars = std::move(grammars);
   model.text.num_parameters = model::num_parameters(config);
+  if (settings.model_sampling) {
+    model.text.sampling = speech.sampling;
+    if (model_.entry != nullptr) model.text.sampling.complete(model_.entry->sampling);
+  }
   if (!settings.public_prompts.empty())
     model.text.public_prompts = std::make_shared<router::PublicPrompts>(settings.public_prompts);
   model.worker = std::move(worker);

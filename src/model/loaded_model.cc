@@ -7,6 +7,7 @@
 
 #include "model/checkpoint/checkpoint.h"
 #include "model/file/text_file.h"
+#include "model/read_sampling.h"
 #include "model/tokenizer/tokenizer_file.h"
 
 namespace kvasir::model {
@@ -35,7 +36,9 @@ base::Result<Speech> make_speech(std::shared_ptr<const text::Tokenizer> tokenize
 base::Result<Speech> read_gguf_speech(const Metadata& metadata) {
   TRY(std::shared_ptr<const text::Tokenizer> tokenizer, read_gguf_tokenizer(metadata));
   std::string source = tokenizer->chat_template();
-  return make_speech(std::move(tokenizer), std::move(source));
+  TRY(Speech speech, make_speech(std::move(tokenizer), std::move(source)));
+  speech.sampling = read_gguf_sampling(metadata);
+  return speech;
 }
 
 // generation_config.json and config.json name end tokens as one number or as a list.
@@ -63,10 +66,12 @@ base::Result<Speech> read_directory_speech(const std::filesystem::path& path, co
 
   add_end_tokens(checkpoint.config_json, checkpoint.config.vocab_size, speech.end_tokens);
   auto generation = read_json_file(path / "generation_config.json");
-  if (generation.ok())
+  if (generation.ok()) {
     add_end_tokens(*generation, checkpoint.config.vocab_size, speech.end_tokens);
-  else if (generation.error().code != ErrorCode::not_found)
+    speech.sampling = read_sampling(*generation);
+  } else if (generation.error().code != ErrorCode::not_found) {
     return std::move(generation).error();
+  }
   return speech;
 }
 

@@ -12,6 +12,7 @@
 #include "model/tokenizer/tokenizer_cache.h"
 #include "text/chat_template.h"
 #include "text/tokenizer/tokenizer.h"
+#include "wire/sampling_advice.h"
 
 namespace kvasir::model {
 
@@ -21,6 +22,7 @@ struct Speech {
   std::shared_ptr<const text::Tokenizer> tokenizer;
   std::shared_ptr<const text::ChatTemplate> chat_template;  // one of Kvasir's if the checkpoint has none
   std::vector<TokenId> end_tokens;                          // ascending
+  wire::SamplingAdvice sampling;                            // of the checkpoint's own files
 };
 
 // Everything that a checkpoint gives: its speech, and a decoder, which goes to an engine thread.

@@ -71,12 +71,14 @@ TEST(LoadedModel, OpensGguf) {
   GgufBuilder builder = gguf();
   builder.key("tokenizer.ggml.tokens", make_tokens())
       .key("tokenizer.chat_template",
-           "{% for m in messages %}<|im_start|>{{ m.content }}<|im_end|>{% endfor %}");
+           "{% for m in messages %}<|im_start|>{{ m.content }}<|im_end|>{% endfor %}")
+      .key("general.sampling.temp", 0.25F);
   auto model = open_bytes(builder.build(), pool);
   ASSERT_TRUE(model.ok()) << model.error().message;
   EXPECT_EQ(model->name, "Tiny Llama");
   EXPECT_EQ(model->context_length(), 512);
   EXPECT_EQ(model->end_tokens, std::vector<TokenId>{kEnd});
+  EXPECT_EQ(model->sampling, wire::SamplingAdvice{.temperature = 0.25F});
   const std::vector<TokenId> tokens = model->tokenizer->encode(render(*model, "he!"));
   EXPECT_EQ(tokens, (std::vector<TokenId>{kStart, 256, '!', kEnd}));
 
@@ -144,13 +146,17 @@ TEST(LoadedModel, OpensADirectory) {
   EXPECT_EQ(open_model(directory.path(), {}, pool).error().code, ErrorCode::not_found);
 
   directory.write("tokenizer.json", tokenizer_json());
-  directory.write("generation_config.json", R"({"eos_token_id":[257,7,100000]})");
+  directory.write("generation_config.json", R"({"eos_token_id":[257,7,100000],
+      "do_sample": true, "temperature": 0.7, "top_k": 20, "top_p": 7, "repetition_penalty": 1.1})");
   directory.write("chat_template.jinja", "{{ messages[0].content }}<|im_end|>");
   const auto model = open_model(directory.path(), {}, pool);
   ASSERT_TRUE(model.ok()) << model.error().message;
   EXPECT_EQ(model->name, directory.path().filename().string());
   // 2 is from config.json; a number outside the vocabulary is ignored.
   EXPECT_EQ(model->end_tokens, (std::vector<TokenId>{2, 7, kEnd}));
+  // A number that no request could have is ignored, too.
+  EXPECT_EQ(model->sampling,
+            (wire::SamplingAdvice{.temperature = 0.7F, .top_k = 20, .repetition_penalty = 1.1F}));
   EXPECT_EQ(model->tokenizer->encode(render(*model, "he")), (std::vector<TokenId>{256, kEnd}));
 
   std::stop_source stop;

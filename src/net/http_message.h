@@ -9,6 +9,8 @@
 
 namespace kvasir::net {
 
+class BodyShare;
+
 // These types have constructors on purpose: g++ 12 destroys an aggregate temporary inside a co_await
 // expression twice. If an argument of an awaited call is built with braces, give it a name first.
 struct HttpHeader {
@@ -29,7 +31,7 @@ struct HttpRequest {
   std::string body;
   // While this lives, the body counts against the limit for all bodies. A handler that no longer needs the
   // body, or anything made from it, should release both.
-  std::shared_ptr<const void> body_hold;
+  std::shared_ptr<BodyShare> body_hold;
   std::string peer;  // address of the client, without the port
 
   // The first header of that name. Names are compared without case.

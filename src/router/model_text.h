@@ -9,6 +9,7 @@
 #include "router/public_prompts.h"
 #include "text/chat_template.h"
 #include "text/tokenizer/tokenizer.h"
+#include "wire/sampling_advice.h"
 
 namespace kvasir::router {
 
@@ -28,6 +29,7 @@ struct ChatText : ModelText {
   std::shared_ptr<grammar::GrammarCompiler> grammars;  // over the tokenizer's vocabulary
   std::int64_t num_parameters = 0;                     // of the model; 0: not known
   std::shared_ptr<PublicPrompts> public_prompts;       // null: none
+  wire::SamplingAdvice sampling;                       // for requests that say nothing of it
 };
 
 // Text data of a model that makes embeddings.

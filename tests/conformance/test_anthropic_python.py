@@ -1,6 +1,9 @@
 """The official `anthropic` package from PyPI against the running server."""
 
+import json
+
 import anthropic
+import httpx
 import pydantic
 import pytest
 
@@ -105,3 +108,32 @@ def test_error_classes(claude):
         claude.messages.create(**params(max_tokens=0))
     with pytest.raises(anthropic.BadRequestError, match="context"):
         claude.messages.create(**params(messages=[{"role": "user", "content": "word " * 20000}], stream=True))
+
+
+def test_the_tool_runner_sends_the_whole_conversation(server):
+    """It asks for a thread first, and gives that up when it is told that there are none."""
+    sent = []
+    http = httpx.Client(event_hooks={"request": [lambda request: sent.append(json.loads(request.read()))]})
+    client = anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0, http_client=http)
+    asked = []
+
+    @anthropic.beta_tool
+    def get_weather(city: str) -> str:
+        """Get the current weather of a city.
+
+        Args:
+            city: The name of the city.
+        """
+        asked.append(city)
+        return RESULT
+
+    runner = client.beta.messages.tool_runner(
+        model=CODER, max_tokens=100, max_iterations=2, tools=[get_weather], system=SYSTEM, messages=[QUESTION], extra_body=GREEDY,
+    )
+    last = runner.until_done()
+    assert asked == ["Paris"]
+    assert "18" in "".join(block.text for block in last.content if block.type == "text")
+    assert "thread" in sent[0]
+    whole = sent[-1]
+    assert not whole.get("thread")
+    assert [message["role"] for message in whole["messages"]] == ["user", "assistant", "user"]

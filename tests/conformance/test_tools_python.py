@@ -48,6 +48,21 @@ def calls_of(message):
 PARIS = [("get_weather", {"city": "Paris"})]
 
 
+def test_a_function_without_parameters_gets_none(client):
+    for parameters in ({}, {"parameters": {"type": "object", "properties": {}}}, {"parameters": {"type": "object"}}):
+        tool = {"type": "function", "function": {"name": "list_files", "description": "Lists all files", **parameters}}
+        choice = {"type": "function", "function": {"name": "list_files"}}
+        for seed in range(3):
+            answer = ask(client, tools=[tool], tool_choice=choice, temperature=1, seed=seed, model="smollm2")
+            assert calls_of(answer.choices[0].message) == [("list_files", {})]
+
+
+def test_arguments_are_those_that_are_declared(client):
+    for seed in range(5):
+        answer = ask(client, tools=[TIME], tool_choice="required", parallel_tool_calls=False, temperature=1, seed=seed, max_tokens=400)
+        assert all(set(arguments) == {"zone"} for _, arguments in calls_of(answer.choices[0].message))
+
+
 @pytest.mark.parametrize(
     "options",
     [{}, {"tool_choice": "required", "parallel_tool_calls": False}, {"tool_choice": {"type": "function", "function": {"name": "get_weather"}}}],

@@ -1,6 +1,7 @@
 #include "api/answer/answer.h"
 
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "api/answer/auto_model.h"
 #include "api/answer/delta_sink.h"
 #include "api/answer/outlet.h"
+#include "api/answer/prepare.h"
 #include "api/answer/revocable_stream.h"
 #include "api/answer/seat.h"
 #include "api/answer/server_tools.h"
@@ -41,6 +43,16 @@ Status add_server_tools(Service& service, QuestionText& text) {
 void add_warnings(Outlet& out, const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings)
     out.exchange().headers.emplace_back("x-kvasir-warning", warning);
+}
+
+// Tells of an effort that the model's template does not take. A model that is not ready is an error later.
+void warn_of_effort(const Service& service, const tenancy::Caller& caller, QuestionText& text) {
+  auto* chat = std::get_if<ChatRequest>(&text);
+  if (chat == nullptr || chat->reasoning_effort.empty() || chat->reasoning_effort == "none") return;
+  const auto model = service.router.chat_text(chat->params.model, reach_of(caller));
+  if (model.ok() && !takes_effort(**model))
+    chat->params.warnings.push_back(
+        fmt::format("{}: ignored, this model has no levels of effort", chat->effort_field));
 }
 
 Status prepare_outlet(Outlet& out, const GenerateParams& params) {
@@ -91,6 +103,8 @@ asio::awaitable<void> run(Service& service, Outlet& out, const Asker& asker, Del
 
 AnswerHead make_head(const GenerateParams& params, const Job& job, std::string id) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const wire::SamplingParams sampling = sampling_of(params, job.text->sampling);
+  const auto tidy = [](float number) { return std::round(number * 1e6) / 1e6; };  // 0.7, not 0.699999988
   AnswerHead head{.id = std::move(id),
                   .created_s = std::chrono::duration_cast<std::chrono::seconds>(now).count(),
                   .model = job.text->name,
@@ -98,9 +112,12 @@ AnswerHead make_head(const GenerateParams& params, const Job& job, std::string i
                   .tokenizer = job.text->tokenizer,
                   .with_logprobs = params.sampling.logprobs,
                   .with_prompt_logprobs = params.show_prompt_logprobs,
+                  .temperature = tidy(sampling.temperature),
+                  .top_p = tidy(sampling.top_p),
                   .service_tier = params.service_tier,
                   .warnings = params.warnings,
                   .include_usage = params.include_usage,
+                  .continuous_usage = params.continuous_usage,
                   .extra = std::make_shared<json::object>()};
   head.warnings.insert(head.warnings.end(), job.warnings.begin(), job.warnings.end());
   if (job.context.worth_telling()) (*head.extra)["context"] = context_object(job.context);
@@ -113,6 +130,7 @@ asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerK
   const Asker asker = asker_of(service, exchange);
   Status begun = choose_model(service, exchange.caller, question.text,
                               exchange.num_body_bytes + question.num_other_bytes);
+  if (begun.ok()) warn_of_effort(service, exchange.caller, question.text);
   if (begun.ok()) begun = prepare_outlet(out, question.params());
   if (begun.ok()) begun = add_server_tools(service, question.text);
   if (!begun.ok()) co_return co_await out.fail(std::move(begun).error());

@@ -55,6 +55,10 @@ void add_receipt(const AnswerHead& head, json::object& object) {
   if (const json::value* receipt = head.extra->if_contains("kvasir")) object["kvasir"] = *receipt;
 }
 
+void add_warnings(const AnswerHead& head, json::object& object) {
+  if (!head.warnings.empty()) object["warnings"] = json::value_from(head.warnings);
+}
+
 std::string named_event(const json::object& event) {
   return fmt::format("event: {}\ndata: {}\n\n", std::string_view(event.at("type").as_string()),
                      base::json_text(event));

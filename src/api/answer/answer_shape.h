@@ -25,9 +25,12 @@ struct AnswerHead {
   std::shared_ptr<const text::Tokenizer> tokenizer;
   bool with_logprobs = false;
   bool with_prompt_logprobs = false;
+  double temperature = 1;             // that is used
+  double top_p = 1;                   // the same
   std::string service_tier;           // empty: not asked for
   std::vector<std::string> warnings;  // about things that were asked for and are not done
   bool include_usage = false;         // chunks carry "usage": null, and one more chunk carries the numbers
+  bool continuous_usage = false;      // chunks carry the numbers so far instead of null
   // Fields that OpenAI's clients do not know. They go into the whole answer, or into a chunk before the end
   // of a stream; until then whoever shares the object may add to it. Null: none.
   std::shared_ptr<json::object> extra = nullptr;
@@ -72,6 +75,9 @@ void join(Delta& sum, Delta delta);
 // Adds the receipt to an object, if the request asked for one and the answer has ended. For shapes that tell
 // nothing else of `extra`.
 void add_receipt(const AnswerHead& head, json::object& object);
+
+// Adds the warnings about the request, if there are any.
+void add_warnings(const AnswerHead& head, json::object& object);
 
 // A server-sent event with an "event:" line, which repeats the object's "type", as the newer APIs have it.
 std::string named_event(const json::object& event);

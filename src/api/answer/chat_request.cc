@@ -1,6 +1,5 @@
 #include "api/answer/chat_request.h"
 
-#include <limits>
 #include <utility>
 
 namespace kvasir::api {
@@ -15,12 +14,9 @@ constexpr int kMaxTopLogprobs = 20;
 constexpr Field<ChatRequest> kChatFields[] = {
     {"messages", nullptr, kMessagesSchema, "an array of messages"},
     {"max_completion_tokens",
-     [](const json::value& v, ChatRequest& r) -> Status {
-       TRY(const std::int64_t number, read_integer(v, {1, std::numeric_limits<int>::max()}));
-       r.params.max_tokens = static_cast<int>(number);
-       return base::ok();
-     },
-     R"({"type": "integer", "minimum": 1, "maximum": 2147483647, "description": "As max_tokens."})"},
+     [](const json::value& v, ChatRequest& r) { return read_max_tokens(v, r.params); },
+     R"({"type": "integer", "anyOf": [{"const": -1}, {"minimum": 1, "maximum": 2147483647}],
+         "description": "As max_tokens."})"},
     {"logprobs",
      [](const json::value& v, ChatRequest& r) -> Status {
        TRY(r.params.sampling.logprobs, read_bool(v));
@@ -53,8 +49,8 @@ constexpr Field<ChatRequest> kChatFields[] = {
        return number > 1 ? Status(not_supported("choosing among answers of a chat is")) : base::ok();
      }},
     {"reasoning_effort", read_reasoning_effort,
-     R"({"enum": ["none", "minimal", "low", "medium", "high", "xhigh"],
-         "description": "A variable of the model's template; a 400 where it has none of that name."})"},
+     R"({"enum": ["none", "minimal", "low", "medium", "high", "xhigh", "max"],
+         "description": "A variable of the model's template; a warning where it has none of that name."})"},
     {"add_special_tokens",
      [](const json::value& v, ChatRequest&) -> Status {
        TRY(const bool wanted, read_bool(v));
@@ -69,6 +65,13 @@ constexpr Field<ChatRequest> kChatFields[] = {
      },
      R"({"enum": ["error", "sliding_window", "summarize"], "default": "error",
          "description": "What is done with messages that the model's context cannot hold."})"},
+    {"continue_final_message",
+     [](const json::value& v, ChatRequest& r) -> Status {
+       TRY(r.continues_last, read_bool(v));
+       return base::ok();
+     },
+     R"({"type": "boolean",
+         "description": "Whether a last message of the assistant is the beginning of the answer; true unless it is false."})"},
     {"add_generation_prompt",
      [](const json::value& v, ChatRequest& r) -> Status {
        TRY(r.add_generation_prompt, read_bool(v));
@@ -77,13 +80,36 @@ constexpr Field<ChatRequest> kChatFields[] = {
      R"({"type": "boolean", "default": true})"},
 };
 
+// Whether the message is a text of the assistant that can go on. One that calls tools or refuses is complete.
+bool is_beginning(const json::object& message) {
+  const auto has = [&](std::string_view key) {
+    const json::value* value = message.if_contains(key);
+    return value != nullptr && !value->is_null() && !(value->is_array() && value->get_array().empty());
+  };
+  return message.at("role") == "assistant" && !has("tool_calls") && !has("refusal") &&
+         !content_text(message).empty();
+}
+
+// A last message of the assistant is the beginning of the answer, as with Anthropic and llama.cpp.
+Status take_beginning(ChatRequest& request) {
+  const bool wanted = request.continues_last.value_or(request.add_generation_prompt);
+  const bool found = is_beginning(request.messages.back().get_object()) && request.messages.size() > 1;
+  if (request.continues_last.value_or(false) && !found)
+    return in_field("continue_final_message", wrong_value("the last message is not a text of the assistant"));
+  if (!wanted || !found) return base::ok();
+  request.prefill = content_text(request.messages.back().get_object());
+  request.messages.pop_back();
+  request.add_generation_prompt = true;
+  return base::ok();
+}
+
 }  // namespace
 
 Status read_reasoning_effort(const json::value& value, ChatRequest& request) {
   TRY(request.reasoning_effort, read_string(value));
-  for (const std::string_view word : {"none", "minimal", "low", "medium", "high", "xhigh"})
+  for (const std::string_view word : {"none", "minimal", "low", "medium", "high", "xhigh", "max"})
     if (request.reasoning_effort == word) return base::ok();
-  return wrong_value("expected one of none, minimal, low, medium, high, xhigh");
+  return wrong_value("expected one of none, minimal, low, medium, high, xhigh, max");
 }
 
 Result<ChatRequest> read_chat_request(json::object body) {
@@ -92,6 +118,7 @@ Result<ChatRequest> read_chat_request(json::object body) {
   TRY_OK(read_fields<ChatRequest>(body, kChatFields, request));
   TRY(request.tools, read_tools(body));
   TRY(request.messages, read_messages(body.at("messages")));
+  TRY_OK(take_beginning(request));
   return request;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,7 @@ struct ChatRequest {
   std::string reasoning_effort;  // empty: not given
   std::string_view effort_field = "reasoning_effort";
   bool add_generation_prompt = true;
+  std::optional<bool> continues_last;            // what the client says of a last message of the assistant
   std::string prefill;                           // the beginning of the answer
   std::string_view messages_field = "messages";  // the field's name in this API
   ContextPolicy context_policy = ContextPolicy::error;

@@ -66,6 +66,7 @@ Delta Choice::push(const wire::TokenEvent& event) {
     }
     release_lines(delta);
   }
+  delta.num_tokens = num_tokens_;
   delta.finish = finish_;
   delta.stop_string = stops_.found().value_or("");
   read_answer(delta);

@@ -52,6 +52,7 @@ struct Delta {
   std::vector<CallDelta> calls;
   std::vector<TokenLine> lines;     // empty unless logprobs were asked for
   std::vector<wire::Token> prompt;  // prompt tokens from the second on, if their logprobs were asked for
+  int num_tokens = 0;               // tokens of this choice so far
   std::optional<wire::FinishReason> finish;
   bool has_calls = false;   // with `finish`: the choice ends in complete calls
   std::string stop_string;  // with `finish`: the stop string that ended the choice, if one did

@@ -46,7 +46,7 @@ json::object ChoiceShape::object(std::string_view name, json::array choices) con
 json::object ChoiceShape::own_fields() const {
   json::object fields;
   if (head_.extra) fields = *head_.extra;
-  if (!head_.warnings.empty()) fields["warnings"] = json::value_from(head_.warnings);
+  add_warnings(head_, fields);
   return fields;
 }
 
@@ -69,11 +69,22 @@ json::array ChoiceShape::prompt_logprobs(const std::vector<wire::Token>& tokens)
 
 std::string ChoiceShape::event(json::array choices) const {
   json::object chunk = object(chunk_name(), std::move(choices));
-  if (head_.include_usage) chunk["usage"] = nullptr;
+  if (head_.continuous_usage)
+    chunk["usage"] = usage_object(usage_so_far());
+  else if (head_.include_usage)
+    chunk["usage"] = nullptr;
   return "data: " + base::json_text(chunk) + "\n\n";
 }
 
-std::string ChoiceShape::opening(int num_choices, const wire::Usage&) {
+wire::Usage ChoiceShape::usage_so_far() const {
+  wire::Usage usage = prompt_usage_;
+  for (const auto& [index, num_tokens] : num_tokens_) usage.output_tokens += num_tokens;
+  return usage;
+}
+
+std::string ChoiceShape::opening(int num_choices, const wire::Usage& usage) {
+  prompt_usage_ = usage;
+  prompt_usage_.output_tokens = 0;
   std::string events;
   for (int i = 0; i < num_choices; ++i)
     if (std::optional<json::object> choice = opening_choice(i)) events += event({std::move(*choice)});
@@ -82,6 +93,7 @@ std::string ChoiceShape::opening(int num_choices, const wire::Usage&) {
 
 std::string ChoiceShape::chunks(const Delta& delta) {
   std::string events;
+  if (head_.continuous_usage) num_tokens_[delta.index] = delta.num_tokens;
   if (!delta.says_nothing()) {
     Delta open = delta;
     open.finish.reset();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,8 +45,11 @@ class ChoiceShape : public AnswerShape {
   json::object object(std::string_view name, json::array choices) const;
   // Fields that OpenAI's clients do not know.
   json::object own_fields() const;
+  wire::Usage usage_so_far() const;
 
   const AnswerHead head_;
+  wire::Usage prompt_usage_;
+  std::map<int, int> num_tokens_;  // so far, by choice
 };
 
 // "stop", "length", or null while the choice goes on.

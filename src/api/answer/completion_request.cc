@@ -13,7 +13,7 @@ using base::Status;
 
 namespace {
 
-constexpr int kMaxLogprobs = 5;
+constexpr int kMaxLogprobs = 20;
 constexpr int kDefaultMaxTokens = 16;  // OpenAI's default for this endpoint
 constexpr const char* kPromptShapes = "a string, an array of strings, or arrays of token ids";
 
@@ -33,11 +33,16 @@ constexpr Field<CompletionRequest> kCompletionFields[] = {
        r.params.sampling.num_top_logprobs = static_cast<int>(number);
        return base::ok();
      },
-     R"({"anyOf": [{"type": "integer", "minimum": 0, "maximum": 5}, {"enum": [false]}],
+     R"({"anyOf": [{"type": "integer", "minimum": 0, "maximum": 20}, {"enum": [false]}],
          "description": "Likeliest tokens to show at each place."})"},
     {"max_tokens", nullptr,
-     R"({"type": "integer", "minimum": 0, "maximum": 2147483647, "default": 16,
-         "description": "Of the answer; 0 together with `echo` only."})"},
+     R"({"type": "integer", "minimum": -1, "maximum": 2147483647, "default": 16,
+         "description": "Of the answer; 0 together with `echo` only; -1: the rest of the context."})"},
+    {"continue_final_message",
+     [](const json::value& v, CompletionRequest&) -> Status {
+       TRY(const bool wanted, read_bool(v));
+       return wanted ? Status(not_supported("a last message outside of a chat is")) : base::ok();
+     }},
     {"echo",
      [](const json::value& v, CompletionRequest& r) -> Status {
        TRY(r.echo, read_bool(v));
@@ -147,7 +152,8 @@ Result<CompletionRequest> read_completion_request(json::object body) {
   TRY_OK(read_params(body, request.params));
   TRY_OK(read_fields<CompletionRequest>(body, kCompletionFields, request));
   TRY_OK(check_together(body, request));
-  if (!request.params.max_tokens) request.params.max_tokens = kDefaultMaxTokens;
+  if (!request.params.max_tokens && !request.params.is_unlimited)
+    request.params.max_tokens = kDefaultMaxTokens;
   TRY(request.prompts, read_texts_or_tokens(body.at("prompt"), {"prompt", kMaxSequencesPerRequest}));
   const auto num_sequences = static_cast<std::int64_t>(request.prompts.size()) * request.params.num_sampled();
   if (num_sequences > kMaxSequencesPerRequest)

@@ -1,5 +1,7 @@
 #include "api/answer/encode.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -29,6 +31,16 @@ Result<GenerateParams> fit_chat_params(const router::ChatText& model, const Chat
   return params;
 }
 
+// Keeps only the last tokens of a prompt where the request asks for that.
+void truncate_prompt(const router::ModelText& model, const GenerateParams& params,
+                     std::vector<TokenId>& tokens) {
+  if (!params.max_prompt_tokens) return;
+  const int room = std::max(1, model.context_length - params.max_tokens.value_or(1));
+  const auto kept =
+      static_cast<std::size_t>(*params.max_prompt_tokens == -1 ? room : *params.max_prompt_tokens);
+  if (tokens.size() > kept) tokens.erase(tokens.begin(), tokens.end() - static_cast<std::ptrdiff_t>(kept));
+}
+
 Result<Encoded> encode_whole_chat(const router::ChatTextPtr& model, const ChatRequest& request,
                                   GenerateParams params, const std::stop_token& stop) {
   TRY(FittedChat fitted, fit_chat(*model, request, stop));
@@ -38,6 +50,7 @@ Result<Encoded> encode_whole_chat(const router::ChatTextPtr& model, const ChatRe
   std::optional<OutputFormat>& format = params.format;
   if (format && reasoning == Reasoning::open) format->source.preamble = Preamble::open_reasoning;
   AnswerReading reading = answer_reading(request.tools, format, *model, reasoning);
+  truncate_prompt(*model, params, fitted.encoded.tokens);
   const int num_public = num_public_tokens(*model, request, fitted.encoded.tokens, stop);
   TRY(Job job, make_job(model, params, {std::move(fitted.encoded.tokens)}, request.messages_field));
   for (wire::GenerateRequest& sequence : job.sequences) sequence.num_public_tokens = num_public;
@@ -67,6 +80,7 @@ Result<Encoded> encode_completion(const router::ChatTextPtr& model, const Comple
   std::vector<std::vector<TokenId>> prompts;
   for (const TextOrTokens& prompt : request.prompts) {
     TRY(std::vector<TokenId> tokens, encode_prompt(*model, prompt, stop));
+    truncate_prompt(*model, params, tokens);
     prompts.push_back(std::move(tokens));
   }
   TRY(Job job, make_job(model, params, prompts, "prompt"));

@@ -20,7 +20,7 @@ using base::Status;
 
 namespace {
 
-constexpr int kMaxStops = 4;
+constexpr int kMaxStops = 64;  // OpenAI has 4; agents send more
 constexpr std::size_t kMaxStopCharacters = 4096;
 constexpr int kMaxStopTokens = 128;
 constexpr int kMaxBiases = 1024;
@@ -41,12 +41,6 @@ Status read_int(const json::value& value, IntegerRange range, int& out) {
 
 Status read_flag(const json::value& value, bool& out) {
   TRY(out, read_bool(value));
-  return base::ok();
-}
-
-Status read_max_tokens(const json::value& value, GenerateParams& params) {
-  TRY(const std::int64_t number, read_integer(value, {1, kMaxInt}));
-  params.max_tokens = static_cast<int>(number);
   return base::ok();
 }
 
@@ -135,10 +129,7 @@ Status read_stream_options(const json::value& value, GenerateParams& params) {
          return base::ok();
        }},
       {"continuous_usage_stats",
-       [](const json::value& v, GenerateParams&) -> Status {
-         TRY(const bool wanted, read_bool(v));
-         return wanted ? Status(not_supported("usage in every chunk is")) : base::ok();
-       }},
+       [](const json::value& v, GenerateParams& p) { return read_flag(v, p.continuous_usage); }},
   };
   return read_fields<GenerateParams>(value.get_object(), kOptions, params);
 }
@@ -190,6 +181,8 @@ constexpr Field<P> kGenerateFields[] = {
     {"repetition_penalty",
      [](const json::value& v, P& p) { return read_float(v, {0.01, 10}, p.sampling.repetition_penalty); },
      R"({"type": "number", "minimum": 0.01, "maximum": 10, "default": 1})"},
+    {"repeat_penalty",  // llama.cpp's name
+     [](const json::value& v, P& p) { return read_float(v, {0.01, 10}, p.sampling.repetition_penalty); }},
     {"logit_bias", read_logit_bias,
      R"({"type": "object", "maxProperties": 1024, "propertyNames": {"pattern": "^[0-9]{1,9}$"},
          "additionalProperties": {"type": "number", "minimum": -100, "maximum": 100},
@@ -198,7 +191,25 @@ constexpr Field<P> kGenerateFields[] = {
      R"({"type": "integer", "minimum": -9223372036854775808, "maximum": 9223372036854775807,
          "description": "The same seed gives the same answer, whatever else the server does."})"},
     {"max_tokens", read_max_tokens,
-     R"({"type": "integer", "minimum": 1, "maximum": 2147483647, "description": "Of the answer."})"},
+     R"({"type": "integer", "anyOf": [{"const": -1}, {"minimum": 1, "maximum": 2147483647}],
+         "description": "Of the answer; -1: the rest of the context."})"},
+    {"n_predict", read_max_tokens},
+    {"truncate_prompt_tokens",
+     [](const json::value& v, P& p) -> Status {
+       TRY(const std::int64_t number, read_integer(v, {-1, kMaxInt}));
+       if (number == 0) return wrong_value("expected at least 1, or -1");
+       p.max_prompt_tokens = static_cast<int>(number);
+       return base::ok();
+     },
+     R"({"type": "integer", "anyOf": [{"const": -1}, {"minimum": 1, "maximum": 2147483647}],
+         "description": "Only so many of the prompt's last tokens are read; -1: as many as fit."})"},
+    {"cache_prompt",
+     [](const json::value& v, P& p) -> Status {
+       TRY(const bool wanted, read_bool(v));
+       if (!wanted)
+         p.warnings.emplace_back("cache_prompt: ignored, prompts that begin alike share their cache");
+       return base::ok();
+     }},
     {"min_tokens", [](const json::value& v, P& p) { return read_int(v, {0, kMaxInt}, p.min_tokens); },
      R"({"type": "integer", "minimum": 0, "maximum": 2147483647, "default": 0,
          "description": "Nothing ends the answer before so many tokens."})"},
@@ -207,7 +218,7 @@ constexpr Field<P> kGenerateFields[] = {
          "description": "Goes on after the model's own end, up to max_tokens."})"},
     {"stop", read_stop,
      R"({"anyOf": [{"type": "string", "minLength": 1, "maxLength": 4096},
-                   {"type": "array", "maxItems": 4,
+                   {"type": "array", "maxItems": 64,
                     "items": {"type": "string", "minLength": 1, "maxLength": 4096}}],
          "description": "Texts that end the answer, and are not part of it."})"},
     {"stop_token_ids", read_stop_tokens,
@@ -224,7 +235,7 @@ constexpr Field<P> kGenerateFields[] = {
           "resumable": {"type": ["boolean", "null"],
                         "description": "Go on when the client leaves; GET /v1/streams/{id} has the rest."},
           "include_obfuscation": {"type": ["boolean", "null"], "description": "It has no effect."},
-          "continuous_usage_stats": {"enum": [false, null]}}})"},
+          "continuous_usage_stats": {"type": ["boolean", "null"], "description": "The usage so far in every chunk."}}})"},
     {"prompt_logprobs", read_prompt_logprobs,
      R"({"type": "integer", "minimum": 0, "maximum": 20,
          "description": "How likely the prompt's own tokens were, with so many others; not with `stream`."})"},
@@ -239,6 +250,11 @@ constexpr Field<P> kGenerateFields[] = {
      R"({"type": "string",
          "description": "It has no effect: prompts that begin alike share their cache anyway."})"},
     {"prompt_cache_retention", accept_text, R"({"type": "string", "description": "It has no effect."})"},
+    {"prompt_cache_options",
+     [](const json::value& v, P&) -> Status {
+       return v.is_object() ? base::ok() : Status(wrong_type("an object", v));
+     },
+     R"({"type": "object", "description": "It has no effect."})"},
     {"metadata",
      [](const json::value& v, P&) -> Status {
        TRY_OK(read_metadata(v));
@@ -249,6 +265,8 @@ constexpr Field<P> kGenerateFields[] = {
     {"kvasir", read_own_field, kOwnFieldSchema},
     {"store", read_store,
      R"({"type": "boolean", "default": false, "description": "Nothing is kept; the answer's warnings say so."})"},
+    {"verbosity", read_verbosity,
+     R"({"enum": ["low", "medium", "high"], "description": "It has no effect; the answer's warnings say so."})"},
     {"prediction",
      [](const json::value& v, P& p) -> Status {
        if (!v.is_object()) return wrong_type("an object", v);
@@ -269,9 +287,39 @@ Status read_service_tier(const json::value& value, GenerateParams& params) {
   return base::ok();
 }
 
+Status read_max_tokens(const json::value& value, GenerateParams& params) {
+  TRY(const std::int64_t number, read_integer(value, {-1, kMaxInt}));
+  if (number == 0) return wrong_value("expected at least 1, or -1 for the rest of the context");
+  params.max_tokens.reset();
+  params.is_unlimited = number == -1;
+  if (number > 0) params.max_tokens = static_cast<int>(number);
+  return base::ok();
+}
+
+Status read_verbosity(const json::value& value, GenerateParams& params) {
+  TRY(const std::string word, read_string(value));
+  if (word != "low" && word != "medium" && word != "high")
+    return wrong_value(fmt::format("expected low, medium or high, got \"{}\"", word));
+  if (word != "medium") params.warnings.emplace_back("verbosity: ignored, models here have no such levels");
+  return base::ok();
+}
+
+GivenSampling given_sampling(const json::object& body) {
+  const auto has = [&](std::string_view field) {
+    const json::value* value = body.if_contains(field);
+    return value != nullptr && !value->is_null();
+  };
+  return {.temperature = has("temperature"),
+          .top_p = has("top_p"),
+          .top_k = has("top_k"),
+          .min_p = has("min_p"),
+          .repetition_penalty = has("repetition_penalty") || has("repeat_penalty")};
+}
+
 Status read_params(const json::object& body, GenerateParams& params) {
   TRY_OK(refuse_unsupported(body));
   TRY_OK(read_fields<GenerateParams>(body, kGenerateFields, params));
+  params.given = given_sampling(body);
   TRY_OK(read_structured_output(body, params));
   if (!params.stream && body.contains("stream_options") && !body.at("stream_options").is_null())
     return in_field("stream_options", wrong_value("only allowed together with \"stream\": true"));

@@ -99,15 +99,13 @@ bool speaks_of_tools(const json::array& tools, const json::array& messages) {
 
 // Sets the template's variable for OpenAI's reasoning_effort. If a template can only switch thinking on and
 // off, the efforts "none" and "minimal" switch it off. `chat_template_kwargs` take precedence.
-Result<json::object> template_variables(const ChatRequest& request, std::string_view source) {
+json::object template_variables(const ChatRequest& request, std::string_view source) {
   json::object variables = request.template_kwargs;
   const std::string& effort = request.reasoning_effort;
   if (effort.empty()) return variables;
   const auto names = [&](std::string_view name) { return source.find(name) != std::string_view::npos; };
   const bool knows_effort = names("reasoning_effort");
   const bool knows_thinking = names("enable_thinking");
-  if (!knows_effort && !knows_thinking && effort != "none")
-    return in_field(request.effort_field, not_supported("choosing an effort with this model is"));
   if (knows_effort) variables.emplace("reasoning_effort", effort);
   if (knows_thinking) variables.emplace("enable_thinking", effort != "none" && effort != "minimal");
   return variables;
@@ -128,7 +126,7 @@ Result<text::Prompt> render_chat(const router::ChatText& model, const ChatReques
   }
   fit_messages(model.chat_template->message_shape(), inputs.messages);
   inputs.add_generation_prompt = request.add_generation_prompt;
-  TRY(inputs.kwargs, template_variables(request, model.chat_template->source()));
+  inputs.kwargs = template_variables(request, model.chat_template->source());
   if (tokenizer.bos()) inputs.bos_token = tokenizer.bytes(*tokenizer.bos());
   if (tokenizer.eos()) inputs.eos_token = tokenizer.bytes(*tokenizer.eos());
   auto prompt = model.chat_template->render(inputs);
@@ -188,6 +186,21 @@ Result<std::vector<TokenId>> encode_text(const router::ModelText& model, const T
                "context_length_exceeded"};
 }
 
+wire::SamplingParams sampling_of(const GenerateParams& params, const wire::SamplingAdvice& advice) {
+  wire::SamplingParams sampling = params.sampling;
+  const wire::SamplingParams standard;
+  // Code of this server that sets a value itself has not marked it as given.
+  if (!params.given.temperature && sampling.temperature == standard.temperature)
+    sampling.temperature = advice.temperature.value_or(standard.temperature);
+  if (!params.given.top_p) sampling.top_p = advice.top_p.value_or(standard.top_p);
+  if (!params.given.top_k) sampling.top_k = advice.top_k.value_or(standard.top_k);
+  if (!params.given.min_p) sampling.min_p = advice.min_p.value_or(standard.min_p);
+  // A temperature of 0 always takes the likeliest token.
+  if (!params.given.repetition_penalty && sampling.temperature > 0)
+    sampling.repetition_penalty = advice.repetition_penalty.value_or(standard.repetition_penalty);
+  return sampling;
+}
+
 bool takes_effort(const router::ChatText& model) {
   const std::string& source = model.chat_template->source();
   return source.find("reasoning_effort") != source.npos || source.find("enable_thinking") != source.npos;
@@ -211,6 +224,7 @@ Result<Job> make_job(const router::ChatTextPtr& text, const GenerateParams& para
   const router::ChatText& model = *text;
   TRY_OK(check_vocabulary(model, params));
   TRY(const std::shared_ptr<grammar::CompiledGrammar> grammar, compile_format(model, params));
+  const wire::SamplingParams sampling = sampling_of(params, model.sampling);
   const std::uint64_t seed = params.seed ? *params.seed : draw_seed();
   ContextReport context{.window = model.context_length,
                         .max_tokens = model.context_length,
@@ -224,7 +238,7 @@ Result<Job> make_job(const router::ChatTextPtr& text, const GenerateParams& para
     for (int i = 0; i < params.num_sampled(); ++i) {
       wire::GenerateRequest& sequence = sequences.emplace_back();
       sequence.prompt = prompt;
-      sequence.sampling = params.sampling;
+      sequence.sampling = sampling;
       sequence.sampling.seed = choice_seed(seed, i);
       sequence.max_tokens = max_tokens;
       sequence.min_tokens = params.min_tokens;

@@ -35,6 +35,9 @@ base::Result<std::vector<TokenId>> encode_prompt(const router::ModelText& model,
 base::Result<std::vector<TokenId>> encode_text(const router::ModelText& model, const TextOrTokens& input,
                                                const std::stop_token& stop);
 
+// How to draw tokens: as the request says, and where it is silent as the model's makers advise.
+wire::SamplingParams sampling_of(const GenerateParams& params, const wire::SamplingAdvice& advice);
+
 // Whether the model's template has a variable for an effort, or can at least switch thinking off.
 bool takes_effort(const router::ChatText& model);
 

@@ -4,6 +4,7 @@
 
 #include "api/answer/chat_request.h"
 #include "api/answer/completion_request.h"
+#include "api/answer/prepare.h"
 
 namespace kvasir::api {
 namespace {
@@ -120,12 +121,13 @@ TEST(Request, WrongValuesNameTheirField) {
       {R"("n": 129)", "n"},
       {R"("max_tokens": 0)", "max_tokens"},
       {R"("max_tokens": "5")", "max_tokens"},
-      {R"("max_completion_tokens": -1)", "max_completion_tokens"},
+      {R"("max_completion_tokens": -2)", "max_completion_tokens"},
+      {R"("truncate_prompt_tokens": 0)", "truncate_prompt_tokens"},
+      {R"("continue_final_message": true)", "continue_final_message"},
       {R"("min_tokens": -1)", "min_tokens"},
       {R"("seed": 1.5)", "seed"},
       {R"("seed": 99999999999999999999)", "seed"},
       {R"("stop": 5)", "stop"},
-      {R"("stop": ["a", "b", "c", "d", "e"])", "stop"},
       {R"("stop": ["a", 5])", "stop[1]"},
       {R"("stop": "")", "stop"},
       {R"("stop_token_ids": ["a"])", "stop_token_ids"},
@@ -174,7 +176,6 @@ TEST(Request, KnownButUnsupportedIsRefused) {
       {R"("suffix": "x")", "suffix"},
       {R"("best_of": 2)", "best_of"},
       {R"("use_beam_search": true)", "use_beam_search"},
-      {R"("continue_final_message": true)", "continue_final_message"},
       {R"("skip_special_tokens": false)", "skip_special_tokens"},
       {R"("bad_words": ["x"])", "bad_words"},
       {R"("allowed_token_ids": [1])", "allowed_token_ids"},
@@ -186,8 +187,6 @@ TEST(Request, KnownButUnsupportedIsRefused) {
       {R"("kv_transfer_params": {"a": 1})", "kv_transfer_params"},
       {R"("add_special_tokens": true)", "add_special_tokens"},
       {R"("max_new_tokens": 5)", "max_new_tokens"},
-      {R"("n_predict": 5)", "n_predict"},
-      {R"("repeat_penalty": 1.1)", "repeat_penalty"},
       {R"("typical_p": 0.9)", "typical_p"},
       {R"("mirostat": 2)", "mirostat"},
       {R"("dry_multiplier": 0.8)", "dry_multiplier"},
@@ -195,11 +194,8 @@ TEST(Request, KnownButUnsupportedIsRefused) {
       {R"("top_n_sigma": 1)", "top_n_sigma"},
       {R"("dynatemp_range": 0.5)", "dynatemp_range"},
       {R"("samplers": ["top_k"])", "samplers"},
-      {R"("cache_prompt": false)", "cache_prompt"},
       {R"("id_slot": 0)", "id_slot"},
       {R"("n_probs": 3)", "n_probs"},
-      {R"("stream": true, "stream_options": {"continuous_usage_stats": true})",
-       "stream_options.continuous_usage_stats"},
   };
   for (const Wrong& wrong : cases) {
     const auto request = chat(wrong.json);
@@ -221,8 +217,57 @@ TEST(Request, UnsupportedFieldsThatAskForNothingPass) {
   EXPECT_TRUE(chat(R"("parallel_tool_calls": true, "metadata": {"a": "b"})").ok());
 }
 
-base::Result<ChatRequest> messages(const std::string& list) {
-  return read_chat_request(object(R"({"model": "m", "messages": )" + list + "}"));
+TEST(Request, FieldsOfOtherServersAreRead) {
+  EXPECT_EQ(chat(R"("repeat_penalty": 1.1)")->params.sampling.repetition_penalty, 1.1F);
+  EXPECT_EQ(chat(R"("n_predict": 5)")->params.max_tokens, 5);
+  EXPECT_EQ(chat(R"("max_tokens": -1)")->params.max_tokens, std::nullopt);
+  EXPECT_EQ(completion(R"("max_tokens": -1)")->params.max_tokens, std::nullopt);
+  EXPECT_EQ(completion("\"n\": 1")->params.max_tokens, 16);
+  EXPECT_EQ(completion(R"("logprobs": 20)")->params.sampling.num_top_logprobs, 20);
+  EXPECT_EQ(chat(R"("cache_prompt": false)")->params.warnings.size(), 1u);
+  EXPECT_EQ(chat(R"("truncate_prompt_tokens": 7)")->params.max_prompt_tokens, 7);
+  EXPECT_EQ(chat(R"("stop": ["a", "b", "c", "d", "e"])")->params.stop.size(), 5u);
+  std::string many = "\"stop\": [\"x\"";
+  for (int i = 0; i < 64; ++i) many += ", \"x\"";
+  EXPECT_EQ(chat(many + "]").error().reason, "array_above_max_length");
+}
+
+TEST(Request, TheMakersAdviceFillsWhatARequestLeavesOpen) {
+  const wire::SamplingAdvice advice{
+      .temperature = 0.7F, .top_p = 0.8F, .top_k = 20, .repetition_penalty = 1.1F};
+  const auto used = [&](const std::string& more) { return sampling_of(chat(more)->params, advice); };
+  EXPECT_EQ(used(R"("n": 1)").temperature, 0.7F);
+  EXPECT_EQ(used(R"("n": 1)").top_k, 20);
+  EXPECT_EQ(used(R"("n": 1)").repetition_penalty, 1.1F);
+  // A request may ask for the very values that would hold without advice.
+  EXPECT_EQ(used(R"("temperature": 1, "top_p": 1, "top_k": 0)").temperature, 1.0F);
+  EXPECT_EQ(used(R"("temperature": 1, "top_p": 1, "top_k": 0)").top_p, 1.0F);
+  EXPECT_EQ(used(R"("temperature": 1, "top_p": 1, "top_k": 0)").top_k, 0);
+  EXPECT_EQ(used(R"("temperature": null)").temperature, 0.7F);
+  EXPECT_EQ(used(R"("repeat_penalty": 1)").repetition_penalty, 1.0F);
+  EXPECT_EQ(used(R"("temperature": 0)").repetition_penalty, 1.0F);
+  EXPECT_EQ(sampling_of(chat(R"("n": 1)")->params, {}).temperature, 1.0F);
+}
+
+base::Result<ChatRequest> messages(const std::string& list, const std::string& more = "") {
+  return read_chat_request(object(R"({"model": "m", "messages": )" + list + more + "}"));
+}
+
+TEST(Request, ALastMessageOfTheAssistantBeginsTheAnswer) {
+  const std::string list =
+      R"([{"role": "user", "content": "q"}, {"role": "assistant", "content": "The best is"}])";
+  for (const char* more : {"", R"(, "continue_final_message": true, "add_generation_prompt": false)"}) {
+    const auto request = messages(list, more);
+    ASSERT_TRUE(request.ok());
+    EXPECT_EQ(request->prefill, "The best is");
+    EXPECT_EQ(request->messages.size(), 1u);
+    EXPECT_TRUE(request->add_generation_prompt);
+  }
+  for (const char* more : {R"(, "continue_final_message": false)", R"(, "add_generation_prompt": false)"}) {
+    const auto request = messages(list, more);
+    EXPECT_EQ(request->prefill, "");
+    EXPECT_EQ(request->messages.size(), 2u);
+  }
 }
 
 TEST(Request, MessagesBecomeWhatTemplatesWant) {
@@ -253,7 +298,7 @@ TEST(Request, ContentsFitTheTemplate) {
   const std::string list = R"([{"role": "user", "content": "hi"}, {"role": "assistant", "content": [
       {"type": "text", "text": "a"}, {"type": "refusal", "refusal": "b"}]}])";
   const auto fitted = [&](text::ContentShape shape) {
-    json::array all = messages(list).value().messages;
+    json::array all = messages(list, R"(, "continue_final_message": false)").value().messages;
     fit_messages({.content = shape}, all);
     return base::json_text(json::array{all[0].at("content"), all[1].at("content")});
   };
@@ -368,7 +413,7 @@ TEST(Request, CompletionLogprobs) {
   EXPECT_EQ(completion(R"("logprobs": 0)")->params.sampling.num_top_logprobs, 0);
   EXPECT_TRUE(completion(R"("logprobs": 0)")->params.sampling.logprobs);
   EXPECT_FALSE(completion(R"("logprobs": false)")->params.sampling.logprobs);
-  EXPECT_EQ(completion(R"("logprobs": 6)").error().field, "logprobs");
+  EXPECT_EQ(completion(R"("logprobs": 21)").error().field, "logprobs");
 }
 
 }  // namespace

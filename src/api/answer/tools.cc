@@ -18,7 +18,7 @@ using Syntax = text::AnswerSyntax;
 namespace {
 
 constexpr std::size_t kMaxTools = 128;
-constexpr std::size_t kMaxName = 64;
+constexpr std::size_t kMaxName = 128;
 constexpr std::uint32_t kMaxCalls = 32;  // the most calls of one answer, if parallel calls are allowed
 
 bool is_name(std::string_view name) {
@@ -35,7 +35,7 @@ Result<std::string> read_name(const json::object& object) {
   auto text = read_string(*name);
   if (!text.ok()) return in_field("name", std::move(text).error());
   if (!is_name(*text))
-    return in_field("name", wrong_value("expected up to 64 letters, digits, underscores, dashes and dots"));
+    return in_field("name", wrong_value("expected up to 128 letters, digits, underscores, dashes and dots"));
   return text;
 }
 
@@ -163,7 +163,7 @@ constexpr Field<ToolSettings> kToolsFields[] = {
      R"({"type": "array", "maxItems": 128, "items": {"type": "object", "required": ["function"],
          "properties": {"type": {"const": "function"}, "function": {"type": "object", "required": ["name"],
            "properties": {
-             "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$"},
+             "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,128}$"},
              "description": {"type": ["string", "null"], "description": "For the model."},
              "parameters": {"type": ["object", "null"], "description": "A JSON schema."},
              "strict": {"type": ["boolean", "null"]}}}}},
@@ -172,7 +172,7 @@ constexpr Field<ToolSettings> kToolsFields[] = {
      R"({"anyOf": [{"enum": ["none", "auto", "required"]},
           {"type": "object", "required": ["function"], "properties": {"type": {"const": "function"},
             "function": {"type": "object", "required": ["name"], "properties": {
-              "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$"}}}}},
+              "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,128}$"}}}}},
           {"type": "object", "required": ["type", "allowed_tools"], "properties": {
             "type": {"const": "allowed_tools"}, "allowed_tools": {"type": "object",
               "required": ["mode", "tools"], "properties": {"mode": {"enum": ["auto", "required"]},

@@ -78,18 +78,13 @@ constexpr Field<Nothing> kUnsupported[] = {
     {"modalities", only_text_modality},
     {"audio", never},
     {"web_search_options", always},
-    {"verbosity",
-     [](const json::value& v, Nothing&) {
-       return unless(one_of(v, {"medium"}), "a verbosity other than \"medium\" is");
-     }},
+    {"moderation", never},
     {"suffix", never},
 
     // vLLM
     {"use_beam_search", never},
     {"length_penalty", only<1>},
     {"include_stop_str_in_output", never},
-    {"truncate_prompt_tokens", always},
-    {"continue_final_message", never},
     {"chat_template", never},
     {"documents", never},
     {"guided_decoding_backend", never},
@@ -122,12 +117,10 @@ constexpr Field<Nothing> kUnsupported[] = {
 
     // llama.cpp. Fields that only tune a sampler which is off (mirostat_tau, dry_base, ...) are ignored.
     {"grammar_lazy", never},
-    {"n_predict", only<-1>},
     {"n_keep", only<0>},
     {"n_indent", only<0>},
     {"n_probs", only<0>},
     {"min_keep", only<0>},
-    {"repeat_penalty", only<1>},
     {"typical_p", only<1>},
     {"typ_p", only<1>},
     {"tfs_z", only<1>},
@@ -139,7 +132,6 @@ constexpr Field<Nothing> kUnsupported[] = {
     {"adaptive_target", only<-1>},
     {"samplers", never},
     {"t_max_predict_ms", only<0>},
-    {"cache_prompt", only_true},
     {"id_slot", only<-1>},
     {"lora", never},
     {"image_data", never},

@@ -59,10 +59,11 @@ Result<std::string> read_text(const json::value& content, std::string_view place
     const std::string at = fmt::format("[{}]", i);
     auto type = type_of(blocks[i]);
     if (!type.ok()) return in_field(at, std::move(type).error());
-    if (*type != "text") return in_field(at, unknown_block(*type, place));
-    auto line = read_member(blocks[i].get_object(), "text");
+    const bool loads_tool = *type == "tool_reference";  // in the result of a search for tools
+    if (*type != "text" && !loads_tool) return in_field(at, unknown_block(*type, place));
+    auto line = read_member(blocks[i].get_object(), loads_tool ? "tool_name" : "text");
     if (!line.ok()) return in_field(at, std::move(line).error());
-    append_line(text, *line);
+    append_line(text, loads_tool ? fmt::format("The tool {} is available now.", *line) : *line);
   }
   return text;
 }
@@ -91,6 +92,21 @@ Status add_tool_result(const json::object& block, Turn& turn) {
   return base::ok();
 }
 
+// What a system message says of a tool that is offered from here on, or no longer. Other than that,
+// `read_anthropic_tools` heeds it.
+Status add_tool_change(const json::object& block, std::string_view type, Turn& turn) {
+  const json::value* tool = block.if_contains("tool");
+  if (tool == nullptr || !tool->is_object()) return in_field("tool", missing("a reference to a tool"));
+  TRY(const std::string kind, type_of(*tool));
+  if (kind != "tool_reference") return in_field("tool", unknown_block(kind, "a change of tools"));
+  auto name = read_member(tool->get_object(), "name");
+  if (!name.ok()) return in_field("tool", std::move(name).error());
+  append_line(turn.text, fmt::format("The tool {} is {}available now.", *name,
+                                     type == "tool_addition" ? "" : "no longer "));
+  turn.has_text = true;
+  return base::ok();
+}
+
 Status add_block(const json::value& value, Turn& turn) {
   TRY(const std::string type, type_of(value));
   const json::object& block = value.get_object();
@@ -111,6 +127,8 @@ Status add_block(const json::value& value, Turn& turn) {
     }
   }
   if (turn.role == "user" && type == "tool_result") return add_tool_result(block, turn);
+  if (turn.role == "system" && (type == "tool_addition" || type == "tool_removal"))
+    return add_tool_change(block, type, turn);
   return unknown_block(type, fmt::format("a message of the {}", turn.role));
 }
 

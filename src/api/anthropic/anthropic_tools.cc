@@ -1,3 +1,4 @@
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,50 @@ using base::Result;
 using base::Status;
 
 namespace {
+
+std::string_view text_at(const json::object& object, std::string_view key) {
+  const json::value* value = object.if_contains(key);
+  return value != nullptr && value->is_string() ? std::string_view(value->get_string()) : std::string_view();
+}
+
+// Which tools the messages have made available, and which they have taken away. A tool with `defer_loading`
+// is offered once a `tool_reference` in a tool's result or a `tool_addition` names it.
+class ToolChanges {
+ public:
+  explicit ToolChanges(const json::object& body) {
+    const json::value* messages = body.if_contains("messages");
+    if (messages == nullptr || !messages->is_array()) return;
+    for (const json::value& message : messages->get_array()) {
+      const json::value* content =
+          message.is_object() ? message.get_object().if_contains("content") : nullptr;
+      if (content != nullptr) read_blocks(*content);
+    }
+  }
+
+  bool offers(const json::object& tool) const {
+    const auto found = available_.find(text_at(tool, "name"));
+    if (found != available_.end()) return found->second;
+    const json::value* deferred = tool.if_contains("defer_loading");
+    return deferred == nullptr || *deferred != true;
+  }
+
+ private:
+  void read_blocks(const json::value& content) {
+    if (!content.is_array()) return;
+    for (const json::value& value : content.get_array()) {
+      if (!value.is_object()) continue;
+      const json::object& block = value.get_object();
+      const std::string_view type = text_at(block, "type");
+      const json::value* inner = block.if_contains(type == "tool_result" ? "content" : "tool");
+      if (type == "tool_reference") available_[std::string(text_at(block, "tool_name"))] = true;
+      if (type == "tool_result" && inner != nullptr) read_blocks(*inner);
+      if ((type == "tool_addition" || type == "tool_removal") && inner != nullptr && inner->is_object())
+        available_[std::string(text_at(inner->get_object(), "name"))] = type == "tool_addition";
+    }
+  }
+
+  std::map<std::string, bool, std::less<>> available_;  // by name; the last change counts
+};
 
 // Converts {"name", "description", "input_schema"} to OpenAI's form.
 Result<json::object> as_function(const json::value& value) {
@@ -60,12 +105,14 @@ Result<ToolSettings> read_anthropic_tools(const json::object& body) {
   json::object chat;
   if (const json::value* tools = body.if_contains("tools"); tools != nullptr && !tools->is_null()) {
     if (!tools->is_array()) return in_field("tools", wrong_type("an array of tools", *tools));
+    const ToolChanges changes(body);
     json::array functions;
     for (std::size_t i = 0; i < tools->get_array().size(); ++i) {
-      auto function = as_function(tools->get_array()[i]);
+      const json::value& tool = tools->get_array()[i];
+      auto function = as_function(tool);
       if (!function.ok())
         return in_field("tools", in_field(fmt::format("[{}]", i), std::move(function).error()));
-      functions.push_back(std::move(*function));
+      if (changes.offers(tool.get_object())) functions.push_back(std::move(*function));
     }
     chat["tools"] = std::move(functions);
   }

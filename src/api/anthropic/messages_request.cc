@@ -1,5 +1,6 @@
 #include "api/anthropic/messages_request.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -101,9 +102,9 @@ Result<std::string> read_type(const json::value& value) {
 // The budget is not enforced: thinking ends when the model ends it.
 Status read_thinking(const json::value& value, R& r) {
   TRY(const std::string type, read_type(value));
-  if (type != "enabled" && type != "disabled" && type != "adaptive")
-    return in_field("type",
-                    wrong_value(fmt::format("expected enabled, adaptive or disabled, got \"{}\"", type)));
+  if (type != "enabled" && type != "disabled" && type != "adaptive" && type != "between_tools")
+    return in_field("type", wrong_value(fmt::format(
+                                "expected enabled, adaptive, between_tools or disabled, got \"{}\"", type)));
   const json::value* budget = value.get_object().if_contains("budget_tokens");
   if (budget != nullptr && !budget->is_null()) {
     auto number = read_integer(*budget, {0, kMaxInt});
@@ -126,11 +127,65 @@ Status read_format(const json::value& value, R& r) {
   return base::ok();
 }
 
+// The beta's name of output_config.format.
+Status read_old_format(const json::value& value, R& r) {
+  TRY_OK(read_format(value, r));
+  r.chat.params.format->field = "output_format.schema";
+  return base::ok();
+}
+
+Status read_effort(const json::value& value, R& r) {
+  r.chat.effort_field = "output_config.effort";
+  return read_reasoning_effort(value, r.chat);
+}
+
+Status warn_of_budget(const json::value&, R& r) {
+  r.chat.params.warnings.emplace_back("output_config.task_budget: ignored, budgets are not tracked");
+  return base::ok();
+}
+
 Status read_output_config(const json::value& value, R& r) {
   if (!value.is_object()) return wrong_type("an object", value);
   static constexpr Field<R> kConfig[] = {
-      {"format", read_format}, {"effort", refuse}, {"task_budget", refuse}};
+      {"format", read_format}, {"effort", read_effort}, {"task_budget", warn_of_budget}};
   return read_fields<R>(value.get_object(), kConfig, r);
+}
+
+// Whether an edit of the context leaves everything as it is: {"type": "clear_thinking_…", "keep": "all"}.
+bool keeps_all(const json::value& edit) {
+  const json::object* object = edit.if_object();
+  const json::value* type = object == nullptr ? nullptr : object->if_contains("type");
+  const json::value* keep = object == nullptr ? nullptr : object->if_contains("keep");
+  return type != nullptr && type->is_string() && type->get_string().starts_with("clear_thinking_") &&
+         keep != nullptr && *keep == "all";
+}
+
+Status read_context_management(const json::value& value, R& r) {
+  if (!value.is_object()) return wrong_type("an object", value);
+  const json::value* edits = value.get_object().if_contains("edits");
+  if (edits == nullptr || edits->is_null()) return base::ok();
+  if (!edits->is_array()) return in_field("edits", wrong_type("an array", *edits));
+  if (!std::ranges::all_of(edits->get_array(), keeps_all))
+    r.chat.params.warnings.emplace_back("context_management: ignored, nothing is cleared from the messages");
+  return base::ok();
+}
+
+// The SDK's tool runner sends only new messages after this, unless it is told that threads are not kept.
+Status refuse_thread(const json::value&, R&) {
+  return base::Error{base::ErrorCode::unsupported,
+                     "threads are not kept here; send the whole conversation without it",
+                     {},
+                     "thread_unsupported_request"};
+}
+
+Status only_empty_list(const json::value& value, R&) {
+  if (!value.is_array()) return wrong_type("an array", value);
+  return value.get_array().empty() ? base::ok() : Status(not_supported("a server of the request's own is"));
+}
+
+Status warn_of_fallbacks(const json::value&, R& r) {
+  r.chat.params.warnings.emplace_back("fallbacks: ignored, no answer is refused here");
+  return base::ok();
 }
 
 Status read_tier(const json::value& value, R&) {
@@ -158,15 +213,21 @@ constexpr Field<R> kPromptFields[] = {
                         "disable_parallel_tool_use": {"type": "boolean"}}})"},
     {"thinking", read_thinking,
      R"({"type": "object", "required": ["type"],
-         "properties": {"type": {"enum": ["enabled", "adaptive", "disabled"]}, "budget_tokens": {"type": ["integer", "null"], "minimum": 0}}})"},
+         "properties": {"type": {"enum": ["enabled", "adaptive", "between_tools", "disabled"]}, "budget_tokens": {"type": ["integer", "null"], "minimum": 0}}})"},
     {"output_config", read_output_config,
      R"({"type": "object", "properties": {"format": {"type": "object", "required": ["type", "schema"],
-         "properties": {"type": {"const": "json_schema"}, "schema": {"type": "object"}}}}})"},
+         "properties": {"type": {"const": "json_schema"}, "schema": {"type": "object"}}},
+         "effort": {"enum": ["low", "medium", "high", "xhigh", "max", null]}}})"},
     {"cache_control", ignore},
     {"server_tools", nullptr, kServerToolsSchema},
-    {"mcp_servers", refuse},
-    {"context_management", refuse},
+    {"mcp_servers", only_empty_list, R"({"type": "array", "maxItems": 0})"},
+    {"context_management", read_context_management,
+     R"({"type": "object", "description": "Nothing is cleared; a warning says so."})"},
+    {"thread", refuse_thread},
+    {"compaction", refuse},
     {"container", refuse},
+    {"output_format", read_old_format},
+    {"user_profile_id", ignore},
 };
 
 constexpr Field<R> kMessagesFields[] = {
@@ -184,12 +245,15 @@ constexpr Field<R> kMessagesFields[] = {
     {"service_tier", read_tier, R"({"enum": ["auto", "standard_only"]})"},
     {"kvasir", [](const json::value& v, R& r) -> Status { return read_own_field(v, r.chat.params); },
      kOwnFieldSchema},
+    {"fallbacks", warn_of_fallbacks},
+    {"fallback_credit_token", ignore},
     {"diagnostics", ignore},
     {"inference_geo", ignore},
     {"speed",
-     [](const json::value& v, R&) -> Status {
+     [](const json::value& v, R& r) -> Status {
        TRY(const std::string speed, read_string(v));
-       return speed == "standard" ? base::ok() : Status(not_supported("a speed other than \"standard\" is"));
+       if (speed != "standard") r.chat.params.warnings.emplace_back("speed: ignored, there is one speed");
+       return base::ok();
      }},
 };
 
@@ -207,6 +271,7 @@ Result<MessagesRequest> read_messages_request(json::object body) {
   TRY_OK(read_fields<R>(body, kMessagesFields, request));
   TRY_OK(read_prompt(body, request));
   request.chat.params.stop = request.stops;
+  request.chat.params.given = given_sampling(body);
   return request;
 }
 

@@ -123,6 +123,7 @@ class MessagesShape final : public AnswerShape {
     event["delta"] = {{"stop_reason", stop_reason(end_)}, {"stop_sequence", stop_sequence(end_)}};
     event["usage"] = usage_object(usage);
     add_receipt(head_, event);
+    add_warnings(head_, event);
     return named_event(event) + named_event({{"type", "message_stop"}});
   }
 
@@ -180,6 +181,7 @@ class MessagesShape final : public AnswerShape {
                          {"stop_sequence", stop_sequence(end)},
                          {"usage", usage_object(usage)}};
     add_receipt(head_, message);
+    if (end.finish) add_warnings(head_, message);
     return message;
   }
 

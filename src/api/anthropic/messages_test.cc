@@ -48,6 +48,63 @@ TEST(MessagesRequest, TheLastMessageMayBeginTheAnswer) {
   EXPECT_EQ(request->chat.messages.size(), 1u);
 }
 
+// Claude Code defers most of its tools, and adds and removes some on the way.
+TEST(MessagesRequest, ToolsAreOfferedOnceTheyAreLoaded) {
+  const auto names = [](const std::string& messages) {
+    const auto request = read(R"({"model": "m", "max_tokens": 9, "tools": [
+        {"name": "now", "input_schema": {"type": "object"}},
+        {"name": "later", "input_schema": {"type": "object"}, "defer_loading": true}], "messages": )" +
+                              messages + "}");
+    if (!request.ok()) return request.error().field;
+    std::string text;
+    for (const auto& tool : request->chat.tools.tools) text += tool.name + " ";
+    return text;
+  };
+  EXPECT_EQ(names(R"([{"role": "user", "content": "hi"}])"), "now ");
+  EXPECT_EQ(
+      names(
+          R"([{"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "now", "input": {}}]},
+      {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": [
+        {"type": "tool_reference", "tool_name": "later"}]}]}])"),
+      "now later ");
+  const std::string add = R"({"role": "system", "content": [{"type": "tool_addition", "tool":
+      {"type": "tool_reference", "name": "later"}}]})";
+  const std::string remove = R"({"role": "system", "content": [{"type": "tool_removal", "tool":
+      {"type": "tool_reference", "name": "now"}}]})";
+  EXPECT_EQ(names(R"([{"role": "user", "content": "hi"}, )" + add + "]"), "now later ");
+  EXPECT_EQ(names(R"([{"role": "user", "content": "hi"}, )" + add + ", " + remove + "]"), "later ");
+  EXPECT_EQ(
+      names(
+          R"([{"role": "system", "content": [{"type": "tool_addition", "tool": {"type": "tool_definition"}}]}])"),
+      "messages[0].content[0].tool.type");
+}
+
+TEST(MessagesRequest, WhatOnlyTunesClaudeIsAWarning) {
+  const auto warnings = [](const std::string& more) {
+    const auto request = read(body(more));
+    return request.ok() ? request->chat.params.warnings.size() : 99;
+  };
+  EXPECT_EQ(
+      warnings(R"(, "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]})"),
+      0u);
+  EXPECT_EQ(warnings(R"(, "context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]})"), 1u);
+  EXPECT_EQ(warnings(R"(, "output_config": {"task_budget": {"type": "tokens", "total": 9}})"), 1u);
+  EXPECT_EQ(warnings(R"(, "mcp_servers": [])"), 0u);
+  EXPECT_EQ(read(body(R"(, "output_config": {"effort": "max"})"))->chat.reasoning_effort, "max");
+  const std::string long_name(128, 'n');
+  EXPECT_TRUE(
+      read(body(R"(, "tools": [{"name": ")" + long_name + R"(", "input_schema": {"type": "object"}}])"))
+          .ok());
+}
+
+TEST_F(ApiTest, AThreadIsRefusedInTheWayThatClientsActOn) {
+  serve(says("x"));
+  const Reply reply = post("/v1/messages", body(R"(, "thread": {"type": "create"})"));
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(reply.body.at_pointer("/error/details/error_code"), "thread_unsupported_request");
+  EXPECT_EQ(reply.body.at_pointer("/error/details/unsupported/0"), "thread");
+}
+
 TEST(MessagesRequest, ToolsAreReadAsAnthropicHasThem) {
   const std::string tools =
       R"(, "tools": [{"name": "f", "description": "d", "input_schema": {"type": "object"}},

@@ -109,6 +109,7 @@ Result<ChatRequest> whole_chat(json::object body, const json::array& added, cons
   for (auto& [name, value] : body)
     if (!value.is_null()) chat[name] = std::move(value);
   chat["messages"] = std::move(messages);
+  chat.emplace("continue_final_message", false);  // a stored message is complete
   TRY(ChatRequest request, read_chat_request(std::move(chat)));
   if (request.params.n != 1) return in_field("n", wrong_value("a message has one answer; expected 1"));
   return request;

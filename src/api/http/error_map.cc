@@ -65,8 +65,15 @@ json::object anthropic_shape(int status, std::string_view message) {
   return {{"type", "error"}, {"error", std::move(inner)}};
 }
 
+// Anthropic's clients act on this one: they send the whole conversation.
+constexpr std::string_view kThreadReason = "thread_unsupported_request";
+
 json::object anthropic_body(const Error& error) {
-  return anthropic_shape(http_status(error.code), message_of(error));
+  json::object body = anthropic_shape(http_status(error.code), message_of(error));
+  if (error.reason == kThreadReason)
+    body["error"].get_object()["details"] = {{"error_code", kThreadReason},
+                                             {"unsupported", json::array{error.field}}};
+  return body;
 }
 
 json::object shape(std::string_view message, std::string_view type, const std::string& param,

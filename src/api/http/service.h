@@ -36,7 +36,8 @@ inline constexpr int kMaxSequencesPerRequest = 128;
 
 struct ServiceOptions {
   int max_json_depth = 64;
-  std::vector<std::string> cors_origins = {};  // origins whose pages may call; "*": all
+  std::size_t max_body_bytes = 16 * 1024 * 1024;  // of a body that came compressed
+  std::vector<std::string> cors_origins = {};     // origins whose pages may call; "*": all
   base::Duration ping_interval = std::chrono::seconds(5);
   int num_text_threads = 1;
   std::size_t max_waiting_texts = 512;          // waiting for a text thread; further requests are refused

@@ -17,12 +17,14 @@ boost::asio::awaitable<void> handle_list_models(Service& service, Exchange& exch
 boost::asio::awaitable<void> handle_model(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_tokenize(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_detokenize(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_tokenizer_info(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_embeddings(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_moderations(Service& service, Exchange& exchange);
 
 // Schemas of bodies, which their endpoints' files define.
 boost::json::object tokenize_request_schema();
 boost::json::object detokenize_request_schema();
+boost::json::object tokenizer_info_query_schema();
 boost::json::object moderation_request_schema();
 
 }  // namespace kvasir::api

@@ -1,5 +1,6 @@
 #include <fmt/chrono.h>
 
+#include <cmath>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "api/answer/auto_model.h"
+#include "api/answer/prepare.h"
 #include "api/http/caller.h"
 #include "api/http/error_map.h"
 #include "api/openai/embedding_request.h"
@@ -40,6 +42,17 @@ json::object capacity_of(const router::ModelStatus& model) {
   return capacity;
 }
 
+// What is used where a request says nothing.
+json::object sampling_object(const wire::SamplingAdvice& advice) {
+  const wire::SamplingParams used = sampling_of({}, advice);
+  const auto tidy = [](float number) { return std::round(number * 1e6) / 1e6; };  // 0.7, not 0.699999988
+  return {{"temperature", tidy(used.temperature)},
+          {"top_p", tidy(used.top_p)},
+          {"top_k", used.top_k},
+          {"min_p", tidy(used.min_p)},
+          {"repetition_penalty", tidy(used.repetition_penalty)}};
+}
+
 json::object describe(const router::ModelStatus& model, const Service& service) {
   json::object object;
   object["id"] = model.name;
@@ -61,6 +74,8 @@ json::object describe(const router::ModelStatus& model, const Service& service) 
   object["max_model_len"] = context_length;
   object["context_window"] = context_length;
   object["limits"] = limits_of(*model.text, service);
+  if (const auto* chat = std::get_if<router::ChatTextPtr>(&*model.text))
+    object["default_sampling"] = sampling_object((*chat)->sampling);
   object["capacity"] = capacity_of(model);
   return object;
 }
@@ -89,6 +104,7 @@ std::vector<json::object> describe_all(const Service& service, const Exchange& e
   if (const std::optional<router::ModelStatus> status = auto_status(models)) {
     all.push_back(describe(*status, service));
     all.back().erase("capacity");  // that of one model
+    all.back().erase("default_sampling");
   }
   return all;
 }

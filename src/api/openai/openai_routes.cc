@@ -18,6 +18,8 @@ constexpr Answer kCompletion[] = {{200, "The text that follows.", "Completion"},
 constexpr Answer kModels[] = {{200, "Every model, ready or not.", "ModelList"}};
 constexpr Answer kModel[] = {{200, "The model.", "Model"}};
 constexpr Answer kTokens[] = {{200, "The tokens.", "Tokens"}};
+constexpr Answer kTokenizer[] = {
+    {200, "What the tokenizer and the chat template are.", R"({"type": "object"})"}};
 constexpr Answer kText[] = {{200, "The text.", "DetokenizedText"}};
 constexpr Answer kEmbeddings[] = {{200, "A vector of length 1 for each text, in order.", "EmbeddingList"}};
 constexpr Answer kModeration[] = {{200, "Nothing is flagged, for nothing was looked at.", "Moderation"}};
@@ -92,6 +94,13 @@ constexpr Route kOpenaiRoutes[] = {
      .summary = "The same as /v1/detokenize, where clients of vLLM look for it",
      .answers = kText,
      .body = detokenize_request_schema},
+    {.method = "GET",
+     .path = "/tokenizer_info",
+     .kind = RouteKind::view,
+     .handle = handle_tokenizer_info,
+     .summary = "The tokenizer and the chat template of a model, as vLLM shows them",
+     .answers = kTokenizer,
+     .query = tokenizer_info_query_schema},
 };
 
 }  // namespace

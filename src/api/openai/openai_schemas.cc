@@ -81,6 +81,8 @@ constexpr NamedSchema kOpenaiSchemas[] = {
           "limits": {"type": "object", "properties": {
             "max_output_tokens": {"type": "integer"}, "max_choices": {"type": "integer"},
             "max_inputs": {"type": "integer"}, "dimensions": {"type": "integer"}}},
+          "default_sampling": {"type": "object", "description": "Used where a request says nothing of it.",
+            "additionalProperties": {"type": "number"}},
           "capacity": {"type": "object", "properties": {
             "kv_tokens": {"type": "integer", "description": "That the KV cache holds."},
             "kv_tokens_free": {"type": "integer"}, "running": {"type": "integer"},

@@ -30,6 +30,13 @@ constexpr Answer kPage[] = {{200, "A page that shows the document.", {}, "text/h
 
 constexpr Route kOperationsRoutes[] = {
     {.method = "GET",
+     .path = "/health",
+     .kind = RouteKind::view,
+     .handle = handle_ready,
+     .summary = "The same as /health/ready, where most probes look for it",
+     .answers = kReady,
+     .scope = Scope::anyone},
+    {.method = "GET",
      .path = "/health/live",
      .kind = RouteKind::view,
      .handle = handle_live,

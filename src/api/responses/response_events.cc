@@ -14,14 +14,16 @@ using base::Result;
 namespace {
 
 struct ItemKind {
-  std::string_view text_event;  // event names are response.<this>.delta and .done
-  bool has_parts;               // its text is in a content part
+  std::string_view text_event;   // event names are response.<this>.delta and .done
+  bool has_parts;                // its text is in a content part
+  std::string_view member = {};  // the member that has its text if it has no parts
 };
 
 ItemKind item_kind(const json::object& item) {
   const std::string_view type = item.at("type").as_string();
-  if (type == "function_call") return {"function_call_arguments", false};
-  if (type == "mcp_call") return {"mcp_call_arguments", false};
+  if (type == "function_call") return {"function_call_arguments", false, "arguments"};
+  if (type == "mcp_call") return {"mcp_call_arguments", false, "arguments"};
+  if (type == "custom_tool_call") return {"custom_tool_call_input", false, "input"};
   return {type == "reasoning" ? "reasoning_text" : "output_text", true};
 }
 
@@ -42,12 +44,12 @@ json::object part_of(const json::object& item) {
 // The item as it was when it began: in progress and without content.
 json::object blank(json::object item) {
   item["status"] = "in_progress";
-  for (const std::string_view key : {"content", "arguments", "output", "error"}) {
+  for (const std::string_view key : {"content", "arguments", "input", "output", "error"}) {
     json::value* value = item.if_contains(key);
     if (value == nullptr) continue;
     if (key == "content")
       *value = json::array();
-    else if (key == "arguments")
+    else if (key == "arguments" || key == "input")
       *value = "";
     else
       *value = nullptr;
@@ -70,7 +72,7 @@ std::string replay_item(ResponseEvents& events, std::size_t index, const json::o
     if (const json::value* lines = part.if_contains("logprobs")) logprobs = lines->as_array();
     text += events.extend_item(index, item, part.at("text").as_string(), std::move(logprobs));
   } else {
-    text += events.extend_item(index, item, item.at("arguments").as_string(), {});
+    text += events.extend_item(index, item, item.at(item_kind(item).member).as_string(), {});
   }
   text += events.complete_text(index, item);
   return text += events.end_item(index, item);
@@ -81,6 +83,7 @@ std::string all_events(const json::object& response) {
   begun["status"] = "in_progress";
   begun["output"] = json::array();
   begun["usage"] = nullptr;
+  begun["completed_at"] = nullptr;
   begun["incomplete_details"] = nullptr;
   ResponseEvents events;
   std::string text = events.about("response.created", begun);
@@ -127,8 +130,8 @@ std::string ResponseEvents::complete_text(std::size_t index, const json::object&
   const std::string type = fmt::format("response.{}.done", kind.text_event);
   json::object fields = place(index, item);
   if (!kind.has_parts) {
-    fields["arguments"] = item.at("arguments");
-    if (!is_server_call(item)) fields["name"] = item.at("name");
+    fields[kind.member] = item.at(kind.member);
+    if (item.at("type").as_string() == "function_call") fields["name"] = item.at("name");
     return event(type, std::move(fields));
   }
   const json::object part = part_of(item);

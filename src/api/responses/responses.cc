@@ -31,7 +31,7 @@ Status complete_chat(ChatRequest& chat, const std::string& instructions, const j
                      const json::array& own) {
   json::array items = earlier;
   items.insert(items.end(), own.begin(), own.end());
-  TRY(json::array messages, messages_of_items(items, earlier.size()));
+  TRY(json::array messages, messages_of_items(items, earlier.size(), chat.params.warnings));
   if (!instructions.empty())
     messages.insert(messages.begin(), json::object{{"role", "system"}, {"content", instructions}});
   chat.messages = std::move(messages);
@@ -118,8 +118,9 @@ Question question_of(Service& service, Exchange& exchange, ResponsesRequest requ
         ResponseKeeper::Source{exchange.caller.tenant, base::json_text(json::value(request.items)),
                                request.previous_id});
   const bool looked_up = has_to_look_up(request);
-  auto make_shape = [echo = std::move(request.echo), keeper](AnswerHead head) {
-    auto shape = responses_shape(std::move(head), echo);
+  auto make_shape = [echo = std::move(request.echo), tools = std::move(request.client_tools),
+                     keeper](AnswerHead head) {
+    auto shape = responses_shape(std::move(head), echo, tools);
     if (keeper) keeper->watch(*shape);
     return shape;
   };

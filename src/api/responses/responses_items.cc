@@ -1,7 +1,10 @@
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "api/responses/responses_request.h"
 
@@ -59,17 +62,45 @@ Result<std::string> read_content(const json::object& item, std::string_view key)
   return text;
 }
 
+// A kind of call that some clients run without declaring a function for it. The model reads it as the call of
+// a function.
+struct ClientCall {
+  std::string_view item;    // the call's type; that of its result ends in "_output"
+  std::string_view name;    // of the function
+  std::string_view member;  // the item's member that has the arguments
+};
+constexpr std::array<ClientCall, 3> kClientCalls{{{"local_shell_call", "local_shell", "action"},
+                                                  {"shell_call", "shell", "action"},
+                                                  {"apply_patch_call", "apply_patch", "operation"}}};
+
+// Records of what OpenAI's servers did, and histories that only they can read.
+constexpr std::array<std::string_view, 8> kUnreadable{
+    "web_search_call", "file_search_call",     "code_interpreter_call", "image_generation_call",
+    "mcp_list_tools",  "mcp_approval_request", "mcp_approval_response", "compaction"};
+
 // Builds messages from items, one after another.
 class Dialogue {
  public:
+  explicit Dialogue(std::vector<std::string>& warnings) : warnings_(warnings) {}
+
   Status add(const json::object& item) {
     TRY(const std::string type, read_member(item, "type"));
     if (type == "mcp_call") return add_server_call(item);
     tell_results();
     if (type == "message") return add_message(item);
     if (type == "function_call") return add_call(item);
-    if (type == "function_call_output") return add_result(item);
+    if (type == "custom_tool_call") return add_custom_call(item);
+    if (type == "function_call_output" || type == "custom_tool_call_output") return add_result(item);
     if (type == "reasoning") return add_reasoning(item);
+    for (const ClientCall& kind : kClientCalls) {
+      if (type == kind.item) return add_client_call(item, kind);
+      if (type.starts_with(kind.item) && type.substr(kind.item.size()) == "_output")
+        return add_client_result(item);
+    }
+    if (std::ranges::find(kUnreadable, type) != kUnreadable.end()) {
+      warn(fmt::format("input: items of type {} are left out", type));
+      return base::ok();
+    }
     return in_field("type", not_supported(fmt::format("an item of type \"{}\" is", type)));
   }
   json::array take() {
@@ -96,13 +127,53 @@ class Dialogue {
     return note_call(id, item);
   }
 
+  Status add_custom_call(const json::object& item) {
+    TRY(const std::string id, read_member(item, "call_id"));
+    TRY(const std::string name, read_tool_name(item));
+    TRY(const std::string input, read_member(item, "input"));
+    push_call(id, name, custom_arguments(input));
+    return base::ok();
+  }
+
+  Status add_client_call(const json::object& item, const ClientCall& kind) {
+    TRY(const std::string id, read_member(item, item.contains("call_id") ? "call_id" : "id"));
+    const json::value* arguments = item.if_contains(kind.member);
+    if (arguments == nullptr) return in_field(kind.member, missing("an object"));
+    if (!arguments->is_object()) return in_field(kind.member, wrong_type("an object", *arguments));
+    push_call(id, std::string(kind.name), *arguments);
+    return base::ok();
+  }
+
+  // The output is text, or an object of any shape, which the model reads as JSON.
+  Status add_client_result(const json::object& item) {
+    TRY(const std::string id, read_member(item, item.contains("call_id") ? "call_id" : "id"));
+    const json::value* output = item.if_contains("output");
+    std::string text;
+    if (output != nullptr && !output->is_null())
+      text = output->is_string() ? std::string(output->get_string()) : base::json_text(*output);
+    messages_.push_back(json::object{{"role", "tool"}, {"tool_call_id", id}, {"content", text}});
+    return base::ok();
+  }
+
+  // The name that the model knows.
+  static Result<std::string> read_tool_name(const json::object& item) {
+    TRY(const std::string name, read_member(item, "name"));
+    const json::value* name_space = item.if_contains("namespace");
+    if (name_space == nullptr || !name_space->is_string()) return name;
+    return flat_tool_name(name_space->get_string(), name);
+  }
+
   // Adds a call to the assistant's message, with the name and arguments of the item.
   Status note_call(const std::string& id, const json::object& item) {
-    TRY(const std::string name, read_member(item, "name"));
+    TRY(const std::string name, read_tool_name(item));
     TRY(const std::string text, read_member(item, "arguments"));
     auto arguments = base::parse_json(text);
-    json::object function{{"name", name}, {"arguments", text}};
-    if (arguments.ok() && arguments->is_object()) function["arguments"] = std::move(*arguments);
+    push_call(id, name, arguments.ok() && arguments->is_object() ? *arguments : json::value(text));
+    return base::ok();
+  }
+
+  void push_call(const std::string& id, const std::string& name, json::value arguments) {
+    json::object function{{"name", name}, {"arguments", std::move(arguments)}};
     json::object call{{"id", id}, {"type", "function"}, {"function", std::move(function)}};
     if (messages_.empty() || messages_.back().at("role").get_string() != "assistant")
       messages_.push_back(json::object{{"role", "assistant"}, {"content", ""}});
@@ -110,7 +181,10 @@ class Dialogue {
     give_reasoning(message);
     if (!message.contains("tool_calls")) message["tool_calls"] = json::array();
     message["tool_calls"].get_array().push_back(std::move(call));
-    return base::ok();
+  }
+
+  void warn(std::string warning) {
+    if (std::ranges::find(warnings_, warning) == warnings_.end()) warnings_.push_back(std::move(warning));
   }
 
   // Adds a call and its result. The results of concurrent calls come after all of those calls.
@@ -153,7 +227,11 @@ class Dialogue {
 
   Status add_reasoning(const json::object& item) {
     const json::value* content = item.if_contains("content");
-    if (content == nullptr || content->is_null()) return base::ok();  // a summary is for people
+    if (content == nullptr || content->is_null()) {  // a summary is for people
+      const json::value* sealed = item.if_contains("encrypted_content");
+      if (sealed != nullptr && !sealed->is_null()) warn("input: encrypted reasoning is left out");
+      return base::ok();
+    }
     TRY(const std::string text, read_content(item, "content"));
     append_line(reasoning_, text);
     return base::ok();
@@ -163,6 +241,7 @@ class Dialogue {
     if (!reasoning_.empty()) message["reasoning_content"] = std::exchange(reasoning_, {});
   }
 
+  std::vector<std::string>& warnings_;
   json::array messages_;
   std::string reasoning_;  // for the assistant's next message
   json::array results_;    // results of this server's tools; they follow the last call of their round
@@ -171,8 +250,9 @@ class Dialogue {
 
 }  // namespace
 
-Result<json::array> messages_of_items(const json::array& items, std::size_t num_earlier) {
-  Dialogue dialogue;
+Result<json::array> messages_of_items(const json::array& items, std::size_t num_earlier,
+                                      std::vector<std::string>& warnings) {
+  Dialogue dialogue(warnings);
   for (std::size_t i = 0; i < items.size(); ++i) {
     Status status = dialogue.add(items[i].get_object());
     if (status.ok()) continue;

@@ -13,6 +13,7 @@
 #include "api/http/metadata.h"
 #include "api/http/object_schema.h"
 #include "api/http/request_id.h"
+#include "api/responses/responses_tools.h"
 
 namespace kvasir::api {
 
@@ -34,6 +35,28 @@ Status ignore(const json::value&, R&) {
   return base::ok();
 }
 
+// For fields that only tune what OpenAI's servers do.
+template <const char* kWarning>
+Status warn(const json::value&, R& r) {
+  r.chat.params.warnings.emplace_back(kWarning);
+  return base::ok();
+}
+constexpr char kAccessWarning[] = "access_programs: ignored, there are none here";
+constexpr char kImageWarning[] = "image: ignored, models here read text only";
+constexpr char kContextWarning[] = "context_management: ignored, nothing is compacted";
+constexpr char kPersonalityWarning[] = "personality: ignored, models here have no presets";
+constexpr char kModeWarning[] = "reasoning.mode: ignored, there is one mode";
+constexpr char kReasoningWarning[] = "reasoning.context: ignored, the model's template decides";
+
+// Warns unless the value is the word that asks for nothing.
+template <const char* kWarning, const char* kHarmless>
+Status warn_unless(const json::value& value, R& r) {
+  TRY(const std::string word, read_string(value));
+  return word == kHarmless ? base::ok() : warn<kWarning>(value, r);
+}
+constexpr char kStandard[] = "standard";
+constexpr char kAuto[] = "auto";
+
 Status never(const json::value& value, R&) {
   TRY(const bool wanted, read_bool(value));
   return wanted ? Status(not_supported("a value other than false is")) : base::ok();
@@ -50,9 +73,14 @@ Status read_model(const json::value& value, R& r) {
   return base::ok();
 }
 
-Status read_max_tokens(const json::value& value, R& r) {
-  TRY(const std::int64_t number, read_integer(value, {1, kMaxInt}));
-  r.chat.params.max_tokens = static_cast<int>(number);
+Status read_max_output(const json::value& value, R& r) {
+  return read_max_tokens(value, r.chat.params);
+}
+
+template <auto kMember>
+Status read_penalty(const json::value& value, R& r) {
+  TRY(const double number, read_number(value, {-2, 2}));
+  r.chat.params.sampling.*kMember = static_cast<float>(number);
   return base::ok();
 }
 
@@ -140,7 +168,11 @@ Status read_effort(const json::value& value, R& r) {
 
 Status read_reasoning(const json::value& value, R& r) {
   if (!value.is_object()) return wrong_type("an object", value);
-  static constexpr Field<R> kReasoning[] = {{"effort", read_effort}, {"summary", ignore}};
+  static constexpr Field<R> kReasoning[] = {{"effort", read_effort},
+                                            {"summary", ignore},
+                                            {"generate_summary", ignore},
+                                            {"mode", warn_unless<kModeWarning, kStandard>},
+                                            {"context", warn_unless<kReasoningWarning, kAuto>}};
   return read_fields<R>(value.get_object(), kReasoning, r);
 }
 
@@ -174,11 +206,7 @@ Status read_text_settings(const json::value& value, R& r) {
   if (!value.is_object()) return wrong_type("an object", value);
   static constexpr Field<R> kText[] = {
       {"format", read_format},
-      {"verbosity",
-       [](const json::value& v, R&) -> Status {
-         TRY(const std::string word, read_string(v));
-         return word == "medium" ? base::ok() : Status(not_supported("a verbosity other than \"medium\" is"));
-       }},
+      {"verbosity", [](const json::value& v, R& request) { return read_verbosity(v, request.chat.params); }},
   };
   return read_fields<R>(value.get_object(), kText, r);
 }
@@ -195,9 +223,14 @@ constexpr Field<R> kResponsesFields[] = {
     {"stream_options", read_stream_options,
      R"({"type": "object", "properties": {"include_obfuscation": {"type": "boolean"},
          "resumable": {"type": "boolean", "description": "Go on when the client leaves."}}})"},
-    {"max_output_tokens", read_max_tokens, R"({"type": "integer", "minimum": 1, "maximum": 2147483647})"},
+    {"max_output_tokens", read_max_output,
+     R"({"type": "integer", "anyOf": [{"const": -1}, {"minimum": 1, "maximum": 2147483647}]})"},
     {"temperature", read_temperature, R"({"type": "number", "minimum": 0, "maximum": 2})"},
     {"top_p", read_top_p, R"({"type": "number", "minimum": 0, "maximum": 1})"},
+    {"presence_penalty", read_penalty<&wire::SamplingParams::presence_penalty>,
+     R"({"type": "number", "minimum": -2, "maximum": 2})"},
+    {"frequency_penalty", read_penalty<&wire::SamplingParams::frequency_penalty>,
+     R"({"type": "number", "minimum": -2, "maximum": 2})"},
     {"seed", read_seed, R"({"type": "integer"})"},
     {"top_logprobs", read_top_logprobs, R"({"type": "integer", "minimum": 0, "maximum": 20})"},
     {"include", read_include, R"({"type": "array", "items": {"type": "string"}})"},
@@ -215,8 +248,10 @@ constexpr Field<R> kResponsesFields[] = {
     {"reasoning", read_reasoning,
      R"({"type": "object", "properties": {"effort": {"type": ["string", "null"]}}})"},
     {"tools", nullptr,
-     R"({"type": "array", "items": {"type": "object", "required": ["type", "name"],
-         "properties": {"type": {"const": "function"}, "name": {"type": "string"},
+     R"({"type": "array", "items": {"type": "object", "required": ["type"],
+         "properties": {"type": {"type": "string",
+                          "description": "function, custom, namespace; other kinds are left out with a warning."},
+                        "name": {"type": "string"},
                         "description": {"type": ["string", "null"]}, "parameters": {"type": ["object", "null"]},
                         "strict": {"type": ["boolean", "null"]}}}})"},
     {"tool_choice", nullptr, R"({"anyOf": [{"enum": ["none", "auto", "required"]}, {"type": "object"}]})"},
@@ -233,51 +268,19 @@ constexpr Field<R> kResponsesFields[] = {
     {"kvasir", [](const json::value& v, R& r) -> Status { return read_own_field(v, r.chat.params); },
      kOwnFieldSchema},
     {"background", never, R"({"const": false})"},
-    {"safety_identifier", ignore},
-    {"prompt_cache_key", ignore},
+    {"safety_identifier", read_unused_text, R"({"type": "string"})"},
+    {"prompt_cache_key", read_unused_text, R"({"type": "string"})"},
     {"prompt_cache_retention", ignore},
     {"max_tool_calls", ignore},
     {"conversation", refuse},
     {"prompt", refuse},
-    {"context_management", refuse},
+    {"context_management", warn<kContextWarning>},
+    {"prompt_cache_options", ignore},
+    {"access_programs", warn<kAccessWarning>},
+    {"image", warn<kImageWarning>},
+    {"personality", warn<kPersonalityWarning>},
     {"moderation", refuse},
 };
-
-// Converts {"type": "function", "name": …} to a chat's form.
-json::object as_chat_function(const json::object& flat) {
-  json::object function;
-  for (const auto& [key, value] : flat)
-    if (key != "type") function[key] = value;
-  json::object chat;
-  if (const json::value* type = flat.if_contains("type")) chat["type"] = *type;
-  chat["function"] = std::move(function);
-  return chat;
-}
-
-// Converts {"type": "allowed_tools", "mode": …, "tools": […]}, or a function, to a chat's form.
-json::object as_chat_choice(const json::object& flat) {
-  const json::value* type = flat.if_contains("type");
-  if (type == nullptr || *type != "allowed_tools") return as_chat_function(flat);
-  json::object allowed;
-  for (const auto& [key, value] : flat)
-    if (key != "type") allowed[key] = value;
-  if (json::value* tools = allowed.if_contains("tools"); tools != nullptr && tools->is_array())
-    for (json::value& tool : tools->get_array())
-      if (tool.is_object()) tool = as_chat_function(tool.get_object());
-  return {{"type", "allowed_tools"}, {"allowed_tools", std::move(allowed)}};
-}
-
-Result<ToolSettings> read_response_tools(const json::object& body) {
-  json::object chat;
-  for (const char* key : {"tools", "tool_choice", "parallel_tool_calls", "server_tools"})
-    if (const json::value* value = body.if_contains(key)) chat[key] = *value;
-  if (json::value* tools = chat.if_contains("tools"); tools != nullptr && tools->is_array())
-    for (json::value& tool : tools->get_array())
-      if (tool.is_object()) tool = as_chat_function(tool.get_object());
-  if (json::value* choice = chat.if_contains("tool_choice"); choice != nullptr && choice->is_object())
-    *choice = as_chat_choice(choice->get_object());
-  return read_flat_tools(chat, "parameters");
-}
 
 Status read_input(json::value& input, R& r) {
   if (input.is_string()) {
@@ -308,25 +311,37 @@ Status read_input(json::value& input, R& r) {
 
 // The settings that a response repeats, with defaults for those that the request does not set.
 json::object make_echo(const json::object& body) {
-  json::object echo{{"instructions", nullptr},
+  json::object echo{{"completed_at", nullptr},
+                    {"frequency_penalty", 0.0},
+                    {"instructions", nullptr},
                     {"max_output_tokens", nullptr},
+                    {"max_tool_calls", nullptr},
                     {"metadata", json::object()},
                     {"parallel_tool_calls", true},
+                    {"presence_penalty", 0.0},
                     {"previous_response_id", nullptr},
+                    {"prompt_cache_key", nullptr},
                     {"reasoning", json::object{{"effort", nullptr}, {"summary", nullptr}}},
+                    {"safety_identifier", nullptr},
                     {"store", true},
-                    {"temperature", 1.0},
                     {"text", json::object{{"format", json::object{{"type", "text"}}}}},
                     {"tool_choice", "auto"},
                     {"tools", json::array()},
                     {"top_logprobs", 0},
-                    {"top_p", 1.0},
                     {"truncation", "disabled"},
                     {"user", nullptr}};
   for (auto& [key, value] : echo)
     if (const json::value* given = body.if_contains(key); given != nullptr && !given->is_null())
       value = *given;
+  echo["completed_at"] = nullptr;
+  for (const char* key : {"temperature", "top_p"})  // without them the answer tells what was used
+    if (const json::value* given = body.if_contains(key); given != nullptr && !given->is_null())
+      echo[key] = *given;
   if (const json::value* names = body.if_contains("server_tools")) echo["server_tools"] = *names;
+  if (json::value& tools = echo["tools"]; tools.is_array())
+    for (json::value& tool : tools.get_array())
+      if (tool.is_object() && tool.get_object().contains("name"))
+        tool.get_object().emplace("strict", nullptr);
   return echo;
 }
 
@@ -339,8 +354,12 @@ Result<ResponsesRequest> read_responses_request(json::object body) {
   const json::value* options = body.if_contains("stream_options");
   if (!request.chat.params.stream && options != nullptr && !options->is_null())
     return in_field("stream_options", wrong_value("only allowed together with \"stream\": true"));
+  request.chat.params.given = given_sampling(body);
   if (request.chat.params.sampling.num_top_logprobs > 0) request.chat.params.sampling.logprobs = true;
-  TRY(request.chat.tools, read_response_tools(body));
+  TRY(ResponseTools own, read_response_tools(body));
+  request.chat.tools = std::move(own.settings);
+  request.client_tools = std::move(own.client_tools);
+  std::ranges::move(own.warnings, std::back_inserter(request.chat.params.warnings));
   // If calls and text alternate, tokens cannot be assigned to either.
   const ToolSettings& tools = request.chat.tools;
   if (request.chat.params.sampling.logprobs && (tools.may_call() || !tools.server_tools.empty()))

@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "api/answer/chat_request.h"
+#include "api/responses/responses_tools.h"
 
 namespace kvasir::api {
 
@@ -12,6 +14,7 @@ struct ResponsesRequest {
   ChatRequest chat;
   json::object echo;  // settings of the request that the answer repeats
   json::array items;  // the input; every item has an id and a type
+  ClientTools client_tools;
   std::string instructions;
   std::string previous_id;
   bool store = true;
@@ -21,9 +24,10 @@ struct ResponsesRequest {
 base::Result<ResponsesRequest> read_responses_request(json::object body);
 
 // Converts items to the messages of a chat. Calls join the assistant's message before them, and reasoning
-// joins the message after it. The error's field is relative to "input", whose first item is
-// `items[num_earlier]`.
-base::Result<json::array> messages_of_items(const json::array& items, std::size_t num_earlier);
+// joins the message after it. Items that tell a model nothing, or nothing that can be read, are left out with
+// a warning. The error's field is relative to "input", whose first item is `items[num_earlier]`.
+base::Result<json::array> messages_of_items(const json::array& items, std::size_t num_earlier,
+                                            std::vector<std::string>& warnings);
 
 json::object responses_body_schema();
 

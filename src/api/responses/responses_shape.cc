@@ -1,6 +1,8 @@
 #include "api/responses/responses_shape.h"
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -28,16 +30,13 @@ json::object usage_object(const wire::Usage& usage) {
           {"total_tokens", usage.prompt_tokens + usage.output_tokens}};
 }
 
-std::string_view id_prefix(Kind kind) {
-  return kind == Kind::call ? "fc_" : kind == Kind::reasoning ? "rs_" : "msg_";
-}
-
 // An output item that is being written.
 struct Item {
   Item(AnswerPart first, std::string id_in) : part(std::move(first)), id(std::move(id_in)) {}
 
   AnswerPart part;  // has all text so far
   std::string id;
+  ClientTool tool = {};  // of a call
   json::array logprobs = {};
   json::object begun = {};  // as it was first sent
 };
@@ -54,11 +53,15 @@ json::object item_object(const Item& item, std::string_view status) {
   const AnswerPart& part = item.part;
   json::object object{{"id", item.id}};
   if (part.kind == Kind::call) {
-    object["type"] = "function_call";
+    object["type"] = item.tool.is_custom ? "custom_tool_call" : "function_call";
     object["status"] = status;
     object["call_id"] = part.call_id;
-    object["name"] = part.call_name;
-    object["arguments"] = part.text;
+    object["name"] = item.tool.name;
+    if (!item.tool.name_space.empty()) object["namespace"] = item.tool.name_space;
+    if (item.tool.is_custom)
+      object["input"] = custom_input(part.text);
+    else
+      object["arguments"] = part.text;
     return object;
   }
   object["type"] = part.kind == Kind::reasoning ? "reasoning" : "message";
@@ -96,7 +99,8 @@ json::object server_call_item(const ServerCall& call) {
 
 class ItemShape final : public ResponsesShape {
  public:
-  ItemShape(AnswerHead head, json::object echo) : head_(std::move(head)), echo_(std::move(echo)) {}
+  ItemShape(AnswerHead head, json::object echo, ClientTools tools)
+      : head_(std::move(head)), echo_(std::move(echo)), tools_(std::move(tools)) {}
 
   std::string opening(int, const wire::Usage&) override {
     const json::object begun = response("in_progress", nullptr);
@@ -120,6 +124,8 @@ class ItemShape final : public ResponsesShape {
     if (!delta.finish) return events;
     finish_ = *delta.finish;
     ended_ = true;
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    completed_s_ = std::chrono::duration_cast<std::chrono::seconds>(now).count();
     return events + close_item(last_status());
   }
 
@@ -149,8 +155,20 @@ class ItemShape final : public ResponsesShape {
     return finish_ == wire::FinishReason::length ? "incomplete" : "completed";
   }
 
+  ClientTool client_tool(const std::string& name) const {
+    const auto found = tools_.find(name);
+    return found == tools_.end() ? ClientTool{.name = name} : found->second;
+  }
+
+  static std::string_view id_prefix(Kind kind, const ClientTool& tool) {
+    if (kind == Kind::call) return tool.is_custom ? "ctc_" : "fc_";
+    return kind == Kind::reasoning ? "rs_" : "msg_";
+  }
+
   std::string open_item(const AnswerPart& first) {
-    item_.emplace(first, item_id(id_prefix(first.kind), head_.id, output_.size()));
+    ClientTool tool = client_tool(first.call_name);
+    item_.emplace(first, item_id(id_prefix(first.kind, tool), head_.id, output_.size()));
+    item_->tool = std::move(tool);
     item_->part.text.clear();
     item_->begun = item_object(*item_, "in_progress");
     return events_.begin_item(output_.size(), item_->begun);
@@ -158,7 +176,8 @@ class ItemShape final : public ResponsesShape {
 
   std::string extend_item(const AnswerPart& part) {
     item_->part.text += part.text;
-    if (part.text.empty()) return {};
+    // The input of a custom tool is known once its arguments are complete.
+    if (part.text.empty() || item_->tool.is_custom) return {};
     json::array lines;
     if (part.kind == Kind::text) lines = take_lines();
     return events_.extend_item(output_.size(), item_->begun, part.text, std::move(lines));
@@ -175,7 +194,10 @@ class ItemShape final : public ResponsesShape {
     if (!item_) return {};
     if (item_->part.kind == Kind::text) (void)take_lines();
     json::object object = item_object(*item_, status);
-    std::string events = events_.complete_text(output_.size(), object);
+    std::string events;
+    if (item_->tool.is_custom)
+      events = events_.extend_item(output_.size(), item_->begun, object.at("input").get_string(), {});
+    events += events_.complete_text(output_.size(), object);
     events += events_.end_item(output_.size(), object);
     output_.push_back(std::move(object));
     item_.reset();
@@ -213,8 +235,11 @@ class ItemShape final : public ResponsesShape {
                         {"model", head_.model},
                         {"output", output_},
                         {"service_tier", "default"},
+                        {"temperature", head_.temperature},
+                        {"top_p", head_.top_p},
                         {"usage", std::move(usage)}};
     for (const auto& [key, value] : echo_) object[key] = value;
+    add_warnings(head_, object);
     return object;
   }
 
@@ -222,25 +247,29 @@ class ItemShape final : public ResponsesShape {
     json::object object = response(last_status(), usage_object(usage));
     if (finish_ == wire::FinishReason::length)
       object["incomplete_details"] = json::object{{"reason", "max_output_tokens"}};
+    else
+      object["completed_at"] = completed_s_;
     add_receipt(head_, object);
     return object;
   }
 
   const AnswerHead head_;
   const json::object echo_;
+  const ClientTools tools_;
   ResponseEvents events_;
   std::optional<Item> item_;
   json::array output_;                       // complete items, and running calls of this server's tools
   std::map<int, std::size_t> server_calls_;  // indices in `output_`, by the call's number
   json::array lines_;                        // logprobs that belong to no item yet
-  bool ended_ = false;                       // `finish_` is valid
+  bool ended_ = false;                       // `finish_` and `completed_s_` are valid
+  std::int64_t completed_s_ = 0;
   wire::FinishReason finish_ = wire::FinishReason::stop;
 };
 
 }  // namespace
 
-std::unique_ptr<ResponsesShape> responses_shape(AnswerHead head, json::object echo) {
-  return std::make_unique<ItemShape>(std::move(head), std::move(echo));
+std::unique_ptr<ResponsesShape> responses_shape(AnswerHead head, json::object echo, ClientTools tools) {
+  return std::make_unique<ItemShape>(std::move(head), std::move(echo), std::move(tools));
 }
 
 }  // namespace kvasir::api

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "api/answer/answer_shape.h"
+#include "api/responses/responses_tools.h"
 
 namespace kvasir::api {
 
@@ -15,6 +16,6 @@ class ResponsesShape : public AnswerShape {
 };
 
 // `echo` has the settings of the request that the response repeats.
-std::unique_ptr<ResponsesShape> responses_shape(AnswerHead head, json::object echo);
+std::unique_ptr<ResponsesShape> responses_shape(AnswerHead head, json::object echo, ClientTools tools = {});
 
 }  // namespace kvasir::api

@@ -18,7 +18,7 @@ base::Result<ResponsesRequest> read(const std::string& text) {
 std::string messages_text(const std::string& items) {
   auto request = read(R"({"model": "m", "input": )" + items + "}");
   if (!request.ok()) return request.error().field;
-  auto messages = messages_of_items(request->items, 0);
+  auto messages = messages_of_items(request->items, 0, request->chat.params.warnings);
   if (!messages.ok()) return messages.error().field;
   return base::json_text(json::value(*messages));
 }
@@ -70,7 +70,14 @@ TEST(ResponsesRequest, WhatIsWrongIsNamed) {
       {R"(, "stream": true, "stream_options": {"include_obfuscation": "no"})",
        "stream_options.include_obfuscation"},
       {R"(, "tools": [{"type": "function", "name": "f", "description": {}}])", "tools[0].description"},
-      {R"(, "tools": [{"type": "web_search"}])", "tools[0].type"},
+      {R"(, "tools": [{"type": "sorcery"}])", "tools[0].type"},
+      {R"(, "tools": [{"type": "web_search"}], "tool_choice": {"type": "web_search"})", "tool_choice.type"},
+      {R"(, "tools": [{"type": "web_search"}], "tool_choice": "required")", "tool_choice"},
+      {R"(, "tools": [{"type": "web_search"}, {"type": "namespace", "name": "n", "tools": [{"type": "function", "name": "a b"}]}])",
+       "tools[1].tools[0].name"},
+      {R"(, "tools": [{"type": "namespace", "name": "n"}])", "tools[0].tools"},
+      {R"(, "tools": [{"type": "custom", "name": "c", "format": {"type": "grammar", "syntax": "ebnf", "definition": "x"}}])",
+       "tools[0].format.syntax"},
       {R"(, "tools": [{"type": "function", "name": "a b"}])", "tools[0].name"},
       {R"(, "tools": [{"type": "function", "name": "f", "parameters": 3}])", "tools[0].parameters"},
       {R"(, "tool_choice": {"type": "function", "name": "f"})", "tool_choice"},
@@ -138,6 +145,95 @@ TEST_F(ApiTest, ResponsesCallTools) {
   EXPECT_EQ(call.at("name").as_string(), "f");
   EXPECT_EQ(base::parse_json(call.at("arguments").as_string()).value().at("a").to_number<int>(), 1);
   EXPECT_NE(call.at("id"), call.at("call_id"));
+}
+
+// As Codex sends them.
+constexpr const char* kAgentTools = R"(, "tools": [
+    {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}},
+    {"type": "namespace", "name": "agents", "description": "d", "tools": [
+      {"type": "function", "name": "close", "parameters": {"type": "object", "properties": {"id": {"type": "string"}}}}]},
+    {"type": "custom", "name": "patch", "description": "Edits.", "format":
+      {"type": "grammar", "syntax": "lark", "definition": "start: \"x\""}},
+    {"type": "web_search", "external_web_access": true}])";
+
+TEST(ResponsesRequest, ToolsOfAllKindsBecomeFunctions) {
+  const auto request = read(body(kAgentTools));
+  ASSERT_TRUE(request.ok()) << request.error().message;
+  std::vector<std::string> names;
+  for (const auto& tool : request->chat.tools.tools) names.push_back(tool.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"f", "agents__close", "patch"}));
+  EXPECT_EQ(request->client_tools.at("agents__close").name_space, "agents");
+  EXPECT_TRUE(request->client_tools.at("patch").is_custom);
+  EXPECT_EQ(request->chat.tools.definitions[2].at_pointer("/function/description").as_string(),
+            "Edits.\nThe input follows this Lark grammar:\nstart: \"x\"");
+  ASSERT_EQ(request->chat.params.warnings.size(), 2u);
+  EXPECT_EQ(request->chat.params.warnings[1],
+            "tools[3]: left out, this server has no tool of type web_search");
+  const auto regex = read(body(R"(, "tools": [{"type": "custom", "name": "c", "format":
+      {"type": "grammar", "syntax": "regex", "definition": "[a-z]+"}}], "tool_choice": {"type": "custom", "name": "c"})"));
+  ASSERT_TRUE(regex.ok()) << regex.error().message;
+  EXPECT_EQ(regex->chat.tools.tools[0].parameters.at_pointer("/properties/input/pattern"), "^(?:[a-z]+)$");
+  EXPECT_EQ(regex->chat.tools.named, "c");
+  EXPECT_TRUE(regex->chat.params.warnings.empty());
+}
+
+TEST(ResponsesRequest, ItemsOfAgentsBecomeAChat) {
+  EXPECT_EQ(
+      messages_text(R"([{"role": "user", "content": "q"},
+      {"type": "reasoning", "summary": [], "encrypted_content": "x"},
+      {"type": "web_search_call", "id": "w", "status": "completed"},
+      {"type": "compaction", "encrypted_content": "x"},
+      {"type": "custom_tool_call", "call_id": "1", "name": "patch", "input": "a\nb"},
+      {"type": "function_call", "call_id": "2", "namespace": "agents", "name": "close", "arguments": "{}"},
+      {"type": "local_shell_call", "call_id": "3", "status": "completed",
+       "action": {"type": "exec", "command": ["ls"]}},
+      {"type": "custom_tool_call_output", "call_id": "1", "output": "done"},
+      {"type": "function_call_output", "call_id": "2", "output": "closed"},
+      {"type": "local_shell_call_output", "call_id": "3", "output": "notes.txt"}])"),
+      R"([{"role":"user","content":"q"},{"role":"assistant","content":"","tool_calls":[)"
+      R"({"id":"1","type":"function","function":{"name":"patch","arguments":{"input":"a\nb"}}},)"
+      R"({"id":"2","type":"function","function":{"name":"agents__close","arguments":{}}},)"
+      R"({"id":"3","type":"function","function":{"name":"local_shell","arguments":{"type":"exec","command":["ls"]}}}]},)"
+      R"({"role":"tool","tool_call_id":"1","content":"done"},)"
+      R"({"role":"tool","tool_call_id":"2","content":"closed"},)"
+      R"({"role":"tool","tool_call_id":"3","content":"notes.txt"}])");
+  EXPECT_EQ(messages_text(R"([{"type": "local_shell_call", "call_id": "3"}])"), "input[0].action");
+  EXPECT_EQ(messages_text(R"([{"type": "custom_tool_call", "call_id": "3", "name": "x"}])"),
+            "input[0].input");
+}
+
+TEST_F(ApiTest, CallsComeBackInTheClientsKinds) {
+  serve(says(R"(<tool_call>
+{"name": "agents__close", "arguments": {"id": "7"}}
+</tool_call>
+<tool_call>
+{"name": "patch", "arguments": {"input": "a\nb"}}
+</tool_call>)"));
+  const Reply reply =
+      post("/v1/responses", R"({"model": "m", "input": "hi")" + std::string(kAgentTools) + "}");
+  ASSERT_EQ(reply.status, 200) << reply.text;
+  const json::value& close = reply.body.at_pointer("/output/0");
+  EXPECT_EQ(close.at("type"), "function_call");
+  EXPECT_EQ(close.at("namespace"), "agents");
+  EXPECT_EQ(close.at("name"), "close");
+  const json::value& patch = reply.body.at_pointer("/output/1");
+  EXPECT_EQ(patch.at("type"), "custom_tool_call");
+  EXPECT_EQ(patch.at("name"), "patch");
+  EXPECT_EQ(patch.at("input"), "a\nb");
+  EXPECT_FALSE(patch.as_object().contains("arguments"));
+  EXPECT_EQ(reply.body.at("warnings").as_array().size(), 2u);
+  const Reply streamed = post("/v1/responses", body(kAgentTools + std::string(R"(, "stream": true)")));
+  const std::string id(reply.body.at("id").as_string());
+  for (const std::string& text : {streamed.text, get("/v1/responses/" + id + "?stream=true").text}) {
+    std::string input;
+    for (const StreamEvent& event : stream_events(text)) {
+      if (event.name == "response.custom_tool_call_input.delta") input += event.data.at("delta").as_string();
+      if (event.name == "response.custom_tool_call_input.done") {
+        EXPECT_EQ(event.data.at("input").as_string(), input);
+      }
+    }
+    EXPECT_EQ(input, "a\nb");
+  }
 }
 
 TEST(ResponsesRequest, AllowedToolsAreThoseOfAChat) {
@@ -236,10 +332,41 @@ TEST_F(ApiTest, AnEffortIsTheSameInBothApis) {
   serve(says("x"));
   const Reply response = post("/v1/responses", body(R"(, "reasoning": {"effort": "low"})"));
   const Reply chat = post("/v1/chat/completions", chat_body(R"(, "reasoning_effort": "low")"));
-  EXPECT_EQ(response.status, 400);
-  EXPECT_EQ(chat.status, 400);
-  EXPECT_EQ(response.body.at_pointer("/error/param"), "reasoning.effort");
-  EXPECT_EQ(response.body.at_pointer("/error/code"), chat.body.at_pointer("/error/code"));
+  const Reply message = post("/v1/messages", R"({"model": "m", "max_tokens": 9, "messages": [
+      {"role": "user", "content": "hi"}], "output_config": {"effort": "high"}})");
+  EXPECT_EQ(response.headers.at("x-kvasir-warning"),
+            "reasoning.effort: ignored, this model has no levels of effort");
+  EXPECT_EQ(chat.body.at_pointer("/warnings/0"),
+            "reasoning_effort: ignored, this model has no levels of effort");
+  EXPECT_EQ(message.body.at_pointer("/warnings/0"),
+            "output_config.effort: ignored, this model has no levels of effort");
+  EXPECT_EQ(response.body.at("warnings").as_array().size(), 1u);
+}
+
+// Fields that OpenAI's suite for such servers wants in every response.
+TEST_F(ApiTest, AResponseHasAllFieldsOfOpenResponses) {
+  serve(says("x"));
+  const Reply reply = post("/v1/responses", body(R"(, "presence_penalty": 0.5, "safety_identifier": "me",
+      "tools": [{"type": "function", "name": "f"}])"));
+  ASSERT_EQ(reply.status, 200) << reply.text;
+  EXPECT_GE(reply.body.at("completed_at").to_number<std::int64_t>(),
+            reply.body.at("created_at").to_number<std::int64_t>());
+  EXPECT_EQ(reply.body.at("presence_penalty").to_number<double>(), 0.5);
+  EXPECT_EQ(reply.body.at("frequency_penalty").to_number<double>(), 0);
+  EXPECT_TRUE(reply.body.at("max_tool_calls").is_null());
+  EXPECT_EQ(reply.body.at("safety_identifier"), "me");
+  EXPECT_TRUE(reply.body.at("prompt_cache_key").is_null());
+  EXPECT_TRUE(reply.body.at_pointer("/tools/0").as_object().contains("strict"));
+  EXPECT_EQ(worker_->wait_for(0).request.sampling.presence_penalty, 0.5F);
+}
+
+TEST_F(ApiTest, AVerbosityIsToldToHaveNoEffect) {
+  serve(says("x"));
+  const Reply response = post("/v1/responses", body(R"(, "text": {"verbosity": "low"})"));
+  EXPECT_EQ(response.body.at("warnings").as_array().size(), 1u) << response.text;
+  const Reply chat = post("/v1/chat/completions", chat_body(R"(, "verbosity": "high")"));
+  EXPECT_EQ(chat.body.at("warnings").as_array().size(), 1u) << chat.text;
+  EXPECT_EQ(post("/v1/chat/completions", chat_body(R"(, "verbosity": "loud")")).status, 400);
 }
 
 TEST_F(ApiTest, AResponseIsServedInOneTier) {

@@ -145,6 +145,10 @@ bool AnswerParser::take_blank() {
 // Takes the text after a call that still belongs to it, or the end of the fence around it.
 bool AnswerParser::take_trailer(More more, bool& waits) {
   if (!after_call_) return false;
+  if (std::exchange(brace_may_follow_, false) && rest().front() == '}') {
+    ++at_;
+    return true;
+  }
   if (call_fence_) {
     if (rest().starts_with(kFence)) {
       at_ += kFence.size();
@@ -215,6 +219,7 @@ void AnswerParser::take_plain(AnswerPiece& piece) {
   at_ += length;
   line_start_ = false;
   after_call_ = false;
+  brace_may_follow_ = false;
   skip_blanks_ = false;
 }
 
@@ -223,6 +228,20 @@ void AnswerParser::reject(AnswerPiece& piece) {
   candidate_.reset();
   state_ = State::content;
   take_plain(piece);
+}
+
+// True once the value is complete.
+bool AnswerParser::scan_json(std::string_view text) {
+  CallCandidate& c = *candidate_;
+  for (const char byte : text) {
+    if (c.mender.keeps(byte)) {
+      if (c.scanner.push({&byte, 1}) == 0) return false;
+      c.value += byte;
+    }
+    ++c.scanned;
+    if (c.scanner.state() == JsonScanner::State::complete) return true;
+  }
+  return false;
 }
 
 // True once the closing bracket of the list has come.
@@ -251,11 +270,10 @@ bool AnswerParser::read_candidate(AnswerPiece& piece, More more) {
   if (c.opening.kind == Kind::python) {
     complete = scan_python(text.substr(c.scanned));
   } else {
-    c.scanned += c.scanner.push(text.substr(c.scanned));
-    complete = c.scanner.state() == JsonScanner::State::complete;
+    complete = scan_json(text.substr(c.scanned));
     bool hopeless = c.scanner.state() == JsonScanner::State::invalid;
     if (c.opening.kind == Kind::json && !c.plausible && !hopeless) {
-      const Outlook outlook = outlook_of(text.substr(c.opening.length, kMaxOutlook), *syntax_);
+      const Outlook outlook = outlook_of(std::string_view(c.value).substr(0, kMaxOutlook), *syntax_);
       hopeless = outlook == Outlook::hopeless;
       c.plausible = outlook == Outlook::plausible;
     }
@@ -280,6 +298,7 @@ bool AnswerParser::read_candidate(AnswerPiece& piece, More more) {
   blanks_.clear();
   line_start_ = true;
   after_call_ = true;
+  brace_may_follow_ = c.mender.closed_doubled();
   skip_blanks_ = false;
   candidate_.reset();
   state_ = State::content;
@@ -288,9 +307,8 @@ bool AnswerParser::read_candidate(AnswerPiece& piece, More more) {
 
 std::optional<std::vector<ToolCall>> AnswerParser::calls_of_candidate() const {
   const CallCandidate& c = *candidate_;
-  const std::string_view text = rest().substr(0, c.scanned);
-  if (c.opening.kind == Kind::python) return calls_of_python(text, *syntax_);
-  const auto value = base::parse_json(text.substr(c.opening.length));
+  if (c.opening.kind == Kind::python) return calls_of_python(rest().substr(0, c.scanned), *syntax_);
+  const auto value = base::parse_json(c.value);
   if (!value.ok()) return std::nullopt;
   if (c.opening.kind == Kind::json) return calls_of_json(*value, *syntax_, c.opening.evidence);
   const AnswerSyntax::Tool* tool = syntax_->find(c.opening.name);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "text/answer/brace_mender.h"
 #include "text/answer/call_opening.h"
 #include "text/answer/enforced_calls.h"
 #include "text/answer/tool_syntax.h"
@@ -36,7 +37,10 @@ struct AnswerPiece {
 struct CallCandidate {
   CallOpening opening;
   std::size_t scanned = 0;  // bytes scanned so far, including the opening
+  // For JSON only.
   JsonScanner scanner;
+  BraceMender mender;
+  std::string value;  // the JSON so far, with doubled braces mended
   // For a Python list only.
   int depth = 0;
   char quote = 0;
@@ -78,6 +82,7 @@ class AnswerParser {
   void take_plain(AnswerPiece& piece);
   void reject(AnswerPiece& piece);
   std::optional<std::vector<ToolCall>> calls_of_candidate() const;
+  bool scan_json(std::string_view text);
   bool scan_python(std::string_view text);
 
   const std::shared_ptr<const AnswerSyntax> syntax_;
@@ -87,9 +92,10 @@ class AnswerParser {
   std::string blanks_;  // held back, since a call may follow
   bool line_start_ = true;
   bool after_call_ = false;
-  bool in_fence_ = false;     // inside a fence in the content
-  bool call_fence_ = false;   // inside a fence that wraps calls
-  bool skip_blanks_ = false;  // just after the reasoning
+  bool brace_may_follow_ = false;  // just after a call whose first brace was doubled
+  bool in_fence_ = false;          // inside a fence in the content
+  bool call_fence_ = false;        // inside a fence that wraps calls
+  bool skip_blanks_ = false;       // just after the reasoning
   std::optional<CallCandidate> candidate_;
   std::optional<EnforcedCalls> enforced_;
   // The arguments so far of a call after the first. If the answer is cut here, this call is dropped and the

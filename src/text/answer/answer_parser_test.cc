@@ -130,7 +130,12 @@ TEST(AnswerParser, WhatIsNoCallIsTextUnchanged) {
                            "```",
                            "```js",
                            "Grüße 🌧 [1] {x}",
-                           "[1, 2]\n{\n}\n"})
+                           "[1, 2]\n{\n}\n",
+                           "{{\"name\": \"launch\", \"arguments\": {}}}",
+                           "{{\"name\": \"get_weather\", \"arguments\": {\"city\": 3}}}",
+                           "{{{\"name\": \"get_time\", \"arguments\": {}}}}",
+                           "{{ user.name }} and {{name}}",
+                           "}} {{"})
     EXPECT_EQ(read(text, syntax), (Answer{text, "", {}}));
 }
 
@@ -154,6 +159,27 @@ TEST(AnswerParser, FencedAndBareObjectsThatFitAreCalls) {
   // The first code block is text, and the second is a call.
   EXPECT_EQ(read("```json\n{\"a\": 1}\n```\n```json\n" + call + "\n```", syntax),
             (Answer{"```json\n{\"a\": 1}\n```", "", {kParis}}));
+}
+
+// The template of Qwen2.5-Coder shows calls with doubled braces, and the model copies them.
+TEST(AnswerParser, DoubledBracesAreMended) {
+  const auto syntax = syntax_of(ToolSyntax::hermes);
+  const ToolCall time{"get_time", R"({"a":{"b":{}},"c":"{{}}\\"})"};
+  const std::string call = R"({{"name": "get_weather", "arguments": {"city": "Paris"}}})";
+  EXPECT_EQ(read("<tool_call>\n" + call + "\n</tool_call>", syntax), (Answer{"", "", {kParis}}));
+  EXPECT_EQ(read(call, syntax), (Answer{"", "", {kParis}}));
+  EXPECT_EQ(read("Look:\n" + call + "\n" + call + "\nDone", syntax),
+            (Answer{"Look:\nDone", "", {kParis, kParis}}));
+  EXPECT_EQ(read("```json\n" + call + "\n```", syntax), (Answer{"", "", {kParis}}));
+  EXPECT_EQ(read("[" + call + ", " + call + "]", syntax), (Answer{"", "", {kParis, kParis}}));
+  // The arguments doubled too, the end not doubled, and braces that are meant.
+  EXPECT_EQ(read(R"({{"name": "get_weather", "arguments": {{"city": "Paris"}}}})", syntax),
+            (Answer{"", "", {kParis}}));
+  EXPECT_EQ(read("<tool_call>{{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}</tool_call>",
+                 syntax),
+            (Answer{"", "", {kParis}}));
+  EXPECT_EQ(read(R"({{"name": "get_time", "arguments": {"a": {"b": {}}, "c": "{{}}\\"}}})", syntax),
+            (Answer{"", "", {time}}));
 }
 
 TEST(AnswerParser, WithoutToolsEverythingIsContent) {

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "api/http/service.h"
+#include "base/result.h"
+
+namespace kvasir::api {
+
+// The bytes of a gzip file. `room` is asked before the text grows to so many bytes; it gives the error that
+// ends the work. malformed_request: the file is broken.
+base::Result<std::string> gunzip(std::string_view file, const std::function<base::Status(std::size_t)>& room);
+
+// Replaces a body that came with "Content-Encoding: gzip" by its text, which counts against the limits of one
+// body and of all bodies. Any other encoding is the error `kUnknownEncoding`, which is a 415.
+boost::asio::awaitable<base::Status> decompress_body(Service& service, Exchange& exchange);
+
+inline constexpr std::string_view kUnknownEncoding = "unsupported_content_encoding";
+
+}  // namespace kvasir::api

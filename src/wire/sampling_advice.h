@@ -1,0 +1,26 @@
+#pragma once
+
+#include <optional>
+
+namespace kvasir::wire {
+
+// How the makers of a model advise to draw its tokens. What is absent, they say nothing of.
+struct SamplingAdvice {
+  std::optional<float> temperature;
+  std::optional<float> top_p;
+  std::optional<int> top_k;
+  std::optional<float> min_p;
+  std::optional<float> repetition_penalty;
+  bool operator==(const SamplingAdvice&) const = default;
+
+  // Takes what is absent here from `other`.
+  void complete(const SamplingAdvice& other) {
+    if (!temperature) temperature = other.temperature;
+    if (!top_p) top_p = other.top_p;
+    if (!top_k) top_k = other.top_k;
+    if (!min_p) min_p = other.min_p;
+    if (!repetition_penalty) repetition_penalty = other.repetition_penalty;
+  }
+};
+
+}  // namespace kvasir::wire

@@ -1,0 +1,126 @@
+"""docs/api.md says of every field that the SDKs can send what becomes of it. A field of a new version must be decided on
+before this passes; what the table says is tried on the server."""
+
+import re
+
+import httpx
+import pytest
+from anthropic.types import message_count_tokens_params as count
+from anthropic.types import message_create_params as messages
+from anthropic.types.beta import beta_output_config_param as output_config
+from anthropic.types.beta import message_count_tokens_params as beta_count
+from anthropic.types.beta import message_create_params as beta_messages
+from openai.types import completion_create_params as completion
+from openai.types import embedding_create_params as embedding
+from openai.types.chat import chat_completion_stream_options_param as stream_options
+from openai.types.chat import completion_create_params as chat
+from openai.types.responses import input_token_count_params as input_tokens
+from openai.types.responses import response_create_params as response
+from openai.types.responses import response_text_config_param as text_config
+from openai.types.shared_params import reasoning
+
+from conftest import ROOT
+
+HEADERS = {"betas", "workspace_id"}  # arguments that the SDK sends as headers
+
+
+def names(params, inside=""):
+    return {inside + name for name in params.__annotations__} - HEADERS
+
+
+SENT = {
+    "Chat completions": names(chat.CompletionCreateParamsStreaming)
+    | names(stream_options.ChatCompletionStreamOptionsParam, "stream_options."),
+    "Completions": names(completion.CompletionCreateParamsStreaming),
+    "Embeddings": names(embedding.EmbeddingCreateParams),
+    "Responses": names(response.ResponseCreateParamsStreaming)
+    | names(input_tokens.InputTokenCountParams)
+    | names(reasoning.Reasoning, "reasoning.")
+    | names(text_config.ResponseTextConfigParam, "text."),
+    "Messages": names(messages.MessageCreateParamsStreaming)
+    | names(count.MessageCountTokensParams)
+    | names(beta_messages.MessageCreateParamsStreaming)
+    | names(beta_count.MessageCountTokensParams)
+    | names(output_config.BetaOutputConfigParam, "output_config."),
+}
+
+BODIES = {
+    "Chat completions": ("/v1/chat/completions", {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 1}),
+    "Completions": ("/v1/completions", {"prompt": "hi", "max_tokens": 1}),
+    "Responses": ("/v1/responses", {"input": "hi", "max_output_tokens": 1, "store": False}),
+    "Messages": ("/v1/messages", {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 1}),
+}
+
+# A value that asks for something, for every field that is refused or only warned of.
+EXAMPLES = {
+    ("Chat completions", "audio"): {"voice": "x", "format": "wav"},
+    ("Chat completions", "function_call"): {"name": "f"},
+    ("Chat completions", "functions"): [{"name": "f"}],
+    ("Chat completions", "modalities"): ["text", "audio"],
+    ("Chat completions", "moderation"): {"model": "x"},
+    ("Chat completions", "prediction"): {"type": "content", "content": "x"},
+    ("Chat completions", "reasoning_effort"): "high",
+    ("Chat completions", "store"): True,
+    ("Chat completions", "verbosity"): "low",
+    ("Chat completions", "web_search_options"): {},
+    ("Completions", "suffix"): "x",
+    ("Responses", "access_programs"): {"x": True},
+    ("Responses", "background"): True,
+    ("Responses", "context_management"): [{"type": "compaction"}],
+    ("Responses", "conversation"): "conv_1",
+    ("Responses", "image"): {"x": 1},
+    ("Responses", "moderation"): {"model": "x"},
+    ("Responses", "personality"): "friendly",
+    ("Responses", "prompt"): {"id": "p"},
+    ("Responses", "reasoning.context"): "all_turns",
+    ("Responses", "reasoning.effort"): "high",
+    ("Responses", "reasoning.mode"): "pro",
+    ("Responses", "text.verbosity"): "low",
+    ("Messages", "compaction"): {"type": "summarize"},
+    ("Messages", "container"): "c",
+    ("Messages", "context_management"): {"edits": [{"type": "clear_tool_uses_20250919"}]},
+    ("Messages", "fallbacks"): [{"model": "x"}],
+    ("Messages", "mcp_servers"): [{"type": "url", "url": "http://x", "name": "x"}],
+    ("Messages", "output_config.effort"): "high",
+    ("Messages", "output_config.task_budget"): {"type": "tokens", "total": 9},
+    ("Messages", "speed"): "fast",
+    ("Messages", "thread"): {"type": "create"},
+}
+
+
+def tables():
+    """{part: {field: decision}} of the section in docs/api.md."""
+    text = (ROOT / "docs/api.md").read_text()
+    section = text[text.index("## Every field of the SDKs"):].split("\n## ")[0]
+    parts = {}
+    for part in section.split("\n### ")[1:]:
+        rows = re.findall(r"^\| (`.*?`) \| (done|harmless|warning|400) \|", part, re.M)
+        parts[part.split("\n")[0]] = {name: decision for cell, decision in rows for name in re.findall(r"`([^`]+)`", cell)}
+    return parts
+
+
+@pytest.mark.parametrize("part", SENT)
+def test_every_field_is_decided_on(part):
+    decided = tables()[part]
+    assert SENT[part] - set(decided) == set(), "fields of the SDK that docs/api.md does not decide on"
+    assert set(decided) - SENT[part] == set(), "fields that no SDK sends"
+
+
+def test_every_refusal_and_warning_has_an_example():
+    listed = {(part, field) for part, rows in tables().items() for field, what in rows.items() if what in ("400", "warning")}
+    assert listed == set(EXAMPLES)
+
+
+@pytest.mark.parametrize(("part", "field"), EXAMPLES)
+def test_the_table_is_true(server, part, field):
+    path, body = BODIES[part]
+    body = {"model": "smollm2", **body}
+    outer, _, inner = field.partition(".")
+    body[outer] = {inner: EXAMPLES[part, field]} if inner else EXAMPLES[part, field]
+    reply = httpx.post(server.url + path, json=body, timeout=60)
+    if tables()[part][field] == "400":
+        assert reply.status_code == 400, reply.text
+        assert field in reply.json()["error"]["message"], reply.text
+    else:
+        assert reply.status_code == 200, reply.text
+        assert any(warning.startswith((field, inner or field)) for warning in reply.json()["warnings"]), reply.text
