@@ -64,6 +64,7 @@ export function App() {
     document.title = title === "Kvasir" ? title : `${title} · Kvasir`;
   }, [title]);
   const close = () => setOpen(false);
+  useEffect(close, [view, route.value.id]);
   return (
     <div class={`shell ${isOpen ? "open" : ""}`}>
       <header class="top">

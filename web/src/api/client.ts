@@ -3,13 +3,15 @@ import { stored } from "../ui/stored.ts";
 
 /** What the server said is wrong. */
 export class ApiError extends Error {
-  constructor(
-    readonly status: number,
-    readonly code: string,
-    message: string,
-    readonly retryAfterS = 0,
-  ) {
+  readonly status: number;
+  readonly code: string;
+  readonly retryAfterS: number;
+
+  constructor(status: number, code: string, message: string, retryAfterS = 0) {
     super(message);
+    this.status = status;
+    this.code = code;
+    this.retryAfterS = retryAfterS;
   }
 }
 

@@ -9,6 +9,7 @@ import { SettingsDialog } from "./settings.tsx";
 import {
   branchFrom,
   chatModels,
+  current,
   currentId,
   currentRun,
   isLoading,
@@ -144,6 +145,7 @@ function Messages() {
   return (
     <>
       <section class="scroller" ref={scroller} onScroll={onScroll} tabIndex={0} aria-label="Messages">
+        <h1 class="hidden">{current.value?.title ?? "New conversation"}</h1>
         <div class="column" aria-live="off">
           {shown.map((message) => (
             <MessageView key={message.id} message={message} isBusy={isBusy} />

@@ -78,6 +78,23 @@ const marked = new Marked({
   },
 });
 
+// Formulas are shown as they are written: without this, Markdown would take their backslashes away.
+marked.use({
+  extensions: [
+    {
+      name: "formula",
+      level: "inline",
+      start: (text: string) => text.search(/\\[([]/),
+      tokenizer(text: string) {
+        const found = /^\\\(([^\n]+?)\\\)|^\\\[([\s\S]+?)\\\]/.exec(text);
+        if (!found) return undefined;
+        return { type: "formula", raw: found[0], text: (found[1] ?? found[2] ?? "").trim() };
+      },
+      renderer: (token) => `<code class="formula">${escapeHtml(token.text)}</code>`,
+    },
+  ],
+});
+
 DOMPurify.addHook("afterSanitizeAttributes", (node) => {
   if (node.tagName !== "A") return;
   node.setAttribute("target", "_blank");

@@ -34,10 +34,10 @@ export class Columns {
   readonly times: number[] = [];
   readonly columns: Record<string, (number | null)[]>;
 
-  constructor(
-    names: readonly string[],
-    private readonly most: number,
-  ) {
+  private readonly most: number;
+
+  constructor(names: readonly string[], most: number) {
+    this.most = most;
     this.columns = Object.fromEntries(names.map((name) => [name, []]));
   }
 

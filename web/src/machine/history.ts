@@ -75,7 +75,11 @@ export class History {
   steps: TimedStep[] = [];
   private latest: Sums[] = []; // of the percentiles' window, the newest last
 
-  constructor(private readonly bounds: number[]) {}
+  private readonly bounds: number[];
+
+  constructor(bounds: number[]) {
+    this.bounds = bounds;
+  }
 
   /** `chosen` is the model that is shown; empty: all together. */
   push(look: Look, chosen: string): void {

@@ -63,7 +63,7 @@ export function Requests({ look }: { look: Look }) {
         </p>
       </header>
       {all.length > 0 && (
-        <section class="table" aria-label="Running and waiting requests" tabIndex={0}>
+        <section class="table" aria-label="Table of requests" tabIndex={0}>
           <table>
             <thead>
               <tr>
@@ -169,7 +169,7 @@ export function Models({ look }: { look: Look }) {
       <header>
         <h2 id="models-title">Models</h2>
       </header>
-      <section class="table" aria-label="Models" tabIndex={0}>
+      <section class="table" aria-label="Table of models" tabIndex={0}>
         <table>
           <thead>
             <tr>

@@ -74,7 +74,7 @@ export function Tenants() {
         <h2 id="tenants-title">Tenants</h2>
         <p class="muted">use of the last 30 days</p>
       </header>
-      <section class="table" aria-label="Tenants" tabIndex={0}>
+      <section class="table" aria-label="Table of tenants" tabIndex={0}>
         <table>
           <thead>
             <tr>
