@@ -59,7 +59,8 @@ export function compact(value: number): string {
 
 export function duration(seconds: number | null): string {
   if (seconds === null) return "–";
+  if (seconds === 0) return "0";
   if (seconds < 0.01) return `${(seconds * 1000).toFixed(1)} ms`;
   if (seconds < 1) return `${(seconds * 1000).toFixed(0)} ms`;
-  return `${seconds.toFixed(seconds < 10 ? 2 : 1)} s`;
+  return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
 }

@@ -63,7 +63,7 @@ const charts: ChartProps[] = [
     title: "Prefix cache",
     format: percent,
     max: 100,
-    lines: [{ name: "hits", label: "of prompts from the cache", colour: blue, fill: true }],
+    lines: [{ name: "hits", label: "of the prompts", colour: blue, fill: true }],
   },
   {
     title: "Goodput of the last minute",

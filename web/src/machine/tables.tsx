@@ -49,6 +49,15 @@ function RequestRow({ one, model }: { one: Sequence; model: string }) {
   );
 }
 
+// "class 10: 3, class 0: 12", the highest first; empty where nobody waits.
+function queueByClass(all: { one: Sequence }[]): string {
+  const counts = new Map<number, number>();
+  for (const { one } of all)
+    if (one.state === "waiting") counts.set(one.priority, (counts.get(one.priority) ?? 0) + 1);
+  const sorted = [...counts].sort((a, b) => b[0] - a[0]);
+  return sorted.map(([priority, count]) => `class ${priority}: ${count}`).join(", ");
+}
+
 export function Requests({ look }: { look: Look }) {
   const all = look.models.flatMap((model) =>
     (model.sequences ?? []).map((one) => ({ one, model: model.name })),
@@ -59,6 +68,7 @@ export function Requests({ look }: { look: Look }) {
         <h2 id="requests-title">Requests</h2>
         <p class="muted">
           {all.length === 0 ? "none at the moment" : `${all.length} running and waiting`}
+          {queueByClass(all) && `; waiting by ${queueByClass(all)}`}
           {look.lobby > 0 && `, ${look.lobby} before the door`}
         </p>
       </header>

@@ -54,6 +54,12 @@ function layOut(steps: TimedStep[], lanes: string[], end: number, width: number)
   return boxes;
 }
 
+// The models that have computed something; before any has, all of them.
+function lanesOf(steps: TimedStep[], models: string[]): string[] {
+  const busy = models.filter((model) => steps.some((step) => step.model === model));
+  return busy.length > 0 ? busy : models;
+}
+
 function draw(canvas: HTMLCanvasElement, lanes: string[], end: number): Box[] {
   const ratio = devicePixelRatio || 1;
   const width = canvas.clientWidth;
@@ -118,7 +124,10 @@ export function Timeline() {
   const boxes = useRef<Box[]>([]);
   const [hover, setHover] = useState<Hover | null>(null);
   const seen = look.value;
-  const lanes = (seen?.models ?? []).filter((model) => model.counters).map((model) => model.name);
+  const lanes = lanesOf(
+    history.steps,
+    (seen?.models ?? []).filter((model) => model.counters).map((model) => model.name),
+  );
   const colours = theme();
   useEffect(() => {
     if (seen && !document.hidden && !hover) boxes.current = draw(canvas.current!, lanes, seen.at_ms / 1000);
