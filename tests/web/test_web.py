@@ -37,6 +37,16 @@ def test_machine_and_playground(small_server):
     run_browser(small_server(), "machine.test.mjs", 3)
 
 
+def test_a_model_that_is_not_there(tmp_path):
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF and nothing more")
+    server = Server("smollm2", broken)
+    try:
+        run_browser(server.wait_ready("smollm2"), "states.test.mjs", 1)
+    finally:
+        server.terminate()
+
+
 def test_keys(tmp_path):
     def kvasir(*words):
         return subprocess.run([BIN, *words, "--data-dir", tmp_path], capture_output=True, text=True, check=True).stdout

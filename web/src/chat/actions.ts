@@ -61,7 +61,11 @@ export function retry(): void {
   const id = currentId.peek();
   const ask = runs.peek()[id ?? ""]?.ask;
   if (!id || !ask) return;
-  begin(id, { ...ask, body: { ...ask.body, model: chosenModel.peek() } });
+  // An answer that broke off is stored with its question, which must not be asked twice.
+  const last = messages.peek().at(-1);
+  const isStored = last?.role === "assistant" && last.status !== "completed" && last.id !== ask.parentId;
+  if (isStored) regenerate(last);
+  else begin(id, { ...ask, body: { ...ask.body, model: chosenModel.peek() } });
 }
 
 export function dismiss(): void {

@@ -1,5 +1,6 @@
-import { useState } from "preact/hooks";
-import type { Settings } from "../api/types.ts";
+import { useEffect, useState } from "preact/hooks";
+import { get } from "../api/client.ts";
+import type { List, Settings } from "../api/types.ts";
 import { Dialog } from "../ui/dialog.tsx";
 import { formatOf, schemaText } from "./schema.ts";
 import { choicesOf, current, setChoices } from "./store.ts";
@@ -45,7 +46,7 @@ function asText(settings: Settings): Values {
 }
 
 // The settings with the numbers that were given; an empty field is the server's default.
-function asSettings(old: Settings, values: Values, format: unknown): Settings {
+function asSettings(old: Settings, values: Values, format: unknown, tools: string[]): Settings {
   const settings: Settings = { ...old };
   for (const { name } of numbers) {
     if (values[name]) settings[name] = Number(values[name]);
@@ -53,7 +54,38 @@ function asSettings(old: Settings, values: Values, format: unknown): Settings {
   }
   if (format) settings.response_format = format;
   else delete settings.response_format;
+  if (tools.length > 0) settings.server_tools = tools;
+  else delete settings.server_tools;
   return settings;
+}
+
+/** The tools that the server runs itself, of which the model may call those that are ticked. */
+function ServerTools({ chosen, onChange }: { chosen: string[]; onChange: (chosen: string[]) => void }) {
+  const [names, setNames] = useState<string[]>([]);
+  useEffect(() => {
+    get<List<{ id: string }>>("/v1/server_tools").then(
+      (list) => setNames(list.data.map((tool) => tool.id)),
+      () => {},
+    );
+  }, []);
+  if (names.length === 0) return null;
+  return (
+    <fieldset class="ticks">
+      <legend>Tools that the server runs</legend>
+      {names.map((name) => (
+        <label key={name}>
+          <input
+            type="checkbox"
+            checked={chosen.includes(name)}
+            onChange={(event) =>
+              onChange(event.currentTarget.checked ? [...chosen, name] : chosen.filter((one) => one !== name))
+            }
+          />
+          {name}
+        </label>
+      ))}
+    </fieldset>
+  );
 }
 
 /** System prompt, sampling and structured output of the conversation that is shown, or of the next one. */
@@ -63,11 +95,12 @@ export function SettingsDialog({ onClose }: { onClose: () => void }) {
   const [policy, setPolicy] = useState(choices.contextPolicy);
   const [values, setValues] = useState(asText(choices.settings));
   const [schema, setSchema] = useState(schemaText(choices.settings.response_format));
+  const [tools, setTools] = useState(choices.settings.server_tools ?? []);
   const [wrong, setWrong] = useState("");
   const save = (event: Event) => {
     event.preventDefault();
     try {
-      const settings = asSettings(choices.settings, values, formatOf(schema));
+      const settings = asSettings(choices.settings, values, formatOf(schema), tools);
       void setChoices({ systemPrompt, contextPolicy: policy, settings });
       onClose();
     } catch (error) {
@@ -125,6 +158,7 @@ export function SettingsDialog({ onClose }: { onClose: () => void }) {
             }}
           />
         </label>
+        <ServerTools chosen={tools} onChange={setTools} />
         {wrong && (
           <p class="error-text" role="alert">
             {wrong}

@@ -3,7 +3,7 @@ import { ApiError, get, open } from "../api/client.ts";
 import type { Conversation, List, Message, Model, Settings } from "../api/types.ts";
 import { goTo, route } from "../ui/route.ts";
 import { stored } from "../ui/stored.ts";
-import { runs } from "./runs.ts";
+import { runs, stop } from "./runs.ts";
 
 /** What a conversation is asked with. */
 export interface Choices {
@@ -147,6 +147,7 @@ export async function setChoices(choices: Partial<Choices>): Promise<void> {
 
 export async function remove(id: string): Promise<void> {
   try {
+    await stop(id);
     await open(`/v1/conversations/${id}`, { method: "DELETE" });
     conversations.value = conversations.value.filter((one) => one.id !== id);
     if (currentId.peek() === id) goTo("chat");
