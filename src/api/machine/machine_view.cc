@@ -2,7 +2,9 @@
 
 #include <chrono>
 #include <cmath>
+#include <optional>
 #include <utility>
+#include <variant>
 
 #include "kv/block.h"
 #include "obs/metric.h"

@@ -9,6 +9,8 @@
 
 namespace kvasir::api {
 
+namespace json = boost::json;
+
 // Describes the machine to one watcher. Each step is told once. Used on one executor.
 class MachineView {
  public:
