@@ -62,6 +62,15 @@ gpu-bench: ## the GPU's figures beside vLLM's, the engine alone and through HTTP
 	@scripts/build.sh cuda gpu_bench
 	@python3 bench/gpu_table.py --bin build/cuda/bin $(ARGS)
 
+web: ## web/dist, the page for browsers, from web/src (commit both)
+	@scripts/setup.sh test
+	@scripts/web.sh build
+
+screenshots: build ## the pictures of docs/images, taken of a running server (2 minutes)
+	@scripts/setup.sh test
+	@$(KVASIR) pull smollm2 qwen2.5-coder
+	@python3 scripts/screenshots.py
+
 tidy: ## clang-tidy over every source file
 	@scripts/setup.sh test
 	@scripts/build.sh release tests
@@ -74,4 +83,4 @@ format: ## rewrite the sources the way clang-format wants them
 clean: ## throw the build away (downloaded models stay)
 	@rm -rf build
 
-.PHONY: help serve build test asan tsan fuzz arm64 bench bench-streams bench-overload build-cuda gpu-test gpu-bench tidy format clean
+.PHONY: help serve build test asan tsan fuzz arm64 bench bench-streams bench-overload build-cuda gpu-test gpu-bench web screenshots tidy format clean

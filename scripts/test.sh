@@ -61,6 +61,7 @@ part unit unit
 part tidy python3 scripts/tidy.py
 part models "$KVASIR_BIN" pull smollm2 qwen2.5-coder minilm
 part clients clients
+part web scripts/web.sh check
 part end-to-end end_to_end
 part fuzz scripts/fuzz.sh 6
 if [ "$(uname -m)" = x86_64 ]; then part cuda cuda; fi

@@ -187,6 +187,7 @@ Api::Api(ServiceOptions options, Parts parts)
                parts.meter,
                {},
                Lobby(options.max_lobby),
+               {},
                {parts.store, {}},
                base::json_text(openapi_document(route_groups()))},
       batches_(std::make_unique<BatchRunner>(service_, kMaxBatchInFlight)) {}
@@ -281,6 +282,7 @@ asio::awaitable<void> Api::handle(net::HttpRequest& request, net::Responder& res
 
 void Api::finish(const Exchange& exchange, std::string_view endpoint, base::Duration took) {
   metrics_.count_request(endpoint, exchange.status, took);
+  if (!exchange.error.empty() && exchange.status >= 400) metrics_.count_refusal(exchange.error);
   log_request(exchange, endpoint, took);
 }
 

@@ -9,9 +9,11 @@
 #include "api/anthropic/endpoints.h"
 #include "api/batches/endpoints.h"
 #include "api/conversations/endpoints.h"
+#include "api/machine/endpoints.h"
 #include "api/openai/endpoints.h"
 #include "api/operations/endpoints.h"
 #include "api/responses/endpoints.h"
+#include "api/web/endpoints.h"
 #include "base/utf8.h"
 
 namespace kvasir::api {
@@ -88,7 +90,8 @@ std::vector<const Route*> routes_of(std::string_view path) {
 std::span<const RouteGroup> route_groups() {
   static const RouteGroup kGroups[] = {openai_routes(),       responses_routes(), anthropic_routes(),
                                        conversation_routes(), file_routes(),      server_tool_routes(),
-                                       admin_routes(),        usage_routes(),     operations_routes()};
+                                       admin_routes(),        usage_routes(),     machine_routes(),
+                                       operations_routes(),   web_routes()};
   return kGroups;
 }
 

@@ -50,10 +50,17 @@ void Engine::submit(wire::GenerateRequest request, std::shared_ptr<seam::TokenSt
 bool Engine::step() {
   if (failure_) return false;
   watch_readers();
-  scheduler_.set_now(on_wall(clock_.now()));
+  const base::TimePoint began = clock_.now();
+  scheduler_.set_now(on_wall(began));
   sched::StepPlan plan = scheduler_.plan();
+  std::optional<wire::StepRecord> record;
+  if (log_ != nullptr && !plan.empty() && log_->is_watched()) {
+    record = record_of(plan);
+    record->started_s = on_wall(began);
+    record->plan_s = base::seconds(clock_.now() - began);
+  }
   if (!plan.empty() && runner_.can_start(plan)) {
-    start(std::move(plan));
+    start(std::move(plan), std::move(record));
     return true;
   }
   if (in_flight_) {  // the plan needs the tokens in flight, or is empty without them
@@ -61,18 +68,20 @@ bool Engine::step() {
     return true;
   }
   if (plan.empty()) return false;
-  run(plan);
+  run(plan, std::move(record));
   return true;
 }
 
-void Engine::start(sched::StepPlan plan) {
+void Engine::start(sched::StepPlan plan, std::optional<wire::StepRecord> record) {
   begin(plan);
   runner_.start(plan);
   if (in_flight_)
     collect();
   else
     last_end_ = clock_.now();
-  if (!failure_) in_flight_ = std::move(plan);
+  if (failure_) return;
+  in_flight_ = std::move(plan);
+  in_flight_record_ = std::move(record);
 }
 
 void Engine::begin(const sched::StepPlan& plan) {
@@ -97,9 +106,7 @@ void Engine::collect() {
   const base::TimePoint end = clock_.now();
   result->seconds = base::seconds(end - last_end_);
   last_end_ = end;
-  count(plan, result->seconds);
-  scheduler_.set_now(on_wall(end));
-  deliver(scheduler_.finish(plan, std::move(*result)));
+  finish(plan, std::move(*result), std::exchange(in_flight_record_, {}));
 }
 
 void Engine::watch_readers() {
@@ -119,16 +126,26 @@ void Engine::watch_readers() {
   }
 }
 
-void Engine::run(const sched::StepPlan& plan) {
+void Engine::run(const sched::StepPlan& plan, std::optional<wire::StepRecord> record) {
   begin(plan);
   const base::TimePoint start = clock_.now();
   base::Result<sched::StepResult> result = runner_.run(plan);
   if (!result.ok()) return fail(std::move(result).error());
+  result->seconds = base::seconds(clock_.now() - start);
+  finish(plan, std::move(*result), std::move(record));
+}
+
+void Engine::finish(const sched::StepPlan& plan, sched::StepResult result,
+                    std::optional<wire::StepRecord> record) {
+  const double run_s = result.seconds;
   const base::TimePoint end = clock_.now();
-  result->seconds = base::seconds(end - start);
-  count(plan, result->seconds);
+  count(plan, run_s);
   scheduler_.set_now(on_wall(end));
-  deliver(scheduler_.finish(plan, std::move(*result)));
+  deliver(scheduler_.finish(plan, std::move(result)));
+  if (!record) return;
+  record->run_s = run_s;
+  record->commit_s = base::seconds(clock_.now() - end);
+  log_->add(std::move(*record));
 }
 
 void Engine::fail(base::Error error) {

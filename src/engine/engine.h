@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "engine/runner.h"
+#include "engine/step_log.h"
 #include "sched/scheduler.h"
 #include "seam/token_stream.h"
 #include "wire/generate_request.h"
@@ -65,6 +66,8 @@ class Engine {
   // What a request would meet now. `on_begun` is called when it has changed, after a step has begun.
   sched::Outlook outlook() const;
   void on_begun(std::function<void()> callback) { on_begun_ = std::move(callback); }
+  // Records the steps while the log is watched. The log outlives the engine.
+  void record_to(StepLog& log) { log_ = &log; }
   bool idle() const { return readers_.empty() && !in_flight_; }
   const sched::Scheduler& scheduler() const { return scheduler_; }
   EngineStats stats() const;
@@ -76,22 +79,25 @@ class Engine {
   };
 
   void watch_readers();
-  void run(const sched::StepPlan& plan);
+  void run(const sched::StepPlan& plan, std::optional<wire::StepRecord> record);
   // Starts the plan, then collects the step before it.
-  void start(sched::StepPlan plan);
+  void start(sched::StepPlan plan, std::optional<wire::StepRecord> record);
   void collect();
   void begin(const sched::StepPlan& plan);
   void fail(base::Error error);
   void count(const sched::StepPlan& plan, double seconds);
+  void finish(const sched::StepPlan& plan, sched::StepResult result, std::optional<wire::StepRecord> record);
   void deliver(std::vector<sched::SequenceEvent> events);
 
   EngineOptions options_;
   Runner& runner_;
   const base::Clock& clock_;
   sched::Scheduler scheduler_;
-  std::map<sched::SequenceId, Reader> readers_;  // of the live sequences
-  std::optional<sched::StepPlan> in_flight_;     // started; only its ids and sizes are still valid
-  base::TimePoint last_end_;                     // of a step that was started
+  std::map<sched::SequenceId, Reader> readers_;       // of the live sequences
+  std::optional<sched::StepPlan> in_flight_;          // started; only its ids and sizes are still valid
+  StepLog* log_ = nullptr;                            // null: nobody ever watches
+  std::optional<wire::StepRecord> in_flight_record_;  // of the same step, where it is recorded
+  base::TimePoint last_end_;                          // of a step that was started
   std::function<void()> on_begun_;
   double begun_s_ = 0;  // during on_begun_: predicted for the step that begins
   std::optional<base::Error> failure_;

@@ -13,6 +13,9 @@ namespace {
 // often.
 constexpr auto kHeldPoll = std::chrono::milliseconds(2);
 
+// How often the sequences are listed for those who watch.
+constexpr auto kLiveInterval = std::chrono::milliseconds(200);
+
 base::Error shutting_down() {
   return {base::ErrorCode::unavailable, "the server is shutting down", {}, "server_draining", 5};
 }
@@ -33,6 +36,7 @@ EngineThread::EngineThread(const EngineOptions& options, std::unique_ptr<Runner>
       runner_(std::move(runner)),
       clock_(clock),
       on_failure_(std::move(on_failure)),
+      log_(clock),
       last_progress_(clock.now()) {
   report_.num_blocks = report_.num_free_blocks = options.scheduler.num_blocks;
   thread_ = std::thread([this] { loop(); });
@@ -130,8 +134,29 @@ EngineStats EngineThread::stats() const {
   return stats_;
 }
 
+wire::Activity EngineThread::activity(std::uint64_t after_step) {
+  wire::Activity activity;
+  activity.steps = log_.read(after_step);
+  const std::lock_guard lock(mutex_);
+  activity.now_s = base::seconds(clock_.now().time_since_epoch());
+  const sched::SchedulerStats& sums = stats_.sequences;
+  activity.counters = {.steps = sums.num_steps,
+                       .prefill_tokens = sums.num_prefill_tokens,
+                       .decode_tokens = sums.num_decode_tokens,
+                       .cached_tokens = sums.num_cached_tokens,
+                       .output_tokens = sums.num_output_tokens,
+                       .preemptions = sums.num_preemptions,
+                       .finished = sums.num_finished,
+                       .failed = sums.num_failed,
+                       .aborted = sums.num_aborted,
+                       .step_s = stats_.step_s};
+  activity.sequences = live_;
+  return activity;
+}
+
 void EngineThread::loop() {
   Engine engine(options_, *runner_, clock_);
+  engine.record_to(log_);
   engine.publish_to(published_);
   engine.on_begun([this, &engine] {
     const std::unique_lock lock(mutex_);
@@ -185,6 +210,19 @@ void EngineThread::take_snapshot(const Engine& engine, const std::unique_lock<st
   report_.failed = engine.failure().has_value();
   stats_ = engine.stats();
   last_progress_ = clock_.now();
+  take_live(scheduler, lock);
+}
+
+void EngineThread::take_live(const sched::Scheduler& scheduler, const std::unique_lock<std::mutex>& lock) {
+  CHECK(lock.owns_lock(), "a list of sequences without its lock");
+  if (scheduler.idle() || !log_.is_watched()) {
+    live_.clear();
+    return;
+  }
+  const base::TimePoint now = clock_.now();
+  if (!live_.empty() && now - live_at_ < kLiveInterval) return;
+  live_ = scheduler.live();
+  live_at_ = now;
 }
 
 }  // namespace kvasir::engine

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "engine/engine.h"
+#include "engine/step_log.h"
 #include "seam/worker_client.h"
 
 namespace kvasir::engine {
@@ -42,6 +43,8 @@ class EngineThread {
   // See seam::WorkerClient.
   wire::Forecast forecast(const wire::Outline& outline) const;
   EngineStats stats() const;
+  // See seam::WorkerClient.
+  wire::Activity activity(std::uint64_t after_step);
 
  private:
   struct Arrival {
@@ -57,6 +60,7 @@ class EngineThread {
   Wake await_work(Engine& engine);
   void take_outlook(const Engine& engine, const std::unique_lock<std::mutex>& lock);
   void take_snapshot(const Engine& engine, const std::unique_lock<std::mutex>& lock);
+  void take_live(const sched::Scheduler& scheduler, const std::unique_lock<std::mutex>& lock);
 
   const EngineOptions options_;
   const std::unique_ptr<Runner> runner_;
@@ -64,6 +68,7 @@ class EngineThread {
   const OnFailure on_failure_;
 
   const std::shared_ptr<kv::PublishedBlocks> published_ = std::make_shared<kv::PublishedBlocks>();
+  StepLog log_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<Arrival> inbox_;  // guarded by mutex_
@@ -72,6 +77,8 @@ class EngineThread {
   std::shared_ptr<const sched::Outlook> outlook_;  // guarded by mutex_; null before the first step
   base::TimePoint outlook_at_;                     // guarded by mutex_; when it was made
   std::vector<sched::WaitingLine> arrived_;        // guarded by mutex_; in the inbox
+  std::vector<wire::LiveSequence> live_;           // guarded by mutex_; while watched, as of live_at_
+  base::TimePoint live_at_;                        // guarded by mutex_
   base::TimePoint last_progress_;                  // guarded by mutex_
   bool last_step_was_empty_ = true;                // guarded by mutex_
   bool draining_ = false;                          // guarded by mutex_

@@ -146,6 +146,33 @@ TEST(EngineThread, StoppingEndsWhatIsThere) {
   }
 }
 
+TEST(EngineThread, TellsAWatcherWhatRuns) {
+  const base::RealClock clock;
+  asio::io_context io;
+  auto gated = std::make_unique<GatedRunner>(64);
+  GatedRunner& gate = *gated;
+  LocalWorker worker(options_of(64), std::move(gated), clock);
+  EXPECT_TRUE(worker.activity(0).sequences.empty());
+  wire::GenerateRequest request = request_of(20, 4);
+  request.origin = {.request_id = "r-1", .tenant = "acme"};
+  auto stream = worker.generate(std::move(request), io.get_executor());
+  ASSERT_TRUE(stream.ok());
+  gate.await_step();
+  const wire::Activity during = worker.activity(0);
+  ASSERT_EQ(during.sequences.size(), 1);
+  EXPECT_EQ(during.sequences[0].request_id, "r-1");
+  EXPECT_EQ(during.sequences[0].tenant, "acme");
+  EXPECT_EQ(during.sequences[0].num_prompt, 20);
+  gate.open();
+  last_of(io, std::move(*stream));
+  while (!worker.idle()) std::this_thread::yield();
+  const wire::Activity after = worker.activity(0);
+  EXPECT_TRUE(after.sequences.empty());
+  EXPECT_EQ(after.steps.size(), 4);
+  EXPECT_EQ(after.counters.output_tokens, 4);
+  EXPECT_TRUE(worker.activity(after.steps.back().number).steps.empty());
+}
+
 TEST(EngineThread, ReportsAStalledStep) {
   asio::io_context io;
   base::FakeClock clock;

@@ -21,6 +21,7 @@ class LocalWorker final : public seam::WorkerClient {
   }
   wire::Forecast forecast(const wire::Outline& outline) const override { return thread_.forecast(outline); }
   wire::WorkerReport report() const override { return thread_.report(); }
+  wire::Activity activity(std::uint64_t after_step) override { return thread_.activity(after_step); }
 
   EngineStats stats() const { return thread_.stats(); }
   void drain() { thread_.drain(); }

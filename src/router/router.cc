@@ -261,4 +261,16 @@ std::vector<ModelStatus> Router::models(const Reach& reach) const {
   return all;
 }
 
+std::optional<wire::Activity> Router::activity(std::string_view name, std::uint64_t after_step) const {
+  std::shared_ptr<seam::WorkerClient> worker;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& entry : entries_)
+      if (entry->name == name && entry->ready)
+        if (const auto* ready = std::get_if<ReadyGenerating>(&*entry->ready)) worker = ready->second;
+  }
+  if (!worker) return std::nullopt;
+  return worker->activity(after_step);
+}
+
 }  // namespace kvasir::router

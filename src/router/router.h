@@ -100,6 +100,8 @@ class Router {
 
   // In the order in which they were added.
   std::vector<ModelStatus> models(const Reach& reach = {}) const;
+  // See seam::WorkerClient. Absent: the model is not ready, or does not generate.
+  std::optional<wire::Activity> activity(std::string_view name, std::uint64_t after_step) const;
 
  private:
   struct Entry;

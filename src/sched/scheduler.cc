@@ -89,6 +89,26 @@ base::Result<SequenceId> Scheduler::submit(wire::GenerateRequest request) {
   return id;
 }
 
+std::vector<wire::LiveSequence> Scheduler::live() const {
+  std::vector<wire::LiveSequence> all;
+  all.reserve(sequences_.size());
+  for (const std::vector<Sequence*>* list : {&state_.running, &state_.waiting})
+    for (const Sequence* one : *list)
+      all.push_back({.request_id = one->request.origin.request_id,
+                     .tenant = one->request.origin.tenant,
+                     .priority = one->request.priority,
+                     .runs = one->runs,
+                     .held = one->held,
+                     .num_prompt = one->num_prompt,
+                     .num_cached = std::max(0, one->num_cached),
+                     .num_computed = one->num_computed,
+                     .num_output = one->num_output(),
+                     .max_output = one->request.max_tokens,
+                     .num_blocks = one->blocks.size(),
+                     .age_s = std::max(0.0, now_s_ - one->came_s)});
+  return all;
+}
+
 Outlook Scheduler::outlook() const {
   Outlook outlook = make_outlook(state_);
   outlook.mean_output = mean_output_;

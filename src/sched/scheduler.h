@@ -9,6 +9,7 @@
 #include "sched/outlook.h"
 #include "sched/planner.h"
 #include "sched/step_plan.h"
+#include "wire/activity.h"
 
 namespace kvasir::sched {
 
@@ -66,6 +67,8 @@ class Scheduler {
   int num_running() const { return static_cast<int>(state_.running.size()); }
   int num_waiting() const { return static_cast<int>(state_.waiting.size()); }
   bool idle() const { return sequences_.empty(); }
+  // The sequences for somebody who watches, as of the last set_now.
+  std::vector<wire::LiveSequence> live() const;
 
  private:
   Sequence& find(SequenceId id);

@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 #include "seam/token_stream.h"
+#include "wire/activity.h"
 #include "wire/forecast.h"
 #include "wire/generate_request.h"
 #include "wire/worker_report.h"
@@ -23,6 +24,11 @@ class WorkerClient {
   // What a request would get if it came now. Never waits for a step.
   virtual wire::Forecast forecast(const wire::Outline& outline) const = 0;
   virtual wire::WorkerReport report() const = 0;
+  // What it does, with the steps after number `after_step`. Steps are recorded only while somebody asks.
+  virtual wire::Activity activity(std::uint64_t after_step) {
+    (void)after_step;
+    return {};
+  }
 };
 
 }  // namespace kvasir::seam

@@ -72,11 +72,12 @@ std::unique_ptr<DeltaStream> as_stream(Service& service, Exchange& exchange, con
   return std::make_unique<ToolRounds>(std::move(parts), std::move(generation));
 }
 
-// How the request ended, if that differs from how its last generation ended. What a revoked key has used is
-// not free.
+// How the request ended, if that differs from how its last generation ended. What a revoked key or a
+// cancelled request has used is not free.
 std::optional<meter::Finish> other_finish(const DeltaStream& stream, const Status& ended) {
-  const bool revoked = !ended.ok() && ended.error().code == ErrorCode::unauthenticated;
-  if (stream.cancelled() || revoked) return meter::Finish::cancelled;
+  const bool given_up = !ended.ok() && (ended.error().code == ErrorCode::unauthenticated ||
+                                        ended.error().code == ErrorCode::cancelled);
+  if (stream.cancelled() || given_up) return meter::Finish::cancelled;
   return ended.ok() ? std::nullopt : std::optional(meter::Finish::failed);
 }
 

@@ -78,7 +78,8 @@ asio::awaitable<void> AnswerWriter::close(DeltaStream& stream, Status ended, con
   }
   AnswerShape* const opened = streams_ ? shape_.get() : nullptr;
   if (!ended.ok()) {
-    (void)co_await keep_end(Ending::failed, usage);
+    const bool left = ended.error().code == ErrorCode::cancelled;
+    (void)co_await keep_end(left ? Ending::left : Ending::failed, usage);
     co_await commit.wait();
     co_return co_await out_.fail(std::move(ended).error(), opened);
   }

@@ -10,6 +10,7 @@
 namespace kvasir::api {
 
 boost::asio::awaitable<void> handle_stream(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_cancel_stream(Service& service, Exchange& exchange);
 
 // The schema of a query, which its endpoint's file defines.
 boost::json::object stream_query_schema();

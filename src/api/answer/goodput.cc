@@ -84,7 +84,7 @@ class WaitWatch {
 
   Status check() const {
     if (has_left_) return base::error(base::ErrorCode::cancelled, "the client left");
-    if (out_.key().ended()) return key_ended();
+    if (out_.key().ended()) return out_.key().why();
     return base::ok();
   }
 

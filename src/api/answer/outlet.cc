@@ -28,6 +28,7 @@ Outlet::~Outlet() {
 Status Outlet::make_resumable() {
   TRY(log_, service_.streams.open({exchange_.caller.tenant, id_}));
   client_ = std::make_unique<EventLog::Reader>(log_, [] {});
+  key_.add_stream(id_);
   return base::ok();
 }
 

@@ -8,7 +8,7 @@
 
 namespace kvasir::api {
 
-// A stream that fails when the key that asked for it is over. Both outlive it; it is the watch's listener
+// A stream that fails when its request has to end. Both outlive it; it is the watch's listener
 // while it lives.
 class RevocableStream final : public DeltaStream {
  public:
@@ -23,7 +23,7 @@ class RevocableStream final : public DeltaStream {
     base::Result<std::vector<Delta>> deltas = co_await inner_.next(wait);
     if (!revoked_) co_return deltas;
     told_ = true;
-    co_return key_ended();
+    co_return key_.why();
   }
   // Not before `next` has said why.
   bool over() const override { return revoked_ ? told_ : inner_.over(); }

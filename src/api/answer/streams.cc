@@ -86,7 +86,7 @@ struct Follower {
 // Sends what the log has, and what comes, to its end or the key's.
 asio::awaitable<Status> follow(Follower who, net::SseWriter& writer, base::Duration ping_interval) {
   while (true) {
-    if (who.key.ended()) co_return co_await writer.write(error_event(key_ended(), who.errors));
+    if (who.key.ended()) co_return co_await writer.write(error_event(who.key.why(), who.errors));
     Result<EventLog::Page> page = who.log.read(who.after, kPageBytes);
     std::string events;
     bool over = true;
@@ -157,6 +157,18 @@ asio::awaitable<void> handle_stream(Service& service, Exchange& exchange) {
     co_return;
   }
   co_await replay_log(service, exchange, std::move(*log), query.after);
+}
+
+asio::awaitable<void> handle_cancel_stream(Service& service, Exchange& exchange) {
+  const store::Key key = key_of(exchange);
+  const Result<std::shared_ptr<EventLog>> log = service.streams.find(key);
+  if (!log.ok()) {
+    co_await reply_error(exchange, log.error());
+    co_return;
+  }
+  cancel_runs(service, key.id);
+  const json::object body{{"id", key.id}, {"object", "stream"}, {"cancelled", !(*log)->ended()}};
+  co_await reply(exchange, net::HttpResponse::json(200, base::json_text(body)));
 }
 
 }  // namespace kvasir::api

@@ -58,6 +58,31 @@ void ApiMetrics::count_request(std::string_view endpoint, int status, base::Dura
       .observe(base::seconds(took));
 }
 
+std::vector<std::pair<std::string, double>> ApiMetrics::goodputs(const std::string& model) const {
+  std::vector<std::pair<std::string, double>> found;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [name, goodput] : goodputs_)
+    if (name.first == model) found.emplace_back(name.second, goodput->ratio.ratio(std::chrono::minutes(1)));
+  return found;
+}
+
+void ApiMetrics::count_refusal(const std::string& reason) {
+  const std::lock_guard lock(mutex_);
+  obs::Counter*& counter = refusals_[reason];
+  if (counter == nullptr)
+    counter = &registry_.counter(
+        {"kvasir_requests_refused_total", "Requests that were answered with an error, by its code."},
+        {{"reason", reason}});
+  counter->add();
+}
+
+std::vector<std::pair<std::string, std::uint64_t>> ApiMetrics::refusals() const {
+  std::vector<std::pair<std::string, std::uint64_t>> all;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [reason, counter] : refusals_) all.emplace_back(reason, counter->value());
+  return all;
+}
+
 std::string ApiMetrics::exposition() const {
   return registry_.text();
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -38,7 +39,12 @@ class ApiMetrics {
   // Which requests of a model and a tier kept what they were promised. The tier is one of the settings', so
   // that the rows are few.
   obs::RecentRatio& goodput(const std::string& model, const std::string& tier);
+  // The part of the requests of the last minute that were good, by tier; NaN where there was none.
+  std::vector<std::pair<std::string, double>> goodputs(const std::string& model) const;
   void count_request(std::string_view endpoint, int status, base::Duration took);
+  // `reason` is the code of the error that a client was told.
+  void count_refusal(const std::string& reason);
+  std::vector<std::pair<std::string, std::uint64_t>> refusals() const;
   std::string exposition() const;
 
  private:
@@ -50,7 +56,8 @@ class ApiMetrics {
 
   obs::Registry& registry_;
   const base::Clock& clock_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  std::map<std::string, obs::Counter*> refusals_;                                     // guarded by mutex_
   std::map<std::string, ModelMetrics> models_;                                        // guarded by mutex_
   std::map<std::pair<std::string, std::string>, std::unique_ptr<Goodput>> goodputs_;  // guarded by mutex_
 };

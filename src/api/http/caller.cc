@@ -8,6 +8,7 @@
 
 #include "api/http/route.h"
 #include "api/http/service.h"
+#include "api/http/site_guard.h"
 
 namespace kvasir::api {
 
@@ -44,6 +45,7 @@ bool may(KeyScope key, Scope wanted) {
       return key == KeyScope::metrics || key == KeyScope::admin;
     case Scope::tenant:
       return key == KeyScope::tenant;
+    case Scope::machine:
     case Scope::admin:
       return key == KeyScope::admin;
   }
@@ -62,6 +64,12 @@ Error wrong_key() {
           .reason = "invalid_api_key"};
 }
 
+Error only_this_machine() {
+  return {.code = ErrorCode::forbidden,
+          .message = "without keys, only clients on this machine may watch it; make an admin key first",
+          .reason = "insufficient_scope"};
+}
+
 Error wrong_scope(KeyScope key) {
   return {.code = ErrorCode::forbidden,
           .message = fmt::format("the API key has the scope '{}', which does not reach this", name_of(key)),
@@ -72,6 +80,9 @@ Error wrong_scope(KeyScope key) {
 
 Result<tenancy::Caller> caller_of(const tenancy::Directory& directory, const net::HttpRequest& head,
                                   Scope scope) {
+  // While only the head is read, the address is not known yet.
+  const bool is_elsewhere = !head.peer.empty() && !is_loopback(head.peer);
+  if (scope == Scope::machine && !directory.needs_key() && is_elsewhere) return only_this_machine();
   if (scope == Scope::anyone || (scope != Scope::admin && !directory.needs_key()))
     return tenancy::anonymous_at(head.peer);
   const std::optional<std::string_view> key = shown_key(head);

@@ -145,6 +145,7 @@ int http_status(ErrorCode code) {
     case ErrorCode::timeout:
       return 504;
     case ErrorCode::cancelled:
+      return 499;  // as proxies log it
     case ErrorCode::corrupt:
     case ErrorCode::io:
     case ErrorCode::internal:

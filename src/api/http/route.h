@@ -18,6 +18,7 @@ enum class Scope {
   holder,   // of any key
   metrics,  // who scrapes them, and who administers
   tenant,   // whoever may use the models; sees what is its own
+  machine,  // who sees what everybody does: who administers, or this machine itself where nobody needs a key
   admin,    // who makes tenants and keys; never without a key
 };
 
@@ -27,7 +28,7 @@ struct Answer {
   std::string_view description;
   // The name of a schema of the group, or a schema itself. Empty: the answer is not JSON.
   std::string_view schema = {};
-  std::string_view media = "application/json";
+  std::string_view media = "application/json";  // empty: the answer has no body
 };
 
 // Makes the schema of a body or query from the tables that read it.

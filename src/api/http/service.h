@@ -26,6 +26,7 @@
 #include "store/store.h"
 #include "tenancy/admission.h"
 #include "tenancy/directory.h"
+#include "tenancy/runs.h"
 #include "tool/toolbox.h"
 #include "wire/token_event.h"
 
@@ -85,6 +86,7 @@ struct Service {
   meter::Meter& meter;
   sched::Cautions cautions;    // how far to trust forecasts
   Lobby lobby;                 // requests that wait until they can be served in time
+  tenancy::Runs cancellable;   // requests and streams by their ids
   LateWrites late_writes;      // ends of answers that the store could not take at first
   const std::string document;  // the document of all routes, for /openapi.json
 };

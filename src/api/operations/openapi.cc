@@ -52,6 +52,7 @@ void add_answer(json::object& responses, const Answer& answer) {
     description = answer.description;
   else
     description.get_string().append(" ").append(answer.description);
+  if (answer.media.empty()) return;  // it has no body
   json::object& media = at_key(at_key(response, "content"), answer.media);
   json::value schema =
       answer.schema.empty() ? json::value(json::object{{"type", "string"}}) : schema_of(answer.schema);

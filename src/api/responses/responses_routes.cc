@@ -47,6 +47,11 @@ constexpr Answer kDeleted[] = {{200, "It is gone.", "DeletedResponse"}};
 constexpr Answer kItems[] = {{200, "Its input, with what it went on from.", "ResponseItems"}};
 constexpr Answer kEvents[] = {{200, "The stream's events after `after`, and those that come.", {}, kStream}};
 
+constexpr Answer kCancelledStream[] = {
+    {200, "Whether it still ran.",
+     R"({"type": "object", "required": ["id", "object", "cancelled"], "properties": {"id": {"type": "string"},
+         "object": {"const": "stream"}, "cancelled": {"type": "boolean"}}})"}};
+
 constexpr Route kResponsesRoutes[] = {
     {.method = "POST",
      .path = "/v1/responses",
@@ -91,6 +96,12 @@ constexpr Route kResponsesRoutes[] = {
      .summary = "Go on reading a resumable stream",
      .answers = kEvents,
      .query = stream_query_schema},
+    {.method = "DELETE",
+     .path = "/v1/streams/{id}",
+     .kind = RouteKind::view,
+     .handle = handle_cancel_stream,
+     .summary = "End a resumable stream",
+     .answers = kCancelledStream},
 };
 
 }  // namespace

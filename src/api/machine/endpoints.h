@@ -1,0 +1,16 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+
+#include "api/http/route.h"
+#include "api/http/service.h"
+
+// What the whole machine does at this moment, for whoever runs it.
+namespace kvasir::api {
+
+RouteGroup machine_routes();
+
+boost::asio::awaitable<void> handle_machine_events(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_cancel_request(Service& service, Exchange& exchange);
+
+}  // namespace kvasir::api

@@ -1,0 +1,130 @@
+#include "api/machine/machine_view.h"
+
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "kv/block.h"
+#include "obs/metric.h"
+
+namespace kvasir::api {
+
+namespace {
+
+// Milliseconds with three digits after the point, so that an event stays short.
+double as_ms(double seconds) {
+  return std::round(seconds * 1e6) / 1e3;
+}
+
+json::array numbers(const obs::Histogram& histogram) {
+  json::array counts;
+  for (const std::uint64_t count : histogram.counts()) counts.emplace_back(count);
+  return counts;
+}
+
+json::object as_object(const wire::WorkerReport& report) {
+  return {{"blocks", report.num_blocks},
+          {"free_blocks", report.num_free_blocks - report.num_cached_blocks},
+          {"cached_blocks", report.num_cached_blocks},
+          {"running", report.num_running},
+          {"waiting", report.num_waiting},
+          {"progressing", report.progressing}};
+}
+
+json::object as_object(const wire::WorkerCounters& counters) {
+  return {{"steps", counters.steps},
+          {"prefill_tokens", counters.prefill_tokens},
+          {"decode_tokens", counters.decode_tokens},
+          {"cached_tokens", counters.cached_tokens},
+          {"output_tokens", counters.output_tokens},
+          {"preemptions", counters.preemptions},
+          {"finished", counters.finished},
+          {"failed", counters.failed},
+          {"aborted", counters.aborted},
+          {"step_s", counters.step_s}};
+}
+
+// A slice is an array to keep events short: request, tenant, rows, and 1 for rows of a prompt.
+json::object as_object(const wire::StepRecord& step, double now_s) {
+  json::array slices;
+  for (const wire::StepRecord::Slice& slice : step.slices)
+    slices.push_back(json::array{slice.request_id, slice.tenant, slice.num_rows, slice.is_prompt ? 1 : 0});
+  return {{"n", step.number},
+          {"ago_ms", as_ms(now_s - step.started_s)},
+          {"plan_ms", as_ms(step.plan_s)},
+          {"run_ms", as_ms(step.run_s)},
+          {"commit_ms", as_ms(step.commit_s)},
+          {"predicted_ms", as_ms(step.predicted_s)},
+          {"preempted", step.num_preempted},
+          {"other_rows", step.num_other_rows},
+          {"slices", std::move(slices)}};
+}
+
+json::object as_object(const wire::LiveSequence& one) {
+  return {{"id", one.request_id},         {"tenant", one.tenant},
+          {"priority", one.priority},     {"state", one.held ? "held" : one.runs ? "running" : "waiting"},
+          {"prompt", one.num_prompt},     {"cached", one.num_cached},
+          {"computed", one.num_computed}, {"output", one.num_output},
+          {"max_output", one.max_output}, {"blocks", one.num_blocks},
+          {"age_ms", as_ms(one.age_s)}};
+}
+
+// JSON has no NaN.
+json::value number_or_null(double number) {
+  return std::isnan(number) ? json::value(nullptr) : json::value(number);
+}
+
+}  // namespace
+
+json::object MachineView::constants() {
+  json::array bounds;
+  for (const double bound : obs::latency_bounds()) bounds.emplace_back(bound);
+  return {{"version", KVASIR_VERSION}, {"block_tokens", kv::kBlockTokens}, {"latency_bounds", bounds}};
+}
+
+json::object MachineView::describe(const router::ModelStatus& model) {
+  json::object object{{"name", model.name}, {"state", name_of(model.state.phase)}};
+  if (model.state.phase == router::Phase::downloading) object["progress"] = model.state.progress;
+  if (!model.state.reason.empty()) object["reason"] = model.state.reason;
+  if (!model.text) return object;
+  object["context"] = common_text(*model.text).context_length;
+  object["task"] = std::holds_alternative<router::EmbedTextPtr>(*model.text) ? "embed" : "generate";
+  if (model.report) object["report"] = as_object(*model.report);
+  std::uint64_t& last_step = last_steps_[model.name];
+  const std::optional<wire::Activity> activity = service_.router.activity(model.name, last_step);
+  if (!activity) return object;
+  const ModelMetrics& metrics = service_.metrics.of_model(model.name);
+  object["counters"] = as_object(activity->counters);
+  object["ttft"] = numbers(metrics.first_token_seconds);
+  object["tpot"] = numbers(metrics.inter_token_seconds);
+  json::object goodput;
+  for (const auto& [tier, ratio] : service_.metrics.goodputs(model.name))
+    goodput[tier] = number_or_null(ratio);
+  object["goodput"] = std::move(goodput);
+  json::array steps;
+  for (const wire::StepRecord& step : activity->steps) {
+    steps.push_back(as_object(step, activity->now_s));
+    last_step = step.number;
+  }
+  object["steps"] = std::move(steps);
+  json::array sequences;
+  for (const wire::LiveSequence& one : activity->sequences) sequences.push_back(as_object(one));
+  object["sequences"] = std::move(sequences);
+  return object;
+}
+
+json::object MachineView::look() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  json::array models;
+  for (const router::ModelStatus& model : service_.router.models()) models.push_back(describe(model));
+  json::object refusals;
+  for (const auto& [reason, count] : service_.metrics.refusals()) refusals[reason] = count;
+  return {{"at_ms", std::chrono::duration_cast<std::chrono::milliseconds>(now).count()},
+          {"models", std::move(models)},
+          {"lobby", service_.lobby.num_waiting()},
+          {"refusals", std::move(refusals)}};
+}
+
+}  // namespace kvasir::api

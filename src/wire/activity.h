@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace kvasir::wire {
+
+// What one step computed, and how long its parts took.
+struct StepRecord {
+  // The rows of one sequence.
+  struct Slice {
+    std::string request_id;
+    std::string tenant;
+    int num_rows = 0;
+    bool is_prompt = false;  // the rows are tokens of the prompt, not of the answer
+  };
+  static constexpr std::size_t kMaxSlices = 64;
+
+  std::uint64_t number = 0;  // from 1 on; numbers ascend, and those of steps that nobody watched are skipped
+  double started_s = 0;      // on the worker's monotonic clock
+  double plan_s = 0;
+  double run_s = 0;
+  double commit_s = 0;
+  double predicted_s = 0;  // for `run_s`, by the cost model
+  int num_preempted = 0;
+  int num_other_rows = 0;     // rows of the slices beyond kMaxSlices
+  std::vector<Slice> slices;  // at most kMaxSlices
+};
+
+// A sequence that runs or waits.
+struct LiveSequence {
+  std::string request_id;
+  std::string tenant;
+  int priority = 0;
+  bool runs = false;
+  bool held = false;  // its reader is behind
+  int num_prompt = 0;
+  int num_cached = 0;  // of the prompt, from the prefix cache
+  int num_computed = 0;
+  int num_output = 0;
+  int max_output = 0;
+  int num_blocks = 0;
+  double age_s = 0;  // since it came
+};
+
+// Sums since the worker's start.
+struct WorkerCounters {
+  std::int64_t steps = 0;
+  std::int64_t prefill_tokens = 0;
+  std::int64_t decode_tokens = 0;
+  std::int64_t cached_tokens = 0;
+  std::int64_t output_tokens = 0;
+  std::int64_t preemptions = 0;
+  std::int64_t finished = 0;
+  std::int64_t failed = 0;
+  std::int64_t aborted = 0;
+  double step_s = 0;
+};
+
+// What a worker does, for somebody who watches it.
+struct Activity {
+  double now_s = 0;  // on the same clock as StepRecord::started_s
+  WorkerCounters counters;
+  std::vector<StepRecord> steps;
+  std::vector<LiveSequence> sequences;  // running ones first, each kind by rank
+};
+
+}  // namespace kvasir::wire

@@ -1,0 +1,86 @@
+"""The page for browsers, in headless Chromium."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+
+from conftest import BIN, ROOT, Server, wait_until
+
+HERE = pathlib.Path(__file__).parent
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tools():
+    """playwright-core and axe, beside the page's sources."""
+    subprocess.run([ROOT / "scripts/web.sh", "tools"], check=True)
+
+
+def run_browser(server, name, num_tests, **environment):
+    node = pathlib.Path(sys.executable).parent / "node"
+    run = subprocess.run([node, "--test", "--test-reporter=spec", HERE / name], capture_output=True, text=True, timeout=280,
+                         env={**os.environ, "KVASIR_URL": server.url, **environment})
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert f"pass {num_tests}" in run.stdout, run.stdout
+
+
+def test_chat(small_server):
+    run_browser(small_server(), "chat.test.mjs", 7)
+
+
+def test_machine_and_playground(small_server):
+    run_browser(small_server(), "machine.test.mjs", 3)
+
+
+def test_a_model_that_is_not_there(tmp_path):
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF and nothing more")
+    server = Server("smollm2", broken)
+    try:
+        run_browser(server.wait_ready("smollm2"), "states.test.mjs", 1)
+    finally:
+        server.terminate()
+
+
+def test_keys(tmp_path):
+    def kvasir(*words):
+        return subprocess.run([BIN, *words, "--data-dir", tmp_path], capture_output=True, text=True, check=True).stdout
+
+    def key(*words):
+        return json.loads(kvasir("key", "create", "--json", "--tenant", "acme", *words))["key"]
+
+    kvasir("tenant", "create", "acme", "--tier", "pro")
+    tenant, admin = key(), key("--scope", "admin")
+    server = Server("smollm2", args=["--data-dir", str(tmp_path)])
+    try:
+        wait_until(lambda: server.get("/health/ready")[0] == 200, 120, "ready")
+        run_browser(server, "keys.test.mjs", 2, KVASIR_TENANT_KEY=tenant, KVASIR_ADMIN_KEY=admin)
+    finally:
+        server.terminate()
+
+
+def cpu_seconds(pid):
+    """What the process has taken of the processor, in user and kernel."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_watching_costs_little(small_server):
+    """Under 1 % of a core for a watcher of a server that has nothing to do, over ten looks."""
+    server = small_server()
+    with urllib.request.urlopen(server.url + "/v1/machine/events", timeout=30) as events:
+        def next_look():
+            while not events.readline().startswith(b"event: look"):
+                pass
+
+        next_look()
+        started, cpu = time.monotonic(), cpu_seconds(server.process.pid)
+        for _ in range(10):
+            next_look()
+        share = (cpu_seconds(server.process.pid) - cpu) / (time.monotonic() - started)
+    assert share < 0.01 + 0.01, share  # the kernel's clock ticks ten times in that time

@@ -1,0 +1,77 @@
+export interface Counters {
+  steps: number;
+  prefill_tokens: number;
+  decode_tokens: number;
+  cached_tokens: number;
+  output_tokens: number;
+  preemptions: number;
+  finished: number;
+  failed: number;
+  aborted: number;
+  step_s: number;
+}
+
+/** Request, tenant, rows, 1 for rows of a prompt. */
+export type Slice = [string, string, number, 0 | 1];
+
+export interface Step {
+  n: number;
+  ago_ms: number;
+  plan_ms: number;
+  run_ms: number;
+  commit_ms: number;
+  predicted_ms: number;
+  preempted: number;
+  other_rows: number;
+  slices: Slice[];
+}
+
+export interface Sequence {
+  id: string;
+  tenant: string;
+  priority: number;
+  state: "running" | "waiting" | "held";
+  prompt: number;
+  cached: number;
+  computed: number;
+  output: number;
+  max_output: number;
+  blocks: number;
+  age_ms: number;
+}
+
+export interface MachineModel {
+  name: string;
+  state: string;
+  progress?: number;
+  reason?: string;
+  context?: number;
+  task?: string;
+  report?: {
+    blocks: number;
+    free_blocks: number;
+    cached_blocks: number;
+    running: number;
+    waiting: number;
+    progressing: boolean;
+  };
+  counters?: Counters;
+  ttft?: number[];
+  tpot?: number[];
+  goodput?: Record<string, number | null>;
+  steps?: Step[];
+  sequences?: Sequence[];
+}
+
+export interface Look {
+  at_ms: number;
+  models: MachineModel[];
+  lobby: number;
+  refusals: Record<string, number>;
+}
+
+export interface Constants {
+  version: string;
+  block_tokens: number;
+  latency_bounds: number[];
+}

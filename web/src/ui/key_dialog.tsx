@@ -1,0 +1,48 @@
+import { useState } from "preact/hooks";
+import { giveKey, keyWanted, refuseKey } from "../api/client.ts";
+import { Dialog } from "./dialog.tsx";
+
+/** Asks for a key where the server has refused a request without one. */
+export function KeyDialog() {
+  const wanted = keyWanted.value;
+  const [key, setKey] = useState("");
+  if (!wanted) return null;
+  const isAdmin = wanted.kind === "admin";
+  return (
+    <Dialog title={isAdmin ? "An admin's key" : "Your API key"} onClose={refuseKey}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (key.trim()) giveKey(wanted.kind, key.trim());
+          setKey("");
+        }}
+      >
+        <p class="muted">
+          {isAdmin
+            ? "The machine view shows what everybody does, so this server wants a key of the scope admin."
+            : "This server wants a key. It is kept in this browser and sent to this server only."}
+        </p>
+        {wanted.why && <p class="error-text">{wanted.why}</p>}
+        <label class="field">
+          <span>Key</span>
+          <input
+            type="password"
+            autocomplete="off"
+            spellcheck={false}
+            value={key}
+            autofocus
+            onInput={(event) => setKey(event.currentTarget.value)}
+          />
+        </label>
+        <div class="row end">
+          <button type="button" class="quiet" onClick={refuseKey}>
+            Not now
+          </button>
+          <button type="submit" class="primary" disabled={!key.trim()}>
+            Use this key
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Columns, compact, difference, duration, percentile } from "../src/machine/figures.ts";
+import { History } from "../src/machine/history.ts";
+import type { Look } from "../src/machine/types.ts";
+
+test("percentiles lie inside their range", () => {
+  assert.equal(percentile([1, 2, 4], [0, 0, 0, 0], 0.5), null);
+  assert.equal(percentile([1, 2, 4], [0, 10, 0, 0], 0.5), 1.5);
+  assert.equal(percentile([1, 2, 4], [5, 0, 5, 0], 0.95), 3.8);
+  assert.equal(percentile([1, 2, 4], [0, 0, 0, 3], 0.5), 4);
+});
+
+test("counters that began anew", () => {
+  assert.deepEqual(difference([3, 4], [1, 4]), [2, 0]);
+  assert.deepEqual(difference([0, 1], [1, 4]), [0, 1]);
+  assert.deepEqual(difference([3, 4], undefined), [0, 0]);
+});
+
+test("columns stay bounded", () => {
+  const columns = new Columns(["a"], 3);
+  for (let at = 0; at < 5; at++) columns.push(at, { a: at });
+  assert.deepEqual(columns.times, [2, 3, 4]);
+  assert.deepEqual(columns.columns.a, [2, 3, 4]);
+});
+
+test("short numbers", () => {
+  assert.equal(compact(12_345), "12.3k");
+  assert.equal(compact(7.25), "7.3");
+  assert.equal(duration(0.0123), "12 ms");
+  assert.equal(duration(null), "–");
+});
+
+function lookAt(ms: number, decode: number, ttft: number[]): Look {
+  const counters = {
+    steps: decode,
+    prefill_tokens: 0,
+    decode_tokens: decode,
+    cached_tokens: 0,
+    output_tokens: decode,
+    preemptions: 0,
+    finished: 0,
+    failed: 0,
+    aborted: 0,
+    step_s: 0,
+  };
+  const step = {
+    n: decode,
+    ago_ms: 10,
+    plan_ms: 0,
+    run_ms: 5,
+    commit_ms: 0,
+    predicted_ms: 5,
+    preempted: 0,
+    other_rows: 0,
+    slices: [],
+  };
+  const report = { blocks: 10, free_blocks: 4, cached_blocks: 3, running: 1, waiting: 2, progressing: true };
+  return {
+    at_ms: ms,
+    lobby: 0,
+    refusals: { queue_full: 1 },
+    models: [
+      {
+        name: "m",
+        state: "ready",
+        report,
+        counters,
+        ttft,
+        tpot: ttft,
+        goodput: { free: 0.5 },
+        steps: [step],
+      },
+    ],
+  };
+}
+
+test("rates and levels come from one look after another", () => {
+  const history = new History([1, 2]);
+  history.push(lookAt(1000, 0, [0, 0, 0]), "");
+  assert.equal(history.rows.times.length, 0);
+  history.push(lookAt(1500, 20, [0, 4, 0]), "");
+  const newest = (name: string) => history.rows.columns[name]!.at(-1);
+  assert.equal(newest("decode"), 40);
+  assert.equal(newest("rows"), 1);
+  assert.equal(newest("used"), 3);
+  assert.equal(newest("ttft50"), 1.5);
+  assert.equal(newest("goodput"), 50);
+  assert.equal(newest("refusals"), 0);
+  assert.deepEqual(
+    history.steps.map((step) => step.at),
+    [0.99, 1.49],
+  );
+  history.push(lookAt(2000, 20, [0, 4, 0]), "other");
+  assert.equal(newest("running"), 0);
+});
