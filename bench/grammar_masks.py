@@ -1,6 +1,6 @@
 """Token masks of Kvasir, llguidance and xgrammar side by side: the same vocabulary, the same schemas, the same tokens.
 
-    python bench/grammar_masks.py --walk build/release/bin/grammar_walk --vocabulary MODEL.gguf [--check]
+    python bench/grammar_masks.py --walk build/release/bin/grammar_walk --vocabulary MODEL.gguf [--corpus] [--check]
 
 Called by scripts/bench_grammar.sh, which makes everything that it needs. For each schema it prints how long compiling
 took, the mean and the 99th percentile of a mask, and at how many positions the masks are the same. All three write
@@ -225,15 +225,35 @@ def compare(engine, ours, theirs, vocabulary):
     return num_same, num_quirks
 
 
+def corpus_cases(walk):
+    """The schemas of tests/conformance/schema_corpus.py, each with a value that a random walk has written."""
+    sys.path.insert(0, str(HERE.parent / "tests/conformance"))
+    from schema_corpus import corpus
+
+    requests = [
+        {"kind": "json_schema", "source": schema, "seed": 3, "walks": 4, "max_tokens": 60} for schema in corpus().values()
+    ]
+    lines = "".join(json.dumps(request) + "\n" for request in requests)
+    answers = subprocess.run([walk], input=lines, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+    cases = []
+    for name, request, answer in zip(corpus(), requests, map(json.loads, answers)):
+        texts = sorted(answer.get("texts", []), key=len)
+        if texts:
+            value = json.loads(texts[len(texts) // 2])
+            cases.append({"name": name.split("/")[1][:14], "schema": request["source"], "value": value})
+    return cases
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--walk", required=True, help="the grammar_walk program")
     parser.add_argument("--vocabulary", required=True, help="a GGUF file with a byte-level vocabulary")
     parser.add_argument("--cases", default=HERE / "grammar_cases.json", help="[{name, schema, value}]")
+    parser.add_argument("--corpus", action="store_true", help="the schemas of the tests' corpus instead of --cases")
     parser.add_argument("--check", action="store_true", help="fail where masks differ")
     options = parser.parse_args()
     vocabulary = Vocabulary(options.vocabulary)
-    cases = json.loads(pathlib.Path(options.cases).read_text())
+    cases = corpus_cases(options.walk) if options.corpus else json.loads(pathlib.Path(options.cases).read_text())
     num_different = 0
     with tempfile.TemporaryDirectory() as folder:
         engines = [Kvasir(options.walk, vocabulary, pathlib.Path(folder)), LlGuidance(vocabulary), XGrammar(vocabulary)]

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares the token masks of Kvasir, llguidance and xgrammar: `bench_grammar.sh [--check]`. The other two
+# Compares the token masks of Kvasir, llguidance and xgrammar: `bench_grammar.sh [--corpus] [--check]`. The other two
 # come from PyPI into build/.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -26,6 +26,7 @@ unsigned types_or_all(const json::object& schema, const json::value& type) {
 constexpr int kMaxDocumentDepth = 64;
 constexpr std::size_t kMaxAlternatives = 500;
 constexpr std::size_t kMaxAtoms = 200;
+constexpr int kMaxOverlaps = 100;  // between branches of one oneOf
 
 // Whether no value can meet all atoms, by their types or by a property that must be there and may not.
 bool contradicts_itself(const Alternative& atoms) {
@@ -273,6 +274,7 @@ base::Status SchemaDocument::exclude_others(const SchemaRef& list, Walk walk,
   SchemaDisjoint disjoint(*this);
   std::vector<std::vector<Alternative>> narrowed = branches;
   std::string overlap;
+  int num_overlaps = 0;
   for (std::size_t i = 0; i < branches.size(); ++i) {
     for (std::size_t j = i + 1; j < branches.size(); ++j) {
       std::vector<Alternative> left = base;
@@ -283,6 +285,7 @@ base::Status SchemaDocument::exclude_others(const SchemaRef& list, Walk walk,
       if (apart) continue;
       if (overlap.empty())
         overlap = fmt::format("its branches {} and {} may both hold; anyOf says that", i, j);
+      if (++num_overlaps > kMaxOverlaps) return unsupported_keyword(list.path, overlap);
       for (const auto& [own, other] : {std::pair(i, j), std::pair(j, i)}) {
         const SchemaRef outside{&negation_->of(schemas[other]), path_to(list.path, std::to_string(other))};
         if (const auto done = expand_into(outside, walk.deeper(), narrowed[own]); !done.ok())

@@ -12,6 +12,7 @@ namespace json = base::json;
 
 constexpr int kMaxNegationDepth = 5;
 constexpr std::size_t kMaxWays = 24;
+constexpr int kMaxNegated = 20'000;
 
 constexpr std::array<std::pair<unsigned, const char*>, 7> kTypeNames{{{kNull, "null"},
                                                                       {kBoolean, "boolean"},
@@ -88,6 +89,22 @@ json::value any_of(json::array ways) {
   return json::object{{"anyOf", std::move(ways)}};
 }
 
+// Values of a type that the list has are left out, except strings and booleans.
+void add_values(const json::array& values, json::array& ways) {
+  unsigned types = 0;
+  json::array strings;
+  json::array booleans{true, false};
+  for (const json::value& value : values) {
+    types |= type_of(value);
+    if (value.is_string()) strings.push_back(value);
+    if (value.is_bool()) booleans.erase(std::ranges::remove(booleans, value).begin(), booleans.end());
+  }
+  if ((types & kNumber) != 0) types |= kNumber;
+  if (const unsigned others = kAllTypes & ~types; others != 0) ways.push_back(of_types(others));
+  if (!strings.empty()) ways.push_back(json::object{{"type", "string"}, {kNotStrings, strings}});
+  if ((types & kBoolean) != 0 && !booleans.empty()) ways.push_back(json::object{{"enum", booleans}});
+}
+
 bool is_nothing(const json::value& schema) {
   return schema == false;
 }
@@ -138,15 +155,15 @@ const json::value& SchemaNegation::of_dependencies(const json::object& dependenc
   return *made;
 }
 
-json::value SchemaNegation::negate(const json::value& schema, int depth) const {
+json::value SchemaNegation::negate(const json::value& schema, int depth) {
   if (const bool* valid = schema.if_bool()) return !*valid;
   const json::object* object = schema.if_object();
-  if (object == nullptr || depth > kMaxNegationDepth) return false;
+  if (object == nullptr || depth > kMaxNegationDepth || ++num_negated_ > kMaxNegated) return false;
   return any_of(ways_out(*object, depth));
 }
 
 // Each way breaks one keyword.
-json::array SchemaNegation::ways_out(const json::object& schema, int depth) const {
+json::array SchemaNegation::ways_out(const json::object& schema, int depth) {
   json::array ways;
   if (const json::value* reference = schema.if_contains("$ref")) {  // older drafts ignore its neighbours
     if (const auto target = document_.resolve(*reference, "#"); target.ok()) {
@@ -177,23 +194,7 @@ json::array SchemaNegation::ways_out(const json::object& schema, int depth) cons
   return ways;
 }
 
-// Values of a type that the list has are left out, except strings and booleans.
-void SchemaNegation::add_values(const json::array& values, json::array& ways) const {
-  unsigned types = 0;
-  json::array strings;
-  json::array booleans{true, false};
-  for (const json::value& value : values) {
-    types |= type_of(value);
-    if (value.is_string()) strings.push_back(value);
-    if (value.is_bool()) booleans.erase(std::ranges::remove(booleans, value).begin(), booleans.end());
-  }
-  if ((types & kNumber) != 0) types |= kNumber;
-  if (const unsigned others = kAllTypes & ~types; others != 0) ways.push_back(of_types(others));
-  if (!strings.empty()) ways.push_back(json::object{{"type", "string"}, {kNotStrings, strings}});
-  if ((types & kBoolean) != 0 && !booleans.empty()) ways.push_back(json::object{{"enum", booleans}});
-}
-
-void SchemaNegation::add_members(const json::object& schema, int depth, json::array& ways) const {
+void SchemaNegation::add_members(const json::object& schema, int depth, json::array& ways) {
   if (const json::value* required = schema.if_contains("required");
       required != nullptr && required->is_array()) {
     for (const json::value& name : required->get_array()) {
@@ -213,7 +214,7 @@ void SchemaNegation::add_members(const json::object& schema, int depth, json::ar
   }
 }
 
-void SchemaNegation::add_combinations(const json::object& schema, int depth, json::array& ways) const {
+void SchemaNegation::add_combinations(const json::object& schema, int depth, json::array& ways) {
   if (const json::value* negated = schema.if_contains("not")) ways.push_back(*negated);
   if (const json::value* all = schema.if_contains("allOf"); all != nullptr && all->is_array()) {
     for (const json::value& one : all->get_array()) {

@@ -27,13 +27,14 @@ class SchemaNegation {
   const base::json::value& of_dependencies(const base::json::object& dependencies);
 
  private:
-  base::json::value negate(const base::json::value& schema, int depth) const;
-  base::json::array ways_out(const base::json::object& schema, int depth) const;
-  void add_values(const base::json::array& values, base::json::array& ways) const;
-  void add_members(const base::json::object& schema, int depth, base::json::array& ways) const;
-  void add_combinations(const base::json::object& schema, int depth, base::json::array& ways) const;
+  // `false` once too many schemas were looked at, as it is for anything that cannot be described.
+  base::json::value negate(const base::json::value& schema, int depth);
+  base::json::array ways_out(const base::json::object& schema, int depth);
+  void add_members(const base::json::object& schema, int depth, base::json::array& ways);
+  void add_combinations(const base::json::object& schema, int depth, base::json::array& ways);
 
   const SchemaDocument& document_;
+  int num_negated_ = 0;  // of the whole document
   std::map<const void*, std::unique_ptr<base::json::value>> made_;
 };
 
