@@ -343,6 +343,13 @@ TEST(JsonSchema, NotIsExcludedWhereItCanBe) {
         {"1", R"("a")"});
 }
 
+TEST(JsonSchema, KeywordsOfItsOwnAreHarmlessInARequest) {
+  EXPECT_TRUE(
+      Schema(R"({"type":"string","\u0001not strings":1,"\u0001not patterns":{"a":1}})").takes(R"("a")"));
+  EXPECT_TRUE(
+      Schema(R"({"type":"string","\u0001not strings":[1],"\u0001not patterns":[null]})").takes(R"("a")"));
+}
+
 TEST(JsonSchema, ConditionsAndDependencies) {
   const char* const kKind =
       R"({"type":"object","properties":{"kind":{"enum":["a","b"]},"n":{"type":"integer"}},

@@ -28,6 +28,17 @@ base::Result<unsigned> type_named(const json::value& name, const std::string& pa
   return invalid(path, "an unknown type");
 }
 
+// The strings in a list. A client may write any keyword, so its value may be anything.
+std::vector<std::string_view> strings_in(const json::object& schema, const char* keyword) {
+  std::vector<std::string_view> strings;
+  const json::value* list = schema.if_contains(keyword);
+  if (list == nullptr || !list->is_array()) return strings;
+  for (const json::value& one : list->get_array()) {
+    if (one.is_string()) strings.push_back(one.get_string());
+  }
+  return strings;
+}
+
 // Whether value modulo factor is 0, in exact decimals; absent if there are too many digits to decide.
 std::optional<bool> is_multiple(const Decimal& value, const Decimal& factor) {
   const std::size_t places = std::max(value.fraction.size(), factor.fraction.size());
@@ -233,16 +244,12 @@ base::Status SchemaMerge::add_strings(const SchemaAtom& atom) {
       spec_.not_patterns.push_back(std::move(made));
     }
   }
-  if (const json::value* texts = atom.object->if_contains(kNotPatterns)) {
-    const std::string path = path_to(atom.path, "pattern");
-    for (const json::value& text : texts->as_array()) {
-      TRY(auto made, pattern(text.as_string(), path, RegexExtent::anywhere));
-      spec_.not_patterns.push_back(std::move(made));
-    }
+  for (const std::string_view one : strings_in(*atom.object, kNotPatterns)) {
+    TRY(auto made, pattern(one, path_to(atom.path, "pattern"), RegexExtent::anywhere));
+    spec_.not_patterns.push_back(std::move(made));
   }
-  if (const json::value* texts = atom.object->if_contains(kNotStrings)) {
-    for (const json::value& text : texts->as_array()) spec_.not_strings.emplace_back(text.as_string());
-  }
+  for (const std::string_view one : strings_in(*atom.object, kNotStrings))
+    spec_.not_strings.emplace_back(one);
   const json::value* format = atom.object->if_contains("format");
   if (format == nullptr || (spec_.types & kString) == 0) return base::ok();
   const std::string path = path_to(atom.path, "format");
