@@ -83,7 +83,8 @@ void add_headers(const Exchange& exchange, net::HttpResponse& response) {
 
 // An encoding that the server does not read is a 415, which says what it reads.
 asio::awaitable<void> reply_wrong_body(Exchange& exchange, Error error) {
-  if (error.reason != kUnknownEncoding) co_return co_await reply_error(exchange, std::move(error));
+  if (error.reason != "unsupported_content_encoding")
+    co_return co_await reply_error(exchange, std::move(error));
   note_error(exchange, error);
   net::HttpResponse response = error_response(error, exchange.errors);
   response.status = 415;

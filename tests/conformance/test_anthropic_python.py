@@ -3,7 +3,7 @@
 import json
 
 import anthropic
-import httpx
+import httpx2
 import pydantic
 import pytest
 
@@ -113,7 +113,7 @@ def test_error_classes(claude):
 def test_the_tool_runner_sends_the_whole_conversation(server):
     """It asks for a thread first, and gives that up when it is told that there are none."""
     sent = []
-    http = httpx.Client(event_hooks={"request": [lambda request: sent.append(json.loads(request.read()))]})
+    http = httpx2.Client(event_hooks={"request": [lambda request: sent.append(json.loads(request.read()))]})
     client = anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0, http_client=http)
     asked = []
 

@@ -108,8 +108,10 @@ asio::awaitable<Status> decompress_body(Service& service, Exchange& exchange) {
   const std::string_view encoding = exchange.request.header("content-encoding").value_or("");
   if (encoding.empty() || boost::beast::iequals(encoding, "identity")) co_return base::ok();
   if (!boost::beast::iequals(encoding, "gzip") && !boost::beast::iequals(encoding, "x-gzip"))
-    co_return Error{
-        ErrorCode::unsupported, "only gzip is read as a Content-Encoding", {}, std::string(kUnknownEncoding)};
+    co_return Error{ErrorCode::unsupported,
+                    "only gzip is read as a Content-Encoding",
+                    {},
+                    "unsupported_content_encoding"};
   if (exchange.request.body.empty()) co_return base::ok();
   auto file = std::make_shared<const std::string>(std::move(exchange.request.body));
   // A small file may hold a large text, so this is never done on the I/O thread.

@@ -16,9 +16,8 @@ namespace kvasir::api {
 base::Result<std::string> gunzip(std::string_view file, const std::function<base::Status(std::size_t)>& room);
 
 // Replaces a body that came with "Content-Encoding: gzip" by its text, which counts against the limits of one
-// body and of all bodies. Any other encoding is the error `kUnknownEncoding`, which is a 415.
+// body and of all bodies. Any other encoding is an error with the reason unsupported_content_encoding, which
+// is a 415.
 boost::asio::awaitable<base::Status> decompress_body(Service& service, Exchange& exchange);
-
-inline constexpr std::string_view kUnknownEncoding = "unsupported_content_encoding";
 
 }  // namespace kvasir::api
