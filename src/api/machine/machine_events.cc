@@ -40,7 +40,7 @@ asio::awaitable<void> handle_machine_events(Service& service, Exchange& exchange
   if (!writer.ok()) co_return;
   MachineView view(service);
   std::string text = event("constants", MachineView::constants());
-  while (!service.draining && !watch.ended()) {
+  while (!service.drains() && !watch.ended()) {
     text += event("look", view.look());
     const Status written = co_await (*writer)->write(std::exchange(text, {}));
     if (!written.ok()) co_return;
