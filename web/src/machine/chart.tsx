@@ -46,7 +46,7 @@ function optionsOf(props: ChartProps, width: number): uPlot.Options {
   return {
     width,
     height: kHeight,
-    padding: [8, 6, 0, 0],
+    padding: [8, 22, 0, 0],
     cursor: { y: false, points: { size: 6 } },
     legend: { show: false },
     scales: {
