@@ -192,6 +192,13 @@ TEST(MessagesShape, AStreamIsTheMessageInPieces) {
   });
 }
 
+// The second in which a response was completed differs between two.
+void forget_end(json::value& response) {
+  json::value* const at = response.as_object().if_contains("completed_at");
+  ASSERT_NE(at, nullptr);
+  if (at->is_int64()) *at = 1;
+}
+
 TEST(ResponsesShape, AStreamIsTheResponseInPieces) {
   at_random_cuts([](const std::vector<Delta>& one, const std::vector<Delta>& many) {
     json::value whole = at_once(*responses_shape(head(), {{"metadata", json::object()}}), one);
@@ -199,6 +206,8 @@ TEST(ResponsesShape, AStreamIsTheResponseInPieces) {
         joined_response(streamed(*responses_shape(head(), {{"metadata", json::object()}}), many));
     forget_ids(whole);
     forget_ids(joined);
+    forget_end(whole);
+    forget_end(joined);
     EXPECT_EQ(base::json_text(joined), base::json_text(whole));
   });
 }

@@ -317,11 +317,13 @@ wire::Forecast forecast(const Outlook& outlook, std::span<const WaitingLine> arr
     }
   }
   play.add_ahead(first);
-  play.expect(outlook.recent.shorter_per_s(outlook.now_s, own), turn.has_longer());
+  play.expect(outlook.recent.shorter_per_s(outlook.now_s + since_s, own), turn.has_longer());
   play.add_behind(all_tokens - first.num_tokens - lower.num_tokens);
   play.wait_until(std::max(since_s, outlook.in_flight_s));
 
-  wire::Forecast result{.alone = alone(outlook, slo, outline), .slo = {slo.ttft_s, slo.tpot_s}};
+  wire::Forecast result{.alone = alone(outlook, slo, outline),
+                        .slo = {slo.ttft_s, slo.tpot_s},
+                        .is_idle = outlook.running.empty() && outlook.waiting.empty() && arrivals.empty()};
   if (yields) {
     const double drained_s = play.drain() - since_s;
     result.expected =

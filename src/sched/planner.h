@@ -17,9 +17,11 @@ namespace kvasir::sched {
 inline constexpr double kLowerShare = 0.05;
 
 // The longest step while a higher class is expected back, unless streams need more: as long as four steps of
-// one row, so that three quarters of the time go into rows and not into reading the weights.
+// one row, so that three quarters of the time go into rows and not into reading the weights. A device that is
+// slow for its model gives half of the time to rows at least.
 inline double expecting_step_s(const StepCost& cost, double short_s) {
-  return std::min(short_s, 4 * cost.predict_s({.decode_sequences = 1}));
+  const double one_row_s = cost.predict_s({.decode_sequences = 1});
+  return std::clamp(short_s, 2 * one_row_s, 4 * one_row_s);
 }
 
 struct SchedulerOptions {

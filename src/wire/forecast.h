@@ -28,21 +28,23 @@ struct Latency {
 // What a worker expects of a request, if it came now. Zeros where it does not know.
 struct Forecast {
   Latency expected;
-  Latency alone;  // on the same device without any other request
-  Latency slo;    // what the request should get
+  Latency alone;         // on the same device without any other request
+  Latency slo;           // what the request should get
+  bool is_idle = false;  // the worker has nothing else to do
 
   // What counts as good: the SLO, or, for a request that would miss it even alone, some times what it takes
   // alone, so that a slow machine refuses nobody who comes to it by himself.
   Latency limit() const { return {limit_s(slo.ttft_s, alone.ttft_s), limit_s(slo.tpot_s, alone.tpot_s)}; }
   bool is_known() const { return expected.ttft_s > 0 && slo.ttft_s > 0; }
 
-  // Whether it will be good, if first tokens may come `caution` times as late as expected. A request that
-  // takes hardly longer than alone always is: the machine is idle.
+  // Whether to begin with it: it will be good, if first tokens may come `caution` times as late as expected,
+  // or it takes hardly longer than alone. A worker with nothing to do begins with anything: it gets no better
+  // by waiting.
   bool is_within(double caution) const {
-    if (!is_known()) return true;
+    if (!is_known() || is_idle) return true;
     const Latency most = limit();
-    const bool is_idle = expected.ttft_s <= kLikeAlone * alone.ttft_s;
-    return (is_idle || expected.ttft_s * caution <= most.ttft_s) && expected.tpot_s <= most.tpot_s;
+    const bool is_like_alone = expected.ttft_s <= kLikeAlone * alone.ttft_s;
+    return (is_like_alone || expected.ttft_s * caution <= most.ttft_s) && expected.tpot_s <= most.tpot_s;
   }
 
   // Others may slow a request down so much that it misses the SLO by itself; the planner takes its time for

@@ -57,6 +57,16 @@ TEST_F(ByForecastTest, ASlowMachineIsMeasuredByWhatItCanDoAlone) {
   EXPECT_EQ(post("/v1/chat/completions", chat_body()).status, 503);
 }
 
+// Whoever waits for an idle worker waits for nothing, and nothing would change its forecast.
+TEST_F(ByForecastTest, AnIdleWorkerTakesWhatItExpectsToBeLate) {
+  serve(says("ok"));
+  let_wait(0);
+  wire::Forecast forecast = expects(100, 10);
+  forecast.is_idle = true;
+  worker_->set_forecast(forecast);
+  EXPECT_EQ(post("/v1/chat/completions", chat_body()).status, 200);
+}
+
 TEST_F(ByForecastTest, WhoMayWaitIsServedWhenThereIsTime) {
   serve(says("ok"));
   let_wait(20'000);
