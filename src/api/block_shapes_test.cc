@@ -195,8 +195,7 @@ TEST(MessagesShape, AStreamIsTheMessageInPieces) {
 // The second in which a response was completed differs between two.
 void forget_end(json::value& response) {
   json::value* const at = response.as_object().if_contains("completed_at");
-  ASSERT_NE(at, nullptr);
-  if (at->is_int64()) *at = 1;
+  if (at != nullptr && at->is_int64()) *at = 1;
 }
 
 TEST(ResponsesShape, AStreamIsTheResponseInPieces) {
