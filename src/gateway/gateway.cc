@@ -188,8 +188,8 @@ Status Gateway::add_models(hub::ProgressSink& progress, const OnModelState& on_s
                          .free_bytes = model::cuda_free_bytes});
   for (hub::Model& model : models)
     hosts_.push_back(std::make_unique<ModelHost>(
-        std::move(model), HostSurroundings{settings_, router_, pool_, registry_, clock_, progress, on_state,
-                                           gpu_plan_.get(), shares, ttft_ms, tpot_ms}));
+        std::move(model), HostSurroundings{settings_, router_, pool_, registry_, clock_, loading_turn_,
+                                           progress, on_state, gpu_plan_.get(), shares, ttft_ms, tpot_ms}));
   return base::ok();
 }
 

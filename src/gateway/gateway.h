@@ -82,6 +82,7 @@ class Gateway {
   std::unique_ptr<net::HttpServer> server_;
   std::vector<obs::Observation> server_observations_;
   std::uint16_t port_ = 0;
+  LoadingTurn loading_turn_;
   std::unique_ptr<GpuPlan> gpu_plan_;  // null: no model divides a GPU's free memory
   std::vector<std::unique_ptr<ModelHost>> hosts_;
 };

@@ -247,6 +247,12 @@ Result<router::ServedModel> ModelHost::open(const std::stop_token& stop) {
   if (stop.stop_requested()) return base::error(ErrorCode::cancelled, "stopped");
   set_state({.phase = Phase::loading});
   TRY(const bool encodes, model::holds_encoder(path));
+  // Models on a GPU wait for each other before they divide its memory, so they must load side by side.
+  std::unique_ptr<LoadingTurn::Held> turn;
+  if (around_.settings.device != "cuda") {
+    turn = around_.loading_turn.take(stop);
+    if (!turn) return base::error(ErrorCode::cancelled, "stopped");
+  }
   return encodes ? load_encoder(path) : load(path, stop);
 }
 

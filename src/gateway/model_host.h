@@ -16,6 +16,7 @@
 #include "engine/embed_worker.h"
 #include "engine/local_worker.h"
 #include "gateway/gpu_plan.h"
+#include "gateway/loading_turn.h"
 #include "hub/library.h"
 #include "hub/pull.h"
 #include "model/decoder/device_decoder.h"
@@ -35,6 +36,7 @@ struct HostSurroundings {
   ops::ComputePool& pool;
   obs::Registry& registry;
   const base::Clock& clock;
+  LoadingTurn& loading_turn;
   hub::ProgressSink& progress;
   OnModelState on_state;
   GpuPlan* gpu_plan = nullptr;  // null: no model divides a GPU's free memory

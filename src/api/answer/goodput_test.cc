@@ -16,6 +16,12 @@ class ByForecastTest : public ApiTest {
  protected:
   void let_wait(int max_wait_ms) { limit_callers({.name = "t", .max_wait_ms = max_wait_ms}); }
 
+  // Asks, and has to wait.
+  bool waits_in_line(net::LoopbackClient& client) {
+    client.send(net::post_request("/v1/chat/completions", chat_body()));
+    return eventually([&] { return api_.num_in_lobby() == 1; });
+  }
+
   static std::string error_code(const Reply& reply) {
     return std::string(reply.body.at("error").at("code").as_string());
   }
@@ -72,8 +78,7 @@ TEST_F(ByForecastTest, WhoMayWaitIsServedWhenThereIsTime) {
   let_wait(20'000);
   worker_->set_forecast(expects(2));
   net::LoopbackClient client(port_);
-  client.send(net::post_request("/v1/chat/completions", chat_body()));
-  ASSERT_TRUE(eventually([&] { return api_.num_in_lobby() == 1; }));
+  ASSERT_TRUE(waits_in_line(client));
   worker_->set_forecast(expects(0.1));
   const auto response = client.read_response();
   ASSERT_TRUE(response);
@@ -95,8 +100,7 @@ TEST_F(ByForecastTest, AWaitEndsWithItsClientAndGivesItsPlaceBack) {
   worker_->set_forecast(expects(2));
   {
     net::LoopbackClient client(port_);
-    client.send(net::post_request("/v1/chat/completions", chat_body()));
-    ASSERT_TRUE(eventually([&] { return api_.num_in_lobby() == 1; }));
+    ASSERT_TRUE(waits_in_line(client));
     client.reset();
   }
   EXPECT_TRUE(eventually([&] { return api_.num_in_lobby() == 0; }));
@@ -109,8 +113,7 @@ TEST_F(ByForecastTest, NobodyPassesThoseWhoWait) {
   let_wait(60'000);
   worker_->set_forecast(expects(2));
   net::LoopbackClient client(port_);
-  client.send(net::post_request("/v1/chat/completions", chat_body()));
-  ASSERT_TRUE(eventually([&] { return api_.num_in_lobby() == 1; }));
+  ASSERT_TRUE(waits_in_line(client));
   let_wait(0);
   EXPECT_EQ(post("/v1/chat/completions", chat_body()).status, 503);
   worker_->set_forecast(expects(0.1));
@@ -122,8 +125,7 @@ TEST_F(ByForecastTest, AWaitEndsWhenTheServerDrains) {
   let_wait(60'000);
   worker_->set_forecast(expects(2));
   net::LoopbackClient client(port_);
-  client.send(net::post_request("/v1/chat/completions", chat_body()));
-  ASSERT_TRUE(eventually([&] { return api_.num_in_lobby() == 1; }));
+  ASSERT_TRUE(waits_in_line(client));
   api_.drain();
   const auto response = client.read_response();
   ASSERT_TRUE(response);
