@@ -53,7 +53,8 @@ test("the playground shows events with their times, and snippets", async () => {
   await page.getByRole("button", { name: "Send" }).click();
   await page.locator(".events tbody tr", { hasText: "[DONE]" }).waitFor();
   const times = await page.locator(".events tbody tr td:first-child").allTextContents();
-  assert.ok(times.length >= 12 && times.every((time, at) => at === 0 || Number(time) >= Number(times[at - 1])));
+  // Tokens that come while the connection is busy share an event, so there may be fewer than tokens.
+  assert.ok(times.length >= 3 && times.every((time, at) => at === 0 || Number(time) >= Number(times[at - 1])));
   await findNoViolation(page, "the playground, dark");
   await page.getByRole("tab", { name: "Text" }).click();
   assert.ok((await page.locator(".answer pre").textContent()).length > 5);

@@ -1,9 +1,33 @@
 import { shortTime } from "../chat/text.ts";
 import { colourOf, nameOf } from "./colours.ts";
+import { type Column, DataTable } from "./data_table.tsx";
 import { cancel, constants } from "./store.ts";
 import type { Look, MachineModel, Sequence } from "./types.ts";
 
 const kMostRows = 60;
+
+const kRequestColumns: Column[] = [
+  { name: "Request" },
+  { name: "Tenant" },
+  { name: "Model" },
+  { name: "State" },
+  { name: "Progress" },
+  { name: "Prompt", kind: "number" },
+  { name: "Blocks", kind: "number" },
+  { name: "Class", kind: "number" },
+  { name: "Age", kind: "number" },
+  { name: "Cancel", kind: "hidden" },
+];
+
+const kModelColumns: Column[] = [
+  { name: "Model" },
+  { name: "State" },
+  { name: "Context", kind: "number" },
+  { name: "Running", kind: "number" },
+  { name: "Waiting", kind: "number" },
+  { name: "KV cache" },
+  { name: "Goodput, 1 min", kind: "number" },
+];
 
 function Swatch({ tenant }: { tenant: string }) {
   return (
@@ -73,40 +97,15 @@ export function Requests({ look }: { look: Look }) {
         </p>
       </header>
       {all.length > 0 && (
-        <section class="table" aria-label="Table of requests" tabIndex={0}>
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Request</th>
-                <th scope="col">Tenant</th>
-                <th scope="col">Model</th>
-                <th scope="col">State</th>
-                <th scope="col">Progress</th>
-                <th scope="col" class="number">
-                  Prompt
-                </th>
-                <th scope="col" class="number">
-                  Blocks
-                </th>
-                <th scope="col" class="number">
-                  Class
-                </th>
-                <th scope="col" class="number">
-                  Age
-                </th>
-                <th scope="col">
-                  <span class="hidden">Cancel</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {all.slice(0, kMostRows).map(({ one, model }, at) => (
-                <RequestRow key={`${one.id}-${at}`} one={one} model={model} />
-              ))}
-            </tbody>
-          </table>
-          {all.length > kMostRows && <p class="muted more">and {all.length - kMostRows} more</p>}
-        </section>
+        <DataTable
+          label="Table of requests"
+          columns={kRequestColumns}
+          after={all.length > kMostRows && <p class="muted more">and {all.length - kMostRows} more</p>}
+        >
+          {all.slice(0, kMostRows).map(({ one, model }, at) => (
+            <RequestRow key={`${one.id}-${at}`} one={one} model={model} />
+          ))}
+        </DataTable>
       )}
     </section>
   );
@@ -179,34 +178,11 @@ export function Models({ look }: { look: Look }) {
       <header>
         <h2 id="models-title">Models</h2>
       </header>
-      <section class="table" aria-label="Table of models" tabIndex={0}>
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Model</th>
-              <th scope="col">State</th>
-              <th scope="col" class="number">
-                Context
-              </th>
-              <th scope="col" class="number">
-                Running
-              </th>
-              <th scope="col" class="number">
-                Waiting
-              </th>
-              <th scope="col">KV cache</th>
-              <th scope="col" class="number">
-                Goodput, 1 min
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {look.models.map((model) => (
-              <ModelRow key={model.name} model={model} />
-            ))}
-          </tbody>
-        </table>
-      </section>
+      <DataTable label="Table of models" columns={kModelColumns}>
+        {look.models.map((model) => (
+          <ModelRow key={model.name} model={model} />
+        ))}
+      </DataTable>
     </section>
   );
 }

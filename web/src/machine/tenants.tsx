@@ -1,6 +1,17 @@
 import { useEffect, useState } from "preact/hooks";
 import { get, keys } from "../api/client.ts";
 import type { List } from "../api/types.ts";
+import { type Column, DataTable } from "./data_table.tsx";
+
+const kTenantColumns: Column[] = [
+  { name: "Tenant" },
+  { name: "Tier" },
+  { name: "Keys" },
+  { name: "Requests", kind: "number" },
+  { name: "Tokens in", kind: "number" },
+  { name: "Tokens out", kind: "number" },
+  { name: "Cost", kind: "number" },
+];
 
 interface Tenant {
   id: string;
@@ -74,39 +85,16 @@ export function Tenants() {
         <h2 id="tenants-title">Tenants</h2>
         <p class="muted">use of the last 30 days</p>
       </header>
-      <section class="table" aria-label="Table of tenants" tabIndex={0}>
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Tenant</th>
-              <th scope="col">Tier</th>
-              <th scope="col">Keys</th>
-              <th scope="col" class="number">
-                Requests
-              </th>
-              <th scope="col" class="number">
-                Tokens in
-              </th>
-              <th scope="col" class="number">
-                Tokens out
-              </th>
-              <th scope="col" class="number">
-                Cost
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {all.tenants.map((tenant) => (
-              <Row
-                key={tenant.id}
-                tenant={tenant}
-                keys={all.keys.filter((one) => one.tenant === tenant.id)}
-                usage={all.usage.find((one) => one.tenant === tenant.id)}
-              />
-            ))}
-          </tbody>
-        </table>
-      </section>
+      <DataTable label="Table of tenants" columns={kTenantColumns}>
+        {all.tenants.map((tenant) => (
+          <Row
+            key={tenant.id}
+            tenant={tenant}
+            keys={all.keys.filter((one) => one.tenant === tenant.id)}
+            usage={all.usage.find((one) => one.tenant === tenant.id)}
+          />
+        ))}
+      </DataTable>
     </section>
   );
 }
