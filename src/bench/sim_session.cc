@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "bench/arrivals.h"
@@ -76,6 +78,18 @@ PhaseRun seen_by_clients(sim::SimRun run, const LoadPhase& phase) {
   return seen;
 }
 
+// How many first tokens came about when they were forecast.
+std::string forecasts_note(const sim::SimRun& run, const LoadPhase& phase) {
+  const auto is_near = [](const sim::SimRecord& record) {
+    const double ttft_s = record.tokens_s.front() - record.arrived_s;
+    return std::abs(record.predicted_s - ttft_s) <= 0.25 * ttft_s;
+  };
+  const auto num_near = std::ranges::count_if(run.records, is_near);
+  return fmt::format("phase {}: {:.1f} % of {} first tokens within 25 % of their forecast", phase.number,
+                     100.0 * static_cast<double>(num_near) / std::max<double>(1, run.records.size()),
+                     run.records.size());
+}
+
 // Sets the SLOs as a server does at its start.
 void settle_slo(sched::SchedulerOptions& scheduler, LoadReport& report) {
   const sched::ReachableSlo reached =
@@ -113,6 +127,7 @@ base::Result<LoadReport> run_sim(const SimOptions& options) {
   settle_slo(scheduler, report);
   for (const LoadPhase& phase : plan_phases(options.session)) {
     sim::SimRun run = sim::simulate(scheduler, options.costs, load_of(options, phase), shape.seed);
+    if (options.admits_by_goodput) report.notes.push_back(forecasts_note(run, phase));
     report.runs.push_back(seen_by_clients(std::move(run), phase));
     report.phases.push_back(summarize(phase, report.runs.back(), report.slo));
   }

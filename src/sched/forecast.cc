@@ -4,7 +4,9 @@
 
 #include "sched/outlook.h"
 #include "sched/planner.h"
+#include "sched/prompt_order.h"
 #include "sched/shares.h"
+#include "sched/step_end.h"
 
 // Plays the steps to a request's first token with whole classes instead of single sequences: a few
 // microseconds instead of the milliseconds that planning each step would take.
@@ -17,8 +19,8 @@ constexpr double kLeastChunk = 16;
 // The part of a step's prompt tokens that the first in rank has, however long it is; see share_rows.
 constexpr double kFirstPart = 0.25;
 
-// Prompts that are computed before the request's own.
-struct Ahead {
+// Prompts that are computed before or after the request's own.
+struct Crowd {
   double num_tokens = 0;
   double num_prompts = 0;
 
@@ -26,10 +28,18 @@ struct Ahead {
     num_tokens += tokens;
     num_prompts += prompts;
   }
+  double mean_tokens() const { return num_tokens / std::max(1.0, num_prompts); }
 };
 
 double cost_of(const WaitingLine& line) {
   return line.num_tokens + double{kExpectedOutput} * line.num_sequences;
+}
+
+double small_tokens(const Outlook& outlook, int priority) {
+  double num_waiting = 0;
+  for (const WaitingLine& line : outlook.waiting)
+    if (line.priority >= priority) num_waiting += line.num_tokens;
+  return most_small_tokens(outlook.cost, outlook.order_ttft_s, num_waiting);
 }
 
 // The request's place among the tenants of its class, in tokens charged over weight, and among the prompts of
@@ -37,9 +47,12 @@ double cost_of(const WaitingLine& line) {
 class FairTurn {
  public:
   FairTurn(const Outlook& outlook, const wire::Outline& outline, double num_own)
-      : tenant_(tenant_hash(outline.tenant)), num_own_(num_own) {
+      : tenant_(tenant_hash(outline.tenant)),
+        most_small_(small_tokens(outlook, outline.priority)),
+        size_(prompt_size(most_small_, num_own)) {
     for (const AwaitedTokens& prompt : outlook.prompts) {
-      if (prompt.priority != outline.priority || prompt.tenant != tenant_ || prompt.num_left <= num_own)
+      if (prompt.priority != outline.priority || prompt.tenant != tenant_ ||
+          prompt_size(most_small_, prompt.num_left) <= size_)
         continue;
       (prompt.runs ? longer_running_ : longer_waiting_).add(prompt.num_left, 1);
     }
@@ -51,7 +64,7 @@ class FairTurn {
   }
 
   // Adds the part of the line that is served before the request.
-  void add_earlier(const WaitingLine& line, Ahead& ahead) const {
+  void add_earlier(const WaitingLine& line, Crowd& ahead) const {
     if (line.tenant == tenant_) return add_shorter(line, ahead);
     const double all = cost_of(line);
     const double one = all / line.num_sequences;
@@ -59,22 +72,29 @@ class FairTurn {
     ahead.add(line.num_tokens * earlier, line.num_sequences * earlier);
   }
   // One that came after the outlook was made.
-  void add_earlier_arrival(const WaitingLine& line, Ahead& ahead) const {
-    if (line.tenant != tenant_ || line.num_tokens <= num_own_) ahead.add(line.num_tokens, line.num_sequences);
+  void add_earlier_arrival(const WaitingLine& line, Crowd& ahead) const {
+    if (line.tenant != tenant_ || prompt_size(most_small_, line.num_tokens / line.num_sequences) <= size_)
+      ahead.add(line.num_tokens, line.num_sequences);
   }
-  const Ahead& longer_running() const { return longer_running_; }
+  const Crowd& longer_running() const { return longer_running_; }
+  // The most tokens of prompts that go first even if they come later.
+  double most_shorter(double num_own) const {
+    return most_small_ <= 0 ? num_own : size_ > 0 ? most_small_ * std::pow(kSizeFactor, size_ - 1) : 0;
+  }
+  double most_small() const { return most_small_; }
   bool has_longer() const { return longer_running_.num_prompts + longer_waiting_.num_prompts > 0; }
 
  private:
-  void add_shorter(const WaitingLine& line, Ahead& ahead) const {
+  void add_shorter(const WaitingLine& line, Crowd& ahead) const {
     ahead.add(std::max(0.0, line.num_tokens - longer_waiting_.num_tokens),
               std::max(0.0, line.num_sequences - longer_waiting_.num_prompts));
   }
 
   const std::uint64_t tenant_;
-  const double num_own_;
-  Ahead longer_running_;
-  Ahead longer_waiting_;
+  const double most_small_;
+  const double size_;
+  Crowd longer_running_;
+  Crowd longer_waiting_;
   double charge_ = 0;
 };
 
@@ -98,12 +118,15 @@ class Play {
     rows_ += of.num_streams;
     kv_tokens_ += static_cast<double>(of.kv_tokens);
   }
-  void add_ahead(const Ahead& ahead) { ahead_.add(ahead.num_tokens, ahead.num_prompts); }
+  void add_ahead(const Crowd& ahead) { ahead_.add(ahead.num_tokens, ahead.num_prompts); }
   // Prompts that are served later. They fill the steps, which take longer for it.
-  void add_behind(double num_tokens) { behind_tokens_ += std::max(0.0, num_tokens); }
+  void add_behind(const Crowd& behind) {
+    behind_.add(std::max(0.0, behind.num_tokens), std::max(0.0, behind.num_prompts));
+  }
   // Shorter prompts that come later go first.
-  void expect(double tokens_per_s, bool first_in_rank_is_longer) {
+  void expect(double tokens_per_s, double never_overtaken, bool first_in_rank_is_longer) {
     overtaken_per_s_ = tokens_per_s;
+    never_overtaken_ = never_overtaken;
     own_part_ = first_in_rank_is_longer ? 1 - kFirstPart : 1;
   }
   void wait_until(double seconds) { now_s_ = std::max(now_s_, seconds); }
@@ -132,7 +155,10 @@ class Play {
             .kv_tokens = static_cast<std::int64_t>(kv_tokens_)};
   }
 
-  double target_s(double decode_s) const {
+  bool chooses_length() const { return outlook_.fixed_step_s <= 0 && slo_.tpot_s > 0; }
+
+  // The step's length where the next prompt would take `whole_s`.
+  double target_s(double decode_s, double whole_s) const {
     const double least_s = decode_s * (1 + outlook_.prefill_share);
     if (outlook_.fixed_step_s > 0) return std::max(outlook_.fixed_step_s * (decode_s > 0 ? 1 : 4), least_s);
     if (slo_.tpot_s <= 0) return 1e9;
@@ -143,14 +169,15 @@ class Play {
         AwaitedPrompt{.work_s = cost.prefill_s(tokens(own_left_), 0),
                       .alone_s = cost.prefill_s(tokens(own_), 0),
                       .waited_s = now_s_},
-        AwaitedPrompt{.work_s = cost.prefill_s(tokens(behind_tokens_), 0), .waited_s = now_s_}};
+        AwaitedPrompt{.work_s = cost.prefill_s(tokens(behind_.num_tokens), 0), .waited_s = now_s_}};
     const std::size_t first = ahead_.num_tokens > 0 ? 0 : 1;
-    const std::size_t count = (behind_tokens_ > 0 ? 3 : 2) - first;
-    const double chosen_s = choose_step_s({.slo = slo_,
+    const std::size_t count = (behind_.num_tokens > 0 ? 3 : 2) - first;
+    const StepTarget target = choose_step({.slo = slo_,
                                            .short_s = outlook_.short_s,
                                            .decode_s = decode_s,
                                            .prefill_share = outlook_.prefill_share},
                                           std::span(prompts).subspan(first, count));
+    const double chosen_s = target.reaching(whole_s);
     if (!others_.expects_higher) return chosen_s;
     return std::min(chosen_s, std::max(expecting_step_s(outlook_.cost, outlook_.short_s), least_s));
   }
@@ -161,33 +188,77 @@ class Play {
     return std::min(places * mean_prompt, std::max(0.0, free_tokens_));
   }
 
-  void step() {
+  // Prompt tokens of one step.
+  struct Rows {
+    double ahead = 0;
+    double own = 0;
+    double behind = 0;
+
+    double all() const { return ahead + own + behind; }
+  };
+
+  StepLoad load_of(const Rows& rows) const {
     StepLoad load = streams();
-    const double decode_s = load.decode_sequences > 0 ? outlook_.cost.predict_s(load) : 0;
-    const double work = ahead_.num_tokens + own_left_;
-    double taken = 0;
-    double filled = 0;
-    if (work > 0) {
-      const double prompts = ahead_.num_prompts + (own_left_ > 0 ? 1 : 0);
-      const int most = std::max(1, outlook_.max_batch_tokens - load.decode_sequences);
-      const int room = outlook_.cost.prefill_room(load, target_s(decode_s), most);
-      const double budget = std::min<double>(std::max(double(room), kLeastChunk), most);
-      taken = std::min({work, own_part_ * budget, num_placeable(work / std::max(1.0, prompts))});
-      filled = std::min(budget - taken, behind_tokens_);
-    }
-    const double first = std::min(taken, ahead_.num_tokens);
-    const double own = taken - first;
-    load.prefill_tokens = static_cast<int>(std::lround(taken + filled));
     const double done = own_cached_ + own_ - own_left_;
-    load.prefill_kv_tokens = static_cast<std::int64_t>(first * first / 2 + own * (done + own / 2));
-    const double step_s = std::max(outlook_.cost.predict_s(load), 1e-6);
+    load.prefill_tokens = static_cast<int>(std::lround(rows.all()));
+    load.prefill_kv_tokens =
+        static_cast<std::int64_t>(rows.ahead * rows.ahead / 2 + rows.own * (done + rows.own / 2));
+    return load;
+  }
+
+  Rows share_rows() const {
+    const double work = ahead_.num_tokens + own_left_;
+    if (work <= 0) return {};
+    const StepLoad load = streams();
+    const double decode_s = load.decode_sequences > 0 ? outlook_.cost.predict_s(load) : 0;
+    const bool is_next = has_turn();
+    const double next_s = outlook_.cost.predict_s(
+        load_of({.ahead = is_next ? 0 : ahead_.mean_tokens(), .own = is_next ? own_left_ : 0}));
+    const int most = std::max(1, outlook_.max_batch_tokens - load.decode_sequences);
+    const int room = outlook_.cost.prefill_room(load, target_s(decode_s, next_s), most);
+    const double budget = std::min<double>(std::max(double(room), kLeastChunk), most);
+    const double prompts = ahead_.num_prompts + (own_left_ > 0 ? 1 : 0);
+    const double taken = std::min({work, own_part_ * budget, num_placeable(work / std::max(1.0, prompts))});
+    const double ahead = std::min(taken, ahead_.num_tokens);
+    const Rows rows{
+        .ahead = ahead, .own = taken - ahead, .behind = std::min(budget - taken, behind_.num_tokens)};
+    return chooses_length() ? ended(rows, (1 - own_part_) * budget) : rows;
+  }
+
+  // No whole prompt is ahead: at most the part of one that may still come and overtake.
+  bool has_turn() const { return ahead_.num_prompts < 0.5; }
+
+  // The step may end with the next prompt, and the first in rank keeps its part; see end_with_prompts.
+  Rows ended(const Rows& whole, double of_first) const {
+    const bool is_next = has_turn();
+    const double next = is_next ? own_left_ : ahead_.mean_tokens();
+    const double taken = is_next ? whole.own : whole.ahead;
+    if (next <= 0 || taken < next - 0.5) return whole;
+    const Rows kept{.ahead = is_next ? whole.ahead : next,
+                    .own = is_next ? next : 0,
+                    .behind = std::min(whole.behind, of_first)};
+    const Rows left{
+        .ahead = whole.ahead - kept.ahead, .own = whole.own - kept.own, .behind = whole.behind - kept.behind};
+    if (left.all() < 1) return whole;
+    const double others = ahead_.num_prompts + (own_left_ > 0 ? 1 : 0) + behind_.num_prompts - 1;
+    const Cut cut{.kept = load_of(kept),
+                  .left = load_of(left),
+                  .whole = load_of(whole),
+                  .num_ended = 1,
+                  .num_waiting = static_cast<int>(std::lround(std::max(1.0, others)))};
+    return gain_s(outlook_.cost, cut) > 0 ? kept : whole;
+  }
+
+  void step() {
+    const Rows rows = share_rows();
+    const double step_s = std::max(outlook_.cost.predict_s(load_of(rows)), 1e-6);
     now_s_ += step_s * (others_.has_lower ? 1 + kLowerShare : 1);
-    join(first);
-    behind_tokens_ -= filled;
-    if (own_left_ > own) ahead_.add(overtaken_per_s_ * step_s, 0);
-    own_left_ -= own;
+    join(rows.ahead);
+    behind_.add(-rows.behind, -rows.behind / std::max(1.0, behind_.mean_tokens()));
+    if (own_left_ - rows.own > never_overtaken_) ahead_.add(overtaken_per_s_ * step_s, 0);
+    own_left_ -= rows.own;
     if (own_left_ < 0.5) own_left_ = 0;
-    free_tokens_ -= taken + filled;
+    free_tokens_ -= rows.all();
     let_streams_go_on();
   }
 
@@ -217,9 +288,10 @@ class Play {
   double kv_tokens_ = 0;
   double free_tokens_;
   double waited_s_;
-  Ahead ahead_;
-  double behind_tokens_ = 0;
+  Crowd ahead_;
+  Crowd behind_;
   double overtaken_per_s_ = 0;  // tokens
+  double never_overtaken_ = 0;  // the request, while it has at most so many tokens left
   double own_part_ = 1;         // of a step's prompt tokens, for the request and those ahead of it
   double own_ = 0;
   double own_left_ = 0;
@@ -275,20 +347,20 @@ wire::Forecast forecast(const Outlook& outlook, std::span<const WaitingLine> arr
       std::max(1.0, static_cast<double>(outline.num_prompt_tokens - num_cached) - outlook.mean_tail);
   const FairTurn turn(outlook, outline, own);
   Play play(outlook, slo, {.expects_higher = outlook.highest_recent > priority, .has_lower = has_lower});
-  Ahead lower;  // prompts of classes between the highest one and the request's
+  Crowd lower;  // prompts of classes between the highest one and the request's
   int num_rows = outline.num_sequences;
   std::int64_t kv_tokens = outline.num_prompt_tokens;
-  const auto place = [&](const WaitingLine& line, Ahead& now) {
+  const auto place = [&](const WaitingLine& line, Crowd& now) {
     if (line.priority < priority) return;
-    Ahead& ahead = yields && line.priority == priority ? lower : now;
+    Crowd& ahead = yields && line.priority == priority ? lower : now;
     if (line.priority > priority)
       ahead.add(line.num_tokens, line.num_sequences);
     else
       turn.add_earlier(line, ahead);
     num_rows += line.num_sequences;
   };
-  Ahead first;
-  double all_tokens = 0;  // of prompts of the class and of higher ones
+  Crowd first;
+  Crowd all;  // prompts of the class and of higher ones
   for (const RunningClass& of : outlook.running) {
     if (of.priority < priority) continue;
     num_rows += of.num_streams + of.num_prompts;
@@ -298,17 +370,17 @@ wire::Forecast forecast(const Outlook& outlook, std::span<const WaitingLine> arr
       continue;
     }
     play.add_streams(of);
-    all_tokens += of.prompt_tokens;
+    all.add(of.prompt_tokens, of.num_prompts);
     first.add(of.prompt_tokens, of.num_prompts);
     if (of.priority == priority)
       first.add(-turn.longer_running().num_tokens, -turn.longer_running().num_prompts);
   }
   for (const WaitingLine& line : outlook.waiting) {
     place(line, first);
-    if (line.priority >= priority) all_tokens += line.num_tokens;
+    if (line.priority >= priority) all.add(line.num_tokens, line.num_sequences);
   }
   for (const WaitingLine& line : arrivals) {
-    if (line.priority >= priority) all_tokens += line.num_tokens;
+    if (line.priority >= priority) all.add(line.num_tokens, line.num_sequences);
     if (line.priority == priority) {
       turn.add_earlier_arrival(line, yields ? lower : first);
       num_rows += line.num_sequences;
@@ -317,8 +389,10 @@ wire::Forecast forecast(const Outlook& outlook, std::span<const WaitingLine> arr
     }
   }
   play.add_ahead(first);
-  play.expect(outlook.recent.shorter_per_s(outlook.now_s + since_s, own), turn.has_longer());
-  play.add_behind(all_tokens - first.num_tokens - lower.num_tokens);
+  play.expect(outlook.recent.shorter_per_s(outlook.now_s + since_s, turn.most_shorter(own)),
+              turn.most_small(), turn.has_longer());
+  play.add_behind({all.num_tokens - first.num_tokens - lower.num_tokens,
+                   all.num_prompts - first.num_prompts - lower.num_prompts});
   play.wait_until(std::max(since_s, outlook.in_flight_s));
 
   wire::Forecast result{.alone = alone(outlook, slo, outline),

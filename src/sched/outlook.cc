@@ -55,7 +55,7 @@ double RecentPrompts::shorter_per_s(double now_s, double num_tokens) const {
   if (arrivals.size() < kLeastArrivals) return 0;
   double sum = 0;
   for (const Arrival& arrival : arrivals)
-    if (arrival.num_tokens < num_tokens) sum += arrival.num_tokens;
+    if (arrival.num_tokens <= num_tokens) sum += arrival.num_tokens;
   return sum / std::max(now_s - arrivals[next].at_s, 1e-3);
 }
 
@@ -63,6 +63,7 @@ Outlook make_outlook(const SchedulerState& state) {
   const SchedulerOptions& o = state.options;
   Outlook outlook{.cost = state.cost,
                   .slo = tightened_slo(state.cost, o.max_batch_sequences, o.least_slo, o.slo),
+                  .order_ttft_s = o.slo.ttft_s,
                   .short_s = o.short_step_s,
                   .fixed_step_s = o.target_step_s,
                   .prefill_share = o.prefill_share,

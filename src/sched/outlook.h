@@ -32,7 +32,7 @@ struct RecentPrompts {
   std::size_t next = 0;           // the oldest one, once the ring is full
 
   void add(double now_s, int num_tokens);
-  // Tokens a second of prompts that are shorter than this one.
+  // Tokens a second of prompts that are no longer than this.
   double shorter_per_s(double now_s, double num_tokens) const;
 };
 
@@ -51,6 +51,7 @@ struct RunningClass {
 struct Outlook {
   StepCost cost;
   Slo slo;
+  double order_ttft_s = 0;  // the SLO by which prompts are put in order, see most_small_tokens
   double short_s = 0;       // longest step while no prompt is in a hurry
   double fixed_step_s = 0;  // > 0: a step's length is not chosen
   double prefill_share = 0;

@@ -16,6 +16,7 @@
 #include "sched/reachable_slo.h"
 #include "sched/row_turns.h"
 #include "sched/share_rows.h"
+#include "sched/step_end.h"
 #include "sched/stream_slo.h"
 #include "sched/write_plan.h"
 
@@ -59,8 +60,10 @@ class Planner {
     add_lower_rows();
     if (target_s > 0) target_s += lower_s_;
     const int budget = prefill_budget(target_s);
+    const StepLoad streams = load();
     admit_waiting(prefills_, budget);
     share_within(target_s, budget);
+    if (chooses_length()) end_with_prompts(s_, streams, num_without_grant(), prefills_);
     serve_lower_prompts();
     int num_prompt_rows = kMaxPromptRows;
     limit_prompt_rows(prefills_, num_prompt_rows);
@@ -78,7 +81,9 @@ class Planner {
   bool is_lower(const Sequence& sequence) const { return has_lower_ && sequence.request.priority < highest_; }
   // Where steps may take as long as they like, nobody is displaced for the sake of another's time.
   bool guards_time() const { return s_.options.target_step_s > 0 || s_.options.slo.tpot_s > 0; }
+  bool chooses_length() const { return s_.options.target_step_s <= 0 && s_.options.slo.tpot_s > 0; }
   bool has_prompts() const;
+  int num_without_grant() const;
   void add_lower_rows();
   void serve_lower_prompts();
   bool claim_place(const Sequence& sequence);
@@ -175,13 +180,16 @@ double Planner::step_s() const {
   for (const Prompt& prompt : prompts) awaited.push_back(prompt.awaited);
   const int priority = prompts.front().sequence->request.priority;
   const Slo slo = tightened_slo(s_.cost, o.max_batch_sequences, o.least_slo, o.slo);
-  const double chosen_s =
-      choose_step_s({.slo = slo,
-                     .tpot_s = strictest_tpot_s(decodes_, slo.tpot_s) / (has_lower_ ? 1 + kLowerShare : 1),
-                     .short_s = o.short_step_s,
-                     .decode_s = decodes_.empty() ? 0 : decode_s,
-                     .prefill_share = o.prefill_share},
-                    awaited);
+  const StepTarget target =
+      choose_step({.slo = slo,
+                   .tpot_s = strictest_tpot_s(decodes_, slo.tpot_s) / (has_lower_ ? 1 + kLowerShare : 1),
+                   .short_s = o.short_step_s,
+                   .decode_s = decodes_.empty() ? 0 : decode_s,
+                   .prefill_share = o.prefill_share},
+                  awaited);
+  StepLoad whole = load();
+  whole.prefill_tokens += prompts.front().num_left;
+  const double chosen_s = target.reaching(s_.cost.predict_s(whole));
   if (!s_.shares.has_higher(priority, s_.busy_s, kExpectHigher_s)) return chosen_s;
   return std::min(chosen_s, std::max(expecting_step_s(s_.cost, o.short_step_s), least_s));
 }
@@ -210,6 +218,13 @@ void Planner::find_highest() {
 
 bool Planner::has_prompts() const {
   return !prefills_.empty() || (!waiting_.empty() && !is_lower(*waiting_.front().sequence));
+}
+
+// Waiting prompts that were not admitted and are not of a lower class.
+int Planner::num_without_grant() const {
+  const auto num_waiting =
+      std::ranges::count_if(waiting_, [this](const Prompt& prompt) { return !is_lower(*prompt.sequence); });
+  return static_cast<int>(num_waiting - std::ranges::count_if(prefills_, &Grant::admitted));
 }
 
 // Streams of lower classes go on within the time that is set apart for them.

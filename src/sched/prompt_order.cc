@@ -12,6 +12,10 @@ namespace {
 // The most prompts that one plan sorts by their work. The others wait in the order of rank, since examining
 // thousands would take milliseconds.
 constexpr std::size_t kMostJudged = 128;
+// Of the SLO for the first token: the longest work of a small prompt, and the most work that may wait while
+// small prompts are served as they come.
+constexpr double kSmallPart = 0.25;
+constexpr double kBacklogPart = 0.5;
 
 int num_known(const SchedulerState& state, const Sequence& sequence) {
   if (sequence.blocks.size() > 0 || !state.options.prefix_cache || sequence.wants_prompt_lines())
@@ -94,16 +98,39 @@ void merge(std::vector<Line>& heap, std::vector<Prompt>& merged) {
 
 }  // namespace
 
+double most_small_tokens(const StepCost& cost, double slo_ttft_s, double num_waiting) {
+  constexpr int kMany = 1024;
+  const double backlog_s = cost.prefill_s(static_cast<int>(std::min(num_waiting, 1e9)), 0);
+  if (backlog_s > kBacklogPart * slo_ttft_s) return 0;
+  return kMany * kSmallPart * slo_ttft_s / std::max(cost.prefill_s(kMany, 0), 1e-9);
+}
+
+double prompt_size(double most_small, double num_tokens) {
+  if (most_small <= 0) return num_tokens;
+  double size = 0;
+  for (double most = most_small; num_tokens > most; most *= kSizeFactor) ++size;
+  return size;
+}
+
 Prompt judge(const SchedulerState& state, const Sequence& sequence) {
   const int num_done = std::min(num_known(state, sequence), sequence.num_tokens() - 1);
-  Prompt prompt{.sequence = &sequence,
-                .num_left = sequence.num_tokens() - num_done,
-                .is_stream = sequence.num_output() > 0};
+  Prompt prompt{.sequence = &sequence, .is_stream = sequence.num_output() > 0};
+  set_left(state, sequence.num_tokens() - num_done, prompt);
   prompt.awaited = {.work_s = state.cost.prefill_s(prompt.num_left, num_done),
                     .alone_s = state.cost.prefill_s(sequence.num_prompt, 0),
                     .waited_s = state.busy_s - sequence.arrived_s,
                     .ttft_s = sequence.request.slo_ttft_s};
   return prompt;
+}
+
+void set_left(const SchedulerState& state, int num_left, Prompt& prompt) {
+  prompt.num_left = num_left;
+  double num_waiting = 0;
+  for (const auto& [priority, of] : state.shares.classes()) {
+    if (priority < prompt.sequence->request.priority) break;
+    num_waiting += static_cast<double>(of.num_waiting_tokens);
+  }
+  prompt.size = prompt_size(most_small_tokens(state.cost, state.options.slo.ttft_s, num_waiting), num_left);
 }
 
 bool is_served_before(const Prompt& a, const Prompt& b) {
@@ -117,7 +144,7 @@ bool is_served_before(const Prompt& a, const Prompt& b) {
   if (account_a != account_b && account_a->charge != account_b->charge)
     return account_a->charge < account_b->charge;
   if (a.sequence->turn != b.sequence->turn) return a.sequence->turn < b.sequence->turn;
-  if (a.num_left != b.num_left) return a.num_left < b.num_left;
+  if (a.size != b.size) return a.size < b.size;
   return ByRank{}(a.sequence, b.sequence);
 }
 

@@ -29,7 +29,7 @@ void share_rows(const SchedulerState& state, std::vector<Grant>& prefills, int b
   std::vector<std::pair<Prompt, Grant*>> order;
   for (Grant& grant : prefills) {
     order.emplace_back(judge(state, *grant.sequence), &grant);
-    order.back().first.num_left = grant.num_left() - grant.num_rows;
+    set_left(state, grant.num_left() - grant.num_rows, order.back().first);
   }
   std::ranges::sort(order, is_served_before, &std::pair<Prompt, Grant*>::first);
   for (const auto& [prompt, grant] : order) {

@@ -83,6 +83,7 @@ void Shares::join_line(Account& account, Sequence& sequence) {
   }
   account.waiting.insert(std::ranges::lower_bound(account.waiting, &sequence, ByRank{}), &sequence);
   of.lines[account.line].num_tokens += sequence.num_to_compute;
+  of.num_waiting_tokens += sequence.num_to_compute;
   ++of.lines[account.line].num_sequences;
 }
 
@@ -90,6 +91,7 @@ void Shares::leave_line(Account& account, Sequence& sequence) {
   if (std::erase(account.waiting, &sequence) == 0) return;
   Class& of = classes_.at(account.priority);
   of.lines[account.line].num_tokens -= sequence.num_to_compute;
+  of.num_waiting_tokens -= sequence.num_to_compute;
   --of.lines[account.line].num_sequences;
   if (!account.waiting.empty()) return;
   of.lines[account.line] = of.lines.back();

@@ -71,10 +71,11 @@ class Shares {
     std::unordered_map<std::string, std::unique_ptr<Account>> accounts;
     // Of the accounts with waiting sequences: close together in memory, since each step looks at them all.
     std::vector<WaitingLine> lines;
-    std::vector<Account*> line_owners;  // of `lines`, one by one
-    int num_live = 0;                   // sequences
-    int num_running = 0;                // sequences
-    double last_s = 0;                  // when one of its sequences was last alive, on the clock of steps
+    std::vector<Account*> line_owners;    // of `lines`, one by one
+    std::int64_t num_waiting_tokens = 0;  // of `lines`
+    int num_live = 0;                     // sequences
+    int num_running = 0;                  // sequences
+    double last_s = 0;                    // when one of its sequences was last alive, on the clock of steps
   };
   using Classes = std::map<int, Class, std::greater<>>;  // by priority, the highest first
 

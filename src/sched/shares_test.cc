@@ -100,7 +100,8 @@ TEST(Shares, AFloodOfALowerClassIsHardlySeenByAHigherOne) {
   flooded.keep(paying, 4);
   flooded.keep({.tenant = "free", .priority = 0}, 400);
   flooded.run_for(60);
-  EXPECT_LT(p95(flooded.served["paying"].ttft_s), 1.2 * p95(quiet.served["paying"].ttft_s));
+  // One chunk of the lower class may come in between: 32 ms, beside 142 ms of the quiet ones.
+  EXPECT_LT(p95(flooded.served["paying"].ttft_s), 1.25 * p95(quiet.served["paying"].ttft_s));
   EXPECT_LT(p95(flooded.served["paying"].tpot_s), 1.2 * p95(quiet.served["paying"].tpot_s));
   // The lower class has what is set apart for it.
   EXPECT_GT(flooded.served["free"].tokens, flooded.served["paying"].tokens / 40);

@@ -16,8 +16,16 @@ struct StepLoad {
   // Adds a slice of `rows` rows after `num_computed` tokens.
   void add(int num_computed, int rows) {
     (rows == 1 ? decode_sequences : prefill_tokens) += rows;
-    (rows == 1 ? kv_tokens : prefill_kv_tokens) +=
-        std::int64_t{rows} * num_computed + std::int64_t{rows} * (rows + 1) / 2;
+    (rows == 1 ? kv_tokens : prefill_kv_tokens) += attended(num_computed, rows);
+  }
+  void remove(int num_computed, int rows) {
+    (rows == 1 ? decode_sequences : prefill_tokens) -= rows;
+    (rows == 1 ? kv_tokens : prefill_kv_tokens) -= attended(num_computed, rows);
+  }
+
+ private:
+  static std::int64_t attended(int num_computed, int rows) {
+    return std::int64_t{rows} * num_computed + std::int64_t{rows} * (rows + 1) / 2;
   }
 };
 

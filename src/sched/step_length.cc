@@ -17,6 +17,9 @@ constexpr double kTtftPart = 0.25;
 // A prompt that misses the SLO even alone is in no hurry. It may take this many times as long as alone.
 constexpr double kStretch = 3;
 
+// A step may take this many times its aim for the sake of a whole prompt.
+constexpr double kReach = 1.5;
+
 // The seconds after its arrival by which a prompt should have been served.
 double aim_s(double model_ttft_s, const AwaitedPrompt& prompt) {
   const bool has_own = prompt.ttft_s > 0 && prompt.alone_s <= prompt.ttft_s;
@@ -34,9 +37,13 @@ double longest_alone_s(const StepBounds& bounds, std::span<const AwaitedPrompt> 
 
 }  // namespace
 
-double choose_step_s(const StepBounds& bounds, std::span<const AwaitedPrompt> prompts) {
+double StepTarget::reaching(double whole_s) const {
+  return whole_s > aim_s && whole_s <= std::min(longest_s, kReach * aim_s) ? whole_s : aim_s;
+}
+
+StepTarget choose_step(const StepBounds& bounds, std::span<const AwaitedPrompt> prompts) {
   const double alone_s = longest_alone_s(bounds, prompts);
-  if (bounds.decode_s <= 0) return alone_s;
+  if (bounds.decode_s <= 0) return {alone_s, alone_s};
   const double tpot_s = bounds.tpot_s > 0 ? bounds.tpot_s : bounds.slo.tpot_s;
   const double longest_s = std::min(tpot_s * kTpotPart, alone_s);
   // The part of all time that prefill needs so that every prompt is served in time.
@@ -50,7 +57,7 @@ double choose_step_s(const StepBounds& bounds, std::span<const AwaitedPrompt> pr
   const double least_s = bounds.decode_s * (1 + bounds.prefill_share);
   const double short_s = std::min(bounds.short_s, tpot_s * kShortPart);
   const double wanted_s = part < 1 ? bounds.decode_s / (1 - part) : longest_s;
-  return std::max(least_s, std::min(longest_s, std::max(short_s, wanted_s)));
+  return {std::max(least_s, std::min(longest_s, std::max(short_s, wanted_s))), longest_s};
 }
 
 }  // namespace kvasir::sched

@@ -26,11 +26,21 @@ struct StepBounds {
   double prefill_share = 0;  // the least time for prefill, as a part of decode_s
 };
 
-// How long the next step should take. Short steps make streams smooth. Long steps bring prompts to their
+// How long the next step should take, and the longest that the streams allow.
+struct StepTarget {
+  double aim_s = 0;
+  double longest_s = 0;
+
+  // The next prompt would take `whole_s`. If that is only a little more than the aim, the prompt is not cut:
+  // its rest would wait for another step.
+  double reaching(double whole_s) const;
+};
+
+// Chooses the next step's length. Short steps make streams smooth. Long steps bring prompts to their
 // first token sooner, and share the reading of the weights among more rows. So a step is as short as the
 // prompts allow, and never so long that the streams miss their SLO. An SLO that the streams miss even without
 // prompts, or a prompt even alone, changes nothing for the others: prefill has its share, and the prompt is
 // aimed at the model's SLO.
-double choose_step_s(const StepBounds& bounds, std::span<const AwaitedPrompt> prompts);
+StepTarget choose_step(const StepBounds& bounds, std::span<const AwaitedPrompt> prompts);
 
 }  // namespace kvasir::sched

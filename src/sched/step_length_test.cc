@@ -12,7 +12,7 @@ constexpr StepBounds kBounds{
 constexpr double kLongestS = 0.05 * 0.9;
 
 double chosen_s(const StepBounds& bounds, const std::vector<AwaitedPrompt>& prompts) {
-  return choose_step_s(bounds, prompts);
+  return choose_step(bounds, prompts).aim_s;
 }
 
 AwaitedPrompt prompt(double work_s, double waited_s = 0) {
@@ -49,6 +49,14 @@ TEST(StepLength, GrowsWithWhatWaitsAndHowLong) {
 TEST(StepLength, IsAsLongAsStreamsAllowWhereSomebodyWillBeLate) {
   EXPECT_DOUBLE_EQ(chosen_s(kBounds, std::vector<AwaitedPrompt>(100, prompt(0.01))), kLongestS);
   EXPECT_DOUBLE_EQ(chosen_s(kBounds, {prompt(0.01, 3)}), kLongestS);
+}
+
+TEST(StepLength, ReachesTheEndOfAPromptThatIsNear) {
+  const StepTarget target = choose_step(kBounds, {});
+  EXPECT_DOUBLE_EQ(target.reaching(0.01), 0.013);
+  EXPECT_DOUBLE_EQ(target.reaching(0.018), 0.018);
+  EXPECT_DOUBLE_EQ(target.reaching(0.03), 0.013);
+  EXPECT_DOUBLE_EQ((StepTarget{.aim_s = 0.04, .longest_s = 0.045}).reaching(0.05), 0.04);
 }
 
 TEST(StepLength, IsLongWhereNobodyReads) {
