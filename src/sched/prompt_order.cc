@@ -60,11 +60,12 @@ void judge_lines(const SchedulerState& state, std::size_t most, std::vector<Line
                  std::vector<Prompt>& judged) {
   const std::size_t most_of_line = lines.empty() ? 0 : (most + lines.size() - 1) / lines.size();
   judged.reserve(lines.size() * most_of_line);
+  const double most_small = lines.empty() ? 0 : most_small_tokens(state, lines.front().account->priority);
   for (Line& line : lines) {
     const std::size_t first = judged.size();
     for (const Sequence* sequence : line.account->waiting) {
       if (judged.size() - first >= most_of_line) break;
-      if (!sequence->held) judged.push_back(judge(state, *sequence));
+      if (!sequence->held) judged.push_back(judge(state, *sequence, most_small));
     }
     const auto prompts = std::span(judged).subspan(first);
     if (prompts.size() > 2) std::sort(prompts.begin() + 1, prompts.end(), is_served_before);
@@ -112,25 +113,30 @@ double prompt_size(double most_small, double num_tokens) {
   return size;
 }
 
-Prompt judge(const SchedulerState& state, const Sequence& sequence) {
-  const int num_done = std::min(num_known(state, sequence), sequence.num_tokens() - 1);
-  Prompt prompt{.sequence = &sequence, .is_stream = sequence.num_output() > 0};
-  set_left(state, sequence.num_tokens() - num_done, prompt);
-  prompt.awaited = {.work_s = state.cost.prefill_s(prompt.num_left, num_done),
-                    .alone_s = state.cost.prefill_s(sequence.num_prompt, 0),
-                    .waited_s = state.busy_s - sequence.arrived_s,
-                    .ttft_s = sequence.request.slo_ttft_s};
-  return prompt;
-}
-
-void set_left(const SchedulerState& state, int num_left, Prompt& prompt) {
-  prompt.num_left = num_left;
+double most_small_tokens(const SchedulerState& state, int priority) {
   double num_waiting = 0;
-  for (const auto& [priority, of] : state.shares.classes()) {
-    if (priority < prompt.sequence->request.priority) break;
+  for (const auto& [its_priority, of] : state.shares.classes()) {
+    if (its_priority < priority) break;
     num_waiting += static_cast<double>(of.num_waiting_tokens);
   }
-  prompt.size = prompt_size(most_small_tokens(state.cost, state.options.slo.ttft_s, num_waiting), num_left);
+  return most_small_tokens(state.cost, state.options.slo.ttft_s, num_waiting);
+}
+
+Prompt judge(const SchedulerState& state, const Sequence& sequence, double most_small) {
+  const int num_done = std::min(num_known(state, sequence), sequence.num_tokens() - 1);
+  const int num_left = sequence.num_tokens() - num_done;
+  return {.sequence = &sequence,
+          .num_left = num_left,
+          .size = prompt_size(most_small, num_left),
+          .is_stream = sequence.num_output() > 0,
+          .awaited = {.work_s = state.cost.prefill_s(num_left, num_done),
+                      .alone_s = state.cost.prefill_s(sequence.num_prompt, 0),
+                      .waited_s = state.busy_s - sequence.arrived_s,
+                      .ttft_s = sequence.request.slo_ttft_s}};
+}
+
+Prompt judge(const SchedulerState& state, const Sequence& sequence) {
+  return judge(state, sequence, most_small_tokens(state, sequence.request.priority));
 }
 
 bool is_served_before(const Prompt& a, const Prompt& b) {

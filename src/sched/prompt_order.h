@@ -23,14 +23,15 @@ inline constexpr double kSizeFactor = 4;
 // SLO none is small.
 // `num_waiting` counts the tokens of waiting prompts of the class and of higher ones.
 double most_small_tokens(const StepCost& cost, double slo_ttft_s, double num_waiting);
+double most_small_tokens(const SchedulerState& state, int priority);
 // The size by which prompts are served: 0 for small ones, then one more for every kSizeFactor. To serve the
 // shorter of two similar prompts first gains little, and nobody's first token could be foretold, since
 // somebody shorter might always come. Where none is small it is `num_tokens`.
 double prompt_size(double most_small, double num_tokens);
 
 Prompt judge(const SchedulerState& state, const Sequence& sequence);
-// Sets what is left of a prompt.
-void set_left(const SchedulerState& state, int num_left, Prompt& prompt);
+// The same where most_small_tokens is known.
+Prompt judge(const SchedulerState& state, const Sequence& sequence, double most_small);
 
 // The order of service: by priority, then streams before prompts, then by size. Short work
 // first brings the most prompts to their first token soonest. The planner reserves a share for the first in

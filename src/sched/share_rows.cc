@@ -28,8 +28,9 @@ void share_rows(const SchedulerState& state, std::vector<Grant>& prefills, int b
   give(first, std::min(budget, std::max(budget / kFirstShare, kMinChunk)));
   std::vector<std::pair<Prompt, Grant*>> order;
   for (Grant& grant : prefills) {
-    order.emplace_back(judge(state, *grant.sequence), &grant);
-    set_left(state, grant.num_left() - grant.num_rows, order.back().first);
+    Prompt& prompt = order.emplace_back(judge(state, *grant.sequence), &grant).first;
+    prompt.num_left = grant.num_left() - grant.num_rows;
+    prompt.size = prompt_size(most_small_tokens(state, grant.sequence->request.priority), prompt.num_left);
   }
   std::ranges::sort(order, is_served_before, &std::pair<Prompt, Grant*>::first);
   for (const auto& [prompt, grant] : order) {
