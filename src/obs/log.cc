@@ -71,7 +71,7 @@ void append_json_text(std::string& out, std::string_view value) {
 }
 
 // The end of an object that begins with the time and the level.
-std::string json_line_of(std::string_view event, std::initializer_list<LogField> fields) {
+std::string json_line_of(std::string_view event, std::span<const LogField> fields) {
   std::string line = "\"event\":";
   append_json_text(line, event);
   for (const LogField& field : fields) {
@@ -89,7 +89,7 @@ std::string json_line_of(std::string_view event, std::initializer_list<LogField>
   return line + '}';
 }
 
-std::string text_line_of(std::string_view event, std::initializer_list<LogField> fields) {
+std::string text_line_of(std::string_view event, std::span<const LogField> fields) {
   std::string line(event);
   for (const LogField& field : fields) {
     line += ' ';
@@ -182,7 +182,7 @@ bool Log::enabled(LogLevel level) {
   return level != LogLevel::off && level >= output().level.load(std::memory_order_relaxed);
 }
 
-void Log::write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
+void Log::write(LogLevel level, std::string_view event, std::span<const LogField> fields) {
   if (!enabled(level)) return;
   const bool as_json = output().format.load(std::memory_order_relaxed) == LogFormat::json;
   const std::string line = as_json ? json_line_of(event, fields) : text_line_of(event, fields);

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -36,7 +37,10 @@ struct LogField {
 // than blocking the caller.
 class Log {
  public:
-  static void write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields = {});
+  static void write(LogLevel level, std::string_view event, std::span<const LogField> fields);
+  static void write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields = {}) {
+    write(level, event, std::span(fields.begin(), fields.size()));
+  }
   static void set_level(LogLevel level);
   static bool enabled(LogLevel level);
   // Call it before the first line.

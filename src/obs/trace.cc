@@ -1,5 +1,7 @@
 #include "obs/trace.h"
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "obs/tracer.h"
@@ -37,9 +39,11 @@ Trace::Trace(Tracer& tracer, std::string name, const std::optional<TraceContext>
 
 Trace::~Trace() {
   if (!records_ || !(context_.sampled || remarkable_)) return;
-  const base::TimePoint now = tracer_.clock().now();
+  // What nobody ended was cut off when the request ended.
+  Span& root = spans_.front();
+  if (root.end == base::TimePoint{}) root.end = tracer_.clock().now();
   for (Span& span : spans_)
-    if (span.end == base::TimePoint{}) span.end = now;
+    if (span.end == base::TimePoint{}) span.end = std::max(span.start, root.end);
   if (num_left_out_ > 0) note(kRoot, "kvasir.spans_left_out", num_left_out_);
   tracer_.take({context_.trace_id, std::move(context_.state), std::move(spans_), steady_to_unix_ns_});
 }

@@ -69,4 +69,7 @@ class Tracer {
   bool hurries_ = false;              // guarded by mutex_
 };
 
+// A tracer that never records, for those who are given none.
+Tracer& no_tracer();
+
 }  // namespace kvasir::obs
