@@ -11,6 +11,7 @@ namespace {
 
 // Enough for a request without tools.
 constexpr std::size_t kUsualSpans = 12;
+constexpr std::size_t kUsualAttributes = 12;
 
 std::int64_t unix_ns() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -35,6 +36,7 @@ Trace::Trace(Tracer& tracer, std::string name, const std::optional<TraceContext>
                     .parent = parent ? parent->span_id : 0,
                     .start = now,
                     .end = {}});
+  spans_.front().attributes.reserve(kUsualAttributes);
 }
 
 Trace::~Trace() {
