@@ -11,6 +11,7 @@
 #include "api/http/error_map.h"
 #include "api/http/rate_limit_headers.h"
 #include "api/http/request_id.h"
+#include "api/http/request_log.h"
 #include "api/operations/openapi.h"
 #include "api/routes.h"
 #include "obs/log.h"
@@ -35,24 +36,6 @@ std::string request_id(std::string_view given) {
 constexpr int kMaxBatchInFlight = 8;
 // Each access takes about a millisecond.
 constexpr std::size_t kMaxWaitingForStore = 4096;
-
-// Logs one line for a request that has ended. It never contains the request's or the answer's text.
-void log_request(const Exchange& exchange, std::string_view endpoint, base::Duration took) {
-  // A probe that gets "not ready yet" is not an error.
-  const bool broken = !exchange.error.empty() && (exchange.status >= 500 || exchange.status == 200);
-  const obs::LogLevel level = broken ? obs::LogLevel::warn : obs::LogLevel::debug;
-  if (!obs::Log::enabled(level)) return;
-  obs::Log::write(level, "request",
-                  {{"id", exchange.id},
-                   {"endpoint", endpoint},
-                   {"status", exchange.status},
-                   {"error", exchange.error.empty() ? "-" : exchange.error},
-                   {"model", exchange.model.empty() ? "-" : exchange.model},
-                   {"prompt_tokens", exchange.usage.prompt_tokens},
-                   {"cached_tokens", exchange.usage.cached_tokens},
-                   {"output_tokens", exchange.usage.output_tokens},
-                   {"seconds", fmt::format("{:.3f}", base::seconds(took))}});
-}
 
 // The answer to a path or method without a route: 404, 405, or OPTIONS.
 net::HttpResponse without_route(const net::HttpRequest& request, const Error& error, ErrorStyle style,
@@ -190,7 +173,8 @@ Api::Api(ServiceOptions options, Parts parts)
                Lobby(options.max_lobby),
                {},
                {parts.store, {}},
-               base::json_text(openapi_document(route_groups()))},
+               base::json_text(openapi_document(route_groups())),
+               parts.tracer},
       batches_(std::make_unique<BatchRunner>(service_, kMaxBatchInFlight)) {}
 
 Api::~Api() {
@@ -242,30 +226,39 @@ asio::awaitable<void> Api::handle(net::HttpRequest& request, net::Responder& res
   Exchange exchange{request, responder, request_id(request.header("x-request-id").value_or("")),
                     tenancy::anonymous()};
   const base::TimePoint started = service_.clock.now();
+  base::Result<const Route*> found = find_route(request.method, request.path);
+  const Route* const route = found.ok() ? *found : nullptr;
+  exchange.trace = begin_trace(service_, request, route);
   exchange.headers = cors_headers(service_.options, request.header("origin"));
-  base::Result<const Route*> route = find_route(request.method, request.path);
-  exchange.errors = route.ok() ? (*route)->errors : error_style(request.path);
-  if (!route.ok()) {
-    net::HttpResponse response = without_route(request, route.error(), exchange.errors, service_.options);
-    if (response.status >= 400) note_error(exchange, route.error());
+  exchange.headers.emplace_back("traceparent", exchange.trace->spans->headers().traceparent);
+  exchange.errors = route != nullptr ? route->errors : error_style(request.path);
+  if (route != nullptr) {
+    co_await handle_route(exchange, *route);
+  } else {
+    net::HttpResponse response = without_route(request, found.error(), exchange.errors, service_.options);
+    if (response.status >= 400) note_error(exchange, found.error());
     co_await reply(exchange, std::move(response));
-    finish(exchange, "unknown", service_.clock.now() - started);
-    co_return;
   }
+  finish(exchange, route, service_.clock.now() - started);
+}
+
+asio::awaitable<void> Api::handle_route(Exchange& exchange, const Route& route) {
+  obs::SpanScope auth(*exchange.trace->spans, "auth");
   // The key may have been revoked while the body came.
-  base::Result<tenancy::Caller> caller = caller_of(service_.directory, request, (*route)->scope);
+  base::Result<tenancy::Caller> caller = caller_of(service_.directory, exchange.request, route.scope);
   if (!caller.ok()) {
-    co_await reply_error(exchange, std::move(caller).error());
-    finish(exchange, (*route)->name(), service_.clock.now() - started);
-    co_return;
+    auth.fail(caller.error().reason);
+    auth.end();
+    co_return co_await reply_error(exchange, std::move(caller).error());
   }
   exchange.caller = std::move(*caller);
   set_anonymous_tier(service_, exchange.caller);
-  if ((*route)->scope == Scope::tenant) exchange.admission = &service_.admission;
-  exchange.endpoint = (*route)->name();
-  exchange.path_parameters = path_parameters(**route, request.path);
-  const Busy busy(*this, (*route)->kind);
-  if (service_.drains() && (*route)->kind == RouteKind::work) {
+  auth.end();
+  if (route.scope == Scope::tenant) exchange.admission = &service_.admission;
+  exchange.endpoint = route.name();
+  exchange.path_parameters = path_parameters(route, exchange.request.path);
+  const Busy busy(*this, route.kind);
+  if (service_.drains() && route.kind == RouteKind::work) {
     const Error draining = draining_error(service_);
     note_error(exchange, draining);
     net::HttpResponse refused = error_response(draining, exchange.errors);
@@ -274,17 +267,17 @@ asio::awaitable<void> Api::handle(net::HttpRequest& request, net::Responder& res
   } else if (base::Status body = co_await decompress_body(service_, exchange); !body.ok()) {
     co_await reply_wrong_body(exchange, std::move(body).error());
   } else {
-    co_await (*route)->handle(service_, exchange);
+    note_body(service_, exchange);
+    co_await route.handle(service_, exchange);
   }
-  // The client left before anything was sent. Proxies log this as 499.
-  if (exchange.status == 0) exchange.status = 499;
-  finish(exchange, (*route)->name(), service_.clock.now() - started);
 }
 
-void Api::finish(const Exchange& exchange, std::string_view endpoint, base::Duration took) {
-  metrics_.count_request(endpoint, exchange.status, took);
+void Api::finish(Exchange& exchange, const Route* route, base::Duration took) {
+  // The client left before anything was sent. Proxies log this as 499.
+  if (exchange.status == 0) exchange.status = 499;
+  metrics_.count_request(route != nullptr ? route->name() : "unknown", exchange.status, took);
   if (!exchange.error.empty() && exchange.status >= 400) metrics_.count_refusal(exchange.error);
-  log_request(exchange, endpoint, took);
+  note_end(service_, exchange, route, took);
 }
 
 std::optional<net::RefusedRequest> Api::refuse_caller(const tenancy::Directory& directory,
@@ -304,8 +297,9 @@ Api::Refusal Api::refusal(ServiceOptions options) {
     response.headers.push_back({"x-request-id", id});
     for (net::HttpHeader& header : cors_headers(options, refused.origin))
       response.headers.push_back(std::move(header));
-    // Logged as debug, so that a flood of bad clients cannot fill the log.
-    obs::Log::debug("request_refused", {{"id", id}, {"status", refused.status}, {"error", refused.code}});
+    const obs::LogLevel level = options.log_requests ? obs::LogLevel::info : obs::LogLevel::debug;
+    obs::Log::write(level, "request_refused",
+                    {{"id", id}, {"status", refused.status}, {"error", refused.code}});
     return response;
   };
 }

@@ -23,6 +23,7 @@
 namespace kvasir::api {
 
 class BatchRunner;
+struct Route;
 
 // The public HTTP API. Its handler answers the server's requests. Thread-safe. Outlives the server.
 class Api {
@@ -36,6 +37,7 @@ class Api {
     tenancy::Directory& directory;
     meter::Meter& meter;
     tool::Toolbox* tools = nullptr;  // null: none
+    obs::Tracer& tracer = obs::no_tracer();
   };
 
   Api(ServiceOptions options, Parts parts);
@@ -76,7 +78,9 @@ class Api {
  private:
   class Busy;
   boost::asio::awaitable<void> handle(net::HttpRequest& request, net::Responder& responder);
-  void finish(const Exchange& exchange, std::string_view endpoint, base::Duration took);
+  boost::asio::awaitable<void> handle_route(Exchange& exchange, const Route& route);
+  // `route` is null if there is none.
+  void finish(Exchange& exchange, const Route* route, base::Duration took);
 
   ApiMetrics metrics_;
   Service service_;

@@ -200,7 +200,9 @@ class ApiTest : public testing::Test {
       tenancy::Directory::open(store_->accounts(), tiers(), {.poll = std::chrono::milliseconds(5)}).value();
   const std::unique_ptr<meter::Meter> meter_ = open_meter();
   tool::Toolbox* const tools_ = nullptr;
-  Api api_{options_, {router_, admission_, registry_, clock_, *store_, *directory_, *meter_, tools_}};
+  obs::Tracer tracer_{{.records = true, .sample_rate = 0}, clock_};  // only what is always kept
+  Api api_{options_,
+           {router_, admission_, registry_, clock_, *store_, *directory_, *meter_, tools_, tracer_}};
   std::shared_ptr<router::ScriptedWorker> worker_;
   std::unique_ptr<net::HttpServer> server_;
   std::uint16_t port_ = 0;

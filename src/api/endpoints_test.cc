@@ -244,8 +244,8 @@ TEST_F(ApiTest, AProbeThatIsToldToWaitIsNoWarning) {
   serve(says("Hello"));
   api_.drain();
   EXPECT_EQ(get("/health/ready").status, 503);
-  EXPECT_TRUE(eventually([&] { return !log.find({"endpoint=/health/ready", "status=503"}).empty(); }));
-  EXPECT_EQ(log.find({"warn", "endpoint=/health/ready"}), "");
+  EXPECT_TRUE(eventually([&] { return !log.find({"debug", "route=/health/ready", "status=503"}).empty(); }));
+  EXPECT_EQ(log.find({"warn", "route=/health/ready"}), "");
 }
 
 TEST_F(ApiTest, EachRequestIsALineOfTheLog) {
@@ -255,12 +255,12 @@ TEST_F(ApiTest, EachRequestIsALineOfTheLog) {
       post("/v1/chat/completions", chat_body(R"(, "temperature": 0.5)")).headers.at("x-request-id");
   std::string line;
   ASSERT_TRUE(eventually([&] { return !(line = log.find({"request id=" + id})).empty(); }));
-  for (const char* part : {"debug", "endpoint=/v1/chat/completions", "status=200", "model=m",
-                           "cached_tokens=2", "output_tokens=12", "seconds="})
+  for (const char* part : {"info", "method=POST", "route=/v1/chat/completions", "status=200", "model=m",
+                           "cached_tokens=2", "output_tokens=12", "ttft_ms=", "total_ms=", "finish=stop"})
     EXPECT_NE(line.find(part), std::string::npos) << line;
   EXPECT_EQ(log.find({"secret"}), "");
   post("/v1/chat/completions", chat_body(R"(, "n": 0)"));
-  EXPECT_TRUE(eventually([&] { return !log.find({"debug", "status=400 error=invalid_value"}).empty(); }));
+  EXPECT_TRUE(eventually([&] { return !log.find({"info", "status=400 error=invalid_value"}).empty(); }));
   worker_->refuse_with({base::ErrorCode::internal, "broken"});
   post("/v1/chat/completions", chat_body());
   EXPECT_TRUE(eventually([&] { return !log.find({"warn", "status=500"}).empty(); }));

@@ -160,6 +160,7 @@ base::Status may_restart(const RestartHistory& history, const config::Settings& 
 // Returns the restart that must follow, if there is one.
 std::optional<Restart> serve(const config::Settings& settings, Outcome& outcome) {
   if (const auto level = obs::parse_log_level(settings.log_level); level.ok()) obs::Log::set_level(*level);
+  obs::Log::set_format(settings.log_format == "json" ? obs::LogFormat::json : obs::LogFormat::text);
   EndOfService end(settings.model.size());
   bool asked = false;  // touched by the watch's thread only
   // When a terminal closes, its shell and the system may each send a SIGHUP. So a second SIGHUP does not end

@@ -106,6 +106,34 @@ TEST_F(ConfigTest, EveryTypeFromEverySource) {
   EXPECT_EQ(from_flags->port, 2);
 }
 
+TEST_F(ConfigTest, OpenTelemetrysVariablesAreTheWeakest) {
+  const Variables variables{{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://all:4318"},
+                            {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://traces:4318"},
+                            {"OTEL_EXPORTER_OTLP_HEADERS", "authorization=Basic%20abc, x=1"},
+                            {"OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"},
+                            {"OTEL_TRACES_SAMPLER", "parentbased_traceidratio"},
+                            {"OTEL_TRACES_SAMPLER_ARG", "0.25"}};
+  const auto settings = load(parse("--otlp-protocol http/protobuf"), of(variables));
+  ASSERT_TRUE(settings.ok()) << message_of(settings);
+  EXPECT_EQ(settings->otlp_endpoint, "http://traces:4318");
+  EXPECT_EQ(settings->otlp_headers, (StringList{"authorization=Basic abc", "x=1"}));
+  EXPECT_EQ(settings->otlp_protocol, "http/protobuf");
+  EXPECT_EQ(settings->trace_sample_rate, 0.25);
+  EXPECT_EQ(load({}, of({{"OTEL_TRACES_SAMPLER", "always_off"}}))->trace_sample_rate, 0);
+  EXPECT_EQ(message_of(load({}, of({{"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"}}))),
+            "OTEL_EXPORTER_OTLP_PROTOCOL: must be one of http/protobuf, http/json, and is 'grpc'");
+  Variables off = variables;
+  off["OTEL_SDK_DISABLED"] = "true";
+  EXPECT_EQ(load({}, of(off))->otlp_endpoint, "");
+}
+
+TEST_F(ConfigTest, SecretsAreNeverShown) {
+  Settings settings;
+  settings.otlp_headers = {"x-key=hush"};
+  EXPECT_EQ(settings_toml(settings).find("hush"), std::string::npos);
+  EXPECT_EQ(message_of(load(parse("--otlp-headers hush"), of({}))), "--otlp-headers: must be NAME=VALUE");
+}
+
 TEST_F(ConfigTest, ErrorsNameWhereTheValueStands) {
   EXPECT_EQ(message_of(load(parse("--port 70000"), of({}))), "--port: must be from 0 to 65535, and is 70000");
   EXPECT_EQ(message_of(load(parse("--port 80x"), of({}))), "--port: expected a whole number, and got '80x'");

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "config/opentelemetry.h"
 #include "config/setting_table.h"
 #include "config/toml_file.h"
 
@@ -125,6 +126,14 @@ base::Status check_pairs(const Settings& settings) {
 
 base::Result<Settings> load(const FlagValues& flags, const Environment& env) {
   Settings settings;
+  std::string variable;
+  const auto in_opentelemetry = [&](std::string_view name, const auto&) -> std::optional<Texts> {
+    auto value = opentelemetry_value(name, env);
+    if (!value) return std::nullopt;
+    variable = value->variable;
+    return std::move(value->texts);
+  };
+  TRY_OK(apply(settings, in_opentelemetry, [&](std::string_view) { return variable; }));
   std::string path = flags.config_path;
   if (path.empty()) path = env("KVASIR_CONFIG").value_or("");
   if (!path.empty()) TRY_OK(apply_file(settings, path));

@@ -65,6 +65,16 @@ struct OneOf {
   std::string words() const { return fmt::format("{}", fmt::join(allowed, ", ")); }
 };
 
+// A list of NAME=VALUE whose values are never shown.
+struct SecretPairs {
+  std::optional<std::string> complaint(const StringList& value) const {
+    for (const std::string& pair : value)
+      if (pair.find('=') == std::string::npos || pair.starts_with('=')) return "must be NAME=VALUE";
+    return std::nullopt;
+  }
+  std::string words() const { return "NAME=VALUE"; }
+};
+
 template <class Check>
 struct SettingRow {
   std::string_view name;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <iterator>
+#include <type_traits>
 
 #include "config/setting_table.h"
 
@@ -47,7 +48,13 @@ Settings with_sizes(Settings settings) {
 std::string settings_toml(const Settings& settings) {
   std::string out;
   for_each_setting(settings, [&](const auto& row, const auto& value) {
-    fmt::format_to(std::back_inserter(out), "{} = {}\n", row.name, toml_of(value));
+    using Check = std::remove_cvref_t<decltype(row.check)>;
+    if constexpr (std::is_same_v<Check, SecretPairs>) {
+      if (!value.empty())
+        fmt::format_to(std::back_inserter(out), "# {} is set, and is not shown\n", row.name);
+    } else {
+      fmt::format_to(std::back_inserter(out), "{} = {}\n", row.name, toml_of(value));
+    }
   });
   return out;
 }

@@ -26,8 +26,8 @@ struct Settings {
 // 0.
 Settings with_sizes(Settings settings);
 
-// A file that --config takes, with these values; tools are left out, for the secrets that they may hold, and
-// tiers and prices.
+// A file that --config takes, with these values; secrets and tools are left out, for the secrets that they
+// may hold, and tiers and prices.
 std::string settings_toml(const Settings& settings);
 
 // The text of docs/settings.md, made from the table.

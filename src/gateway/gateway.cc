@@ -60,7 +60,10 @@ api::ServiceOptions service_options(const config::Settings& settings) {
           .auto_small = settings.auto_small,
           .auto_large = settings.auto_large,
           .admits_by_goodput = settings.admission == "goodput",
-          .max_lobby = static_cast<std::size_t>(settings.max_queue)};
+          .max_lobby = static_cast<std::size_t>(settings.max_queue),
+          .log_requests = settings.log_requests,
+          .log_prompts = settings.log_prompts,
+          .trace_prompts = settings.trace_prompts};
 }
 
 // Whoever reaches a server without keys may use it and read what is stored, so that only this machine does,
@@ -111,6 +114,7 @@ Gateway::Gateway(const config::Settings& settings, Opened opened)
       host_(host_of(settings, *opened.directory)),
       library_(std::move(opened.library)),
       process_metrics_(registry_),
+      tracer_({.records = opened.traces.has_value(), .sample_rate = settings.trace_sample_rate}, clock_),
       pool_(num_compute_threads(settings), opened.isa),
       admission_(admission_limits(settings), std::move(opened.counters)),
       store_(std::move(opened.store)),
@@ -118,7 +122,10 @@ Gateway::Gateway(const config::Settings& settings, Opened opened)
       meter_(std::move(opened.meter)),
       tools_(std::move(opened.tools)),
       api_(service_options(settings),
-           {router_, admission_, registry_, clock_, *store_, *directory_, *meter_, tools_.get()}) {}
+           {router_, admission_, registry_, clock_, *store_, *directory_, *meter_, tools_.get(), tracer_}) {
+  if (opened.traces)
+    trace_exporter_ = std::make_unique<TraceExporter>(std::move(*opened.traces), tracer_, registry_);
+}
 
 Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings, hub::ProgressSink& progress,
                                                 OnModelState on_state) {
@@ -134,9 +141,11 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings
   TRY(std::unique_ptr<meter::Meter> meter,
       meter::Meter::open({.folder = usage_folder, .prices = settings.prices}, store->usage()));
   TRY(std::unique_ptr<tool::Toolbox> tools, tool::Toolbox::open(settings.tools));
-  std::unique_ptr<Gateway> gateway(new Gateway(
-      config::with_sizes(settings), {std::move(library), std::move(store), std::move(directory),
-                                     std::move(counters), std::move(meter), std::move(tools), isa}));
+  TRY(std::optional<TraceExporter::Options> traces, trace_options(settings));
+  std::unique_ptr<Gateway> gateway(
+      new Gateway(config::with_sizes(settings),
+                  {std::move(library), std::move(store), std::move(directory), std::move(counters),
+                   std::move(meter), std::move(tools), isa, std::move(traces)}));
   // Clients and open batches ask for models by name, so the names are known before anybody can ask.
   TRY_OK(gateway->add_models(progress, on_state));
   TRY_OK(gateway->serve());
@@ -229,6 +238,7 @@ Gateway::~Gateway() {
   directory_->stop();  // it tells handlers on the server's threads that their keys are over
   server_observations_.clear();
   server_.reset();
+  if (trace_exporter_) trace_exporter_->stop();  // with the traces of the last requests
 }
 
 }  // namespace kvasir::gateway

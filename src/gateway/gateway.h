@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,11 +12,13 @@
 #include "config/settings.h"
 #include "gateway/gpu_plan.h"
 #include "gateway/model_host.h"
+#include "gateway/trace_exporter.h"
 #include "hub/library.h"
 #include "meter/meter.h"
 #include "net/http_server.h"
 #include "obs/process_metrics.h"
 #include "obs/registry.h"
+#include "obs/tracer.h"
 #include "ops/cpu/compute_pool.h"
 #include "router/router.h"
 #include "store/store.h"
@@ -59,6 +62,7 @@ class Gateway {
     std::unique_ptr<meter::Meter> meter;
     std::unique_ptr<tool::Toolbox> tools;
     ops::Isa isa;
+    std::optional<TraceExporter::Options> traces;
   };
   Gateway(const config::Settings& settings, Opened opened);
   base::Status serve();
@@ -71,6 +75,7 @@ class Gateway {
   base::RealClock clock_;
   obs::Registry registry_;
   obs::ProcessMetrics process_metrics_;
+  obs::Tracer tracer_;
   ops::ComputePool pool_;
   router::Router router_;
   tenancy::Admission admission_;
@@ -79,6 +84,7 @@ class Gateway {
   std::unique_ptr<meter::Meter> meter_;
   std::unique_ptr<tool::Toolbox> tools_;
   api::Api api_;
+  std::unique_ptr<TraceExporter> trace_exporter_;  // null: traces go nowhere
   std::unique_ptr<net::HttpServer> server_;
   std::vector<obs::Observation> server_observations_;
   std::uint16_t port_ = 0;

@@ -14,6 +14,8 @@
 #include <mutex>
 #include <utility>
 
+#include "base/utf8.h"
+
 namespace kvasir::obs {
 namespace {
 
@@ -49,7 +51,45 @@ void append_quoted(std::string& out, std::string_view value) {
   out += '"';
 }
 
-std::string line_of(std::string_view event, std::initializer_list<LogField> fields) {
+void append_json_text(std::string& out, std::string_view value) {
+  const std::size_t valid = base::utf8_valid_prefix(value);
+  out += '"';
+  for (const char c : value.substr(0, valid)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < ' ' || byte == 0x7f) {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", byte);
+    } else {
+      out += c;
+    }
+  }
+  // Bytes that are not UTF-8 would make the whole line unreadable.
+  if (valid < value.size()) out += "\\ufffd";
+  out += '"';
+}
+
+// The end of an object that begins with the time and the level.
+std::string json_line_of(std::string_view event, std::span<const LogField> fields) {
+  std::string line = "\"event\":";
+  append_json_text(line, event);
+  for (const LogField& field : fields) {
+    line += ',';
+    append_json_text(line, field.key);
+    line += ':';
+    const bool bare = field.bare && field.value.find("n") == std::string::npos;  // neither inf nor nan
+    if (is_secret(field.key))
+      line += "\"***\"";
+    else if (bare)
+      line += field.value;
+    else
+      append_json_text(line, field.value);
+  }
+  return line + '}';
+}
+
+std::string text_line_of(std::string_view event, std::span<const LogField> fields) {
   std::string line(event);
   for (const LogField& field : fields) {
     line += ' ';
@@ -66,16 +106,19 @@ std::string line_of(std::string_view event, std::initializer_list<LogField> fiel
   return line;
 }
 
+constexpr const char* kTextPattern = "%Y-%m-%dT%H:%M:%S.%eZ %l %v";
+constexpr const char* kJsonPattern = R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v)";
+
 // A queue of lines and the thread that writes them. The destructor waits for queued lines.
 struct Writer {
-  Writer()
+  explicit Writer(LogFormat format)
       : pool(std::make_shared<spdlog::details::thread_pool>(kQueuedLines, 1)),
         logger(std::make_shared<spdlog::async_logger>("kvasir",
                                                       std::make_shared<spdlog::sinks::stderr_sink_mt>(), pool,
                                                       spdlog::async_overflow_policy::overrun_oldest)) {
     logger->set_level(spdlog::level::trace);
-    logger->set_formatter(std::make_unique<spdlog::pattern_formatter>("%Y-%m-%dT%H:%M:%S.%eZ %l %v",
-                                                                      spdlog::pattern_time_type::utc));
+    logger->set_formatter(std::make_unique<spdlog::pattern_formatter>(
+        format == LogFormat::json ? kJsonPattern : kTextPattern, spdlog::pattern_time_type::utc));
   }
   ~Writer() { pool.reset(); }  // ends the thread before the sink that it uses
   Writer(const Writer&) = delete;
@@ -92,6 +135,7 @@ struct Output {
   }
 
   std::atomic<LogLevel> level{LogLevel::info};
+  std::atomic<LogFormat> format{LogFormat::text};
   std::mutex mutex;
   std::function<void(std::string_view)> redirected;  // guarded by mutex
   std::shared_ptr<Writer> writer;                    // guarded by mutex; created by the first line
@@ -106,10 +150,12 @@ Output& output() {
 std::shared_ptr<Writer> writer_for(Output& out, LogLevel level, const std::string& line) {
   const std::lock_guard lock(out.mutex);
   if (out.redirected) {
-    out.redirected(fmt::format("{} {}", kLevelNames[static_cast<std::size_t>(level)], line));
+    const std::string_view name = kLevelNames[static_cast<std::size_t>(level)];
+    out.redirected(out.format == LogFormat::json ? fmt::format("{{\"level\":\"{}\",{}", name, line)
+                                                 : fmt::format("{} {}", name, line));
     return nullptr;
   }
-  if (!out.writer) out.writer = std::make_shared<Writer>();
+  if (!out.writer) out.writer = std::make_shared<Writer>(out.format.load());
   return out.writer;
 }
 
@@ -128,13 +174,18 @@ void Log::set_level(LogLevel level) {
   output().level = level;
 }
 
+void Log::set_format(LogFormat format) {
+  output().format = format;
+}
+
 bool Log::enabled(LogLevel level) {
   return level != LogLevel::off && level >= output().level.load(std::memory_order_relaxed);
 }
 
-void Log::write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields) {
+void Log::write(LogLevel level, std::string_view event, std::span<const LogField> fields) {
   if (!enabled(level)) return;
-  const std::string line = line_of(event, fields);
+  const bool as_json = output().format.load(std::memory_order_relaxed) == LogFormat::json;
+  const std::string line = as_json ? json_line_of(event, fields) : text_line_of(event, fields);
   if (const std::shared_ptr<Writer> writer = writer_for(output(), level, line)) {
     writer->logger->log(static_cast<spdlog::level::level_enum>(level), spdlog::string_view_t(line));
   }

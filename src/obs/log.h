@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -17,23 +18,33 @@ enum class LogLevel { trace, debug, info, warn, error, off };
 // Parses "info" etc.
 base::Result<LogLevel> parse_log_level(std::string_view text);
 
+enum class LogFormat { text, json };
+
 // One key=value of a message. The value is anything that fmt can print.
 struct LogField {
   template <class T>
-  LogField(std::string_view key_in, const T& value_in) : key(key_in), value(fmt::format("{}", value_in)) {}
+  LogField(std::string_view key_in, const T& value_in)
+      : key(key_in), value(fmt::format("{}", value_in)), bare(std::is_arithmetic_v<T>) {}
   std::string_view key;
   std::string value;
+  bool bare;  // a number or a truth value, which JSON has without quotes
 };
 
-// The log of the process: one line per message, `time level event key=value ...`, on stderr. Values are
-// quoted and escaped if necessary, so a client's text can neither end a line nor forge a field. Values of
-// keys that name secrets (authorization, api_key, token, ...) are not written. Thread-safe. A separate thread
-// writes the lines; if it cannot keep up, the oldest lines are dropped rather than blocking the caller.
+// The log of the process: one line per message on stderr, `time level event key=value ...` or a JSON object
+// with the same fields. Values are quoted and escaped if necessary, so a client's text can neither end a line
+// nor forge a field. Values of keys that name secrets (authorization, api_key, token, ...) are not written.
+// Thread-safe. A separate thread writes the lines; if it cannot keep up, the oldest lines are dropped rather
+// than blocking the caller.
 class Log {
  public:
-  static void write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields = {});
+  static void write(LogLevel level, std::string_view event, std::span<const LogField> fields);
+  static void write(LogLevel level, std::string_view event, std::initializer_list<LogField> fields = {}) {
+    write(level, event, std::span(fields.begin(), fields.size()));
+  }
   static void set_level(LogLevel level);
   static bool enabled(LogLevel level);
+  // Call it before the first line.
+  static void set_format(LogFormat format);
 
   // Waits until all lines so far are written. Called before the process ends.
   static void flush();

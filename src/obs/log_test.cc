@@ -17,6 +17,7 @@ class LogTest : public testing::Test {
   void TearDown() override {
     Log::redirect(nullptr);
     Log::set_level(LogLevel::info);
+    Log::set_format(LogFormat::text);
   }
   std::vector<std::string> lines_;
 };
@@ -40,6 +41,22 @@ TEST_F(LogTest, SecretsAreNotWritten) {
              {{"authorization", "Bearer sk-1"}, {"api_key", "sk-2"}, {"hf_token", "hf-3"}, {"tokens", 7}});
   ASSERT_EQ(lines_.size(), 1u);
   EXPECT_EQ(lines_[0], "error refused authorization=*** api_key=*** hf_token=*** tokens=7");
+}
+
+TEST_F(LogTest, AJsonLineHasNumbersAndEscapesTheRest) {
+  Log::set_format(LogFormat::json);
+  Log::info("odd", {{"a", "x\n\"}{\\"},
+                    {"status", 200},
+                    {"s", 0.25},
+                    {"yes", true},
+                    {"api_key", "sk-2"},
+                    {"b",
+                     "cut\xff"
+                     "off"}});
+  ASSERT_EQ(lines_.size(), 1u);
+  EXPECT_EQ(lines_[0],
+            R"({"level":"info","event":"odd","a":"x\u000a\"}{\\","status":200,"s":0.25,"yes":true,)"
+            R"("api_key":"***","b":"cut\ufffd"})");
 }
 
 TEST_F(LogTest, LevelsBelowTheSetOneAreDropped) {

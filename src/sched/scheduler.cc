@@ -159,6 +159,7 @@ void Scheduler::begin(const StepPlan& plan) {
     state_.shares.charge(sequence, sequence.num_computed);
     sequence.last_step = num_begun_;
     if (sequence.first_row_s < 0) sequence.first_row_s = now_s_;
+    if (slice.num_computed < sequence.num_prompt) sequence.prefill.begin(num_begun_, slice.num_rows, now_s_);
     if (slice.wants_token()) ++sequence.num_in_flight;
   }
 }
@@ -239,7 +240,9 @@ void Scheduler::take_blocks(Sequence& sequence, const StepPlan::Slice& slice) {
 
 void Scheduler::advance(Sequence& sequence, const StepPlan::Slice& slice, StepResult::Outcome& outcome,
                         wire::TokenEvent& event) {
+  if (slice.num_computed < sequence.num_prompt) sequence.prefill.end(now_s_);
   if (outcome.error) {
+    event.prefill = sequence.prefill.take();
     event.error = std::move(outcome.error);
     event.usage = usage_of(sequence);
     sequence.blocks.clear();
@@ -259,6 +262,7 @@ void Scheduler::advance(Sequence& sequence, const StepPlan::Slice& slice, StepRe
   --sequence.num_in_flight;
   if (sequence.first_token_s < 0) sequence.first_token_s = now_s_;
   event.prompt = std::exchange(sequence.prompt_lines, {});
+  event.prefill = sequence.prefill.take();
   append(sequence, *std::move(outcome.token), event);
   append_forced(sequence, event);
   event.usage = usage_of(sequence);

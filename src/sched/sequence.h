@@ -6,6 +6,7 @@
 
 #include "grammar/matcher.h"
 #include "kv/block_table.h"
+#include "sched/prefill_log.h"
 #include "sched/shares.h"
 #include "wire/generate_request.h"
 #include "wire/token_event.h"
@@ -43,6 +44,7 @@ struct Sequence {
   int num_cached = -1;  // prompt tokens found in the prefix cache; -1 before the first step
   int num_preemptions = 0;
   std::int64_t last_step = 0;             // number of the last begun step that has rows of this sequence
+  PrefillLog prefill;                     // for traces alone
   std::vector<wire::Token> prompt_lines;  // with logprobs, from the second token on; empty once sent
 
   // Includes tokens in flight: they exist before a step that is planned now runs.

@@ -53,6 +53,7 @@ void TokenStream::accept(wire::TokenEvent event) {
   } else {
     std::move(event.tokens.begin(), event.tokens.end(), std::back_inserter(pending_->tokens));
     std::move(event.prompt.begin(), event.prompt.end(), std::back_inserter(pending_->prompt));
+    std::move(event.prefill.begin(), event.prefill.end(), std::back_inserter(pending_->prefill));
     pending_->finish = event.finish;
     if (!event.error) pending_->usage = event.usage;  // an error says nothing of what came before it
     pending_->error = std::move(event.error);

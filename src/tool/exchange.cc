@@ -10,6 +10,11 @@ namespace asio = boost::asio;
 using base::ErrorCode;
 using base::Result;
 
+void add_trace(const obs::TraceHeaders& trace, net::HttpCall& call) {
+  if (!trace.traceparent.empty()) call.headers.emplace_back("traceparent", trace.traceparent);
+  if (!trace.tracestate.empty()) call.headers.emplace_back("tracestate", trace.tracestate);
+}
+
 asio::awaitable<Result<net::HttpReply>> exchange(Surroundings surroundings, const net::HttpCall& call,
                                                  const net::ReplySink& sink, Lifeline& line) {
   Lookups::Found origin = co_await surroundings.lookups.find(call.url, line);

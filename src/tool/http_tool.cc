@@ -34,13 +34,14 @@ Result<std::unique_ptr<Source>> HttpTool::make(const config::ToolConfig& row, Su
       new HttpTool(row, std::move(url), std::move(definition), std::move(surroundings)));
 }
 
-asio::awaitable<Outcome> HttpTool::call(std::string, json::object arguments, Lifeline& line) {
+asio::awaitable<Outcome> HttpTool::call(Call wanted, Lifeline& line) {
   net::HttpCall call;
   call.method = "POST";
   call.url = url_;
   for (const auto& [name, value] : headers_) call.headers.emplace_back(name, value);
   call.headers.emplace_back("Content-Type", "application/json");
-  call.body = base::json_text(arguments);
+  add_trace(wanted.trace, call);
+  call.body = base::json_text(wanted.arguments);
   std::string body;
   net::ReplySink sink;
   // Keeps one byte more than the limit, to show that there was more.

@@ -17,7 +17,7 @@ class HttpTool final : public Source {
   static base::Result<std::unique_ptr<Source>> make(const config::ToolConfig& row, Surroundings surroundings);
 
   base::Result<std::vector<Definition>> offers() const override { return std::vector{definition_}; }
-  boost::asio::awaitable<Outcome> call(std::string tool, json::object arguments, Lifeline& line) override;
+  boost::asio::awaitable<Outcome> call(Call call, Lifeline& line) override;
 
  private:
   HttpTool(const config::ToolConfig& row, net::Url url, Definition definition, Surroundings surroundings);

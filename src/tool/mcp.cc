@@ -137,6 +137,27 @@ asio::awaitable<Result<std::vector<Definition>>> list_tools(McpTransport& transp
   co_return tools;
 }
 
+json::object trace_meta(const obs::TraceHeaders& trace) {
+  json::object meta{{"traceparent", trace.traceparent}};
+  if (!trace.tracestate.empty()) meta["tracestate"] = trace.tracestate;
+  return meta;
+}
+
+obs::TraceHeaders trace_of(const json::object& message) {
+  obs::TraceHeaders trace;
+  const json::value* const params = message.if_contains("params");
+  const json::value* const meta =
+      params != nullptr && params->is_object() ? params->get_object().if_contains("_meta") : nullptr;
+  if (meta == nullptr || !meta->is_object()) return trace;
+  const auto text = [meta](std::string_view name) {
+    const json::value* const value = meta->get_object().if_contains(name);
+    return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
+  };
+  trace.traceparent = text("traceparent");
+  trace.tracestate = text("tracestate");
+  return trace;
+}
+
 Outcome outcome_of(const json::object& result, std::size_t max_bytes) {
   std::string text;
   const json::value* content = result.if_contains("content");

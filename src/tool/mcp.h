@@ -43,6 +43,10 @@ struct McpEvents {
 
 json::object request_message(std::int64_t id, std::string_view method, json::object params);
 json::object notification_message(std::string_view method, json::object params);
+// A trace as the field "_meta" of a request's parameters, where every transport carries it, and back. A
+// message without one gives empty headers.
+json::object trace_meta(const obs::TraceHeaders& trace);
+obs::TraceHeaders trace_of(const json::object& message);
 // Parses a message or a batch of messages. Items that are not objects are dropped.
 base::Result<std::vector<json::object>> read_messages(std::string_view text);
 // The "result" of a response, or its error.

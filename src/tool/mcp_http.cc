@@ -120,7 +120,8 @@ net::HttpCall McpHttp::call_with(std::string body) const {
 // An id of 0 means that the message has no answer.
 asio::awaitable<Result<json::object>> McpHttp::post(std::int64_t id, const json::object& message,
                                                     Lifeline& line) {
-  const net::HttpCall call = call_with(base::json_text(message));
+  net::HttpCall call = call_with(base::json_text(message));
+  add_trace(trace_of(message), call);
   const bool in_session = !session_.empty();
   Reading reading(*this, id);
   net::ReplySink sink;

@@ -43,10 +43,10 @@ class McpHttpTest : public testing::Test {
     while (!box_->find("h").ok() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
     ASSERT_TRUE(box_->find("h").ok()) << box_->find("h").error().message;
   }
-  Outcome call(const std::string& tool) {
+  Outcome call(const std::string& tool, const obs::TraceHeaders& trace = {}) {
     auto promise = std::make_shared<std::promise<Outcome>>();
     json::object arguments{{"a", 1}};
-    box_->start({"h__" + tool, std::move(arguments)}, {},
+    box_->start({"h__" + tool, std::move(arguments), trace}, {},
                 [promise](Outcome outcome) { promise->set_value(std::move(outcome)); });
     return promise->get_future().get();
   }
@@ -60,8 +60,13 @@ class McpHttpTest : public testing::Test {
         tools.push_back(json::object{{"name", name}, {"inputSchema", json::object{{"type", "object"}}}});
       return {{"tools", std::move(tools)}};
     }
-    const std::string text = base::json_text(message.at("params").at("arguments"));
+    const json::object& params = message.at("params").as_object();
+    const std::string text = base::json_text(params.at(params.contains("_meta") ? "_meta" : "arguments"));
     return {{"content", json::array{json::object{{"type", "text"}, {"text", text}}}}};
+  }
+
+  static std::string trace_of_message(const std::string& body) {
+    return trace_of(base::parse_json(body).value().as_object()).traceparent;
   }
 
   boost::asio::awaitable<void> answer(net::HttpRequest& request, net::Responder& responder) {
@@ -72,6 +77,7 @@ class McpHttpTest : public testing::Test {
       co_return;
     }
     if (request.header("authorization") != "Bearer secret") ++num_wrong_;
+    if (request.header("traceparent").value_or("") != trace_of_message(request.body)) ++num_wrong_;
     if (request.header("accept") != "application/json, text/event-stream") ++num_wrong_;
     const json::object message = base::parse_json(request.body).value().as_object();
     const json::value* method = message.if_contains("method");
@@ -142,6 +148,17 @@ TEST_F(McpHttpTest, JsonAndStreamsAreRead) {
   EXPECT_EQ(num_opened_, 1);
   EXPECT_EQ(num_deleted_, 1);
   EXPECT_EQ(num_answers_, 1);
+  EXPECT_EQ(num_wrong_, 0);
+}
+
+TEST_F(McpHttpTest, ATraceIsPassedOnInTheMessageAndInTheHeaders) {
+  open();
+  const auto context =
+      obs::parse_trace_context("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "v=1");
+  const Outcome outcome = call("plain", obs::TraceHeaders(*context));
+  EXPECT_EQ(
+      outcome.text,
+      R"({"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","tracestate":"v=1"})");
   EXPECT_EQ(num_wrong_, 0);
 }
 

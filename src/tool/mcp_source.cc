@@ -172,10 +172,12 @@ asio::awaitable<void> McpSource::keep_connected() {
   set_offers(not_there(row_.name, "the server is shutting down"));
 }
 
-asio::awaitable<Outcome> McpSource::call(std::string tool, json::object arguments, Lifeline& line) {
+asio::awaitable<Outcome> McpSource::call(Call call, Lifeline& line) {
   const std::shared_ptr<McpTransport> transport = transport_;
   if (!transport || transport->lost()) co_return Outcome(true, "The tool server is not there at the moment.");
-  json::object params{{"name", tool.substr(row_.name.size() + 2)}, {"arguments", std::move(arguments)}};
+  json::object params{{"name", call.tool.substr(row_.name.size() + 2)},
+                      {"arguments", std::move(call.arguments)}};
+  if (!call.trace.traceparent.empty()) params["_meta"] = trace_meta(call.trace);
   Result<json::object> result = co_await transport->request("tools/call", std::move(params), line);
   if (!result.ok()) co_return Outcome(true, "The tool failed: " + result.error().message);
   co_return outcome_of(*result, row_.max_output_bytes);

@@ -23,7 +23,7 @@ class McpSource final : public Source {
   void start() override;
   void stop() override;
   base::Result<std::vector<Definition>> offers() const override;
-  boost::asio::awaitable<Outcome> call(std::string tool, json::object arguments, Lifeline& line) override;
+  boost::asio::awaitable<Outcome> call(Call call, Lifeline& line) override;
 
  private:
   boost::asio::awaitable<void> keep_connected();

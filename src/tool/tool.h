@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "obs/trace_context.h"
 #include "tool/lifeline.h"
 #include "tool/lookups.h"
 
@@ -22,6 +23,16 @@ struct Definition {
   std::string name;
   std::string description;
   json::value parameters;  // a JSON schema
+};
+
+// A call of a tool. It has a constructor for g++ 12; see net::HttpHeader.
+struct Call {
+  Call(std::string tool_in, json::object arguments_in, obs::TraceHeaders trace_in = {})
+      : tool(std::move(tool_in)), arguments(std::move(arguments_in)), trace(std::move(trace_in)) {}
+
+  std::string tool;  // a name that a source offers
+  json::object arguments;
+  obs::TraceHeaders trace;  // told to whoever runs the tool
 };
 
 // The result of a call, worded for the model. A failed call is also an outcome.
@@ -53,8 +64,8 @@ class Source {
   virtual void stop() {}
   // The tools that can be called now; unavailable while they are not known. Thread-safe.
   virtual base::Result<std::vector<Definition>> offers() const = 0;
-  // `tool` is a name that `offers` returned. Ends soon after `line` does.
-  virtual boost::asio::awaitable<Outcome> call(std::string tool, json::object arguments, Lifeline& line) = 0;
+  // The tool is one that `offers` returned. Ends soon after `line` does.
+  virtual boost::asio::awaitable<Outcome> call(Call call, Lifeline& line) = 0;
 };
 
 }  // namespace kvasir::tool

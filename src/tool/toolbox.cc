@@ -152,7 +152,7 @@ asio::awaitable<void> Toolbox::run(const Held& held, Call call, std::stop_token 
       });
     });
     try {
-      outcome = co_await held.source->call(call.tool, std::move(call.arguments), *line);
+      outcome = co_await held.source->call(std::move(call), *line);
     } catch (const std::exception& e) {
       outcome = Outcome(true, bounded_text(e.what(), 200));
     }

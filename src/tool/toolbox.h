@@ -40,12 +40,9 @@ class Toolbox {
   };
   std::vector<Row> list() const;
 
-  struct Call {
-    std::string tool;  // a name that `find` returned
-    json::object arguments;
-  };
-  // `done` is called once, on another thread, at the latest when the tool's timeout has passed, and soon
-  // after `stop` is requested. It is not called after `stop()` has returned.
+  // The call's tool is a name that `find` returned. `done` is called once, on another thread, at the latest
+  // when the tool's timeout has passed, and soon after `stop` is requested. It is not called after `stop()`
+  // has returned.
   void start(Call call, std::stop_token stop, std::function<void(Outcome)> done);
 
   // Gives up running calls and ends child processes. Later calls fail at once.

@@ -62,6 +62,9 @@ class ToolboxTest : public testing::Test {
     if (request.path == "/echo") {
       response.body = request.method + " " + std::string(request.header("x-secret").value_or("-")) + " " +
                       std::string(request.header("content-type").value_or("-")) + " " + request.body;
+    } else if (request.path == "/trace") {
+      response.body = std::string(request.header("traceparent").value_or("-")) + " " +
+                      std::string(request.header("tracestate").value_or("-"));
     } else if (request.path == "/broken") {
       response.status = 500;
       response.body = "out of order";
@@ -97,6 +100,16 @@ TEST_F(ToolboxTest, ArgumentsArePostedWithTheHeadersOfTheSettings) {
   EXPECT_FALSE(outcome.failed);
   EXPECT_EQ(outcome.text,
             R"(POST open sesame application/json {"city":"Oslo","url":"http://example.invalid/"})");
+}
+
+TEST_F(ToolboxTest, ATraceIsPassedOn) {
+  open({row("trace")});
+  const auto context =
+      obs::parse_trace_context("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "v=1");
+  auto promise = std::make_shared<std::promise<Outcome>>();
+  box_->start({"trace", {}, obs::TraceHeaders(*context)}, {},
+              [promise](Outcome outcome) { promise->set_value(std::move(outcome)); });
+  EXPECT_EQ(promise->get_future().get().text, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 v=1");
 }
 
 TEST_F(ToolboxTest, AToolThatFailsSaysSo) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -33,6 +34,16 @@ struct Usage {
   double charge = 0;     // tokens that its tenant was charged for in the fair share, over the tenant's weight
 };
 
+// A step, or several in a row, that computed a part of a prompt. Times are seconds of the worker's monotonic
+// clock.
+struct PrefillChunk {
+  std::int64_t step = 0;  // the number of the first step
+  int num_steps = 1;
+  int num_tokens = 0;
+  double began_s = 0;
+  double ended_s = 0;
+};
+
 // The result of one step for one sequence. A stop token that ended the sequence is counted in `usage`, but is
 // not in `tokens`.
 struct TokenEvent {
@@ -42,6 +53,8 @@ struct TokenEvent {
   std::optional<FinishReason> finish;  // set on the last event of a sequence that ended well
   std::optional<base::Error> error;    // set on the last event of one that did not
   Usage usage;                         // as of this event, since a stop string may end the sequence at any
+  // How the prompt was computed since the event before: in the first one, and after a preemption.
+  std::vector<PrefillChunk> prefill = {};
 
   bool last() const { return finish.has_value() || error.has_value(); }
 };

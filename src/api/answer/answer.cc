@@ -129,6 +129,7 @@ asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerK
                              Question question) {
   Outlet out(service, exchange, kind);
   const Asker asker = asker_of(service, exchange);
+  exchange.trace->operation = operation_of(question.text);
   Status begun = choose_model(service, exchange.caller, question.text,
                               exchange.num_body_bytes + question.num_other_bytes);
   if (begun.ok()) warn_of_effort(service, exchange.caller, question.text);

@@ -27,6 +27,7 @@ AnswerWriter::AnswerWriter(Outlet& out, Parts parts)
 
 asio::awaitable<Status> AnswerWriter::begin(const Job& job) {
   if (!keeper_) co_return base::ok();
+  const obs::SpanScope span(*out_.exchange().trace->spans, "store");
   co_return co_await keeper_->begin(job);
 }
 
@@ -63,10 +64,17 @@ asio::awaitable<Status> AnswerWriter::take(std::vector<Delta> deltas) {
 
 asio::awaitable<Status> AnswerWriter::keep_end(Ending ending, const wire::Usage& usage) {
   if (!keeper_) co_return base::ok();
+  const obs::SpanScope span(*out_.exchange().trace->spans, "store");
   Result<json::object> fields = co_await keeper_->end(ending, usage);
   if (!fields.ok()) co_return std::move(fields).error();
   for (auto& [name, value] : *fields) (*extra_)[name] = std::move(value);
   co_return base::ok();
+}
+
+asio::awaitable<void> AnswerWriter::wait_for(const Commit& commit) {
+  obs::SpanScope span(*out_.exchange().trace->spans, "store");
+  span.note("kvasir.stores", "usage");
+  co_await commit.wait();
 }
 
 asio::awaitable<void> AnswerWriter::close(DeltaStream& stream, Status ended, const Commit& commit) {
@@ -80,11 +88,11 @@ asio::awaitable<void> AnswerWriter::close(DeltaStream& stream, Status ended, con
   if (!ended.ok()) {
     const bool left = ended.error().code == ErrorCode::cancelled;
     (void)co_await keep_end(left ? Ending::left : Ending::failed, usage);
-    co_await commit.wait();
+    co_await wait_for(commit);
     co_return co_await out_.fail(std::move(ended).error(), opened);
   }
   Status kept = co_await keep_end(Ending::finished, usage);
-  co_await commit.wait();
+  co_await wait_for(commit);
   if (!kept.ok()) co_return co_await out_.fail(std::move(kept).error(), opened);
   if (!streams_) co_return co_await send_whole(usage);
   events_ += shape_->closing(usage);

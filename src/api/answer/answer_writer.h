@@ -41,6 +41,7 @@ class AnswerWriter final : public DeltaSink {
   boost::asio::awaitable<void> close(DeltaStream& stream, base::Status ended, const Commit& commit);
 
  private:
+  boost::asio::awaitable<void> wait_for(const Commit& commit);
   boost::asio::awaitable<base::Status> keep_end(AnswerKeeper::Ending ending, const wire::Usage& usage);
   boost::asio::awaitable<void> send_whole(const wire::Usage& usage);
 

@@ -33,12 +33,14 @@ Generation::Generation(router::WorkerLease lease, int num_choices_per_prompt, te
       meter_(std::move(surroundings.meter)),
       promise_(surroundings.promise),
       wake_(executor_),
-      started_(clock_.now()) {}
+      started_(clock_.now()),
+      spans_(meter_->trace(), started_) {}
 
 Result<std::unique_ptr<Generation>> Generation::start(Job job, tenancy::Permit permit,
                                                       router::WorkerLease lease, Surroundings surroundings) {
   std::unique_ptr<Generation> generation(
       new Generation(std::move(lease), job.num_sampled, std::move(permit), std::move(surroundings)));
+  generation->spans_.begin(job);
   TRY_OK(generation->start_sequences(std::move(job.sequences), job));
   generation->running_all_ = true;
   generation->meter_->begin(job.text->name, generation->promise_);
@@ -89,12 +91,21 @@ void Generation::settle() {
   metrics_.output_tokens.add(static_cast<std::uint64_t>(total.output_tokens));
   using meter::Finish;
   meter_->note_pace(slowest_pace_s());
-  if (running_all_) meter_->add(total, failure_ ? Finish::failed : complete ? finish_ : Finish::cancelled);
+  const Finish finish = failure_ ? Finish::failed : complete ? finish_ : Finish::cancelled;
+  if (running_all_) meter_->add(total, finish);
+  end_spans(total, finish);
   if (failure_) return;
   if (complete)
     metrics_.request_seconds.observe(base::seconds(clock_.now() - started_));
   else
     metrics_.aborted.add();
+}
+
+void Generation::end_spans(const wire::Usage& total, meter::Finish finish) {
+  for (std::size_t i = 0; i < running_.size(); ++i)
+    if (const Running& one = running_[i]; one.first_token)
+      spans_.note_decode(static_cast<int>(i), *one.first_token, *one.last_token);
+  spans_.end(total, finish, failure_ ? &*failure_ : nullptr);
 }
 
 bool Generation::over() const {
@@ -124,11 +135,12 @@ Result<std::vector<Delta>> Generation::collect() {
   std::vector<Delta> deltas;
   if (failure_) return *failure_;
   if (cancelled_) return deltas;
-  for (Running& one : running_) {
+  for (std::size_t i = 0; i < running_.size(); ++i) {
+    Running& one = running_[i];
     if (one.choice.finished()) continue;
     std::optional<wire::TokenEvent> event = one.stream->take();
     if (!event) continue;
-    measure(*event, one);
+    measure(*event, static_cast<int>(i), one);
     if (event->error) {
       failure_ = *std::exchange(event->error, {});
       if (!event->tokens.empty()) (void)one.choice.push(*event);  // they came in one event with the error
@@ -145,12 +157,16 @@ Result<std::vector<Delta>> Generation::collect() {
   return deltas;
 }
 
-void Generation::measure(const wire::TokenEvent& event, Running& one) {
+void Generation::measure(const wire::TokenEvent& event, int choice, Running& one) {
+  spans_.note_prefill(choice, event.prefill);
   if (event.tokens.empty()) return;
   const base::TimePoint now = clock_.now();
   meter_->note_token();
   if (!std::exchange(any_token_, true)) measure_first(base::seconds(now - started_));
-  if (!one.first_token) one.first_token = now;
+  if (!one.first_token) {
+    one.first_token = now;
+    spans_.note_first_token(choice, now);
+  }
   one.num_tokens += event.tokens.size();
   if (one.last_token)
     metrics_.inter_token_seconds.observe(base::seconds(now - *one.last_token) /

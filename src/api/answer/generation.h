@@ -10,6 +10,7 @@
 
 #include "api/answer/choice.h"
 #include "api/answer/delta_stream.h"
+#include "api/answer/generation_spans.h"
 #include "api/answer/job.h"
 #include "api/http/api_metrics.h"
 #include "api/http/promise.h"
@@ -66,7 +67,7 @@ class Generation final : public DeltaStream {
   // `job` gives everything but the sequences.
   base::Status start_sequences(std::vector<wire::GenerateRequest> sequences, const Job& job);
   base::Result<std::vector<Delta>> collect();
-  void measure(const wire::TokenEvent& event, Running& one);
+  void measure(const wire::TokenEvent& event, int choice, Running& one);
   // The first token of all has come so long after the admission.
   void measure_first(double seconds);
   // The mean time between the tokens of the slowest choice; 0 if none has two.
@@ -77,6 +78,7 @@ class Generation final : public DeltaStream {
   void settle();
   // A request that failed before its first token costs nothing.
   void settle_permit(const wire::Usage& total);
+  void end_spans(const wire::Usage& total, meter::Finish finish);
 
   tenancy::Permit permit_;
   router::WorkerLease lease_;
@@ -92,6 +94,7 @@ class Generation final : public DeltaStream {
   bool cancelled_ = false;
   std::optional<base::Error> failure_;
   base::TimePoint started_;
+  GenerationSpans spans_;
   bool any_token_ = false;
   bool running_all_ = false;  // the worker took every sequence
   bool settled_ = false;

@@ -14,6 +14,11 @@ namespace kvasir::api {
 
 using QuestionText = std::variant<ChatRequest, CompletionRequest>;
 
+// OpenTelemetry's name for what a model does with it.
+inline std::string_view operation_of(const QuestionText& text) {
+  return std::holds_alternative<ChatRequest>(text) ? "chat" : "text_completion";
+}
+
 inline const GenerateParams& params_of(const QuestionText& text) {
   return std::visit([](const auto& request) -> const GenerateParams& { return request.params; }, text);
 }

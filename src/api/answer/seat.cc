@@ -34,8 +34,12 @@ Result<Seat> seat_of(Service& service, const Asker& asker, Job job, const TextPt
 
 asio::awaitable<Result<Seat>> prepare(Service& service, Outlet& out, const Asker& asker, const TextPtr& text,
                                       std::size_t num_bytes) {
+  obs::SpanScope span(*out.exchange().trace->spans, "tokenize");
   Result<Job> job = co_await make_ready(service, out, text, num_bytes);
+  if (!job.ok()) span.fail(job.error().reason);
   if (!job.ok()) co_return std::move(job).error();
+  span.note("kvasir.tokens", job->context.prompt_tokens);
+  span.end();
   co_return seat_of(service, asker, std::move(*job), text);
 }
 
@@ -96,6 +100,7 @@ asio::awaitable<Result<Seat>> find_seat(Service& service, Outlet& out, const Ask
   if (!seat.ok()) co_return std::move(seat).error();
   text.reset();  // it may be large, and the request may wait long
   out.exchange().request.body_hold.reset();
+  const obs::SpanScope waits(*out.exchange().trace->spans, "admission wait");
   Status turn = co_await await_turn(service, out, asker, seat->job, seat->place);
   if (!turn.ok()) co_return std::move(turn).error();
   co_return std::move(*seat);

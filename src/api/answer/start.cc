@@ -46,11 +46,16 @@ Result<Place> admit(Service& service, const Asker& asker, Job& job) {
     sequence.slo_tpot_s = tier.slo_tpot_ms / 1e3;
   }
   const tenancy::Cost cost = cost_of(job, asker);
+  obs::Trace& spans = *asker.meter->trace()->spans;
+  obs::SpanScope admission(spans, "admission");
   TRY(tenancy::Permit permit, service.admission.enter(asker.caller, cost));
   if (permit.tokens() < cost.tokens) fit_to_grant(permit.tokens(), job);
   const wire::GenerateRequest& first = job.sequences.front();
   kv::BlockChain blocks({origin.cache_namespace, first.num_public_tokens});
   blocks.extend(first.prompt);
+  admission.end();
+  obs::SpanScope route(spans, "route");
+  route.note("gen_ai.request.model", job.text->name);
   TRY(router::WorkerLease lease, service.router.pick(*job.text, {blocks, permit.tokens()}));
   return Place{std::move(permit), std::move(lease), std::move(blocks), asker.meter,
                promise_of(*asker.caller.tier)};

@@ -171,21 +171,15 @@ void ToolRounds::start_calls(std::vector<Delta>& out) {
   stage_ = Stage::calling;
   ++num_rounds_;
   Delta& told = out.emplace_back();
-  const base::TimePoint now = parts_.service.clock.now();
   for (ServerCall& call : round_.calls) {
     call.number = num_calls_++;
     call.round = num_rounds_;
     told.server_calls.push_back(call);
-    auto running = std::make_shared<Running>(Running{.rounds = this, .call = call, .started = now});
+    const std::shared_ptr<Running> running = begin_call(call);
     running_.push_back(running);
     const auto done = [running, executor = parts_.executor](tool::Outcome outcome) {
       asio::post(executor, [running, outcome = std::move(outcome)]() mutable {
-        if (running->rounds == nullptr) return;
-        running->call.status = outcome.failed ? ServerCall::Status::failed : ServerCall::Status::completed;
-        running->call.output = std::move(outcome.text);
-        const base::Duration took = running->rounds->parts_.service.clock.now() - running->started;
-        running->call.duration_ms = base::seconds(took) * 1000;
-        running->rounds->wake_.cancel();
+        if (running->rounds != nullptr) running->rounds->end_call(*running, std::move(outcome));
       });
     };
     const json::value arguments = arguments_of(call);
@@ -193,8 +187,30 @@ void ToolRounds::start_calls(std::vector<Delta>& out) {
       done(tool::Outcome(true, "The arguments are not a JSON object."));
       continue;
     }
-    parts_.service.tools->start({call.name, arguments.get_object()}, given_up_.get_token(), done);
+    parts_.service.tools->start({call.name, arguments.get_object(), spans().headers(running->span)},
+                                given_up_.get_token(), done);
   }
+}
+
+std::shared_ptr<ToolRounds::Running> ToolRounds::begin_call(const ServerCall& call) {
+  const obs::Trace::Index span = spans().begin("execute_tool " + call.name);
+  spans().set_kind(span, obs::SpanKind::client);
+  spans().note(span, "gen_ai.operation.name", "execute_tool");
+  spans().note(span, "gen_ai.tool.name", call.name);
+  spans().note(span, "gen_ai.tool.call.id", call.id);
+  spans().note(span, "kvasir.round", call.round);
+  return std::make_shared<Running>(
+      Running{.rounds = this, .call = call, .started = parts_.service.clock.now(), .span = span});
+}
+
+void ToolRounds::end_call(Running& running, tool::Outcome outcome) {
+  running.call.status = outcome.failed ? ServerCall::Status::failed : ServerCall::Status::completed;
+  running.call.output = std::move(outcome.text);
+  const base::Duration took = parts_.service.clock.now() - running.started;
+  running.call.duration_ms = base::seconds(took) * 1000;
+  if (outcome.failed) spans().fail(running.span, "tool_failed");
+  spans().end(running.span);
+  wake_.cancel();
 }
 
 void ToolRounds::tell_ended(std::vector<Delta>& out) {
@@ -265,6 +281,7 @@ base::Status ToolRounds::encode_next(ChatRequest request) {
   Service& service = parts_.service;
   TRY(router::ChatTextPtr model,
       service.router.chat_text(request.params.model, reach_of(parts_.asker.caller)));
+  encoding_span_ = spans().begin("tokenize");
   auto text = std::make_shared<const QuestionText>(std::move(request));
   TRY(GenerateParams params, fit_params(*model, *text));
   TextQueue& queue = has_to_compile(*model, params) ? service.compiling : service.tokenizing;
@@ -279,6 +296,7 @@ base::Status ToolRounds::encode_next(ChatRequest request) {
 void ToolRounds::start_generation() {
   Result<Encoded> encoded = encoding_->take();
   encoding_.reset();
+  spans().end(encoding_span_);
   if (!encoded.ok()) {
     const bool too_long = encoded.error().reason == "context_length_exceeded";
     if (!too_long || shortened_) return fail(std::move(encoded).error());

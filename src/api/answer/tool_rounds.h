@@ -52,6 +52,7 @@ class ToolRounds final : public DeltaStream {
     ToolRounds* rounds;  // null once the rounds are gone
     ServerCall call;
     base::TimePoint started;
+    obs::Trace::Index span;
     bool told = false;  // its end was sent
   };
 
@@ -60,6 +61,8 @@ class ToolRounds final : public DeltaStream {
   bool runs_here(const std::string& name) const;
   void end_generation(std::vector<Delta>& out);
   void start_calls(std::vector<Delta>& out);
+  std::shared_ptr<Running> begin_call(const ServerCall& call);
+  void end_call(Running& running, tool::Outcome outcome);
   void tell_ended(std::vector<Delta>& out);
   void end_calls(std::vector<Delta>& out);
   void add_messages();
@@ -67,6 +70,7 @@ class ToolRounds final : public DeltaStream {
   void begin_encoding();
   base::Status encode_next(ChatRequest request);
   void start_generation();
+  obs::Trace& spans() const { return *parts_.asker.meter->trace()->spans; }
   void fail(base::Error error) { failure_ = std::move(error); }
 
   Parts parts_;
@@ -82,6 +86,7 @@ class ToolRounds final : public DeltaStream {
   std::map<int, std::size_t> server_calls_;
   std::vector<std::shared_ptr<Running>> running_;
   std::unique_ptr<TextTask<Encoded>> encoding_;
+  obs::Trace::Index encoding_span_ = obs::Trace::kNone;
   bool shortened_ = false;  // the round's results were replaced because they did not fit
 
   int num_rounds_ = 0;  // rounds that ended in calls

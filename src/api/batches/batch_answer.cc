@@ -20,6 +20,7 @@
 namespace kvasir::api {
 
 namespace asio = boost::asio;
+using base::ErrorCode;
 using base::Result;
 
 namespace {
@@ -76,21 +77,33 @@ class Running {
   Generation& generation_;
 };
 
-}  // namespace
+// One line on its way to an answer. It has a constructor for g++ 12; see net::HttpHeader.
+struct LineWork {
+  LineWork(const store::Batch& batch_in, const store::BatchLine& line_in, std::set<Generation*>& running_in,
+           std::shared_ptr<RequestTrace> trace_in)
+      : batch(batch_in), line(line_in), running(running_in), trace(std::move(trace_in)) {}
 
-asio::awaitable<Result<std::string>> answer_line(Service& service, asio::any_io_executor executor,
-                                                 const store::Batch& batch, const store::BatchLine& line,
-                                                 std::set<Generation*>& running) {
-  Result<Question> question = read_line(service, batch, line.body);
+  const store::Batch& batch;
+  const store::BatchLine& line;
+  std::set<Generation*>& running;
+  std::shared_ptr<RequestTrace> trace;
+};
+
+asio::awaitable<Result<std::string>> answer_traced(Service& service, asio::any_io_executor executor,
+                                                   LineWork one) {
+  Result<Question> question = read_line(service, one.batch, one.line.body);
   if (!question.ok()) co_return std::move(question).error();
-  tenancy::Caller caller = service.directory.of_tenant(batch.tenant);
+  tenancy::Caller caller = service.directory.of_tenant(one.batch.tenant);
   set_anonymous_tier(service, caller);
   meter::UsageRecord work;
   work.id = make_id("req");
   work.endpoint = kBatchEndpoint;
-  const Asker asker = make_asker(service, std::move(caller), std::move(work));
-  Result<Job> job = make_line_job(service, asker.caller, question->text, line.body.size());
+  const Asker asker = make_asker(service, std::move(caller), std::move(work), one.trace);
+  one.trace->operation = operation_of(question->text);
+  obs::SpanScope tokenize(*one.trace->spans, "tokenize");
+  Result<Job> job = make_line_job(service, asker.caller, question->text, one.line.body.size());
   if (!job.ok()) co_return std::move(job).error();
+  tokenize.end();
   AnswerHead head = make_head(question->params(), *job, make_answer_id(id_prefix(question->text)));
   const std::shared_ptr<json::object> extra = head.extra;
   const std::unique_ptr<AnswerShape> shape = question->make_shape(std::move(head));
@@ -103,12 +116,36 @@ asio::awaitable<Result<std::string>> answer_line(Service& service, asio::any_io_
   Result<std::unique_ptr<Generation>> generation =
       start(service, std::move(*place), std::move(*job), executor);
   if (!generation.ok()) co_return std::move(generation).error();
-  const Running in_set(running, **generation);
+  const Running in_set(one.running, **generation);
   WholeAnswers whole((*generation)->num_choices());
   const base::Status ended = co_await run_into(**generation, whole, service.options.ping_interval);
   if (!ended.ok()) co_return ended.error();
   if (question->params().receipt) (*extra)["kvasir"] = receipt_object((*generation)->usage(), {});
   co_return shape->whole(whole.best_of(num_sampled, num_kept, with_logprobs), (*generation)->usage());
+}
+
+}  // namespace
+
+asio::awaitable<Result<std::string>> answer_line(Service& service, asio::any_io_executor executor,
+                                                 const store::Batch& batch, const store::BatchLine& line,
+                                                 std::set<Generation*>& running) {
+  const auto trace = std::make_shared<RequestTrace>(
+      service.tracer.begin("batch line", std::nullopt, obs::Tracer::Detail::spans));
+  obs::Trace& spans = *trace->spans;
+  spans.note(obs::Trace::kRoot, "http.route", batch.endpoint);
+  spans.note(obs::Trace::kRoot, "kvasir.batch", batch.id);
+  spans.note(obs::Trace::kRoot, "kvasir.batch_line", line.number);
+  spans.note(obs::Trace::kRoot, "kvasir.tenant", batch.tenant);
+  Result<std::string> answer =
+      co_await answer_traced(service, executor, LineWork(batch, line, running, trace));
+  if (!answer.ok()) {
+    const ErrorCode code = answer.error().code;
+    spans.fail(obs::Trace::kRoot, answer.error().reason.empty() ? "failed" : answer.error().reason);
+    // A line that finds no room is tried again.
+    if (code != ErrorCode::exhausted && code != ErrorCode::unavailable && code != ErrorCode::cancelled)
+      spans.keep();
+  }
+  co_return answer;
 }
 
 }  // namespace kvasir::api

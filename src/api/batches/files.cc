@@ -72,8 +72,7 @@ asio::awaitable<void> send_pieces(Service& service, Exchange& exchange, store::K
       if (piece.empty()) return base::error(base::ErrorCode::corrupt, "a piece of the file is missing");
       return piece;
     };
-    Result<std::string> piece =
-        co_await run_on_store<std::string>(service, exchange.responder.executor(), std::move(read));
+    Result<std::string> piece = co_await run_on_store<std::string>(service, exchange, std::move(read));
     if (!piece.ok()) {
       note_error(exchange, piece.error());
       co_return;

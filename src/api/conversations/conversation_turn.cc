@@ -112,8 +112,7 @@ asio::awaitable<void> store_only(Service& service, Exchange& exchange, TurnReque
       items.push_back(message_object(message, key.id, {}));
     return list_object(std::move(items), false);
   };
-  Result<json::object> stored =
-      co_await run_on_store<json::object>(service, exchange.responder.executor(), std::move(work));
+  Result<json::object> stored = co_await run_on_store<json::object>(service, exchange, std::move(work));
   if (!stored.ok()) {
     co_await reply_error(exchange, stored.error());
     co_return;
@@ -151,8 +150,7 @@ asio::awaitable<Result<FoundTurn>> find_turn(Service& service, Exchange& exchang
   StoreWork<TurnPlace> find = [wanted](store::Store& store) {
     return find_place(store.conversations(), wanted);
   };
-  Result<TurnPlace> place =
-      co_await run_on_store<TurnPlace>(service, exchange.responder.executor(), std::move(find));
+  Result<TurnPlace> place = co_await run_on_store<TurnPlace>(service, exchange, std::move(find));
   if (!place.ok()) co_return std::move(place).error();
   for (const store::Message& message : place->branch) num_bytes += message.body.size();
   TextTask<TurnRequest>::Work work = [body = std::move(*body), place = *place](const std::stop_token&) {

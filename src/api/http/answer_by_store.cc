@@ -23,8 +23,7 @@ asio::awaitable<void> answer_by(Service& service, Exchange& exchange, Work work)
     TRY(const json::object object, work(store));
     return base::json_text(object);
   };
-  Result<std::string> text =
-      co_await run_on_store<std::string>(service, exchange.responder.executor(), std::move(write));
+  Result<std::string> text = co_await run_on_store<std::string>(service, exchange, std::move(write));
   if (!text.ok()) {
     co_await reply_error(exchange, text.error());
     co_return;

@@ -98,11 +98,12 @@ void set_anonymous_tier(const Service& service, tenancy::Caller& caller) {
   if (auto tier = service.options.anonymous_tier()) caller.tier = std::move(tier);
 }
 
-Asker make_asker(const Service& service, tenancy::Caller caller, meter::UsageRecord work) {
+Asker make_asker(const Service& service, tenancy::Caller caller, meter::UsageRecord work,
+                 std::shared_ptr<RequestTrace> trace) {
   std::string id = work.id;
-  const RequestMeter::Surroundings around{service.meter, service.metrics, service.clock,
-                                          service.options.max_commit_wait};
-  auto meter = std::make_shared<RequestMeter>(around, caller, std::move(work));
+  RequestMeter::Surroundings around{service.meter, service.metrics, service.clock,
+                                    service.options.max_commit_wait, std::move(trace)};
+  auto meter = std::make_shared<RequestMeter>(std::move(around), caller, std::move(work));
   return {std::move(caller), std::move(id), std::move(meter)};
 }
 
@@ -111,7 +112,7 @@ Asker asker_of(const Service& service, const Exchange& exchange, meter::UsageRec
   work.kind = kind;
   work.id = exchange.id;
   work.endpoint = exchange.endpoint;
-  return make_asker(service, exchange.caller, std::move(work));
+  return make_asker(service, exchange.caller, std::move(work), exchange.trace);
 }
 
 Asker part_of(Asker asker) {

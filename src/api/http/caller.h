@@ -34,7 +34,8 @@ struct Asker {
   int num_requests = 1;                 // 0: the job is part of a request that was counted
 };
 // `work` names the request and its endpoint.
-Asker make_asker(const Service& service, tenancy::Caller caller, meter::UsageRecord work);
+Asker make_asker(const Service& service, tenancy::Caller caller, meter::UsageRecord work,
+                 std::shared_ptr<RequestTrace> trace);
 // Makes a new meter. Parts of a request that share a usage record share one asker.
 Asker asker_of(const Service& service, const Exchange& exchange,
                meter::UsageRecord::Kind kind = meter::UsageRecord::Kind::request);

@@ -38,12 +38,13 @@ std::vector<net::HttpHeader> cors_headers(const ServiceOptions& options,
   if (!is_allowed_origin(options, origin)) return headers;
   headers.emplace_back("Access-Control-Allow-Origin",
                        takes_anybody(options) ? std::string("*") : std::string(*origin));
-  headers.emplace_back("Access-Control-Expose-Headers",
-                       "x-request-id, x-stream-id, x-kvasir-context, x-kvasir-model, x-kvasir-warning, "
-                       "retry-after, retry-after-ms, x-should-retry, x-ratelimit-limit-requests, "
-                       "x-ratelimit-limit-tokens, x-ratelimit-remaining-requests, "
-                       "x-ratelimit-remaining-tokens, x-ratelimit-reset-requests, "
-                       "x-ratelimit-reset-tokens");
+  headers.emplace_back(
+      "Access-Control-Expose-Headers",
+      "x-request-id, traceparent, x-stream-id, x-kvasir-context, x-kvasir-model, x-kvasir-warning, "
+      "retry-after, retry-after-ms, x-should-retry, x-ratelimit-limit-requests, "
+      "x-ratelimit-limit-tokens, x-ratelimit-remaining-requests, "
+      "x-ratelimit-remaining-tokens, x-ratelimit-reset-requests, "
+      "x-ratelimit-reset-tokens");
   return headers;
 }
 

@@ -11,6 +11,7 @@
 
 #include "api/http/store_task.h"
 #include "obs/log.h"
+#include "obs/tracer.h"
 
 namespace kvasir::api {
 
@@ -20,6 +21,11 @@ namespace {
 
 std::int64_t whole_ms(base::Duration duration) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(duration).count();
+}
+
+std::shared_ptr<RequestTrace> trace_of_nobody() {
+  return std::make_shared<RequestTrace>(
+      obs::no_tracer().begin("", std::nullopt, obs::Tracer::Detail::ids_only));
 }
 
 // Shows a timer to others while the coroutine lives.
@@ -63,6 +69,7 @@ RequestMeter::RequestMeter(Surroundings surroundings, const tenancy::Caller& cal
       metrics_(surroundings.metrics),
       clock_(surroundings.clock),
       max_commit_wait_(surroundings.max_commit_wait),
+      trace_(surroundings.trace ? std::move(surroundings.trace) : trace_of_nobody()),
       tier_(caller.tier),
       started_(clock_.now()),
       record_(std::move(record)) {
@@ -103,6 +110,14 @@ void RequestMeter::judge() const {
       record_.finish != meter::Finish::failed && first_s <= promise_.ttft_s && slowest_s_ <= promise_.tpot_s;
   obs::RecentRatio& goodput = metrics_.goodput(record_.model, tier_->name);
   good ? goodput.count_good() : goodput.count_bad();
+  trace_->met_slo = good;
+  if (!good) trace_->spans->keep();
+}
+
+void RequestMeter::note_ending() const {
+  if (record_.kind != meter::UsageRecord::Kind::request) return;
+  trace_->finish = name_of(record_.finish);
+  if (record_.ttft_ms >= 0) trace_->ttft_ms = record_.ttft_ms;
 }
 
 void RequestMeter::add(const wire::Usage& usage, meter::Finish finish) {
@@ -131,6 +146,7 @@ void RequestMeter::write(meter::Done done) {
   record_.total_ms = whole_ms(clock_.now() - started_);
   record_.time_ms = now_ms();
   judge();
+  note_ending();
   meter_.record(std::move(record_), tier_->name, std::move(done));
 }
 

@@ -8,6 +8,7 @@
 
 #include "api/http/api_metrics.h"
 #include "api/http/promise.h"
+#include "api/http/request_trace.h"
 #include "base/clock.h"
 #include "meter/meter.h"
 #include "tenancy/caller.h"
@@ -38,12 +39,15 @@ class RequestMeter {
     ApiMetrics& metrics;
     const base::Clock& clock;
     base::Duration max_commit_wait;
+    std::shared_ptr<RequestTrace> trace = nullptr;  // the request's; null: one of its own, which nobody sees
   };
   // `record` names the request and its endpoint.
   RequestMeter(Surroundings surroundings, const tenancy::Caller& caller, meter::UsageRecord record);
   ~RequestMeter();
   RequestMeter(const RequestMeter&) = delete;
   RequestMeter& operator=(const RequestMeter&) = delete;
+
+  const std::shared_ptr<RequestTrace>& trace() const { return trace_; }
 
   // Called when the request was admitted and begins to run. Of the promises of several parts, the first one
   // is kept or not.
@@ -61,11 +65,14 @@ class RequestMeter {
   // Counts the request for its tier's goodput, if it had a promise. A request whose client left is not
   // counted.
   void judge() const;
+  // Tells the log and the trace how the request ended.
+  void note_ending() const;
 
   meter::Meter& meter_;
   ApiMetrics& metrics_;
   const base::Clock& clock_;
   const base::Duration max_commit_wait_;
+  const std::shared_ptr<RequestTrace> trace_;  // never null
   const std::shared_ptr<const tenancy::Tier> tier_;
   const base::TimePoint started_;  // when the body had been read; before its text was tokenized
   meter::UsageRecord record_;

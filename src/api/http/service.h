@@ -16,11 +16,13 @@
 #include "api/http/event_log.h"
 #include "api/http/late_writes.h"
 #include "api/http/lobby.h"
+#include "api/http/request_trace.h"
 #include "api/http/text_queue.h"
 #include "base/clock.h"
 #include "meter/meter.h"
 #include "net/http_message.h"
 #include "net/responder.h"
+#include "obs/tracer.h"
 #include "router/router.h"
 #include "sched/caution.h"
 #include "store/store.h"
@@ -60,6 +62,9 @@ struct ServiceOptions {
   std::size_t max_lobby = 512;  // requests that may wait so
   // The end of an answer waits at most this long for its usage record to be on the disk.
   base::Duration max_commit_wait = std::chrono::milliseconds(50);
+  bool log_requests = true;    // a line at info for each request
+  bool log_prompts = false;    // with the beginning of its body
+  bool trace_prompts = false;  // the same in its trace
 };
 
 // The state that all endpoints share. Thread-safe. Outlives every request.
@@ -89,6 +94,7 @@ struct Service {
   tenancy::Runs cancellable;   // requests and streams by their ids
   LateWrites late_writes;      // ends of answers that the store could not take at first
   const std::string document;  // the document of all routes, for /openapi.json
+  obs::Tracer& tracer;
 };
 
 // Pairs of name and value. The names belong to the route.
@@ -110,7 +116,8 @@ struct Exchange {
   std::string model;
   std::vector<net::HttpHeader> headers;  // added to every answer
   wire::Usage usage;
-  std::string error;  // the error's code, or "failed" if it has none
+  std::string error;                              // the error's code, or "failed" if it has none
+  std::shared_ptr<RequestTrace> trace = nullptr;  // never null once the request is handled
 
   // A parameter of the path; never empty. Asking for one that the route does not have is a bug.
   const std::string& parameter(std::string_view name) const;

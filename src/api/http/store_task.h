@@ -29,6 +29,14 @@ boost::asio::awaitable<base::Result<T>> run_on_store(Service& service, boost::as
   co_return task.take();
 }
 
+// The same for a request, whose trace shows how long it took.
+template <class T>
+boost::asio::awaitable<base::Result<T>> run_on_store(Service& service, Exchange& exchange,
+                                                     StoreWork<T> work) {
+  const obs::SpanScope span(*exchange.trace->spans, "store");
+  co_return co_await run_on_store<T>(service, exchange.responder.executor(), std::move(work));
+}
+
 // Milliseconds since the epoch.
 inline std::int64_t now_ms() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();

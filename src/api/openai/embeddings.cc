@@ -86,19 +86,32 @@ std::string answer_text(const EmbedJob& job, std::vector<float> vectors) {
 // Makes the body of the answer.
 asio::awaitable<Result<std::string>> run(Service& service, Exchange& exchange, RequestMeter& meter,
                                          std::shared_ptr<EmbedJob> job) {
+  obs::Trace& spans = *exchange.trace->spans;
   const tenancy::Cost cost{.sequences = 1, .tokens = job->num_tokens};
+  obs::SpanScope admission(spans, "admission");
   Result<tenancy::Permit> permit = service.admission.enter(exchange.caller, cost);
   if (!permit.ok()) co_return std::move(permit).error();
+  admission.end();
+  obs::SpanScope route(spans, "route");
   Result<router::EmbedLease> lease = service.router.pick(*job->model);
   if (!lease.ok()) co_return std::move(lease).error();
+  route.end();
   const auto dimensions = static_cast<std::size_t>(job->model->dimensions);
   const std::size_t num_bytes = job->sequences.size() * dimensions * 8;  // approximate size of the answer
   const auto begin = [&meter, &job] {
     meter.begin(job->model->name);
     meter.add({.prompt_tokens = job->num_tokens}, meter::Finish::cancelled);  // if the client leaves
   };
+  obs::SpanScope span(spans, "embeddings " + job->model->name);
+  span.note("gen_ai.operation.name", "embeddings");
+  span.note("gen_ai.provider.name", "kvasir");
+  span.note("gen_ai.request.model", job->model->name);
+  span.note("gen_ai.response.model", job->model->name);
+  span.note("gen_ai.usage.input_tokens", job->num_tokens);
   Result<std::vector<float>> vectors =
       co_await embed(exchange.responder, lease->worker(), std::move(job->sequences), begin);
+  if (!vectors.ok()) span.fail(vectors.error().reason);
+  span.end();
   // A client that left may have been computed for; what failed costs nothing.
   if (vectors.ok() || vectors.error().code == ErrorCode::cancelled) permit->settle(cost.tokens);
   if (!vectors.ok()) co_return std::move(vectors).error();
@@ -121,9 +134,11 @@ asio::awaitable<void> handle_embeddings(Service& service, Exchange& exchange) {
     TRY(EmbedJob job, read(service, caller, *body, stop));
     return std::make_shared<EmbedJob>(std::move(job));
   };
+  obs::SpanScope tokenize(*exchange.trace->spans, "tokenize");
   Result<std::shared_ptr<EmbedJob>> job = co_await run_text_work<std::shared_ptr<EmbedJob>>(
       service.tokenizing, exchange, body->size(), std::move(work));
   exchange.request.body_hold.reset();
+  tokenize.end();
   if (!job.ok()) {
     if (job.error().code != ErrorCode::cancelled) co_await reply_error(exchange, job.error());
     co_return;

@@ -43,8 +43,7 @@ asio::awaitable<void> show_usage(Service& service, Exchange& exchange,
     return std::make_shared<net::HttpResponse>(usage_response(request, std::move(rows)));
   };
   Result<std::shared_ptr<net::HttpResponse>> response =
-      co_await run_on_store<std::shared_ptr<net::HttpResponse>>(service, exchange.responder.executor(),
-                                                                std::move(work));
+      co_await run_on_store<std::shared_ptr<net::HttpResponse>>(service, exchange, std::move(work));
   if (!response.ok()) co_return co_await reply_error(exchange, response.error());
   co_await reply(exchange, std::move(**response));
 }

@@ -68,7 +68,7 @@ TEST_F(UsageTest, AClientThatLeftIsCountedOnceWithWhatWasGenerated) {
     client.send(net::post_request("/v1/chat/completions", chat_body(R"(, "stream": true)")));
     const auto asked = worker_->wait_for(0);
     TokenStream::send({{asked.stream, {.tokens = router::byte_tokens("ab"), .usage = {.output_tokens = 2}}}});
-    client.read_until("ab");
+    client.read_until("\"ab\"");
     client.reset();
   }
   const json::array one = rows(1);
@@ -203,7 +203,7 @@ TEST_F(KeyedApiTest, ARevokedKeysRequestIsCountedOnce) {
   client.send(net::post_request("/v1/chat/completions", chat_body(R"(, "stream": true)"), bearer(key)));
   const auto asked = worker_->wait_for(0);
   TokenStream::send({{asked.stream, {.tokens = router::byte_tokens("ab"), .usage = {.output_tokens = 2}}}});
-  client.read_until("ab");
+  client.read_until("\"ab\"");
   revoke(key);
   EXPECT_NE(client.read_until("key_revoked").find("key_revoked"), std::string::npos);
   ASSERT_TRUE(eventually([&] { return used().num_requests == 1; }));

@@ -81,8 +81,7 @@ asio::awaitable<Result<ChatRequest>> complete_from_store(Service& service, Excha
                               items = request.items](store::Store& store) {
     return look_up(store, tenant, id, items);
   };
-  Result<LookedUp> found =
-      co_await run_on_store<LookedUp>(service, exchange.responder.executor(), std::move(find));
+  Result<LookedUp> found = co_await run_on_store<LookedUp>(service, exchange, std::move(find));
   if (!found.ok()) co_return std::move(found).error();
   TextTask<ChatRequest>::Work complete =
       [chat = request.chat, instructions = request.instructions,

@@ -37,8 +37,7 @@ void append(json::array& to, json::array from) {
 
 // Answers with the text that `work` returns.
 asio::awaitable<void> reply_from_store(Service& service, Exchange& exchange, StoreWork<std::string> work) {
-  Result<std::string> body =
-      co_await run_on_store<std::string>(service, exchange.responder.executor(), std::move(work));
+  Result<std::string> body = co_await run_on_store<std::string>(service, exchange, std::move(work));
   if (!body.ok()) {
     co_await reply_error(exchange, body.error());
     co_return;
@@ -84,8 +83,7 @@ asio::awaitable<void> stream_response(Service& service, Exchange& exchange,
     if (!body.is_object()) return base::error(ErrorCode::corrupt, "a stored response is no object");
     return replayed_events(body.get_object(), last_seen);
   };
-  Result<std::string> events =
-      co_await run_on_store<std::string>(service, exchange.responder.executor(), std::move(work));
+  Result<std::string> events = co_await run_on_store<std::string>(service, exchange, std::move(work));
   if (!events.ok()) {
     co_await reply_error(exchange, std::move(events).error());
     co_return;
