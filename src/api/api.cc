@@ -12,6 +12,7 @@
 #include "api/http/rate_limit_headers.h"
 #include "api/http/request_id.h"
 #include "api/http/request_log.h"
+#include "api/machine/queue_depth.h"
 #include "api/operations/openapi.h"
 #include "api/routes.h"
 #include "obs/log.h"
@@ -175,6 +176,7 @@ Api::Api(ServiceOptions options, Parts parts)
                {parts.store, {}},
                base::json_text(openapi_document(route_groups())),
                parts.tracer},
+      observations_(observe_service(parts.registry, service_)),
       batches_(std::make_unique<BatchRunner>(service_, kMaxBatchInFlight)) {}
 
 Api::~Api() {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/http/api_metrics.h"
 #include "api/http/service.h"
@@ -84,6 +85,7 @@ class Api {
 
   ApiMetrics metrics_;
   Service service_;
+  const std::vector<obs::Observation> observations_;  // of the service
   std::unique_ptr<BatchRunner> batches_;
   mutable std::mutex mutex_;
   std::condition_variable idle_;

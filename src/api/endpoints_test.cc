@@ -275,8 +275,8 @@ TEST_F(ApiTest, MetricsCountRequestsAndTokens) {
   const auto has = [&](const char* line) { return metrics.text.find(line) != std::string::npos; };
   EXPECT_TRUE(has("kvasir_http_requests_total{endpoint=\"/v1/chat/completions\",status=\"200\"} 1\n"));
   EXPECT_TRUE(has("kvasir_http_requests_total{endpoint=\"/v1/chat/completions\",status=\"400\"} 1\n"));
-  EXPECT_TRUE(has("kvasir_output_tokens_total{model=\"m\"} 4\n")) << metrics.text;
-  EXPECT_TRUE(has("kvasir_time_to_first_token_seconds_count{model=\"m\"} 1\n"));
+  EXPECT_TRUE(has("llm_tokens_total{model=\"m\",kind=\"output\"} 4\n")) << metrics.text;
+  EXPECT_TRUE(has("llm_ttft_seconds_count{model=\"m\",class=\"unlimited\"} 1\n"));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "app/chat_client.h"
 #include "app/chat_session.h"
 #include "app/command.h"
+#include "app/server_flags.h"
 #include "app/signal_watch.h"
 
 namespace kvasir::app {
@@ -15,7 +16,7 @@ namespace kvasir::app {
 namespace {
 
 struct ChatFlags {
-  ChatClient::Options server{.url = "http://127.0.0.1:8080"};
+  ChatClient::Options server;
   std::string model;
   std::optional<double> temperature;
   std::string system;
@@ -60,10 +61,7 @@ void add_chat(CLI::App& app, Outcome& outcome) {
       "\n"
       "Exit status: 0 success, 1 no server or the last answer failed, 2 wrong usage.");
   auto flags = std::make_shared<ChatFlags>();
-  command->add_option("--url", flags->server.url, "Address of the server")
-      ->type_name("URL")
-      ->envname("KVASIR_URL")
-      ->capture_default_str();
+  add_server_flags(*command, flags->server);
   command->add_option("--model", flags->model, "Model to talk to (default: the first that is ready)")
       ->type_name("NAME");
   command
@@ -71,14 +69,6 @@ void add_chat(CLI::App& app, Outcome& outcome) {
                    "0: always the likeliest word (default: the server's)")
       ->type_name("T");
   command->add_option("--system", flags->system, "System message")->type_name("TEXT");
-  command->add_option("--api-key", flags->server.api_key, "Key for a server that wants one")
-      ->type_name("KEY")
-      ->envname("KVASIR_API_KEY");
-  command
-      ->add_option("--ca-file", flags->server.ca_file,
-                   "PEM file of certificates to trust, besides the system's")
-      ->type_name("FILE")
-      ->envname("KVASIR_CA_FILE");
   command->callback([flags, &outcome] {
     const auto client = ChatClient::at(flags->server);
     if (!client.ok()) return report_usage(outcome, client.error());

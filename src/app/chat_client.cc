@@ -1,5 +1,6 @@
 #include "app/chat_client.h"
 
+#include "app/json_member.h"
 #include "base/json.h"
 #include "net/sse_reader.h"
 
@@ -12,16 +13,6 @@ namespace {
 
 constexpr std::size_t kMaxTextBytes = 1024 * 1024;
 constexpr std::size_t kMaxEventBytes = 1024 * 1024;
-
-const json::value* member(const json::value& value, std::string_view name) {
-  const json::object* object = value.if_object();
-  return object == nullptr ? nullptr : object->if_contains(name);
-}
-
-std::string text_member(const json::value& value, std::string_view name) {
-  const json::value* found = member(value, name);
-  return found != nullptr && found->is_string() ? std::string(found->as_string()) : "";
-}
 
 // The message in an API's error object, or the beginning of a body in another format.
 base::Error server_error(int status, const std::string& body) {
@@ -113,11 +104,27 @@ base::Status ChatClient::ask(const ChatWish& wish, const std::vector<ChatMessage
   json::object body{{"model", wish.model}, {"messages", std::move(list)}, {"stream", true}};
   if (wish.temperature) body["temperature"] = *wish.temperature;
   request.body = json::serialize(body);
+  bool finished = false;
+  TRY_OK(stream(
+      request, [&](std::string_view data) { return take_event(data, on_text, finished); }, std::move(stop)));
+  if (!finished) return base::error(ErrorCode::io, "the server ended the answer before its end");
+  return base::ok();
+}
+
+base::Status ChatClient::follow(const std::string& path,
+                                const std::function<base::Status(std::string_view)>& on_event,
+                                std::stop_token stop) const {
+  TRY(net::HttpCall request, call(path));
+  request.headers.push_back({"Accept", "text/event-stream"});
+  return stream(request, on_event, std::move(stop));
+}
+
+base::Status ChatClient::stream(const net::HttpCall& request,
+                                const std::function<base::Status(std::string_view)>& on_event,
+                                std::stop_token stop) const {
   int status = 0;
   std::string refusal;
-  bool finished = false;
-  net::SseReader events(kMaxEventBytes,
-                        [&](std::string_view data) { return take_event(data, on_text, finished); });
+  net::SseReader events(kMaxEventBytes, on_event);
   net::ReplySink sink;
   sink.head = [&](const net::HttpReply& reply) {
     status = reply.status;
@@ -131,7 +138,6 @@ base::Status ChatClient::ask(const ChatWish& wish, const std::vector<ChatMessage
   const auto reply = client_.call(request, sink, stop);
   if (!reply.ok()) return explain(reply.error());
   if (status != 200) return server_error(status, refusal);
-  if (!finished) return base::error(ErrorCode::io, "the server ended the answer before its end");
   return base::ok();
 }
 

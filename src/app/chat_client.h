@@ -32,7 +32,7 @@ struct ServedModel {
 class ChatClient {
  public:
   struct Options {
-    std::string url;  // with or without the trailing /v1
+    std::string url = "http://127.0.0.1:8080";  // with or without the trailing /v1
     std::string api_key;
     std::string ca_file;  // trusted besides the system's certificates
   };
@@ -46,12 +46,19 @@ class ChatClient {
   base::Status ask(const ChatWish& wish, const std::vector<ChatMessage>& messages,
                    const std::function<void(std::string_view)>& on_text, std::stop_token stop) const;
 
+  // Reads the events of a path until it ends. `on_event` gets the data of each; its error ends the call.
+  base::Status follow(const std::string& path, const std::function<base::Status(std::string_view)>& on_event,
+                      std::stop_token stop) const;
+
   const std::string& url() const { return url_; }
 
  private:
   explicit ChatClient(const Options& options);
   base::Result<net::HttpCall> call(const std::string& path) const;
   base::Error explain(const base::Error& error) const;
+  base::Status stream(const net::HttpCall& request,
+                      const std::function<base::Status(std::string_view)>& on_event,
+                      std::stop_token stop) const;
 
   std::string url_;
   std::string api_key_;

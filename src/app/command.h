@@ -25,6 +25,7 @@ void report_usage(Outcome& outcome, const base::Error& error);
 void add_serve(CLI::App& app, Outcome& outcome);
 void add_pull(CLI::App& app, Outcome& outcome);
 void add_chat(CLI::App& app, Outcome& outcome);
+void add_top(CLI::App& app, Outcome& outcome);
 void add_models(CLI::App& app, Outcome& outcome);
 void add_tenant(CLI::App& app, Outcome& outcome);
 void add_key(CLI::App& app, Outcome& outcome);

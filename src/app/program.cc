@@ -35,6 +35,7 @@ void add_commands(CLI::App& app, Outcome& outcome) {
   add_serve(app, outcome);
   add_chat(app, outcome);
   add_pull(app, outcome);
+  add_top(app, outcome);
   add_models(app, outcome);
   add_tenant(app, outcome);
   add_key(app, outcome);

@@ -18,6 +18,8 @@ base::Error engine_failed() {
 
 namespace {
 
+constexpr double kRecentS = 10;  // how fast the recent work fades
+
 double on_wall(base::TimePoint time) {
   return base::seconds(time.time_since_epoch());
 }
@@ -54,10 +56,12 @@ bool Engine::step() {
   scheduler_.set_now(on_wall(began));
   sched::StepPlan plan = scheduler_.plan();
   std::optional<wire::StepRecord> record;
+  const double plan_s = base::seconds(clock_.now() - began);
+  if (!plan.empty()) stats_.plan_s += plan_s;
   if (log_ != nullptr && !plan.empty() && log_->is_watched()) {
     record = record_of(plan);
     record->started_s = on_wall(began);
-    record->plan_s = base::seconds(clock_.now() - began);
+    record->plan_s = plan_s;
   }
   if (!plan.empty() && runner_.can_start(plan)) {
     start(std::move(plan), std::move(record));
@@ -142,9 +146,11 @@ void Engine::finish(const sched::StepPlan& plan, sched::StepResult result,
   count(plan, run_s);
   scheduler_.set_now(on_wall(end));
   deliver(scheduler_.finish(plan, std::move(result)));
+  const double commit_s = base::seconds(clock_.now() - end);
+  stats_.commit_s += commit_s;
   if (!record) return;
   record->run_s = run_s;
-  record->commit_s = base::seconds(clock_.now() - end);
+  record->commit_s = commit_s;
   log_->add(std::move(*record));
 }
 
@@ -159,6 +165,14 @@ void Engine::count(const sched::StepPlan& plan, double seconds) {
   stats_.step_s += seconds;
   stats_.predicted_s += plan.predicted_s;
   stats_.absolute_error_s += std::abs(seconds - plan.predicted_s);
+  stats_.last_batch = static_cast<int>(plan.slices.size());
+  const StepWork work = work_of(options_.footprint, plan);
+  stats_.work.bytes += work.bytes;
+  stats_.work.flops += work.flops;
+  const double kept = std::exp(-seconds / kRecentS);
+  stats_.recent_work.bytes = kept * stats_.recent_work.bytes + work.bytes;
+  stats_.recent_work.flops = kept * stats_.recent_work.flops + work.flops;
+  stats_.recent_s = kept * stats_.recent_s + seconds;
 }
 
 void Engine::deliver(std::vector<sched::SequenceEvent> events) {

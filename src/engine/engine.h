@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "engine/runner.h"
+#include "engine/step_footprint.h"
 #include "engine/step_log.h"
 #include "sched/scheduler.h"
 #include "seam/token_stream.h"
@@ -24,16 +25,24 @@ struct EngineOptions {
   int max_queue = 512;                                    // requests that have not finished their first step
   int max_backlog_tokens = 1024;                          // sent and not read; a sequence with more is held
   base::Duration stall_after = std::chrono::seconds(60);  // a step that takes longer counts as a stall
+  StepFootprint footprint = {};
 };
 
 // Counters since the start, for metrics.
 struct EngineStats {
   sched::SchedulerStats sequences;
-  double step_s = 0;            // summed over all steps
+  double plan_s = 0;  // summed over all steps, as is the rest
+  double step_s = 0;  // of running them
+  double commit_s = 0;
   double predicted_s = 0;       // predicted by the cost model for the same steps
-  double absolute_error_s = 0;  // summed over all steps: |real - predicted|
+  double absolute_error_s = 0;  // |real - predicted|
+  StepWork work = {};
   double last_step_s = 0;
   double last_predicted_s = 0;
+  int last_batch = 0;  // sequences of the last step
+  // Of the steps of the last ten seconds or so of running; older ones fade.
+  StepWork recent_work = {};
+  double recent_s = 0;
 };
 
 // The error of requests whose engine has failed: a 503 that says that a retry may help.

@@ -108,8 +108,11 @@ wire::WorkerReport EngineThread::report() const {
   const std::lock_guard lock(mutex_);
   wire::WorkerReport report = report_;
   report.num_waiting += static_cast<int>(inbox_.size());
+  for (const Arrival& arrival : inbox_) ++report.waiting[arrival.request.priority];
   const bool busy = report.num_waiting + report.num_running > 0;
-  report.progressing = !report.failed && (!busy || clock_.now() - last_progress_ <= options_.stall_after);
+  const base::Duration silent = clock_.now() - last_progress_;
+  report.progressing = !report.failed && (!busy || silent <= options_.stall_after);
+  if (busy || report.failed) report.heartbeat_age_s = base::seconds(silent);
   return report;
 }
 
@@ -207,6 +210,7 @@ void EngineThread::take_snapshot(const Engine& engine, const std::unique_lock<st
   report_.num_cached_blocks = scheduler.pool().num_cached();
   report_.num_running = scheduler.num_running();
   report_.num_waiting = scheduler.num_waiting();
+  report_.waiting = scheduler.waiting_by_priority();
   report_.failed = engine.failure().has_value();
   stats_ = engine.stats();
   last_progress_ = clock_.now();

@@ -165,8 +165,13 @@ Status Gateway::serve() {
   port_ = *port;
   server_observations_ = observe_server(registry_, server_->stats());
   server_observations_.push_back(registry_.observe_counter(
-      {"kvasir_usage_records_lost_total", "Records of requests that the disk did not take in time."}, {},
+      {"llm_usage_records_lost_total", "Records of requests that the disk did not take in time."}, {},
       [this] { return static_cast<double>(meter_->num_lost()); }));
+  server_observations_.push_back(registry_.observe_gauge(
+      {"llm_usage_lag_seconds", "Since the totals of usage had every record; 0 where they have them all."},
+      {}, [this] { return base::seconds(meter_->lag()); }));
+  registry_.gauge({"kvasir_build_info", "1, with the program's version."}, {{"version", KVASIR_VERSION}})
+      .set(1);
   return base::ok();
 }
 

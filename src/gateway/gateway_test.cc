@@ -244,7 +244,7 @@ TEST_F(GatewayTest, AnEngineThatFailsTellsEverybodyAndHarmsNoOther) {
   EXPECT_EQ(get("/health/progress").status, 503);
   EXPECT_EQ(get("/health/live").status, 200);
   EXPECT_NE(get("/v1/models/tiny").body.find("\"state\":\"restarting\""), std::string::npos);
-  EXPECT_NE(get("/metrics").body.find("kvasir_engine_failed{model=\"tiny\"} 1"), std::string::npos);
+  EXPECT_NE(get("/metrics").body.find("llm_worker_failed{model=\"tiny\"} 1"), std::string::npos);
   std::string other = chat_body(1, 4);
   other.replace(other.find("tiny"), 4, "other");
   EXPECT_EQ(post(other).status, 200);

@@ -15,6 +15,7 @@
 #include "gateway/worker_metrics.h"
 #include "hub/open.h"
 #include "kv/block.h"
+#include "model/arch/parameter_count.h"
 #include "model/checkpoint/checkpoint.h"
 #include "model/decoder/device_decoder.h"
 #include "model/decoder/kv_cache.h"
@@ -22,6 +23,7 @@
 #include "model/loaded_model.h"
 #include "model/tokenizer/tokenizer_cache.h"
 #include "obs/log.h"
+#include "ops/cpu/memory_speed.h"
 #include "router/model_grammars.h"
 #include "sched/reachable_slo.h"
 
@@ -109,7 +111,30 @@ struct Computed {
   std::unique_ptr<engine::Runner> runner;
   model::ModelConfig config;
   int num_blocks = 0;
+  engine::StepFootprint footprint = {};
+  double peak_bytes_per_s = 0;  // of the device's memory
 };
+
+// As set, or else as measured when it is first asked for.
+double cpu_bytes_per_s(const config::Settings& settings, ops::ComputePool& pool) {
+  if (settings.memory_bandwidth_gbs > 0) return settings.memory_bandwidth_gbs * 1e9;
+  static const double measured = ops::measure_memory_speed(pool);
+  return measured;
+}
+
+// As set, or else by the GPU's clock and bus.
+double gpu_bytes_per_s(const config::Settings& settings) {
+  if (settings.memory_bandwidth_gbs > 0) return settings.memory_bandwidth_gbs * 1e9;
+  const Result<double> speed = model::cuda_memory_speed();
+  return speed.ok() ? *speed : 0;
+}
+
+// Of the matrices that a step on a GPU reads.
+double gpu_weight_bytes(const model::ModelConfig& config, const config::Settings& settings) {
+  const model::ParameterCount count = model::count_parameters(config);
+  const double bytes = settings.gpu_weights == "fp8" ? 1 : settings.gpu_weights == "int4" ? 0.5625 : 2;
+  return bytes * static_cast<double>(count.shared + count.experts) + 2 * static_cast<double>(count.head);
+}
 
 Result<Computed> load_on_cpu(const std::filesystem::path& path, const HostSurroundings& around,
                              const std::stop_token& stop) {
@@ -119,8 +144,13 @@ Result<Computed> load_on_cpu(const std::filesystem::path& path, const HostSurrou
   const model::ModelConfig config = loaded.config();
   TRY(const int num_blocks, count_blocks(config, settings));
   TRY(model::KvCache kv, model::KvCache::create(config, ops::kv_type_named(settings.kv_type), num_blocks));
+  const auto kv_type = ops::kv_type_named(settings.kv_type);
+  const auto kv_bytes = static_cast<double>(model::KvCache::bytes_per_block(config, kv_type));
+  const auto footprint = engine::footprint_of(config, static_cast<double>(loaded.decoder->weight_bytes()),
+                                              kv_bytes / kv::kBlockTokens);
   auto runner = std::make_unique<engine::ModelRunner>(std::move(loaded.decoder), std::move(kv));
-  return Computed{std::move(loaded), std::move(runner), config, num_blocks};
+  return Computed{std::move(loaded), std::move(runner), config,
+                  num_blocks,        footprint,         cpu_bytes_per_s(settings, around.pool)};
 }
 
 using ReserveKv = std::function<base::Status(model::DeviceDecoder&)>;
@@ -142,8 +172,12 @@ Result<Computed> load_on_cuda(const std::filesystem::path& path, const HostSurro
   if (around.gpu_plan != nullptr) TRY_OK(reserve_kv(*loaded.decoder));
   const model::ModelConfig config = loaded.config();
   const int num_blocks = loaded.decoder->num_blocks();
+  const auto footprint =
+      engine::footprint_of(config, gpu_weight_bytes(config, settings),
+                           static_cast<double>(loaded.decoder->kv_block_bytes()) / kv::kBlockTokens);
   auto runner = std::make_unique<engine::DeviceRunner>(std::move(loaded.decoder), around.pool);
-  return Computed{std::move(loaded), std::move(runner), config, num_blocks};
+  return Computed{std::move(loaded), std::move(runner), config,
+                  num_blocks,        footprint,         gpu_bytes_per_s(settings)};
 }
 
 // A hash of the program and of the weights' file.
@@ -269,19 +303,20 @@ Result<router::ServedModel> ModelHost::load(const std::filesystem::path& path, c
   const auto reserve = [&](model::DeviceDecoder& decoder) { return reserve_kv(decoder, stop); };
   TRY(Computed computed, settings.device == "cuda" ? load_on_cuda(path, around_, reserve, stop)
                                                    : load_on_cpu(path, around_, stop));
-  auto& [speech, runner, config, num_blocks] = computed;
+  auto& [speech, runner, config, num_blocks, footprint, peak] = computed;
   const Context context = context_of(config, settings, num_blocks);
   if (!context.cut.empty()) obs::Log::warn("context_cut", {{"model", model_.name}, {"reason", context.cut}});
   cut_ = context.cut;
   auto grammars = router::make_grammar_compiler(speech.tokenizer, speech.end_tokens);
   engine::EngineOptions options = engine_options(speech.end_tokens, config.vocab_size, settings, num_blocks);
+  options.footprint = footprint;
   if (settings.target_step_ms == 0) TRY_OK(choose_slo(*runner, options.scheduler));
   if (settings.fail_at_step > 0)
     runner = std::make_unique<engine::FailingRunner>(std::move(runner), settings.fail_at_step);
   auto worker =
       std::make_shared<engine::LocalWorker>(options, std::move(runner), around_.clock,
                                             [this](const base::Error& failure) { tell_failure(failure); });
-  observations_ = observe_worker(around_.registry, model_.name, worker);
+  observations_ = observe_worker(around_.registry, {model_.name, settings.device, peak, worker});
   {
     const std::lock_guard lock(mutex_);
     worker_ = worker;

@@ -38,7 +38,9 @@ Meter::Meter(Options options, LogFolder own, std::int64_t begin, store::Usage& u
       usage_(usage),
       own_(std::move(own)),
       log_(own_.path(), begin, std::move(options.log)),
-      fold_(own_.path(), own_.id(), usage) {}
+      fold_(own_.path(), own_.id(), usage),
+      last_recorded_(base::RealClock().now()),
+      last_caught_up_(last_recorded_.load()) {}
 
 Result<std::unique_ptr<Meter>> Meter::open(Options options, store::Usage& usage) {
   const std::filesystem::path root = options.folder;
@@ -71,6 +73,13 @@ void Meter::record(UsageRecord record, std::string_view tier, Done done) {
           cost_nano(*price, {record.prompt_tokens, record.cached_tokens, record.completion_tokens});
   }
   log_.append(encode(record), std::move(done));
+  last_recorded_ = base::RealClock().now();
+}
+
+base::Duration Meter::lag() const {
+  const base::TimePoint caught_up = last_caught_up_;
+  if (last_recorded_.load() <= caught_up) return {};
+  return base::RealClock().now() - caught_up;
 }
 
 Status Meter::fold_left() {
@@ -91,13 +100,21 @@ Status Meter::fold_once() {
   return fold_left();
 }
 
+Status Meter::fold_and_note() {
+  const base::TimePoint now = base::RealClock().now();
+  const bool all_on_disk = log_.all_on_disk();
+  TRY_OK(fold_once());
+  if (all_on_disk) last_caught_up_ = now;
+  return base::ok();
+}
+
 void Meter::fold_repeatedly() {
   std::unique_lock lock(mutex_);
   int num_pauses = 1;
   bool failing = false;
   while (!stopping_) {
     lock.unlock();
-    const Status folded = fold_once();
+    const Status folded = fold_and_note();
     lock.lock();
     if (!folded.ok() && !std::exchange(failing, true))
       obs::Log::warn("usage_not_folded", {{"reason", folded.error().message}});

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "meter/log_fold.h"
 #include "meter/log_folder.h"
@@ -45,11 +47,15 @@ class Meter {
   void release_waiters() { log_.release_waiters(); }
   // Records that were lost because the disk failed for too long.
   std::uint64_t num_lost() const { return log_.num_lost(); }
+  // How long ago the store's totals had everything that was recorded; 0: they have it now.
+  base::Duration lag() const;
 
  private:
   Meter(Options options, LogFolder own, std::int64_t begin, store::Usage& usage);
   void fold_repeatedly();
   base::Status fold_once();
+  // Notes whether the totals have all records.
+  base::Status fold_and_note();
   base::Status fold_left();
 
   const PriceBook prices_;
@@ -61,7 +67,9 @@ class Meter {
   LogFold fold_;  // used by the thread
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool stopping_ = false;  // guarded by mutex_
+  bool stopping_ = false;                        // guarded by mutex_
+  std::atomic<base::TimePoint> last_recorded_;   // when the last record came
+  std::atomic<base::TimePoint> last_caught_up_;  // when the totals had all records
   std::thread thread_;
 };
 

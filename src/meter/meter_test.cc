@@ -114,6 +114,19 @@ TEST_F(MeterTest, AStoreThatFailsIsToldLater) {
   EXPECT_TRUE(eventually([&] { return all_totals(store_.usage()) == expected_totals(20); }));
 }
 
+TEST_F(MeterTest, TheLagGrowsUntilTheTotalsHaveEverything) {
+  store_.full = true;
+  const auto meter = open();
+  EXPECT_EQ(meter->lag(), base::Duration::zero());
+  meter->record(record_number(0), "", {});
+  const base::Duration before = meter->lag();
+  EXPECT_GT(before, base::Duration::zero());
+  EXPECT_TRUE(eventually([&] { return meter->lag() > before + std::chrono::milliseconds(20); }));
+  store_.full = false;
+  EXPECT_TRUE(eventually([&] { return meter->lag() == base::Duration::zero(); }));
+  EXPECT_EQ(all_totals(store_.usage()), expected_totals(1));
+}
+
 // Two processes have a log each; a third takes up what both left, and keeps one folder.
 TEST_F(MeterTest, LogsOfProcessesThatAreGoneAreTakenUp) {
   store_.full = true;

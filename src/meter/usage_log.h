@@ -49,6 +49,11 @@ class UsageLog {
 
   // Everything before this position is on the disk.
   std::int64_t durable_end() const { return durable_end_; }
+  // Whether no record waits to be written.
+  bool all_on_disk() const {
+    const std::lock_guard lock(mutex_);
+    return num_bytes_ == 0;
+  }
   std::uint64_t num_lost() const { return num_lost_; }
 
  private:
@@ -72,7 +77,7 @@ class UsageLog {
   std::atomic<std::int64_t> durable_end_;
   std::atomic<std::uint64_t> num_lost_{0};
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::condition_variable told_;
   std::vector<std::string> waiting_;  // guarded by mutex_

@@ -22,6 +22,10 @@ base::Result<std::int64_t> cuda_free_bytes() {
   return absent();
 }
 
+base::Result<double> cuda_memory_speed() {
+  return absent();
+}
+
 base::Result<std::unique_ptr<DeviceDecoder>> make_random_cuda_decoder(const ModelConfig& /*config*/,
                                                                       const DeviceOptions& /*options*/) {
   return absent();

@@ -203,7 +203,10 @@ std::string HttpConnection::head_of(int status, const std::vector<HttpHeader>& h
 asio::awaitable<base::Status> HttpConnection::write(std::span<asio::const_buffer> buffers) {
   CHECK(!writing_, "two writes at once on one connection");
   writing_ = true;
+  const auto num_bytes = static_cast<std::int64_t>(asio::buffer_size(buffers));
+  state_->stats.unsent_bytes.fetch_add(num_bytes, std::memory_order_relaxed);
   base::Status written = co_await socket_.write(buffers, write_pace(state_->options));
+  state_->stats.unsent_bytes.fetch_sub(num_bytes, std::memory_order_relaxed);
   writing_ = false;
   if (!written.ok()) {
     if (written.error().code == base::ErrorCode::timeout) socket_.reset();

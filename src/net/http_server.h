@@ -62,10 +62,11 @@ struct ServerOptions {
   std::function<HttpResponse(const RefusedRequest&)> refusal;
 };
 
-// For /metrics. The first two are gauges; the others only grow.
+// For /metrics. The first three are gauges; the others only grow.
 struct ServerStats {
   std::atomic<std::int64_t> open_connections{0};
   std::atomic<std::int64_t> active_requests{0};  // requests inside a handler
+  std::atomic<std::int64_t> unsent_bytes{0};     // of answers, given to sockets that have not taken them
   std::atomic<std::uint64_t> accepted{0};
   std::atomic<std::uint64_t> requests{0};
   std::atomic<std::uint64_t> refused_connections{0};  // beyond max_connections

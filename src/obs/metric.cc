@@ -1,6 +1,7 @@
 #include "obs/metric.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/check.h"
@@ -13,10 +14,28 @@ Histogram::Histogram(std::vector<double> bounds)
         "a histogram's bounds must rise");
 }
 
-void Histogram::observe(double value) {
-  const auto range = std::lower_bound(bounds_.begin(), bounds_.end(), value) - bounds_.begin();
+void Histogram::observe(double value, std::string_view trace_id) {
+  const auto range =
+      static_cast<std::size_t>(std::lower_bound(bounds_.begin(), bounds_.end(), value) - bounds_.begin());
   counts_[range].fetch_add(1, std::memory_order_relaxed);
   sum_.fetch_add(value, std::memory_order_relaxed);
+  if (!trace_id.empty()) keep(range, value, trace_id);
+}
+
+void Histogram::keep(std::size_t range, double value, std::string_view trace_id) {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return;
+  const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
+  exemplars_.resize(bounds_.size() + 1);
+  Exemplar& exemplar = exemplars_[range];
+  exemplar.trace_id = trace_id;
+  exemplar.value = value;
+  exemplar.at_s = now.count();
+}
+
+std::vector<Exemplar> Histogram::exemplars() const {
+  const std::lock_guard lock(mutex_);
+  return exemplars_;
 }
 
 std::vector<std::uint64_t> Histogram::counts() const {

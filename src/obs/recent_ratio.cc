@@ -17,16 +17,11 @@ RecentRatio::Bucket& RecentRatio::current(const std::lock_guard<std::mutex>&) {
   return bucket;
 }
 
-void RecentRatio::count_good() {
+void RecentRatio::count(std::int64_t num_good, std::int64_t num_all) {
   const std::lock_guard lock(mutex_);
   Bucket& bucket = current(lock);
-  ++bucket.num_good;
-  ++bucket.num_all;
-}
-
-void RecentRatio::count_bad() {
-  const std::lock_guard lock(mutex_);
-  ++current(lock).num_all;
+  bucket.num_good += num_good;
+  bucket.num_all += num_all;
 }
 
 double RecentRatio::ratio(base::Duration window) const {

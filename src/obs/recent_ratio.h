@@ -19,8 +19,10 @@ class RecentRatio {
 
   explicit RecentRatio(const base::Clock& clock) : clock_(clock) {}
 
-  void count_good();
-  void count_bad();
+  void count_good() { count(1, 1); }
+  void count_bad() { count(0, 1); }
+  // Several events at once.
+  void count(std::int64_t num_good, std::int64_t num_all);
   // The good part of the events of the last `window`, a multiple of the bucket's length. The oldest bucket is
   // left out as a whole, so up to ten seconds less are covered, and never more. NaN if there was no event.
   double ratio(base::Duration window) const;

@@ -1,11 +1,7 @@
 #include "obs/registry.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cctype>
-#include <cmath>
-#include <iterator>
 
 #include "base/check.h"
 
@@ -16,63 +12,6 @@ bool is_name(std::string_view text) {
   if (text.empty() || std::isdigit(static_cast<unsigned char>(text.front()))) return false;
   return std::all_of(text.begin(), text.end(),
                      [](unsigned char c) { return std::isalnum(c) || c == '_' || c == ':'; });
-}
-
-enum class Quotes { keep, escape };
-
-void append_escaped(std::string& out, std::string_view text, Quotes quotes) {
-  for (const char c : text) {
-    if (c == '\\') {
-      out += "\\\\";
-    } else if (c == '\n') {
-      out += "\\n";
-    } else if (c == '"' && quotes == Quotes::escape) {
-      out += "\\\"";
-    } else {
-      out += c;
-    }
-  }
-}
-
-// The labels as text: a="b",c="d".
-std::string text_of(const Labels& labels) {
-  std::string out;
-  for (const auto& [name, value] : labels) {
-    if (!out.empty()) out += ',';
-    out += name;
-    out += "=\"";
-    append_escaped(out, value, Quotes::escape);
-    out += '"';
-  }
-  return out;
-}
-
-std::string text_of(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
-  return fmt::format("{}", value);
-}
-
-void append_sample(std::string& out, const std::string& name, const std::string& labels,
-                   const std::string& value) {
-  out += name;
-  if (!labels.empty()) out += '{' + labels + '}';
-  out += ' ' + value + '\n';
-}
-
-void append_histogram(std::string& out, const std::string& name, const std::string& labels,
-                      const Histogram& histogram) {
-  const std::vector<std::uint64_t> counts = histogram.counts();
-  const std::string separator = labels.empty() ? "" : ",";
-  std::uint64_t total = 0;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    total += counts[i];
-    const std::string bound = i < histogram.bounds().size() ? text_of(histogram.bounds()[i]) : "+Inf";
-    append_sample(out, name + "_bucket", fmt::format("{}{}le=\"{}\"", labels, separator, bound),
-                  fmt::format("{}", total));
-  }
-  append_sample(out, name + "_sum", labels, text_of(histogram.sum()));
-  append_sample(out, name + "_count", labels, fmt::format("{}", total));
 }
 
 }  // namespace
@@ -112,7 +51,7 @@ Registry::Series& Registry::series(const std::lock_guard<std::mutex>&, const Nam
 Counter& Registry::counter(const Name& name, const Labels& labels) {
   const std::lock_guard lock(mutex_);
   Series& s = series(lock, name, Kind::counter, labels);
-  CHECK(!s.read, "{} is already observed", name.text);
+  CHECK(s.counter || !s.has_source(), "{} is already observed", name.text);
   if (!s.counter) s.counter = std::make_unique<Counter>();
   return *s.counter;
 }
@@ -120,7 +59,7 @@ Counter& Registry::counter(const Name& name, const Labels& labels) {
 Gauge& Registry::gauge(const Name& name, const Labels& labels) {
   const std::lock_guard lock(mutex_);
   Series& s = series(lock, name, Kind::gauge, labels);
-  CHECK(!s.read, "{} is already observed", name.text);
+  CHECK(s.gauge || !s.has_source(), "{} is already observed", name.text);
   if (!s.gauge) s.gauge = std::make_unique<Gauge>();
   return *s.gauge;
 }
@@ -141,9 +80,25 @@ Observation Registry::observe(const Name& name, Kind kind, const Labels& labels,
                               std::function<double()> read) {
   const std::lock_guard lock(mutex_);
   Series& s = series(lock, name, kind, labels);
-  CHECK(!s.read && !s.counter && !s.gauge, "{}{{{}}} exists already", name.text, text_of(labels));
+  CHECK(!s.has_source(), "{}{{{}}} exists already", name.text, text_of(labels));
   s.read = std::move(read);
   return Observation(this, name.text, text_of(labels));
+}
+
+Observation Registry::observe_all(const Name& name, Kind kind, const Labels& labels, ReadSamples read) {
+  const std::lock_guard lock(mutex_);
+  Series& s = series(lock, name, kind, labels);
+  CHECK(!s.has_source(), "{}{{{}}} exists already", name.text, text_of(labels));
+  s.read_all = std::move(read);
+  return Observation(this, name.text, text_of(labels));
+}
+
+Observation Registry::observe_gauges(const Name& name, const Labels& labels, ReadSamples read) {
+  return observe_all(name, Kind::gauge, labels, std::move(read));
+}
+
+Observation Registry::observe_counters(const Name& name, const Labels& labels, ReadSamples read) {
+  return observe_all(name, Kind::counter, labels, std::move(read));
 }
 
 Observation Registry::observe_gauge(const Name& name, const Labels& labels, std::function<double()> read) {
@@ -162,27 +117,29 @@ void Registry::forget(const std::string& family, const std::string& series) {
   if (found->second.series.empty()) families_.erase(found);
 }
 
-void Registry::append(std::string& out, const std::string& name, const Family& family) {
-  static constexpr const char* kKinds[] = {"counter", "gauge", "histogram"};
-  out += "# HELP " + name + ' ';
-  append_escaped(out, family.help, Quotes::keep);
-  fmt::format_to(std::back_inserter(out), "\n# TYPE {} {}\n", name, kKinds[static_cast<int>(family.kind)]);
+void Registry::append(Exposition& out, const std::string& name, const Family& family) {
+  out.begin_family(name, family.help, family.kind);
   for (const auto& [labels, series] : family.series) {
     if (series.histogram) {
-      append_histogram(out, name, labels, *series.histogram);
+      out.histogram(labels, *series.histogram);
     } else if (series.counter) {
-      append_sample(out, name, labels, fmt::format("{}", series.counter->value()));
+      out.sample(labels, series.counter->value());
+    } else if (series.read_all) {
+      for (Sample& sample : series.read_all()) {
+        const std::string own = text_of(sample.labels);
+        out.sample(labels.empty() || own.empty() ? labels + own : labels + ',' + own, sample.value);
+      }
     } else {
-      append_sample(out, name, labels, text_of(series.gauge ? series.gauge->value() : series.read()));
+      out.sample(labels, series.gauge ? series.gauge->value() : series.read());
     }
   }
 }
 
-std::string Registry::text() const {
+std::string Registry::text(Format format) const {
   const std::lock_guard lock(mutex_);
-  std::string out;
+  Exposition out(format);
   for (const auto& [name, family] : families_) append(out, name, family);
-  return out;
+  return out.finish();
 }
 
 }  // namespace kvasir::obs

@@ -9,11 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "obs/exposition.h"
 #include "obs/metric.h"
 
 namespace kvasir::obs {
-
-using Labels = std::vector<std::pair<std::string, std::string>>;
 
 // A metric's name and the sentence that explains it. Names follow Prometheus: counters end in _total, and
 // base units are part of the name (_seconds, _bytes).
@@ -24,6 +23,14 @@ struct Name {
 };
 
 class Registry;
+
+// One of several values that are read together.
+struct Sample {
+  Sample(Labels labels_in, double value_in) : labels(std::move(labels_in)), value(value_in) {}
+  Labels labels;  // besides those that they share
+  double value;
+};
+using ReadSamples = std::function<std::vector<Sample>()>;
 
 // A metric whose value is read when the metrics are. Once this object is destroyed, its function is never
 // called again.
@@ -65,20 +72,24 @@ class Registry {
                                           std::function<double()> read);
   [[nodiscard]] Observation observe_counter(const Name& name, const Labels& labels,
                                             std::function<double()> read);
+  // The same for several series of one name, which share `labels` and may be others each time.
+  [[nodiscard]] Observation observe_gauges(const Name& name, const Labels& labels, ReadSamples read);
+  [[nodiscard]] Observation observe_counters(const Name& name, const Labels& labels, ReadSamples read);
 
-  // Prometheus text exposition, version 0.0.4, in the order of the names.
-  std::string text() const;
-  static constexpr std::string_view kContentType = "text/plain; version=0.0.4; charset=utf-8";
+  // All metrics in the order of their names.
+  std::string text(Format format = Format::prometheus) const;
 
  private:
   friend class Observation;
-  enum class Kind { counter, gauge, histogram };
   struct Series {
     Labels labels;
     std::unique_ptr<Counter> counter;
     std::unique_ptr<Gauge> gauge;
     std::unique_ptr<Histogram> histogram;
     std::function<double()> read;
+    ReadSamples read_all;
+
+    bool has_source() const { return counter || gauge || histogram || read || read_all; }
   };
   struct Family {
     std::string help;
@@ -89,8 +100,9 @@ class Registry {
   // `lock` shows that the caller holds the mutex.
   Series& series(const std::lock_guard<std::mutex>& lock, const Name& name, Kind kind, const Labels& labels);
   Observation observe(const Name& name, Kind kind, const Labels& labels, std::function<double()> read);
+  Observation observe_all(const Name& name, Kind kind, const Labels& labels, ReadSamples read);
   void forget(const std::string& family, const std::string& series);
-  static void append(std::string& out, const std::string& name, const Family& family);
+  static void append(Exposition& out, const std::string& name, const Family& family);
 
   mutable std::mutex mutex_;
   std::map<std::string, Family> families_;  // guarded by mutex_

@@ -15,7 +15,7 @@ namespace kvasir::obs {
 namespace {
 
 // Parses the text exposition, and is strict about what the format forbids.
-struct Exposition {
+struct Parsed {
   struct Family {
     std::string help;
     std::string type;
@@ -45,7 +45,7 @@ std::optional<std::string> read_quoted(std::istringstream& in) {
   return std::nullopt;
 }
 
-void read_sample(const std::string& line, Exposition& into) {
+void read_sample(const std::string& line, Parsed& into) {
   std::istringstream in(line);
   std::string key;
   char c = 0;
@@ -77,8 +77,8 @@ void read_sample(const std::string& line, Exposition& into) {
   EXPECT_TRUE(into.samples.emplace(key, std::stod(number)).second) << "twice: " << key;
 }
 
-Exposition parse(const std::string& text) {
-  Exposition out;
+Parsed parse(const std::string& text) {
+  Parsed out;
   EXPECT_TRUE(text.empty() || text.back() == '\n');
   std::istringstream lines(text);
   std::string line;
@@ -108,7 +108,7 @@ TEST(RegistryTest, WritesWhatAReaderUnderstands) {
   for (const double value : {0.05, 0.1, 0.5, 7.0}) histogram.observe(value);
   const Observation observed = registry.observe_gauge(Name("depth", "Depth."), {}, [] { return 42.0; });
 
-  const Exposition seen = parse(registry.text());
+  const Parsed seen = parse(registry.text());
   EXPECT_EQ(seen.families.at("requests_total").type, "counter");
   EXPECT_EQ(seen.families.at("requests_total").help, "Requests,\\nby \\\\ status.");
   EXPECT_EQ(seen.families.at("wait_seconds").type, "histogram");
@@ -126,6 +126,50 @@ TEST(RegistryTest, WritesWhatAReaderUnderstands) {
     EXPECT_DOUBLE_EQ(seen.samples.at(key), value) << key;
   }
   EXPECT_EQ(seen.samples.size(), expected.size());
+}
+
+TEST(RegistryTest, SeveralSeriesAreReadAtOnce) {
+  Registry registry;
+  int num_reads = 0;
+  std::vector<Sample> samples = {{{{"state", "used"}}, 3}, {{{"state", "free"}}, 4}};
+  const Observation blocks = registry.observe_gauges(Name("blocks", "Blocks."), {{"model", "m"}}, [&] {
+    ++num_reads;
+    return samples;
+  });
+  const Observation bare =
+      registry.observe_counters(Name("n_total", "N."), {}, [] { return std::vector<Sample>{{{}, 7}}; });
+  const Parsed seen = parse(registry.text());
+  EXPECT_EQ(num_reads, 1);
+  EXPECT_EQ(seen.samples.at("blocks{model=m;state=used;}"), 3);
+  EXPECT_EQ(seen.samples.at("blocks{model=m;state=free;}"), 4);
+  EXPECT_EQ(seen.samples.at("n_total"), 7);
+  samples.pop_back();
+  EXPECT_EQ(parse(registry.text()).samples.count("blocks{model=m;state=free;}"), 0u);
+}
+
+TEST(RegistryTest, OpenMetricsNamesTheTraceOfAnObservation) {
+  Registry registry;
+  registry.counter(Name("requests_total", "All \"of\" them.")).add(2);
+  Histogram& histogram = registry.histogram(Name("wait_seconds", "Wait."), {0.1, 1}, {{"model", "m"}});
+  histogram.observe(0.05);
+  histogram.observe(0.5, "4bf92f3577b34da6a3ce929d0e0e4736");
+  const std::string text = registry.text(Format::openmetrics);
+  const auto has = [&](std::string_view line) { return text.find(line) != std::string::npos; };
+  EXPECT_TRUE(has("# TYPE requests counter\nrequests_total 2\n")) << text;
+  EXPECT_TRUE(has("# HELP requests All \\\"of\\\" them.\n")) << text;
+  EXPECT_TRUE(has("wait_seconds_bucket{model=\"m\",le=\"0.1\"} 1\n")) << text;
+  EXPECT_TRUE(
+      has("wait_seconds_bucket{model=\"m\",le=\"1.0\"} 2 # "
+          "{trace_id=\"4bf92f3577b34da6a3ce929d0e0e4736\"} 0.5 1"))
+      << text;
+  EXPECT_TRUE(text.ends_with("# EOF\n"));
+  EXPECT_EQ(registry.text().find("trace_id"), std::string::npos);
+}
+
+TEST(RegistryTest, TheAcceptHeaderChoosesTheFormat) {
+  EXPECT_EQ(format_for(""), Format::prometheus);
+  EXPECT_EQ(format_for("text/plain, */*"), Format::prometheus);
+  EXPECT_EQ(format_for("application/openmetrics-text;version=1.0.0,text/plain;q=0.5"), Format::openmetrics);
 }
 
 TEST(RegistryTest, TheSameSeriesIsTheSameObject) {
@@ -177,7 +221,7 @@ TEST(RegistryTest, CountsFromManyThreadsAddUp) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(counter.value(), 20'000u);
-  const Exposition seen = parse(registry.text());
+  const Parsed seen = parse(registry.text());
   EXPECT_EQ(seen.samples.at("h_count"), 20'000);
   EXPECT_EQ(seen.samples.at("h_sum"), 20'000 * 9.5);
   EXPECT_EQ(seen.samples.at("h_bucket{le=8;}"), 9 * 1000);
@@ -186,7 +230,7 @@ TEST(RegistryTest, CountsFromManyThreadsAddUp) {
 TEST(RegistryTest, TheProcessIsMeasured) {
   Registry registry;
   const ProcessMetrics process(registry);
-  const Exposition seen = parse(registry.text());
+  const Parsed seen = parse(registry.text());
   EXPECT_GT(seen.samples.at("process_resident_memory_bytes"), 1e5);
   EXPECT_GE(seen.samples.at("process_virtual_memory_bytes"),
             seen.samples.at("process_resident_memory_bytes"));

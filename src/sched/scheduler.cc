@@ -109,6 +109,12 @@ std::vector<wire::LiveSequence> Scheduler::live() const {
   return all;
 }
 
+std::map<int, int> Scheduler::waiting_by_priority() const {
+  std::map<int, int> counts;
+  for (const Sequence* one : state_.waiting) ++counts[one->request.priority];
+  return counts;
+}
+
 Outlook Scheduler::outlook() const {
   Outlook outlook = make_outlook(state_);
   outlook.mean_output = mean_output_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -66,6 +67,7 @@ class Scheduler {
   const SchedulerStats& stats() const { return stats_; }
   int num_running() const { return static_cast<int>(state_.running.size()); }
   int num_waiting() const { return static_cast<int>(state_.waiting.size()); }
+  std::map<int, int> waiting_by_priority() const;
   bool idle() const { return sequences_.empty(); }
   // The sequences for somebody who watches, as of the last set_now.
   std::vector<wire::LiveSequence> live() const;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+
 namespace kvasir::wire {
 
 // A worker's state for its callers: for the router, for /v1/models and for /metrics.
@@ -9,8 +11,10 @@ struct WorkerReport {
   int num_cached_blocks = 0;  // of the free ones, those that hold a reusable prefix
   int num_running = 0;
   int num_waiting = 0;
-  bool progressing = true;  // a step ended lately, or there is nothing to do
-  bool failed = false;      // its device has failed: it computes nothing any more
+  std::map<int, int> waiting = {};  // the same, by priority
+  bool progressing = true;          // a step ended lately, or there is nothing to do
+  bool failed = false;              // its device has failed: it computes nothing any more
+  double heartbeat_age_s = 0;       // since it last ended a step; 0 if there is nothing to do
 };
 
 }  // namespace kvasir::wire

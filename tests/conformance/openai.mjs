@@ -62,7 +62,7 @@ test("an abort ends the stream for the client and the sequence for the server", 
   assert.ok(chunks >= 3 && chunks < 4000);
   for (const deadline = Date.now() + 10_000; ; ) {
     const metrics = await (await fetch(process.env.KVASIR_URL + "/metrics")).text();
-    if (/^kvasir_sequences_running\{[^}]*smollm2[^}]*\} 0$/m.test(metrics)) break;
+    if (/^llm_sequences_running\{[^}]*smollm2[^}]*\} 0$/m.test(metrics)) break;
     assert.ok(Date.now() < deadline, "the sequence still runs");
   }
 });

@@ -120,7 +120,7 @@ def test_abort_frees_the_server(client, server):
     stream.close()
     from conftest import wait_until
 
-    wait_until(lambda: server.metric("kvasir_sequences_running", model=MODEL) == 0, 10, "the abort")
+    wait_until(lambda: server.metric("llm_sequences_running", model=MODEL) == 0, 10, "the abort")
 
 
 def test_completions(client):

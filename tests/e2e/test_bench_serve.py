@@ -25,7 +25,7 @@ def test_figures_add_up_with_the_servers_own(small_server, tmp_path):
     before = server.metrics()
 
     def grown(name):
-        key = f'{name}{{model="smollm2"}}'
+        key = f'{name}{{model="smollm2",kind="output"}}'
         return server.metrics()[key] - before[key]
 
     page = tmp_path / "load.html"
@@ -49,7 +49,7 @@ def test_figures_add_up_with_the_servers_own(small_server, tmp_path):
         assert phase["ttft_ms"]["max"] <= phase["latency_ms"]["max"] <= phase["window_s"] * 1000
         assert phase["longest_gap_ms"] == phase["itl_ms"]["max"]
     # The three probes before the phases generated one token each.
-    assert grown("kvasir_output_tokens_total") == 80 + 3
+    assert grown("llm_tokens_total") == 80 + 3
     assert "<svg" in page.read_text() and "</html>" in page.read_text()
 
 

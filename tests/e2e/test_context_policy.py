@@ -34,7 +34,7 @@ def ask(server, messages, policy, **fields):
 
 
 def output_tokens(server):
-    return server.metric("kvasir_output_tokens_total", model="smollm2")
+    return server.metric("llm_tokens_total", model="smollm2", kind="output")
 
 
 def test_without_a_policy_it_is_an_error(server):

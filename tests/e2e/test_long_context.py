@@ -31,7 +31,7 @@ def test_a_long_prompt_leaves_a_stream_its_pace(server):
     client = server.client(timeout=240)
     letters = random.Random(7)
     prompt = [3 + letters.randrange(256) for _ in range(LONG)]
-    steps = lambda: server.metric("kvasir_engine_steps_total", model="tiny")  # noqa: E731
+    steps = lambda: server.metric("llm_steps_total", model="tiny")  # noqa: E731
     ask = lambda: client.completions.create(  # noqa: E731
         model="tiny", prompt=prompt, max_tokens=4, temperature=0, extra_body={"ignore_eos": True}
     )

@@ -23,11 +23,11 @@ def test_eight_clients_at_once_prefill_a_system_prompt_once(small_server):
         )
         return answer.usage
 
-    before = server.metric("kvasir_engine_prefill_tokens_total", model="smollm2")
+    before = server.metric("llm_step_tokens_total", model="smollm2", kind="prefill")
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         usages = list(pool.map(ask, range(8)))
     cached = sorted(usage.prompt_tokens_details.cached_tokens for usage in usages)
     assert cached[0] == 0, cached
     assert all(tokens >= 512 for tokens in cached[1:]), cached
-    computed = server.metric("kvasir_engine_prefill_tokens_total", model="smollm2") - before
+    computed = server.metric("llm_step_tokens_total", model="smollm2", kind="prefill") - before
     assert computed <= usages[0].prompt_tokens + 7 * 64, computed

@@ -10,13 +10,13 @@ from conftest import wait_until
 
 
 def blocks_back(server):
-    total = server.metric("kvasir_kv_blocks", model="smollm2")
-    free = server.metric("kvasir_kv_blocks_free", model="smollm2")
+    total = server.metric("llm_kv_blocks", model="smollm2")
+    free = total - server.metric("llm_kv_blocks", model="smollm2", state="used")
     return total == free and total > 0
 
 
 def idle(server):
-    return all(server.metric(f"kvasir_sequences_{s}", model="smollm2") == 0 for s in ("running", "waiting"))
+    return all(server.metric(name, model="smollm2") == 0 for name in ("llm_sequences_running", "llm_queue_depth"))
 
 
 def test_64_streams_with_random_aborts(small_server):
@@ -47,7 +47,7 @@ def test_64_streams_with_random_aborts(small_server):
     assert any(finished) and not all(finished)
     wait_until(lambda: idle(server), 20, "idle")
     assert blocks_back(server)
-    assert server.metric("kvasir_requests_aborted_total", model="smollm2") > 0
+    assert server.metric("llm_request_aborts_total", model="smollm2") > 0
 
 
 def test_abort_in_queue_and_in_prefill(small_server):
@@ -65,12 +65,12 @@ def test_abort_in_queue_and_in_prefill(small_server):
         return s
 
     prefilling = post(long)
-    wait_until(lambda: server.metric("kvasir_sequences_running", model="smollm2") == 1, 20, "prefill")
+    wait_until(lambda: server.metric("llm_sequences_running", model="smollm2") == 1, 20, "prefill")
     queued = post({**long, "prompt": "other " * 3000})
-    wait_until(lambda: server.metric("kvasir_sequences_waiting", model="smollm2") == 1, 20, "queue")
+    wait_until(lambda: server.metric("llm_queue_depth", model="smollm2") == 1, 20, "queue")
     queued.close()
-    wait_until(lambda: server.metric("kvasir_sequences_waiting", model="smollm2") == 0, 20, "the queued abort")
-    assert server.metric("kvasir_sequences_running", model="smollm2") == 1
+    wait_until(lambda: server.metric("llm_queue_depth", model="smollm2") == 0, 20, "the queued abort")
+    assert server.metric("llm_sequences_running", model="smollm2") == 1
     prefilling.close()
     wait_until(lambda: idle(server), 20, "the abort in prefill")
     assert blocks_back(server)

@@ -91,7 +91,7 @@ def test_a_killed_server_goes_on_with_its_batch(folder):
         output = rows(client, done.output_file_id)
         assert [row["custom_id"] for row in output] == [f"line-{i}" for i in range(40)]
         # Lines that were finished before the restart are not computed again.
-        computed = again.metric("kvasir_output_tokens_total", model="smollm2")
+        computed = again.metric("llm_tokens_total", model="smollm2", kind="output")
         assert computed <= (40 - now.request_counts.completed + 8) * 24
     finally:
         again.terminate()

@@ -207,4 +207,4 @@ def test_sending_far_ahead_does_not_hide_the_end(guarded):
     with socket.create_connection(("127.0.0.1", guarded.port), timeout=60) as s:
         s.sendall(data)
         assert s.recv(100).startswith(b"HTTP/1.1 400")
-    wait_until(lambda: guarded.metric("kvasir_sequences_running", model="smollm2") == 0, 20, "idle")
+    wait_until(lambda: guarded.metric("llm_sequences_running", model="smollm2") == 0, 20, "idle")

@@ -122,7 +122,7 @@ def test_what_a_drain_cuts_off_and_who_leaves_are_counted(start):
         next(response.iter_lines())
     wait_until(lambda: totals(server)["requests"] == 1, 20, "the one who left")
     assert totals(server)["cancelled"] == 1
-    wait_until(lambda: server.metric("kvasir_sequences_running") == 4, 60, "all of them run")
+    wait_until(lambda: server.metric("llm_sequences_running") == 4, 60, "all of them run")
     server.terminate()
     for client in clients:
         client.join()

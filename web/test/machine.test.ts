@@ -68,12 +68,31 @@ function lookAt(ms: number, decode: number, ttft: number[]): Look {
         counters,
         ttft,
         tpot: ttft,
+        itl: ttft,
+        queue: { "0": decode, "10": 2 },
         goodput: { free: 0.5 },
         steps: [step],
       },
     ],
   };
 }
+
+test("the queue has a column for each priority", () => {
+  const history = new History([1, 2]);
+  for (const at of [0, 1, 2]) history.push(lookAt(1000 + 500 * at, at, [0, 0, 0]), "");
+  assert.deepEqual(
+    history.priorities().map((one) => one.priority),
+    [10, 0],
+  );
+  assert.deepEqual(history.rows.columns["queue 0"], [1, 2]);
+});
+
+test("a column that comes later is empty before", () => {
+  const columns = new Columns(["a"], 3);
+  columns.push(0, { a: 1 });
+  columns.push(1, { a: 2, b: 5 });
+  assert.deepEqual(columns.columns.b, [null, 5]);
+});
 
 test("rates and levels come from one look after another", () => {
   const history = new History([1, 2]);

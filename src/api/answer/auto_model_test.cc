@@ -98,7 +98,8 @@ TEST_F(AutoTest, OtherEndpointsKnowNoSuchModel) {
 TEST_F(AutoTest, MetricsAndUsageHaveTheRealModel) {
   serve_two();
   EXPECT_EQ(ask(kDifficult), "big");
-  EXPECT_NE(get("/metrics").text.find("kvasir_output_tokens_total{model=\"big\"} 3"), std::string::npos);
+  EXPECT_NE(get("/metrics").text.find("llm_tokens_total{model=\"big\",kind=\"output\"} 3"),
+            std::string::npos);
   EXPECT_EQ(get("/metrics").text.find("\"auto\""), std::string::npos);
   ASSERT_TRUE(eventually([&] { return used().num_requests == 1; }));
   EXPECT_EQ(get("/v1/usage?group_by=model").body.at("data").at(0).at("model"), "big");

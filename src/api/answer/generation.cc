@@ -86,19 +86,12 @@ void Generation::settle() {
   }
   const wire::Usage total = usage();
   settle_permit(total);
-  metrics_.prompt_tokens.add(static_cast<std::uint64_t>(total.prompt_tokens));
-  metrics_.cached_tokens.add(static_cast<std::uint64_t>(total.cached_tokens));
-  metrics_.output_tokens.add(static_cast<std::uint64_t>(total.output_tokens));
+  metrics_.count_tokens(total);
   using meter::Finish;
   meter_->note_pace(slowest_pace_s());
   const Finish finish = failure_ ? Finish::failed : complete ? finish_ : Finish::cancelled;
   if (running_all_) meter_->add(total, finish);
   end_spans(total, finish);
-  if (failure_) return;
-  if (complete)
-    metrics_.request_seconds.observe(base::seconds(clock_.now() - started_));
-  else
-    metrics_.aborted.add();
 }
 
 void Generation::end_spans(const wire::Usage& total, meter::Finish finish) {
@@ -169,13 +162,11 @@ void Generation::measure(const wire::TokenEvent& event, int choice, Running& one
   }
   one.num_tokens += event.tokens.size();
   if (one.last_token)
-    metrics_.inter_token_seconds.observe(base::seconds(now - *one.last_token) /
-                                         static_cast<double>(event.tokens.size()));
+    meter_->note_gap(base::seconds(now - *one.last_token) / static_cast<double>(event.tokens.size()));
   one.last_token = now;
 }
 
 void Generation::measure_first(double seconds) {
-  metrics_.first_token_seconds.observe(seconds);
   caution_.learn(promise_.predicted_ttft_s, seconds);
   if (promise_.predicted_ttft_s > 0 && seconds > 0)
     metrics_.predicted_ttft_error.observe(std::abs(promise_.predicted_ttft_s - seconds) / seconds);

@@ -13,19 +13,31 @@
 #include "obs/metric.h"
 #include "obs/recent_ratio.h"
 #include "obs/registry.h"
+#include "wire/token_event.h"
 
 namespace kvasir::api {
 
-// Token counts and latencies of one model's requests, as clients see them.
+// What one model's requests read and wrote.
 struct ModelMetrics {
-  obs::Counter& prompt_tokens;
-  obs::Counter& cached_tokens;
+  obs::Counter& prompt_tokens;  // that had to be computed
+  obs::Counter& cached_tokens;  // of prompts, from the prefix cache
   obs::Counter& output_tokens;
-  obs::Counter& aborted;  // the client left before the end
-  obs::Histogram& first_token_seconds;
-  obs::Histogram& inter_token_seconds;
-  obs::Histogram& request_seconds;       // of requests that ended well
+  obs::RecentRatio& prefix_hits;         // cached tokens among all tokens of prompts
   obs::Histogram& predicted_ttft_error;  // |predicted - real| / real
+
+  void count_tokens(const wire::Usage& usage);
+};
+
+// The requests of one model and one class, as clients see them. Times begin when the request was read.
+struct ClassMetrics {
+  obs::Histogram& ttft;  // to the first token
+  obs::Histogram& tpot;  // mean time of each further token of a request
+  obs::Histogram& itl;   // between two tokens
+  obs::Histogram& e2e;   // of requests that ended well
+  obs::Counter& completed;
+  obs::Counter& failed;
+  obs::Counter& aborted;
+  obs::Counter& aborts;  // the same as `aborted`, under the name of its own
 };
 
 // The API's own part of /metrics. Thread-safe.
@@ -34,10 +46,15 @@ class ApiMetrics {
   // Both outlive it.
   ApiMetrics(obs::Registry& registry, const base::Clock& clock);
 
-  // `model` must be one that the router knows, so that clients cannot add rows. The reference stays valid.
+  // `model` must be one that the router knows, and the tier one of the settings', so that clients cannot add
+  // rows. References stay valid.
   ModelMetrics& of_model(const std::string& model);
-  // Which requests of a model and a tier kept what they were promised. The tier is one of the settings', so
-  // that the rows are few.
+  ClassMetrics& of_class(const std::string& model, const std::string& tier);
+  // A request of this tier that was never begun.
+  void count_refused(const std::string& tier);
+  // The counts of a histogram's ranges, summed over the classes of a model.
+  std::vector<std::uint64_t> counts(const std::string& model, obs::Histogram& (*of)(ClassMetrics&));
+  // Which requests of a model and a tier kept what they were promised.
   obs::RecentRatio& goodput(const std::string& model, const std::string& tier);
   // The part of the requests of the last minute that were good, by tier; NaN where there was none.
   std::vector<std::pair<std::string, double>> goodputs(const std::string& model) const;
@@ -45,21 +62,27 @@ class ApiMetrics {
   // `reason` is the code of the error that a client was told.
   void count_refusal(const std::string& reason);
   std::vector<std::pair<std::string, std::uint64_t>> refusals() const;
-  std::string exposition() const;
+  std::string exposition(obs::Format format) const;
 
  private:
-  struct Goodput {
-    explicit Goodput(const base::Clock& clock) : ratio(clock) {}
+  obs::RecentRatio& prefix_hits(const std::lock_guard<std::mutex>& lock, const std::string& model);
+  // A ratio that is shown.
+  struct Shown {
+    explicit Shown(const base::Clock& clock) : ratio(clock) {}
     obs::RecentRatio ratio;
     std::vector<obs::Observation> observations = {};  // they read the ratio
   };
 
+  using ModelAndTier = std::pair<std::string, std::string>;
+
   obs::Registry& registry_;
   const base::Clock& clock_;
   mutable std::mutex mutex_;
-  std::map<std::string, obs::Counter*> refusals_;                                     // guarded by mutex_
-  std::map<std::string, ModelMetrics> models_;                                        // guarded by mutex_
-  std::map<std::pair<std::string, std::string>, std::unique_ptr<Goodput>> goodputs_;  // guarded by mutex_
+  std::map<std::string, obs::Counter*> refusals_;            // guarded by mutex_
+  std::map<std::string, ModelMetrics> models_;               // guarded by mutex_
+  std::map<ModelAndTier, ClassMetrics> classes_;             // guarded by mutex_
+  std::map<ModelAndTier, std::unique_ptr<Shown>> goodputs_;  // guarded by mutex_
+  std::map<std::string, std::unique_ptr<Shown>> hits_;       // guarded by mutex_
 };
 
 }  // namespace kvasir::api

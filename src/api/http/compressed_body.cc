@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/beast/core/string.hpp>
+#include <boost/beast/zlib/deflate_stream.hpp>
 #include <boost/beast/zlib/inflate_stream.hpp>
 #include <boost/crc.hpp>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "api/http/text_task.h"
+#include "base/check.h"
 #include "net/body_budget.h"
 
 namespace kvasir::api {
@@ -39,6 +41,10 @@ std::uint32_t number_at(std::string_view bytes, std::size_t at, int num_bytes) {
   for (int i = num_bytes - 1; i >= 0; --i)
     number = number << 8U | static_cast<unsigned char>(bytes[at + static_cast<std::size_t>(i)]);
   return number;
+}
+
+void append_number(std::string& bytes, std::uint32_t number) {
+  for (unsigned shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(number >> shift & 0xffU);
 }
 
 // The length of the file's header with its optional fields (RFC 1952); 0: it is broken.
@@ -102,6 +108,35 @@ Result<std::string> gunzip(std::string_view file, const std::function<Status(std
   const bool whole = ended == zlib::error::end_of_stream && state.avail_in == 0;
   if (!whole || !has_sum(text, file.substr(file.size() - kTailBytes))) return broken_file();
   return text;
+}
+
+bool takes_gzip(const net::HttpRequest& request) {
+  const auto accepted = request.header("accept-encoding");
+  return accepted && accepted->find("gzip") != std::string_view::npos &&
+         accepted->find("gzip;q=0") == std::string_view::npos;
+}
+
+std::string gzip(std::string_view text) {
+  constexpr int kFast = 1;
+  const auto deflater = std::make_unique<zlib::deflate_stream>();
+  deflater->reset(kFast, 15, 8, zlib::Strategy::normal);
+  std::string file("\x1f\x8b\x08\0\0\0\0\0\0\xff", kHeadBytes);
+  file.resize(kHeadBytes + deflater->upper_bound(text.size()));
+  zlib::z_params state{};
+  state.next_in = text.data();
+  state.avail_in = text.size();
+  state.next_out = file.data() + kHeadBytes;
+  state.avail_out = file.size() - kHeadBytes;
+  boost::system::error_code ended;
+  deflater->write(state, zlib::Flush::finish, ended);
+  CHECK(ended == zlib::error::end_of_stream, "{} bytes were not compressed: {}", text.size(),
+        ended.message());
+  file.resize(kHeadBytes + state.total_out);
+  boost::crc_32_type sum;
+  sum.process_bytes(text.data(), text.size());
+  append_number(file, sum.checksum());
+  append_number(file, static_cast<std::uint32_t>(text.size()));
+  return file;
 }
 
 asio::awaitable<Status> decompress_body(Service& service, Exchange& exchange) {

@@ -45,6 +45,11 @@ void EventLog::tell_readers(std::unique_lock<std::mutex>&) {
     if (changed) changed();
 }
 
+std::size_t EventLog::num_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return num_bytes_;
+}
+
 bool EventLog::has_all() const {
   const std::lock_guard lock(mutex_);
   return events_.size() == last_;
@@ -143,6 +148,13 @@ void EventLogs::forget(const store::Key& key) {
 bool EventLogs::abandoned(const EventLog& log) const {
   const auto since = log.unread_since();
   return since && clock_.now() - *since >= limits_.keep;
+}
+
+std::size_t EventLogs::num_bytes() const {
+  std::size_t sum = 0;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [key, log] : logs_) sum += log->num_bytes();
+  return sum;
 }
 
 }  // namespace kvasir::api

@@ -31,6 +31,7 @@ class EventLog {
   bool ended() const;
   // Whether no event has been dropped.
   bool has_all() const;
+  std::size_t num_bytes() const;
 
   struct Page {
     std::string events;
@@ -96,13 +97,15 @@ class EventLogs {
   void forget(const store::Key& key);
   // True for one that has had no reader for as long as a log is kept.
   bool abandoned(const EventLog& log) const;
+  // Of the events that are kept.
+  std::size_t num_bytes() const;
 
  private:
   void drop_old();  // with mutex_ held
 
   const Limits limits_;
   const base::Clock& clock_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   // By tenant and id; guarded by mutex_.
   std::map<std::pair<std::string, std::string>, std::shared_ptr<EventLog>> logs_;
 };

@@ -70,6 +70,14 @@ std::size_t Lobby::num_waiting() const {
   return num_waiting_;
 }
 
+std::map<int, int> Lobby::waiting(const std::string& model) const {
+  std::map<int, int> counts;
+  const std::lock_guard lock(mutex_);
+  if (const auto line = lines_.find(model); line != lines_.end())
+    for (const std::shared_ptr<Place>& place : line->second.waiting) ++counts[place->guest.priority];
+  return counts;
+}
+
 void Lobby::leave(const std::shared_ptr<Place>& place) {
   std::shared_ptr<Place> next;
   {

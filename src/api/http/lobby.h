@@ -38,6 +38,8 @@ class Lobby {
   // Whether a request of this priority would have to wait after others.
   bool has_line(const std::string& model, int priority) const;
   std::size_t num_waiting() const;
+  // Those who wait for a model, by priority.
+  std::map<int, int> waiting(const std::string& model) const;
 
  private:
   struct Place;

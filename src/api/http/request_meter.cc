@@ -88,12 +88,19 @@ RequestMeter::~RequestMeter() {
 void RequestMeter::begin(const std::string& model, const Promise& promise) {
   if (!std::exchange(begun_, true)) promise_ = promise;
   record_.model = model;
+  class_ = &metrics_.of_class(model, tier_->name);
 }
 
 void RequestMeter::note_token() {
   if (first_token_) return;
   first_token_ = clock_.now();
   record_.ttft_ms = whole_ms(*first_token_ - started_);
+  if (class_ != nullptr && record_.kind == meter::UsageRecord::Kind::request)
+    class_->ttft.observe(base::seconds(*first_token_ - started_), trace_->spans->id());
+}
+
+void RequestMeter::note_gap(double seconds) {
+  if (class_ != nullptr) class_->itl.observe(seconds);
 }
 
 void RequestMeter::note_pace(double seconds_per_token) {
@@ -120,6 +127,24 @@ void RequestMeter::note_ending() const {
   if (record_.ttft_ms >= 0) trace_->ttft_ms = record_.ttft_ms;
 }
 
+void RequestMeter::count() const {
+  if (record_.kind != meter::UsageRecord::Kind::request) return;
+  if (!begun_) return metrics_.count_refused(tier_->name);
+  if (slowest_s_ > 0) class_->tpot.observe(slowest_s_, trace_->spans->id());
+  switch (record_.finish) {
+    case meter::Finish::cancelled:
+      class_->aborted.add();
+      class_->aborts.add();
+      break;
+    case meter::Finish::failed:
+      class_->failed.add();
+      break;
+    default:
+      class_->completed.add();
+      class_->e2e.observe(base::seconds(clock_.now() - started_), trace_->spans->id());
+  }
+}
+
 void RequestMeter::add(const wire::Usage& usage, meter::Finish finish) {
   record_.prompt_tokens += usage.prompt_tokens;
   record_.cached_tokens += usage.cached_tokens;
@@ -142,7 +167,9 @@ Commit RequestMeter::close(std::optional<meter::Finish> finish, const asio::any_
 }
 
 void RequestMeter::write(meter::Done done) {
-  if (!begun_ || std::exchange(written_, true)) return;
+  if (std::exchange(written_, true)) return;
+  count();
+  if (!begun_) return;
   record_.total_ms = whole_ms(clock_.now() - started_);
   record_.time_ms = now_ms();
   judge();

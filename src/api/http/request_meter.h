@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "api/http/api_metrics.h"
 #include "api/http/promise.h"
@@ -53,6 +54,8 @@ class RequestMeter {
   // is kept or not.
   void begin(const std::string& model, const Promise& promise = {});
   void note_token();
+  // The time between two tokens.
+  void note_gap(double seconds);
   // The mean time between the tokens of a part's slowest choice.
   void note_pace(double seconds_per_token);
   // Adds the usage of one part of the request. The request ends as its last part does.
@@ -67,6 +70,8 @@ class RequestMeter {
   void judge() const;
   // Tells the log and the trace how the request ended.
   void note_ending() const;
+  // Adds the request to the metrics of its class. Summaries are parts of requests and left out.
+  void count() const;
 
   meter::Meter& meter_;
   ApiMetrics& metrics_;
@@ -77,6 +82,7 @@ class RequestMeter {
   const base::TimePoint started_;  // when the body had been read; before its text was tokenized
   meter::UsageRecord record_;
   Promise promise_;
+  ClassMetrics* class_ = nullptr;  // once begun
   std::optional<base::TimePoint> first_token_;
   double slowest_s_ = 0;  // per token, of all parts
   bool begun_ = false;

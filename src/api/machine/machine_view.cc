@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "api/machine/queue_depth.h"
 #include "kv/block.h"
 #include "obs/metric.h"
 
@@ -18,10 +19,16 @@ double as_ms(double seconds) {
   return std::round(seconds * 1e6) / 1e3;
 }
 
-json::array numbers(const obs::Histogram& histogram) {
-  json::array counts;
-  for (const std::uint64_t count : histogram.counts()) counts.emplace_back(count);
-  return counts;
+json::array numbers(const std::vector<std::uint64_t>& counts) {
+  json::array numbers;
+  for (const std::uint64_t count : counts) numbers.emplace_back(count);
+  return numbers;
+}
+
+json::object as_object(const std::map<int, int>& queue) {
+  json::object object;
+  for (const auto& [priority, num] : queue) object[std::to_string(priority)] = num;
+  return object;
 }
 
 json::object as_object(const wire::WorkerReport& report) {
@@ -95,10 +102,14 @@ json::object MachineView::describe(const router::ModelStatus& model) {
   std::uint64_t& last_step = last_steps_[model.name];
   const std::optional<wire::Activity> activity = service_.router.activity(model.name, last_step);
   if (!activity) return object;
-  const ModelMetrics& metrics = service_.metrics.of_model(model.name);
+  object["queue"] = as_object(queue_of(service_, model));
   object["counters"] = as_object(activity->counters);
-  object["ttft"] = numbers(metrics.first_token_seconds);
-  object["tpot"] = numbers(metrics.inter_token_seconds);
+  const auto latencies = [&](obs::Histogram& (*of)(ClassMetrics&)) {
+    return numbers(service_.metrics.counts(model.name, of));
+  };
+  object["ttft"] = latencies([](ClassMetrics& metrics) -> obs::Histogram& { return metrics.ttft; });
+  object["tpot"] = latencies([](ClassMetrics& metrics) -> obs::Histogram& { return metrics.tpot; });
+  object["itl"] = latencies([](ClassMetrics& metrics) -> obs::Histogram& { return metrics.itl; });
   json::object goodput;
   for (const auto& [tier, ratio] : service_.metrics.goodputs(model.name))
     goodput[tier] = number_or_null(ratio);

@@ -242,9 +242,9 @@ TEST_F(ApiTest, TokensOfAClientThatLeftAreCounted) {
   const auto counted = [&](const char* line) {
     return eventually([&] { return get("/metrics").text.find(line) != std::string::npos; });
   };
-  EXPECT_TRUE(counted("kvasir_requests_aborted_total{model=\"m\"} 1\n"));
-  EXPECT_TRUE(counted("kvasir_output_tokens_total{model=\"m\"} 4\n"));
-  EXPECT_TRUE(counted("kvasir_cached_tokens_total{model=\"m\"} 5\n"));
+  EXPECT_TRUE(counted("llm_request_aborts_total{model=\"m\",class=\"unlimited\"} 1\n"));
+  EXPECT_TRUE(counted("llm_tokens_total{model=\"m\",kind=\"output\"} 4\n"));
+  EXPECT_TRUE(counted("llm_tokens_total{model=\"m\",kind=\"cached\"} 5\n"));
 }
 
 TEST_F(ApiTest, FailureOfASequenceEndsTheRequest) {

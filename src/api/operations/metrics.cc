@@ -1,3 +1,7 @@
+#include <string>
+#include <utility>
+
+#include "api/http/compressed_body.h"
 #include "api/operations/endpoints.h"
 
 namespace kvasir::api {
@@ -5,7 +9,13 @@ namespace kvasir::api {
 namespace asio = boost::asio;
 
 asio::awaitable<void> handle_metrics(Service& service, Exchange& exchange) {
-  net::HttpResponse response(200, std::string(obs::Registry::kContentType), service.metrics.exposition());
+  const obs::Format format = obs::format_for(exchange.request.header("accept").value_or(""));
+  net::HttpResponse response(200, std::string(content_type(format)), service.metrics.exposition(format));
+  response.headers.emplace_back("Vary", "Accept, Accept-Encoding");
+  if (takes_gzip(exchange.request)) {
+    response.body = gzip(response.body);
+    response.headers.emplace_back("Content-Encoding", "gzip");
+  }
   co_await reply(exchange, std::move(response));
 }
 

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "api/http/compressed_body.h"
 #include "api/web/endpoints.h"
 #include "api/web/web_assets.h"
 
@@ -18,12 +19,6 @@ constexpr std::string_view kContentPolicy =
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 constexpr std::string_view kPageName = "index.html";
-
-bool takes_gzip(const net::HttpRequest& request) {
-  const auto accepted = request.header("accept-encoding");
-  return accepted && accepted->find("gzip") != std::string_view::npos &&
-         accepted->find("gzip;q=0") == std::string_view::npos;
-}
 
 bool has_it(const net::HttpRequest& request, std::string_view etag) {
   const auto known = request.header("if-none-match");

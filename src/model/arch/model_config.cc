@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/arch/parameter_count.h"
+
 namespace kvasir::model {
 
 using base::ErrorCode;
@@ -118,14 +120,20 @@ std::int64_t attention_parameters(const ModelConfig& config) {
          std::int64_t{latent.kv_rank} * config.num_heads * (latent.nope_dim + latent.value_dim);
 }
 
+// Of what every token passes through.
 std::int64_t feed_forward_parameters(const ModelConfig& config, const LayerConfig& layer) {
   const std::int64_t hidden = config.hidden_size;
   const int num_matrices = config.gated_mlp ? 3 : 2;
   if (!layer.sparse) return num_matrices * hidden * config.intermediate_size;
   const MixtureConfig& mixture = config.mixture;
-  const std::int64_t width =
-      std::int64_t{mixture.num_experts} * mixture.intermediate_size + mixture.shared_intermediate_size;
-  return num_matrices * hidden * width + hidden * mixture.num_experts;
+  return num_matrices * hidden * mixture.shared_intermediate_size + hidden * mixture.num_experts;
+}
+
+std::int64_t expert_parameters(const ModelConfig& config, const LayerConfig& layer) {
+  if (!layer.sparse) return 0;
+  const int num_matrices = config.gated_mlp ? 3 : 2;
+  return std::int64_t{num_matrices} * config.hidden_size * config.mixture.num_experts *
+         config.mixture.intermediate_size;
 }
 
 bool any_layer(const ModelConfig& config, bool (*is)(const LayerConfig& layer)) {
@@ -154,11 +162,18 @@ base::Status validate(const ModelConfig& config) {
   return base::ok();
 }
 
+ParameterCount count_parameters(const ModelConfig& config) {
+  ParameterCount count{.head = std::int64_t{config.vocab_size} * config.hidden_size};
+  for (const LayerConfig& layer : config.layers) {
+    count.shared += attention_parameters(config) + feed_forward_parameters(config, layer);
+    count.experts += expert_parameters(config, layer);
+  }
+  return count;
+}
+
 std::int64_t num_parameters(const ModelConfig& config) {
-  std::int64_t sum = std::int64_t{config.vocab_size} * config.hidden_size * (config.tied_embeddings ? 1 : 2);
-  for (const LayerConfig& layer : config.layers)
-    sum += attention_parameters(config) + feed_forward_parameters(config, layer);
-  return sum;
+  const ParameterCount count = count_parameters(config);
+  return count.shared + count.experts + count.head * (config.tied_embeddings ? 1 : 2);
 }
 
 base::Status make_layers(ModelConfig& config) {

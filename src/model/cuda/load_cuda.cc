@@ -56,6 +56,11 @@ base::Result<std::int64_t> cuda_free_bytes() {
   return static_cast<std::int64_t>(device.free_bytes);
 }
 
+base::Result<double> cuda_memory_speed() {
+  TRY(const ops::cuda::DeviceInfo device, ops::cuda::find_device());
+  return device.memory_bytes_per_s;
+}
+
 base::Result<std::unique_ptr<DeviceDecoder>> make_random_cuda_decoder(const ModelConfig& config,
                                                                       const DeviceOptions& options) {
   TRY_OK(ops::cuda::find_device());

@@ -131,6 +131,15 @@ const ModelConfig& Decoder::config() const {
   return state_->config();
 }
 
+std::int64_t Decoder::weight_bytes() const {
+  const Checkpoint& checkpoint = state_->checkpoint;
+  std::int64_t sum = 0;
+  for (const std::string_view name : checkpoint.weights->names())
+    if (const auto view = checkpoint.weights->find(name); view.ok()) sum += view->bytes();
+  if (!config().tied_embeddings) sum -= state_->weights.embedding.bytes();
+  return sum;
+}
+
 void Decoder::forward(const StepBatch& batch, KvCache& kv, std::span<float> logits) {
   const std::size_t num_logits = batch.logit_rows.size() * static_cast<std::size_t>(config().vocab_size);
   CHECK(logits.size() == num_logits, "{} logits, {} wanted", logits.size(), num_logits);

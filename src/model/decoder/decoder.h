@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <stop_token>
@@ -29,6 +30,8 @@ class Decoder {
 
   const ModelConfig& config() const;
   ops::ComputePool& pool() const;
+  // Of the weights that a step reads whole: all but the embedding, if it is not also the output's.
+  std::int64_t weight_bytes() const;
 
   // Computes the rows' KV into the slices' blocks, and the logits of `batch.logit_rows`. The caller promises
   // that tokens are in the vocabulary, that blocks are in `kv`, and that the span fits.

@@ -95,6 +95,8 @@ base::Result<std::unique_ptr<DeviceDecoder>> load_cuda_decoder(Checkpoint checkp
                                                                ops::ComputePool& pool);
 // The free memory of the first GPU.
 base::Result<std::int64_t> cuda_free_bytes();
+// Bytes a second that the memory of the first GPU can give, by its clock and the width of its bus.
+base::Result<double> cuda_memory_speed();
 // A decoder with random weights, for measuring.
 base::Result<std::unique_ptr<DeviceDecoder>> make_random_cuda_decoder(const ModelConfig& config,
                                                                       const DeviceOptions& options);

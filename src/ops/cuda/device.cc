@@ -139,12 +139,17 @@ base::Result<DeviceInfo> find_device() {
   cudaError_t status = cudaGetDeviceProperties(&properties, 0);
   if (status == cudaSuccess) status = cudaSetDevice(0);
   if (status == cudaSuccess) status = cudaMemGetInfo(&info.free_bytes, &info.total_bytes);
+  int clock_khz = 0;
+  int bus_bits = 0;
+  if (status == cudaSuccess) status = cudaDeviceGetAttribute(&clock_khz, cudaDevAttrMemoryClockRate, 0);
+  if (status == cudaSuccess) status = cudaDeviceGetAttribute(&bus_bits, cudaDevAttrGlobalMemoryBusWidth, 0);
   if (status != cudaSuccess) {
     cudaGetLastError();
     return base::error(ErrorCode::unavailable, "no GPU that can be used: {}", cudaGetErrorString(status));
   }
   info.name = properties.name;
   info.num_multiprocessors = properties.multiProcessorCount;
+  info.memory_bytes_per_s = 2e3 * clock_khz * bus_bits / 8;  // two transfers a cycle
   return info;
 }
 

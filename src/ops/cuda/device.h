@@ -110,6 +110,7 @@ struct DeviceInfo {
   int num_multiprocessors = 0;
   std::size_t total_bytes = 0;
   std::size_t free_bytes = 0;
+  double memory_bytes_per_s = 0;  // at its highest clock
 };
 
 // Describes the first GPU; `unavailable` if there is none that this program can use.

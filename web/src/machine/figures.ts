@@ -41,7 +41,9 @@ export class Columns {
     this.columns = Object.fromEntries(names.map((name) => [name, []]));
   }
 
+  /** A name that is new has a column from here on, which is empty so far. */
   push(time: number, row: Record<string, number | null>): void {
+    for (const name of Object.keys(row)) this.columns[name] ??= this.times.map(() => null);
     this.times.push(time);
     for (const [name, column] of Object.entries(this.columns)) column.push(row[name] ?? null);
     if (this.times.length <= this.most) return;

@@ -12,9 +12,9 @@ const names = [
   "ttft50",
   "ttft95",
   "ttft99",
-  "tpot50",
-  "tpot95",
-  "tpot99",
+  "itl50",
+  "itl95",
+  "itl99",
   "goodput",
   "running",
   "waiting",
@@ -38,7 +38,7 @@ interface Sums {
   at: number;
   counters: Counters;
   ttft: number[];
-  tpot: number[];
+  itl: number[];
   refusals: number;
 }
 
@@ -69,6 +69,17 @@ function worst(models: MachineModel[]): number | null {
   return ratios.length ? Math.min(...ratios) * 100 : null;
 }
 
+const kQueue = "queue ";
+
+// Who waits, by priority, in columns of their own.
+function queueOf(models: MachineModel[]): Record<string, number> {
+  const sum: Record<string, number> = {};
+  for (const model of models)
+    for (const [priority, count] of Object.entries(model.queue ?? {}))
+      sum[kQueue + priority] = (sum[kQueue + priority] ?? 0) + count;
+  return sum;
+}
+
 /** What the charts show, from one look after another. */
 export class History {
   readonly rows = new Columns(names, kMostRows);
@@ -81,22 +92,31 @@ export class History {
     this.bounds = bounds;
   }
 
+  /** The priorities that anybody may wait with, the highest first. */
+  priorities(): { name: string; priority: number }[] {
+    return Object.keys(this.rows.columns)
+      .filter((name) => name.startsWith(kQueue))
+      .map((name) => ({ name, priority: Number(name.slice(kQueue.length)) }))
+      .sort((a, b) => b.priority - a.priority);
+  }
+
   /** `chosen` is the model that is shown; empty: all together. */
   push(look: Look, chosen: string): void {
     const models = look.models.filter((model) => !chosen || model.name === chosen);
     const at = look.at_ms / 1000;
     const counters = sumOf(models);
     const ttft = models.reduce<number[]>((sum, model) => add(sum, model.ttft), []);
-    const tpot = models.reduce<number[]>((sum, model) => add(sum, model.tpot), []);
+    const itl = models.reduce<number[]>((sum, model) => add(sum, model.itl), []);
     const refusals = Object.values(look.refusals).reduce((sum, count) => sum + count, 0);
     const before = this.latest.at(-1);
-    this.latest = [...this.latest, { at, counters, ttft, tpot, refusals }].slice(-(kWindowMs / 500));
+    this.latest = [...this.latest, { at, counters, ttft, itl, refusals }].slice(-(kWindowMs / 500));
     this.keepSteps(look, models);
     if (!before || at <= before.at) return;
     this.rows.push(at, {
       ...this.rates(),
       ...this.percentiles(),
       ...this.levels(models),
+      ...queueOf(models),
       goodput: worst(models),
       lobby: look.lobby,
       refusals: Math.max(0, refusals - before.refusals),
@@ -124,15 +144,15 @@ export class History {
     const first = this.latest[0]!;
     const last = this.latest.at(-1)!;
     const ttft = difference(last.ttft, first.ttft);
-    const tpot = difference(last.tpot, first.tpot);
+    const itl = difference(last.itl, first.itl);
     const of = (counts: number[], p: number) => percentile(this.bounds, counts, p);
     return {
       ttft50: of(ttft, 0.5),
       ttft95: of(ttft, 0.95),
       ttft99: of(ttft, 0.99),
-      tpot50: of(tpot, 0.5),
-      tpot95: of(tpot, 0.95),
-      tpot99: of(tpot, 0.99),
+      itl50: of(itl, 0.5),
+      itl95: of(itl, 0.95),
+      itl99: of(itl, 0.99),
     };
   }
 

@@ -32,13 +32,13 @@ const charts: ChartProps[] = [
     ],
   },
   {
-    title: "Time per further token",
+    title: "Time between tokens",
     format: duration,
     least: 0.02,
     lines: [
-      { name: "tpot50", label: "p50", colour: green },
-      { name: "tpot95", label: "p95", colour: amber },
-      { name: "tpot99", label: "p99", colour: red },
+      { name: "itl50", label: "p50", colour: green },
+      { name: "itl95", label: "p95", colour: amber },
+      { name: "itl99", label: "p99", colour: red },
     ],
   },
   {
@@ -79,6 +79,17 @@ const charts: ChartProps[] = [
     ],
   },
 ];
+
+// A line for each priority; tiers of the settings have few.
+function queueChart(): ChartProps {
+  const colours = [red, amber, blue, green, grey];
+  const lines = history.priorities().map(({ name, priority }, at) => ({
+    name,
+    label: `priority ${priority}`,
+    colour: colours[at % colours.length]!,
+  }));
+  return { title: "Queue by priority", stacked: true, lines };
+}
 
 function newest(name: string): number | null {
   return history.rows.columns[name]?.at(-1) ?? null;
@@ -156,8 +167,8 @@ export function Machine() {
       <Numbers />
       <Timeline />
       <div class="charts" key={chosen.value}>
-        {charts.map((chart) => (
-          <Chart key={chart.title} {...chart} />
+        {[...charts, queueChart()].map((chart) => (
+          <Chart key={chart.title + chart.lines.length} {...chart} />
         ))}
       </div>
       <Requests look={seen} />

@@ -58,6 +58,8 @@ export interface MachineModel {
   counters?: Counters;
   ttft?: number[];
   tpot?: number[];
+  itl?: number[];
+  queue?: Record<string, number>; // who waits, by priority
   goodput?: Record<string, number | null>;
   steps?: Step[];
   sequences?: Sequence[];

@@ -1,0 +1,34 @@
+#include "api/machine/queue_depth.h"
+
+#include <string>
+
+namespace kvasir::api {
+
+std::map<int, int> queue_of(const Service& service, const router::ModelStatus& model) {
+  std::map<int, int> counts = service.lobby.waiting(model.name);
+  for (const tenancy::Tier& tier : service.directory.tiers()) counts.try_emplace(tier.priority, 0);
+  if (model.report)
+    for (const auto& [priority, num] : model.report->waiting) counts[priority] += num;
+  return counts;
+}
+
+std::vector<obs::Observation> observe_service(obs::Registry& registry, const Service& service) {
+  std::vector<obs::Observation> observations;
+  observations.push_back(registry.observe_gauges(
+      {"llm_queue_depth", "Requests that wait at the door or for a place in the batch."}, {}, [&service] {
+        std::vector<obs::Sample> samples;
+        for (const router::ModelStatus& model : service.router.models()) {
+          if (!model.report) continue;
+          for (const auto& [priority, num] : queue_of(service, model))
+            samples.emplace_back(obs::Labels{{"model", model.name}, {"priority", std::to_string(priority)}},
+                                 num);
+        }
+        return samples;
+      }));
+  observations.push_back(registry.observe_gauge(
+      {"llm_sse_buffer_bytes", "Of streams: events kept for readers that come back, or not sent yet."},
+      {{"kind", "resumable"}}, [&service] { return static_cast<double>(service.streams.num_bytes()); }));
+  return observations;
+}
+
+}  // namespace kvasir::api
