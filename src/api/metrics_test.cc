@@ -43,13 +43,16 @@ TEST_F(ApiTest, AnExemplarNamesTheTraceOfTheRequest) {
   EXPECT_EQ(get("/metrics").text.find(kTrace), std::string::npos);
 }
 
-TEST_F(ApiTest, ATraceParentThatIsNoneIsLeftOut) {
+TEST_F(ApiTest, AnExemplarOfARequestWithoutATraceParentNamesTheTraceThatBeganHere) {
   serve(says("four"));
   for (const std::string& header : {"traceparent: 00-" + std::string(32, '"') + "-00f067aa0ba902b7-01\r\n",
-                                    std::string("traceparent: 00\r\n")})
-    exchange(net::post_request("/v1/chat/completions", chat_body(), header));
-  const Reply seen = exchange(net::get_request("/metrics", "accept: application/openmetrics-text\r\n"));
-  EXPECT_EQ(seen.text.find("trace_id"), std::string::npos);
+                                    std::string("traceparent: 00\r\n")}) {
+    const Reply reply = exchange(net::post_request("/v1/chat/completions", chat_body(), header));
+    const std::string trace = reply.headers.at("traceparent").substr(3, 32);
+    const Reply seen = exchange(net::get_request("/metrics", "accept: application/openmetrics-text\r\n"));
+    EXPECT_NE(seen.text.find("trace_id=\"" + trace + "\""), std::string::npos);
+    EXPECT_EQ(seen.text.find(std::string(32, '"')), std::string::npos);
+  }
 }
 
 TEST_F(ApiTest, MetricsAreCompressedForThoseWhoTakeIt) {
