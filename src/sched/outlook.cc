@@ -15,28 +15,47 @@ constexpr std::size_t kMostPrompts = 256;
 // Fewer arrivals say nothing of how many are to come.
 constexpr std::size_t kLeastArrivals = 16;
 
-void lower_to(double charge, RunningClass& of) {
-  of.lowest_charge = std::min(of.lowest_charge, charge);
-}
-
 void add_running(const Sequence& sequence, Outlook& outlook) {
   std::vector<RunningClass>& running = outlook.running;
   const Account& account = *sequence.share->account;
   if (running.empty() || running.back().priority != account.priority)
     running.push_back({.priority = account.priority, .lowest_charge = account.charge});
   RunningClass& of = running.back();
-  lower_to(account.charge, of);
+  of.lowest_charge = std::min(of.lowest_charge, account.charge);
   if (sequence.num_pending() <= 1) {
     ++of.num_streams;
     of.kv_tokens += sequence.num_tokens();
   } else {
     ++of.num_prompts;
     of.prompt_tokens += sequence.num_pending();
-    outlook.prompts.push_back({.tenant = account.tenant_hash,
+    outlook.prompts.push_back({.tenant = sequence.tenant,
                                .priority = of.priority,
                                .num_left = sequence.num_pending(),
                                .runs = true});
   }
+}
+
+double lowest_charge(const std::vector<WaitingLine>& lines, const RunningClass& of) {
+  double lowest = of.lowest_charge;
+  for (const WaitingLine& line : lines)
+    if (line.priority == of.priority) lowest = std::min(lowest, line.charge);
+  return lowest;
+}
+
+void add_waiting(const SchedulerState& state, Outlook& outlook) {
+  const std::size_t num_running = outlook.prompts.size();
+  if (num_running >= kMostPrompts) return;
+  const std::size_t count = std::min(state.waiting.size(), kMostPrompts - num_running);
+  outlook.prompts.resize(num_running + count);
+  double earliest_s = state.busy_s;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Sequence& sequence = *state.waiting[i];
+    earliest_s = std::min(earliest_s, sequence.arrived_s);
+    outlook.prompts[num_running + i] = {.tenant = sequence.tenant,
+                                        .priority = sequence.request.priority,
+                                        .num_left = sequence.num_to_compute};
+  }
+  outlook.waited_s = state.busy_s - earliest_s;
 }
 
 }  // namespace
@@ -76,16 +95,8 @@ Outlook make_outlook(const SchedulerState& state) {
       outlook.highest_recent = std::max(outlook.highest_recent, priority);
     outlook.waiting.insert(outlook.waiting.end(), of.lines.begin(), of.lines.end());
   }
-  for (RunningClass& of : outlook.running)
-    for (const WaitingLine& line : outlook.waiting)
-      if (line.priority == of.priority) lower_to(line.charge, of);
-  for (const Sequence* sequence : state.waiting) {
-    if (outlook.prompts.size() >= kMostPrompts) break;
-    outlook.waited_s = std::max(outlook.waited_s, state.busy_s - sequence->arrived_s);
-    outlook.prompts.push_back({.tenant = sequence->share->account->tenant_hash,
-                               .priority = sequence->request.priority,
-                               .num_left = sequence->num_to_compute});
-  }
+  for (RunningClass& of : outlook.running) of.lowest_charge = lowest_charge(outlook.waiting, of);
+  add_waiting(state, outlook);
   return outlook;
 }
 

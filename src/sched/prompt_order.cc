@@ -28,17 +28,20 @@ struct Line {
   double charge = 0;  // with what was taken of it so far
   const Account* account = nullptr;
   std::span<const Prompt> prompts = {};  // that were not taken yet
-  // The rank of the first of those in the class, kept here since thousands of comparisons look at it.
+};
+
+// The next prompt of a line, with what decides when its turn is. Small, since a heap moves it about.
+struct Next {
+  double charge = 0;  // of its line
   double tag = 0;
   SequenceId id = 0;
-
-  void set_prompts(std::span<const Prompt> left) {
-    prompts = left;
-    if (left.empty()) return;
-    tag = left.front().sequence->tag;
-    id = left.front().sequence->id;
-  }
+  Line* line = nullptr;
 };
+
+Next next_of(Line& line) {
+  const Sequence& sequence = *line.prompts.front().sequence;
+  return {.charge = line.charge, .tag = sequence.tag, .id = sequence.id, .line = &line};
+}
 
 // The tenants of the class with waiting sequences, at most so many, those that were charged least.
 std::vector<Line> who_waits(const Shares::Class& of, std::size_t most) {
@@ -69,31 +72,34 @@ void judge_lines(const SchedulerState& state, std::size_t most, std::vector<Line
     }
     const auto prompts = std::span(judged).subspan(first);
     if (prompts.size() > 2) std::sort(prompts.begin() + 1, prompts.end(), is_served_before);
-    line.set_prompts(prompts);
+    line.prompts = prompts;
   }
   std::erase_if(lines, [](const Line& line) { return line.prompts.empty(); });
 }
 
 // Always the next one of the line that was charged least, which is charged for it. The rank decides between
 // equal ones, so that the order does not depend on where an account lies.
-bool is_later(const Line& a, const Line& b) {
+bool is_later(const Next& a, const Next& b) {
   if (a.charge != b.charge) return a.charge > b.charge;
   return a.tag != b.tag ? a.tag > b.tag : a.id > b.id;
 }
 
-void merge(std::vector<Line>& heap, std::vector<Prompt>& merged) {
+void merge(std::vector<Line>& lines, std::vector<Prompt>& merged) {
+  std::vector<Next> heap;
+  heap.reserve(lines.size());
+  for (Line& line : lines) heap.push_back(next_of(line));
   std::ranges::make_heap(heap, is_later);
   while (!heap.empty()) {
     std::ranges::pop_heap(heap, is_later);
-    Line& line = heap.back();
+    Line& line = *heap.back().line;
+    heap.pop_back();
     const Prompt& next = merged.emplace_back(line.prompts.front());
-    line.set_prompts(line.prompts.subspan(1));
+    line.prompts = line.prompts.subspan(1);
+    if (line.prompts.empty()) continue;
     line.charge +=
         (next.num_left + std::min(next.sequence->request.max_tokens, kExpectedOutput)) / line.account->weight;
-    if (line.prompts.empty())
-      heap.pop_back();
-    else
-      std::ranges::push_heap(heap, is_later);
+    heap.push_back(next_of(line));
+    std::ranges::push_heap(heap, is_later);
   }
 }
 

@@ -24,19 +24,20 @@ struct Sequence {
   std::vector<TokenId> tokens;                // prompt, then output
   std::unique_ptr<grammar::Matcher> matcher;  // has accepted the output; null: any token is allowed
   int num_prompt = 0;
-  int num_computed = 0;    // tokens whose keys and values are in `blocks`, or will be after the begun steps
-  int num_to_compute = 0;  // of its tokens, when it last began to wait
-  int num_in_flight = 0;   // tokens after `tokens` that begun steps will produce
+  int num_computed = 0;      // tokens whose keys and values are in `blocks`, or will be after the begun steps
+  int num_to_compute = 0;    // of its tokens, when it last began to wait
+  int num_in_flight = 0;     // tokens after `tokens` that begun steps will produce
+  double arrived_s = 0;      // in seconds of step time, see SchedulerState::busy_s
+  std::uint64_t tenant = 0;  // its account's hash, kept here since each step looks at hundreds of sequences
   kv::BlockChain chain{kv::CacheScope{}};
   kv::BlockTable blocks;
   RequestShare* share = nullptr;  // while it is alive
   int turn = 0;                   // its number among the sequences of its request
-  double tag = 0;        // what its tenant will have been charged when its turn comes, as far as one can tell
-  int num_charged = 0;   // tokens that its tenant was charged for
-  double charge = 0;     // what that came to, cached ones at their price, over the tenant's weight
-  bool runs = false;     // it is among the running ones, not the waiting ones
-  bool held = false;     // its reader is behind: left out of plans, first to be preempted
-  double arrived_s = 0;  // in seconds of step time, see SchedulerState::busy_s
+  double tag = 0;       // what its tenant will have been charged when its turn comes, as far as one can tell
+  int num_charged = 0;  // tokens that its tenant was charged for
+  double charge = 0;    // what that came to, cached ones at their price, over the tenant's weight
+  bool runs = false;    // it is among the running ones, not the waiting ones
+  bool held = false;    // its reader is behind: left out of plans, first to be preempted
   // For receipts alone, on the clock of Scheduler::set_now; below 0: not yet.
   double came_s = 0;
   double first_row_s = -1;

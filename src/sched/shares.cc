@@ -32,6 +32,7 @@ void Shares::join(Sequence& sequence) {
   RequestShare& request = request_of(account, sequence.request.origin.request_id);
   ++request.num_live;
   sequence.share = &request;
+  sequence.tenant = account.tenant_hash;
   sequence.turn = request.num_joined++;
   const double cost = expected_cost(sequence) / account.weight;
   if (sequence.turn == 0) {
