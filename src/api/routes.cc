@@ -9,9 +9,11 @@
 #include "api/anthropic/endpoints.h"
 #include "api/batches/endpoints.h"
 #include "api/conversations/endpoints.h"
+#include "api/llamacpp/endpoints.h"
 #include "api/machine/endpoints.h"
 #include "api/openai/endpoints.h"
 #include "api/operations/endpoints.h"
+#include "api/ranking/endpoints.h"
 #include "api/responses/endpoints.h"
 #include "api/web/endpoints.h"
 #include "base/utf8.h"
@@ -88,10 +90,11 @@ std::vector<const Route*> routes_of(std::string_view path) {
 }  // namespace
 
 std::span<const RouteGroup> route_groups() {
-  static const RouteGroup kGroups[] = {openai_routes(),       responses_routes(), anthropic_routes(),
-                                       conversation_routes(), file_routes(),      server_tool_routes(),
-                                       admin_routes(),        usage_routes(),     machine_routes(),
-                                       operations_routes(),   web_routes()};
+  static const RouteGroup kGroups[] = {openai_routes(),    ranking_routes(),     llamacpp_routes(),
+                                       responses_routes(), anthropic_routes(),   conversation_routes(),
+                                       file_routes(),      server_tool_routes(), admin_routes(),
+                                       usage_routes(),     machine_routes(),     operations_routes(),
+                                       web_routes()};
   return kGroups;
 }
 

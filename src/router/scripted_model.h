@@ -19,7 +19,9 @@
 // ASCII is split between tokens.
 namespace kvasir::router {
 
-inline std::shared_ptr<const text::Tokenizer> byte_tokenizer(std::string chat_template = {}) {
+// `added`: special tokens whose ids are 258 and on.
+inline std::shared_ptr<const text::Tokenizer> byte_tokenizer(std::string chat_template = {},
+                                                             const std::vector<std::string>& added = {}) {
   text::Vocabulary vocabulary{.model = "gpt2", .pre = "gpt-2"};
   for (int byte = 0; byte < 256; ++byte) {
     vocabulary.tokens.push_back(text::spelling_of_byte(static_cast<unsigned char>(byte)));
@@ -27,6 +29,10 @@ inline std::shared_ptr<const text::Tokenizer> byte_tokenizer(std::string chat_te
   }
   for (const char* control : {"<|im_start|>", "<|im_end|>"}) {
     vocabulary.tokens.emplace_back(control);
+    vocabulary.types.push_back(text::TokenType::control);
+  }
+  for (const std::string& control : added) {
+    vocabulary.tokens.push_back(control);
     vocabulary.types.push_back(text::TokenType::control);
   }
   vocabulary.eos = 257;

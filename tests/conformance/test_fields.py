@@ -63,7 +63,6 @@ EXAMPLES = {
     ("Chat completions", "store"): True,
     ("Chat completions", "verbosity"): "low",
     ("Chat completions", "web_search_options"): {},
-    ("Completions", "suffix"): "x",
     ("Responses", "access_programs"): {"x": True},
     ("Responses", "background"): True,
     ("Responses", "context_management"): [{"type": "compaction"}],

@@ -110,6 +110,7 @@ AnswerHead make_head(const GenerateParams& params, const Job& job, std::string i
                   .created_s = std::chrono::duration_cast<std::chrono::seconds>(now).count(),
                   .model = job.text->name,
                   .fingerprint = job.text->fingerprint,
+                  .window = job.context.window,
                   .tokenizer = job.text->tokenizer,
                   .with_logprobs = params.sampling.logprobs,
                   .with_prompt_logprobs = params.show_prompt_logprobs,

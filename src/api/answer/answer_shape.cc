@@ -45,6 +45,7 @@ void join(Delta& sum, Delta delta) {
   if (delta.round)
     sum.round_ends.push_back(
         {sum.text.size(), sum.reasoning.size(), sum.calls.size(), sum.server_calls.size()});
+  sum.num_tokens = delta.num_tokens;
   sum.finish = delta.finish;
   sum.has_calls = delta.has_calls;
   sum.stop_string = std::move(delta.stop_string);

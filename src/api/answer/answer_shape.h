@@ -22,6 +22,7 @@ struct AnswerHead {
   std::int64_t created_s = 0;
   std::string model;
   std::string fingerprint;
+  int window = 0;  // tokens of prompt and answer together
   std::shared_ptr<const text::Tokenizer> tokenizer;
   bool with_logprobs = false;
   bool with_prompt_logprobs = false;

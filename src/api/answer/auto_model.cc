@@ -1,6 +1,7 @@
 #include "api/answer/auto_model.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,16 +93,43 @@ QuestionTraits traits_of(const CompletionRequest& request, Look& look) {
   return traits;
 }
 
+// What a model must be able to do.
+enum class Need : std::uint8_t { text, infill };
+
+struct Wanted {
+  Need need = Need::text;
+  double difficulty = 0;
+  std::size_t num_bytes = 0;
+};
+
+Need need_of(const ChatRequest&) {
+  return Need::text;
+}
+Need need_of(const CompletionRequest& request) {
+  return request.infill ? Need::infill : Need::text;
+}
+
 ChatTextPtr named(const std::vector<ChatTextPtr>& ready, const std::string& name) {
   const auto found = std::ranges::find(ready, name, [](const ChatTextPtr& text) { return text->name; });
   return found == ready.end() ? nullptr : *found;
 }
 
+// The ready models that can do what is asked.
+Result<std::vector<ChatTextPtr>> candidates(const Service& service, const router::Reach& reach, Need need) {
+  TRY(std::vector<ChatTextPtr> ready, service.router.generating(kAutoModel, reach));
+  if (need == Need::text) return ready;
+  std::erase_if(ready, [](const ChatTextPtr& text) { return !text->tokenizer->fim(); });
+  if (!ready.empty()) return ready;
+  return base::Error{
+      base::ErrorCode::unsupported,
+      "none of the ready models can fill in the middle of a text; GET /v1/models says which can", "model",
+      "model_not_supported"};
+}
+
 // Which of the ready models answers. A name in the settings that the caller cannot reach is as if absent.
-Result<ChatTextPtr> pick(const Service& service, const tenancy::Caller& caller, double difficulty,
-                         std::size_t num_bytes) {
+Result<ChatTextPtr> pick(const Service& service, const tenancy::Caller& caller, const Wanted& wanted) {
   const router::Reach reach = reach_of(caller);
-  TRY(const std::vector<ChatTextPtr> ready, service.router.generating(kAutoModel, reach));
+  TRY(const std::vector<ChatTextPtr> ready, candidates(service, reach, wanted.need));
   const auto size = [](const ChatTextPtr& text) { return text->num_parameters; };
   const std::string& small_name = service.options.auto_small;
   const std::string& large_name = service.options.auto_large;
@@ -113,10 +141,10 @@ Result<ChatTextPtr> pick(const Service& service, const tenancy::Caller& caller, 
                                 : *std::ranges::max_element(ready, {}, size);
   if (!small && !large) return service.router.chat_text(large_name, reach);  // it says why not
   if (!small || !large) return small ? small : large;
-  const bool hard = difficulty >= kHard;
+  const bool hard = wanted.difficulty >= kHard;
   const ChatTextPtr& chosen = hard ? large : small;
   const ChatTextPtr& other = hard ? small : large;
-  const bool fits = num_bytes / kBytesPerToken < static_cast<std::size_t>(chosen->context_length);
+  const bool fits = wanted.num_bytes / kBytesPerToken < static_cast<std::size_t>(chosen->context_length);
   return fits || other->context_length <= chosen->context_length ? chosen : other;
 }
 
@@ -130,7 +158,7 @@ Result<ChatTextPtr> choose(const Service& service, const tenancy::Caller& caller
   Look look;
   QuestionTraits traits = traits_of(request, look);
   traits.priority = caller.tier->priority;
-  return pick(service, caller, difficulty(traits), num_bytes);
+  return pick(service, caller, {need_of(request), difficulty(traits), num_bytes});
 }
 
 }  // namespace

@@ -43,6 +43,11 @@ constexpr Field<ChatRequest> kChatFields[] = {
        TRY(const bool wanted, read_bool(v));
        return wanted ? Status(not_supported("echoing a message is")) : base::ok();
      }},
+    {"suffix",
+     [](const json::value& v, ChatRequest&) -> Status {
+       TRY(const std::string suffix, read_string(v));
+       return suffix.empty() ? base::ok() : Status(not_supported("filling a gap in a chat is"));
+     }},
     {"best_of",
      [](const json::value& v, ChatRequest&) -> Status {
        TRY(const std::int64_t number, read_integer(v, {1, kMaxSequencesPerRequest}));

@@ -50,6 +50,14 @@ constexpr Field<CompletionRequest> kCompletionFields[] = {
      },
      R"({"type": "boolean", "default": false,
          "description": "The prompt before the answer, in `logprobs` too."})"},
+    {"suffix",
+     [](const json::value& v, CompletionRequest& r) -> Status {
+       TRY(std::string suffix, read_string(v));
+       if (!suffix.empty()) r.infill = Infill{.suffix = std::move(suffix)};
+       return base::ok();
+     },
+     R"({"type": "string",
+         "description": "Text after the answer, which then fills the gap; only with a model that can."})"},
     {"best_of",
      [](const json::value& v, CompletionRequest& r) -> Status {
        TRY(const std::int64_t number, read_integer(v, {1, kMaxSequencesPerRequest}));
@@ -138,6 +146,10 @@ Status check_together(const json::object& body, CompletionRequest& request) {
     if (params.stream && params.best_of > params.n)
       return in_field("best_of", not_supported("a stream of the best of several is"));
   }
+  if (request.infill && params.max_prompt_tokens)
+    return in_field("truncate_prompt_tokens", not_supported("cutting a prompt that has a \"suffix\" is"));
+  if (request.infill && request.echo && params.sampling.logprobs)
+    return in_field("echo", not_supported("together with \"suffix\" and \"logprobs\" it is"));
   if (request.echo && params.sampling.logprobs)
     params.num_prompt_logprobs =
         std::max(params.num_prompt_logprobs.value_or(0), params.sampling.num_top_logprobs);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/answer/fit_context.h"
+#include "api/answer/infill.h"
 #include "api/answer/public_prefix.h"
 #include "api/answer/tools.h"
 
@@ -63,28 +64,59 @@ Result<Encoded> encode_whole_chat(const router::ChatTextPtr& model, const ChatRe
   return Encoded(std::move(job));
 }
 
-// The echo of a prompt. If the prompt came as tokens, the echo is their text.
+// The echo of a prompt, without what is around the gap after it. If the prompt came as tokens, the echo is
+// their text.
 std::shared_ptr<const EchoedPrompt> make_echo(const text::Tokenizer& tokenizer,
                                               const CompletionRequest& request, std::size_t i,
                                               const std::vector<TokenId>& tokens) {
   auto echo = std::make_shared<EchoedPrompt>();
-  const auto* text = std::get_if<std::string>(&request.prompts[i]);
-  echo->text = text != nullptr ? *text : tokenizer.decode(tokens);
+  if (!request.echo)
+    echo->text.clear();  // the prompt is only read
+  else if (const auto* text = std::get_if<std::string>(&request.prompts[i]))
+    echo->text = *text;
+  else
+    echo->text =
+        tokenizer.decode(request.infill ? std::get<std::vector<TokenId>>(request.prompts[i]) : tokens);
   echo->first_token = tokens.empty() ? 0 : tokens.front();
   echo->alone = request.prompt_alone;
   return echo;
 }
 
+// The tokens around a gap end an answer, since none belongs into one.
+Result<GenerateParams> fit_completion_params(const router::ChatText& model,
+                                             const CompletionRequest& request) {
+  GenerateParams params = request.params;
+  if (!request.infill) return params;
+  TRY_OK(check_can_infill(model, *request.infill));
+  const std::vector<TokenId> ends = model.tokenizer->fim()->all();
+  if (!params.ignore_eos) params.stop_tokens.insert(params.stop_tokens.end(), ends.begin(), ends.end());
+  return params;
+}
+
+std::vector<std::string> infill_warnings(const CompletionRequest& request, std::size_t num_left_out) {
+  if (num_left_out == 0) return {};
+  return {fmt::format("input_extra: the oldest {} of {} were left out to fit the context", num_left_out,
+                      request.infill->files.size())};
+}
+
 Result<Encoded> encode_completion(const router::ChatTextPtr& model, const CompletionRequest& request,
                                   const GenerateParams& params, const std::stop_token& stop) {
   std::vector<std::vector<TokenId>> prompts;
+  std::vector<std::string> warnings;
   for (const TextOrTokens& prompt : request.prompts) {
+    if (request.infill) {
+      TRY(EncodedInfill encoded, encode_infill(*model, prompt, request, stop));
+      prompts.push_back(std::move(encoded.tokens));
+      warnings = infill_warnings(request, encoded.num_left_out);
+      continue;
+    }
     TRY(std::vector<TokenId> tokens, encode_prompt(*model, prompt, stop));
     truncate_prompt(*model, params, tokens);
     prompts.push_back(std::move(tokens));
   }
-  TRY(Job job, make_job(model, params, prompts, "prompt"));
-  if (request.echo)
+  TRY(Job job, make_job(model, params, prompts, request.prompt_field));
+  job.warnings.insert(job.warnings.end(), warnings.begin(), warnings.end());
+  if (request.echo || request.prompt_alone)
     for (std::size_t i = 0; i < prompts.size(); ++i)
       job.echoes.push_back(make_echo(*model->tokenizer, request, i, prompts[i]));
   return Encoded(std::move(job));
@@ -94,7 +126,7 @@ Result<Encoded> encode_completion(const router::ChatTextPtr& model, const Comple
 
 Result<GenerateParams> fit_params(const router::ChatText& model, const QuestionText& text) {
   if (const auto* chat = std::get_if<ChatRequest>(&text)) return fit_chat_params(model, *chat);
-  return params_of(text);
+  return fit_completion_params(model, std::get<CompletionRequest>(text));
 }
 
 Reasoning reasoning_of(const router::ChatText& model, const EncodedChat& chat) {

@@ -62,7 +62,29 @@ Result<int> room_for_answer(const router::ModelText& model, const GenerateParams
   return max_tokens;
 }
 
-// Refuses a text that is certainly too long before the slow work of tokenizing it.
+bool speaks_of_tools(const json::array& tools, const json::array& messages) {
+  return !tools.empty() || std::ranges::any_of(messages, [](const json::value& message) {
+    const json::value* role = message.get_object().if_contains("role");
+    return (role != nullptr && *role == "tool") || message.get_object().contains("tool_calls");
+  });
+}
+
+// Sets the template's variable for OpenAI's reasoning_effort. If a template can only switch thinking on and
+// off, the efforts "none" and "minimal" switch it off. `chat_template_kwargs` take precedence.
+json::object template_variables(const ChatRequest& request, std::string_view source) {
+  json::object variables = request.template_kwargs;
+  const std::string& effort = request.reasoning_effort;
+  if (effort.empty()) return variables;
+  const auto names = [&](std::string_view name) { return source.find(name) != std::string_view::npos; };
+  const bool knows_effort = names("reasoning_effort");
+  const bool knows_thinking = names("enable_thinking");
+  if (knows_effort) variables.emplace("reasoning_effort", effort);
+  if (knows_thinking) variables.emplace("enable_thinking", effort != "none" && effort != "minimal");
+  return variables;
+}
+
+}  // namespace
+
 Status check_could_fit(const router::ModelText& model, std::size_t num_bytes, std::string_view field) {
   const auto context = static_cast<std::size_t>(model.context_length);
   if (num_bytes / model.tokenizer->max_token_bytes() < context) return base::ok();
@@ -89,29 +111,6 @@ Status check_tokens(const text::Tokenizer& tokenizer, const std::vector<TokenId>
                    "prompt", "invalid_value"};
   return base::ok();
 }
-
-bool speaks_of_tools(const json::array& tools, const json::array& messages) {
-  return !tools.empty() || std::ranges::any_of(messages, [](const json::value& message) {
-    const json::value* role = message.get_object().if_contains("role");
-    return (role != nullptr && *role == "tool") || message.get_object().contains("tool_calls");
-  });
-}
-
-// Sets the template's variable for OpenAI's reasoning_effort. If a template can only switch thinking on and
-// off, the efforts "none" and "minimal" switch it off. `chat_template_kwargs` take precedence.
-json::object template_variables(const ChatRequest& request, std::string_view source) {
-  json::object variables = request.template_kwargs;
-  const std::string& effort = request.reasoning_effort;
-  if (effort.empty()) return variables;
-  const auto names = [&](std::string_view name) { return source.find(name) != std::string_view::npos; };
-  const bool knows_effort = names("reasoning_effort");
-  const bool knows_thinking = names("enable_thinking");
-  if (knows_effort) variables.emplace("reasoning_effort", effort);
-  if (knows_thinking) variables.emplace("enable_thinking", effort != "none" && effort != "minimal");
-  return variables;
-}
-
-}  // namespace
 
 Result<text::Prompt> render_chat(const router::ChatText& model, const ChatRequest& request) {
   const text::Tokenizer& tokenizer = *model.tokenizer;
@@ -164,7 +163,7 @@ Result<std::vector<TokenId>> encode_prompt(const router::ModelText& model, const
 }
 
 Result<std::vector<TokenId>> encode_text(const router::ModelText& model, const TextOrTokens& input,
-                                         const std::stop_token& stop) {
+                                         std::optional<int> max_tokens, const std::stop_token& stop) {
   const text::Tokenizer& tokenizer = *model.tokenizer;
   std::vector<TokenId> tokens;
   if (const auto* given = std::get_if<std::vector<TokenId>>(&input)) {
@@ -176,6 +175,9 @@ Result<std::vector<TokenId>> encode_text(const router::ModelText& model, const T
     const std::vector<TokenId> own = tokenizer.encode(words, text::Specials::as_text, stop);
     TRY_OK(check_not_stopped(stop));
     tokens.insert(tokens.end(), own.begin(), own.end());
+    const std::size_t num_after = tokenizer.add_eos() ? 1 : 0;
+    if (max_tokens && tokens.size() + num_after > static_cast<std::size_t>(*max_tokens))
+      tokens.resize(static_cast<std::size_t>(*max_tokens) - num_after);
     if (tokenizer.add_eos()) tokens.push_back(*tokenizer.eos());
   }
   if (tokens.size() <= static_cast<std::size_t>(model.context_length)) return tokens;

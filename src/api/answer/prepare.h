@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -26,14 +27,21 @@ base::Result<text::Prompt> render_chat(const router::ChatText& model, const Chat
 // early, with an error, once `stop` is requested.
 base::Result<EncodedChat> encode_chat(const router::ChatText& model, const ChatRequest& request,
                                       const std::stop_token& stop);
+// Refuses a text that is certainly too long before the slow work of tokenizing it. `field` is the one that
+// the error names.
+base::Status check_could_fit(const router::ModelText& model, std::size_t num_bytes, std::string_view field);
+base::Status check_not_stopped(const std::stop_token& stop);
+// Refuses token ids outside the vocabulary.
+base::Status check_tokens(const text::Tokenizer& tokenizer, const std::vector<TokenId>& tokens);
+
 // Refuses token ids outside the vocabulary. Text gets the model's beginning token if the model wants one.
 base::Result<std::vector<TokenId>> encode_prompt(const router::ModelText& model, const TextOrTokens& prompt,
                                                  const std::stop_token& stop);
 
 // The same for a model that reads a whole text: text is put between the tokens that the model wants around
-// it, and is not cut. Tokens are taken as they are.
+// it. If `max_tokens` is given, text is cut to so many with these. Tokens are taken as they are.
 base::Result<std::vector<TokenId>> encode_text(const router::ModelText& model, const TextOrTokens& input,
-                                               const std::stop_token& stop);
+                                               std::optional<int> max_tokens, const std::stop_token& stop);
 
 // How to draw tokens: as the request says, and where it is silent as the model's makers advise.
 wire::SamplingParams sampling_of(const GenerateParams& params, const wire::SamplingAdvice& advice);

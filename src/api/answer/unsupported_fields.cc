@@ -79,7 +79,6 @@ constexpr Field<Nothing> kUnsupported[] = {
     {"audio", never},
     {"web_search_options", always},
     {"moderation", never},
-    {"suffix", never},
 
     // vLLM
     {"use_beam_search", never},

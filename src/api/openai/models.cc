@@ -74,8 +74,12 @@ json::object describe(const router::ModelStatus& model, const Service& service) 
   object["max_model_len"] = context_length;
   object["context_window"] = context_length;
   object["limits"] = limits_of(*model.text, service);
-  if (const auto* chat = std::get_if<router::ChatTextPtr>(&*model.text))
+  if (const auto* chat = std::get_if<router::ChatTextPtr>(&*model.text)) {
+    object["fill_in_the_middle"] = (*chat)->tokenizer->fim().has_value();
     object["default_sampling"] = sampling_object((*chat)->sampling);
+  } else {
+    object["score_method"] = "cosine";
+  }
   object["capacity"] = capacity_of(model);
   return object;
 }

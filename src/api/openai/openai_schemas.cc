@@ -76,6 +76,8 @@ constexpr NamedSchema kOpenaiSchemas[] = {
           "progress": {"type": "number", "description": "Of a download, 0 to 1."},
           "reason": {"type": "string", "description": "Of a failure or a restart."},
           "task": {"enum": ["generate", "embed"], "description": "Of a ready model, as all that follows."},
+          "fill_in_the_middle": {"type": "boolean", "description": "Of a model that generates: takes `suffix`."},
+          "score_method": {"const": "cosine", "description": "Of a model that embeds: how it reranks and scores."},
           "max_model_len": {"type": "integer", "description": "Tokens of prompt and answer together."},
           "context_window": {"type": "integer", "description": "The same."},
           "limits": {"type": "object", "properties": {

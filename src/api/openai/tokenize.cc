@@ -75,7 +75,7 @@ Result<std::vector<TokenId>> encode(const router::AnyText& any, json::object& bo
   if (!text.ok()) return in_field("prompt", std::move(text).error());
   const TextOrTokens input(std::move(*text));
   const router::ModelText& model = router::common_text(any);
-  return generating != nullptr ? encode_prompt(model, input, stop) : encode_text(model, input, stop);
+  return generating != nullptr ? encode_prompt(model, input, stop) : encode_text(model, input, {}, stop);
 }
 
 struct TokenizeAnswer {

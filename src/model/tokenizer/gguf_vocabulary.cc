@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <string>
+#include <utility>
 
 namespace kvasir::model {
 
@@ -39,6 +40,21 @@ base::Status read_bert_tokens(const Metadata& metadata, text::Vocabulary& vocabu
   return base::ok();
 }
 
+// Some files name the first three by older keys.
+base::Status read_fim_tokens(const Metadata& metadata, text::FimIds& fim) {
+  const auto read = [&](std::string_view name, std::optional<TokenId>& id) -> base::Status {
+    TRY(const auto found, token_id(metadata, fmt::format("tokenizer.ggml.{}_token_id", name)));
+    if (found) id = found;
+    return base::ok();
+  };
+  const std::pair<std::string_view, std::optional<TokenId>*> keys[] = {
+      {"prefix", &fim.prefix},  {"suffix", &fim.suffix},      {"middle", &fim.middle},
+      {"fim_pre", &fim.prefix}, {"fim_suf", &fim.suffix},     {"fim_mid", &fim.middle},
+      {"fim_pad", &fim.pad},    {"fim_rep", &fim.repository}, {"fim_sep", &fim.file}};
+  for (const auto& [name, id] : keys) TRY_OK(read(name, *id));
+  return base::ok();
+}
+
 }  // namespace
 
 base::Result<text::Vocabulary> read_vocabulary(const Metadata& metadata) {
@@ -59,6 +75,7 @@ base::Result<text::Vocabulary> read_vocabulary(const Metadata& metadata) {
   TRY(vocabulary.eot, token_id(metadata, "tokenizer.ggml.eot_token_id"));
   TRY(vocabulary.unk, token_id(metadata, "tokenizer.ggml.unknown_token_id"));
   TRY(vocabulary.pad, token_id(metadata, "tokenizer.ggml.padding_token_id"));
+  TRY_OK(read_fim_tokens(metadata, vocabulary.fim));
   const bool bert = vocabulary.model == "bert";
   if (bert) TRY_OK(read_bert_tokens(metadata, vocabulary));
   // Sentencepiece models begin with their bos unless the file says otherwise; BERT also ends with its eos.

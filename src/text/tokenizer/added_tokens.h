@@ -19,7 +19,7 @@ class AddedTokens {
   struct Entry {
     TokenId id = 0;
     bool special = false;
-    bool structural = false;   // not special, but the template marks a chat's turns with it
+    bool structural = false;   // not special, but marks a chat's turns or the parts around a gap
     bool single_word = false;  // matches only if no word character touches it
     bool takes_space_before = false;
     bool takes_space_after = false;

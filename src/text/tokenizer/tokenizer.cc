@@ -48,11 +48,14 @@ bool marks_turns(std::string_view token, const TokenizerParts& parts) {
 Tokenizer::Tokenizer(TokenizerParts parts) : pool_(std::make_unique<WorkspacePool>()) {
   CHECK(parts.table && parts.model);
   parts.end_tokens = find_end_tokens(parts);
+  parts.fim = find_fim_tokens(*parts.table, parts.named_fim);
+  const std::vector<TokenId> fim = parts.fim ? parts.fim->all() : std::vector<TokenId>();
   for (AddedTokens::Entry& entry : parts.added_in_prompts.entries()) {
     const std::string_view token = parts.table->spelling(entry.id);
     // Line ends and runs of spaces occur in many templates and mark nothing.
     const bool blank = space_at_start(token) == token.size();
-    entry.structural = !entry.special && !blank && marks_turns(token, parts);
+    const bool is_fim = std::ranges::find(fim, entry.id) != fim.end();
+    entry.structural = !entry.special && !blank && (is_fim || marks_turns(token, parts));
   }
   parts_ = std::make_unique<const TokenizerParts>(std::move(parts));
 }
@@ -135,6 +138,10 @@ bool Tokenizer::add_eos() const {
 
 std::span<const TokenId> Tokenizer::end_tokens() const {
   return parts_->end_tokens;
+}
+
+const std::optional<FimTokens>& Tokenizer::fim() const {
+  return parts_->fim;
 }
 
 const std::string& Tokenizer::chat_template() const {

@@ -11,6 +11,7 @@
 
 #include "base/ids.h"
 #include "base/result.h"
+#include "text/tokenizer/fim_tokens.h"
 #include "text/tokenizer/prompt.h"
 #include "text/tokenizer/vocabulary.h"
 
@@ -49,7 +50,7 @@ class Tokenizer {
   std::vector<TokenId> encode(std::string_view text, Specials specials,
                               const std::stop_token& stop = {}) const;
   // Special tokens are recognised only if none of their bytes came from the request. The same holds for other
-  // added tokens with which the chat template marks its parts, such as <tool_call>.
+  // added tokens with which the chat template marks its parts, such as <tool_call>, and for those of `fim()`.
   std::vector<TokenId> encode(const Prompt& prompt, const std::stop_token& stop = {}) const;
   // Puts the tokens around `tokens` that the model's post-processor adds to a whole text.
   std::vector<TokenId> with_ends(std::vector<TokenId> tokens) const;
@@ -77,6 +78,8 @@ class Tokenizer {
   bool add_eos() const;
   // Every token that ends a generation, ascending.
   std::span<const TokenId> end_tokens() const;
+  // Absent: the model cannot fill in the middle of a text.
+  const std::optional<FimTokens>& fim() const;
   // The model's own Jinja template; empty if it has none.
   const std::string& chat_template() const;
   // How many spaces decoding drops from a text's beginning, because encoding adds them.

@@ -25,11 +25,18 @@ Status check_shape(const Vocabulary& vocabulary) {
     return base::error(ErrorCode::corrupt, "the vocabulary has {} tokens and {} token types", size,
                        vocabulary.types.size());
   }
-  const std::pair<const char*, std::optional<TokenId>> named[] = {{"bos", vocabulary.bos},
-                                                                  {"eos", vocabulary.eos},
-                                                                  {"eot", vocabulary.eot},
-                                                                  {"unknown", vocabulary.unk},
-                                                                  {"padding", vocabulary.pad}};
+  const std::pair<const char*, std::optional<TokenId>> named[] = {
+      {"bos", vocabulary.bos},
+      {"eos", vocabulary.eos},
+      {"eot", vocabulary.eot},
+      {"unknown", vocabulary.unk},
+      {"padding", vocabulary.pad},
+      {"FIM prefix", vocabulary.fim.prefix},
+      {"FIM suffix", vocabulary.fim.suffix},
+      {"FIM middle", vocabulary.fim.middle},
+      {"FIM padding", vocabulary.fim.pad},
+      {"FIM repository", vocabulary.fim.repository},
+      {"FIM file", vocabulary.fim.file}};
   for (const auto& [name, id] : named) {
     if (id && (*id < 0 || static_cast<std::size_t>(*id) >= size)) {
       return base::error(ErrorCode::corrupt, "the {} token is {}, the vocabulary has {} tokens", name, *id,
@@ -223,6 +230,7 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::from_vocabulary(Vocabulary v
   parts.eos = vocabulary.eos;
   parts.eot = vocabulary.eot;
   parts.pad = vocabulary.pad;
+  parts.named_fim = vocabulary.fim;
   parts.add_bos = vocabulary.add_bos && vocabulary.bos.has_value();
   parts.add_eos = vocabulary.add_eos && vocabulary.eos.has_value();
   if (parts.add_bos) parts.before_text = {*parts.bos};

@@ -8,6 +8,7 @@
 #include "base/ids.h"
 #include "text/tokenizer/added_tokens.h"
 #include "text/tokenizer/decoder.h"
+#include "text/tokenizer/fim_tokens.h"
 #include "text/tokenizer/normalizer.h"
 #include "text/tokenizer/pre_tokenizer.h"
 #include "text/tokenizer/token_table.h"
@@ -32,10 +33,12 @@ struct TokenizerParts {
   std::optional<TokenId> eos;
   std::optional<TokenId> eot;
   std::optional<TokenId> pad;
+  FimIds named_fim;
   bool add_bos = false;
   bool add_eos = false;
   std::string chat_template;
   std::vector<TokenId> end_tokens{};  // filled by Tokenizer
+  std::optional<FimTokens> fim{};     // the same
 };
 
 }  // namespace kvasir::text

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "text/tokenizer/fim_tokens.h"
 
 namespace kvasir::text {
 
@@ -31,6 +32,7 @@ struct Vocabulary {
   std::optional<TokenId> eot;
   std::optional<TokenId> unk;
   std::optional<TokenId> pad;
+  FimIds fim;
   bool add_bos = false;
   bool add_eos = false;
   bool add_space_prefix = true;  // "llama" only

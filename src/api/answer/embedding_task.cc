@@ -1,4 +1,4 @@
-#include "api/openai/embedding_task.h"
+#include "api/answer/embedding_task.h"
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>

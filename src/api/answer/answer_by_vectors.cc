@@ -1,0 +1,120 @@
+#include "api/answer/answer_by_vectors.h"
+
+#include <memory>
+
+#include "api/answer/embedding_task.h"
+#include "api/answer/prepare.h"
+#include "api/http/caller.h"
+#include "api/http/text_task.h"
+
+namespace kvasir::api {
+
+namespace asio = boost::asio;
+using base::ErrorCode;
+using base::Result;
+using base::Status;
+
+namespace {
+
+using QuestionPtr = std::shared_ptr<EmbedQuestion>;
+
+// The vectors of the job's sequences, which it takes.
+asio::awaitable<Result<std::vector<float>>> compute(Service& service, Exchange& exchange, RequestMeter& meter,
+                                                    EmbedJob& job) {
+  obs::Trace& spans = *exchange.trace->spans;
+  const tenancy::Cost cost{.sequences = 1, .tokens = job.num_tokens};
+  obs::SpanScope admission(spans, "admission");
+  Result<tenancy::Permit> permit = service.admission.enter(exchange.caller, cost);
+  if (!permit.ok()) co_return std::move(permit).error();
+  admission.end();
+  obs::SpanScope route(spans, "route");
+  Result<router::EmbedLease> lease = service.router.pick(*job.model);
+  if (!lease.ok()) co_return std::move(lease).error();
+  route.end();
+  const auto begin = [&meter, &job] {
+    meter.begin(job.model->name);
+    meter.add({.prompt_tokens = job.num_tokens}, meter::Finish::cancelled);  // if the client leaves
+  };
+  obs::SpanScope span(spans, "embeddings " + job.model->name);
+  span.note("gen_ai.operation.name", "embeddings");
+  span.note("gen_ai.provider.name", "kvasir");
+  span.note("gen_ai.request.model", job.model->name);
+  span.note("gen_ai.response.model", job.model->name);
+  span.note("gen_ai.usage.input_tokens", job.num_tokens);
+  Result<std::vector<float>> vectors =
+      co_await embed(exchange.responder, lease->worker(), std::move(job.sequences), begin);
+  if (!vectors.ok()) span.fail(vectors.error().reason);
+  span.end();
+  // A client that left may have been computed for; what failed costs nothing.
+  if (vectors.ok() || vectors.error().code == ErrorCode::cancelled) permit->settle(cost.tokens);
+  if (!vectors.ok()) co_return std::move(vectors).error();
+  service.metrics.of_model(job.model->name).prompt_tokens.add(static_cast<std::uint64_t>(job.num_tokens));
+  exchange.usage.prompt_tokens = job.num_tokens;
+  co_return std::move(*vectors);
+}
+
+// Makes the body of the answer.
+asio::awaitable<Result<std::string>> run(Service& service, Exchange& exchange, RequestMeter& meter,
+                                         QuestionPtr question) {
+  EmbedJob& job = question->job;
+  // About the size of the answer.
+  const std::size_t num_bytes = job.sequences.size() * static_cast<std::size_t>(job.model->dimensions) * 8;
+  Result<std::vector<float>> vectors = co_await compute(service, exchange, meter, job);
+  if (!vectors.ok()) co_return std::move(vectors).error();
+  auto shared = std::make_shared<std::vector<float>>(std::move(*vectors));
+  TextTask<std::string>::Work work = [question, shared](const std::stop_token&) -> Result<std::string> {
+    return question->write(question->job, std::move(*shared));
+  };
+  co_return co_await run_text_work<std::string>(service.tokenizing, exchange, num_bytes, std::move(work));
+}
+
+}  // namespace
+
+Result<EmbedJob> EmbedReading::job_for(std::string_view model) const {
+  TRY(router::EmbedTextPtr text, service.router.embed_text(model, reach_of(caller)));
+  return EmbedJob(std::move(text));
+}
+
+Status EmbedReading::add(EmbedJob& job, const TextOrTokens& text, std::string_view field,
+                         std::optional<int> max_tokens) const {
+  auto tokens = encode_text(*job.model, text, max_tokens, stop);
+  if (!tokens.ok()) {
+    base::Error error = std::move(tokens).error();
+    error.field.clear();
+    return in_field(field, std::move(error));
+  }
+  job.num_tokens += static_cast<int>(tokens->size());
+  job.sequences.push_back(std::move(*tokens));
+  return base::ok();
+}
+
+asio::awaitable<void> answer_by_vectors(Service& service, Exchange& exchange, ReadEmbedQuestion read) {
+  const auto body = std::make_shared<const std::string>(std::move(exchange.request.body));
+  TextTask<QuestionPtr>::Work work = [&service, read, caller = exchange.caller,
+                                      body](const std::stop_token& stop) -> Result<QuestionPtr> {
+    TRY(json::object object, parse_object(*body, service.options.max_json_depth));
+    TRY(EmbedQuestion question, read(std::move(object), {service, caller, stop}));
+    return std::make_shared<EmbedQuestion>(std::move(question));
+  };
+  obs::SpanScope tokenize(*exchange.trace->spans, "tokenize");
+  Result<QuestionPtr> question =
+      co_await run_text_work<QuestionPtr>(service.tokenizing, exchange, body->size(), std::move(work));
+  exchange.request.body_hold.reset();
+  tokenize.end();
+  if (!question.ok()) {
+    if (question.error().code != ErrorCode::cancelled) co_await reply_error(exchange, question.error());
+    co_return;
+  }
+  exchange.model = (*question)->job.model->name;
+  const Asker asker = asker_of(service, exchange);
+  Result<std::string> answer = co_await run(service, exchange, *asker.meter, std::move(*question));
+  const bool left = !answer.ok() && answer.error().code == ErrorCode::cancelled;
+  if (left) co_return;
+  const Commit commit = asker.meter->close(answer.ok() ? meter::Finish::stop : meter::Finish::failed,
+                                           exchange.responder.executor());
+  co_await commit.wait();
+  if (!answer.ok()) co_return co_await reply_error(exchange, answer.error());
+  co_await reply(exchange, net::HttpResponse::json(200, std::move(*answer)));
+}
+
+}  // namespace kvasir::api

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/json.hpp>
+
+#include "api/http/route.h"
+#include "api/http/service.h"
+
+// llama.cpp's own endpoints, one file each. The routes table says which path leads to each.
+namespace kvasir::api {
+
+RouteGroup llamacpp_routes();
+
+boost::asio::awaitable<void> handle_infill(Service& service, Exchange& exchange);
+
+// Of the body, which the endpoint's file defines.
+boost::json::object infill_request_schema();
+
+}  // namespace kvasir::api

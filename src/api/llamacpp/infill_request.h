@@ -1,0 +1,19 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/answer/completion_request.h"
+
+namespace kvasir::api {
+
+// A checked POST /infill.
+struct InfillRequest {
+  CompletionRequest completion;                           // with one prompt, which is the text before the gap
+  std::optional<std::vector<std::string>> answer_fields;  // absent: all
+};
+
+base::Result<InfillRequest> read_infill_request(json::object body);
+
+}  // namespace kvasir::api

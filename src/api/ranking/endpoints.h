@@ -1,0 +1,21 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/json.hpp>
+
+#include "api/http/route.h"
+#include "api/http/service.h"
+
+// The handlers of this folder, one file each. The routes table says which path leads to each.
+namespace kvasir::api {
+
+RouteGroup ranking_routes();
+
+boost::asio::awaitable<void> handle_rerank(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_score(Service& service, Exchange& exchange);
+
+// Schemas of bodies, which their endpoints' files define.
+boost::json::object rerank_request_schema();
+boost::json::object score_request_schema();
+
+}  // namespace kvasir::api
