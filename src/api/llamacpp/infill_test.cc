@@ -186,7 +186,7 @@ TEST_F(InfillTest, FilesComeFirstAndTheOldestAreLeftOut) {
             "<|fim_prefix|>ab<|fim_suffix|>cd<|fim_middle|>");
   EXPECT_FALSE(all.body.as_object().contains("warnings"));
   const std::string files = R"("input_extra": [{"filename": "a", "text": "1"}, {"filename": "b", "text": ")" +
-                            std::string(60, 'b') + R"("}, {"filename": "c", "text": "3"}])";
+                            std::string(100, 'b') + R"("}, {"filename": "c", "text": "3"}])";
   const Reply cut = infill(around + files + R"(, "stop": ["no"])");
   ASSERT_EQ(cut.status, 200) << cut.text;
   EXPECT_EQ(prompt(1).find("<|file_sep|>b\nbbb"), std::string::npos) << prompt(1);
