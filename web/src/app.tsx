@@ -4,6 +4,7 @@ import { Sidebar } from "./chat/sidebar.tsx";
 import { current } from "./chat/store.ts";
 import { Machine } from "./machine/machine.tsx";
 import { Playground } from "./playground/playground.tsx";
+import { Tenants } from "./tenants/tenants.tsx";
 import { Dialog } from "./ui/dialog.tsx";
 import { Icon, IconButton, type IconName } from "./ui/icons.tsx";
 import { KeyDialog } from "./ui/key_dialog.tsx";
@@ -14,6 +15,7 @@ import { theme, toggleTheme } from "./ui/theme.ts";
 const views: { view: View; label: string; icon: IconName }[] = [
   { view: "chat", label: "Chat", icon: "chat" },
   { view: "machine", label: "Machine", icon: "pulse" },
+  { view: "tenants", label: "Tenants", icon: "key" },
   { view: "playground", label: "Playground", icon: "terminal" },
 ];
 
@@ -52,7 +54,12 @@ function Help({ onClose }: { onClose: () => void }) {
   );
 }
 
-const titles: Record<View, string> = { chat: "Kvasir", machine: "Machine", playground: "Playground" };
+const titles: Record<View, string> = {
+  chat: "Kvasir",
+  machine: "Machine",
+  tenants: "Tenants",
+  playground: "Playground",
+};
 
 export function App() {
   const [isOpen, setOpen] = useState(false); // the side, on a narrow screen
@@ -100,6 +107,7 @@ export function App() {
       {isOpen && <div class="veil" onClick={close} />}
       {view === "chat" && <Chat />}
       {view === "machine" && <Machine />}
+      {view === "tenants" && <Tenants />}
       {view === "playground" && <Playground />}
       <KeyDialog />
       {showsHelp && <Help onClose={() => setShowsHelp(false)} />}
