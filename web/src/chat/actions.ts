@@ -6,6 +6,7 @@ import {
   chosenModel,
   currentId,
   loadConversations,
+  loadNewest,
   makeConversation,
   messages,
   problem,
@@ -87,4 +88,7 @@ export function startUp(): void {
   void watchModels();
   void loadConversations();
   resumeAll(refresh);
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) void loadNewest();
+  });
 }

@@ -1,3 +1,4 @@
+import { Fragment } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Model } from "../api/types.ts";
 import { IconButton } from "../ui/icons.tsx";
@@ -19,6 +20,7 @@ import {
   problem,
   serverIsDown,
 } from "./store.ts";
+import { firstGiven } from "./text.ts";
 
 const examples = [
   { title: "Explain", text: "Explain how a B-tree stays balanced, in five sentences." },
@@ -127,6 +129,12 @@ function useFollowing() {
   return { scroller, onScroll, toEnd, showsDown };
 }
 
+function Cut() {
+  return (
+    <p class="cut">What is above this line did not fit any more: the newest answer was made without it.</p>
+  );
+}
+
 function Messages() {
   const run = currentRun.value;
   const isBusy = run !== null && !run.error;
@@ -142,13 +150,18 @@ function Messages() {
   } else if (from) {
     shown = shown.slice(0, shown.findIndex((one) => one.id === from) + 1);
   }
+  const first = firstGiven(shown);
+  const firstAt = shown.findIndex((one) => one.id === first);
   return (
     <>
       <section class="scroller" ref={scroller} onScroll={onScroll} tabIndex={0} aria-label="Messages">
         <h1 class="hidden">{current.value?.title ?? "New conversation"}</h1>
         <div class="column" aria-live="off">
-          {shown.map((message) => (
-            <MessageView key={message.id} message={message} isBusy={isBusy} />
+          {shown.map((message, at) => (
+            <Fragment key={message.id}>
+              {at > 0 && at === firstAt && <Cut />}
+              <MessageView message={message} isBusy={isBusy} isOut={at < firstAt} />
+            </Fragment>
           ))}
           {run && <Running run={run} hasQuestion={false} />}
           {shown.length === 0 && !run && isLoading.value && <p class="muted loading">Loading …</p>}

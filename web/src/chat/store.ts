@@ -79,6 +79,15 @@ export async function watchModels(): Promise<void> {
   }
 }
 
+const kMostConversations = 5000;
+
+// The newest first, what was just read before what is `known`.
+function show(read: Conversation[], known: Conversation[]): void {
+  const ids = new Set(read.map((one) => one.id));
+  const others = known.filter((one) => !ids.has(one.id));
+  conversations.value = [...others, ...read].sort((a, b) => b.updated_at - a.updated_at);
+}
+
 export async function loadConversations(): Promise<void> {
   try {
     const all: Conversation[] = [];
@@ -87,8 +96,8 @@ export async function loadConversations(): Promise<void> {
       const page = await get<List<Conversation>>(`/v1/conversations?limit=100${after}`);
       all.push(...page.data);
       after = page.has_more && page.last_id ? `&after=${page.last_id}` : "";
-    } while (after && all.length < 2000);
-    conversations.value = all.sort((a, b) => b.updated_at - a.updated_at);
+      show(page.data, conversations.peek());
+    } while (after && all.length < kMostConversations);
   } catch (error) {
     tell(error);
   }
@@ -179,6 +188,21 @@ export async function showVersion(messageId: string): Promise<void> {
   if (leaf) await change(id, { active_message_id: leaf });
 }
 
+/** The newest ones, which others may have begun since the list was read. */
+export async function loadNewest(): Promise<void> {
+  try {
+    show((await get<List<Conversation>>("/v1/conversations?limit=50")).data, conversations.peek());
+  } catch {
+    // What is shown is as it was.
+  }
+}
+
+// An address may name one that the list has not got.
+async function loadUnlisted(id: string): Promise<void> {
+  if (conversations.peek().some((one) => one.id === id)) return;
+  show([await get<Conversation>(`/v1/conversations/${id}`)], conversations.peek());
+}
+
 effect(() => {
   const id = currentId.value;
   branchFrom.value = null;
@@ -187,5 +211,6 @@ effect(() => {
   isLoading.value = true;
   loadMessages(id).finally(() => {
     isLoading.value = false;
+    loadUnlisted(id).catch(() => {}); // it is gone, which has been told
   });
 });

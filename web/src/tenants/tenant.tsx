@@ -6,7 +6,8 @@ import { Confirm, KeyForm, NewKey, TenantForm } from "./forms.tsx";
 import { all, deleteTenant, details, loadDetails, lookAgain, revokeKey, rotateKey } from "./store.ts";
 import type { Key, Tenant, Usage } from "./types.ts";
 
-const kLookMs = 2000;
+const kLookMs = 2000; // limits
+const kLooksOfUsage = 3; // usage after so many of them
 
 const kKeyColumns: Column[] = [
   { name: "Key" },
@@ -223,8 +224,12 @@ export function TenantPage({ tenant }: { tenant: Tenant }) {
   useEffect(() => {
     details.value = null;
     void loadDetails(tenant.id);
+    let looks = 0;
     const timer = setInterval(() => {
-      if (!document.hidden) void lookAgain(tenant.id);
+      if (document.hidden) return;
+      void lookAgain(tenant.id);
+      looks += 1;
+      if (looks % kLooksOfUsage === 0) void loadDetails(tenant.id);
     }, kLookMs);
     return () => clearInterval(timer);
   }, [tenant.id]);
