@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { keys } from "./api/client.ts";
 import { Chat } from "./chat/chat.tsx";
 import { Sidebar } from "./chat/sidebar.tsx";
 import { current } from "./chat/store.ts";
@@ -7,6 +8,7 @@ import { Playground } from "./playground/playground.tsx";
 import { Tenants } from "./tenants/tenants.tsx";
 import { Dialog } from "./ui/dialog.tsx";
 import { Icon, IconButton, type IconName } from "./ui/icons.tsx";
+import { KeptKeys } from "./ui/kept_keys.tsx";
 import { KeyDialog } from "./ui/key_dialog.tsx";
 import { pathOf, route, type View } from "./ui/route.ts";
 import { listenToKeys, shortcuts } from "./ui/shortcuts.ts";
@@ -15,7 +17,7 @@ import { theme, toggleTheme } from "./ui/theme.ts";
 const views: { view: View; label: string; icon: IconName }[] = [
   { view: "chat", label: "Chat", icon: "chat" },
   { view: "machine", label: "Machine", icon: "pulse" },
-  { view: "tenants", label: "Tenants", icon: "key" },
+  { view: "tenants", label: "Tenants", icon: "people" },
   { view: "playground", label: "Playground", icon: "terminal" },
 ];
 
@@ -64,6 +66,7 @@ const titles: Record<View, string> = {
 export function App() {
   const [isOpen, setOpen] = useState(false); // the side, on a narrow screen
   const [showsHelp, setShowsHelp] = useState(false);
+  const [showsKeys, setShowsKeys] = useState(false);
   const view = route.value.view;
   const title = view === "chat" ? (current.value?.title ?? "New chat") : titles[view];
   useEffect(() => listenToKeys(() => setShowsHelp(true)), []);
@@ -94,6 +97,9 @@ export function App() {
             API
           </a>
           <span class="grow" />
+          {(keys.tenant.value || keys.admin.value) && (
+            <IconButton icon="key" label="API keys" onClick={() => setShowsKeys(true)} />
+          )}
           <IconButton icon="keyboard" label="Keys" onClick={() => setShowsHelp(true)} />
           <IconButton
             icon={theme() === "dark" ? "sun" : "moon"}
@@ -110,6 +116,7 @@ export function App() {
       {view === "tenants" && <Tenants />}
       {view === "playground" && <Playground />}
       <KeyDialog />
+      {showsKeys && <KeptKeys onClose={() => setShowsKeys(false)} />}
       {showsHelp && <Help onClose={() => setShowsHelp(false)} />}
     </div>
   );

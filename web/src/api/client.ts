@@ -49,7 +49,7 @@ function settle(given: boolean): void {
   for (const tell of told) tell(given);
 }
 
-function askForKey(kind: KeyKind, why: string): Promise<boolean> {
+export function askForKey(kind: KeyKind, why: string): Promise<boolean> {
   keyWanted.value ??= { kind, why };
   return new Promise((resolve) => waiting.push(resolve));
 }

@@ -99,7 +99,7 @@ function groupedCharts(): ChartProps[] {
       lines: queue.map(({ name, of }, at) => ({ name, label: `priority ${of}`, colour: colourAt(at) })),
     },
     {
-      title: "Goodput of the last minute by class",
+      title: "Goodput by class, 1 minute",
       format: percent,
       max: 105,
       lines: history

@@ -78,6 +78,7 @@ export function TenantForm(props: {
           <span>Name</span>
           <input
             required
+            autofocus
             maxLength={64}
             autocomplete="off"
             spellcheck={false}
@@ -137,6 +138,7 @@ export function KeyForm(props: { tenant: string; onClose: () => void; onMade: (k
       <label class="field">
         <span>Name</span>
         <input
+          autofocus
           placeholder="what it is for"
           maxLength={200}
           autocomplete="off"
@@ -224,6 +226,7 @@ export function Confirm(props: {
         <label class="field">
           <span>Type {word} to go on</span>
           <input
+            autofocus
             autocomplete="off"
             spellcheck={false}
             value={typed}
