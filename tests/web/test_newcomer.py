@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from conftest import BIN, ROOT, Server
+from conftest import BIN, ROOT, Server, wait_until
 from test_web import run_browser, tools  # noqa: F401
 
 sys.path.insert(0, str(ROOT / "tests/e2e"))
@@ -40,7 +40,9 @@ def slow(content, release):
     return behave
 
 
-def test_a_newcomer(tmp_path, monkeypatch, small_file):
+@pytest.fixture
+def hub_with_a_slow_model(tmp_path, monkeypatch, small_file):
+    """Where the model `larger` comes from; its file of the name `release` lets it come in."""
     content, release = small_file.read_bytes(), tmp_path / "release"
     hub = Hub(tmp_path)
     hub.behave = slow(content, release)
@@ -63,10 +65,27 @@ sources = ["hf:org/repo:larger.gguf"]
                         ("KVASIR_HF_ENDPOINT", f"https://localhost:{hub.port}"), ("SSL_CERT_FILE", hub.ca)):
         monkeypatch.setenv(name, str(value))
     monkeypatch.delenv("KVASIR_OFFLINE", raising=False)
+    yield release
+    release.touch()
+    hub.close()
+
+
+def test_a_newcomer(tmp_path, hub_with_a_slow_model):
+    release = hub_with_a_slow_model
     server = Server("smollm2", "larger", args=["--data-dir", str(tmp_path / "data")])
     try:
         run_browser(server.wait_ready("smollm2"), "newcomer.test.mjs", 1, KVASIR_RELEASE=str(release))
     finally:
         release.touch()
         server.terminate()
-        hub.close()
+
+
+def test_somebody_who_cannot_wait(tmp_path, hub_with_a_slow_model):
+    release = hub_with_a_slow_model
+    server = Server("larger", args=["--data-dir", str(tmp_path / "data")])
+    try:
+        wait_until(lambda: server.get("/v1/models")[0] == 200, 60, "listening")
+        run_browser(server, "impatient.test.mjs", 1, KVASIR_RELEASE=str(release))
+    finally:
+        release.touch()
+        server.terminate()

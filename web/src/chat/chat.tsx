@@ -10,6 +10,7 @@ import { SettingsDialog } from "./settings.tsx";
 import {
   branchFrom,
   chatModels,
+  chosenModel,
   current,
   currentId,
   currentRun,
@@ -78,11 +79,16 @@ function Welcome() {
       <p class="muted">
         {hasModel
           ? "Everything stays on this server. Drop a text file anywhere to talk about it."
-          : "The first model is on its way; it answers as soon as it is there."}
+          : "The first model is on its way. Ask already: it answers as soon as it is there."}
       </p>
       <div class="examples">
         {examples.map(({ title, text }) => (
-          <button type="button" key={title} disabled={!hasModel} onClick={() => void send(text)}>
+          <button
+            type="button"
+            key={title}
+            disabled={chosenModel.value === ""}
+            onClick={() => void send(text)}
+          >
             <strong>{title}</strong>
             <span>{text}</span>
           </button>

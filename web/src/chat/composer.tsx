@@ -34,6 +34,9 @@ function ModelPicker() {
         value={chosenModel.value}
         onChange={(event) => void setChoices({ model: event.currentTarget.value })}
       >
+        {chatModels.value.every((model) => model.id !== chosenModel.value) && (
+          <option value={chosenModel.value}>no model is ready yet</option>
+        )}
         {chatModels.value.map((model) => (
           <option key={model.id} value={model.id} disabled={!model.ready}>
             {model.id === "auto" ? "auto (the server chooses)" : model.id}

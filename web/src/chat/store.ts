@@ -48,13 +48,19 @@ export function choicesOf(conversation: Conversation | null): Choices {
   };
 }
 
-/** The model that answers next: the chosen one, `auto`, or the first that is ready. */
+/** The model that answers next: the chosen one, `auto`, or the first that is ready. Before any is, `auto`. */
 export const chosenModel = computed(() => {
   const all = chatModels.value;
   const chosen = choicesOf(current.value).model;
   if (all.some((model) => model.id === chosen)) return chosen;
-  const first = all.find((model) => model.id === "auto") ?? all.find((model) => model.ready) ?? all[0];
-  return first?.id ?? "";
+  const first = all.find((model) => model.id === "auto") ?? all.find((model) => model.ready);
+  return first?.id ?? (all.length > 0 ? "auto" : "");
+});
+
+/** The model that answers next is there. */
+export const isAnswering = computed(() => {
+  const chosen = chosenModel.value;
+  return chatModels.value.some((model) => model.id === chosen && model.ready);
 });
 
 function tell(error: unknown): void {
