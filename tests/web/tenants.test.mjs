@@ -73,7 +73,6 @@ test("an admin makes a tenant, gives it keys, and sees what it uses", async () =
 
   const usage = await chat(key);
   const total = usage.prompt_tokens + usage.completion_tokens;
-  await page.locator(".limits li", { hasText: "requests a minute" }).getByText("1 of 60").waitFor();
   await page.locator(".limits li", { hasText: "tokens a day" }).getByText(`${total} of 1,000,000`).waitFor();
   const used = page.locator("[aria-label='Table of usage'] tbody tr");
   await used.filter({ hasText: "smollm2" }).waitFor();
@@ -83,8 +82,7 @@ test("an admin makes a tenant, gives it keys, and sees what it uses", async () =
   assert.deepEqual([cells[1], cells[2], cells[4], cells[6]], ["smollm2", "1", `${usage.prompt_tokens}`, `${usage.completion_tokens}`]);
   assert.equal(cells[7], `${cost} USD`);
   assert.equal(cells[0], today);
-  await row.filter({ hasText: today }).first().waitFor(); // created, and last used
-  assert.equal((await row.locator("td").allTextContents())[5], today);
+  await row.locator("td:nth-child(6)", { hasText: today }).waitFor(); // last used
   await findNoViolation(page, "a tenant");
 
   await row.getByRole("button", { name: "Rotate" }).click();

@@ -1,5 +1,6 @@
+import { effect } from "@preact/signals";
 import type { Message } from "../api/types.ts";
-import { goTo } from "../ui/route.ts";
+import { goTo, route } from "../ui/route.ts";
 import { type Ask, forgetRun, resumeAll, runs, start, stop } from "./runs.ts";
 import {
   branchFrom,
@@ -84,11 +85,22 @@ export function newChat(): void {
   document.querySelector<HTMLTextAreaElement>("#prompt")?.focus();
 }
 
-export function startUp(): void {
+function readChats(): void {
   void watchModels();
   void loadConversations();
   resumeAll(refresh);
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden) void loadNewest();
+  });
+}
+
+/** Reads what chats need, once a view needs it: who only looks at the machine is asked for no other key. */
+export function startUp(): void {
+  let hasRead = false;
+  effect(() => {
+    const { view } = route.value;
+    if (hasRead || view === "machine" || view === "tenants") return;
+    hasRead = true;
+    queueMicrotask(readChats);
   });
 }

@@ -1,5 +1,5 @@
 import { signal } from "@preact/signals";
-import { ApiError, get } from "../api/client.ts";
+import { ApiError, get, keys as known } from "../api/client.ts";
 import type { List } from "../api/types.ts";
 import { lastDays } from "./figures.ts";
 import type { Key, Scope, Tenant, Tier, Usage } from "./types.ts";
@@ -60,7 +60,7 @@ function tell(error: unknown): void {
 /** Reads the list. Asks for an admin's key where there is none yet. */
 export async function loadAll(): Promise<void> {
   try {
-    if (access.peek() !== "in" && !(await needsKeys())) {
+    if (!known.admin.peek() && !(await needsKeys())) {
       access.value = "open";
       return;
     }
@@ -76,6 +76,8 @@ export async function loadAll(): Promise<void> {
     trouble.value = null;
   } catch (error) {
     tell(error);
+    // The key may be of a time before: the server has none any more.
+    if (access.peek() === "refused" && !(await needsKeys().catch(() => true))) access.value = "open";
   }
 }
 

@@ -1,4 +1,3 @@
-import { useState } from "preact/hooks";
 import { askForKey, type KeyKind, keys } from "../api/client.ts";
 import { Dialog } from "./dialog.tsx";
 
@@ -9,13 +8,8 @@ const kinds: [KeyKind, string][] = [
 
 /** The keys that this browser keeps, to be changed or forgotten. */
 export function KeptKeys({ onClose }: { onClose: () => void }) {
-  const [hasChanged, setChanged] = useState(false);
-  const close = () => {
-    onClose();
-    if (hasChanged) location.reload(); // what another key may see is read anew
-  };
   return (
-    <Dialog title="API keys of this browser" onClose={close}>
+    <Dialog title="API keys of this browser" onClose={onClose}>
       <ul class="kept-keys">
         {kinds.map(([kind, what]) => {
           const key = keys[kind].value;
@@ -43,7 +37,7 @@ export function KeptKeys({ onClose }: { onClose: () => void }) {
                   class="quiet small"
                   onClick={() => {
                     keys[kind].value = "";
-                    setChanged(true);
+                    location.reload(); // what was read with it goes too
                   }}
                 >
                   Forget<span class="hidden"> the one {what}</span>
