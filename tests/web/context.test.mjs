@@ -21,6 +21,6 @@ test("what did not fit into the context any more is told, and where it ends", as
   const first = await page.evaluate(() => document.querySelector(".cut").nextElementSibling.dataset.id);
   assert.equal(first, context.first_message_id);
   await findNoViolation(page, "a conversation that was cut");
-  await answered(page, 1);
+  await answered(page, 13);
   await close(page);
 });

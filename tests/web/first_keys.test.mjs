@@ -18,12 +18,20 @@ test("a server without keys tells how the first ones are made, and they work", a
     key = execFileSync(bin, [...words, "--data-dir", data], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }).trim();
   }
   const dialog = page.locator("dialog", { hasText: "An admin's key" });
-  while (!(await dialog.isVisible())) await page.getByRole("button", { name: "I have made them" }).click();
+  // The server sees the keys within half a second; until then the page says the same as before.
+  const again = () => page.evaluate(() => [...document.querySelectorAll(".no-keys button")].at(-1)?.click());
+  const isAsking = () =>
+    dialog.waitFor({ timeout: 500 }).then(
+      () => true,
+      () => false,
+    );
+  do await again();
+  while (!(await isAsking()));
   await dialog.locator("input[type=password]").fill(key);
   await page.getByRole("button", { name: "Use this key" }).click();
   await page.getByRole("link", { name: "acme" }).click();
   const keys = page.getByLabel("Table of keys");
-  await keys.getByText("laptop").waitFor();
+  await keys.getByText("laptop", { exact: true }).first().waitFor();
   assert.match(await keys.textContent(), /admin.*laptop|laptop.*admin/s);
   await close(page);
 });

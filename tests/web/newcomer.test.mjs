@@ -35,7 +35,9 @@ test("a newcomer chats while the larger model is on its way, and finds the same 
   await answers.locator(".figures").first().waitFor({ timeout: 120_000 });
   await ask(page, "And a fourth one?");
   await answers.locator(".figures").nth(1).waitFor({ timeout: 120_000 });
-  const figures = await answers.locator(".figures").allTextContents();
+  const figures = await answers
+    .locator(".figures")
+    .evaluateAll((all) => all.map((one) => [...one.children].map((part) => part.textContent).join(", ")));
   for (const one of figures) assert.match(one, /smollm2.*tokens in.*out.*first token/);
   await onItsWay.getByText(/downloads/).waitFor(); // still
   const written = figures.reduce((sum, one) => sum + Number(/(\d+) out/.exec(one)[1]), 0);
