@@ -40,10 +40,7 @@ export function fullestLimit(limits: Record<string, Limit>): string | null {
 
 export function costText(cost: number | null, currency: string | null): string {
   if (cost === null) return "–";
-  const text = cost
-    .toFixed(6)
-    .replace(/(\.\d\d\d*?)0+$/, "$1")
-    .replace(/\.$/, "");
+  const text = cost.toFixed(6).replace(/(\.\d\d\d*?)0+$/, "$1");
   return currency ? `${text} ${currency}` : text;
 }
 

@@ -41,9 +41,21 @@ function Row({ tenant, keys, usage }: { tenant: Tenant; keys: Key[]; usage: Usag
   );
 }
 
+function byTenant<T extends { tenant?: string }>(items: T[]): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const group = groups.get(item.tenant ?? "");
+    if (group) group.push(item);
+    else groups.set(item.tenant ?? "", [item]);
+  }
+  return groups;
+}
+
 /** The tenants with their limits and what they used in 30 days. Each leads to its own page. */
 export function TenantTable({ all, words = "" }: { all: Everything; words?: string }) {
   const found = all.tenants.filter((one) => one.id.toLowerCase().includes(words.toLowerCase().trim()));
+  const keys = byTenant(all.keys);
+  const usage = byTenant(all.usage);
   return (
     <DataTable
       label="Table of tenants"
@@ -59,8 +71,8 @@ export function TenantTable({ all, words = "" }: { all: Everything; words?: stri
         <Row
           key={tenant.id}
           tenant={tenant}
-          keys={all.keys.filter((one) => one.tenant === tenant.id)}
-          usage={all.usage.filter((one) => one.tenant === tenant.id)}
+          keys={keys.get(tenant.id) ?? []}
+          usage={usage.get(tenant.id) ?? []}
         />
       ))}
     </DataTable>

@@ -37,6 +37,15 @@ type Doing =
   | { what: "rotate" | "revoke" | "show"; key: Key }
   | null;
 
+// The number beside it says the same.
+function Meter({ used, limit }: { used: number; limit: number }) {
+  return (
+    <div class={`meter ${used > 0.9 * limit ? "full" : ""}`} aria-hidden="true">
+      <i style={{ width: `${Math.min(100, (100 * used) / limit)}%` }} />
+    </div>
+  );
+}
+
 function Limits({ tenant }: { tenant: Tenant }) {
   const shown = limitNames.filter(([name]) => tenant.limits[name]);
   if (shown.length === 0) return <p class="muted">The tier {tenant.tier} has no limits.</p>;
@@ -47,7 +56,7 @@ function Limits({ tenant }: { tenant: Tenant }) {
         return (
           <li key={name}>
             <span class="muted">{words}</span>
-            <meter min={0} max={limit} high={limit * 0.9} value={used} aria-label={words} />
+            <Meter used={used} limit={limit} />
             <span>
               <b>{number(used)}</b> of {number(limit)}
             </span>

@@ -1,3 +1,4 @@
+import { memo } from "preact/compat";
 import { useEffect, useState } from "preact/hooks";
 import { keys } from "../api/client.ts";
 import { goTo, pathOf, route } from "../ui/route.ts";
@@ -103,8 +104,8 @@ export function Tenants() {
   );
 }
 
-/** The same list for the machine view, once an admin's key is known. */
-export function TenantsCard() {
+/** The same list for the machine view, once an admin's key is known. Not drawn again with each look at the machine. */
+export const TenantsCard = memo(() => {
   const key = keys.admin.value;
   useEffect(() => {
     if (key) void loadAll();
@@ -121,4 +122,4 @@ export function TenantsCard() {
       <TenantTable all={all.value} />
     </section>
   );
-}
+});
