@@ -1,6 +1,6 @@
 import { shortTime } from "../chat/text.ts";
-import { type Column, DataTable } from "../ui/data_table.tsx";
 import { colourOf, nameOf } from "./colours.ts";
+import { type Column, DataTable } from "./data_table.tsx";
 import { cancel, constants } from "./store.ts";
 import type { Look, MachineModel, Sequence } from "./types.ts";
 

@@ -1,4 +1,4 @@
-import { type Column, DataTable } from "../ui/data_table.tsx";
+import { type Column, DataTable } from "./data_table.tsx";
 import type { Look, Totals } from "./types.ts";
 
 const kColumns: Column[] = [

@@ -1,4 +1,4 @@
-import { type Column, DataTable } from "../ui/data_table.tsx";
+import { type Column, DataTable } from "../machine/data_table.tsx";
 import { pathOf } from "../ui/route.ts";
 import { costText, fullestLimit, number } from "./figures.ts";
 import type { Everything } from "./store.ts";

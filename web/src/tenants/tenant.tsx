@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { type Column, DataTable } from "../ui/data_table.tsx";
+import { type Column, DataTable } from "../machine/data_table.tsx";
 import { goTo, pathOf } from "../ui/route.ts";
 import { costText, dateText, keyText, limitNames, modelsText, number, totalOf } from "./figures.ts";
 import { Confirm, KeyForm, NewKey, TenantForm } from "./forms.tsx";
