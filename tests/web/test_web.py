@@ -30,7 +30,9 @@ def run_browser(server, name, num_tests, **environment):
 
 
 def test_chat(small_server):
-    run_browser(small_server(), "chat.test.mjs", 8)
+    server = small_server()
+    run_browser(server, "chat.test.mjs", 8)
+    run_browser(server, "cut.test.mjs", 2)
 
 
 def test_machine_and_playground(small_server):

@@ -104,11 +104,14 @@ export function Composer({ onSettings }: { onSettings: () => void }) {
     element.style.height = `${Math.min(element.scrollHeight, 320)}px`;
   }, [text]);
 
-  const submit = () => {
+  const submit = async () => {
     if (!canSend) return;
-    void send(withAttachments(text.trim(), attachments.value));
+    const files = attachments.value;
     setText("");
     attachments.value = [];
+    if (await send(withAttachments(text.trim(), files))) return;
+    setText(text); // nothing that was written is lost
+    attachments.value = files;
   };
 
   return (
@@ -116,7 +119,7 @@ export function Composer({ onSettings }: { onSettings: () => void }) {
       class="composer"
       onSubmit={(event) => {
         event.preventDefault();
-        submit();
+        void submit();
       }}
     >
       <BranchNote />
@@ -138,7 +141,7 @@ export function Composer({ onSettings }: { onSettings: () => void }) {
         onKeyDown={(event) => {
           if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
           event.preventDefault();
-          submit();
+          void submit();
         }}
       />
       <div class="bar">
