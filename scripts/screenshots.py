@@ -16,6 +16,8 @@ KVASIR = ROOT / "build/release/bin/kvasir"
 PORT = 18480
 URL = f"http://127.0.0.1:{PORT}"
 TENANTS = {"acme": "pro", "harbour": "pro", "lab": "pro"}
+PRICES = "".join(f'[[prices]]\nmodel = "{model}"\nprompt = {prompt}\ncompletion = {completion}\ncurrency = "USD"\n'
+                 for model, prompt, completion in (("smollm2", 0.02, 0.08), ("qwen2.5-coder", 0.15, 0.60)))
 WORDS = "river stone light engine paper quiet north garden number signal bridge water".split()
 
 
@@ -49,8 +51,10 @@ def ask_on(key, seed, over):
 
 
 def take(data, server):
-    keys = [make_key(data, "--tenant", tenant) for tenant in TENANTS]
-    admin = make_key(data, "--tenant", "acme", "--scope", "admin")
+    keys = [make_key(data, "--tenant", tenant, "--name", "laptop") for tenant in TENANTS]
+    for tenant in TENANTS:
+        make_key(data, "--tenant", tenant, "--name", "nightly reports")
+    admin = make_key(data, "--tenant", "acme", "--scope", "admin", "--name", "admin")
     while True:
         try:
             with urllib.request.urlopen(URL + "/health/ready") as ready:
@@ -85,7 +89,9 @@ def main():
     with tempfile.TemporaryDirectory(prefix="kvasir-pictures-") as data:
         for tenant, tier in TENANTS.items():
             kvasir(data, "tenant", "create", tenant, "--tier", tier)
-        server = subprocess.Popen([KVASIR, "serve", "--port", str(PORT), "--data-dir", data, "--model", "smollm2",
+        settings = pathlib.Path(data) / "kvasir.toml"
+        settings.write_text(PRICES)
+        server = subprocess.Popen([KVASIR, "serve", "--port", str(PORT), "--data-dir", data, "--config", settings, "--model", "smollm2",
                                    "--model", "qwen2.5-coder", "--admission", "off"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             take(data, server)

@@ -72,6 +72,9 @@ async function machine() {
   await page.waitForSelector(".live");
   await page.waitForTimeout(45_000); // for the charts to have something to show
   await picture(page, "machine");
+  const tenant = await open("/#/tenants/harbour", { width: 1240, height: 860 });
+  await tenant.locator("[aria-label='Table of usage'] tbody tr").first().waitFor();
+  await picture(tenant, "tenants");
 }
 
 await (process.argv[2] === "chat" ? chat() : machine());

@@ -123,7 +123,15 @@ Standings Account::standings(const Tier& tier, std::int64_t now_us) const {
   const auto standing = [&](const TokenBucket& bucket, std::int64_t limit) {
     return limit > 0 ? Standing{limit, bucket.left(now_us, limit), bucket.full_in_us(now_us)} : Standing{};
   };
-  return {standing(requests_, tier.requests_per_minute), standing(tokens_, tier.tokens_per_minute)};
+  const Moment now = moment_at(now_us);
+  const auto spent = [](std::int64_t limit, std::int64_t used) {
+    return limit > 0 ? Spent{limit, used} : Spent{};
+  };
+  return {.requests = standing(requests_, tier.requests_per_minute),
+          .tokens = standing(tokens_, tier.tokens_per_minute),
+          .inside = spent(tier.max_concurrent, num_inside_),
+          .day = spent(tier.tokens_per_day, day_.in(now.day)),
+          .month = spent(tier.tokens_per_month, month_.in(now.month))};
 }
 
 AccountState Account::state() const {

@@ -86,6 +86,25 @@ TEST(Account, GivesBackWhatWasNotUsed) {
   EXPECT_EQ(account.state().day.tokens, 40);
 }
 
+TEST(Account, TellsWhatIsUsedOfEachLimit) {
+  const Tier tier{.max_concurrent = 3, .tokens_per_day = 10000};
+  Account account;
+  const Account::Taken first = account.reserve(tier, {.tokens = 600}, after(0)).value();
+  const Account::Taken second = account.reserve(tier, {.tokens = 100}, after(0)).value();
+  Standings now = account.standings(tier, after(0).unix_us);
+  EXPECT_EQ(now.inside.limit, 3);
+  EXPECT_EQ(now.inside.used, 2);
+  EXPECT_EQ(now.day.limit, 10000);
+  EXPECT_EQ(now.day.used, 700);
+  EXPECT_EQ(now.month.limit, 0);
+  account.settle(first, 40);
+  account.give_back(second);
+  now = account.standings(tier, after(0).unix_us);
+  EXPECT_EQ(now.inside.used, 0);
+  EXPECT_EQ(now.day.used, 40);
+  EXPECT_EQ(account.standings(tier, after(25 * 3600 * kSecondUs).unix_us).day.used, 0);
+}
+
 // A minute after a reservation the bucket is full again without it. What comes back of it then must not be
 // had twice.
 TEST(Account, WhatTheRefillGaveBackDoesNotComeBackAgain) {

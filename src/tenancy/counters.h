@@ -16,9 +16,18 @@ struct Standing {
   std::int64_t full_in_us = 0;  // until all of it is there again
 };
 
+// What a caller has of a limit that no minute refills. `limit` 0: there is none.
+struct Spent {
+  std::int64_t limit = 0;
+  std::int64_t used = 0;
+};
+
 struct Standings {
   Standing requests;
   Standing tokens;
+  Spent inside;  // requests that run or wait
+  Spent day;     // tokens, reserved ones included
+  Spent month;
 };
 
 // What one admitted request holds of its tenant's limits. Destroyed without having been settled, it gives

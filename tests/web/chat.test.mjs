@@ -124,26 +124,70 @@ test("what a model writes cannot do anything", async () => {
     "<img src=x onerror=\"window.hit = 1\"> <script>window.hit = 2</script>",
     "[link](javascript:window.hit=3) ![picture](http://example.org/a.png)",
     "<a href=\"#\" onclick=\"window.hit = 4\">a</a> <style>body { display: none }</style>",
+    "<div class=\"veil\" id=\"app\">over the page</div>",
+    "<details open ontoggle=\"window.hit = 5\"><summary>a</summary></details> [data](data:text/html,x) H<sub>2</sub>O",
     "```python\nprint(\"<b>\")\n```",
   ].join("\n\n");
   await api(`/v1/conversations/${id}/messages`, {
     messages: [
       { role: "user", content: "<b>bold</b>" },
       { role: "assistant", content: hostile },
+      { role: "user", content: "And deeper?" },
+      { role: "assistant", content: "> ".repeat(6000) },
     ],
     generate: false,
   });
-  // The sanitizer's own parser is told off by the policy: nothing of it runs.
-  const page = await openPage(`/#/chat/${id}`, { allow: ["Content Security Policy"] });
+  const page = await openPage(`/#/chat/${id}`);
   await page.locator(".code").waitFor();
-  assert.equal(await page.textContent(".bubble"), "<b>bold</b>");
+  assert.equal(await page.locator(".bubble").first().textContent(), "<b>bold</b>");
+  // HTML is text, but for what cannot be anything else.
+  const text = await page.locator(".markdown").first().textContent();
+  assert.match(text, /<img src=x onerror=.*<div class="veil" id="app">over the page<\/div>.*<details open/s);
+  assert.equal(await page.locator(".markdown sub").textContent(), "2");
+  assert.equal(await page.locator(".markdown .veil").count(), 0);
+  assert.match(await page.locator(".as-written").last().textContent(), /^(> ){1000}/);
   for (const link of await page.locator(".markdown a").all()) await link.click({ noWaitAfter: true, button: "middle" });
   assert.equal(await page.evaluate(() => window.hit), undefined);
-  assert.equal(await page.locator(".markdown :is(img, script, style, [onclick], [href^=javascript])").count(), 0);
+  assert.equal(await page.locator(".markdown :is(img, script, style, [onclick], [href^=javascript], [href^=data], details)").count(), 0);
   await page.locator(".code").getByRole("button", { name: "Copy" }).click();
   await page.getByText("Copied").waitFor();
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), 'print("<b>")');
   page.complaints = page.complaints.filter((one) => !one.includes("example.org")); // a tab that was asked for
+  await close(page);
+});
+
+test("an answer of a megabyte and hundreds of conversations leave the page usable", async () => {
+  const id = await conversation(10);
+  const paragraph = (at) => `Paragraph ${at} with **bold** words, \`code\` and [a link](https://example.org).`;
+  const content = Array.from({ length: 14_000 }, (_, at) => paragraph(at)).join("\n\n");
+  assert.ok(content.length > 1_000_000);
+  await api(`/v1/conversations/${id}/messages`, {
+    messages: [
+      { role: "user", content: "Everything" },
+      { role: "assistant", content },
+      { role: "user", content: "In code" },
+      { role: "assistant", content: `\`\`\`js\n${"let a = 1;\n".repeat(15_000)}\`\`\`` },
+      { role: "user", content: "Formatted" },
+      { role: "assistant", content: content.slice(0, 150_000) },
+    ],
+    generate: false,
+  });
+  for (let at = 0; at < 240; at += 8)
+    await Promise.all(
+      Array.from({ length: 8 }, (_, more) => api("/v1/conversations", { model: "smollm2", title: `Talk number ${at + more}` })),
+    );
+  const page = await openPage(`/#/chat/${id}`);
+  await page.locator(".message.assistant").nth(2).waitFor();
+  assert.match(await page.locator(".as-written").first().textContent(), /^Paragraph 0 with \*\*bold\*\*/);
+  assert.equal(await page.locator(".message.assistant").nth(2).locator("p strong").first().textContent(), "bold");
+  await page.locator(".list .more").waitFor();
+  assert.equal(await page.locator(".entry").count(), 150);
+  const started = Date.now();
+  await page.locator("#prompt").pressSequentially("still here");
+  assert.ok(Date.now() - started < 5000, `ten letters took ${Date.now() - started} ms`);
+  await page.fill("#search", "number 17 talk");
+  await page.waitForFunction(() => document.querySelectorAll(".entry").length < 20);
+  assert.ok((await page.locator(".entry").allTextContents()).every((title) => title.includes("17")));
   await close(page);
 });
 

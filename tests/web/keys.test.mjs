@@ -14,6 +14,8 @@ test("a key is asked for where the server wants one, and kept", async () => {
   const page = await openPage("/", { allow });
   await page.locator("dialog", { hasText: "Your API key" }).waitFor();
   await findNoViolation(page, "the question for a key");
+  await give(page, "schlüssel €");
+  await page.getByText("A key has letters").waitFor(); // it could not be sent
   await give(page, "kv-wrong");
   await page.getByText("mistyped, revoked or expired").waitFor();
   await give(page, tenantKey);
@@ -25,14 +27,18 @@ test("a key is asked for where the server wants one, and kept", async () => {
   await page.reload();
   await page.locator(".bubble", { hasText: "Say hi." }).waitFor();
   assert.equal(await page.locator("dialog").count(), 0);
+
+  // It can be forgotten.
+  await page.getByRole("button", { name: "API keys" }).click();
+  await page.locator("dialog", { hasText: `…${tenantKey.slice(-4)}` }).waitFor();
+  await findNoViolation(page, "the keys that are kept");
+  await page.getByRole("button", { name: "Forget" }).click();
+  await page.locator("dialog", { hasText: "Your API key" }).waitFor();
   await close(page);
 });
 
 test("the machine view wants an admin's key, and shows the tenants", async () => {
   const page = await openPage("/#/machine", { allow });
-  const dialog = page.locator("dialog");
-  await dialog.waitFor();
-  if (!(await dialog.textContent()).includes("admin")) await give(page, tenantKey);
   await page.locator("dialog", { hasText: "An admin's key" }).waitFor();
   await give(page, tenantKey);
   await page.getByText("which does not reach this").waitFor();

@@ -44,6 +44,17 @@ test("a step tells its requests under the mouse", async () => {
   for (let x = box.width - 4; x > 0 && !(await tip.isVisible()); x -= 6)
     await page.mouse.move(box.x + x, box.y + 20 + 84 - 8);
   assert.match(await tip.textContent(), /127\.0\.0\.1.*(next token|prompt).*step of smollm2.*plan .* run .* commit/s);
+  // The same with the keyboard.
+  await page.mouse.move(0, 0);
+  await tip.waitFor({ state: "detached" });
+  await page.locator("canvas[data-steps]").focus();
+  await page.keyboard.press("ArrowLeft");
+  const last = await tip.textContent();
+  assert.match(last, /step of smollm2/);
+  await page.keyboard.press("ArrowLeft");
+  await page.waitForFunction((before) => document.querySelector(".tip")?.textContent !== before, last);
+  await page.keyboard.press("Escape");
+  await tip.waitFor({ state: "detached" });
   await close(page);
 });
 

@@ -30,7 +30,9 @@ def run_browser(server, name, num_tests, **environment):
 
 
 def test_chat(small_server):
-    run_browser(small_server(), "chat.test.mjs", 7)
+    server = small_server()
+    run_browser(server, "chat.test.mjs", 8)
+    run_browser(server, "cut.test.mjs", 2)
 
 
 def test_machine_and_playground(small_server):
@@ -56,12 +58,25 @@ def test_keys(tmp_path):
 
     kvasir("tenant", "create", "acme", "--tier", "pro")
     tenant, admin = key(), key("--scope", "admin")
-    server = Server("smollm2", args=["--data-dir", str(tmp_path)])
+    settings = tmp_path / "kvasir.toml"
+    settings.write_text('[[prices]]\nprompt = 100.0\ncompletion = 200.0\ncurrency = "USD"\n')
+    server = Server("smollm2", args=["--data-dir", str(tmp_path), "--config", str(settings)])
     try:
         wait_until(lambda: server.get("/health/ready")[0] == 200, 120, "ready")
         run_browser(server, "keys.test.mjs", 2, KVASIR_TENANT_KEY=tenant, KVASIR_ADMIN_KEY=admin)
+        run_browser(server, "tenants.test.mjs", 2, KVASIR_ADMIN_KEY=admin)
     finally:
         server.terminate()
+
+
+def test_the_first_keys(small_server, tmp_path):
+    server = small_server("--data-dir", str(tmp_path))
+    run_browser(server, "first_keys.test.mjs", 1, KVASIR_BIN=str(BIN), KVASIR_DATA=str(tmp_path))
+
+
+def test_a_small_context(small_server, tmp_path):
+    server = small_server("--max-context", "384", "--data-dir", str(tmp_path))
+    run_browser(server, "context.test.mjs", 1)
 
 
 def cpu_seconds(pid):

@@ -1,11 +1,14 @@
 import { useEffect, useState } from "preact/hooks";
+import { keys } from "./api/client.ts";
 import { Chat } from "./chat/chat.tsx";
 import { Sidebar } from "./chat/sidebar.tsx";
 import { current } from "./chat/store.ts";
 import { Machine } from "./machine/machine.tsx";
 import { Playground } from "./playground/playground.tsx";
+import { Tenants } from "./tenants/tenants.tsx";
 import { Dialog } from "./ui/dialog.tsx";
 import { Icon, IconButton, type IconName } from "./ui/icons.tsx";
+import { KeptKeys } from "./ui/kept_keys.tsx";
 import { KeyDialog } from "./ui/key_dialog.tsx";
 import { pathOf, route, type View } from "./ui/route.ts";
 import { listenToKeys, shortcuts } from "./ui/shortcuts.ts";
@@ -14,6 +17,7 @@ import { theme, toggleTheme } from "./ui/theme.ts";
 const views: { view: View; label: string; icon: IconName }[] = [
   { view: "chat", label: "Chat", icon: "chat" },
   { view: "machine", label: "Machine", icon: "pulse" },
+  { view: "tenants", label: "Tenants", icon: "people" },
   { view: "playground", label: "Playground", icon: "terminal" },
 ];
 
@@ -52,11 +56,17 @@ function Help({ onClose }: { onClose: () => void }) {
   );
 }
 
-const titles: Record<View, string> = { chat: "Kvasir", machine: "Machine", playground: "Playground" };
+const titles: Record<View, string> = {
+  chat: "Kvasir",
+  machine: "Machine",
+  tenants: "Tenants",
+  playground: "Playground",
+};
 
 export function App() {
   const [isOpen, setOpen] = useState(false); // the side, on a narrow screen
   const [showsHelp, setShowsHelp] = useState(false);
+  const [showsKeys, setShowsKeys] = useState(false);
   const view = route.value.view;
   const title = view === "chat" ? (current.value?.title ?? "New chat") : titles[view];
   useEffect(() => listenToKeys(() => setShowsHelp(true)), []);
@@ -87,6 +97,9 @@ export function App() {
             API
           </a>
           <span class="grow" />
+          {(keys.tenant.value || keys.admin.value) && (
+            <IconButton icon="key" label="API keys" onClick={() => setShowsKeys(true)} />
+          )}
           <IconButton icon="keyboard" label="Keys" onClick={() => setShowsHelp(true)} />
           <IconButton
             icon={theme() === "dark" ? "sun" : "moon"}
@@ -100,8 +113,10 @@ export function App() {
       {isOpen && <div class="veil" onClick={close} />}
       {view === "chat" && <Chat />}
       {view === "machine" && <Machine />}
+      {view === "tenants" && <Tenants />}
       {view === "playground" && <Playground />}
       <KeyDialog />
+      {showsKeys && <KeptKeys onClose={() => setShowsKeys(false)} />}
       {showsHelp && <Help onClose={() => setShowsHelp(false)} />}
     </div>
   );

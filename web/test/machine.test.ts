@@ -81,8 +81,8 @@ test("the queue has a column for each priority", () => {
   const history = new History([1, 2]);
   for (const at of [0, 1, 2]) history.push(lookAt(1000 + 500 * at, at, [0, 0, 0]), "");
   assert.deepEqual(
-    history.priorities().map((one) => one.priority),
-    [10, 0],
+    history.linesOf("queue").map((line) => line.of),
+    ["0", "10"],
   );
   assert.deepEqual(history.rows.columns["queue 0"], [1, 2]);
 });
@@ -104,12 +104,38 @@ test("rates and levels come from one look after another", () => {
   assert.equal(newest("rows"), 1);
   assert.equal(newest("used"), 3);
   assert.equal(newest("ttft50"), 1.5);
-  assert.equal(newest("goodput"), 50);
-  assert.equal(newest("refusals"), 0);
+  assert.equal(newest("goodput free"), 50);
+  assert.equal(newest("tpot50"), 1.5);
+  assert.deepEqual(history.linesOf("refusals"), []); // none since the page was opened
   assert.deepEqual(
     history.steps.map((step) => step.at),
     [0.99, 1.49],
   );
   history.push(lookAt(2000, 20, [0, 4, 0]), "other");
   assert.equal(newest("running"), 0);
+});
+
+test("refusals and blocks have a line for each of few names, and one for the others", () => {
+  const history = new History([1, 2]);
+  const names = Array.from({ length: 20 }, (_, at) => `tenant-${at}`);
+  const look = (ms: number, refusals: Record<string, number>): Look => {
+    const one = lookAt(ms, 0, [0, 0, 0]);
+    const sequences = names.map((tenant) => ({ tenant, blocks: 2 }));
+    return { ...one, refusals, models: [{ ...one.models[0]!, sequences } as Look["models"][0]] };
+  };
+  history.push(look(1000, { queue_full: 4 }), "");
+  history.push(look(1500, { queue_full: 7, invalid_value: 1 }), "");
+  const newest = (name: string) => history.rows.columns[name]!.at(-1);
+  assert.equal(newest("refused queue_full"), 3);
+  assert.equal(newest("refused invalid_value"), 1);
+  assert.equal(history.linesOf("blocks").length, 9);
+  assert.equal(newest("blocks tenant-0"), 2);
+  assert.equal(newest("blocks others"), 24);
+});
+
+test("columns that have had no value for long are dropped, the named ones stay", () => {
+  const columns = new Columns(["a"], 2);
+  columns.push(0, { a: null, b: 1 });
+  for (let at = 1; at < 8; at++) columns.push(at, { a: null });
+  assert.deepEqual(Object.keys(columns.columns), ["a"]);
 });

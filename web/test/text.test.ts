@@ -2,7 +2,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Message } from "../src/api/types.ts";
 import { formatOf, schemaText } from "../src/chat/schema.ts";
-import { dayOf, fenced, shortTime, textOf, tokensPerSecond, withAttachments } from "../src/chat/text.ts";
+import {
+  dayOf,
+  fenced,
+  firstGiven,
+  shortTime,
+  textOf,
+  tokensPerSecond,
+  withAttachments,
+} from "../src/chat/text.ts";
 
 const message = (fields: Partial<Message>) => fields as Message;
 
@@ -63,4 +71,14 @@ test("a schema may be pasted plain or wrapped", () => {
   assert.throws(() => formatOf("{"));
   assert.deepEqual(JSON.parse(schemaText(format)), schema);
   assert.equal(schemaText(null), "");
+});
+
+test("the first message that the model was given", () => {
+  const context = (dropped: number) =>
+    ({ dropped_messages: dropped, summarized_messages: 0, first_message_id: "m3" }) as Message["context"];
+  const user = message({ context: null });
+  assert.equal(firstGiven([user]), null);
+  assert.equal(firstGiven([user, message({ context: context(0) })]), null);
+  assert.equal(firstGiven([user, message({ context: context(2) }), user]), "m3");
+  assert.equal(firstGiven([message({ context: context(2) }), user, message({ context: context(0) })]), null);
 });

@@ -7,10 +7,30 @@ namespace kvasir::api {
 namespace {
 
 constexpr NamedSchema kAdminSchemas[] = {
-    {"Tenant", R"({"type": "object", "required": ["id", "object", "tier", "system_prompt", "created_at"],
+    {"Tenant",
+     R"({"type": "object", "required": ["id", "object", "tier", "system_prompt", "created_at", "limits"],
         "properties": {"id": {"type": "string", "description": "Its name."}, "object": {"const": "tenant"},
           "tier": {"type": "string"}, "system_prompt": {"type": "string"},
-          "created_at": {"type": "integer"}}})"},
+          "created_at": {"type": "integer"},
+          "limits": {"type": "object", "description": "What is used now of each limit that its tier has.",
+            "additionalProperties": {"type": "object", "required": ["limit", "used"],
+              "properties": {"limit": {"type": "integer"}, "used": {"type": "integer"}}}}}})"},
+    {"TierList", R"({"type": "object", "required": ["object", "data", "has_more"], "properties": {
+        "object": {"const": "list"}, "data": {"type": "array", "items": {"$ref": "#/components/schemas/Tier"}},
+        "first_id": {"type": ["string", "null"]}, "last_id": {"type": ["string", "null"]},
+        "has_more": {"const": false}}})"},
+    {"Tier", R"({"type": "object",
+        "required": ["id", "object", "weight", "priority", "requests_per_minute", "tokens_per_minute", "max_concurrent",
+                     "tokens_per_day", "tokens_per_month", "max_context", "models", "slo_ttft_ms", "slo_tpot_ms",
+                     "max_wait_ms"],
+        "properties": {"id": {"type": "string", "description": "Its name."}, "object": {"const": "tier"},
+          "weight": {"type": "integer"}, "priority": {"type": "integer"},
+          "requests_per_minute": {"type": ["integer", "null"]}, "tokens_per_minute": {"type": ["integer", "null"]},
+          "max_concurrent": {"type": ["integer", "null"]}, "tokens_per_day": {"type": ["integer", "null"]},
+          "tokens_per_month": {"type": ["integer", "null"]}, "max_context": {"type": ["integer", "null"]},
+          "models": {"type": ["array", "null"], "items": {"type": "string"}},
+          "slo_ttft_ms": {"type": ["integer", "null"]}, "slo_tpot_ms": {"type": ["integer", "null"]},
+          "max_wait_ms": {"type": "integer"}}})"},
     {"TenantList", R"({"type": "object", "required": ["object", "data", "has_more"], "properties": {
         "object": {"const": "list"}, "data": {"type": "array", "items": {"$ref": "#/components/schemas/Tenant"}},
         "first_id": {"type": ["string", "null"]}, "last_id": {"type": ["string", "null"]},
@@ -36,6 +56,7 @@ constexpr NamedSchema kAdminSchemas[] = {
 
 constexpr Answer kTenant[] = {{200, "The tenant.", "Tenant"}};
 constexpr Answer kTenants[] = {{200, "A page of them.", "TenantList"}};
+constexpr Answer kTiers[] = {{200, "All of them, as the settings say.", "TierList"}};
 constexpr Answer kDeletedTenant[] = {{200, "It is gone, with all that it owned.", "DeletedTenant"}};
 constexpr Answer kKey[] = {{200, "The key, without its text.", "ApiKey"}};
 constexpr Answer kNewKey[] = {{200, "The key, with its text this once.", "ApiKey"}};
@@ -79,6 +100,13 @@ constexpr Route kAdminRoutes[] = {
      .handle = handle_delete_tenant,
      .summary = "Deletes a tenant with its keys, conversations, files, batches and answers",
      .answers = kDeletedTenant,
+     .scope = Scope::admin},
+    {.method = "GET",
+     .path = "/v1/admin/tiers",
+     .kind = RouteKind::view,
+     .handle = handle_list_tiers,
+     .summary = "The tiers that tenants may have",
+     .answers = kTiers,
      .scope = Scope::admin},
     {.method = "POST",
      .path = "/v1/admin/keys",

@@ -51,6 +51,38 @@ TEST_F(AdminTest, TenantsAreMadeChangedAndDeleted) {
   EXPECT_EQ(make("tenants/acme", R"({"tier": "free"})").status, 404);
 }
 
+TEST_F(AdminTest, TiersAreListedWithTheirLimits) {
+  serve_with_admin();
+  const Reply list = look("tiers");
+  ASSERT_EQ(list.status, 200) << list.text;
+  const json::value& free = list.body.at("data").at(0);
+  EXPECT_EQ(free.at("id"), "free");
+  EXPECT_EQ(free.at("requests_per_minute"), 60);
+  EXPECT_EQ(free.at("tokens_per_month"), nullptr);
+  EXPECT_EQ(free.at("models"), nullptr);
+  add_tenant("acme");
+  EXPECT_EQ(get_with("/v1/admin/tiers", bearer(issue("acme"))).status, 403);
+}
+
+TEST_F(AdminTest, ATenantSaysWhatItHasUsedOfItsLimits) {
+  serve_with_admin();
+  add_tenant("acme", "free");
+  const std::string key = bearer(issue("acme"));
+  const auto used = [&](const char* limit) {
+    return look("tenants/acme").body.at("limits").at(limit).at("used").to_number<std::int64_t>();
+  };
+  EXPECT_EQ(used("requests_per_minute"), 0);
+  EXPECT_EQ(used("tokens_per_day"), 0);
+  const Reply answer = post_with("/v1/chat/completions", chat_body(), key);
+  ASSERT_EQ(answer.status, 200) << answer.text;
+  EXPECT_EQ(used("requests_per_minute"), 1);
+  EXPECT_EQ(used("max_concurrent"), 0);
+  EXPECT_EQ(used("tokens_per_day"), answer.body.at("usage").at("total_tokens").to_number<std::int64_t>());
+  // No limit, no entry: `pro` has none for the day.
+  ASSERT_EQ(make("tenants/acme", R"({"tier": "pro"})").status, 200);
+  EXPECT_FALSE(look("tenants/acme").body.at("limits").as_object().contains("tokens_per_day"));
+}
+
 TEST_F(AdminTest, AKeyIsShownOnceAndWorksAtOnce) {
   serve_with_admin();
   ASSERT_EQ(make("tenants", R"({"name": "acme"})").status, 200);

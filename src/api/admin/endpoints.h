@@ -19,6 +19,8 @@ boost::asio::awaitable<void> handle_delete_tenant(Service& service, Exchange& ex
 boost::json::object tenant_request_schema();
 boost::json::object tenant_change_schema();
 
+boost::asio::awaitable<void> handle_list_tiers(Service& service, Exchange& exchange);
+
 boost::asio::awaitable<void> handle_create_key(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_list_keys(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_key(Service& service, Exchange& exchange);

@@ -1,5 +1,6 @@
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "api/admin/endpoints.h"
@@ -58,6 +59,27 @@ Result<TenantFields> read_tenant_fields(const Service& service, const json::obje
   return fields;
 }
 
+// What is used now of each limit that the tenant's tier has.
+json::object limits_of(const Service& service, const std::string& tenant) {
+  const tenancy::Standings now = service.admission.standings(service.directory.of_tenant(tenant));
+  json::object limits;
+  const auto add = [&](std::string_view name, std::int64_t limit, std::int64_t used) {
+    if (limit > 0) limits[name] = json::object{{"limit", limit}, {"used", used}};
+  };
+  add("requests_per_minute", now.requests.limit, now.requests.limit - now.requests.left);
+  add("tokens_per_minute", now.tokens.limit, now.tokens.limit - now.tokens.left);
+  add("max_concurrent", now.inside.limit, now.inside.used);
+  add("tokens_per_day", now.day.limit, now.day.used);
+  add("tokens_per_month", now.month.limit, now.month.used);
+  return limits;
+}
+
+json::object describe(const Service& service, const store::Tenant& tenant) {
+  json::object object = tenancy::tenant_object(tenant);
+  object["limits"] = limits_of(service, tenant.id);
+  return object;
+}
+
 }  // namespace
 
 json::object tenant_request_schema() {
@@ -81,7 +103,7 @@ asio::awaitable<void> handle_create_tenant(Service& service, Exchange& exchange)
     return Work([&service, made](store::Store& store) -> Result<json::object> {
       TRY_OK(store.accounts().add_tenant(made));
       (void)service.directory.refresh();
-      return tenancy::tenant_object(made);
+      return describe(service, made);
     });
   };
   return answer_by_plan(service, exchange, std::move(plan));
@@ -93,19 +115,19 @@ asio::awaitable<void> handle_list_tenants(Service& service, Exchange& exchange) 
     co_await reply_error(exchange, query.error());
     co_return;
   }
-  Work work = [page = query->page](store::Store& store) -> Result<json::object> {
+  Work work = [&service, page = query->page](store::Store& store) -> Result<json::object> {
     TRY(const store::Page<store::Tenant> found, store.accounts().list_tenants(page));
     json::array items;
-    for (const store::Tenant& tenant : found.items) items.push_back(tenancy::tenant_object(tenant));
+    for (const store::Tenant& tenant : found.items) items.push_back(describe(service, tenant));
     return list_object(std::move(items), found.has_more);
   };
   co_await answer_by(service, exchange, std::move(work));
 }
 
 asio::awaitable<void> handle_tenant(Service& service, Exchange& exchange) {
-  Work work = [id = exchange.parameter("id")](store::Store& store) -> Result<json::object> {
+  Work work = [&service, id = exchange.parameter("id")](store::Store& store) -> Result<json::object> {
     TRY(const store::Tenant found, store.accounts().find_tenant(id));
-    return tenancy::tenant_object(found);
+    return describe(service, found);
   };
   return answer_by(service, exchange, std::move(work));
 }
@@ -120,7 +142,7 @@ asio::awaitable<void> handle_change_tenant(Service& service, Exchange& exchange)
         [&service, id, change = std::move(fields.change)](store::Store& store) -> Result<json::object> {
           TRY(const store::Tenant changed, store.accounts().change_tenant(id, change));
           (void)service.directory.refresh();
-          return tenancy::tenant_object(changed);
+          return describe(service, changed);
         });
   };
   return answer_by_plan(service, exchange, std::move(plan));

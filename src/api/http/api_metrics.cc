@@ -92,6 +92,23 @@ std::vector<std::uint64_t> ApiMetrics::counts(const std::string& model,
   return sums;
 }
 
+ModelTotals ApiMetrics::totals(const std::string& model) const {
+  ModelTotals totals;
+  const std::lock_guard lock(mutex_);
+  if (const auto it = models_.find(model); it != models_.end()) {
+    totals.prompt_tokens = it->second.prompt_tokens.value();
+    totals.cached_tokens = it->second.cached_tokens.value();
+    totals.output_tokens = it->second.output_tokens.value();
+  }
+  for (const auto& [name, metrics] : classes_) {
+    if (name.first != model) continue;
+    totals.completed += metrics.completed.value();
+    totals.failed += metrics.failed.value();
+    totals.aborted += metrics.aborted.value();
+  }
+  return totals;
+}
+
 obs::RecentRatio& ApiMetrics::goodput(const std::string& model, const std::string& tier) {
   const std::lock_guard lock(mutex_);
   std::unique_ptr<Shown>& goodput = goodputs_[{model, tier}];

@@ -40,6 +40,16 @@ struct ClassMetrics {
   obs::Counter& aborts;  // the same as `aborted`, under the name of its own
 };
 
+// What the requests of one model have come to since the start.
+struct ModelTotals {
+  std::uint64_t completed = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t aborted = 0;
+  std::uint64_t prompt_tokens = 0;  // that had to be computed
+  std::uint64_t cached_tokens = 0;
+  std::uint64_t output_tokens = 0;
+};
+
 // The API's own part of /metrics. Thread-safe.
 class ApiMetrics {
  public:
@@ -54,6 +64,8 @@ class ApiMetrics {
   void count_refused(const std::string& tier);
   // The counts of a histogram's ranges, summed over the classes of a model.
   std::vector<std::uint64_t> counts(const std::string& model, obs::Histogram& (*of)(ClassMetrics&));
+  // Summed over the classes of a model.
+  ModelTotals totals(const std::string& model) const;
   // Which requests of a model and a tier kept what they were promised.
   obs::RecentRatio& goodput(const std::string& model, const std::string& tier);
   // The part of the requests of the last minute that were good, by tier; NaN where there was none.

@@ -53,6 +53,15 @@ json::object as_object(const wire::WorkerCounters& counters) {
           {"step_s", counters.step_s}};
 }
 
+json::object as_object(const ModelTotals& totals) {
+  return {{"completed", totals.completed},
+          {"failed", totals.failed},
+          {"aborted", totals.aborted},
+          {"prompt_tokens", totals.prompt_tokens},
+          {"cached_tokens", totals.cached_tokens},
+          {"output_tokens", totals.output_tokens}};
+}
+
 // A slice is an array to keep events short: request, tenant, rows, and 1 for rows of a prompt.
 json::object as_object(const wire::StepRecord& step, double now_s) {
   json::array slices;
@@ -104,6 +113,7 @@ json::object MachineView::describe(const router::ModelStatus& model) {
   if (!activity) return object;
   object["queue"] = as_object(queue_of(service_, model));
   object["counters"] = as_object(activity->counters);
+  object["totals"] = as_object(service_.metrics.totals(model.name));
   const auto latencies = [&](obs::Histogram& (*of)(ClassMetrics&)) {
     return numbers(service_.metrics.counts(model.name, of));
   };

@@ -23,6 +23,12 @@ export const keys = {
   admin: stored<string>("adminKey", ""),
 };
 
+/** The key for a path: some belong to who administers the server. */
+export function keyFor(path: string): string {
+  const isAdmins = /^\/(v1\/(admin|machine)\/|metrics)/.test(path);
+  return (isAdmins && keys.admin.value) || keys.tenant.value;
+}
+
 /** Set while a key is being asked for; `why` is the server's sentence. */
 export const keyWanted = signal<{ kind: KeyKind; why: string } | null>(null);
 let waiting: ((given: boolean) => void)[] = [];
@@ -43,7 +49,7 @@ function settle(given: boolean): void {
   for (const tell of told) tell(given);
 }
 
-function askForKey(kind: KeyKind, why: string): Promise<boolean> {
+export function askForKey(kind: KeyKind, why: string): Promise<boolean> {
   keyWanted.value ??= { kind, why };
   return new Promise((resolve) => waiting.push(resolve));
 }

@@ -1,11 +1,13 @@
+import { effect } from "@preact/signals";
 import type { Message } from "../api/types.ts";
-import { goTo } from "../ui/route.ts";
+import { goTo, route } from "../ui/route.ts";
 import { type Ask, forgetRun, resumeAll, runs, start, stop } from "./runs.ts";
 import {
   branchFrom,
   chosenModel,
   currentId,
   loadConversations,
+  loadNewest,
   makeConversation,
   messages,
   problem,
@@ -19,23 +21,31 @@ function begin(id: string, ask: Ask): void {
 
 const versionPath = (id: string, message: Message) => `/v1/conversations/${id}/messages/${message.id}`;
 
-export async function send(text: string): Promise<void> {
+let isMaking = false; // a conversation, for which one question is enough
+
+/** Whether it was sent. Where it was not, `problem` says why. */
+export async function send(text: string): Promise<boolean> {
   let id = currentId.peek();
   const after = branchFrom.peek();
-  try {
-    if (!id) {
+  if (!id) {
+    if (isMaking) return false;
+    isMaking = true;
+    try {
       id = await makeConversation();
       goTo("chat", id);
+    } catch (error) {
+      problem.value = (error as Error).message;
+      return false;
+    } finally {
+      isMaking = false;
     }
-  } catch (error) {
-    problem.value = (error as Error).message;
-    return;
   }
   const body: Record<string, unknown> = { content: text, model: chosenModel.peek() };
   if (after) body.parent_id = after;
   branchFrom.value = null;
   const parentId = after ?? messages.peek().at(-1)?.id ?? null;
   begin(id, { path: `/v1/conversations/${id}/messages`, body, parentId, text });
+  return true;
 }
 
 /** Another version of the user's message, with an answer of its own. */
@@ -83,8 +93,22 @@ export function newChat(): void {
   document.querySelector<HTMLTextAreaElement>("#prompt")?.focus();
 }
 
-export function startUp(): void {
+function readChats(): void {
   void watchModels();
   void loadConversations();
   resumeAll(refresh);
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) void loadNewest();
+  });
+}
+
+/** Reads what chats need, once a view needs it: who only looks at the machine is asked for no other key. */
+export function startUp(): void {
+  let hasRead = false;
+  effect(() => {
+    const { view } = route.value;
+    if (hasRead || view === "machine" || view === "tenants") return;
+    hasRead = true;
+    queueMicrotask(readChats);
+  });
 }

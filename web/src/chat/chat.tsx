@@ -1,3 +1,4 @@
+import { Fragment } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Model } from "../api/types.ts";
 import { IconButton } from "../ui/icons.tsx";
@@ -9,6 +10,7 @@ import { SettingsDialog } from "./settings.tsx";
 import {
   branchFrom,
   chatModels,
+  chosenModel,
   current,
   currentId,
   currentRun,
@@ -19,6 +21,7 @@ import {
   problem,
   serverIsDown,
 } from "./store.ts";
+import { firstGiven } from "./text.ts";
 
 const examples = [
   { title: "Explain", text: "Explain how a B-tree stays balanced, in five sentences." },
@@ -76,11 +79,16 @@ function Welcome() {
       <p class="muted">
         {hasModel
           ? "Everything stays on this server. Drop a text file anywhere to talk about it."
-          : "The first model is on its way; it answers as soon as it is there."}
+          : "The first model is on its way. Ask already: it answers as soon as it is there."}
       </p>
       <div class="examples">
         {examples.map(({ title, text }) => (
-          <button type="button" key={title} disabled={!hasModel} onClick={() => void send(text)}>
+          <button
+            type="button"
+            key={title}
+            disabled={chosenModel.value === ""}
+            onClick={() => void send(text)}
+          >
             <strong>{title}</strong>
             <span>{text}</span>
           </button>
@@ -127,6 +135,12 @@ function useFollowing() {
   return { scroller, onScroll, toEnd, showsDown };
 }
 
+function Cut() {
+  return (
+    <p class="cut">What is above this line did not fit any more: the newest answer was made without it.</p>
+  );
+}
+
 function Messages() {
   const run = currentRun.value;
   const isBusy = run !== null && !run.error;
@@ -142,13 +156,18 @@ function Messages() {
   } else if (from) {
     shown = shown.slice(0, shown.findIndex((one) => one.id === from) + 1);
   }
+  const first = firstGiven(shown);
+  const firstAt = shown.findIndex((one) => one.id === first);
   return (
     <>
       <section class="scroller" ref={scroller} onScroll={onScroll} tabIndex={0} aria-label="Messages">
         <h1 class="hidden">{current.value?.title ?? "New conversation"}</h1>
         <div class="column" aria-live="off">
-          {shown.map((message) => (
-            <MessageView key={message.id} message={message} isBusy={isBusy} />
+          {shown.map((message, at) => (
+            <Fragment key={message.id}>
+              {at > 0 && at === firstAt && <Cut />}
+              <MessageView message={message} isBusy={isBusy} isOut={at < firstAt} />
+            </Fragment>
           ))}
           {run && <Running run={run} hasQuestion={false} />}
           {shown.length === 0 && !run && isLoading.value && <p class="muted loading">Loading …</p>}

@@ -34,6 +34,9 @@ function ModelPicker() {
         value={chosenModel.value}
         onChange={(event) => void setChoices({ model: event.currentTarget.value })}
       >
+        {chatModels.value.every((model) => model.id !== chosenModel.value) && (
+          <option value={chosenModel.value}>no model is ready yet</option>
+        )}
         {chatModels.value.map((model) => (
           <option key={model.id} value={model.id} disabled={!model.ready}>
             {model.id === "auto" ? "auto (the server chooses)" : model.id}
@@ -101,11 +104,14 @@ export function Composer({ onSettings }: { onSettings: () => void }) {
     element.style.height = `${Math.min(element.scrollHeight, 320)}px`;
   }, [text]);
 
-  const submit = () => {
+  const submit = async () => {
     if (!canSend) return;
-    void send(withAttachments(text.trim(), attachments.value));
+    const files = attachments.value;
     setText("");
     attachments.value = [];
+    if (await send(withAttachments(text.trim(), files))) return;
+    setText(text); // nothing that was written is lost
+    attachments.value = files;
   };
 
   return (
@@ -113,7 +119,7 @@ export function Composer({ onSettings }: { onSettings: () => void }) {
       class="composer"
       onSubmit={(event) => {
         event.preventDefault();
-        submit();
+        void submit();
       }}
     >
       <BranchNote />
@@ -135,7 +141,7 @@ export function Composer({ onSettings }: { onSettings: () => void }) {
         onKeyDown={(event) => {
           if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
           event.preventDefault();
-          submit();
+          void submit();
         }}
       />
       <div class="bar">

@@ -16,6 +16,7 @@ import typescript from "highlight.js/lib/languages/typescript";
 import xml from "highlight.js/lib/languages/xml";
 import yaml from "highlight.js/lib/languages/yaml";
 import { Marked } from "marked";
+import { Blocks } from "./blocks.ts";
 
 const languages = {
   bash,
@@ -51,6 +52,8 @@ export function highlight(code: string, language: string): string {
   return hljs.highlight(code, { language, ignoreIllegals: true }).value;
 }
 
+const kHarmless = /&lt;(\/?(?:br|sub|sup|kbd|b|i|u|s|em|strong|mark|del)\s*\/?)&gt;/gi;
+
 const marked = new Marked({
   gfm: true,
   breaks: true,
@@ -62,6 +65,11 @@ const marked = new Marked({
         `<button type="button" class="quiet small" data-copy>Copy</button></figcaption>` +
         `<pre tabindex="0"><code>${highlight(text, language)}</code></pre></figure>`
       );
+    },
+    // A line break or a small letter is harmless and common in tables.
+    html(token) {
+      const text = escapeHtml(token.text.trimEnd()).replace(kHarmless, "<$1>");
+      return token.type === "html" && token.block ? `<p class="as-written">${text}</p>` : text;
     },
     // Nothing is fetched from other sites, pictures neither.
     image({ href, text }) {
@@ -101,28 +109,48 @@ DOMPurify.addHook("afterSanitizeAttributes", (node) => {
   node.setAttribute("rel", "noopener noreferrer");
 });
 
+// What Markdown itself gives. HTML of a model or of a user is shown as the text that it is.
 const kPurify = {
-  FORBID_TAGS: ["style", "form", "img", "video", "audio", "iframe", "svg", "math"],
-  FORBID_ATTR: ["style", "id", "name"],
+  ALLOWED_TAGS: (
+    "a b blockquote br button code del details div em figcaption figure h1 h2 h3 h4 h5 h6 hr i input kbd li mark ol " +
+    "p pre s span strong sub summary sup table tbody td th thead tr u ul"
+  ).split(" "),
+  ALLOWED_ATTR: ["href", "title", "class", "tabindex", "type", "checked", "disabled", "start", "align"],
+  ALLOW_DATA_ATTR: true, // of the copy button
 };
 
-/** The paragraphs, lists and code blocks of a text, so that those that are complete need not be drawn again. */
-export function blocksOf(text: string): string[] {
-  return marked
-    .lexer(text)
-    .map((token) => token.raw)
-    .filter((raw) => raw.trim() !== "");
+const kPiece = 8_000;
+const kMaxBlock = 60_000; // characters; formatting a longer one could take seconds
+
+/** Splits a text that grows into blocks that can be drawn one by one. */
+export function newBlocks(): Blocks {
+  return new Blocks(marked.defaults);
 }
 
-const kMaxKept = 500;
-const kept = new Map<string, string>();
+/** A text that is not formatted, in pieces of many lines. */
+export function piecesOf(text: string): string[] {
+  const pieces: string[] = [];
+  let start = 0;
+  while (start < text.length) {
+    const line = text.indexOf("\n", start + kPiece);
+    const end = line < 0 || line > start + 2 * kPiece ? start + kPiece : line + 1;
+    pieces.push(text.slice(start, end));
+    start = end;
+  }
+  return pieces;
+}
+
+function asWritten(text: string): string {
+  return `<p class="as-written">${escapeHtml(text)}</p>`;
+}
 
 /** Safe HTML of one block. */
 export function renderBlock(block: string): string {
-  const known = kept.get(block);
-  if (known !== undefined) return known;
-  const html = DOMPurify.sanitize(marked.parse(block, { async: false }), kPurify);
-  if (kept.size >= kMaxKept) kept.clear();
-  kept.set(block, html);
-  return html;
+  const isCode = /^ {0,3}(```|~~~)/.test(block);
+  if (block.length > kMaxBlock && !isCode) return asWritten(block);
+  try {
+    return DOMPurify.sanitize(marked.parse(block, { async: false }), kPurify);
+  } catch {
+    return asWritten(block);
+  }
 }

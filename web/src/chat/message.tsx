@@ -1,11 +1,12 @@
 import type { ComponentChildren } from "preact";
 import { memo } from "preact/compat";
-import { useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import type { Message, ServerToolCall, ToolCall } from "../api/types.ts";
-import { copyWith } from "../ui/copy.ts";
+import { copyText, copyWith } from "../ui/copy.ts";
 import { Icon, IconButton } from "../ui/icons.tsx";
 import { regenerate, resend } from "./actions.ts";
-import { blocksOf, renderBlock } from "./markdown.ts";
+import type { Blocks } from "./blocks.ts";
+import { newBlocks, piecesOf, renderBlock } from "./markdown.ts";
 import { branchFrom, showVersion } from "./store.ts";
 import { shortTime, textOf, tokensPerSecond } from "./text.ts";
 
@@ -19,12 +20,30 @@ function copyFrom(event: MouseEvent): void {
   if (button && code) void copyWith(button, code.textContent ?? "");
 }
 
+const kLong = 50_000; // characters; what is out of sight of longer texts is not laid out
+
 export function Markdown({ text }: { text: string }) {
+  const blocks = useRef<Blocks | null>(null);
+  const shown = useMemo(() => {
+    blocks.current ??= newBlocks();
+    return blocks.current.of(text);
+  }, [text]);
+  if (shown === null)
+    return (
+      <div class="markdown long">
+        <p class="muted">This text is too long to be formatted, so it is shown as it was written.</p>
+        {piecesOf(text).map((piece, index) => (
+          <p class="block as-written" key={index}>
+            {piece}
+          </p>
+        ))}
+      </div>
+    );
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the click is one of the buttons inside
     // biome-ignore lint/a11y/useKeyWithClickEvents: buttons turn keys into clicks
-    <div class="markdown" onClick={copyFrom}>
-      {blocksOf(text).map((block, index) => (
+    <div class={`markdown ${text.length > kLong ? "long" : ""}`} onClick={copyFrom}>
+      {shown.map((block, index) => (
         <Block key={index} text={block} />
       ))}
     </div>
@@ -218,8 +237,7 @@ function EditForm({ message, onDone }: { message: Message; onDone: () => void })
 function CopyButton({ text }: { text: string }) {
   const [done, setDone] = useState(false);
   const copy = async () => {
-    await navigator.clipboard.writeText(text).catch(() => {});
-    setDone(true);
+    setDone(await copyText(text));
     setTimeout(() => setDone(false), 1400);
   };
   return <IconButton icon="copy" label={done ? "Copied" : "Copy the text"} onClick={() => void copy()} />;
@@ -271,10 +289,17 @@ function AssistantMessage({ message, isBusy }: { message: Message; isBusy: boole
   );
 }
 
-export function MessageView({ message, isBusy }: { message: Message; isBusy: boolean }) {
+interface MessageProps {
+  message: Message;
+  isBusy: boolean;
+  isOut: boolean; // the model was not given it for its last answer
+}
+
+/** A message that is stored. It is drawn again only when it changes: answers may be long. */
+export const MessageView = memo(({ message, isBusy, isOut }: MessageProps) => {
   if (message.role === "tool")
     return (
-      <article class="message tool" aria-label="Result of a tool">
+      <article class={`message tool ${isOut ? "out" : ""}`} aria-label="Result of a tool">
         <Fold title="Result of a tool">
           <pre tabIndex={0}>{pretty(textOf(message))}</pre>
         </Fold>
@@ -283,7 +308,7 @@ export function MessageView({ message, isBusy }: { message: Message; isBusy: boo
   const isUser = message.role === "user";
   return (
     <article
-      class={`message ${isUser ? "user" : "assistant"}`}
+      class={`message ${isUser ? "user" : "assistant"} ${isOut ? "out" : ""}`}
       aria-label={isUser ? "You" : "Answer"}
       data-id={message.id}
     >
@@ -294,4 +319,4 @@ export function MessageView({ message, isBusy }: { message: Message; isBusy: boo
       )}
     </article>
   );
-}
+});

@@ -2,10 +2,39 @@ import { useEffect, useState } from "preact/hooks";
 import { dismiss, retry } from "./actions.ts";
 import { Markdown, Reasoning, ServerCalls, ToolCalls } from "./message.tsx";
 import type { Run } from "./runs.ts";
+import { isAnswering } from "./store.ts";
 import { shortTime } from "./text.ts";
+
+const kRetryMs = 1000;
+
+// A question that came before its model is asked again when the model is there.
+function useRetryWhenReady(run: Run): boolean {
+  const waits = run.ask !== null && run.error?.code === "model_not_ready";
+  const isReady = isAnswering.value;
+  useEffect(() => {
+    if (!waits || !isReady) return;
+    const timer = setTimeout(retry, kRetryMs);
+    return () => clearTimeout(timer);
+  }, [waits, isReady]);
+  return waits;
+}
 
 function Problem({ run }: { run: Run }) {
   const error = run.error!;
+  if (useRetryWhenReady(run))
+    return (
+      <div class="row" role="status">
+        <div class="dots" aria-hidden="true">
+          <i />
+          <i />
+          <i />
+        </div>
+        <p class="muted">The model is not there yet. It is asked as soon as it is.</p>
+        <button type="button" class="quiet small" onClick={dismiss}>
+          Dismiss
+        </button>
+      </div>
+    );
   return (
     <div class="problem" role="alert">
       <p>

@@ -22,6 +22,9 @@ export interface Run {
   error: ApiError | null;
 }
 
+/** Conversations whose answer shall end as soon as its stream has a name. */
+const toStop = new Set<string>();
+
 export const runs = signal<Record<string, Run>>({});
 /** The ids of streams by conversation, for a page that is loaded again. */
 const known = stored<Record<string, string>>("streams", {});
@@ -41,6 +44,12 @@ export function forgetRun(id: string): void {
   remember(id, null);
 }
 
+// Of long texts every drawing takes its time, and the page shall stay usable.
+function pauseFor(draft: Draft): number {
+  const length = draft.content.length + draft.reasoning.length;
+  return length > 200_000 ? 1000 : length > 40_000 ? 200 : 0;
+}
+
 // Draws at most once a frame, however fast the tokens come.
 function drawer(id: string, run: Run): (draft: Draft) => void {
   let newest = run.draft;
@@ -49,12 +58,15 @@ function drawer(id: string, run: Run): (draft: Draft) => void {
     newest = draft;
     if (isPlanned) return;
     isPlanned = true;
-    requestAnimationFrame(() => {
+    const drawNow = () => {
       isPlanned = false;
       const now = runs.value[id];
       if (now && now.streamId === run.streamId)
         set(id, { ...now, draft: newest, firstTokenAt: run.firstTokenAt });
-    });
+    };
+    const pause = pauseFor(draft);
+    if (pause > 0) setTimeout(drawNow, pause);
+    else requestAnimationFrame(drawNow);
   };
 }
 
@@ -72,6 +84,31 @@ async function follow(id: string, run: Run, response: Response): Promise<void> {
   }
 }
 
+const kMostTries = 5;
+const kPauseMs = 1000;
+
+function isBroken(error: unknown): boolean {
+  return !(error instanceof ApiError) || error.code === "unreachable";
+}
+
+// Follows a stream, and takes it up again from its beginning where the connection breaks off. Without a
+// response it is one that ran when the page was left.
+async function followToTheEnd(id: string, run: Run, response: Response | null): Promise<void> {
+  let next = response;
+  for (let tries = 1; ; tries++) {
+    try {
+      await follow(id, run, next ?? (await open(`/v1/streams/${run.streamId}?after=0`)));
+      return;
+    } catch (error) {
+      // It ended meanwhile, and its answer is in the store.
+      if (!next && error instanceof ApiError && error.status === 404) return;
+      if (!isBroken(error) || tries === kMostTries || !run.streamId) throw error;
+    }
+    next = null;
+    await new Promise((resolve) => setTimeout(resolve, kPauseMs));
+  }
+}
+
 // Reads the stream to its end. What it has become is in the store then, unless it was refused.
 async function settle(id: string, run: Run, work: Promise<void>, done: () => Promise<void>): Promise<void> {
   let error: ApiError | null = null;
@@ -80,7 +117,9 @@ async function settle(id: string, run: Run, work: Promise<void>, done: () => Pro
   } catch (cause) {
     error = cause instanceof ApiError ? cause : new ApiError(0, "broken_stream", "The stream broke off.");
   }
-  remember(id, null);
+  // A connection also breaks off when the page is left: whoever opens it again takes the stream up.
+  if (error?.status !== 0) remember(id, null);
+  toStop.delete(id);
   const wasStopped = error?.code === "request_cancelled";
   await done().catch(() => {});
   if (error && !wasStopped) set(id, { ...(runs.value[id] ?? run), error });
@@ -103,7 +142,8 @@ export async function start(id: string, ask: Ask, done: () => Promise<void>): Pr
     run.streamId = response.headers.get("x-stream-id") ?? "";
     set(id, { ...run });
     remember(id, run.streamId);
-    await follow(id, run, response);
+    if (toStop.delete(id)) await stop(id);
+    await followToTheEnd(id, run, response);
   };
   await settle(id, run, work(), done);
 }
@@ -120,20 +160,16 @@ export function resumeAll(done: (id: string) => Promise<void>): void {
       error: null,
     };
     set(id, run);
-    const work = async () => {
-      try {
-        await follow(id, run, await open(`/v1/streams/${streamId}?after=0`));
-      } catch (error) {
-        // It ended long ago, and its answer is in the store.
-        if (!(error instanceof ApiError && error.status === 404)) throw error;
-      }
-    };
-    void settle(id, run, work(), () => done(id));
+    void settle(id, run, followToTheEnd(id, run, null), () => done(id));
   }
 }
 
 export async function stop(id: string): Promise<void> {
   const run = runs.value[id];
-  if (!run?.streamId) return;
+  if (!run || run.error) return;
+  if (!run.streamId) {
+    toStop.add(id);
+    return;
+  }
   await open(`/v1/streams/${run.streamId}`, { method: "DELETE" }).catch(() => {});
 }

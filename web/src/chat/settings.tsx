@@ -113,6 +113,7 @@ export function SettingsDialog({ onClose }: { onClose: () => void }) {
         <label class="field">
           <span>System prompt</span>
           <textarea
+            autofocus
             rows={4}
             placeholder="How the model should answer"
             value={systemPrompt}

@@ -9,6 +9,12 @@ import { change, conversations, currentId, remove } from "./store.ts";
 import { dayOf } from "./text.ts";
 
 const search = signal("");
+const kMostShown = 150; // entries at first; thousands would make every stroke of a key slow
+
+function hasWords(title: string, words: string[]): boolean {
+  const text = title.toLowerCase();
+  return words.every((word) => text.includes(word));
+}
 
 function Rename({ conversation, onDone }: { conversation: Conversation; onDone: () => void }) {
   const save = (input: HTMLInputElement) => {
@@ -76,11 +82,12 @@ function Entry({ conversation, onChoose }: { conversation: Conversation; onChoos
 
 /** The conversations, newest first. */
 export function Sidebar({ onChoose }: { onChoose: () => void }) {
-  const words = search.value.toLowerCase().trim();
-  const found = conversations.value.filter((one) => (one.title ?? "").toLowerCase().includes(words));
+  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const [most, setMost] = useState(kMostShown);
+  const found = conversations.value.filter((one) => hasWords(one.title ?? "", words));
   const now = new Date();
   const days = new Map<string, Conversation[]>();
-  for (const one of found) {
+  for (const one of found.slice(0, most)) {
     const day = dayOf(one.updated_at, now);
     days.set(day, [...(days.get(day) ?? []), one]);
   }
@@ -120,8 +127,15 @@ export function Sidebar({ onChoose }: { onChoose: () => void }) {
             </ul>
           </section>
         ))}
+        {found.length > most && (
+          <button type="button" class="quiet small more" onClick={() => setMost(most + kMostShown)}>
+            Show more of {found.length.toLocaleString("en")}
+          </button>
+        )}
         {found.length === 0 && (
-          <p class="muted none">{words ? "No title has these words." : "Your conversations will be here."}</p>
+          <p class="muted none">
+            {words.length > 0 ? "No title has these words." : "Your conversations will be here."}
+          </p>
         )}
       </nav>
     </div>

@@ -48,13 +48,19 @@ export function choicesOf(conversation: Conversation | null): Choices {
   };
 }
 
-/** The model that answers next: the chosen one, `auto`, or the first that is ready. */
+/** The model that answers next: the chosen one, `auto`, or the first that is ready. Before any is, `auto`. */
 export const chosenModel = computed(() => {
   const all = chatModels.value;
   const chosen = choicesOf(current.value).model;
   if (all.some((model) => model.id === chosen)) return chosen;
-  const first = all.find((model) => model.id === "auto") ?? all.find((model) => model.ready) ?? all[0];
-  return first?.id ?? "";
+  const first = all.find((model) => model.id === "auto") ?? all.find((model) => model.ready);
+  return first?.id ?? (all.length > 0 ? "auto" : "");
+});
+
+/** The model that answers next is there. */
+export const isAnswering = computed(() => {
+  const chosen = chosenModel.value;
+  return chatModels.value.some((model) => model.id === chosen && model.ready);
 });
 
 function tell(error: unknown): void {
@@ -79,6 +85,15 @@ export async function watchModels(): Promise<void> {
   }
 }
 
+const kMostConversations = 5000;
+
+// The newest first, what was just read before what is `known`.
+function show(read: Conversation[], known: Conversation[]): void {
+  const ids = new Set(read.map((one) => one.id));
+  const others = known.filter((one) => !ids.has(one.id));
+  conversations.value = [...others, ...read].sort((a, b) => b.updated_at - a.updated_at);
+}
+
 export async function loadConversations(): Promise<void> {
   try {
     const all: Conversation[] = [];
@@ -87,8 +102,8 @@ export async function loadConversations(): Promise<void> {
       const page = await get<List<Conversation>>(`/v1/conversations?limit=100${after}`);
       all.push(...page.data);
       after = page.has_more && page.last_id ? `&after=${page.last_id}` : "";
-    } while (after && all.length < 2000);
-    conversations.value = all.sort((a, b) => b.updated_at - a.updated_at);
+      show(page.data, conversations.peek());
+    } while (after && all.length < kMostConversations);
   } catch (error) {
     tell(error);
   }
@@ -179,6 +194,21 @@ export async function showVersion(messageId: string): Promise<void> {
   if (leaf) await change(id, { active_message_id: leaf });
 }
 
+/** The newest ones, which others may have begun since the list was read. */
+export async function loadNewest(): Promise<void> {
+  try {
+    show((await get<List<Conversation>>("/v1/conversations?limit=50")).data, conversations.peek());
+  } catch {
+    // What is shown is as it was.
+  }
+}
+
+// An address may name one that the list has not got.
+async function loadUnlisted(id: string): Promise<void> {
+  if (conversations.peek().some((one) => one.id === id)) return;
+  show([await get<Conversation>(`/v1/conversations/${id}`)], conversations.peek());
+}
+
 effect(() => {
   const id = currentId.value;
   branchFrom.value = null;
@@ -187,5 +217,6 @@ effect(() => {
   isLoading.value = true;
   loadMessages(id).finally(() => {
     isLoading.value = false;
+    loadUnlisted(id).catch(() => {}); // it is gone, which has been told
   });
 });

@@ -35,6 +35,16 @@ export function tokensPerSecond(message: Message): number | null {
   return ((tokens - 1) * 1000) / (total - first);
 }
 
+/**
+ * The first message that the model was given for its newest answer, where older ones were left out or put
+ * into a summary.
+ */
+export function firstGiven(messages: Message[]): string | null {
+  const context = messages.findLast((one) => one.context)?.context;
+  if (!context || context.dropped_messages + context.summarized_messages === 0) return null;
+  return context.first_message_id ?? null;
+}
+
 export function shortTime(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;

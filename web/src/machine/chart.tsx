@@ -122,6 +122,7 @@ export function Chart(props: ChartProps) {
               </li>
             );
           })}
+          {props.lines.length === 0 && <li>nothing yet</li>}
         </ul>
       </figcaption>
       <div ref={holder} class="plot" role="img" aria-label={`${props.title} of the last two minutes`} />

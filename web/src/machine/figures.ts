@@ -34,9 +34,12 @@ export class Columns {
   readonly times: number[] = [];
   readonly columns: Record<string, (number | null)[]>;
 
+  private readonly names: readonly string[];
   private readonly most: number;
+  private age = 0; // rows that are gone
 
   constructor(names: readonly string[], most: number) {
+    this.names = names;
     this.most = most;
     this.columns = Object.fromEntries(names.map((name) => [name, []]));
   }
@@ -49,6 +52,14 @@ export class Columns {
     if (this.times.length <= this.most) return;
     this.times.shift();
     for (const column of Object.values(this.columns)) column.shift();
+    this.age += 1;
+    if (this.age % this.most === 0) this.forget();
+  }
+
+  // Drops columns of names that came later and have had no value for the whole time.
+  private forget(): void {
+    for (const [name, column] of Object.entries(this.columns))
+      if (!this.names.includes(name) && column.every((value) => value === null)) delete this.columns[name];
   }
 }
 

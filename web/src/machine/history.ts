@@ -5,6 +5,8 @@ const kMostRows = 600; // five minutes of two looks a second
 const kWindowMs = 20_000; // of the percentiles: fewer requests would make them jump
 const kRateLooks = 4; // rates are those of two seconds
 const kMostSteps = 2000;
+const kMostGroups = 8; // lines of one chart; what comes later is put together
+const kOthers = "others";
 
 const names = [
   "prefill",
@@ -15,7 +17,9 @@ const names = [
   "itl50",
   "itl95",
   "itl99",
-  "goodput",
+  "tpot50",
+  "tpot95",
+  "tpot99",
   "running",
   "waiting",
   "lobby",
@@ -25,7 +29,6 @@ const names = [
   "free",
   "hits",
   "preemptions",
-  "refusals",
 ] as const;
 
 /** A step with the time at which it began, in seconds since the epoch, and the model that it was of. */
@@ -38,8 +41,9 @@ interface Sums {
   at: number;
   counters: Counters;
   ttft: number[];
+  tpot: number[];
   itl: number[];
-  refusals: number;
+  refusals: Record<string, number>;
 }
 
 const none: Counters = {
@@ -62,22 +66,41 @@ function sumOf(models: MachineModel[]): Counters {
   return sum;
 }
 
-function worst(models: MachineModel[]): number | null {
-  const ratios = models
-    .flatMap((model) => Object.values(model.goodput ?? {}))
-    .filter((ratio) => ratio !== null);
-  return ratios.length ? Math.min(...ratios) * 100 : null;
+/** What a chart has a line of for each: the beginnings of the columns' names. */
+export const groups = { queue: "queue ", goodput: "goodput ", blocks: "blocks ", refusals: "refused " };
+
+type Group = keyof typeof groups;
+
+// The worst of the models, by class, in percent.
+function goodputOf(models: MachineModel[]): Record<string, number> {
+  const worst: Record<string, number> = {};
+  for (const model of models)
+    for (const [tier, ratio] of Object.entries(model.goodput ?? {}))
+      if (ratio !== null) worst[tier] = Math.min(worst[tier] ?? 100, ratio * 100);
+  return worst;
 }
 
-const kQueue = "queue ";
-
-// Who waits, by priority, in columns of their own.
+// Who waits, by priority.
 function queueOf(models: MachineModel[]): Record<string, number> {
   const sum: Record<string, number> = {};
   for (const model of models)
     for (const [priority, count] of Object.entries(model.queue ?? {}))
-      sum[kQueue + priority] = (sum[kQueue + priority] ?? 0) + count;
+      sum[priority] = (sum[priority] ?? 0) + count;
   return sum;
+}
+
+// Blocks that sequences hold, by tenant. Sequences that share a block count it each.
+function blocksOf(models: MachineModel[]): Record<string, number> {
+  const sum: Record<string, number> = {};
+  for (const model of models)
+    for (const { tenant, blocks } of model.sequences ?? []) sum[tenant] = (sum[tenant] ?? 0) + blocks;
+  return sum;
+}
+
+function since(now: Record<string, number>, before: Record<string, number>): Record<string, number> {
+  const grown: Record<string, number> = {};
+  for (const [name, count] of Object.entries(now)) grown[name] = Math.max(0, count - (before[name] ?? 0));
+  return grown;
 }
 
 /** What the charts show, from one look after another. */
@@ -92,12 +115,12 @@ export class History {
     this.bounds = bounds;
   }
 
-  /** The priorities that anybody may wait with, the highest first. */
-  priorities(): { name: string; priority: number }[] {
+  /** What a chart has lines for: the column and what it is of. */
+  linesOf(group: Group): { name: string; of: string }[] {
+    const beginning = groups[group];
     return Object.keys(this.rows.columns)
-      .filter((name) => name.startsWith(kQueue))
-      .map((name) => ({ name, priority: Number(name.slice(kQueue.length)) }))
-      .sort((a, b) => b.priority - a.priority);
+      .filter((name) => name.startsWith(beginning))
+      .map((name) => ({ name, of: name.slice(beginning.length) }));
   }
 
   /** `chosen` is the model that is shown; empty: all together. */
@@ -107,20 +130,36 @@ export class History {
     const counters = sumOf(models);
     const ttft = models.reduce<number[]>((sum, model) => add(sum, model.ttft), []);
     const itl = models.reduce<number[]>((sum, model) => add(sum, model.itl), []);
-    const refusals = Object.values(look.refusals).reduce((sum, count) => sum + count, 0);
+    const tpot = models.reduce<number[]>((sum, model) => add(sum, model.tpot), []);
+    const { refusals } = look;
     const before = this.latest.at(-1);
-    this.latest = [...this.latest, { at, counters, ttft, itl, refusals }].slice(-(kWindowMs / 500));
+    this.latest = [...this.latest, { at, counters, ttft, tpot, itl, refusals }].slice(-(kWindowMs / 500));
     this.keepSteps(look, models);
     if (!before || at <= before.at) return;
     this.rows.push(at, {
       ...this.rates(),
       ...this.percentiles(),
       ...this.levels(models),
-      ...queueOf(models),
-      goodput: worst(models),
+      ...this.grouped("queue", queueOf(models)),
+      ...this.grouped("goodput", goodputOf(models)),
+      ...this.grouped("blocks", blocksOf(models)),
+      ...this.grouped("refusals", since(refusals, before.refusals)),
       lobby: look.lobby,
-      refusals: Math.max(0, refusals - before.refusals),
     });
+  }
+
+  // Columns of a group; a name for which there is no column left goes to the others, by its sum.
+  private grouped(group: Group, values: Record<string, number>): Record<string, number> {
+    const known = this.linesOf(group).map((line) => line.of);
+    const row: Record<string, number> = {};
+    for (const [name, value] of Object.entries(values)) {
+      const isKnown = known.includes(name);
+      if (!isKnown && value === 0 && group !== "queue" && group !== "goodput") continue;
+      if (!isKnown && known.length < kMostGroups) known.push(name);
+      const column = groups[group] + (known.includes(name) ? name : kOthers);
+      row[column] = group === "goodput" ? Math.min(row[column] ?? 100, value) : (row[column] ?? 0) + value;
+    }
+    return row;
   }
 
   private rates(): Record<string, number | null> {
@@ -144,12 +183,16 @@ export class History {
     const first = this.latest[0]!;
     const last = this.latest.at(-1)!;
     const ttft = difference(last.ttft, first.ttft);
+    const tpot = difference(last.tpot, first.tpot);
     const itl = difference(last.itl, first.itl);
     const of = (counts: number[], p: number) => percentile(this.bounds, counts, p);
     return {
       ttft50: of(ttft, 0.5),
       ttft95: of(ttft, 0.95),
       ttft99: of(ttft, 0.99),
+      tpot50: of(tpot, 0.5),
+      tpot95: of(tpot, 0.95),
+      tpot99: of(tpot, 0.99),
       itl50: of(itl, 0.5),
       itl95: of(itl, 0.95),
       itl99: of(itl, 0.99),

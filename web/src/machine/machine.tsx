@@ -1,10 +1,12 @@
 import { useEffect } from "preact/hooks";
+import { TenantsCard } from "../tenants/tenants.tsx";
 import { Chart, type ChartProps } from "./chart.tsx";
+import { colourOf, nameOf } from "./colours.ts";
 import { compact, duration } from "./figures.ts";
 import { choose, chosen, constants, history, look, trouble, watch } from "./store.ts";
 import { Models, Refusals, Requests } from "./tables.tsx";
-import { Tenants } from "./tenants.tsx";
 import { Timeline } from "./timeline.tsx";
+import { SinceTheStart } from "./totals.tsx";
 
 const amber = "#d28f1f";
 const blue = "#3d8fd1";
@@ -22,13 +24,23 @@ const charts: ChartProps[] = [
     ],
   },
   {
-    title: "Time to the first token",
+    title: "Time to the first token (TTFT)",
     format: duration,
     least: 0.02,
     lines: [
       { name: "ttft50", label: "p50", colour: green },
       { name: "ttft95", label: "p95", colour: amber },
       { name: "ttft99", label: "p99", colour: red },
+    ],
+  },
+  {
+    title: "Time per token (TPOT)",
+    format: duration,
+    least: 0.02,
+    lines: [
+      { name: "tpot50", label: "p50", colour: green },
+      { name: "tpot95", label: "p95", colour: amber },
+      { name: "tpot99", label: "p99", colour: red },
     ],
   },
   {
@@ -47,10 +59,11 @@ const charts: ChartProps[] = [
       { name: "running", label: "running", colour: green, fill: true },
       { name: "waiting", label: "waiting", colour: amber },
       { name: "lobby", label: "at the door", colour: red },
+      { name: "preemptions", label: "preempted", colour: grey },
     ],
   },
   {
-    title: "KV blocks",
+    title: "KV blocks by state",
     stacked: true,
     lines: [
       { name: "used", label: "used", colour: amber },
@@ -58,37 +71,48 @@ const charts: ChartProps[] = [
       { name: "free", label: "free", colour: grey },
     ],
   },
-  { title: "Rows a step", lines: [{ name: "rows", label: "rows", colour: blue, fill: true }] },
+  { title: "Batch size: rows a step", lines: [{ name: "rows", label: "rows", colour: blue, fill: true }] },
   {
     title: "Prefix cache",
     format: percent,
     max: 100,
     lines: [{ name: "hits", label: "of the prompts", colour: blue, fill: true }],
   },
-  {
-    title: "Goodput of the last minute",
-    format: percent,
-    max: 105,
-    lines: [{ name: "goodput", label: "met both SLOs", colour: green, fill: true }],
-  },
-  {
-    title: "Preemptions and refusals",
-    lines: [
-      { name: "preemptions", label: "preempted", colour: amber },
-      { name: "refusals", label: "refused", colour: red },
-    ],
-  },
 ];
 
-// A line for each priority; tiers of the settings have few.
-function queueChart(): ChartProps {
+// Charts with a line for each class, tenant or reason that there has been lately.
+function groupedCharts(): ChartProps[] {
   const colours = [red, amber, blue, green, grey];
-  const lines = history.priorities().map(({ name, priority }, at) => ({
-    name,
-    label: `priority ${priority}`,
-    colour: colours[at % colours.length]!,
-  }));
-  return { title: "Queue by priority", stacked: true, lines };
+  const colourAt = (at: number) => colours[at % colours.length]!;
+  const queue = history.linesOf("queue").sort((a, b) => Number(b.of) - Number(a.of));
+  return [
+    {
+      title: "KV blocks by tenant",
+      stacked: true,
+      lines: history
+        .linesOf("blocks")
+        .map(({ name, of }) => ({ name, label: nameOf(of), colour: colourOf(of) })),
+    },
+    {
+      title: "Queue by priority",
+      stacked: true,
+      lines: queue.map(({ name, of }, at) => ({ name, label: `priority ${of}`, colour: colourAt(at) })),
+    },
+    {
+      title: "Goodput by class, 1 minute",
+      format: percent,
+      max: 105,
+      lines: history
+        .linesOf("goodput")
+        .map(({ name, of }, at) => ({ name, label: of, colour: colourAt(at + 2) })),
+    },
+    {
+      title: "Refusals by reason",
+      lines: history
+        .linesOf("refusals")
+        .map(({ name, of }, at) => ({ name, label: of, colour: colourAt(at) })),
+    },
+  ];
 }
 
 function newest(name: string): number | null {
@@ -167,14 +191,15 @@ export function Machine() {
       <Numbers />
       <Timeline />
       <div class="charts" key={chosen.value}>
-        {[...charts, queueChart()].map((chart) => (
-          <Chart key={chart.title + chart.lines.length} {...chart} />
+        {[...charts, ...groupedCharts()].map((chart) => (
+          <Chart key={[chart.title, ...chart.lines.map((line) => line.name)].join()} {...chart} />
         ))}
       </div>
       <Requests look={seen} />
       <Models look={seen} />
+      <SinceTheStart look={seen} />
       <Refusals look={seen} />
-      <Tenants />
+      <TenantsCard />
     </main>
   );
 }

@@ -98,7 +98,7 @@ function Tip({ hover }: { hover: Hover }) {
   const { step, slice } = hover;
   const prompt = step.slices.filter((one) => one[3]).reduce((sum, one) => sum + one[2], 0);
   return (
-    <div class="tip" style={{ left: `${hover.x}px`, top: `${hover.y}px` }}>
+    <div class="tip" role="status" style={{ left: `${hover.x}px`, top: `${hover.y}px` }}>
       {slice && (
         <p>
           <strong>{nameOf(slice[1])}</strong> {slice[3] ? `prompt, ${slice[2]} tokens` : "next token"}
@@ -132,15 +132,27 @@ export function Timeline() {
   useEffect(() => {
     if (seen && !document.hidden && !hover) boxes.current = draw(canvas.current!, lanes, seen.at_ms / 1000);
   }, [seen, colours, hover === null]);
+  const pointTo = (box: Box | undefined, x: number, y: number) => {
+    const limit = Math.max(0, canvas.current!.clientWidth - 290);
+    setHover(box ? { x: Math.min(x + 12, limit), y: y + 14, step: box.step, slice: box.slice } : null);
+  };
   const onMove = (event: MouseEvent) => {
     const { offsetX: x, offsetY: y } = event;
     const box = boxes.current.find(
       (b) => x >= b.x - 1 && x <= b.x + b.width + 1 && y >= b.y - 1 && y <= b.y + b.height,
     );
-    const limit = canvas.current!.clientWidth - 290;
-    setHover(
-      box ? { x: Math.min(x + 12, Math.max(0, limit)), y: y + 14, step: box.step, slice: box.slice } : null,
-    );
+    pointTo(box, x, y);
+  };
+  // The arrows go from one box to the next; while one is pointed to, the picture stands still.
+  const onKeyDown = (event: KeyboardEvent) => {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (event.key === "Escape") setHover(null);
+    if (by === undefined) return;
+    event.preventDefault();
+    const all = boxes.current;
+    const known = hover ? all.findIndex((b) => b.step === hover.step && b.slice === hover.slice) : all.length;
+    const box = all[Math.min(all.length - 1, Math.max(0, known + by))];
+    if (box) pointTo(box, box.x, box.y);
   };
   const tenants = [
     ...new Set(history.steps.slice(-400).flatMap((step) => step.slices.map((slice) => slice[1]))),
@@ -167,11 +179,14 @@ export function Timeline() {
         <canvas
           ref={canvas}
           role="img"
-          aria-label={`${history.steps.length} steps were recorded`}
+          aria-label={`${history.steps.length} steps were recorded; the arrows go from one to the next`}
           data-steps={history.steps.length}
           style={{ height: `${kTop + Math.max(1, lanes.length) * kLane}px` }}
           onMouseMove={onMove}
           onMouseLeave={() => setHover(null)}
+          onBlur={() => setHover(null)}
+          onKeyDown={onKeyDown}
+          tabIndex={0}
         />
         {hover && <Tip hover={hover} />}
         {history.steps.length === 0 && (

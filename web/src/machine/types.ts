@@ -11,6 +11,16 @@ export interface Counters {
   step_s: number;
 }
 
+/** Of the requests of a model, since the start. */
+export interface Totals {
+  completed: number;
+  failed: number;
+  aborted: number;
+  prompt_tokens: number; // computed
+  cached_tokens: number;
+  output_tokens: number;
+}
+
 /** Request, tenant, rows, 1 for rows of a prompt. */
 export type Slice = [string, string, number, 0 | 1];
 
@@ -56,6 +66,7 @@ export interface MachineModel {
     progressing: boolean;
   };
   counters?: Counters;
+  totals?: Totals;
   ttft?: number[];
   tpot?: number[];
   itl?: number[];

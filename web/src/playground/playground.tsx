@@ -1,5 +1,5 @@
 import { useRef, useState } from "preact/hooks";
-import { keys } from "../api/client.ts";
+import { keyFor } from "../api/client.ts";
 import { escapeHtml, highlight } from "../chat/markdown.ts";
 import { chosenModel } from "../chat/store.ts";
 import { copyWith } from "../ui/copy.ts";
@@ -42,7 +42,7 @@ function Tabs(props: { names: string[]; chosen: string; onChoose: (name: string)
 
 function Snippets({ raw }: { raw: Raw }) {
   const [chosen, choose] = useState("curl");
-  const hasKey = keys.tenant.value !== "";
+  const hasKey = keyFor(raw.path) !== "";
   const python = openaiOf(raw, location.origin, hasKey);
   const text = chosen === "curl" ? curlOf(raw, location.origin, hasKey) : python;
   return (
@@ -68,6 +68,8 @@ function Snippets({ raw }: { raw: Raw }) {
   );
 }
 
+const kMostRows = 500;
+
 function Events({ exchange }: { exchange: Exchange }) {
   return (
     <section class="table events" aria-label="Events" tabIndex={0}>
@@ -85,7 +87,7 @@ function Events({ exchange }: { exchange: Exchange }) {
           </tr>
         </thead>
         <tbody>
-          {exchange.events.map((event, at) => (
+          {exchange.events.slice(0, kMostRows).map((event, at) => (
             <tr key={at}>
               <td class="number">{event.ms.toFixed(0)}</td>
               <td class="number muted">
@@ -104,6 +106,9 @@ function Events({ exchange }: { exchange: Exchange }) {
           ))}
         </tbody>
       </table>
+      {exchange.events.length > kMostRows && (
+        <p class="muted more">and {(exchange.events.length - kMostRows).toLocaleString("en")} more</p>
+      )}
     </section>
   );
 }

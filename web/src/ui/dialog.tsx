@@ -2,12 +2,13 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { IconButton } from "./icons.tsx";
 
-/** A dialog in front of the page. Escape and a click beside it close it. */
+/** A dialog in front of the page. Escape and a click beside it close it, unless it `holds` what is shown once. */
 export function Dialog(props: {
   title: string;
   onClose: () => void;
   children: ComponentChildren;
   class?: string;
+  holds?: boolean;
 }) {
   const element = useRef<HTMLDialogElement>(null);
   useEffect(() => {
@@ -23,10 +24,10 @@ export function Dialog(props: {
       aria-label={props.title}
       onCancel={(event) => {
         event.preventDefault();
-        props.onClose();
+        if (!props.holds) props.onClose();
       }}
       onClick={(event) => {
-        if (event.target === element.current) props.onClose();
+        if (event.target === element.current && !props.holds) props.onClose();
       }}
     >
       <div class="dialog">

@@ -2,10 +2,16 @@ import { useState } from "preact/hooks";
 import { giveKey, keyWanted, refuseKey } from "../api/client.ts";
 import { Dialog } from "./dialog.tsx";
 
+// Anything else cannot be sent in a header.
+function isKey(text: string): boolean {
+  return /^[!-~]+$/.test(text);
+}
+
 /** Asks for a key where the server has refused a request without one. */
 export function KeyDialog() {
   const wanted = keyWanted.value;
   const [key, setKey] = useState("");
+  const [wrong, setWrong] = useState("");
   if (!wanted) return null;
   const isAdmin = wanted.kind === "admin";
   return (
@@ -13,16 +19,21 @@ export function KeyDialog() {
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          if (key.trim()) giveKey(wanted.kind, key.trim());
+          if (!isKey(key.trim())) return setWrong("A key has letters, digits and signs, without spaces.");
+          giveKey(wanted.kind, key.trim());
           setKey("");
         }}
       >
         <p class="muted">
           {isAdmin
-            ? "The machine view shows what everybody does, so this server wants a key of the scope admin."
+            ? "Tenants and the machine view show what everybody does, so this server wants a key of the scope admin."
             : "This server wants a key. It is kept in this browser and sent to this server only."}
         </p>
-        {wanted.why && <p class="error-text">{wanted.why}</p>}
+        {(wrong || wanted.why) && (
+          <p class="error-text" role="alert">
+            {wrong || wanted.why}
+          </p>
+        )}
         <label class="field">
           <span>Key</span>
           <input
@@ -31,7 +42,10 @@ export function KeyDialog() {
             spellcheck={false}
             value={key}
             autofocus
-            onInput={(event) => setKey(event.currentTarget.value)}
+            onInput={(event) => {
+              setKey(event.currentTarget.value);
+              setWrong("");
+            }}
           />
         </label>
         <div class="row end">

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 
-export type View = "chat" | "machine" | "playground";
+export type View = "chat" | "machine" | "tenants" | "playground";
 
 export interface Route {
   view: View;
@@ -11,6 +11,7 @@ export interface Route {
 export function parseRoute(hash: string): Route {
   const [view, id] = hash.replace(/^#\/?/, "").split("/");
   if (view === "machine" || view === "playground") return { view, id: null };
+  if (view === "tenants") return { view, id: id || null };
   return { view: "chat", id: id || null };
 }
 

@@ -9,7 +9,7 @@ export const shortcuts: [string, string][] = [
   ["Ctrl ,", "settings of the conversation"],
   ["/", "go to the prompt"],
   ["Esc", "stop the answer"],
-  ["Alt 1 / 2 / 3", "chat, machine, playground"],
+  ["Alt 1 / 2 / 3 / 4", "chat, machine, tenants, playground"],
   ["?", "this list"],
 ];
 
@@ -36,7 +36,8 @@ const actions: Record<string, () => void> = {
   "ctrl+,": () => window.dispatchEvent(new Event("kvasir-settings")),
   "alt+1": () => goTo("chat", currentId.value),
   "alt+2": () => goTo("machine"),
-  "alt+3": () => goTo("playground"),
+  "alt+3": () => goTo("tenants"),
+  "alt+4": () => goTo("playground"),
 };
 
 function nameOf(event: KeyboardEvent): string {
