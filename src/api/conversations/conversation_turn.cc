@@ -173,7 +173,8 @@ asio::awaitable<void> add_turn(Service& service, Exchange& exchange, std::string
     co_await store_only(service, exchange, std::move(turn->request), std::move(turn->place));
     co_return;
   }
-  Question question(std::move(*turn->request.chat), chat_shape);
+  MakeShape make_shape = chat_shape(*turn->request.chat);
+  Question question(std::move(*turn->request.chat), std::move(make_shape));
   question.keeper = std::make_shared<TurnKeeper>(service, exchange.responder.executor(),
                                                  kept_turn(turn->request, turn->place, exchange.caller));
   question.num_other_bytes = turn->num_bytes - exchange.num_body_bytes;
