@@ -2,6 +2,7 @@
 
 #include "api/answer/stream_events.h"
 #include "api/api_fixture.h"
+#include "api/items/chat_items.h"
 #include "api/responses/responses_request.h"
 
 namespace kvasir::api {
