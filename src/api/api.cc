@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "api/batches/batch_runner.h"
@@ -97,26 +98,6 @@ Error answers_overloaded() {
           .retry_after_s = 1};
 }
 
-// Counts a request as busy while it lives, if its route does work.
-class Api::Busy {
- public:
-  Busy(Api& api, RouteKind kind) : api_(kind == RouteKind::work ? &api : nullptr) {
-    if (api_ == nullptr) return;
-    const std::lock_guard lock(api_->mutex_);
-    ++api_->num_busy_;
-  }
-  ~Busy() {
-    if (api_ == nullptr) return;
-    const std::lock_guard lock(api_->mutex_);
-    if (--api_->num_busy_ == 0) api_->idle_.notify_all();
-  }
-  Busy(const Busy&) = delete;
-  Busy& operator=(const Busy&) = delete;
-
- private:
-  Api* api_;
-};
-
 const std::string& Exchange::parameter(std::string_view name) const {
   const auto it = std::ranges::find(path_parameters, name, &PathParameters::value_type::first);
   CHECK(it != path_parameters.end(), "the route has no parameter {}", name);
@@ -174,6 +155,8 @@ Api::Api(ServiceOptions options, Parts parts)
                Lobby(options.max_lobby),
                {},
                {parts.store, {}},
+               {},
+               {},
                base::json_text(openapi_document(route_groups())),
                parts.tracer},
       observations_(observe_service(parts.registry, service_)),
@@ -211,13 +194,11 @@ void Api::drain(Drain why) {
 }
 
 int Api::num_busy() const {
-  const std::lock_guard lock(mutex_);
-  return num_busy_;
+  return service_.busy.number();
 }
 
 bool Api::wait_idle(base::Duration at_most) {
-  std::unique_lock lock(mutex_);
-  return idle_.wait_for(lock, at_most, [this] { return num_busy_ == 0; });
+  return service_.busy.wait_idle(at_most);
 }
 
 net::Handler Api::handler() {
@@ -259,7 +240,9 @@ asio::awaitable<void> Api::handle_route(Exchange& exchange, const Route& route) 
   if (route.scope == Scope::tenant) exchange.admission = &service_.admission;
   exchange.endpoint = route.name();
   exchange.path_parameters = path_parameters(route, exchange.request.path);
-  const Busy busy(*this, route.kind);
+  exchange.route = &route;
+  std::optional<BusyCount::Hold> busy;
+  if (route.kind == RouteKind::work) busy.emplace(service_.busy);
   if (service_.drains() && route.kind == RouteKind::work) {
     const Error draining = draining_error(service_);
     note_error(exchange, draining);

@@ -1,10 +1,7 @@
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -55,7 +52,7 @@ class Api {
   enum class Drain { stop, restart };
   // Refuses new work with a 503 that says why. Running requests go on.
   void drain(Drain why = Drain::stop);
-  // Requests that are inside an endpoint that generates or tokenizes.
+  // Requests that are inside an endpoint that generates or tokenizes, and responses in the background.
   int num_busy() const;
   // Blocks until no request is busy, for at most `at_most`. False if some still are.
   bool wait_idle(base::Duration at_most);
@@ -77,7 +74,6 @@ class Api {
   TextQueue& compiling() { return service_.compiling; }
 
  private:
-  class Busy;
   boost::asio::awaitable<void> handle(net::HttpRequest& request, net::Responder& responder);
   boost::asio::awaitable<void> handle_route(Exchange& exchange, const Route& route);
   // `route` is null if there is none.
@@ -87,9 +83,6 @@ class Api {
   Service service_;
   const std::vector<obs::Observation> observations_;  // of the service
   std::unique_ptr<BatchRunner> batches_;
-  mutable std::mutex mutex_;
-  std::condition_variable idle_;
-  int num_busy_ = 0;  // guarded by mutex_
 };
 
 }  // namespace kvasir::api

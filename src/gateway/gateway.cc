@@ -237,6 +237,7 @@ Gateway::~Gateway() {
   if (server_) {
     server_->stop_accepting();
     server_->wait_idle(kLastWords);
+    api_.wait_idle(kLastWords);
     api_.stop_storing();
     server_->stop();
   }

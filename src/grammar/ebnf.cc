@@ -78,6 +78,14 @@ std::string_view EbnfParser::peek_name() const {
   return text_.substr(at_, end - at_);
 }
 
+// Lark's priorities choose between readings of one text; which texts match is the same.
+void EbnfParser::skip_priority() {
+  if (peek() != '.') return;
+  ++at_;
+  if (peek() == '-') ++at_;
+  while (peek() >= '0' && peek() <= '9') ++at_;
+}
+
 // Whether a new rule begins here: a name and the sign of a definition.
 bool EbnfParser::at_rule_start() {
   const std::size_t at = at_;
@@ -85,10 +93,7 @@ bool EbnfParser::at_rule_start() {
   if (dialect_ == Dialect::lark && (peek() == '?' || peek() == '!')) ++at_;
   const std::string_view name = peek_name();
   at_ += name.size();
-  if (dialect_ == Dialect::lark && peek() == '.') {  // a priority
-    ++at_;
-    while (peek() >= '0' && peek() <= '9') ++at_;
-  }
+  if (dialect_ == Dialect::lark) skip_priority();
   skip_space();
   const std::string_view sign = dialect_ == Dialect::gbnf ? "::=" : ":";
   const bool found = !name.empty() && text_.substr(at_).starts_with(sign);
@@ -104,31 +109,40 @@ base::Status EbnfParser::find_dialect() {
   return wrong("it must begin with a rule, name ::= ... or name: ...");
 }
 
-base::Status EbnfParser::parse() {
+base::Result<NodeId> EbnfParser::parse(std::optional<Dialect> only) {
   skip_space();
-  TRY_OK(find_dialect());
+  if (only) dialect_ = *only;
+  if (!only) TRY_OK(find_dialect());
   ignored_ = g_.add_rule("ignored");
   while (!done()) {
-    if (g_.full()) return g_.check();
+    if (g_.full()) break;
     if (dialect_ == Dialect::lark && peek() == '%') {
       TRY_OK(parse_directive());
     } else if (at_rule_start()) {
       TRY_OK(parse_rule());
     } else {
-      return wrong("a rule was expected");
+      return no_rule_here();
     }
   }
+  TRY_OK(g_.check());
   return finish();
+}
+
+// What stands where a rule would have to begin.
+base::Error EbnfParser::no_rule_here() {
+  const std::size_t after = at_ + peek_name().size();
+  const char next = after < text_.size() ? text_[after] : '\0';
+  if (dialect_ == Dialect::lark && next == '{') return unsupported("rule templates");
+  if (dialect_ == Dialect::lark && next == '[') return unsupported("attributes of rules, name[...]");
+  return wrong("a rule was expected");
 }
 
 base::Status EbnfParser::parse_rule() {
   if (dialect_ == Dialect::lark && (peek() == '?' || peek() == '!')) ++at_;
   const std::string name(peek_name());
   at_ += name.size();
-  if (peek() == '.') {
-    ++at_;
-    while (peek() >= '0' && peek() <= '9') ++at_;
-  }
+  if (peek() == '{') return unsupported("rule templates");
+  skip_priority();
   skip_space();
   take(dialect_ == Dialect::gbnf ? "::=" : ":");
   rule_named(name);
@@ -191,11 +205,11 @@ base::Status EbnfParser::define_common(std::string_view name, std::string_view a
     return wrong(fmt::format("a second rule for '{}'", alias));
   }
   TRY(const Regex regex, parse_regex(it->second, RegexExtent::whole));
-  g_.define(rule, regex_node(g_, regex, CharEncoding::plain));
+  g_.define(rule, regex_node(g_, regex, encoding_));
   return base::ok();
 }
 
-base::Status EbnfParser::finish() {
+base::Result<NodeId> EbnfParser::finish() {
   for (const auto& [name, rule] : rules_) {
     if (rule.defined) continue;
     line_ = rule.first_use_line;
@@ -205,10 +219,8 @@ base::Status EbnfParser::finish() {
   const auto start = rules_.find(root_name);
   if (start == rules_.end()) return wrong(fmt::format("no rule for '{}', where a match begins", root_name));
   g_.define(*ignored_, g_.repeat(g_.choice(ignored_ways_), 0, kUnbounded));
-  const RuleId root = g_.add_rule("root");
-  g_.define(root, g_.sequence({g_.reference(*ignored_), g_.reference(start->second.id)}));
-  g_.set_root(root);
-  return g_.check();
+  TRY_OK(g_.check());
+  return g_.sequence({g_.reference(*ignored_), g_.reference(start->second.id)});
 }
 
 RuleId EbnfParser::rule_named(const std::string& name) {
@@ -261,8 +273,16 @@ base::Result<NodeId> EbnfParser::parse_item() {
 
 base::Result<Grammar> grammar_of_ebnf(std::string_view text) {
   Grammar grammar;
-  TRY_OK(EbnfParser(text, grammar).parse());
+  TRY(const NodeId body, EbnfParser(text, grammar).parse());
+  const RuleId root = grammar.add_rule("root");
+  grammar.define(root, body);
+  grammar.set_root(root);
+  TRY_OK(grammar.check());
   return grammar;
+}
+
+base::Result<NodeId> add_lark(Grammar& grammar, std::string_view text, CharEncoding encoding) {
+  return EbnfParser(text, grammar, encoding).parse(EbnfParser::Dialect::lark);
 }
 
 }  // namespace kvasir::grammar

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "grammar/char_encoding.h"
 #include "grammar/grammar.h"
 
 namespace kvasir::grammar {
@@ -14,6 +15,13 @@ namespace kvasir::grammar {
 //   start: "[" item ("," item)* "]"     // the root is `start`; [x] is optional, WORD: /[a-z]+/, "x"i, x~2..4
 //   %ignore WS
 // The first rule decides the dialect. An unknown construct is an error that names it and its line.
+// Lark's terminals match wherever they may, longest or not, and their priorities, which choose between
+// readings of one text, change nothing. `.` in an expression stops at the end of a line unless it has the
+// flag `s`; the flag `i` is for ASCII's letters.
 base::Result<Grammar> grammar_of_ebnf(std::string_view text);
+
+// Adds the rules of a Lark grammar to `grammar` and returns its texts, with their characters encoded as
+// asked.
+base::Result<NodeId> add_lark(Grammar& grammar, std::string_view text, CharEncoding encoding);
 
 }  // namespace kvasir::grammar

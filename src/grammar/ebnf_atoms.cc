@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "grammar/ebnf_parser.h"
 
@@ -88,7 +89,7 @@ base::Result<NodeId> EbnfParser::parse_atom() {
   if (c == '/' && dialect_ == Dialect::lark) return parse_pattern();
   if (c == '.' && dialect_ == Dialect::gbnf) {
     take(".");
-    return char_node(g_, CodepointSet::all(), CharEncoding::plain);
+    return chars(CodepointSet::all());
   }
   const std::string name(peek_name());
   if (name.empty()) return wrong(fmt::format("an unexpected '{}'", c));
@@ -179,7 +180,7 @@ base::Result<NodeId> EbnfParser::parse_string() {
     TRY(const std::u32string last, parse_quoted());
     skip_space();
     if (text.size() != 1 || last.size() != 1 || text[0] > last[0]) return wrong("a range that is none");
-    return terminal(char_node(g_, {text[0], last[0]}, CharEncoding::plain));
+    return terminal(chars({text[0], last[0]}));
   }
   std::string bytes;
   std::vector<NodeId> parts;
@@ -189,13 +190,33 @@ base::Result<NodeId> EbnfParser::parse_string() {
       append_utf8(bytes, c);
       continue;
     }
-    if (!bytes.empty()) parts.push_back(g_.literal(std::exchange(bytes, {})));
+    if (!bytes.empty()) parts.push_back(literal(std::exchange(bytes, {})));
     CodepointSet both(lower, lower);
     both.add(lower - 0x20, lower - 0x20);
-    parts.push_back(char_node(g_, both, CharEncoding::plain));
+    parts.push_back(chars(both));
   }
-  if (!bytes.empty()) parts.push_back(g_.literal(bytes));
+  if (!bytes.empty()) parts.push_back(literal(bytes));
   return terminal(g_.sequence(std::move(parts)));
+}
+
+NodeId EbnfParser::literal(std::string_view utf8) {
+  if (encoding_ == CharEncoding::plain) return g_.literal(utf8);
+  const std::string quoted = json_quoted(utf8);
+  return g_.literal(std::string_view(quoted).substr(1, quoted.size() - 2));
+}
+
+base::Result<RegexFlags> EbnfParser::parse_flags() {
+  RegexFlags flags;
+  for (; peek() >= 'a' && peek() <= 'z'; ++at_) {
+    const char flag = peek();
+    if (flag == 'i')
+      flags.any_case = true;
+    else if (flag == 's')
+      flags.dot_takes_all = true;
+    else if (flag != 'u')
+      return unsupported(fmt::format("the flag '{}' of an expression", flag));
+  }
+  return flags;
 }
 
 base::Result<NodeId> EbnfParser::parse_pattern() {
@@ -211,15 +232,15 @@ base::Result<NodeId> EbnfParser::parse_pattern() {
   }
   if (done() || peek() != '/') return wrong("an expression without its '/'");
   ++at_;
-  if (peek() >= 'a' && peek() <= 'z' && !peek_name().empty()) return unsupported("flags after an expression");
+  TRY(const RegexFlags flags, parse_flags());
   skip_space();
-  auto regex = parse_regex(pattern, RegexExtent::whole);
+  auto regex = parse_regex(pattern, RegexExtent::whole, flags);
   if (!regex.ok()) {
     base::Error error = std::move(regex).error();
     error.message += fmt::format(" (line {})", line_);
     return error;
   }
-  return terminal(regex_node(g_, *regex, CharEncoding::plain));
+  return terminal(regex_node(g_, *regex, encoding_));
 }
 
 base::Result<NodeId> EbnfParser::parse_char_class() {
@@ -252,7 +273,7 @@ base::Result<NodeId> EbnfParser::parse_char_class() {
   if (peek() != ']') return wrong("a '[' without its ']'");
   ++at_;
   skip_space();
-  return char_node(g_, negated ? set.complement() : set, CharEncoding::plain);
+  return chars(negated ? set.complement() : set);
 }
 
 }  // namespace kvasir::grammar

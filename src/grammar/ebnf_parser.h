@@ -15,12 +15,15 @@ namespace kvasir::grammar {
 // Parses one EBNF text into a grammar. Used once. Private to ebnf*.cc.
 class EbnfParser {
  public:
-  EbnfParser(std::string_view text, Grammar& grammar) : text_(text), g_(grammar) {}
+  enum class Dialect { gbnf, lark };
 
-  base::Status parse();
+  EbnfParser(std::string_view text, Grammar& grammar, CharEncoding encoding = CharEncoding::plain)
+      : text_(text), g_(grammar), encoding_(encoding) {}
+
+  // Reads the whole text, in the one dialect if it is named. The result is what the texts match.
+  base::Result<NodeId> parse(std::optional<Dialect> only = std::nullopt);
 
  private:
-  enum class Dialect { gbnf, lark };
   struct Rule {
     RuleId id;
     bool defined = false;
@@ -33,17 +36,19 @@ class EbnfParser {
 
   base::Status find_dialect();
   base::Status parse_rule();
+  base::Error no_rule_here();
   base::Status parse_directive();
   base::Status parse_import();
   base::Status define_common(std::string_view name, std::string_view alias);
-  base::Status finish();
+  base::Result<NodeId> finish();
 
   base::Result<NodeId> parse_choice();
   base::Result<NodeId> parse_sequence();
   base::Result<NodeId> parse_item();
   base::Result<NodeId> parse_atom();
   base::Result<NodeId> parse_string();
-  base::Result<NodeId> parse_pattern();     // /regex/
+  base::Result<NodeId> parse_pattern();  // /regex/
+  base::Result<RegexFlags> parse_flags();
   base::Result<NodeId> parse_char_class();  // [a-z]
   base::Result<std::optional<Bounds>> parse_quantifier();
   base::Result<std::uint32_t> parse_number();
@@ -52,6 +57,9 @@ class EbnfParser {
 
   // A text element. In Lark's rules, ignored text may follow it.
   NodeId terminal(NodeId node);
+  NodeId chars(const CodepointSet& set) { return char_node(g_, set, encoding_); }
+  NodeId literal(std::string_view utf8);
+  void skip_priority();
   RuleId rule_named(const std::string& name);
   bool at_rule_start();
   std::string_view peek_name() const;
@@ -64,6 +72,7 @@ class EbnfParser {
 
   std::string_view text_;
   Grammar& g_;
+  const CharEncoding encoding_;
   std::size_t at_ = 0;
   int line_ = 1;
   int depth_ = 0;

@@ -63,6 +63,15 @@ TEST(Ebnf, Lark) {
   EXPECT_FALSE(takes("start: A~2..3 \"-\" \"a\"..\"c\"\nA: \"x\"", "x-b"));
 }
 
+TEST(Ebnf, LarkFlagsAndPriorities) {
+  EXPECT_TRUE(takes("start: /ab[^x]/i", "aBy"));
+  EXPECT_FALSE(takes("start: /ab[^x]/i", "ABX"));
+  EXPECT_FALSE(takes("start: /./", "\n"));
+  EXPECT_TRUE(takes("start: /./s", "\n"));
+  EXPECT_TRUE(takes("start: a | B\na.2: \"x\"\nB.-1: \"y\"", "y"));
+  EXPECT_TRUE(takes("?start: _x y -> z\n!y: \"b\"\n_x: \"a\"", "ab"));
+}
+
 TEST(Ebnf, ErrorsNameWhatAndWhere) {
   EXPECT_NE(error_of("root ::= a\nb ::= c").find("no rule for 'a' (line 1)"), std::string::npos);
   EXPECT_NE(error_of("start: a").find("no rule for 'a'"), std::string::npos);
@@ -73,7 +82,14 @@ TEST(Ebnf, ErrorsNameWhatAndWhere) {
   EXPECT_NE(error_of("root ::= \"a\"{3,2}").find("empty"), std::string::npos);
   EXPECT_NE(error_of("root ::= \"a\"\nroot ::= \"b\"").find("second rule"), std::string::npos);
   EXPECT_NE(error_of("start: \"a\"\n%declare B").find("%declare"), std::string::npos);
-  EXPECT_NE(error_of("start: /a/i").find("flags"), std::string::npos);
+  EXPECT_NE(error_of("start: \"b\"\n | /a/x").find("flag 'x' of an expression are not supported (line 2)"),
+            std::string::npos);
+  EXPECT_NE(error_of("start: pair{\"a\"}").find("templates"), std::string::npos);
+  EXPECT_NE(error_of("start: \"a\"\npair{x}: x x").find("templates are not supported (line 2)"),
+            std::string::npos);
+  EXPECT_NE(error_of("start: %json {}").find("%json"), std::string::npos);
+  EXPECT_NE(error_of("start: \"a\"\n%import python.NAME").find("imports other than common"),
+            std::string::npos);
   EXPECT_NE(error_of("start: /(?=a)/").find("lookahead"), std::string::npos);
   EXPECT_NE(error_of("").find("must begin"), std::string::npos);
   EXPECT_NE(error_of("root ::= " + std::string(500, '(')).find("nested"), std::string::npos);

@@ -153,14 +153,14 @@ class RegexEmitter {
 
 }  // namespace
 
-base::Result<Regex> parse_regex(std::string_view pattern, RegexExtent extent) {
+base::Result<Regex> parse_regex(std::string_view pattern, RegexExtent extent, RegexFlags flags) {
   auto text = decode_utf8(pattern);
   if (!text) return base::error(base::ErrorCode::invalid_argument, "a regular expression that is not UTF-8");
   if (text->size() > kMaxNodes) {
     return base::error(base::ErrorCode::too_large, "the regular expression is too large");
   }
   Regex regex;
-  TRY(regex.root, RegexParser(std::move(*text), regex).parse());
+  TRY(regex.root, RegexParser(std::move(*text), regex, flags).parse());
   const bool open = extent == RegexExtent::anywhere;
   TRY(regex.root, AnchorResolver(regex).resolve(regex.root, {open, open}));
   return regex;

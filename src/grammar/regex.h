@@ -31,8 +31,13 @@ struct Regex {
 // Whether a match must cover the whole text or may be anywhere in it, as in JSON schema's `pattern`.
 enum class RegexExtent { whole, anywhere };
 
+struct RegexFlags {
+  bool any_case = false;       // of ASCII's letters
+  bool dot_takes_all = false;  // `.` also matches the ends of lines
+};
+
 // Parses the expression and resolves its anchors: the result has none and matches whole texts.
-base::Result<Regex> parse_regex(std::string_view pattern, RegexExtent extent);
+base::Result<Regex> parse_regex(std::string_view pattern, RegexExtent extent, RegexFlags flags = {});
 
 NodeId regex_node(Grammar& grammar, const Regex& regex, CharEncoding encoding);
 

@@ -50,6 +50,18 @@ RegexParser::Node RegexParser::add(Regex::Node node) {
   return static_cast<Node>(out_.nodes.size() - 1);
 }
 
+CodepointSet RegexParser::folded(CodepointSet set) const {
+  if (!flags_.any_case) return set;
+  for (char32_t lower = U'a'; lower <= U'z'; ++lower) {
+    const char32_t upper = lower - 0x20;
+    const bool has_either = !set.intersect({lower, lower}).empty() || !set.intersect({upper, upper}).empty();
+    if (!has_either) continue;
+    set.add(lower, lower);
+    set.add(upper, upper);
+  }
+  return set;
+}
+
 base::Result<std::uint32_t> RegexParser::parse() {
   TRY(const Node root, parse_choice());
   if (!done()) return wrong("an unmatched ')'");
@@ -92,7 +104,7 @@ base::Result<RegexParser::Node> RegexParser::parse_atom() {
       return parse_class();
     case '.':
       ++at_;
-      return add_chars(line_ends().complement());
+      return add_chars(flags_.dot_takes_all ? CodepointSet::all() : line_ends().complement());
     case '^':
       ++at_;
       return add({.kind = Regex::Kind::begin});
@@ -105,12 +117,13 @@ base::Result<RegexParser::Node> RegexParser::parse_atom() {
       return wrong("a quantifier with nothing before it");
     case '\\': {
       ++at_;
+      const bool is_class = peek() == 'D' || peek() == 'W' || peek() == 'S';
       TRY(CodepointSet set, parse_escape());
-      return add_chars(std::move(set));
+      return add_chars(is_class ? std::move(set) : folded(std::move(set)));
     }
     default:
       const char32_t c = text_[at_++];
-      return add_chars({c, c});
+      return add_chars(folded({c, c}));
   }
 }
 
@@ -298,6 +311,7 @@ base::Result<RegexParser::Node> RegexParser::parse_class() {
     set.add(first.ranges()[0].first, last.ranges()[0].first);
   }
   if (!take(']')) return wrong("a '[' without its ']'");
+  set = folded(std::move(set));
   return add_chars(negated ? set.complement() : std::move(set));
 }
 

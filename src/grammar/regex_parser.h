@@ -12,7 +12,8 @@ namespace kvasir::grammar {
 // Parses one pattern. Used once. Private to regex*.cc.
 class RegexParser {
  public:
-  RegexParser(std::u32string text, Regex& out) : text_(std::move(text)), out_(out) {}
+  RegexParser(std::u32string text, Regex& out, RegexFlags flags)
+      : text_(std::move(text)), out_(out), flags_(flags) {}
 
   base::Result<std::uint32_t> parse();
 
@@ -44,10 +45,13 @@ class RegexParser {
   base::Error wrong(std::string_view what) const;
   base::Error unsupported(std::string_view what) const;
   Node add(Regex::Node node);
+  // With the letters of the other case where the flags ask for them.
+  CodepointSet folded(CodepointSet set) const;
   Node add_chars(CodepointSet set) { return add({.kind = Regex::Kind::chars, .chars = std::move(set)}); }
 
   std::u32string text_;
   Regex& out_;
+  const RegexFlags flags_;
   std::size_t at_ = 0;
   int depth_ = 0;
 };

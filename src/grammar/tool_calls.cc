@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "grammar/char_encoding.h"
+#include "grammar/ebnf.h"
 #include "grammar/schema_compiler.h"
 #include "grammar/text_until.h"
 
@@ -29,7 +31,10 @@ ToolCallGrammar read(const json::value& value) {
   for (const json::value& tool : value.at("tools").as_array())
     calls.tools.push_back({.name = std::string(tool.at("name").as_string()),
                            .schema = tool.at("schema"),
-                           .strict = tool.at("strict").as_bool()});
+                           .strict = tool.at("strict").as_bool(),
+                           .lark = std::string(tool.at("lark").as_string()),
+                           .lark_argument = std::string(tool.at("lark_argument").as_string()),
+                           .lark_field = std::string(tool.at("lark_field").as_string())});
   return calls;
 }
 
@@ -43,8 +48,26 @@ std::vector<Note> notes_in_tool(std::vector<Note> notes, std::size_t index) {
   return notes;
 }
 
+// {"input": "TEXT"}, where the text follows the grammar.
+base::Result<NodeId> lark_argument_of(Grammar& grammar, const ToolCallGrammar::Tool& tool,
+                                      JsonSchemaOptions options) {
+  auto text = add_lark(grammar, tool.lark, CharEncoding::json);
+  if (!text.ok()) {
+    base::Error error = std::move(text).error();
+    error.field = "!" + tool.lark_field;
+    return error;
+  }
+  ByteSet blanks;
+  for (const char c : {' ', '\n', '\r', '\t'}) blanks.add(static_cast<std::uint8_t>(c));
+  const NodeId space = grammar.repeat(grammar.bytes(blanks), 0, options.max_whitespace);
+  const auto is = [&](std::string_view sign) { return grammar.literal(sign); };
+  return grammar.sequence({is("{"), space, is(json_quoted(tool.lark_argument) + ":"), space, is("\""), *text,
+                           is("\""), space, is("}")});
+}
+
 base::Result<NodeId> arguments_of(Grammar& grammar, const ToolCallGrammar::Tool& tool, std::size_t index,
                                   JsonSchemaOptions options) {
+  if (!tool.lark.empty()) return lark_argument_of(grammar, tool, options);
   Grammar trial;  // nodes of a schema that fails do not become part of the grammar
   SchemaCompiler attempt(trial, tool.schema, options);
   if (auto tried = attempt.compile_arguments(); !tried.ok()) {
@@ -66,7 +89,12 @@ base::Result<NodeId> arguments_of(Grammar& grammar, const ToolCallGrammar::Tool&
 std::string tool_calls_text(const ToolCallGrammar& calls) {
   json::array tools;
   for (const ToolCallGrammar::Tool& tool : calls.tools)
-    tools.push_back(json::object{{"name", tool.name}, {"schema", tool.schema}, {"strict", tool.strict}});
+    tools.push_back(json::object{{"name", tool.name},
+                                 {"schema", tool.schema},
+                                 {"strict", tool.strict},
+                                 {"lark", tool.lark},
+                                 {"lark_argument", tool.lark_argument},
+                                 {"lark_field", tool.lark_field}});
   const json::object text{{"begin", calls.text.begin},           {"before_name", calls.text.before_name},
                           {"after_name", calls.text.after_name}, {"after", calls.text.after},
                           {"separator", calls.text.separator},   {"end", calls.text.end},

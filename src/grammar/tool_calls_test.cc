@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "grammar/char_encoding.h"
 #include "grammar/grammar_compiler.h"
 #include "grammar/matcher.h"
 #include "grammar/schema_check.h"
@@ -67,6 +68,67 @@ TEST(ToolCalls, OnlyCallsOfDeclaredToolsWithFittingArguments) {
   several.max_calls = 3;
   EXPECT_EQ(fit(source_of(several), kCall + "\n" + kCall + "\n" + kCall), Fit::whole);
   EXPECT_EQ(fit(source_of(several), kCall + "\n" + kCall + "\n" + kCall + "\n<"), Fit::no);
+}
+
+// A tool that edits files by patches of text, as Codex declares it.
+constexpr std::string_view kPatchGrammar = R"(start: begin_patch hunk+ end_patch
+begin_patch: "*** Begin Patch" LF
+end_patch: "*** End Patch" LF?
+
+hunk: add_hunk | delete_hunk | update_hunk
+add_hunk: "*** Add File: " filename LF add_line+
+delete_hunk: "*** Delete File: " filename LF
+update_hunk: "*** Update File: " filename LF change_move? change?
+
+filename: /(.+)/
+add_line: "+" /(.*)/ LF -> line
+
+change_move: "*** Move to: " filename LF
+change: (change_context | change_line)+ eof_line?
+change_context: ("@@" | "@@ " /(.+)/) LF
+change_line: ("+" | "-" | " ") /(.*)/ LF
+eof_line: "*** End of File" LF
+
+%import common.LF
+)";
+
+GrammarSource patch_source(std::string_view lark) {
+  ToolCallGrammar calls = weather_and_time();
+  calls.tools = {{.name = "apply_patch",
+                  .schema = base::json::object(),
+                  .lark = std::string(lark),
+                  .lark_argument = "input",
+                  .lark_field = "tools[0].format.definition"}};
+  return source_of(calls);
+}
+
+std::string patch_call(std::string_view input) {
+  return "<tool_call>\n{\"name\": \"apply_patch\", \"arguments\": {\"input\": " + json_quoted(input) +
+         "}}\n</tool_call>";
+}
+
+TEST(ToolCalls, TheInputOfAPatchFollowsItsGrammar) {
+  const GrammarSource source = patch_source(kPatchGrammar);
+  const auto fits = [&](std::string_view input) { return fit(source, patch_call(input)); };
+  EXPECT_EQ(fits("*** Begin Patch\n*** Add File: a.py\n+print(\"x\\n\")\n+\tend\n*** End Patch"), Fit::whole);
+  EXPECT_EQ(fits("*** Begin Patch\n*** Update File: a b.c\n*** Move to: c\n@@ f()\n-old\n+new\n same\n"
+                 "*** End of File\n*** Delete File: d\n*** End Patch\n"),
+            Fit::whole);
+  EXPECT_EQ(fits("*** Begin Patch\n*** End Patch"), Fit::no);
+  EXPECT_EQ(fits("*** Begin Patch\n*** Add File: a\nprint\n*** End Patch"), Fit::no);
+  EXPECT_EQ(fits("diff --git a b"), Fit::no);
+  EXPECT_EQ(fits("*** Begin Patch\n*** Delete File: a\n*** End Patch\n\n"), Fit::no);
+}
+
+TEST(ToolCalls, AnErrorInAGrammarNamesItsPlaceAndLine) {
+  const auto broken = grammar_of(patch_source("start: a\na: /x(?=y)/"));
+  ASSERT_FALSE(broken.ok());
+  EXPECT_EQ(broken.error().field, "!tools[0].format.definition");
+  EXPECT_NE(broken.error().message.find("(line 2)"), std::string::npos) << broken.error().message;
+  const auto attribute = grammar_of(patch_source("start[capture]: \"x\""));
+  ASSERT_FALSE(attribute.ok());
+  EXPECT_NE(attribute.error().message.find("attributes of rules"), std::string::npos);
+  EXPECT_FALSE(grammar_of(patch_source("root ::= \"GBNF\"")).ok());
 }
 
 // As many tools as a request may have.

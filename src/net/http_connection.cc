@@ -128,7 +128,7 @@ asio::awaitable<void> HttpConnection::serve(ParsedRequest& parsed) {
   is_http_1_0_ = parsed.is_http_1_0;
   bool threw = false;
   {
-    Responder responder(*this);
+    ConnectionResponder responder(*this);
     try {
       co_await state_->handler(parsed.request, responder);
     } catch (const std::exception& e) {

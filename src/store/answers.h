@@ -10,6 +10,12 @@
 
 namespace kvasir::store {
 
+enum class AnswerState : std::uint8_t {
+  complete,
+  in_progress,  // a living process is working on it
+  interrupted,  // the process that worked on it is gone
+};
+
 // An answer that a client may fetch again or continue from.
 struct StoredAnswer {
   std::string id;
@@ -20,6 +26,7 @@ struct StoredAnswer {
   std::int64_t expires_ms = 0;  // 0: never
   std::string input;            // JSON, in the endpoint's form
   std::string body;             // JSON, the answer itself
+  AnswerState state = AnswerState::complete;
 };
 
 inline constexpr std::size_t kMaxChainBytes = std::size_t{32} << 20;  // inputs and bodies together
@@ -32,6 +39,8 @@ class Answers {
 
   // Replaces the tenant's answer with the same id. An id that belongs to another tenant is a conflict.
   virtual base::Status put(const StoredAnswer& answer) = 0;
+  // Replaces the body and the state of an answer that this process has in progress. not_found: there is none.
+  virtual base::Status save(const StoredAnswer& answer) = 0;
   virtual base::Result<StoredAnswer> find(const Key& key, std::int64_t now_ms) = 0;
   // The answer and all answers that it continues, oldest first. too_large if there are more than `max_length`
   // answers or kMaxChainBytes. not_found if one of them is gone.

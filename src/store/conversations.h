@@ -105,6 +105,11 @@ class Conversations {
   // was the active leaf, their parent becomes active again.
   virtual base::Status withdraw(const Key& key, const std::string& first_id) = 0;
 
+  // Replaces the body of a message. conflict: it is being generated.
+  virtual base::Status rewrite(const Key& key, const std::string& id, const std::string& body) = 0;
+  // Removes one message; those after it follow the one before it. conflict: it is being generated.
+  virtual base::Status take_out(const Key& key, const std::string& id) = 0;
+
   // All messages in the order of their creation.
   virtual base::Result<std::vector<MessageNode>> tree(const Key& key) = 0;
   // In the order of `ids`. not_found: one is missing.

@@ -67,6 +67,14 @@ class FailingStore final : public Store {
       TRY_OK(store_.room());
       return inner().withdraw(key, first_id);
     }
+    base::Status rewrite(const Key& key, const std::string& id, const std::string& body) override {
+      TRY_OK(store_.room());
+      return inner().rewrite(key, id, body);
+    }
+    base::Status take_out(const Key& key, const std::string& id) override {
+      TRY_OK(store_.room());
+      return inner().take_out(key, id);
+    }
     base::Result<std::vector<MessageNode>> tree(const Key& key) override { return inner().tree(key); }
     base::Result<std::vector<Message>> messages(const Key& key,
                                                 const std::vector<std::string>& ids) override {

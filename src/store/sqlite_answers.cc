@@ -13,7 +13,7 @@ using base::Status;
 
 namespace {
 
-#define ANSWER_COLUMNS "id, tenant, kind, previous_id, created_ms, expires_ms, input, body"
+#define ANSWER_COLUMNS "id, tenant, kind, previous_id, created_ms, expires_ms, input, body, state"
 
 StoredAnswer read_answer(const Statement& s) {
   StoredAnswer answer;
@@ -25,6 +25,7 @@ StoredAnswer read_answer(const Statement& s) {
   answer.expires_ms = s.integer(5);
   answer.input = s.text(6);
   answer.body = s.text(7);
+  answer.state = static_cast<AnswerState>(s.integer(8));
   return answer;
 }
 
@@ -48,9 +49,10 @@ Status SqliteAnswers::put(const StoredAnswer& answer) {
   {
     TRY(Statement statement,
         transaction.prepare("INSERT INTO answers (" ANSWER_COLUMNS
-                            ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) "
+                            ", owner) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) "
                             "ON CONFLICT (id) DO UPDATE SET kind = ?3, previous_id = ?4, created_ms = ?5, "
-                            "expires_ms = ?6, input = ?7, body = ?8 WHERE tenant = ?2"));
+                            "expires_ms = ?6, input = ?7, body = ?8, state = ?9, owner = ?10 "
+                            "WHERE tenant = ?2"));
     TRY_OK(statement.bind(answer.id)
                .bind(answer.tenant)
                .bind(answer.kind)
@@ -59,10 +61,33 @@ Status SqliteAnswers::put(const StoredAnswer& answer) {
                .bind(answer.expires_ms)
                .bind(answer.input)
                .bind(answer.body)
+               .bind(static_cast<std::int64_t>(answer.state))
+               .bind(owner_of(answer))
                .run());
   }
   if (transaction.num_changes() == 0)
     return base::error(ErrorCode::conflict, "there is an answer '{}' already", answer.id);
+  return transaction.commit();
+}
+
+std::int64_t SqliteAnswers::owner_of(const StoredAnswer& answer) const {
+  return answer.state == AnswerState::in_progress ? owner_.number() : 0;
+}
+
+Status SqliteAnswers::save(const StoredAnswer& answer) {
+  TRY(Transaction transaction, Transaction::begin(database_, Access::write));
+  {
+    TRY(Statement statement, transaction.prepare("UPDATE answers SET body = ?1, state = ?2, owner = ?3 "
+                                                 "WHERE tenant = ?4 AND id = ?5 AND owner = ?6"));
+    TRY_OK(statement.bind(answer.body)
+               .bind(static_cast<std::int64_t>(answer.state))
+               .bind(owner_of(answer))
+               .bind(answer.tenant)
+               .bind(answer.id)
+               .bind(owner_.number())
+               .run());
+  }
+  if (transaction.num_changes() == 0) return no_such("answer in progress", answer.id);
   return transaction.commit();
 }
 

@@ -5,15 +5,17 @@
 
 #include "store/answers.h"
 #include "store/sqlite_database.h"
+#include "store/sqlite_owner.h"
 #include "store/summaries.h"
 
 namespace kvasir::store {
 
 class SqliteAnswers final : public Answers {
  public:
-  explicit SqliteAnswers(SqliteDatabase& database) : database_(database) {}
+  SqliteAnswers(SqliteDatabase& database, const SqliteOwner& owner) : database_(database), owner_(owner) {}
 
   base::Status put(const StoredAnswer& answer) override;
+  base::Status save(const StoredAnswer& answer) override;
   base::Result<StoredAnswer> find(const Key& key, std::int64_t now_ms) override;
   base::Result<std::vector<StoredAnswer>> chain(const Key& key, std::int64_t now_ms, int max_length) override;
   base::Result<std::vector<std::string>> chain_ids(const Key& key, std::int64_t now_ms,
@@ -24,7 +26,10 @@ class SqliteAnswers final : public Answers {
   base::Result<int> remove_expired(std::int64_t now_ms) override;
 
  private:
+  std::int64_t owner_of(const StoredAnswer& answer) const;
+
   SqliteDatabase& database_;
+  const SqliteOwner& owner_;
 };
 
 class SqliteSummaries final : public Summaries {

@@ -23,6 +23,8 @@ class SqliteConversations final : public Conversations {
   base::Status append(const Key& key, const Append& append) override;
   base::Status save(const Key& key, const Message& message) override;
   base::Status withdraw(const Key& key, const std::string& first_id) override;
+  base::Status rewrite(const Key& key, const std::string& id, const std::string& body) override;
+  base::Status take_out(const Key& key, const std::string& id) override;
   base::Result<std::vector<MessageNode>> tree(const Key& key) override;
   base::Result<std::vector<Message>> messages(const Key& key, const std::vector<std::string>& ids) override;
   base::Result<std::vector<Message>> first_messages(const Key& key,
@@ -32,6 +34,9 @@ class SqliteConversations final : public Conversations {
   // Loads messages up to the one that reaches `max_bytes`.
   base::Result<std::vector<Message>> load(const Key& key, const std::vector<std::string>& ids,
                                           std::size_t max_bytes);
+  // not_found or conflict unless the message is there and complete.
+  base::Status check_settled(Transaction& transaction, std::int64_t conversation,
+                             const std::string& id) const;
   base::Status check_parent(Transaction& transaction, std::int64_t conversation,
                             const std::string& parent_id) const;
 

@@ -113,6 +113,49 @@ Status SqliteConversations::withdraw(const Key& key, const std::string& first_id
   return transaction.commit();
 }
 
+Status SqliteConversations::check_settled(Transaction& transaction, std::int64_t conversation,
+                                          const std::string& id) const {
+  TRY_OK(owner_.bury_dead(transaction));
+  TRY(Statement statement,
+      transaction.prepare("SELECT status FROM messages WHERE conversation = ?1 AND id = ?2"));
+  TRY(const bool there, statement.bind(conversation).bind(id).step());
+  if (!there) return no_such("message", id);
+  if (statement.integer(0) != static_cast<std::int64_t>(MessageStatus::in_progress)) return base::ok();
+  return base::Error{
+      .code = base::ErrorCode::conflict,
+      .message = fmt::format("the message '{}' is still being generated; wait for its end", id),
+      .reason = "conversation_busy"};
+}
+
+Status SqliteConversations::rewrite(const Key& key, const std::string& id, const std::string& body) {
+  TRY(Transaction transaction, Transaction::begin(database_, Access::write));
+  TRY(const std::int64_t conversation, conversation_seq(transaction, key));
+  TRY_OK(check_settled(transaction, conversation, id));
+  {
+    TRY(Statement statement,
+        transaction.prepare("UPDATE messages SET body = ?1 WHERE conversation = ?2 AND id = ?3"));
+    TRY_OK(statement.bind(body).bind(conversation).bind(id).run());
+  }
+  return transaction.commit();
+}
+
+Status SqliteConversations::take_out(const Key& key, const std::string& id) {
+  TRY(Transaction transaction, Transaction::begin(database_, Access::write));
+  TRY(const std::int64_t conversation, conversation_seq(transaction, key));
+  TRY_OK(check_settled(transaction, conversation, id));
+  constexpr const char* kChanges[] = {
+      "UPDATE conversations SET active_leaf = (SELECT parent_id FROM messages WHERE conversation = ?1 AND "
+      "id = ?2) WHERE seq = ?1 AND active_leaf = ?2",
+      "UPDATE messages SET parent_id = (SELECT parent_id FROM messages WHERE conversation = ?1 AND id = ?2) "
+      "WHERE conversation = ?1 AND parent_id = ?2",
+      "DELETE FROM messages WHERE conversation = ?1 AND id = ?2"};
+  for (const char* change : kChanges) {
+    TRY(Statement statement, transaction.prepare(change));
+    TRY_OK(statement.bind(conversation).bind(id).run());
+  }
+  return transaction.commit();
+}
+
 Result<std::vector<MessageNode>> SqliteConversations::tree(const Key& key) {
   TRY(Transaction transaction, Transaction::begin(database_, Access::read));
   TRY(const std::int64_t conversation, conversation_seq(transaction, key));

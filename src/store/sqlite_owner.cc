@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "store/answers.h"
 #include "store/conversations.h"
 
 namespace kvasir::store {
@@ -15,6 +16,8 @@ Status bury(Transaction& transaction, std::int64_t number) {
   TRY(Statement messages, transaction.prepare("UPDATE messages SET owner = 0, status = ?1, finish_reason = "
                                               "'interrupted' WHERE owner = ?2"));
   TRY_OK(messages.bind(static_cast<std::int64_t>(MessageStatus::incomplete)).bind(number).run());
+  TRY(Statement answers, transaction.prepare("UPDATE answers SET owner = 0, state = ?1 WHERE owner = ?2"));
+  TRY_OK(answers.bind(static_cast<std::int64_t>(AnswerState::interrupted)).bind(number).run());
   TRY(Statement batches, transaction.prepare("UPDATE batches SET owner = 0 WHERE owner = ?1"));
   TRY_OK(batches.bind(number).run());
   TRY(Statement owners, transaction.prepare("DELETE FROM owners WHERE number = ?1"));

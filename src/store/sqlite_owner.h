@@ -15,8 +15,8 @@ class SqliteOwner {
   static base::Result<SqliteOwner> join(SqliteDatabase& database, const std::filesystem::path& lock_path);
 
   std::int64_t number() const { return number_; }
-  // Releases the records of dead processes: their messages end as incomplete, and their batches may be
-  // claimed again. Needs a write transaction.
+  // Releases the records of dead processes: their messages end as incomplete, their answers as interrupted,
+  // and their batches may be claimed again. Needs a write transaction.
   base::Status bury_dead(Transaction& transaction) const;
 
  private:

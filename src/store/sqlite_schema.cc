@@ -196,6 +196,12 @@ CREATE TABLE usage_logs (
   position INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 )sql",
+    // Answers that a process is working on.
+    R"sql(
+ALTER TABLE answers ADD COLUMN state INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE answers ADD COLUMN owner INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX answers_in_progress ON answers (owner) WHERE owner <> 0;
+)sql",
 };
 
 }  // namespace

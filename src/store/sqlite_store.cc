@@ -13,7 +13,7 @@ SqliteStore::SqliteStore(std::unique_ptr<SqliteDatabase> database, std::unique_p
       watch_(std::move(watch)),
       owner_(std::move(owner)),
       conversations_(*database_, owner_),
-      answers_(*database_),
+      answers_(*database_, owner_),
       summaries_(*database_),
       files_(*database_),
       batches_(*database_, owner_),

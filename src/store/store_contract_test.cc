@@ -240,6 +240,26 @@ TEST_P(StoreContract, RemovingAConversationRemovesItsMessages) {
   append("conv_2", {message("a")});  // the id is free again
 }
 
+TEST_P(StoreContract, OneMessageIsRewrittenOrTakenOut) {
+  add_conversation("conv_1");
+  append("conv_1", {message("a"), message("b", "a"), message("c", "b")});
+  ASSERT_TRUE(conversations().rewrite(key("conv_1"), "b", R"({"content":"new"})").ok());
+  EXPECT_EQ(conversations().messages(key("conv_1"), {"b"}).value()[0].body, R"({"content":"new"})");
+  ASSERT_TRUE(conversations().take_out(key("conv_1"), "b").ok());
+  EXPECT_EQ(conversations().messages(key("conv_1"), {"c"}).value()[0].parent_id, "a");
+  ASSERT_TRUE(conversations().take_out(key("conv_1"), "c").ok());
+  EXPECT_EQ(conversations().find(key("conv_1"))->active_leaf, "a");
+  ASSERT_TRUE(conversations().take_out(key("conv_1"), "a").ok());
+  EXPECT_EQ(conversations().find(key("conv_1"))->active_leaf, "");
+  EXPECT_EQ(conversations().take_out(key("conv_1"), "a").error().code, ErrorCode::not_found);
+  Message running = message("d");
+  running.status = MessageStatus::in_progress;
+  append("conv_1", {running});
+  EXPECT_EQ(conversations().take_out(key("conv_1"), "d").error().reason, "conversation_busy");
+  EXPECT_EQ(conversations().rewrite(key("conv_1"), "d", "{}").error().reason, "conversation_busy");
+  EXPECT_EQ(conversations().rewrite({"other", "conv_1"}, "d", "{}").error().code, ErrorCode::not_found);
+}
+
 TEST_P(StoreContract, AnswersFormChainsAndExpire) {
   Answers& answers = store_->answers();
   ASSERT_TRUE(answers.put({.id = "r1", .tenant = kTenant, .kind = "response", .body = "{}"}).ok());
@@ -280,6 +300,25 @@ TEST_P(StoreContract, AnswersFormChainsAndExpire) {
   EXPECT_EQ(again.remove_expired(100).value(), 1);
   ASSERT_TRUE(again.remove(key("r1")).ok());
   EXPECT_EQ(again.remove(key("r1")).error().code, ErrorCode::not_found);
+}
+
+TEST_P(StoreContract, AnswersInProgressBelongToTheirProcess) {
+  ASSERT_TRUE(store_->answers()
+                  .put({.id = "r1", .tenant = kTenant, .kind = "response", .state = AnswerState::in_progress})
+                  .ok());
+  ASSERT_TRUE(store_->answers()
+                  .put({.id = "r2", .tenant = kTenant, .kind = "response", .state = AnswerState::in_progress})
+                  .ok());
+  const auto other = bed_->open();
+  EXPECT_EQ(other->answers().find(key("r1"), 0)->state, AnswerState::in_progress);
+  StoredAnswer ended{.id = "r1", .tenant = kTenant, .body = "{}"};
+  EXPECT_EQ(other->answers().save(ended).error().code, ErrorCode::not_found);
+  ASSERT_TRUE(store_->answers().save(ended).ok());
+  EXPECT_EQ(store_->answers().find(key("r1"), 0)->state, AnswerState::complete);
+  EXPECT_EQ(store_->answers().save(ended).error().code, ErrorCode::not_found);  // it has ended
+  reopen();
+  EXPECT_EQ(store_->answers().find(key("r1"), 0)->state, AnswerState::complete);
+  EXPECT_EQ(store_->answers().find(key("r2"), 0)->state, AnswerState::interrupted);
 }
 
 TEST_P(StoreContract, SummariesAreKeptByTheirKey) {

@@ -147,3 +147,89 @@ def test_a_stream_goes_on_where_it_was_left(server, client):
     assert rest[-1][1] == "[DONE]" and text_of(first + rest) == whole
     with httpx.stream("GET", url, timeout=60) as response:
         assert list(events_of(response.iter_lines())) == first + rest
+
+
+def test_a_conversation_and_its_items(client):
+    conversation = client.conversations.create(
+        metadata={"topic": "names"}, items=[{"type": "message", "role": "user", "content": "My name is Ada."}]
+    )
+    assert conversation.object == "conversation" and conversation.metadata == {"topic": "names"}
+    assert client.conversations.update(conversation.id, metadata={"topic": "x"}).metadata == {"topic": "x"}
+    added = client.conversations.items.create(
+        conversation.id, items=[{"type": "message", "role": "assistant", "content": "Hello Ada."}]
+    )
+    assert [item.role for item in added.data] == ["assistant"]
+    response = client.responses.create(**params(model=CODER, input="What is my name?", conversation=conversation.id))
+    assert "Ada" in response.output_text and response.conversation.id == conversation.id
+    items = list(client.conversations.items.list(conversation.id, order="asc", limit=1))
+    assert [item.role for item in items] == ["user", "assistant", "user", "assistant"]
+    assert items[-1].id == response.output[-1].id and items[-1].content[0].text == response.output_text
+    assert client.conversations.items.retrieve(items[0].id, conversation_id=conversation.id) == items[0]
+    client.conversations.items.delete(items[0].id, conversation_id=conversation.id)
+    left = list(client.conversations.items.list(conversation.id))
+    assert [item.id for item in left] == [item.id for item in reversed(items[1:])]
+    with pytest.raises(openai.BadRequestError):
+        client.responses.create(**params(conversation=conversation.id, previous_response_id=response.id))
+    assert client.conversations.delete(conversation.id).deleted
+    with pytest.raises(openai.NotFoundError):
+        client.responses.create(**params(conversation=conversation.id))
+
+
+# The grammar of Codex's tool for edits.
+PATCH = r"""start: begin_patch hunk+ end_patch
+begin_patch: "*** Begin Patch" LF
+end_patch: "*** End Patch" LF?
+
+hunk: add_hunk | delete_hunk | update_hunk
+add_hunk: "*** Add File: " filename LF add_line+
+delete_hunk: "*** Delete File: " filename LF
+update_hunk: "*** Update File: " filename LF change_move? change?
+
+filename: /(.+)/
+add_line: "+" /(.*)/ LF -> line
+
+change_move: "*** Move to: " filename LF
+change: (change_context | change_line)+ eof_line?
+change_context: ("@@" | "@@ " /(.+)/) LF
+change_line: ("+" | "-" | " ") /(.*)/ LF
+eof_line: "*** End of File" LF
+
+%import common.LF
+"""
+
+
+def test_a_patch_follows_its_grammar(client):
+    tool = {"type": "custom", "name": "apply_patch", "format": {"type": "grammar", "syntax": "lark", "definition": PATCH}}
+    text = "Add a file hello.py that prints hello. Do not explain."
+    response = client.responses.create(**params(model=CODER, input=text, tools=[tool], tool_choice="required", max_output_tokens=300))
+    call = response.output[-1]
+    assert call.type == "custom_tool_call" and call.name == "apply_patch"
+    lines = call.input.rstrip("\n").split("\n")
+    assert lines[0] == "*** Begin Patch" and lines[-1] == "*** End Patch" and len(lines) > 2, call.input
+    assert all(line.startswith(("***", "@@", "+", "-", " ")) for line in lines), call.input
+
+
+def test_a_custom_tool_in_a_chat(client):
+    grammar = {"type": "grammar", "grammar": {"syntax": "lark", "definition": 'start: "SELECT " NAME\nNAME: /[a-z]+/'}}
+    tool = {"type": "custom", "custom": {"name": "query", "description": "Runs SQL.", "format": grammar}}
+    chat = {
+        "model": CODER,
+        "messages": [{"role": "user", "content": "Select everything from users."}],
+        "tools": [tool],
+        "tool_choice": {"type": "custom", "custom": {"name": "query"}},
+        "temperature": 0,
+    }
+    call = client.chat.completions.create(**chat).choices[0].message.tool_calls[0]
+    assert call.type == "custom" and call.custom.name == "query" and call.custom.input.startswith("SELECT ")
+    parts = [part for chunk in client.chat.completions.create(**chat, stream=True) for choice in chunk.choices for part in choice.delta.tool_calls or []]
+    assert parts[0].type == "custom"
+    assert "".join(part.custom["input"] for part in parts) == call.custom.input
+    chat["messages"] += [
+        {"role": "assistant", "tool_calls": [call.model_dump()]},
+        {"role": "tool", "tool_call_id": call.id, "content": "3 rows"},
+    ]
+    chat["tool_choice"] = "none"
+    assert client.chat.completions.create(**chat).choices[0].message.content
+    tool["custom"]["format"]["grammar"]["definition"] = "start: a\na: pair{b}"
+    with pytest.raises(openai.BadRequestError, match="templates are not supported .line 2."):
+        client.chat.completions.create(**chat | {"tool_choice": "required"})

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "grammar/grammar_compiler.h"
 #include "grammar/matcher.h"
+#include "grammar/tool_calls.h"
 
 namespace {
 
@@ -46,9 +47,21 @@ void walk(const std::shared_ptr<CompiledGrammar>& grammar, GrammarSource::Kind k
     if (matcher.is_ended()) break;
     text += grammar->trie().bytes_of(token);
   }
-  const bool is_json = kind == GrammarSource::Kind::json_schema || kind == GrammarSource::Kind::json_object;
+  const bool is_json = kind == GrammarSource::Kind::json_schema || kind == GrammarSource::Kind::json_object ||
+                       kind == GrammarSource::Kind::tool_calls;
   if (is_json && matcher.is_complete())
     require(kvasir::base::parse_json("[" + text + "]", {.max_depth = 1000}).ok());
+}
+
+// The source of a call whose one argument follows a Lark grammar.
+std::string call_with(const std::string& lark) {
+  ToolCallGrammar calls;
+  calls.text.before_name = "{\"name\": \"";
+  calls.text.after_name = "\", \"arguments\": ";
+  calls.text.after = "}";
+  calls.tools.push_back(
+      {.name = "f", .schema = kvasir::base::json::object(), .lark = lark, .lark_argument = "input"});
+  return tool_calls_text(calls);
 }
 
 }  // namespace
@@ -56,11 +69,12 @@ void walk(const std::shared_ptr<CompiledGrammar>& grammar, GrammarSource::Kind k
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const auto trie = make_trie();
   if (size < 2) return 0;
-  constexpr GrammarSource::Kind kKinds[] = {GrammarSource::Kind::json_schema,
-                                            GrammarSource::Kind::json_schema, GrammarSource::Kind::regex,
-                                            GrammarSource::Kind::ebnf, GrammarSource::Kind::choice};
-  GrammarSource source{.kind = kKinds[data[0] % 5]};
+  constexpr GrammarSource::Kind kKinds[] = {
+      GrammarSource::Kind::json_schema, GrammarSource::Kind::json_schema, GrammarSource::Kind::regex,
+      GrammarSource::Kind::ebnf,        GrammarSource::Kind::choice,      GrammarSource::Kind::tool_calls};
+  GrammarSource source{.kind = kKinds[data[0] % 6]};
   source.text.assign(reinterpret_cast<const char*>(data) + 2, size - 2);
+  if (source.kind == GrammarSource::Kind::tool_calls) source.text = call_with(source.text);
   source.json.max_whitespace = data[1] % 3;
   const auto grammar = grammar_of(source);
   if (!grammar.ok()) return 0;

@@ -58,6 +58,7 @@ void warn_of_effort(const Service& service, const tenancy::Caller& caller, Quest
 Status prepare_outlet(Outlet& out, const GenerateParams& params) {
   out.exchange().model = params.model;
   if (params.resumable) TRY_OK(out.make_resumable());
+  if (params.background) out.go_on_alone();
   add_warnings(out, params.warnings);
   return base::ok();
 }

@@ -28,6 +28,8 @@ class AnswerKeeper {
   virtual boost::asio::awaitable<base::Status> begin(const Job& job) = 0;
   // Called with each delta before the client sees it.
   virtual boost::asio::awaitable<void> take(const std::vector<Delta>& deltas) = 0;
+  // Called before `end` where the answer failed: why.
+  virtual void note_failure(const base::Error&) {}
   // Called once after `begin`, however the answer ended, and before the client learns of the end. Returns
   // further fields for the answer.
   virtual boost::asio::awaitable<base::Result<base::json::object>> end(Ending ending,

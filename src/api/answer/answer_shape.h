@@ -67,7 +67,6 @@ inline constexpr AnswerKind kCompletionAnswer = {"cmpl-"};
 inline constexpr AnswerKind kMessagesAnswer = {"msg_", "event: ping\ndata: {\"type\":\"ping\"}\n\n"};
 inline constexpr AnswerKind kResponsesAnswer = {"resp_"};
 
-std::unique_ptr<AnswerShape> chat_shape(AnswerHead head);
 std::unique_ptr<AnswerShape> completion_shape(AnswerHead head);
 
 // Appends a delta to the sum of the deltas before it.

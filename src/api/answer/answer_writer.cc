@@ -32,6 +32,7 @@ asio::awaitable<Status> AnswerWriter::begin(const Job& job) {
 }
 
 asio::awaitable<void> AnswerWriter::refuse(Error error) {
+  if (keeper_) keeper_->note_failure(error);
   (void)co_await keep_end(Ending::failed, {});
   co_await out_.fail(std::move(error));
 }
@@ -87,6 +88,7 @@ asio::awaitable<void> AnswerWriter::close(DeltaStream& stream, Status ended, con
   AnswerShape* const opened = streams_ ? shape_.get() : nullptr;
   if (!ended.ok()) {
     const bool left = ended.error().code == ErrorCode::cancelled;
+    if (keeper_ && !left) keeper_->note_failure(ended.error());
     (void)co_await keep_end(left ? Ending::left : Ending::failed, usage);
     co_await wait_for(commit);
     co_return co_await out_.fail(std::move(ended).error(), opened);

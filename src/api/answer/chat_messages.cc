@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/answer/chat_request.h"
+#include "api/answer/custom_tools.h"
 
 namespace kvasir::api {
 
@@ -71,6 +72,20 @@ Status read_content(json::object& message, std::string_view role) {
   return base::ok();
 }
 
+// Templates know functions only.
+Status read_custom_call(json::object& call) {
+  const json::value& custom = call.at("custom");
+  const json::value* name = custom.is_object() ? custom.get_object().if_contains("name") : nullptr;
+  const json::value* input = custom.is_object() ? custom.get_object().if_contains("input") : nullptr;
+  if (name == nullptr || !name->is_string() || input == nullptr || !input->is_string())
+    return wrong_type("a \"custom\" with a \"name\" and an \"input\"", custom);
+  json::object function{{"name", *name}, {"arguments", custom_arguments(input->get_string())}};
+  call.erase("custom");
+  call["type"] = "function";
+  call["function"] = std::move(function);
+  return base::ok();
+}
+
 // Parses the arguments of calls. Templates write them with `tojson`, which would quote a string of JSON
 // twice.
 Status read_tool_calls(json::object& message) {
@@ -79,6 +94,7 @@ Status read_tool_calls(json::object& message) {
   if (!calls->is_array()) return wrong_type("an array", *calls);
   for (json::value& call : calls->get_array()) {
     json::object* object = call.if_object();
+    if (object != nullptr && object->contains("custom")) TRY_OK(read_custom_call(*object));
     json::value* function = object == nullptr ? nullptr : object->if_contains("function");
     if (function == nullptr || !function->is_object())
       return wrong_type("objects with a \"function\"", function == nullptr ? call : *function);

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "api/answer/answer_shape.h"
 #include "api/answer/context_report.h"
 #include "api/answer/generate_params.h"
 #include "api/answer/tools.h"
@@ -33,6 +34,9 @@ struct ChatRequest {
 base::Result<ChatRequest> read_chat_request(json::object body);
 json::object chat_request_schema();
 
+// How the answer to a chat completion is written.
+MakeShape chat_shape(const ChatRequest& request);
+
 // Takes one of OpenAI's efforts. Whether the model's template supports it is checked later.
 base::Status read_reasoning_effort(const json::value& value, ChatRequest& request);
 
@@ -54,12 +58,10 @@ inline constexpr std::string_view kMessagesSchema = R"({"type": "array", "minIte
         {"type": "object", "required": ["type", "refusal"],
          "properties": {"type": {"const": "refusal"}, "refusal": {"type": "string"}}}]}}]},
       "tool_call_id": {"description": "Of a tool's message: the call that it answers."}, "name": {},
-      "tool_calls": {"type": ["array", "null"], "items": {"type": "object", "required": ["function"],
-                     "properties": {"function": {"type": "object"}}}}}},
+      "tool_calls": {"type": ["array", "null"], "items": {"$ref": "#/components/schemas/EarlierCall"}}}},
     {"type": "object", "required": ["role", "tool_calls"], "properties": {
       "role": {"const": "assistant"}, "content": {"type": "null"},
-      "tool_calls": {"type": "array", "items": {"type": "object", "required": ["function"],
-                     "properties": {"function": {"type": "object"}}}}}},
+      "tool_calls": {"type": "array", "items": {"$ref": "#/components/schemas/EarlierCall"}}}},
     {"type": "object", "required": ["role", "refusal"], "properties": {
       "role": {"const": "assistant"}, "content": {"type": "null"}, "refusal": {"type": "string"}}}]}})";
 

@@ -1,8 +1,12 @@
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
+#include "api/answer/chat_request.h"
 #include "api/answer/choice_shape.h"
+#include "api/answer/custom_tools.h"
 
 namespace kvasir::api {
 
@@ -10,7 +14,12 @@ namespace {
 
 class ChatShape final : public ChoiceShape {
  public:
-  using ChoiceShape::ChoiceShape;
+  ChatShape(AnswerHead head, std::set<std::string> custom_tools)
+      : ChoiceShape(std::move(head)), custom_tools_(std::move(custom_tools)) {}
+
+  std::string chunks(const Delta& delta) override {
+    return ChoiceShape::chunks(custom_tools_.empty() ? delta : with_inputs(delta));
+  }
 
  protected:
   std::string_view object_name() const override { return "chat.completion"; }
@@ -63,42 +72,95 @@ class ChatShape final : public ChoiceShape {
     return delta.has_calls ? json::value("tool_calls") : finish_value(delta.finish);
   }
 
-  static json::array calls(const Delta& delta) {
+  // A call of a custom tool whose arguments are being written, and all such calls of the choice so far.
+  struct CustomCalls {
+    std::optional<CallDelta> open;
+    std::set<int> indices;
+  };
+
+  // The same delta, where a custom tool's call has its input in place of arguments. The input comes in one
+  // piece, once its arguments are complete.
+  Delta with_inputs(const Delta& delta) {
+    CustomCalls& custom = custom_calls_[delta.index];
+    Delta out = delta;
+    out.calls.clear();
+    const auto end_open = [&] {
+      if (!custom.open) return;
+      out.calls.push_back({.index = custom.open->index, .arguments = custom_input(custom.open->arguments)});
+      custom.open.reset();
+    };
+    for (const CallDelta& call : delta.calls) {
+      if (!call.id.empty()) end_open();
+      if (!call.id.empty() && custom_tools_.contains(call.name)) {
+        custom.open = call;
+        custom.indices.insert(call.index);
+        out.calls.push_back({.index = call.index, .id = call.id, .name = call.name});
+      } else if (custom.open && custom.open->index == call.index) {
+        custom.open->arguments += call.arguments;
+      } else {
+        out.calls.push_back(call);
+      }
+    }
+    if (delta.finish) end_open();
+    return out;
+  }
+
+  bool is_custom(const Delta& delta, const CallDelta& call) const {
+    const auto found = custom_calls_.find(delta.index);
+    return found != custom_calls_.end() && found->second.indices.contains(call.index);
+  }
+
+  json::array calls(const Delta& delta) const {
     json::array list;
     for (const CallDelta& call : delta.calls) {
+      const bool custom = is_custom(delta, call);
+      const char* kind = custom ? "custom" : "function";
       json::object object{{"index", call.index}};
-      json::object function;
+      json::object inner;
       if (!call.id.empty()) {
         object["id"] = call.id;
-        object["type"] = "function";
-        function["name"] = call.name;
+        object["type"] = kind;
+        inner["name"] = call.name;
       }
-      function["arguments"] = call.arguments;
-      object["function"] = std::move(function);
+      inner[custom ? "input" : "arguments"] = call.arguments;
+      object[kind] = std::move(inner);
       list.push_back(std::move(object));
     }
     return list;
   }
 
-  static json::array whole_calls(const Delta& delta) {
+  json::array whole_calls(const Delta& delta) const {
     json::array list;
-    for (const CallDelta& call : delta.calls)
-      list.push_back(
-          json::object{{"id", call.id},
-                       {"type", "function"},
-                       {"function", json::object{{"name", call.name}, {"arguments", call.arguments}}}});
+    for (const CallDelta& call : delta.calls) {
+      json::object object{{"id", call.id}};
+      if (custom_tools_.contains(call.name)) {
+        object["type"] = "custom";
+        object["custom"] = json::object{{"name", call.name}, {"input", custom_input(call.arguments)}};
+      } else {
+        object["type"] = "function";
+        object["function"] = json::object{{"name", call.name}, {"arguments", call.arguments}};
+      }
+      list.push_back(std::move(object));
+    }
     return list;
   }
 
   json::value logprobs(const Delta& delta) const {
     return json::object{{"content", logprob_list(*head().tokenizer, delta.lines)}, {"refusal", nullptr}};
   }
+
+  const std::set<std::string> custom_tools_;
+  std::map<int, CustomCalls> custom_calls_;  // of a stream, by choice
 };
 
 }  // namespace
 
-std::unique_ptr<AnswerShape> chat_shape(AnswerHead head) {
-  return std::make_unique<ChatShape>(std::move(head));
+MakeShape chat_shape(const ChatRequest& request) {
+  std::set<std::string> custom_tools;
+  for (const ToolSettings::Tool& tool : request.tools.tools)
+    if (tool.is_custom) custom_tools.insert(tool.name);
+  return
+      [custom_tools](AnswerHead head) { return std::make_unique<ChatShape>(std::move(head), custom_tools); };
 }
 
 }  // namespace kvasir::api

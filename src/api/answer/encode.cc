@@ -56,6 +56,8 @@ Result<Encoded> encode_whole_chat(const router::ChatTextPtr& model, const ChatRe
   TRY(Job job, make_job(model, params, {std::move(fitted.encoded.tokens)}, request.messages_field));
   for (wire::GenerateRequest& sequence : job.sequences) sequence.num_public_tokens = num_public;
   job.reading = std::move(reading);
+  if (std::string warning = grammar_warning(request.tools, format); !warning.empty())
+    job.warnings.push_back(std::move(warning));
   job.context.policy = request.context_policy;
   job.context.asked = request.chose_policy;
   const Turns turns = turns_of(request.messages);

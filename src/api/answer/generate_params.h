@@ -50,6 +50,7 @@ struct GenerateParams {
   bool continuous_usage = false;  // every chunk has the usage so far
   bool allow_downgrade = false;   // a smaller model may answer if this one would be late
   bool resumable = false;         // the stream goes on when its client leaves
+  bool background = false;        // the answer goes on without its client, whether it is streamed or not
   bool receipt = false;           // the answer says how long it waited and what it cost
   std::string user;
 

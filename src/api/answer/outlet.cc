@@ -37,8 +37,14 @@ void Outlet::detach() {
   client_.reset();
 }
 
+void Outlet::go_on_alone() {
+  alone_ = true;
+  detach();
+  key_.add_stream(id_);
+}
+
 bool Outlet::abandoned() const {
-  return log_ != nullptr && service_.streams.abandoned(*log_);
+  return !alone_ && log_ != nullptr && service_.streams.abandoned(*log_);
 }
 
 void Outlet::add_header(std::string name, std::string value) {
@@ -90,10 +96,9 @@ asio::awaitable<Status> Outlet::finish() {
 
 asio::awaitable<void> Outlet::fail(Error error, AnswerShape* shape) {
   if (error.code == ErrorCode::cancelled && exchange_.responder.disconnected()) co_return;
-  if (writer_ == nullptr && !detached_) {
-    co_await reply_error(exchange_, std::move(error));
-    co_return;
-  }
+  const bool unsent = writer_ == nullptr && !detached_;
+  if (unsent || alone_) co_await reply_error(exchange_, error);
+  if (unsent || (alone_ && log_ == nullptr)) co_return;
   note_error(exchange_, error);
   std::string event = shape != nullptr ? shape->failure(error) : error_event(error, exchange_.errors);
   const Status written = co_await write(std::move(event));

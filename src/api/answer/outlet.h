@@ -31,6 +31,8 @@ class Outlet {
   WhenLeft when_left() const { return resumable() ? WhenLeft::go_on : WhenLeft::give_up; }
   // The client of a resumable stream has left. Other readers may come.
   void detach();
+  // There is no client, and the answer goes on nevertheless. It can be cancelled by its id.
+  void go_on_alone();
   // Whether nobody has read the stream for so long that the answer may end.
   bool abandoned() const;
 
@@ -62,6 +64,7 @@ class Outlet {
   std::vector<net::HttpHeader> headers_;
   net::SseWriter* writer_ = nullptr;  // owned by the responder; null until the headers are out
   bool detached_ = false;
+  bool alone_ = false;
   std::shared_ptr<EventLog> log_;
   std::unique_ptr<EventLog::Reader> client_;  // counts the first client as a reader while it is connected
 };

@@ -1,13 +1,7 @@
 #include "api/answer/streams.h"
 
-#include <boost/asio/post.hpp>
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -18,6 +12,7 @@
 #include "api/http/answer_by_store.h"
 #include "api/http/key_watch.h"
 #include "api/http/object_schema.h"
+#include "api/http/wake.h"
 
 namespace kvasir::api {
 
@@ -49,26 +44,6 @@ std::string query_of(const net::HttpRequest& request) {
   if (!last || !request.query.empty()) return request.query;
   return fmt::format("after={}", *last);
 }
-
-// Wakes a coroutine that waits on an executor. Touched on that executor only, except for `call`.
-struct Wake {
-  explicit Wake(const asio::any_io_executor& executor) : timer(executor) {}
-
-  static std::function<void()> call(const std::shared_ptr<Wake>& wake) {
-    return [wake, executor = wake->timer.get_executor()] {
-      asio::post(executor, [wake] { wake->timer.cancel(); });
-    };
-  }
-  // False if the time passed first.
-  asio::awaitable<bool> wait(base::Duration at_most) {
-    timer.expires_after(std::chrono::duration_cast<asio::steady_timer::duration>(at_most));
-    boost::system::error_code cancelled;
-    co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
-    co_return cancelled.failed();
-  }
-
-  asio::steady_timer timer;
-};
 
 // One who reads a log to its end. A constructor for g++ 12; see net::HttpHeader.
 struct Follower {

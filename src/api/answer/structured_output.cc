@@ -160,6 +160,7 @@ constexpr std::size_t kMaxWarningBytes = 300;
 
 // The place of a path in the format's schema ("#/a"): "response_format.json_schema.schema/a".
 std::string place_in_request(const OutputFormat& format, const std::string& path) {
+  if (path.starts_with('!')) return path.substr(1);
   std::string place = path.starts_with('#') ? path.substr(1) : "";
   if (const std::size_t number = place.find(']');
       format.source.kind == Kind::tool_calls && number < place.size())

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/answer/custom_tools.h"
 #include "api/answer/generate_params.h"
 #include "grammar/schema_check.h"
 #include "grammar/tool_calls.h"
@@ -39,16 +40,31 @@ Result<std::string> read_name(const json::object& object) {
   return text;
 }
 
-// {"type": "function", "function": {…}}
+// The member that describes a tool, which is the name of its type.
+std::string_view kind_of(const json::value& value) {
+  const json::value* type = value.is_object() ? value.get_object().if_contains("type") : nullptr;
+  return type != nullptr && *type == "custom" ? "custom" : "function";
+}
+
+// {"type": "function", "function": {…}} or {"type": "custom", "custom": {…}}
 Result<const json::object*> read_function(const json::value& value) {
   if (!value.is_object()) return wrong_type("an object", value);
   const json::value* type = value.get_object().if_contains("type");
-  if (type != nullptr && (!type->is_string() || type->get_string() != "function"))
-    return in_field("type", not_supported("a type other than \"function\" is"));
-  const json::value* function = value.get_object().if_contains("function");
-  if (function == nullptr) return in_field("function", missing("an object with a \"name\""));
-  if (!function->is_object()) return in_field("function", wrong_type("an object", *function));
+  const std::string_view kind = kind_of(value);
+  if (type != nullptr && *type != json::value(kind))
+    return in_field("type", not_supported("a type other than \"function\" and \"custom\" is"));
+  const json::value* function = value.get_object().if_contains(kind);
+  if (function == nullptr) return in_field(kind, missing("an object with a \"name\""));
+  if (!function->is_object()) return in_field(kind, wrong_type("an object", *function));
   return &function->get_object();
+}
+
+// The same for its name.
+Result<std::string> read_named(const json::value& value) {
+  TRY(const json::object* function, read_function(value));
+  auto name = read_name(*function);
+  if (!name.ok()) return in_field(kind_of(value), std::move(name).error());
+  return name;
 }
 
 Result<ToolSettings::Tool> read_tool(const json::value& value) {
@@ -76,6 +92,27 @@ Result<ToolSettings::Tool> read_tool(const json::value& value) {
   return tool;
 }
 
+// Reads a custom tool of a chat, and puts the function that stands for it in its place.
+Result<ToolSettings::Tool> read_custom(json::value& value, std::size_t index) {
+  TRY(const json::object* custom, read_function(value));
+  auto format = read_custom_format(*custom);
+  if (!format.ok()) return in_field("custom", std::move(format).error());
+  json::value function =
+      json::object{{"type", "function"}, {"function", function_of_custom(*custom, *format)}};
+  auto tool = read_tool(function);
+  if (!tool.ok()) {
+    Error error = std::move(tool).error();
+    constexpr std::string_view kFunction = "function";
+    if (error.field.starts_with(kFunction)) error.field.replace(0, kFunction.size(), "custom");
+    return error;
+  }
+  tool->is_custom = true;
+  if (!format->lark.empty()) tool->lark_field = fmt::format("tools[{}].custom{}", index, format->lark_field);
+  tool->lark = std::move(format->lark);
+  value = std::move(function);
+  return tool;
+}
+
 Status read_definitions(const json::value& value, ToolSettings& settings) {
   if (!value.is_array()) return wrong_type("an array of tools", value);
   settings.definitions = value.get_array();
@@ -85,7 +122,8 @@ Status read_definitions(const json::value& value, ToolSettings& settings) {
                  {},
                  "array_above_max_length"};
   for (std::size_t i = 0; i < settings.definitions.size(); ++i) {
-    auto tool = read_tool(settings.definitions[i]);
+    const bool is_custom = kind_of(settings.definitions[i]) == "custom";
+    auto tool = is_custom ? read_custom(settings.definitions[i], i) : read_tool(settings.definitions[i]);
     if (!tool.ok()) return in_field(fmt::format("[{}]", i), std::move(tool).error());
     if (std::ranges::find(settings.tools, tool->name, &ToolSettings::Tool::name) != settings.tools.end())
       return in_field(fmt::format("[{}]", i),
@@ -120,13 +158,13 @@ Status read_allowed(const json::value* value, ToolSettings& settings) {
     return in_field("tools", wrong_value("expected an array of at least one tool"));
   std::vector<ToolSettings::Tool> allowed;
   for (std::size_t i = 0; i < list->get_array().size(); ++i) {
-    auto tool = read_tool(list->get_array()[i]);
-    if (!tool.ok()) return in_field(fmt::format("tools[{}]", i), std::move(tool).error());
-    const auto known = std::ranges::find(settings.tools, tool->name, &ToolSettings::Tool::name);
+    auto name = read_named(list->get_array()[i]);
+    if (!name.ok()) return in_field(fmt::format("tools[{}]", i), std::move(name).error());
+    const auto known = std::ranges::find(settings.tools, *name, &ToolSettings::Tool::name);
     if (known == settings.tools.end())
       return in_field(fmt::format("tools[{}]", i),
-                      wrong_value(fmt::format("no tool is named \"{}\"", tool->name)));
-    if (std::ranges::find(allowed, tool->name, &ToolSettings::Tool::name) == allowed.end())
+                      wrong_value(fmt::format("no tool is named \"{}\"", *name)));
+    if (std::ranges::find(allowed, *name, &ToolSettings::Tool::name) == allowed.end())
       allowed.push_back(*known);
   }
   settings.tools = std::move(allowed);
@@ -150,28 +188,39 @@ Status read_choice(const json::value& value, ToolSettings& settings) {
       return in_field("allowed_tools", std::move(status).error());
     return base::ok();
   }
-  TRY(const json::object* function, read_function(value));
-  auto name = read_name(*function);
-  if (!name.ok()) return in_field("function", std::move(name).error());
+  TRY(settings.named, read_named(value));
   settings.choice = Choice::required;
-  settings.named = std::move(*name);
   return base::ok();
 }
 
 constexpr Field<ToolSettings> kToolsFields[] = {
     {"tools", read_definitions,
-     R"({"type": "array", "maxItems": 128, "items": {"type": "object", "required": ["function"],
+     R"({"type": "array", "maxItems": 128, "items": {"anyOf": [{"type": "object", "required": ["function"],
          "properties": {"type": {"const": "function"}, "function": {"type": "object", "required": ["name"],
            "properties": {
              "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,128}$"},
              "description": {"type": ["string", "null"], "description": "For the model."},
              "parameters": {"type": ["object", "null"], "description": "A JSON schema."},
              "strict": {"type": ["boolean", "null"]}}}}},
-         "description": "Functions that the model may call."})"},
+         {"type": "object", "required": ["type", "custom"],
+          "properties": {"type": {"const": "custom"}, "custom": {"type": "object", "required": ["name"],
+           "properties": {
+             "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,128}$"},
+             "description": {"type": ["string", "null"], "description": "For the model."},
+             "format": {"description": "What the input may be.", "anyOf": [{"type": "null"},
+               {"type": "object", "required": ["type"], "properties": {"type": {"const": "text"}}},
+               {"type": "object", "required": ["type", "grammar"], "properties": {"type": {"const": "grammar"},
+                 "grammar": {"type": "object", "required": ["syntax", "definition"], "properties": {
+                   "syntax": {"enum": ["lark", "regex"]},
+                   "definition": {"type": "string", "minLength": 1}}}}}]}}}}}]},
+         "description": "What the model may call: functions, and custom tools, whose input is a text."})"},
     {"tool_choice", read_choice,
      R"({"anyOf": [{"enum": ["none", "auto", "required"]},
           {"type": "object", "required": ["function"], "properties": {"type": {"const": "function"},
             "function": {"type": "object", "required": ["name"], "properties": {
+              "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,128}$"}}}}},
+          {"type": "object", "required": ["type", "custom"], "properties": {"type": {"const": "custom"},
+            "custom": {"type": "object", "required": ["name"], "properties": {
               "name": {"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,128}$"}}}}},
           {"type": "object", "required": ["type", "allowed_tools"], "properties": {
             "type": {"const": "allowed_tools"}, "allowed_tools": {"type": "object",
@@ -267,13 +316,30 @@ Result<std::optional<OutputFormat>> format_with_tools(const ToolSettings& tools,
   }
   for (const ToolSettings::Tool& tool : tools.tools)
     if (tools.named.empty() || tools.named == tool.name)
-      calls.tools.push_back({tool.name, tool.parameters, tool.strict});
+      calls.tools.push_back({.name = tool.name,
+                             .schema = tool.parameters,
+                             .strict = tool.strict,
+                             .lark = tool.lark,
+                             .lark_argument = std::string(kCustomInput),
+                             .lark_field = tool.lark_field});
   const bool several = tools.parallel && tools.named.empty() && text.separator != "; ";
   calls.max_calls = several ? kMaxCalls : 1;
   return std::optional(OutputFormat{
       .source = {.kind = grammar::GrammarSource::Kind::tool_calls, .text = tool_calls_text(calls)},
       .field = "tools",
       .schema_path = tools.schema_path});
+}
+
+std::string grammar_warning(const ToolSettings& tools, const std::optional<OutputFormat>& format) {
+  if (!tools.may_call() || (format && format->source.kind == grammar::GrammarSource::Kind::tool_calls))
+    return {};
+  const auto unenforced =
+      std::ranges::find_if(tools.tools, [](const auto& tool) { return !tool.lark.empty(); });
+  if (unenforced == tools.tools.end()) return {};
+  return fmt::format(
+      "{}: shown to the model and not enforced, since this model does not mark its calls; a "
+      "tool_choice of \"required\" enforces it",
+      unenforced->lark_field);
 }
 
 AnswerReading answer_reading(const ToolSettings& tools, const std::optional<OutputFormat>& format,

@@ -22,7 +22,10 @@ struct ToolSettings {
     std::string name;
     json::value parameters;  // a JSON schema
     bool strict = false;
-    bool on_server = false;  // runs on this server, not on the client
+    bool on_server = false;       // runs on this server, not on the client
+    bool is_custom = false;       // of a chat: its one argument is the input of a custom tool
+    std::string lark = {};        // a grammar of the input of a custom tool; empty: none
+    std::string lark_field = {};  // the place of the grammar in the request
   };
 
   json::array definitions;  // in the request's form, for the template
@@ -46,6 +49,10 @@ inline constexpr std::string_view kServerToolsSchema =
 // For APIs whose tools have no inner "function" and whose parameters are called `schema_key`. `chat` is in
 // the form that `read_tools` takes; errors name the client's own fields.
 base::Result<ToolSettings> read_flat_tools(const json::object& chat, std::string_view schema_key);
+
+// What the grammars of custom tools cannot do with this format; empty: nothing. `format` is the result of
+// `format_with_tools`.
+std::string grammar_warning(const ToolSettings& tools, const std::optional<OutputFormat>& format);
 
 // Checks that the tools have what `tool_choice` asks for.
 base::Status check_tool_choice(const ToolSettings& settings);

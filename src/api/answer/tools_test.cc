@@ -219,5 +219,96 @@ TEST_F(ToolsTest, AStrictToolThatCannotBeEnforcedIsRefusedByName) {
             "tools[1].function.parameters/properties/a/contains");
 }
 
+const std::string kCustom =
+    R"("tools": [{"type": "custom", "custom": {"name": "patch", "description": "Edits.",
+    "format": {"type": "grammar", "grammar": {"syntax": "lark", "definition": "start: /a+/"}}}}, )" +
+    kTime + "]";
+
+TEST(Tools, CustomToolsOfAChatAreFunctionsForTheModel) {
+  const auto custom =
+      settings(kCustom + R"(, "tool_choice": {"type": "custom", "custom": {"name": "patch"}})");
+  ASSERT_TRUE(custom.ok()) << custom.error().message;
+  EXPECT_TRUE(custom->tools[0].is_custom);
+  EXPECT_FALSE(custom->tools[1].is_custom);
+  EXPECT_EQ(custom->named, "patch");
+  EXPECT_EQ(custom->tools[0].lark, "start: /a+/");
+  EXPECT_EQ(custom->tools[0].lark_field, "tools[0].custom.format.grammar.definition");
+  EXPECT_EQ(custom->definitions[0].at_pointer("/function/parameters/properties/input/type"), "string");
+  const auto allowed = settings(kCustom + R"(, "tool_choice": {"type": "allowed_tools", "allowed_tools":
+      {"mode": "required", "tools": [{"type": "custom", "custom": {"name": "patch"}}]}})");
+  ASSERT_TRUE(allowed.ok()) << allowed.error().message;
+  EXPECT_EQ(allowed->tools.size(), 1u);
+  for (
+      const auto& [tool, field] :
+      {std::pair(R"({"type": "custom"})", "tools[0].custom"),
+       std::pair(R"({"type": "custom", "custom": {}})", "tools[0].custom.name"),
+       std::pair(R"({"type": "custom", "custom": {"name": "x", "format": 3}})", "tools[0].custom.format"),
+       std::pair(R"({"type": "custom", "custom": {"name": "x", "format": {"type": "json"}}})",
+                 "tools[0].custom.format.type"),
+       std::pair(
+           R"({"type": "custom", "custom": {"name": "x", "format": {"type": "grammar", "grammar": {"syntax": "x", "definition": "y"}}}})",
+           "tools[0].custom.format.grammar.syntax")})
+    EXPECT_EQ(settings(fmt::format(R"("tools": [{}])", tool)).error().field, field) << tool;
+}
+
+class CustomCallsTest : public ApiTest, public testing::WithParamInterface<std::size_t> {};
+
+// However the text is cut, a stream has the calls of the whole answer.
+TEST_P(CustomCallsTest, AStreamIsTheWholeAnswer) {
+  serve(says(R"(<tool_call>
+{"name": "patch", "arguments": {"input": "a\"\u00e9\nb"}}
+</tool_call>
+<tool_call>
+{"name": "get_time", "arguments": {}}
+</tool_call>
+<tool_call>
+{"name": "patch", "arguments": {"input": ""}}
+</tool_call>)",
+             GetParam()));
+  const Reply whole = post("/v1/chat/completions", chat_body(", " + kCustom));
+  ASSERT_EQ(whole.status, 200) << whole.text;
+  const json::array& calls = whole.body.at_pointer("/choices/0/message/tool_calls").as_array();
+  ASSERT_EQ(calls.size(), 3u);
+  EXPECT_EQ(calls[0].at("type"), "custom");
+  EXPECT_EQ(calls[0].at_pointer("/custom/name"), "patch");
+  EXPECT_EQ(calls[0].at_pointer("/custom/input"), "a\"\xC3\xA9\nb");
+  EXPECT_EQ(calls[1].at("type"), "function");
+  EXPECT_EQ(calls[2].at_pointer("/custom/input"), "");
+  std::vector<std::string> streamed(3);
+  const Reply stream = post("/v1/chat/completions", chat_body(R"(, "stream": true, )" + kCustom));
+  for (const json::value& event : events_of(stream.text)) {
+    const json::array& choices = event.at("choices").as_array();
+    if (choices.empty()) continue;
+    const json::value* parts = choices[0].at("delta").as_object().if_contains("tool_calls");
+    if (parts == nullptr) continue;
+    for (const json::value& part : parts->as_array()) {
+      const auto index = part.at("index").to_number<std::size_t>();
+      const bool custom = part.as_object().contains("custom");
+      EXPECT_EQ(custom, index != 1);
+      const json::object& inner = part.at(custom ? "custom" : "function").as_object();
+      if (const json::value* name = inner.if_contains("name"))
+        streamed[index] += std::string(name->as_string()) + ":";
+      streamed[index] += inner.at(custom ? "input" : "arguments").as_string();
+    }
+  }
+  EXPECT_EQ(streamed, (std::vector<std::string>{"patch:a\"\xC3\xA9\nb", "get_time:{}", "patch:"}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Steps, CustomCallsTest, testing::Values(1, 2, 3, 5, 7, 20, 90, 1000));
+
+TEST_F(ApiTest, EarlierCallsOfCustomToolsAreReadAsCalls) {
+  json::value messages = base::parse_json(R"([{"role": "assistant", "content": null, "tool_calls": [
+      {"id": "1", "type": "custom", "custom": {"name": "patch", "input": "x"}}]}])")
+                             .value();
+  const auto read = read_messages(messages);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ((*read)[0].at_pointer("/tool_calls/0/function/arguments/input"), "x");
+  json::value wrong =
+      base::parse_json(
+          R"([{"role": "assistant", "content": null, "tool_calls": [{"custom": {"name": "x"}}]}])")
+          .value();
+  EXPECT_EQ(read_messages(wrong).error().field, "messages[0].tool_calls");
+}
+
 }  // namespace
 }  // namespace kvasir::api

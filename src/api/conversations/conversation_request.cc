@@ -8,6 +8,7 @@
 #include "api/answer/context_report.h"
 #include "api/http/metadata.h"
 #include "api/http/object_schema.h"
+#include "api/items/chat_items.h"
 #include "base/utf8.h"
 
 namespace kvasir::api {
@@ -20,6 +21,7 @@ using base::Status;
 namespace {
 
 constexpr std::size_t kMaxTitleCharacters = 256;
+constexpr std::size_t kMaxNewItems = 20;  // as with OpenAI
 
 // Fields that a turn or the conversation itself sets, so settings may not.
 constexpr std::array kNoSettings = {"messages", "model", "stream", "stream_options", "n", "context_policy"};
@@ -49,13 +51,14 @@ Status read_settings(const json::value& value, ConversationFields& fields) {
   return base::ok();
 }
 
-Status read_no_items(const json::value& value, ConversationFields&) {
-  if (value.is_array() && value.get_array().empty()) return base::ok();
-  return not_supported("a conversation that begins with items (POST its messages instead) is");
-}
-
 constexpr Field<ConversationFields> kConversationFields[] = {
-    {"items", read_no_items},
+    {"items",
+     [](const json::value& v, ConversationFields& f) -> Status {
+       TRY(f.items, read_new_items(v));
+       return base::ok();
+     },
+     R"({"type": "array", "maxItems": 20, "items": {"type": "object"},
+         "description": "What a new conversation begins with, in the form of a response's input."})"},
     {"title",
      [](const json::value& v, ConversationFields& f) -> Status {
        TRY(f.title, read_title(v));
@@ -100,6 +103,18 @@ constexpr Field<ConversationFields> kConversationFields[] = {
 };
 
 }  // namespace
+
+Result<json::array> read_new_items(const json::value& value) {
+  if (!value.is_array()) return wrong_type("an array of items", value);
+  json::array items = value.get_array();
+  if (items.size() > kMaxNewItems)
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("expected at most {} items, got {}", kMaxNewItems, items.size()),
+                 {},
+                 "array_above_max_length"};
+  TRY_OK(read_items(items, ItemIds::make));
+  return items;
+}
 
 Result<ConversationFields> read_conversation_fields(const json::object& body) {
   ConversationFields fields;

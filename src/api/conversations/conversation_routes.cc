@@ -58,6 +58,12 @@ constexpr NamedSchema kConversationSchemas[] = {
           "last_id": {"type": ["string", "null"]}, "has_more": {"type": "boolean"},
           "active_message_id": {"type": ["string", "null"]},
           "data": {"type": "array", "items": {"$ref": "#/components/schemas/ConversationMessage"}}}})"},
+    {"ConversationItem", R"({"type": "object", "required": ["id", "type"], "properties": {
+        "id": {"type": "string"}, "type": {"type": "string"}}})"},
+    {"ConversationItemList", R"({"type": "object", "required": ["object", "data", "has_more"], "properties": {
+        "object": {"const": "list"}, "first_id": {"type": ["string", "null"]},
+        "last_id": {"type": ["string", "null"]}, "has_more": {"type": "boolean"},
+        "data": {"type": "array", "items": {"$ref": "#/components/schemas/ConversationItem"}}}})"},
     {"Deleted", R"({"type": "object", "required": ["id", "object", "deleted"], "properties": {
         "id": {"type": "string"}, "object": {"type": "string"}, "deleted": {"const": true}}})"},
 };
@@ -67,6 +73,8 @@ constexpr Answer kConversations[] = {{200, "A page of them.", "ConversationList"
 constexpr Answer kDeleted[] = {{200, "It is gone, with its messages.", "Deleted"}};
 constexpr Answer kMessage[] = {{200, "The message.", "ConversationMessage"}};
 constexpr Answer kMessages[] = {{200, "A page of a branch.", "ConversationMessageList"}};
+constexpr Answer kItem[] = {{200, "The item.", "ConversationItem"}};
+constexpr Answer kItems[] = {{200, "The items.", "ConversationItemList"}};
 constexpr Answer kTurn[] = {
     {200, "The answer, as a chat completion has it, and the stored `message`.", "ConversationAnswer"},
     {200, "With `generate` false: the stored messages.", "ConversationMessageList"},
@@ -116,6 +124,32 @@ constexpr Route kConversationRoutes[] = {
      .handle = handle_delete_conversation,
      .summary = "Deletes a conversation",
      .answers = kDeleted},
+    {.method = "POST",
+     .path = "/v1/conversations/{id}/items",
+     .kind = RouteKind::work,
+     .handle = handle_add_items,
+     .summary = "Adds items without an answer, as OpenAI's clients do",
+     .answers = kItems,
+     .body = new_items_schema},
+    {.method = "GET",
+     .path = "/v1/conversations/{id}/items",
+     .kind = RouteKind::view,
+     .handle = handle_list_items,
+     .summary = "The items of the active branch",
+     .answers = kItems,
+     .query = list_query_schema},
+    {.method = "GET",
+     .path = "/v1/conversations/{id}/items/{item_id}",
+     .kind = RouteKind::view,
+     .handle = handle_item,
+     .summary = "One item",
+     .answers = kItem},
+    {.method = "DELETE",
+     .path = "/v1/conversations/{id}/items/{item_id}",
+     .kind = RouteKind::work,
+     .handle = handle_delete_item,
+     .summary = "Removes an item; what came after it stays",
+     .answers = kConversation},
     {.method = "POST",
      .path = "/v1/conversations/{id}/messages",
      .kind = RouteKind::work,

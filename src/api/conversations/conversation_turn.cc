@@ -9,10 +9,10 @@
 #include "api/answer/answer.h"
 #include "api/conversations/conversation_view.h"
 #include "api/conversations/endpoints.h"
-#include "api/conversations/message_tree.h"
 #include "api/conversations/turn_keeper.h"
 #include "api/conversations/turn_request.h"
 #include "api/http/answer_by_store.h"
+#include "api/http/page_query.h"
 #include "api/http/store_task.h"
 
 namespace kvasir::api {
@@ -23,66 +23,6 @@ using base::ErrorCode;
 using base::Result;
 
 namespace {
-
-// Where a turn goes: after the message that it names, beside the message that it is a new version of, or
-// after the active branch.
-struct Wanted {
-  store::Key key;
-  std::optional<std::string> parent_id;
-  std::string edited_id;  // empty: none
-  bool generate = true;
-};
-
-// The most text loaded from the messages before a turn. No context holds more.
-constexpr std::size_t kMaxHistoryBytes = std::size_t{32} << 20;
-
-// The last messages of a path, up to the bytes that a model may be given.
-Result<std::vector<store::Message>> load_history(store::Conversations& conversations, const store::Key& key,
-                                                 const std::vector<std::string>& path) {
-  std::vector<std::string> left(path.rbegin(), path.rend());
-  std::vector<store::Message> history;  // the last one first
-  std::size_t num_bytes = 0;
-  while (!left.empty() && num_bytes < kMaxHistoryBytes) {
-    TRY(std::vector<store::Message> some, conversations.first_messages(key, left));
-    left.erase(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(some.size()));
-    for (store::Message& message : some) {
-      num_bytes += message.body.size();
-      history.push_back(std::move(message));
-    }
-  }
-  std::reverse(history.begin(), history.end());
-  return history;
-}
-
-Error no_message(const std::string& id, const char* field) {
-  return Error{ErrorCode::not_found, fmt::format("there is no message '{}' in this conversation", id), field,
-               "not_found"};
-}
-
-Result<TurnPlace> find_place(store::Conversations& conversations, const Wanted& wanted) {
-  TurnPlace place;
-  place.key = wanted.key;
-  TRY(place.conversation, conversations.find(wanted.key));
-  TRY(std::vector<store::MessageNode> nodes, conversations.tree(wanted.key));
-  const MessageTree tree(std::move(nodes));
-  std::string parent = place.conversation.active_leaf;
-  if (!wanted.edited_id.empty()) {
-    if (!tree.contains(wanted.edited_id)) return no_message(wanted.edited_id, "");
-    TRY(const std::vector<store::Message> edited, conversations.messages(wanted.key, {wanted.edited_id}));
-    place.edited_role = edited.front().role;
-    parent = tree.parent(wanted.edited_id);
-  } else if (wanted.parent_id) {
-    if (!tree.contains(*wanted.parent_id)) return no_message(*wanted.parent_id, "parent_id");
-    parent = *wanted.parent_id;
-  } else {
-    place.expected_leaf = parent;
-  }
-  place.path = tree.path_to(parent);
-  if (wanted.generate) {
-    TRY(place.branch, load_history(conversations, wanted.key, place.path));
-  }
-  return place;
-}
 
 store::Append append_of(TurnRequest& turn, const TurnPlace& place) {
   return {.messages = std::move(turn.added),
@@ -146,7 +86,7 @@ asio::awaitable<Result<FoundTurn>> find_turn(Service& service, Exchange& exchang
   if (!body.ok()) co_return std::move(body).error();
   const Result<TurnTarget> target = read_turn_target(*body);
   if (!target.ok()) co_return target.error();
-  const Wanted wanted{key_of(exchange), target->parent_id, edited_id, target->generate};
+  const WantedPlace wanted{key_of(exchange), target->parent_id, edited_id, target->generate};
   StoreWork<TurnPlace> find = [wanted](store::Store& store) {
     return find_place(store.conversations(), wanted);
   };
@@ -173,7 +113,8 @@ asio::awaitable<void> add_turn(Service& service, Exchange& exchange, std::string
     co_await store_only(service, exchange, std::move(turn->request), std::move(turn->place));
     co_return;
   }
-  Question question(std::move(*turn->request.chat), chat_shape);
+  MakeShape make_shape = chat_shape(*turn->request.chat);
+  Question question(std::move(*turn->request.chat), std::move(make_shape));
   question.keeper = std::make_shared<TurnKeeper>(service, exchange.responder.executor(),
                                                  kept_turn(turn->request, turn->place, exchange.caller));
   question.num_other_bytes = turn->num_bytes - exchange.num_body_bytes;

@@ -1,13 +1,10 @@
 #include "api/conversations/conversation_view.h"
 
-#include <cctype>
 #include <utility>
 
 namespace kvasir::api {
 
 namespace {
-
-constexpr std::size_t kMaxTitleBytes = 60;
 
 // JSON that this server stored. If it is damaged, the result is an empty object.
 json::object stored_object(const std::string& text) {
@@ -75,36 +72,6 @@ json::object message_object(const store::Message& message, const std::string& co
   if (siblings.empty()) ids.emplace_back(message.id);
   object["sibling_ids"] = std::move(ids);
   return object;
-}
-
-json::object chat_message(const store::Message& message) {
-  json::object object{{"role", message.role}};
-  for (auto& [name, value] : stored_object(message.body)) object[name] = std::move(value);
-  return object;
-}
-
-std::string title_of(std::string_view text) {
-  std::string title;
-  std::size_t last_word = 0;  // where the last whole word ends
-  bool cut = false;
-  for (const char c : text) {
-    if (std::isspace(static_cast<unsigned char>(c)) != 0) {
-      if (title.empty() || title.back() == ' ') continue;
-      last_word = title.size();
-      title += ' ';
-    } else {
-      title += c;
-    }
-    cut = title.size() > kMaxTitleBytes;
-    if (cut) break;
-  }
-  if (!cut) {
-    if (!title.empty() && title.back() == ' ') title.pop_back();
-    return title;
-  }
-  std::size_t end = last_word > 0 ? last_word : kMaxTitleBytes;
-  while (end > 0 && (static_cast<unsigned char>(title[end]) & 0xC0) == 0x80) --end;
-  return title.substr(0, end) + "…";
 }
 
 }  // namespace kvasir::api

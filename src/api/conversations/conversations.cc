@@ -2,6 +2,7 @@
 #include <string>
 #include <utility>
 
+#include "api/conversations/conversation_items.h"
 #include "api/conversations/conversation_request.h"
 #include "api/conversations/conversation_view.h"
 #include "api/conversations/endpoints.h"
@@ -14,6 +15,7 @@ namespace kvasir::api {
 
 namespace asio = boost::asio;
 using base::Result;
+using base::Status;
 
 namespace {
 
@@ -40,9 +42,17 @@ asio::awaitable<void> handle_create_conversation(Service& service, Exchange& exc
     made.system_prompt = fields.system_prompt.value_or("");
     made.settings = merged_settings("{}", fields);
     made.metadata = base::json_text(fields.metadata.value_or(json::object()));
-    return Work([made](store::Store& store) -> Result<json::object> {
+    TRY(store::Append begin, items_to_append(fields.items, ""));
+    return Work([made, begin](store::Store& store) -> Result<json::object> {
+      const store::Key key{made.tenant, made.id};
       TRY_OK(store.conversations().add(made));
-      return conversation_object(made);
+      if (begin.messages.empty()) return conversation_object(made);
+      if (Status begun = store.conversations().append(key, begin); !begun.ok()) {
+        (void)store.conversations().remove(key);
+        return std::move(begun).error();
+      }
+      TRY(const store::Conversation with_items, store.conversations().find(key));
+      return conversation_object(with_items);
     });
   };
   return answer_by_plan(service, exchange, std::move(plan));
@@ -59,6 +69,8 @@ asio::awaitable<void> handle_conversation(Service& service, Exchange& exchange) 
 asio::awaitable<void> handle_change_conversation(Service& service, Exchange& exchange) {
   StorePlan plan = [&service, key = key_of(exchange)](const std::string& body) -> Result<Work> {
     TRY(ConversationFields fields, read_body(service, body));
+    if (!fields.items.empty())
+      return in_field("items", wrong_value("only allowed where the conversation is made; POST its /items"));
     return Work([key, fields = std::move(fields)](store::Store& store) -> Result<json::object> {
       TRY(const store::Conversation old, store.conversations().find(key));
       store::ConversationChange change;

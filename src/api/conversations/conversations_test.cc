@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "api/api_fixture.h"
-#include "api/conversations/conversation_view.h"
+#include "api/items/stored_items.h"
 
 namespace kvasir::api {
 namespace {
@@ -133,7 +133,7 @@ TEST_F(ConversationTest, WrongRequestsAreRefusedAndStoreNothing) {
   EXPECT_EQ(post("/v1/conversations", R"({"settings": {"temperature": 9}})").status, 400);
   EXPECT_EQ(post("/v1/conversations", R"({"settings": {"messages": []}})").status, 400);
   EXPECT_EQ(post("/v1/conversations", R"({"context_policy": "hope"})").status, 400);
-  EXPECT_EQ(post("/v1/conversations", R"({"items": [{"role": "user", "content": "hi"}]})").status, 400);
+  EXPECT_EQ(post("/v1/conversations", R"({"items": [{"role": "wizard", "content": "hi"}]})").status, 400);
   EXPECT_EQ(post("/v1/conversations", R"({"title": ")" + std::string(257, 't') + R"("})").status, 400);
   EXPECT_EQ(post("/v1/conversations", R"({"metadata": {"a": 1}})").status, 400);
   EXPECT_EQ(post("/v1/conversations", R"({"metadata": {")" + std::string(65, 'k') + R"(": ""}})").status,

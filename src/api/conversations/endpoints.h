@@ -21,4 +21,12 @@ boost::asio::awaitable<void> handle_message(Service& service, Exchange& exchange
 boost::asio::awaitable<void> handle_add_message(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_edit_message(Service& service, Exchange& exchange);
 
+boost::asio::awaitable<void> handle_add_items(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_list_items(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_item(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_delete_item(Service& service, Exchange& exchange);
+
+// The schema of a body, which its endpoint's file defines.
+boost::json::object new_items_schema();
+
 }  // namespace kvasir::api

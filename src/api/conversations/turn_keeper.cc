@@ -39,7 +39,7 @@ double milliseconds(base::Duration duration) {
   return base::seconds(duration) * 1000;
 }
 
-std::string body_of(const Delta& answer) {
+std::string body_of(const Delta& answer, const json::array& items = {}) {
   json::object body{{"content", answer.text}};
   if (!answer.reasoning.empty()) body["reasoning_content"] = answer.reasoning;
   if (!answer.calls.empty()) {
@@ -52,6 +52,7 @@ std::string body_of(const Delta& answer) {
                        {"function", json::object{{"name", call.name}, {"arguments", call.arguments}}}});
     body["tool_calls"] = std::move(calls);
   }
+  if (!items.empty()) body["items"] = items;
   return base::json_text(body);
 }
 
@@ -307,7 +308,7 @@ asio::awaitable<Result<json::object>> TurnKeeper::end(Ending ending, const wire:
     co_return json::object();
   }
   answer_.status = ending == Ending::finished ? MessageStatus::completed : MessageStatus::incomplete;
-  answer_.body = body_of(sum_);
+  answer_.body = body_of(sum_, items_);
   answer_.finish_reason = finish_reason(sum_, ending);
   wire::Usage own = usage;
   own.prompt_tokens -= counted_.prompt_tokens;

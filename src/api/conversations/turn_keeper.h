@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/answer/answer_keeper.h"
@@ -30,6 +31,9 @@ class TurnKeeper final : public AnswerKeeper {
   ~TurnKeeper() override;
   TurnKeeper(const TurnKeeper&) = delete;
   TurnKeeper& operator=(const TurnKeeper&) = delete;
+
+  // The items that the answer's last message is, in place of those that can be made from it. Before `end`.
+  void set_items(json::array items) { items_ = std::move(items); }
 
   boost::asio::awaitable<base::Status> begin(const Job& job) override;
   boost::asio::awaitable<void> take(const std::vector<Delta>& deltas) override;
@@ -60,6 +64,7 @@ class TurnKeeper final : public AnswerKeeper {
   Turn turn_;
   store::Message answer_;
   Delta sum_;
+  json::array items_;
   std::vector<ServerCall> calls_;      // of the current round
   wire::Usage counted_;                // in the messages of earlier rounds
   std::vector<std::string> made_ids_;  // ids of the messages of earlier rounds

@@ -6,6 +6,7 @@
 #include "api/http/object_schema.h"
 #include "api/http/request_id.h"
 #include "api/http/store_task.h"
+#include "api/items/stored_items.h"
 
 namespace kvasir::api {
 
@@ -100,7 +101,8 @@ Result<ChatRequest> whole_chat(json::object body, const json::array& added, cons
   json::array messages;
   if (!place.conversation.system_prompt.empty())
     messages.push_back(json::object{{"role", "system"}, {"content", place.conversation.system_prompt}});
-  for (const store::Message& message : place.branch) messages.push_back(chat_message(message));
+  TRY(const json::array earlier, chat_of_messages(place.branch));
+  messages.insert(messages.end(), earlier.begin(), earlier.end());
   messages.insert(messages.end(), added.begin(), added.end());
   TRY(json::value settings, base::parse_json(place.conversation.settings, kStoredJson));
   json::object chat = settings.is_object() ? std::move(settings.get_object()) : json::object();

@@ -5,20 +5,10 @@
 #include <vector>
 
 #include "api/answer/chat_request.h"
+#include "api/conversations/turn_place.h"
 #include "store/conversations.h"
 
 namespace kvasir::api {
-
-// The place of a turn in its conversation.
-struct TurnPlace {
-  store::Key key;
-  store::Conversation conversation;
-  std::vector<std::string> path;  // ids of the messages that the new ones follow
-  // The last messages of `path`, up to a limit of bytes; empty if no model is asked.
-  std::vector<store::Message> branch;
-  std::optional<std::string> expected_leaf;  // absent: the turn starts a branch
-  std::string edited_role;                   // role of the message that this is a new version of; empty: none
-};
 
 // A checked turn of a conversation.
 struct TurnRequest {

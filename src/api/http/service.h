@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "api/http/api_metrics.h"
+#include "api/http/busy_count.h"
+#include "api/http/endings.h"
 #include "api/http/error_map.h"
 #include "api/http/event_log.h"
 #include "api/http/late_writes.h"
@@ -89,13 +91,17 @@ struct Service {
   TextQueue storing;               // what has to do with the store
   tool::Toolbox* tools = nullptr;  // null: there are none
   meter::Meter& meter;
-  sched::Cautions cautions;    // how far to trust forecasts
-  Lobby lobby;                 // requests that wait until they can be served in time
-  tenancy::Runs cancellable;   // requests and streams by their ids
-  LateWrites late_writes;      // ends of answers that the store could not take at first
+  sched::Cautions cautions;   // how far to trust forecasts
+  Lobby lobby;                // requests that wait until they can be served in time
+  tenancy::Runs cancellable;  // requests and streams by their ids
+  LateWrites late_writes;     // ends of answers that the store could not take at first
+  BusyCount busy;
+  Endings background;          // responses that go on without their clients
   const std::string document;  // the document of all routes, for /openapi.json
   obs::Tracer& tracer;
 };
+
+struct Route;
 
 // Pairs of name and value. The names belong to the route.
 using PathParameters = std::vector<std::pair<std::string_view, std::string>>;
@@ -108,6 +114,7 @@ struct Exchange {
   tenancy::Caller caller;                         // known from the headers on
   const tenancy::Admission* admission = nullptr;  // tells how the caller stands; null: nobody asks for it
   std::string_view endpoint = {};                 // the route's path, once it was found
+  const Route* route = nullptr;                   // the same
   PathParameters path_parameters = {};
   ErrorStyle errors = ErrorStyle::openai;
   std::size_t num_body_bytes = 0;  // set once the body is read

@@ -11,7 +11,8 @@ using base::Result;
 
 Result<Question> read_chat_question(json::object body) {
   TRY(ChatRequest request, read_chat_request(std::move(body)));
-  return Question(std::move(request), chat_shape);
+  MakeShape make_shape = chat_shape(request);
+  return Question(std::move(request), std::move(make_shape));
 }
 
 boost::asio::awaitable<void> handle_chat(Service& service, Exchange& exchange) {

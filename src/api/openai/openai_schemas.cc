@@ -24,11 +24,22 @@ constexpr NamedSchema kOpenaiSchemas[] = {
           "predicted_ttft_ms": {"type": ["number", "null"]},
           "tenant_charge": {"type": "number", "minimum": 0,
             "description": "Tokens that the tenant was charged for in the fair share, over its weight."}}})"},
-    {"ToolCall", R"({"type": "object", "required": ["id", "type", "function"], "properties": {
-        "id": {"type": "string"}, "type": {"const": "function"},
-        "function": {"type": "object", "required": ["name", "arguments"], "properties": {
-          "name": {"type": "string"},
-          "arguments": {"type": "string", "description": "A JSON object as text."}}}}})"},
+    {"ToolCall", R"({"anyOf": [
+        {"type": "object", "required": ["id", "type", "function"], "properties": {
+          "id": {"type": "string"}, "type": {"const": "function"},
+          "function": {"type": "object", "required": ["name", "arguments"], "properties": {
+            "name": {"type": "string"},
+            "arguments": {"type": "string", "description": "A JSON object as text."}}}}},
+        {"type": "object", "required": ["id", "type", "custom"], "properties": {
+          "id": {"type": "string"}, "type": {"const": "custom"},
+          "custom": {"type": "object", "required": ["name", "input"], "properties": {
+            "name": {"type": "string"}, "input": {"type": "string"}}}}}]})"},
+    {"EarlierCall", R"({"anyOf": [
+        {"type": "object", "required": ["function"], "properties": {"function": {"type": "object"}},
+         "not": {"required": ["custom"]}},
+        {"type": "object", "required": ["custom"], "properties": {
+          "custom": {"type": "object", "required": ["name", "input"], "properties": {
+            "name": {"type": "string"}, "input": {"type": "string"}}}}}]})"},
     {"TokenLogprob", R"({"type": "object", "required": ["token", "logprob", "bytes"], "properties": {
         "token": {"type": "string"}, "logprob": {"type": "number"},
         "bytes": {"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 255}},

@@ -15,6 +15,7 @@ boost::asio::awaitable<void> handle_responses(Service& service, Exchange& exchan
 boost::asio::awaitable<void> handle_count_response(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_get_response(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_delete_response(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_cancel_response(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_response_items(Service& service, Exchange& exchange);
 
 // The schema of a query, which its endpoint's file defines.

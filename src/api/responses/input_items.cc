@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "api/http/page_query.h"
 #include "api/http/store_task.h"
+#include "api/items/item_page.h"
 #include "api/responses/referenced_items.h"
 #include "api/responses/stored_responses.h"
 
@@ -19,66 +19,6 @@ using base::ErrorCode;
 using base::Result;
 using base::Status;
 
-namespace {
-
-bool has_id(const json::value& item, std::string_view id) {
-  const json::value* own = item.is_object() ? item.get_object().if_contains("id") : nullptr;
-  return own != nullptr && own->is_string() && own->get_string() == id;
-}
-
-// Collects a page from the items of the whole list, which are given to it one by one.
-class ItemPage {
- public:
-  ItemPage(ReferencedItems& referenced, const store::PageQuery& query)
-      : referenced_(referenced), query_(query), begun_(query.after.empty()) {}
-
-  // True once it is known what is on the page, and whether there is more.
-  bool complete() const { return begun_ && (ended_ || has_more_); }
-
-  // The next item of the list. A reference is looked up if it is on the page.
-  Status take(json::value item) {
-    if (!query_.before.empty() && has_id(item, query_.before)) ended_ = true;
-    if (!begun_) {
-      begun_ = has_id(item, query_.after);
-      return base::ok();
-    }
-    if (ended_) return base::ok();
-    if (is_full()) {
-      has_more_ = true;
-      return base::ok();
-    }
-    if (is_reference(item)) {
-      TRY(item, referenced_.find(item.get_object()));
-    }
-    num_bytes_ += base::json_text(item).size();
-    data_.push_back(std::move(item));
-    return base::ok();
-  }
-
-  // Once it is complete, or the list is over.
-  Result<json::object> finish() {
-    if (!begun_) return in_field("after", wrong_value("it names no item of this response"));
-    if (!query_.before.empty() && !ended_ && !has_more_)
-      return in_field("before", wrong_value("it names no item of this response"));
-    return list_object(std::move(data_), has_more_);
-  }
-
- private:
-  bool is_full() const {
-    return data_.size() >= static_cast<std::size_t>(query_.limit) || num_bytes_ >= store::kMaxPageBytes;
-  }
-
-  ReferencedItems& referenced_;
-  const store::PageQuery& query_;
-  bool begun_;          // the cursor before the page was found
-  bool ended_ = false;  // the cursor after the page was found
-  bool has_more_ = false;
-  json::array data_;
-  std::size_t num_bytes_ = 0;  // of `data_`
-};
-
-}  // namespace
-
 Result<json::object> input_item_page(store::Store& store, const store::Key& key,
                                      const store::PageQuery& query) {
   auto ids = store.answers().chain_ids(key, now_ms(), kMaxChain + 1);  // with the response itself
@@ -86,7 +26,11 @@ Result<json::object> input_item_page(store::Store& store, const store::Key& key,
   const bool newest_first = query.order == store::Order::descending;
   if (newest_first) std::reverse(ids->begin(), ids->end());
   ReferencedItems referenced(store, key.tenant);
-  ItemPage page(referenced, query);
+  // A reference is looked up if it is on the page.
+  ItemPage page(query, [&referenced](json::value item) -> Result<json::value> {
+    if (!is_reference(item)) return item;
+    return referenced.find(item.get_object());
+  });
   std::size_t num_bytes = 0;
   for (const std::string& id : *ids) {
     if (page.complete()) break;

@@ -83,6 +83,7 @@ std::string all_events(const json::object& response) {
   begun["status"] = "in_progress";
   begun["output"] = json::array();
   begun["usage"] = nullptr;
+  begun["error"] = nullptr;
   begun["completed_at"] = nullptr;
   begun["incomplete_details"] = nullptr;
   ResponseEvents events;
@@ -91,8 +92,9 @@ std::string all_events(const json::object& response) {
   std::size_t index = 0;
   for (const json::value& item : response.at("output").as_array())
     text += replay_item(events, index++, item.as_object());
-  const bool cut = response.at("status").as_string() == "incomplete";
-  return text += events.about(cut ? "response.incomplete" : "response.completed", response);
+  const std::string_view status = response.at("status").as_string();
+  const std::string_view last = status == "completed" || status == "incomplete" ? status : "failed";
+  return text += events.about(fmt::format("response.{}", last), response);
 }
 
 }  // namespace

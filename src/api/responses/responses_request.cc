@@ -6,13 +6,12 @@
 #include <limits>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 
 #include "api/answer/receipt.h"
 #include "api/http/metadata.h"
 #include "api/http/object_schema.h"
-#include "api/http/request_id.h"
+#include "api/items/chat_items.h"
 #include "api/responses/responses_tools.h"
 
 namespace kvasir::api {
@@ -56,11 +55,6 @@ Status warn_unless(const json::value& value, R& r) {
 }
 constexpr char kStandard[] = "standard";
 constexpr char kAuto[] = "auto";
-
-Status never(const json::value& value, R&) {
-  TRY(const bool wanted, read_bool(value));
-  return wanted ? Status(not_supported("a value other than false is")) : base::ok();
-}
 
 template <std::string R::* kMember>
 Status read_text(const json::value& value, R& r) {
@@ -150,6 +144,21 @@ Status read_stream_options(const json::value& value, R& r) {
 
 Status read_store(const json::value& value, R& r) {
   TRY(r.store, read_bool(value));
+  return base::ok();
+}
+
+// An id, or an object with one.
+Status read_conversation(const json::value& value, R& r) {
+  const json::value* id = value.is_object() ? value.get_object().if_contains("id") : &value;
+  if (id == nullptr) return in_field("id", missing("the id of a conversation"));
+  if (!id->is_string() || id->get_string().empty())
+    return wrong_type("the id of a conversation, or an object with it", *id);
+  r.conversation_id = std::string(id->get_string());
+  return base::ok();
+}
+
+Status read_background(const json::value& value, R& r) {
+  TRY(r.chat.params.background, read_bool(value));
   return base::ok();
 }
 
@@ -267,12 +276,15 @@ constexpr Field<R> kResponsesFields[] = {
      kServiceTierSchema},
     {"kvasir", [](const json::value& v, R& r) -> Status { return read_own_field(v, r.chat.params); },
      kOwnFieldSchema},
-    {"background", never, R"({"const": false})"},
+    {"background", read_background, R"({"type": "boolean", "default": false})"},
     {"safety_identifier", read_unused_text, R"({"type": "string"})"},
     {"prompt_cache_key", read_unused_text, R"({"type": "string"})"},
     {"prompt_cache_retention", ignore},
     {"max_tool_calls", ignore},
-    {"conversation", refuse},
+    {"conversation", read_conversation,
+     R"({"anyOf": [{"type": "string"}, {"type": "object", "required": ["id"],
+         "properties": {"id": {"type": "string"}}}, {"type": "null"}],
+         "description": "A conversation that the items go on from, and are added to."})"},
     {"prompt", refuse},
     {"context_management", warn<kContextWarning>},
     {"prompt_cache_options", ignore},
@@ -292,26 +304,14 @@ Status read_input(json::value& input, R& r) {
     r.items = std::move(input.get_array());
     if (r.items.empty()) return wrong_value("expected at least one item");
   }
-  std::unordered_set<std::string> ids;
-  for (std::size_t i = 0; i < r.items.size(); ++i) {
-    if (!r.items[i].is_object()) return in_field(fmt::format("[{}]", i), wrong_type("an object", r.items[i]));
-    json::object& item = r.items[i].get_object();
-    const auto is_absent = [&](const char* key) { return !item.contains(key) || item.at(key).is_null(); };
-    if (is_absent("type"))
-      item["type"] = is_absent("role") && !is_absent("id") ? "item_reference" : "message";
-    if (!is_absent("id") && !item.at("id").is_string())
-      return in_field(fmt::format("[{}].id", i), wrong_type("a string", item.at("id")));
-    if (item.at("type") == "item_reference") continue;  // its id belongs to another item
-    // Pages of items begin after an item's id, so ids must be unique.
-    if (is_absent("id") || !ids.insert(std::string(item.at("id").get_string())).second)
-      item["id"] = make_answer_id("item_");
-  }
-  return base::ok();
+  return read_items(r.items, r.conversation_id.empty() ? ItemIds::keep : ItemIds::make);
 }
 
 // The settings that a response repeats, with defaults for those that the request does not set.
 json::object make_echo(const json::object& body) {
-  json::object echo{{"completed_at", nullptr},
+  json::object echo{{"background", false},
+                    {"completed_at", nullptr},
+                    {"conversation", nullptr},
                     {"frequency_penalty", 0.0},
                     {"instructions", nullptr},
                     {"max_output_tokens", nullptr},
@@ -334,6 +334,8 @@ json::object make_echo(const json::object& body) {
     if (const json::value* given = body.if_contains(key); given != nullptr && !given->is_null())
       value = *given;
   echo["completed_at"] = nullptr;
+  if (json::value& conversation = echo["conversation"]; conversation.is_string())
+    conversation = json::object{{"id", conversation}};
   for (const char* key : {"temperature", "top_p"})  // without them the answer tells what was used
     if (const json::value* given = body.if_contains(key); given != nullptr && !given->is_null())
       echo[key] = *given;
@@ -354,6 +356,11 @@ Result<ResponsesRequest> read_responses_request(json::object body) {
   const json::value* options = body.if_contains("stream_options");
   if (!request.chat.params.stream && options != nullptr && !options->is_null())
     return in_field("stream_options", wrong_value("only allowed together with \"stream\": true"));
+  if (!request.conversation_id.empty() && !request.previous_id.empty())
+    return in_field("conversation", wrong_value("only allowed without \"previous_response_id\""));
+  if (request.background() && !request.store)
+    return in_field("background", wrong_value("only allowed together with \"store\": true"));
+  if (request.background() && request.chat.params.stream) request.chat.params.resumable = true;
   request.chat.params.given = given_sampling(body);
   if (request.chat.params.sampling.num_top_logprobs > 0) request.chat.params.sampling.logprobs = true;
   TRY(ResponseTools own, read_response_tools(body));

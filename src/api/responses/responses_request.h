@@ -1,10 +1,11 @@
 #pragma once
 
-#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "api/answer/chat_request.h"
+#include "api/conversations/turn_place.h"
 #include "api/responses/responses_tools.h"
 
 namespace kvasir::api {
@@ -17,17 +18,16 @@ struct ResponsesRequest {
   ClientTools client_tools;
   std::string instructions;
   std::string previous_id;
+  std::string conversation_id;
+  // Of a turn of a conversation, once they have been looked up: its place, and the messages that it adds.
+  std::optional<TurnPlace> place = std::nullopt;
+  std::vector<store::Message> added = {};
   bool store = true;
+  bool background() const { return chat.params.background; }
 };
 
 // Moves the request's texts out of `body`.
 base::Result<ResponsesRequest> read_responses_request(json::object body);
-
-// Converts items to the messages of a chat. Calls join the assistant's message before them, and reasoning
-// joins the message after it. Items that tell a model nothing, or nothing that can be read, are left out with
-// a warning. The error's field is relative to "input", whose first item is `items[num_earlier]`.
-base::Result<json::array> messages_of_items(const json::array& items, std::size_t num_earlier,
-                                            std::vector<std::string>& warnings);
 
 json::object responses_body_schema();
 

@@ -14,7 +14,8 @@ constexpr NamedSchema kResponsesSchemas[] = {
                      "usage", "metadata"],
         "properties": {
           "id": {"type": "string"}, "object": {"const": "response"}, "created_at": {"type": "integer"},
-          "status": {"enum": ["completed", "incomplete", "failed", "in_progress"]},
+          "background": {"type": "boolean"},
+          "status": {"enum": ["completed", "incomplete", "failed", "in_progress", "queued", "cancelled"]},
           "error": {"type": ["object", "null"]}, "incomplete_details": {"type": ["object", "null"]},
           "kvasir": {"$ref": "#/components/schemas/Receipt"},
           "model": {"type": "string"}, "previous_response_id": {"type": ["string", "null"]},
@@ -42,6 +43,7 @@ constexpr Answer kResponse[] = {{200, "The response.", "Response"},
                                 {200, "With `stream`: numbered events.", {}, kStream}};
 constexpr Answer kStored[] = {{200, "The response.", "Response"},
                               {200, "With `stream`: its events once more.", {}, kStream}};
+constexpr Answer kCancelled[] = {{200, "The response as it ended.", "Response"}};
 constexpr Answer kCounted[] = {{200, "The number of tokens.", "InputTokens"}};
 constexpr Answer kDeleted[] = {{200, "It is gone.", "DeletedResponse"}};
 constexpr Answer kItems[] = {{200, "Its input, with what it went on from.", "ResponseItems"}};
@@ -82,6 +84,12 @@ constexpr Route kResponsesRoutes[] = {
      .handle = handle_delete_response,
      .summary = "Forget a stored response",
      .answers = kDeleted},
+    {.method = "POST",
+     .path = "/v1/responses/{id}/cancel",
+     .kind = RouteKind::view,
+     .handle = handle_cancel_response,
+     .summary = "Cancel a response that is generated in the background",
+     .answers = kCancelled},
     {.method = "GET",
      .path = "/v1/responses/{id}/input_items",
      .kind = RouteKind::view,

@@ -135,10 +135,10 @@ class ItemShape final : public ResponsesShape {
   }
 
   std::string failure(const base::Error& error) override {
-    json::object failed = response("failed", nullptr);
-    const json::object body = error_body(error);
-    failed["error"] = {{"code", "server_error"}, {"message", body.at("error").at("message")}};
-    return events_.about("response.failed", failed);
+    std::string events = std::exchange(unsent_, {}) + close_item("incomplete");
+    json::object failed = response(is_cancelled(error) ? "cancelled" : "failed", nullptr);
+    failed["error"] = error_object(error);
+    return events += events_.about("response.failed", failed);
   }
 
   std::string whole(const std::vector<Delta>& choices, const wire::Usage& usage) override {
@@ -150,7 +150,29 @@ class ItemShape final : public ResponsesShape {
     return complete_response(usage);
   }
 
+  json::object begun(std::string_view status) const override { return response(status, nullptr); }
+
+  json::object ended_early(const Delta& sum, const wire::Usage& usage, const base::Error* error) override {
+    if (output_.empty() && !item_) (void)chunks(sum);  // of an answer that is not streamed
+    unsent_ += close_item("incomplete");
+    json::object object = response(error == nullptr ? "cancelled" : "failed", usage_object(usage));
+    if (error != nullptr) object["error"] = error_object(*error);
+    add_receipt(head_, object);
+    return object;
+  }
+
  private:
+  static json::object error_object(const base::Error& error) {
+    const json::object body = error_body(error);
+    return {{"code", "server_error"}, {"message", body.at("error").at("message")}};
+  }
+
+  // Only what goes on without its client is cancelled; anything else has lost its reader.
+  bool is_cancelled(const base::Error& error) const {
+    const json::value* background = echo_.if_contains("background");
+    return error.code == base::ErrorCode::cancelled && background != nullptr && *background == true;
+  }
+
   std::string_view last_status() const {
     return finish_ == wire::FinishReason::length ? "incomplete" : "completed";
   }
@@ -229,7 +251,6 @@ class ItemShape final : public ResponsesShape {
                         {"object", "response"},
                         {"created_at", head_.created_s},
                         {"status", status},
-                        {"background", false},
                         {"error", nullptr},
                         {"incomplete_details", nullptr},
                         {"model", head_.model},
@@ -260,6 +281,7 @@ class ItemShape final : public ResponsesShape {
   std::optional<Item> item_;
   json::array output_;                       // complete items, and running calls of this server's tools
   std::map<int, std::size_t> server_calls_;  // indices in `output_`, by the call's number
+  std::string unsent_;                       // events of an answer that ended early
   json::array lines_;                        // logprobs that belong to no item yet
   bool ended_ = false;                       // `finish_` and `completed_s_` are valid
   std::int64_t completed_s_ = 0;

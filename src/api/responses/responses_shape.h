@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "api/answer/answer_shape.h"
 #include "api/responses/responses_tools.h"
@@ -13,6 +14,10 @@ class ResponsesShape : public AnswerShape {
   // The whole response, with the ids that the stream gave to its items. `sum` is the whole answer; the part
   // that `chunks` has written is not processed again.
   virtual json::object finished(const Delta& sum, const wire::Usage& usage) = 0;
+  // The response before its first delta.
+  virtual json::object begun(std::string_view status) const = 0;
+  // The response that ended before its time, with what there is of it. `error` is null if nothing failed.
+  virtual json::object ended_early(const Delta& sum, const wire::Usage& usage, const base::Error* error) = 0;
 };
 
 // `echo` has the settings of the request that the response repeats.

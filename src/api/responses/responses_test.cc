@@ -2,6 +2,7 @@
 
 #include "api/answer/stream_events.h"
 #include "api/api_fixture.h"
+#include "api/items/chat_items.h"
 #include "api/responses/responses_request.h"
 
 namespace kvasir::api {
@@ -166,8 +167,10 @@ TEST(ResponsesRequest, ToolsOfAllKindsBecomeFunctions) {
   EXPECT_TRUE(request->client_tools.at("patch").is_custom);
   EXPECT_EQ(request->chat.tools.definitions[2].at_pointer("/function/description").as_string(),
             "Edits.\nThe input follows this Lark grammar:\nstart: \"x\"");
-  ASSERT_EQ(request->chat.params.warnings.size(), 2u);
-  EXPECT_EQ(request->chat.params.warnings[1],
+  EXPECT_EQ(request->chat.tools.tools[2].lark, "start: \"x\"");
+  EXPECT_EQ(request->chat.tools.tools[2].lark_field, "tools[2].format.definition");
+  ASSERT_EQ(request->chat.params.warnings.size(), 1u);
+  EXPECT_EQ(request->chat.params.warnings[0],
             "tools[3]: left out, this server has no tool of type web_search");
   const auto regex = read(body(R"(, "tools": [{"type": "custom", "name": "c", "format":
       {"type": "grammar", "syntax": "regex", "definition": "[a-z]+"}}], "tool_choice": {"type": "custom", "name": "c"})"));
@@ -221,7 +224,7 @@ TEST_F(ApiTest, CallsComeBackInTheClientsKinds) {
   EXPECT_EQ(patch.at("name"), "patch");
   EXPECT_EQ(patch.at("input"), "a\nb");
   EXPECT_FALSE(patch.as_object().contains("arguments"));
-  EXPECT_EQ(reply.body.at("warnings").as_array().size(), 2u);
+  EXPECT_EQ(reply.body.at("warnings").as_array().size(), 1u);
   const Reply streamed = post("/v1/responses", body(kAgentTools + std::string(R"(, "stream": true)")));
   const std::string id(reply.body.at("id").as_string());
   for (const std::string& text : {streamed.text, get("/v1/responses/" + id + "?stream=true").text}) {
@@ -234,6 +237,16 @@ TEST_F(ApiTest, CallsComeBackInTheClientsKinds) {
     }
     EXPECT_EQ(input, "a\nb");
   }
+}
+
+TEST_F(ApiTest, AGrammarThatCannotBeReadIsNamedWithItsLine) {
+  serve(says("x"));
+  const Reply reply = post("/v1/responses", body(R"(, "tools": [{"type": "web_search"},
+      {"type": "custom", "name": "c", "format": {"type": "grammar", "syntax": "lark",
+       "definition": "start: a\na: pair{\"x\"}"}}])"));
+  EXPECT_EQ(reply.status, 400) << reply.text;
+  EXPECT_EQ(reply.body.at_pointer("/error/param"), "tools[1].format.definition");
+  EXPECT_NE(reply.text.find("rule templates are not supported (line 2)"), std::string::npos) << reply.text;
 }
 
 TEST(ResponsesRequest, AllowedToolsAreThoseOfAChat) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -13,8 +14,6 @@ using base::Result;
 using base::Status;
 
 namespace {
-
-constexpr std::string_view kInput = "input";
 
 // Kinds of tools that have no place here: OpenAI runs them, or its models alone know how to call them.
 constexpr std::array<std::string_view, 12> kLeftOut{"web_search",
@@ -89,6 +88,15 @@ class ToolList {
 
   json::array take() { return std::move(functions_); }
 
+  // Gives the tools that were read from the list the grammars of their inputs.
+  void add_grammars(std::vector<ToolSettings::Tool>& tools) {
+    for (ToolSettings::Tool& tool : tools)
+      if (const auto found = formats_.find(tool.name); found != formats_.end()) {
+        tool.lark = found->second.lark;
+        tool.lark_field = found->second.lark_field;
+      }
+  }
+
   // Names the place in the request of a tool in the flat list.
   Error relocated(Error error) const {
     constexpr std::string_view kBegin = "tools[";
@@ -117,50 +125,16 @@ class ToolList {
 
   // A custom tool becomes a function whose one argument is its input.
   Status add_custom(const json::object& tool, const std::string& place, std::string_view name_space) {
-    json::object input{{"type", "string"}};
-    std::string hint;
-    const json::value* format = tool.if_contains("format");
-    if (format != nullptr && !format->is_null())
-      if (Status status = read_format(*format, input, hint, place); !status.ok())
-        return in_field(place, in_field("format", std::move(status).error()));
-    json::object function{{"type", "function"}};
-    for (const char* key : {"name", "description"})
-      if (const json::value* value = tool.if_contains(key)) function[key] = *value;
-    if (json::value* description = function.if_contains("description");
-        !hint.empty() && (description == nullptr || description->is_string()))
-      function["description"] =
-          description == nullptr ? hint
-                                 : fmt::format("{}\n{}", std::string_view(description->get_string()), hint);
-    function["parameters"] = {{"type", "object"},
-                              {"properties", json::object{{kInput, std::move(input)}}},
-                              {"required", json::array{kInput}},
-                              {"additionalProperties", false}};
+    auto format = read_custom_format(tool);
+    if (!format.ok()) return in_field(place, std::move(format).error());
+    json::object function = function_of_custom(tool, *format);
+    function["type"] = "function";
     rename(function, name_space, {.is_custom = true});
-    push(as_chat_function(function), place);
-    return base::ok();
-  }
-
-  // A regular expression is enforced as the string's pattern. Lark's grammars are only shown to the model.
-  Status read_format(const json::value& value, json::object& input, std::string& hint,
-                     const std::string& place) {
-    if (!value.is_object()) return wrong_type("an object", value);
-    const json::object& format = value.get_object();
-    const std::string_view type = type_of(format);
-    if (type == "text") return base::ok();
-    if (type != "grammar") return in_field("type", wrong_value("expected text or grammar"));
-    const json::value* definition = format.if_contains("definition");
-    if (definition == nullptr || !definition->is_string())
-      return in_field("definition", missing("the text of a grammar"));
-    const json::value* syntax = format.if_contains("syntax");
-    if (syntax != nullptr && *syntax == "regex") {
-      input["pattern"] = fmt::format("^(?:{})$", std::string_view(definition->get_string()));
-      return base::ok();
+    if (!format->lark.empty()) {
+      format->lark_field = place + format->lark_field;
+      formats_.emplace(name_of(function), std::move(*format));
     }
-    if (syntax == nullptr || *syntax != "lark")
-      return in_field("syntax", wrong_value("expected lark or regex"));
-    hint =
-        fmt::format("The input follows this Lark grammar:\n{}", std::string_view(definition->get_string()));
-    warn_once("lark", fmt::format("{}.format: the grammar is shown to the model, not enforced", place));
+    push(as_chat_function(function), place);
     return base::ok();
   }
 
@@ -188,6 +162,7 @@ class ToolList {
   json::array functions_;
   std::vector<std::string> places_;
   std::set<std::string_view> warned_;
+  std::map<std::string, CustomFormat, std::less<>> formats_;  // with a Lark grammar, by flat names
 };
 
 // A tool that a choice names, in a chat's form.
@@ -220,23 +195,6 @@ Result<json::object> as_chat_choice(const json::object& flat) {
 
 }  // namespace
 
-std::string flat_tool_name(std::string_view name_space, std::string_view name) {
-  if (name_space.empty()) return std::string(name);
-  const std::string_view separator = name_space.ends_with("__") ? "" : "__";
-  return fmt::format("{}{}{}", name_space, separator, name);
-}
-
-json::object custom_arguments(std::string_view input) {
-  return {{kInput, input}};
-}
-
-std::string custom_input(std::string_view arguments) {
-  const auto value = base::parse_json(arguments);
-  const json::value* input =
-      value.ok() && value->is_object() ? value->get_object().if_contains(kInput) : nullptr;
-  return input != nullptr && input->is_string() ? std::string(input->get_string()) : std::string();
-}
-
 Result<ResponseTools> read_response_tools(const json::object& body) {
   ResponseTools out;
   json::object chat;
@@ -256,6 +214,7 @@ Result<ResponseTools> read_response_tools(const json::object& body) {
   auto settings = read_flat_tools(chat, "parameters");
   if (!settings.ok()) return list.relocated(std::move(settings).error());
   out.settings = std::move(*settings);
+  list.add_grammars(out.settings.tools);
   return out;
 }
 

@@ -1,12 +1,17 @@
+#include "api/items/chat_items.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include "api/responses/responses_request.h"
+#include "api/answer/custom_tools.h"
+#include "api/http/fields.h"
+#include "api/http/request_id.h"
 
 namespace kvasir::api {
 
@@ -250,14 +255,44 @@ class Dialogue {
 
 }  // namespace
 
+void make_item_id(json::object& item) {
+  const json::value& type = item.at("type");
+  const auto is = [&](std::string_view name) { return type == json::value(name); };
+  item["id"] = make_answer_id(is("message")            ? "msg_"
+                              : is("function_call")    ? "fc_"
+                              : is("custom_tool_call") ? "ctc_"
+                              : is("reasoning")        ? "rs_"
+                                                       : "item_");
+}
+
+Status read_items(json::array& items, ItemIds wanted) {
+  std::unordered_set<std::string> ids;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (!items[i].is_object()) return in_field(fmt::format("[{}]", i), wrong_type("an object", items[i]));
+    json::object& item = items[i].get_object();
+    const auto is_absent = [&](const char* key) { return !item.contains(key) || item.at(key).is_null(); };
+    if (is_absent("type"))
+      item["type"] = is_absent("role") && !is_absent("id") ? "item_reference" : "message";
+    if (!is_absent("id") && !item.at("id").is_string())
+      return in_field(fmt::format("[{}].id", i), wrong_type("a string", item.at("id")));
+    if (item.at("type") == "item_reference") continue;  // its id belongs to another item
+    if (wanted == ItemIds::make) make_item_id(item);
+    // Pages of items begin after an item's id, so ids must be unique.
+    else if (is_absent("id") || !ids.insert(std::string(item.at("id").get_string())).second)
+      item["id"] = make_answer_id("item_");
+  }
+  return base::ok();
+}
+
 Result<json::array> messages_of_items(const json::array& items, std::size_t num_earlier,
-                                      std::vector<std::string>& warnings) {
+                                      std::vector<std::string>& warnings, std::string_view field) {
   Dialogue dialogue(warnings);
   for (std::size_t i = 0; i < items.size(); ++i) {
     Status status = dialogue.add(items[i].get_object());
     if (status.ok()) continue;
     if (i < num_earlier) return std::move(status).error();
-    return in_field("input", in_field(fmt::format("[{}]", i - num_earlier), std::move(status).error()));
+    base::Error error = in_field(fmt::format("[{}]", i - num_earlier), std::move(status).error());
+    return field.empty() ? error : in_field(field, std::move(error));
   }
   return dialogue.take();
 }

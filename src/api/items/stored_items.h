@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "store/conversations.h"
+
+// Items as a conversation stores them: a message has the items that it came as, and any other message can be
+// told as items.
+namespace kvasir::api {
+
+namespace json = boost::json;
+
+// One message for each item, which has an id; each follows the one before it, and the first follows
+// `parent_id`. `field` is the items' place in the request, for errors.
+base::Result<std::vector<store::Message>> messages_to_store(const json::array& items, std::string parent_id,
+                                                            std::string_view field);
+
+json::array items_of_message(const store::Message& message);
+
+// The messages as a model's chat has them.
+base::Result<json::array> chat_of_messages(const std::vector<store::Message>& messages);
+
+// What is stored of a message without the item of this id. Absent: nothing is left of it.
+base::Result<std::optional<std::string>> body_without_item(const store::Message& message,
+                                                           const std::string& id);
+
+// The beginning of the first message of a user as a title; empty: there is none.
+std::string title_of_items(const json::array& items);
+
+// Makes a title of a text's beginning: one line, cut at a word.
+std::string title_of(std::string_view text);
+
+}  // namespace kvasir::api

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "api/answer/question.h"
+#include "api/http/busy_count.h"
+#include "api/http/endings.h"
+#include "api/http/service.h"
+#include "api/http/wake.h"
+#include "net/responder.h"
+
+namespace kvasir::api {
+
+// A response that goes on without its client: a request of its own, which the client's request begins and
+// leaves. It counts as work that a draining server waits for, and has its own line in the log. Lives and dies
+// on the executor of the request that began it.
+class BackgroundRun {
+ public:
+  // `begun_by` need not outlive it.
+  BackgroundRun(Service& service, Exchange& begun_by);
+  BackgroundRun(const BackgroundRun&) = delete;
+  BackgroundRun& operator=(const BackgroundRun&) = delete;
+
+  Exchange& exchange() { return exchange_; }
+
+  // Called once the response has been admitted and is in the store, where `body` is what it has.
+  void accept(std::string id, std::string body);
+
+  // Answers the question, on and on after this has returned. Returns once the response was accepted or
+  // refused.
+  static boost::asio::awaitable<void> begin(std::shared_ptr<BackgroundRun> run, Question question);
+
+  bool is_accepted() const { return running_.has_value(); }
+  // Of an accepted one.
+  const std::string& id() const { return id_; }
+  const std::string& body() const { return body_; }
+  // Hands the refusal of one that was not accepted to the client.
+  boost::asio::awaitable<void> refuse(Exchange& client);
+
+ private:
+  static boost::asio::awaitable<void> go_on(std::shared_ptr<BackgroundRun> run, Question question);
+
+  Service& service_;
+  net::HttpRequest request_;
+  net::HeldResponder responder_;
+  Exchange exchange_;
+  const BusyCount::Hold busy_;
+  std::optional<Endings::Running> running_;
+  std::string id_;
+  std::string body_;
+  bool over_ = false;
+  const std::shared_ptr<Wake> wake_;
+};
+
+}  // namespace kvasir::api
