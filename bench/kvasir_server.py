@@ -19,14 +19,14 @@ def is_ready(port):
 
 
 @contextlib.contextmanager
-def served(kvasir, *flags):
+def served(kvasir, *flags, stderr=None):
     """Gives the process, its port, and the seconds that it took to be ready."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
     begin = time.monotonic()
     command = [str(part) for part in (kvasir, "serve", "--port", port, *flags)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr)
     try:
         while not is_ready(port):
             if process.poll() is not None:

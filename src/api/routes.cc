@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "api/admin/endpoints.h"
@@ -73,18 +74,31 @@ std::string canonical(std::string_view path) {
   return (std::ranges::any_of(kShortPaths, leads_there) ? "/v1" : "") + std::string(path);
 }
 
-// The routes that spell the path out. If there are none, the routes that match it with a parameter.
-std::vector<const Route*> routes_of(std::string_view path) {
-  std::vector<const Route*> named;
-  std::vector<const Route*> taken;
+using Routes = std::vector<const Route*>;
+
+// All routes by the path that they spell.
+const std::unordered_map<std::string_view, Routes>& routes_by_path() {
+  static const auto kRoutes = [] {
+    std::unordered_map<std::string_view, Routes> routes;
+    for (const RouteGroup& group : route_groups())
+      for (const Route& route : group.routes) routes[route.path].push_back(&route);
+    return routes;
+  }();
+  return kRoutes;
+}
+
+Routes routes_with_parameters(std::string_view path) {
+  Routes taken;
   for (const RouteGroup& group : route_groups())
-    for (const Route& route : group.routes) {
-      if (route.path == path)
-        named.push_back(&route);
-      else if (match(route, path, [](std::string_view, std::string_view) {}))
-        taken.push_back(&route);
-    }
-  return named.empty() ? taken : named;
+    for (const Route& route : group.routes)
+      if (match(route, path, [](std::string_view, std::string_view) {})) taken.push_back(&route);
+  return taken;
+}
+
+// The routes that spell the path out. If there are none, the routes that match it with a parameter.
+Routes routes_of(std::string_view path) {
+  const auto named = routes_by_path().find(path);
+  return named != routes_by_path().end() ? named->second : routes_with_parameters(path);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "base/json.h"
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 
@@ -29,33 +30,54 @@ std::string reason_of(const boost::system::error_code& code, std::string_view be
   return code.message();
 }
 
+// A letter for a character that has a short escape; 0 for others.
+char short_escape(char c) {
+  switch (c) {
+    case '"':
+    case '\\':
+      return c;
+    case '\n':
+      return 'n';
+    case '\r':
+      return 'r';
+    case '\t':
+      return 't';
+    default:
+      return 0;
+  }
+}
+
+bool is_escaped(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\';
+}
+
+void append_escape(std::string& out, char c) {
+  if (const char letter = short_escape(c); letter != 0) {
+    out += '\\';
+    out += letter;
+  } else {
+    fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned char>(c));
+  }
+}
+
+// Copies what needs no escape in one piece, since that is nearly everything.
 void append_string(std::string& out, std::string_view text) {
   out += '"';
-  for (const char c : text) {
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20)
-          fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned char>(c));
-        else
-          out += c;
-    }
+  while (!text.empty()) {
+    const auto stop = std::ranges::find_if(text, is_escaped);
+    const auto num_plain = static_cast<std::size_t>(stop - text.begin());
+    out.append(text, 0, num_plain);
+    if (stop == text.end()) break;
+    append_escape(out, *stop);
+    text.remove_prefix(num_plain + 1);
   }
   out += '"';
+}
+
+template <class Integer>
+void append_integer(std::string& out, Integer number) {
+  const fmt::format_int digits(number);
+  out.append(digits.data(), digits.size());
 }
 
 void append_double(std::string& out, double number) {
@@ -99,10 +121,10 @@ void append(std::string& out, const json::value& value) {
       out += value.get_bool() ? "true" : "false";
       break;
     case json::kind::int64:
-      fmt::format_to(std::back_inserter(out), "{}", value.get_int64());
+      append_integer(out, value.get_int64());
       break;
     case json::kind::uint64:
-      fmt::format_to(std::back_inserter(out), "{}", value.get_uint64());
+      append_integer(out, value.get_uint64());
       break;
     case json::kind::double_:
       append_double(out, value.get_double());

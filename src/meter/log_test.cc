@@ -79,6 +79,30 @@ TEST_F(UsageLogTest, RecordsComeBackInTheirOrder) {
   for (std::size_t i = 1; i < segments.size(); ++i) EXPECT_EQ(segments[i].begin, segments[i - 1].end);
 }
 
+TEST_F(UsageLogTest, ASegmentHasItsFullSizeWhileItIsWritten) {
+  const auto size = [&] { return fs::file_size(list_segments(folder_.path())->back().path); };
+  {
+    UsageLog log(folder_.path(), 7, {.max_segment_bytes = 5000});
+    append_and_wait(log, 0);
+    EXPECT_EQ(size(), 5000u);
+    EXPECT_EQ(read_all(), std::vector{record_number(0)}) << "as after a crash";
+    append_and_wait(log, 1);
+    EXPECT_EQ(size(), 5000u);
+  }
+  EXPECT_LT(size(), 5000u);
+  EXPECT_EQ(read_all().size(), 2u);
+}
+
+TEST_F(UsageLogTest, RecordsThatComeTogetherShareASync) {
+  std::atomic<int> num_syncs = 0;
+  {
+    UsageLog log(folder_.path(), 0, {.before_sync = [&] { ++num_syncs; }});
+    append(log, 0, 1000);
+  }
+  EXPECT_EQ(read_all().size(), 1000u);
+  EXPECT_LT(num_syncs, 200);
+}
+
 TEST_F(UsageLogTest, AFullDiskLosesNothingThatFitsIntoMemory) {
   UsageLog log(folder_.path(), 0, {.first_pause = std::chrono::milliseconds(1)});
   std::atomic<int> num_done = 0;

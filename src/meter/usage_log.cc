@@ -18,6 +18,17 @@ using base::Status;
 
 namespace {
 
+// Between the beginnings of two writes: a record that comes alone is synced at once, many share a sync.
+constexpr auto kLeastInterval = std::chrono::milliseconds(1);
+
+// Gives a new segment's file its full size, if the disk has room for it, so that a sync has only the records
+// to write and not the file's length.
+void fill_segment(int file, std::int64_t num_bytes) {
+  const std::string zeros(static_cast<std::size_t>(num_bytes), '\0');
+  const bool filled = ::pwrite(file, zeros.data(), zeros.size(), 0) == static_cast<ssize_t>(zeros.size());
+  if (!filled && ::ftruncate(file, 0) != 0) obs::Log::debug("usage_log_not_cut");
+}
+
 base::Error failed_to(const char* what) {
   return base::error(ErrorCode::io, "the usage log cannot be {}: {}", what, std::strerror(errno));
 }
@@ -46,8 +57,10 @@ void UsageLog::stop() {
 }
 
 void UsageLog::append(std::string bytes, Done done) {
+  bool is_first = false;
   {
     const std::lock_guard lock(mutex_);
+    is_first = waiting_.empty();
     const bool fits = num_bytes_ + bytes.size() <= options_.max_waiting_bytes;
     const bool waits = fits && done && !released_;
     if (fits) {
@@ -59,7 +72,7 @@ void UsageLog::append(std::string bytes, Done done) {
       count_lost(1);
     }
   }
-  changed_.notify_one();
+  if (is_first) changed_.notify_one();
   if (done) done();
 }
 
@@ -90,8 +103,13 @@ void UsageLog::work() {
   base::Duration pause = options_.first_pause;
   std::vector<std::string> batch;
   std::uint64_t num_written = 0;
+  base::TimePoint began = {};
   while (true) {
     changed_.wait(lock, [&] { return stopping_ || !waiting_.empty() || !batch.empty(); });
+    lock.unlock();
+    std::this_thread::sleep_until(began + kLeastInterval);
+    lock.lock();
+    began = base::RealClock().now();
     for (std::string& record : waiting_) batch.push_back(std::move(record));
     waiting_.clear();
     if (batch.empty()) return;
@@ -152,13 +170,17 @@ Status UsageLog::open_segment() {
     ::close(file);
     return synced;
   }
+  fill_segment(file, options_.max_segment_bytes);
   file_ = file;
   segment_begin_ = durable_end_;
   return base::ok();
 }
 
+// The file keeps only what was written, since the next segment begins there.
 void UsageLog::close_segment() {
-  if (file_ >= 0) ::close(std::exchange(file_, -1));
+  if (file_ < 0) return;
+  if (::ftruncate(file_, durable_end_ - segment_begin_) != 0) obs::Log::debug("usage_log_not_cut");
+  ::close(std::exchange(file_, -1));
 }
 
 void UsageLog::note(const Status& written) {

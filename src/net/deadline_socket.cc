@@ -32,8 +32,14 @@ struct DeadlineSocket::State {
   tcp::socket::wait_type read_waits_for = tcp::socket::wait_read;
   asio::cancellation_signal cancel;  // of the wait under way
   std::uint64_t epoch = 0;           // of the wait under way; a timer of an earlier one is stale
-  std::uint64_t num_cancels = 0;
+  std::uint64_t num_unwatched = 0;
   bool shut = false;
+
+  // One wait for bytes serves whoever needs it, and outlasts a watch that ends before they come: a wait
+  // costs a system call to begin.
+  bool awaits_bytes = false;
+  bool is_read = false;         // somebody is in wait_readable, with the timer
+  std::function<void()> watch;  // empty: nobody watches
 };
 
 namespace {
@@ -62,6 +68,7 @@ DeadlineSocket::DeadlineSocket(tcp::socket socket) : state_(std::make_shared<Sta
 DeadlineSocket::~DeadlineSocket() {
   error_code ignored;
   ++state_->epoch;
+  state_->watch = {};
   state_->timer.cancel();
   state_->tls.reset();
   state_->socket.close(ignored);
@@ -144,6 +151,7 @@ DeadlineSocket::Taken DeadlineSocket::take(asio::mutable_buffer into) {
         return {Found::nothing, 0};
     }
   }
+  if (state_->awaits_bytes) return {Found::nothing, 0};
   error_code error;
   const std::size_t n = state_->socket.read_some(into, error);
   if (!error) return {Found::bytes, n};
@@ -174,8 +182,29 @@ asio::awaitable<base::Status> DeadlineSocket::wait(tcp::socket::wait_type what, 
   co_return base::error(base::ErrorCode::cancelled, "the connection was shut");
 }
 
+void DeadlineSocket::await_bytes() {
+  if (std::exchange(state_->awaits_bytes, true)) return;
+  state_->socket.async_wait(tcp::socket::wait_read, [state = state_](error_code error) {
+    state->awaits_bytes = false;
+    if (state->is_read) state->timer.cancel();
+    if (const auto watch = std::exchange(state->watch, {}); watch && !error) watch();
+  });
+}
+
 asio::awaitable<base::Status> DeadlineSocket::wait_readable(base::TimePoint deadline) {
-  return wait(state_->read_waits_for, deadline);
+  const std::shared_ptr<State> state = state_;
+  if (state->read_waits_for == tcp::socket::wait_write)
+    co_return co_await wait(tcp::socket::wait_write, deadline);
+  if (state->shut) co_return base::error(base::ErrorCode::cancelled, "the connection was shut");
+  await_bytes();
+  state->is_read = true;
+  state->timer.expires_at(deadline);
+  error_code ignored;
+  co_await state->timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  state->is_read = false;
+  if (state->shut) co_return base::error(base::ErrorCode::cancelled, "the connection was shut");
+  if (state->awaits_bytes) co_return base::error(base::ErrorCode::timeout, "the peer was too slow");
+  co_return base::ok();
 }
 
 // Of all bytes that the system was given, those that the peer has.
@@ -276,23 +305,21 @@ asio::awaitable<base::Status> DeadlineSocket::write(std::span<asio::const_buffer
   co_return base::ok();
 }
 
-void DeadlineSocket::watch(tcp::socket::wait_type what, std::function<void()> ready) {
-  if (what == tcp::socket::wait_read && state_->tls && state_->tls->may_hold_bytes()) {
+void DeadlineSocket::watch(std::function<void()> ready) {
+  if (state_->tls && state_->tls->may_hold_bytes()) {
     // Taken from the socket with a request that came before them: no readiness would tell of them.
-    asio::post(executor(), [state = state_, ready = std::move(ready), cancels = state_->num_cancels] {
-      if (cancels == state->num_cancels) ready();
+    asio::post(executor(), [state = state_, ready = std::move(ready), before = state_->num_unwatched] {
+      if (before == state->num_unwatched) ready();
     });
     return;
   }
-  state_->socket.async_wait(what, [state = state_, ready = std::move(ready)](error_code error) {
-    if (!error) ready();
-  });
+  state_->watch = std::move(ready);
+  await_bytes();
 }
 
-void DeadlineSocket::cancel_waits() {
-  ++state_->num_cancels;
-  error_code ignored;
-  state_->socket.cancel(ignored);
+void DeadlineSocket::unwatch() {
+  ++state_->num_unwatched;
+  state_->watch = {};
 }
 
 asio::awaitable<void> DeadlineSocket::shut_sending(base::TimePoint deadline) {

@@ -64,10 +64,10 @@ class DeadlineSocket {
   // Sends everything. timeout: the peer was slower than the pace; cancelled: it is gone.
   boost::asio::awaitable<base::Status> write(std::span<boost::asio::const_buffer> buffers, WritePace pace);
 
-  // Calls `ready` when there is something to read (or, for wait_error, when the peer reset), unless
-  // cancel_waits comes first. Awaits of this class and at most one watch may run concurrently.
-  void watch(tcp::socket::wait_type what, std::function<void()> ready);
-  void cancel_waits();
+  // Calls `ready` once, when there is something to read, unless `unwatch` comes first. Writes and one watch
+  // may run concurrently; nobody else reads meanwhile.
+  void watch(std::function<void()> ready);
+  void unwatch();
 
   // Tells the peer that nothing more comes; over TLS that may have to wait.
   boost::asio::awaitable<void> shut_sending(base::TimePoint deadline);
@@ -85,6 +85,7 @@ class DeadlineSocket {
   struct State;
   struct Given;
   boost::asio::awaitable<base::Status> shake_hands(base::TimePoint deadline);
+  void await_bytes();
   boost::asio::awaitable<base::Status> wait(tcp::socket::wait_type what, base::TimePoint deadline);
   Given give(std::span<const boost::asio::const_buffer> buffers);
   std::int64_t num_acknowledged() const;

@@ -42,11 +42,23 @@ bool has_body(int status) {
 constexpr base::Duration kGoodbyeTime = std::chrono::seconds(2);
 // Answers up to here are not counted: an error has to go out whatever others hold.
 constexpr std::size_t kSmallAnswer = 16 * 1024;
+constexpr std::size_t kUsualHead = 1024;
 
 std::string answers_too_large(std::size_t max_bytes) {
   return fmt::format(
       "The answers that wait for their readers take all of the {} bytes that they may. Try again.",
       max_bytes);
+}
+
+// Made once a second, since it costs more than the rest of a head.
+const std::string& date_line() {
+  thread_local std::time_t second = -1;
+  thread_local std::string line;
+  if (const std::time_t now = std::time(nullptr); now != second) {
+    second = now;
+    line = fmt::format("Date: {:%a, %d %b %Y %H:%M:%S} GMT\r\n", fmt::gmtime(now));
+  }
+  return line;
 }
 
 asio::ip::tcp::socket with_send_buffer(asio::ip::tcp::socket socket, int num_bytes) {
@@ -142,7 +154,7 @@ asio::awaitable<void> HttpConnection::serve(ParsedRequest& parsed) {
   share_.reset();
   ++exchange_;
   gone_ = nullptr;
-  if (watching_) socket_.cancel_waits();
+  if (watching_) socket_.unwatch();
   watching_ = false;
   if (answer_ == Answer::none && too_far_ahead_) {
     RefusedRequest failure(400, "sent_too_far_ahead",
@@ -186,9 +198,11 @@ asio::awaitable<void> HttpConnection::turn_away() {
 
 std::string HttpConnection::head_of(int status, const std::vector<HttpHeader>& headers,
                                     std::string_view framing) const {
-  std::string head = fmt::format("HTTP/1.1 {} {}\r\nServer: kvasir\r\n", status, reason_phrase(status));
-  fmt::format_to(std::back_inserter(head), "Date: {:%a, %d %b %Y %H:%M:%S} GMT\r\n",
-                 fmt::gmtime(std::time(nullptr)));
+  std::string head;
+  head.reserve(kUsualHead);
+  fmt::format_to(std::back_inserter(head), "HTTP/1.1 {} {}\r\nServer: kvasir\r\n", status,
+                 reason_phrase(status));
+  head += date_line();
   if (!keep_alive_) {
     head += "Connection: close\r\n";
   } else if (is_http_1_0_) {
@@ -279,21 +293,26 @@ asio::awaitable<base::Status> HttpConnection::start_stream(std::vector<HttpHeade
   co_return co_await write(buffers);
 }
 
+std::string HttpConnection::size_line(std::string_view chunk) const {
+  return is_http_1_0_ || chunk.empty() ? std::string() : fmt::format("{:x}\r\n", chunk.size());
+}
+
 asio::awaitable<base::Status> HttpConnection::write_chunk(std::string data) {
   CHECK(answer_ == Answer::under_way, "a write to a stream that is not open");
   if (data.empty() || is_head_) co_return base::ok();
-  const std::string size = is_http_1_0_ ? std::string() : fmt::format("{:x}\r\n", data.size());
+  const std::string size = size_line(data);
   const std::string_view end = is_http_1_0_ ? "" : "\r\n";
   std::array<asio::const_buffer, 3> buffers{asio::buffer(size), asio::buffer(data), asio::buffer(end)};
   co_return co_await write(buffers);
 }
 
-asio::awaitable<base::Status> HttpConnection::finish_stream() {
+asio::awaitable<base::Status> HttpConnection::finish_stream(std::string data) {
   CHECK(answer_ == Answer::under_way, "the end of a stream that is not open");
   answer_ = Answer::done;
-  if (is_head_ || is_http_1_0_) co_return base::ok();
-  static constexpr std::string_view kLastChunk = "0\r\n\r\n";
-  std::array<asio::const_buffer, 1> buffers{asio::buffer(kLastChunk)};
+  if (is_head_ || (is_http_1_0_ && data.empty())) co_return base::ok();
+  const std::string size = size_line(data);
+  const std::string_view end = is_http_1_0_ ? "" : data.empty() ? "0\r\n\r\n" : "\r\n0\r\n\r\n";
+  std::array<asio::const_buffer, 3> buffers{asio::buffer(size), asio::buffer(data), asio::buffer(end)};
   co_return co_await write(buffers);
 }
 
@@ -309,8 +328,10 @@ void HttpConnection::on_disconnect(std::function<void()> gone) {
 }
 
 void HttpConnection::watch_peer() {
-  socket_.watch(asio::ip::tcp::socket::wait_read,
-                [self = shared_from_this(), exchange = exchange_] { self->look_at_peer(exchange); });
+  // Weak, since the connection owns the socket that holds this.
+  socket_.watch([weak = weak_from_this(), exchange = exchange_] {
+    if (const std::shared_ptr<HttpConnection> self = weak.lock()) self->look_at_peer(exchange);
+  });
 }
 
 void HttpConnection::look_at_peer(std::uint64_t exchange) {

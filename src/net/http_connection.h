@@ -39,7 +39,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool body_complete() const { return answer_ == Answer::done; }
   boost::asio::awaitable<base::Status> start_stream(std::vector<HttpHeader> headers);
   boost::asio::awaitable<base::Status> write_chunk(std::string data);
-  boost::asio::awaitable<base::Status> finish_stream();
+  boost::asio::awaitable<base::Status> finish_stream(std::string data);
   void on_disconnect(std::function<void()> gone);
   bool disconnected() const { return peer_gone_; }
   bool started() const { return answer_ != Answer::none; }
@@ -59,6 +59,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   // The lines of the head that describe the body.
   static std::string framing_of(const HttpResponse& response, std::uint64_t num_bytes);
   std::string head_of(int status, const std::vector<HttpHeader>& headers, std::string_view framing) const;
+  // Before a chunk; HTTP/1.0 has none.
+  std::string size_line(std::string_view chunk) const;
   void watch_peer();
   void look_at_peer(std::uint64_t exchange);
   void report_gone();

@@ -1,7 +1,9 @@
 #include "net/http_message.h"
 
+#include <algorithm>
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/status.hpp>
+#include <cstddef>
 #include <utility>
 
 namespace kvasir::net {
@@ -22,7 +24,10 @@ HttpResponse HttpResponse::json(int status, std::string body) {
 
 void append_field(std::string& out, std::string_view name, std::string_view value) {
   out.append(name).append(": ");
-  for (const char c : value) out.push_back(c == '\r' || c == '\n' || c == '\0' ? ' ' : c);
+  const auto begin = static_cast<std::ptrdiff_t>(out.size());
+  out.append(value);
+  std::replace_if(
+      out.begin() + begin, out.end(), [](char c) { return c == '\r' || c == '\n' || c == '\0'; }, ' ');
   out.append("\r\n");
 }
 

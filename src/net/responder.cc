@@ -13,7 +13,7 @@ asio::awaitable<base::Status> SseWriter::write(std::string events) {
 }
 
 asio::awaitable<base::Status> SseWriter::finish() {
-  return connection_.finish_stream();
+  return connection_.finish_stream({});
 }
 
 bool BodyWriter::complete() const {

@@ -1,9 +1,6 @@
 #include "obs/log.h"
 
-#include <spdlog/async.h>
-#include <spdlog/async_logger.h>
-#include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -15,12 +12,12 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "obs/log_writer.h"
 
 namespace kvasir::obs {
 namespace {
 
 constexpr std::array<std::string_view, 6> kLevelNames = {"trace", "debug", "info", "warn", "error", "off"};
-constexpr std::size_t kQueuedLines = 8192;
 
 bool is_secret(std::string_view key) {
   for (const std::string_view word : {"authorization", "api_key", "apikey", "password", "secret", "cookie"}) {
@@ -106,28 +103,6 @@ std::string text_line_of(std::string_view event, std::span<const LogField> field
   return line;
 }
 
-constexpr const char* kTextPattern = "%Y-%m-%dT%H:%M:%S.%eZ %l %v";
-constexpr const char* kJsonPattern = R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v)";
-
-// A queue of lines and the thread that writes them. The destructor waits for queued lines.
-struct Writer {
-  explicit Writer(LogFormat format)
-      : pool(std::make_shared<spdlog::details::thread_pool>(kQueuedLines, 1)),
-        logger(std::make_shared<spdlog::async_logger>("kvasir",
-                                                      std::make_shared<spdlog::sinks::stderr_sink_mt>(), pool,
-                                                      spdlog::async_overflow_policy::overrun_oldest)) {
-    logger->set_level(spdlog::level::trace);
-    logger->set_formatter(std::make_unique<spdlog::pattern_formatter>(
-        format == LogFormat::json ? kJsonPattern : kTextPattern, spdlog::pattern_time_type::utc));
-  }
-  ~Writer() { pool.reset(); }  // ends the thread before the sink that it uses
-  Writer(const Writer&) = delete;
-  Writer& operator=(const Writer&) = delete;
-
-  std::shared_ptr<spdlog::details::thread_pool> pool;
-  std::shared_ptr<spdlog::async_logger> logger;
-};
-
 // The log of the process. It is never destroyed, since threads may still write while statics are.
 struct Output {
   Output() {
@@ -138,7 +113,7 @@ struct Output {
   std::atomic<LogFormat> format{LogFormat::text};
   std::mutex mutex;
   std::function<void(std::string_view)> redirected;  // guarded by mutex
-  std::shared_ptr<Writer> writer;                    // guarded by mutex; created by the first line
+  std::shared_ptr<LogWriter> writer;                 // guarded by mutex; created by the first line
 };
 
 Output& output() {
@@ -147,7 +122,7 @@ Output& output() {
 }
 
 // The writer; null if the line was redirected.
-std::shared_ptr<Writer> writer_for(Output& out, LogLevel level, const std::string& line) {
+std::shared_ptr<LogWriter> writer_for(Output& out, LogLevel level, const std::string& line) {
   const std::lock_guard lock(out.mutex);
   if (out.redirected) {
     const std::string_view name = kLevelNames[static_cast<std::size_t>(level)];
@@ -155,7 +130,7 @@ std::shared_ptr<Writer> writer_for(Output& out, LogLevel level, const std::strin
                                                  : fmt::format("{} {}", name, line));
     return nullptr;
   }
-  if (!out.writer) out.writer = std::make_shared<Writer>(out.format.load());
+  if (!out.writer) out.writer = std::make_shared<LogWriter>(STDERR_FILENO);
   return out.writer;
 }
 
@@ -186,13 +161,18 @@ void Log::write(LogLevel level, std::string_view event, std::span<const LogField
   if (!enabled(level)) return;
   const bool as_json = output().format.load(std::memory_order_relaxed) == LogFormat::json;
   const std::string line = as_json ? json_line_of(event, fields) : text_line_of(event, fields);
-  if (const std::shared_ptr<Writer> writer = writer_for(output(), level, line)) {
-    writer->logger->log(static_cast<spdlog::level::level_enum>(level), spdlog::string_view_t(line));
-  }
+  const std::shared_ptr<LogWriter> writer = writer_for(output(), level, line);
+  if (!writer) return;
+  const std::string_view name = kLevelNames[static_cast<std::size_t>(level)];
+  const auto urgency = level >= LogLevel::warn ? LogWriter::Urgency::at_once : LogWriter::Urgency::may_wait;
+  if (as_json)
+    writer->put("{\"time\":\"", fmt::format("\",\"level\":\"{}\",{}", name, line), urgency);
+  else
+    writer->put({}, fmt::format(" {} {}", name, line), urgency);
 }
 
 void Log::flush() {
-  std::shared_ptr<Writer> writer;
+  std::shared_ptr<LogWriter> writer;
   const std::lock_guard lock(output().mutex);
   writer.swap(output().writer);
 }

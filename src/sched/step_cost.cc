@@ -69,12 +69,16 @@ double StepCost::predict_s(const StepLoad& load) const {
 }
 
 int StepCost::prefill_room(const StepLoad& load, double target_s, int most) const {
-  int fits = 0;
-  for (int too_many = most + 1; too_many - fits > 1;) {
-    const int tokens = fits + (too_many - fits) / 2;
+  const auto fits_in = [&](int tokens) {
     StepLoad more = load;
     more.prefill_tokens += tokens;
-    (predict_s(more) <= target_s ? fits : too_many) = tokens;
+    return predict_s(more) <= target_s;
+  };
+  if (fits_in(most)) return most;
+  int fits = 0;
+  for (int too_many = most; too_many - fits > 1;) {
+    const int tokens = fits + (too_many - fits) / 2;
+    (fits_in(tokens) ? fits : too_many) = tokens;
   }
   return fits;
 }

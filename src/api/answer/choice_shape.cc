@@ -14,6 +14,12 @@ json::object usage_object(const wire::Usage& usage) {
           {"prompt_tokens_details", json::object{{"cached_tokens", usage.cached_tokens}}}};
 }
 
+// The text of an object without its braces.
+std::string members(const json::object& object) {
+  const std::string text = base::json_text(object);
+  return text.substr(1, text.size() - 2);
+}
+
 // Ended calls in the order in which the model made them.
 json::array ended_calls(const std::vector<Delta>& choices) {
   std::map<int, json::object> by_number;
@@ -31,7 +37,7 @@ json::value finish_value(const std::optional<wire::FinishReason>& finish) {
   return *finish == wire::FinishReason::stop ? "stop" : "length";
 }
 
-json::object ChoiceShape::object(std::string_view name, json::array choices) const {
+json::object ChoiceShape::object(std::string_view name) const {
   json::object object;
   object["id"] = head_.id;
   object["object"] = name;
@@ -39,7 +45,6 @@ json::object ChoiceShape::object(std::string_view name, json::array choices) con
   object["model"] = head_.model;
   object["system_fingerprint"] = head_.fingerprint;
   if (!head_.service_tier.empty()) object["service_tier"] = head_.service_tier;
-  object["choices"] = std::move(choices);
   return object;
 }
 
@@ -67,13 +72,28 @@ json::array ChoiceShape::prompt_logprobs(const std::vector<wire::Token>& tokens)
   return list;
 }
 
-std::string ChoiceShape::event(json::array choices) const {
-  json::object chunk = object(chunk_name(), std::move(choices));
+std::string ChoiceShape::chunk(std::string_view choice, std::string_view fields) {
+  if (chunk_head_.empty()) {
+    chunk_head_ = "data: " + base::json_text(object(chunk_name()));
+    chunk_head_.back() = ',';
+    chunk_head_ += "\"choices\":[";
+  }
+  std::string text = chunk_head_;
+  text += choice;
+  text += ']';
+  if (!fields.empty()) text += ',';
+  text += fields;
+  text += "}\n\n";
+  return text;
+}
+
+std::string ChoiceShape::event(const json::object& choice) {
+  std::string usage;
   if (head_.continuous_usage)
-    chunk["usage"] = usage_object(usage_so_far());
+    usage = "\"usage\":" + base::json_text(usage_object(usage_so_far()));
   else if (head_.include_usage)
-    chunk["usage"] = nullptr;
-  return "data: " + base::json_text(chunk) + "\n\n";
+    usage = "\"usage\":null";
+  return chunk(base::json_text(choice), usage);
 }
 
 wire::Usage ChoiceShape::usage_so_far() const {
@@ -87,7 +107,7 @@ std::string ChoiceShape::opening(int num_choices, const wire::Usage& usage) {
   prompt_usage_.output_tokens = 0;
   std::string events;
   for (int i = 0; i < num_choices; ++i)
-    if (std::optional<json::object> choice = opening_choice(i)) events += event({std::move(*choice)});
+    if (std::optional<json::object> choice = opening_choice(i)) events += event(*choice);
   return events;
 }
 
@@ -97,19 +117,17 @@ std::string ChoiceShape::chunks(const Delta& delta) {
   if (!delta.says_nothing()) {
     Delta open = delta;
     open.finish.reset();
-    events += event({chunk_choice(open)});
+    events += event(chunk_choice(open));
   }
   for (const ServerCall& call : delta.server_calls) {
-    json::object chunk = object(chunk_name(), {});
-    chunk["server_tool_call"] = server_call_object(call);
-    events += "data: " + base::json_text(chunk) + "\n\n";
+    events += chunk({}, members(json::object{{"server_tool_call", server_call_object(call)}}));
   }
   if (delta.finish) {
     Delta end;
     end.index = delta.index;
     end.finish = delta.finish;
     end.has_calls = delta.has_calls;
-    events += event({chunk_choice(end)});
+    events += event(chunk_choice(end));
   }
   return events;
 }
@@ -118,9 +136,7 @@ std::string ChoiceShape::closing(const wire::Usage& usage) {
   json::object last = own_fields();
   if (head_.include_usage) last["usage"] = usage_object(usage);
   if (last.empty()) return "data: [DONE]\n\n";
-  json::object chunk = object(chunk_name(), {});
-  chunk.insert(last.begin(), last.end());
-  return "data: " + base::json_text(chunk) + "\n\ndata: [DONE]\n\n";
+  return chunk({}, members(last)) + "data: [DONE]\n\n";
 }
 
 std::string ChoiceShape::failure(const base::Error& error) {
@@ -130,7 +146,8 @@ std::string ChoiceShape::failure(const base::Error& error) {
 std::string ChoiceShape::whole(const std::vector<Delta>& choices, const wire::Usage& usage) {
   json::array list;
   for (const Delta& choice : choices) list.push_back(whole_choice(choice));
-  json::object answer = object(object_name(), std::move(list));
+  json::object answer = object(object_name());
+  answer["choices"] = std::move(list);
   answer["usage"] = usage_object(usage);
   if (json::array calls = ended_calls(choices); !calls.empty())
     answer["server_tool_calls"] = std::move(calls);

@@ -41,13 +41,17 @@ class ChoiceShape : public AnswerShape {
   const AnswerHead& head() const { return head_; }
 
  private:
-  std::string event(json::array choices) const;
-  json::object object(std::string_view name, json::array choices) const;
+  std::string event(const json::object& choice);
+  // The event of a chunk with one choice, or none, and further fields, all as JSON.
+  std::string chunk(std::string_view choice, std::string_view fields);
+  // What chunks and the whole answer begin with.
+  json::object object(std::string_view name) const;
   // Fields that OpenAI's clients do not know.
   json::object own_fields() const;
   wire::Usage usage_so_far() const;
 
   const AnswerHead head_;
+  std::string chunk_head_;  // all chunks begin alike; empty before the first one
   wire::Usage prompt_usage_;
   std::map<int, int> num_tokens_;  // so far, by choice
 };

@@ -17,6 +17,7 @@ using obs::Trace;
 // Of a body in a log line or a trace.
 constexpr std::size_t kMaxBodyBytes = 16 * 1024;
 constexpr int kClientLeft = 499;
+constexpr std::size_t kMostFields = 16;
 
 // Whether somebody uses the server, rather than watches it.
 bool is_use(const Route* route) {
@@ -43,11 +44,13 @@ void log_request(const Service& service, const Exchange& exchange, const Route* 
   const obs::LogLevel level = level_of(service, exchange, route);
   if (!obs::Log::enabled(level)) return;
   const RequestTrace& trace = *exchange.trace;
-  std::vector<obs::LogField> fields{{"id", exchange.id},
-                                    {"trace_id", trace.spans->id()},
-                                    {"method", exchange.request.method},
-                                    {"route", route != nullptr ? route->name() : "unknown"},
-                                    {"status", exchange.status}};
+  std::vector<obs::LogField> fields;
+  fields.reserve(kMostFields);
+  fields.emplace_back("id", exchange.id);
+  fields.emplace_back("trace_id", trace.spans->id());
+  fields.emplace_back("method", exchange.request.method);
+  fields.emplace_back("route", route != nullptr ? route->name() : "unknown");
+  fields.emplace_back("status", exchange.status);
   if (!exchange.error.empty()) fields.emplace_back("error", exchange.error);
   fields.emplace_back("tenant", exchange.caller.tenant);
   if (!exchange.model.empty()) {
