@@ -149,7 +149,10 @@ TEST_F(ApiTest, Tokenizes) {
   const Reply both = post("/v1/tokenize", chat_body(R"(, "prompt": "ab")"));
   EXPECT_EQ(both.status, 400);
   EXPECT_EQ(error_at(both.body, "param"), "prompt");
+  EXPECT_EQ(post("/tokenize", R"({"prompt": "x"})").body.at("count"), 1);  // of the only model
+  router_.add("n");
   EXPECT_EQ(error_at(post("/v1/tokenize", R"({"prompt": "x"})").body, "param"), "model");
+  EXPECT_EQ(error_at(post("/v1/detokenize", R"({"tokens": [1]})").body, "param"), "model");
 }
 
 TEST_F(ApiTest, HealthTellsLiveReadyAndProgressingApart) {

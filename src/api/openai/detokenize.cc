@@ -9,6 +9,7 @@
 #include "api/http/caller.h"
 #include "api/http/text_task.h"
 #include "api/openai/endpoints.h"
+#include "api/openai/only_model.h"
 
 namespace kvasir::api {
 
@@ -29,7 +30,7 @@ constexpr Field<DetokenizeRequest> kDetokenizeFields[] = {
        TRY(r.model, read_string(v));
        return base::ok();
      },
-     kModelSchema, kModelExpected},
+     kOptionalModelSchema},
     {"tokens",
      [](const json::value& v, DetokenizeRequest& r) -> Status {
        if (!v.is_array()) return wrong_type("an array of token ids", v);
@@ -49,7 +50,8 @@ Result<std::string> detokenize(Service& service, const tenancy::Caller& caller, 
   TRY(const json::object body, parse_object(text, service.options.max_json_depth));
   DetokenizeRequest request;
   TRY_OK(read_fields<DetokenizeRequest>(body, kDetokenizeFields, request));
-  TRY(const router::AnyText any, service.router.any_text(request.model, reach_of(caller)));
+  TRY(const std::string name, named_or_only(service, caller, request.model));
+  TRY(const router::AnyText any, service.router.any_text(name, reach_of(caller)));
   const text::Tokenizer& tokenizer = *router::common_text(any).tokenizer;
   for (std::size_t i = 0; i < request.tokens.size(); ++i)
     if (!tokenizer.valid(request.tokens[i]))

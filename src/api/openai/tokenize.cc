@@ -11,6 +11,7 @@
 #include "api/http/caller.h"
 #include "api/http/text_task.h"
 #include "api/openai/endpoints.h"
+#include "api/openai/only_model.h"
 
 namespace kvasir::api {
 
@@ -32,7 +33,7 @@ constexpr Field<TokenizeOptions> kTokenizeFields[] = {
        TRY(o.model, read_string(v));
        return base::ok();
      },
-     kModelSchema, kModelExpected},
+     kOptionalModelSchema},
     {"prompt", nullptr, R"({"type": "string", "description": "This, or messages."})"},
     {"messages", nullptr, kMessagesSchema},
     {"return_token_strs",
@@ -91,7 +92,8 @@ Result<TokenizeAnswer> tokenize(Service& service, const tenancy::Caller& caller,
   TRY(json::object body, parse_object(text, service.options.max_json_depth));
   TokenizeOptions options;
   TRY_OK(read_fields<TokenizeOptions>(body, kTokenizeFields, options));
-  TRY(const router::AnyText any, service.router.any_text(options.model, reach_of(caller)));
+  TRY(const std::string name, named_or_only(service, caller, options.model));
+  TRY(const router::AnyText any, service.router.any_text(name, reach_of(caller)));
   const router::ModelText& model = router::common_text(any);
   TRY(const std::vector<TokenId> tokens, encode(any, body, options.chat, stop));
   json::object answer;

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "api/http/service.h"
+
+namespace kvasir::api {
+
+inline constexpr std::string_view kOptionalModelSchema =
+    R"({"type": "string", "description": "One of the models; may be absent where there is only one."})";
+
+// The name, or where it is empty that of the only model that the caller has. vLLM's clients leave it out.
+base::Result<std::string> named_or_only(const Service& service, const tenancy::Caller& caller,
+                                        std::string name);
+
+}  // namespace kvasir::api
