@@ -139,6 +139,15 @@ asio::awaitable<Status> follow(Service& service, Exchange& exchange, Pull& pull,
   co_return ended;
 }
 
+// A full disk is this server's trouble, not too many requests of the client's.
+Error pull_error(Error error) {
+  if (error.code == ErrorCode::exhausted) {
+    error.code = ErrorCode::io;
+    error.reason = "storage_full";
+  }
+  return error;
+}
+
 asio::awaitable<void> stream_pull(Service& service, Exchange& exchange, std::shared_ptr<Pull> pull) {
   Result<net::SseWriter*> writer = co_await start_stream(exchange, kLines);
   if (!writer.ok()) {
@@ -149,8 +158,9 @@ asio::awaitable<void> stream_pull(Service& service, Exchange& exchange, std::sha
   Status ended = written.ok() ? co_await follow(service, exchange, *pull, *writer) : std::move(written);
   pull->give_up();
   if (!ended.ok()) {
-    note_error(exchange, ended.error());
-    std::string line = error_event(ended.error(), ErrorStyle::ollama);
+    const Error error = pull_error(std::move(ended).error());
+    note_error(exchange, error);
+    std::string line = error_event(error, ErrorStyle::ollama);
     written = co_await (*writer)->write(std::move(line));
     if (!written.ok()) co_return;
   }
@@ -166,7 +176,10 @@ asio::awaitable<void> handle_ollama_pull(Service& service, Exchange& exchange) {
   if (!pull.ok()) co_return co_await reply_error(exchange, std::move(pull).error());
   if (request->stream) co_return co_await stream_pull(service, exchange, std::move(*pull));
   Status ended = co_await follow(service, exchange, **pull, nullptr);
-  if (!ended.ok()) co_return co_await reply_error(exchange, std::move(ended).error());
+  if (!ended.ok()) {
+    Error error = pull_error(std::move(ended).error());
+    co_return co_await reply_error(exchange, std::move(error));
+  }
   const json::object body{{"status", "success"}};
   co_await reply(exchange, net::HttpResponse::json(200, base::json_text(body)));
 }
