@@ -62,6 +62,8 @@ Result<json::array> read_calls(const json::value& value, CallIds& ids) {
     if (name == nullptr || !name->is_string())
       return in_field(at, in_field("function", in_field("name", missing("a string"))));
     const json::value* arguments = member(function->get_object(), "arguments");
+    if (arguments != nullptr && !arguments->is_object() && !arguments->is_string())
+      return in_field(at, in_field("function", in_field("arguments", wrong_type("an object", *arguments))));
     const std::string text(name->get_string());
     calls.push_back(json::object{
         {"id", ids.add(text, member(call.get_object(), "id"))},
@@ -78,25 +80,25 @@ Status refuse_images(const json::object& message) {
   return in_field("images", not_supported("a picture is"));
 }
 
-Status add_result_id(const json::object& message, CallIds& ids, json::object& out) {
+// `tool_name` is absent or a string.
+void add_result_id(const json::object& message, CallIds& ids, json::object& out) {
   const json::value* name = member(message, "tool_name");
-  if (name == nullptr) name = member(message, "name");
-  if (name != nullptr && !name->is_string()) return in_field("tool_name", wrong_type("a string", *name));
   if (name != nullptr) out["name"] = *name;
   const json::value* id = member(message, "tool_call_id");
   if (id != nullptr && id->is_string()) {
     ids.take_id(id->get_string());
     out["tool_call_id"] = *id;
-    return base::ok();
+    return;
   }
   out["tool_call_id"] = ids.take(name == nullptr ? std::string_view() : std::string_view(name->get_string()));
-  return base::ok();
 }
 
 Result<json::object> read_message(const json::value& value, CallIds& ids) {
   if (!value.is_object()) return wrong_type("an object", value);
   const json::object& message = value.get_object();
   TRY_OK(refuse_images(message));
+  const json::value* tool = member(message, "tool_name");
+  if (tool != nullptr && !tool->is_string()) return in_field("tool_name", wrong_type("a string", *tool));
   json::object out;
   if (const json::value* role = member(message, "role")) out["role"] = *role;
   const json::value* content = member(message, "content");
@@ -111,7 +113,7 @@ Result<json::object> read_message(const json::value& value, CallIds& ids) {
     if (!read->empty()) out["tool_calls"] = std::move(*read);
   }
   const json::value* role = out.if_contains("role");
-  if (role != nullptr && *role == "tool") TRY_OK(add_result_id(message, ids, out));
+  if (role != nullptr && *role == "tool") add_result_id(message, ids, out);
   return out;
 }
 

@@ -87,10 +87,19 @@ Status read_shift(const json::value& value, Draft& draft) {
   return base::ok();
 }
 
-Status refuse(const json::value& value, Draft&) {
-  const bool nothing = (value.is_string() && value.get_string().empty()) ||
-                       (value.is_array() && value.get_array().empty()) || value == 0;
+// For fields that are not supported, unless they are empty.
+Status only_no_text(const json::value& value, Draft&) {
+  const bool nothing = value.is_string() && value.get_string().empty();
   return nothing ? base::ok() : Status(not_supported("this field is"));
+}
+
+Status only_no_items(const json::value& value, Draft&) {
+  const bool nothing = value.is_array() && value.get_array().empty();
+  return nothing ? base::ok() : Status(not_supported("this field is"));
+}
+
+Status only_zero(const json::value& value, Draft&) {
+  return value == 0 ? base::ok() : Status(not_supported("this field is"));
 }
 
 constexpr Field<Draft> kCommonFields[] = {
@@ -134,7 +143,7 @@ constexpr Field<Draft> kChatFields[] = {
             "images": {"type": ["array", "null"], "maxItems": 0},
             "tool_calls": {"type": ["array", "null"], "items": {"type": "object", "required": ["function"],
               "properties": {"function": {"type": "object", "required": ["name"], "properties": {
-                "name": {"type": "string"}, "arguments": {"type": "object"}}}}}}}}})"},
+                "name": {"type": "string"}, "arguments": {"type": ["object", "string", "null"]}}}}}}}}})"},
     {"tools", nullptr,
      R"({"type": "array", "items": {"type": "object", "required": ["function"], "properties": {
           "type": {"const": "function"}, "function": {"type": "object", "required": ["name"], "properties": {
@@ -162,14 +171,14 @@ constexpr Field<Draft> kGenerateFields[] = {
        return base::ok();
      },
      R"({"type": "boolean", "default": false, "description": "The prompt as it is, without the model's template."})"},
-    {"suffix", refuse, R"({"enum": [""]})"},
-    {"template", refuse, R"({"enum": [""]})"},
-    {"images", refuse, R"({"type": "array", "maxItems": 0})"},
-    {"context", refuse,
+    {"suffix", only_no_text, R"({"enum": [""]})"},
+    {"template", only_no_text, R"({"enum": [""]})"},
+    {"images", only_no_items, R"({"type": "array", "maxItems": 0})"},
+    {"context", only_no_items,
      R"({"type": "array", "maxItems": 0, "description": "A conversation goes to /api/chat, whole."})"},
-    {"width", refuse, R"({"enum": [0]})"},
-    {"height", refuse, R"({"enum": [0]})"},
-    {"steps", refuse, R"({"enum": [0]})"},
+    {"width", only_zero, R"({"enum": [0]})"},
+    {"height", only_zero, R"({"enum": [0]})"},
+    {"steps", only_zero, R"({"enum": [0]})"},
 };
 
 void only_look_for_model(OllamaRequest& request) {

@@ -204,6 +204,8 @@ TEST(OllamaRequest, WhatIsWrongIsNamed) {
   EXPECT_EQ(at(R"([{"role": "assistant", "thinking": 3}])"), "messages[0].thinking");
   EXPECT_EQ(at(R"([{"role": "assistant", "tool_calls": [{"function": {}}]}])"),
             "messages[0].tool_calls[0].function.name");
+  EXPECT_EQ(at(R"([{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": 3}}]}])"),
+            "messages[0].tool_calls[0].function.arguments");
   EXPECT_EQ(at(R"([{"role": "tool", "tool_name": 3, "content": ""}])"), "messages[0].tool_name");
 }
 
