@@ -92,8 +92,8 @@ def test_structured_output(client):
     messages = [{"role": "user", "content": "Tell me about Iceland."}]
     answer = client.chat("smollm2", messages=messages, format=schema, options={"temperature": 1, "seed": 3})
     Country.model_validate_json(answer.message.content)
-    free = client.generate("smollm2", prompt="Some JSON, please.", format="json", options={"seed": 2, "num_predict": 400})
-    assert isinstance(json.loads(free.response), dict) or free.done_reason == "length"
+    free = client.generate("smollm2", prompt="What is 2+2?", format="json", options=STEADY)
+    assert free.response.lstrip().startswith("{")  # the same question without it gets a sentence
 
 
 @pytest.mark.parametrize("stream", [False, True])
