@@ -75,7 +75,7 @@ constexpr Answer kPulled[] = {
 constexpr Answer kVersion[] = {{200, "The version of Ollama whose API this is, and Kvasir's own.",
                                 R"({"type": "object", "required": ["version"],
          "properties": {"version": {"type": "string"}, "kvasir": {"type": "string"}}})"}};
-constexpr Answer kNotOffered[] = {{501, "Models are not changed over HTTP.", "OllamaError"}};
+constexpr Answer kNotOffered[] = {{404, "Models are not changed over HTTP.", "OllamaError"}};
 
 constexpr Route work(std::string_view path, decltype(Route::handle) handle, std::string_view summary,
                      std::span<const Answer> answers, MakeSchema body) {

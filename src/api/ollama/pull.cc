@@ -185,15 +185,12 @@ asio::awaitable<void> handle_ollama_pull(Service& service, Exchange& exchange) {
 }
 
 asio::awaitable<void> handle_ollama_not_offered(Service&, Exchange& exchange) {
-  const Error error{ErrorCode::unsupported,
-                    "this server's models are not made, copied, pushed or deleted over HTTP; start it with "
-                    "--model NAME or a path",
-                    {},
-                    "unsupported_endpoint"};
-  note_error(exchange, error);
-  net::HttpResponse response = error_response(error, exchange.errors);
-  response.status = 501;
-  co_await reply(exchange, std::move(response));
+  Error error = Error{ErrorCode::not_found,
+                      "this server's models are not made, copied, pushed or deleted over HTTP; start it with "
+                      "--model NAME or a path",
+                      {},
+                      "not_offered"};
+  co_await reply_error(exchange, std::move(error));
 }
 
 json::object ollama_pull_schema() {
