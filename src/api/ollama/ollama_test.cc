@@ -169,6 +169,29 @@ TEST_F(OllamaTest, WhatTheModelCannotDoIsSaid) {
   EXPECT_FALSE(same.body.as_object().contains("warnings"));
 }
 
+TEST_F(OllamaTest, ThoughtsAreApart) {
+  serve(says("<think>\nHm.\n</think>\n\nYes."));
+  constexpr const char* kThinks =
+      "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+      "<|im_start|>assistant\n{% if enable_thinking is defined and not enable_thinking %}"
+      "<think>\n\n</think>\n\n{% endif %}";
+  router::GeneratingModel model = router::scripted_model(worker_);
+  model.text.tokenizer = router::byte_tokenizer(kThinks);
+  model.text.chat_template =
+      std::make_shared<const text::ChatTemplate>(text::ChatTemplate::parse(kThinks).value());
+  router_.set_ready("m", std::move(model));
+  EXPECT_EQ(base::json_text(post("/api/show", R"({"model": "m"})").body.at("capabilities")),
+            R"(["completion","tools","thinking"])");
+  const Reply reply = post("/api/chat", chat(R"(, "stream": false, "think": true)"));
+  ASSERT_EQ(reply.status, 200) << reply.text;
+  EXPECT_EQ(text_of(reply.body), "Yes.");
+  EXPECT_NE(reply.body.at("message").at("thinking").as_string().find("Hm."), std::string::npos);
+  EXPECT_EQ(post("/api/generate", R"({"model": "m", "prompt": "x", "stream": false})").body.at("response"),
+            "Yes.");
+  post("/api/chat", chat(R"(, "stream": false, "think": false)"));
+  EXPECT_TRUE(prompt_of(2).ends_with("<think>\n\n</think>\n\n")) << prompt_of(2);
+}
+
 TEST_F(OllamaTest, ACutChatIsReportedAndAnUncutOneRefused) {
   serve(says("x"), 256);
   json::array messages;
