@@ -43,7 +43,7 @@ TEST_F(OllamaTest, AChatStreamsLinesUnlessItIsToldNotTo) {
   ASSERT_EQ(streamed.status, 200) << streamed.text;
   EXPECT_EQ(streamed.headers.at("content-type"), "application/x-ndjson");
   const auto lines = lines_of(streamed.text);
-  ASSERT_GE(lines.size(), 3u);
+  ASSERT_GE(lines.size(), 2u);
   std::string text;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     EXPECT_EQ(lines[i].at("model").as_string(), "m");

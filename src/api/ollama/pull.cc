@@ -155,7 +155,11 @@ asio::awaitable<void> stream_pull(Service& service, Exchange& exchange, std::sha
     co_return;
   }
   Status written = co_await (*writer)->write(status_line("pulling manifest"));
-  Status ended = written.ok() ? co_await follow(service, exchange, *pull, *writer) : std::move(written);
+  if (!written.ok()) {
+    pull->give_up();
+    co_return;
+  }
+  Status ended = co_await follow(service, exchange, *pull, *writer);
   pull->give_up();
   if (!ended.ok()) {
     const Error error = pull_error(std::move(ended).error());
