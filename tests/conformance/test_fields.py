@@ -105,7 +105,6 @@ EXAMPLES = {
     ("Ollama's generate", "keep_alive"): 300,
     ("Ollama's generate", "context"): [1, 2],
     ("Ollama's generate", "images"): ["aGk="],
-    ("Ollama's generate", "suffix"): "x",
     ("Ollama's generate", "template"): "{{ .Prompt }}",
     ("Ollama's generate", "height"): 64,
     ("Ollama's generate", "steps"): 4,

@@ -1,9 +1,9 @@
-#include <chrono>
 #include <limits>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "api/answer/answer_embeddings.h"
+#include "api/answer/answer_by_vectors.h"
 #include "api/http/object_schema.h"
 #include "api/ollama/endpoints.h"
 #include "api/ollama/ollama_request.h"
@@ -17,11 +17,20 @@ using base::Status;
 
 namespace {
 
-using Request = EmbeddingRequest;
+// A checked body of /api/embed, or of /api/embeddings.
+struct EmbedBody {
+  std::string model;
+  std::vector<std::string> texts;
+  std::string_view field = "input";  // the texts' name in the body
+  bool truncates = false;            // a text that is too long is cut
+  int dimensions = 0;                // 0: all of the model
+  std::vector<std::string> warnings = {};
+};
+using Request = EmbedBody;
 
 Status read_texts(const json::value& value, Request& request) {
   if (value.is_string()) {
-    if (!value.get_string().empty()) request.inputs.emplace_back(std::string(value.get_string()));
+    if (!value.get_string().empty()) request.texts.emplace_back(value.get_string());
     return base::ok();
   }
   if (!value.is_array()) return wrong_type("a string or an array of strings", value);
@@ -32,7 +41,7 @@ Status read_texts(const json::value& value, Request& request) {
     auto text = read_string(texts[i]);
     if (text.ok() && text->empty()) text = wrong_value("expected a text that is not empty");
     if (!text.ok()) return in_field(fmt::format("[{}]", i), std::move(text).error());
-    request.inputs.emplace_back(std::move(*text));
+    request.texts.emplace_back(std::move(*text));
   }
   return base::ok();
 }
@@ -63,8 +72,7 @@ constexpr Field<Request> kEmbedFields[] = {
          "description": "Without any, the model is only looked for."})"},
     {"truncate",
      [](const json::value& v, Request& r) -> Status {
-       TRY(const bool wanted, read_bool(v));
-       r.too_long = wanted ? Request::TooLong::cut : Request::TooLong::refuse;
+       TRY(r.truncates, read_bool(v));
        return base::ok();
      },
      R"({"type": "boolean", "default": false,
@@ -72,7 +80,7 @@ constexpr Field<Request> kEmbedFields[] = {
     {"dimensions",
      [](const json::value& v, Request& r) -> Status {
        TRY(const std::int64_t number, read_integer(v, {0, std::numeric_limits<int>::max()}));
-       if (number > 0) r.dimensions = static_cast<int>(number);
+       r.dimensions = static_cast<int>(number);
        return base::ok();
      },
      R"({"type": "integer", "minimum": 0, "maximum": 2147483647,
@@ -83,73 +91,96 @@ constexpr Field<Request> kOldFields[] = {
     {"prompt",
      [](const json::value& v, Request& r) -> Status {
        TRY(std::string text, read_string(v));
-       if (!text.empty()) r.inputs.emplace_back(std::move(text));
+       if (!text.empty()) r.texts.emplace_back(std::move(text));
        return base::ok();
      },
      R"({"type": "string"})"},
 };
 
-Result<Request> read_embed(const json::object& body) {
+constexpr std::size_t kMaxWarnings = 8;
+
+// Adds a text, cut to what the model reads if that is asked for and needed.
+Status add_text(const EmbedReading& reading, std::size_t i, Request& request, EmbedJob& job) {
+  const std::string field =
+      request.texts.size() > 1 ? fmt::format("{}[{}]", request.field, i) : std::string(request.field);
+  const TextOrTokens text = std::move(request.texts[i]);
+  Status added = reading.add(job, text, field);
+  if (added.ok() || !request.truncates || added.error().reason != "context_length_exceeded") return added;
+  const int most = job.model->context_length;
+  if (request.warnings.size() < kMaxWarnings)
+    request.warnings.push_back(fmt::format("{}: cut to the {} tokens that the model reads", field, most));
+  return reading.add(job, text, field, most);
+}
+
+Result<EmbedJob> make_job(const EmbedReading& reading, Request& request) {
+  TRY(const std::string name, served_name(reading.service, reading.caller, request.model));
+  TRY(EmbedJob job, reading.job_for(name));
+  if (request.dimensions > job.model->dimensions)
+    return in_field("dimensions",
+                    wrong_value(fmt::format("the model's vectors have {} numbers", job.model->dimensions)));
+  for (std::size_t i = 0; i < request.texts.size(); ++i) TRY_OK(add_text(reading, i, request, job));
+  return job;
+}
+
+// The vectors with as many numbers as the request wants.
+json::array wanted_vectors(const EmbedJob& done, std::vector<float> vectors, int dimensions) {
+  const int most = done.model->dimensions;
+  if (dimensions == 0) dimensions = most;
+  if (dimensions < most) vectors = shorter_vectors(vectors, most, dimensions);
+  json::array list;
+  for (auto begin = vectors.begin(); begin != vectors.end(); begin += dimensions)
+    list.push_back(json::array(begin, begin + dimensions));
+  return list;
+}
+
+void add_warnings(const std::vector<std::string>& warnings, json::object& body) {
+  if (!warnings.empty()) body["warnings"] = json::value_from(warnings);
+}
+
+Result<EmbedQuestion> read_embed(json::object body, const EmbedReading& reading) {
+  const base::TimePoint began = reading.service.clock.now();
   Request request;
   TRY_OK(read_fields<Request>(body, kCommonFields, request));
   TRY_OK(read_fields<Request>(body, kEmbedFields, request));
-  return request;
+  TRY(EmbedJob job, make_job(reading, request));
+  return EmbedQuestion(
+      std::move(job),
+      [&clock = reading.service.clock, began, dimensions = request.dimensions,
+       warnings = std::move(request.warnings)](const EmbedJob& done, std::vector<float> vectors) {
+        json::object answer{{"model", done.model->name},
+                            {"embeddings", wanted_vectors(done, std::move(vectors), dimensions)},
+                            {"total_duration", (clock.now() - began).count()},
+                            {"load_duration", 0},
+                            {"prompt_eval_count", done.num_tokens}};
+        add_warnings(warnings, answer);
+        return base::json_text(answer);
+      });
 }
 
-Result<Request> read_old_embeddings(const json::object& body) {
+Result<EmbedQuestion> read_old_embeddings(json::object body, const EmbedReading& reading) {
   Request request;
-  request.input_field = "prompt";
+  request.field = "prompt";
   TRY_OK(read_fields<Request>(body, kCommonFields, request));
   TRY_OK(read_fields<Request>(body, kOldFields, request));
-  return request;
-}
-
-json::array vector_of(const Embedded& done, std::size_t number) {
-  const auto begin = done.vectors.begin() + static_cast<std::ptrdiff_t>(number) * done.dimensions;
-  return json::array(begin, begin + done.dimensions);
-}
-
-void add_warnings(const Embedded& done, json::object& body) {
-  if (!done.request.warnings.empty()) body["warnings"] = json::value_from(done.request.warnings);
-}
-
-std::string write_old_embeddings(const Embedded& done) {
-  json::object body;
-  body["embedding"] = done.request.inputs.empty() ? json::array() : vector_of(done, 0);
-  add_warnings(done, body);
-  return base::json_text(body);
-}
-
-// Reads with `read`, and finds the model by one of Ollama's names.
-auto reader(Service& service, Exchange& exchange, Result<Request> (*read)(const json::object& body)) {
-  return [&service, caller = exchange.caller, read](json::object body) -> Result<Request> {
-    TRY(Request request, read(body));
-    TRY(request.model, served_name(service, caller, request.model));
-    return request;
-  };
+  TRY(EmbedJob job, make_job(reading, request));
+  return EmbedQuestion(std::move(job), [warnings = std::move(request.warnings)](const EmbedJob& done,
+                                                                                std::vector<float> vectors) {
+    json::array list = wanted_vectors(done, std::move(vectors), 0);
+    json::object answer;
+    answer["embedding"] = list.empty() ? json::value(json::array()) : std::move(list.front());
+    add_warnings(warnings, answer);
+    return base::json_text(answer);
+  });
 }
 
 }  // namespace
 
 asio::awaitable<void> handle_ollama_embed(Service& service, Exchange& exchange) {
-  auto write = [&clock = service.clock, began = service.clock.now()](const Embedded& done) {
-    json::array vectors;
-    for (std::size_t i = 0; i < done.request.inputs.size(); ++i) vectors.push_back(vector_of(done, i));
-    json::object body{{"model", done.model},
-                      {"embeddings", std::move(vectors)},
-                      {"total_duration", (clock.now() - began).count()},
-                      {"load_duration", 0},
-                      {"prompt_eval_count", done.num_tokens}};
-    add_warnings(done, body);
-    return base::json_text(body);
-  };
-  EmbeddingKind kind{reader(service, exchange, read_embed), std::move(write)};
-  co_await answer_embeddings(service, exchange, std::move(kind));
+  co_await answer_by_vectors(service, exchange, read_embed);
 }
 
 asio::awaitable<void> handle_ollama_embeddings(Service& service, Exchange& exchange) {
-  EmbeddingKind kind{reader(service, exchange, read_old_embeddings), write_old_embeddings};
-  co_await answer_embeddings(service, exchange, std::move(kind));
+  co_await answer_by_vectors(service, exchange, read_old_embeddings);
 }
 
 json::object ollama_embed_schema() {

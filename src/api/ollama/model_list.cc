@@ -131,6 +131,7 @@ json::array capabilities_of(const router::AnyText& model) {
   const auto* chat = std::get_if<router::ChatTextPtr>(&model);
   if (chat == nullptr) return {"embedding"};
   json::array capabilities{"completion", "tools"};
+  if ((*chat)->tokenizer->fim()) capabilities.emplace_back("insert");
   if (text::template_has_reasoning((*chat)->tokenizer->chat_template()))
     capabilities.emplace_back("thinking");
   return capabilities;

@@ -171,7 +171,12 @@ constexpr Field<Draft> kGenerateFields[] = {
        return base::ok();
      },
      R"({"type": "boolean", "default": false, "description": "The prompt as it is, without the model's template."})"},
-    {"suffix", only_no_text, R"({"enum": [""]})"},
+    {"suffix",
+     [](const json::value& v, Draft& d) -> Status {
+       TRY(d.request.suffix, read_string(v));
+       return base::ok();
+     },
+     R"({"type": "string", "description": "Text after a gap, which the answer fills; the prompt comes before the gap."})"},
     {"template", only_no_text, R"({"enum": [""]})"},
     {"images", only_no_items, R"({"type": "array", "maxItems": 0})"},
     {"context", only_no_items,
@@ -189,9 +194,9 @@ void only_look_for_model(OllamaRequest& request) {
 // Templates of a raw prompt, and fields that only a template could act on, exclude each other.
 Status check_raw(const Draft& draft) {
   if (!draft.system.empty())
-    return in_field("system", wrong_value("a raw prompt has no place for it; write it into the prompt"));
+    return in_field("system", wrong_value("a prompt that is raw or has a suffix has no place for it"));
   if (draft.request.wants_thinking)
-    return in_field("think", wrong_value("a raw prompt has no place for it; write it into the prompt"));
+    return in_field("think", wrong_value("a prompt that is raw or has a suffix has no place for it"));
   return base::ok();
 }
 
@@ -215,6 +220,7 @@ QuestionText OllamaRequest::take_text() {
   CompletionRequest completion;
   completion.params = std::move(chat.params);
   completion.prompts.emplace_back(std::move(*raw));
+  if (!suffix.empty()) completion.infill = Infill{.suffix = std::move(suffix)};
   return completion;
 }
 
@@ -236,11 +242,12 @@ Result<OllamaRequest> read_ollama_chat(json::object body) {
 Result<OllamaRequest> read_ollama_generate(json::object body) {
   TRY(Draft draft, read_common(body));
   TRY_OK(read_fields<Draft>(body, kGenerateFields, draft));
-  if (draft.prompt.empty()) {
+  if (draft.prompt.empty() && draft.request.suffix.empty()) {
     only_look_for_model(draft.request);
     return std::move(draft.request);
   }
-  if (draft.is_raw) {
+  // A text with a gap has no template around it either, as with Ollama.
+  if (draft.is_raw || !draft.request.suffix.empty()) {
     TRY_OK(check_raw(draft));
     draft.request.raw = std::move(draft.prompt);
     return std::move(draft.request);

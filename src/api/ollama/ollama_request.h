@@ -23,7 +23,8 @@ struct OllamaRequest {
 
   ChatRequest chat;                // its params are those of a raw prompt too
   std::optional<std::string> raw;  // a prompt that no template is put around
-  Use use = Use::answer;           // load and unload: there is nothing to answer
+  std::string suffix;     // what comes after the gap that follows the raw prompt; empty: there is no gap
+  Use use = Use::answer;  // load and unload: there is nothing to answer
   KeepAlive keep_alive = KeepAlive::unsaid;
   std::optional<int> num_ctx;  // the context that the client counts on
   bool wants_thinking = false;

@@ -123,6 +123,9 @@ TEST(OllamaRequest, APromptIsAChatUnlessItIsRaw) {
   const QuestionText text = raw->take_text();
   EXPECT_EQ(std::get<CompletionRequest>(text).prompts.size(), 1u);
   EXPECT_EQ(params_of(text).max_tokens, 3);
+  auto gap = read_generate(R"(, "prompt": "a", "suffix": "b")");
+  const QuestionText filled = gap->take_text();
+  EXPECT_EQ(std::get<CompletionRequest>(filled).infill.value().suffix, "b");
 }
 
 TEST(OllamaRequest, WithoutAPromptTheModelIsOnlyLookedFor) {
@@ -178,7 +181,8 @@ TEST(OllamaRequest, WhatIsWrongIsNamed) {
   }
   const Case prompts[] = {
       {R"(, "prompt": 3)", "prompt"},
-      {R"(, "prompt": "a", "suffix": "b")", "suffix"},
+      {R"(, "prompt": "a", "suffix": 3)", "suffix"},
+      {R"(, "prompt": "a", "suffix": "b", "system": "s")", "system"},
       {R"(, "prompt": "a", "template": "{{ .Prompt }}")", "template"},
       {R"(, "prompt": "a", "context": [1, 2])", "context"},
       {R"(, "prompt": "a", "images": ["aGk="])", "images"},

@@ -49,7 +49,7 @@ constexpr NamedSchema kOllamaSchemas[] = {
         "template": {"type": "string", "description": "Jinja, as the model's makers wrote it."},
         "details": {"$ref": "#/components/schemas/OllamaDetails"}, "model_info": {"type": "object"},
         "capabilities": {"type": "array",
-                         "items": {"enum": ["completion", "tools", "thinking", "embedding"]}},
+                         "items": {"enum": ["completion", "tools", "insert", "thinking", "embedding"]}},
         "modified_at": {"type": "string"}}})"},
 };
 
