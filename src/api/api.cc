@@ -158,7 +158,8 @@ Api::Api(ServiceOptions options, Parts parts)
                {},
                {},
                base::json_text(openapi_document(route_groups())),
-               parts.tracer},
+               parts.tracer,
+               ModelPulls(std::move(parts.pulls))},
       observations_(observe_service(parts.registry, service_)),
       batches_(std::make_unique<BatchRunner>(service_, kMaxBatchInFlight)) {}
 
@@ -166,6 +167,7 @@ Api::~Api() {
   stop_batches();
   stop_text_work();
   stop_storing();
+  stop_pulls();
 }
 
 void Api::stop_text_work() {

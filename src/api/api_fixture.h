@@ -40,7 +40,11 @@ class ApiTest : public testing::Test {
         tools_(tools) {}
   explicit ApiTest(ServiceOptions options, meter::Meter::Options metering = {})
       : options_(std::move(options)), metering_(std::move(metering)) {}
+  // With models that clients may pull.
+  explicit ApiTest(ModelPulls::Options pulls)
+      : options_{.ping_interval = std::chrono::milliseconds(20)}, pulls_(std::move(pulls)) {}
   ~ApiTest() override {
+    api_.stop_pulls();
     api_.stop_batches();
     api_.stop_text_work();
     api_.stop_storing();
@@ -201,8 +205,9 @@ class ApiTest : public testing::Test {
   const std::unique_ptr<meter::Meter> meter_ = open_meter();
   tool::Toolbox* const tools_ = nullptr;
   obs::Tracer tracer_{{.records = true, .sample_rate = 0}, clock_};  // only what is always kept
+  const ModelPulls::Options pulls_ = {};
   Api api_{options_,
-           {router_, admission_, registry_, clock_, *store_, *directory_, *meter_, tools_, tracer_}};
+           {router_, admission_, registry_, clock_, *store_, *directory_, *meter_, tools_, tracer_, pulls_}};
   std::shared_ptr<router::ScriptedWorker> worker_;
   std::unique_ptr<net::HttpServer> server_;
   std::uint16_t port_ = 0;

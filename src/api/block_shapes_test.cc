@@ -5,6 +5,7 @@
 #include "api/answer/choice.h"
 #include "api/answer/stream_events.h"
 #include "api/anthropic/messages_shape.h"
+#include "api/ollama/ollama_shape.h"
 #include "api/responses/responses_shape.h"
 #include "router/scripted_model.h"
 
@@ -169,6 +170,39 @@ json::object joined_response(const std::string& stream) {
   return response;
 }
 
+void append(json::value& to, const json::value& text) {
+  to = to.is_string() ? std::string(to.as_string()) + std::string(text.as_string())
+                      : std::string(text.as_string());
+}
+
+void append_all(json::value& to, const json::value& items) {
+  if (!to.is_array()) to = json::array();
+  for (const json::value& item : items.as_array()) to.as_array().push_back(item);
+}
+
+// Joins a stream's lines as Ollama's clients do.
+json::object joined_lines(std::string_view stream, std::string_view text_field) {
+  json::object message;
+  json::value logprobs;
+  json::object last;
+  while (!stream.empty()) {
+    const std::size_t end = stream.find('\n');
+    last = base::parse_json(stream.substr(0, end)).value().as_object();
+    stream.remove_prefix(end + 1);
+    EXPECT_EQ(last.at("done").as_bool(), stream.empty());
+    const json::object& part = last.contains("message") ? last.at("message").as_object() : last;
+    append(message[text_field], part.at(text_field));
+    if (part.contains("thinking")) append(message["thinking"], part.at("thinking"));
+    if (part.contains("tool_calls")) append_all(message["tool_calls"], part.at("tool_calls"));
+    if (last.contains("logprobs")) append_all(logprobs, last.at("logprobs"));
+  }
+  json::object joined = last;
+  if (!logprobs.is_null()) joined["logprobs"] = logprobs;
+  json::object& place = joined.contains("message") ? joined["message"].as_object() : joined;
+  for (const auto& [key, value] : message) place[key] = value;
+  return joined;
+}
+
 template <class Check>
 void at_random_cuts(Check check) {
   std::mt19937 random(11);
@@ -209,6 +243,47 @@ TEST(ResponsesShape, AStreamIsTheResponseInPieces) {
     forget_end(joined);
     EXPECT_EQ(base::json_text(joined), base::json_text(whole));
   });
+}
+
+TEST(OllamaShape, AStreamIsTheAnswerInLines) {
+  using Form = OllamaWriting::Form;
+  const base::FakeClock clock;
+  for (const auto& [form, field] :
+       {std::pair(Form::message, "content"), std::pair(Form::response, "response")})
+    at_random_cuts([&](const std::vector<Delta>& one, const std::vector<Delta>& many) {
+      const OllamaWriting writing{form, "m", clock, clock.now()};
+      json::value whole = at_once(*ollama_shape(head(), writing), one);
+      json::value joined = joined_lines(streamed(*ollama_shape(head(), writing), many), field);
+      forget_ids(whole);
+      forget_ids(joined);
+      whole.as_object().erase("created_at");
+      joined.as_object().erase("created_at");
+      EXPECT_EQ(joined, whole) << base::json_text(joined) << "\n" << base::json_text(whole);
+    });
+}
+
+TEST(OllamaShape, DurationsAreOfTheClockAndOfTheEngine) {
+  base::FakeClock clock;
+  const base::TimePoint began = clock.now();
+  clock.advance(std::chrono::milliseconds(100));
+  auto shape = ollama_shape(head(), {OllamaWriting::Form::message, "m:latest", clock, began});
+  clock.advance(std::chrono::milliseconds(900));
+  Delta end;
+  end.finish = FinishReason::length;
+  const wire::Usage usage{.prompt_tokens = 7, .output_tokens = 5, .queued_s = 0.2, .prefill_s = 0.3};
+  const json::object whole = base::parse_json(shape->whole({end}, usage)).value().as_object();
+  EXPECT_EQ(whole.at("total_duration").as_int64(), 1'000'000'000);
+  EXPECT_EQ(whole.at("load_duration").as_int64(), 300'000'000);
+  EXPECT_EQ(whole.at("prompt_eval_duration").as_int64(), 300'000'000);
+  EXPECT_EQ(whole.at("eval_duration").as_int64(), 400'000'000);
+  EXPECT_EQ(whole.at("done_reason").as_string(), "length");
+  EXPECT_EQ(whole.at("model").as_string(), "m:latest");
+}
+
+TEST(OllamaShape, AnotherModelThanAskedForSaysItsName) {
+  const base::FakeClock clock;
+  auto shape = ollama_shape(head(), {OllamaWriting::Form::response, "auto", clock, clock.now()});
+  EXPECT_EQ(at_once(*shape, deltas_of("a", {}, FinishReason::stop)).at("model").as_string(), "m");
 }
 
 TEST(MessagesShape, BlocksStandWhereTheModelWroteThem) {

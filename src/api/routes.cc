@@ -12,6 +12,7 @@
 #include "api/conversations/endpoints.h"
 #include "api/llamacpp/endpoints.h"
 #include "api/machine/endpoints.h"
+#include "api/ollama/endpoints.h"
 #include "api/openai/endpoints.h"
 #include "api/operations/endpoints.h"
 #include "api/ranking/endpoints.h"
@@ -104,11 +105,10 @@ Routes routes_of(std::string_view path) {
 }  // namespace
 
 std::span<const RouteGroup> route_groups() {
-  static const RouteGroup kGroups[] = {openai_routes(),    ranking_routes(),     llamacpp_routes(),
-                                       responses_routes(), anthropic_routes(),   conversation_routes(),
-                                       file_routes(),      server_tool_routes(), admin_routes(),
-                                       usage_routes(),     machine_routes(),     operations_routes(),
-                                       web_routes()};
+  static const RouteGroup kGroups[] = {
+      openai_routes(), ranking_routes(),      llamacpp_routes(),   responses_routes(),   anthropic_routes(),
+      ollama_routes(), conversation_routes(), file_routes(),       server_tool_routes(), admin_routes(),
+      usage_routes(),  machine_routes(),      operations_routes(), web_routes()};
   return kGroups;
 }
 
@@ -128,7 +128,8 @@ ErrorStyle error_style(std::string_view given) {
           (nearest == nullptr || route.path.size() > nearest->path.size()))
         nearest = &route;
     }
-  return nearest == nullptr ? ErrorStyle::openai : nearest->errors;
+  if (nearest != nullptr) return nearest->errors;
+  return is_at_or_below(path, "/api") ? ErrorStyle::ollama : ErrorStyle::openai;
 }
 
 std::string methods_of(std::string_view path) {

@@ -18,7 +18,7 @@ std::span<const RouteGroup> route_groups();
 base::Result<const Route*> find_route(std::string_view method, std::string_view path);
 
 // The form of errors at a path, even if it has no route: that of the longest route path that it begins with,
-// or OpenAI's.
+// or OpenAI's; below "/api" Ollama's.
 ErrorStyle error_style(std::string_view path);
 
 // The parameters of a path that matches the route.

@@ -17,6 +17,7 @@
 #include "kv/block.h"
 #include "model/arch/parameter_count.h"
 #include "model/checkpoint/checkpoint.h"
+#include "model/checkpoint/checkpoint_facts.h"
 #include "model/decoder/device_decoder.h"
 #include "model/decoder/kv_cache.h"
 #include "model/loaded_encoder.h"
@@ -194,6 +195,19 @@ std::string fingerprint(const hub::Model& model) {
   return fmt::format("fp_{:010x}", hash & 0xff'ffff'ffffu);
 }
 
+// What is known of a model before its architecture is.
+Result<router::ModelFacts> facts_of(const hub::Model& model, const std::filesystem::path& path) {
+  TRY(model::CheckpointFacts stored, model::read_facts(path));
+  router::ModelFacts facts{.format = std::move(stored.format),
+                           .quantization = std::move(stored.quantization),
+                           .num_parameters = stored.num_parameters,
+                           .num_bytes = model.size};
+  if (model.entry == nullptr) return facts;
+  facts.licence = model.entry->licence;
+  facts.digest = model.entry->files.front().sha256;
+  return facts;
+}
+
 }  // namespace
 
 // Reports a download to the router and to the display.
@@ -300,6 +314,7 @@ Result<std::filesystem::path> ModelHost::fetch(const std::stop_token& stop) {
 
 Result<router::ServedModel> ModelHost::load(const std::filesystem::path& path, const std::stop_token& stop) {
   const config::Settings& settings = around_.settings;
+  TRY(router::ModelFacts facts, facts_of(model_, path));
   const auto reserve = [&](model::DeviceDecoder& decoder) { return reserve_kv(decoder, stop); };
   TRY(Computed computed, settings.device == "cuda" ? load_on_cuda(path, around_, reserve, stop)
                                                    : load_on_cpu(path, around_, stop));
@@ -328,6 +343,14 @@ Result<router::ServedModel> ModelHost::load(const std::filesystem::path& path, c
   model.text.chat_template = std::move(speech.chat_template);
   model.text.grammars = std::move(grammars);
   model.text.num_parameters = model::num_parameters(config);
+  facts.architecture = config.architecture;
+  if (facts.num_parameters == 0) facts.num_parameters = model.text.num_parameters;
+  facts.embedding_length = config.hidden_size;
+  facts.num_layers = config.num_layers;
+  facts.num_heads = config.num_heads;
+  facts.num_kv_heads = config.num_kv_heads;
+  facts.on_gpu = settings.device == "cuda";
+  model.text.facts = std::make_shared<const router::ModelFacts>(std::move(facts));
   if (settings.model_sampling) {
     model.text.sampling = speech.sampling;
     if (model_.entry != nullptr) model.text.sampling.complete(model_.entry->sampling);
@@ -375,6 +398,11 @@ Result<router::ServedModel> ModelHost::load_encoder(const std::filesystem::path&
                                      .max_waiting = static_cast<std::size_t>(around_.settings.max_queue)};
   const int context_length = config.context_length;
   const int dimensions = config.hidden_size;
+  TRY(router::ModelFacts facts, facts_of(model_, path));
+  facts.architecture = config.architecture;
+  facts.embedding_length = config.hidden_size;
+  facts.num_layers = config.num_layers;
+  facts.num_heads = facts.num_kv_heads = config.num_heads;
   auto encode = [encoder = std::shared_ptr<model::Encoder>(std::move(loaded.encoder))](
                     std::span<const std::vector<TokenId>> sequences) { return encoder->encode(sequences); };
   auto embedder = std::make_shared<engine::EmbedWorker>(options, std::move(encode));
@@ -387,6 +415,7 @@ Result<router::ServedModel> ModelHost::load_encoder(const std::filesystem::path&
   model.text.context_length = context_length;
   model.text.fingerprint = fingerprint(model_);
   model.text.dimensions = dimensions;
+  model.text.facts = std::make_shared<const router::ModelFacts>(std::move(facts));
   model.worker = std::move(embedder);
   return router::ServedModel(std::move(model));
 }

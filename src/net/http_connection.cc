@@ -281,11 +281,12 @@ asio::awaitable<base::Status> HttpConnection::write_body(std::string piece) {
   co_return base::ok();
 }
 
-asio::awaitable<base::Status> HttpConnection::start_stream(std::vector<HttpHeader> headers) {
+asio::awaitable<base::Status> HttpConnection::start_stream(std::vector<HttpHeader> headers,
+                                                           std::string_view media) {
   CHECK(answer_ == Answer::none, "a second answer to one request");
   answer_ = Answer::under_way;
   if (state_->draining || is_http_1_0_) keep_alive_ = false;
-  std::string framing = "Content-Type: text/event-stream; charset=utf-8\r\nCache-Control: no-cache\r\n";
+  std::string framing = fmt::format("Content-Type: {}\r\nCache-Control: no-cache\r\n", media);
   framing += "X-Accel-Buffering: no\r\n";
   if (!is_http_1_0_) framing += "Transfer-Encoding: chunked\r\n";
   const std::string head = head_of(200, headers, framing);

@@ -37,7 +37,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   boost::asio::awaitable<base::Status> start_body(HttpResponse head, std::uint64_t num_bytes);
   boost::asio::awaitable<base::Status> write_body(std::string piece);
   bool body_complete() const { return answer_ == Answer::done; }
-  boost::asio::awaitable<base::Status> start_stream(std::vector<HttpHeader> headers);
+  boost::asio::awaitable<base::Status> start_stream(std::vector<HttpHeader> headers, std::string_view media);
   boost::asio::awaitable<base::Status> write_chunk(std::string data);
   boost::asio::awaitable<base::Status> finish_stream(std::string data);
   void on_disconnect(std::function<void()> gone);

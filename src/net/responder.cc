@@ -28,8 +28,9 @@ asio::awaitable<base::Status> ConnectionResponder::send(HttpResponse response) {
   return connection_.send(std::move(response));
 }
 
-asio::awaitable<base::Result<SseWriter*>> ConnectionResponder::start_stream(std::vector<HttpHeader> headers) {
-  base::Status started = co_await connection_.start_stream(std::move(headers));
+asio::awaitable<base::Result<SseWriter*>> ConnectionResponder::start_stream(std::vector<HttpHeader> headers,
+                                                                            std::string_view media) {
+  base::Status started = co_await connection_.start_stream(std::move(headers), media);
   if (!started.ok()) co_return std::move(started).error();
   co_return &events_;
 }
@@ -66,7 +67,8 @@ asio::awaitable<base::Status> HeldResponder::send(HttpResponse response) {
   co_return base::ok();
 }
 
-asio::awaitable<base::Result<SseWriter*>> HeldResponder::start_stream(std::vector<HttpHeader>) {
+asio::awaitable<base::Result<SseWriter*>> HeldResponder::start_stream(std::vector<HttpHeader>,
+                                                                      std::string_view) {
   co_return base::error(base::ErrorCode::cancelled, "nobody reads this stream");
 }
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,8 +18,10 @@ namespace kvasir::net {
 
 class HttpConnection;
 
-// A started text/event-stream answer. The handler awaits each write before the next, so only one chunk is
-// held for a slow reader. Touched on the connection's executor only.
+inline constexpr std::string_view kEventStream = "text/event-stream; charset=utf-8";
+
+// A started answer of unknown length, mostly a text/event-stream. The handler awaits each write before the
+// next, so only one chunk is held for a slow reader. Touched on the connection's executor only.
 class SseWriter {
  public:
   explicit SseWriter(HttpConnection& connection) : connection_(connection) {}
@@ -68,8 +71,9 @@ class Responder {
   // owns the writer.
   virtual boost::asio::awaitable<base::Result<BodyWriter*>> start_body(HttpResponse head,
                                                                        std::uint64_t num_bytes) = 0;
-  // Sends status 200 and the headers at once. The responder owns the writer.
-  virtual boost::asio::awaitable<base::Result<SseWriter*>> start_stream(std::vector<HttpHeader> headers) = 0;
+  // Sends status 200 and the headers at once. The responder owns the writer. `media` outlives the call.
+  virtual boost::asio::awaitable<base::Result<SseWriter*>> start_stream(
+      std::vector<HttpHeader> headers, std::string_view media = kEventStream) = 0;
 
   // Calls `gone` once, on the executor and never inside another call, as soon as the peer closes or resets
   // its side while the handler runs, whether or not anything is being written. It is never called after the
@@ -98,7 +102,8 @@ class ConnectionResponder final : public Responder {
   boost::asio::awaitable<base::Status> send(HttpResponse response) override;
   boost::asio::awaitable<base::Result<BodyWriter*>> start_body(HttpResponse head,
                                                                std::uint64_t num_bytes) override;
-  boost::asio::awaitable<base::Result<SseWriter*>> start_stream(std::vector<HttpHeader> headers) override;
+  boost::asio::awaitable<base::Result<SseWriter*>> start_stream(std::vector<HttpHeader> headers,
+                                                                std::string_view media) override;
   void on_disconnect(std::function<void()> gone) override;
   bool disconnected() const override;
   bool started() const override;
@@ -123,7 +128,8 @@ class HeldResponder final : public Responder {
   boost::asio::awaitable<base::Status> send(HttpResponse response) override;
   boost::asio::awaitable<base::Result<BodyWriter*>> start_body(HttpResponse head,
                                                                std::uint64_t num_bytes) override;
-  boost::asio::awaitable<base::Result<SseWriter*>> start_stream(std::vector<HttpHeader> headers) override;
+  boost::asio::awaitable<base::Result<SseWriter*>> start_stream(std::vector<HttpHeader> headers,
+                                                                std::string_view media) override;
   void on_disconnect(std::function<void()>) override {}
   bool disconnected() const override { return false; }
   bool started() const override { return answer_.has_value(); }

@@ -4,6 +4,7 @@ before this passes; what the table says is tried on the server."""
 import re
 
 import httpx
+import ollama
 import pytest
 from anthropic.types import message_count_tokens_params as count
 from anthropic.types import message_create_params as messages
@@ -28,6 +29,11 @@ def names(params, inside=""):
     return {inside + name for name in params.__annotations__} - HEADERS
 
 
+def fields(model, inside=""):
+    """Of a type of Ollama's client."""
+    return {inside + name for name in model.model_fields}
+
+
 SENT = {
     "Chat completions": names(chat.CompletionCreateParamsStreaming)
     | names(stream_options.ChatCompletionStreamOptionsParam, "stream_options."),
@@ -42,6 +48,9 @@ SENT = {
     | names(beta_messages.MessageCreateParamsStreaming)
     | names(beta_count.MessageCountTokensParams)
     | names(output_config.BetaOutputConfigParam, "output_config."),
+    "Ollama's chat": fields(ollama._types.ChatRequest) | fields(ollama.Options, "options."),
+    "Ollama's generate": fields(ollama._types.GenerateRequest),
+    "Ollama's embed": fields(ollama._types.EmbedRequest),
 }
 
 BODIES = {
@@ -49,6 +58,8 @@ BODIES = {
     "Completions": ("/v1/completions", {"prompt": "hi", "max_tokens": 1}),
     "Responses": ("/v1/responses", {"input": "hi", "max_output_tokens": 1, "store": False}),
     "Messages": ("/v1/messages", {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 1}),
+    "Ollama's chat": ("/api/chat", {"messages": [{"role": "user", "content": "hi"}], "stream": False, "options": {"num_predict": 1}}),
+    "Ollama's generate": ("/api/generate", {"prompt": "hi", "stream": False, "options": {"num_predict": 1}}),
 }
 
 # A value that asks for something, for every field that is refused or only warned of.
@@ -82,6 +93,22 @@ EXAMPLES = {
     ("Messages", "output_config.task_budget"): {"type": "tokens", "total": 9},
     ("Messages", "speed"): "fast",
     ("Messages", "thread"): {"type": "create"},
+    ("Ollama's chat", "keep_alive"): "5m",
+    ("Ollama's chat", "options.num_ctx"): 4096,
+    ("Ollama's chat", "options.repeat_last_n"): 64,
+    ("Ollama's chat", "options.penalize_newline"): False,
+    ("Ollama's chat", "options.embedding_only"): True,
+    ("Ollama's chat", "options.mirostat"): 2,
+    ("Ollama's chat", "options.tfs_z"): 0.5,
+    ("Ollama's chat", "options.typical_p"): 0.5,
+    ("Ollama's chat", "options.vocab_only"): True,
+    ("Ollama's generate", "keep_alive"): 300,
+    ("Ollama's generate", "context"): [1, 2],
+    ("Ollama's generate", "images"): ["aGk="],
+    ("Ollama's generate", "template"): "{{ .Prompt }}",
+    ("Ollama's generate", "height"): 64,
+    ("Ollama's generate", "steps"): 4,
+    ("Ollama's generate", "width"): 64,
 }
 
 
@@ -113,11 +140,12 @@ def test_the_table_is_true(server, part, field):
     path, body = BODIES[part]
     body = {"model": "smollm2", **body}
     outer, _, inner = field.partition(".")
-    body[outer] = {inner: EXAMPLES[part, field]} if inner else EXAMPLES[part, field]
+    body[outer] = {**body.get(outer, {}), inner: EXAMPLES[part, field]} if inner else EXAMPLES[part, field]
     reply = httpx.post(server.url + path, json=body, timeout=60)
     if tables()[part][field] == "400":
         assert reply.status_code == 400, reply.text
-        assert field in reply.json()["error"]["message"], reply.text
+        error = reply.json()["error"]
+        assert field in (error if isinstance(error, str) else error["message"]), reply.text
     else:
         assert reply.status_code == 200, reply.text
         assert any(warning.startswith((field, inner or field)) for warning in reply.json()["warnings"]), reply.text

@@ -1,5 +1,6 @@
 #include "api/answer/answer_by_vectors.h"
 
+#include <cmath>
 #include <memory>
 
 #include "api/answer/embedding_task.h"
@@ -57,6 +58,7 @@ asio::awaitable<Result<std::vector<float>>> compute(Service& service, Exchange& 
 asio::awaitable<Result<std::string>> run(Service& service, Exchange& exchange, RequestMeter& meter,
                                          QuestionPtr question) {
   EmbedJob& job = question->job;
+  if (job.sequences.empty()) co_return question->write(job, {});
   // About the size of the answer.
   const std::size_t num_bytes = job.sequences.size() * static_cast<std::size_t>(job.model->dimensions) * 8;
   Result<std::vector<float>> vectors = co_await compute(service, exchange, meter, job);
@@ -86,6 +88,21 @@ Status EmbedReading::add(EmbedJob& job, const TextOrTokens& text, std::string_vi
   job.num_tokens += static_cast<int>(tokens->size());
   job.sequences.push_back(std::move(*tokens));
   return base::ok();
+}
+
+std::vector<float> shorter_vectors(const std::vector<float>& vectors, int from, int to) {
+  const auto length = static_cast<std::size_t>(from);
+  const auto kept = static_cast<std::size_t>(to);
+  std::vector<float> out;
+  out.reserve(vectors.size() / length * kept);
+  for (std::size_t first = 0; first < vectors.size(); first += length) {
+    double squares = 0;
+    for (std::size_t d = 0; d < kept; ++d)
+      squares += static_cast<double>(vectors[first + d]) * vectors[first + d];
+    const double factor = squares > 0 ? 1 / std::sqrt(squares) : 0;
+    for (std::size_t d = 0; d < kept; ++d) out.push_back(static_cast<float>(vectors[first + d] * factor));
+  }
+  return out;
 }
 
 asio::awaitable<void> answer_by_vectors(Service& service, Exchange& exchange, ReadEmbedQuestion read) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <stop_token>
@@ -15,6 +16,8 @@
 #include "router/model_text.h"
 
 namespace kvasir::api {
+
+inline constexpr std::size_t kMaxEmbeddingInputs = 2048;  // per request, as with OpenAI
 
 // The texts of one request for a model that makes vectors, tokenized.
 struct EmbedJob {
@@ -50,7 +53,11 @@ struct EmbedQuestion {
 };
 using ReadEmbedQuestion = base::Result<EmbedQuestion> (*)(json::object body, const EmbedReading& reading);
 
-// Answers a request by the vectors of its texts: reads it, admits it, has them computed, and meters them.
+// The first `to` numbers of each of `vectors` [_, from], made to be of length 1 again.
+std::vector<float> shorter_vectors(const std::vector<float>& vectors, int from, int to);
+
+// Answers a request by the vectors of its texts: reads it, admits it, has them computed, and meters them. A
+// job without sequences is written at once.
 boost::asio::awaitable<void> answer_by_vectors(Service& service, Exchange& exchange, ReadEmbedQuestion read);
 
 }  // namespace kvasir::api

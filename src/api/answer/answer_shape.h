@@ -10,6 +10,7 @@
 #include "api/answer/choice.h"
 #include "api/http/error_map.h"
 #include "base/json.h"
+#include "net/responder.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace kvasir::api {
@@ -44,7 +45,7 @@ class AnswerShape {
  public:
   virtual ~AnswerShape() = default;
 
-  // Server-sent events that open the stream; may be empty. `usage` has what is known of the prompt so far.
+  // The events, or lines, that open the stream; may be empty. `usage` has what is known of the prompt so far.
   virtual std::string opening(int num_choices, const wire::Usage& usage) = 0;
   virtual std::string chunks(const Delta& delta) = 0;
   // The events after the last delta.
@@ -59,8 +60,9 @@ using MakeShape = std::function<std::unique_ptr<AnswerShape>(AnswerHead head)>;
 
 // The properties that all answers of an endpoint share.
 struct AnswerKind {
-  std::string_view id_prefix;            // with its separator
-  std::string_view ping = ": ping\n\n";  // sent while a stream has nothing to say
+  std::string_view id_prefix;                  // with its separator
+  std::string_view ping = ": ping\n\n";        // sent while a stream has nothing to say
+  std::string_view media = net::kEventStream;  // of a stream
 };
 inline constexpr AnswerKind kChatAnswer = {"chatcmpl-"};
 inline constexpr AnswerKind kCompletionAnswer = {"cmpl-"};

@@ -95,7 +95,9 @@ bool is_beginning(const json::object& message) {
          !content_text(message).empty();
 }
 
-// A last message of the assistant is the beginning of the answer, as with Anthropic and llama.cpp.
+}  // namespace
+
+// As with Anthropic and llama.cpp.
 Status take_beginning(ChatRequest& request) {
   const bool wanted = request.continues_last.value_or(request.add_generation_prompt);
   const bool found = is_beginning(request.messages.back().get_object()) && request.messages.size() > 1;
@@ -107,8 +109,6 @@ Status take_beginning(ChatRequest& request) {
   request.add_generation_prompt = true;
   return base::ok();
 }
-
-}  // namespace
 
 Status read_reasoning_effort(const json::value& value, ChatRequest& request) {
   TRY(request.reasoning_effort, read_string(value));

@@ -37,6 +37,9 @@ json::object chat_request_schema();
 // How the answer to a chat completion is written.
 MakeShape chat_shape(const ChatRequest& request);
 
+// Moves a last message of the assistant to the prefill: it is the beginning of the answer.
+base::Status take_beginning(ChatRequest& request);
+
 // Takes one of OpenAI's efforts. Whether the model's template supports it is checked later.
 base::Status read_reasoning_effort(const json::value& value, ChatRequest& request);
 

@@ -56,21 +56,6 @@ Status add_stop(const json::value& value, GenerateParams& params) {
   return base::ok();
 }
 
-Status read_stop(const json::value& value, GenerateParams& params) {
-  if (value.is_string()) return add_stop(value, params);
-  if (!value.is_array()) return wrong_type("a string or an array of strings", value);
-  const json::array& stops = value.get_array();
-  if (stops.size() > kMaxStops)
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("expected at most {} strings, got {}", kMaxStops, stops.size()),
-                 {},
-                 "array_above_max_length"};
-  for (std::size_t i = 0; i < stops.size(); ++i)
-    if (Status status = add_stop(stops[i], params); !status.ok())
-      return in_field(fmt::format("[{}]", i), std::move(status).error());
-  return base::ok();
-}
-
 Status read_stop_tokens(const json::value& value, GenerateParams& params) {
   if (!value.is_array()) return wrong_type("an array of token ids", value);
   if (value.get_array().size() > kMaxStopTokens)
@@ -83,19 +68,6 @@ Status read_stop_tokens(const json::value& value, GenerateParams& params) {
     TRY(const std::int64_t id, read_integer(item, {0, kMaxInt}));
     params.stop_tokens.push_back(static_cast<TokenId>(id));
   }
-  return base::ok();
-}
-
-Status read_seed(const json::value& value, GenerateParams& params) {
-  constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
-  TRY(const std::int64_t seed, read_integer(value, {-kMax - 1, kMax}));
-  params.seed = static_cast<std::uint64_t>(seed);
-  return base::ok();
-}
-
-Status read_top_k(const json::value& value, GenerateParams& params) {
-  TRY(const std::int64_t top_k, read_integer(value, {-1, kMaxInt}));
-  params.sampling.top_k = static_cast<int>(std::max<std::int64_t>(top_k, 0));
   return base::ok();
 }
 
@@ -277,6 +249,34 @@ constexpr Field<P> kGenerateFields[] = {
 };
 
 }  // namespace
+
+Status read_stop(const json::value& value, GenerateParams& params) {
+  if (value.is_string()) return add_stop(value, params);
+  if (!value.is_array()) return wrong_type("a string or an array of strings", value);
+  const json::array& stops = value.get_array();
+  if (stops.size() > kMaxStops)
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("expected at most {} strings, got {}", kMaxStops, stops.size()),
+                 {},
+                 "array_above_max_length"};
+  for (std::size_t i = 0; i < stops.size(); ++i)
+    if (Status status = add_stop(stops[i], params); !status.ok())
+      return in_field(fmt::format("[{}]", i), std::move(status).error());
+  return base::ok();
+}
+
+Status read_seed(const json::value& value, GenerateParams& params) {
+  constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
+  TRY(const std::int64_t seed, read_integer(value, {-kMax - 1, kMax}));
+  params.seed = static_cast<std::uint64_t>(seed);
+  return base::ok();
+}
+
+Status read_top_k(const json::value& value, GenerateParams& params) {
+  TRY(const std::int64_t top_k, read_integer(value, {-1, kMaxInt}));
+  params.sampling.top_k = static_cast<int>(std::max<std::int64_t>(top_k, 0));
+  return base::ok();
+}
 
 Status read_service_tier(const json::value& value, GenerateParams& params) {
   constexpr std::string_view kTiers[] = {"auto", "default", "flex", "scale", "priority"};

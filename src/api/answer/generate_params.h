@@ -67,6 +67,11 @@ base::Status read_service_tier(const json::value& value, GenerateParams& params)
 // Takes a number of tokens from 1 on, or -1, which llama.cpp's clients send for no limit.
 base::Status read_max_tokens(const json::value& value, GenerateParams& params);
 
+base::Status read_top_k(const json::value& value, GenerateParams& params);
+base::Status read_seed(const json::value& value, GenerateParams& params);
+// Takes one text that ends the answer, or an array of them.
+base::Status read_stop(const json::value& value, GenerateParams& params);
+
 // Takes one of OpenAI's verbosities, which change nothing here.
 base::Status read_verbosity(const json::value& value, GenerateParams& params);
 inline constexpr std::string_view kServiceTierSchema =

@@ -60,7 +60,7 @@ asio::awaitable<Status> Outlet::start() {
   headers.emplace_back("x-stream-id", id_);
   headers.insert(headers.end(), exchange_.headers.begin(), exchange_.headers.end());
   for (net::HttpHeader& header : rate_limit_headers(exchange_)) headers.push_back(std::move(header));
-  Result<net::SseWriter*> writer = co_await exchange_.responder.start_stream(std::move(headers));
+  Result<net::SseWriter*> writer = co_await exchange_.responder.start_stream(std::move(headers), kind_.media);
   if (!writer.ok() && resumable()) {
     detach();
     co_return base::ok();

@@ -85,10 +85,10 @@ asio::awaitable<Status> follow(Follower who, net::SseWriter& writer, base::Durat
 
 }  // namespace
 
-asio::awaitable<Result<net::SseWriter*>> start_stream(Exchange& exchange) {
+asio::awaitable<Result<net::SseWriter*>> start_stream(Exchange& exchange, std::string_view media) {
   std::vector<net::HttpHeader> headers = exchange.headers;
   headers.emplace_back("x-request-id", exchange.id);
-  Result<net::SseWriter*> writer = co_await exchange.responder.start_stream(std::move(headers));
+  Result<net::SseWriter*> writer = co_await exchange.responder.start_stream(std::move(headers), media);
   if (writer.ok()) exchange.status = 200;
   co_return writer;
 }

@@ -9,8 +9,9 @@
 
 namespace kvasir::api {
 
-// Begins a stream of events.
-boost::asio::awaitable<base::Result<net::SseWriter*>> start_stream(Exchange& exchange);
+// Begins a stream, of events unless `media` says otherwise.
+boost::asio::awaitable<base::Result<net::SseWriter*>> start_stream(
+    Exchange& exchange, std::string_view media = net::kEventStream);
 
 // Answers with the events of a resumable stream after number `after`, including those that are still added.
 boost::asio::awaitable<void> replay_log(Service& service, Exchange& exchange, std::shared_ptr<EventLog> log,

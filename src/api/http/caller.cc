@@ -66,7 +66,7 @@ Error wrong_key() {
 
 Error only_this_machine() {
   return {.code = ErrorCode::forbidden,
-          .message = "without keys, only clients on this machine may watch it; make an admin key first",
+          .message = "without keys, only clients on this machine may do this; make an admin key first",
           .reason = "insufficient_scope"};
 }
 

@@ -76,6 +76,10 @@ json::object anthropic_body(const Error& error) {
   return body;
 }
 
+std::string ollama_text(std::string_view message) {
+  return base::json_text(json::object{{"error", as_utf8(message)}});
+}
+
 json::object shape(std::string_view message, std::string_view type, const std::string& param,
                    const std::string& code) {
   json::object error;
@@ -113,6 +117,7 @@ void add_retry_headers(const Error& error, net::HttpResponse& response) {
 }  // namespace
 
 std::string error_event(const Error& error, ErrorStyle style) {
+  if (style == ErrorStyle::ollama) return ollama_text(message_of(error)) + "\n";
   if (style == ErrorStyle::openai) return "data: " + base::json_text(error_body(error)) + "\n\n";
   json::object body = anthropic_body(error);
   if (style == ErrorStyle::responses) {
@@ -167,6 +172,8 @@ net::HttpResponse error_response(const Error& error, ErrorStyle style) {
   if (style == ErrorStyle::anthropic) {
     if (status == 503) status = kOverloaded;
     body = base::json_text(anthropic_body(error));
+  } else if (style == ErrorStyle::ollama) {
+    body = ollama_text(message_of(error));
   } else {
     body = base::json_text(error_body(error));
   }
@@ -179,6 +186,8 @@ net::HttpResponse refusal_response(const net::RefusedRequest& refused, ErrorStyl
   if (style == ErrorStyle::anthropic)
     return with_challenge(net::HttpResponse::json(
         refused.status, base::json_text(anthropic_shape(refused.status, refused.message))));
+  if (style == ErrorStyle::ollama)
+    return with_challenge(net::HttpResponse::json(refused.status, ollama_text(refused.message)));
   return with_challenge(net::HttpResponse::json(
       refused.status, base::json_text(shape(refused.message, type_of(refused.status), {}, refused.code))));
 }

@@ -16,6 +16,7 @@ enum class ErrorStyle : std::uint8_t {
   openai,     // {"error": {message, type, param, code}}
   responses,  // the same, and in a stream {"type": "error", message, param, code}
   anthropic,  // {"type": "error", "error": {type, message}}
+  ollama,     // {"error": message}, and in a stream the same as its last line
 };
 
 int http_status(base::ErrorCode code);
@@ -26,7 +27,7 @@ boost::json::object error_body(const base::Error& error);
 // The whole answer, with Retry-After if a retry may help.
 net::HttpResponse error_response(const base::Error& error, ErrorStyle style = ErrorStyle::openai);
 
-// The last event of a stream that fails after its beginning.
+// The last event, or line, of a stream that fails after its beginning.
 std::string error_event(const base::Error& error, ErrorStyle style);
 
 // The answer to a request that was refused before any endpoint saw it.

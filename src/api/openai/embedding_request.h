@@ -6,12 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "api/answer/answer_by_vectors.h"
 #include "api/answer/completion_request.h"
 #include "api/http/fields.h"
 
 namespace kvasir::api {
-
-inline constexpr std::size_t kMaxEmbeddingInputs = 2048;  // per request, as with OpenAI
 
 // A checked POST /v1/embeddings.
 struct EmbeddingRequest {

@@ -1,4 +1,3 @@
-#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,26 +12,11 @@ using base::Result;
 
 namespace {
 
-// Keeps the first `to` numbers of each vector and scales it to length 1.
-std::vector<float> shorten(const std::vector<float>& vectors, std::size_t from, std::size_t to) {
-  std::vector<float> out;
-  out.reserve(vectors.size() / from * to);
-  for (std::size_t first = 0; first < vectors.size(); first += from) {
-    double squares = 0;
-    for (std::size_t d = 0; d < to; ++d)
-      squares += static_cast<double>(vectors[first + d]) * vectors[first + d];
-    const double factor = squares > 0 ? 1 / std::sqrt(squares) : 0;
-    for (std::size_t d = 0; d < to; ++d) out.push_back(static_cast<float>(vectors[first + d] * factor));
-  }
-  return out;
-}
-
 // `dimensions`: of the answer's vectors.
 std::string answer_text(const EmbedJob& job, std::vector<float> vectors, int dimensions,
                         EmbeddingRequest::Encoding encoding) {
   const int most = job.model->dimensions;
-  if (dimensions < most)
-    vectors = shorten(vectors, static_cast<std::size_t>(most), static_cast<std::size_t>(dimensions));
+  if (dimensions < most) vectors = shorter_vectors(vectors, most, dimensions);
   return base::json_text(json::object{
       {"object", "list"},
       {"data", embedding_data(vectors, dimensions, encoding)},

@@ -66,6 +66,7 @@ void add_answer(json::object& responses, const Answer& answer) {
 }
 
 std::string_view error_schema(ErrorStyle style) {
+  if (style == ErrorStyle::ollama) return "OllamaError";
   return style == ErrorStyle::anthropic ? "AnthropicError" : "Error";
 }
 

@@ -32,7 +32,7 @@ net::HttpResponse answer_with(const net::HttpRequest& request, const WebAsset& a
   response.headers.emplace_back("ETag", std::string(asset.etag));
   response.headers.emplace_back("Cache-Control",
                                 is_page ? "no-cache" : "public, max-age=31536000, immutable");
-  response.headers.emplace_back("Vary", "Accept-Encoding");
+  response.headers.emplace_back("Vary", is_page ? "Accept, Accept-Encoding" : "Accept-Encoding");
   response.headers.emplace_back("X-Content-Type-Options", "nosniff");
   response.headers.emplace_back("Referrer-Policy", "no-referrer");
   response.headers.emplace_back("Content-Security-Policy", std::string(kContentPolicy));
@@ -45,6 +45,13 @@ net::HttpResponse answer_with(const net::HttpRequest& request, const WebAsset& a
   if (zipped) response.headers.emplace_back("Content-Encoding", "gzip");
   response.body = zipped ? asset.gzipped : asset.plain;
   return response;
+}
+
+// Browsers ask for HTML by its name. Programs that look for Ollama at this path ask for anything, or for
+// JSON.
+bool wants_page(const net::HttpRequest& request) {
+  const auto accept = request.header("accept");
+  return accept && accept->find("text/html") != std::string_view::npos;
 }
 
 asio::awaitable<void> reply_with(Exchange& exchange, std::string_view name) {
@@ -63,7 +70,10 @@ asio::awaitable<void> reply_with(Exchange& exchange, std::string_view name) {
 }  // namespace
 
 asio::awaitable<void> handle_web_page(Service&, Exchange& exchange) {
-  return reply_with(exchange, kPageName);
+  if (wants_page(exchange.request)) co_return co_await reply_with(exchange, kPageName);
+  net::HttpResponse response(200, "text/plain; charset=utf-8", "Ollama is running");
+  response.headers.emplace_back("Vary", "Accept");
+  co_await reply(exchange, std::move(response));
 }
 
 asio::awaitable<void> handle_web_asset(Service&, Exchange& exchange) {

@@ -5,7 +5,8 @@ namespace kvasir::api {
 
 namespace {
 
-constexpr Answer kWebPage[] = {{200, "The page.", {}, "text/html"},
+constexpr Answer kWebPage[] = {{200, "The page, for who asks for HTML.", {}, "text/html"},
+                               {200, "For others: \"Ollama is running\".", {}, "text/plain"},
                                {304, "The browser has it already.", {}, ""}};
 constexpr Answer kWebAsset[] = {{200, "The file.", {}, "*/*"}, {304, "The browser has it already.", {}, ""}};
 

@@ -12,7 +12,7 @@ TEST_F(KeyedApiTest, ThePageNeedsNoKeyAndLoadsNothingFromElsewhere) {
   serve();
   add_tenant("acme");
   issue("acme");
-  Reply page = get("/");
+  Reply page = get_with("/", "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\n");
   EXPECT_EQ(page.status, 200);
   EXPECT_EQ(page.headers["content-type"], "text/html; charset=utf-8");
   EXPECT_EQ(page.headers["cache-control"], "no-cache");
@@ -26,6 +26,21 @@ TEST_F(KeyedApiTest, ThePageNeedsNoKeyAndLoadsNothingFromElsewhere) {
     EXPECT_EQ(file.headers["content-type"], asset.content_type);
   }
   EXPECT_EQ(get("/assets/none.js").status, 404);
+}
+
+TEST_F(KeyedApiTest, WhoAsksForNoPageIsToldThatOllamaRuns) {
+  serve();
+  for (const char* accept : {"", "Accept: */*\r\n", "Accept: application/json\r\n"}) {
+    const Reply reply = get_with("/", accept);
+    EXPECT_EQ(reply.status, 200);
+    EXPECT_EQ(reply.text, "Ollama is running");
+    EXPECT_EQ(reply.headers.at("vary"), "Accept");
+  }
+  net::LoopbackClient client(port_);
+  client.send("HEAD / HTTP/1.1\r\nHost: x\r\n\r\n");
+  const auto head = client.read_head();
+  ASSERT_TRUE(head);
+  EXPECT_EQ(head->status, 200);
 }
 
 TEST_F(KeyedApiTest, AnAssetIsSentOnceAndZipped) {

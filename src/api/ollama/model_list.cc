@@ -1,0 +1,214 @@
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/answer/prepare.h"
+#include "api/answer/read_body.h"
+#include "api/http/caller.h"
+#include "api/http/object_schema.h"
+#include "api/ollama/endpoints.h"
+#include "api/ollama/ollama_request.h"
+#include "api/ollama/ollama_shape.h"
+#include "api/ollama/served_name.h"
+#include "hub/digest.h"
+#include "text/answer/tool_syntax.h"
+
+namespace kvasir::api {
+
+namespace asio = boost::asio;
+using base::Result;
+using base::Status;
+
+namespace {
+
+// The version of Ollama whose API this is. Clients turn features on by it.
+constexpr std::string_view kOllamaVersion = "0.12.11";
+// A served model is never unloaded. Clients subtract times, so it is not the last one that there is.
+constexpr std::string_view kNever = "2200-01-01T00:00:00Z";
+
+const router::ModelFacts& facts_of(const router::ModelStatus& model) {
+  static const router::ModelFacts kNothing;
+  return model.text ? *common_text(*model.text).facts : kNothing;
+}
+
+// "135M", "1.5B".
+std::string size_text(std::int64_t number) {
+  const auto in = [&](double unit, const char* name) {
+    const double part = std::round(static_cast<double>(number) / unit * 100) / 100;
+    return fmt::format("{:.{}f}{}", part, part == std::floor(part) ? 0 : unit < 1e9 ? 2 : 1, name);
+  };
+  if (number >= 1'000'000'000) return in(1e9, "B");
+  if (number >= 1'000'000) return in(1e6, "M");
+  return number == 0 ? "" : fmt::format("{}", number);
+}
+
+json::object details_of(const router::ModelFacts& facts) {
+  json::array families;
+  if (!facts.architecture.empty()) families.emplace_back(facts.architecture);
+  return {{"parent_model", ""},
+          {"format", facts.format},
+          {"family", facts.architecture},
+          {"families", std::move(families)},
+          {"parameter_size", size_text(facts.num_parameters)},
+          {"quantization_level", facts.quantization}};
+}
+
+// That of the model's file, or one made from its name: clients show the first digits without looking.
+std::string digest_of(const router::ModelFacts& facts, std::string_view name) {
+  if (!facts.digest.empty()) return facts.digest;
+  hub::Sha256 hash;
+  hash.update(name);
+  return hash.finish();
+}
+
+json::object list_entry(const router::ModelStatus& model) {
+  const router::ModelFacts& facts = facts_of(model);
+  const std::string name = tagged_name(model.name);
+  return {{"name", name},
+          {"model", name},
+          {"size", facts.num_bytes},
+          {"digest", digest_of(facts, model.name)},
+          {"details", details_of(facts)}};
+}
+
+asio::awaitable<void> reply_models(Exchange& exchange, json::array models) {
+  const json::object body{{"models", std::move(models)}};
+  co_await reply(exchange, net::HttpResponse::json(200, base::json_text(body)));
+}
+
+struct ShowRequest {
+  std::string model;
+};
+
+constexpr Field<ShowRequest> kShowFields[] = {
+    {"name",  // the old name of the field
+     [](const json::value& v, ShowRequest& r) -> Status {
+       TRY(r.model, read_string(v));
+       return base::ok();
+     },
+     R"({"type": "string", "description": "As `model`."})"},
+    {"model",
+     [](const json::value& v, ShowRequest& r) -> Status {
+       TRY(r.model, read_string(v));
+       return base::ok();
+     },
+     kOllamaModelSchema},
+    {"verbose",
+     [](const json::value& v, ShowRequest&) -> Status {
+       TRY_OK(read_bool(v));
+       return base::ok();
+     },
+     R"({"type": "boolean", "description": "It has no effect: vocabularies are not listed."})"},
+};
+
+Result<ShowRequest> read_show(json::object body) {
+  ShowRequest request;
+  TRY_OK(read_fields<ShowRequest>(body, kShowFields, request));
+  if (request.model.empty()) return in_field("model", missing("the name of a model"));
+  return request;
+}
+
+json::object model_info(const router::ModelText& text) {
+  const router::ModelFacts& facts = *text.facts;
+  const std::string family = facts.architecture.empty() ? "unknown" : facts.architecture;
+  json::object info{{"general.architecture", family},
+                    {"general.basename", text.name},
+                    {family + ".context_length", text.context_length}};
+  if (facts.num_parameters > 0) info["general.parameter_count"] = facts.num_parameters;
+  const auto add = [&](const char* name, int number) {
+    if (number > 0) info[family + name] = number;
+  };
+  add(".embedding_length", facts.embedding_length);
+  add(".block_count", facts.num_layers);
+  add(".attention.head_count", facts.num_heads);
+  add(".attention.head_count_kv", facts.num_kv_heads);
+  return info;
+}
+
+json::array capabilities_of(const router::AnyText& model) {
+  const auto* chat = std::get_if<router::ChatTextPtr>(&model);
+  if (chat == nullptr) return {"embedding"};
+  json::array capabilities{"completion", "tools"};
+  if ((*chat)->tokenizer->fim()) capabilities.emplace_back("insert");
+  if (text::template_has_reasoning((*chat)->tokenizer->chat_template()))
+    capabilities.emplace_back("thinking");
+  return capabilities;
+}
+
+// What is used where a request says nothing, as lines of a Modelfile.
+std::string sampling_lines(const wire::SamplingAdvice& advice) {
+  const wire::SamplingParams used = sampling_of({}, advice);
+  return fmt::format("temperature {:.4g}\ntop_p {:.4g}\ntop_k {}\nmin_p {:.4g}\nrepeat_penalty {:.4g}",
+                     used.temperature, used.top_p, used.top_k, used.min_p, used.repetition_penalty);
+}
+
+json::object show_body(const router::AnyText& model, std::int64_t created_s) {
+  const router::ModelText& text = common_text(model);
+  json::object body{{"license", text.facts->licence},
+                    {"modelfile", fmt::format("FROM {}\n", text.name)},
+                    {"parameters", ""},
+                    {"template", ""},
+                    {"details", details_of(*text.facts)},
+                    {"model_info", model_info(text)},
+                    {"capabilities", capabilities_of(model)},
+                    {"modified_at", ollama_time(created_s)}};
+  if (const auto* chat = std::get_if<router::ChatTextPtr>(&model)) {
+    body["parameters"] = sampling_lines((*chat)->sampling);
+    body["template"] = (*chat)->chat_template->source();
+  }
+  return body;
+}
+
+}  // namespace
+
+asio::awaitable<void> handle_ollama_tags(Service& service, Exchange& exchange) {
+  json::array models;
+  for (const router::ModelStatus& model : service.router.models(reach_of(exchange.caller))) {
+    json::object entry = list_entry(model);
+    entry["modified_at"] = ollama_time(model.created_s);
+    models.push_back(std::move(entry));
+  }
+  co_await reply_models(exchange, std::move(models));
+}
+
+asio::awaitable<void> handle_ollama_ps(Service& service, Exchange& exchange) {
+  json::array models;
+  for (const router::ModelStatus& model : service.router.models(reach_of(exchange.caller))) {
+    if (!model.text) continue;
+    json::object entry = list_entry(model);
+    const router::ModelFacts& facts = facts_of(model);
+    entry["expires_at"] = kNever;
+    entry["size_vram"] = facts.on_gpu ? facts.num_bytes : 0;
+    entry["context_length"] = common_text(*model.text).context_length;
+    models.push_back(std::move(entry));
+  }
+  co_await reply_models(exchange, std::move(models));
+}
+
+asio::awaitable<void> handle_ollama_show(Service& service, Exchange& exchange) {
+  Result<ShowRequest> request = co_await read_body<ShowRequest>(service, exchange, read_show);
+  if (!request.ok()) co_return co_await reply_error(exchange, std::move(request).error());
+  Result<std::string> name = served_name(service, exchange.caller, request->model);
+  if (!name.ok()) co_return co_await reply_error(exchange, std::move(name).error());
+  const router::Reach reach = reach_of(exchange.caller);
+  Result<router::AnyText> model = service.router.any_text(*name, reach);
+  if (!model.ok()) co_return co_await reply_error(exchange, std::move(model).error());
+  std::int64_t created_s = 0;
+  for (const router::ModelStatus& status : service.router.models(reach))
+    if (status.name == *name) created_s = status.created_s;
+  const json::object body = show_body(*model, created_s);
+  co_await reply(exchange, net::HttpResponse::json(200, base::json_text(body)));
+}
+
+asio::awaitable<void> handle_ollama_version(Service&, Exchange& exchange) {
+  const json::object body{{"version", kOllamaVersion}, {"kvasir", KVASIR_VERSION}};
+  co_await reply(exchange, net::HttpResponse::json(200, base::json_text(body)));
+}
+
+json::object ollama_show_schema() {
+  return ObjectSchema().add<ShowRequest>(kShowFields).take();
+}
+
+}  // namespace kvasir::api
