@@ -34,18 +34,20 @@ Observation::~Observation() {
 
 Registry::Series& Registry::series(const std::lock_guard<std::mutex>&, const Name& name, Kind kind,
                                    const Labels& labels) {
-  CHECK(is_name(name.text), "'{}' is no metric name", name.text);
-  for (const auto& label : labels) CHECK(is_name(label.first), "'{}' is no label name", label.first);
   const auto [found, is_new] = families_.try_emplace(name.text);
   Family& family = found->second;
   if (is_new) {
+    CHECK(is_name(name.text), "'{}' is no metric name", name.text);
     family.help = name.help;
     family.kind = kind;
   }
   CHECK(family.kind == kind, "{} is two kinds of metric", name.text);
-  Series& series = family.series[text_of(labels)];
-  series.labels = labels;
-  return series;
+  const auto [row, is_new_row] = family.series.try_emplace(text_of(labels));
+  if (is_new_row) {
+    for (const auto& label : labels) CHECK(is_name(label.first), "'{}' is no label name", label.first);
+    row->second.labels = labels;
+  }
+  return row->second;
 }
 
 Counter& Registry::counter(const Name& name, const Labels& labels) {

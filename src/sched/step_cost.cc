@@ -74,9 +74,25 @@ int StepCost::prefill_room(const StepLoad& load, double target_s, int most) cons
     more.prefill_tokens += tokens;
     return predict_s(more) <= target_s;
   };
-  if (fits_in(most)) return most;
+  // Each row of a segment costs the same, which gives the answer but for rounding.
+  int guess = 0;
+  double left_s = target_s - predict_s(load);
+  for (int i = 0; i < kSegments && left_s > 0 && guess < most; ++i) {
+    const int num_here = std::min(kBends[i + 1] - load.num_rows(), most) - guess;
+    if (num_here <= 0) continue;
+    const double fit = left_s / row_s(i);  // infinite where rows cost nothing
+    if (fit < num_here) {
+      guess += static_cast<int>(fit);
+      break;
+    }
+    guess += num_here;
+    left_s -= num_here * row_s(i);
+  }
   int fits = 0;
-  for (int too_many = most; too_many - fits > 1;) {
+  int too_many = most + 1;
+  for (const int tokens : {guess, guess + 1})
+    if (fits < tokens && tokens < too_many) (fits_in(tokens) ? fits : too_many) = tokens;
+  while (too_many - fits > 1) {
     const int tokens = fits + (too_many - fits) / 2;
     (fits_in(tokens) ? fits : too_many) = tokens;
   }
