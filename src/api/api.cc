@@ -159,7 +159,8 @@ Api::Api(ServiceOptions options, Parts parts)
                {},
                base::json_text(openapi_document(route_groups())),
                parts.tracer,
-               ModelPulls(std::move(parts.pulls))},
+               ModelPulls(std::move(parts.pulls)),
+               parts.residence},
       observations_(observe_service(parts.registry, service_)),
       batches_(std::make_unique<BatchRunner>(service_, kMaxBatchInFlight)) {}
 

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "meter/meter.h"
 #include "net/http_server.h"
+#include "router/residence.h"
 #include "router/router.h"
 #include "store/store.h"
 #include "tenancy/admission.h"
@@ -37,6 +38,7 @@ class Api {
     tool::Toolbox* tools = nullptr;  // null: none
     obs::Tracer& tracer = obs::no_tracer();
     ModelPulls::Options pulls = {};
+    router::Residence* residence = nullptr;  // null: models neither come nor go
   };
 
   Api(ServiceOptions options, Parts parts);

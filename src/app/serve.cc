@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <semaphore>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -76,11 +77,11 @@ void say_state(ProgressDisplay& display, const std::string& name, const router::
   if (state.phase == router::Phase::restarting) display.note(name, "its engine failed: " + state.reason);
 }
 
-// Waits for the end of `serve`: a signal, a failed engine, or the failure of the last model to load.
-// Thread-safe.
+// Waits for the end of `serve`: a signal, a failed engine, or that the last of the models of the start could
+// not be loaded and none ever was. Thread-safe.
 class EndOfService {
  public:
-  explicit EndOfService(std::size_t num_models) : num_left_(num_models) {}
+  explicit EndOfService(std::size_t num_models) : num_models_(num_models) {}
 
   void signal() {
     signalled_ = true;
@@ -90,16 +91,25 @@ class EndOfService {
     engine_failed_ = true;
     wake_.release();
   }
-  void model_failed() {
-    if (--num_left_ == 0) wake_.release();
+  void model_ready() { any_ready_ = true; }
+  void model_failed(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    failed_.insert(name);
+    if (any_ready_ || failed_.size() < num_models_) return;
+    all_failed_ = true;
+    wake_.release();
   }
   void wait() { wake_.acquire(); }
-  bool all_failed() const { return num_left_ == 0; }
+  bool all_failed() const { return all_failed_; }
   // Nobody who sends a signal wants a new process.
   bool wants_restart() const { return engine_failed_ && !signalled_; }
 
  private:
-  std::atomic<std::size_t> num_left_;  // models that have not failed
+  const std::size_t num_models_;  // of the start
+  std::mutex mutex_;
+  std::set<std::string> failed_;  // guarded by mutex_; of the models of the start
+  std::atomic<bool> any_ready_{false};
+  std::atomic<bool> all_failed_{false};
   std::atomic<bool> signalled_{false};
   std::atomic<bool> engine_failed_{false};
   std::counting_semaphore<> wake_{0};
@@ -176,7 +186,8 @@ std::optional<Restart> serve(const config::Settings& settings, Outcome& outcome)
   ProgressDisplay display(stderr_progress());
   const auto on_state = [&](const std::string& name, const router::ModelState& state) {
     say_state(display, name, state);
-    if (state.phase == router::Phase::failed) end.model_failed();
+    if (state.phase == router::Phase::ready) end.model_ready();
+    if (state.phase == router::Phase::failed) end.model_failed(name);
     if (state.phase == router::Phase::restarting) end.engine_failed();
   };
   auto gateway = gateway::Gateway::start(settings, display, on_state);

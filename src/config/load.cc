@@ -117,6 +117,13 @@ base::Status apply_file(Settings& settings, const std::string& path) {
 }
 
 base::Status check_pairs(const Settings& settings) {
+  if (settings.pull_on_request && !settings.load_on_request)
+    return base::error(ErrorCode::invalid_argument, "pull_on_request goes with load_on_request");
+  if (settings.load_on_request && settings.device == "cuda" && settings.kv_memory_mb == 0)
+    return base::error(
+        ErrorCode::invalid_argument,
+        "load_on_request needs kv_memory_mb on a GPU: the first model's KV cache takes the rest "
+        "of the memory otherwise");
   if (settings.tls_cert.empty() == settings.tls_key.empty()) return base::ok();
   return base::error(ErrorCode::invalid_argument, "tls_cert and tls_key go together: {} is missing",
                      settings.tls_cert.empty() ? "tls_cert" : "tls_key");

@@ -9,10 +9,10 @@
 #include "api/http/site_guard.h"
 #include "api/routes.h"
 #include "config/load.h"
+#include "gateway/machine_memory.h"
 #include "gateway/slo_setting.h"
 #include "gateway/worker_metrics.h"
 #include "hub/open.h"
-#include "model/decoder/device_decoder.h"
 #include "obs/log.h"
 #include "store/open.h"
 #include "tenancy/local_counters.h"
@@ -66,6 +66,20 @@ api::ServiceOptions service_options(const config::Settings& settings) {
           .trace_prompts = settings.trace_prompts};
 }
 
+router::Residence::Options residence_options(const config::Settings& settings,
+                                             router::OnModelState on_state) {
+  const base::Duration wait = from_seconds(settings.load_wait_s);
+  return {.memory = {.budget_bytes = model_memory_bytes(settings),
+                     .makes_room = settings.load_on_request,
+                     .max_wait = wait},
+          .loads_on_request = settings.load_on_request,
+          .pulls_on_request = settings.pull_on_request,
+          .loads_side_by_side = settings.device == "cuda",
+          .max_wait = wait,
+          .max_waiting = static_cast<std::size_t>(settings.max_queue),
+          .on_state = std::move(on_state)};
+}
+
 // Whoever reaches a server without keys may use it and read what is stored, so that only this machine does,
 // unless the settings want it otherwise.
 std::string host_of(const config::Settings& settings, const tenancy::Directory& directory) {
@@ -109,13 +123,27 @@ const base::WallClock& wall_clock() {
 
 }  // namespace
 
-Gateway::Gateway(const config::Settings& settings, Opened opened)
+Gateway::Gateway(const config::Settings& settings, Opened opened, hub::ProgressSink& progress,
+                 router::OnModelState on_state)
     : settings_(settings),
       host_(host_of(settings, *opened.directory)),
       library_(std::move(opened.library)),
       process_metrics_(registry_),
       tracer_({.records = opened.traces.has_value(), .sample_rate = settings.trace_sample_rate}, clock_),
       pool_(num_compute_threads(settings), opened.isa),
+      loader_(std::make_unique<LocalLoader>(
+          HostSurroundings{.settings = settings_,
+                           .pool = pool_,
+                           .registry = registry_,
+                           .clock = clock_,
+                           .progress = progress,
+                           .gpu_shares = std::move(opened.asked.gpu_shares),
+                           .slo_ttft_ms = std::move(opened.asked.slo_ttft_ms),
+                           .slo_tpot_ms = std::move(opened.asked.slo_tpot_ms)},
+          std::set(opened.asked.started_with.begin(), opened.asked.started_with.end()))),
+      residence_(
+          std::make_unique<router::Residence>(residence_options(settings_, std::move(on_state)),
+                                              router::Residence::Parts{router_, *loader_, library_, clock_})),
       admission_(admission_limits(settings), std::move(opened.counters)),
       store_(std::move(opened.store)),
       directory_(std::move(opened.directory)),
@@ -131,14 +159,16 @@ Gateway::Gateway(const config::Settings& settings, Opened opened)
             *meter_,
             tools_.get(),
             tracer_,
-            {.catalogue = &library_.catalogue(), .pull = hub::pull_options(settings, {})}}) {
+            {.catalogue = &library_.catalogue(), .pull = hub::pull_options(settings, {})},
+            residence_.get()}) {
   if (opened.traces)
     trace_exporter_ = std::make_unique<TraceExporter>(std::move(*opened.traces), tracer_, registry_);
 }
 
 Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings, hub::ProgressSink& progress,
-                                                OnModelState on_state) {
+                                                router::OnModelState on_state) {
   TRY(hub::Library library, hub::open_library(settings));
+  TRY(Asked asked, check_models(settings, library));
   TRY(const ops::Isa isa, ops::choose_isa(settings.isa));
   TRY(std::unique_ptr<store::Store> store, store::open_store(settings));
   TRY(std::unique_ptr<tenancy::Directory> directory,
@@ -153,12 +183,18 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings
   TRY(std::optional<TraceExporter::Options> traces, trace_options(settings));
   std::unique_ptr<Gateway> gateway(
       new Gateway(config::with_sizes(settings),
-                  {std::move(library), std::move(store), std::move(directory), std::move(counters),
-                   std::move(meter), std::move(tools), isa, std::move(traces)}));
+                  {std::move(library), std::move(asked), std::move(store), std::move(directory),
+                   std::move(counters), std::move(meter), std::move(tools), isa, std::move(traces)},
+                  progress, std::move(on_state)));
   // Clients and open batches ask for models by name, so the names are known before anybody can ask.
-  TRY_OK(gateway->add_models(progress, on_state));
+  std::vector<hub::Model> models;
+  for (const std::string& wanted : settings.model) {
+    TRY(hub::Model model, gateway->library_.find(wanted));
+    models.push_back(std::move(model));
+  }
+  gateway->residence_->add(models);
   TRY_OK(gateway->serve());
-  for (const auto& host : gateway->hosts_) host->start();
+  gateway->residence_->start();
   gateway->api_.start_batches();
   return gateway;
 }
@@ -179,41 +215,49 @@ Status Gateway::serve() {
   server_observations_.push_back(registry_.observe_gauge(
       {"llm_usage_lag_seconds", "Since the totals of usage had every record; 0 where they have them all."},
       {}, [this] { return base::seconds(meter_->lag()); }));
+  server_observations_.push_back(registry_.observe_gauges(
+      {"llm_model_memory_bytes", "Memory of the models that are loaded, by what it is for."}, {}, [this] {
+        std::vector<obs::Sample> samples;
+        for (const router::ModelStatus& model : router_.models())
+          for (const auto& [part, bytes] :
+               {std::pair("weights", model.memory.weights), std::pair("kv", model.memory.kv),
+                std::pair("workspace", model.memory.workspace)})
+            if (model.memory.sum() > 0)
+              samples.emplace_back(obs::Labels{{"model", model.name}, {"part", part}},
+                                   static_cast<double>(bytes));
+        return samples;
+      }));
+  server_observations_.push_back(
+      registry_.observe_gauge({"llm_model_memory_budget_bytes", "Memory that all models together may take."},
+                              {}, [this] { return static_cast<double>(residence_->budget_bytes()); }));
   registry_.gauge({"kvasir_build_info", "1, with the program's version."}, {{"version", KVASIR_VERSION}})
       .set(1);
   return base::ok();
 }
 
-Status Gateway::add_models(hub::ProgressSink& progress, const OnModelState& on_state) {
-  std::vector<hub::Model> models;
+Result<Gateway::Asked> Gateway::check_models(const config::Settings& settings, const hub::Library& library) {
+  Asked asked;
   std::set<std::string> names;
-  for (const std::string& wanted : settings_.model) {
-    TRY(hub::Model model, library_.find(wanted));
+  for (const std::string& wanted : settings.model) {
+    TRY(const hub::Model model, library.find(wanted));
     if (model.entry != nullptr && !model.entry->not_served.empty())
       return base::error(ErrorCode::unsupported, "'{}' cannot be served: {}", model.name,
                          model.entry->not_served);
     if (!names.insert(model.name).second)
       return base::error(ErrorCode::invalid_argument, "two models are called '{}'; serve one of them",
                          model.name);
-    models.push_back(std::move(model));
+    asked.started_with.push_back(model.name);
   }
+  for (const hub::Model& model : library.list()) names.insert(model.name);  // they may be loaded later
   for (const auto& [flag, name] :
-       {std::pair("--auto-small", settings_.auto_small), std::pair("--auto-large", settings_.auto_large)})
+       {std::pair("--auto-small", settings.auto_small), std::pair("--auto-large", settings.auto_large)})
     if (!name.empty() && !names.contains(name))
       return base::error(ErrorCode::invalid_argument, "{}: no model '{}' is served", flag, name);
-  TRY(const auto shares, parse_shares(settings_.gpu_kv_share, {names.begin(), names.end()}));
-  TRY(const auto ttft_ms, parse_slo_ms("--slo-ttft-ms", settings_.slo_ttft_ms, {names.begin(), names.end()}));
-  TRY(const auto tpot_ms, parse_slo_ms("--slo-tpot-ms", settings_.slo_tpot_ms, {names.begin(), names.end()}));
-  if (settings_.device == "cuda" && settings_.kv_memory_mb == 0)
-    gpu_plan_ = std::make_unique<GpuPlan>(
-        GpuPlan::Options{.num_models = static_cast<int>(models.size()),
-                         .context = settings_.max_context > 0 ? ContextIs::asked_for : ContextIs::as_it_comes,
-                         .free_bytes = model::cuda_free_bytes});
-  for (hub::Model& model : models)
-    hosts_.push_back(std::make_unique<ModelHost>(
-        std::move(model), HostSurroundings{settings_, router_, pool_, registry_, clock_, loading_turn_,
-                                           progress, on_state, gpu_plan_.get(), shares, ttft_ms, tpot_ms}));
-  return base::ok();
+  const std::vector<std::string> all(names.begin(), names.end());
+  TRY(asked.gpu_shares, parse_shares(settings.gpu_kv_share, all));
+  TRY(asked.slo_ttft_ms, parse_slo_ms("--slo-ttft-ms", settings.slo_ttft_ms, all));
+  TRY(asked.slo_tpot_ms, parse_slo_ms("--slo-tpot-ms", settings.slo_tpot_ms, all));
+  return asked;
 }
 
 void Gateway::count_restarts(int num_restarts) {
@@ -240,7 +284,7 @@ bool Gateway::drain(api::Api::Drain why) {
 Gateway::~Gateway() {
   api_.drain();
   api_.stop_batches();
-  for (const auto& host : hosts_) host->stop();
+  residence_->stop();
   tools_->stop();
   api_.stop_text_work();
   api_.stop_pulls();
@@ -254,6 +298,7 @@ Gateway::~Gateway() {
   directory_->stop();  // it tells handlers on the server's threads that their keys are over
   server_observations_.clear();
   server_.reset();
+  residence_.reset();                            // with the models
   if (trace_exporter_) trace_exporter_->stop();  // with the traces of the last requests
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,8 +11,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "config/settings.h"
-#include "gateway/gpu_plan.h"
-#include "gateway/model_host.h"
+#include "gateway/local_loader.h"
 #include "gateway/trace_exporter.h"
 #include "hub/library.h"
 #include "meter/meter.h"
@@ -20,6 +20,7 @@
 #include "obs/registry.h"
 #include "obs/tracer.h"
 #include "ops/cpu/compute_pool.h"
+#include "router/residence.h"
 #include "router/router.h"
 #include "store/store.h"
 #include "tenancy/admission.h"
@@ -35,7 +36,8 @@ class Gateway {
   // An error where the address or the certificate cannot be had or a model's name means nothing; a model that
   // cannot be loaded is none. `progress` outlives the gateway, `on_state` may be empty.
   static base::Result<std::unique_ptr<Gateway>> start(const config::Settings& settings,
-                                                      hub::ProgressSink& progress, OnModelState on_state);
+                                                      hub::ProgressSink& progress,
+                                                      router::OnModelState on_state);
   // Cuts off running requests.
   ~Gateway();
   Gateway(const Gateway&) = delete;
@@ -54,8 +56,16 @@ class Gateway {
   void count_restarts(int num_restarts);
 
  private:
+  // What is asked of models, by their names.
+  struct Asked {
+    std::vector<std::string> started_with;
+    std::map<std::string, double> gpu_shares;
+    std::map<std::string, double> slo_ttft_ms;
+    std::map<std::string, double> slo_tpot_ms;
+  };
   struct Opened {
     hub::Library library;
+    Asked asked;
     std::unique_ptr<store::Store> store;
     std::unique_ptr<tenancy::Directory> directory;
     std::shared_ptr<tenancy::Counters> counters;
@@ -64,10 +74,11 @@ class Gateway {
     ops::Isa isa;
     std::optional<TraceExporter::Options> traces;
   };
-  Gateway(const config::Settings& settings, Opened opened);
+  Gateway(const config::Settings& settings, Opened opened, hub::ProgressSink& progress,
+          router::OnModelState on_state);
+  // Checks the names of models in the settings.
+  static base::Result<Asked> check_models(const config::Settings& settings, const hub::Library& library);
   base::Status serve();
-  // Makes the hosts, which do not load yet.
-  base::Status add_models(hub::ProgressSink& progress, const OnModelState& on_state);
 
   const config::Settings settings_;
   const std::string host_;
@@ -78,6 +89,8 @@ class Gateway {
   obs::Tracer tracer_;
   ops::ComputePool pool_;
   router::Router router_;
+  const std::unique_ptr<LocalLoader> loader_;
+  std::unique_ptr<router::Residence> residence_;
   tenancy::Admission admission_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<tenancy::Directory> directory_;
@@ -88,9 +101,6 @@ class Gateway {
   std::unique_ptr<net::HttpServer> server_;
   std::vector<obs::Observation> server_observations_;
   std::uint16_t port_ = 0;
-  LoadingTurn loading_turn_;
-  std::unique_ptr<GpuPlan> gpu_plan_;  // null: no model divides a GPU's free memory
-  std::vector<std::unique_ptr<ModelHost>> hosts_;
 };
 
 }  // namespace kvasir::gateway

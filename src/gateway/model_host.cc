@@ -114,7 +114,21 @@ struct Computed {
   int num_blocks = 0;
   engine::StepFootprint footprint = {};
   double peak_bytes_per_s = 0;  // of the device's memory
+  router::ModelMemory memory = {};
 };
+
+// Activations of a step's rows, and the logits of its sequences.
+std::int64_t workspace_bytes(const model::ModelConfig& config, const config::Settings& settings) {
+  const std::int64_t of_row =
+      std::int64_t{8} * config.hidden_size + std::int64_t{3} * config.intermediate_size;
+  const std::int64_t floats =
+      of_row * settings.max_batch_tokens + std::int64_t{config.vocab_size} * settings.max_batch_sequences;
+  return floats * static_cast<std::int64_t>(sizeof(float));
+}
+
+bool is_here(const hub::Model& model) {
+  return model.state == hub::ModelState::ready || model.state == hub::ModelState::own;
+}
 
 // As set, or else as measured when it is first asked for.
 double cpu_bytes_per_s(const config::Settings& settings, ops::ComputePool& pool) {
@@ -149,9 +163,16 @@ Result<Computed> load_on_cpu(const std::filesystem::path& path, const HostSurrou
   const auto kv_bytes = static_cast<double>(model::KvCache::bytes_per_block(config, kv_type));
   const auto footprint = engine::footprint_of(config, static_cast<double>(loaded.decoder->weight_bytes()),
                                               kv_bytes / kv::kBlockTokens);
+  const router::ModelMemory memory{.kv = num_blocks * static_cast<std::int64_t>(kv_bytes),
+                                   .workspace = workspace_bytes(config, settings)};
   auto runner = std::make_unique<engine::ModelRunner>(std::move(loaded.decoder), std::move(kv));
-  return Computed{std::move(loaded), std::move(runner), config,
-                  num_blocks,        footprint,         cpu_bytes_per_s(settings, around.pool)};
+  return Computed{std::move(loaded),
+                  std::move(runner),
+                  config,
+                  num_blocks,
+                  footprint,
+                  cpu_bytes_per_s(settings, around.pool),
+                  memory};
 }
 
 using ReserveKv = std::function<base::Status(model::DeviceDecoder&)>;
@@ -176,9 +197,12 @@ Result<Computed> load_on_cuda(const std::filesystem::path& path, const HostSurro
   const auto footprint =
       engine::footprint_of(config, gpu_weight_bytes(config, settings),
                            static_cast<double>(loaded.decoder->kv_block_bytes()) / kv::kBlockTokens);
+  const router::ModelMemory memory{.weights = static_cast<std::int64_t>(gpu_weight_bytes(config, settings)),
+                                   .kv = num_blocks * loaded.decoder->kv_block_bytes(),
+                                   .workspace = workspace_bytes(config, settings)};
   auto runner = std::make_unique<engine::DeviceRunner>(std::move(loaded.decoder), around.pool);
-  return Computed{std::move(loaded), std::move(runner), config,
-                  num_blocks,        footprint,         gpu_bytes_per_s(settings)};
+  return Computed{std::move(loaded), std::move(runner),         config, num_blocks,
+                  footprint,         gpu_bytes_per_s(settings), memory};
 }
 
 // A hash of the program and of the weights' file.
@@ -210,14 +234,16 @@ Result<router::ModelFacts> facts_of(const hub::Model& model, const std::filesyst
 
 }  // namespace
 
-// Reports a download to the router and to the display.
+// Reports a download, and shows it.
 class ModelHost::PullProgress final : public hub::ProgressSink {
  public:
   explicit PullProgress(ModelHost& host) : host_(host) {}
 
   void bytes(std::string_view model, std::uint64_t done, std::uint64_t total) override {
     const double part = total == 0 ? 0 : static_cast<double>(done) / static_cast<double>(total);
-    host_.around_.router.set_state(host_.model_.name, {.phase = Phase::downloading, .progress = part});
+    host_.reports_.tell_state(
+        host_.model_.name,
+        {.phase = Phase::downloading, .progress = part, .done_bytes = done, .total_bytes = total});
     host_.around_.progress.bytes(model, done, total);
   }
   void note(std::string_view model, std::string_view sentence) override {
@@ -228,26 +254,29 @@ class ModelHost::PullProgress final : public hub::ProgressSink {
   ModelHost& host_;
 };
 
-ModelHost::ModelHost(hub::Model model, HostSurroundings surroundings)
-    : model_(std::move(model)), around_(std::move(surroundings)) {
-  around_.router.add(model_.name);
-  around_.router.set_state(model_.name, {.phase = needs_network() ? Phase::downloading : Phase::loading});
+std::int64_t estimate_memory(const hub::Model& model, const config::Settings& settings) {
+  const auto weights = static_cast<std::int64_t>(model.size);
+  if (is_here(model))
+    if (const Result<bool> encodes = model::holds_encoder(model.path); encodes.ok() && *encodes)
+      return weights;
+  return weights + (std::int64_t{settings.kv_memory_mb} << 20);
 }
 
-void ModelHost::start() {
-  thread_ = std::jthread([this](const std::stop_token& stop) { bring_up(stop); });
+ModelHost::ModelHost(hub::Model model, router::HostReports& reports, HostSurroundings surroundings)
+    : model_(std::move(model)), reports_(reports), around_(std::move(surroundings)) {}
+
+void ModelHost::fetch() {
+  thread_ = std::jthread([this](const std::stop_token& stop) { run_fetch(stop); });
+}
+
+void ModelHost::load() {
+  if (thread_.joinable()) thread_.join();  // it has told that the files are here
+  thread_ = std::jthread([this](const std::stop_token& stop) { run_load(stop); });
 }
 
 ModelHost::~ModelHost() {
   stop();
-}
-
-bool ModelHost::is_here() const {
-  return model_.state == hub::ModelState::ready || model_.state == hub::ModelState::own;
-}
-
-bool ModelHost::needs_network() const {
-  return !is_here() && !around_.settings.offline;
+  if (around_.gpu_plan != nullptr && !joined_gpu_plan_) around_.gpu_plan->count_out();
 }
 
 void ModelHost::stop() {
@@ -258,14 +287,17 @@ void ModelHost::stop() {
   if (embedder_) embedder_->stop();
 }
 
-void ModelHost::set_state(ModelState state) {
-  around_.router.set_state(model_.name, state);
-  if (around_.on_state) around_.on_state(model_.name, state);
-}
-
-void ModelHost::tell_failure(const base::Error& failure) {
-  obs::Log::error("engine_failed", {{"model", model_.name}, {"reason", failure.message}});
-  set_state({.phase = Phase::restarting, .reason = failure.message});
+void ModelHost::run_fetch(const std::stop_token& stop) {
+  CHECK(model_.entry != nullptr, "{} is neither here nor in a catalogue", model_.name);
+  if (!around_.settings.offline) reports_.tell_state(model_.name, {.phase = Phase::downloading});
+  PullProgress progress(*this);
+  const Result<std::filesystem::path> path =
+      hub::pull(*model_.entry, hub::pull_options(around_.settings, stop), progress);
+  if (stop.stop_requested()) return;
+  if (!path.ok()) return reports_.tell_failed(model_.name, path.error());
+  hub::Model here = model_;
+  here.state = hub::ModelState::ready;
+  reports_.tell_fetched(model_.name, estimate_memory(here, around_.settings));
 }
 
 namespace {
@@ -276,61 +308,56 @@ int context_length_of(const router::ServedModel& model) {
 
 }  // namespace
 
-void ModelHost::bring_up(const std::stop_token& stop) {
+void ModelHost::count_load(std::string_view outcome, double seconds) {
+  around_.registry
+      .counter({"llm_model_loads_total", "Loads of a model into memory, by how they ended."},
+               {{"model", model_.name}, {"outcome", std::string(outcome)}})
+      .add();
+  obs::Log::debug("model_loaded",
+                  {{"model", model_.name}, {"outcome", std::string(outcome)}, {"seconds", seconds}});
+}
+
+void ModelHost::run_load(const std::stop_token& stop) {
+  const base::TimePoint begun = around_.clock.now();
   Result<router::ServedModel> model = open(stop);
-  if (around_.gpu_plan != nullptr && !joined_gpu_plan_) around_.gpu_plan->count_out();
+  if (around_.gpu_plan != nullptr && !std::exchange(joined_gpu_plan_, true)) around_.gpu_plan->count_out();
   if (stop.stop_requested()) return;
-  if (!model.ok()) {
-    obs::Log::debug("model_failed", {{"model", model_.name}, {"reason", model.error().message}});
-    set_state({.phase = Phase::failed, .reason = model.error().message});
-    return;
-  }
+  count_load(model.ok() ? "ready" : "failed", base::seconds(around_.clock.now() - begun));
+  if (!model.ok()) return reports_.tell_failed(model_.name, model.error());
   obs::Log::debug("model_ready", {{"model", model_.name}, {"context", context_length_of(*model)}});
-  around_.router.set_ready(model_.name, std::move(*model));
-  if (around_.on_state) around_.on_state(model_.name, {.phase = Phase::ready, .progress = 1, .reason = cut_});
+  reports_.tell_ready(model_.name, std::move(*model), memory_, cut_);
 }
 
 Result<router::ServedModel> ModelHost::open(const std::stop_token& stop) {
-  TRY(const std::filesystem::path path, fetch(stop));
-  if (stop.stop_requested()) return base::error(ErrorCode::cancelled, "stopped");
-  set_state({.phase = Phase::loading});
-  TRY(const bool encodes, model::holds_encoder(path));
-  // Models on a GPU wait for each other before they divide its memory, so they must load side by side.
-  std::unique_ptr<LoadingTurn::Held> turn;
-  if (around_.settings.device != "cuda") {
-    turn = around_.loading_turn.take(stop);
-    if (!turn) return base::error(ErrorCode::cancelled, "stopped");
-  }
-  return encodes ? load_encoder(path) : load(path, stop);
+  reports_.tell_state(model_.name, {.phase = Phase::loading});
+  TRY(const bool encodes, model::holds_encoder(model_.path));
+  return encodes ? load_encoder() : load_decoder(stop);
 }
 
-Result<std::filesystem::path> ModelHost::fetch(const std::stop_token& stop) {
-  if (is_here()) return model_.path;
-  CHECK(model_.entry != nullptr, "{} is neither here nor in a catalogue", model_.name);
-  if (needs_network()) set_state({.phase = Phase::downloading});
-  PullProgress progress(*this);
-  return hub::pull(*model_.entry, hub::pull_options(around_.settings, stop), progress);
-}
-
-Result<router::ServedModel> ModelHost::load(const std::filesystem::path& path, const std::stop_token& stop) {
+Result<router::ServedModel> ModelHost::load_decoder(const std::stop_token& stop) {
   const config::Settings& settings = around_.settings;
   TRY(router::ModelFacts facts, facts_of(model_, path));
   const auto reserve = [&](model::DeviceDecoder& decoder) { return reserve_kv(decoder, stop); };
-  TRY(Computed computed, settings.device == "cuda" ? load_on_cuda(path, around_, reserve, stop)
-                                                   : load_on_cpu(path, around_, stop));
-  auto& [speech, runner, config, num_blocks, footprint, peak] = computed;
+  TRY(Computed computed, settings.device == "cuda" ? load_on_cuda(model_.path, around_, reserve, stop)
+                                                   : load_on_cpu(model_.path, around_, stop));
+  auto& [speech, runner, config, num_blocks, footprint, peak, memory] = computed;
+  memory_ = memory;
+  if (memory_.weights == 0) memory_.weights = static_cast<std::int64_t>(model_.size);
   const Context context = context_of(config, settings, num_blocks);
   if (!context.cut.empty()) obs::Log::warn("context_cut", {{"model", model_.name}, {"reason", context.cut}});
   cut_ = context.cut;
   auto grammars = router::make_grammar_compiler(speech.tokenizer, speech.end_tokens);
   engine::EngineOptions options = engine_options(speech.end_tokens, config.vocab_size, settings, num_blocks);
   options.footprint = footprint;
-  if (settings.target_step_ms == 0) TRY_OK(choose_slo(*runner, options.scheduler));
+  if (settings.target_step_ms == 0) {
+    reports_.tell_state(model_.name, {.phase = Phase::measuring});
+    TRY_OK(choose_slo(*runner, options.scheduler));
+  }
   if (settings.fail_at_step > 0)
     runner = std::make_unique<engine::FailingRunner>(std::move(runner), settings.fail_at_step);
-  auto worker =
-      std::make_shared<engine::LocalWorker>(options, std::move(runner), around_.clock,
-                                            [this](const base::Error& failure) { tell_failure(failure); });
+  auto worker = std::make_shared<engine::LocalWorker>(
+      options, std::move(runner), around_.clock,
+      [this](const base::Error& failure) { reports_.tell_engine_failed(model_.name, failure); });
   observations_ = observe_worker(around_.registry, {model_.name, settings.device, peak, worker});
   {
     const std::lock_guard lock(mutex_);
@@ -361,14 +388,26 @@ Result<router::ServedModel> ModelHost::load(const std::filesystem::path& path, c
   return router::ServedModel(std::move(model));
 }
 
+namespace {
+
+// A model that is not named has what is set for all.
+double wanted_ms(const std::map<std::string, double>& by_model, const std::string& name) {
+  const auto own = by_model.find(name);
+  const auto all = by_model.find("");
+  return own != by_model.end() ? own->second : all != by_model.end() ? all->second : 0;
+}
+
+}  // namespace
+
 base::Status ModelHost::choose_slo(engine::Runner& runner, sched::SchedulerOptions& options) const {
   TRY(options.cost, engine::calibrate({.num_blocks = options.num_blocks,
                                        .max_batch_tokens = options.max_batch_tokens,
                                        .max_batch_sequences = options.max_batch_sequences},
                                       runner, around_.clock));
-  const sched::ReachableSlo reached = sched::reachable_slo(
-      options.cost, options.max_batch_sequences,
-      {around_.slo_ttft_ms.at(model_.name) / 1000, around_.slo_tpot_ms.at(model_.name) / 1000});
+  const sched::ReachableSlo reached =
+      sched::reachable_slo(options.cost, options.max_batch_sequences,
+                           {wanted_ms(around_.slo_ttft_ms, model_.name) / 1000,
+                            wanted_ms(around_.slo_tpot_ms, model_.name) / 1000});
   options.slo = reached.slo;
   options.least_slo = reached.least;
   options.short_step_s = around_.settings.device == "cuda" ? kShortGpuStepS : kShortStepS;
@@ -391,8 +430,9 @@ base::Status ModelHost::reserve_kv(model::DeviceDecoder& decoder, const std::sto
   return decoder.reserve_kv(num_blocks);
 }
 
-Result<router::ServedModel> ModelHost::load_encoder(const std::filesystem::path& path) {
-  TRY(model::LoadedEncoder loaded, model::open_encoder(path, {}, around_.pool));
+Result<router::ServedModel> ModelHost::load_encoder() {
+  TRY(model::LoadedEncoder loaded, model::open_encoder(model_.path, {}, around_.pool));
+  memory_ = {.weights = static_cast<std::int64_t>(model_.size)};
   const model::EncoderConfig& config = loaded.encoder->config();
   const engine::EmbedOptions options{.dimensions = config.hidden_size,
                                      .max_waiting = static_cast<std::size_t>(around_.settings.max_queue)};

@@ -29,6 +29,7 @@ base::Result<std::map<std::string, double>> parse_slo_ms(std::string_view flag,
     of_model[name] = ms;
   }
   for (const std::string& model : models) of_model.try_emplace(model, for_all);
+  of_model[""] = for_all;
   return of_model;
 }
 

@@ -1,8 +1,11 @@
 #include "hub/library.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <utility>
 
+#include "base/edit_distance.h"
 #include "hub/stamp.h"
 
 namespace kvasir::hub {
@@ -13,6 +16,7 @@ using base::ErrorCode;
 namespace {
 
 constexpr std::size_t kMaxOwn = 10'000;
+constexpr std::size_t kMaxName = 200;  // of a model, in comparisons and errors
 
 std::uint64_t bytes_of(const fs::path& path) {
   std::error_code code;
@@ -110,9 +114,37 @@ base::Result<Model> Library::find(const std::string& name_or_path) const {
                      name_or_path, meant.empty() ? "" : fmt::format(" (did you mean '{}'?)", meant));
 }
 
+base::Result<Model> Library::find_named(std::string_view name) const {
+  if (const Entry* entry = catalogue_.find(name)) return describe(*entry);
+  const std::vector<Model> models = own();
+  if (const auto found = std::ranges::find(models, name, &Model::name); found != models.end()) return *found;
+  std::string near;
+  std::size_t least = std::max<std::size_t>(2, std::min(name.size(), kMaxName) / 3);
+  const auto compare = [&](const std::string& other) {
+    const bool begins = name.size() >= 3 && other.starts_with(name);
+    const std::size_t distance = begins ? 0 : base::edit_distance(name.substr(0, kMaxName), other);
+    if (distance > least) return;
+    if (distance < std::exchange(least, distance)) near.clear();
+    near += fmt::format("{}'{}'", near.empty() ? "" : " or ", other);
+  };
+  for (const Entry& entry : catalogue_.entries()) compare(entry.name);
+  for (const Model& model : models) compare(model.name);
+  return base::Error{.code = ErrorCode::not_found,
+                     .message = fmt::format("there is no model '{}'{}", name.substr(0, kMaxName),
+                                            near.empty() ? "" : fmt::format("; is {} meant?", near)),
+                     .field = "model",
+                     .reason = "model_not_found"};
+}
+
 std::vector<Model> Library::list() const {
   std::vector<Model> models;
   for (const Entry& entry : catalogue_.entries()) models.push_back(describe(entry));
+  std::vector<Model> others = own();
+  models.insert(models.end(), std::make_move_iterator(others.begin()), std::make_move_iterator(others.end()));
+  return models;
+}
+
+std::vector<Model> Library::own() const {
   std::vector<Model> own;
   std::error_code code;
   for (fs::directory_iterator at(model_dir_, code), end; !code && at != end; at.increment(code)) {
@@ -125,8 +157,7 @@ std::vector<Model> Library::list() const {
     if (auto model = own_model(at->path(), name)) own.push_back(*std::move(model));
   }
   std::sort(own.begin(), own.end(), [](const Model& a, const Model& b) { return a.name < b.name; });
-  models.insert(models.end(), own.begin(), own.end());
-  return models;
+  return own;
 }
 
 }  // namespace kvasir::hub

@@ -41,6 +41,10 @@ class Library {
   // checkpoint's folder. `not_found` suggests the name that was probably meant.
   base::Result<Model> find(const std::string& name_or_path) const;
 
+  // Only a name in the catalogue or of something in the model folder: for names that clients send, which are
+  // compared and never made a path.
+  base::Result<Model> find_named(std::string_view name) const;
+
   // The catalogue's models in its order, then the user's own models in the model folder by name.
   std::vector<Model> list() const;
 
@@ -49,6 +53,7 @@ class Library {
 
  private:
   Model describe(const Entry& entry) const;
+  std::vector<Model> own() const;
 
   Catalogue catalogue_;
   std::filesystem::path model_dir_;

@@ -313,6 +313,26 @@ TEST_F(LibraryTest, TellsWhatIsThereAndWhatCanBeHad) {
   EXPECT_EQ(library.find("own")->path, options_.model_dir / "own.gguf");
 }
 
+TEST_F(LibraryTest, NamesAloneAreNeverPaths) {
+  fs::create_directories(options_.model_dir);
+  std::ofstream(options_.model_dir / "own.gguf") << "x";
+  const std::string elsewhere = write("elsewhere.gguf", "x");
+  const Library library(Catalogue::load("").value(), options_.model_dir);
+  EXPECT_EQ(library.find_named("own")->state, ModelState::own);
+  EXPECT_NE(library.find_named("smollm2")->entry, nullptr);
+  for (const std::string& name :
+       {elsewhere, options_.model_dir.string() + "/own.gguf", std::string("../elsewhere"),
+        std::string("own.gguf"), std::string("own/"), std::string("./own"), std::string("own\0", 4),
+        std::string(), std::string(100'000, 'x')}) {
+    const auto found = library.find_named(name);
+    ASSERT_FALSE(found.ok()) << name;
+    EXPECT_EQ(found.error().reason, "model_not_found");
+    EXPECT_LT(found.error().message.size(), 1000u);
+  }
+  EXPECT_NE(library.find_named("smolm2").error().message.find("'smollm2'"), std::string::npos);
+  EXPECT_NE(library.find_named("owm").error().message.find("'own'"), std::string::npos);
+}
+
 TEST_F(LibraryTest, TakesPathsAndRefusesWhatIsNoModel) {
   const Library library(Catalogue::load("").value(), options_.model_dir);
   const std::string path = write("My Model.Q4.gguf", "x");

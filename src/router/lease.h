@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "router/use.h"
 #include "seam/embed_client.h"
 #include "seam/worker_client.h"
 
@@ -13,8 +14,8 @@ namespace kvasir::router {
 template <class Client>
 class Lease {
  public:
-  Lease(std::shared_ptr<std::atomic<int>> num_leases, std::shared_ptr<Client> worker)
-      : num_leases_(std::move(num_leases)), worker_(std::move(worker)) {
+  Lease(std::shared_ptr<std::atomic<int>> num_leases, std::shared_ptr<Client> worker, Use use)
+      : use_(std::move(use)), num_leases_(std::move(num_leases)), worker_(std::move(worker)) {
     ++*num_leases_;
   }
   Lease(Lease&&) noexcept = default;
@@ -26,6 +27,7 @@ class Lease {
   Client& worker() const { return *worker_; }
 
  private:
+  Use use_;                                       // ends last
   std::shared_ptr<std::atomic<int>> num_leases_;  // of the model; null once moved from
   std::shared_ptr<Client> worker_;
 };

@@ -17,23 +17,34 @@ using ReadyEmbedding = std::pair<EmbedTextPtr, std::shared_ptr<seam::EmbedClient
 using Ready = std::variant<ReadyGenerating, ReadyEmbedding>;
 
 struct Router::Entry {
-  std::string name;
+  Entry(std::string name_in, const std::shared_ptr<UseListener>& listener)
+      : name(std::move(name_in)), uses(std::make_shared<Use::Count>(name, listener)) {}
+
+  const std::string name;
   std::int64_t created_s = 0;
   std::shared_ptr<std::atomic<int>> num_leases = std::make_shared<std::atomic<int>>(0);
+  const std::shared_ptr<Use::Count> uses;
   ModelState state;            // guarded by the router's mutex
-  std::optional<Ready> ready;  // guarded by the router's mutex; set while ready
+  std::optional<Ready> ready;  // guarded by the router's mutex; set while ready or leaving
+  ModelMemory memory;          // guarded by the router's mutex
 };
 
 std::string_view name_of(Phase phase) {
   switch (phase) {
+    case Phase::unloaded:
+      return "unloaded";
     case Phase::queued:
       return "queued";
     case Phase::downloading:
       return "downloading";
     case Phase::loading:
       return "loading";
+    case Phase::measuring:
+      return "measuring";
     case Phase::ready:
       return "ready";
+    case Phase::leaving:
+      return "leaving";
     case Phase::failed:
       return "failed";
     case Phase::restarting:
@@ -51,6 +62,9 @@ Error not_ready(const std::string& name, const ModelState& state) {
                    fmt::format("'{}' is still being downloaded ({:.0f} %); try again later", name,
                                100 * state.progress),
                    "model", "model_not_ready", 10};
+    case Phase::leaving:
+      return Error{ErrorCode::unavailable, fmt::format("'{}' is being unloaded", name), "model",
+                   "model_not_ready", 10};
     case Phase::failed:
       return Error{ErrorCode::unavailable, fmt::format("'{}' could not be loaded: {}", name, state.reason),
                    "model", "model_failed", 60};
@@ -93,6 +107,20 @@ bool reaches(const Reach& reach, std::string_view name) {
   return reach.models.empty() || std::ranges::find(reach.models, name) != reach.models.end();
 }
 
+// The text, whose holder uses the model.
+AnyText held(const AnyText& any, const std::shared_ptr<Use::Count>& uses) {
+  return std::visit(
+      [&](const auto& text) -> AnyText {
+        using Pointer = std::remove_cvref_t<decltype(text)>;
+        struct Held {
+          Use use;  // ends last
+          Pointer text;
+        };
+        return Pointer(std::make_shared<const Held>(Use(uses), text), text.get());
+      },
+      any);
+}
+
 // The text with a context of at most so many tokens; 0: as it is.
 AnyText with_context(const AnyText& any, int max_context) {
   if (max_context <= 0 || common_text(any).context_length <= max_context) return any;
@@ -132,8 +160,7 @@ std::shared_ptr<Router::Entry> Router::find(std::string_view name) const {
 void Router::add(std::string name) {
   const std::lock_guard lock(mutex_);
   CHECK(find(name) == nullptr, "model {} added twice", name);
-  auto entry = std::make_shared<Entry>();
-  entry->name = std::move(name);
+  auto entry = std::make_shared<Entry>(std::move(name), listener_);
   entry->created_s =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
           .count();
@@ -147,19 +174,43 @@ void Router::set_state(std::string_view name, ModelState state) {
   CHECK(entry != nullptr, "no model {}", name);
   entry->state = std::move(state);
   entry->ready.reset();
+  entry->memory = {};
 }
 
-void Router::set_ready(std::string_view name, ServedModel model) {
+void Router::set_ready(std::string_view name, ServedModel model, ModelMemory memory) {
   const std::lock_guard lock(mutex_);
   Ready ready = make_ready(name, ++last_version_, std::move(model));
   const auto entry = find(name);
   CHECK(entry != nullptr, "no model {}", name);
   entry->state = {.phase = Phase::ready, .progress = 1};
   entry->ready = std::move(ready);
+  entry->memory = memory;
+}
+
+void Router::set_leaving(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  if (const auto entry = find(name)) entry->state = {.phase = Phase::leaving};
+}
+
+void Router::remove(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(entries_, [&](const auto& entry) { return entry->name == name; });
+}
+
+bool Router::in_use(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto entry = find(name);
+  return entry != nullptr && entry->uses->any();
 }
 
 void Router::set_failed(std::string_view name, std::string reason) {
   set_state(name, {.phase = Phase::failed, .reason = std::move(reason)});
+}
+
+std::optional<ModelState> Router::state(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto entry = find(name);
+  return entry == nullptr ? std::nullopt : std::optional(entry->state);
 }
 
 Error Router::does_not_exist(std::string_view name, const Reach& reach) const {
@@ -176,7 +227,7 @@ base::Result<std::shared_ptr<Router::Entry>> Router::find_ready(std::string_view
                                                                 const Reach& reach) const {
   auto entry = find(name);
   if (entry == nullptr || !reaches(reach, name)) return does_not_exist(name, reach);
-  if (!entry->ready) return not_ready(entry->name, entry->state);
+  if (!entry->ready || entry->state.phase == Phase::leaving) return not_ready(entry->name, entry->state);
   return entry;
 }
 
@@ -195,7 +246,7 @@ base::Result<EmbedTextPtr> Router::embed_text(std::string_view name, const Reach
 base::Result<AnyText> Router::any_text(std::string_view name, const Reach& reach) const {
   const std::lock_guard lock(mutex_);
   TRY(const auto entry, find_ready(name, reach));
-  return with_context(text_of(*entry->ready), reach.max_context);
+  return held(with_context(text_of(*entry->ready), reach.max_context), entry->uses);
 }
 
 bool Router::has(std::string_view name, const Reach& reach) const {
@@ -209,9 +260,10 @@ base::Result<std::vector<ChatTextPtr>> Router::generating(std::string_view name,
   const Entry* awaited = nullptr;
   for (const auto& entry : entries_) {
     if (!reaches(reach, entry->name)) continue;
-    if (entry->ready) {
-      const AnyText any = with_context(text_of(*entry->ready), reach.max_context);
-      if (const auto* text = std::get_if<ChatTextPtr>(&any)) texts.push_back(*text);
+    if (entry->ready && entry->state.phase == Phase::ready) {
+      if (!std::holds_alternative<ReadyGenerating>(*entry->ready)) continue;
+      AnyText any = held(with_context(text_of(*entry->ready), reach.max_context), entry->uses);
+      texts.push_back(std::get<ChatTextPtr>(std::move(any)));
     } else if (awaited == nullptr || awaited->state.phase == Phase::failed) {
       awaited = entry.get();  // one that may become ready, rather than one that has failed
     }
@@ -221,20 +273,27 @@ base::Result<std::vector<ChatTextPtr>> Router::generating(std::string_view name,
   return does_not_exist(name, reach);
 }
 
+base::Result<std::shared_ptr<Router::Entry>> Router::find_loaded(std::string_view name) const {
+  auto entry = find(name);
+  if (entry == nullptr) return does_not_exist(name, {});
+  if (!entry->ready) return not_ready(entry->name, entry->state);
+  return entry;
+}
+
 base::Result<WorkerLease> Router::pick(const ChatText& text, const Demand&) {
   const std::lock_guard lock(mutex_);
-  TRY(const auto entry, find_ready(text.name, {}));
+  TRY(const auto entry, find_loaded(text.name));
   const auto* ready = std::get_if<ReadyGenerating>(&*entry->ready);
   if (ready == nullptr || ready->first->version != text.version) return has_changed(text.name);
-  return WorkerLease(entry->num_leases, ready->second);
+  return WorkerLease(entry->num_leases, ready->second, Use(entry->uses));
 }
 
 base::Result<EmbedLease> Router::pick(const EmbedText& text) {
   const std::lock_guard lock(mutex_);
-  TRY(const auto entry, find_ready(text.name, {}));
+  TRY(const auto entry, find_loaded(text.name));
   const auto* ready = std::get_if<ReadyEmbedding>(&*entry->ready);
   if (ready == nullptr || ready->first->version != text.version) return has_changed(text.name);
-  return EmbedLease(entry->num_leases, ready->second);
+  return EmbedLease(entry->num_leases, ready->second, Use(entry->uses));
 }
 
 std::vector<ModelStatus> Router::models(const Reach& reach) const {
@@ -249,6 +308,7 @@ std::vector<ModelStatus> Router::models(const Reach& reach) const {
       status.state = entry->state;
       status.created_s = entry->created_s;
       status.num_leases = *entry->num_leases;
+      status.memory = entry->memory;
       ready.push_back(entry->ready);
     }
   }
@@ -256,6 +316,7 @@ std::vector<ModelStatus> Router::models(const Reach& reach) const {
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!ready[i]) continue;
     all[i].text = with_context(text_of(*ready[i]), reach.max_context);
+    all[i].version = common_text(*all[i].text).version;
     all[i].report = report_of(*ready[i]);
   }
   return all;

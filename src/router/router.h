@@ -14,16 +14,20 @@
 #include "kv/block_hash.h"
 #include "router/lease.h"
 #include "router/model_text.h"
+#include "router/use.h"
 #include "seam/embed_client.h"
 #include "seam/worker_client.h"
 
 namespace kvasir::router {
 
 enum class Phase {
+  unloaded,
   queued,
   downloading,
   loading,
+  measuring,  // how fast its steps are
   ready,
+  leaving,  // ends what runs, and takes nothing new
   failed,
   restarting,  // its engine failed, and the process will restart
 };
@@ -32,7 +36,9 @@ std::string_view name_of(Phase phase);
 struct ModelState {
   Phase phase = Phase::queued;
   double progress = 0;  // of a download, 0 to 1
-  std::string reason;   // why it failed or restarts; for a ready model, a note to its operator
+  std::uint64_t done_bytes = 0;
+  std::uint64_t total_bytes = 0;  // of a download
+  std::string reason;             // why it failed or restarts; for a ready model, a note to its operator
 };
 
 // A model that is ready. The names and versions in their texts are the router's to write.
@@ -46,6 +52,15 @@ struct EmbeddingModel {
 };
 using ServedModel = std::variant<GeneratingModel, EmbeddingModel>;
 
+// What a model takes of the device's memory, in bytes.
+struct ModelMemory {
+  std::int64_t weights = 0;
+  std::int64_t kv = 0;  // its whole pool, which the system may give it bit by bit
+  std::int64_t workspace = 0;
+
+  std::int64_t sum() const { return weights + kv + workspace; }
+};
+
 // The public status of a model.
 struct ModelStatus {
   std::string name;
@@ -54,6 +69,8 @@ struct ModelStatus {
   int num_leases = 0;                        // requests on its workers
   std::optional<AnyText> text;               // only if it is ready
   std::optional<wire::WorkerReport> report;  // only if it is ready
+  ModelMemory memory;                        // zeros until it is ready
+  std::uint64_t version = 0;                 // of its text, which it gets when it is loaded
 };
 
 // The part of the models that somebody may use. What is outside of it is not there.
@@ -68,8 +85,8 @@ struct Demand {
   std::int64_t num_tokens = 0;   // upper bound for all sequences, prompt and output together
 };
 
-// Decides which worker answers for a model. Thread-safe. A name that was added stays; its state changes while
-// its files are fetched and its worker starts.
+// Decides which worker answers for a model. Thread-safe. A name's state changes while its files are fetched
+// and its worker starts. Whoever holds a text or a lease that the router gave uses the model.
 class Router {
  public:
   Router();
@@ -78,7 +95,16 @@ class Router {
   // Adding a name twice is a bug.
   void add(std::string name);
   void set_state(std::string_view name, ModelState state);
-  void set_ready(std::string_view name, ServedModel model);
+  void set_ready(std::string_view name, ServedModel model, ModelMemory memory = {});
+  // A ready model gives its text to nobody any more; those who have it still get leases.
+  void set_leaving(std::string_view name);
+  // Takes the name away. Uses keep what they hold.
+  void remove(std::string_view name);
+  bool in_use(std::string_view name) const;
+  // Nothing: there is no such name.
+  std::optional<ModelState> state(std::string_view name) const;
+  // Is told whenever a model's last use has ended, on any thread. Must not call the router.
+  void on_unused(UseListener::Told told) { listener_->set(std::move(told)); }
   // Takes the worker back: no new lease gets it. Existing leases keep it alive.
   void set_failed(std::string_view name, std::string reason);
 
@@ -108,7 +134,10 @@ class Router {
   std::shared_ptr<Entry> find(std::string_view name) const;
   base::Error does_not_exist(std::string_view name, const Reach& reach) const;
   base::Result<std::shared_ptr<Entry>> find_ready(std::string_view name, const Reach& reach) const;
+  // Ready, or leaving.
+  base::Result<std::shared_ptr<Entry>> find_loaded(std::string_view name) const;
 
+  const std::shared_ptr<UseListener> listener_ = std::make_shared<UseListener>();
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<Entry>> entries_;  // guarded by mutex_
   std::uint64_t last_version_ = 0;               // guarded by mutex_

@@ -44,6 +44,34 @@ TEST(Router, WhatIsOutOfReachIsNotThere) {
   EXPECT_EQ(router.pick(*text, {kNoPrompt}).error().reason, "model_not_ready");
 }
 
+TEST(Router, AModelThatLeavesServesThoseWhoUseItAndNobodyElse) {
+  Router router;
+  router.add("m");
+  std::vector<std::string> unused;
+  router.on_unused([&unused](const std::string& name) { unused.push_back(name); });
+  router.set_ready("m", scripted_model(std::make_shared<ScriptedWorker>()));
+  std::optional<ChatTextPtr> text = router.chat_text("m").value();
+  EXPECT_TRUE(router.in_use("m"));
+  router.set_leaving("m");
+  EXPECT_EQ(router.chat_text("m").error().reason, "model_not_ready");
+  EXPECT_FALSE(router.generating("m").ok());
+  {
+    const auto lease = router.pick(**text, {kNoPrompt});
+    ASSERT_TRUE(lease.ok());
+    text.reset();
+    EXPECT_TRUE(router.in_use("m"));
+    EXPECT_TRUE(unused.empty());
+  }
+  EXPECT_FALSE(router.in_use("m"));
+  EXPECT_EQ(unused, std::vector<std::string>{"m"});
+  router.remove("m");
+  EXPECT_FALSE(router.has("m"));
+  EXPECT_EQ(router.chat_text("m").error().code, ErrorCode::not_found);
+  router.add("m");
+  router.set_ready("m", scripted_model(std::make_shared<ScriptedWorker>()));
+  EXPECT_TRUE(router.chat_text("m").ok());
+}
+
 TEST(Router, ReadyModelsThatGenerate) {
   Router router;
   EXPECT_EQ(router.generating("any").error().message,

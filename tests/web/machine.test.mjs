@@ -75,3 +75,24 @@ test("the playground shows events with their times, and snippets", async () => {
   assert.match(await snippets.textContent(), /client\.chat\.completions\.create\(/);
   await close(page);
 });
+
+test("models are loaded and unloaded in the machine view", async () => {
+  const page = await openPage("/#/machine", { allow: ["status of 400"] }); // of a model that is broken
+  const models = page.locator("section.card", { has: page.getByRole("heading", { name: "Models" }) });
+  const row = models.locator("tr", { hasText: "sprout" });
+  await models.getByText(/more could be loaded/).click();
+  await row.getByRole("button", { name: "Load" }).click();
+  await row.locator(".state", { hasText: "ready" }).waitFor();
+  await row.getByText(/[MG]iB/).first().waitFor();
+  await models.locator("tr", { hasText: "smollm2" }).getByText("pinned").waitFor();
+  await findNoViolation(page, "the machine view with models that could be loaded");
+  const answer = await api("/v1/completions", { model: "sprout", prompt: "ab", max_tokens: 2 });
+  assert.equal(answer.model, "sprout");
+  await row.getByRole("button", { name: "Unload" }).click();
+  await row.getByRole("button", { name: "Load" }).waitFor();
+  await models.locator("tr", { hasText: "broken" }).getByRole("button", { name: "Load" }).click();
+  await models.getByRole("alert").filter({ hasText: "broken.gguf" }).waitFor();
+  await models.locator("tr", { hasText: "broken" }).getByRole("button", { name: "Forget" }).click();
+  await models.locator("tr", { hasText: "broken" }).getByRole("button", { name: "Load", exact: false }).waitFor();
+  await close(page);
+});

@@ -13,6 +13,13 @@ import pytest
 from conftest import BIN, ROOT, Server, wait_until
 
 HERE = pathlib.Path(__file__).parent
+sys.path.append(str(ROOT / "tests/e2e"))
+import tiny_model  # noqa: E402
+
+
+def model_dir():
+    cache = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    return pathlib.Path(os.environ.get("KVASIR_MODEL_DIR", pathlib.Path(cache) / "kvasir/models"))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -35,8 +42,13 @@ def test_chat(small_server):
     run_browser(server, "cut.test.mjs", 2)
 
 
-def test_machine_and_playground(small_server):
-    run_browser(small_server(), "machine.test.mjs", 3)
+def test_machine_and_playground(small_server, tmp_path):
+    (tmp_path / "sprout").mkdir()
+    tiny_model.write_weights(tmp_path / "sprout", 512)
+    tiny_model.write_tokenizer(tmp_path / "sprout")
+    (tmp_path / "broken.gguf").write_bytes(b"GGUF and nothing more")
+    (tmp_path / "smollm2").symlink_to(model_dir() / "smollm2")
+    run_browser(small_server("--model-dir", str(tmp_path)), "machine.test.mjs", 4)
 
 
 def test_a_model_that_is_not_there(tmp_path):

@@ -9,6 +9,7 @@
 
 #include "api/answer/answer_writer.h"
 #include "api/answer/auto_model.h"
+#include "api/answer/await_model.h"
 #include "api/answer/delta_sink.h"
 #include "api/answer/outlet.h"
 #include "api/answer/prepare.h"
@@ -59,7 +60,6 @@ Status prepare_outlet(Outlet& out, const GenerateParams& params) {
   out.exchange().model = params.model;
   if (params.resumable) TRY_OK(out.make_resumable());
   if (params.background) out.go_on_alone();
-  add_warnings(out, params.warnings);
   return base::ok();
 }
 
@@ -134,10 +134,13 @@ asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerK
   exchange.trace->operation = operation_of(question.text);
   Status begun = choose_model(service, exchange.caller, question.text,
                               exchange.num_body_bytes + question.num_other_bytes);
-  if (begun.ok()) warn_of_effort(service, exchange.caller, question.text);
   if (begun.ok()) begun = prepare_outlet(out, question.params());
   if (begun.ok()) begun = add_server_tools(service, question.text);
   if (!begun.ok()) co_return co_await out.fail(std::move(begun).error());
+  const auto held = co_await await_model(service, out, question.params().model, question.params().stream);
+  if (!held.ok()) co_return co_await out.fail(held.error());
+  warn_of_effort(service, exchange.caller, question.text);
+  add_warnings(out, question.params().warnings);
   question.num_other_bytes += add_system_prompt(exchange.caller, question.text);
 
   auto text = std::make_shared<const QuestionText>(std::move(question.text));
@@ -156,6 +159,7 @@ asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerK
   if (!begun.ok()) co_return co_await out.fail(std::move(begun).error());
 
   const ContextReport context = job.context;
+  const router::ChatTextPtr model = job.text;  // it stays between the rounds of tools
   Result<std::unique_ptr<Generation>> generation =
       start(service, std::move(seat->place), std::move(job), exchange.responder.executor());
   if (!generation.ok()) co_return co_await writer.refuse(std::move(generation).error());

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <memory>
 
+#include "api/answer/await_model.h"
 #include "api/answer/embedding_task.h"
 #include "api/answer/prepare.h"
 #include "api/http/caller.h"
@@ -113,6 +114,8 @@ asio::awaitable<void> answer_by_vectors(Service& service, Exchange& exchange, Re
     TRY(EmbedQuestion question, read(std::move(object), {service, caller, stop}));
     return std::make_shared<EmbedQuestion>(std::move(question));
   };
+  const auto held = co_await await_model_of(service, exchange, body);
+  if (!held.ok()) co_return co_await reply_error(exchange, held.error());
   obs::SpanScope tokenize(*exchange.trace->spans, "tokenize");
   Result<QuestionPtr> question =
       co_await run_text_work<QuestionPtr>(service.tokenizing, exchange, body->size(), std::move(work));

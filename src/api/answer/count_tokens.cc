@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/answer/auto_model.h"
+#include "api/answer/await_model.h"
 #include "api/answer/prepare.h"
 #include "api/answer/server_tools.h"
 #include "api/answer/system_prompt.h"
@@ -21,6 +22,8 @@ asio::awaitable<Result<std::size_t>> count_tokens(Service& service, Exchange& ex
   base::Status added = add_server_tools(service.tools, chat.tools);
   if (!added.ok()) co_return std::move(added).error();
   add_system_prompt(exchange.caller, chat);
+  const auto held = co_await await_model(service, exchange, chat.params.model);
+  if (!held.ok()) co_return held.error();
   Result<router::ChatTextPtr> model = service.router.chat_text(chat.params.model, reach_of(exchange.caller));
   if (!model.ok()) co_return std::move(model).error();
   exchange.model = chat.params.model;

@@ -8,6 +8,7 @@
 
 #include "api/answer/answer.h"
 #include "api/answer/auto_model.h"
+#include "api/answer/await_model.h"
 #include "api/answer/delta_sink.h"
 #include "api/answer/encode.h"
 #include "api/answer/read_body.h"
@@ -47,6 +48,7 @@ Result<Job> make_line_job(Service& service, const tenancy::Caller& caller, Quest
                           std::size_t num_bytes) {
   TRY_OK(check_alone(text));
   TRY_OK(choose_model(service, caller, text, num_bytes));
+  TRY_OK(ask_for_model(service, caller, params_of(text).model));
   add_system_prompt(caller, text);
   TRY(const router::ChatTextPtr model, service.router.chat_text(params_of(text).model, reach_of(caller)));
   TRY(const GenerateParams params, fit_params(*model, text));

@@ -26,6 +26,7 @@
 #include "net/http_message.h"
 #include "net/responder.h"
 #include "obs/tracer.h"
+#include "router/residence.h"
 #include "router/router.h"
 #include "sched/caution.h"
 #include "store/store.h"
@@ -101,6 +102,7 @@ struct Service {
   const std::string document;  // the document of all routes, for /openapi.json
   obs::Tracer& tracer;
   ModelPulls pulls;  // of models, for clients
+  router::Residence* residence = nullptr;  // null: models neither come nor go
 };
 
 struct Route;

@@ -103,12 +103,16 @@ json::object MachineView::constants() {
 json::object MachineView::describe(const router::ModelStatus& model) {
   json::object object{{"name", model.name}, {"state", name_of(model.state.phase)}};
   if (model.state.phase == router::Phase::downloading) object["progress"] = model.state.progress;
+  if (service_.residence != nullptr) object["pinned"] = service_.residence->stays(model.name);
+  if (model.memory.sum() > 0) object["memory"] = model.memory.sum();
   if (!model.state.reason.empty()) object["reason"] = model.state.reason;
   if (!model.text) return object;
   object["context"] = common_text(*model.text).context_length;
   object["task"] = std::holds_alternative<router::EmbedTextPtr>(*model.text) ? "embed" : "generate";
   if (model.report) object["report"] = as_object(*model.report);
-  std::uint64_t& last_step = last_steps_[model.name];
+  Told& told = told_[model.name];
+  if (told.version != model.version) told = {.version = model.version};
+  std::uint64_t& last_step = told.last_step;
   const std::optional<wire::Activity> activity = service_.router.activity(model.name, last_step);
   if (!activity) return object;
   object["queue"] = as_object(queue_of(service_, model));
@@ -142,8 +146,10 @@ json::object MachineView::look() {
   for (const router::ModelStatus& model : service_.router.models()) models.push_back(describe(model));
   json::object refusals;
   for (const auto& [reason, count] : service_.metrics.refusals()) refusals[reason] = count;
+  const std::int64_t budget = service_.residence == nullptr ? 0 : service_.residence->budget_bytes();
   return {{"at_ms", std::chrono::duration_cast<std::chrono::milliseconds>(now).count()},
           {"models", std::move(models)},
+          {"model_memory", budget},
           {"lobby", service_.lobby.num_waiting()},
           {"refusals", std::move(refusals)}};
 }

@@ -25,7 +25,11 @@ class MachineView {
   json::object describe(const router::ModelStatus& model);
 
   Service& service_;
-  std::map<std::string, std::uint64_t> last_steps_;  // by model: the last step that was told
+  struct Told {
+    std::uint64_t version = 0;  // of the model, whose steps begin anew when it is loaded again
+    std::uint64_t last_step = 0;
+  };
+  std::map<std::string, Told> told_;  // by model
 };
 
 }  // namespace kvasir::api

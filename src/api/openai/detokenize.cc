@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/answer/await_model.h"
 #include "api/answer/generate_params.h"
 #include "api/http/caller.h"
 #include "api/http/text_task.h"
@@ -74,6 +75,8 @@ asio::awaitable<void> handle_detokenize(Service& service, Exchange& exchange) {
   TextTask<std::string>::Work work = [&service, caller = exchange.caller, body](const std::stop_token&) {
     return detokenize(service, caller, *body);
   };
+  const auto held = co_await await_model_of(service, exchange, body);
+  if (!held.ok()) co_return co_await reply_error(exchange, held.error());
   Result<std::string> answer =
       co_await run_text_work<std::string>(service.tokenizing, exchange, body->size(), std::move(work));
   if (!answer.ok()) {

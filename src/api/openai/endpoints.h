@@ -27,4 +27,10 @@ boost::json::object detokenize_request_schema();
 boost::json::object tokenizer_info_query_schema();
 boost::json::object moderation_request_schema();
 
+boost::asio::awaitable<void> handle_machine_models(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_load_model(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_unload_model(Service& service, Exchange& exchange);
+boost::asio::awaitable<void> handle_pull_model(Service& service, Exchange& exchange);
+boost::json::object model_control_schema();
+
 }  // namespace kvasir::api

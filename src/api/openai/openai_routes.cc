@@ -17,6 +17,9 @@ constexpr Answer kCompletion[] = {{200, "The text that follows.", "Completion"},
                                   {200, "With `stream`: chunks of it, then [DONE].", {}, kStream}};
 constexpr Answer kModels[] = {{200, "Every model, ready or not.", "ModelList"}};
 constexpr Answer kModel[] = {{200, "The model.", "Model"}};
+constexpr Answer kChangedModel[] = {
+    {200, "The model, once it is so.", "Model"},
+    {200, "With `stream`: its state whenever that changes, the model, then [DONE].", {}, kStream}};
 constexpr Answer kTokens[] = {{200, "The tokens.", "Tokens"}};
 constexpr Answer kTokenizer[] = {
     {200, "What the tokenizer and the chat template are.", R"({"type": "object"})"}};
@@ -59,6 +62,37 @@ constexpr Route kOpenaiRoutes[] = {
      .handle = handle_list_models,
      .summary = "The models of this server",
      .answers = kModels},
+    {.method = "GET",
+     .path = "/v1/machine/models",
+     .kind = RouteKind::view,
+     .handle = handle_machine_models,
+     .summary = "The same with all that could be loaded or pulled, for who runs the server",
+     .answers = kModels,
+     .scope = Scope::machine},
+    {.method = "POST",
+     .path = "/v1/models/load",
+     .kind = RouteKind::view,  // no drain waits for it
+     .handle = handle_load_model,
+     .summary = "Brings a model into memory",
+     .answers = kChangedModel,
+     .body = model_control_schema,
+     .scope = Scope::machine},
+    {.method = "POST",
+     .path = "/v1/models/unload",
+     .kind = RouteKind::view,
+     .handle = handle_unload_model,
+     .summary = "Lets a model leave once its requests have ended",
+     .answers = kChangedModel,
+     .body = model_control_schema,
+     .scope = Scope::machine},
+    {.method = "POST",
+     .path = "/v1/models/pull",
+     .kind = RouteKind::view,
+     .handle = handle_pull_model,
+     .summary = "Fetches the files of a model",
+     .answers = kChangedModel,
+     .body = model_control_schema,
+     .scope = Scope::machine},
     {.method = "GET",
      .path = "/v1/models/{model}",
      .kind = RouteKind::view,

@@ -83,8 +83,17 @@ constexpr NamedSchema kOpenaiSchemas[] = {
         "properties": {
           "id": {"type": "string"}, "object": {"const": "model"}, "created": {"type": "integer"},
           "owned_by": {"type": "string"}, "ready": {"type": "boolean"},
-          "state": {"enum": ["queued", "downloading", "loading", "ready", "failed", "restarting"]},
+          "state": {"enum": ["unloaded", "queued", "downloading", "loading", "measuring", "ready", "leaving",
+                             "failed", "restarting"]},
           "progress": {"type": "number", "description": "Of a download, 0 to 1."},
+          "downloaded_bytes": {"type": "integer"}, "download_bytes": {"type": "integer"},
+          "local": {"type": "boolean", "description": "Of one that is not loaded: its files are here."},
+          "size_bytes": {"type": "integer", "description": "Of its files."},
+          "description": {"type": "string", "description": "Of the catalogue."},
+          "pinned": {"type": "boolean", "description": "It was named at the start, and leaves only when it is unloaded."},
+          "memory": {"type": "object", "description": "What it takes, once it is ready.", "properties": {
+            "bytes": {"type": "integer"}, "weights_bytes": {"type": "integer"}, "kv_bytes": {"type": "integer"},
+            "workspace_bytes": {"type": "integer"}}},
           "reason": {"type": "string", "description": "Of a failure or a restart."},
           "task": {"enum": ["generate", "embed"], "description": "Of a ready model, as all that follows."},
           "fill_in_the_middle": {"type": "boolean", "description": "Of a model that generates: takes `suffix`."},

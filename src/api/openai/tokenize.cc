@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/answer/answer_shape.h"
+#include "api/answer/await_model.h"
 #include "api/answer/chat_request.h"
 #include "api/answer/completion_request.h"
 #include "api/answer/prepare.h"
@@ -122,6 +123,8 @@ asio::awaitable<void> handle_tokenize(Service& service, Exchange& exchange) {
                                          body](const std::stop_token& stop) {
     return tokenize(service, caller, *body, stop);
   };
+  const auto held = co_await await_model_of(service, exchange, body);
+  if (!held.ok()) co_return co_await reply_error(exchange, held.error());
   Result<TokenizeAnswer> answer =
       co_await run_text_work<TokenizeAnswer>(service.tokenizing, exchange, body->size(), std::move(work));
   if (!answer.ok()) {

@@ -42,12 +42,14 @@ asio::awaitable<void> handle_live(Service&, Exchange& exchange) {
   co_await reply(exchange, net::HttpResponse::json(200, R"({"status":"live"})"));
 }
 
-// 200 if at least one model is ready, the server is not draining, and no engine is about to restart.
+// 200 if at least one model is ready or can be loaded on request, the server is not draining, and no engine
+// is about to restart.
 asio::awaitable<void> handle_ready(Service& service, Exchange& exchange) {
   const std::vector<ModelStatus> models = service.router.models();
   if (any_in(Phase::restarting, models))
     co_return co_await reply(exchange, answer("restarting", 503, models));
-  const bool any = any_in(Phase::ready, models);
+  const bool loads = service.residence != nullptr && service.residence->options().loads_on_request;
+  const bool any = loads || any_in(Phase::ready, models);
   const bool draining = service.drains();
   const std::string_view status = draining ? "draining" : any ? "ready" : "not ready";
   co_await reply(exchange, answer(status, any && !draining ? 200 : 503, models));

@@ -11,7 +11,8 @@ constexpr NamedSchema kOperationsSchemas[] = {
         "status": {"enum": ["ready", "not ready", "draining", "restarting", "progressing", "stalled"]},
         "models": {"type": "object", "additionalProperties": {"type": "object", "required": ["state"],
           "properties": {
-            "state": {"enum": ["queued", "downloading", "loading", "ready", "failed", "restarting"]},
+            "state": {"enum": ["unloaded", "queued", "downloading", "loading", "measuring", "ready", "leaving",
+                               "failed", "restarting"]},
             "progress": {"type": "number", "minimum": 0, "maximum": 1,
                          "description": "Of a download."},
             "reason": {"type": "string", "description": "Of a failure or a restart."},
@@ -20,7 +21,7 @@ constexpr NamedSchema kOperationsSchemas[] = {
 };
 
 constexpr Answer kLive[] = {{200, "The process answers.", "Live"}};
-constexpr Answer kReady[] = {{200, "At least one model is ready.", "Health"},
+constexpr Answer kReady[] = {{200, "At least one model is ready, or is loaded on request.", "Health"},
                              {503, "None is, or the server is shutting down or being restarted.", "Health"}};
 constexpr Answer kProgress[] = {{200, "Every engine that has work goes on.", "Health"},
                                 {503, "One does not.", "Health"}};

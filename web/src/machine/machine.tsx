@@ -3,8 +3,9 @@ import { TenantsCard } from "../tenants/tenants.tsx";
 import { Chart, type ChartProps } from "./chart.tsx";
 import { colourOf, nameOf } from "./colours.ts";
 import { compact, duration } from "./figures.ts";
+import { Models } from "./models.tsx";
 import { choose, chosen, constants, history, look, trouble, watch } from "./store.ts";
-import { Models, Refusals, Requests } from "./tables.tsx";
+import { Refusals, Requests } from "./tables.tsx";
 import { Timeline } from "./timeline.tsx";
 import { SinceTheStart } from "./totals.tsx";
 

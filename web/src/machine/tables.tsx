@@ -1,8 +1,8 @@
 import { shortTime } from "../chat/text.ts";
 import { colourOf, nameOf } from "./colours.ts";
 import { type Column, DataTable } from "./data_table.tsx";
-import { cancel, constants } from "./store.ts";
-import type { Look, MachineModel, Sequence } from "./types.ts";
+import { cancel } from "./store.ts";
+import type { Look, Sequence } from "./types.ts";
 
 const kMostRows = 60;
 
@@ -17,16 +17,6 @@ const kRequestColumns: Column[] = [
   { name: "Class", kind: "number" },
   { name: "Age", kind: "number" },
   { name: "Cancel", kind: "hidden" },
-];
-
-const kModelColumns: Column[] = [
-  { name: "Model" },
-  { name: "State" },
-  { name: "Context", kind: "number" },
-  { name: "Running", kind: "number" },
-  { name: "Waiting", kind: "number" },
-  { name: "KV cache" },
-  { name: "Goodput, 1 min", kind: "number" },
 ];
 
 function Swatch({ tenant }: { tenant: string }) {
@@ -107,82 +97,6 @@ export function Requests({ look }: { look: Look }) {
           ))}
         </DataTable>
       )}
-    </section>
-  );
-}
-
-function Share({ part, colour, title }: { part: number; colour: string; title: string }) {
-  return <i title={title} style={{ width: `${100 * part}%`, background: colour }} />;
-}
-
-/** The KV cache of a model: what each tenant holds, what is cached, and what is free. */
-function KvBar({ model }: { model: MachineModel }) {
-  const report = model.report!;
-  const held = new Map<string, number>();
-  for (const one of model.sequences ?? []) held.set(one.tenant, (held.get(one.tenant) ?? 0) + one.blocks);
-  const all = Math.max(1, report.blocks);
-  const used = report.blocks - report.free_blocks - report.cached_blocks;
-  const tokens = constants.value?.block_tokens ?? 16;
-  return (
-    <>
-      <div class="share" role="img" aria-label={`${used} of ${report.blocks} blocks are in use`}>
-        {[...held].map(([tenant, blocks]) => (
-          <Share
-            key={tenant}
-            part={Math.min(blocks, used) / all}
-            colour={colourOf(tenant)}
-            title={`${nameOf(tenant)}: ${blocks} blocks`}
-          />
-        ))}
-        <Share
-          part={report.cached_blocks / all}
-          colour="var(--cached)"
-          title={`${report.cached_blocks} blocks of reusable prefixes`}
-        />
-      </div>
-      <small class="muted">
-        {used} used, {report.cached_blocks} cached of {report.blocks} blocks of {tokens} tokens
-      </small>
-    </>
-  );
-}
-
-function ModelRow({ model }: { model: MachineModel }) {
-  const goodputs = Object.entries(model.goodput ?? {}).filter(([, ratio]) => ratio !== null);
-  return (
-    <tr>
-      <th scope="row">{model.name}</th>
-      <td>
-        <span class={`state ${model.state}`}>{model.state}</span>
-        {model.progress !== undefined && (
-          <progress max={1} value={model.progress} aria-label={`Download of ${model.name}`} />
-        )}
-        {model.reason && <small class="muted"> {model.reason}</small>}
-      </td>
-      <td class="number">{model.context?.toLocaleString("en") ?? "–"}</td>
-      <td class="number">{model.report?.running ?? "–"}</td>
-      <td class="number">{model.report?.waiting ?? "–"}</td>
-      <td class="kv">{model.report && model.report.blocks > 0 ? <KvBar model={model} /> : "–"}</td>
-      <td class="number">
-        {goodputs.length
-          ? goodputs.map(([tier, ratio]) => `${tier} ${Math.round(ratio! * 100)} %`).join(", ")
-          : "–"}
-      </td>
-    </tr>
-  );
-}
-
-export function Models({ look }: { look: Look }) {
-  return (
-    <section class="card" aria-labelledby="models-title">
-      <header>
-        <h2 id="models-title">Models</h2>
-      </header>
-      <DataTable label="Table of models" columns={kModelColumns}>
-        {look.models.map((model) => (
-          <ModelRow key={model.name} model={model} />
-        ))}
-      </DataTable>
     </section>
   );
 }

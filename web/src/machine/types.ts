@@ -55,6 +55,8 @@ export interface MachineModel {
   state: string;
   progress?: number;
   reason?: string;
+  pinned?: boolean; // named at the start
+  memory?: number; // bytes, once it is ready
   context?: number;
   task?: string;
   report?: {
@@ -79,6 +81,7 @@ export interface MachineModel {
 export interface Look {
   at_ms: number;
   models: MachineModel[];
+  model_memory: number; // bytes that all models may take; 0: not known
   lobby: number;
   refusals: Record<string, number>;
 }

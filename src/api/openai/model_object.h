@@ -1,0 +1,19 @@
+#pragma once
+
+#include "api/http/service.h"
+#include "base/json.h"
+#include "hub/library.h"
+#include "router/router.h"
+
+namespace kvasir::api {
+
+namespace json = boost::json;
+
+// A model as /v1/models shows it.
+json::object model_object(const router::ModelStatus& model, const Service& service);
+// One that is not loaded.
+json::object unloaded_object(const hub::Model& model);
+// Adds how far a download is.
+void add_progress(const router::ModelState& state, json::object& object);
+
+}  // namespace kvasir::api
