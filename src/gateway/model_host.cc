@@ -336,7 +336,7 @@ Result<router::ServedModel> ModelHost::open(const std::stop_token& stop) {
 
 Result<router::ServedModel> ModelHost::load_decoder(const std::stop_token& stop) {
   const config::Settings& settings = around_.settings;
-  TRY(router::ModelFacts facts, facts_of(model_, path));
+  TRY(router::ModelFacts facts, facts_of(model_, model_.path));
   const auto reserve = [&](model::DeviceDecoder& decoder) { return reserve_kv(decoder, stop); };
   TRY(Computed computed, settings.device == "cuda" ? load_on_cuda(model_.path, around_, reserve, stop)
                                                    : load_on_cpu(model_.path, around_, stop));
@@ -438,7 +438,7 @@ Result<router::ServedModel> ModelHost::load_encoder() {
                                      .max_waiting = static_cast<std::size_t>(around_.settings.max_queue)};
   const int context_length = config.context_length;
   const int dimensions = config.hidden_size;
-  TRY(router::ModelFacts facts, facts_of(model_, path));
+  TRY(router::ModelFacts facts, facts_of(model_, model_.path));
   facts.architecture = config.architecture;
   facts.embedding_length = config.hidden_size;
   facts.num_layers = config.num_layers;
