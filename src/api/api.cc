@@ -159,7 +159,6 @@ Api::Api(ServiceOptions options, Parts parts)
                {},
                base::json_text(openapi_document(route_groups())),
                parts.tracer,
-               ModelPulls(std::move(parts.pulls)),
                parts.residence},
       observations_(observe_service(parts.registry, service_)),
       batches_(std::make_unique<BatchRunner>(service_, kMaxBatchInFlight)) {}
@@ -168,7 +167,6 @@ Api::~Api() {
   stop_batches();
   stop_text_work();
   stop_storing();
-  stop_pulls();
 }
 
 void Api::stop_text_work() {

@@ -37,7 +37,6 @@ class Api {
     meter::Meter& meter;
     tool::Toolbox* tools = nullptr;  // null: none
     obs::Tracer& tracer = obs::no_tracer();
-    ModelPulls::Options pulls = {};
     router::Residence* residence = nullptr;  // null: models neither come nor go
   };
 
@@ -65,8 +64,6 @@ class Api {
   // Refuses store work that has not begun and waits for the rest. From then on no answer waits for the meter.
   // Call it after the last handler and before the server stops.
   void stop_storing();
-  // Gives up the pulls of models that run. Call it before the server stops.
-  void stop_pulls() { service_.pulls.stop(); }
   // Begins to work on the batches in the store. Call it once, when the router knows all models by name.
   void start_batches();
   // Stops working on batches, which stay in the store. Call it before the engines stop.

@@ -17,6 +17,7 @@
 #include "api/http/fields.h"
 #include "base/json.h"
 #include "net/loopback_client.h"
+#include "router/residence.h"
 #include "router/scripted_model.h"
 #include "store/failing_store.h"
 #include "store/sqlite_store.h"
@@ -40,11 +41,18 @@ class ApiTest : public testing::Test {
         tools_(tools) {}
   explicit ApiTest(ServiceOptions options, meter::Meter::Options metering = {})
       : options_(std::move(options)), metering_(std::move(metering)) {}
-  // With models that clients may pull.
-  explicit ApiTest(ModelPulls::Options pulls)
-      : options_{.ping_interval = std::chrono::milliseconds(20)}, pulls_(std::move(pulls)) {}
+  // Models that come and go. They outlive the fixture.
+  struct Models {
+    const hub::Library& library;
+    router::Loader& loader;
+  };
+  explicit ApiTest(const Models& models)
+      : options_{.ping_interval = std::chrono::milliseconds(20)},
+        residence_(std::make_unique<router::Residence>(
+            router::Residence::Options{.memory = {.budget_bytes = 1000}},
+            router::Residence::Parts{router_, models.loader, models.library, clock_})) {}
   ~ApiTest() override {
-    api_.stop_pulls();
+    if (residence_) residence_->stop();
     api_.stop_batches();
     api_.stop_text_work();
     api_.stop_storing();
@@ -69,6 +77,7 @@ class ApiTest : public testing::Test {
     ASSERT_TRUE(port.ok()) << port.error().message;
     port_ = *port;
     api_.start_batches();
+    if (residence_) residence_->start();
   }
 
   // From now on every caller has the tier. At first none has limits. The limits' clock stands still.
@@ -205,9 +214,10 @@ class ApiTest : public testing::Test {
   const std::unique_ptr<meter::Meter> meter_ = open_meter();
   tool::Toolbox* const tools_ = nullptr;
   obs::Tracer tracer_{{.records = true, .sample_rate = 0}, clock_};  // only what is always kept
-  const ModelPulls::Options pulls_ = {};
+  const std::unique_ptr<router::Residence> residence_ = nullptr;     // null: models neither come nor go
   Api api_{options_,
-           {router_, admission_, registry_, clock_, *store_, *directory_, *meter_, tools_, tracer_, pulls_}};
+           {router_, admission_, registry_, clock_, *store_, *directory_, *meter_, tools_, tracer_,
+            residence_.get()}};
   std::shared_ptr<router::ScriptedWorker> worker_;
   std::unique_ptr<net::HttpServer> server_;
   std::uint16_t port_ = 0;

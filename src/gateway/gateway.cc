@@ -149,18 +149,8 @@ Gateway::Gateway(const config::Settings& settings, Opened opened, hub::ProgressS
       directory_(std::move(opened.directory)),
       meter_(std::move(opened.meter)),
       tools_(std::move(opened.tools)),
-      api_(service_options(settings),
-           {router_,
-            admission_,
-            registry_,
-            clock_,
-            *store_,
-            *directory_,
-            *meter_,
-            tools_.get(),
-            tracer_,
-            {.catalogue = &library_.catalogue(), .pull = hub::pull_options(settings, {})},
-            residence_.get()}) {
+      api_(service_options(settings), {router_, admission_, registry_, clock_, *store_, *directory_, *meter_,
+                                       tools_.get(), tracer_, residence_.get()}) {
   if (opened.traces)
     trace_exporter_ = std::make_unique<TraceExporter>(std::move(*opened.traces), tracer_, registry_);
 }
@@ -287,7 +277,6 @@ Gateway::~Gateway() {
   residence_->stop();
   tools_->stop();
   api_.stop_text_work();
-  api_.stop_pulls();
   if (server_) {
     server_->stop_accepting();
     server_->wait_idle(kLastWords);

@@ -126,10 +126,6 @@ std::int64_t workspace_bytes(const model::ModelConfig& config, const config::Set
   return floats * static_cast<std::int64_t>(sizeof(float));
 }
 
-bool is_here(const hub::Model& model) {
-  return model.state == hub::ModelState::ready || model.state == hub::ModelState::own;
-}
-
 // As set, or else as measured when it is first asked for.
 double cpu_bytes_per_s(const config::Settings& settings, ops::ComputePool& pool) {
   if (settings.memory_bandwidth_gbs > 0) return settings.memory_bandwidth_gbs * 1e9;

@@ -131,7 +131,7 @@ base::Result<Model> Library::find_named(std::string_view name) const {
   for (const Model& model : models) compare(model.name);
   return base::Error{.code = ErrorCode::not_found,
                      .message = fmt::format("there is no model '{}'{}", name.substr(0, kMaxName),
-                                            near.empty() ? "" : fmt::format("; is {} meant?", near)),
+                                            near.empty() ? "" : fmt::format(" (did you mean {}?)", near)),
                      .field = "model",
                      .reason = "model_not_found"};
 }

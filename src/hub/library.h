@@ -28,6 +28,11 @@ struct Model {
   const Entry* entry = nullptr;  // in the library's catalogue; null for `own`
 };
 
+// Whether all its files are on this machine.
+inline bool is_here(const Model& model) {
+  return model.state == ModelState::ready || model.state == ModelState::own;
+}
+
 // The path of an entry's model after a pull: its only file, or the folder of its files.
 std::filesystem::path model_path(const std::filesystem::path& model_dir, const Entry& entry);
 

@@ -17,10 +17,6 @@ using Deed = Residents::Deed;
 
 namespace {
 
-bool is_here(const hub::Model& model) {
-  return model.state == hub::ModelState::ready || model.state == hub::ModelState::own;
-}
-
 ModelState failed_state(const Error& error) {
   return {.phase = Phase::failed, .reason = error.message};
 }

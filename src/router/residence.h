@@ -59,6 +59,7 @@ class Residence final : public HostReports {
 
   // These read the disk. not_found names what may be meant; unsupported: the server does not serve it.
   // `load` and `pull` return when the work is on its way or done.
+  base::Result<hub::Model> find(const std::string& name) const;
   base::Status load(const std::string& name);
   base::Status pull(const std::string& name);
   base::Status unload(const std::string& name);
@@ -98,7 +99,6 @@ class Residence final : public HostReports {
   };
   using Lock = std::unique_lock<std::mutex>;
 
-  base::Result<hub::Model> find(const std::string& name) const;
   void want(const hub::Model& model, Wish wish);
   void loop();
   void carry_out(const Residents::Action& action, Lock& lock);

@@ -245,6 +245,23 @@ def test_with_keys_only_an_admin_loads(serve, tmp_path):
     assert load(server, "alpha", headers=bearer(admin)).status_code == 200
 
 
+def test_ollamas_requests_without_a_prompt_load_and_unload(serve):
+    server = serve()
+    assert ask(server, "/api/generate", {"model": "alpha:latest"}).json()["done_reason"] == "load"
+    memory = httpx.get(server.url + "/v1/models/alpha").json()["memory"]["bytes"]
+    running = {m["name"]: m["size"] for m in httpx.get(server.url + "/api/ps").json()["models"]}
+    assert set(running) == {"pin:latest", "alpha:latest"} and running["alpha:latest"] == memory
+    assert ask(server, "/api/generate", {"model": "alpha", "prompt": "ab", "raw": True, "stream": False, "options": {"num_predict": 3}}).status_code == 200
+    left = ask(server, "/api/chat", {"model": "alpha", "messages": [], "keep_alive": 0})
+    assert left.json()["done_reason"] == "unload" and "x-kvasir-warning" not in left.headers
+    assert states(server) == {"pin": "ready"}
+    kept = ask(server, "/api/generate", {"model": "pin", "keep_alive": 0})
+    assert kept.status_code == 200 and kept.headers["x-kvasir-warning"].startswith("keep_alive")
+    assert states(server) == {"pin": "ready"}
+    assert ask(server, "/api/generate", {"model": "alpa"}).status_code == 404
+    assert ask(server, "/api/generate", {"model": "broken"}).status_code in (400, 500)
+
+
 @pytest.mark.skipif(not (CACHE / "smollm2").exists(), reason="needs smollm2")
 def test_memory_returns_to_the_system(serve):
     server = serve()

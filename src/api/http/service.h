@@ -18,7 +18,6 @@
 #include "api/http/event_log.h"
 #include "api/http/late_writes.h"
 #include "api/http/lobby.h"
-#include "api/http/model_pulls.h"
 #include "api/http/request_trace.h"
 #include "api/http/text_queue.h"
 #include "base/clock.h"
@@ -101,7 +100,6 @@ struct Service {
   Endings background;          // responses that go on without their clients
   const std::string document;  // the document of all routes, for /openapi.json
   obs::Tracer& tracer;
-  ModelPulls pulls;  // of models, for clients
   router::Residence* residence = nullptr;  // null: models neither come nor go
 };
 

@@ -49,7 +49,7 @@ Status read_texts(const json::value& value, Request& request) {
 Status read_kept(const json::value& value, Request& request) {
   TRY(const KeepAlive keep_alive, read_keep_alive(value));
   if (keep_alive == KeepAlive::some_time || keep_alive == KeepAlive::not_at_all)
-    request.warnings.emplace_back("keep_alive: ignored, a served model stays loaded");
+    request.warnings.emplace_back(kKeepAliveIgnored);
   return base::ok();
 }
 

@@ -5,6 +5,8 @@
 #include "api/answer/auto_model.h"
 #include "api/answer/read_body.h"
 #include "api/http/caller.h"
+#include "api/http/model_change.h"
+#include "api/http/route.h"
 #include "api/ollama/endpoints.h"
 #include "api/ollama/ollama_request.h"
 #include "api/ollama/ollama_shape.h"
@@ -35,13 +37,42 @@ Status check_with_model(const Service& service, const tenancy::Caller& caller, O
   return base::ok();
 }
 
-// There is nothing to answer: says whether the model is there.
-asio::awaitable<void> reply_without_answer(Service& service, Exchange& exchange, const OllamaRequest& request,
+// Whether the caller may load and unload models.
+bool may_change_models(const Service& service, const Exchange& exchange) {
+  return service.residence != nullptr && caller_of(service.directory, exchange.request, Scope::machine).ok();
+}
+
+// Does not hold the model, which could not leave then.
+Status is_ready(const Service& service, const Exchange& exchange, const std::string& model) {
+  TRY_OK(service.router.any_text(model, reach_of(exchange.caller)));
+  return base::ok();
+}
+
+bool stays(const Service& service, const std::string& model) {
+  return service.residence != nullptr && service.residence->stays(model);
+}
+
+// There is nothing to answer: whoever may change models loads or unloads this one, and others hear whether it
+// is there. Models of the start stay, since a client does not know who else uses them.
+asio::awaitable<Status> bring_model(Service& service, Exchange& exchange, OllamaRequest& request) {
+  GenerateParams& params = request.params();
+  if (params.model == kAutoModel && !service.router.has(kAutoModel)) co_return base::ok();
+  const bool unloads = request.use == Use::unload;
+  const Status there = is_ready(service, exchange, params.model);
+  const bool is_settled = unloads ? stays(service, params.model) : there.ok();
+  if (is_settled || !may_change_models(service, exchange)) co_return there;
+  ModelChange change(service, exchange, params.model, unloads ? ModelWish::unloaded : ModelWish::loaded);
+  Status done = co_await change.begin();
+  if (done.ok()) done = co_await change.follow(nullptr);
+  if (done.ok() && unloads) std::erase(params.warnings, kKeepAliveIgnored);
+  co_return done;
+}
+
+asio::awaitable<void> reply_without_answer(Service& service, Exchange& exchange, OllamaRequest& request,
                                            const OllamaWriting& writing) {
   const std::string& name = request.params().model;
-  Result<router::AnyText> model = service.router.any_text(name, reach_of(exchange.caller));
-  const bool is_auto = name == kAutoModel;
-  if (!model.ok() && !is_auto) co_return co_await reply_error(exchange, std::move(model).error());
+  const Status brought = co_await bring_model(service, exchange, request);
+  if (!brought.ok()) co_return co_await reply_error(exchange, brought.error());
   exchange.model = name;
   json::object body{{"model", writing.asked}, {"created_at", ollama_time()}};
   if (writing.form == Form::message)
@@ -62,6 +93,8 @@ asio::awaitable<void> answer_with(Service& service, Exchange& exchange, OllamaWr
   GenerateParams& params = request->params();
   writing.asked = params.model;
   Result<std::string> name = served_name(service, exchange.caller, params.model);
+  if (!name.ok() && request->use != Use::answer && may_change_models(service, exchange))
+    name = std::string(without_latest(params.model));
   if (!name.ok()) co_return co_await reply_error(exchange, std::move(name).error());
   params.model = std::move(*name);
   if (request->use != Use::answer)

@@ -25,7 +25,7 @@ namespace {
 
 // The version of Ollama whose API this is. Clients turn features on by it.
 constexpr std::string_view kOllamaVersion = "0.12.11";
-// A served model is never unloaded. Clients subtract times, so it is not the last one that there is.
+// No model leaves after a time. Clients subtract times, so it is not the last one that there is.
 constexpr std::string_view kNever = "2200-01-01T00:00:00Z";
 
 const router::ModelFacts& facts_of(const router::ModelStatus& model) {
@@ -179,8 +179,11 @@ asio::awaitable<void> handle_ollama_ps(Service& service, Exchange& exchange) {
     if (!model.text) continue;
     json::object entry = list_entry(model);
     const router::ModelFacts& facts = facts_of(model);
+    const auto size =
+        model.memory.sum() > 0 ? static_cast<std::uint64_t>(model.memory.sum()) : facts.num_bytes;
+    entry["size"] = size;
     entry["expires_at"] = kNever;
-    entry["size_vram"] = facts.on_gpu ? facts.num_bytes : 0;
+    entry["size_vram"] = facts.on_gpu ? size : 0;
     entry["context_length"] = common_text(*model.text).context_length;
     models.push_back(std::move(entry));
   }

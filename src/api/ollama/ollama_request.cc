@@ -202,7 +202,7 @@ Status check_raw(const Draft& draft) {
 
 void warn_of_keep_alive(OllamaRequest& request) {
   if (request.keep_alive == KeepAlive::some_time || request.keep_alive == KeepAlive::not_at_all)
-    request.params().warnings.emplace_back("keep_alive: ignored, a served model stays loaded");
+    request.params().warnings.emplace_back(kKeepAliveIgnored);
 }
 
 Result<Draft> read_common(const json::object& body) {

@@ -71,8 +71,9 @@ inline constexpr std::string_view kOllamaOptionsSchema = R"({"type": "object", "
                       "description": "0: no penalties; otherwise they look at the whole text."},
     "presence_penalty": {"type": ["number", "null"], "minimum": -2, "maximum": 2},
     "frequency_penalty": {"type": ["number", "null"], "minimum": -2, "maximum": 2}}})";
+inline constexpr std::string_view kKeepAliveIgnored = "keep_alive: ignored, a served model stays loaded";
 inline constexpr std::string_view kKeepAliveSchema =
     R"({"anyOf": [{"type": "number"}, {"type": "string", "pattern": "^-?[0-9]"}],
-        "description": "A served model stays loaded; anything but a negative number is a warning."})";
+        "description": "0 without a prompt unloads a model that was not named at the start, if the caller may. A served model stays loaded otherwise, and anything but a negative number is a warning."})";
 
 }  // namespace kvasir::api

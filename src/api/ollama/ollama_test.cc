@@ -1,41 +1,9 @@
 #include <gtest/gtest.h>
 
-#include <fstream>
-
-#include "api/key_fixture.h"
-#include "hub/digest.h"
+#include "api/ollama/ollama_fixture.h"
 
 namespace kvasir::api {
 namespace {
-
-class OllamaTest : public KeyedApiTest {
- protected:
-  using KeyedApiTest::KeyedApiTest;
-
-  static std::string chat(const std::string& more = "") {
-    return R"({"model": "m", "messages": [{"role": "user", "content": "hi"}])" + more + "}";
-  }
-  // The lines of a stream. All but the last are not done.
-  static std::vector<json::value> lines_of(const std::string& stream) {
-    std::vector<json::value> lines;
-    std::size_t at = 0;
-    while (at < stream.size()) {
-      const std::size_t end = stream.find('\n', at);
-      EXPECT_NE(end, std::string::npos) << "half a line: " << stream.substr(at);
-      if (end == std::string::npos) break;
-      lines.push_back(base::parse_json(stream.substr(at, end - at)).value());
-      at = end + 1;
-    }
-    return lines;
-  }
-  static std::string text_of(const json::value& line) {
-    return std::string(line.at("message").at("content").as_string());
-  }
-  std::string prompt_of(std::size_t number) {
-    return router::byte_tokenizer()->decode(worker_->wait_for(number).request.prompt,
-                                            text::SpecialOutput::keep);
-  }
-};
 
 TEST_F(OllamaTest, AChatStreamsLinesUnlessItIsToldNotTo) {
   serve(says("Hé ✓"));
@@ -304,84 +272,6 @@ TEST_F(OllamaTest, KeysHoldHereToo) {
   EXPECT_EQ(get("/api/version").status, 200);
   EXPECT_EQ(post_with("/api/pull", R"({"model": "m"})", bearer(key)).status, 403);
   EXPECT_TRUE(eventually([&] { return used().num_requests == 1; }));
-}
-
-// A catalogue with one model, whose file is on this machine.
-class PullTest : public OllamaTest {
- protected:
-  PullTest() : PullTest(std::make_shared<store::TempFolder>()) {}
-
-  std::shared_ptr<store::TempFolder> shop_;
-
- private:
-  explicit PullTest(std::shared_ptr<store::TempFolder> shop)
-      : PullTest(shop, std::make_shared<const hub::Catalogue>(catalogue(shop->path()))) {}
-  PullTest(std::shared_ptr<store::TempFolder> shop, std::shared_ptr<const hub::Catalogue> catalogue)
-      : OllamaTest(ModelPulls::Options{.catalogue = catalogue.get(),
-                                       .pull = {.model_dir = shop->path() / "models"}}),
-        shop_(std::move(shop)),
-        catalogue_(std::move(catalogue)) {}
-
-  static hub::Catalogue catalogue(const std::filesystem::path& folder) {
-    const std::string content = "weights";
-    std::ofstream(folder / "weights.gguf") << content;
-    hub::Sha256 hash;
-    hash.update(content);
-    const std::string digest = hash.finish();
-    const auto entry = [&](const std::string& name, const std::string& file) {
-      return fmt::format(
-          "[[model]]\nname = \"{}\"\ntitle = \"t\"\ndescription = \"d\"\nlicence = \"l\"\n[[model.file]]\n"
-          "path = \"weights.gguf\"\nsize = {}\nsha256 = \"{}\"\nsources = [\"file:{}\"]\n",
-          name, content.size(), digest, (folder / file).string());
-    };
-    return hub::Catalogue::parse(entry("small", "weights.gguf") + entry("lost", "gone.gguf"), "test").value();
-  }
-
-  std::shared_ptr<const hub::Catalogue> catalogue_;
-};
-
-TEST_F(PullTest, APullTellsHowItGoes) {
-  serve();
-  const Reply reply = post("/api/pull", R"({"model": "small:latest"})");
-  ASSERT_EQ(reply.status, 200) << reply.text;
-  const auto lines = lines_of(reply.text);
-  EXPECT_EQ(lines.front().at("status").as_string(), "pulling manifest");
-  EXPECT_EQ(lines.back().at("status").as_string(), "success");
-  const auto progress = std::ranges::find_if(lines, [](const json::value& line) {
-    const json::value* done = line.as_object().if_contains("completed");
-    return done != nullptr && done->as_int64() == 7;
-  });
-  ASSERT_NE(progress, lines.end()) << reply.text;
-  EXPECT_EQ(progress->at("total").as_int64(), 7);
-  EXPECT_TRUE(progress->at("digest").as_string().starts_with("sha256:"));
-  EXPECT_TRUE(std::filesystem::exists(shop_->path() / "models" / "small" / "weights.gguf"));
-  EXPECT_EQ(post("/api/pull", R"({"name": "small", "stream": false})").body.at("status").as_string(),
-            "success");
-}
-
-TEST_F(PullTest, WhatCannotBePulledIsAnError) {
-  serve();
-  const Reply unknown = post("/api/pull", R"({"model": "smal"})");
-  EXPECT_EQ(unknown.status, 404);
-  EXPECT_NE(unknown.text.find("did you mean 'small'"), std::string::npos) << unknown.text;
-  EXPECT_EQ(post("/api/pull", R"({"model": "../etc"})").status, 404);
-  EXPECT_EQ(post("/api/pull", "{}").status, 400);
-  const auto lines = lines_of(post("/api/pull", R"({"model": "lost"})").text);
-  EXPECT_TRUE(lines.back().as_object().contains("error")) << base::json_text(lines.back());
-  const Reply lost = post("/api/pull", R"({"model": "lost", "stream": false})");
-  EXPECT_GE(lost.status, 500);
-  EXPECT_TRUE(lost.body.as_object().contains("error"));
-}
-
-TEST_F(PullTest, WhereThereAreKeysOnlyAnAdminPulls) {
-  serve();
-  add_tenant("acme");
-  const auto key = issue("acme");
-  const auto admin = issue("acme", Scope::admin);
-  const std::string body = R"({"model": "small", "stream": false})";
-  EXPECT_EQ(post("/api/pull", body).status, 401);
-  EXPECT_EQ(post_with("/api/pull", body, bearer(key)).status, 403);
-  EXPECT_EQ(post_with("/api/pull", body, bearer(admin)).status, 200);
 }
 
 }  // namespace

@@ -1,15 +1,12 @@
-#include <boost/asio/redirect_error.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
-#include <chrono>
-#include <memory>
+#include <cstdint>
 #include <string>
 #include <utility>
 
 #include "api/answer/read_body.h"
 #include "api/answer/streams.h"
-#include "api/http/key_watch.h"
+#include "api/http/model_change.h"
 #include "api/http/object_schema.h"
+#include "api/http/store_task.h"
 #include "api/ollama/endpoints.h"
 #include "api/ollama/ollama_shape.h"
 #include "api/ollama/served_name.h"
@@ -21,11 +18,8 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 using base::Status;
-using Pull = ModelPulls::Pull;
 
 namespace {
-
-constexpr std::chrono::milliseconds kLookInterval{100};
 
 struct PullRequest {
   std::string model;
@@ -67,108 +61,62 @@ std::string status_line(std::string_view status) {
   return base::json_text(json::object{{"status", status}}) + "\n";
 }
 
-// Tells one client how a pull goes. Each thing is told once.
-class PullStory {
+// The lines about one model's files.
+class PullLines {
  public:
-  PullStory(const Service& service, const Pull& pull) : service_(service), entry_(pull.entry()) {}
+  explicit PullLines(const hub::Model& model) : model_(model) {}
 
-  // Nothing where nothing has changed.
-  std::string lines(const Pull::Progress& progress) {
-    std::string lines;
-    for (const std::string& note : progress.notes) lines += status_line(note);
-    if (progress.total > 0 && (progress.done != done_ || progress.total != total_)) {
-      done_ = progress.done;
-      total_ = progress.total;
-      const std::string& digest = entry_.files.front().sha256;
-      lines += base::json_text(json::object{{"status", "pulling " + digest.substr(0, 12)},
-                                            {"digest", "sha256:" + digest},
-                                            {"total", total_},
-                                            {"completed", done_}}) +
-               "\n";
-    }
-    return lines;
+  // Nothing where there is no progress to tell of.
+  std::string progress(const router::ModelState& state) const {
+    const bool comes = state.phase == router::Phase::downloading && state.total_bytes > 0;
+    return comes && model_.entry != nullptr ? bytes(state.done_bytes, state.total_bytes) : "";
   }
 
+  // An own file is in no catalogue: nothing was fetched or verified.
   std::string ending() const {
-    std::string lines = status_line("verifying sha256 digest");
-    if (!service_.router.has(entry_.name))
-      lines +=
-          status_line(fmt::format("the server serves it when it is started with --model {}", entry_.name));
-    return lines + status_line("success");
+    if (model_.entry == nullptr) return status_line("success");
+    const std::uint64_t size = model_.entry->size();
+    return bytes(size, size) + status_line("verifying sha256 digest") + status_line("success");
   }
 
  private:
-  const Service& service_;
-  const hub::Entry& entry_;
-  std::uint64_t done_ = 0;
-  std::uint64_t total_ = 0;
+  std::string bytes(std::uint64_t done, std::uint64_t total) const {
+    const std::string& digest = model_.entry->files.front().sha256;
+    return base::json_text(json::object{{"status", "pulling " + digest.substr(0, 12)},
+                                        {"digest", "sha256:" + digest},
+                                        {"total", total},
+                                        {"completed", done}}) +
+           "\n";
+  }
+
+  const hub::Model& model_;
 };
 
-// Waits until the pull ends, and writes what happens meanwhile if there is a writer. cancelled: the client
-// has left.
-asio::awaitable<Status> follow(Service& service, Exchange& exchange, Pull& pull, net::SseWriter* writer) {
-  asio::steady_timer timer(exchange.responder.executor());
-  KeyWatch watch(service, exchange);
-  bool left = false;
-  const auto wake = [&timer] { timer.cancel(); };
-  watch.on_end(wake);
-  exchange.responder.on_disconnect([&left, wake] {
-    left = true;
-    wake();
-  });
-  PullStory story(service, pull);
-  Status ended = base::error(ErrorCode::cancelled, "the client left");
-  while (!left) {
-    const Pull::Progress progress = pull.look();
-    std::string lines = story.lines(progress);
-    if (progress.ended && progress.ended->ok()) lines += story.ending();
-    if (writer != nullptr && !lines.empty()) {
-      const Status written = co_await writer->write(std::move(lines));
-      if (!written.ok()) break;
-    }
-    if (progress.ended || watch.ended() || service.drains()) {
-      ended = progress.ended ? *progress.ended : watch.ended() ? watch.why() : draining_error(service);
-      break;
-    }
-    timer.expires_after(kLookInterval);
-    boost::system::error_code woken;
-    co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, woken));
-  }
-  exchange.responder.on_disconnect({});
-  pull.give_up();
-  co_return ended;
+asio::awaitable<Result<hub::Model>> find_model(Service& service, Exchange& exchange, std::string name) {
+  StoreWork<hub::Model> find = [&residence = *service.residence, name](store::Store&) {
+    return residence.find(name);
+  };
+  Result<hub::Model> model = co_await run_on_store<hub::Model>(service, exchange, std::move(find));
+  if (model.ok() || model.error().code != ErrorCode::not_found) co_return model;
+  Error unknown = std::move(model).error();
+  unknown.message = "pull model manifest: " + unknown.message;
+  co_return unknown;
 }
 
-// A full disk is this server's trouble, not too many requests of the client's.
-Error pull_error(Error error) {
-  if (error.code == ErrorCode::exhausted) {
-    error.code = ErrorCode::io;
-    error.reason = "storage_full";
-  }
-  return error;
-}
-
-asio::awaitable<void> stream_pull(Service& service, Exchange& exchange, std::shared_ptr<Pull> pull) {
+asio::awaitable<void> stream_pull(Exchange& exchange, ModelChange& change, const hub::Model& model) {
   Result<net::SseWriter*> writer = co_await start_stream(exchange, kLines);
-  if (!writer.ok()) {
-    pull->give_up();
-    co_return;
-  }
+  if (!writer.ok()) co_return;
   Status written = co_await (*writer)->write(status_line("pulling manifest"));
-  if (!written.ok()) {
-    pull->give_up();
-    co_return;
-  }
-  Status ended = co_await follow(service, exchange, *pull, *writer);
-  pull->give_up();
-  if (!ended.ok()) {
-    const Error error = pull_error(std::move(ended).error());
-    note_error(exchange, error);
-    std::string line = error_event(error, ErrorStyle::ollama);
-    written = co_await (*writer)->write(std::move(line));
-    if (!written.ok()) co_return;
-  }
-  (void)co_await (*writer)->finish();
+  if (!written.ok()) co_return;
+  const PullLines lines(model);
+  const ModelStory story{**writer,
+                         [&lines](const router::ModelState& state) { return lines.progress(state); }, " "};
+  const Status done = co_await change.follow(&story);
+  if (!done.ok() && done.error().code == ErrorCode::cancelled) co_return;
+  if (!done.ok()) note_error(exchange, done.error());
+  const std::string last = done.ok() ? lines.ending() : error_event(done.error(), ErrorStyle::ollama);
+  written = co_await (*writer)->write(last);
+  if (written.ok()) (void)co_await (*writer)->finish();
 }
 
 }  // namespace
@@ -176,14 +124,17 @@ asio::awaitable<void> stream_pull(Service& service, Exchange& exchange, std::sha
 asio::awaitable<void> handle_ollama_pull(Service& service, Exchange& exchange) {
   Result<PullRequest> request = co_await read_body<PullRequest>(service, exchange, read_pull);
   if (!request.ok()) co_return co_await reply_error(exchange, std::move(request).error());
-  Result<std::shared_ptr<Pull>> pull = service.pulls.begin(request->model);
-  if (!pull.ok()) co_return co_await reply_error(exchange, std::move(pull).error());
-  if (request->stream) co_return co_await stream_pull(service, exchange, std::move(*pull));
-  Status ended = co_await follow(service, exchange, **pull, nullptr);
-  if (!ended.ok()) {
-    Error error = pull_error(std::move(ended).error());
-    co_return co_await reply_error(exchange, std::move(error));
-  }
+  if (service.residence == nullptr)
+    co_return co_await reply_error(exchange, not_supported("pulling models here is"));
+  const Result<hub::Model> model = co_await find_model(service, exchange, request->model);
+  if (!model.ok()) co_return co_await reply_error(exchange, model.error());
+  exchange.model = model->name;
+  ModelChange change(service, exchange, model->name, ModelWish::pulled);
+  const Status begun = co_await change.begin();
+  if (!begun.ok()) co_return co_await reply_error(exchange, begun.error());
+  if (request->stream) co_return co_await stream_pull(exchange, change, *model);
+  const Status done = co_await change.follow(nullptr);
+  if (!done.ok()) co_return co_await reply_error(exchange, done.error());
   const json::object body{{"status", "success"}};
   co_await reply(exchange, net::HttpResponse::json(200, base::json_text(body)));
 }

@@ -87,7 +87,6 @@ json::object model_object(const router::ModelStatus& model, const Service& servi
 }
 
 json::object unloaded_object(const hub::Model& model) {
-  const bool is_here = model.state == hub::ModelState::ready || model.state == hub::ModelState::own;
   json::object object{{"id", model.name},
                       {"object", "model"},
                       {"created", 0},
@@ -97,7 +96,7 @@ json::object unloaded_object(const hub::Model& model) {
                       {"created_at", "1970-01-01T00:00:00Z"},
                       {"ready", false},
                       {"state", name_of(router::Phase::unloaded)},
-                      {"local", is_here},
+                      {"local", is_here(model)},
                       {"size_bytes", model.size}};
   if (model.entry != nullptr) object["description"] = model.entry->description;
   return object;

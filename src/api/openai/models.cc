@@ -47,8 +47,7 @@ enum class Shown : std::uint8_t {
 };
 
 bool may_ask_for(const Service& service, const hub::Model& model) {
-  const bool is_here = model.state == hub::ModelState::ready || model.state == hub::ModelState::own;
-  return is_here || service.residence->options().pulls_on_request;
+  return is_here(model) || service.residence->options().pulls_on_request;
 }
 
 // Those that are not loaded.
