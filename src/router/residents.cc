@@ -140,7 +140,11 @@ std::vector<Residents::Action> Residents::next(base::TimePoint now, const Asks& 
   admit(now, is_spare, actions);
   for (auto& [name, record] : records_) {
     if (record.stage != Stage::leaving || record.begun) continue;
-    if (!std::exchange(record.told, true)) actions.push_back({Deed::stop_taking, name});
+    // Whether it is idle is asked again once no request can begin to use it.
+    if (!std::exchange(record.told, true)) {
+      actions.push_back({Deed::stop_taking, name});
+      continue;
+    }
     if (!is_idle(name)) continue;
     record.begun = true;
     actions.push_back({Deed::release, name});
@@ -162,9 +166,9 @@ void Residents::admit(base::TimePoint now, const Asks& is_spare, std::vector<Act
     std::pair<const std::string, Record>* first = nullptr;
     for (auto& entry : records_)
       if (entry.second.stage == Stage::waiting &&
-          (first == nullptr || entry.second.turn < first->second.turn))
+          (first == nullptr || entry.second.turn < first->second.turn) && may_load_now(entry.second))
         first = &entry;
-    if (first == nullptr || !may_load_now(first->second)) return;
+    if (first == nullptr) return;
     auto& [name, record] = *first;
     const Room room = make_room(name, record, now, is_spare);
     if (room == Room::comes) return;

@@ -47,11 +47,28 @@ TEST(Residents, OneLoadsAtATimeInTheOrderOfTheFiles) {
   EXPECT_TRUE(residents.loaded("near", 11));
   EXPECT_EQ(next(residents), "load next");
   residents.failed("next", {.message = "no"});
-  EXPECT_EQ(next(residents), "load far, stop next, release next");
+  EXPECT_EQ(next(residents), "load far, stop next");
+  EXPECT_EQ(next(residents), "release next");
   residents.released("next");
   EXPECT_EQ(residents.stage("next"), Stage::failed);
   EXPECT_EQ(residents.error("next")->message, "no");
   EXPECT_EQ(residents.used_bytes(), 11 + 12);
+}
+
+// They divide a GPU's memory, and none is ready before all of them are there.
+TEST(Residents, ModelsOfTheStartLoadBesideEachOtherWhileAnotherWaits) {
+  Residents residents({.budget_bytes = 100});
+  residents.want("a", {.bytes = 10, .loads_beside = true});
+  residents.want("b", {.bytes = 10, .must_fetch = true, .loads_beside = true});
+  EXPECT_EQ(next(residents), "fetch b, load a");
+  residents.want("c", {.bytes = 10});
+  EXPECT_EQ(next(residents), "");
+  residents.fetched("b", 10);
+  EXPECT_EQ(next(residents), "load b");
+  residents.loaded("a", 10);
+  EXPECT_EQ(next(residents), "");
+  residents.loaded("b", 10);
+  EXPECT_EQ(next(residents), "load c");
 }
 
 TEST(Residents, ALoadTwiceIsOneLoad) {
@@ -79,7 +96,8 @@ TEST(Residents, APullOnlyFetchesUnlessALoadJoinsIt) {
   EXPECT_TRUE(residents.is_coming("b"));
   residents.fetched("a", 1);
   residents.fetched("b", 1);
-  EXPECT_EQ(next(residents), "load b, stop a, release a");
+  EXPECT_EQ(next(residents), "load b, stop a");
+  EXPECT_EQ(next(residents), "release a");
   residents.released("a");
   EXPECT_EQ(residents.stage("a"), Stage::absent);
 }
@@ -107,7 +125,8 @@ TEST(Residents, WhatIsUnwantedWhileItLoadsIsReleased) {
   next(residents);
   residents.unwant("m");
   EXPECT_FALSE(residents.loaded("m", 10));
-  EXPECT_EQ(next(residents), "stop m, release m");
+  EXPECT_EQ(next(residents), "stop m");
+  EXPECT_EQ(next(residents), "release m");
   residents.released("m");
   EXPECT_EQ(residents.stage("m"), Stage::absent);
 }
@@ -121,7 +140,8 @@ TEST(Residents, TheLeastRecentlyUsedLeaveForOthers) {
   }
   residents.used("a");
   residents.want("d", {.bytes = 20});
-  EXPECT_EQ(next(residents), "stop b, release b, stop c, release c");
+  EXPECT_EQ(next(residents), "stop b, stop c");
+  EXPECT_EQ(next(residents), "release b, release c");
   residents.released("b");
   EXPECT_EQ(next(residents), "");
   residents.released("c");
@@ -147,7 +167,8 @@ TEST(Residents, PinnedModelsAndOthersWithoutMakingRoomStay) {
   EXPECT_EQ(next(pins), "load pin");
   pins.loaded("pin", 20);
   pins.want("m", {.bytes = 20});
-  EXPECT_EQ(next(pins), "stop m, release m");
+  EXPECT_EQ(next(pins), "stop m");
+  EXPECT_EQ(next(pins), "release m");
   EXPECT_EQ(pins.error("m")->code, ErrorCode::conflict);
   EXPECT_NE(pins.error("m")->message.find("pin 0 MiB"), std::string::npos) << pins.error("m")->message;
   Residents fixed({.budget_bytes = 30});

@@ -106,7 +106,8 @@ std::vector<float> shorter_vectors(const std::vector<float>& vectors, int from, 
   return out;
 }
 
-asio::awaitable<void> answer_by_vectors(Service& service, Exchange& exchange, ReadEmbedQuestion read) {
+asio::awaitable<void> answer_by_vectors(Service& service, Exchange& exchange, ReadEmbedQuestion read,
+                                        VectorModels models) {
   const auto body = std::make_shared<const std::string>(std::move(exchange.request.body));
   TextTask<QuestionPtr>::Work work = [&service, read, caller = exchange.caller,
                                       body](const std::stop_token& stop) -> Result<QuestionPtr> {
@@ -114,7 +115,8 @@ asio::awaitable<void> answer_by_vectors(Service& service, Exchange& exchange, Re
     TRY(EmbedQuestion question, read(std::move(object), {service, caller, stop}));
     return std::make_shared<EmbedQuestion>(std::move(question));
   };
-  const auto held = co_await await_model_of(service, exchange, body);
+  Result<std::optional<router::AnyText>> held = std::optional<router::AnyText>();
+  if (models == VectorModels::on_request) held = co_await await_model_of(service, exchange, body);
   if (!held.ok()) co_return co_await reply_error(exchange, held.error());
   obs::SpanScope tokenize(*exchange.trace->spans, "tokenize");
   Result<QuestionPtr> question =

@@ -2,6 +2,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <stop_token>
@@ -58,6 +59,9 @@ std::vector<float> shorter_vectors(const std::vector<float>& vectors, int from, 
 
 // Answers a request by the vectors of its texts: reads it, admits it, has them computed, and meters them. A
 // job without sequences is written at once.
-boost::asio::awaitable<void> answer_by_vectors(Service& service, Exchange& exchange, ReadEmbedQuestion read);
+// `models`: those that are loaded, or those too that a request may have loaded (see await_model.h).
+enum class VectorModels : std::uint8_t { on_request, loaded };
+boost::asio::awaitable<void> answer_by_vectors(Service& service, Exchange& exchange, ReadEmbedQuestion read,
+                                               VectorModels models = VectorModels::on_request);
 
 }  // namespace kvasir::api

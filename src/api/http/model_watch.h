@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/post.hpp>
@@ -23,7 +24,12 @@ class ModelWatch {
              const boost::asio::any_io_executor& executor)
       : state_(std::make_shared<State>(executor)),
         watch_(residence.watch(model, who, [state = state_, executor] {
-          boost::asio::post(executor, [state] { state->wake(); });
+          // Changes come by the hundred while a file is fetched: one word for all since the last.
+          if (state->is_told.exchange(true)) return;
+          boost::asio::post(executor, [state] {
+            state->is_told = false;
+            state->wake();
+          });
         })) {}
   ModelWatch(const ModelWatch&) = delete;
   ModelWatch& operator=(const ModelWatch&) = delete;
@@ -51,6 +57,7 @@ class ModelWatch {
     }
     boost::asio::steady_timer timer;
     bool changed = false;
+    std::atomic<bool> is_told = false;  // of a change, by a handler that has not run yet
   };
 
   const std::shared_ptr<State> state_;

@@ -176,11 +176,11 @@ Result<EmbedQuestion> read_old_embeddings(json::object body, const EmbedReading&
 }  // namespace
 
 asio::awaitable<void> handle_ollama_embed(Service& service, Exchange& exchange) {
-  co_await answer_by_vectors(service, exchange, read_embed);
+  co_await answer_by_vectors(service, exchange, read_embed, VectorModels::loaded);
 }
 
 asio::awaitable<void> handle_ollama_embeddings(Service& service, Exchange& exchange) {
-  co_await answer_by_vectors(service, exchange, read_old_embeddings);
+  co_await answer_by_vectors(service, exchange, read_old_embeddings, VectorModels::loaded);
 }
 
 json::object ollama_embed_schema() {

@@ -21,6 +21,10 @@ const json::value* member(const json::object& object, std::string_view key) {
 // Gives calls their ids, and results the ids of their calls: Ollama's clients send neither.
 class CallIds {
  public:
+  // Each result looks through the calls without one.
+  static constexpr std::size_t kMostOpen = 1024;
+
+  bool is_full() const { return open_.size() >= kMostOpen; }
   std::string add(std::string_view name, const json::value* given) {
     std::string id = given != nullptr && given->is_string() ? std::string(given->get_string())
                                                             : fmt::format("call{:05}", ++num_made_);
@@ -55,6 +59,9 @@ Result<json::array> read_calls(const json::value& value, CallIds& ids) {
   for (std::size_t i = 0; i < value.get_array().size(); ++i) {
     const json::value& call = value.get_array()[i];
     const std::string at = fmt::format("[{}]", i);
+    if (ids.is_full())
+      return in_field(
+          at, wrong_value(fmt::format("at most {} calls may wait for their results", CallIds::kMostOpen)));
     const json::value* function = call.is_object() ? member(call.get_object(), "function") : nullptr;
     if (function == nullptr || !function->is_object())
       return in_field(at, wrong_type("an object with a \"function\"", call));

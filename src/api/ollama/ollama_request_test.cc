@@ -211,6 +211,10 @@ TEST(OllamaRequest, WhatIsWrongIsNamed) {
   EXPECT_EQ(at(R"([{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": 3}}]}])"),
             "messages[0].tool_calls[0].function.arguments");
   EXPECT_EQ(at(R"([{"role": "tool", "tool_name": 3, "content": ""}])"), "messages[0].tool_name");
+  std::string calls;
+  for (int i = 0; i < 1025; ++i) calls += R"({"function": {"name": "f"}},)";
+  calls.pop_back();
+  EXPECT_EQ(at(R"([{"role": "assistant", "tool_calls": [)" + calls + "]}]"), "messages[0].tool_calls[1024]");
 }
 
 }  // namespace
