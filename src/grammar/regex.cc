@@ -12,6 +12,12 @@ using Node = std::uint32_t;
 using Kind = Regex::Kind;
 
 constexpr std::size_t kMaxNodes = 50'000;
+// Nodes that the removal of anchors adds, and their children.
+constexpr std::size_t kMaxAdded = 200'000;
+
+base::Error too_large() {
+  return base::error(base::ErrorCode::too_large, "the regular expression is too large");
+}
 
 // The sides of a match that are open: other text may stand there, unless an anchor forbids it.
 struct Open {
@@ -28,9 +34,7 @@ class AnchorResolver {
   }
 
   base::Result<Node> resolve(Node id, Open open) {
-    if (regex_.nodes.size() > kMaxNodes) {
-      return base::error(base::ErrorCode::too_large, "the regular expression is too large");
-    }
+    if (full()) return too_large();
     if (!anchored_[id]) return surround(id, open);
     const Regex::Node node = regex_.nodes[id];
     if (node.kind == Kind::begin) return surround(add({.kind = Kind::sequence}), {false, open.right});
@@ -77,6 +81,7 @@ class AnchorResolver {
       }
       std::vector<Node> alternatives;
       for (const std::vector<Node>& splice : splices) {
+        if (full()) return too_large();
         std::vector<Node> whole = parts;
         whole.erase(whole.begin() + static_cast<std::ptrdiff_t>(at));
         whole.insert(whole.begin() + static_cast<std::ptrdiff_t>(at), splice.begin(), splice.end());
@@ -101,7 +106,10 @@ class AnchorResolver {
     return add({.kind = Kind::sequence, .children = std::move(parts)});
   }
 
+  bool full() const { return regex_.nodes.size() > kMaxNodes || num_added_ > kMaxAdded; }
+
   Node add(Regex::Node node) {
+    num_added_ += node.children.size() + 1;
     regex_.nodes.push_back(std::move(node));
     const auto id = static_cast<Node>(regex_.nodes.size() - 1);
     anchored_.push_back(false);
@@ -116,6 +124,7 @@ class AnchorResolver {
 
   Regex& regex_;
   std::vector<bool> anchored_;  // contains an anchor
+  std::size_t num_added_ = 0;   // nodes and their children
 };
 
 class RegexEmitter {
@@ -156,9 +165,7 @@ class RegexEmitter {
 base::Result<Regex> parse_regex(std::string_view pattern, RegexExtent extent, RegexFlags flags) {
   auto text = decode_utf8(pattern);
   if (!text) return base::error(base::ErrorCode::invalid_argument, "a regular expression that is not UTF-8");
-  if (text->size() > kMaxNodes) {
-    return base::error(base::ErrorCode::too_large, "the regular expression is too large");
-  }
+  if (text->size() > kMaxNodes) return too_large();
   Regex regex;
   TRY(regex.root, RegexParser(std::move(*text), regex, flags).parse());
   const bool open = extent == RegexExtent::anywhere;

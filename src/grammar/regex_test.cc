@@ -108,6 +108,22 @@ TEST(Regex, WhatIsNotSupportedIsNamed) {
   EXPECT_EQ(deep.error().code, base::ErrorCode::too_large);
 }
 
+// Each alternative with an anchor becomes a copy of the whole sequence.
+TEST(Regex, CopiesForAnchorsAreBounded) {
+  const auto pattern = [](int num_alternatives, std::size_t num_literals) {
+    std::string text = "(?:^a";
+    for (int i = 1; i < num_alternatives; ++i) text += "|^a";
+    return text + ")" + std::string(num_literals, 'b');
+  };
+  for (const RegexExtent extent : {RegexExtent::whole, RegexExtent::anywhere}) {
+    const auto large = parse_regex(pattern(3'571, 25'000), extent);
+    ASSERT_FALSE(large.ok());
+    EXPECT_EQ(large.error().code, base::ErrorCode::too_large);
+    EXPECT_EQ(large.error().message, "the regular expression is too large");
+    EXPECT_TRUE(parse_regex(pattern(100, 500), extent).ok());
+  }
+}
+
 TEST(CharDfa, MeetsAllDemands) {
   const Regex lower = *parse_regex("^[a-z]+$", RegexExtent::anywhere);
   const Regex has_x = *parse_regex("x", RegexExtent::anywhere);

@@ -101,9 +101,10 @@ class Conversations {
   // Replaces a message in progress, except for its place and its creation time, with its current or final
   // state. not_found: the message no longer exists.
   virtual base::Status save(const Key& key, const Message& message) = 0;
-  // Removes messages that were appended together, and everything after them. If one of the removed messages
-  // was the active leaf, their parent becomes active again.
-  virtual base::Status withdraw(const Key& key, const std::string& first_id) = 0;
+  // Removes the messages of one turn, given in their order. One that another turn goes on from stays, with
+  // those before it; one that is gone already is passed over. If the active leaf is removed, the message
+  // before it that stays becomes active. not_found: none of the messages is there.
+  virtual base::Status withdraw(const Key& key, const std::vector<std::string>& ids) = 0;
 
   // Replaces the body of a message. conflict: it is being generated.
   virtual base::Status rewrite(const Key& key, const std::string& id, const std::string& body) = 0;

@@ -63,9 +63,9 @@ class FailingStore final : public Store {
       TRY_OK(store_.room());
       return inner().save(key, message);
     }
-    base::Status withdraw(const Key& key, const std::string& first_id) override {
+    base::Status withdraw(const Key& key, const std::vector<std::string>& ids) override {
       TRY_OK(store_.room());
-      return inner().withdraw(key, first_id);
+      return inner().withdraw(key, ids);
     }
     base::Status rewrite(const Key& key, const std::string& id, const std::string& body) override {
       TRY_OK(store_.room());

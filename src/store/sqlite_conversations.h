@@ -22,7 +22,7 @@ class SqliteConversations final : public Conversations {
   base::Status remove(const Key& key) override;
   base::Status append(const Key& key, const Append& append) override;
   base::Status save(const Key& key, const Message& message) override;
-  base::Status withdraw(const Key& key, const std::string& first_id) override;
+  base::Status withdraw(const Key& key, const std::vector<std::string>& ids) override;
   base::Status rewrite(const Key& key, const std::string& id, const std::string& body) override;
   base::Status take_out(const Key& key, const std::string& id) override;
   base::Result<std::vector<MessageNode>> tree(const Key& key) override;

@@ -1,5 +1,7 @@
+#include <cstddef>
 #include <limits>
-#include <set>
+#include <map>
+#include <ranges>
 #include <utility>
 
 #include "store/sqlite_conversations.h"
@@ -86,29 +88,38 @@ Status SqliteConversations::save(const Key& key, const Message& message) {
   return transaction.commit();
 }
 
-Status SqliteConversations::withdraw(const Key& key, const std::string& first_id) {
+Status SqliteConversations::withdraw(const Key& key, const std::vector<std::string>& ids) {
   TRY(Transaction transaction, Transaction::begin(database_, Access::write));
   TRY(const std::int64_t conversation, conversation_seq(transaction, key));
   TRY(const std::vector<MessageNode> nodes, nodes_of(transaction, conversation));
-  std::string parent;
-  std::set<std::string> gone;  // a child is always younger than its parent
+  std::map<std::string, std::string> parents;  // of the messages that are still there
+  std::map<std::string, std::size_t> num_children;
   for (const MessageNode& node : nodes) {
-    if (node.id == first_id) parent = node.parent_id;
-    if (node.id != first_id && !gone.contains(node.parent_id)) continue;
-    gone.insert(node.id);
-    TRY(Statement statement, transaction.prepare("DELETE FROM messages WHERE conversation = ?1 AND id = ?2"));
-    TRY_OK(statement.bind(conversation).bind(node.id).run());
+    parents[node.id] = node.parent_id;
+    ++num_children[node.parent_id];
   }
-  if (gone.empty()) return no_such("message", first_id);
   std::string leaf;
   {
     TRY(Statement statement, transaction.prepare("SELECT active_leaf FROM conversations WHERE seq = ?1"));
     TRY_OK(statement.bind(conversation).step());
     leaf = statement.text(0);
   }
-  if (gone.contains(leaf)) {
+  bool found = false;
+  for (const std::string& id : ids | std::views::reverse) {
+    const auto node = parents.find(id);
+    if (node == parents.end()) continue;
+    found = true;
+    if (num_children[id] > 0) continue;  // another turn goes on from here
+    TRY(Statement statement, transaction.prepare("DELETE FROM messages WHERE conversation = ?1 AND id = ?2"));
+    TRY_OK(statement.bind(conversation).bind(id).run());
+    if (leaf == id) leaf = node->second;
+    --num_children[node->second];
+    parents.erase(node);
+  }
+  if (!found) return no_such("message", ids.empty() ? std::string() : ids.back());
+  {
     TRY(Statement statement, transaction.prepare("UPDATE conversations SET active_leaf = ?1 WHERE seq = ?2"));
-    TRY_OK(statement.bind(parent).bind(conversation).run());
+    TRY_OK(statement.bind(leaf).bind(conversation).run());
   }
   return transaction.commit();
 }

@@ -225,10 +225,45 @@ TEST_P(StoreContract, BranchesAndTheirWithdrawal) {
   EXPECT_EQ(conversations().append(key("conv_1"), {.messages = {message("x", "nope")}}).error().code,
             ErrorCode::not_found);
   append("conv_1", {message("c", "b"), message("d", "c", MessageStatus::in_progress)});
-  ASSERT_TRUE(conversations().withdraw(key("conv_1"), "c").ok());
+  ASSERT_TRUE(conversations().withdraw(key("conv_1"), {"c", "d"}).ok());
   EXPECT_EQ(leaf("conv_1"), "b");
   EXPECT_EQ(conversations().tree(key("conv_1"))->size(), 4u);
-  EXPECT_EQ(conversations().withdraw(key("conv_1"), "c").error().code, ErrorCode::not_found);
+  EXPECT_EQ(conversations().withdraw(key("conv_1"), {"c", "d"}).error().code, ErrorCode::not_found);
+}
+
+TEST_P(StoreContract, AWithdrawnTurnLeavesWhatOtherTurnsGoOnFrom) {
+  add_conversation("conv_1");
+  append("conv_1", {message("u0"), message("u1", "u0"), message("u2", "u1"),
+                    message("a", "u2", MessageStatus::in_progress)});
+  append("conv_1", {message("other", "u1")});
+  ASSERT_TRUE(conversations().change(key("conv_1"), {.active_leaf = "a"}).ok());
+  ASSERT_TRUE(conversations().withdraw(key("conv_1"), {"u0", "u1", "u2", "a"}).ok());
+  const auto nodes = conversations().tree(key("conv_1")).value();
+  std::string tree;
+  for (const MessageNode& node : nodes) tree += node.parent_id + ">" + node.id + " ";
+  EXPECT_EQ(tree, ">u0 u0>u1 u1>other ");
+  EXPECT_EQ(leaf("conv_1"), "u1");
+}
+
+TEST_P(StoreContract, AFailedTurnDoesNotRemoveAnotherAnswerToItsQuestion) {
+  add_conversation("conv_1");
+  append("conv_1", {message("m1"), message("m2", "m1", MessageStatus::in_progress)});
+  append("conv_1", {message("m3", "m1")});
+  ASSERT_TRUE(conversations().withdraw(key("conv_1"), {"m1", "m2"}).ok());
+  EXPECT_EQ(conversations().tree(key("conv_1"))->size(), 2u);
+  EXPECT_TRUE(conversations().messages(key("conv_1"), {"m1", "m3"}).ok());
+  EXPECT_EQ(leaf("conv_1"), "m3");
+}
+
+TEST_P(StoreContract, ATurnWhoseQuestionWasTakenOutIsWithdrawn) {
+  add_conversation("conv_1");
+  append("conv_1", {message("a"), message("b", "a")});
+  append("conv_1", {message("m1", "b"), message("m2", "m1", MessageStatus::in_progress)});
+  ASSERT_TRUE(conversations().take_out(key("conv_1"), "m1").ok());
+  ASSERT_TRUE(conversations().withdraw(key("conv_1"), {"m1", "m2"}).ok());
+  EXPECT_EQ(conversations().tree(key("conv_1"))->size(), 2u);
+  EXPECT_EQ(leaf("conv_1"), "b");
+  append("conv_1", {message("m3", "b")});  // the conversation is not busy
 }
 
 TEST_P(StoreContract, RemovingAConversationRemovesItsMessages) {

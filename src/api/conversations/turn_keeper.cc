@@ -160,10 +160,16 @@ void TurnKeeper::write_later() {
 }
 
 Write TurnKeeper::withdrawing() const {
-  const std::string first = turn_.append.messages.empty() ? answer_.id : turn_.append.messages.front().id;
-  return {
-      [key = turn_.key, first](store::Store& store) { return store.conversations().withdraw(key, first); },
-      kWriteBytes};
+  std::vector<std::string> ids;
+  for (const store::Message& message : turn_.append.messages) ids.push_back(message.id);
+  ids.insert(ids.end(), made_ids_.begin(), made_ids_.end());
+  ids.push_back(answer_.id);
+  std::size_t num_bytes = kWriteBytes;
+  for (const std::string& id : ids) num_bytes += sizeof(std::string) + id.size();
+  return {[key = turn_.key, ids = std::move(ids)](store::Store& store) {
+            return store.conversations().withdraw(key, ids);
+          },
+          num_bytes};
 }
 
 Write TurnKeeper::ending_as_it_is(const std::string& id) const {
