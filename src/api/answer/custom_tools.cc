@@ -62,7 +62,7 @@ json::object function_of_custom(const json::object& tool, const CustomFormat& fo
   if (!format.lark.empty() && (description == nullptr || description->is_string())) {
     std::string text = description == nullptr ? "" : std::string(description->get_string()) + "\n";
     text += fmt::format("The input follows this Lark grammar:\n{}", format.lark);
-    function["description"] = std::move(text);
+    function["description"] = text;
   }
   function["parameters"] = {{"type", "object"},
                             {"properties", json::object{{kCustomInput, std::move(input)}}},
