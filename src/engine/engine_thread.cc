@@ -127,8 +127,10 @@ wire::Forecast EngineThread::forecast(const wire::Outline& outline) const {
     since_s = base::seconds(clock_.now() - outlook_at_);
   }
   if (!outlook) return {};
-  const int num_blocks = outline.prompt_blocks ? published_->num_published(*outline.prompt_blocks) : 0;
-  const int num_cached = num_blocks * kv::kBlockTokens;
+  const int num_blocks = outline.prompt_blocks && !outline.num_cached_tokens
+                             ? published_->num_published(*outline.prompt_blocks)
+                             : 0;
+  const int num_cached = outline.num_cached_tokens.value_or(num_blocks * kv::kBlockTokens);
   return sched::forecast(*outlook, arrived, outline, num_cached, since_s);
 }
 

@@ -1,35 +1,34 @@
 #pragma once
 
-#include <atomic>
 #include <memory>
+#include <string>
 #include <utility>
 
+#include "router/member.h"
 #include "router/use.h"
-#include "seam/embed_client.h"
-#include "seam/worker_client.h"
 
 namespace kvasir::router {
 
-// A request's hold on a worker. It counts as load until it dies. A move-only value.
+// A request's hold on a member of a pool. It counts as load until it dies. A move-only value.
 template <class Client>
 class Lease {
  public:
-  Lease(std::shared_ptr<std::atomic<int>> num_leases, std::shared_ptr<Client> worker, Use use)
-      : use_(std::move(use)), num_leases_(std::move(num_leases)), worker_(std::move(worker)) {
-    ++*num_leases_;
+  Lease(std::shared_ptr<Member<Client>> member, Use use) : use_(std::move(use)), member_(std::move(member)) {
+    ++member_->num_leases;
   }
   Lease(Lease&&) noexcept = default;
   Lease& operator=(Lease&&) = delete;
   ~Lease() {
-    if (num_leases_) --*num_leases_;
+    if (member_) --member_->num_leases;
   }
 
-  Client& worker() const { return *worker_; }
+  Client& worker() const { return *member_->worker; }
+  // Which member of the pool it is.
+  const std::string& member() const { return member_->id; }
 
  private:
-  Use use_;                                       // ends last
-  std::shared_ptr<std::atomic<int>> num_leases_;  // of the model; null once moved from
-  std::shared_ptr<Client> worker_;
+  Use use_;                                 // ends last
+  std::shared_ptr<Member<Client>> member_;  // null once moved from
 };
 
 using WorkerLease = Lease<seam::WorkerClient>;

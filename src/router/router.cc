@@ -1,7 +1,6 @@
 #include "router/router.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <type_traits>
 #include <utility>
@@ -11,22 +10,21 @@ namespace kvasir::router {
 using base::Error;
 using base::ErrorCode;
 
-// Texts are separate from workers, so that requests can hold them.
-using ReadyGenerating = std::pair<ChatTextPtr, std::shared_ptr<seam::WorkerClient>>;
-using ReadyEmbedding = std::pair<EmbedTextPtr, std::shared_ptr<seam::EmbedClient>>;
-using Ready = std::variant<ReadyGenerating, ReadyEmbedding>;
-
 struct Router::Entry {
   Entry(std::string name_in, const std::shared_ptr<UseListener>& listener)
-      : name(std::move(name_in)), uses(std::make_shared<Use::Count>(name, listener)) {}
+      : name(std::move(name_in)), uses(std::make_shared<Use::Count>(name, listener)), pool(name) {}
 
   const std::string name;
   std::int64_t created_s = 0;
-  std::shared_ptr<std::atomic<int>> num_leases = std::make_shared<std::atomic<int>>(0);
   const std::shared_ptr<Use::Count> uses;
-  ModelState state;            // guarded by the router's mutex
-  std::optional<Ready> ready;  // guarded by the router's mutex; set while ready or leaving
-  ModelMemory memory;          // guarded by the router's mutex
+  Pool pool;                              // of a model that generates
+  ModelState state;                       // guarded by the router's mutex
+  std::optional<AnyText> text;            // guarded by the router's mutex; set while ready or leaving
+  std::shared_ptr<EmbedMember> embedder;  // guarded by the router's mutex; of a model that makes vectors
+  ModelMemory memory;                     // guarded by the router's mutex
+
+  // Has a text, and a worker for it.
+  bool is_loaded() const { return text && (embedder || !pool.members()->empty()); }
 };
 
 std::string_view name_of(Phase phase) {
@@ -95,14 +93,6 @@ Error has_changed(const std::string& name) {
                "model_not_ready", 1};
 }
 
-AnyText text_of(const Ready& ready) {
-  return std::visit([](const auto& one) -> AnyText { return one.first; }, ready);
-}
-
-wire::WorkerReport report_of(const Ready& ready) {
-  return std::visit([](const auto& one) { return one.second->report(); }, ready);
-}
-
 bool reaches(const Reach& reach, std::string_view name) {
   return reach.models.empty() || std::ranges::find(reach.models, name) != reach.models.end();
 }
@@ -133,17 +123,13 @@ AnyText with_context(const AnyText& any, int max_context) {
       any);
 }
 
-// What is shared of a model: its text, which is named, and its worker.
-Ready make_ready(std::string_view name, std::uint64_t version, ServedModel model) {
-  return std::visit(
-      [&](auto& one) -> Ready {
-        CHECK(one.worker && one.text.tokenizer && one.text.context_length > 0, "half a model {}", name);
-        one.text.name = name;
-        one.text.version = version;
-        using Text = std::remove_reference_t<decltype(one.text)>;
-        return std::pair(std::make_shared<const Text>(std::move(one.text)), std::move(one.worker));
-      },
-      model);
+// The text as it is shared, with its name.
+template <class Text>
+std::shared_ptr<const Text> named(std::string_view name, std::uint64_t version, Text text) {
+  CHECK(text.tokenizer && text.context_length > 0, "half a model {}", name);
+  text.name = name;
+  text.version = version;
+  return std::make_shared<const Text>(std::move(text));
 }
 
 }  // namespace
@@ -173,18 +159,38 @@ void Router::set_state(std::string_view name, ModelState state) {
   const auto entry = find(name);
   CHECK(entry != nullptr, "no model {}", name);
   entry->state = std::move(state);
-  entry->ready.reset();
+  entry->text.reset();
+  entry->embedder.reset();
+  entry->pool.remove(kLocalMember);
   entry->memory = {};
 }
 
 void Router::set_ready(std::string_view name, ServedModel model, ModelMemory memory) {
   const std::lock_guard lock(mutex_);
-  Ready ready = make_ready(name, ++last_version_, std::move(model));
   const auto entry = find(name);
   CHECK(entry != nullptr, "no model {}", name);
+  entry->embedder.reset();
+  if (auto* generating = std::get_if<GeneratingModel>(&model)) {
+    entry->text = named(name, ++last_version_, std::move(generating->text));
+    if (generating->worker) entry->pool.add(kLocalMember, std::move(generating->worker));
+  } else {
+    auto& embedding = std::get<EmbeddingModel>(model);
+    CHECK(embedding.worker != nullptr, "model {} without a worker", name);
+    entry->text = named(name, ++last_version_, std::move(embedding.text));
+    entry->embedder = std::make_shared<EmbedMember>(kLocalMember, std::move(embedding.worker));
+  }
   entry->state = {.phase = Phase::ready, .progress = 1};
-  entry->ready = std::move(ready);
   entry->memory = memory;
+}
+
+void Router::add_member(std::string_view name, std::string id, std::shared_ptr<seam::WorkerClient> worker) {
+  const std::lock_guard lock(mutex_);
+  if (const auto entry = find(name)) entry->pool.add(std::move(id), std::move(worker));
+}
+
+void Router::remove_member(std::string_view name, std::string_view id) {
+  const std::lock_guard lock(mutex_);
+  if (const auto entry = find(name)) entry->pool.remove(id);
 }
 
 void Router::set_leaving(std::string_view name) {
@@ -227,7 +233,8 @@ base::Result<std::shared_ptr<Router::Entry>> Router::find_ready(std::string_view
                                                                 const Reach& reach) const {
   auto entry = find(name);
   if (entry == nullptr || !reaches(reach, name)) return does_not_exist(name, reach);
-  if (!entry->ready || entry->state.phase == Phase::leaving) return not_ready(entry->name, entry->state);
+  if (!entry->text || entry->state.phase == Phase::leaving) return not_ready(entry->name, entry->state);
+  if (!entry->is_loaded()) return no_worker(entry->name);
   return entry;
 }
 
@@ -246,7 +253,7 @@ base::Result<EmbedTextPtr> Router::embed_text(std::string_view name, const Reach
 base::Result<AnyText> Router::any_text(std::string_view name, const Reach& reach) const {
   const std::lock_guard lock(mutex_);
   TRY(const auto entry, find_ready(name, reach));
-  return held(with_context(text_of(*entry->ready), reach.max_context), entry->uses);
+  return held(with_context(*entry->text, reach.max_context), entry->uses);
 }
 
 bool Router::has(std::string_view name, const Reach& reach) const {
@@ -260,9 +267,9 @@ base::Result<std::vector<ChatTextPtr>> Router::generating(std::string_view name,
   const Entry* awaited = nullptr;
   for (const auto& entry : entries_) {
     if (!reaches(reach, entry->name)) continue;
-    if (entry->ready && entry->state.phase == Phase::ready) {
-      if (!std::holds_alternative<ReadyGenerating>(*entry->ready)) continue;
-      AnyText any = held(with_context(text_of(*entry->ready), reach.max_context), entry->uses);
+    if (entry->is_loaded() && entry->state.phase == Phase::ready) {
+      if (!std::holds_alternative<ChatTextPtr>(*entry->text)) continue;
+      AnyText any = held(with_context(*entry->text, reach.max_context), entry->uses);
       texts.push_back(std::get<ChatTextPtr>(std::move(any)));
     } else if (awaited == nullptr || awaited->state.phase == Phase::failed) {
       awaited = entry.get();  // one that may become ready, rather than one that has failed
@@ -276,29 +283,33 @@ base::Result<std::vector<ChatTextPtr>> Router::generating(std::string_view name,
 base::Result<std::shared_ptr<Router::Entry>> Router::find_loaded(std::string_view name) const {
   auto entry = find(name);
   if (entry == nullptr) return does_not_exist(name, {});
-  if (!entry->ready) return not_ready(entry->name, entry->state);
+  if (!entry->text) return not_ready(entry->name, entry->state);
   return entry;
 }
 
-base::Result<WorkerLease> Router::pick(const ChatText& text, const Demand&) {
-  const std::lock_guard lock(mutex_);
+base::Result<WorkerLease> Router::pick(const ChatText& text, const Demand& demand) {
+  std::unique_lock lock(mutex_);
   TRY(const auto entry, find_loaded(text.name));
-  const auto* ready = std::get_if<ReadyGenerating>(&*entry->ready);
-  if (ready == nullptr || ready->first->version != text.version) return has_changed(text.name);
-  return WorkerLease(entry->num_leases, ready->second, Use(entry->uses));
+  if (common_text(*entry->text).version != text.version) return has_changed(text.name);
+  const Pool::Members members = entry->pool.members();
+  lock.unlock();
+  return entry->pool.pick(members, demand, Use(entry->uses));
 }
 
 base::Result<EmbedLease> Router::pick(const EmbedText& text) {
   const std::lock_guard lock(mutex_);
   TRY(const auto entry, find_loaded(text.name));
-  const auto* ready = std::get_if<ReadyEmbedding>(&*entry->ready);
-  if (ready == nullptr || ready->first->version != text.version) return has_changed(text.name);
-  return EmbedLease(entry->num_leases, ready->second, Use(entry->uses));
+  if (common_text(*entry->text).version != text.version) return has_changed(text.name);
+  return EmbedLease(entry->embedder, Use(entry->uses));
 }
 
 std::vector<ModelStatus> Router::models(const Reach& reach) const {
+  struct Seen {
+    std::shared_ptr<Entry> entry;
+    std::shared_ptr<EmbedMember> embedder;
+  };
   std::vector<ModelStatus> all;
-  std::vector<std::optional<Ready>> ready;
+  std::vector<Seen> seen;
   {
     const std::lock_guard lock(mutex_);
     for (const auto& entry : entries_) {
@@ -307,31 +318,40 @@ std::vector<ModelStatus> Router::models(const Reach& reach) const {
       status.name = entry->name;
       status.state = entry->state;
       status.created_s = entry->created_s;
-      status.num_leases = *entry->num_leases;
       status.memory = entry->memory;
-      ready.push_back(entry->ready);
+      if (entry->text) {
+        status.text = with_context(*entry->text, reach.max_context);
+        status.version = common_text(*status.text).version;
+      }
+      seen.push_back({entry, entry->embedder});
     }
   }
   // Workers have locks of their own, so they are called without the router's lock.
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!ready[i]) continue;
-    all[i].text = with_context(text_of(*ready[i]), reach.max_context);
-    all[i].version = common_text(*all[i].text).version;
-    all[i].report = report_of(*ready[i]);
+    ModelStatus& status = all[i];
+    if (!status.text) continue;
+    if (const auto& embedder = seen[i].embedder) {
+      status.num_leases = embedder->num_leases;
+      status.report = embedder->worker->report();
+      continue;
+    }
+    status.members = seen[i].entry->pool.status();
+    for (const MemberStatus& member : status.members) status.num_leases += member.num_leases;
+    status.report = sum_of(status.members);
   }
   return all;
 }
 
 std::optional<wire::Activity> Router::activity(std::string_view name, std::uint64_t after_step) const {
-  std::shared_ptr<seam::WorkerClient> worker;
+  Pool::Members members;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& entry : entries_)
-      if (entry->name == name && entry->ready)
-        if (const auto* ready = std::get_if<ReadyGenerating>(&*entry->ready)) worker = ready->second;
+    const auto entry = find(name);
+    if (!entry || !entry->text) return std::nullopt;
+    members = entry->pool.members();
   }
-  if (!worker) return std::nullopt;
-  return worker->activity(after_step);
+  if (members->empty()) return std::nullopt;
+  return members->front()->worker->activity(after_step);
 }
 
 }  // namespace kvasir::router

@@ -11,9 +11,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "kv/block_hash.h"
+#include "router/demand.h"
 #include "router/lease.h"
 #include "router/model_text.h"
+#include "router/pool.h"
 #include "router/use.h"
 #include "seam/embed_client.h"
 #include "seam/worker_client.h"
@@ -44,7 +45,7 @@ struct ModelState {
 // A model that is ready. The names and versions in their texts are the router's to write.
 struct GeneratingModel {
   ChatText text;
-  std::shared_ptr<seam::WorkerClient> worker;
+  std::shared_ptr<seam::WorkerClient> worker;  // its local member; null: all members are added by themselves
 };
 struct EmbeddingModel {
   EmbedText text;
@@ -68,7 +69,8 @@ struct ModelStatus {
   std::int64_t created_s = 0;                // seconds since the epoch
   int num_leases = 0;                        // requests on its workers
   std::optional<AnyText> text;               // only if it is ready
-  std::optional<wire::WorkerReport> report;  // only if it is ready
+  std::optional<wire::WorkerReport> report;  // of all members together; only if it is ready
+  std::vector<MemberStatus> members;         // of a pool; empty unless it is ready
   ModelMemory memory;                        // zeros until it is ready
   std::uint64_t version = 0;                 // of its text, which it gets when it is loaded
 };
@@ -77,12 +79,6 @@ struct ModelStatus {
 struct Reach {
   std::span<const std::string> models = {};  // empty: all
   int max_context = 0;                       // tokens of prompt and answer together; 0: the models' own
-};
-
-// What a request is going to ask of a worker, known before it has one.
-struct Demand {
-  const kv::BlockChain& prompt;  // of its first sequence
-  std::int64_t num_tokens = 0;   // upper bound for all sequences, prompt and output together
 };
 
 // Decides which worker answers for a model. Thread-safe. A name's state changes while its files are fetched
@@ -96,6 +92,12 @@ class Router {
   void add(std::string name);
   void set_state(std::string_view name, ModelState state);
   void set_ready(std::string_view name, ServedModel model, ModelMemory memory = {});
+  // Adds a worker to the pool of a model that generates, or replaces the one with this id. The worker may
+  // come before the model's text, and stays when the text changes: it must be one for the same tokens. No
+  // such name: nothing happens.
+  void add_member(std::string_view name, std::string id, std::shared_ptr<seam::WorkerClient> worker);
+  // No new lease gets the worker.
+  void remove_member(std::string_view name, std::string_view id);
   // A ready model gives its text to nobody any more; those who have it still get leases.
   void set_leaving(std::string_view name);
   // Takes the name away. Uses keep what they hold.
@@ -105,7 +107,7 @@ class Router {
   std::optional<ModelState> state(std::string_view name) const;
   // Is told whenever a model's last use has ended, on any thread. Must not call the router.
   void on_unused(UseListener::Told told) { listener_->set(std::move(told)); }
-  // Takes the worker back: no new lease gets it. Existing leases keep it alive.
+  // Takes the local worker back: no new lease gets it. Existing leases keep it alive.
   void set_failed(std::string_view name, std::string reason);
 
   // The text of a model that is ready. not_found: no such model; unavailable: not ready (yet); unsupported:
@@ -120,13 +122,13 @@ class Router {
   base::Result<std::vector<ChatTextPtr>> generating(std::string_view name, const Reach& reach = {}) const;
 
   // A worker for a request that was tokenized with `text`. unavailable: the model is not ready any more, or
-  // its name now belongs to another model, for which the tokens would be wrong.
+  // its name now belongs to another model, for which the tokens would be wrong, or no worker is there.
   base::Result<WorkerLease> pick(const ChatText& text, const Demand& demand);
   base::Result<EmbedLease> pick(const EmbedText& text);
 
   // In the order in which they were added.
   std::vector<ModelStatus> models(const Reach& reach = {}) const;
-  // See seam::WorkerClient. Absent: the model is not ready, or does not generate.
+  // Of the pool's first member; see seam::WorkerClient. Absent: the model is not ready, or does not generate.
   std::optional<wire::Activity> activity(std::string_view name, std::uint64_t after_step) const;
 
  private:

@@ -145,6 +145,76 @@ TEST(Router, TokensOfAModelThatWasReplacedAreNotSentToTheNewOne) {
   EXPECT_TRUE(router.pick(*router.chat_text("m").value(), {kNoPrompt}).ok());
 }
 
+ChatText text_alone() {
+  GeneratingModel model = scripted_model(nullptr);
+  return std::move(model.text);
+}
+
+TEST(Router, APoolHasOneTextAndManyWorkers) {
+  Router router;
+  router.add("m");
+  auto a = std::make_shared<ScriptedWorker>(), b = std::make_shared<ScriptedWorker>();
+  router.add_member("m", "a", a);  // before the text
+  EXPECT_EQ(router.chat_text("m").error().reason, "model_not_ready");
+  router.set_ready("m", GeneratingModel{.text = text_alone()});
+  router.add_member("m", "b", b);
+  router.add_member("other", "b", b);
+  const ChatTextPtr text = router.chat_text("m").value();
+  std::optional<WorkerLease> first(router.pick(*text, {kNoPrompt}).value());
+  const WorkerLease second = router.pick(*text, {kNoPrompt}).value();
+  EXPECT_NE(first->member(), second.member()) << "the one with fewer leases";
+  EXPECT_EQ(&second.worker(), second.member() == "a" ? a.get() : b.get());
+
+  a->set_report({.num_blocks = 10, .num_running = 1, .waiting = {{0, 2}}, .progressing = false});
+  b->set_report({.num_blocks = 20, .num_running = 2, .waiting = {{0, 1}, {1, 1}}, .heartbeat_age_s = 3});
+  const ModelStatus status = router.models()[0];
+  ASSERT_EQ(status.members.size(), 2u);
+  EXPECT_EQ(status.members[1].id, "b");
+  EXPECT_EQ(status.members[1].num_leases, 1);
+  EXPECT_EQ(status.num_leases, 2);
+  EXPECT_EQ(status.report->num_blocks, 30);
+  EXPECT_EQ(status.report->num_running, 3);
+  EXPECT_EQ(status.report->waiting, (std::map<int, int>{{0, 3}, {1, 1}}));
+  EXPECT_TRUE(status.report->progressing);
+  EXPECT_FALSE(status.report->failed);
+  EXPECT_EQ(status.report->heartbeat_age_s, 3);
+}
+
+TEST(Router, AMemberThatIsAvoidedOrGoneGetsNoLease) {
+  Router router;
+  router.add("m");
+  router.set_ready("m", GeneratingModel{.text = text_alone()});
+  EXPECT_EQ(router.chat_text("m").error().reason, "no_worker");
+  EXPECT_FALSE(router.generating("m").ok());
+  router.add_member("m", "a", std::make_shared<ScriptedWorker>());
+  router.add_member("m", "b", std::make_shared<ScriptedWorker>());
+  const ChatTextPtr text = router.chat_text("m").value();
+  const std::vector<std::string> avoid{"a"};
+  for (int i = 0; i < 4; ++i)
+    EXPECT_EQ(router.pick(*text, {.prompt = kNoPrompt, .avoid = avoid}).value().member(), "b");
+  const WorkerLease lease = router.pick(*text, {.prompt = kNoPrompt, .avoid = avoid}).value();
+  router.remove_member("m", "b");
+  EXPECT_EQ(lease.member(), "b") << "the lease holds it";
+  EXPECT_EQ(router.pick(*text, {kNoPrompt}).value().member(), "a");
+  const base::Error none = router.pick(*text, {.prompt = kNoPrompt, .avoid = avoid}).error();
+  EXPECT_EQ(none.code, ErrorCode::unavailable);
+  EXPECT_EQ(none.reason, "no_worker");
+  EXPECT_GT(none.retry_after_s, 0);
+}
+
+TEST(Router, TheLocalMemberGoesWithItsModelAndOthersStay) {
+  Router router;
+  router.add("m");
+  router.set_ready("m", scripted_model(std::make_shared<ScriptedWorker>()));
+  router.add_member("m", "far", std::make_shared<ScriptedWorker>());
+  EXPECT_EQ(router.models()[0].members[0].id, kLocalMember);
+  router.set_state("m", {.phase = Phase::restarting});
+  EXPECT_FALSE(router.chat_text("m").ok());
+  EXPECT_TRUE(router.models()[0].members.empty());
+  router.set_ready("m", GeneratingModel{.text = text_alone()});
+  EXPECT_EQ(router.pick(*router.chat_text("m").value(), {kNoPrompt}).value().member(), "far");
+}
+
 TEST(Router, ListsModelsInOrderWithTheirReports) {
   Router router;
   router.add("b");

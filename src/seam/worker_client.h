@@ -1,8 +1,10 @@
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
+#include <memory>
 
 #include "base/result.h"
+#include "seam/block_sink.h"
 #include "seam/token_stream.h"
 #include "wire/activity.h"
 #include "wire/forecast.h"
@@ -29,6 +31,10 @@ class WorkerClient {
     (void)after_step;
     return {};
   }
+  // Tells the sink of all blocks in the cache, then of each step's changes. There is one sink: this takes the
+  // place of the one before, which may still get a message that was on its way. Null: nobody watches. A
+  // worker that cannot tell does nothing.
+  virtual void watch_blocks(std::shared_ptr<BlockSink> sink) { (void)sink; }
 };
 
 }  // namespace kvasir::seam

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "kv/block_hash.h"
@@ -13,7 +14,10 @@ struct Outline {
   int weight = 1;
   int priority = 0;
   const kv::BlockChain* prompt_blocks = nullptr;  // of its first prompt; null: none is cached
-  std::int64_t num_prompt_tokens = 0;             // of all its prompts; choices of one prompt share it
+  // Of the first prompt, how many tokens the worker's cache holds, where the caller knows it better than the
+  // worker's client. Absent: the client looks.
+  std::optional<int> num_cached_tokens = std::nullopt;
+  std::int64_t num_prompt_tokens = 0;  // of all its prompts; choices of one prompt share it
   int num_sequences = 1;
   double slo_ttft_s = 0;  // 0: the model's own
   double slo_tpot_s = 0;
