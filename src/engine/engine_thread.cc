@@ -159,6 +159,14 @@ wire::Activity EngineThread::activity(std::uint64_t after_step) {
   return activity;
 }
 
+void EngineThread::watch_blocks(std::shared_ptr<seam::BlockSink> sink) {
+  reporter_.watch(std::move(sink));
+  {
+    const std::lock_guard lock(mutex_);
+  }  // the thread waits, or looks before it does
+  wake_.notify_one();
+}
+
 void EngineThread::loop() {
   Engine engine(options_, *runner_, clock_);
   engine.record_to(log_);
@@ -175,6 +183,7 @@ void EngineThread::loop() {
       last_step_was_empty_ = !ran;
       take_snapshot(engine, lock);
     }
+    reporter_.tell();
     if (engine.failure() && !had_failed && on_failure_) on_failure_(*engine.failure());
   }
   engine.fail_all(shutting_down());
@@ -184,7 +193,7 @@ void EngineThread::loop() {
 
 EngineThread::Wake EngineThread::await_work(Engine& engine) {
   std::unique_lock lock(mutex_);
-  const auto has_news = [this] { return stopping_ || !inbox_.empty(); };
+  const auto has_news = [this] { return stopping_ || !inbox_.empty() || reporter_.has_news(); };
   if (engine.idle()) {
     take_outlook(engine, lock);
     wake_.wait(lock, has_news);

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "engine/block_reporter.h"
 #include "engine/engine.h"
 #include "engine/step_log.h"
 #include "seam/worker_client.h"
@@ -45,6 +46,8 @@ class EngineThread {
   EngineStats stats() const;
   // See seam::WorkerClient.
   wire::Activity activity(std::uint64_t after_step);
+  // See seam::WorkerClient. The sink is called on the engine's thread, between steps.
+  void watch_blocks(std::shared_ptr<seam::BlockSink> sink);
 
  private:
   struct Arrival {
@@ -68,6 +71,7 @@ class EngineThread {
   const OnFailure on_failure_;
 
   const std::shared_ptr<kv::PublishedBlocks> published_ = std::make_shared<kv::PublishedBlocks>();
+  BlockReporter reporter_{published_};
   StepLog log_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;

@@ -22,6 +22,7 @@ class LocalWorker final : public seam::WorkerClient {
   wire::Forecast forecast(const wire::Outline& outline) const override { return thread_.forecast(outline); }
   wire::WorkerReport report() const override { return thread_.report(); }
   wire::Activity activity(std::uint64_t after_step) override { return thread_.activity(after_step); }
+  void watch_blocks(std::shared_ptr<seam::BlockSink> sink) override { thread_.watch_blocks(std::move(sink)); }
 
   EngineStats stats() const { return thread_.stats(); }
   void drain() { thread_.drain(); }

@@ -3,22 +3,30 @@
 #include <cstdint>
 #include <mutex>
 #include <unordered_set>
+#include <vector>
 
 #include "kv/block_hash.h"
 
 namespace kvasir::kv {
 
-// The hashes of the full blocks in a prefix tree, for threads other than the one that owns the tree.
-// Thread-safe.
+// The hashes of the full blocks in a prefix tree, for threads other than the one that owns the tree, and what
+// has changed of them, for one that follows. Thread-safe.
 class PublishedBlocks {
  public:
+  struct Changes {
+    std::vector<BlockHash> added;
+    std::vector<BlockHash> removed;
+  };
+
   void add(const BlockHash& hash) {
     const std::lock_guard lock(mutex_);
     hashes_.insert(hash);
+    if (follows_) touched_.push_back(hash);
   }
   void remove(const BlockHash& hash) {
     const std::lock_guard lock(mutex_);
     hashes_.erase(hash);
+    if (follows_) touched_.push_back(hash);
   }
 
   // How many of the chain's first blocks are there. O(log n).
@@ -28,9 +36,33 @@ class PublishedBlocks {
         num_first(chain, SIZE_MAX, [this](const BlockHash& hash) { return hashes_.contains(hash); }));
   }
 
+  // All blocks. From now on changes are kept until they are taken, or until nobody follows any more.
+  std::vector<BlockHash> follow() {
+    const std::lock_guard lock(mutex_);
+    follows_ = true;
+    touched_.clear();
+    return {hashes_.begin(), hashes_.end()};
+  }
+  void stop_following() {
+    const std::lock_guard lock(mutex_);
+    follows_ = false;
+    touched_ = {};
+  }
+  // Since the last call. No block is in both lists: what came and went meanwhile is as it is now.
+  Changes take_changes() {
+    Changes changes;
+    const std::lock_guard lock(mutex_);
+    for (const BlockHash& hash : touched_)
+      (hashes_.contains(hash) ? changes.added : changes.removed).push_back(hash);
+    touched_.clear();
+    return changes;
+  }
+
  private:
   mutable std::mutex mutex_;
   std::unordered_set<BlockHash, BlockHashHasher> hashes_;  // guarded by mutex_
+  std::vector<BlockHash> touched_;                         // guarded by mutex_; empty unless followed
+  bool follows_ = false;                                   // guarded by mutex_
 };
 
 }  // namespace kvasir::kv

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "router/member.h"
+#include "router/route.h"
 #include "router/use.h"
 
 namespace kvasir::router {
@@ -13,22 +14,26 @@ namespace kvasir::router {
 template <class Client>
 class Lease {
  public:
-  Lease(std::shared_ptr<Member<Client>> member, Use use) : use_(std::move(use)), member_(std::move(member)) {
-    ++member_->num_leases;
+  Lease(std::shared_ptr<Member<Client>> member, Use use, Route route = {})
+      : use_(std::move(use)), member_(std::move(member)), route_(std::move(route)) {
+    member_->begin_lease();
   }
   Lease(Lease&&) noexcept = default;
   Lease& operator=(Lease&&) = delete;
   ~Lease() {
-    if (member_) --member_->num_leases;
+    if (member_) member_->end_lease();
   }
 
   Client& worker() const { return *member_->worker; }
   // Which member of the pool it is.
   const std::string& member() const { return member_->id; }
+  // Why it is this one.
+  const Route& route() const { return route_; }
 
  private:
   Use use_;                                 // ends last
   std::shared_ptr<Member<Client>> member_;  // null once moved from
+  Route route_;
 };
 
 using WorkerLease = Lease<seam::WorkerClient>;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <string>
@@ -13,15 +14,36 @@ namespace kvasir::router {
 // The id of the member that set_ready brings: a worker in the same process.
 inline constexpr const char* kLocalMember = "local";
 
-// One worker of a model's pool. Shared by the router and the leases on it, which keep it alive.
+// One worker of a model's pool. Shared by the router and the leases on it, which keep it alive. Thread-safe.
 template <class Client>
-struct Member {
+class Member {
+ public:
   Member(std::string id_in, std::shared_ptr<Client> worker_in)
       : id(std::move(id_in)), worker(std::move(worker_in)) {}
 
   const std::string id;
   const std::shared_ptr<Client> worker;  // never null
-  std::atomic<int> num_leases{0};
+
+  void begin_lease() {
+    ++num_leases_;
+    ++num_sent_;
+  }
+  void end_lease() { --num_leases_; }
+  int num_leases() const { return num_leases_; }
+
+  // Requests that it has: those that it reports, and those that were sent from here since its report has last
+  // changed.
+  int load(const wire::WorkerReport& report) {
+    const int reported = report.num_running + report.num_waiting;
+    if (reported_.exchange(reported, std::memory_order_relaxed) != reported) num_sent_ = 0;
+    const int leases = num_leases_;
+    return std::max(reported + std::min<int>(num_sent_, leases), leases);
+  }
+
+ private:
+  std::atomic<int> num_leases_{0};
+  std::atomic<int> num_sent_{0};
+  std::atomic<int> reported_{0};
 };
 
 using WorkerMember = Member<seam::WorkerClient>;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "kv/block.h"
 
 namespace kvasir::router {
 
@@ -33,19 +34,46 @@ wire::WorkerReport sum_of(const std::vector<MemberStatus>& members) {
   return sum;
 }
 
+Pool::Pool(std::string model, const PoolOptions& options)
+    : model_(std::move(model)),
+      options_(options),
+      policy_(make_policy(options.policy, options.seed)),
+      index_(std::make_shared<BlockIndex>(options.index_bytes)) {}
+
+Pool::~Pool() {
+  for (const Seat& seat : *members_)
+    if (seat.follower) seat.follower->end();
+}
+
 void Pool::add(std::string id, std::shared_ptr<seam::WorkerClient> worker) {
   CHECK(worker != nullptr, "member {} without a worker", id);
   const std::lock_guard lock(mutex_);
   List members = *members_;
-  std::erase_if(members, [&id](const auto& member) { return member->id == id; });
-  members.push_back(std::make_shared<WorkerMember>(std::move(id), std::move(worker)));
-  members_ = std::make_shared<const List>(std::move(members));
+  take_out(id, members, lock);
+  members.push_back({.member = std::make_shared<WorkerMember>(std::move(id), std::move(worker))});
+  settle(std::move(members), lock);
 }
 
 void Pool::remove(std::string_view id) {
   const std::lock_guard lock(mutex_);
   List members = *members_;
-  std::erase_if(members, [id](const auto& member) { return member->id == id; });
+  take_out(id, members, lock);
+  settle(std::move(members), lock);
+}
+
+void Pool::take_out(std::string_view id, List& members, const std::lock_guard<std::mutex>&) {
+  const auto found = std::ranges::find_if(members, [id](const Seat& seat) { return seat.member->id == id; });
+  if (found == members.end()) return;
+  if (found->follower) found->follower->end();
+  members.erase(found);
+}
+
+void Pool::settle(List members, const std::lock_guard<std::mutex>&) {
+  const bool follows = policy_->wants_blocks() && members.size() > 1;
+  for (Seat& seat : members) {
+    if (follows && !seat.follower) seat.follower = BlockFollower::begin(index_, seat.member->worker);
+    if (!follows && seat.follower) std::exchange(seat.follower, nullptr)->end();
+  }
   members_ = std::make_shared<const List>(std::move(members));
 }
 
@@ -55,20 +83,58 @@ Pool::Members Pool::members() const {
 }
 
 base::Result<WorkerLease> Pool::pick(const Members& among, const Demand& demand, Use use) const {
-  std::shared_ptr<WorkerMember> best;
-  for (const auto& member : *among) {
-    if (std::ranges::find(demand.avoid, member->id) != demand.avoid.end()) continue;
-    if (!best || member->num_leases < best->num_leases) best = member;
+  std::vector<Candidate> candidates;
+  std::vector<const Seat*> seats;
+  candidates.reserve(among->size());
+  seats.reserve(among->size());
+  const Seat* worst = nullptr;  // the last resort
+  const auto is_avoided = [&demand](const Seat& seat) {
+    return std::ranges::find(demand.avoid, seat.member->id) != demand.avoid.end();
+  };
+  const bool is_alone = among->size() == 1;
+  for (const Seat& seat : *among) {
+    if (!demand.avoid.empty() && is_avoided(seat)) continue;
+    if (is_alone) return WorkerLease(seat.member, std::move(use));
+    const wire::WorkerReport report = seat.member->worker->report();
+    if (report.failed || !report.progressing) {
+      if (worst == nullptr || !report.failed) worst = &seat;
+      continue;
+    }
+    seats.push_back(&seat);
+    candidates.push_back({.member = seat.member.get(),
+                          .load = seat.member->load(report),
+                          .num_waiting = report.num_waiting,
+                          .num_blocks = report.num_blocks,
+                          .num_free_blocks = report.num_free_blocks});
   }
-  if (!best) return no_worker(model_);
-  return WorkerLease(std::move(best), std::move(use));
+  if (candidates.empty()) {
+    if (worst == nullptr) return no_worker(model_);
+    return WorkerLease(worst->member, std::move(use));
+  }
+  Choice choice;
+  if (policy_->wants_blocks()) {
+    const BlockIndex::Depths depths = index_->find(demand.prompt);
+    for (std::size_t i = 0; i < seats.size(); ++i)
+      if (const auto& follower = seats[i]->follower)
+        candidates[i].num_cached = depths[static_cast<std::size_t>(follower->number())] * kv::kBlockTokens;
+  }
+  if (candidates.size() > 1) {
+    choice = policy_->choose(candidates, demand);
+    choice.route.policy = policy_->name();
+    choice.route.num_members = static_cast<int>(candidates.size());
+  }
+  choice.route.num_cached = candidates[choice.index].num_cached;
+  choice.route.load = candidates[choice.index].load;
+  return WorkerLease(seats[choice.index]->member, std::move(use), std::move(choice.route));
 }
 
 std::vector<MemberStatus> Pool::status() const {
   std::vector<MemberStatus> all;
   // Workers have locks of their own, so they are called without the pool's lock.
-  for (const auto& member : *members())
-    all.push_back({.id = member->id, .num_leases = member->num_leases, .report = member->worker->report()});
+  for (const Seat& seat : *members())
+    all.push_back({.id = seat.member->id,
+                   .num_leases = seat.member->num_leases(),
+                   .report = seat.member->worker->report()});
   return all;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -7,11 +9,20 @@
 #include <vector>
 
 #include "base/result.h"
+#include "router/block_follower.h"
+#include "router/block_index.h"
 #include "router/demand.h"
 #include "router/lease.h"
 #include "router/member.h"
+#include "router/policy.h"
 
 namespace kvasir::router {
+
+struct PoolOptions {
+  std::string policy = "cache";
+  std::size_t index_bytes = BlockIndex::kDefaultBytes;  // for each model
+  std::uint64_t seed = 1;                               // of what is decided by chance
+};
 
 // A member's state, for those who list models.
 struct MemberStatus {
@@ -27,29 +38,46 @@ wire::WorkerReport sum_of(const std::vector<MemberStatus>& members);
 // A model without any worker for a request.
 base::Error no_worker(const std::string& model);
 
-// The workers that generate for one model. Thread-safe.
+// The workers that generate for one model. It follows their blocks while there are two at least and the
+// policy wants to know them. Thread-safe.
 class Pool {
  public:
-  explicit Pool(std::string model) : model_(std::move(model)) {}
+  Pool(std::string model, const PoolOptions& options);
+  ~Pool();
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
 
   // Takes the place of a member with the same id.
   void add(std::string id, std::shared_ptr<seam::WorkerClient> worker);
   // Leases on it keep it alive. Does nothing if it is not there.
   void remove(std::string_view id);
-  using Members = std::shared_ptr<const std::vector<std::shared_ptr<WorkerMember>>>;
+
+  struct Seat {
+    std::shared_ptr<WorkerMember> member;
+    std::shared_ptr<BlockFollower> follower;  // null: its blocks are not known
+  };
+  using Members = std::shared_ptr<const std::vector<Seat>>;
   // Those who are there now.
   Members members() const;
 
-  // One of `among`. unavailable: the demand avoids all of them.
+  // One of `among`; one that has failed or stands still only if there is no other. unavailable: the demand
+  // avoids all of them.
   base::Result<WorkerLease> pick(const Members& among, const Demand& demand, Use use) const;
 
   // In the order in which they were added.
   std::vector<MemberStatus> status() const;
+  const BlockIndex& index() const { return *index_; }
 
  private:
-  using List = std::vector<std::shared_ptr<WorkerMember>>;
+  using List = std::vector<Seat>;
+  void take_out(std::string_view id, List& members, const std::lock_guard<std::mutex>& lock);
+  // Begins or ends to follow the members' blocks, and makes them the pool's.
+  void settle(List members, const std::lock_guard<std::mutex>& lock);
 
   const std::string model_;
+  const PoolOptions options_;
+  const std::unique_ptr<Policy> policy_;
+  const std::shared_ptr<BlockIndex> index_;
   mutable std::mutex mutex_;
   Members members_ = std::make_shared<List>();  // guarded by mutex_; never null
 };

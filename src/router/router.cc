@@ -11,8 +11,8 @@ using base::Error;
 using base::ErrorCode;
 
 struct Router::Entry {
-  Entry(std::string name_in, const std::shared_ptr<UseListener>& listener)
-      : name(std::move(name_in)), uses(std::make_shared<Use::Count>(name, listener)), pool(name) {}
+  Entry(std::string name_in, const std::shared_ptr<UseListener>& listener, const PoolOptions& options)
+      : name(std::move(name_in)), uses(std::make_shared<Use::Count>(name, listener)), pool(name, options) {}
 
   const std::string name;
   std::int64_t created_s = 0;
@@ -134,7 +134,7 @@ std::shared_ptr<const Text> named(std::string_view name, std::uint64_t version, 
 
 }  // namespace
 
-Router::Router() = default;
+Router::Router(PoolOptions options) : pool_options_(std::move(options)) {}
 Router::~Router() = default;
 
 std::shared_ptr<Router::Entry> Router::find(std::string_view name) const {
@@ -143,10 +143,15 @@ std::shared_ptr<Router::Entry> Router::find(std::string_view name) const {
   return nullptr;
 }
 
+std::shared_ptr<Router::Entry> Router::find_locked(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  return find(name);
+}
+
 void Router::add(std::string name) {
   const std::lock_guard lock(mutex_);
   CHECK(find(name) == nullptr, "model {} added twice", name);
-  auto entry = std::make_shared<Entry>(std::move(name), listener_);
+  auto entry = std::make_shared<Entry>(std::move(name), listener_, pool_options_);
   entry->created_s =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
           .count();
@@ -184,13 +189,11 @@ void Router::set_ready(std::string_view name, ServedModel model, ModelMemory mem
 }
 
 void Router::add_member(std::string_view name, std::string id, std::shared_ptr<seam::WorkerClient> worker) {
-  const std::lock_guard lock(mutex_);
-  if (const auto entry = find(name)) entry->pool.add(std::move(id), std::move(worker));
+  if (const auto entry = find_locked(name)) entry->pool.add(std::move(id), std::move(worker));
 }
 
 void Router::remove_member(std::string_view name, std::string_view id) {
-  const std::lock_guard lock(mutex_);
-  if (const auto entry = find(name)) entry->pool.remove(id);
+  if (const auto entry = find_locked(name)) entry->pool.remove(id);
 }
 
 void Router::set_leaving(std::string_view name) {
@@ -331,7 +334,7 @@ std::vector<ModelStatus> Router::models(const Reach& reach) const {
     ModelStatus& status = all[i];
     if (!status.text) continue;
     if (const auto& embedder = seen[i].embedder) {
-      status.num_leases = embedder->num_leases;
+      status.num_leases = embedder->num_leases();
       status.report = embedder->worker->report();
       continue;
     }
@@ -351,7 +354,7 @@ std::optional<wire::Activity> Router::activity(std::string_view name, std::uint6
     members = entry->pool.members();
   }
   if (members->empty()) return std::nullopt;
-  return members->front()->worker->activity(after_step);
+  return members->front().member->worker->activity(after_step);
 }
 
 }  // namespace kvasir::router

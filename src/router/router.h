@@ -85,7 +85,7 @@ struct Reach {
 // and its worker starts. Whoever holds a text or a lease that the router gave uses the model.
 class Router {
  public:
-  Router();
+  explicit Router(PoolOptions options = {});
   ~Router();
 
   // Adding a name twice is a bug.
@@ -134,11 +134,13 @@ class Router {
  private:
   struct Entry;
   std::shared_ptr<Entry> find(std::string_view name) const;
+  std::shared_ptr<Entry> find_locked(std::string_view name) const;
   base::Error does_not_exist(std::string_view name, const Reach& reach) const;
   base::Result<std::shared_ptr<Entry>> find_ready(std::string_view name, const Reach& reach) const;
   // Ready, or leaving.
   base::Result<std::shared_ptr<Entry>> find_loaded(std::string_view name) const;
 
+  const PoolOptions pool_options_;
   const std::shared_ptr<UseListener> listener_ = std::make_shared<UseListener>();
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<Entry>> entries_;  // guarded by mutex_

@@ -1,0 +1,186 @@
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <limits>
+#include <ranges>
+#include <string>
+
+#include "kv/block.h"
+#include "router/dice.h"
+#include "router/policy.h"
+
+namespace kvasir::router {
+
+namespace {
+
+// So many members are asked for a forecast, which takes some microseconds each.
+constexpr std::size_t kMostForecasts = 4;
+// A request that waits delays another by about its prompt, and one that runs by a few tokens a step.
+constexpr double kTokensOfRunning = 32;
+// Members whose cost is at most so much above the best are as good as it. A forecast is not more exact.
+constexpr double kNear = 1.1;
+constexpr double kNear_s = 1e-3;
+// A stream's pace counts as if so many tokens were still to come.
+constexpr double kExpectedOutput = 64;
+
+struct Scored {
+  std::size_t index = 0;
+  double cost = 0;    // seconds, or tokens where nobody forecasts
+  double ttft_s = 0;  // 0: not known
+};
+
+// A short list without duplicates.
+class Shortlist {
+ public:
+  void add(std::size_t index) {
+    if (size_ < indices_.size() && std::find(begin(), end(), index) == end()) indices_[size_++] = index;
+  }
+  const std::size_t* begin() const { return indices_.data(); }
+  const std::size_t* end() const { return indices_.data() + size_; }
+  std::size_t size() const { return size_; }
+
+ private:
+  std::array<std::size_t, kMostForecasts> indices_{};
+  std::size_t size_ = 0;
+};
+
+// The member that is expected to begin the answer first, with what it holds of the prompt, and to go on with
+// it at a good pace. All members are weighed roughly, a few of them by their own forecasts.
+class CachePolicy final : public Policy {
+ public:
+  explicit CachePolicy(std::uint64_t seed) : dice_(seed) {}
+  std::string_view name() const override { return "cache"; }
+  bool wants_blocks() const override { return true; }
+
+  Choice choose(std::span<const Candidate> candidates, const Demand& demand) override {
+    const wire::Outline outline = outline_of(demand);
+    std::array<Scored, kMostForecasts> scored;
+    std::size_t num_scored = 0;
+    for (const std::size_t index : shortlist(candidates, outline))
+      scored[num_scored++] = score(candidates[index], index, outline, demand);
+    const std::span<Scored> all(scored.data(), num_scored);
+    // Costs are compared in one unit.
+    if (std::ranges::any_of(all, [](const Scored& one) { return one.ttft_s <= 0; }))
+      for (Scored& one : all) one = {one.index, rough_cost(candidates[one.index], outline), 0};
+    return decide(candidates, all, demand);
+  }
+
+ private:
+  static wire::Outline outline_of(const Demand& demand) {
+    if (demand.outline != nullptr) return *demand.outline;
+    return {.prompt_blocks = &demand.prompt,
+            .num_prompt_tokens = static_cast<std::int64_t>(demand.prompt.hashes().size()) * kv::kBlockTokens};
+  }
+
+  // In tokens.
+  static double rough_cost(const Candidate& one, const wire::Outline& outline) {
+    const auto prompt = static_cast<double>(outline.num_prompt_tokens);
+    return std::max(0.0, prompt - one.num_cached) + one.num_waiting * std::max(prompt, 1.0) +
+           one.load * kTokensOfRunning;
+  }
+
+  // Those that may be the best: by all that is known, by what they hold, and by their load. Of equal ones
+  // any, since others choose at the same time.
+  Shortlist shortlist(std::span<const Candidate> candidates, const wire::Outline& outline) {
+    Shortlist list;
+    const std::size_t count = candidates.size();
+    if (count <= kMostForecasts) {
+      for (std::size_t i = 0; i < count; ++i) list.add(i);
+      return list;
+    }
+    const std::size_t start = dice_.below(count);
+    const auto add_least = [&](const auto& badness) {
+      std::size_t best = start;
+      double least = std::numeric_limits<double>::infinity();
+      for (std::size_t n = 0; n < count; ++n) {
+        const std::size_t i = (start + n) % count;
+        if (std::find(list.begin(), list.end(), i) != list.end()) continue;
+        if (const double bad = badness(candidates[i]); bad < least) {
+          least = bad;
+          best = i;
+        }
+      }
+      list.add(best);
+    };
+    const auto roughly = [&](const Candidate& one) { return rough_cost(one, outline); };
+    add_least(roughly);
+    add_least([&](const Candidate& one) { return -one.num_cached * 1e6 + one.load; });
+    add_least([&](const Candidate& one) { return one.load * 1e6 - one.num_cached; });
+    while (list.size() < kMostForecasts) add_least(roughly);
+    return list;
+  }
+
+  static Scored score(const Candidate& one, std::size_t index, wire::Outline outline, const Demand& demand) {
+    outline.num_cached_tokens = one.num_cached;
+    const wire::Forecast forecast = one.member->worker->forecast(outline);
+    if (!(forecast.expected.ttft_s > 0)) return {.index = index};
+    const double cost = forecast.expected.ttft_s + kExpectedOutput * forecast.expected.tpot_s +
+                        memory_s(one, outline, demand, forecast);
+    return {.index = index, .cost = cost, .ttft_s = forecast.expected.ttft_s};
+  }
+
+  // What does not fit into free memory is computed again some time, by this request or by another one.
+  static double memory_s(const Candidate& one, const wire::Outline& outline, const Demand& demand,
+                         const wire::Forecast& forecast) {
+    if (one.num_blocks == 0 || outline.num_prompt_tokens == 0) return 0;
+    const double free = double{kv::kBlockTokens} * one.num_free_blocks;
+    const double missing = static_cast<double>(demand.num_tokens - one.num_cached) - free;
+    return std::max(0.0, missing) * forecast.alone.ttft_s / static_cast<double>(outline.num_prompt_tokens);
+  }
+
+  Choice decide(std::span<const Candidate> candidates, std::span<const Scored> all, const Demand& demand) {
+    const double least = std::ranges::min(all, {}, &Scored::cost).cost;
+    std::array<const Scored*, kMostForecasts> near{};
+    std::size_t num_near = 0;
+    for (const Scored& one : all)
+      if (one.cost <= least * kNear + (one.ttft_s > 0 ? kNear_s : 0)) near[num_near++] = &one;
+    const Scored& best =
+        num_near == 1 ? *near[0] : *one_of(candidates, std::span(near.data(), num_near), demand);
+    Choice choice{.index = best.index,
+                  .route = {.num_near = static_cast<int>(num_near), .expected_ttft_s = best.ttft_s}};
+    if (demand.explains) choice.route.scores = scores(candidates, all);
+    return choice;
+  }
+
+  // The one that requests of this kind prefer, if it has no more to do than the others. Else two at random,
+  // and of them the one that has less to do: if all gateways took the best one by reports of the same age,
+  // they would meet there.
+  const Scored* one_of(std::span<const Candidate> candidates, std::span<const Scored* const> near,
+                       const Demand& demand) {
+    const auto load = [&](const Scored* one) { return candidates[one->index].load; };
+    const Scored* const preferred = std::ranges::max(near, {}, [&](const Scored* one) {
+      return mixed(std::hash<std::string>()(candidates[one->index].member->id) ^ affinity_of(demand));
+    });
+    if (load(preferred) <= std::ranges::min(near | std::views::transform(load))) return preferred;
+    const std::size_t a = dice_.below(near.size());
+    const std::size_t b = (a + 1 + dice_.below(near.size() - 1)) % near.size();
+    return load(near[b]) < load(near[a]) ? near[b] : near[a];
+  }
+
+  static std::uint64_t affinity_of(const Demand& demand) {
+    if (demand.affinity != 0) return mixed(demand.affinity);
+    return demand.prompt.hashes().empty() ? 0 : demand.prompt.hashes()[0].high;
+  }
+
+  static std::string scores(std::span<const Candidate> candidates, std::span<const Scored> all) {
+    std::string text;
+    for (const Scored& one : all) {
+      const Candidate& candidate = candidates[one.index];
+      const std::string cost =
+          one.ttft_s > 0 ? fmt::format("{:.0f}ms", one.cost * 1e3) : fmt::format("{:.0f}tok", one.cost);
+      text += fmt::format("{}{}:{}/cached={}/load={}", text.empty() ? "" : ",", candidate.member->id, cost,
+                          candidate.num_cached, candidate.load);
+    }
+    return text;
+  }
+
+  Dice dice_;
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> make_cache_policy(std::uint64_t seed) {
+  return std::make_unique<CachePolicy>(seed);
+}
+
+}  // namespace kvasir::router

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace kvasir::router {
+
+// Why a request went where it went.
+struct Route {
+  std::string_view policy = "only";  // how it was decided; "only": there was one member
+  int num_members = 1;               // that could have it
+  int num_near = 1;                  // that were about as good as the best
+  int num_cached = 0;                // tokens of the prompt that the member holds, as far as it has told
+  int load = 0;                      // requests on the member, before this one
+  double expected_ttft_s = 0;        // 0: not known
+  std::string scores = {};           // of the members that were weighed; empty unless the demand asks
+};
+
+// For a header: member=w2; policy=cache; cached=512; load=3; ttft_ms=41; near=2/4; scores=...
+std::string short_form(const Route& route, std::string_view member);
+
+}  // namespace kvasir::router
