@@ -11,8 +11,8 @@ SRC = ROOT / "src"
 PICTURE = ROOT / "docs" / "house.svg"
 WIDTH, MARGIN, LINE, GAP = 1100, 12, 17, 8
 FLOOR = {
-    "app": "the program and its commands", "gateway": "a server in one process, benchmarks, comparisons with references", "api": "HTTP requests and their answers",
-    "router": "which worker", "seam": "between the API and the engines; models by name, tools",
+    "app": "the program and its commands", "gateway": "roles: a server, a gateway, a worker; benchmarks, comparisons with references", "host": "models in this process", "api": "HTTP requests and their answers",
+    "router": "which worker", "remote": "other processes: workers, who is there, other servers", "seam": "between the API and the engines; models by name, tools",
     "sched": "what a step computes; sockets", "wire": "the messages between the API and the engines",
     "text": "text, grammars, tenants, KV, kernels", "store": "the store, tensors",
     "config": "settings, logs, metrics", "base": "results, clocks, JSON",
