@@ -116,22 +116,19 @@ wire::WorkerReport EngineThread::report() const {
   return report;
 }
 
+seam::Prospect EngineThread::prospect() const {
+  const std::lock_guard lock(mutex_);
+  return {outlook_, arrived_, base::seconds(clock_.now() - outlook_at_)};
+}
+
 wire::Forecast EngineThread::forecast(const wire::Outline& outline) const {
-  std::vector<sched::WaitingLine> arrived;
-  std::shared_ptr<const sched::Outlook> outlook;
-  double since_s = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    arrived = arrived_;
-    outlook = outlook_;
-    since_s = base::seconds(clock_.now() - outlook_at_);
-  }
-  if (!outlook) return {};
+  const seam::Prospect prospect = this->prospect();
+  if (!prospect.outlook) return {};
   const int num_blocks = outline.prompt_blocks && !outline.num_cached_tokens
                              ? published_->num_published(*outline.prompt_blocks)
                              : 0;
   const int num_cached = outline.num_cached_tokens.value_or(num_blocks * kv::kBlockTokens);
-  return sched::forecast(*outlook, arrived, outline, num_cached, since_s);
+  return sched::forecast(*prospect.outlook, prospect.arrived, outline, num_cached, prospect.age_s);
 }
 
 EngineStats EngineThread::stats() const {

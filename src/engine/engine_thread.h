@@ -43,6 +43,7 @@ class EngineThread {
   wire::WorkerReport report() const;
   // See seam::WorkerClient.
   wire::Forecast forecast(const wire::Outline& outline) const;
+  seam::Prospect prospect() const;
   EngineStats stats() const;
   // See seam::WorkerClient.
   wire::Activity activity(std::uint64_t after_step);

@@ -20,6 +20,7 @@ class LocalWorker final : public seam::WorkerClient {
     return thread_.submit(std::move(request), std::move(reader));
   }
   wire::Forecast forecast(const wire::Outline& outline) const override { return thread_.forecast(outline); }
+  seam::Prospect prospect() const override { return thread_.prospect(); }
   wire::WorkerReport report() const override { return thread_.report(); }
   wire::Activity activity(std::uint64_t after_step) override { return thread_.activity(after_step); }
   void watch_blocks(std::shared_ptr<seam::BlockSink> sink) override { thread_.watch_blocks(std::move(sink)); }

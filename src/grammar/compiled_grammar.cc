@@ -9,9 +9,9 @@ CompiledGrammar::Generation::Generation(const CompiledGrammar& grammar)
                                     .max_items = grammar.limits_.max_items}),
       masks(pushdown, *grammar.trie_, grammar.limits_.max_mask_bytes) {}
 
-base::Result<std::shared_ptr<CompiledGrammar>> CompiledGrammar::create(const Grammar& grammar,
-                                                                       std::shared_ptr<const TokenTrie> trie,
-                                                                       GrammarLimits limits) {
+base::Result<std::shared_ptr<CompiledGrammar>> CompiledGrammar::create(
+    const Grammar& grammar, std::shared_ptr<const TokenTrie> trie, GrammarLimits limits,
+    std::shared_ptr<const GrammarSource> source) {
   TRY(auto automaton, Automaton::build(grammar, {.max_states = limits.max_states}));
   // A grammar whose every token needs a walk over the vocabulary must never run out of work.
   const auto walk_work = static_cast<std::int64_t>(3 * trie->nodes().size());
@@ -19,6 +19,7 @@ base::Result<std::shared_ptr<CompiledGrammar>> CompiledGrammar::create(const Gra
   limits.work_reserve = std::max(limits.work_reserve, 4 * walk_work);
   std::shared_ptr<CompiledGrammar> compiled(new CompiledGrammar(automaton, std::move(trie), limits));
   compiled->notes_ = grammar.notes();
+  compiled->source_ = std::move(source);
   const auto generation = compiled->generation();
   if (generation->pushdown.start() == Pushdown::kFailed) {
     return base::error(base::ErrorCode::too_large, "the grammar begins with too many alternatives");

@@ -12,6 +12,8 @@
 
 namespace kvasir::grammar {
 
+struct GrammarSource;
+
 // Bounds on the cost of one grammar. Exceeding one is an error of the request that has the grammar.
 struct GrammarLimits {
   std::size_t max_states = 300'000;
@@ -33,10 +35,11 @@ struct GrammarLimits {
 // share what matching has computed. Thread-safe: matchers of one grammar take turns.
 class CompiledGrammar {
  public:
-  // Takes milliseconds for a large vocabulary, so it must not run on the engine's thread.
-  static base::Result<std::shared_ptr<CompiledGrammar>> create(const Grammar& grammar,
-                                                               std::shared_ptr<const TokenTrie> trie,
-                                                               GrammarLimits limits = {});
+  // Takes milliseconds for a large vocabulary, so it must not run on the engine's thread. `source` is kept
+  // for those who compile the grammar again elsewhere.
+  static base::Result<std::shared_ptr<CompiledGrammar>> create(
+      const Grammar& grammar, std::shared_ptr<const TokenTrie> trie, GrammarLimits limits = {},
+      std::shared_ptr<const GrammarSource> source = nullptr);
 
   // The shared results of matching. When they reach their size limit, a matcher starts a new generation and
   // takes only its own position along. The old one dies with its last matcher.
@@ -55,6 +58,8 @@ class CompiledGrammar {
   const Automaton& automaton() const { return *automaton_; }
   // What the source asks for and the grammar does not enforce.
   const std::vector<Note>& notes() const { return notes_; }
+  // What it was compiled from; null if it was built by hand.
+  const std::shared_ptr<const GrammarSource>& source() const { return source_; }
 
  private:
   CompiledGrammar(std::shared_ptr<const Automaton> automaton, std::shared_ptr<const TokenTrie> trie,
@@ -65,6 +70,7 @@ class CompiledGrammar {
   std::shared_ptr<const TokenTrie> trie_;
   GrammarLimits limits_;
   std::vector<Note> notes_;
+  std::shared_ptr<const GrammarSource> source_;
   std::mutex mutex_;
   std::shared_ptr<Generation> generation_;  // guarded by mutex_
 };

@@ -80,7 +80,8 @@ GrammarCompiler::GrammarCompiler(std::shared_ptr<const TokenTrie> trie, Limits l
 
 base::Result<std::shared_ptr<CompiledGrammar>> GrammarCompiler::make(const GrammarSource& source) const {
   TRY(const Grammar grammar, grammar_of(source));
-  return CompiledGrammar::create(grammar, trie_, limits_.grammar);
+  return CompiledGrammar::create(grammar, trie_, limits_.grammar,
+                                 std::make_shared<const GrammarSource>(source));
 }
 
 base::Result<std::shared_ptr<CompiledGrammar>> GrammarCompiler::compile(const GrammarSource& source) {

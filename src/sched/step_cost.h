@@ -37,8 +37,21 @@ struct StepLoad {
 // one delayed step changes it little. Rows beyond the largest step seen cost the mean of a row, which is
 // rather too much. Not thread-safe.
 class StepCost {
+  static constexpr int kSegments = 9;  // segments of rows between the bends
+  static constexpr int kTerms = kSegments + 4;
+
  public:
+  // Everything that predictions need; what learning needs besides stays where it is learned.
+  struct Learned {
+    std::array<double, kTerms> weights{};
+    int most_rows = 0;
+    std::int64_t num_observed = 0;
+  };
+
   StepCost();
+  // Predicts as the one whose `learned` it is.
+  explicit StepCost(const Learned& learned)
+      : weights_(learned.weights), most_rows_(learned.most_rows), num_observed_(learned.num_observed) {}
 
   double predict_s(const StepLoad& load) const;
   // The most prefill tokens, up to `most`, that fit beside `load` into `target_s`, without counting what they
@@ -49,13 +62,12 @@ class StepCost {
 
   void observe(const StepLoad& load, double seconds);
   std::int64_t num_observed() const { return num_observed_; }
+  Learned learned() const { return {weights_, most_rows_, num_observed_}; }
 
  private:
-  static constexpr int kSegments = 9;  // segments of rows between the bends
   static constexpr int kDecode = kSegments + 1;
   static constexpr int kDecodeKv = kSegments + 2;
   static constexpr int kPrefillKv = kSegments + 3;
-  static constexpr int kTerms = kSegments + 4;
   using Vector = std::array<double, kTerms>;
 
   static Vector features(const StepLoad& load);

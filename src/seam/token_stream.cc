@@ -30,7 +30,8 @@ class Waiting {
 
 }  // namespace
 
-TokenStream::TokenStream(asio::any_io_executor reader) : reader_(std::move(reader)) {}
+TokenStream::TokenStream(asio::any_io_executor reader, std::shared_ptr<Feedback> feedback)
+    : reader_(std::move(reader)), feedback_(std::move(feedback)) {}
 
 void TokenStream::send(std::vector<Delivery> deliveries) {
   while (!deliveries.empty()) {
@@ -66,7 +67,9 @@ std::optional<wire::TokenEvent> TokenStream::take() {
   if (!pending_) return std::nullopt;
   std::optional<wire::TokenEvent> event = std::exchange(pending_, std::nullopt);
   ended_ = event->last();
-  backlog_ -= static_cast<int>(event->tokens.size());
+  const int num_tokens = static_cast<int>(event->tokens.size());
+  backlog_ -= num_tokens;
+  if (feedback_ && num_tokens > 0) feedback_->on_taken(num_tokens);
   return event;
 }
 

@@ -26,7 +26,16 @@ class TokenStream : public std::enable_shared_from_this<TokenStream> {
     wire::TokenEvent event;
   };
 
-  explicit TokenStream(boost::asio::any_io_executor reader);
+  // What the reader does, for a worker that has to tell somebody else. It may be called on any thread, and
+  // while the stream is being destroyed.
+  class Feedback {
+   public:
+    virtual ~Feedback() = default;
+    virtual void on_taken(int num_tokens) = 0;
+    virtual void on_cancelled() = 0;  // once
+  };
+
+  explicit TokenStream(boost::asio::any_io_executor reader, std::shared_ptr<Feedback> feedback = nullptr);
 
   // Worker's side. Hands over a step's events with one post for each reader's executor.
   static void send(std::vector<Delivery> deliveries);
@@ -46,7 +55,9 @@ class TokenStream : public std::enable_shared_from_this<TokenStream> {
   // Called on the reader's executor whenever an event has come, so that one coroutine can wait for many
   // streams. Set before the reader's executor runs anything else; empty: none.
   void on_event(std::function<void()> callback) { on_event_ = std::move(callback); }
-  void cancel() { cancelled_.store(true, std::memory_order_release); }
+  void cancel() {
+    if (!cancelled_.exchange(true, std::memory_order_acq_rel) && feedback_) feedback_->on_cancelled();
+  }
 
   const boost::asio::any_io_executor& reader() const { return reader_; }
 
@@ -54,6 +65,7 @@ class TokenStream : public std::enable_shared_from_this<TokenStream> {
   void accept(wire::TokenEvent event);
 
   boost::asio::any_io_executor reader_;
+  const std::shared_ptr<Feedback> feedback_;  // null: nobody asks
   boost::asio::steady_timer* wake_ =
       nullptr;                      // of the one who waits in next(); touched on the reader's executor only
   std::function<void()> on_event_;  // touched on the reader's executor only

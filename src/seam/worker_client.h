@@ -1,9 +1,12 @@
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/result.h"
+#include "sched/outlook.h"
 #include "seam/block_sink.h"
 #include "seam/token_stream.h"
 #include "wire/activity.h"
@@ -12,6 +15,13 @@
 #include "wire/worker_report.h"
 
 namespace kvasir::seam {
+
+// What a worker's forecasts are made of, for a process that makes them elsewhere.
+struct Prospect {
+  std::shared_ptr<const sched::Outlook> outlook;  // null: nothing is known yet
+  std::vector<sched::WaitingLine> arrived;        // requests that came after it was made
+  double age_s = 0;                               // since it was made
+};
 
 // The seam between the roles: one process or many. Thread-safe.
 class WorkerClient {
@@ -25,6 +35,7 @@ class WorkerClient {
                                              boost::asio::any_io_executor reader) = 0;
   // What a request would get if it came now. Never waits for a step.
   virtual wire::Forecast forecast(const wire::Outline& outline) const = 0;
+  virtual Prospect prospect() const { return {}; }
   virtual wire::WorkerReport report() const = 0;
   // What it does, with the steps after number `after_step`. Steps are recorded only while somebody asks.
   virtual wire::Activity activity(std::uint64_t after_step) {
