@@ -9,9 +9,9 @@
 #include "api/http/site_guard.h"
 #include "api/routes.h"
 #include "config/load.h"
-#include "gateway/machine_memory.h"
-#include "gateway/slo_setting.h"
-#include "gateway/worker_metrics.h"
+#include "host/machine_memory.h"
+#include "host/slo_setting.h"
+#include "host/worker_metrics.h"
 #include "hub/open.h"
 #include "obs/log.h"
 #include "store/open.h"
@@ -69,7 +69,7 @@ api::ServiceOptions service_options(const config::Settings& settings) {
 router::Residence::Options residence_options(const config::Settings& settings,
                                              router::OnModelState on_state) {
   const base::Duration wait = from_seconds(settings.load_wait_s);
-  return {.memory = {.budget_bytes = model_memory_bytes(settings),
+  return {.memory = {.budget_bytes = host::model_memory_bytes(settings),
                      .makes_room = settings.load_on_request,
                      .max_wait = wait},
           .loads_on_request = settings.load_on_request,
@@ -131,15 +131,15 @@ Gateway::Gateway(const config::Settings& settings, Opened opened, hub::ProgressS
       process_metrics_(registry_),
       tracer_({.records = opened.traces.has_value(), .sample_rate = settings.trace_sample_rate}, clock_),
       pool_(num_compute_threads(settings), opened.isa),
-      loader_(std::make_unique<LocalLoader>(
-          HostSurroundings{.settings = settings_,
-                           .pool = pool_,
-                           .registry = registry_,
-                           .clock = clock_,
-                           .progress = progress,
-                           .gpu_shares = std::move(opened.asked.gpu_shares),
-                           .slo_ttft_ms = std::move(opened.asked.slo_ttft_ms),
-                           .slo_tpot_ms = std::move(opened.asked.slo_tpot_ms)},
+      loader_(std::make_unique<host::LocalLoader>(
+          host::HostSurroundings{.settings = settings_,
+                                 .pool = pool_,
+                                 .registry = registry_,
+                                 .clock = clock_,
+                                 .progress = progress,
+                                 .gpu_shares = std::move(opened.asked.gpu_shares),
+                                 .slo_ttft_ms = std::move(opened.asked.slo_ttft_ms),
+                                 .slo_tpot_ms = std::move(opened.asked.slo_tpot_ms)},
           std::set(opened.asked.started_with.begin(), opened.asked.started_with.end()))),
       residence_(
           std::make_unique<router::Residence>(residence_options(settings_, std::move(on_state)),
@@ -198,7 +198,7 @@ Status Gateway::serve() {
     return error;
   }
   port_ = *port;
-  server_observations_ = observe_server(registry_, server_->stats());
+  server_observations_ = host::observe_server(registry_, server_->stats());
   server_observations_.push_back(registry_.observe_counter(
       {"llm_usage_records_lost_total", "Records of requests that the disk did not take in time."}, {},
       [this] { return static_cast<double>(meter_->num_lost()); }));
@@ -244,9 +244,9 @@ Result<Gateway::Asked> Gateway::check_models(const config::Settings& settings, c
     if (!name.empty() && !names.contains(name))
       return base::error(ErrorCode::invalid_argument, "{}: no model '{}' is served", flag, name);
   const std::vector<std::string> all(names.begin(), names.end());
-  TRY(asked.gpu_shares, parse_shares(settings.gpu_kv_share, all));
-  TRY(asked.slo_ttft_ms, parse_slo_ms("--slo-ttft-ms", settings.slo_ttft_ms, all));
-  TRY(asked.slo_tpot_ms, parse_slo_ms("--slo-tpot-ms", settings.slo_tpot_ms, all));
+  TRY(asked.gpu_shares, host::parse_shares(settings.gpu_kv_share, all));
+  TRY(asked.slo_ttft_ms, host::parse_slo_ms("--slo-ttft-ms", settings.slo_ttft_ms, all));
+  TRY(asked.slo_tpot_ms, host::parse_slo_ms("--slo-tpot-ms", settings.slo_tpot_ms, all));
   return asked;
 }
 

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "config/settings.h"
-#include "gateway/local_loader.h"
+#include "host/local_loader.h"
 #include "gateway/trace_exporter.h"
 #include "hub/library.h"
 #include "meter/meter.h"
@@ -89,7 +89,7 @@ class Gateway {
   obs::Tracer tracer_;
   ops::ComputePool pool_;
   router::Router router_;
-  const std::unique_ptr<LocalLoader> loader_;
+  const std::unique_ptr<host::LocalLoader> loader_;
   std::unique_ptr<router::Residence> residence_;
   tenancy::Admission admission_;
   std::unique_ptr<store::Store> store_;

@@ -8,7 +8,7 @@
 #include "net/http_server.h"
 #include "obs/registry.h"
 
-namespace kvasir::gateway {
+namespace kvasir::host {
 
 struct ObservedWorker {
   std::string model;
@@ -23,4 +23,4 @@ std::vector<obs::Observation> observe_worker(obs::Registry& registry, const Obse
 // Adds the HTTP server's metrics. `stats` outlives the observations.
 std::vector<obs::Observation> observe_server(obs::Registry& registry, const net::ServerStats& stats);
 
-}  // namespace kvasir::gateway
+}  // namespace kvasir::host

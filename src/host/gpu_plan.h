@@ -13,7 +13,7 @@
 
 #include "base/result.h"
 
-namespace kvasir::gateway {
+namespace kvasir::host {
 
 // The KV memory that a model on a GPU asks for, once its weights are loaded.
 struct KvDemand {
@@ -67,4 +67,4 @@ class GpuPlan {
       divided_;  // guarded by mutex_; blocks for `demands_`, once all models are there
 };
 
-}  // namespace kvasir::gateway
+}  // namespace kvasir::host

@@ -1,4 +1,4 @@
-#include "gateway/machine_memory.h"
+#include "host/machine_memory.h"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 
 #include "model/decoder/device_decoder.h"
 
-namespace kvasir::gateway {
+namespace kvasir::host {
 
 std::int64_t machine_memory_bytes() {
   std::int64_t bytes = static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) *
@@ -27,4 +27,4 @@ std::int64_t model_memory_bytes(const config::Settings& settings) {
   return machine_memory_bytes() / 5 * 4;
 }
 
-}  // namespace kvasir::gateway
+}  // namespace kvasir::host

@@ -1,10 +1,10 @@
-#include "gateway/gpu_plan.h"
+#include "host/gpu_plan.h"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 
-namespace kvasir::gateway {
+namespace kvasir::host {
 namespace {
 
 constexpr std::int64_t kMiB = 1 << 20;
@@ -95,4 +95,4 @@ TEST(GpuPlan, AStoppedModelWaitsForNobody) {
 }
 
 }  // namespace
-}  // namespace kvasir::gateway
+}  // namespace kvasir::host

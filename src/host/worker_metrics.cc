@@ -1,9 +1,9 @@
-#include "gateway/worker_metrics.h"
+#include "host/worker_metrics.h"
 
 #include <functional>
 #include <utility>
 
-namespace kvasir::gateway {
+namespace kvasir::host {
 
 namespace {
 
@@ -162,4 +162,4 @@ std::vector<obs::Observation> observe_server(obs::Registry& registry, const net:
   return observations;
 }
 
-}  // namespace kvasir::gateway
+}  // namespace kvasir::host

@@ -1,4 +1,4 @@
-#include "gateway/model_host.h"
+#include "host/model_host.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@
 #include "engine/device_runner.h"
 #include "engine/failing_runner.h"
 #include "engine/model_runner.h"
-#include "gateway/worker_metrics.h"
+#include "host/worker_metrics.h"
 #include "hub/open.h"
 #include "kv/block.h"
 #include "model/arch/parameter_count.h"
@@ -28,7 +28,7 @@
 #include "router/model_grammars.h"
 #include "sched/reachable_slo.h"
 
-namespace kvasir::gateway {
+namespace kvasir::host {
 
 using base::ErrorCode;
 using base::Result;
@@ -456,4 +456,4 @@ Result<router::ServedModel> ModelHost::load_encoder() {
   return router::ServedModel(std::move(model));
 }
 
-}  // namespace kvasir::gateway
+}  // namespace kvasir::host

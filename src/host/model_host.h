@@ -16,7 +16,7 @@
 #include "config/settings.h"
 #include "engine/embed_worker.h"
 #include "engine/local_worker.h"
-#include "gateway/gpu_plan.h"
+#include "host/gpu_plan.h"
 #include "hub/library.h"
 #include "hub/pull.h"
 #include "model/decoder/device_decoder.h"
@@ -25,7 +25,7 @@
 #include "router/host.h"
 #include "router/router.h"
 
-namespace kvasir::gateway {
+namespace kvasir::host {
 
 // Objects that all models of this process share. They outlive the hosts.
 struct HostSurroundings {
@@ -84,4 +84,4 @@ class ModelHost final : public router::Host {
 // Bytes that a model will take by the size of its files and the settings.
 std::int64_t estimate_memory(const hub::Model& model, const config::Settings& settings);
 
-}  // namespace kvasir::gateway
+}  // namespace kvasir::host

@@ -1,8 +1,8 @@
-#include "gateway/slo_setting.h"
+#include "host/slo_setting.h"
 
 #include <gtest/gtest.h>
 
-namespace kvasir::gateway {
+namespace kvasir::host {
 namespace {
 
 TEST(SloSetting, IsForAllOrForOne) {
@@ -23,4 +23,4 @@ TEST(SloSetting, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace kvasir::gateway
+}  // namespace kvasir::host

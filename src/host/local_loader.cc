@@ -1,10 +1,10 @@
-#include "gateway/local_loader.h"
+#include "host/local_loader.h"
 
 #include <utility>
 
 #include "model/decoder/device_decoder.h"
 
-namespace kvasir::gateway {
+namespace kvasir::host {
 
 namespace {
 
@@ -34,4 +34,4 @@ std::unique_ptr<router::Host> LocalLoader::make_host(const hub::Model& model, ro
   return std::make_unique<ModelHost>(model, reports, std::move(around));
 }
 
-}  // namespace kvasir::gateway
+}  // namespace kvasir::host

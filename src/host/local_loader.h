@@ -6,10 +6,10 @@
 #include <set>
 #include <string>
 
-#include "gateway/model_host.h"
+#include "host/model_host.h"
 #include "router/host.h"
 
-namespace kvasir::gateway {
+namespace kvasir::host {
 
 // Makes the hosts of this process. On a GPU whose memory is not divided by the settings, the models of the
 // start divide what their weights leave; a model that comes later takes what is free then.
@@ -32,4 +32,4 @@ class LocalLoader final : public router::Loader {
   std::shared_ptr<GpuPlan> plan_;       // of the models of the start; null: none
 };
 
-}  // namespace kvasir::gateway
+}  // namespace kvasir::host

@@ -1,4 +1,4 @@
-#include "gateway/gpu_plan.h"
+#include "host/gpu_plan.h"
 
 #include <algorithm>
 #include <charconv>
@@ -10,7 +10,7 @@
 #include "kv/block.h"
 #include "obs/log.h"
 
-namespace kvasir::gateway {
+namespace kvasir::host {
 
 using base::ErrorCode;
 using base::Result;
@@ -129,4 +129,4 @@ void GpuPlan::arrive(std::unique_lock<std::mutex>& lock) {
   all_there_.notify_all();
 }
 
-}  // namespace kvasir::gateway
+}  // namespace kvasir::host

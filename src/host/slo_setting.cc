@@ -1,10 +1,10 @@
-#include "gateway/slo_setting.h"
+#include "host/slo_setting.h"
 
 #include <algorithm>
 #include <charconv>
 #include <system_error>
 
-namespace kvasir::gateway {
+namespace kvasir::host {
 
 base::Result<std::map<std::string, double>> parse_slo_ms(std::string_view flag,
                                                          const std::vector<std::string>& entries,
@@ -33,4 +33,4 @@ base::Result<std::map<std::string, double>> parse_slo_ms(std::string_view flag,
   return of_model;
 }
 
-}  // namespace kvasir::gateway
+}  // namespace kvasir::host
