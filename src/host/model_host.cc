@@ -216,9 +216,9 @@ std::string fingerprint(const hub::Model& model) {
 }
 
 // What is known of a model before its architecture is.
-Result<router::ModelFacts> facts_of(const hub::Model& model, const std::filesystem::path& path) {
+Result<wire::ModelFacts> facts_of(const hub::Model& model, const std::filesystem::path& path) {
   TRY(model::CheckpointFacts stored, model::read_facts(path));
-  router::ModelFacts facts{.format = std::move(stored.format),
+  wire::ModelFacts facts{.format = std::move(stored.format),
                            .quantization = std::move(stored.quantization),
                            .num_parameters = stored.num_parameters,
                            .num_bytes = model.size};
@@ -332,7 +332,7 @@ Result<router::ServedModel> ModelHost::open(const std::stop_token& stop) {
 
 Result<router::ServedModel> ModelHost::load_decoder(const std::stop_token& stop) {
   const config::Settings& settings = around_.settings;
-  TRY(router::ModelFacts facts, facts_of(model_, model_.path));
+  TRY(wire::ModelFacts facts, facts_of(model_, model_.path));
   const auto reserve = [&](model::DeviceDecoder& decoder) { return reserve_kv(decoder, stop); };
   TRY(Computed computed, settings.device == "cuda" ? load_on_cuda(model_.path, around_, reserve, stop)
                                                    : load_on_cpu(model_.path, around_, stop));
@@ -373,7 +373,7 @@ Result<router::ServedModel> ModelHost::load_decoder(const std::stop_token& stop)
   facts.num_heads = config.num_heads;
   facts.num_kv_heads = config.num_kv_heads;
   facts.on_gpu = settings.device == "cuda";
-  model.text.facts = std::make_shared<const router::ModelFacts>(std::move(facts));
+  model.text.facts = std::make_shared<const wire::ModelFacts>(std::move(facts));
   if (settings.model_sampling) {
     model.text.sampling = speech.sampling;
     if (model_.entry != nullptr) model.text.sampling.complete(model_.entry->sampling);
@@ -434,7 +434,7 @@ Result<router::ServedModel> ModelHost::load_encoder() {
                                      .max_waiting = static_cast<std::size_t>(around_.settings.max_queue)};
   const int context_length = config.context_length;
   const int dimensions = config.hidden_size;
-  TRY(router::ModelFacts facts, facts_of(model_, model_.path));
+  TRY(wire::ModelFacts facts, facts_of(model_, model_.path));
   facts.architecture = config.architecture;
   facts.embedding_length = config.hidden_size;
   facts.num_layers = config.num_layers;
@@ -451,7 +451,7 @@ Result<router::ServedModel> ModelHost::load_encoder() {
   model.text.context_length = context_length;
   model.text.fingerprint = fingerprint(model_);
   model.text.dimensions = dimensions;
-  model.text.facts = std::make_shared<const router::ModelFacts>(std::move(facts));
+  model.text.facts = std::make_shared<const wire::ModelFacts>(std::move(facts));
   model.worker = std::move(embedder);
   return router::ServedModel(std::move(model));
 }

@@ -9,25 +9,10 @@
 #include "router/public_prompts.h"
 #include "text/chat_template.h"
 #include "text/tokenizer/tokenizer.h"
+#include "wire/model_facts.h"
 #include "wire/sampling_advice.h"
 
 namespace kvasir::router {
-
-// What a model is, for those who list models.
-struct ModelFacts {
-  std::string format;               // of its files: "gguf", "safetensors"
-  std::string architecture;         // "llama"
-  std::string quantization;         // what most of its numbers are: "Q4_K_M", "BF16"
-  std::string digest;               // SHA-256 of its first file; empty: not known
-  std::string licence;              // its name; empty: not known
-  std::int64_t num_parameters = 0;  // 0: not known
-  std::uint64_t num_bytes = 0;      // of its files
-  int embedding_length = 0;         // numbers of a token's vector
-  int num_layers = 0;
-  int num_heads = 0;
-  int num_kv_heads = 0;
-  bool on_gpu = false;
-};
 
 // The data of a model that turns a request's text into tokens and tokens into text. It is available before
 // the request has a worker. Immutable; a request may hold it as long as it likes.
@@ -37,7 +22,7 @@ struct ModelText {
   int context_length = 0;     // tokens of prompt and output together
   std::string fingerprint;    // of the weights and the program
   std::uint64_t version = 0;  // of what has the name, which another may get later
-  std::shared_ptr<const ModelFacts> facts = std::make_shared<const ModelFacts>();  // never null
+  std::shared_ptr<const wire::ModelFacts> facts = std::make_shared<const wire::ModelFacts>();  // never null
 };
 
 // Text data of a model that generates.

@@ -28,8 +28,8 @@ constexpr std::string_view kOllamaVersion = "0.12.11";
 // No model leaves after a time. Clients subtract times, so it is not the last one that there is.
 constexpr std::string_view kNever = "2200-01-01T00:00:00Z";
 
-const router::ModelFacts& facts_of(const router::ModelStatus& model) {
-  static const router::ModelFacts kNothing;
+const wire::ModelFacts& facts_of(const router::ModelStatus& model) {
+  static const wire::ModelFacts kNothing;
   return model.text ? *common_text(*model.text).facts : kNothing;
 }
 
@@ -44,7 +44,7 @@ std::string size_text(std::int64_t number) {
   return number == 0 ? "" : fmt::format("{}", number);
 }
 
-json::object details_of(const router::ModelFacts& facts) {
+json::object details_of(const wire::ModelFacts& facts) {
   json::array families;
   if (!facts.architecture.empty()) families.emplace_back(facts.architecture);
   return {{"parent_model", ""},
@@ -56,7 +56,7 @@ json::object details_of(const router::ModelFacts& facts) {
 }
 
 // That of the model's file, or one made from its name: clients show the first digits without looking.
-std::string digest_of(const router::ModelFacts& facts, std::string_view name) {
+std::string digest_of(const wire::ModelFacts& facts, std::string_view name) {
   if (!facts.digest.empty()) return facts.digest;
   hub::Sha256 hash;
   hash.update(name);
@@ -64,7 +64,7 @@ std::string digest_of(const router::ModelFacts& facts, std::string_view name) {
 }
 
 json::object list_entry(const router::ModelStatus& model) {
-  const router::ModelFacts& facts = facts_of(model);
+  const wire::ModelFacts& facts = facts_of(model);
   const std::string name = tagged_name(model.name);
   return {{"name", name},
           {"model", name},
@@ -111,7 +111,7 @@ Result<ShowRequest> read_show(json::object body) {
 }
 
 json::object model_info(const router::ModelText& text) {
-  const router::ModelFacts& facts = *text.facts;
+  const wire::ModelFacts& facts = *text.facts;
   const std::string family = facts.architecture.empty() ? "unknown" : facts.architecture;
   json::object info{{"general.architecture", family},
                     {"general.basename", text.name},
@@ -178,7 +178,7 @@ asio::awaitable<void> handle_ollama_ps(Service& service, Exchange& exchange) {
   for (const router::ModelStatus& model : service.router.models(reach_of(exchange.caller))) {
     if (!model.text) continue;
     json::object entry = list_entry(model);
-    const router::ModelFacts& facts = facts_of(model);
+    const wire::ModelFacts& facts = facts_of(model);
     const auto size =
         model.memory.sum() > 0 ? static_cast<std::uint64_t>(model.memory.sum()) : facts.num_bytes;
     entry["size"] = size;
