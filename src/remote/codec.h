@@ -1,0 +1,49 @@
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "grammar/grammar_source.h"
+#include "kvasir.pb.h"
+#include "remote/text_assets.h"
+#include "seam/worker_client.h"
+#include "wire/block_changes.h"
+#include "wire/worker_card.h"
+
+// Values into messages and back. A message comes from outside: what it says is checked before anybody
+// computes with it. Only this folder includes this header.
+namespace kvasir::remote {
+
+// 1: the first. A peer with another number is refused; additions that an older peer may ignore keep it.
+inline constexpr std::uint32_t kProtocol = 1;
+
+// The grammar is left to the caller.
+void encode(const wire::GenerateRequest& request, proto::Generate& out);
+base::Result<wire::GenerateRequest> decode(const proto::Generate& in, int vocab_size);
+
+void encode(const grammar::GrammarSource& source, proto::Grammar& out);
+base::Result<grammar::GrammarSource> decode(const proto::Grammar& in);
+
+// `last` is the usage of the stream's event before, which both sides keep; it becomes this event's.
+void encode(const wire::TokenEvent& event, wire::Usage& last, proto::Event& out);
+base::Result<wire::TokenEvent> decode(const proto::Event& in, wire::Usage& last, int vocab_size);
+
+void encode(const wire::WorkerReport& report, proto::Report& out);
+wire::WorkerReport decode_report(const proto::Report& in);
+void encode(const seam::Prospect& prospect, proto::Report& out);
+base::Result<seam::Prospect> decode_prospect(const proto::Report& in);
+
+void encode(const wire::BlockChanges& changes, proto::Blocks& out);
+base::Result<wire::BlockChanges> decode(const proto::Blocks& in);
+
+void encode(const wire::Activity& activity, proto::Activity& out);
+wire::Activity decode(const proto::Activity& in);
+
+void encode(const wire::WorkerCard& card, proto::Card& out);
+wire::WorkerCard decode(const proto::Card& in);
+
+// Without the files' bytes.
+void encode(const TextAssets& assets, proto::TextHead& out);
+TextAssets decode(const proto::TextHead& in);
+
+}  // namespace kvasir::remote

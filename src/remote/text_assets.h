@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "wire/model_facts.h"
+#include "wire/sampling_advice.h"
+
+namespace kvasir::remote {
+
+struct TextFile {
+  std::string name;  // without folders
+  std::string bytes;
+  bool operator==(const TextFile&) const = default;
+};
+
+// The side of a model that turns text into tokens, for a gateway that has none of its weights.
+struct TextAssets {
+  std::vector<TextFile> files;  // a GGUF without tensors, or what a model's folder has beside its weights
+  int context_length = 0;
+  int vocab_size = 0;  // of the weights, which may be padded
+  std::int64_t num_parameters = 0;
+  std::string fingerprint;
+  wire::SamplingAdvice sampling;
+  wire::ModelFacts facts;
+  bool operator==(const TextAssets&) const = default;
+};
+
+// SHA-256, in hex, of what decides the tokens: the files and the vocabulary's size.
+std::string digest_of(const TextAssets& assets);
+
+}  // namespace kvasir::remote
