@@ -24,24 +24,48 @@ double on_wall(base::TimePoint time) {
   return base::seconds(time.time_since_epoch());
 }
 
+// The answer to a request whose resumed output leaves nothing to compute.
+wire::TokenEvent rest_of(const Engine::Arrival& arrival) {
+  wire::TokenEvent event{.finish = arrival.resumption.finish};
+  for (const TokenId token : arrival.resumption.forced) event.tokens.push_back({.id = token});
+  event.usage.prompt_tokens = static_cast<int>(arrival.request.prompt.size());
+  event.usage.output_tokens = static_cast<int>(arrival.request.resumed.size() + event.tokens.size());
+  return event;
+}
+
 }  // namespace
 
 Engine::Engine(const EngineOptions& options, Runner& runner, const base::Clock& clock)
     : options_(options), runner_(runner), clock_(clock), scheduler_(options.scheduler) {}
 
+base::Result<Engine::Arrival> Engine::prepare(const EngineOptions& options, wire::GenerateRequest request,
+                                              std::shared_ptr<seam::TokenStream> stream, base::TimePoint at) {
+  if (!request.ignore_eos)
+    request.stop_tokens.insert(request.stop_tokens.end(), options.end_tokens.begin(),
+                               options.end_tokens.end());
+  TRY(sched::Resumption resumption, sched::replay_output(request));
+  return Arrival{std::move(request), std::move(resumption), std::move(stream), at};
+}
+
 void Engine::submit(wire::GenerateRequest request, std::shared_ptr<seam::TokenStream> stream,
                     base::TimePoint arrived) {
+  base::Result<Arrival> arrival = prepare(options_, std::move(request), stream, arrived);
+  if (arrival.ok()) return submit(*std::move(arrival));
+  seam::TokenStream::send({{std::move(stream), {.error = std::move(arrival).error()}}});
+}
+
+void Engine::submit(Arrival arrival) {
+  auto& [request, resumption, stream, at] = arrival;
   if (failure_) return seam::TokenStream::send({{std::move(stream), {.error = engine_failed()}}});
-  if (!request.ignore_eos)
-    request.stop_tokens.insert(request.stop_tokens.end(), options_.end_tokens.begin(),
-                               options_.end_tokens.end());
+  if (resumption.finish) return seam::TokenStream::send({{std::move(stream), rest_of(arrival)}});
   if (obs::Log::enabled(obs::LogLevel::debug))
     obs::Log::debug("sequence_queued", {{"id", request.origin.request_id},
                                         {"tenant", request.origin.tenant},
                                         {"prompt_tokens", request.prompt.size()},
+                                        {"resumed_tokens", request.resumed.size()},
                                         {"max_tokens", request.max_tokens}});
-  scheduler_.set_now(on_wall(arrived));
-  base::Result<sched::SequenceId> id = scheduler_.submit(std::move(request));
+  scheduler_.set_now(on_wall(at));
+  base::Result<sched::SequenceId> id = scheduler_.submit(std::move(request), std::move(resumption));
   if (id.ok()) {
     readers_.emplace(*id, Reader{std::move(stream)});
   } else {

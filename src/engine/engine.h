@@ -55,8 +55,20 @@ class Engine {
  public:
   Engine(const EngineOptions& options, Runner& runner, const base::Clock& clock);
 
-  // A request that could never be served, or that comes after a failure, ends with an error event. It waits
-  // since `arrived`.
+  // A request on its way to the engine.
+  struct Arrival {
+    wire::GenerateRequest request;  // with the model's end tokens
+    sched::Resumption resumption;
+    std::shared_ptr<seam::TokenStream> stream;
+    base::TimePoint at;  // it waits since then
+  };
+  // Does what needs no engine, so that it takes none of its thread's time. An error if the request could not
+  // go on after its resumed output.
+  static base::Result<Arrival> prepare(const EngineOptions& options, wire::GenerateRequest request,
+                                       std::shared_ptr<seam::TokenStream> stream, base::TimePoint at);
+
+  // A request that could never be served, or that comes after a failure, ends with an error event.
+  void submit(Arrival arrival);
   void submit(wire::GenerateRequest request, std::shared_ptr<seam::TokenStream> stream,
               base::TimePoint arrived);
   void submit(wire::GenerateRequest request, std::shared_ptr<seam::TokenStream> stream) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <span>
 
 #include "engine/engine_bench_test.h"
 #include "engine/failing_runner.h"
@@ -184,6 +185,75 @@ TEST_P(AnyPace, StopTokensEndWithoutBeingSent) {
     EXPECT_EQ(answer.end->finish, ignores ? wire::FinishReason::length : wire::FinishReason::stop);
     EXPECT_EQ(answer.end->usage.output_tokens, ignores ? 10 : 5);
   }
+}
+
+wire::GenerateRequest after(wire::GenerateRequest request, std::span<const TokenId> output) {
+  request.resumed.assign(output.begin(), output.end());
+  return request;
+}
+
+// Another worker, which knows nothing or the same prefixes, goes on where the first one was lost.
+TEST_P(AnyPace, CutAnywhereTheRestIsTheSame) {
+  wire::GenerateRequest request = request_of(prompt_of(41, 3), 40, 7);
+  const std::vector<TokenId> all = expected(request);
+  for (const bool stops : {false, true}) {
+    if (stops) request.stop_tokens = {all[37]};
+    const std::vector<TokenId> whole = expected(request);
+    ASSERT_EQ(whole.size(), stops ? 37u : 40u);
+    Bench warm(sched::SchedulerOptions{.num_blocks = 200}, GetParam());
+    for (std::size_t k = 0; k <= whole.size(); ++k) {
+      Bench cold(sched::SchedulerOptions{.num_blocks = 20, .max_batch_tokens = 16}, GetParam());
+      for (Bench* bench : {&cold, &warm}) {
+        const Answer& rest = bench->submit(after(request, std::span(whole).first(k)));
+        bench->finish();
+        EXPECT_EQ(rest.tokens, std::vector(whole.begin() + std::ptrdiff_t(k), whole.end())) << k;
+        ASSERT_TRUE(rest.end->finish);
+        EXPECT_EQ(*rest.end->finish, stops ? wire::FinishReason::stop : wire::FinishReason::length);
+        EXPECT_EQ(rest.end->usage.prompt_tokens, 41);
+        EXPECT_EQ(rest.end->usage.output_tokens, stops ? 38 : 40);
+        EXPECT_LE(rest.end->usage.cached_tokens, 41);
+      }
+      const std::int64_t num_all = 41 + std::ssize(whole) - (stops ? 0 : 1);
+      if (GetParam() == ToyRunner::Pace::one_by_one && (stops || k < whole.size())) {
+        EXPECT_EQ(cold.runner.num_rows, num_all) << k;
+      }
+    }
+    EXPECT_GT(warm.engine.stats().sequences.num_cached_tokens, 41 * 30);
+  }
+}
+
+TEST_P(AnyPace, ResumedSequencesArePreemptedLikeAnyOther) {
+  Bench bench(sched::SchedulerOptions{.num_blocks = 14}, GetParam());
+  std::vector<wire::GenerateRequest> requests;
+  std::vector<Answer*> answers;
+  for (int i = 0; i < 16; ++i) {
+    requests.push_back(request_of(prompt_of(40 + i * 3, i % 4), 40 + i, i / 5));
+    const std::vector<TokenId> whole = expected(requests.back());
+    answers.push_back(&bench.submit(after(requests.back(), std::span(whole).first(i))));
+  }
+  bench.finish();
+  for (int i = 0; i < 16; ++i) {
+    std::vector<TokenId> whole = expected(requests[i]);
+    whole.erase(whole.begin(), whole.begin() + i);
+    EXPECT_EQ(answers[i]->tokens, whole) << i;
+  }
+  EXPECT_GT(bench.engine.stats().sequences.num_preemptions, 0);
+}
+
+TEST(Engine, AnOutputThatCannotBeTheBeginningIsRefused) {
+  Bench bench(sched::SchedulerOptions{.num_blocks = 20});
+  wire::GenerateRequest request = request_of(prompt_of(10, 1), 3);
+  request.stop_tokens = {999};
+  const auto error_of = [&](std::vector<TokenId> output) {
+    const Answer& answer = bench.submit(after(request, output));
+    bench.finish();
+    return answer.end->error ? answer.end->error->message : "";
+  };
+  EXPECT_EQ(error_of({1, 2}), "");
+  EXPECT_EQ(error_of({1, 2, 3, 4}), "the output to resume has 4 tokens, but was whole after 3");
+  EXPECT_EQ(error_of({1, 999}), "the output to resume has the end token 999 in it");
+  request.min_tokens = 2;
+  EXPECT_EQ(error_of({1, 999}), "");
 }
 
 TEST_P(AnyPace, RandomAbortsSlowReadersAndFailuresGiveEveryBlockBack) {

@@ -24,7 +24,7 @@ sched::WaitingLine as_line(const wire::GenerateRequest& request) {
   return {.tenant = sched::tenant_hash(request.origin.tenant),
           .priority = request.priority,
           .weight = static_cast<double>(request.origin.weight),
-          .num_tokens = static_cast<double>(request.prompt.size()),
+          .num_tokens = static_cast<double>(request.prompt.size() + request.resumed.size()),
           .num_sequences = 1};
 }
 
@@ -59,6 +59,7 @@ base::Result<seam::TokenReader> EngineThread::submit(wire::GenerateRequest reque
                                                      boost::asio::any_io_executor reader) {
   TRY_OK(check(request));
   auto stream = std::make_shared<seam::TokenStream>(std::move(reader));
+  TRY(Engine::Arrival arrival, Engine::prepare(options_, std::move(request), stream, clock_.now()));
   {
     const std::lock_guard lock(mutex_);
     if (report_.failed) return engine_failed();
@@ -73,8 +74,8 @@ base::Result<seam::TokenReader> EngineThread::submit(wire::GenerateRequest reque
           {},
           "rate_limit_exceeded",
           1};
-    arrived_.push_back(as_line(request));
-    inbox_.push_back({std::move(request), stream, clock_.now()});
+    arrived_.push_back(as_line(arrival.request));
+    inbox_.push_back(std::move(arrival));
   }
   wake_.notify_one();
   return seam::TokenReader(std::move(stream));
@@ -86,11 +87,11 @@ base::Status EngineThread::check(const wire::GenerateRequest& request) const {
     return base::Error{base::ErrorCode::unsupported,
                        "this model's device does not tell the logprobs of prompts", "logprobs",
                        "unsupported_parameter"};
-  const auto bad = std::ranges::find_if(request.prompt,
-                                        [this](TokenId id) { return id < 0 || id >= options_.vocab_size; });
-  if (bad != request.prompt.end())
-    return base::error(base::ErrorCode::invalid_argument, "token {} is not in the vocabulary of {}", *bad,
-                       options_.vocab_size);
+  const auto is_bad = [this](TokenId id) { return id < 0 || id >= options_.vocab_size; };
+  for (const std::vector<TokenId>* tokens : {&request.prompt, &request.resumed})
+    if (const auto bad = std::ranges::find_if(*tokens, is_bad); bad != tokens->end())
+      return base::error(base::ErrorCode::invalid_argument, "token {} is not in the vocabulary of {}", *bad,
+                         options_.vocab_size);
   return base::ok();
 }
 
@@ -108,7 +109,7 @@ wire::WorkerReport EngineThread::report() const {
   const std::lock_guard lock(mutex_);
   wire::WorkerReport report = report_;
   report.num_waiting += static_cast<int>(inbox_.size());
-  for (const Arrival& arrival : inbox_) ++report.waiting[arrival.request.priority];
+  for (const Engine::Arrival& arrival : inbox_) ++report.waiting[arrival.request.priority];
   const bool busy = report.num_waiting + report.num_running > 0;
   const base::Duration silent = clock_.now() - last_progress_;
   report.progressing = !report.failed && (!busy || silent <= options_.stall_after);
@@ -198,8 +199,7 @@ EngineThread::Wake EngineThread::await_work(Engine& engine) {
   } else if (last_step_was_empty_) {
     wake_.wait_for(lock, kHeldPoll, has_news);
   }
-  for (Arrival& arrival : std::exchange(inbox_, {}))
-    engine.submit(std::move(arrival.request), std::move(arrival.stream), arrival.arrived);
+  for (Engine::Arrival& arrival : std::exchange(inbox_, {})) engine.submit(std::move(arrival));
   arrived_.clear();
   take_snapshot(engine, lock);
   return stopping_ ? Wake::stop : Wake::step;

@@ -51,11 +51,6 @@ class EngineThread {
   void watch_blocks(std::shared_ptr<seam::BlockSink> sink);
 
  private:
-  struct Arrival {
-    wire::GenerateRequest request;
-    std::shared_ptr<seam::TokenStream> stream;
-    base::TimePoint arrived;
-  };
   enum class Wake { step, stop };
 
   base::Status check(const wire::GenerateRequest& request) const;
@@ -76,9 +71,9 @@ class EngineThread {
   StepLog log_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
-  std::vector<Arrival> inbox_;  // guarded by mutex_
-  wire::WorkerReport report_;   // guarded by mutex_; as of the last step, without the inbox
-  EngineStats stats_;           // guarded by mutex_; as of the last step
+  std::vector<Engine::Arrival> inbox_;  // guarded by mutex_
+  wire::WorkerReport report_;           // guarded by mutex_; as of the last step, without the inbox
+  EngineStats stats_;                   // guarded by mutex_; as of the last step
   std::shared_ptr<const sched::Outlook> outlook_;  // guarded by mutex_; null before the first step
   base::TimePoint outlook_at_;                     // guarded by mutex_; when it was made
   std::vector<sched::WaitingLine> arrived_;        // guarded by mutex_; in the inbox

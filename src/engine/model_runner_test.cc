@@ -178,6 +178,79 @@ TEST(ModelRunner, AGrammarHoldsAloneInABatchAndPreempted) {
   EXPECT_GT(tight.bench->engine.stats().sequences.num_preemptions, 0);
 }
 
+// Another engine goes on after every possible cut with the same tokens and logprobs, in a batch of all cuts.
+void expect_resumed(const wire::GenerateRequest& request, const Output& whole, bool prefix_cache) {
+  ModelBench model("llama", {.num_blocks = kBlocks, .prefix_cache = prefix_cache});
+  std::vector<Answer*> rests;
+  for (std::size_t k = 0; k <= whole.tokens.size(); ++k) {
+    wire::GenerateRequest cut = request;
+    cut.resumed.assign(whole.tokens.begin(), whole.tokens.begin() + std::ptrdiff_t(k));
+    rests.push_back(&model.bench->submit(std::move(cut)));
+  }
+  model.bench->finish();
+  for (std::size_t k = 0; k < rests.size(); ++k) {
+    const auto from = std::ptrdiff_t(k);
+    EXPECT_EQ(rests[k]->tokens, std::vector(whole.tokens.begin() + from, whole.tokens.end())) << k;
+    if (request.sampling.logprobs) {
+      EXPECT_EQ(rests[k]->logprobs, std::vector(whole.logprobs.begin() + from, whole.logprobs.end())) << k;
+    }
+    ASSERT_TRUE(rests[k]->end->finish) << k;
+    EXPECT_EQ(rests[k]->end->finish, rests[0]->end->finish);
+    EXPECT_EQ(rests[k]->end->usage.output_tokens, rests[0]->end->usage.output_tokens);
+    EXPECT_EQ(rests[k]->prompt.empty(), k > 0 || !request.num_prompt_logprobs);
+  }
+}
+
+TEST(ModelRunner, CutAnywhereTheRestIsTheSame) {
+  const auto compiler = byte_grammars();
+  const auto compiled = compiler->compile(
+      {.kind = grammar::GrammarSource::Kind::regex, .text = "[a-j]{5,15}<<<=====>>>[xy]{0,9}!"});
+  std::vector<wire::GenerateRequest> requests = mixed_requests();
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    wire::GenerateRequest& request = requests[i];
+    request.sampling.frequency_penalty = i % 5 == 1 ? 0.4f : 0.0f;
+    request.sampling.repetition_penalty = i % 5 == 2 ? 1.3f : 1.0f;
+    request.sampling.min_p = i % 4 == 1 ? 0.05f : 0.0f;
+    request.sampling.top_k = i % 4 == 2 ? 7 : 0;
+    if (i % 4 == 3) request.sampling.logit_bias = {{40, 3.0f}, {41, -5.0f}};
+    if (i % 2 == 0) {
+      request.grammar = *compiled;
+      request.max_tokens = i == 6 ? 18 : 60;
+      request.ignore_eos = false;
+      request.sampling.logprobs = i % 8 < 4;  // requests without logprobs take forced tokens in one step
+    } else {
+      request.ignore_eos = i % 3 == 0;
+      request.min_tokens = i % 4 == 1 ? 10 : 0;
+      if (!request.ignore_eos) request.sampling.logit_bias.emplace_back(2, 6.0f);
+    }
+    if (i == 9) request.num_prompt_logprobs = 1;
+  }
+  ModelBench cold("llama", {.num_blocks = kBlocks, .prefix_cache = false});
+  int num_early = 0;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    SCOPED_TRACE(i);
+    const Output whole = cold.run({requests[i]})[0];
+    num_early += std::ssize(whole.tokens) < requests[i].max_tokens ? 1 : 0;
+    expect_resumed(requests[i], whole, false);
+    expect_resumed(requests[i], whole, true);
+  }
+  EXPECT_GT(num_early, 4);
+}
+
+TEST(ModelRunner, AResumedOutputThatTheGrammarRefusesIsAnError) {
+  const auto compiler = byte_grammars();
+  wire::GenerateRequest request = mixed_requests()[0];
+  request.grammar =
+      *compiler->compile({.kind = grammar::GrammarSource::Kind::regex, .text = "[a-j]{2}<<[xy]"});
+  request.resumed = {3 + 'a', 3 + 'z'};
+  ModelBench model("llama", {.num_blocks = kBlocks});
+  const Answer& answer = model.bench->submit(request);
+  model.bench->finish();
+  ASSERT_TRUE(answer.end->error);
+  EXPECT_EQ(answer.end->error->code, base::ErrorCode::invalid_argument);
+  EXPECT_EQ(answer.end->error->message, "the output cannot be resumed: token 125 does not fit the grammar");
+}
+
 TEST(ModelRunner, EndTokensWaitForMinTokens) {
   ModelBench model("llama", {.num_blocks = kBlocks});
   wire::GenerateRequest request;

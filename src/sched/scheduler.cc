@@ -6,13 +6,12 @@
 #include <utility>
 
 #include "base/check.h"
+#include "sched/output.h"
 
 namespace kvasir::sched {
 
 namespace {
 
-// Forced tokens appended in one step at most: more would delay text that is already known.
-constexpr std::size_t kMaxForcedTokens = 64;
 // Chunks of a block that the time set apart for them is saved up for, at most.
 constexpr double kCreditChunks = 2;
 // How much the newest answer counts in the mean length of answers.
@@ -25,7 +24,7 @@ void insert_by_rank(std::vector<Sequence*>& list, Sequence& sequence) {
 
 wire::Usage usage_of(const Sequence& sequence) {
   return {.prompt_tokens = sequence.num_prompt,
-          .cached_tokens = std::max(0, sequence.num_cached),
+          .cached_tokens = std::clamp(sequence.num_cached, 0, sequence.num_prompt),
           .output_tokens = sequence.num_output(),
           .num_preemptions = sequence.num_preemptions,
           .queued_s = sequence.first_row_s < 0 ? 0 : std::max(0.0, sequence.first_row_s - sequence.came_s),
@@ -55,6 +54,9 @@ base::Status check_fits(const SchedulerOptions& options, const wire::GenerateReq
     return base::error(ErrorCode::too_large,
                        "{} prompt tokens and up to {} more do not fit into the KV cache of {} tokens",
                        request.prompt.size(), request.max_tokens, capacity);
+  if (std::ssize(request.resumed) > request.max_tokens)
+    return base::error(ErrorCode::invalid_argument, "{} output tokens are resumed, and max_tokens is {}",
+                       request.resumed.size(), request.max_tokens);
   return base::ok();
 }
 
@@ -65,18 +67,28 @@ Scheduler::Scheduler(const SchedulerOptions& options) : state_(options), mean_ou
 Scheduler::~Scheduler() = default;
 
 base::Result<SequenceId> Scheduler::submit(wire::GenerateRequest request) {
+  TRY(Resumption resumption, replay_output(request));
+  if (resumption.finish) return base::error(base::ErrorCode::invalid_argument, "the output is whole");
+  return submit(std::move(request), std::move(resumption));
+}
+
+base::Result<SequenceId> Scheduler::submit(wire::GenerateRequest request, Resumption resumption) {
   TRY_OK(check_fits(state_.options, request));
+  CHECK(!resumption.finish, "a request whose output is whole");
   auto sequence = std::make_unique<Sequence>();
   sequence->id = next_id_++;
   sequence->tokens = std::exchange(request.prompt, {});
   sequence->num_prompt = sequence->num_tokens();
+  for (const std::vector<TokenId>& output : {std::exchange(request.resumed, {}), resumption.forced})
+    sequence->tokens.insert(sequence->tokens.end(), output.begin(), output.end());
+  sequence->unsent = std::move(resumption.forced);
   // Never more than the prompt: what is generated belongs to the tenant.
   const int num_public = std::clamp(request.num_public_tokens, 0, sequence->num_prompt);
   sequence->chain = kv::BlockChain({.cache_namespace = request.origin.cache_namespace,
                                     .num_public_tokens = num_public,
                                     .weight = std::max(1, request.origin.weight)});
   sequence->chain.extend(sequence->tokens);
-  if (request.grammar) sequence->matcher = std::make_unique<grammar::Matcher>(request.grammar);
+  sequence->matcher = std::move(resumption.matcher);
   sequence->request = std::move(request);
   sequence->arrived_s = state_.busy_s;
   sequence->num_to_compute = num_to_compute(*sequence);
@@ -269,6 +281,8 @@ void Scheduler::advance(Sequence& sequence, const StepPlan::Slice& slice, StepRe
   if (sequence.first_token_s < 0) sequence.first_token_s = now_s_;
   event.prompt = std::exchange(sequence.prompt_lines, {});
   event.prefill = sequence.prefill.take();
+  stats_.num_output_tokens += std::ssize(sequence.unsent);
+  for (const TokenId token : std::exchange(sequence.unsent, {})) event.tokens.push_back({.id = token});
   append(sequence, *std::move(outcome.token), event);
   append_forced(sequence, event);
   event.usage = usage_of(sequence);
@@ -280,54 +294,32 @@ void Scheduler::advance(Sequence& sequence, const StepPlan::Slice& slice, StepRe
 }
 
 void Scheduler::append(Sequence& sequence, wire::Token token, wire::TokenEvent& event) {
-  const wire::GenerateRequest& request = sequence.request;
-  const bool may_stop = sequence.num_output() >= request.min_tokens;
+  const int num_output = sequence.num_output();
   sequence.tokens.push_back(token.id);
   sequence.chain.extend(sequence.tokens);
   ++stats_.num_output_tokens;
-  if (may_stop && std::ranges::find(request.stop_tokens, token.id) != request.stop_tokens.end()) {
-    event.finish = wire::FinishReason::stop;
+  const base::Result<TakenToken> taken =
+      take_token(sequence.request, sequence.matcher.get(), num_output, token.id);
+  if (!taken.ok()) {
+    event.error = taken.error();
     return;
   }
-  if (sequence.matcher) {
-    const base::Result<bool> accepted = sequence.matcher->accept(token.id);
-    if (!accepted.ok() || !*accepted) {
-      event.error = accepted.ok() ? base::error(base::ErrorCode::internal,
-                                                "token {} does not fit the grammar", token.id)
-                                  : accepted.error();
-      return;
-    }
-    if (sequence.matcher->is_ended()) {
-      event.finish = wire::FinishReason::stop;
-      return;
-    }
-  }
-  if (sequence.num_output() >= request.max_tokens) event.finish = finish_at_limit(sequence);
-  event.tokens.push_back(std::move(token));
-}
-
-// An answer that completes its grammar is whole, even if its last token was also the last one allowed.
-wire::FinishReason Scheduler::finish_at_limit(Sequence& sequence) {
-  if (sequence.matcher == nullptr) return wire::FinishReason::length;
-  const base::Result<bool> over = sequence.matcher->must_end();
-  return over.ok() && *over ? wire::FinishReason::stop : wire::FinishReason::length;
+  event.finish = taken->finish;
+  if (taken->is_text) event.tokens.push_back(std::move(token));
 }
 
 void Scheduler::append_forced(Sequence& sequence, wire::TokenEvent& event) {
-  if (sequence.matcher == nullptr || event.last()) return;
-  // Forced tokens are not sampled, so they have no logprobs. With logprobs, every token is sampled.
-  if (!sequence.request.sampling.logprobs) {
-    base::Result<std::vector<TokenId>> forced = sequence.matcher->forced_tokens(kMaxForcedTokens);
-    if (!forced.ok()) {
-      event.error = std::move(forced).error();
-      return;
-    }
-    for (const TokenId token : *forced) {
-      append(sequence, {.id = token}, event);
-      if (event.last()) return;
-    }
+  if (event.last()) return;
+  base::Result<std::vector<TokenId>> forced = forced_tokens(sequence.request, sequence.matcher.get());
+  if (!forced.ok()) {
+    event.error = std::move(forced).error();
+    return;
   }
-  const base::Result<bool> over = sequence.matcher->must_end();
+  for (const TokenId token : *forced) {
+    append(sequence, {.id = token}, event);
+    if (event.last()) return;
+  }
+  const base::Result<bool> over = must_end(sequence.matcher.get());
   if (!over.ok())
     event.error = over.error();
   else if (*over)

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "sched/outlook.h"
 #include "sched/planner.h"
+#include "sched/resumption.h"
 #include "sched/step_plan.h"
 #include "wire/activity.h"
 
@@ -42,6 +43,8 @@ class Scheduler {
   void set_now(double now_s) { now_s_ = now_s; }
 
   base::Result<SequenceId> submit(wire::GenerateRequest request);
+  // The same for whoever has called `replay_output`, and knows that the output goes on.
+  base::Result<SequenceId> submit(wire::GenerateRequest request, Resumption resumption);
   // Removes a live sequence in any state. No event follows.
   void abort(SequenceId id);
   // Excludes a live sequence from plans until it is resumed.
@@ -82,10 +85,7 @@ class Scheduler {
   void advance(Sequence& sequence, const StepPlan::Slice& slice, StepResult::Outcome& outcome,
                wire::TokenEvent& event);
   void append(Sequence& sequence, wire::Token token, wire::TokenEvent& event);
-  // Appends tokens that the grammar leaves no choice about, so that they are fed in one step and never
-  // sampled.
   void append_forced(Sequence& sequence, wire::TokenEvent& event);
-  static wire::FinishReason finish_at_limit(Sequence& sequence);
   void remove(Sequence& sequence);
   int num_to_compute(const Sequence& sequence) const;
   // Returns the blocks to the pool. The prefix tree can still find their content.

@@ -20,9 +20,10 @@ using SequenceId = std::uint64_t;
 // by the Scheduler.
 struct Sequence {
   SequenceId id = 0;
-  wire::GenerateRequest request;              // its prompt was moved into `tokens`
+  wire::GenerateRequest request;              // its prompt and resumed output were moved into `tokens`
   std::vector<TokenId> tokens;                // prompt, then output
   std::unique_ptr<grammar::Matcher> matcher;  // has accepted the output; null: any token is allowed
+  std::vector<TokenId> unsent;  // forced output, known since the arrival; goes with the first new token
   int num_prompt = 0;
   int num_computed = 0;      // tokens whose keys and values are in `blocks`, or will be after the begun steps
   int num_to_compute = 0;    // of its tokens, when it last began to wait

@@ -39,7 +39,10 @@ struct Origin {
 struct GenerateRequest {
   Origin origin;
   std::vector<TokenId> prompt;  // never empty
-  int num_public_tokens = 0;    // the prompt's first tokens, whose blocks every cache namespace may share
+  // Output that another worker has produced for this request. The sequence goes on after it with the tokens
+  // that it would have had there; events have only new tokens. The counts of `usage` include these.
+  std::vector<TokenId> resumed = {};
+  int num_public_tokens = 0;  // the prompt's first tokens, whose blocks every cache namespace may share
   SamplingParams sampling;
   int max_tokens = 0;  // > 0; the API has already bounded it by the context window
   int min_tokens = 0;  // no end-of-sequence or stop token before this many
