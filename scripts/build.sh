@@ -7,7 +7,7 @@ preset=$1
 target=${2:-kvasir}
 configure=()
 case $target in
-  tests | *_test)
+  tests | *_test | grammar_walk)
     target=${target/#tests/all}
     grep -qs '^KVASIR_TESTS:BOOL=ON' "build/$preset/CMakeCache.txt" || configure=(-DKVASIR_TESTS=ON) ;;
   *) [ -f "build/$preset/build.ninja" ] || configure=(-DKVASIR_TESTS=OFF) ;;

@@ -39,10 +39,9 @@ int num_compute_threads(const config::Settings& settings) {
 
 tenancy::AdmissionLimits admission_limits(const config::Settings& settings) {
   const int per_model = settings.max_queue + settings.max_batch_sequences;
-  const int all = per_model * static_cast<int>(std::max<std::size_t>(settings.model.size(), 1));
   int top_priority = 0;
   for (const config::TierConfig& tier : settings.tiers) top_priority = std::max(top_priority, tier.priority);
-  return {.max_sequences = all, .max_sequences_per_tenant = all, .top_priority = top_priority};
+  return {.max_sequences = per_model, .max_sequences_per_tenant = per_model, .top_priority = top_priority};
 }
 
 api::ServiceOptions service_options(const config::Settings& settings) {
@@ -144,7 +143,9 @@ Gateway::Gateway(const config::Settings& settings, Opened opened, hub::ProgressS
       residence_(
           std::make_unique<router::Residence>(residence_options(settings_, std::move(on_state)),
                                               router::Residence::Parts{router_, *loader_, library_, clock_})),
-      admission_(admission_limits(settings), std::move(opened.counters)),
+      admission_(
+          admission_limits(settings), std::move(opened.counters),
+          [this] { return std::max(static_cast<int>(settings_.model.size()), residence_->num_in_memory()); }),
       store_(std::move(opened.store)),
       directory_(std::move(opened.directory)),
       meter_(std::move(opened.meter)),

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <exception>
+#include <new>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -262,12 +264,27 @@ ModelHost::ModelHost(hub::Model model, router::HostReports& reports, HostSurroun
     : model_(std::move(model)), reports_(reports), around_(std::move(surroundings)) {}
 
 void ModelHost::fetch() {
-  thread_ = std::jthread([this](const std::stop_token& stop) { run_fetch(stop); });
+  thread_ = std::jthread([this](const std::stop_token& stop) { or_failed([&] { run_fetch(stop); }); });
 }
 
 void ModelHost::load() {
   if (thread_.joinable()) thread_.join();  // it has told that the files are here
-  thread_ = std::jthread([this](const std::stop_token& stop) { run_load(stop); });
+  thread_ = std::jthread([this](const std::stop_token& stop) { or_failed([&] { run_load(stop); }); });
+}
+
+// An exception (out of memory, mostly) is the failure of this model alone.
+void ModelHost::or_failed(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const std::bad_alloc&) {
+    reports_.tell_failed(model_.name, {.code = ErrorCode::exhausted,
+                                       .message = "there is not enough memory to load it",
+                                       .reason = "model_failed"});
+  } catch (const std::exception& e) {
+    reports_.tell_failed(model_.name, {.code = ErrorCode::internal,
+                                       .message = fmt::format("loading it failed: {}", e.what()),
+                                       .reason = "model_failed"});
+  }
 }
 
 ModelHost::~ModelHost() {

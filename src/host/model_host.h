@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -57,6 +58,7 @@ class ModelHost final : public router::Host {
  private:
   class PullProgress;
 
+  void or_failed(const std::function<void()>& work);
   void run_fetch(const std::stop_token& stop);
   void run_load(const std::stop_token& stop);
   base::Result<router::ServedModel> open(const std::stop_token& stop);

@@ -118,6 +118,12 @@ base::Result<Model> Library::find_named(std::string_view name) const {
   if (const Entry* entry = catalogue_.find(name)) return describe(*entry);
   const std::vector<Model> models = own();
   if (const auto found = std::ranges::find(models, name, &Model::name); found != models.end()) return *found;
+  std::vector<std::string> names;
+  for (const Model& model : models) names.push_back(model.name);
+  return unknown(name, names);
+}
+
+base::Error Library::unknown(std::string_view name, const std::vector<std::string>& own) const {
   std::string near;
   std::size_t least = std::max<std::size_t>(2, std::min(name.size(), kMaxName) / 3);
   const auto compare = [&](const std::string& other) {
@@ -128,7 +134,7 @@ base::Result<Model> Library::find_named(std::string_view name) const {
     near += fmt::format("{}'{}'", near.empty() ? "" : " or ", other);
   };
   for (const Entry& entry : catalogue_.entries()) compare(entry.name);
-  for (const Model& model : models) compare(model.name);
+  for (const std::string& other : own) compare(other);
   return base::Error{.code = ErrorCode::not_found,
                      .message = fmt::format("there is no model '{}'{}", name.substr(0, kMaxName),
                                             near.empty() ? "" : fmt::format(" (did you mean {}?)", near)),

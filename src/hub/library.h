@@ -50,6 +50,9 @@ class Library {
   // compared and never made a path.
   base::Result<Model> find_named(std::string_view name) const;
 
+  // The error of a name that is neither in the catalogue nor among these, with those that are near.
+  base::Error unknown(std::string_view name, const std::vector<std::string>& own) const;
+
   // The catalogue's models in its order, then the user's own models in the model folder by name.
   std::vector<Model> list() const;
 

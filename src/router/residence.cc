@@ -17,6 +17,9 @@ using Deed = Residents::Deed;
 
 namespace {
 
+// How old what is known of the model folder may be when a request names a model that is not loaded.
+constexpr std::chrono::seconds kFolderPause{1};
+
 ModelState failed_state(const Error& error) {
   return {.phase = Phase::failed, .reason = error.message};
 }
@@ -82,6 +85,23 @@ void Residence::stop() {
   for (const auto& [number, watched] : watched_) watched.on_change();
 }
 
+// Only requests are answered from memory: whoever loads or pulls by name has the disk read.
+Status Residence::look_up(const std::string& name) {
+  if (started_with_.contains(name) || parts_.library.catalogue().find(name) != nullptr) return base::ok();
+  const base::TimePoint now = parts_.clock.now();
+  Lock lock(mutex_);
+  if (!looked_at_ || now - *looked_at_ >= kFolderPause) {
+    lock.unlock();
+    std::vector<hub::Model> models = parts_.library.list();
+    lock.lock();
+    in_folder_.clear();
+    for (hub::Model& model : models) in_folder_.insert(std::move(model.name));
+    looked_at_ = now;
+  }
+  if (in_folder_.contains(name)) return base::ok();
+  return parts_.library.unknown(name, {in_folder_.begin(), in_folder_.end()});
+}
+
 Result<hub::Model> Residence::find(const std::string& name) const {
   const auto started = started_with_.find(name);
   if (started != started_with_.end() && started->second.entry == nullptr) return started->second;
@@ -111,7 +131,7 @@ Status Residence::load(const std::string& name) {
   TRY(const hub::Model model, find(name));
   Wish wish{.must_fetch = !is_here(model), .stays = started_with_.contains(name)};
   const std::int64_t bytes = parts_.loader.estimate(model);
-  if (standing(name).state.phase != Phase::ready && bytes > budget_bytes())
+  if (standing(name).state.phase != Phase::ready && bytes > budget_bytes() && !wish.stays)
     return larger_than_all(name, bytes, budget_bytes());
   want(model, wish);
   return base::ok();
@@ -148,6 +168,7 @@ Status Residence::request(const std::string& name) {
     if (since < options_.retry_after)
       return failed_lately(name, *now.error, base::seconds(options_.retry_after - since));
   }
+  TRY_OK(look_up(name));
   TRY(const hub::Model model, find(name));
   if (!is_here(model) && !options_.pulls_on_request) return not_here(name);
   return load(name);
@@ -170,6 +191,11 @@ Residence::Standing Residence::standing(const std::string& name) const {
 
 bool Residence::stays(const std::string& name) const {
   return started_with_.contains(name);
+}
+
+int Residence::num_in_memory() const {
+  const std::lock_guard lock(mutex_);
+  return residents_.num_in_memory();
 }
 
 std::unique_ptr<Residence::Watch> Residence::watch(const std::string& name, Watcher who,

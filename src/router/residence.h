@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -76,6 +77,8 @@ class Residence final : public HostReports {
   };
   Standing standing(const std::string& name) const;
   bool stays(const std::string& name) const;
+  // On their way in or out too.
+  int num_in_memory() const;
   std::int64_t budget_bytes() const { return options_.memory.budget_bytes; }
   const Options& options() const { return options_; }
 
@@ -100,6 +103,8 @@ class Residence final : public HostReports {
   using Lock = std::unique_lock<std::mutex>;
 
   void want(const hub::Model& model, Wish wish);
+  // not_found: no model has this name. Looks at the model folder once a second at most.
+  base::Status look_up(const std::string& name);
   void loop();
   void carry_out(const Residents::Action& action, Lock& lock);
   void stop_taking(const std::string& name, Lock& lock);
@@ -120,6 +125,8 @@ class Residence final : public HostReports {
   std::map<std::string, hub::Model> models_;            // guarded by mutex_; wanted, or of the start
   std::map<std::string, hub::Model> started_with_;      // set by add(), then only read
   std::map<std::string, base::TimePoint> failed_at_;    // guarded by mutex_
+  std::set<std::string, std::less<>> in_folder_;        // guarded by mutex_; models of the model folder
+  std::optional<base::TimePoint> looked_at_;            // guarded by mutex_; when it was read
   std::map<std::uint64_t, Watched> watched_;            // guarded by mutex_
   std::uint64_t num_watches_ = 0;                       // guarded by mutex_
   std::map<std::string, std::unique_ptr<Host>> hosts_;  // touched by the thread; by stop() after its end

@@ -204,6 +204,20 @@ TEST_F(ResidenceTest, RequestsBringModelsAndIdleOnesMakeRoom) {
   ASSERT_TRUE(becomes("b", Phase::ready));
 }
 
+TEST_F(ResidenceTest, ThousandsOfUnknownNamesReadTheFolderOnceASecond) {
+  start({.memory = {.budget_bytes = 100}, .loads_on_request = true});
+  ASSERT_TRUE(residence_->request("a").ok());
+  ASSERT_TRUE(becomes("a", Phase::ready));
+  std::ofstream(folder_.path() / "new.gguf") << "x";
+  for (int i = 0; i < 3; ++i)  // the folder was read a moment ago, and is not read again
+    EXPECT_EQ(residence_->request("new").error().reason, "model_not_found");
+  EXPECT_NE(residence_->request("neww").error().message.find("there is no model 'neww'"), std::string::npos);
+  EXPECT_TRUE(residence_->find("new").ok());  // by name, the disk is read
+  clock_.advance(std::chrono::seconds(1));
+  EXPECT_TRUE(residence_->request("new").ok());
+  EXPECT_NE(residence_->request("neww").error().message.find("'new'"), std::string::npos);
+}
+
 TEST_F(ResidenceTest, WhoeverWaitsHearsOfChangesAndKeepsTheModel) {
   start({.memory = {.budget_bytes = 20, .makes_room = true}, .loads_on_request = true, .max_waiting = 1});
   std::atomic<int> num_changes = 0;

@@ -189,12 +189,21 @@ std::int64_t Residents::taken_beside(const std::string& name) const {
   return sum;
 }
 
+std::int64_t Residents::taken_by_passing(const std::string& name) const {
+  std::int64_t sum = 0;
+  for (const auto& [other, record] : records_)
+    if (other != name && record.takes_memory() && !record.wish.stays) sum += record.wish.bytes;
+  return sum;
+}
+
 Residents::Room Residents::make_room(const std::string& name, Record& record, base::TimePoint now,
                                      const Asks& is_spare) {
   if (record.wish.ignores_budget) return Room::there;
   std::int64_t too_much = taken_beside(name) + record.wish.bytes - options_.budget_bytes;
+  // Those that stay were all there at the start, whatever the budget. Only others have to leave for them.
+  if (record.wish.stays) too_much = std::min(too_much, taken_by_passing(name));
   if (too_much <= 0) return Room::there;
-  if (record.wish.bytes > options_.budget_bytes) return Room::none;
+  if (record.wish.bytes > options_.budget_bytes && !record.wish.stays) return Room::none;
   std::vector<std::pair<const std::string, Record>*> others;
   for (auto& other : records_) {
     if (other.second.stage == Stage::leaving) too_much -= other.second.wish.bytes;
@@ -225,7 +234,8 @@ Residents::Room Residents::make_room(const std::string& name, Record& record, ba
 
 Error Residents::no_room(const std::string& name, const Record& record, base::TimePoint now) const {
   const std::int64_t budget = options_.budget_bytes;
-  if (record.wish.bytes > budget) return larger_than_all(name, record.wish.bytes, budget);
+  if (record.wish.bytes > budget && !record.wish.stays)
+    return larger_than_all(name, record.wish.bytes, budget);
   std::string others;
   for (const auto& [other, one] : records_)
     if (other != name && one.takes_memory())
@@ -276,6 +286,11 @@ bool Residents::stays(const std::string& name) const {
 std::int64_t Residents::bytes(const std::string& name) const {
   const auto found = records_.find(name);
   return found == records_.end() ? 0 : found->second.wish.bytes;
+}
+
+int Residents::num_in_memory() const {
+  const auto takes = [](const auto& entry) { return entry.second.takes_memory(); };
+  return static_cast<int>(std::ranges::count_if(records_, takes));
 }
 
 std::int64_t Residents::used_bytes() const {

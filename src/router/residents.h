@@ -84,6 +84,7 @@ class Residents {
   std::int64_t bytes(const std::string& name) const;
   // Of all models in memory or on their way in or out.
   std::int64_t used_bytes() const;
+  int num_in_memory() const;
   const Options& options() const { return options_; }
 
  private:
@@ -111,6 +112,8 @@ class Residents {
   Room make_room(const std::string& name, Record& record, base::TimePoint now, const Asks& is_spare);
   bool may_load_now(const Record& record) const;
   std::int64_t taken_beside(const std::string& name) const;
+  // The same of models that may leave.
+  std::int64_t taken_by_passing(const std::string& name) const;
   base::Error no_room(const std::string& name, const Record& record, base::TimePoint now) const;
 
   const Options options_;

@@ -183,6 +183,31 @@ TEST(Residents, PinnedModelsAndOthersWithoutMakingRoomStay) {
   EXPECT_EQ(fixed.error("c")->reason, "model_too_large");
 }
 
+TEST(Residents, OneThatStaysComesBackThoughItIsLargerThanTheBudget) {
+  Residents residents({.budget_bytes = 30});
+  const auto leave = [&](const std::string& name) {
+    residents.unwant(name);
+    next(residents);
+    next(residents);
+    residents.released(name);
+  };
+  const Wish pin{.bytes = 50, .stays = true};
+  residents.want("pin", {.bytes = 50, .stays = true, .ignores_budget = true});
+  next(residents);
+  residents.loaded("pin", 50);
+  leave("pin");
+  residents.want("m", {.bytes = 20});
+  next(residents);
+  residents.loaded("m", 20);
+  residents.want("pin", pin);
+  EXPECT_EQ(next(residents), "stop pin");
+  EXPECT_EQ(residents.error("pin")->reason, "model_memory_full");  // the other one has to leave first
+  leave("pin");
+  leave("m");
+  residents.want("pin", pin);
+  EXPECT_EQ(next(residents), "load pin");
+}
+
 // A world in which hosts do what they are told after a while, and requests come and go. It checks every
 // action against what it knows itself.
 class World {

@@ -1,5 +1,6 @@
 #include "tenancy/admission.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <string>
@@ -93,13 +94,25 @@ void Permit::settle(std::int64_t used_tokens) {
   reservation_.reset();
 }
 
-Admission::Admission(AdmissionLimits limits, std::shared_ptr<Counters> counters)
-    : limits_(limits), counters_(std::move(counters)), ledger_(std::make_shared<Permit::Ledger>()) {}
+Admission::Admission(AdmissionLimits limits, std::shared_ptr<Counters> counters,
+                     std::function<int()> num_models)
+    : limits_(limits),
+      counters_(std::move(counters)),
+      num_models_(std::move(num_models)),
+      ledger_(std::make_shared<Permit::Ledger>()) {}
+
+AdmissionLimits Admission::limits_now() const {
+  AdmissionLimits limits = limits_;
+  const int num_models = num_models_ ? std::max(1, num_models_()) : 1;
+  limits.max_sequences *= num_models;
+  limits.max_sequences_per_tenant *= num_models;
+  return limits;
+}
 
 base::Result<Permit> Admission::enter(const Caller& caller, Cost cost) {
   CHECK(cost.sequences > 0 && cost.tokens >= 0, "cost of {} sequences, {} tokens", cost.sequences,
         cost.tokens);
-  TRY_OK(ledger_->take(caller, cost, limits_));
+  TRY_OK(ledger_->take(caller, cost, limits_now()));
   Permit permit(ledger_, caller.flow, cost);
   if (!counters_) return permit;
   TRY(permit.reservation_, counters_->reserve(caller, cost));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -12,8 +13,8 @@
 namespace kvasir::tenancy {
 
 struct AdmissionLimits {
-  int max_sequences = 0;             // in the whole server
-  int max_sequences_per_tenant = 0;  // of one tenant
+  int max_sequences = 0;             // in the whole server, for each of its models
+  int max_sequences_per_tenant = 0;  // of one tenant, likewise
   // Callers with a key of a lower priority than this leave an eighth of the places free.
   int top_priority = 0;
 };
@@ -50,8 +51,10 @@ class Permit {
 // and never exceeds the limits.
 class Admission {
  public:
-  // Without `counters` no tier's limits are looked at.
-  explicit Admission(AdmissionLimits limits, std::shared_ptr<Counters> counters = nullptr);
+  // Without `counters` no tier's limits are looked at. `num_models` says how many models there are now, from
+  // any thread; empty: one.
+  explicit Admission(AdmissionLimits limits, std::shared_ptr<Counters> counters = nullptr,
+                     std::function<int()> num_models = {});
 
   // Refuses with `exhausted` where the limits would be passed.
   base::Result<Permit> enter(const Caller& caller, Cost cost);
@@ -60,8 +63,11 @@ class Admission {
   Standings standings(const Caller& caller) const;
 
  private:
+  AdmissionLimits limits_now() const;
+
   const AdmissionLimits limits_;
   const std::shared_ptr<Counters> counters_;
+  const std::function<int()> num_models_;
   std::shared_ptr<Permit::Ledger> ledger_;
 };
 

@@ -34,6 +34,24 @@ TEST(Admission, RefusesOverTheServersLimit) {
   EXPECT_GT(second.error().retry_after_s, 0);
 }
 
+TEST(Admission, ModelsThatComeBringPlacesAndTakeThemAway) {
+  int num_models = 1;
+  Admission admission({.max_sequences = 2, .max_sequences_per_tenant = 2}, nullptr,
+                      [&] { return num_models; });
+  auto first = admission.enter(anonymous(), {.sequences = 2});
+  ASSERT_TRUE(first.ok());
+  EXPECT_FALSE(admission.enter(anonymous(), {}).ok());
+  num_models = 2;
+  auto second = admission.enter(anonymous(), {.sequences = 2});
+  ASSERT_TRUE(second.ok());
+  num_models = 1;
+  EXPECT_FALSE(admission.enter(anonymous(), {}).ok());
+  num_models = 0;  // those of the start have all been unloaded
+  first = base::error(base::ErrorCode::cancelled, "ended");
+  second = base::error(base::ErrorCode::cancelled, "ended");
+  EXPECT_TRUE(admission.enter(anonymous(), {.sequences = 2}).ok());
+}
+
 TEST(Admission, RefusesOverTheTenantsLimitAndLetsOthersIn) {
   Admission admission({.max_sequences = 10, .max_sequences_per_tenant = 2});
   auto first = admission.enter(anonymous(), {.sequences = 2});

@@ -9,8 +9,10 @@ import pytest
 from anthropic.types import message_count_tokens_params as count
 from anthropic.types import message_create_params as messages
 from anthropic.types.beta import beta_output_config_param as output_config
+from anthropic.types import beta as beta_types
 from anthropic.types.beta import message_count_tokens_params as beta_count
 from anthropic.types.beta import message_create_params as beta_messages
+from openai.types import chat as chat_types
 from openai.types import completion_create_params as completion
 from openai.types import embedding_create_params as embedding
 from openai.types.chat import chat_completion_stream_options_param as stream_options
@@ -18,7 +20,8 @@ from openai.types.chat import completion_create_params as chat
 from openai.types.responses import input_token_count_params as input_tokens
 from openai.types.responses import response_create_params as response
 from openai.types.responses import response_text_config_param as text_config
-from openai.types.shared_params import reasoning
+from openai.types import responses as response_types
+from openai.types.shared_params import function_definition, reasoning, response_format_json_schema
 
 from conftest import ROOT
 
@@ -27,6 +30,11 @@ HEADERS = {"betas", "workspace_id"}  # arguments that the SDK sends as headers
 
 def names(params, inside=""):
     return {inside + name for name in params.__annotations__} - HEADERS
+
+
+def members(module, inside, pattern, kinds):
+    """The fields of several types, e.g. of the messages of all roles."""
+    return {name for kind in kinds.split() for name in names(getattr(module, pattern.format(kind)), inside + ".")}
 
 
 def fields(model, inside=""):
@@ -48,6 +56,19 @@ SENT = {
     | names(beta_messages.MessageCreateParamsStreaming)
     | names(beta_count.MessageCountTokensParams)
     | names(output_config.BetaOutputConfigParam, "output_config."),
+    "Inside of chat completions": members(chat_types, "messages", "ChatCompletion{}MessageParam", "System Developer User Assistant Tool Function")
+    | names(chat_types.ChatCompletionContentPartTextParam, "messages.content.")
+    | names(chat_types.ChatCompletionContentPartRefusalParam, "messages.content.")
+    | names(function_definition.FunctionDefinition, "tools.function.")
+    | names(response_format_json_schema.JSONSchema, "response_format.json_schema."),
+    "Inside of responses": members(response_types, "tools", "{}Param", "FunctionTool CustomTool NamespaceTool")
+    | members(response_types, "input", "{}Param", "EasyInputMessage ResponseOutputMessage ResponseFunctionToolCall ResponseReasoningItem")
+    | names(response_types.response_input_item_param.FunctionCallOutput, "input.")
+    | names(response_types.ResponseFormatTextJSONSchemaConfigParam, "text.format."),
+    "Inside of messages": names(beta_types.BetaToolParam, "tools.")
+    | members(beta_types, "thinking", "BetaThinkingConfig{}Param", "Enabled Disabled Adaptive BetweenTools")
+    | members(beta_types, "messages.content", "Beta{}BlockParam", "Text ToolUse ToolResult Thinking RedactedThinking")
+    | members(beta_types, "tool_choice", "BetaToolChoice{}Param", "Auto Any Tool None"),
     "Ollama's chat": fields(ollama._types.ChatRequest) | fields(ollama.Options, "options."),
     "Ollama's generate": fields(ollama._types.GenerateRequest),
     "Ollama's embed": fields(ollama._types.EmbedRequest),
@@ -62,7 +83,9 @@ BODIES = {
     "Ollama's generate": ("/api/generate", {"prompt": "hi", "stream": False, "options": {"num_predict": 1}}),
 }
 
-# A value that asks for something, for every field that is refused or only warned of.
+FUNCTION = {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}, "strict": False}
+
+# A value that asks for something, for every field that is refused or only warned of. Inside of others: the whole field.
 EXAMPLES = {
     ("Chat completions", "audio"): {"voice": "x", "format": "wav"},
     ("Chat completions", "function_call"): {"name": "f"},
@@ -93,6 +116,14 @@ EXAMPLES = {
     ("Messages", "output_config.task_budget"): {"type": "tokens", "total": 9},
     ("Messages", "speed"): "fast",
     ("Messages", "thread"): {"type": "create"},
+    ("Inside of chat completions", "messages.audio"): {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b", "audio": {"id": "x"}}]},
+    ("Inside of chat completions", "messages.function_call"): {
+        "messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b", "function_call": {"name": "f", "arguments": "{}"}}]},
+    ("Inside of responses", "tools.allowed_callers"): {"tools": [{**FUNCTION, "allowed_callers": ["programmatic"]}]},
+    ("Inside of responses", "tools.async"): {"tools": [{**FUNCTION, "async": True}]},
+    ("Inside of responses", "tools.defer_loading"): {"tools": [{**FUNCTION, "defer_loading": True}]},
+    ("Inside of messages", "tools.allowed_callers"): {"tools": [{"name": "f", "input_schema": {}, "allowed_callers": ["code_execution_20250825"]}]},
+    ("Inside of messages", "thinking.display"): {"thinking": {"type": "enabled", "budget_tokens": 1024, "display": "omitted"}},
     ("Ollama's chat", "keep_alive"): "5m",
     ("Ollama's chat", "options.num_ctx"): 4096,
     ("Ollama's chat", "options.repeat_last_n"): 64,
@@ -137,15 +168,18 @@ def test_every_refusal_and_warning_has_an_example():
 
 @pytest.mark.parametrize(("part", "field"), EXAMPLES)
 def test_the_table_is_true(server, part, field):
-    path, body = BODIES[part]
+    path, body = BODIES[part.replace("Inside of c", "C").replace("Inside of r", "R").replace("Inside of m", "M")]
     body = {"model": "smollm2", **body}
     outer, _, inner = field.partition(".")
-    body[outer] = {**body.get(outer, {}), inner: EXAMPLES[part, field]} if inner else EXAMPLES[part, field]
+    if part.startswith("Inside of "):
+        body |= EXAMPLES[part, field]
+    else:
+        body[outer] = {**body.get(outer, {}), inner: EXAMPLES[part, field]} if inner else EXAMPLES[part, field]
     reply = httpx.post(server.url + path, json=body, timeout=60)
     if tables()[part][field] == "400":
         assert reply.status_code == 400, reply.text
         error = reply.json()["error"]
-        assert field in (error if isinstance(error, str) else error["message"]), reply.text
+        assert field.split(".")[-1] in (error if isinstance(error, str) else error["message"]), reply.text
     else:
         assert reply.status_code == 200, reply.text
-        assert any(warning.startswith((field, inner or field)) for warning in reply.json()["warnings"]), reply.text
+        assert any(warning.startswith((field, inner or field, f"{outer}: {inner}")) for warning in reply.json()["warnings"]), reply.text

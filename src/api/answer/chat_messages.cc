@@ -115,6 +115,10 @@ Status read_message(json::value& value) {
   const std::string name(role->get_string());
   if (std::find(kRoles.begin(), kRoles.end(), name) == kRoles.end())
     return in_field("role", wrong_value(fmt::format("expected {}, got \"{}\"", kRoleNames, name)));
+  for (const char* old : {"audio", "function_call"})
+    if (!is_missing(message.if_contains(old)))
+      return in_field(
+          old, not_supported(*old == 'a' ? "earlier speech is" : "this old field (use \"tool_calls\") is"));
   if (name == "developer") message["role"] = "system";
   TRY_OK(read_content(message, name));
   if (Status status = read_tool_calls(message); !status.ok())

@@ -95,6 +95,13 @@ bool is_beginning(const json::object& message) {
          !content_text(message).empty();
 }
 
+ObjectSchema describe_chat() {
+  ObjectSchema schema;
+  describe_params(schema);
+  describe_tools(schema);
+  return schema.add<ChatRequest>(kChatFields);
+}
+
 }  // namespace
 
 // As with Anthropic and llama.cpp.
@@ -122,16 +129,16 @@ Result<ChatRequest> read_chat_request(json::object body) {
   TRY_OK(read_params(body, request.params));
   TRY_OK(read_fields<ChatRequest>(body, kChatFields, request));
   TRY(request.tools, read_tools(body));
+  request.tools.move_warnings_to(request.params.warnings);
+  static const ObjectSchema known = describe_chat();
+  known.warn_of_others(body, request.params.warnings);
   TRY(request.messages, read_messages(body.at("messages")));
   TRY_OK(take_beginning(request));
   return request;
 }
 
 json::object chat_request_schema() {
-  ObjectSchema schema;
-  describe_params(schema);
-  describe_tools(schema);
-  return schema.add<ChatRequest>(kChatFields).take();
+  return describe_chat().take();
 }
 
 }  // namespace kvasir::api

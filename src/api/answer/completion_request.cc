@@ -158,12 +158,24 @@ Status check_together(const json::object& body, CompletionRequest& request) {
 
 }  // namespace
 
+namespace {
+
+ObjectSchema describe_completion() {
+  ObjectSchema schema;
+  describe_params(schema);
+  return schema.add<CompletionRequest>(kCompletionFields);
+}
+
+}  // namespace
+
 Result<CompletionRequest> read_completion_request(json::object body) {
   CompletionRequest request;
   take_zero_max_tokens(body, request);
   TRY_OK(read_params(body, request.params));
   TRY_OK(read_fields<CompletionRequest>(body, kCompletionFields, request));
   TRY_OK(check_together(body, request));
+  static const ObjectSchema known = describe_completion();
+  known.warn_of_others(body, request.params.warnings);
   if (!request.params.max_tokens && !request.params.is_unlimited)
     request.params.max_tokens = kDefaultMaxTokens;
   TRY(request.prompts, read_texts_or_tokens(body.at("prompt"), {"prompt", kMaxSequencesPerRequest}));
@@ -177,9 +189,7 @@ Result<CompletionRequest> read_completion_request(json::object body) {
 }
 
 json::object completion_request_schema() {
-  ObjectSchema schema;
-  describe_params(schema);
-  return schema.add<CompletionRequest>(kCompletionFields).take();
+  return describe_completion().take();
 }
 
 }  // namespace kvasir::api

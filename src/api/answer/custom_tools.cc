@@ -55,7 +55,7 @@ json::object function_of_custom(const json::object& tool, const CustomFormat& fo
   json::object input{{"type", "string"}};
   if (!format.pattern.empty()) input["pattern"] = format.pattern;
   json::object function;
-  for (const char* key : {"name", "description"})
+  for (const char* key : {"name", "description", "allowed_callers", "async", "defer_loading"})
     if (const json::value* value = tool.if_contains(key); value != nullptr && !value->is_null())
       function[key] = *value;
   const json::value* description = function.if_contains("description");

@@ -330,6 +330,7 @@ Status read_params(const json::object& body, GenerateParams& params) {
 
 void describe_params(ObjectSchema& schema) {
   schema.add<GenerateParams>(kGenerateFields);
+  describe_unsupported(schema);
   describe_structured_output(schema);
 }
 

@@ -55,6 +55,24 @@ TEST(EventLogs, AreBoundedInNumberAndTime) {
   EXPECT_FALSE(logs.find({"t", "2"}).ok());
 }
 
+TEST(EventLogs, OneTenantLeavesPlacesForOthers) {
+  const base::FakeClock clock;
+  EventLogs logs({.max_logs = 8}, clock);
+  std::shared_ptr<EventLog> last;
+  for (const char* id : {"1", "2", "3", "4"}) last = logs.open({"greedy", id}).value();
+  const auto refused = logs.open({"greedy", "5"});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().reason, "too_many_resumable_streams");
+  EXPECT_TRUE(logs.open({"other", "1"}).ok());
+  EXPECT_TRUE(logs.open({"other", "2"}).ok());
+  EXPECT_FALSE(logs.open({"other", "3"}).ok());
+  EXPECT_TRUE(logs.open({"third", "1"}).ok());
+  last->end();
+  EXPECT_FALSE(logs.open({"greedy", "5"}).ok());  // six run, three of them its own
+  EventLogs without_keys({.max_logs = 8}, clock);
+  for (int i = 0; i < 8; ++i) EXPECT_TRUE(without_keys.open({"", std::to_string(i)}).ok()) << i;
+}
+
 TEST(EventLogs, OneThatNobodyReadsIsAbandoned) {
   base::FakeClock clock;
   EventLogs logs({.keep = std::chrono::seconds(60)}, clock);

@@ -1,6 +1,7 @@
 #include "api/answer/tools.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "api/answer/custom_tools.h"
@@ -67,8 +68,51 @@ Result<std::string> read_named(const json::value& value) {
   return name;
 }
 
-Result<ToolSettings::Tool> read_tool(const json::value& value) {
+// What tools of newer APIs ask for besides.
+struct Extras {
+  bool is_async = false;
+  bool is_deferred = false;
+};
+
+constexpr Field<Extras> kExtras[] = {
+    {"allowed_callers",
+     [](const json::value& v, Extras&) -> Status {
+       if (!v.is_array()) return wrong_type("an array", v);
+       const json::array& callers = v.get_array();
+       if (callers.empty() || std::ranges::find(callers, json::value("direct")) != callers.end())
+         return base::ok();
+       return not_supported("a tool that only programs call is");
+     }},
+    {"async",
+     [](const json::value& v, Extras& extras) -> Status {
+       TRY(extras.is_async, read_bool(v));
+       return base::ok();
+     }},
+    {"defer_loading",
+     [](const json::value& v, Extras& extras) -> Status {
+       TRY(extras.is_deferred, read_bool(v));
+       return base::ok();
+     }},
+};
+
+// One line for each kind, however many tools there are: warnings are headers too.
+void warn_once(std::string line, std::vector<std::string>& warnings) {
+  if (std::ranges::find(warnings, line) == warnings.end()) warnings.push_back(std::move(line));
+}
+
+Status read_extras(const json::object& function, std::vector<std::string>& warnings) {
+  Extras extras;
+  TRY_OK(read_fields<Extras>(function, kExtras, extras));
+  if (extras.is_async) warn_once("tools: async is ignored, the result of each call is awaited", warnings);
+  if (extras.is_deferred)
+    warn_once("tools: defer_loading is ignored, all tools are offered from the beginning", warnings);
+  return base::ok();
+}
+
+Result<ToolSettings::Tool> read_tool(const json::value& value, std::vector<std::string>& warnings) {
   TRY(const json::object* function, read_function(value));
+  if (Status status = read_extras(*function, warnings); !status.ok())
+    return in_field("function", std::move(status).error());
   ToolSettings::Tool tool;
   auto name = read_name(*function);
   if (!name.ok()) return in_field("function", std::move(name).error());
@@ -93,13 +137,14 @@ Result<ToolSettings::Tool> read_tool(const json::value& value) {
 }
 
 // Reads a custom tool of a chat, and puts the function that stands for it in its place.
-Result<ToolSettings::Tool> read_custom(json::value& value, std::size_t index) {
+Result<ToolSettings::Tool> read_custom(json::value& value, std::size_t index,
+                                       std::vector<std::string>& warnings) {
   TRY(const json::object* custom, read_function(value));
   auto format = read_custom_format(*custom);
   if (!format.ok()) return in_field("custom", std::move(format).error());
   json::value function =
       json::object{{"type", "function"}, {"function", function_of_custom(*custom, *format)}};
-  auto tool = read_tool(function);
+  auto tool = read_tool(function, warnings);
   if (!tool.ok()) {
     Error error = std::move(tool).error();
     constexpr std::string_view kFunction = "function";
@@ -123,7 +168,8 @@ Status read_definitions(const json::value& value, ToolSettings& settings) {
                  "array_above_max_length"};
   for (std::size_t i = 0; i < settings.definitions.size(); ++i) {
     const bool is_custom = kind_of(settings.definitions[i]) == "custom";
-    auto tool = is_custom ? read_custom(settings.definitions[i], i) : read_tool(settings.definitions[i]);
+    auto tool = is_custom ? read_custom(settings.definitions[i], i, settings.warnings)
+                          : read_tool(settings.definitions[i], settings.warnings);
     if (!tool.ok()) return in_field(fmt::format("[{}]", i), std::move(tool).error());
     if (std::ranges::find(settings.tools, tool->name, &ToolSettings::Tool::name) != settings.tools.end())
       return in_field(fmt::format("[{}]", i),
@@ -259,6 +305,10 @@ Result<ToolSettings> read_tools(const json::object& body) {
     return in_field("tool_choice", not_supported("\"allowed_tools\" together with \"server_tools\" is"));
   if (settings.server_tools.empty()) TRY_OK(check_tool_choice(settings));
   return settings;
+}
+
+void ToolSettings::move_warnings_to(std::vector<std::string>& all) {
+  std::ranges::move(std::exchange(warnings, {}), std::back_inserter(all));
 }
 
 Status check_tool_choice(const ToolSettings& settings) {

@@ -35,7 +35,9 @@ struct ToolSettings {
   bool parallel = true;
   std::vector<std::string> server_tools;             // names of this server's tools that the model may call
   std::string schema_path = ".function.parameters";  // place of a tool's schema, for errors
+  std::vector<std::string> warnings;                 // of what tools ask for and do not get
 
+  void move_warnings_to(std::vector<std::string>& all);
   bool may_call() const { return choice != Choice::none && !tools.empty(); }
 };
 

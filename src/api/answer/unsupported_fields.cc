@@ -114,7 +114,7 @@ constexpr Field<Nothing> kUnsupported[] = {
     {"max_new_tokens", always},
     {"min_new_tokens", only<0>},
 
-    // llama.cpp. Fields that only tune a sampler which is off (mirostat_tau, dry_base, ...) are ignored.
+    // llama.cpp
     {"grammar_lazy", never},
     {"n_keep", only<0>},
     {"n_indent", only<0>},
@@ -141,11 +141,22 @@ constexpr Field<Nothing> kUnsupported[] = {
     {"response_fields", never},
 };
 
+// They only tune a sampler that is off.
+constexpr Field<Nothing> kTuning[] = {
+    {"mirostat_tau", nullptr},       {"mirostat_eta", nullptr},       {"dry_base", nullptr},
+    {"dry_allowed_length", nullptr}, {"dry_penalty_last_n", nullptr}, {"dry_sequence_breakers", nullptr},
+    {"xtc_threshold", nullptr},      {"dynatemp_exponent", nullptr},  {"adaptive_decay", nullptr},
+};
+
 }  // namespace
 
 Status refuse_unsupported(const json::object& body) {
   Nothing nothing;
   return read_fields<Nothing>(body, kUnsupported, nothing);
+}
+
+void describe_unsupported(ObjectSchema& schema) {
+  schema.add<Nothing>(kUnsupported).add<Nothing>(kTuning);
 }
 
 }  // namespace kvasir::api

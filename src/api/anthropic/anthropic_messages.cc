@@ -88,6 +88,8 @@ Status add_tool_result(const json::object& block, Turn& turn) {
     if (!read.ok()) return in_field("content", std::move(read).error());
     text = std::move(*read);
   }
+  if (const json::value* failed = block.if_contains("is_error"); failed != nullptr && *failed == true)
+    text = text.empty() ? "Error" : "Error: " + text;
   turn.results.push_back(json::object{{"role", "tool"}, {"tool_call_id", id}, {"content", text}});
   return base::ok();
 }

@@ -67,7 +67,7 @@ Result<json::object> as_function(const json::value& value) {
   const json::value* schema = tool.if_contains("input_schema");
   if (schema == nullptr || schema->is_null()) return in_field("input_schema", missing("a JSON schema"));
   json::object function;
-  for (const char* key : {"name", "description", "strict"})
+  for (const char* key : {"name", "description", "strict", "input_examples", "allowed_callers"})
     if (const json::value* part = tool.if_contains(key)) function[key] = *part;
   function["parameters"] = *schema;
   return json::object{{"type", "function"}, {"function", std::move(function)}};

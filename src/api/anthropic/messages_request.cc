@@ -110,6 +110,9 @@ Status read_thinking(const json::value& value, R& r) {
     auto number = read_integer(*budget, {0, kMaxInt});
     if (!number.ok()) return in_field("budget_tokens", std::move(number).error());
   }
+  const json::value* display = value.get_object().if_contains("display");
+  if (display != nullptr && *display == "omitted")
+    r.chat.params.warnings.emplace_back("thinking.display: ignored, thinking is returned whole");
   r.chat.template_kwargs["enable_thinking"] = type != "disabled";
   return base::ok();
 }
@@ -261,6 +264,7 @@ Status read_prompt(json::object& body, R& request) {
   request.chat.template_kwargs["enable_thinking"] = false;  // thinking is off unless asked for
   TRY_OK(read_fields<R>(body, kPromptFields, request));
   TRY(request.chat.tools, read_anthropic_tools(body));
+  request.chat.tools.move_warnings_to(request.chat.params.warnings);
   return read_anthropic_messages(body, request.chat);
 }
 
@@ -268,6 +272,8 @@ Status read_prompt(json::object& body, R& request) {
 
 Result<MessagesRequest> read_messages_request(json::object body) {
   MessagesRequest request;
+  static const ObjectSchema known = ObjectSchema().add<R>(kPromptFields).add<R>(kMessagesFields);
+  known.warn_of_others(body, request.chat.params.warnings);
   TRY_OK(read_fields<R>(body, kMessagesFields, request));
   TRY_OK(read_prompt(body, request));
   request.chat.params.stop = request.stops;

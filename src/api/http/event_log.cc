@@ -10,6 +10,21 @@ using base::Error;
 using base::ErrorCode;
 using base::Result;
 
+namespace {
+
+// What one tenant may have running once half of all places are taken, so that it cannot take the rest as
+// well.
+constexpr std::size_t kPartOfATenant = 4;
+
+Error too_many(std::string message) {
+  return {.code = ErrorCode::exhausted,
+          .message = std::move(message),
+          .reason = "too_many_resumable_streams",
+          .retry_after_s = 5};
+}
+
+}  // namespace
+
 EventLog::EventLog(std::size_t max_bytes, const base::Clock& clock)
     : max_bytes_(max_bytes), clock_(clock), unread_since_(clock.now()) {}
 
@@ -110,17 +125,24 @@ void EventLogs::drop_old() {
 Result<std::shared_ptr<EventLog>> EventLogs::open(const store::Key& key) {
   const std::lock_guard lock(mutex_);
   drop_old();
+  std::size_t num_running = 0;
+  std::size_t num_own = 0;
+  auto oldest = logs_.end();
+  for (auto it = logs_.begin(); it != logs_.end(); ++it) {
+    const auto ended = it->second->ended_at();
+    if (ended && (oldest == logs_.end() || *ended < *oldest->second->ended_at())) oldest = it;
+    if (ended) continue;
+    ++num_running;
+    num_own += it->first.first == key.tenant ? 1 : 0;
+  }
+  const bool is_alone = num_own == num_running && key.tenant.empty();  // a server without keys
+  const std::size_t part = std::max<std::size_t>(1, limits_.max_logs / kPartOfATenant);
+  if (!is_alone && num_own >= part && num_running >= limits_.max_logs / 2)
+    return too_many(
+        fmt::format("{} resumable streams of yours run already; the rest are for others", num_own));
   if (logs_.size() >= limits_.max_logs) {
-    auto oldest = logs_.end();
-    for (auto it = logs_.begin(); it != logs_.end(); ++it) {
-      const auto ended = it->second->ended_at();
-      if (ended && (oldest == logs_.end() || *ended < *oldest->second->ended_at())) oldest = it;
-    }
     if (oldest == logs_.end())
-      return Error{.code = ErrorCode::exhausted,
-                   .message = fmt::format("{} resumable streams run already", limits_.max_logs),
-                   .reason = "too_many_resumable_streams",
-                   .retry_after_s = 5};
+      return too_many(fmt::format("{} resumable streams run already", limits_.max_logs));
     logs_.erase(oldest);
   }
   auto log = std::make_shared<EventLog>(limits_.max_bytes_per_log, clock_);

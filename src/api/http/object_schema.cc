@@ -62,6 +62,7 @@ json::value schema_literal(std::string_view text) {
 }
 
 void ObjectSchema::add_field(std::string_view name, std::string_view schema, std::string_view required_as) {
+  names_.emplace(name);
   if (schema.empty()) return;
   json::value value = schema_literal(schema);
   if (required_as.empty())
@@ -69,6 +70,21 @@ void ObjectSchema::add_field(std::string_view name, std::string_view schema, std
   else
     required_.emplace_back(name);
   properties_[name] = std::move(value);
+}
+
+// Warnings are headers too, so their number, length and letters are bounded.
+void ObjectSchema::warn_of_others(const json::object& object, std::vector<std::string>& warnings) const {
+  constexpr std::size_t kMostNames = 8;
+  constexpr std::size_t kMostBytes = 64;
+  std::size_t num_others = 0;
+  for (const auto& [key, value] : object) {
+    if (value.is_null() || names_.contains(std::string_view(key)) || ++num_others > kMostNames) continue;
+    std::string name = std::string(key).substr(0, kMostBytes);
+    std::ranges::replace_if(name, [](char c) { return c <= ' ' || c > '~'; }, '?');
+    warnings.push_back(fmt::format("{}: ignored, this server does not know the field", name));
+  }
+  if (num_others > kMostNames)
+    warnings.push_back(fmt::format("{} further fields are ignored too", num_others - kMostNames));
 }
 
 json::object ObjectSchema::take() {

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <set>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/http/fields.h"
 
@@ -16,10 +19,14 @@ class ObjectSchema {
     return *this;
   }
   json::object take();
+  // Adds a line for each of the object's fields that no table has. The tables' undocumented fields count too,
+  // and null asks for nothing.
+  void warn_of_others(const json::object& object, std::vector<std::string>& warnings) const;
 
  private:
   void add_field(std::string_view name, std::string_view schema, std::string_view required_as);
 
+  std::set<std::string, std::less<>> names_;
   json::object properties_;
   json::array required_;
 };

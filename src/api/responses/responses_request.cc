@@ -367,6 +367,9 @@ Result<ResponsesRequest> read_responses_request(json::object body) {
   request.chat.tools = std::move(own.settings);
   request.client_tools = std::move(own.client_tools);
   std::ranges::move(own.warnings, std::back_inserter(request.chat.params.warnings));
+  request.chat.tools.move_warnings_to(request.chat.params.warnings);
+  static const ObjectSchema known = ObjectSchema().add<R>(kResponsesFields);
+  known.warn_of_others(body, request.chat.params.warnings);
   // If calls and text alternate, tokens cannot be assigned to either.
   const ToolSettings& tools = request.chat.tools;
   if (request.chat.params.sampling.logprobs && (tools.may_call() || !tools.server_tools.empty()))
