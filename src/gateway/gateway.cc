@@ -39,8 +39,10 @@ int num_compute_threads(const config::Settings& settings) {
 
 tenancy::AdmissionLimits admission_limits(const config::Settings& settings) {
   const int per_model = settings.max_queue + settings.max_batch_sequences;
-  const int all = per_model * static_cast<int>(std::max<std::size_t>(settings.model.size(), 1));
+  int all = per_model * static_cast<int>(std::max<std::size_t>(settings.model.size(), 1));
   int top_priority = 0;
+  for (const config::UpstreamConfig& upstream : settings.upstreams) all += upstream.max_in_flight;
+  if (!settings.upstreams.empty()) all += settings.max_queue;  // those who wait for upstreams
   for (const config::TierConfig& tier : settings.tiers) top_priority = std::max(top_priority, tier.priority);
   return {.max_sequences = all, .max_sequences_per_tenant = all, .top_priority = top_priority};
 }
@@ -121,6 +123,11 @@ const base::WallClock& wall_clock() {
   return clock;
 }
 
+const base::Clock& steady_clock() {
+  static const base::RealClock clock;
+  return clock;
+}
+
 }  // namespace
 
 Gateway::Gateway(const config::Settings& settings, Opened opened, hub::ProgressSink& progress,
@@ -131,6 +138,7 @@ Gateway::Gateway(const config::Settings& settings, Opened opened, hub::ProgressS
       process_metrics_(registry_),
       tracer_({.records = opened.traces.has_value(), .sample_rate = settings.trace_sample_rate}, clock_),
       pool_(num_compute_threads(settings), opened.isa),
+      upstreams_(std::move(opened.upstreams)),
       loader_(std::make_unique<LocalLoader>(
           HostSurroundings{.settings = settings_,
                            .pool = pool_,
@@ -150,7 +158,8 @@ Gateway::Gateway(const config::Settings& settings, Opened opened, hub::ProgressS
       meter_(std::move(opened.meter)),
       tools_(std::move(opened.tools)),
       api_(service_options(settings), {router_, admission_, registry_, clock_, *store_, *directory_, *meter_,
-                                       tools_.get(), tracer_, residence_.get()}) {
+                                       tools_.get(), tracer_, residence_.get(), upstreams_.get()}) {
+  upstreams_->observe(registry_);
   if (opened.traces)
     trace_exporter_ = std::make_unique<TraceExporter>(std::move(*opened.traces), tracer_, registry_);
 }
@@ -170,12 +179,14 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings
   TRY(std::unique_ptr<meter::Meter> meter,
       meter::Meter::open({.folder = usage_folder, .prices = settings.prices}, store->usage()));
   TRY(std::unique_ptr<tool::Toolbox> tools, tool::Toolbox::open(settings.tools));
+  TRY(std::unique_ptr<upstream::Upstreams> upstreams,
+      upstream::Upstreams::open(settings.upstreams, steady_clock()));
   TRY(std::optional<TraceExporter::Options> traces, trace_options(settings));
-  std::unique_ptr<Gateway> gateway(
-      new Gateway(config::with_sizes(settings),
-                  {std::move(library), std::move(asked), std::move(store), std::move(directory),
-                   std::move(counters), std::move(meter), std::move(tools), isa, std::move(traces)},
-                  progress, std::move(on_state)));
+  std::unique_ptr<Gateway> gateway(new Gateway(
+      config::with_sizes(settings),
+      {std::move(library), std::move(asked), std::move(store), std::move(directory), std::move(counters),
+       std::move(meter), std::move(tools), std::move(upstreams), isa, std::move(traces)},
+      progress, std::move(on_state)));
   // Clients and open batches ask for models by name, so the names are known before anybody can ask.
   std::vector<hub::Model> models;
   for (const std::string& wanted : settings.model) {
@@ -183,8 +194,10 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings
     models.push_back(std::move(model));
   }
   gateway->residence_->add(models);
+  for (const auto& pool : gateway->upstreams_->pools()) gateway->router_.add_elsewhere(pool->name());
   TRY_OK(gateway->serve());
   gateway->residence_->start();
+  gateway->upstreams_->start();
   gateway->api_.start_batches();
   return gateway;
 }
@@ -275,6 +288,7 @@ Gateway::~Gateway() {
   api_.drain();
   api_.stop_batches();
   residence_->stop();
+  upstreams_->stop();
   tools_->stop();
   api_.stop_text_work();
   if (server_) {
@@ -284,7 +298,8 @@ Gateway::~Gateway() {
     api_.stop_storing();
     server_->stop();
   }
-  directory_->stop();  // it tells handlers on the server's threads that their keys are over
+  upstreams_->close_connections();  // they live on the server's threads, which have ended
+  directory_->stop();               // it tells handlers on the server's threads that their keys are over
   server_observations_.clear();
   server_.reset();
   residence_.reset();                            // with the models
