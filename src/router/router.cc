@@ -91,7 +91,7 @@ Error makes_no_vectors(const std::string& name) {
 
 Error is_elsewhere(const std::string& name) {
   return Error{ErrorCode::unsupported,
-               fmt::format("'{}' is served by an upstream, which only generates text", name), "model",
+               fmt::format("'{}' is served by an upstream; this needs a model of this server", name), "model",
                "model_not_supported"};
 }
 

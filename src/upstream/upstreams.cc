@@ -55,7 +55,8 @@ void Upstreams::stop() {
   checks_.clear();
   running_.end_all({.code = base::ErrorCode::unavailable,
                     .message = "the server is shutting down",
-                    .reason = "shutting_down"});
+                    .reason = "server_draining",
+                    .retry_after_s = 5});
 }
 
 void Upstreams::close_connections() {

@@ -322,6 +322,6 @@ def test_the_end_of_the_server_ends_what_runs(tmp_path):
         lines = response.iter_lines()
         next(lines)
         assert house.server.terminate(20) == 0
-        assert any("shutting_down" in line for line in lines)
+        assert any("server_draining" in line for line in lines)
     house.http.close()
     upstream.close()
