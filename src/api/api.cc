@@ -159,7 +159,8 @@ Api::Api(ServiceOptions options, Parts parts)
                {},
                base::json_text(openapi_document(route_groups())),
                parts.tracer,
-               parts.residence},
+               parts.residence,
+               parts.upstreams},
       observations_(observe_service(parts.registry, service_)),
       batches_(std::make_unique<BatchRunner>(service_, kMaxBatchInFlight)) {}
 
@@ -273,7 +274,7 @@ std::optional<net::RefusedRequest> Api::refuse_caller(const tenancy::Directory& 
   const base::Result<tenancy::Caller> caller =
       caller_of(directory, head, route.ok() ? (*route)->scope : Scope::holder);
   if (caller.ok()) return std::nullopt;
-  return net::RefusedRequest{http_status(caller.error().code), caller.error().reason, caller.error().message};
+  return net::RefusedRequest{http_status(caller.error()), caller.error().reason, caller.error().message};
 }
 
 Api::Refusal Api::refusal(ServiceOptions options) {

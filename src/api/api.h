@@ -18,6 +18,7 @@
 #include "tenancy/admission.h"
 #include "tenancy/directory.h"
 #include "tool/toolbox.h"
+#include "upstream/upstreams.h"
 
 namespace kvasir::api {
 
@@ -37,7 +38,8 @@ class Api {
     meter::Meter& meter;
     tool::Toolbox* tools = nullptr;  // null: none
     obs::Tracer& tracer = obs::no_tracer();
-    router::Residence* residence = nullptr;  // null: models neither come nor go
+    router::Residence* residence = nullptr;    // null: models neither come nor go
+    upstream::Upstreams* upstreams = nullptr;  // null: there are none
   };
 
   Api(ServiceOptions options, Parts parts);

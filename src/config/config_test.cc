@@ -324,6 +324,59 @@ TEST_F(ConfigTest, ABadToolIsNamedWithItsLine) {
   EXPECT_NE(message_of(load_file(row + row)).find(":4: tools: two are called 'a'"), std::string::npos);
 }
 
+TEST_F(ConfigTest, UpstreamsAreRead) {
+  const auto settings = load_file(R"(
+[[upstream]]
+name = "m"
+url = "http://127.0.0.1:1/v1"
+
+[[upstream]]
+name = "m"
+url = "https://h/v1"
+model = "theirs"
+api_key_env = "KEY"
+read_timeout_s = 7
+max_in_flight = 3
+weight = 0.5
+)");
+  ASSERT_TRUE(settings.ok()) << message_of(settings);
+  const std::vector<UpstreamConfig>& upstreams = settings->upstreams;
+  ASSERT_EQ(upstreams.size(), 2u);
+  EXPECT_EQ(upstreams[0].model, "m");
+  EXPECT_EQ(upstreams[0].label, "m-1");
+  EXPECT_EQ(upstreams[1].label, "m-2");
+  EXPECT_EQ(upstreams[1].model, "theirs");
+  EXPECT_EQ(upstreams[1].api_key_env, "KEY");
+  EXPECT_EQ(upstreams[1].read_timeout_s, 7);
+  EXPECT_EQ(upstreams[1].max_in_flight, 3);
+  EXPECT_EQ(upstreams[1].weight, 0.5);
+}
+
+TEST_F(ConfigTest, ABadUpstreamIsNamedWithItsLine) {
+  const std::string good = "name = 'a'\nurl = 'http://h/v1'\n";
+  const std::pair<std::string, const char*> cases[] = {
+      {"url = 'http://h/v1'", "name: expected"},
+      {"name = 'a'", "url: expected"},
+      {"name = 'a'\nurl = 'ftp://h/'", "url: expected"},
+      {"name = 'a'\nurl = 'http://me:secret@h/'", "url: expected"},
+      {good + "key = 'x'", "'key' is not a key of an upstream"},
+      {good + "api_key_env = 'A'\napi_key_file = 'b'", "api_key_file: expected either this"},
+      {good + "max_in_flight = 0", "max_in_flight: expected a whole number"},
+      {good + "max_in_flight = 1.5", "max_in_flight: expected a whole number"},
+      {good + "weight = 0", "weight: expected a number"},
+      {good + "read_timeout_s = nan", "read_timeout_s: expected a number"},
+      {good + "health_path = 'x'", "health_path: expected"},
+      {good + "max_tokens_field = 'x'", "max_tokens_field: expected"},
+      {good + "model = \"a\\nb\"", "model: expected a line"},
+  };
+  for (const auto& [row, complaint] : cases) {
+    const std::string message = message_of(load_file("port = 1\n[[upstream]]\n" + row));
+    EXPECT_NE(message.find(fmt::format(".toml:2: upstream: {}", complaint)), std::string::npos) << message;
+  }
+  const std::string labelled = "[[upstream]]\n" + good + "label = 'l'\n";
+  EXPECT_NE(message_of(load_file(labelled + labelled)).find("two are labelled 'l'"), std::string::npos);
+}
+
 TEST_F(ConfigTest, PricesAreExact) {
   const auto settings = load_file(R"(
 [[prices]]

@@ -106,6 +106,7 @@ base::Status apply_file(Settings& settings, const std::string& path) {
   settings.tools = file.tools;
   settings.tiers = file.tiers;
   settings.prices = file.prices;
+  settings.upstreams = file.upstreams;
   const auto find = [&](std::string_view name, const auto&) -> std::optional<Texts> {
     const auto entry = file.entries.find(name);
     if (entry == file.entries.end()) return std::nullopt;

@@ -82,6 +82,8 @@ std::string settings_markdown() {
       "in\n"
       "the environment, a repeated flag on the command line. A setting that is true or false has two flags:\n"
       "`--offline` and `--no-offline`.\n\n"
+      "The file has tables too: `[[tools]]` ([api.md](api.md#tools-that-the-server-runs)), `[[tiers]]` and\n"
+      "`[[prices]]` ([tenants.md](tenants.md)), `[[upstream]]` ([upstreams.md](upstreams.md)).\n\n"
       "This page is made from the table in the source by `kvasir settings --markdown`.\n\n"
       "| key | flag | variable | default | may be | meaning |\n"
       "|---|---|---|---|---|---|\n";

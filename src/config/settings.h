@@ -7,6 +7,7 @@
 #include "config/price_config.h"
 #include "config/tier_config.h"
 #include "config/tool_config.h"
+#include "config/upstream_config.h"
 
 namespace kvasir::config {
 
@@ -20,6 +21,7 @@ struct Settings {
   std::vector<ToolConfig> tools;                     // of the file alone
   std::vector<TierConfig> tiers = built_in_tiers();  // with what the file changes and adds
   std::vector<PriceConfig> prices;                   // of the file alone
+  std::vector<UpstreamConfig> upstreams;             // of the file alone
 };
 
 // Replaces sizes that are 0 by values for the device. A KV cache that takes the rest of a GPU's memory stays
@@ -27,7 +29,7 @@ struct Settings {
 Settings with_sizes(Settings settings);
 
 // A file that --config takes, with these values; secrets and tools are left out, for the secrets that they
-// may hold, and tiers and prices.
+// may hold, and tiers, prices and upstreams.
 std::string settings_toml(const Settings& settings);
 
 // The text of docs/settings.md, made from the table.

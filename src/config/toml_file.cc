@@ -12,6 +12,7 @@
 #include "config/tier_table.h"
 #include "config/toml_library.h"
 #include "config/tool_table.h"
+#include "config/upstream_table.h"
 
 namespace kvasir::config {
 namespace {
@@ -121,6 +122,10 @@ base::Result<TomlFile> read_toml(const std::string& path) {
     }
     if (key.str() == "prices") {
       TRY(file.prices, read_price_table(node, path));
+      continue;
+    }
+    if (key.str() == "upstream") {
+      TRY(file.upstreams, read_upstream_table(node, path));
       continue;
     }
     auto texts = value_of(key.str(), node);

@@ -9,6 +9,7 @@
 #include "config/price_config.h"
 #include "config/tier_config.h"
 #include "config/tool_config.h"
+#include "config/upstream_config.h"
 
 namespace kvasir::config {
 
@@ -22,6 +23,7 @@ struct TomlFile {
   std::vector<ToolConfig> tools;
   std::vector<TierConfig> tiers = built_in_tiers();
   std::vector<PriceConfig> prices;
+  std::vector<UpstreamConfig> upstreams;
 };
 
 // Errors name the file and the line: a syntax error, an unknown key (with the nearest setting), or a value of

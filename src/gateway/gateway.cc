@@ -40,8 +40,13 @@ int num_compute_threads(const config::Settings& settings) {
 tenancy::AdmissionLimits admission_limits(const config::Settings& settings) {
   const int per_model = settings.max_queue + settings.max_batch_sequences;
   int top_priority = 0;
+  int beside = settings.upstreams.empty() ? 0 : settings.max_queue;  // those who wait for upstreams
+  for (const config::UpstreamConfig& upstream : settings.upstreams) beside += upstream.max_in_flight;
   for (const config::TierConfig& tier : settings.tiers) top_priority = std::max(top_priority, tier.priority);
-  return {.max_sequences = per_model, .max_sequences_per_tenant = per_model, .top_priority = top_priority};
+  return {.max_sequences = per_model,
+          .max_sequences_per_tenant = per_model,
+          .num_beside = beside,
+          .top_priority = top_priority};
 }
 
 api::ServiceOptions service_options(const config::Settings& settings) {
@@ -120,6 +125,11 @@ const base::WallClock& wall_clock() {
   return clock;
 }
 
+const base::Clock& steady_clock() {
+  static const base::RealClock clock;
+  return clock;
+}
+
 }  // namespace
 
 Gateway::Gateway(const config::Settings& settings, Opened opened, hub::ProgressSink& progress,
@@ -130,6 +140,7 @@ Gateway::Gateway(const config::Settings& settings, Opened opened, hub::ProgressS
       process_metrics_(registry_),
       tracer_({.records = opened.traces.has_value(), .sample_rate = settings.trace_sample_rate}, clock_),
       pool_(num_compute_threads(settings), opened.isa),
+      upstreams_(std::move(opened.upstreams)),
       loader_(std::make_unique<host::LocalLoader>(
           host::HostSurroundings{.settings = settings_,
                                  .pool = pool_,
@@ -151,7 +162,8 @@ Gateway::Gateway(const config::Settings& settings, Opened opened, hub::ProgressS
       meter_(std::move(opened.meter)),
       tools_(std::move(opened.tools)),
       api_(service_options(settings), {router_, admission_, registry_, clock_, *store_, *directory_, *meter_,
-                                       tools_.get(), tracer_, residence_.get()}) {
+                                       tools_.get(), tracer_, residence_.get(), upstreams_.get()}) {
+  upstreams_->observe(registry_);
   if (opened.traces)
     trace_exporter_ = std::make_unique<TraceExporter>(std::move(*opened.traces), tracer_, registry_);
 }
@@ -171,12 +183,14 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings
   TRY(std::unique_ptr<meter::Meter> meter,
       meter::Meter::open({.folder = usage_folder, .prices = settings.prices}, store->usage()));
   TRY(std::unique_ptr<tool::Toolbox> tools, tool::Toolbox::open(settings.tools));
+  TRY(std::unique_ptr<upstream::Upstreams> upstreams,
+      upstream::Upstreams::open(settings.upstreams, steady_clock()));
   TRY(std::optional<TraceExporter::Options> traces, trace_options(settings));
-  std::unique_ptr<Gateway> gateway(
-      new Gateway(config::with_sizes(settings),
-                  {std::move(library), std::move(asked), std::move(store), std::move(directory),
-                   std::move(counters), std::move(meter), std::move(tools), isa, std::move(traces)},
-                  progress, std::move(on_state)));
+  std::unique_ptr<Gateway> gateway(new Gateway(
+      config::with_sizes(settings),
+      {std::move(library), std::move(asked), std::move(store), std::move(directory), std::move(counters),
+       std::move(meter), std::move(tools), std::move(upstreams), isa, std::move(traces)},
+      progress, std::move(on_state)));
   // Clients and open batches ask for models by name, so the names are known before anybody can ask.
   std::vector<hub::Model> models;
   for (const std::string& wanted : settings.model) {
@@ -184,8 +198,10 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings
     models.push_back(std::move(model));
   }
   gateway->residence_->add(models);
+  for (const auto& pool : gateway->upstreams_->pools()) gateway->router_.add_elsewhere(pool->name());
   TRY_OK(gateway->serve());
   gateway->residence_->start();
+  gateway->upstreams_->start();
   gateway->api_.start_batches();
   return gateway;
 }
@@ -276,6 +292,7 @@ Gateway::~Gateway() {
   api_.drain();
   api_.stop_batches();
   residence_->stop();
+  upstreams_->stop();
   tools_->stop();
   api_.stop_text_work();
   if (server_) {
@@ -285,7 +302,8 @@ Gateway::~Gateway() {
     api_.stop_storing();
     server_->stop();
   }
-  directory_->stop();  // it tells handlers on the server's threads that their keys are over
+  upstreams_->close_connections();  // they live on the server's threads, which have ended
+  directory_->stop();               // it tells handlers on the server's threads that their keys are over
   server_observations_.clear();
   server_.reset();
   residence_.reset();                            // with the models

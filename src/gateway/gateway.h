@@ -26,6 +26,7 @@
 #include "tenancy/admission.h"
 #include "tenancy/directory.h"
 #include "tool/toolbox.h"
+#include "upstream/upstreams.h"
 
 namespace kvasir::gateway {
 
@@ -71,6 +72,7 @@ class Gateway {
     std::shared_ptr<tenancy::Counters> counters;
     std::unique_ptr<meter::Meter> meter;
     std::unique_ptr<tool::Toolbox> tools;
+    std::unique_ptr<upstream::Upstreams> upstreams;
     ops::Isa isa;
     std::optional<TraceExporter::Options> traces;
   };
@@ -89,6 +91,7 @@ class Gateway {
   obs::Tracer tracer_;
   ops::ComputePool pool_;
   router::Router router_;
+  const std::unique_ptr<upstream::Upstreams> upstreams_;
   const std::unique_ptr<host::LocalLoader> loader_;
   std::unique_ptr<router::Residence> residence_;
   tenancy::Admission admission_;

@@ -181,6 +181,7 @@ class ClientConnection::Wire {
         base::Status taken = sink.body(piece);
         if (!taken.ok()) co_return std::move(taken);
         piece.clear();
+        if (sink.room) co_await sink.room();
       }
       if (!status.ok()) co_return std::move(status);
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/asio/awaitable.hpp>
 #include <chrono>
 #include <functional>
 #include <stop_token>
@@ -48,6 +49,8 @@ bool is_redirect(int status);
 struct ReplySink {
   std::function<base::Status(const HttpReply&)> head = [](const HttpReply&) { return base::ok(); };
   std::function<base::Status(std::string_view)> body = [](std::string_view) { return base::ok(); };
+  // Awaited after each piece of the body: nothing more is read until it returns. Empty: no pause.
+  std::function<boost::asio::awaitable<void>()> room = {};
 };
 
 // HTTP/1.1 and HTTPS with one connection per call. It blocks the calling thread, so it is for the terminal

@@ -87,6 +87,12 @@ Error makes_no_vectors(const std::string& name) {
                "model", "model_not_supported"};
 }
 
+Error is_elsewhere(const std::string& name) {
+  return Error{ErrorCode::unsupported,
+               fmt::format("'{}' is served by an upstream; this needs a model of this server", name), "model",
+               "model_not_supported"};
+}
+
 Error has_changed(const std::string& name) {
   return Error{ErrorCode::unavailable,
                fmt::format("'{}' was replaced while the request was being read; try again", name), "model",
@@ -226,6 +232,11 @@ Error Router::does_not_exist(std::string_view name, const Reach& reach) const {
   std::string names;
   for (const auto& other : entries_)
     if (reaches(reach, other->name)) names += (names.empty() ? "" : ", ") + other->name;
+  for (const std::string& other : elsewhere_) {
+    if (!reaches(reach, other) || find(other) != nullptr) continue;
+    if (other == name) return is_elsewhere(other);
+    names += (names.empty() ? "" : ", ") + other;
+  }
   return Error{
       ErrorCode::not_found,
       fmt::format("the model '{}' does not exist; this server has: {}", name, names.empty() ? "none" : names),

@@ -105,6 +105,9 @@ class Router {
   bool in_use(std::string_view name) const;
   // Nothing: there is no such name.
   std::optional<ModelState> state(std::string_view name) const;
+  // The name has members elsewhere, which generate and take text. Without models of ours it stays unknown
+  // here, in words that say so. Before anybody asks.
+  void add_elsewhere(std::string name) { elsewhere_.push_back(std::move(name)); }
   // Is told whenever a model's last use has ended, on any thread. Must not call the router.
   void on_unused(UseListener::Told told) { listener_->set(std::move(told)); }
   // Takes the local worker back: no new lease gets it. Existing leases keep it alive.
@@ -145,6 +148,7 @@ class Router {
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<Entry>> entries_;  // guarded by mutex_
   std::uint64_t last_version_ = 0;               // guarded by mutex_
+  std::vector<std::string> elsewhere_;           // constant once somebody asks
 };
 
 }  // namespace kvasir::router

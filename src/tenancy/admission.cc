@@ -104,8 +104,8 @@ Admission::Admission(AdmissionLimits limits, std::shared_ptr<Counters> counters,
 AdmissionLimits Admission::limits_now() const {
   AdmissionLimits limits = limits_;
   const int num_models = num_models_ ? std::max(1, num_models_()) : 1;
-  limits.max_sequences *= num_models;
-  limits.max_sequences_per_tenant *= num_models;
+  limits.max_sequences = limits.max_sequences * num_models + limits.num_beside;
+  limits.max_sequences_per_tenant = limits.max_sequences_per_tenant * num_models + limits.num_beside;
   return limits;
 }
 

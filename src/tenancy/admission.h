@@ -15,6 +15,7 @@ namespace kvasir::tenancy {
 struct AdmissionLimits {
   int max_sequences = 0;             // in the whole server, for each of its models
   int max_sequences_per_tenant = 0;  // of one tenant, likewise
+  int num_beside = 0;                // sequences that other servers take, added to both
   // Callers with a key of a lower priority than this leave an eighth of the places free.
   int top_priority = 0;
 };

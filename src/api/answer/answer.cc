@@ -19,6 +19,7 @@
 #include "api/answer/start.h"
 #include "api/answer/system_prompt.h"
 #include "api/answer/tool_rounds.h"
+#include "api/answer/upstream_answer.h"
 #include "api/http/caller.h"
 
 namespace kvasir::api {
@@ -39,6 +40,11 @@ Status add_server_tools(Service& service, QuestionText& text) {
   if (chat->params.n != 1)
     return in_field("n", wrong_value("an answer with \"server_tools\" is one; expected 1"));
   return base::ok();
+}
+
+bool wants_server_tools(const QuestionText& text) {
+  const auto* chat = std::get_if<ChatRequest>(&text);
+  return chat != nullptr && !chat->tools.server_tools.empty();
 }
 
 void add_warnings(Outlet& out, const std::vector<std::string>& warnings) {
@@ -73,6 +79,11 @@ std::unique_ptr<DeltaStream> as_stream(Service& service, Exchange& exchange, con
   return std::make_unique<ToolRounds>(std::move(parts), std::move(generation));
 }
 
+// Somebody else may have room for the request.
+bool is_full(const base::Error& error) {
+  return error.code == ErrorCode::unavailable || error.code == ErrorCode::exhausted;
+}
+
 // How the request ended, if that differs from how its last generation ended. What a revoked key or a
 // cancelled request has used is not free.
 std::optional<meter::Finish> other_finish(const DeltaStream& stream, const Status& ended) {
@@ -80,25 +91,6 @@ std::optional<meter::Finish> other_finish(const DeltaStream& stream, const Statu
                                         ended.error().code == ErrorCode::cancelled);
   if (stream.cancelled() || given_up) return meter::Finish::cancelled;
   return ended.ok() ? std::nullopt : std::optional(meter::Finish::failed);
-}
-
-// Writes the stream to its end. If the client leaves, a resumable stream goes on and any other is cancelled.
-// The usage record is written before the last event.
-asio::awaitable<void> run(Service& service, Outlet& out, const Asker& asker, DeltaStream& stream,
-                          AnswerWriter& writer) {
-  net::Responder& responder = out.exchange().responder;
-  responder.on_disconnect([&out, &stream] {
-    if (out.resumable())
-      out.detach();
-    else
-      stream.cancel();
-  });
-  Status ended = co_await writer.open(stream);
-  if (ended.ok()) ended = co_await run_into(stream, writer, service.options.ping_interval);
-  responder.on_disconnect({});
-  out.exchange().usage = stream.usage();
-  const Commit commit = asker.meter->close(other_finish(stream, ended), responder.executor());
-  co_await writer.close(stream, std::move(ended), commit);
 }
 
 }  // namespace
@@ -127,6 +119,23 @@ AnswerHead make_head(const GenerateParams& params, const Job& job, std::string i
   return head;
 }
 
+asio::awaitable<void> write_answer(Service& service, Outlet& out, const Asker& asker, DeltaStream& stream,
+                                   AnswerWriter& writer) {
+  net::Responder& responder = out.exchange().responder;
+  responder.on_disconnect([&out, &stream] {
+    if (out.resumable())
+      out.detach();
+    else
+      stream.cancel();
+  });
+  Status ended = co_await writer.open(stream);
+  if (ended.ok()) ended = co_await run_into(stream, writer, service.options.ping_interval);
+  responder.on_disconnect({});
+  out.exchange().usage = stream.usage();
+  const Commit commit = asker.meter->close(other_finish(stream, ended), responder.executor());
+  co_await writer.close(stream, std::move(ended), commit);
+}
+
 asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerKind& kind,
                              Question question) {
   Outlet out(service, exchange, kind);
@@ -137,6 +146,17 @@ asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerK
   if (begun.ok()) begun = prepare_outlet(out, question.params());
   if (begun.ok()) begun = add_server_tools(service, question.text);
   if (!begun.ok()) co_return co_await out.fail(std::move(begun).error());
+  // Models of ours come first; upstreams answer where these are not ready, or are full.
+  const bool ours = service.router.chat_text(question.params().model, reach_of(exchange.caller)).ok();
+  std::shared_ptr<upstream::Pool> upstreams;
+  if (!ours || !wants_server_tools(question.text))
+    upstreams = upstreams_of(service, exchange.caller, question.params().model);
+  if (upstreams && !ours) {
+    add_warnings(out, question.params().warnings);
+    question.num_other_bytes += add_system_prompt(exchange.caller, question.text);
+    auto whole = std::make_shared<const QuestionText>(std::move(question.text));
+    co_return co_await answer_by_upstream(service, out, asker, upstreams, question, std::move(whole));
+  }
   const auto held = co_await await_model(service, out, question.params().model, question.params().stream);
   if (!held.ok()) co_return co_await out.fail(held.error());
   warn_of_effort(service, exchange.caller, question.text);
@@ -145,8 +165,12 @@ asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerK
 
   auto text = std::make_shared<const QuestionText>(std::move(question.text));
   const GenerateParams params = params_of(*text);
+  const std::shared_ptr<const QuestionText> kept = upstreams ? text : nullptr;
   Result<Seat> seat = co_await find_seat(service, out, asker, std::move(text),
-                                         exchange.num_body_bytes + question.num_other_bytes);
+                                         exchange.num_body_bytes + question.num_other_bytes,
+                                         upstreams ? WhenFull::refuse : WhenFull::wait);
+  if (!seat.ok() && upstreams && is_full(seat.error()))
+    co_return co_await answer_by_upstream(service, out, asker, upstreams, question, kept);
   if (!seat.ok()) co_return co_await out.fail(std::move(seat).error());
   Job& job = seat->job;
   job.context.dropped_messages += question.num_unread_messages;
@@ -166,7 +190,7 @@ asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerK
   const std::unique_ptr<DeltaStream> stream =
       as_stream(service, exchange, asker, seat->tool_chat, context, std::move(*generation));
   RevocableStream revocable(*stream, out.key());
-  co_await run(service, out, asker, revocable, writer);
+  co_await write_answer(service, out, asker, revocable, writer);
 }
 
 }  // namespace kvasir::api

@@ -4,8 +4,12 @@
 #include <string>
 
 #include "api/answer/answer_shape.h"
+#include "api/answer/answer_writer.h"
+#include "api/answer/delta_stream.h"
 #include "api/answer/job.h"
+#include "api/answer/outlet.h"
 #include "api/answer/question.h"
+#include "api/http/caller.h"
 #include "api/http/service.h"
 
 namespace kvasir::api {
@@ -18,5 +22,10 @@ AnswerHead make_head(const GenerateParams& params, const Job& job, std::string i
 // asked for a resumable stream.
 boost::asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerKind& kind,
                                     Question question);
+
+// Writes the stream to its end. If the client leaves, a resumable stream goes on and any other is cancelled.
+// The usage record is written before the last event.
+boost::asio::awaitable<void> write_answer(Service& service, Outlet& out, const Asker& asker,
+                                          DeltaStream& stream, AnswerWriter& writer);
 
 }  // namespace kvasir::api

@@ -20,14 +20,32 @@ void join_calls(Delta& sum, std::vector<CallDelta> pieces) {
   }
 }
 
-json::object token_object(const text::Tokenizer& tokenizer, TokenId id, float logprob) {
-  json::array bytes;
-  if (tokenizer.valid(id))
-    for (const char c : tokenizer.bytes(id)) bytes.push_back(static_cast<unsigned char>(c));
+json::object token_object(std::string_view text, std::string_view bytes, float logprob) {
+  json::array numbers;
+  for (const char c : bytes) numbers.push_back(static_cast<unsigned char>(c));
   json::object object;
-  object["token"] = token_text(tokenizer, id);
+  object["token"] = text;
   object["logprob"] = finite_logprob(logprob);
-  object["bytes"] = std::move(bytes);
+  object["bytes"] = std::move(numbers);
+  return object;
+}
+
+json::object token_object(const text::Tokenizer& tokenizer, TokenId id, float logprob) {
+  const std::string_view bytes = tokenizer.valid(id) ? tokenizer.bytes(id) : std::string_view();
+  return token_object(token_text(tokenizer, id), bytes, logprob);
+}
+
+json::object line_object(const text::Tokenizer* tokenizer, const TokenLine& line) {
+  json::array top;
+  json::object object;
+  if (line.said) {
+    for (const auto& [text, logprob] : line.said->top) top.push_back(token_object(text, text, logprob));
+    object = token_object(line.said->text, line.said->text, line.said->logprob);
+  } else {
+    for (const auto& [id, logprob] : line.logprob->top) top.push_back(token_object(*tokenizer, id, logprob));
+    object = token_object(*tokenizer, line.id, line.logprob->logprob);
+  }
+  object["top_logprobs"] = std::move(top);
   return object;
 }
 
@@ -74,15 +92,21 @@ std::string token_text(const text::Tokenizer& tokenizer, TokenId id) {
   return tokenizer.decode(std::span(&id, 1), text::SpecialOutput::keep);
 }
 
-json::array logprob_list(const text::Tokenizer& tokenizer, const std::vector<TokenLine>& lines) {
+std::string line_text(const text::Tokenizer* tokenizer, const TokenLine& line) {
+  return line.said ? line.said->text : token_text(*tokenizer, line.id);
+}
+
+std::vector<std::pair<std::string, float>> line_alternatives(const text::Tokenizer* tokenizer,
+                                                             const TokenLine& line) {
+  if (line.said) return line.said->top;
+  std::vector<std::pair<std::string, float>> all;
+  for (const auto& [id, logprob] : line.logprob->top) all.emplace_back(token_text(*tokenizer, id), logprob);
+  return all;
+}
+
+json::array logprob_list(const text::Tokenizer* tokenizer, const std::vector<TokenLine>& lines) {
   json::array list;
-  for (const TokenLine& line : lines) {
-    json::array top;
-    for (const auto& [id, logprob] : line.logprob->top) top.push_back(token_object(tokenizer, id, logprob));
-    json::object object = token_object(tokenizer, line.id, line.logprob->logprob);
-    object["top_logprobs"] = std::move(top);
-    list.push_back(std::move(object));
-  }
+  for (const TokenLine& line : lines) list.push_back(line_object(tokenizer, line));
   return list;
 }
 

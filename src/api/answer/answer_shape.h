@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/answer/choice.h"
@@ -24,7 +25,7 @@ struct AnswerHead {
   std::string model;
   std::string fingerprint;
   int window = 0;  // tokens of prompt and answer together
-  std::shared_ptr<const text::Tokenizer> tokenizer;
+  std::shared_ptr<const text::Tokenizer> tokenizer;  // null: an upstream answers
   bool with_logprobs = false;
   bool with_prompt_logprobs = false;
   double temperature = 1;             // that is used
@@ -88,7 +89,11 @@ std::string named_event(const json::object& event);
 double finite_logprob(float logprob);
 // A token as a JSON string: bytes that are not UTF-8 by themselves become U+FFFD.
 std::string token_text(const text::Tokenizer& tokenizer, TokenId id);
+// A line's token as a JSON string, and the alternatives to it. `tokenizer` is null for an upstream's answer.
+std::string line_text(const text::Tokenizer* tokenizer, const TokenLine& line);
+std::vector<std::pair<std::string, float>> line_alternatives(const text::Tokenizer* tokenizer,
+                                                             const TokenLine& line);
 // [{token, logprob, bytes, top_logprobs}]
-json::array logprob_list(const text::Tokenizer& tokenizer, const std::vector<TokenLine>& lines);
+json::array logprob_list(const text::Tokenizer* tokenizer, const std::vector<TokenLine>& lines);
 
 }  // namespace kvasir::api

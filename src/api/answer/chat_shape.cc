@@ -146,7 +146,7 @@ class ChatShape final : public ChoiceShape {
   }
 
   json::value logprobs(const Delta& delta) const {
-    return json::object{{"content", logprob_list(*head().tokenizer, delta.lines)}, {"refusal", nullptr}};
+    return json::object{{"content", logprob_list(head().tokenizer.get(), delta.lines)}, {"refusal", nullptr}};
   }
 
   const std::set<std::string> custom_tools_;

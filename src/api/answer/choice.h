@@ -14,6 +14,7 @@
 #include "text/answer/tool_syntax.h"
 #include "text/tokenizer/detokenizer.h"
 #include "text/tokenizer/tokenizer.h"
+#include "upstream/chunk.h"
 #include "wire/token_event.h"
 
 namespace kvasir::api {
@@ -24,6 +25,8 @@ struct TokenLine {
   std::optional<wire::TokenLogprob> logprob;  // absent for the first token of a prompt
   std::size_t text_offset = 0;                // characters of the answer before this token
   bool in_prompt = false;                     // the token is part of an echoed prompt
+  // Set by an upstream, whose ids are not known: its words. The id and the alternatives above say nothing.
+  std::shared_ptr<const upstream::SaidToken> said = nullptr;
 };
 
 // A piece of a tool call. Only the first piece has an id and a name.

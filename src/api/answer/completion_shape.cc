@@ -42,7 +42,7 @@ class CompletionShape final : public ChoiceShape {
     json::array top_logprobs;
     json::array text_offset;
     for (const TokenLine& line : delta.lines) {
-      const std::string text = token_text(*head().tokenizer, line.id);
+      const std::string text = line_text(head().tokenizer.get(), line);
       tokens.emplace_back(text);
       text_offset.emplace_back(line.text_offset);
       if (!line.logprob) {
@@ -51,8 +51,8 @@ class CompletionShape final : public ChoiceShape {
         continue;
       }
       json::object top;
-      for (const auto& [id, logprob] : line.logprob->top)
-        top.emplace(token_text(*head().tokenizer, id), finite_logprob(logprob));
+      for (const auto& [other, logprob] : line_alternatives(head().tokenizer.get(), line))
+        top.emplace(other, finite_logprob(logprob));
       top.emplace(text, finite_logprob(line.logprob->logprob));
       token_logprobs.emplace_back(finite_logprob(line.logprob->logprob));
       top_logprobs.emplace_back(std::move(top));

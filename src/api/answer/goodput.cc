@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "api/answer/wait_watch.h"
 #include "api/http/lobby.h"
 
 namespace kvasir::api {
@@ -63,35 +64,6 @@ Lobby::Guest guest_of(const Asker& asker, const Job& job) {
           .weight = caller.tier->weight,
           .cost = std::max<std::int64_t>(1, job.context.prompt_tokens)};
 }
-
-// Ends the wait when the client leaves or its key is over.
-class WaitWatch {
- public:
-  WaitWatch(Outlet& out, Lobby::Ticket& ticket) : out_(out) {
-    if (!out.resumable())
-      out.exchange().responder.on_disconnect([this, &ticket] {
-        has_left_ = true;
-        ticket.cancel();
-      });
-    out.key().on_end([&ticket] { ticket.cancel(); });
-  }
-  ~WaitWatch() {
-    out_.exchange().responder.on_disconnect({});
-    out_.key().on_end({});
-  }
-  WaitWatch(const WaitWatch&) = delete;
-  WaitWatch& operator=(const WaitWatch&) = delete;
-
-  Status check() const {
-    if (has_left_) return base::error(base::ErrorCode::cancelled, "the client left");
-    if (out_.key().ended()) return out_.key().why();
-    return base::ok();
-  }
-
- private:
-  Outlet& out_;
-  bool has_left_ = false;
-};
 
 base::Error refusal(Service& service, const Job& job, const Place& place, const tenancy::Tier& tier) {
   const wire::Forecast forecast = forecast_of(job, place);

@@ -95,9 +95,12 @@ asio::awaitable<Result<Seat>> choose_seat(Service& service, Outlet& out, const A
 }  // namespace
 
 asio::awaitable<Result<Seat>> find_seat(Service& service, Outlet& out, const Asker& asker, TextPtr text,
-                                        std::size_t num_bytes) {
+                                        std::size_t num_bytes, WhenFull when_full) {
   Result<Seat> seat = co_await choose_seat(service, out, asker, text, num_bytes);
   if (!seat.ok()) co_return std::move(seat).error();
+  if (when_full == WhenFull::refuse && service.options.admits_by_goodput &&
+      !may_start_now(service, asker, seat->job, seat->place))
+    co_return base::error(base::ErrorCode::unavailable, "the model would be late");
   text.reset();  // it may be large, and the request may wait long
   out.exchange().request.body_hold.reset();
   const obs::SpanScope waits(*out.exchange().trace->spans, "admission wait");

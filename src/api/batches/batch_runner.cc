@@ -46,7 +46,7 @@ store::Key key_of(const store::Batch& batch) {
 }
 
 store::LineOutcome outcome_of(const store::BatchLine& line, const Result<std::string>& answer) {
-  const int status = answer.ok() ? 200 : http_status(answer.error().code);
+  const int status = answer.ok() ? 200 : http_status(answer.error());
   const std::string body = answer.ok() ? *answer : base::json_text(error_body(answer.error()));
   // The body is JSON already, so it is inserted as it is rather than parsed again.
   const std::string head =

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/utf8.h"
+#include "upstream/failure.h"
 
 namespace kvasir::api {
 
@@ -69,7 +70,7 @@ json::object anthropic_shape(int status, std::string_view message) {
 constexpr std::string_view kThreadReason = "thread_unsupported_request";
 
 json::object anthropic_body(const Error& error) {
-  json::object body = anthropic_shape(http_status(error.code), message_of(error));
+  json::object body = anthropic_shape(http_status(error), message_of(error));
   if (error.reason == kThreadReason)
     body["error"].get_object()["details"] = {{"error_code", kThreadReason},
                                              {"unsupported", json::array{error.field}}};
@@ -128,8 +129,9 @@ std::string error_event(const Error& error, ErrorStyle style) {
   return "event: error\ndata: " + base::json_text(body) + "\n\n";
 }
 
-int http_status(ErrorCode code) {
-  switch (code) {
+int http_status(const Error& error) {
+  if (error.reason == upstream::kUpstreamFailed && error.code == ErrorCode::unavailable) return 502;
+  switch (error.code) {
     case ErrorCode::invalid_argument:
     case ErrorCode::unsupported:
       return 400;
@@ -162,12 +164,12 @@ int http_status(ErrorCode code) {
 json::object error_body(const Error& error) {
   // OpenAI has this one error whose type is its code.
   const std::string_view type =
-      error.reason == kQuotaReason ? kQuotaReason : type_of(http_status(error.code));
+      error.reason == kQuotaReason ? kQuotaReason : type_of(http_status(error));
   return shape(message_of(error), type, error.field, error.reason);
 }
 
 net::HttpResponse error_response(const Error& error, ErrorStyle style) {
-  int status = http_status(error.code);
+  int status = http_status(error);
   std::string body;
   if (style == ErrorStyle::anthropic) {
     if (status == 503) status = kOverloaded;

@@ -19,7 +19,7 @@ enum class ErrorStyle : std::uint8_t {
   ollama,     // {"error": message}, and in a stream the same as its last line
 };
 
-int http_status(base::ErrorCode code);
+int http_status(const base::Error& error);
 
 // The error in OpenAI's form.
 boost::json::object error_body(const base::Error& error);

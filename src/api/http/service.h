@@ -33,6 +33,7 @@
 #include "tenancy/directory.h"
 #include "tenancy/runs.h"
 #include "tool/toolbox.h"
+#include "upstream/upstreams.h"
 #include "wire/token_event.h"
 
 namespace kvasir::api {
@@ -100,7 +101,8 @@ struct Service {
   Endings background;          // responses that go on without their clients
   const std::string document;  // the document of all routes, for /openapi.json
   obs::Tracer& tracer;
-  router::Residence* residence = nullptr;  // null: models neither come nor go
+  router::Residence* residence = nullptr;       // null: models neither come nor go
+  upstream::Upstreams* upstreams = nullptr;     // null: there are none
 };
 
 struct Route;

@@ -4,6 +4,7 @@
 #include "api/answer/answer.h"
 #include "api/answer/auto_model.h"
 #include "api/answer/read_body.h"
+#include "api/answer/upstream_answer.h"
 #include "api/http/caller.h"
 #include "api/http/model_change.h"
 #include "api/http/route.h"
@@ -27,7 +28,10 @@ namespace {
 Status check_with_model(const Service& service, const tenancy::Caller& caller, OllamaRequest& request) {
   GenerateParams& params = request.params();
   if (params.model == kAutoModel && !service.router.has(kAutoModel)) return base::ok();
-  TRY(const router::ChatTextPtr model, service.router.chat_text(params.model, reach_of(caller)));
+  const auto ready = service.router.chat_text(params.model, reach_of(caller));
+  if (!ready.ok() && upstreams_of(service, caller, params.model)) return base::ok();
+  if (!ready.ok()) return ready.error();
+  const router::ChatTextPtr& model = *ready;
   if (request.wants_thinking && !text::template_has_reasoning(model->tokenizer->chat_template()))
     return in_field("think",
                     not_supported(fmt::format("\"{}\" does not support thinking; it is", params.model)));

@@ -108,7 +108,7 @@ class OllamaShape final : public AnswerShape {
       object["message"] = std::move(message);
     }
     if (words.lines != nullptr && !words.lines->empty())
-      object["logprobs"] = logprob_list(*head_.tokenizer, *words.lines);
+      object["logprobs"] = logprob_list(head_.tokenizer.get(), *words.lines);
   }
 
   // Waiting counts as loading: the model is there, its turn is not.

@@ -86,6 +86,27 @@ json::object model_object(const router::ModelStatus& model, const Service& servi
   return object;
 }
 
+json::object upstream_object(const upstream::Pool& pool) {
+  json::object object{{"id", pool.name()},
+                      {"object", "model"},
+                      {"created", 0},
+                      {"owned_by", "upstream"},
+                      {"type", "model"},
+                      {"display_name", pool.name()},
+                      {"created_at", "1970-01-01T00:00:00Z"},
+                      {"ready", pool.is_up()},
+                      {"state", name_of(pool.is_up() ? router::Phase::ready : router::Phase::queued)},
+                      {"task", "generate"}};
+  if (const int length = pool.context_length(); length > 0) {
+    object["max_model_len"] = length;
+    object["context_window"] = length;
+  }
+  int in_flight = 0;
+  for (const auto& member : pool.members()) in_flight += member->view().in_flight;
+  object["capacity"] = {{"running", in_flight}, {"progressing", pool.is_up()}};
+  return object;
+}
+
 json::object unloaded_object(const hub::Model& model) {
   json::object object{{"id", model.name},
                       {"object", "model"},

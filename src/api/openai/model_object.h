@@ -11,6 +11,8 @@ namespace json = boost::json;
 
 // A model as /v1/models shows it.
 json::object model_object(const router::ModelStatus& model, const Service& service);
+// One that upstreams alone serve.
+json::object upstream_object(const upstream::Pool& pool);
 // One that is not loaded.
 json::object unloaded_object(const hub::Model& model);
 // Adds how far a download is.

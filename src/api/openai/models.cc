@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/answer/auto_model.h"
+#include "api/answer/upstream_answer.h"
 #include "api/http/caller.h"
 #include "api/http/store_task.h"
 #include "api/openai/endpoints.h"
@@ -77,7 +78,12 @@ asio::awaitable<base::Result<std::vector<json::object>>> describe_all(Service& s
   std::vector<json::object> all;
   all.reserve(models.size() + known->size() + 1);
   for (const router::ModelStatus& model : models) all.push_back(model_object(model, service));
-  for (const hub::Model& model : *known) all.push_back(unloaded_object(model));
+  for (const hub::Model& model : *known)
+    if (!upstreams_of(service, exchange.caller, model.name)) all.push_back(unloaded_object(model));
+  if (service.upstreams != nullptr)
+    for (const auto& pool : service.upstreams->pools())
+      if (!service.router.has(pool->name()) && upstreams_of(service, exchange.caller, pool->name()))
+        all.push_back(upstream_object(*pool));
   if (const std::optional<router::ModelStatus> status = auto_status(models)) {
     all.push_back(model_object(*status, service));
     for (const char* field : {"capacity", "default_sampling", "memory", "pinned"}) all.back().erase(field);

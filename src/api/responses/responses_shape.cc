@@ -110,7 +110,7 @@ class ItemShape final : public ResponsesShape {
 
   std::string chunks(const Delta& delta) override {
     std::string events;
-    json::array logprobs = logprob_list(*head_.tokenizer, delta.lines);
+    json::array logprobs = logprob_list(head_.tokenizer.get(), delta.lines);
     std::move(logprobs.begin(), logprobs.end(), std::back_inserter(lines_));
     for (const AnswerPart& part : parts_of(delta)) {
       if (!item_ || !part.continues(item_->part)) events += close_item("completed");

@@ -1,4 +1,4 @@
-#include "gateway/model_host.h"
+#include "host/model_host.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "store/temp_folder.h"
 
-namespace kvasir::gateway {
+namespace kvasir::host {
 namespace {
 
 class ToldReports final : public router::HostReports {
@@ -67,4 +67,4 @@ TEST(ModelHost, AnExceptionOnItsThreadIsTheFailureOfItsModel) {
 }
 
 }  // namespace
-}  // namespace kvasir::gateway
+}  // namespace kvasir::host
