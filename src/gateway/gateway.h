@@ -88,7 +88,8 @@ class Gateway {
   obs::ProcessMetrics process_metrics_;
   obs::Tracer tracer_;
   ops::ComputePool pool_;
-  router::Router router_;
+  router::Router router_{{.policy = settings_.route_policy,
+                          .index_bytes = static_cast<std::size_t>(settings_.route_index_mb) << 20}};
   const std::unique_ptr<LocalLoader> loader_;
   std::unique_ptr<router::Residence> residence_;
   tenancy::Admission admission_;
