@@ -24,6 +24,10 @@ struct SimFlags : LoadFlags {
   int template_tokens = 0;
   double client_ms = 2;
   bool admits_by_goodput = false;
+  int num_workers = 0;
+  int num_gateways = 1;
+  std::string route = "cache";
+  double report_every_ms = 0;
 };
 
 // Sets the scheduler up as `serve` does on such a device.
@@ -47,6 +51,10 @@ bench::SimOptions sim_options(const SimFlags& flags) {
   options.template_tokens = flags.template_tokens;
   options.client_s = flags.client_ms / 1e3;
   options.admits_by_goodput = flags.admits_by_goodput;
+  options.num_workers = flags.num_workers;
+  options.num_gateways = flags.num_gateways;
+  options.route = flags.route;
+  options.report_every_s = flags.report_every_ms / 1e3;
   return options;
 }
 
@@ -110,6 +118,25 @@ void add_device_flags(CLI::App& command, SimFlags& flags) {
       ->capture_default_str();
 }
 
+void add_fleet_flags(CLI::App& command, SimFlags& flags) {
+  command.add_option("--workers", flags.num_workers, "Simulate a fleet of so many workers behind a router")
+      ->type_name("N")
+      ->check(CLI::Range(1, 64));
+  command.add_option("--route", flags.route, "How the router chooses a worker")
+      ->check(CLI::IsMember({"cache", "least_loaded", "round_robin", "random"}))
+      ->capture_default_str();
+  command.add_option("--gateways", flags.num_gateways, "Routers that know nothing of each other")
+      ->type_name("N")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  command
+      .add_option("--report-every-ms", flags.report_every_ms,
+                  "Milliseconds between what a worker tells a gateway; 0: gateways know at once")
+      ->type_name("MS")
+      ->check(CLI::Range(0.0, 600000.0))
+      ->capture_default_str();
+}
+
 }  // namespace
 
 void add_bench_sim(CLI::App& bench_command, Outcome& outcome) {
@@ -117,6 +144,7 @@ void add_bench_sim(CLI::App& bench_command, Outcome& outcome) {
       "sim", "Simulate the scheduler on a modelled device, to compare lengths of steps in seconds");
   auto flags = std::make_shared<SimFlags>();
   add_device_flags(*command, *flags);
+  add_fleet_flags(*command, *flags);
   add_load_flags(*command, *flags);
   add_workload_flags(*command, *flags);
   add_report_flags(*command, *flags);
@@ -129,6 +157,9 @@ void add_bench_sim(CLI::App& bench_command, Outcome& outcome) {
       "  kvasir bench sim --concurrency 32 --requests 32 --template-tokens 30 --target-step-ms 0,150,600\n"
       "  kvasir bench sim --device gpu --workload mixed --output-tokens 150 --concurrency 256 --requests "
       "3000\n"
+      "  kvasir bench sim --device gpu --workers 4 --route round_robin --workload multi_turn --turns 6 "
+      "--prefix-tokens 2048 \\\n"
+      "    --prefix-groups 32 --concurrency 1024 --client-ms 5000 --requests 20000\n"
       "  kvasir bench sim --device gpu --workload mixed --rates 20,40,60,80 --requests 2000 --report "
       "sim.html\n"
       "\n"

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "bench/arrivals.h"
+#include "bench/random.h"
 #include "sched/reachable_slo.h"
+#include "sim/fleet.h"
 #include "sim/simulation.h"
 
 namespace kvasir::bench {
@@ -55,6 +57,58 @@ sim::SimLoad load_of(const SimOptions& options, const LoadPhase& phase) {
     load.arrivals_s.push_back(at_s);
   }
   return load;
+}
+
+void add_tokens(TokenId first, int num, std::vector<TokenId>& tokens) {
+  for (int i = 0; i < num; ++i) tokens.push_back(first + i);
+}
+
+// The talk of one user: a system prompt that its group shares, then turns of one's own.
+sim::FleetTalk talk_of(const SimOptions& options, int phase, std::uint64_t index) {
+  const WorkloadOptions& shape = options.session.shape;
+  Random random(shape.seed, 0x666c65657400 + (static_cast<std::uint64_t>(phase) << 48) + index);
+  const auto varied = [&](int tokens) {
+    return std::max(1, static_cast<int>(std::lround(tokens * (1 + shape.vary * (2 * random.uniform() - 1)))));
+  };
+  sim::FleetTalk talk;
+  const auto group = random.below(static_cast<std::uint64_t>(shape.prefix_groups));
+  add_tokens(kTemplateTokens, options.template_tokens, talk.opening);
+  add_tokens(kPrefixTokens + static_cast<TokenId>(group) * 8192, shape.prefix_tokens, talk.opening);
+  const int num_turns = shape.kind == WorkloadKind::multi_turn ? shape.turns : 1;
+  for (int i = 0; i < num_turns; ++i) {
+    sim::FleetTalk::Turn& turn = talk.turns.emplace_back();
+    const auto first =
+        kOwnTokens + static_cast<TokenId>((index * 7919 + static_cast<std::uint64_t>(i) * 131) % (1u << 30));
+    add_tokens(first, varied(shape.input_tokens), turn.tokens);
+    turn.output_tokens = varied(shape.output_tokens);
+  }
+  return talk;
+}
+
+sim::FleetRun run_fleet(const SimOptions& options, const sched::SchedulerOptions& scheduler,
+                        const LoadPhase& phase) {
+  const sim::FleetOptions fleet{.num_workers = options.num_workers,
+                                .num_gateways = options.num_gateways,
+                                .policy = options.route,
+                                .report_every_s = options.report_every_s,
+                                .scheduler = scheduler,
+                                .costs = options.costs};
+  const sim::FleetLoad load{.num_users = phase.concurrency,
+                            .num_requests = phase.num_requests,
+                            .think_s = options.client_s,
+                            .seed = options.session.shape.seed,
+                            .talk = [&options, number = phase.number](std::uint64_t index) {
+                              return talk_of(options, number, index);
+                            }};
+  return sim::simulate_fleet(fleet, load, options.session.shape.seed);
+}
+
+std::string fleet_note(const SimOptions& options, const sim::FleetRun& run, const LoadPhase& phase) {
+  const double total = static_cast<double>(std::max<std::int64_t>(1, run.num_prompt_tokens));
+  return fmt::format(
+      "phase {}: {} over {} workers; {:.1f} % of the prompts' tokens were cached; requests by worker {}",
+      phase.number, options.route, options.num_workers,
+      100.0 * static_cast<double>(run.num_cached_tokens) / total, fmt::join(run.requests, " "));
 }
 
 PhaseRun seen_by_clients(sim::SimRun run, const LoadPhase& phase) {
@@ -109,7 +163,11 @@ void settle_slo(sched::SchedulerOptions& scheduler, LoadReport& report) {
 }  // namespace
 
 base::Result<LoadReport> run_sim(const SimOptions& options) {
-  if (options.session.shape.kind == WorkloadKind::multi_turn || !options.session.trace.empty())
+  const bool is_fleet = options.num_workers > 0;
+  if (is_fleet && (!options.session.rates.empty() || options.session.num_requests <= 0))
+    return base::error(base::ErrorCode::invalid_argument,
+                       "a fleet is simulated with users who talk: give --concurrency and --requests");
+  if ((!is_fleet && options.session.shape.kind == WorkloadKind::multi_turn) || !options.session.trace.empty())
     return base::error(base::ErrorCode::invalid_argument,
                        "a simulation has no answers that a next turn could follow, and reads no traces");
   const WorkloadOptions& shape = options.session.shape;
@@ -126,6 +184,13 @@ base::Result<LoadReport> run_sim(const SimOptions& options) {
       sim::calibrated_cost(options.costs, scheduler.max_batch_sequences, scheduler.max_batch_tokens);
   settle_slo(scheduler, report);
   for (const LoadPhase& phase : plan_phases(options.session)) {
+    if (is_fleet) {
+      sim::FleetRun run = run_fleet(options, scheduler, phase);
+      report.notes.push_back(fleet_note(options, run, phase));
+      report.runs.push_back(seen_by_clients(std::move(run.all), phase));
+      report.phases.push_back(summarize(phase, report.runs.back(), report.slo));
+      continue;
+    }
     sim::SimRun run = sim::simulate(scheduler, options.costs, load_of(options, phase), shape.seed);
     if (options.admits_by_goodput) report.notes.push_back(forecasts_note(run, phase));
     report.runs.push_back(seen_by_clients(std::move(run), phase));

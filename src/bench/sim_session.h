@@ -19,7 +19,12 @@ struct SimOptions {
   sched::SchedulerOptions scheduler;  // with the requested SLOs; 0: what the device can reach
   int template_tokens = 0;            // template tokens at the beginning of every prompt
   double client_s = 0.002;            // between an answer and the client's next request
-  bool admits_by_goodput = false;     // refuses requests that would be late, as `serve` does for tier `free`
+  // Above 0: a fleet behind a router. Only closed loops of talks; `client_s` is how long users think.
+  int num_workers = 0;
+  int num_gateways = 1;
+  std::string route = "cache";     // a router::Policy
+  double report_every_s = 0;       // see sim::FleetOptions
+  bool admits_by_goodput = false;  // refuses requests that would be late, as `serve` does for tier `free`
 };
 
 // Runs the same phases as `bench serve` with a real scheduler on a modelled device and a virtual clock. The

@@ -90,7 +90,8 @@ class Gateway {
   obs::ProcessMetrics process_metrics_;
   obs::Tracer tracer_;
   ops::ComputePool pool_;
-  router::Router router_;
+  router::Router router_{{.policy = settings_.route_policy,
+                          .index_bytes = static_cast<std::size_t>(settings_.route_index_mb) << 20}};
   const std::unique_ptr<upstream::Upstreams> upstreams_;
   const std::unique_ptr<host::LocalLoader> loader_;
   std::unique_ptr<router::Residence> residence_;

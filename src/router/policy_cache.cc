@@ -20,6 +20,9 @@ constexpr double kTokensOfRunning = 32;
 // Members whose cost is at most so much above the best are as good as it. A forecast is not more exact.
 constexpr double kNear = 1.1;
 constexpr double kNear_s = 1e-3;
+// What a prompt has to compute delays those who come after it, and drives others out of the cache. So its own
+// time counts so many times more.
+constexpr double kOthers = 1;
 // A stream's pace counts as if so many tokens were still to come.
 constexpr double kExpectedOutput = 64;
 
@@ -27,6 +30,7 @@ struct Scored {
   std::size_t index = 0;
   double cost = 0;    // seconds, or tokens where nobody forecasts
   double ttft_s = 0;  // 0: not known
+  double tpot_s = 0;
 };
 
 // A short list without duplicates.
@@ -59,9 +63,7 @@ class CachePolicy final : public Policy {
     for (const std::size_t index : shortlist(candidates, outline))
       scored[num_scored++] = score(candidates[index], index, outline, demand);
     const std::span<Scored> all(scored.data(), num_scored);
-    // Costs are compared in one unit.
-    if (std::ranges::any_of(all, [](const Scored& one) { return one.ttft_s <= 0; }))
-      for (Scored& one : all) one = {one.index, rough_cost(candidates[one.index], outline), 0};
+    settle_costs(candidates, all, outline);
     return decide(candidates, all, demand);
   }
 
@@ -114,9 +116,24 @@ class CachePolicy final : public Policy {
     outline.num_cached_tokens = one.num_cached;
     const wire::Forecast forecast = one.member->worker->forecast(outline);
     if (!(forecast.expected.ttft_s > 0)) return {.index = index};
-    const double cost = forecast.expected.ttft_s + kExpectedOutput * forecast.expected.tpot_s +
-                        memory_s(one, outline, demand, forecast);
-    return {.index = index, .cost = cost, .ttft_s = forecast.expected.ttft_s};
+    const double prompt = static_cast<double>(std::max<std::int64_t>(1, outline.num_prompt_tokens));
+    const double own_s = forecast.alone.ttft_s * std::max(0.0, 1 - one.num_cached / prompt);
+    return {.index = index,
+            .cost = forecast.expected.ttft_s + kOthers * own_s + memory_s(one, outline, demand, forecast),
+            .ttft_s = forecast.expected.ttft_s,
+            .tpot_s = forecast.expected.tpot_s};
+  }
+
+  // Costs are compared in one unit. What all have of the later tokens' pace is left out: beside it the rest
+  // would seem to be about the same.
+  static void settle_costs(std::span<const Candidate> candidates, std::span<Scored> all,
+                           const wire::Outline& outline) {
+    if (std::ranges::any_of(all, [](const Scored& one) { return one.ttft_s <= 0; })) {
+      for (Scored& one : all) one = {.index = one.index, .cost = rough_cost(candidates[one.index], outline)};
+      return;
+    }
+    const double least_s = std::ranges::min(all, {}, &Scored::tpot_s).tpot_s;
+    for (Scored& one : all) one.cost += kExpectedOutput * (one.tpot_s - least_s);
   }
 
   // What does not fit into free memory is computed again some time, by this request or by another one.

@@ -175,6 +175,9 @@ asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerK
   Job& job = seat->job;
   job.context.dropped_messages += question.num_unread_messages;
   if (job.context.worth_telling()) out.add_header("x-kvasir-context", context_header(job.context));
+  if (asker.explains_route)
+    out.add_header("x-kvasir-route",
+                   router::short_form(seat->place.lease.route(), seat->place.lease.member()));
   add_warnings(out, job.warnings);
   AnswerHead head = make_head(params, job, out.id());
   AnswerWriter writer(out, {question.make_shape(head), head.extra, question.keeper, params.stream, job,

@@ -99,16 +99,9 @@ asio::awaitable<Status> wait_in_line(Service& service, Outlet& out, const Asker&
 }  // namespace
 
 wire::Forecast forecast_of(const Job& job, const Place& place) {
-  const wire::GenerateRequest& first = job.sequences.front();
-  wire::Outline outline{.tenant = first.origin.tenant,
-                        .weight = first.origin.weight,
-                        .priority = first.priority,
-                        .prompt_blocks = &place.blocks,
-                        .num_sequences = static_cast<int>(job.sequences.size()),
-                        .slo_ttft_s = first.slo_ttft_s,
-                        .slo_tpot_s = first.slo_tpot_s};
-  for (std::size_t i = 0; i < job.sequences.size(); i += static_cast<std::size_t>(job.num_sampled))
-    outline.num_prompt_tokens += static_cast<std::int64_t>(job.sequences[i].prompt.size());
+  wire::Outline outline = outline_of(job, place.blocks);
+  // The router knows it of each member of a pool; a worker that is alone looks itself.
+  if (place.lease.route().num_members > 1) outline.num_cached_tokens = place.lease.route().num_cached;
   return place.lease.worker().forecast(outline);
 }
 

@@ -22,11 +22,38 @@ base::Status check_num_sequences(const Job& job, int at_most) {
                field, "invalid_value"};
 }
 
+void note_route(const router::WorkerLease& lease, obs::SpanScope& span) {
+  const router::Route& route = lease.route();
+  if (route.num_members == 1) return;
+  span.note("kvasir.route.member", lease.member());
+  span.note("kvasir.route.policy", route.policy);
+  span.note("kvasir.route.members", route.num_members);
+  span.note("kvasir.route.near", route.num_near);
+  span.note("kvasir.route.cached_tokens", route.num_cached);
+  span.note("kvasir.route.load", route.load);
+  if (route.expected_ttft_s > 0) span.note("kvasir.route.expected_ttft_s", route.expected_ttft_s);
+  if (!route.scores.empty()) span.note("kvasir.route.scores", route.scores);
+}
+
 Promise promise_of(const tenancy::Tier& tier) {
   return {.ttft_s = tier.slo_ttft_ms / 1000.0, .tpot_s = tier.slo_tpot_ms / 1000.0};
 }
 
 }  // namespace
+
+wire::Outline outline_of(const Job& job, const kv::BlockChain& blocks) {
+  const wire::GenerateRequest& first = job.sequences.front();
+  wire::Outline outline{.tenant = first.origin.tenant,
+                        .weight = first.origin.weight,
+                        .priority = first.priority,
+                        .prompt_blocks = &blocks,
+                        .num_sequences = static_cast<int>(job.sequences.size()),
+                        .slo_ttft_s = first.slo_ttft_s,
+                        .slo_tpot_s = first.slo_tpot_s};
+  for (std::size_t i = 0; i < job.sequences.size(); i += static_cast<std::size_t>(job.num_sampled))
+    outline.num_prompt_tokens += static_cast<std::int64_t>(job.sequences[i].prompt.size());
+  return outline;
+}
 
 Error as_client_error(Error error) {
   if (error.code != ErrorCode::too_large) return error;
@@ -56,7 +83,12 @@ Result<Place> admit(Service& service, const Asker& asker, Job& job) {
   admission.end();
   obs::SpanScope route(spans, "route");
   route.note("gen_ai.request.model", job.text->name);
-  TRY(router::WorkerLease lease, service.router.pick(*job.text, {blocks, permit.tokens()}));
+  const wire::Outline outline = outline_of(job, blocks);
+  TRY(router::WorkerLease lease, service.router.pick(*job.text, {.prompt = blocks,
+                                                                 .num_tokens = permit.tokens(),
+                                                                 .outline = &outline,
+                                                                 .explains = asker.explains_route}));
+  note_route(lease, route);
   return Place{std::move(permit), std::move(lease), std::move(blocks), asker.meter,
                promise_of(*asker.caller.tier)};
 }

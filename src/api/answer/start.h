@@ -22,6 +22,9 @@ struct Place {
   Promise promise = {};
 };
 
+// What decides how long the job takes. It reads the job and the blocks, which outlive it.
+wire::Outline outline_of(const Job& job, const kv::BlockChain& blocks);
+
 // Sets the origin of the job, reserves a place for it and picks a worker. The same job may be admitted again
 // once its place is given back.
 base::Result<Place> admit(Service& service, const Asker& asker, Job& job);

@@ -112,7 +112,9 @@ Asker asker_of(const Service& service, const Exchange& exchange, meter::UsageRec
   work.kind = kind;
   work.id = exchange.id;
   work.endpoint = exchange.endpoint;
-  return make_asker(service, exchange.caller, std::move(work), exchange.trace);
+  Asker asker = make_asker(service, exchange.caller, std::move(work), exchange.trace);
+  asker.explains_route = exchange.request.header("x-kvasir-explain") == "route";
+  return asker;
 }
 
 Asker part_of(Asker asker) {

@@ -32,6 +32,7 @@ struct Asker {
   std::string request_id;
   std::shared_ptr<RequestMeter> meter;  // never null
   int num_requests = 1;                 // 0: the job is part of a request that was counted
+  bool explains_route = false;          // it wants to know why its worker was chosen
 };
 // `work` names the request and its endpoint.
 Asker make_asker(const Service& service, tenancy::Caller caller, meter::UsageRecord work,

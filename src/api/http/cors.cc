@@ -40,7 +40,8 @@ std::vector<net::HttpHeader> cors_headers(const ServiceOptions& options,
                        takes_anybody(options) ? std::string("*") : std::string(*origin));
   headers.emplace_back(
       "Access-Control-Expose-Headers",
-      "x-request-id, traceparent, x-stream-id, x-kvasir-context, x-kvasir-model, x-kvasir-warning, "
+      "x-request-id, traceparent, x-stream-id, x-kvasir-context, x-kvasir-model, x-kvasir-route, "
+      "x-kvasir-warning, "
       "retry-after, retry-after-ms, x-should-retry, x-ratelimit-limit-requests, "
       "x-ratelimit-limit-tokens, x-ratelimit-remaining-requests, "
       "x-ratelimit-remaining-tokens, x-ratelimit-reset-requests, "

@@ -110,6 +110,13 @@ json::object MachineView::describe(const router::ModelStatus& model) {
   object["context"] = common_text(*model.text).context_length;
   object["task"] = std::holds_alternative<router::EmbedTextPtr>(*model.text) ? "embed" : "generate";
   if (model.report) object["report"] = as_object(*model.report);
+  if (model.members.size() > 1) {
+    json::array members;
+    for (const router::MemberStatus& member : model.members)
+      members.push_back(
+          {{"id", member.id}, {"leases", member.num_leases}, {"report", as_object(member.report)}});
+    object["members"] = std::move(members);
+  }
   Told& told = told_[model.name];
   if (told.version != model.version) told = {.version = model.version};
   std::uint64_t& last_step = told.last_step;
