@@ -115,11 +115,11 @@ class Server:
             raise AssertionError("the server did not end after SIGTERM:\n" + self.output())
 
 
-def run_node(server, tmp_path, name, num_tests):
-    """Runs an .mjs file of tests/conformance with the Node of the tests' environment."""
+def run_node(server, tmp_path, name, num_tests, modules=None):
+    """Runs an .mjs file of tests/conformance with the Node of the tests' environment, and with its packages or others."""
     bin_dir = pathlib.Path(sys.executable).parent
     script = shutil.copy(ROOT / "tests/conformance" / name, tmp_path)  # beside npm's node_modules
-    (tmp_path / "node_modules").symlink_to(bin_dir.parent / "npm/node_modules")
+    (tmp_path / "node_modules").symlink_to(modules or bin_dir.parent / "npm/node_modules")
     run = subprocess.run(
         [bin_dir / "node", "--preserve-symlinks", "--test-reporter=spec", "--test", script],
         env={**os.environ, "KVASIR_URL": server.url},

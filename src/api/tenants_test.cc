@@ -126,6 +126,43 @@ TEST_F(KeyedApiTest, ABatchRunsWithItsTenantsTierAndPrompt) {
   EXPECT_EQ(asked.request.priority, -998);
 }
 
+TEST_F(KeyedApiTest, ABatchThatWaitsForItsTenantsLimitsHoldsUpNoOther) {
+  serve(says("hello"));
+  add_tenant("acme", "free");  // 60 requests a minute
+  add_tenant("beta", "enterprise");
+  const auto begin = [&](const std::string& key, int num_lines) {
+    std::string form =
+        "--xx\r\nContent-Disposition: form-data; name=\"purpose\"\r\n\r\nbatch\r\n"
+        "--xx\r\nContent-Disposition: form-data; name=\"file\"; filename=\"in\"\r\n\r\n";
+    for (int i = 0; i < num_lines; ++i)
+      form +=
+          fmt::format(R"({{"custom_id": "{}", "method": "POST", "url": "/v1/chat/completions", "body": {}}})",
+                      i, chat_body(R"(, "max_tokens": 5)")) +
+          "\n";
+    const Reply file = exchange(net::post_request(
+        "/v1/files", form + "\r\n--xx--\r\n", key + "Content-Type: multipart/form-data; boundary=xx\r\n"));
+    return text_at(
+        post_with("/v1/batches",
+                  R"({"completion_window": "24h", "endpoint": "/v1/chat/completions", "input_file_id": ")" +
+                      text_at(file.body, "id") + "\"}",
+                  key)
+            .body,
+        "id");
+  };
+  const std::string acme = bearer(issue("acme"));
+  const std::string beta = bearer(issue("beta"));
+  const std::string limited = begin(acme, 70);
+  const auto of_acme = [&] { return get_with("/v1/batches/" + limited, acme).body; };
+  ASSERT_TRUE(
+      eventually([&] { return of_acme().at_pointer("/request_counts/completed").to_number<int>() >= 50; }));
+  const std::string free = begin(beta, 3);
+  EXPECT_TRUE(eventually(
+      [&] { return text_at(get_with("/v1/batches/" + free, beta).body, "status") == "completed"; }));
+  EXPECT_EQ(text_at(of_acme(), "status"), "in_progress");
+  wall_clock_.advance(std::chrono::minutes(1));
+  EXPECT_TRUE(eventually([&] { return text_at(of_acme(), "status") == "completed"; }));
+}
+
 TEST_F(KeyedApiTest, WhatIsAnothersIsNotThere) {
   serve(says("hello"));
   add_tenant("acme");

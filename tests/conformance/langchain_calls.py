@@ -8,6 +8,7 @@ from langchain_openai import ChatOpenAI, OpenAI
 
 URL = os.environ["KVASIR_URL"] + "/v1"
 CODER = "qwen2.5-coder"
+SYSTEM = "You are a helpful assistant. Call tools where they help; tell their answers to the user in a sentence."
 
 
 def chat(**options):
@@ -47,11 +48,11 @@ def test_structured_output():
 
 def test_a_tool_is_called_and_its_result_told():
     model = chat().bind_tools([get_weather])
-    answer = model.invoke("What is the weather in Paris?")
+    messages = [("system", SYSTEM), ("user", "What is the weather in Paris right now?")]
+    answer = model.invoke(messages)
     (call,) = answer.tool_calls
     assert (call["name"], call["args"]) == ("get_weather", {"city": "Paris"})
-    messages = [("user", "What is the weather in Paris?"), answer, get_weather.invoke(call)]
-    assert "sunny" in model.invoke(messages).content
+    assert "unny" in model.invoke([*messages, answer, get_weather.invoke(call)]).content
 
 
 def test_a_completion():

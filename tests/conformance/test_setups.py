@@ -283,3 +283,30 @@ def test_a_failed_tool_is_told_to_the_model(server):
         return post(server, "/v1/messages/count_tokens", {"model": "qwen2.5-coder", "messages": messages}).json()["input_tokens"]
 
     assert tokens(is_error=True) > tokens(is_error=False) == tokens()
+
+
+# What the two kinds of connections of Open WebUI send.
+
+
+def test_a_connection_of_open_webui(server):
+    headers = {"Authorization": "Bearer none", "X-OpenWebUI-User-Name": "Ada", "X-OpenWebUI-User-Role": "admin"}
+    listed = httpx.get(server.url + "/v1/models", headers=headers).json()
+    assert {"smollm2", "qwen2.5-coder"} <= {model["id"] for model in listed["data"]}
+    messages = [{"role": "system", "content": "You are terse."}, *HI]
+    body = {"model": "smollm2", "messages": messages, "stream": True, "stream_options": {"include_usage": True}, "temperature": 0.8, "max_tokens": 4,
+            "frequency_penalty": 0, "seed": 0, "stop": ["###"], "logit_bias": {}, "reasoning_effort": "medium"}  # fmt: skip
+    streamed = events(post(server, "/v1/chat/completions", body, headers=headers).text)
+    assert streamed[-1]["usage"]["completion_tokens"] > 0
+    title = {"model": "smollm2", "messages": [{"role": "user", "content": "Write a title as JSON."}], "stream": False, "max_completion_tokens": 4}
+    assert post(server, "/v1/chat/completions", title, headers=headers).json()["choices"][0]["message"]["content"]
+
+
+def test_an_ollama_connection_of_open_webui(server):
+    assert json.loads(server.get("/api/version")[1])["version"]
+    tags = {model["model"]: model for model in json.loads(server.get("/api/tags")[1])["models"]}
+    assert "smollm2:latest" in tags and "name" in tags["smollm2:latest"]
+    assert server.get("/api/ps")[0] == 200
+    options = {"temperature": 0.8, "num_ctx": 2048, "num_predict": 4, "repeat_last_n": 64, "mirostat": 0, "top_k": 40, "stop": ["###"]}
+    body = {"model": "smollm2:latest", "messages": HI, "stream": True, "options": options, "keep_alive": "5m"}
+    lines = [json.loads(line) for line in post(server, "/api/chat", body).text.splitlines() if line.strip()]
+    assert "".join(line["message"]["content"] for line in lines) and lines[-1]["done"] and lines[-1]["eval_count"] > 0

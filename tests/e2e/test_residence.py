@@ -1,5 +1,6 @@
 """Models are loaded and unloaded by name while the server runs."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -217,6 +218,27 @@ def test_what_does_not_fit_is_said_with_numbers(serve):
     assert "8 MiB" in large.json()["error"]["message"] and "4 MiB" in large.json()["error"]["message"]
     assert unload(server, "alpha").status_code == 200
     assert load(server, "beta").status_code == 200
+
+
+def test_a_model_of_the_start_comes_back_though_it_is_larger_than_the_budget(serve):
+    server = serve("--model-memory-mb", "4")
+    assert unload(server, "pin").status_code == 200
+    back = load(server, "pin")
+    assert back.status_code == 200 and back.json()["state"] == "ready", back.text
+    assert complete(server, "pin").status_code == 200
+
+
+def test_models_that_come_bring_places_for_requests(serve):
+    server = serve("--max-queue", "1", "--max-batch-sequences", "1")  # two places for each model
+    assert load(server, "alpha").status_code == 200
+    with contextlib.ExitStack() as streams:
+        for model in ["pin", "alpha"] * 2:
+            body = {"model": model, "prompt": "ab", "max_tokens": 3000, "ignore_eos": True, "stream": True}
+            stream = streams.enter_context(httpx.stream("POST", server.url + "/v1/completions", json=body, timeout=60))
+            assert stream.status_code == 200, (model, stream.read())
+            wait_until(lambda: server.metric("llm_sequences_running", model=model) == 1, 30, "the first runs")
+        assert complete(server, "alpha").status_code == 429
+    wait_until(lambda: complete(server, "alpha").status_code == 200, 30, "places are free again")
 
 
 def test_what_could_be_loaded_is_listed(serve):

@@ -33,6 +33,9 @@ namespace {
 // How often to look for new batches, for batches that a dead process left, and for orders to cancel.
 constexpr std::chrono::seconds kIdlePause{1};
 constexpr std::chrono::seconds kMaxStuckPause{60};
+// Batches that run, and batches that this process has taken from the store.
+constexpr std::size_t kMaxUnderWay = 4;
+constexpr std::size_t kMaxTaken = 64;
 
 bool is_passing(const Error& error) {
   // A model that could not be loaded will not become ready by itself. A budget that is spent comes back after
@@ -62,7 +65,11 @@ store::LineOutcome outcome_of(const store::BatchLine& line, const Result<std::st
 
 // The lines of one batch that are under way.
 struct BatchRunner::Progress {
+  Progress(boost::asio::io_context& context, store::Batch batch_in)
+      : batch(std::move(batch_in)), pause(context) {}
   store::Batch batch;
+  Pause pause;
+  std::set<Generation*> running;
   int num_running = 0;
   bool stopped = false;  // the batch was cancelled, or the store failed
 };
@@ -79,42 +86,55 @@ BatchRunner::~BatchRunner() {
   stop();
 }
 
-void BatchRunner::rouse() {
-  roused_ = true;
-  wake_.cancel();
+void BatchRunner::Pause::rouse() {
+  roused = true;
+  timer.cancel();
 }
 
 void BatchRunner::stop() {
   stopping_ = true;
   asio::post(context_, [this] {
-    for (Generation* generation : running_) generation->cancel();
-    rouse();
+    for (const auto& [tenant, progress] : under_way_) {
+      if (progress == nullptr) continue;
+      for (Generation* generation : progress->running) generation->cancel();
+      progress->pause.rouse();
+    }
+    pause_.rouse();
   });
   if (thread_.joinable()) thread_.join();
 }
 
-asio::awaitable<void> BatchRunner::pause(base::Duration at_most) {
-  wake_.expires_after(std::chrono::duration_cast<asio::steady_timer::duration>(at_most));
+asio::awaitable<void> BatchRunner::Pause::wait(base::Duration at_most) {
+  timer.expires_after(std::chrono::duration_cast<asio::steady_timer::duration>(at_most));
   boost::system::error_code ignored;
   // Waits even while stopping: lines that wait for a model run on this thread and must see the stop.
-  if (!roused_) co_await wake_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
-  roused_ = false;
+  if (!roused) co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+  roused = false;
+}
+
+std::optional<BatchRunner::Attempt> BatchRunner::due_attempt() {
+  const base::TimePoint now = service_.clock.now();
+  const auto due = std::ranges::find_if(waiting_, [&](const Attempt& attempt) {
+    return attempt.again <= now && !under_way_.contains(attempt.batch.tenant);
+  });
+  if (due == waiting_.end()) return std::nullopt;
+  Attempt attempt = std::move(*due);
+  waiting_.erase(due);
+  if (Result<store::Batch> found = service_.store.batches().find(key_of(attempt.batch)); found.ok())
+    attempt.batch = std::move(*found);
+  return attempt;
 }
 
 std::optional<BatchRunner::Attempt> BatchRunner::next_attempt() {
-  const base::TimePoint now = service_.clock.now();
-  const auto due = std::ranges::find_if(stuck_, [&](const Attempt& attempt) { return attempt.again <= now; });
-  if (due != stuck_.end()) {
-    Attempt attempt = std::move(*due);
-    stuck_.erase(due);
-    if (Result<store::Batch> found = service_.store.batches().find(key_of(attempt.batch)); found.ok())
-      attempt.batch = std::move(*found);
-    return attempt;
+  if (under_way_.size() >= kMaxUnderWay) return std::nullopt;
+  while (true) {
+    if (std::optional<Attempt> due = due_attempt()) return due;
+    if (under_way_.size() + waiting_.size() >= kMaxTaken) return std::nullopt;
+    Result<std::optional<store::Batch>> claimed = service_.store.batches().claim();
+    if (!claimed.ok()) obs::Log::warn("batches_not_read", {{"reason", claimed.error().message}});
+    if (!claimed.ok() || !*claimed) return std::nullopt;
+    waiting_.push_back({std::move(**claimed)});
   }
-  Result<std::optional<store::Batch>> claimed = service_.store.batches().claim();
-  if (!claimed.ok()) obs::Log::warn("batches_not_read", {{"reason", claimed.error().message}});
-  if (!claimed.ok() || !*claimed) return std::nullopt;
-  return Attempt{std::move(**claimed)};
 }
 
 void BatchRunner::take_up_later(Attempt attempt) {
@@ -122,19 +142,26 @@ void BatchRunner::take_up_later(Attempt attempt) {
                  {{"id", attempt.batch.id}, {"tried_again_in_s", base::seconds(attempt.pause)}});
   attempt.again = service_.clock.now() + attempt.pause;
   attempt.pause = std::min<base::Duration>(attempt.pause * 2, kMaxStuckPause);
-  stuck_.push_back(std::move(attempt));
+  waiting_.push_back(std::move(attempt));
 }
 
 asio::awaitable<void> BatchRunner::run() {
   while (!stopping_) {
     std::optional<Attempt> attempt = next_attempt();
     if (!attempt) {
-      co_await pause(kIdlePause);
+      co_await pause_.wait(kIdlePause);
       continue;
     }
-    const bool over = co_await work_on(attempt->batch);
-    if (!over && !stopping_) take_up_later(std::move(*attempt));
+    under_way_[attempt->batch.tenant] = nullptr;
+    asio::co_spawn(context_, run_batch(std::move(*attempt)), asio::detached);
   }
+}
+
+asio::awaitable<void> BatchRunner::run_batch(Attempt attempt) {
+  const bool over = co_await work_on(attempt.batch);
+  under_way_.erase(attempt.batch.tenant);
+  if (!over && !stopping_) take_up_later(std::move(attempt));
+  pause_.rouse();
 }
 
 asio::awaitable<bool> BatchRunner::work_on(store::Batch batch) {
@@ -184,13 +211,13 @@ bool BatchRunner::cancelled(const store::Batch& batch) {
 }
 
 asio::awaitable<void> BatchRunner::run_lines(const store::Batch& batch) {
-  auto progress = std::make_shared<Progress>();
-  progress->batch = batch;
+  auto progress = std::make_shared<Progress>(context_, batch);
+  under_way_[batch.tenant] = progress.get();
   std::int64_t last = 0;
   while (true) {
     if (!progress->stopped && (stopping_ || cancelled(batch))) {
       progress->stopped = true;
-      for (Generation* generation : running_) generation->cancel();
+      for (Generation* generation : progress->running) generation->cancel();
     }
     std::vector<store::BatchLine> lines;
     const int num_free = progress->stopped ? 0 : max_in_flight_ - progress->num_running;
@@ -204,9 +231,10 @@ asio::awaitable<void> BatchRunner::run_lines(const store::Batch& batch) {
       ++progress->num_running;
       asio::co_spawn(context_, run_line(progress, std::move(line)), asio::detached);
     }
-    if (progress->num_running == 0) co_return;
-    co_await pause(kIdlePause);
+    if (progress->num_running == 0) break;
+    co_await progress->pause.wait(kIdlePause);
   }
+  under_way_[batch.tenant] = nullptr;
 }
 
 asio::awaitable<void> BatchRunner::run_line(std::shared_ptr<Progress> progress, store::BatchLine line) {
@@ -214,7 +242,8 @@ asio::awaitable<void> BatchRunner::run_line(std::shared_ptr<Progress> progress, 
     Result<std::string> answer = std::string();
     // An exception in one line (out of memory, mostly) must not end the others.
     try {
-      answer = co_await answer_line(service_, context_.get_executor(), progress->batch, line, running_);
+      answer =
+          co_await answer_line(service_, context_.get_executor(), progress->batch, line, progress->running);
     } catch (const std::exception& e) {
       answer = base::error(ErrorCode::internal, "the line could not be answered: {}", e.what());
     }
@@ -235,7 +264,7 @@ asio::awaitable<void> BatchRunner::run_line(std::shared_ptr<Progress> progress, 
     break;
   }
   --progress->num_running;
-  rouse();
+  progress->pause.rouse();
 }
 
 }  // namespace kvasir::api
