@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <span>
 
 namespace kvasir::sched {
 
@@ -62,10 +63,14 @@ double StepCost::row_s(int segment) const {
 }
 
 double StepCost::predict_s(const StepLoad& load) const {
-  const Vector x = features(load);
-  double sum = 0;
-  for (int i = 0; i < kTerms; ++i) sum += weights_[i] * x[i];
-  return sum;
+  // The same sum as over `features`, without the segments that are not reached.
+  const int rows = load.num_rows();
+  double sum = weights_[0];
+  for (int i = 0; i < kSegments && kBends[i] < rows; ++i)
+    sum += weights_[i + 1] * ((std::min(rows, kBends[i + 1]) - kBends[i]) * kRowScales[i]);
+  sum += weights_[kDecode] * (load.decode_sequences * kDecodeScale);
+  sum += weights_[kDecodeKv] * (static_cast<double>(load.kv_tokens) * kKvScale);
+  return sum + weights_[kPrefillKv] * (static_cast<double>(load.prefill_kv_tokens) * kPrefillKvScale);
 }
 
 int StepCost::prefill_room(const StepLoad& load, double target_s, int most) const {
@@ -130,11 +135,17 @@ void StepCost::observe(const StepLoad& load, double seconds) {
 void StepCost::solve() {
   const Vector before = weights_;
   Vector tie;
-  for (int i = 0; i < kTerms; ++i) tie[i] = kInertia * std::max(products_[i][i], products_[0][0]);
+  std::array<int, kTerms> terms;  // the others were never seen, and their weights stay
+  int num_terms = 0;
+  for (int i = 0; i < kTerms; ++i) {
+    tie[i] = kInertia * std::max(products_[i][i], products_[0][0]);
+    if (products_[i][i] > 0) terms[num_terms++] = i;
+  }
+  const std::span<const int> seen(terms.data(), num_terms);
   for (int sweep = 0; sweep < kSweeps; ++sweep) {
-    for (int i = 0; i < kTerms; ++i) {
+    for (const int i : seen) {
       double gradient = moments_[i] + tie[i] * before[i];
-      for (int j = 0; j < kTerms; ++j)
+      for (const int j : seen)
         if (j != i) gradient -= products_[i][j] * weights_[j];
       weights_[i] = std::max(0.0, gradient / (products_[i][i] + tie[i]));
     }
