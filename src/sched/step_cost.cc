@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <span>
 
 namespace kvasir::sched {
 
@@ -135,17 +134,11 @@ void StepCost::observe(const StepLoad& load, double seconds) {
 void StepCost::solve() {
   const Vector before = weights_;
   Vector tie;
-  std::array<int, kTerms> terms;  // the others were never seen, and their weights stay
-  int num_terms = 0;
-  for (int i = 0; i < kTerms; ++i) {
-    tie[i] = kInertia * std::max(products_[i][i], products_[0][0]);
-    if (products_[i][i] > 0) terms[num_terms++] = i;
-  }
-  const std::span<const int> seen(terms.data(), num_terms);
+  for (int i = 0; i < kTerms; ++i) tie[i] = kInertia * std::max(products_[i][i], products_[0][0]);
   for (int sweep = 0; sweep < kSweeps; ++sweep) {
-    for (const int i : seen) {
+    for (int i = 0; i < kTerms; ++i) {
       double gradient = moments_[i] + tie[i] * before[i];
-      for (const int j : seen)
+      for (int j = 0; j < kTerms; ++j)
         if (j != i) gradient -= products_[i][j] * weights_[j];
       weights_[i] = std::max(0.0, gradient / (products_[i][i] + tie[i]));
     }

@@ -104,7 +104,8 @@ asio::awaitable<void> Outlet::fail(Error error, AnswerShape* shape) {
   if (unsent || alone_) co_await reply_error(exchange_, error);
   if (unsent || (alone_ && log_ == nullptr)) co_return;
   note_error(exchange_, error);
-  co_await finish(shape != nullptr ? shape->failure(error) : error_event(error, exchange_.errors));
+  std::string event = shape != nullptr ? shape->failure(error) : error_event(error, exchange_.errors);
+  co_await finish(std::move(event));
 }
 
 }  // namespace kvasir::api
