@@ -20,6 +20,7 @@ from open_streams import write_tiny_model
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("servers", nargs="+", help="a binary, and flags")
+    parser.add_argument("--model", type=pathlib.Path, help="a folder; without it a tiny model is written")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--requests", type=int, default=1000, help="of one round")
     parser.add_argument("--concurrency", type=int, default=16)
@@ -101,13 +102,18 @@ def print_table(servers):
                   f"(half of them {found[quarter]:.3f} to {found[-1 - quarter]:.3f})")
 
 
+def tiny_model(stack):
+    folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory())) / "tiny"
+    folder.mkdir()
+    write_tiny_model(folder)
+    return folder
+
+
 def main():
     options = arguments()
     client = shlex.split(options.servers[-1])[0]
     with contextlib.ExitStack() as stack:
-        folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory())) / "tiny"
-        folder.mkdir()
-        write_tiny_model(folder)
+        folder = options.model or tiny_model(stack)
         servers = [start(stack, options, folder, command) for command in options.servers]
         for server in servers:
             server.ask(options, client, 0)

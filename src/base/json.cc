@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 
+#include "base/json_append.h"
 #include "base/utf8.h"
 
 namespace kvasir::base {
@@ -160,6 +161,18 @@ Result<json::value> parse_json(std::string_view text, JsonLimits limits) {
                            reason_of(code, text.substr(0, consumed), limits), consumed),
                {},
                "invalid_json"};
+}
+
+void append_json(std::string& out, std::string_view text) {
+  append_string(out, text);
+}
+
+void append_json(std::string& out, std::int64_t number) {
+  append_integer(out, number);
+}
+
+void append_json(std::string& out, const json::value& value) {
+  append(out, value);
 }
 
 std::string json_text(const json::value& value) {

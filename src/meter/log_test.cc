@@ -103,6 +103,23 @@ TEST_F(UsageLogTest, RecordsThatComeTogetherShareASync) {
   EXPECT_LT(num_syncs, 200);
 }
 
+TEST_F(UsageLogTest, RecordsThatWakeTheThreadAfterTheLastOfThemShareASync) {
+  std::atomic<int> num_syncs = 0;
+  std::atomic<int> num_done = 0;
+  UsageLog log(folder_.path(), 0, {.before_sync = [&] { ++num_syncs; }});
+  const auto append_later = [&](int i) {
+    return log.append(encode(record_number(i)), [&] { ++num_done; }, Wake::later);
+  };
+  EXPECT_TRUE(append_later(0)) << "somebody has to wake the thread";
+  for (int i = 1; i < 5; ++i) EXPECT_FALSE(append_later(i));
+  log.wake();
+  ASSERT_TRUE(eventually([&] { return num_done == 5; }));
+  EXPECT_EQ(num_syncs, 1);
+  EXPECT_TRUE(append_later(5));
+  log.stop();
+  EXPECT_EQ(read_all().size(), 6u) << "records that nobody woke it for are written at the end";
+}
+
 TEST_F(UsageLogTest, AFullDiskLosesNothingThatFitsIntoMemory) {
   UsageLog log(folder_.path(), 0, {.first_pause = std::chrono::milliseconds(1)});
   std::atomic<int> num_done = 0;

@@ -65,15 +65,16 @@ Meter::~Meter() {
     obs::Log::warn("usage_not_folded", {{"reason", folded.error().message}});
 }
 
-void Meter::record(UsageRecord record, std::string_view tier, Done done) {
+bool Meter::record(UsageRecord record, std::string_view tier, Done done, Wake wake) {
   if (const Price* price = prices_.find(record.model, tier); price != nullptr) {
     record.currency = price->currency;
     if (record.finish != Finish::failed)
       record.cost_nano =
           cost_nano(*price, {record.prompt_tokens, record.cached_tokens, record.completion_tokens});
   }
-  log_.append(encode(record), std::move(done));
+  const bool to_wake = log_.append(encode(record), std::move(done), wake);
   last_recorded_ = base::RealClock().now();
+  return to_wake;
 }
 
 base::Duration Meter::lag() const {

@@ -41,8 +41,9 @@ class Meter {
 
   const PriceBook& prices() const { return prices_; }
   // Sets the record's cost. Never blocks. `done`, which may be empty, is called once the record is on the
-  // disk.
-  void record(UsageRecord record, std::string_view tier, Done done);
+  // disk. For `wake` and the result see UsageLog::append.
+  bool record(UsageRecord record, std::string_view tier, Done done, Wake wake = Wake::now);
+  void wake() { log_.wake(); }
   // Calls every `done` that still waits, so that what they refer to may be destroyed.
   void release_waiters() { log_.release_waiters(); }
   // Records that were lost because the disk failed for too long.

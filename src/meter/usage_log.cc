@@ -18,9 +18,6 @@ using base::Status;
 
 namespace {
 
-// Between the beginnings of two writes: a record that comes alone is synced at once, many share a sync.
-constexpr auto kLeastInterval = std::chrono::milliseconds(1);
-
 // Gives a new segment's file its full size, if the disk has room for it, so that a sync has only the records
 // to write and not the file's length.
 void fill_segment(int file, std::int64_t num_bytes) {
@@ -56,7 +53,7 @@ void UsageLog::stop() {
   close_segment();
 }
 
-void UsageLog::append(std::string bytes, Done done) {
+bool UsageLog::append(std::string bytes, Done done, Wake wake) {
   bool is_first = false;
   {
     const std::lock_guard lock(mutex_);
@@ -72,8 +69,9 @@ void UsageLog::append(std::string bytes, Done done) {
       count_lost(1);
     }
   }
-  if (is_first) changed_.notify_one();
+  if (is_first && wake == Wake::now) changed_.notify_one();
   if (done) done();
+  return is_first && wake == Wake::later;
 }
 
 void UsageLog::release_waiters() {
@@ -103,13 +101,9 @@ void UsageLog::work() {
   base::Duration pause = options_.first_pause;
   std::vector<std::string> batch;
   std::uint64_t num_written = 0;
-  base::TimePoint began = {};
   while (true) {
+    // A record that comes alone is synced at once; those that come during a sync share the next one.
     changed_.wait(lock, [&] { return stopping_ || !waiting_.empty() || !batch.empty(); });
-    lock.unlock();
-    std::this_thread::sleep_until(began + kLeastInterval);
-    lock.lock();
-    began = base::RealClock().now();
     for (std::string& record : waiting_) batch.push_back(std::move(record));
     waiting_.clear();
     if (batch.empty()) return;

@@ -22,6 +22,10 @@ namespace kvasir::meter {
 // Must not block.
 using Done = std::function<void()>;
 
+// Whether a record that finds no other waiting wakes the thread that writes. Whoever has several at hand
+// wakes it once after them, so that they share a sync.
+enum class Wake { now, later };
+
 // Appends records to a log. Its own thread writes all waiting records with one write and one sync. While the
 // disk fails (mostly because it is full), records wait in memory up to a bound and are written later.
 // Thread-safe. Only `stop` waits for the disk.
@@ -40,8 +44,10 @@ class UsageLog {
   UsageLog(const UsageLog&) = delete;
   UsageLog& operator=(const UsageLog&) = delete;
 
-  // `done` may be empty. A record that does not fit into memory is lost and counted.
-  void append(std::string bytes, Done done);
+  // `done` may be empty. A record that does not fit into memory is lost and counted. True: nobody has woken
+  // the thread for the records that wait, and the caller has to call `wake` soon.
+  bool append(std::string bytes, Done done, Wake wake = Wake::now);
+  void wake() { changed_.notify_one(); }
   // Writes what waits, unless the disk still fails, and ends the thread. Append nothing afterwards.
   void stop();
   // Calls every `done` that still waits. A later `append` calls its `done` at once.

@@ -200,8 +200,11 @@ std::string HttpConnection::head_of(int status, const std::vector<HttpHeader>& h
                                     std::string_view framing) const {
   std::string head;
   head.reserve(kUsualHead);
-  fmt::format_to(std::back_inserter(head), "HTTP/1.1 {} {}\r\nServer: kvasir\r\n", status,
-                 reason_phrase(status));
+  head += "HTTP/1.1 ";
+  head += fmt::format_int(status).c_str();
+  head += ' ';
+  head += reason_phrase(status);
+  head += "\r\nServer: kvasir\r\n";
   head += date_line();
   if (!keep_alive_) {
     head += "Connection: close\r\n";
@@ -286,8 +289,10 @@ asio::awaitable<base::Status> HttpConnection::start_stream(std::vector<HttpHeade
   CHECK(answer_ == Answer::none, "a second answer to one request");
   answer_ = Answer::under_way;
   if (state_->draining || is_http_1_0_) keep_alive_ = false;
-  std::string framing = fmt::format("Content-Type: {}\r\nCache-Control: no-cache\r\n", media);
-  framing += "X-Accel-Buffering: no\r\n";
+  std::string framing;
+  framing.reserve(kUsualHead);
+  append_field(framing, "Content-Type", media);
+  framing += "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n";
   if (!is_http_1_0_) framing += "Transfer-Encoding: chunked\r\n";
   const std::string head = head_of(200, headers, framing);
   std::array<asio::const_buffer, 1> buffers{asio::buffer(head)};

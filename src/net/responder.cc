@@ -12,8 +12,8 @@ asio::awaitable<base::Status> SseWriter::write(std::string events) {
   return connection_.write_chunk(std::move(events));
 }
 
-asio::awaitable<base::Status> SseWriter::finish() {
-  return connection_.finish_stream({});
+asio::awaitable<base::Status> SseWriter::finish(std::string events) {
+  return connection_.finish_stream(std::move(events));
 }
 
 bool BodyWriter::complete() const {

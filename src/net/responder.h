@@ -29,9 +29,9 @@ class SseWriter {
   // Sends whole events as one chunk with one socket write. Callers should pass all events of a step in one
   // call. After an error nothing more can be sent (cancelled: the peer is gone; timeout: it does not read).
   boost::asio::awaitable<base::Status> write(std::string events);
-  // Ends the stream; the connection may then serve another request. Without it the peer sees a cut-off
-  // answer.
-  boost::asio::awaitable<base::Status> finish();
+  // Ends the stream, after the last events if there are any, with one socket write; the connection may then
+  // serve another request. Without it the peer sees a cut-off answer.
+  boost::asio::awaitable<base::Status> finish(std::string events = {});
 
  private:
   HttpConnection& connection_;

@@ -17,12 +17,27 @@
 namespace kvasir::obs {
 namespace {
 
+constexpr std::size_t kUsualLine = 384;
 constexpr std::array<std::string_view, 6> kLevelNames = {"trace", "debug", "info", "warn", "error", "off"};
 
-bool is_secret(std::string_view key) {
-  for (const std::string_view word : {"authorization", "api_key", "apikey", "password", "secret", "cookie"}) {
-    if (key.find(word) != std::string_view::npos) return true;
+bool begins_with_secret(std::string_view text) {
+  switch (text.front()) {
+    case 'a':
+      return text.starts_with("authorization") || text.starts_with("api_key") || text.starts_with("apikey");
+    case 'c':
+      return text.starts_with("cookie");
+    case 'p':
+      return text.starts_with("password");
+    case 's':
+      return text.starts_with("secret");
+    default:
+      return false;
   }
+}
+
+bool is_secret(std::string_view key) {
+  for (std::string_view rest = key; !rest.empty(); rest.remove_prefix(1))
+    if (begins_with_secret(rest)) return true;
   return key == "token" || key.ends_with("_token") || key == "key";
 }
 
@@ -69,7 +84,9 @@ void append_json_text(std::string& out, std::string_view value) {
 
 // The end of an object that begins with the time and the level.
 std::string json_line_of(std::string_view event, std::span<const LogField> fields) {
-  std::string line = "\"event\":";
+  std::string line;
+  line.reserve(kUsualLine);
+  line += "\"event\":";
   append_json_text(line, event);
   for (const LogField& field : fields) {
     line += ',';
@@ -87,7 +104,9 @@ std::string json_line_of(std::string_view event, std::span<const LogField> field
 }
 
 std::string text_line_of(std::string_view event, std::span<const LogField> fields) {
-  std::string line(event);
+  std::string line;
+  line.reserve(kUsualLine);
+  line += event;
   for (const LogField& field : fields) {
     line += ' ';
     line += field.key;
@@ -168,7 +187,7 @@ void Log::write(LogLevel level, std::string_view event, std::span<const LogField
   if (as_json)
     writer->put("{\"time\":\"", fmt::format("\",\"level\":\"{}\",{}", name, line), urgency);
   else
-    writer->put({}, fmt::format(" {} {}", name, line), urgency);
+    writer->put({}, std::string(" ").append(name).append(" ").append(line), urgency);
 }
 
 void Log::flush() {

@@ -24,10 +24,20 @@ enum class LogFormat { text, json };
 struct LogField {
   template <class T>
   LogField(std::string_view key_in, const T& value_in)
-      : key(key_in), value(fmt::format("{}", value_in)), bare(std::is_arithmetic_v<T>) {}
+      : key(key_in), value(text_of(value_in)), bare(std::is_arithmetic_v<T>) {}
   std::string_view key;
   std::string value;
   bool bare;  // a number or a truth value, which JSON has without quotes
+
+ private:
+  // As fmt writes it; most values are texts, which need no formatting.
+  template <class T>
+  static std::string text_of(const T& value) {
+    if constexpr (std::is_convertible_v<const T&, std::string_view>)
+      return std::string(std::string_view(value));
+    else
+      return fmt::format("{}", value);
+  }
 };
 
 // The log of the process: one line per message on stderr, `time level event key=value ...` or a JSON object

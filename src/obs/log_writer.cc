@@ -53,7 +53,10 @@ void LogWriter::append_time(const std::lock_guard<std::mutex>&) {
     second_text_ = fmt::format("{:%Y-%m-%dT%H:%M:%S}", fmt::gmtime(second));
   }
   waiting_ += second_text_;
-  fmt::format_to(std::back_inserter(waiting_), ".{:03}Z", ms % 1000);
+  const fmt::format_int thousandths(1000 + ms % 1000);  // "1123": its last three digits
+  waiting_ += '.';
+  waiting_.append(thousandths.data() + 1, 3);
+  waiting_ += 'Z';
 }
 
 void LogWriter::work() {

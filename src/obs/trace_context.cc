@@ -40,14 +40,30 @@ bool is_state(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
 }
 
-std::string hex_of_bytes(std::span<const std::uint8_t> bytes) {
+void append_hex(std::string& out, std::span<const std::uint8_t> bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  text.reserve(bytes.size() * 2);
+  std::size_t at = out.size();
+  out.resize(at + 2 * bytes.size());
   for (const std::uint8_t byte : bytes) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
+    out[at++] = kDigits[byte >> 4];
+    out[at++] = kDigits[byte & 15];
   }
+}
+
+std::array<std::uint8_t, 8> bytes_of(std::uint64_t number) {
+  std::array<std::uint8_t, 8> bytes{};
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(number >> (56 - 8 * i));
+  return bytes;
+}
+
+std::string traceparent_of(const TraceContext& context) {
+  std::string text;
+  text.reserve(kTraceparentLength);
+  text += "00-";
+  append_hex(text, context.trace_id);
+  text += '-';
+  append_hex(text, bytes_of(context.span_id));
+  text += context.sampled ? "-01" : "-00";
   return text;
 }
 
@@ -77,9 +93,7 @@ std::optional<TraceContext> parse_trace_context(std::string_view traceparent, st
 }
 
 TraceHeaders::TraceHeaders(const TraceContext& context)
-    : traceparent(fmt::format("00-{}-{}-{}", hex_of(context.trace_id), hex_of(context.span_id),
-                              context.sampled ? "01" : "00")),
-      tracestate(context.state) {}
+    : traceparent(traceparent_of(context)), tracestate(context.state) {}
 
 TraceId random_trace_id() {
   TraceId id{};
@@ -94,11 +108,15 @@ std::uint64_t random_span_id() {
 }
 
 std::string hex_of(const TraceId& id) {
-  return hex_of_bytes(id);
+  std::string text;
+  append_hex(text, id);
+  return text;
 }
 
 std::string hex_of(std::uint64_t span_id) {
-  return fmt::format("{:016x}", span_id);
+  std::string text;
+  append_hex(text, bytes_of(span_id));
+  return text;
 }
 
 }  // namespace kvasir::obs

@@ -62,10 +62,14 @@ double StepCost::row_s(int segment) const {
 }
 
 double StepCost::predict_s(const StepLoad& load) const {
-  const Vector x = features(load);
-  double sum = 0;
-  for (int i = 0; i < kTerms; ++i) sum += weights_[i] * x[i];
-  return sum;
+  // The same sum as over `features`, without the segments that are not reached.
+  const int rows = load.num_rows();
+  double sum = weights_[0];
+  for (int i = 0; i < kSegments && kBends[i] < rows; ++i)
+    sum += weights_[i + 1] * ((std::min(rows, kBends[i + 1]) - kBends[i]) * kRowScales[i]);
+  sum += weights_[kDecode] * (load.decode_sequences * kDecodeScale);
+  sum += weights_[kDecodeKv] * (static_cast<double>(load.kv_tokens) * kKvScale);
+  return sum + weights_[kPrefillKv] * (static_cast<double>(load.prefill_kv_tokens) * kPrefillKvScale);
 }
 
 int StepCost::prefill_room(const StepLoad& load, double target_s, int most) const {

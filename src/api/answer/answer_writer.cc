@@ -98,8 +98,7 @@ asio::awaitable<void> AnswerWriter::close(DeltaStream& stream, Status ended, con
   if (!kept.ok()) co_return co_await out_.fail(std::move(kept).error(), opened);
   if (!streams_) co_return co_await send_whole(usage);
   events_ += shape_->closing(usage);
-  const Status written = co_await out_.write(std::move(events_));
-  if (written.ok()) (void)co_await out_.finish();
+  co_await out_.finish(std::move(events_));
 }
 
 asio::awaitable<void> AnswerWriter::send_whole(const wire::Usage& usage) {

@@ -34,18 +34,14 @@ class ChatShape final : public ChoiceShape {
     return choice;
   }
 
-  json::object chunk_choice(const Delta& delta) const override {
+  std::string chunk_choice(const Delta& delta) const override {
     json::object content;
     if (!delta.reasoning.empty()) content["reasoning_content"] = delta.reasoning;
     const bool only_lines = delta.reasoning.empty() && delta.calls.empty();
     if (!delta.finish && (!delta.text.empty() || only_lines)) content["content"] = delta.text;
     if (!delta.calls.empty()) content["tool_calls"] = calls(delta);
-    json::object choice;
-    choice["index"] = delta.index;
-    choice["delta"] = std::move(content);
-    choice["logprobs"] = delta.lines.empty() ? json::value(nullptr) : logprobs(delta);
-    choice["finish_reason"] = finish(delta);
-    return choice;
+    return choice_text(delta, "\"delta\":" + base::json_text(content),
+                       delta.lines.empty() ? json::value(nullptr) : logprobs(delta), finish(delta));
   }
 
   void add_to_whole(const std::vector<Delta>& choices, json::object& answer) const override {

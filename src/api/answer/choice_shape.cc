@@ -3,15 +3,17 @@
 #include <map>
 #include <utility>
 
+#include "base/json_append.h"
+
 namespace kvasir::api {
 
 namespace {
 
-json::object usage_object(const wire::Usage& usage) {
-  return {{"prompt_tokens", usage.prompt_tokens},
-          {"completion_tokens", usage.output_tokens},
-          {"total_tokens", usage.prompt_tokens + usage.output_tokens},
-          {"prompt_tokens_details", json::object{{"cached_tokens", usage.cached_tokens}}}};
+std::string usage_text(const wire::Usage& usage) {
+  return fmt::format(R"({{"prompt_tokens":{},"completion_tokens":{},"total_tokens":{},)"
+                     R"("prompt_tokens_details":{{"cached_tokens":{}}}}})",
+                     usage.prompt_tokens, usage.output_tokens, usage.prompt_tokens + usage.output_tokens,
+                     usage.cached_tokens);
 }
 
 // The text of an object without its braces.
@@ -37,15 +39,36 @@ json::value finish_value(const std::optional<wire::FinishReason>& finish) {
   return *finish == wire::FinishReason::stop ? "stop" : "length";
 }
 
-json::object ChoiceShape::object(std::string_view name) const {
-  json::object object;
-  object["id"] = head_.id;
-  object["object"] = name;
-  object["created"] = head_.created_s;
-  object["model"] = head_.model;
-  object["system_fingerprint"] = head_.fingerprint;
-  if (!head_.service_tier.empty()) object["service_tier"] = head_.service_tier;
-  return object;
+std::string ChoiceShape::object_head(std::string_view name) const {
+  std::string text = "{\"id\":";
+  base::append_json(text, head_.id);
+  text += ",\"object\":";
+  base::append_json(text, name);
+  text += ",\"created\":";
+  base::append_json(text, head_.created_s);
+  text += ",\"model\":";
+  base::append_json(text, head_.model);
+  text += ",\"system_fingerprint\":";
+  base::append_json(text, head_.fingerprint);
+  if (!head_.service_tier.empty()) {
+    text += ",\"service_tier\":";
+    base::append_json(text, head_.service_tier);
+  }
+  return text;
+}
+
+std::string ChoiceShape::choice_text(const Delta& delta, std::string_view content,
+                                     const json::value& logprobs, const json::value& finish) {
+  std::string text = "{\"index\":";
+  base::append_json(text, std::int64_t{delta.index});
+  text += ',';
+  text += content;
+  text += ",\"logprobs\":";
+  base::append_json(text, logprobs);
+  text += ",\"finish_reason\":";
+  base::append_json(text, finish);
+  text += '}';
+  return text;
 }
 
 json::object ChoiceShape::own_fields() const {
@@ -74,11 +97,12 @@ json::array ChoiceShape::prompt_logprobs(const std::vector<wire::Token>& tokens)
 
 std::string ChoiceShape::chunk(std::string_view choice, std::string_view fields) {
   if (chunk_head_.empty()) {
-    chunk_head_ = "data: " + base::json_text(object(chunk_name()));
-    chunk_head_.back() = ',';
-    chunk_head_ += "\"choices\":[";
+    chunk_head_ = "data: " + object_head(chunk_name());
+    chunk_head_ += ",\"choices\":[";
   }
-  std::string text = chunk_head_;
+  std::string text;
+  text.reserve(chunk_head_.size() + choice.size() + fields.size() + 8);
+  text += chunk_head_;
   text += choice;
   text += ']';
   if (!fields.empty()) text += ',';
@@ -87,13 +111,9 @@ std::string ChoiceShape::chunk(std::string_view choice, std::string_view fields)
   return text;
 }
 
-std::string ChoiceShape::event(const json::object& choice) {
-  std::string usage;
-  if (head_.continuous_usage)
-    usage = "\"usage\":" + base::json_text(usage_object(usage_so_far()));
-  else if (head_.include_usage)
-    usage = "\"usage\":null";
-  return chunk(base::json_text(choice), usage);
+std::string ChoiceShape::event(std::string_view choice) {
+  if (head_.continuous_usage) return chunk(choice, "\"usage\":" + usage_text(usage_so_far()));
+  return chunk(choice, head_.include_usage ? "\"usage\":null" : "");
 }
 
 wire::Usage ChoiceShape::usage_so_far() const {
@@ -107,7 +127,7 @@ std::string ChoiceShape::opening(int num_choices, const wire::Usage& usage) {
   prompt_usage_.output_tokens = 0;
   std::string events;
   for (int i = 0; i < num_choices; ++i)
-    if (std::optional<json::object> choice = opening_choice(i)) events += event(*choice);
+    if (std::optional<json::object> choice = opening_choice(i)) events += event(base::json_text(*choice));
   return events;
 }
 
@@ -133,10 +153,13 @@ std::string ChoiceShape::chunks(const Delta& delta) {
 }
 
 std::string ChoiceShape::closing(const wire::Usage& usage) {
-  json::object last = own_fields();
-  if (head_.include_usage) last["usage"] = usage_object(usage);
+  std::string last = members(own_fields());
+  if (head_.include_usage) {
+    if (!last.empty()) last += ',';
+    last += "\"usage\":" + usage_text(usage);
+  }
   if (last.empty()) return "data: [DONE]\n\n";
-  return chunk({}, members(last)) + "data: [DONE]\n\n";
+  return chunk({}, last) + "data: [DONE]\n\n";
 }
 
 std::string ChoiceShape::failure(const base::Error& error) {
@@ -146,14 +169,15 @@ std::string ChoiceShape::failure(const base::Error& error) {
 std::string ChoiceShape::whole(const std::vector<Delta>& choices, const wire::Usage& usage) {
   json::array list;
   for (const Delta& choice : choices) list.push_back(whole_choice(choice));
-  json::object answer = object(object_name());
-  answer["choices"] = std::move(list);
-  answer["usage"] = usage_object(usage);
-  if (json::array calls = ended_calls(choices); !calls.empty())
-    answer["server_tool_calls"] = std::move(calls);
-  for (const auto& [name, value] : own_fields()) answer[name] = value;
-  add_to_whole(choices, answer);
-  return base::json_text(answer);
+  std::string answer = object_head(object_name()) +
+                       ",\"choices\":" + base::json_text(json::value(std::move(list))) +
+                       ",\"usage\":" + usage_text(usage);
+  json::object more;
+  if (json::array calls = ended_calls(choices); !calls.empty()) more["server_tool_calls"] = std::move(calls);
+  for (const auto& [name, value] : own_fields()) more[name] = value;
+  add_to_whole(choices, more);
+  if (!more.empty()) answer += ',' + members(more);
+  return answer + '}';
 }
 
 }  // namespace kvasir::api

@@ -31,7 +31,8 @@ class ChoiceShape : public AnswerShape {
   virtual std::string_view chunk_name() const = 0;
   // The first event of a choice's stream; absent if it has none.
   virtual std::optional<json::object> opening_choice(int index) const = 0;
-  virtual json::object chunk_choice(const Delta& delta) const = 0;
+  // As JSON text, since building an object for every token costs more than its text.
+  virtual std::string chunk_choice(const Delta& delta) const = 0;
   virtual json::object whole_choice(const Delta& choice) const = 0;
   // Adds further fields to the whole answer.
   virtual void add_to_whole(const std::vector<Delta>& /*choices*/, json::object& /*answer*/) const {}
@@ -39,13 +40,16 @@ class ChoiceShape : public AnswerShape {
   // vLLM's form: null for the first token, and for each other token a map from token id to its logprob.
   json::array prompt_logprobs(const std::vector<wire::Token>& tokens) const;
   const AnswerHead& head() const { return head_; }
+  // A choice as JSON text. `content` is its own field with the name: "text":"abc".
+  static std::string choice_text(const Delta& delta, std::string_view content, const json::value& logprobs,
+                                 const json::value& finish);
 
  private:
-  std::string event(const json::object& choice);
+  std::string event(std::string_view choice);
   // The event of a chunk with one choice, or none, and further fields, all as JSON.
   std::string chunk(std::string_view choice, std::string_view fields);
-  // What chunks and the whole answer begin with.
-  json::object object(std::string_view name) const;
+  // The fields that chunks and the whole answer begin with, as JSON text, after an open brace.
+  std::string object_head(std::string_view name) const;
   // Fields that OpenAI's clients do not know.
   json::object own_fields() const;
   wire::Usage usage_so_far() const;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "api/answer/choice_shape.h"
+#include "base/json_append.h"
 
 namespace kvasir::api {
 
@@ -18,18 +19,20 @@ class CompletionShape final : public ChoiceShape {
 
   std::optional<json::object> opening_choice(int) const override { return std::nullopt; }
 
-  json::object chunk_choice(const Delta& delta) const override {
-    json::object choice;
-    choice["index"] = delta.index;
-    choice["text"] = delta.text;
-    choice["logprobs"] = delta.lines.empty() ? json::value(nullptr) : logprobs(delta);
-    choice["finish_reason"] = finish_value(delta.finish);
-    return choice;
+  std::string chunk_choice(const Delta& delta) const override {
+    std::string content = "\"text\":";
+    base::append_json(content, delta.text);
+    return choice_text(delta, content, delta.lines.empty() ? json::value(nullptr) : logprobs(delta),
+                       finish_value(delta.finish));
   }
 
   json::object whole_choice(const Delta& delta) const override {
-    json::object choice = chunk_choice(delta);
-    if (head().with_logprobs) choice["logprobs"] = logprobs(delta);
+    json::object choice;
+    choice["index"] = delta.index;
+    choice["text"] = delta.text;
+    const bool has_logprobs = head().with_logprobs || !delta.lines.empty();
+    choice["logprobs"] = has_logprobs ? logprobs(delta) : json::value(nullptr);
+    choice["finish_reason"] = finish_value(delta.finish);
     if (head().with_prompt_logprobs) choice["prompt_logprobs"] = prompt_logprobs(delta.prompt);
     return choice;
   }

@@ -88,10 +88,14 @@ asio::awaitable<Status> Outlet::ping() {
   return send(std::string(kind_.ping));
 }
 
-asio::awaitable<Status> Outlet::finish() {
-  if (log_ != nullptr) log_->end();
-  if (detached_) co_return base::ok();
-  co_return co_await writer_->finish();
+asio::awaitable<void> Outlet::finish(std::string events) {
+  if (log_ != nullptr) {
+    events = log_->append(events);
+    log_->end();
+  }
+  if (detached_) co_return;
+  const Status written = co_await writer_->finish(std::move(events));
+  if (!written.ok() && resumable()) detach();
 }
 
 asio::awaitable<void> Outlet::fail(Error error, AnswerShape* shape) {
@@ -101,8 +105,7 @@ asio::awaitable<void> Outlet::fail(Error error, AnswerShape* shape) {
   if (unsent || (alone_ && log_ == nullptr)) co_return;
   note_error(exchange_, error);
   std::string event = shape != nullptr ? shape->failure(error) : error_event(error, exchange_.errors);
-  const Status written = co_await write(std::move(event));
-  if (written.ok()) (void)co_await finish();
+  co_await finish(std::move(event));
 }
 
 }  // namespace kvasir::api

@@ -43,7 +43,8 @@ class Outlet {
   boost::asio::awaitable<base::Status> start();
   boost::asio::awaitable<base::Status> write(std::string events);
   boost::asio::awaitable<base::Status> ping();
-  boost::asio::awaitable<base::Status> finish();
+  // Sends the last events and ends the stream.
+  boost::asio::awaitable<void> finish(std::string events);
   // `shape` is null if there is none yet, or if its opening has not been written.
   boost::asio::awaitable<void> fail(base::Error error, AnswerShape* shape = nullptr);
 

@@ -125,16 +125,26 @@ obs::RecentRatio& ApiMetrics::goodput(const std::string& model, const std::strin
   return goodput->ratio;
 }
 
-void ApiMetrics::count_request(std::string_view endpoint, int status, base::Duration took) {
+ApiMetrics::EndpointMetrics& ApiMetrics::of_endpoint(const std::lock_guard<std::mutex>&,
+                                                     std::string_view endpoint) {
+  if (const auto it = endpoints_.find(endpoint); it != endpoints_.end()) return it->second;
   const std::string name(endpoint);
-  registry_
-      .counter({"kvasir_http_requests_total", "Answers by endpoint and status; 499: the client left."},
-               {{"endpoint", name}, {"status", std::to_string(status)}})
-      .add();
-  registry_
-      .histogram({"kvasir_http_request_seconds", "From the end of a request to the end of its answer."},
-                 obs::latency_bounds(), {{"endpoint", name}})
-      .observe(base::seconds(took));
+  obs::Histogram& seconds = registry_.histogram(
+      {"kvasir_http_request_seconds", "From the end of a request to the end of its answer."},
+      obs::latency_bounds(), {{"endpoint", name}});
+  return endpoints_.emplace(name, EndpointMetrics{seconds}).first->second;
+}
+
+void ApiMetrics::count_request(std::string_view endpoint, int status, base::Duration took) {
+  const std::lock_guard lock(mutex_);
+  EndpointMetrics& metrics = of_endpoint(lock, endpoint);
+  obs::Counter*& counter = metrics.by_status[status];
+  if (counter == nullptr)
+    counter = &registry_.counter(
+        {"kvasir_http_requests_total", "Answers by endpoint and status; 499: the client left."},
+        {{"endpoint", std::string(endpoint)}, {"status", std::to_string(status)}});
+  counter->add();
+  metrics.seconds.observe(base::seconds(took));
 }
 
 std::vector<std::pair<std::string, double>> ApiMetrics::goodputs(const std::string& model) const {

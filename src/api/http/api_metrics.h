@@ -85,16 +85,24 @@ class ApiMetrics {
     std::vector<obs::Observation> observations = {};  // they read the ratio
   };
 
+  // The answers of one endpoint.
+  struct EndpointMetrics {
+    obs::Histogram& seconds;
+    std::map<int, obs::Counter*> by_status = {};
+  };
+  EndpointMetrics& of_endpoint(const std::lock_guard<std::mutex>& lock, std::string_view endpoint);
+
   using ModelAndTier = std::pair<std::string, std::string>;
 
   obs::Registry& registry_;
   const base::Clock& clock_;
   mutable std::mutex mutex_;
-  std::map<std::string, obs::Counter*> refusals_;            // guarded by mutex_
-  std::map<std::string, ModelMetrics> models_;               // guarded by mutex_
-  std::map<ModelAndTier, ClassMetrics> classes_;             // guarded by mutex_
-  std::map<ModelAndTier, std::unique_ptr<Shown>> goodputs_;  // guarded by mutex_
-  std::map<std::string, std::unique_ptr<Shown>> hits_;       // guarded by mutex_
+  std::map<std::string, obs::Counter*> refusals_;                  // guarded by mutex_
+  std::map<std::string, EndpointMetrics, std::less<>> endpoints_;  // guarded by mutex_
+  std::map<std::string, ModelMetrics> models_;                     // guarded by mutex_
+  std::map<ModelAndTier, ClassMetrics> classes_;                   // guarded by mutex_
+  std::map<ModelAndTier, std::unique_ptr<Shown>> goodputs_;        // guarded by mutex_
+  std::map<std::string, std::unique_ptr<Shown>> hits_;             // guarded by mutex_
 };
 
 }  // namespace kvasir::api

@@ -24,25 +24,25 @@ base::Error request_cancelled() {
 KeyWatch::KeyWatch(Service& service, Exchange& exchange)
     : cancellable_(service.cancellable),
       executor_(exchange.responder.executor()),
-      by_key_(service.directory.runs().enter(exchange.caller.key, end_with(key_ended()))),
-      by_request_(cancellable_.enter(exchange.id, end_with(request_cancelled()))) {}
+      by_key_(service.directory.runs().enter(exchange.caller.key, end_with(key_ended))),
+      by_request_(cancellable_.enter(exchange.id, end_with(request_cancelled))) {}
 
 KeyWatch::~KeyWatch() {
   state_->told = {};
 }
 
-std::function<void()> KeyWatch::end_with(base::Error why) const {
-  return [state = state_, executor = executor_, why = std::move(why)] {
+std::function<void()> KeyWatch::end_with(base::Error (*why)()) const {
+  return [state = state_, executor = executor_, why] {
     boost::asio::post(executor, [state, why] {
       if (state->why) return;
-      state->why = why;
+      state->why = why();
       if (state->told) std::exchange(state->told, {})();
     });
   };
 }
 
 void KeyWatch::add_stream(const std::string& id) {
-  by_stream_ = cancellable_.enter(id, end_with(request_cancelled()));
+  by_stream_ = cancellable_.enter(id, end_with(request_cancelled));
 }
 
 void KeyWatch::on_end(std::function<void()> told) {

@@ -35,7 +35,8 @@ class KeyWatch {
     std::optional<base::Error> why;
     std::function<void()> told;
   };
-  std::function<void()> end_with(base::Error why) const;
+  // `why` makes the error, which hardly any request needs.
+  std::function<void()> end_with(base::Error (*why)()) const;
 
   std::shared_ptr<State> state_ = std::make_shared<State>();  // touched on the executor only
   tenancy::Runs& cancellable_;

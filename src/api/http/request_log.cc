@@ -107,7 +107,8 @@ std::shared_ptr<RequestTrace> begin_trace(Service& service, const net::HttpReque
   const auto parent = obs::parse_trace_context(request.header("traceparent").value_or(""),
                                                request.header("tracestate").value_or(""));
   const bool wanted = route != nullptr && (is_use(route) || parent);
-  const std::string name = route != nullptr ? fmt::format("{} {}", route->method, route->name()) : "unknown";
+  const std::string name =
+      route != nullptr ? std::string(route->method).append(" ").append(route->name()) : "unknown";
   auto spans =
       service.tracer.begin(name, parent, wanted ? obs::Tracer::Detail::spans : obs::Tracer::Detail::ids_only);
   spans->set_kind(Trace::kRoot, obs::SpanKind::server);

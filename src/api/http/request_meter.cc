@@ -79,7 +79,7 @@ RequestMeter::RequestMeter(Surroundings surroundings, const tenancy::Caller& cal
 
 RequestMeter::~RequestMeter() {
   try {
-    write({});
+    write({}, meter::Wake::now);
   } catch (const std::exception& e) {
     obs::Log::error("usage_lost", {{"id", record_.id}, {"reason", e.what()}});
   }
@@ -157,24 +157,26 @@ Commit RequestMeter::close(std::optional<meter::Finish> finish, const asio::any_
   if (!begun_ || written_) return commit;
   if (finish) record_.finish = *finish;
   commit.state_ = std::make_shared<Commit::State>(executor, max_commit_wait_);
-  write([state = commit.state_] {
+  const auto tell = [state = commit.state_] {
     asio::post(state->executor, [state] {
       state->ready = true;
       if (state->wake != nullptr) state->wake->cancel();
     });
-  });
+  };
+  // A step ends several answers. Their records are written together, after the last of them.
+  if (write(tell, meter::Wake::later)) asio::post(executor, [&meter = meter_] { meter.wake(); });
   return commit;
 }
 
-void RequestMeter::write(meter::Done done) {
-  if (std::exchange(written_, true)) return;
+bool RequestMeter::write(meter::Done done, meter::Wake wake) {
+  if (std::exchange(written_, true)) return false;
   count();
-  if (!begun_) return;
+  if (!begun_) return false;
   record_.total_ms = whole_ms(clock_.now() - started_);
   record_.time_ms = now_ms();
   judge();
   note_ending();
-  meter_.record(std::move(record_), tier_->name, std::move(done));
+  return meter_.record(std::move(record_), tier_->name, std::move(done), wake);
 }
 
 }  // namespace kvasir::api

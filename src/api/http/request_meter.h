@@ -64,7 +64,7 @@ class RequestMeter {
   Commit close(std::optional<meter::Finish> finish, const boost::asio::any_io_executor& executor);
 
  private:
-  void write(meter::Done done);
+  bool write(meter::Done done, meter::Wake wake);
   // Counts the request for its tier's goodput, if it had a promise. A request whose client left is not
   // counted.
   void judge() const;
