@@ -23,6 +23,8 @@ void report_usage(Outcome& outcome, const base::Error& error);
 
 // Each adds its subcommand to `app`, with a callback that runs it. It is defined in the file of that name.
 void add_serve(CLI::App& app, Outcome& outcome);
+void add_worker(CLI::App& app, Outcome& outcome);
+void add_gateway(CLI::App& app, Outcome& outcome);
 void add_pull(CLI::App& app, Outcome& outcome);
 void add_chat(CLI::App& app, Outcome& outcome);
 void add_top(CLI::App& app, Outcome& outcome);

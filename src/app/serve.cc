@@ -54,7 +54,7 @@ void print_welcome(const std::vector<router::ModelStatus>& models, const std::st
       "  curl {}/v1/chat/completions -H 'Content-Type: application/json' \\\n"
       "    -d '{{\"model\":\"{}\",\"messages\":[{{\"role\":\"user\",\"content\":\"What is 2+2?\"}}],"
       "\"stream\":true}}'\n\n",
-      url, models.front().name);
+      url, models.empty() ? "MODEL" : models.front().name);
   std::fflush(stdout);
 }
 
@@ -171,7 +171,7 @@ base::Status may_restart(const RestartHistory& history, const config::Settings& 
 std::optional<Restart> serve(const config::Settings& settings, Outcome& outcome) {
   if (const auto level = obs::parse_log_level(settings.log_level); level.ok()) obs::Log::set_level(*level);
   obs::Log::set_format(settings.log_format == "json" ? obs::LogFormat::json : obs::LogFormat::text);
-  EndOfService end(settings.model.size());
+  EndOfService end(settings.workers.empty() ? settings.model.size() : SIZE_MAX);
   bool asked = false;  // touched by the watch's thread only
   // When a terminal closes, its shell and the system may each send a SIGHUP. So a second SIGHUP does not end
   // the process at once.
@@ -243,8 +243,37 @@ void add_serve(CLI::App& app, Outcome& outcome) {
   auto flags = std::make_shared<config::FlagValues>();
   config::add_flags(*command, *flags);
   command->callback([flags, &outcome] {
+    auto settings = config::load(*flags);
+    if (!settings.ok()) return report_usage(outcome, settings.error());
+    settings->workers.clear();  // they are for `kvasir gateway`
+    if (const std::optional<Restart> restart = serve(*settings, outcome))
+      report(outcome, restart->carry_out());
+  });
+}
+
+void add_gateway(CLI::App& app, Outcome& outcome) {
+  CLI::App* command = app.add_subcommand("gateway", "Serve the models of a fleet's workers");
+  command->footer(
+      "It has no weights: tokenizers and templates come from the workers, which the file of --workers "
+      "lists.\n"
+      "Requests are answered as by 'kvasir serve'; a worker that is gone is taken back when it returns.\n"
+      "\n"
+      "Examples:\n"
+      "  kvasir gateway --workers fleet.toml\n"
+      "with\n"
+      "  [[worker]]\n"
+      "  id = \"a\"\n"
+      "  address = \"127.0.0.1:7070\"\n"
+      "\n"
+      "Exit status: 0 stopped by a signal, 1 failure, 2 wrong usage, 130 ended at once.");
+  auto flags = std::make_shared<config::FlagValues>();
+  config::add_flags(*command, *flags);
+  command->callback([flags, &outcome] {
     const auto settings = config::load(*flags);
     if (!settings.ok()) return report_usage(outcome, settings.error());
+    if (settings->workers.empty())
+      return report_usage(outcome, base::error(base::ErrorCode::invalid_argument,
+                                               "a gateway needs the list of its workers: --workers FILE"));
     if (const std::optional<Restart> restart = serve(*settings, outcome))
       report(outcome, restart->carry_out());
   });

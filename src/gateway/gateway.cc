@@ -133,30 +133,18 @@ const base::Clock& steady_clock() {
 }  // namespace
 
 Gateway::Gateway(const config::Settings& settings, Opened opened, hub::ProgressSink& progress,
-                 router::OnModelState on_state)
+                 const router::OnModelState& on_state)
     : settings_(settings),
       host_(host_of(settings, *opened.directory)),
       library_(std::move(opened.library)),
       process_metrics_(registry_),
       tracer_({.records = opened.traces.has_value(), .sample_rate = settings.trace_sample_rate}, clock_),
-      pool_(num_compute_threads(settings), opened.isa),
+      pool_(opened.workers.empty() ? num_compute_threads(settings) : 1, opened.isa),
       upstreams_(std::move(opened.upstreams)),
-      loader_(std::make_unique<host::LocalLoader>(
-          host::HostSurroundings{.settings = settings_,
-                                 .pool = pool_,
-                                 .registry = registry_,
-                                 .clock = clock_,
-                                 .progress = progress,
-                                 .gpu_shares = std::move(opened.asked.gpu_shares),
-                                 .slo_ttft_ms = std::move(opened.asked.slo_ttft_ms),
-                                 .slo_tpot_ms = std::move(opened.asked.slo_tpot_ms)},
-          std::set(opened.asked.started_with.begin(), opened.asked.started_with.end()))),
-      residence_(
-          std::make_unique<router::Residence>(residence_options(settings_, std::move(on_state)),
-                                              router::Residence::Parts{router_, *loader_, library_, clock_})),
-      admission_(
-          admission_limits(settings), std::move(opened.counters),
-          [this] { return std::max(static_cast<int>(settings_.model.size()), residence_->num_in_memory()); }),
+      workers_(std::move(opened.workers)),
+      loader_(make_loader(std::move(opened.asked), progress)),
+      residence_(make_residence(on_state)),
+      admission_(admission_limits(settings), std::move(opened.counters), [this] { return num_engines(); }),
       store_(std::move(opened.store)),
       directory_(std::move(opened.directory)),
       meter_(std::move(opened.meter)),
@@ -168,10 +156,42 @@ Gateway::Gateway(const config::Settings& settings, Opened opened, hub::ProgressS
     trace_exporter_ = std::make_unique<TraceExporter>(std::move(*opened.traces), tracer_, registry_);
 }
 
+std::unique_ptr<host::LocalLoader> Gateway::make_loader(Asked asked, hub::ProgressSink& progress) {
+  if (!workers_.empty()) return nullptr;
+  return std::make_unique<host::LocalLoader>(
+      host::HostSurroundings{.settings = settings_,
+                             .pool = pool_,
+                             .registry = registry_,
+                             .clock = clock_,
+                             .progress = progress,
+                             .gpu_shares = std::move(asked.gpu_shares),
+                             .slo_ttft_ms = std::move(asked.slo_ttft_ms),
+                             .slo_tpot_ms = std::move(asked.slo_tpot_ms)},
+      std::set(asked.started_with.begin(), asked.started_with.end()));
+}
+
+std::unique_ptr<router::Residence> Gateway::make_residence(const router::OnModelState& on_state) {
+  if (!workers_.empty()) return nullptr;
+  return std::make_unique<router::Residence>(residence_options(settings_, on_state),
+                                             router::Residence::Parts{router_, *loader_, library_, clock_});
+}
+
+int Gateway::num_engines() const {
+  if (!residence_) return router_.num_members();
+  return std::max(static_cast<int>(settings_.model.size()), residence_->num_in_memory());
+}
+
 Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings, hub::ProgressSink& progress,
                                                 router::OnModelState on_state) {
   TRY(hub::Library library, hub::open_library(settings));
-  TRY(Asked asked, check_models(settings, library));
+  std::vector<fleet::WorkerPlace> workers;
+  if (!settings.workers.empty()) {
+    TRY(workers, fleet::read_worker_list(settings.workers));
+  }
+  Asked asked;
+  if (workers.empty()) {
+    TRY(asked, check_models(settings, library));
+  }
   TRY(const ops::Isa isa, ops::choose_isa(settings.isa));
   TRY(std::unique_ptr<store::Store> store, store::open_store(settings));
   TRY(std::unique_ptr<tenancy::Directory> directory,
@@ -188,25 +208,40 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings
   TRY(std::optional<TraceExporter::Options> traces, trace_options(settings));
   std::unique_ptr<Gateway> gateway(new Gateway(
       config::with_sizes(settings),
-      {std::move(library), std::move(asked), std::move(store), std::move(directory), std::move(counters),
-       std::move(meter), std::move(tools), std::move(upstreams), isa, std::move(traces)},
-      progress, std::move(on_state)));
-  // Clients and open batches ask for models by name, so the names are known before anybody can ask.
-  std::vector<hub::Model> models;
-  for (const std::string& wanted : settings.model) {
-    TRY(hub::Model model, gateway->library_.find(wanted));
-    models.push_back(std::move(model));
-  }
-  gateway->residence_->add(models);
+      {std::move(library), std::move(asked), std::move(workers), std::move(store), std::move(directory),
+       std::move(counters), std::move(meter), std::move(tools), std::move(upstreams), isa, std::move(traces)},
+      progress, on_state));
   for (const auto& pool : gateway->upstreams_->pools()) gateway->router_.add_elsewhere(pool->name());
-  TRY_OK(gateway->serve());
-  gateway->residence_->start();
+  TRY_OK(gateway->serve(std::move(on_state)));
   gateway->upstreams_->start();
   gateway->api_.start_batches();
   return gateway;
 }
 
-Status Gateway::serve() {
+Status Gateway::start_models(router::OnModelState on_state) {
+  if (!workers_.empty()) {
+    TRY(remote_models_, RemoteModels::start(workers_, {settings_, router_, std::move(on_state)}));
+    return base::ok();
+  }
+  residence_->start();
+  return base::ok();
+}
+
+// Clients and open batches ask for models by name, so the names are known before anybody can ask.
+Status Gateway::serve(router::OnModelState on_state) {
+  if (residence_) {
+    std::vector<hub::Model> models;
+    for (const std::string& wanted : settings_.model) {
+      TRY(hub::Model model, library_.find(wanted));
+      models.push_back(std::move(model));
+    }
+    residence_->add(models);
+  }
+  TRY_OK(listen());
+  return start_models(std::move(on_state));
+}
+
+Status Gateway::listen() {
   server_ = std::make_unique<net::HttpServer>(server_options(settings_, host_, *directory_), api_.handler());
   auto port = server_->start();
   if (!port.ok()) {
@@ -222,6 +257,13 @@ Status Gateway::serve() {
   server_observations_.push_back(registry_.observe_gauge(
       {"llm_usage_lag_seconds", "Since the totals of usage had every record; 0 where they have them all."},
       {}, [this] { return base::seconds(meter_->lag()); }));
+  if (residence_) observe_memory();
+  registry_.gauge({"kvasir_build_info", "1, with the program's version."}, {{"version", KVASIR_VERSION}})
+      .set(1);
+  return base::ok();
+}
+
+void Gateway::observe_memory() {
   server_observations_.push_back(registry_.observe_gauges(
       {"llm_model_memory_bytes", "Memory of the models that are loaded, by what it is for."}, {}, [this] {
         std::vector<obs::Sample> samples;
@@ -237,9 +279,6 @@ Status Gateway::serve() {
   server_observations_.push_back(
       registry_.observe_gauge({"llm_model_memory_budget_bytes", "Memory that all models together may take."},
                               {}, [this] { return static_cast<double>(residence_->budget_bytes()); }));
-  registry_.gauge({"kvasir_build_info", "1, with the program's version."}, {{"version", KVASIR_VERSION}})
-      .set(1);
-  return base::ok();
 }
 
 Result<Gateway::Asked> Gateway::check_models(const config::Settings& settings, const hub::Library& library) {
@@ -291,7 +330,8 @@ bool Gateway::drain(api::Api::Drain why) {
 Gateway::~Gateway() {
   api_.drain();
   api_.stop_batches();
-  residence_->stop();
+  if (residence_) residence_->stop();
+  if (remote_models_) remote_models_->stop();
   upstreams_->stop();
   tools_->stop();
   api_.stop_text_work();
@@ -306,7 +346,8 @@ Gateway::~Gateway() {
   directory_->stop();               // it tells handlers on the server's threads that their keys are over
   server_observations_.clear();
   server_.reset();
-  residence_.reset();                            // with the models
+  residence_.reset();  // with the models
+  remote_models_.reset();
   if (trace_exporter_) trace_exporter_->stop();  // with the traces of the last requests
 }
 

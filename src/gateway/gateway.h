@@ -11,8 +11,9 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "config/settings.h"
-#include "host/local_loader.h"
+#include "gateway/remote_models.h"
 #include "gateway/trace_exporter.h"
+#include "host/local_loader.h"
 #include "hub/library.h"
 #include "meter/meter.h"
 #include "net/http_server.h"
@@ -30,8 +31,8 @@
 
 namespace kvasir::gateway {
 
-// The whole server in one process: the HTTP API and the models. It answers as soon as it exists; models
-// become ready one by one. Created, drained and destroyed by one thread.
+// The HTTP API and its models: in this process, or, if the settings name a list of workers, in others. It
+// answers as soon as it exists; models become ready one by one. Created, drained and destroyed by one thread.
 class Gateway {
  public:
   // An error where the address or the certificate cannot be had or a model's name means nothing; a model that
@@ -67,6 +68,7 @@ class Gateway {
   struct Opened {
     hub::Library library;
     Asked asked;
+    std::vector<fleet::WorkerPlace> workers;  // empty: models are in this process
     std::unique_ptr<store::Store> store;
     std::unique_ptr<tenancy::Directory> directory;
     std::shared_ptr<tenancy::Counters> counters;
@@ -77,10 +79,18 @@ class Gateway {
     std::optional<TraceExporter::Options> traces;
   };
   Gateway(const config::Settings& settings, Opened opened, hub::ProgressSink& progress,
-          router::OnModelState on_state);
+          const router::OnModelState& on_state);
+  // Null where the models are elsewhere.
+  std::unique_ptr<host::LocalLoader> make_loader(Asked asked, hub::ProgressSink& progress);
+  std::unique_ptr<router::Residence> make_residence(const router::OnModelState& on_state);
   // Checks the names of models in the settings.
   static base::Result<Asked> check_models(const config::Settings& settings, const hub::Library& library);
-  base::Status serve();
+  base::Status serve(router::OnModelState on_state);
+  base::Status listen();
+  base::Status start_models(router::OnModelState on_state);
+  void observe_memory();
+  // Models of this process, or workers elsewhere: each has a queue of its own.
+  int num_engines() const;
 
   const config::Settings settings_;
   const std::string host_;
@@ -93,8 +103,10 @@ class Gateway {
   router::Router router_{{.policy = settings_.route_policy,
                           .index_bytes = static_cast<std::size_t>(settings_.route_index_mb) << 20}};
   const std::unique_ptr<upstream::Upstreams> upstreams_;
-  const std::unique_ptr<host::LocalLoader> loader_;
-  std::unique_ptr<router::Residence> residence_;
+  const std::vector<fleet::WorkerPlace> workers_;
+  std::unique_ptr<host::LocalLoader> loader_;     // null with workers elsewhere
+  std::unique_ptr<router::Residence> residence_;  // likewise
+  std::unique_ptr<RemoteModels> remote_models_;   // null without workers elsewhere
   tenancy::Admission admission_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<tenancy::Directory> directory_;

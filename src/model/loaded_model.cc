@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <future>
+#include <span>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "model/checkpoint/checkpoint.h"
+#include "model/file/gguf_file.h"
 #include "model/file/text_file.h"
 #include "model/read_sampling.h"
 #include "model/tokenizer/tokenizer_file.h"
@@ -58,16 +61,16 @@ void add_end_tokens(const json::object& config, int vocab_size, std::vector<Toke
   end_tokens.erase(std::unique(end_tokens.begin(), end_tokens.end()), end_tokens.end());
 }
 
-base::Result<Speech> read_directory_speech(const std::filesystem::path& path, const Checkpoint& checkpoint,
-                                           const TokenizerCache& tokenizers) {
+base::Result<Speech> read_directory_speech(const std::filesystem::path& path, const json::object& config,
+                                           int vocab_size, const TokenizerCache& tokenizers) {
   TRY(std::shared_ptr<const text::Tokenizer> tokenizer, read_directory_tokenizer(path, tokenizers));
   std::string source = tokenizer->chat_template();
   TRY(Speech speech, make_speech(std::move(tokenizer), std::move(source)));
 
-  add_end_tokens(checkpoint.config_json, checkpoint.config.vocab_size, speech.end_tokens);
+  add_end_tokens(config, vocab_size, speech.end_tokens);
   auto generation = read_json_file(path / "generation_config.json");
   if (generation.ok()) {
-    add_end_tokens(*generation, checkpoint.config.vocab_size, speech.end_tokens);
+    add_end_tokens(*generation, vocab_size, speech.end_tokens);
     speech.sampling = read_sampling(*generation);
   } else if (generation.error().code != ErrorCode::not_found) {
     return std::move(generation).error();
@@ -75,17 +78,41 @@ base::Result<Speech> read_directory_speech(const std::filesystem::path& path, co
   return speech;
 }
 
+// A request could name a token without an embedding, which cannot be computed.
+base::Result<Speech> checked(base::Result<Speech> speech, const std::filesystem::path& path, int vocab_size) {
+  if (!speech.ok()) return base::error(speech.error().code, "{}: {}", path.string(), speech.error().message);
+  if (speech->tokenizer->size() > vocab_size)
+    return base::error(ErrorCode::corrupt, "{}: {} tokens for a model of {}", path.string(),
+                       speech->tokenizer->size(), vocab_size);
+  return speech;
+}
+
 base::Result<Speech> read_speech(const std::filesystem::path& path, const Checkpoint& checkpoint,
                                  const TokenizerCache& tokenizers) {
-  auto speech = checkpoint.config_json.empty() ? read_gguf_speech(checkpoint.weights->metadata())
-                                               : read_directory_speech(path, checkpoint, tokenizers);
-  if (!speech.ok()) return base::error(speech.error().code, "{}: {}", path.string(), speech.error().message);
-  // A request could name a token without an embedding, which cannot be computed.
-  if (speech->tokenizer->size() > checkpoint.config.vocab_size)
-    return base::error(ErrorCode::corrupt, "{}: {} tokens for a model of {}", path.string(),
-                       speech->tokenizer->size(), checkpoint.config.vocab_size);
-  speech->name = model_name(path, checkpoint.weights->metadata());
+  const int vocab_size = checkpoint.config.vocab_size;
+  TRY(Speech speech,
+      checked(checkpoint.config_json.empty()
+                  ? read_gguf_speech(checkpoint.weights->metadata())
+                  : read_directory_speech(path, checkpoint.config_json, vocab_size, tokenizers),
+              path, vocab_size));
+  speech.name = model_name(path, checkpoint.weights->metadata());
   return speech;
+}
+
+constexpr const char* kHeadName = "model.gguf";
+
+// A GGUF file of version 3 with these keys and no tensors.
+std::string gguf_of_keys(std::span<const GgufKey> keys) {
+  std::string bytes = "GGUF";
+  const auto put = [&bytes](auto number) {
+    for (std::size_t i = 0; i < sizeof number; ++i) bytes += static_cast<char>(number >> (8 * i));
+  };
+  put(std::uint32_t{3});
+  put(std::uint64_t{0});
+  put(std::uint64_t{keys.size()});
+  for (const GgufKey& key : keys)
+    bytes.append(reinterpret_cast<const char*>(key.bytes.data()), key.bytes.size());
+  return bytes;
 }
 
 // `load(checkpoint)` gives the decoder.
@@ -119,6 +146,35 @@ base::Result<LoadedDeviceModel> open_model_on_cuda(const std::filesystem::path& 
   return open_with<DeviceDecoder>(path, tokenizers, [&](Checkpoint checkpoint) {
     return load_cuda_decoder(std::move(checkpoint), options, pool);
   });
+}
+
+base::Result<SpeechFiles> read_speech_files(const std::filesystem::path& path) {
+  TRY(const Checkpoint checkpoint, open_checkpoint(path));
+  SpeechFiles speech{.vocab_size = checkpoint.config.vocab_size};
+  if (checkpoint.config_json.empty()) {
+    TRY(const std::unique_ptr<GgufFile> file, GgufFile::open(path));
+    speech.files.push_back({kHeadName, gguf_of_keys(file->keys())});
+    return speech;
+  }
+  for (const char* name : {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
+                           "chat_template.jinja"}) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(path / name, ignored)) continue;
+    TRY(const MappedFile file, open_text(path / name));
+    speech.files.push_back({name, std::string(text_of(file))});
+  }
+  return speech;
+}
+
+base::Result<Speech> open_speech(const std::filesystem::path& folder, int vocab_size,
+                                 const TokenizerCache& tokenizers) {
+  std::error_code ignored;
+  if (std::filesystem::exists(folder / kHeadName, ignored)) {
+    TRY(const std::unique_ptr<GgufFile> file, GgufFile::open(folder / kHeadName));
+    return checked(read_gguf_speech(file->metadata()), folder, vocab_size);
+  }
+  TRY(const json::object config, read_json_file(folder / "config.json"));
+  return checked(read_directory_speech(folder, config, vocab_size, tokenizers), folder, vocab_size);
 }
 
 }  // namespace kvasir::model

@@ -45,4 +45,18 @@ base::Result<LoadedDeviceModel> open_model_on_cuda(const std::filesystem::path& 
                                                    const DeviceOptions& options, ops::ComputePool& pool,
                                                    const TokenizerCache& tokenizers = {});
 
+// The files by which a model's text becomes tokens, without its weights.
+struct SpeechFiles {
+  struct File {
+    std::string name;
+    std::string bytes;
+  };
+  std::vector<File> files;  // model.gguf without tensors, or what the directory has beside its weights
+  int vocab_size = 0;       // of the weights, which may be padded
+};
+base::Result<SpeechFiles> read_speech_files(const std::filesystem::path& path);
+// The speech of a model whose speech files are in this folder.
+base::Result<Speech> open_speech(const std::filesystem::path& folder, int vocab_size,
+                                 const TokenizerCache& tokenizers = {});
+
 }  // namespace kvasir::model

@@ -1,10 +1,11 @@
 #pragma once
 
+#include <kvasir.pb.h>
+
 #include <string>
 
 #include "base/result.h"
 #include "grammar/grammar_source.h"
-#include "kvasir.pb.h"
 #include "remote/text_assets.h"
 #include "seam/worker_client.h"
 #include "wire/block_changes.h"

@@ -77,6 +77,7 @@ void encode(const wire::GenerateRequest& request, proto::Generate& out) {
   origin.set_weight(request.origin.weight);
   origin.set_cache_namespace(request.origin.cache_namespace);
   out.mutable_prompt()->Add(request.prompt.begin(), request.prompt.end());
+  out.mutable_resumed()->Add(request.resumed.begin(), request.resumed.end());
   out.set_num_public_tokens(request.num_public_tokens);
   encode_sampling(request.sampling, *out.mutable_sampling());
   out.set_max_tokens(request.max_tokens);
@@ -97,6 +98,7 @@ Result<wire::GenerateRequest> decode(const proto::Generate& in, int vocab_size) 
                     .weight = in.origin().weight(),
                     .cache_namespace = in.origin().cache_namespace()};
   request.prompt.assign(in.prompt().begin(), in.prompt().end());
+  request.resumed.assign(in.resumed().begin(), in.resumed().end());
   request.num_public_tokens = in.num_public_tokens();
   request.sampling = decode_sampling(in.sampling());
   request.max_tokens = in.max_tokens();

@@ -15,7 +15,8 @@ using base::Result;
 namespace {
 
 bool is_loopback_name(std::string_view host) {
-  return host == "localhost" || host == "[::1]" || host == "::1" || host.starts_with("127.");
+  const bool is_number = host.find_first_not_of("0123456789.") == std::string_view::npos;
+  return host == "localhost" || host == "[::1]" || (is_number && host.starts_with("127."));
 }
 
 Result<std::string> read_pem(const std::string& path) {

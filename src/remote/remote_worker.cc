@@ -1,6 +1,7 @@
 #include "remote/remote_worker.h"
 
 #include <grpcpp/grpcpp.h>
+#include <kvasir.grpc.pb.h>
 
 #include <algorithm>
 #include <array>
@@ -15,12 +16,12 @@
 #include <vector>
 
 #include "kv/block.h"
-#include "kvasir.grpc.pb.h"
 #include "obs/log.h"
 #include "remote/codec.h"
 #include "remote/grammar_slots.h"
 #include "remote/grpc_peer.h"
 #include "sched/scheduler.h"
+#include "wire/worker_lost.h"
 
 namespace kvasir::remote {
 
@@ -43,8 +44,11 @@ double steady_now_s() {
 }
 
 Error lost_worker(const std::string& id, std::string_view why) {
-  return {
-      ErrorCode::unavailable, fmt::format("the worker '{}' is not there: {}", id, why), {}, "worker_lost", 1};
+  return {ErrorCode::unavailable,
+          fmt::format("the worker '{}' is not there: {}", id, why),
+          {},
+          std::string(wire::kWorkerLost),
+          1};
 }
 
 sched::WaitingLine line_of(const wire::GenerateRequest& request) {
@@ -589,6 +593,10 @@ Result<std::shared_ptr<RemoteWorker>> RemoteWorker::create(Options options, asio
 }
 
 RemoteWorker::~RemoteWorker() {
+  core_->stop();
+}
+
+void RemoteWorker::stop() {
   core_->stop();
 }
 

@@ -67,6 +67,8 @@ class RemoteWorker final : public seam::WorkerClient {
   void watch_blocks(std::shared_ptr<seam::BlockSink> sink) override;
 
   Standing standing() const;
+  // Ends the connection and its streams for good, and waits for that. The destructor does the same.
+  void stop();
   // A call of its own, which waits for the answer.
   base::Result<TextAssets> read_text(base::Duration timeout = std::chrono::seconds(60));
   // Asks it to take no new requests.

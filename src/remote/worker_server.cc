@@ -1,6 +1,7 @@
 #include "remote/worker_server.h"
 
 #include <grpcpp/grpcpp.h>
+#include <kvasir.grpc.pb.h>
 
 #include <algorithm>
 #include <array>
@@ -19,11 +20,11 @@
 #include <utility>
 #include <vector>
 
-#include "kvasir.grpc.pb.h"
 #include "obs/log.h"
 #include "remote/codec.h"
 #include "remote/grammar_slots.h"
 #include "remote/grpc_peer.h"
+#include "wire/worker_lost.h"
 
 namespace kvasir::remote {
 
@@ -43,12 +44,12 @@ constexpr std::size_t kMostPendingHashes = std::size_t{1} << 20;
 using Clock = std::chrono::steady_clock;
 
 Error leaving() {
-  return {ErrorCode::unavailable, "the worker is being drained", {}, "worker_lost", 1};
+  return {ErrorCode::unavailable, "the worker is being drained", {}, std::string(wire::kWorkerLost), 1};
 }
 
 // Errors by which a worker is lost have one reason, whatever it calls them among its own.
 Error as_remote(Error error) {
-  if (error.reason == "server_draining" || error.reason == "engine_failed") error.reason = "worker_lost";
+  if (wire::is_worker_lost(error)) error.reason = wire::kWorkerLost;
   return error;
 }
 

@@ -317,6 +317,13 @@ base::Result<EmbedLease> Router::pick(const EmbedText& text) {
   return EmbedLease(entry->embedder, Use(entry->uses));
 }
 
+int Router::num_members() const {
+  const std::lock_guard lock(mutex_);
+  int num = 0;
+  for (const auto& entry : entries_) num += static_cast<int>(entry->pool.members()->size());
+  return num;
+}
+
 std::vector<ModelStatus> Router::models(const Reach& reach) const {
   struct Seen {
     std::shared_ptr<Entry> entry;

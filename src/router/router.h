@@ -129,6 +129,8 @@ class Router {
   base::Result<WorkerLease> pick(const ChatText& text, const Demand& demand);
   base::Result<EmbedLease> pick(const EmbedText& text);
 
+  // Of all pools.
+  int num_members() const;
   // In the order in which they were added.
   std::vector<ModelStatus> models(const Reach& reach = {}) const;
   // Of the pool's first member; see seam::WorkerClient. Absent: the model is not ready, or does not generate.

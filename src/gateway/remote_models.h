@@ -1,0 +1,83 @@
+#pragma once
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/result.h"
+#include "config/settings.h"
+#include "fleet/worker_list.h"
+#include "remote/remote_worker.h"
+#include "router/residence.h"
+#include "router/router.h"
+
+namespace kvasir::gateway {
+
+// The models of a fleet: connects to its workers, gets each model's text from the first one that has it, and
+// tells the router who is there. A thread of its own reads texts; another waits for workers that are gone.
+// Thread-safe. The settings and the router outlive it.
+class RemoteModels {
+ public:
+  struct Parts {
+    const config::Settings& settings;
+    router::Router& router;
+    router::OnModelState on_state;  // may be empty
+  };
+  static base::Result<std::unique_ptr<RemoteModels>> start(const std::vector<fleet::WorkerPlace>& workers,
+                                                           Parts parts);
+  // Ends the connections, and their streams with an error.
+  ~RemoteModels();
+  RemoteModels(const RemoteModels&) = delete;
+  RemoteModels& operator=(const RemoteModels&) = delete;
+  // Does what the destructor does, but for the models, which stay.
+  void stop();
+
+ private:
+  struct Member {
+    fleet::WorkerPlace place;
+    std::shared_ptr<remote::RemoteWorker> worker;
+    std::string model;  // of whose pool it is; empty: of none
+  };
+  struct Model {
+    std::string fingerprint;
+    std::string text_digest;
+  };
+  struct News {
+    std::string id;
+    remote::RemoteWorker::Standing standing;
+  };
+
+  RemoteModels(Parts parts, remote::PeerOptions peer);
+  base::Status connect(Member& member);
+  void loop();
+  void heed(const News& news);
+  void join(Member& member, const wire::WorkerCard& card);
+  void leave(Member& member);
+  // Makes the router know the model as this worker has it.
+  base::Status open(Member& member, const wire::WorkerCard& card);
+  bool has_members(const std::string& model) const;
+  void tell(const std::string& model, const router::ModelState& state);
+
+  const Parts parts_;
+  const remote::PeerOptions peer_;
+  boost::asio::io_context timers_;
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{timers_.get_executor()};
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<News> news_;                  // guarded by mutex_
+  bool stopping_ = false;                  // guarded by mutex_
+  std::map<std::string, Member> members_;  // by id; touched by the thread, before and after it by the owner
+  std::map<std::string, Model> models_;    // by name; touched by the thread
+  std::thread timer_thread_;
+  std::thread thread_;
+};
+
+}  // namespace kvasir::gateway

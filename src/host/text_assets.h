@@ -1,0 +1,19 @@
+#pragma once
+
+#include <filesystem>
+
+#include "base/result.h"
+#include "config/settings.h"
+#include "remote/text_assets.h"
+#include "router/model_text.h"
+
+namespace kvasir::host {
+
+// What a gateway needs of a model that this process has loaded from `path`.
+base::Result<remote::TextAssets> text_assets_of(const std::filesystem::path& path,
+                                                const router::ChatText& text);
+
+// The text side of a model whose weights are elsewhere. Its files are kept in the user's cache, by digest.
+base::Result<router::ChatText> open_text(const remote::TextAssets& assets, const config::Settings& settings);
+
+}  // namespace kvasir::host
