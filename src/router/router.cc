@@ -17,7 +17,8 @@ struct Router::Entry {
   const std::string name;
   std::int64_t created_s = 0;
   const std::shared_ptr<Use::Count> uses;
-  Pool pool;                              // of a model that generates
+  Pool pool;  // of a model that generates
+  const std::shared_ptr<PoolFailures> failures = std::make_shared<PoolFailures>();
   ModelState state;                       // guarded by the router's mutex
   std::optional<AnyText> text;            // guarded by the router's mutex; set while ready or leaving
   std::shared_ptr<EmbedMember> embedder;  // guarded by the router's mutex; of a model that makes vectors
@@ -140,7 +141,13 @@ std::shared_ptr<const Text> named(std::string_view name, std::uint64_t version, 
 
 }  // namespace
 
-Router::Router(PoolOptions options) : pool_options_(std::move(options)) {}
+const base::Clock& Router::real_clock() {
+  static const base::RealClock clock;
+  return clock;
+}
+
+Router::Router(PoolOptions options, const base::Clock& clock)
+    : pool_options_(std::move(options)), clock_(clock) {}
 Router::~Router() = default;
 
 std::shared_ptr<Router::Entry> Router::find(std::string_view name) const {
@@ -195,11 +202,17 @@ void Router::set_ready(std::string_view name, ServedModel model, ModelMemory mem
 }
 
 void Router::add_member(std::string_view name, std::string id, std::shared_ptr<seam::WorkerClient> worker) {
-  if (const auto entry = find_locked(name)) entry->pool.add(std::move(id), std::move(worker));
+  const auto entry = find_locked(name);
+  if (!entry) return;
+  entry->failures->ejections.forget(id);
+  entry->pool.add(std::move(id), std::move(worker));
 }
 
 void Router::remove_member(std::string_view name, std::string_view id) {
-  if (const auto entry = find_locked(name)) entry->pool.remove(id);
+  const auto entry = find_locked(name);
+  if (!entry) return;
+  entry->pool.remove(id);
+  entry->failures->ejections.forget(std::string(id));
 }
 
 void Router::set_leaving(std::string_view name) {
@@ -307,7 +320,56 @@ base::Result<WorkerLease> Router::pick(const ChatText& text, const Demand& deman
   if (common_text(*entry->text).version != text.version) return has_changed(text.name);
   const Pool::Members members = entry->pool.members();
   lock.unlock();
+  Ejections& ejections = entry->failures->ejections;
+  if (!ejections.any()) return entry->pool.pick(members, demand, Use(entry->uses));
+  std::vector<std::string> avoided(demand.avoid.begin(), demand.avoid.end());
+  ejections.append_out(avoided, clock_.now());
+  Demand careful = demand;
+  careful.avoid = avoided;
+  if (base::Result<WorkerLease> lease = entry->pool.pick(members, careful, Use(entry->uses)); lease.ok()) {
+    ejections.begin(lease->member(), clock_.now());
+    return lease;
+  }
+  // Better one that often fails than none.
   return entry->pool.pick(members, demand, Use(entry->uses));
+}
+
+void Router::note(std::string_view name, const std::string& member, Ejections::Outcome outcome) {
+  std::unique_lock lock(mutex_);
+  const auto entry = find(name);
+  if (!entry) return;
+  const Pool::Members members = entry->pool.members();
+  lock.unlock();
+  const bool is_there =
+      std::ranges::any_of(*members, [&member](const Pool::Seat& seat) { return seat.member->id == member; });
+  if (is_there) entry->failures->ejections.note(member, outcome, members->size(), clock_.now());
+}
+
+bool Router::take_retry(std::string_view name) {
+  std::unique_lock lock(mutex_);
+  const auto entry = find(name);
+  if (!entry) return false;
+  const Pool::Members members = entry->pool.members();
+  lock.unlock();
+  int num_running = 0;
+  for (const Pool::Seat& seat : *members) num_running += seat.member->num_leases();
+  return entry->failures->retries.take(num_running, clock_.now());
+}
+
+void Router::give_back_retry(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  if (const auto entry = find(name)) entry->failures->retries.give_back();
+}
+
+void Router::count(std::string_view name, FailoverOutcome outcome) {
+  const std::lock_guard lock(mutex_);
+  if (const auto entry = find(name)) entry->failures->failovers.add(outcome);
+}
+
+std::shared_ptr<const Router::PoolFailures> Router::failures(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto entry = find(name);
+  return entry ? entry->failures : nullptr;
 }
 
 base::Result<EmbedLease> Router::pick(const EmbedText& text) {

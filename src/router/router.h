@@ -10,11 +10,15 @@
 #include <variant>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "router/demand.h"
+#include "router/ejections.h"
+#include "router/failover.h"
 #include "router/lease.h"
 #include "router/model_text.h"
 #include "router/pool.h"
+#include "router/retry_budget.h"
 #include "router/use.h"
 #include "seam/embed_client.h"
 #include "seam/worker_client.h"
@@ -85,7 +89,8 @@ struct Reach {
 // and its worker starts. Whoever holds a text or a lease that the router gave uses the model.
 class Router {
  public:
-  explicit Router(PoolOptions options = {});
+  // The clock outlives it.
+  explicit Router(PoolOptions options = {}, const base::Clock& clock = real_clock());
   ~Router();
 
   // Adding a name twice is a bug.
@@ -131,6 +136,21 @@ class Router {
 
   // Of all pools.
   int num_members() const;
+  // Tells how a request on a member ended. A member that loses too many gets none for a while.
+  void note(std::string_view name, const std::string& member, Ejections::Outcome outcome);
+  // Whether a request of this model whose worker was lost may begin again, which it then does.
+  bool take_retry(std::string_view name);
+  void give_back_retry(std::string_view name);
+  void count(std::string_view name, FailoverOutcome outcome);
+  // What became of requests whose workers were lost, and how often members were put out, for metrics. Null:
+  // no such name.
+  struct PoolFailures {
+    FailoverCounts failovers;
+    Ejections ejections;
+    RetryBudget retries;
+  };
+  std::shared_ptr<const PoolFailures> failures(std::string_view name) const;
+
   // In the order in which they were added.
   std::vector<ModelStatus> models(const Reach& reach = {}) const;
   // Of the pool's first member; see seam::WorkerClient. Absent: the model is not ready, or does not generate.
@@ -145,7 +165,10 @@ class Router {
   // Ready, or leaving.
   base::Result<std::shared_ptr<Entry>> find_loaded(std::string_view name) const;
 
+  static const base::Clock& real_clock();
+
   const PoolOptions pool_options_;
+  const base::Clock& clock_;
   const std::shared_ptr<UseListener> listener_ = std::make_shared<UseListener>();
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<Entry>> entries_;  // guarded by mutex_

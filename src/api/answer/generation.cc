@@ -21,10 +21,8 @@ meter::Finish finish_of(const Delta& last) {
 
 }  // namespace
 
-Generation::Generation(router::WorkerLease lease, int num_choices_per_prompt, tenancy::Permit permit,
-                       Surroundings surroundings)
+Generation::Generation(int num_choices_per_prompt, tenancy::Permit permit, Surroundings surroundings)
     : permit_(std::move(permit)),
-      lease_(std::move(lease)),
       num_choices_per_prompt_(num_choices_per_prompt),
       executor_(std::move(surroundings.executor)),
       clock_(surroundings.clock),
@@ -37,21 +35,23 @@ Generation::Generation(router::WorkerLease lease, int num_choices_per_prompt, te
       spans_(meter_->trace(), started_) {}
 
 Result<std::unique_ptr<Generation>> Generation::start(Job job, tenancy::Permit permit,
-                                                      router::WorkerLease lease, Surroundings surroundings) {
+                                                      std::shared_ptr<router::Itinerary> itinerary,
+                                                      Surroundings surroundings) {
   std::unique_ptr<Generation> generation(
-      new Generation(std::move(lease), job.num_sampled, std::move(permit), std::move(surroundings)));
+      new Generation(job.num_sampled, std::move(permit), std::move(surroundings)));
   generation->spans_.begin(job);
-  TRY_OK(generation->start_sequences(std::move(job.sequences), job));
+  TRY_OK(generation->start_sequences(std::move(job.sequences), job, itinerary));
   generation->running_all_ = true;
   generation->meter_->begin(job.text->name, generation->promise_);
   return generation;
 }
 
-Status Generation::start_sequences(std::vector<wire::GenerateRequest> sequences, const Job& job) {
+Status Generation::start_sequences(std::vector<wire::GenerateRequest> sequences, const Job& job,
+                                   const std::shared_ptr<router::Itinerary>& itinerary) {
   running_.reserve(sequences.size());
   for (wire::GenerateRequest& sequence : sequences) {
     const int num_prompt_tokens = static_cast<int>(sequence.prompt.size());
-    auto stream = lease_.worker().generate(std::move(sequence), executor_);
+    auto stream = router::ReplayedStream::begin(itinerary, std::move(sequence), executor_);
     if (!stream.ok()) {
       failure_ = stream.error();
       return std::move(stream).error();
@@ -192,6 +192,7 @@ wire::Usage Generation::usage() const {
     const wire::Usage& own = running_[i].choice.usage();
     total.output_tokens += own.output_tokens;
     total.num_preemptions += own.num_preemptions;
+    total.num_moves += own.num_moves;
     total.charge += own.charge;
     if (i == 0) {
       total.queued_s = own.queued_s;

@@ -16,15 +16,15 @@
 #include "api/http/promise.h"
 #include "api/http/request_meter.h"
 #include "base/clock.h"
-#include "router/lease.h"
+#include "router/replayed_stream.h"
 #include "sched/caution.h"
 #include "tenancy/admission.h"
 
 namespace kvasir::api {
 
-// All running sequences of one request. Holds the permit, the lease and the streams. Destroying it cancels
-// every sequence that has not ended, whether it is queued, in prefill or in decode. Lives and dies on the
-// executor that reads its streams.
+// All running sequences of one request. Holds the permit and the streams, which hold leases. Destroying it
+// cancels every sequence that has not ended, whether it is queued, in prefill or in decode. Lives and dies on
+// the executor that reads its streams.
 class Generation final : public DeltaStream {
  public:
   struct Surroundings {
@@ -38,7 +38,7 @@ class Generation final : public DeltaStream {
 
   // Queues every sequence or none: if the worker refuses one, the others are cancelled.
   static base::Result<std::unique_ptr<Generation>> start(Job job, tenancy::Permit permit,
-                                                         router::WorkerLease lease,
+                                                         std::shared_ptr<router::Itinerary> itinerary,
                                                          Surroundings surroundings);
   ~Generation() override;
   Generation(const Generation&) = delete;
@@ -54,7 +54,7 @@ class Generation final : public DeltaStream {
 
  private:
   struct Running {
-    seam::TokenReader stream;
+    std::shared_ptr<router::ReplayedStream> stream;  // never null
     Choice choice;
     int num_prompt_tokens = 0;
     std::optional<base::TimePoint> first_token = std::nullopt;
@@ -62,10 +62,10 @@ class Generation final : public DeltaStream {
     std::size_t num_tokens = 0;
   };
 
-  Generation(router::WorkerLease lease, int num_choices_per_prompt, tenancy::Permit permit,
-             Surroundings surroundings);
+  Generation(int num_choices_per_prompt, tenancy::Permit permit, Surroundings surroundings);
   // `job` gives everything but the sequences.
-  base::Status start_sequences(std::vector<wire::GenerateRequest> sequences, const Job& job);
+  base::Status start_sequences(std::vector<wire::GenerateRequest> sequences, const Job& job,
+                               const std::shared_ptr<router::Itinerary>& itinerary);
   base::Result<std::vector<Delta>> collect();
   void measure(const wire::TokenEvent& event, int choice, Running& one);
   // The first token of all has come so long after the admission.
@@ -81,7 +81,6 @@ class Generation final : public DeltaStream {
   void end_spans(const wire::Usage& total, meter::Finish finish);
 
   tenancy::Permit permit_;
-  router::WorkerLease lease_;
   const int num_choices_per_prompt_;
   boost::asio::any_io_executor executor_;
   const base::Clock& clock_;

@@ -82,6 +82,7 @@ void GenerationSpans::end(const wire::Usage& usage, meter::Finish finish, const 
                std::vector<std::string>{std::string(name_of(finish))});
   spans().note(root_, "kvasir.queued_ms", usage.queued_s * 1e3);
   if (usage.num_preemptions > 0) spans().note(root_, "kvasir.preemptions", usage.num_preemptions);
+  if (usage.num_moves > 0) spans().note(root_, "kvasir.moved", usage.num_moves);
   if (failure != nullptr) spans().fail(root_, failure->reason.empty() ? "failed" : failure->reason);
   spans().end(root_);
 }

@@ -42,6 +42,7 @@ json::object receipt_object(const wire::Usage& usage, const Promise& promise) {
                        {"prefill_ms", milliseconds(usage.prefill_s)},
                        {"cached_tokens", usage.cached_tokens},
                        {"preemptions", usage.num_preemptions},
+                       {"moved", usage.num_moves},
                        {"predicted_ttft_ms", nullptr},
                        {"tenant_charge", std::round(usage.charge * 1e3) / 1e3}};
   if (promise.predicted_ttft_s > 0) receipt["predicted_ttft_ms"] = milliseconds(promise.predicted_ttft_s);

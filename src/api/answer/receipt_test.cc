@@ -13,7 +13,7 @@ class ReceiptTest : public ApiTest {
   // Numbers as Boost writes them.
   static constexpr const char* kReceipt =
       R"({"queued_ms":1.5E3,"prefill_ms":2.50125E2,"cached_tokens":2,"preemptions":1,)"
-      R"("predicted_ttft_ms":null,"tenant_charge":1.05E1})";
+      R"("moved":0,"predicted_ttft_ms":null,"tenant_charge":1.05E1})";
 
   void SetUp() override {
     serve([](const wire::GenerateRequest& request) {

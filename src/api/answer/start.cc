@@ -97,8 +97,10 @@ Result<std::unique_ptr<Generation>> start(Service& service, Place place, Job job
                                           const boost::asio::any_io_executor& executor) {
   ModelMetrics& metrics = service.metrics.of_model(job.text->name);
   sched::Caution& caution = service.cautions.of(job.text->name);
+  auto itinerary = std::make_shared<router::Itinerary>(service.router, job.text, std::move(place.lease),
+                                                       place.permit.tokens());
   auto generation =
-      Generation::start(std::move(job), std::move(place.permit), std::move(place.lease),
+      Generation::start(std::move(job), std::move(place.permit), std::move(itinerary),
                         {executor, service.clock, metrics, caution, std::move(place.meter), place.promise});
   if (!generation.ok()) return as_client_error(std::move(generation).error());
   return generation;

@@ -28,6 +28,7 @@ void add(wire::Usage& sum, const wire::Usage& more) {
   sum.cached_tokens += more.cached_tokens;
   sum.output_tokens += more.output_tokens;
   sum.num_preemptions += more.num_preemptions;
+  sum.num_moves += more.num_moves;
 }
 
 // Templates write arguments with `tojson`, so they are parsed. Arguments that are not an object stay text.

@@ -25,6 +25,39 @@ std::vector<obs::Observation> observe_service(obs::Registry& registry, const Ser
         }
         return samples;
       }));
+  const auto samples_of = [&service](const auto& add) {
+    std::vector<obs::Sample> samples;
+    for (const router::ModelStatus& model : service.router.models())
+      if (const auto failures = service.router.failures(model.name))
+        if (!model.members.empty()) add(model, *failures, samples);
+    return samples;
+  };
+  observations.push_back(registry.observe_counters(
+      {"llm_failovers_total", "Sequences whose worker was lost, by what became of them."}, {}, [samples_of] {
+        return samples_of([](const router::ModelStatus& model, const router::Router::PoolFailures& failures,
+                             std::vector<obs::Sample>& samples) {
+          for (std::size_t i = 0; i < router::kNumFailoverOutcomes; ++i) {
+            const auto outcome = static_cast<router::FailoverOutcome>(i);
+            samples.emplace_back(
+                obs::Labels{{"model", model.name}, {"outcome", std::string(name_of(outcome))}},
+                static_cast<double>(failures.failovers.of(outcome)));
+          }
+        });
+      }));
+  observations.push_back(registry.observe_counters(
+      {"llm_member_ejections_total",
+       "Times that a worker lost so many requests that it got none for a while."},
+      {}, [samples_of] {
+        return samples_of([](const router::ModelStatus& model, const router::Router::PoolFailures& failures,
+                             std::vector<obs::Sample>& samples) {
+          const auto counts = failures.ejections.counts();
+          for (const router::MemberStatus& member : model.members) {
+            const auto found = counts.find(member.id);
+            samples.emplace_back(obs::Labels{{"model", model.name}, {"member", member.id}},
+                                 found == counts.end() ? 0 : static_cast<double>(found->second));
+          }
+        });
+      }));
   observations.push_back(registry.observe_gauge(
       {"llm_sse_buffer_bytes", "Of streams: events kept for readers that come back, or not sent yet."},
       {{"kind", "resumable"}}, [&service] { return static_cast<double>(service.streams.num_bytes()); }));
