@@ -1,0 +1,48 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "fleet/etcd_client.h"
+#include "fleet/membership.h"
+
+namespace kvasir::fleet {
+
+// The members that have registered in etcd (see EtcdRegistration). While etcd is out of reach, the last known
+// ones stay. When it is back and does not have them, as it may have lost its data, they have kGrace to
+// register again.
+class EtcdMembership final : public Membership {
+ public:
+  static constexpr std::chrono::seconds kGrace{10};
+
+  EtcdMembership(EtcdOptions options, OnMembers on_members);
+  ~EtcdMembership() override;
+
+ private:
+  struct Known {
+    WorkerPlace place;
+    std::optional<base::TimePoint> missing_since;  // in etcd
+  };
+
+  void run(const std::stop_token& stop);
+  // Takes the present members, whatever happened before.
+  base::Result<std::int64_t> read_all(const std::stop_token& stop);
+  void take(const EtcdClient::Event& event);
+  void add(const std::string& key, const std::string& value);
+  bool any_missing() const;
+  void tell();
+
+  EtcdClient client_;
+  const OnMembers on_members_;
+  std::map<std::string, Known> known_;            // by key; the thread's
+  std::optional<std::vector<WorkerPlace>> told_;  // the thread's
+  std::jthread thread_;                           // last: it ends before what it uses
+};
+
+}  // namespace kvasir::fleet

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <atomic>
+#include <stop_token>
+#include <thread>
+
+#include "fleet/etcd_client.h"
+#include "fleet/worker_list.h"
+
+namespace kvasir::fleet {
+
+// Keeps a worker registered in etcd, under a lease that ends when the worker is silent. While etcd is out of
+// reach it goes on trying; when etcd has lost the lease, or all its data, it registers again. The destructor
+// takes the worker out, and takes two seconds at most.
+class EtcdRegistration {
+ public:
+  EtcdRegistration(EtcdOptions options, WorkerPlace place);
+  ~EtcdRegistration();
+  EtcdRegistration(const EtcdRegistration&) = delete;
+  EtcdRegistration& operator=(const EtcdRegistration&) = delete;
+
+  // As far as is known now.
+  bool registered() const { return lease_ != 0; }
+
+ private:
+  void run(const std::stop_token& stop);
+  base::Status renew(const std::stop_token& stop);
+
+  EtcdClient client_;
+  const WorkerPlace place_;
+  std::atomic<std::int64_t> lease_{0};  // 0: none
+  std::jthread thread_;                 // last: it ends before what it uses
+};
+
+}  // namespace kvasir::fleet
