@@ -25,6 +25,8 @@ void report_usage(Outcome& outcome, const base::Error& error);
 void add_serve(CLI::App& app, Outcome& outcome);
 void add_worker(CLI::App& app, Outcome& outcome);
 void add_gateway(CLI::App& app, Outcome& outcome);
+void add_up(CLI::App& app, Outcome& outcome);
+void add_drain(CLI::App& app, Outcome& outcome);
 void add_pull(CLI::App& app, Outcome& outcome);
 void add_chat(CLI::App& app, Outcome& outcome);
 void add_top(CLI::App& app, Outcome& outcome);

@@ -35,6 +35,8 @@ void add_commands(CLI::App& app, Outcome& outcome) {
   add_serve(app, outcome);
   add_worker(app, outcome);
   add_gateway(app, outcome);
+  add_up(app, outcome);
+  add_drain(app, outcome);
   add_chat(app, outcome);
   add_pull(app, outcome);
   add_top(app, outcome);

@@ -27,6 +27,7 @@
 #include "base/result.h"
 #include "config/load.h"
 #include "gateway/gateway.h"
+#include "gateway/remote_models.h"
 #include "obs/log.h"
 
 namespace kvasir::app {
@@ -171,7 +172,7 @@ base::Status may_restart(const RestartHistory& history, const config::Settings& 
 std::optional<Restart> serve(const config::Settings& settings, Outcome& outcome) {
   if (const auto level = obs::parse_log_level(settings.log_level); level.ok()) obs::Log::set_level(*level);
   obs::Log::set_format(settings.log_format == "json" ? obs::LogFormat::json : obs::LogFormat::text);
-  EndOfService end(settings.workers.empty() ? settings.model.size() : SIZE_MAX);
+  EndOfService end(gateway::RemoteModels::are_meant(settings) ? SIZE_MAX : settings.model.size());
   bool asked = false;  // touched by the watch's thread only
   // When a terminal closes, its shell and the system may each send a SIGHUP. So a second SIGHUP does not end
   // the process at once.
@@ -246,6 +247,7 @@ void add_serve(CLI::App& app, Outcome& outcome) {
     auto settings = config::load(*flags);
     if (!settings.ok()) return report_usage(outcome, settings.error());
     settings->workers.clear();  // they are for `kvasir gateway`
+    settings->etcd.clear();
     if (const std::optional<Restart> restart = serve(*settings, outcome))
       report(outcome, restart->carry_out());
   });
@@ -255,7 +257,8 @@ void add_gateway(CLI::App& app, Outcome& outcome) {
   CLI::App* command = app.add_subcommand("gateway", "Serve the models of a fleet's workers");
   command->footer(
       "It has no weights: tokenizers and templates come from the workers, which the file of --workers "
-      "lists.\n"
+      "lists\n"
+      "(it may change at any time), or which have registered in etcd (--etcd).\n"
       "Requests are answered as by 'kvasir serve'; a worker that is gone is taken back when it returns.\n"
       "\n"
       "Examples:\n"
@@ -271,9 +274,10 @@ void add_gateway(CLI::App& app, Outcome& outcome) {
   command->callback([flags, &outcome] {
     const auto settings = config::load(*flags);
     if (!settings.ok()) return report_usage(outcome, settings.error());
-    if (settings->workers.empty())
-      return report_usage(outcome, base::error(base::ErrorCode::invalid_argument,
-                                               "a gateway needs the list of its workers: --workers FILE"));
+    if (!gateway::RemoteModels::are_meant(*settings))
+      return report_usage(outcome,
+                          base::error(base::ErrorCode::invalid_argument,
+                                      "a gateway needs to know its workers: --workers FILE or --etcd URL"));
     if (const std::optional<Restart> restart = serve(*settings, outcome))
       report(outcome, restart->carry_out());
   });

@@ -139,9 +139,8 @@ Gateway::Gateway(const config::Settings& settings, Opened opened, hub::ProgressS
       library_(std::move(opened.library)),
       process_metrics_(registry_),
       tracer_({.records = opened.traces.has_value(), .sample_rate = settings.trace_sample_rate}, clock_),
-      pool_(opened.workers.empty() ? num_compute_threads(settings) : 1, opened.isa),
+      pool_(RemoteModels::are_meant(settings) ? 1 : num_compute_threads(settings), opened.isa),
       upstreams_(std::move(opened.upstreams)),
-      workers_(std::move(opened.workers)),
       loader_(make_loader(std::move(opened.asked), progress)),
       residence_(make_residence(on_state)),
       admission_(admission_limits(settings), std::move(opened.counters), [this] { return num_engines(); }),
@@ -157,7 +156,7 @@ Gateway::Gateway(const config::Settings& settings, Opened opened, hub::ProgressS
 }
 
 std::unique_ptr<host::LocalLoader> Gateway::make_loader(Asked asked, hub::ProgressSink& progress) {
-  if (!workers_.empty()) return nullptr;
+  if (RemoteModels::are_meant(settings_)) return nullptr;
   return std::make_unique<host::LocalLoader>(
       host::HostSurroundings{.settings = settings_,
                              .pool = pool_,
@@ -171,7 +170,7 @@ std::unique_ptr<host::LocalLoader> Gateway::make_loader(Asked asked, hub::Progre
 }
 
 std::unique_ptr<router::Residence> Gateway::make_residence(const router::OnModelState& on_state) {
-  if (!workers_.empty()) return nullptr;
+  if (RemoteModels::are_meant(settings_)) return nullptr;
   return std::make_unique<router::Residence>(residence_options(settings_, on_state),
                                              router::Residence::Parts{router_, *loader_, library_, clock_});
 }
@@ -184,12 +183,8 @@ int Gateway::num_engines() const {
 Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings, hub::ProgressSink& progress,
                                                 router::OnModelState on_state) {
   TRY(hub::Library library, hub::open_library(settings));
-  std::vector<fleet::WorkerPlace> workers;
-  if (!settings.workers.empty()) {
-    TRY(workers, fleet::read_worker_list(settings.workers));
-  }
   Asked asked;
-  if (workers.empty()) {
+  if (!RemoteModels::are_meant(settings)) {
     TRY(asked, check_models(settings, library));
   }
   TRY(const ops::Isa isa, ops::choose_isa(settings.isa));
@@ -206,11 +201,12 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings
   TRY(std::unique_ptr<upstream::Upstreams> upstreams,
       upstream::Upstreams::open(settings.upstreams, steady_clock()));
   TRY(std::optional<TraceExporter::Options> traces, trace_options(settings));
-  std::unique_ptr<Gateway> gateway(new Gateway(
-      config::with_sizes(settings),
-      {std::move(library), std::move(asked), std::move(workers), std::move(store), std::move(directory),
-       std::move(counters), std::move(meter), std::move(tools), std::move(upstreams), isa, std::move(traces)},
-      progress, on_state));
+  std::unique_ptr<Gateway> gateway(
+      new Gateway(config::with_sizes(settings),
+                  {std::move(library), std::move(asked), std::move(store), std::move(directory),
+                   std::move(counters), std::move(meter), std::move(tools), std::move(upstreams), isa,
+                   std::move(traces)},
+                  progress, on_state));
   for (const auto& pool : gateway->upstreams_->pools()) gateway->router_.add_elsewhere(pool->name());
   TRY_OK(gateway->serve(std::move(on_state)));
   gateway->upstreams_->start();
@@ -219,8 +215,8 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings
 }
 
 Status Gateway::start_models(router::OnModelState on_state) {
-  if (!workers_.empty()) {
-    TRY(remote_models_, RemoteModels::start(workers_, {settings_, router_, std::move(on_state)}));
+  if (RemoteModels::are_meant(settings_)) {
+    TRY(remote_models_, RemoteModels::start({settings_, router_, std::move(on_state)}));
     return base::ok();
   }
   residence_->start();

@@ -68,7 +68,6 @@ class Gateway {
   struct Opened {
     hub::Library library;
     Asked asked;
-    std::vector<fleet::WorkerPlace> workers;  // empty: models are in this process
     std::unique_ptr<store::Store> store;
     std::unique_ptr<tenancy::Directory> directory;
     std::shared_ptr<tenancy::Counters> counters;
@@ -103,7 +102,6 @@ class Gateway {
   router::Router router_{{.policy = settings_.route_policy,
                           .index_bytes = static_cast<std::size_t>(settings_.route_index_mb) << 20}};
   const std::unique_ptr<upstream::Upstreams> upstreams_;
-  const std::vector<fleet::WorkerPlace> workers_;
   std::unique_ptr<host::LocalLoader> loader_;     // null with workers elsewhere
   std::unique_ptr<router::Residence> residence_;  // likewise
   std::unique_ptr<RemoteModels> remote_models_;   // null without workers elsewhere

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "fleet/etcd_membership.h"
+#include "fleet/etcd_options.h"
+#include "fleet/static_membership.h"
 #include "host/text_assets.h"
 #include "obs/log.h"
 
@@ -14,24 +17,73 @@ using base::ErrorCode;
 using base::Result;
 using remote::RemoteWorker;
 
+namespace {
+
+// How often it looks whether forgotten workers still have streams.
+constexpr std::chrono::seconds kLookAgain{1};
+
+}  // namespace
+
 RemoteModels::RemoteModels(Parts parts, remote::PeerOptions peer)
     : parts_(std::move(parts)), peer_(std::move(peer)) {}
 
-Result<std::unique_ptr<RemoteModels>> RemoteModels::start(const std::vector<fleet::WorkerPlace>& workers,
-                                                          Parts parts) {
+Result<std::unique_ptr<RemoteModels>> RemoteModels::start(Parts parts) {
   const config::Settings& settings = parts.settings;
   remote::PeerOptions peer{.allows_plaintext = settings.fleet_plaintext};
   TRY(peer.tls, remote::read_tls(settings.fleet_cert, settings.fleet_key, settings.fleet_ca));
-  for (const fleet::WorkerPlace& place : workers) TRY_OK(remote::check_address(place.address, peer));
   std::unique_ptr<RemoteModels> models(new RemoteModels(std::move(parts), std::move(peer)));
+  TRY_OK(models->follow_members());
   models->timer_thread_ = std::thread([self = models.get()] { self->timers_.run(); });
-  for (const fleet::WorkerPlace& place : workers) {
-    Member& member = models->members_[place.id];
-    member.place = place;
-    TRY_OK(models->connect(member));
-  }
   models->thread_ = std::thread([self = models.get()] { self->loop(); });
   return models;
+}
+
+base::Status RemoteModels::follow_members() {
+  const config::Settings& settings = parts_.settings;
+  const auto on_members = [this](const std::vector<fleet::WorkerPlace>& places) {
+    const std::lock_guard lock(mutex_);
+    listed_ = places;
+    wake_.notify_one();
+  };
+  if (!settings.etcd.empty()) {
+    TRY(fleet::EtcdOptions options, fleet::etcd_options(settings));
+    membership_ = std::make_unique<fleet::EtcdMembership>(std::move(options), on_members);
+    return base::ok();
+  }
+  TRY(membership_, fleet::StaticMembership::start(settings.workers, on_members));
+  // Only now, at the start, may an address that is wrong end the gateway.
+  const std::lock_guard lock(mutex_);
+  for (const fleet::WorkerPlace& place : *listed_) TRY_OK(remote::check_address(place.address, peer_));
+  return base::ok();
+}
+
+void RemoteModels::update_members(const std::vector<fleet::WorkerPlace>& places) {
+  const fleet::MemberChanges changes = fleet::changes(places_, places);
+  places_ = places;
+  for (const fleet::WorkerPlace& place : changes.left) {
+    const auto found = members_.find(place.id);
+    if (found == members_.end()) continue;
+    leave(found->second);
+    if (found->second.worker) leaving_.push_back(std::move(found->second.worker));
+    members_.erase(found);
+  }
+  for (const fleet::WorkerPlace& place : changes.joined) {
+    Member member{.place = place, .worker = nullptr, .model = {}};
+    base::Status status = remote::check_address(place.address, peer_);
+    if (status.ok()) status = connect(member);
+    if (!status.ok())
+      obs::Log::error("worker_unreachable", {{"worker", place.id}, {"reason", status.error().message}});
+    if (status.ok()) members_[place.id] = std::move(member);
+  }
+}
+
+// Streams go on while their worker answers, whoever lists it.
+void RemoteModels::end_unused() {
+  std::erase_if(leaving_, [](const auto& worker) {
+    if (worker.use_count() > 1) return false;
+    worker->stop();
+    return true;
+  });
 }
 
 base::Status RemoteModels::connect(Member& member) {
@@ -60,11 +112,13 @@ void RemoteModels::stop() {
     stopping_ = true;
   }
   wake_.notify_one();
+  membership_.reset();
   if (thread_.joinable()) thread_.join();
   for (auto& [id, member] : members_) {
     leave(member);
     if (member.worker) member.worker->stop();  // leases may keep it longer
   }
+  for (const auto& worker : leaving_) worker->stop();
   work_.reset();
   timers_.stop();
   if (timer_thread_.joinable()) timer_thread_.join();
@@ -73,8 +127,21 @@ void RemoteModels::stop() {
 void RemoteModels::loop() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    wake_.wait(lock, [this] { return stopping_ || !news_.empty(); });
+    const auto has_news = [this] { return stopping_ || listed_ || !news_.empty(); };
+    if (leaving_.empty())
+      wake_.wait(lock, has_news);
+    else if (!wake_.wait_for(lock, kLookAgain, has_news)) {
+      lock.unlock();
+      end_unused();
+      lock.lock();
+    }
     if (stopping_) return;
+    if (const auto listed = std::exchange(listed_, {})) {
+      lock.unlock();
+      update_members(*listed);
+      lock.lock();
+    }
+    if (news_.empty()) continue;
     const News news = std::move(news_.front());
     news_.pop_front();
     lock.unlock();

@@ -14,7 +14,7 @@
 
 #include "base/result.h"
 #include "config/settings.h"
-#include "fleet/worker_list.h"
+#include "fleet/membership.h"
 #include "remote/remote_worker.h"
 #include "router/residence.h"
 #include "router/router.h"
@@ -31,8 +31,11 @@ class RemoteModels {
     router::Router& router;
     router::OnModelState on_state;  // may be empty
   };
-  static base::Result<std::unique_ptr<RemoteModels>> start(const std::vector<fleet::WorkerPlace>& workers,
-                                                           Parts parts);
+  // Whether the settings say where workers are, so that no model is in this process.
+  static bool are_meant(const config::Settings& settings) {
+    return !settings.workers.empty() || !settings.etcd.empty();
+  }
+  static base::Result<std::unique_ptr<RemoteModels>> start(Parts parts);
   // Ends the connections, and their streams with an error.
   ~RemoteModels();
   RemoteModels(const RemoteModels&) = delete;
@@ -56,6 +59,11 @@ class RemoteModels {
   };
 
   RemoteModels(Parts parts, remote::PeerOptions peer);
+  base::Status follow_members();
+  // Connects to those that are new, and forgets those that are not listed any more.
+  void update_members(const std::vector<fleet::WorkerPlace>& places);
+  // Ends connections of forgotten workers whose last streams have ended.
+  void end_unused();
   base::Status connect(Member& member);
   void loop();
   void heed(const News& news);
@@ -72,12 +80,17 @@ class RemoteModels {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{timers_.get_executor()};
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<News> news_;                  // guarded by mutex_
-  bool stopping_ = false;                  // guarded by mutex_
-  std::map<std::string, Member> members_;  // by id; touched by the thread, before and after it by the owner
-  std::map<std::string, Model> models_;    // by name; touched by the thread
+  std::deque<News> news_;                                  // guarded by mutex_
+  std::optional<std::vector<fleet::WorkerPlace>> listed_;  // guarded by mutex_; not heeded yet
+  bool stopping_ = false;                                  // guarded by mutex_
+  std::map<std::string, Member> members_;   // by id; touched by the thread, before and after it by the owner
+  std::map<std::string, Model> models_;     // by name; touched by the thread
+  std::vector<fleet::WorkerPlace> places_;  // touched by the thread
+  // Not listed any more, but with streams; touched like members_.
+  std::vector<std::shared_ptr<remote::RemoteWorker>> leaving_;
   std::thread timer_thread_;
   std::thread thread_;
+  std::unique_ptr<fleet::Membership> membership_;  // last: it ends before what it tells
 };
 
 }  // namespace kvasir::gateway

@@ -275,7 +275,11 @@ void RemoteWorker::Core::stop() {
 
 base::Status RemoteWorker::Core::admits(const wire::GenerateRequest& request, const Lock& /*lock*/) const {
   if (standing_.link != Link::ready) return lost_worker(options_.id, standing_.reason);
-  if (standing_.draining) return lost_worker(options_.id, "it is being drained");
+  if (standing_.draining) {
+    Error draining = lost_worker(options_.id, "it is being drained");
+    draining.reason = wire::kDraining;
+    return draining;
+  }
   if (report_.failed) return lost_worker(options_.id, "its engine has failed");
   TRY_OK(sched::check_fits({.num_blocks = standing_.card->num_blocks}, request));
   const int num_waiting = report_.num_waiting + static_cast<int>(sent_.size());

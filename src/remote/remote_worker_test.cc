@@ -210,7 +210,7 @@ TEST_F(RemoteTest, ADrainingWorkerFinishesAndTakesNothingNew) {
   ASSERT_TRUE(becomes_true([&] { return worker->standing().draining; }));
   const auto refused = worker->generate(request_of({1}), readers_.executor());
   ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().reason, "worker_lost");
+  EXPECT_EQ(refused.error().reason, "server_draining");
   EXPECT_FALSE(server->wait_idle(0s));
   TokenStream::send({{stream, last_event({3})}});
   ASSERT_TRUE(running.wait_end());

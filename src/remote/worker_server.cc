@@ -44,12 +44,13 @@ constexpr std::size_t kMostPendingHashes = std::size_t{1} << 20;
 using Clock = std::chrono::steady_clock;
 
 Error leaving() {
-  return {ErrorCode::unavailable, "the worker is being drained", {}, std::string(wire::kWorkerLost), 1};
+  return {ErrorCode::unavailable, "the worker is being drained", {}, std::string(wire::kDraining), 1};
 }
 
-// Errors by which a worker is lost have one reason, whatever it calls them among its own.
+// Errors by which a worker is lost have one reason, whatever it calls them among its own. A worker that
+// leaves says so: its requests are not to blame.
 Error as_remote(Error error) {
-  if (wire::is_worker_lost(error)) error.reason = wire::kWorkerLost;
+  if (wire::is_worker_lost(error) && error.reason != wire::kDraining) error.reason = wire::kWorkerLost;
   return error;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "config/load.h"
+#include "fleet/etcd_options.h"
 #include "host/slo_setting.h"
 #include "host/text_assets.h"
 #include "host/worker_metrics.h"
@@ -67,6 +68,7 @@ Worker::Worker(const config::Settings& settings, Opened opened, hub::ProgressSin
       library_(std::move(opened.library)),
       model_(std::move(opened.model)),
       peer_(std::move(opened.peer)),
+      etcd_(std::move(opened.etcd)),
       progress_(progress),
       process_metrics_(registry_),
       pool_(compute_threads(settings), opened.isa),
@@ -84,16 +86,20 @@ Result<std::unique_ptr<Worker>> Worker::start(const config::Settings& settings, 
   remote::PeerOptions peer{.allows_plaintext = settings.fleet_plaintext};
   TRY(peer.tls, remote::read_tls(settings.fleet_cert, settings.fleet_key, settings.fleet_ca));
   TRY_OK(remote::check_address(settings.listen, peer));
+  std::optional<fleet::EtcdOptions> etcd;
+  if (!settings.etcd.empty()) {
+    TRY(etcd, fleet::etcd_options(settings));
+  }
   TRY(hub::Library library, hub::open_library(settings));
   TRY(hub::Model model, library.find(wanted));
   const std::vector<std::string> names = {model.name};
   TRY(auto ttft_ms, host::parse_slo_ms("--slo-ttft-ms", settings.slo_ttft_ms, names));
   TRY(auto tpot_ms, host::parse_slo_ms("--slo-tpot-ms", settings.slo_tpot_ms, names));
   TRY(const ops::Isa isa, ops::choose_isa(settings.isa));
-  std::unique_ptr<Worker> worker(new Worker(
-      config::with_sizes(settings),
-      {std::move(library), std::move(model), std::move(peer), std::move(ttft_ms), std::move(tpot_ms), isa},
-      progress));
+  std::unique_ptr<Worker> worker(new Worker(config::with_sizes(settings),
+                                            {std::move(library), std::move(model), std::move(peer),
+                                             std::move(etcd), std::move(ttft_ms), std::move(tpot_ms), isa},
+                                            progress));
   TRY_OK(worker->listen_for_health());
   return worker;
 }
@@ -158,7 +164,13 @@ Result<wire::WorkerCard> Worker::serve(router::GeneratingModel model) {
     const std::lock_guard lock(mutex_);
     client_ = std::move(model.worker);
   }
-  return server_->card();
+  const wire::WorkerCard served = server_->card();
+  if (etcd_) {
+    const std::string& address = settings_.advertise.empty() ? served.address : settings_.advertise;
+    registration_ = std::make_unique<fleet::EtcdRegistration>(
+        *etcd_, fleet::WorkerPlace{.id = served.id, .address = address});
+  }
+  return served;
 }
 
 base::Status Worker::wait() {
@@ -180,6 +192,10 @@ bool Worker::drain() {
   {
     const std::lock_guard lock(mutex_);
     draining_ = true;
+  }
+  registration_.reset();
+  {
+    const std::lock_guard lock(mutex_);
     if (engine_failure_) return true;
   }
   if (!server_) return true;
@@ -189,6 +205,7 @@ bool Worker::drain() {
 
 // The engine stops first, so that its readers learn why, and nothing is sent to the server that is gone.
 Worker::~Worker() {
+  registration_.reset();
   if (host_) host_->stop();
   if (server_) (void)server_->wait_idle(kLastWords);
   observations_.clear();

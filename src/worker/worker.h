@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "config/settings.h"
+#include "fleet/etcd_registration.h"
 #include "host/local_loader.h"
 #include "hub/library.h"
 #include "hub/pull.h"
@@ -58,6 +59,7 @@ class Worker final : public router::HostReports {
     hub::Library library;
     hub::Model model;
     remote::PeerOptions peer;
+    std::optional<fleet::EtcdOptions> etcd;
     std::map<std::string, double> slo_ttft_ms;
     std::map<std::string, double> slo_tpot_ms;
     ops::Isa isa;
@@ -72,6 +74,7 @@ class Worker final : public router::HostReports {
   const hub::Library library_;
   const hub::Model model_;
   const remote::PeerOptions peer_;
+  const std::optional<fleet::EtcdOptions> etcd_;
   hub::ProgressSink& progress_;
   base::RealClock clock_;
   obs::Registry registry_;
@@ -88,6 +91,8 @@ class Worker final : public router::HostReports {
   std::shared_ptr<seam::WorkerClient> client_;               // guarded by mutex_; null until loaded
   std::unique_ptr<router::Host> host_;
   std::unique_ptr<remote::WorkerServer> server_;  // null until loaded
+  std::unique_ptr<fleet::EtcdRegistration>
+      registration_;  // null until loaded, without etcd, and once it drains
   std::vector<obs::Observation> observations_;
   std::unique_ptr<net::HttpServer> health_;
   std::uint16_t health_port_ = 0;

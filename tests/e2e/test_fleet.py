@@ -1,103 +1,15 @@
 """Real processes: workers and a gateway beside one `kvasir serve`, whose answers they must give byte by byte."""
 
 import json
-import os
 import signal
 import subprocess
-import threading
 import time
-import urllib.request
 
 import openai
 import pytest
 
-from conftest import BIN, DATA, Server, free_port, wait_until
-
-SCHEMA = {
-    "type": "object",
-    "properties": {"name": {"type": "string", "maxLength": 20}, "age": {"type": "integer"}},
-    "required": ["name", "age"],
-    "additionalProperties": False,
-}
-TOOL = {
-    "type": "function",
-    "function": {
-        "name": "weather",
-        "description": "The weather of a city.",
-        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
-    },
-}
-
-
-class Process:
-    """A `kvasir` process whose output is kept."""
-
-    def __init__(self, *command):
-        self.log = []
-        self.process = subprocess.Popen(
-            [BIN, *map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-            env={"KVASIR_DATA_DIR": DATA.name, **os.environ},
-        )
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self):
-        for line in self.process.stdout:
-            self.log.append(line)
-
-    def output(self):
-        return "".join(self.log)
-
-    def end(self, how=signal.SIGTERM):
-        if self.process.poll() is None:
-            self.process.send_signal(how)
-        return self.process.wait(60)
-
-
-class Worker(Process):
-    def __init__(self, listen=None, health=None, args=()):
-        self.port = listen or free_port()
-        self.health_port = health or free_port()
-        self.args = args
-        super().__init__("worker", "--model", "smollm2", "--compute-threads", "1", "--listen", f"127.0.0.1:{self.port}",
-                         "--health-listen", f"127.0.0.1:{self.health_port}", "--kv-memory-mb", "256", *args)
-
-    def status(self, path):
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.health_port}{path}", timeout=30) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
-        except OSError as error:
-            return 0, str(error)
-
-    def wait_ready(self):
-        def ready():
-            assert self.process.poll() is None, self.output()
-            return self.status("/health/ready")[0] == 200
-
-        wait_until(ready, 120, f"a worker that is ready\n{self.output()}")
-        return self
-
-    def again(self):
-        return Worker(self.port, self.health_port, self.args)
-
-
-class Gateway(Server):
-    """A running `kvasir gateway`, which has no models of its own."""
-
-    def __init__(self, tmp_path, workers):
-        self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-        listed = tmp_path / "fleet.toml"
-        listed.write_text("".join(f'[[worker]]\nid = "w{i}"\naddress = "127.0.0.1:{w.port}"\n' for i, w in enumerate(workers)))
-        empty = tmp_path / "cache"  # what it needs of the models comes from the workers
-        self.log = []
-        self.process = subprocess.Popen(
-            [BIN, "gateway", "--workers", str(listed), "--port", str(self.port), "--model-dir", str(empty), "--data-dir", str(tmp_path / "data")],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-        )
-        threading.Thread(target=self._read_log, daemon=True).start()
-
+from conftest import BIN, Server, wait_until
+from fleet_processes import SCHEMA, TOOL, Gateway, Worker
 
 def answers(client):
     """What one server says to a few requests, without ids and times."""
@@ -180,20 +92,16 @@ def test_the_only_worker_is_killed_and_comes_back(tmp_path):
     try:
         gateway = Gateway(tmp_path, [worker]).wait_ready("smollm2")
         stream = iter(gateway.client().chat.completions.create(
-            model="smollm2", messages=[{"role": "user", "content": "Count to a thousand."}], max_tokens=4000, stream=True,
+            model="smollm2", messages=[{"role": "user", "content": "Count to a thousand."}], max_tokens=200, stream=True,
             extra_body={"ignore_eos": True}))
         for _ in range(3):
             next(stream)
         worker.end(signal.SIGKILL)
-        killed = time.monotonic()
-        with pytest.raises(openai.APIError, match="worker"):
-            for _ in stream:
-                pass
-        assert time.monotonic() - killed < 5
         with pytest.raises(openai.InternalServerError) as refused:
             gateway.client().chat.completions.create(model="smollm2", messages=[{"role": "user", "content": "Hi"}], max_tokens=5)
         assert refused.value.status_code == 503
         worker = worker.again().wait_ready()
+        assert [c for c in stream if c.choices][-1].choices[0].finish_reason == "length"  # it has waited
 
         def answers_again():
             try:
@@ -204,28 +112,6 @@ def test_the_only_worker_is_killed_and_comes_back(tmp_path):
 
         wait_until(answers_again, 30, "an answer after the worker's return")
     finally:
-        if gateway:
-            gateway.terminate()
-        worker.end()
-
-
-def test_a_worker_that_hangs_is_found(tmp_path):
-    worker = Worker().wait_ready()
-    gateway = None
-    try:
-        gateway = Gateway(tmp_path, [worker]).wait_ready("smollm2")
-        stream = iter(gateway.client().chat.completions.create(
-            model="smollm2", messages=[{"role": "user", "content": "Count to a thousand."}], max_tokens=4000, stream=True,
-            extra_body={"ignore_eos": True}))
-        next(stream)
-        worker.process.send_signal(signal.SIGSTOP)
-        stopped = time.monotonic()
-        with pytest.raises(openai.APIError, match="worker"):
-            for _ in stream:
-                pass
-        assert time.monotonic() - stopped < 6
-    finally:
-        worker.process.send_signal(signal.SIGCONT)
         if gateway:
             gateway.terminate()
         worker.end()
