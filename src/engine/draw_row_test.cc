@@ -139,7 +139,7 @@ TEST(DrawRow, DrawsFromTheDistribution) {
     std::size_t num_kept = 0;
     double kept = 0;
     while (num_kept < order.size() && kept < top_p * total) kept += p[order[num_kept++]];
-    constexpr int kDraws = 100'000;
+    constexpr int kDraws = 40'000;
     std::vector<int> seen(row.size());
     OneRow one(300);
     for (int seed = 0; seed < kDraws; ++seed)

@@ -67,6 +67,7 @@ class CudaDecoder final : public DeviceDecoder {
   void draw(std::span<const RowDraw> draws) override;
   base::Status collect(std::span<RowChoice> choices) override;
   base::Status fetch_logits(int row, std::span<float> logits) override;
+  std::int64_t num_lone_row_steps() override;
 
  private:
   CudaDecoder(ModelConfig config, DeviceWeights weights, const DeviceOptions& options);

@@ -113,6 +113,8 @@ class DeviceDecoder {
   // Row `row` of the last step's logits, which its draw has adjusted. No step may be under way. Fails as
   // collect() does.
   virtual base::Status fetch_logits(int row, std::span<float> logits) = 0;  // [vocab]
+  // Steps of one row that a single kernel has computed, counted by that kernel. No step may be under way.
+  virtual std::int64_t num_lone_row_steps() { return 0; }
 };
 
 // On the first GPU; `unsupported` in a program that was built without CUDA.
@@ -121,6 +123,10 @@ base::Result<std::unique_ptr<DeviceDecoder>> load_cuda_decoder(Checkpoint checkp
                                                                ops::ComputePool& pool);
 // The free memory of the first GPU.
 base::Result<std::int64_t> cuda_free_bytes();
+// Whether a model computes on the first GPU that is to compute on "cpu", "cuda" or "auto".
+inline bool computes_on_cuda(std::string_view device) {
+  return device == "cuda" || (device == "auto" && cuda_free_bytes().ok());
+}
 // Bytes a second that the memory of the first GPU can give, by its clock and the width of its bus.
 base::Result<double> cuda_memory_speed();
 // A decoder with random weights, for measuring.
