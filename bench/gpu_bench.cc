@@ -1,13 +1,17 @@
-// gpu_bench [--in=512] [--out=256] [--fp8] [--int4] [--fp8-kv] [--own=64] [--burst=STEP_MS] [SHAPE
-// [BATCH...]]: the engine on the first GPU, with random weights in the shape of a real model (those of
-// `kvasir bench engine`, and qwen3-30b-a3b). Measures the prefill of a batch of prompts, then their decode.
-// "all" is the rate of output tokens over the whole time, from the first prompt to the last token. With
+// gpu_bench [--in=512] [--out=256] [--fp8] [--int4] [--fp8-kv] [--own=64] [--burst=STEP_MS] [--draws]
+// [--clients] [SHAPE [BATCH...]]: the engine on the first GPU, with random weights in the shape of a real
+// model (those of `kvasir bench engine`, and qwen3-30b-a3b). Measures the prefill of a batch of prompts, then
+// their decode. "all" is the rate of output tokens over the whole time, from the first prompt to the last
+// token. With
 // --burst=STEP_MS, BATCH requests arrive at once and are scheduled as in a server; the table shows which
-// kinds of steps take the time.
+// kinds of steps take the time. With --draws, each kind of drawing is measured, as a share of greedy's
+// decode. With --clients too, BATCH clients send requests of drawn lengths (lognormal, medians --in and
+// --out), four each.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -23,6 +27,7 @@
 #include "bench/statistics.h"
 #include "engine/device_runner.h"
 #include "engine/engine.h"
+#include "gpu_draws.h"
 #include "model/decoder/device_decoder.h"
 #include "ops/cpu/compute_pool.h"
 
@@ -39,6 +44,8 @@ struct Load {
   int vocab_size = 0;
   int num_blocks = 0;
   double burst_step_s = 0;  // 0: no burst
+  bool all_draws = false;
+  bool drawn_lengths = false;
 };
 
 struct Figures {
@@ -53,8 +60,10 @@ struct Figures {
 // An engine that gets `batch` prompts at once.
 class Measurement {
  public:
-  Measurement(engine::DeviceRunner& runner, const Load& load, int batch, int max_tokens)
-      : runner_(runner),
+  Measurement(engine::DeviceRunner& runner, const Load& load, int batch, int max_tokens,
+              const DrawKind* kind = nullptr)
+      : kind_(kind),
+        runner_(runner),
         load_(load),
         batch_(batch),
         engine_({.scheduler = {.num_blocks = load.num_blocks,
@@ -68,7 +77,7 @@ class Measurement {
                  .max_queue = batch + 1,
                  .max_backlog_tokens = 1 << 20},
                 runner, clock_) {
-    for (int i = 0; i < batch; ++i) submit(max_tokens);
+    for (int i = 0; i < batch && max_tokens > 0; ++i) submit(load_.prompt, max_tokens);
   }
 
   // Runs until every prompt has its first token.
@@ -118,6 +127,30 @@ class Measurement {
     figures.host_us = 1e6 * median(hosts_s);
   }
 
+  // Each client sends its next request when its last is answered, `num_each` of them; lengths are drawn.
+  // Called on a measurement of no batch. Tokens a second while all clients have work.
+  double tokens_per_s_of_clients(int num_clients, int num_each) {
+    const auto drawn = [this](int median) {
+      return static_cast<int>(std::clamp(median * std::exp(0.8 * random_.normal()), 4.0, 8.0 * median));
+    };
+    const auto next = [&] { submit(drawn(load_.prompt), drawn(load_.answer)); };
+    for (int i = 0; i < num_clients; ++i) next();
+    int num_left = num_clients * (num_each - 1);
+    std::int64_t num_before = 0;
+    const base::TimePoint start = clock_.now();
+    while (num_left > 0) {
+      engine_.step();
+      for (int ended = read_events(); ended > 0 && num_left > 0; --ended, --num_left) next();
+      num_before = engine_.stats().sequences.num_output_tokens;
+    }
+    const double busy_s = base::seconds(clock_.now() - start);
+    while (!engine_.idle()) {
+      engine_.step();
+      read_events();
+    }
+    return static_cast<double>(num_before) / busy_s;
+  }
+
   // Runs the whole burst and reports it by kinds of steps.
   void run_burst() {
     struct Kind {
@@ -154,26 +187,34 @@ class Measurement {
   }
 
  private:
-  // Reads events, as the threads of a server do.
-  void read_events() {
+  // Reads events, as the threads of a server do. Gives the number of answers that ended.
+  int read_events() {
     io_.restart();
     io_.poll();
-    for (const auto& stream : streams_) (void)stream->take();
+    const auto has_ended = [](const auto& stream) {
+      const auto event = stream->take();
+      if (event && event->error) fmt::print(stderr, "gpu_bench: {}\n", event->error->message);
+      return event && event->last();
+    };
+    return static_cast<int>(std::erase_if(streams_, has_ended));
   }
 
-  void submit(int max_tokens) {
+  void submit(int prompt, int max_tokens) {
     wire::GenerateRequest request;
     request.origin.request_id = "bench";
     const auto vocab_size = static_cast<std::uint64_t>(load_.vocab_size);
-    for (int i = 0; i < load_.prompt; ++i)
+    for (int i = 0; i < prompt; ++i)
       request.prompt.push_back(static_cast<TokenId>(random_.below(vocab_size)));
     request.sampling.temperature = 0;
     request.max_tokens = max_tokens;
     request.ignore_eos = true;
+    if (kind_ != nullptr) kind_->ask(request, num_submitted_++);
     streams_.push_back(std::make_shared<seam::TokenStream>(io_.get_executor()));
     engine_.submit(std::move(request), streams_.back());
   }
 
+  const DrawKind* kind_;  // null: greedy
+  int num_submitted_ = 0;
   engine::DeviceRunner& runner_;
   const Load load_;
   const int batch_;
@@ -232,6 +273,46 @@ base::Status measure_bursts(const std::string& name, const std::vector<int>& bat
   return base::ok();
 }
 
+// Every kind of drawing: the decode of equal streams, or of clients with drawn lengths.
+base::Status measure_draws(const std::string& name, const std::vector<int>& batches, Load load,
+                           model::DeviceOptions options) {
+  TRY(const model::ModelConfig config, config_of(name));
+  const int largest = *std::max_element(batches.begin(), batches.end());
+  load.vocab_size = config.vocab_size;
+  const int tokens = load.drawn_lengths ? 4 * (load.prompt + load.answer) : load.prompt + load.answer;
+  load.num_blocks = largest * (tokens / 16 + 1) + 1;
+  options.num_blocks = load.num_blocks;
+  options.max_rows = kChunk;
+  options.max_sequences = largest;
+  ops::ComputePool pool(8);
+  TRY(auto decoder, model::make_random_cuda_decoder(config, options));
+  engine::DeviceRunner runner(std::move(decoder), pool);
+  std::vector<DrawKind> kinds = draw_kinds(config.vocab_size);
+  kinds.push_back(kinds.front());  // greedy again
+  fmt::print("{} in, {} out{}\n{:<28} {:>6} {:>10} {:>9} {:>9}\n", load.prompt, load.answer,
+             load.drawn_lengths ? " (medians)" : "", "drawing", "batch", "tokens/s", "of greedy", "host µs");
+  for (const int batch : batches) {
+    double greedy = 0;
+    const auto measure_one = [&](const DrawKind& kind) {
+      Figures figures;
+      if (load.drawn_lengths)
+        figures.tokens_per_s = Measurement(runner, load, batch, 0, &kind).tokens_per_s_of_clients(batch, 4);
+      else
+        Measurement(runner, load, batch, load.answer, &kind).decode(figures);
+      return figures;
+    };
+    measure_one(kinds.front());  // warms up
+    for (const DrawKind& kind : kinds) {
+      const Figures figures = measure_one(kind);
+      if (greedy == 0) greedy = figures.tokens_per_s;
+      fmt::print("{:<28} {:>6} {:>10.0f} {:>9.3f} {:>9.1f}\n", kind.name, batch, figures.tokens_per_s,
+                 figures.tokens_per_s / greedy, figures.host_us);
+      std::fflush(stdout);
+    }
+  }
+  return base::ok();
+}
+
 base::Status measure(const std::string& name, const std::vector<int>& batches, Load load,
                      model::DeviceOptions options) {
   TRY(const model::ModelConfig config, config_of(name));
@@ -274,6 +355,8 @@ int main(int argc, char** argv) {
     if (flag.starts_with("--out=")) load.answer = std::max(1, value);
     if (flag.starts_with("--burst=")) load.burst_step_s = std::max(1, value) * 1e-3;
     if (flag.starts_with("--own=")) options.max_own_rows = value;
+    if (flag == "--draws") load.all_draws = true;
+    if (flag == "--clients") load.drawn_lengths = true;
     if (flag == "--fp8") options.weights = kvasir::model::WeightNumbers::fp8;
     if (flag == "--int4") options.weights = kvasir::model::WeightNumbers::int4;
     if (flag == "--fp8-kv") options.fp8_kv = true;
@@ -283,9 +366,9 @@ int main(int argc, char** argv) {
   const int most = load.burst_step_s > 0 ? 4096 : kvasir::bench::kMaxSequences;
   for (int i = 2; i < argc; ++i) batches.push_back(std::clamp(std::atoi(argv[i]), 1, most));
   if (batches.empty()) batches = {1, 32, 128, 256};
-  const kvasir::base::Status measured = load.burst_step_s > 0
-                                            ? kvasir::bench::measure_bursts(shape, batches, load, options)
-                                            : kvasir::bench::measure(shape, batches, load, options);
+  using namespace kvasir::bench;
+  const auto run = load.all_draws ? measure_draws : load.burst_step_s > 0 ? measure_bursts : measure;
+  const kvasir::base::Status measured = run(shape, batches, load, options);
   if (measured.ok()) return 0;
   fmt::print(stderr, "gpu_bench: {}\n", measured.error().message);
   return 1;

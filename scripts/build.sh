@@ -12,6 +12,8 @@ case $target in
     grep -qs '^KVASIR_TESTS:BOOL=ON' "build/$preset/CMakeCache.txt" || configure=(-DKVASIR_TESTS=ON) ;;
   *) [ -f "build/$preset/build.ninja" ] || configure=(-DKVASIR_TESTS=OFF) ;;
 esac
+# What the compiler of kernels fetches is shown, which cmake's output below is not.
+[ "$preset" != cuda ] || scripts/cuda_toolkit.sh >/dev/null
 if [ ${#configure[@]} -gt 0 ] || [ ! -f "build/$preset/build.ninja" ]; then
   log=$(mktemp)
   cmake --preset "$preset" "${configure[@]}" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }

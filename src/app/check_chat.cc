@@ -40,7 +40,7 @@ base::Result<verify::ChatCheck> run_chat_check(const GoldenArguments& arguments,
   TRY(const std::filesystem::path path, find_ready_model(arguments.model.name, settings));
   TRY(const ops::Isa isa, ops::choose_isa(settings.isa));
   ops::ComputePool pool(arguments.model.num_threads, isa);
-  if (settings.device == "cuda") return run_on_cuda(arguments, settings, path, pool);
+  if (model::computes_on_cuda(settings.device)) return run_on_cuda(arguments, settings, path, pool);
   const model::DecoderOptions options{.precision = arguments.precision()};
   TRY(model::LoadedModel loaded, model::open_model(path, options, pool));
   return verify::check_chat(arguments.golden, loaded,

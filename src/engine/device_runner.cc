@@ -12,66 +12,37 @@ namespace kvasir::engine {
 
 namespace {
 
-// The device can sort only a limited number of candidates, so with top-k, top-p or min-p it may leave the
-// draw to the host. Only the device knows when.
-bool is_drawn_for_sure(const sched::StepPlan::Slice& slice) {
-  const wire::SamplingParams& p = slice.request->sampling;
-  const bool cut = p.top_k > 0 || p.top_p < 1 || p.min_p > 0;
-  return draws_plainly(slice) && (p.temperature <= 0 || !cut);
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+bool is_penalized(const wire::SamplingParams& p) {
+  return p.presence_penalty != 0 || p.frequency_penalty != 0 || p.repetition_penalty != 1;
+}
+
+wire::TokenLogprob logprob_of(const model::RowChoice& choice) {
+  wire::TokenLogprob logprob{.logprob = choice.logprob};
+  for (const ops::TopToken& top : choice.top) logprob.top.emplace_back(top.token, top.logprob);
+  return logprob;
 }
 
 }  // namespace
 
 DeviceRunner::DeviceRunner(std::unique_ptr<model::DeviceDecoder> decoder, ops::ComputePool& pool)
-    : decoder_(std::move(decoder)), pool_(pool) {
-  for (int thread = 0; thread < pool.num_threads(); ++thread)
-    samplers_.emplace_back(decoder_->config().vocab_size);
-}
+    : decoder_(std::move(decoder)), pool_(pool), histories_(decoder_->num_histories()) {}
 
 base::Result<sched::StepResult> DeviceRunner::run(const sched::StepPlan& plan) {
   CHECK(num_started_ == 0, "{} steps are under way", num_started_);
-  send(plan, steps_[0]);
-  TRY_OK(await(steps_[0]));
-  sched::StepResult result = read_choices(steps_[0]);
-  TRY_OK(sample_on_host(plan, steps_[0], result));
-  return result;
-}
-
-bool DeviceRunner::can_start(const sched::StepPlan& plan) const {
-  return std::ranges::all_of(plan.slices, [](const sched::StepPlan::Slice& slice) {
-    return !slice.wants_token() || is_drawn_for_sure(slice);
-  });
+  start(plan);
+  draw(plan);
+  return collect();
 }
 
 void DeviceRunner::start(const sched::StepPlan& plan) {
   CHECK(num_started_ < 2, "{} steps are under way", num_started_);
-  send(plan, steps_[num_started_++]);
-}
-
-base::Result<sched::StepResult> DeviceRunner::collect() {
-  CHECK(num_started_ > 0, "no step is under way");
-  TRY_OK(await(steps_[0]));
-  sched::StepResult result = read_choices(steps_[0]);
-  CHECK(fetched_.empty(), "the device did not draw {} tokens", fetched_.size());
-  std::swap(steps_[0], steps_[1]);
-  --num_started_;
-  return result;
-}
-
-void DeviceRunner::send(const sched::StepPlan& plan, Started& step) {
   for (const sched::StepPlan::Copy& copy : plan.copies) decoder_->copy_block(copy.from, copy.to);
   fill_batch(plan, batch_);
   name_tokens_in_flight(plan);
-  make_draws(plan, step);
-  decoder_->start(batch_, draws_);
-}
-
-base::Status DeviceRunner::await(const Started& step) {
-  const base::TimePoint start = base::RealClock().now();
-  choices_.resize(step.draws.size());
-  base::Status collected = decoder_->collect(choices_);
-  waited_s_ += base::seconds(base::RealClock().now() - start);
-  return collected;
+  list_draws(plan, steps_[num_started_++]);
+  decoder_->start(batch_);
 }
 
 void DeviceRunner::name_tokens_in_flight(const sched::StepPlan& plan) {
@@ -86,56 +57,132 @@ void DeviceRunner::name_tokens_in_flight(const sched::StepPlan& plan) {
   }
 }
 
-void DeviceRunner::make_draws(const sched::StepPlan& plan, Started& step) {
-  draws_.clear();
+// In the order of the batch's rows of logits.
+void DeviceRunner::list_draws(const sched::StepPlan& plan, Started& step) {
   in_flight_.clear();
   step.num_slices = plan.slices.size();
   step.draws.clear();
   for (std::size_t i = 0; i < plan.slices.size(); ++i) {
     const sched::StepPlan::Slice& slice = plan.slices[i];
+    for (int row = 0; row < slice.num_prompt_rows(); ++row)
+      step.draws.push_back({.slice = i,
+                            .given = slice.known[static_cast<std::size_t>(slice.num_computed + row + 1)],
+                            .num_given_top = *slice.request->num_prompt_logprobs});
     if (!slice.wants_token()) continue;
-    const bool is_plain = draws_plainly(slice);
-    in_flight_.push_back({slice.sequence, -1 - static_cast<TokenId>(draws_.size())});
-    step.draws.push_back({.slice = i, .is_hosts = !is_plain});
-    model::RowDraw& draw = draws_.emplace_back();
-    if (!is_plain) continue;
-    const wire::SamplingParams& p = slice.request->sampling;
-    draw = {.temperature = p.temperature, .top_p = p.top_p, .min_p = p.min_p, .top_k = p.top_k};
-    if (p.temperature > 0) draw.u = draw_position(slice);
+    in_flight_.push_back({slice.sequence, -1 - static_cast<TokenId>(step.draws.size())});
+    step.draws.push_back({.slice = i, .wants_logprob = slice.request->sampling.logprobs});
   }
   std::ranges::sort(in_flight_, {}, &TokenInFlight::sequence);
 }
 
-sched::StepResult DeviceRunner::read_choices(const Started& step) {
-  constexpr float kInf = std::numeric_limits<float>::infinity();
-  sched::StepResult result;
-  result.outcomes.resize(step.num_slices);
-  fetched_.clear();
-  for (std::size_t i = 0; i < choices_.size(); ++i) {
-    sched::StepResult::Outcome& outcome = result.outcomes[step.draws[i].slice];
-    if (choices_[i].largest == kInf || choices_[i].largest == -kInf)
-      outcome.error = base::error(base::ErrorCode::internal, "the model's logits are not numbers");
-    else if (choices_[i].token < 0 || step.draws[i].is_hosts)
-      fetched_.push_back(i);
+void DeviceRunner::draw(const sched::StepPlan& plan) {
+  CHECK(num_started_ > 0, "no step is under way");
+  Started& step = steps_[num_started_ - 1];
+  make_rules(plan, step);
+  draws_.clear();
+  for (std::size_t i = 0; i < step.draws.size(); ++i) {
+    const Draw& draw = step.draws[i];
+    if (draw.given >= 0)
+      draws_.push_back({.num_top = draw.num_given_top, .given = draw.given});
+    else if (draw.is_dropped || draw.error)
+      draws_.emplace_back();
     else
-      outcome.token = wire::Token{choices_[i].token};
+      draws_.push_back(make_draw(plan.slices[draw.slice], rules_[i]));
   }
+  decoder_->draw(draws_);
+}
+
+void DeviceRunner::make_rules(const sched::StepPlan& plan, Started& step) {
+  if (rules_.size() < step.draws.size()) rules_.resize(step.draws.size());
+  const auto make = [&](std::size_t i) {
+    Draw& draw = step.draws[i];
+    base::Result<TokenRules> rules = rules_of(plan.slices[draw.slice], rules_[i].mask);
+    if (rules.ok())
+      rules_[i].rules = *rules;
+    else
+      draw.error = std::move(rules).error();
+  };
+  masked_.clear();
+  for (std::size_t i = 0; i < step.draws.size(); ++i) {
+    Draw& draw = step.draws[i];
+    if (draw.given >= 0) continue;
+    const sched::StepPlan::Slice& slice = plan.slices[draw.slice];
+    draw.is_dropped = slice.request == nullptr || !slice.wants_token();
+    if (draw.is_dropped) continue;
+    if (slice.matcher != nullptr)
+      masked_.push_back(i);
+    else
+      make(i);
+  }
+  if (masked_.empty()) return;
+  pool_.run(static_cast<int>(masked_.size()),
+            [&](int i, int /*thread*/) { make(masked_[static_cast<std::size_t>(i)]); });
+}
+
+model::RowDraw DeviceRunner::make_draw(const sched::StepPlan::Slice& slice, Rules& rules) {
+  const wire::SamplingParams& p = slice.request->sampling;
+  model::RowDraw draw{.temperature = p.temperature, .top_p = p.top_p, .min_p = p.min_p, .top_k = p.top_k};
+  if (p.temperature > 0) draw.u = draw_position(slice);
+  if (p.logprobs) draw.num_top = p.num_top_logprobs;
+  if (is_penalized(p)) count_history(slice, draw);
+  const auto is_known = [&](TokenId id) { return id >= 0 && id < decoder_->config().vocab_size; };
+  rules.biases.clear();
+  for (const auto& [id, bias] : p.logit_bias)
+    if (is_known(id)) rules.biases.push_back({id, bias});
+  for (const TokenId id : rules.rules.forbidden)
+    if (is_known(id)) rules.biases.push_back({id, -kInf});
+  draw.biases = rules.biases;
+  draw.allowed = rules.rules.allowed;
+  return draw;
+}
+
+void DeviceRunner::count_history(const sched::StepPlan::Slice& slice, model::RowDraw& draw) {
+  const wire::SamplingParams& p = slice.request->sampling;
+  draw.repetition_penalty = p.repetition_penalty;
+  draw.frequency_penalty = p.frequency_penalty;
+  draw.presence_penalty = p.presence_penalty;
+  const Histories::Use use = histories_.use(slice.sequence, slice.known.size());
+  const auto num_prompt = static_cast<std::size_t>(slice.num_prompt);
+  draw.history = use.history;
+  draw.clears_history = use.num_counted == 0;
+  if (draw.clears_history && p.repetition_penalty != 1) draw.prompt_counted = slice.known.first(num_prompt);
+  draw.output_counted = slice.known.subspan(std::max(num_prompt, use.num_counted));
+}
+
+base::Result<sched::StepResult> DeviceRunner::collect() {
+  CHECK(num_started_ > 0, "no step is under way");
+  choices_.resize(steps_[0].draws.size());
+  const base::TimePoint start = base::RealClock().now();
+  const base::Status collected = decoder_->collect(choices_);
+  waited_s_ += base::seconds(base::RealClock().now() - start);
+  TRY_OK(collected);
+  sched::StepResult result = read_choices(steps_[0]);
+  std::swap(steps_[0], steps_[1]);
+  --num_started_;
   return result;
 }
 
-base::Status DeviceRunner::sample_on_host(const sched::StepPlan& plan, const Started& step,
-                                          sched::StepResult& result) {
-  const auto vocab_size = static_cast<std::size_t>(decoder_->config().vocab_size);
-  logits_.resize(fetched_.size() * vocab_size);
-  const auto row = [&](std::size_t i) { return std::span(logits_).subspan(i * vocab_size, vocab_size); };
-  for (std::size_t i = 0; i < fetched_.size(); ++i)
-    TRY_OK(decoder_->fetch_logits(static_cast<int>(fetched_[i]), row(i)));
-  pool_.run(static_cast<int>(fetched_.size()), [&](int i, int thread) {
-    const std::size_t slice = step.draws[fetched_[static_cast<std::size_t>(i)]].slice;
-    samplers_[static_cast<std::size_t>(thread)].sample(plan.slices[slice], row(static_cast<std::size_t>(i)),
-                                                       result.outcomes[slice]);
-  });
-  return base::ok();
+sched::StepResult DeviceRunner::read_choices(Started& step) const {
+  sched::StepResult result;
+  result.outcomes.resize(step.num_slices);
+  for (std::size_t i = 0; i < choices_.size(); ++i) {
+    const model::RowChoice& choice = choices_[i];
+    Draw& draw = step.draws[i];
+    if (draw.is_dropped) continue;
+    sched::StepResult::Outcome& outcome = result.outcomes[draw.slice];
+    if (draw.given >= 0)
+      outcome.prompt.push_back({draw.given, logprob_of(choice)});
+    else if (draw.error)
+      outcome.error = std::move(draw.error);
+    else if (choice.largest == kInf)
+      outcome.error = base::error(base::ErrorCode::internal, "the model's logits are not numbers");
+    else if (choice.largest == -kInf)
+      outcome.error = base::error(base::ErrorCode::internal, "every token is ruled out");
+    else
+      outcome.token = wire::Token{choice.token};
+    if (outcome.token && draw.wants_logprob) outcome.token->logprob = logprob_of(choice);
+  }
+  return result;
 }
 
 }  // namespace kvasir::engine

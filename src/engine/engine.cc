@@ -87,11 +87,11 @@ bool Engine::step() {
     record->started_s = on_wall(began);
     record->plan_s = plan_s;
   }
-  if (!plan.empty() && runner_.can_start(plan)) {
+  if (!plan.empty() && runner_.overlaps()) {
     start(std::move(plan), std::move(record));
     return true;
   }
-  if (in_flight_) {  // the plan needs the tokens in flight, or is empty without them
+  if (in_flight_) {
     collect();
     return true;
   }
@@ -108,6 +108,8 @@ void Engine::start(sched::StepPlan plan, std::optional<wire::StepRecord> record)
   else
     last_end_ = clock_.now();
   if (failure_) return;
+  scheduler_.refresh(plan);
+  runner_.draw(plan);
   in_flight_ = std::move(plan);
   in_flight_record_ = std::move(record);
 }

@@ -101,7 +101,7 @@ class Engine {
 
   void watch_readers();
   void run(const sched::StepPlan& plan, std::optional<wire::StepRecord> record);
-  // Starts the plan, then collects the step before it.
+  // Starts the plan, collects the step before it, and draws.
   void start(sched::StepPlan plan, std::optional<wire::StepRecord> record);
   void collect();
   void begin(const sched::StepPlan& plan);

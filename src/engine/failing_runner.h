@@ -20,8 +20,9 @@ class FailingRunner final : public Runner {
     TRY_OK(count_step());
     return runner_->run(plan);
   }
-  bool can_start(const sched::StepPlan& plan) const override { return runner_->can_start(plan); }
+  bool overlaps() const override { return runner_->overlaps(); }
   void start(const sched::StepPlan& plan) override { runner_->start(plan); }
+  void draw(const sched::StepPlan& plan) override { runner_->draw(plan); }
   base::Result<sched::StepResult> collect() override {
     TRY_OK(count_step());
     return runner_->collect();

@@ -17,12 +17,15 @@ class Runner {
   // used again.
   virtual base::Result<sched::StepResult> run(const sched::StepPlan& plan) = 0;
 
-  // Whether the plan can be started, and the next one too, before this plan's tokens are known to the engine.
-  virtual bool can_start(const sched::StepPlan& /*plan*/) const { return false; }
-  // run() in two halves. At most two started steps may be under way; they run and are collected in the order
-  // of their start. The plan need not outlive the call. A slice with a token in flight must have been in the
+  // Whether a step can be started before the tokens of the one before are known to the engine.
+  virtual bool overlaps() const { return false; }
+  // run() in three parts. At most two started steps may be under way; they run and are collected in the order
+  // of their start. The plan need not outlive a call. A slice with a token in flight must have been in the
   // plan that was started before.
   virtual void start(const sched::StepPlan& /*plan*/) { CHECK(false, "this runner starts nothing"); }
+  // Draws the tokens of the step that was started last. The step before is collected, and the plan brought up
+  // to date. A runner that needs no more than the first plan does it in start().
+  virtual void draw(const sched::StepPlan& /*plan*/) {}
   virtual base::Result<sched::StepResult> collect() { CHECK(false, "this runner starts nothing"); }
 
   // Whether the runner can give the logprobs of a prompt's tokens.

@@ -48,11 +48,17 @@ void fill_batch(const sched::StepPlan& plan, model::StepBatch& batch) {
   }
 }
 
-bool draws_plainly(const sched::StepPlan::Slice& slice) {
-  const wire::SamplingParams& p = slice.request->sampling;
-  const bool penalized = p.presence_penalty != 0 || p.frequency_penalty != 0 || p.repetition_penalty != 1;
-  const bool adjusted = penalized || !p.logit_bias.empty() || slice.matcher != nullptr || is_too_short(slice);
-  return !adjusted && !p.logprobs;
+base::Result<TokenRules> rules_of(const sched::StepPlan::Slice& slice, std::vector<std::uint32_t>& mask) {
+  TokenRules rules;
+  const bool too_short = is_too_short(slice);
+  if (too_short) rules.forbidden = slice.request->stop_tokens;
+  if (slice.matcher == nullptr) return rules;
+  mask.resize(slice.matcher->num_mask_words());
+  TRY_OK(slice.matcher->fill_mask(mask));
+  // If the grammar allows only the end here, the answer ends, however short it is.
+  if (too_short && !allows_other(mask, slice.request->stop_tokens)) rules.forbidden = {};
+  rules.allowed = mask;
+  return rules;
 }
 
 double draw_position(const sched::StepPlan::Slice& slice) {
@@ -68,21 +74,16 @@ wire::Token RowSampler::prompt_token(const sched::StepPlan::Slice& slice, int ro
 
 void RowSampler::sample(const sched::StepPlan::Slice& slice, std::span<const float> logits,
                         sched::StepResult::Outcome& outcome) {
-  const wire::GenerateRequest& request = *slice.request;
-  sample::SampleInput input{.params = request.sampling, .known = slice.known, .num_prompt = slice.num_prompt};
-  const bool too_short = is_too_short(slice);
-  if (too_short) input.forbidden = request.stop_tokens;
-  if (slice.matcher != nullptr) {
-    mask_.resize(slice.matcher->num_mask_words());
-    if (base::Status filled = slice.matcher->fill_mask(mask_); !filled.ok()) {
-      outcome.error = std::move(filled).error();
-      return;
-    }
-    // If the grammar allows only the end here, the answer ends, however short it is.
-    if (too_short && !allows_other(mask_, request.stop_tokens)) input.forbidden = {};
-    input.allowed = mask_;
+  base::Result<TokenRules> rules = rules_of(slice, mask_);
+  if (!rules.ok()) {
+    outcome.error = std::move(rules).error();
+    return;
   }
-  base::Result<wire::Token> token = sampler_.sample(logits, input);
+  base::Result<wire::Token> token = sampler_.sample(logits, {.params = slice.request->sampling,
+                                                             .known = slice.known,
+                                                             .num_prompt = slice.num_prompt,
+                                                             .forbidden = rules->forbidden,
+                                                             .allowed = rules->allowed});
   if (token.ok())
     outcome.token = std::move(token).value();
   else

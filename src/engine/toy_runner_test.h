@@ -53,7 +53,7 @@ class ToyRunner final : public Runner {
     return result;
   }
 
-  bool can_start(const sched::StepPlan& /*plan*/) const override { return pace_ == Pace::overlapped; }
+  bool overlaps() const override { return pace_ == Pace::overlapped; }
   void start(const sched::StepPlan& plan) override {
     CHECK(started_.size() < 2, "a third step");
     started_.push_back(run(plan).value());

@@ -13,6 +13,7 @@
 #include "host/slo_setting.h"
 #include "host/worker_metrics.h"
 #include "hub/open.h"
+#include "model/decoder/device_decoder.h"
 #include "obs/log.h"
 #include "store/open.h"
 #include "tenancy/local_counters.h"
@@ -24,6 +25,12 @@ using base::Result;
 using base::Status;
 
 namespace {
+
+// With the device that `auto` means on this machine.
+config::Settings with_device(config::Settings settings) {
+  settings.device = model::computes_on_cuda(settings.device) ? "cuda" : "cpu";
+  return settings;
+}
 
 // Time for open answers to be told why they end, and to be sent, after everything has been cut off.
 constexpr std::chrono::seconds kLastWords{2};
@@ -202,7 +209,7 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings
       upstream::Upstreams::open(settings.upstreams, steady_clock()));
   TRY(std::optional<TraceExporter::Options> traces, trace_options(settings));
   std::unique_ptr<Gateway> gateway(
-      new Gateway(config::with_sizes(settings),
+      new Gateway(config::with_sizes(with_device(settings)),
                   {std::move(library), std::move(asked), std::move(store), std::move(directory),
                    std::move(counters), std::move(meter), std::move(tools), std::move(upstreams), isa,
                    std::move(traces)},

@@ -182,6 +182,18 @@ void Scheduler::begin(const StepPlan& plan) {
   }
 }
 
+void Scheduler::refresh(StepPlan& plan) const {
+  for (StepPlan::Slice& slice : plan.slices) {
+    const auto found = sequences_.find(slice.sequence);
+    const Sequence* sequence = found == sequences_.end() ? nullptr : found->second.get();
+    slice.request = sequence != nullptr ? &sequence->request : nullptr;
+    slice.matcher = sequence != nullptr ? sequence->matcher.get() : nullptr;
+    slice.known =
+        sequence != nullptr ? std::span<const TokenId>(sequence->tokens) : std::span<const TokenId>();
+    slice.num_in_flight = 0;
+  }
+}
+
 std::vector<SequenceEvent> Scheduler::finish(const StepPlan& plan, StepResult result) {
   CHECK(result.outcomes.size() == plan.slices.size(), "{} outcomes of {} slices", result.outcomes.size(),
         plan.slices.size());
@@ -315,6 +327,8 @@ void Scheduler::append_forced(Sequence& sequence, wire::TokenEvent& event) {
     event.error = std::move(forced).error();
     return;
   }
+  // A token of a step that was begun since would come after the first of them: it is not drawn.
+  if (!forced->empty()) sequence.num_in_flight = 0;
   for (const TokenId token : *forced) {
     append(sequence, {.id = token}, event);
     if (event.last()) return;

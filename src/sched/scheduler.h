@@ -61,6 +61,9 @@ class Scheduler {
   // The half that needs no result: assigns blocks, and counts tokens as computed or in flight. Nothing else
   // may have changed since the plan was made.
   void begin(const StepPlan& plan);
+  // Brings a begun plan up to date once all plans before it are finished: its slices know their tokens. A
+  // slice wants no token any more if its sequence has more by now, and has no request if it is gone.
+  void refresh(StepPlan& plan) const;
   // The other half, called in the order of begin(). Rows of sequences that are gone are dropped.
   std::vector<SequenceEvent> finish(const StepPlan& plan, StepResult result);
 

@@ -79,8 +79,9 @@ void CudaDecoder::copy_block(std::int32_t from, std::int32_t to) {
 void CudaDecoder::check_promise(const StepBatch& batch) const {
   CHECK(static_cast<int>(batch.tokens.size()) <= options_.max_rows, "{} rows of {}", batch.tokens.size(),
         options_.max_rows);
-  CHECK(static_cast<int>(batch.logit_rows.size()) <= options_.max_sequences, "logits of {} rows, of {}",
-        batch.logit_rows.size(), options_.max_sequences);
+  const int max_logits = options_.max_sequences + options_.max_prompt_rows;
+  CHECK(static_cast<int>(batch.logit_rows.size()) <= max_logits, "logits of {} rows, of {}",
+        batch.logit_rows.size(), max_logits);
   std::size_t num_rows = 0;
   for (const StepBatch::Slice& slice : batch.slices) {
     CHECK(slice.first_row == static_cast<int>(num_rows) && slice.num_rows > 0, "rows have gaps");
@@ -100,45 +101,75 @@ void CudaDecoder::check_promise(const StepBatch& batch) const {
     CHECK(row >= 0 && static_cast<std::size_t>(row) < num_rows, "logits of row {}", row);
 }
 
-void CudaDecoder::start(const StepBatch& batch, std::span<const RowDraw> draws) {
+void CudaDecoder::start(const StepBatch& batch) {
   CHECK(num_started_ - num_collected_ < 2, "two steps are under way");
-  CHECK(draws.size() == batch.logit_rows.size(), "{} draws of {} rows", draws.size(),
-        batch.logit_rows.size());
+  CHECK(num_drawn_ == num_started_, "the last step's tokens are not drawn");
   check_promise(batch);
-  UnderWay& step = steps_[num_started_++ % 2];
-  step.num_draws = static_cast<int>(draws.size());
-  if (!batch.tokens.empty() && !ops::cuda::has_failed()) {
-    const base::Status launched = launch(batch, draws, step);
+  steps_[num_started_++ % 2].num_draws = static_cast<int>(batch.logit_rows.size());
+  if (batch.tokens.empty() || ops::cuda::has_failed()) return;
+  const base::Status launched = launch(batch);
+  if (!launched.ok()) ops::cuda::remember_failure(launched.error().message);
+}
+
+void CudaDecoder::draw(std::span<const RowDraw> draws) {
+  CHECK(num_drawn_ + 1 == num_started_, "no step without draws");
+  UnderWay& step = steps_[num_drawn_++ % 2];
+  CHECK(static_cast<int>(draws.size()) == step.num_draws, "{} draws of {} rows", draws.size(),
+        step.num_draws);
+  step.num_top.clear();
+  for (const RowDraw& draw : draws)
+    step.num_top.push_back(std::clamp(draw.num_top.value_or(0), 0, ops::kMaxTopTokens));
+  if (!draws.empty() && !ops::cuda::has_failed()) {
+    const base::Status launched = launch_draws(draws, step);
     if (!launched.ok()) ops::cuda::remember_failure(launched.error().message);
   }
   step.done.record(stream());
 }
 
-base::Status CudaDecoder::launch(const StepBatch& batch, std::span<const RowDraw> draws,
-                                 const UnderWay& step) {
+base::Status CudaDecoder::launch_draws(std::span<const RowDraw> draws, const UnderWay& step) {
+  TRY_OK(draw_upload_.send(draws, config_.vocab_size, num_histories(), stream()));
+  ops::DrawArgs args{.cols = config_.vocab_size,
+                     .logits = scratch_.logits.as<float>(),
+                     .counts = scratch_.histories.as<std::uint32_t>(),
+                     .drawn = scratch_.drawn.as<ops::RowDrawn>(),
+                     .top = scratch_.top.as<ops::TopToken>()};
+  draw_upload_.place(args);
+  ops::cuda::draw_rows(stream(), step.num_draws, args);
+  ops::cuda::copy_to_host(stream(), step.drawn.data(), scratch_.drawn.data(),
+                          draws.size() * sizeof(ops::RowDrawn));
+  if (std::ranges::any_of(step.num_top, [](int num_top) { return num_top > 0; }))
+    ops::cuda::copy_to_host(stream(), step.top.data(), scratch_.top.data(),
+                            draws.size() * sizeof(ops::TopToken) * ops::kMaxTopTokens);
+  return base::ok();
+}
+
+base::Status CudaDecoder::launch(const StepBatch& batch) {
   TRY_OK(reserve_partials(upload_.count_split_items(batch)));
   const auto num_rows = static_cast<int>(batch.tokens.size());
   if (can_record_ && num_rows <= std::min(kMaxRecordedRows, options_.max_sequences) &&
       StepUpload::is_decode(batch)) {
-    TRY_OK(run_decode(batch, draws));
+    TRY_OK(run_decode(batch));
   } else {
-    TRY_OK(upload_.send(batch, draws, {}, stream()));
+    TRY_OK(upload_.send(batch, {}, stream()));
     run_step();
   }
-  ops::cuda::copy_to_host(stream(), step.drawn.data(), scratch_.drawn.data(),
-                          draws.size() * sizeof(ops::cuda::RowDrawn));
   return base::ok();
 }
 
 base::Status CudaDecoder::collect(std::span<RowChoice> choices) {
-  CHECK(num_collected_ < num_started_, "no step is under way");
+  CHECK(num_collected_ < num_drawn_, "no step is under way");
   const UnderWay& step = steps_[num_collected_++ % 2];
   CHECK(static_cast<int>(choices.size()) == step.num_draws, "{} choices of {}", choices.size(),
         step.num_draws);
   step.done.wait();
   TRY_OK(ops::cuda::gpu_status());
-  const auto* drawn = step.drawn.as<const ops::cuda::RowDrawn>();
-  for (std::size_t i = 0; i < choices.size(); ++i) choices[i] = {drawn[i].token, drawn[i].largest};
+  const auto* drawn = step.drawn.as<const ops::RowDrawn>();
+  const auto* top = step.top.as<const ops::TopToken>();
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    const auto num_top = static_cast<std::size_t>(std::min(step.num_top[i], config_.vocab_size));
+    choices[i] = {
+        drawn[i].token, drawn[i].largest, drawn[i].logprob, {top + i * ops::kMaxTopTokens, num_top}};
+  }
   return base::ok();
 }
 
@@ -154,11 +185,11 @@ base::Status CudaDecoder::fetch_logits(int row, std::span<float> logits) {
   return ops::cuda::gpu_status();
 }
 
-base::Status CudaDecoder::run_decode(const StepBatch& batch, std::span<const RowDraw> draws) {
+base::Status CudaDecoder::run_decode(const StepBatch& batch) {
   const auto num_slices = static_cast<int>(batch.slices.size());
   StepPadding padding{.rows = recorded_rows(num_slices)};
   padding.split_items = recorded_items(upload_.count_split_items(batch), padding.rows);
-  TRY_OK(upload_.send(batch, draws, padding, stream()));
+  TRY_OK(upload_.send(batch, padding, stream()));
   if (upload_.generation() != graph_generation_) graphs_.clear();
   graph_generation_ = upload_.generation();
   const std::tuple key(padding.rows, padding.split_items, StepUpload::split_tokens(batch));
@@ -239,12 +270,12 @@ void CudaDecoder::run_step() {
                               .table = weights_.embedding,
                               .position_table = weights_.positions,
                               .tokens = step.tokens,
-                              .drawn = scratch_.drawn.as<const ops::cuda::RowDrawn>(),
+                              .drawn = scratch_.drawn.as<const ops::RowDrawn>(),
                               .positions = step.positions,
                               .y = scratch_.hidden.data()});
   if (is_lone_row()) {
     ops::cuda::run_lone_row(stream(), lone_row_args());
-    return draw();
+    return scale_logits();
   }
   branch_pending_ = false;
   NormWeights post_norm;
@@ -259,7 +290,7 @@ void CudaDecoder::run_step() {
   begin_half(post_norm, {});
   if (upload_.num_logit_rows() == 0) return;
   compute_logits();
-  draw();
+  scale_logits();
 }
 
 void CudaDecoder::compute_logits() {
@@ -282,14 +313,11 @@ void CudaDecoder::compute_logits() {
   }
 }
 
-void CudaDecoder::draw() {
-  const int num_rows = upload_.num_logit_rows();
-  auto* logits = scratch_.logits.as<float>();
-  if (config_.logit_scale != 1 || config_.logit_softcap > 0)
-    ops::cuda::scale_and_cap(stream(), logits, std::int64_t{num_rows} * config_.vocab_size,
-                             config_.logit_scale, config_.logit_softcap);
-  ops::cuda::draw_rows(stream(), num_rows, config_.vocab_size, logits, upload_.draws(),
-                       scratch_.drawn.as<ops::cuda::RowDrawn>());
+void CudaDecoder::scale_logits() {
+  if (config_.logit_scale == 1 && config_.logit_softcap <= 0) return;
+  ops::cuda::scale_and_cap(stream(), scratch_.logits.as<float>(),
+                           std::int64_t{upload_.num_logit_rows()} * config_.vocab_size, config_.logit_scale,
+                           config_.logit_softcap);
 }
 
 GemmArgs CudaDecoder::product(const DeviceLinear& linear, const void* x, int num_rows, void* y) const {

@@ -106,10 +106,12 @@ TEST(Cuda, TokensInFlightAreFed) {
     ASSERT_TRUE(decoder->forward(batch_of(0, 20 + i, {choice[0].token}), draws, choice).ok());
   }
   std::vector<TokenId> got;
-  decoder->start(batch_of(1, 0, prompt), draws);
+  decoder->start(batch_of(1, 0, prompt));
+  decoder->draw(draws);
   for (int i = 0; i < 5; ++i) {
-    decoder->start(batch_of(1, 20 + i, {-1}), draws);
+    decoder->start(batch_of(1, 20 + i, {-1}));
     ASSERT_TRUE(decoder->collect(choice).ok());
+    decoder->draw(draws);
     got.push_back(choice[0].token);
   }
   ASSERT_TRUE(decoder->collect(choice).ok());
@@ -243,7 +245,8 @@ TEST(CudaDeathTest, AFailureInFlightIsAnErrorOfTheStep) {
       batch.tokens = {7};
       batch.slices.push_back({0, 1, computed, blocks});
       batch.logit_rows = {0};
-      decoder->start(batch, std::vector<RowDraw>(1));
+      decoder->start(batch);
+      decoder->draw(std::vector<RowDraw>(1));
     };
     step(0);
     CHECK(decoder->collect(choice).ok(), "a good step failed");

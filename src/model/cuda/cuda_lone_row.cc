@@ -69,6 +69,11 @@ base::Status CudaDecoder::prepare_lone_row() {
   return base::ok();
 }
 
+std::int64_t CudaDecoder::num_lone_row_steps() {
+  if (scratch_.lone_exchange.data() == nullptr) return 0;
+  return ops::cuda::count_lone_steps(stream(), lone_row_args());
+}
+
 ops::cuda::LoneRowArgs CudaDecoder::lone_row_args() const {
   const ops::cuda::StepView& step = upload_.view();
   return {.quantized = options_.weights == WeightNumbers::fp8,

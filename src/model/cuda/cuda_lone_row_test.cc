@@ -45,8 +45,15 @@ INSTANTIATE_TEST_SUITE_P(
         Variant{"tied", [](ModelConfig& c) { c.tied_embeddings = true; }}),
     [](const auto& info) { return info.param.name; });
 
-std::vector<std::vector<float>> decode(const ModelConfig& config, DeviceOptions options, int length) {
-  constexpr int kDecoded = 24;
+constexpr int kDecoded = 24;  // tokens one by one at the beginning, and as many at the end
+
+struct Decoded {
+  std::vector<std::vector<float>> rows;
+  std::int64_t num_lone_row_steps = 0;
+  bool operator==(const Decoded&) const = default;
+};
+
+Decoded decode(const ModelConfig& config, DeviceOptions options, int length) {
   const std::vector<TokenId> tokens = random_tokens(length, 1);
   const auto decoder = random_decoder(config, options);
   auto runner = SequenceRunner::create(*decoder, length);
@@ -60,7 +67,7 @@ std::vector<std::vector<float>> decode(const ModelConfig& config, DeviceOptions 
   for (int i = 0; i < kDecoded; ++i) feed(i, 1);  // from an empty sequence on
   for (int at = kDecoded; at < length - kDecoded; at += 500) feed(at, std::min(500, length - kDecoded - at));
   for (int i = length - kDecoded; i < length; ++i) feed(i, 1);
-  return rows;
+  return {std::move(rows), decoder->num_lone_row_steps()};
 }
 
 // One kernel for the whole step gives about what one kernel for each operation gives.
@@ -72,7 +79,6 @@ TEST_P(LoneRow, IsNearTheSameInSteps) {
       for (const bool fp8_kv : {false, true}) {
         SCOPED_TRACE(testing::Message() << "head_dim " << head_dim << " fp8 "
                                         << (weights == WeightNumbers::fp8) << " KV " << fp8_kv);
-        // Otherwise the test would compare the other kernels with themselves.
         ASSERT_EQ(ops::cuda::lone_row_takes({.quantized = weights == WeightNumbers::fp8,
                                              .hidden = config.hidden_size,
                                              .inner = config.intermediate_size,
@@ -85,8 +91,13 @@ TEST_P(LoneRow, IsNearTheSameInSteps) {
           return decode(config, {.max_own_rows = max_own_rows, .fp8_kv = fp8_kv, .weights = weights},
                         GetParam().length);
         };
-        const auto wanted = run(0);
-        const auto got = run(64);
+        const Decoded by_steps = run(0);
+        const Decoded lone = run(64);
+        // Otherwise the test would compare the other kernels with themselves.
+        EXPECT_EQ(by_steps.num_lone_row_steps, 0);
+        EXPECT_EQ(lone.num_lone_row_steps, ops::cuda::architecture() == 90 ? 2 * kDecoded : 0);
+        const auto& wanted = by_steps.rows;
+        const auto& got = lone.rows;
         ASSERT_EQ(got.size(), wanted.size());
         // With fp8, the other kernels round x to e4m3 too.
         const double bound = weights == WeightNumbers::fp8 ? 0.25 : 0.03;
@@ -100,7 +111,7 @@ TEST_P(LoneRow, IsNearTheSameInSteps) {
 TEST(LoneRow, IsAlwaysTheSame) {
   ModelConfig config = dense_config(128);
   config.hidden_size = 1024;
-  const auto first = decode(config, {}, 900);
+  const Decoded first = decode(config, {}, 900);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(decode(config, {}, 900), first);
 }
 
@@ -117,7 +128,10 @@ TEST(LoneRow, TwoDecodersRunAtOnce) {
     batch.tokens = {tokens[static_cast<std::size_t>(i)]};
     batch.slices.push_back({0, 1, i, blocks});
     batch.logit_rows = {0};
-    for (const auto& decoder : decoders) decoder->start(batch, std::vector<RowDraw>(1));
+    for (const auto& decoder : decoders) {
+      decoder->start(batch);
+      decoder->draw(std::vector<RowDraw>(1));
+    }
     for (int d = 0; d < 2; ++d) ASSERT_TRUE(decoders[d]->collect(choices[d]).ok());
     ASSERT_EQ(choices[0][0].token, choices[1][0].token) << i;
     ASSERT_EQ(choices[0][0].largest, choices[1][0].largest) << i;

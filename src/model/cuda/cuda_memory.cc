@@ -37,6 +37,10 @@ int CudaDecoder::recorded_items(int items, int rows) {
   return std::max(rows, (items + step - 1) / step * step);
 }
 
+int CudaDecoder::max_logit_rows() const {
+  return recorded_rows(options_.max_sequences) + options_.max_prompt_rows;
+}
+
 int CudaDecoder::max_step_rows() const {
   return std::max(options_.max_rows, recorded_rows(options_.max_sequences));
 }
@@ -70,11 +74,16 @@ base::Status CudaDecoder::allocate() {
   kv_block_bytes_ = tensor::bytes_of(options_.type, std::int64_t{token} * ops::cuda::kBlockTokens);
   if (options_.fp8_kv) kv_block_bytes_ /= 2;
   TRY_OK(allocate_scratch());
-  const auto sequences = static_cast<std::size_t>(recorded_rows(options_.max_sequences));
+  const auto logit_rows = static_cast<std::size_t>(max_logit_rows());
   for (UnderWay& step : steps_) {
-    TRY(step.drawn, ops::cuda::PinnedBuffer::allocate(sizeof(ops::cuda::RowDrawn) * sequences));
+    TRY(step.drawn, ops::cuda::PinnedBuffer::allocate(sizeof(ops::RowDrawn) * logit_rows));
+    TRY(step.top, ops::cuda::PinnedBuffer::allocate(sizeof(ops::TopToken) * ops::kMaxTopTokens * logit_rows));
   }
   TRY(scratch_.drawn, DeviceBuffer::allocate(steps_[0].drawn.size()));
+  TRY(scratch_.top, DeviceBuffer::allocate(steps_[0].top.size()));
+  TRY(scratch_.histories,
+      DeviceBuffer::allocate(sizeof(std::uint32_t) * static_cast<std::size_t>(options_.max_sequences) *
+                             static_cast<std::size_t>(ops::count_words(config_.vocab_size))));
   int num_blocks = std::exchange(options_.num_blocks, 0);
   if (options_.kv_later) return base::ok();
   if (num_blocks == 0) {
@@ -101,7 +110,7 @@ base::Status CudaDecoder::allocate_scratch() {
   DeviceScratch& s = scratch_;
   const MixtureConfig& m = c.mixture;
   const std::int64_t rows = max_step_rows();
-  const std::int64_t sequences = recorded_rows(options_.max_sequences);
+  const std::int64_t logit_rows = max_logit_rows();
   const auto reserve = [&](DeviceBuffer& buffer, std::int64_t count, std::int64_t cols) -> base::Status {
     TRY(buffer,
         DeviceBuffer::allocate(static_cast<std::size_t>(tensor::bytes_of(options_.type, count * cols))));
@@ -130,9 +139,9 @@ base::Status CudaDecoder::allocate_scratch() {
   if (c.head_dim == 128 && !c.is_latent() && !options_.fp8_kv && options_.type == tensor::DType::bf16) {
     TRY(s.tile_partials, DeviceBuffer::allocate(ops::cuda::kTilePartialFloats * sizeof(float)));
   }
-  TRY_OK(reserve(s.last, sequences, c.hidden_size));
+  TRY_OK(reserve(s.last, logit_rows, c.hidden_size));
   const std::int64_t float_cols = std::int64_t{c.vocab_size} * 4 / tensor::bytes_of(options_.type, 1);
-  TRY_OK(reserve(s.logits, sequences, float_cols));
+  TRY_OK(reserve(s.logits, logit_rows, float_cols));
   if (m.num_experts > 0) {
     const std::int64_t slots = rows * m.num_used;
     TRY_OK(reserve(s.router, rows, std::int64_t{m.num_experts} * 4));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/cuda/device_weights.h"
+#include "model/cuda/draw_upload.h"
 #include "model/cuda/step_upload.h"
 #include "model/decoder/device_decoder.h"
 #include "ops/cuda/attention.h"
@@ -41,7 +42,8 @@ struct DeviceScratch {
   ops::cuda::DeviceBuffer unpacked;             // a matrix of four bits, widened to bf16
   ops::cuda::DeviceBuffer partials, counters, tile_partials;
   ops::cuda::DeviceBuffer lone_layers, lone_exchange;  // null: no step is run as a lone row
-  ops::cuda::DeviceBuffer last, logits, drawn;         // [max_sequences, ..]
+  ops::cuda::DeviceBuffer last, logits, drawn, top;    // [max_logit_rows, ..]
+  ops::cuda::DeviceBuffer histories;                   // [max_sequences, ..]
   ops::cuda::DeviceBuffer router, slots, slot_out, slot_rows, row_slots, row_weights;  // for a mixture
   ops::cuda::DeviceBuffer row_experts, first_slots, slot_inner;                 // for a mixture on the device
   ops::cuda::DeviceBuffer q_latent, kv_latent, latent, keys, wide_q, wide_out;  // for latent attention
@@ -60,9 +62,12 @@ class CudaDecoder final : public DeviceDecoder {
   std::int64_t kv_block_bytes() const override { return kv_block_bytes_ * kv_parts() * config_.num_layers; }
   base::Status reserve_kv(int num_blocks) override;
   void copy_block(std::int32_t from, std::int32_t to) override;
-  void start(const StepBatch& batch, std::span<const RowDraw> draws) override;
+  int num_histories() const override { return options_.max_sequences; }
+  void start(const StepBatch& batch) override;
+  void draw(std::span<const RowDraw> draws) override;
   base::Status collect(std::span<RowChoice> choices) override;
   base::Status fetch_logits(int row, std::span<float> logits) override;
+  std::int64_t num_lone_row_steps() override;
 
  private:
   CudaDecoder(ModelConfig config, DeviceWeights weights, const DeviceOptions& options);
@@ -71,23 +76,27 @@ class CudaDecoder final : public DeviceDecoder {
   static int recorded_rows(int rows);
   static int recorded_items(int items, int rows);
 
-  int max_step_rows() const;  // with the padding of a recorded step
+  int max_step_rows() const;   // with the padding of a recorded step
+  int max_logit_rows() const;  // likewise
 
   base::Status allocate();
   base::Status check_invariant() const;
   base::Status allocate_scratch();
   base::Status make_rope(RopeUse use, std::optional<DeviceRope>& rope);
   void check_promise(const StepBatch& batch) const;
-  // A step under way: where its drawn tokens arrive, and an event that tells when.
+  // A step under way: where its drawn tokens and their alternatives arrive, and an event that tells when.
   struct UnderWay {
     ops::cuda::PinnedBuffer drawn;
+    ops::cuda::PinnedBuffer top;
     ops::cuda::Event done;
     int num_draws = 0;
+    std::vector<int> num_top;  // [num_draws]
   };
 
-  base::Status launch(const StepBatch& batch, std::span<const RowDraw> draws, const UnderWay& step);
+  base::Status launch(const StepBatch& batch);
+  base::Status launch_draws(std::span<const RowDraw> draws, const UnderWay& step);
   // Runs a step of single rows as a graph, which is recorded if there is none yet.
-  base::Status run_decode(const StepBatch& batch, std::span<const RowDraw> draws);
+  base::Status run_decode(const StepBatch& batch);
   base::Status reserve_partials(int num_split_items);
   void tune(int rows);
   void run_step();  // launches the whole step that `upload_` holds
@@ -108,7 +117,7 @@ class CudaDecoder final : public DeviceDecoder {
   // The same for a product whose kernel applies the gate.
   void run_gated(ops::cuda::GemmArgs up);
   void compute_logits();
-  void draw();
+  void scale_logits();
 
   // Whether the step is one row that goes through multiply_few: no layer has biases or norms after its
   // halves.
@@ -168,6 +177,7 @@ class CudaDecoder final : public DeviceDecoder {
   std::int64_t kv_block_bytes_ = 0;  // of a layer's keys; its values take as much
   std::vector<KvLayer> kv_;
   StepUpload upload_;
+  DrawUpload draw_upload_;
   ops::ExpertPlan plan_;
   std::vector<float> router_logits_;
   bool can_record_ = false;
@@ -179,6 +189,7 @@ class CudaDecoder final : public DeviceDecoder {
   std::set<int> tuned_;  // numbers of rows that are tuned
   UnderWay steps_[2];    // used in turn
   std::int64_t num_started_ = 0;
+  std::int64_t num_drawn_ = 0;
   std::int64_t num_collected_ = 0;
 };
 

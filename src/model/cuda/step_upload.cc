@@ -49,12 +49,9 @@ void StepUpload::add_items(const SliceView& slice, std::span<const std::int32_t>
   }
 }
 
-void StepUpload::take_apart(const StepBatch& batch, std::span<const RowDraw> draws, StepPadding padding) {
+void StepUpload::take_apart(const StepBatch& batch, StepPadding padding) {
   tokens_.assign(batch.tokens.begin(), batch.tokens.end());
   rows_wanted_ = batch.logit_rows;
-  draws_.clear();
-  for (const RowDraw& draw : draws)
-    draws_.push_back({draw.temperature, draw.top_p, draw.min_p, draw.top_k, draw.u});
   for (auto* list : {&positions_, &row_slices_, &slots_, &blocks_, &split_blocks_}) list->clear();
   slices_.clear();
   split_items_.clear();
@@ -87,7 +84,6 @@ void StepUpload::take_apart(const StepBatch& batch, std::span<const RowDraw> dra
   row_slices_.resize(rows, empty);
   slots_.resize(rows, -1);
   rows_wanted_.resize(rows, 0);
-  draws_.resize(rows);
   split_items_.resize(static_cast<std::size_t>(padding.split_items), AttentionItem{});
   split_blocks_.resize(split_items_.size() * static_cast<std::size_t>(view_.split_tokens / kBlockTokens));
 }
@@ -127,20 +123,17 @@ std::size_t StepUpload::lay_out() {
   view_.num_tile_items = static_cast<int>(tile_items_.size());
   logit_rows_ = place(rows_wanted_, at);
   num_logit_rows_ = static_cast<int>(rows_wanted_.size());
-  placed_draws_ = place(draws_, at);
   view_.blocks = place(blocks_, at);
   return at;
 }
 
-base::Status StepUpload::send(const StepBatch& batch, std::span<const RowDraw> draws, StepPadding padding,
-                              ops::cuda::StreamHandle stream) {
+base::Status StepUpload::send(const StepBatch& batch, StepPadding padding, ops::cuda::StreamHandle stream) {
   std::swap(host_, other_host_);
-  take_apart(batch, draws, padding);
+  take_apart(batch, padding);
   const std::size_t numbers =
       4 * tokens_.size() + rows_wanted_.size() + blocks_.size() + split_blocks_.size();
   TRY_OK(reserve(numbers * sizeof(std::int32_t) + slices_.size() * sizeof(SliceView) +
-                     (split_items_.size() + tile_items_.size()) * sizeof(AttentionItem) +
-                     draws_.size() * sizeof(ops::cuda::RowDraw) + 16 * 16,
+                     (split_items_.size() + tile_items_.size()) * sizeof(AttentionItem) + 16 * 16,
                  stream));
   const std::size_t bytes = lay_out();
   ops::cuda::copy_to_device(stream, device_.data(), host_.data(), bytes);

@@ -6,10 +6,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "model/decoder/device_decoder.h"
 #include "model/decoder/step_batch.h"
 #include "ops/cuda/device.h"
-#include "ops/cuda/sample.h"
 #include "ops/cuda/step_view.h"
 
 namespace kvasir::model {
@@ -33,19 +31,17 @@ class StepUpload {
   int count_split_items(const StepBatch& batch) const;
   static int split_tokens(const StepBatch& batch);
 
-  // `view`, the logit rows and the draws describe this step until the next call. Of the steps sent before,
+  // `view` and the logit rows describe this step until the next call. Of the steps sent before,
   // only the last may still be running. Waits only if the memory has to grow.
-  base::Status send(const StepBatch& batch, std::span<const RowDraw> draws, StepPadding padding,
-                    ops::cuda::StreamHandle stream);
+  base::Status send(const StepBatch& batch, StepPadding padding, ops::cuda::StreamHandle stream);
   const ops::cuda::StepView& view() const { return view_; }
   const std::int32_t* logit_rows() const { return logit_rows_; }
   int num_logit_rows() const { return num_logit_rows_; }
-  const ops::cuda::RowDraw* draws() const { return placed_draws_; }  // [num_logit_rows]
   // Increases by one whenever the memory is reallocated.
   int generation() const { return generation_; }
 
  private:
-  void take_apart(const StepBatch& batch, std::span<const RowDraw> draws, StepPadding padding);
+  void take_apart(const StepBatch& batch, StepPadding padding);
   void add_items(const ops::cuda::SliceView& slice, std::span<const std::int32_t> blocks);
   template <class T>
   const T* place(const std::vector<T>& values, std::size_t& at) const;
@@ -57,7 +53,6 @@ class StepUpload {
   std::vector<std::int32_t> tokens_, positions_, row_slices_, slots_, rows_wanted_, blocks_, split_blocks_;
   std::vector<ops::cuda::SliceView> slices_;
   std::vector<ops::cuda::AttentionItem> split_items_, tile_items_;
-  std::vector<ops::cuda::RowDraw> draws_;
   // Two are used in turn: the copy of the step before may still be on its way.
   ops::cuda::PinnedBuffer host_;
   ops::cuda::PinnedBuffer other_host_;
@@ -66,7 +61,6 @@ class StepUpload {
   ops::cuda::StepView view_;
   const std::int32_t* logit_rows_ = nullptr;
   int num_logit_rows_ = 0;
-  const ops::cuda::RowDraw* placed_draws_ = nullptr;
 };
 
 }  // namespace kvasir::model

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "model/checkpoint/checkpoint.h"
 #include "model/decoder/step_batch.h"
 #include "ops/cpu/compute_pool.h"
+#include "ops/draw/row_draw.h"
 #include "tensor/dtype.h"
 
 namespace kvasir::model {
@@ -34,7 +36,8 @@ struct DeviceOptions {
   std::int64_t kv_bytes = 0;                 // 0: nine tenths of the free memory
   bool kv_later = false;                     // allocates no KV yet: reserve_kv() comes before the first step
   int max_rows = 512;                        // of a step
-  int max_sequences = 64;                    // of a step, and so rows of logits
+  int max_sequences = 64;                    // of a step
+  int max_prompt_rows = 64;                  // of a step whose logits are wanted besides its sequences' last
   // Most rows of a step that fused or four-bit kernels take; 0 (no such kernels) is for tests.
   int max_own_rows = 64;
   bool fp8_kv = false;                          // keys and values as e4m3, without scales; `type` is bf16
@@ -45,18 +48,33 @@ struct DeviceOptions {
   std::stop_token stop{};
 };
 
-// How a row's next token is drawn, in the order of sample::Sampler.
+// How a row's next token is drawn, in the order of sample::Sampler. Tokens are in the vocabulary.
 struct RowDraw {
   float temperature = 0;  // 0: the most likely
   float top_p = 1;
   float min_p = 0;
   int top_k = 0;  // 0: all
   double u = 0;   // uniform in [0, 1)
+  float repetition_penalty = 1;
+  float frequency_penalty = 0;
+  float presence_penalty = 0;
+  // Penalties go by the counts of a history, which the device keeps; -1: there are none. Tokens are counted
+  // before the draw; one that is drawn is not, until it is named here.
+  int history = -1;
+  bool clears_history = false;  // before tokens are counted
+  std::span<const TokenId> prompt_counted;
+  std::span<const TokenId> output_counted;
+  std::span<const ops::TokenBias> biases;  // of one token several add up; -inf forbids it
+  std::span<const std::uint32_t> allowed;  // one bit per token, lowest bit first; empty: every token
+  std::optional<int> num_top;              // logprobs are wanted, of so many tokens besides the drawn one
+  TokenId given = -1;                      // its logprob is wanted, and none is drawn; -1: one is drawn
 };
 
 struct RowChoice {
-  TokenId token = 0;  // -1: the device cannot draw it, and the caller draws from the row's logits
-  float largest = 0;  // logit; +inf if the row has a NaN or +inf, -inf if all its numbers are -inf
+  TokenId token = 0;
+  float largest = 0;  // adjusted logit; +inf if the row has a NaN or +inf, -inf if every token is ruled out
+  float logprob = 0;  // if logprobs are wanted
+  std::span<const ops::TopToken> top;  // the likeliest tokens, if wanted; valid until the next collect()
 };
 
 // A decoder with its weights and its KV in the memory of another device: what Decoder and KvCache are on the
@@ -73,20 +91,30 @@ class DeviceDecoder {
   virtual base::Status reserve_kv(int num_blocks) = 0;
   virtual void copy_block(std::int32_t from, std::int32_t to) = 0;
 
-  // Starts to compute the rows' KV into the slices' blocks, the logits of `batch.logit_rows`, and a token for
-  // each of these. Steps run in the order of their start; two may be under way. The caller promises that
-  // tokens are in the vocabulary, that blocks are in the KV, and that the step is within the options' bounds.
-  // Arguments need not outlive the call.
-  virtual void start(const StepBatch& batch, std::span<const RowDraw> draws) = 0;  // [logit_rows]
-  // Waits for the oldest step under way. Fails if the device has failed since the program began: the device
-  // cannot be used any more, and `choices` mean nothing.
+  // Histories that draws can name: 0 and on.
+  virtual int num_histories() const = 0;
+
+  // Starts to compute the rows' KV into the slices' blocks, and the logits of `batch.logit_rows`. Steps run
+  // in the order of their start; two may be under way. The caller promises that tokens are in the vocabulary,
+  // that blocks are in the KV, and that the step is within the options' bounds. Arguments need not outlive
+  // the call.
+  virtual void start(const StepBatch& batch) = 0;
+  // Draws a token for each row of logits of the step that was started last. Called once for each step, before
+  // the next start(). Arguments need not outlive the call.
+  virtual void draw(std::span<const RowDraw> draws) = 0;  // [logit_rows]
+  // Waits for the oldest step under way and its draws. Fails if the device has failed since the program
+  // began: the device cannot be used any more, and `choices` mean nothing.
   virtual base::Status collect(std::span<RowChoice> choices) = 0;  // [logit_rows]
   base::Status forward(const StepBatch& batch, std::span<const RowDraw> draws, std::span<RowChoice> choices) {
-    start(batch, draws);
+    start(batch);
+    draw(draws);
     return collect(choices);
   }
-  // Row `row` of the last step's logits. No step may be under way. Fails as collect() does.
+  // Row `row` of the last step's logits, which its draw has adjusted. No step may be under way. Fails as
+  // collect() does.
   virtual base::Status fetch_logits(int row, std::span<float> logits) = 0;  // [vocab]
+  // Steps of one row that a single kernel has computed, counted by that kernel. No step may be under way.
+  virtual std::int64_t num_lone_row_steps() { return 0; }
 };
 
 // On the first GPU; `unsupported` in a program that was built without CUDA.
@@ -95,6 +123,10 @@ base::Result<std::unique_ptr<DeviceDecoder>> load_cuda_decoder(Checkpoint checkp
                                                                ops::ComputePool& pool);
 // The free memory of the first GPU.
 base::Result<std::int64_t> cuda_free_bytes();
+// Whether a model computes on the first GPU that is to compute on "cpu", "cuda" or "auto".
+inline bool computes_on_cuda(std::string_view device) {
+  return device == "cuda" || (device == "auto" && cuda_free_bytes().ok());
+}
 // Bytes a second that the memory of the first GPU can give, by its clock and the width of its bus.
 base::Result<double> cuda_memory_speed();
 // A decoder with random weights, for measuring.

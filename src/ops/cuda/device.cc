@@ -127,6 +127,10 @@ void Event::wait() const {
   check(cudaEventSynchronize(event_));
 }
 
+void Event::hold(StreamHandle stream) const {
+  check(cudaStreamWaitEvent(stream, event_));
+}
+
 double Event::seconds_since(const Event& earlier) const {
   float milliseconds = 0;
   check(cudaEventElapsedTime(&milliseconds, earlier.event_, event_));

@@ -397,4 +397,14 @@ void run_lone_row(StreamHandle stream, const LoneRowArgs& args) {
     launch_kv<LonePlain>(stream, all);
 }
 
+std::uint32_t count_lone_steps(StreamHandle stream, const LoneRowArgs& args) {
+  LoneKernelArgs all{args};
+  lay_out(all);
+  std::uint32_t count = 0;
+  cudaMemcpyAsync(&count, all.num_steps, sizeof count, cudaMemcpyDeviceToHost, stream);
+  cudaStreamSynchronize(stream);
+  check_launch();
+  return count;
+}
+
 }  // namespace kvasir::ops::cuda

@@ -68,5 +68,7 @@ struct LoneRowArgs {
 std::size_t lone_exchange_bytes(const LoneRowArgs& args);
 bool lone_row_takes(const LoneRowArgs& args);
 void run_lone_row(StreamHandle stream, const LoneRowArgs& args);
+// Steps that the kernel has completed with this exchange. Waits for the stream.
+std::uint32_t count_lone_steps(StreamHandle stream, const LoneRowArgs& args);
 
 }  // namespace kvasir::ops::cuda

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "ops/cuda/sample.h"
 #include "ops/cuda/stream.h"
+#include "ops/draw/row_draw.h"
 #include "ops/types/activation.h"
 #include "tensor/dtype.h"
 
