@@ -1,7 +1,6 @@
 # Every external library by one name, so that a folder's CMakeLists says only what it needs.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
-find_package(spdlog REQUIRED)
 set(OPENSSL_USE_STATIC_LIBS ${KVASIR_PORTABLE})
 find_package(OpenSSL REQUIRED)
 find_package(PkgConfig REQUIRED)
@@ -33,10 +32,9 @@ target_compile_definitions(kvasir_asio INTERFACE BOOST_ASIO_SEPARATE_COMPILATION
   BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_BOOST_DATE_TIME)
 target_link_libraries(kvasir_asio INTERFACE kvasir_boost Threads::Threads)
 
-# A program for other machines: Debian has fmt and spdlog as shared libraries or headers, the others as archives too.
+# A program for other machines: Debian has fmt as shared libraries or headers, the others as archives too.
 if(KVASIR_PORTABLE)
   add_compile_definitions(FMT_HEADER_ONLY)
-  set_target_properties(spdlog::spdlog PROPERTIES INTERFACE_COMPILE_DEFINITIONS SPDLOG_FMT_EXTERNAL)
   add_link_options(-static-libstdc++ -static-libgcc -Wl,--as-needed)
   foreach(name PCRE2 UTF8PROC SQLITE)
     get_target_property(library PkgConfig::${name} INTERFACE_LINK_LIBRARIES)

@@ -208,12 +208,11 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings
   TRY(std::unique_ptr<upstream::Upstreams> upstreams,
       upstream::Upstreams::open(settings.upstreams, steady_clock()));
   TRY(std::optional<TraceExporter::Options> traces, trace_options(settings));
-  std::unique_ptr<Gateway> gateway(
-      new Gateway(config::with_sizes(with_device(settings)),
-                  {std::move(library), std::move(asked), std::move(store), std::move(directory),
-                   std::move(counters), std::move(meter), std::move(tools), std::move(upstreams), isa,
-                   std::move(traces)},
-                  progress, on_state));
+  std::unique_ptr<Gateway> gateway(new Gateway(
+      config::with_sizes(with_device(settings)),
+      {std::move(library), std::move(asked), std::move(store), std::move(directory), std::move(counters),
+       std::move(meter), std::move(tools), std::move(upstreams), isa, std::move(traces)},
+      progress, on_state));
   for (const auto& pool : gateway->upstreams_->pools()) gateway->router_.add_elsewhere(pool->name());
   TRY_OK(gateway->serve(std::move(on_state)));
   gateway->upstreams_->start();

@@ -221,9 +221,9 @@ std::string fingerprint(const hub::Model& model) {
 Result<wire::ModelFacts> facts_of(const hub::Model& model, const std::filesystem::path& path) {
   TRY(model::CheckpointFacts stored, model::read_facts(path));
   wire::ModelFacts facts{.format = std::move(stored.format),
-                           .quantization = std::move(stored.quantization),
-                           .num_parameters = stored.num_parameters,
-                           .num_bytes = model.size};
+                         .quantization = std::move(stored.quantization),
+                         .num_parameters = stored.num_parameters,
+                         .num_bytes = model.size};
   if (model.entry == nullptr) return facts;
   facts.licence = model.entry->licence;
   facts.digest = model.entry->files.front().sha256;

@@ -29,7 +29,7 @@ struct Usage {
   int cached_tokens = 0;  // of the prompt, found in the prefix cache
   int output_tokens = 0;
   int num_preemptions = 0;
-  int num_moves = 0;      // to another worker, since one was lost
+  int num_moves = 0;     // to another worker, since one was lost
   double queued_s = 0;   // from its arrival at the engine to the step with its first row
   double prefill_s = 0;  // from then to the end of the step with its first token
   double charge = 0;     // tokens that its tenant was charged for in the fair share, over the tenant's weight

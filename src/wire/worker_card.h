@@ -11,8 +11,9 @@ struct WorkerCard {
   std::string address;      // HOST:PORT of its gRPC server
   std::string model;        // the name that clients ask for
   std::string fingerprint;  // of the weights and the program: two workers with one give the same answers
-  std::string text_digest;  // SHA-256 of the tokenizer and the template; gateways must prepare text with these
-  std::string build;        // the program's version
+  std::string
+      text_digest;    // SHA-256 of the tokenizer and the template; gateways must prepare text with these
+  std::string build;  // the program's version
   std::string role = "both";  // "prefill", "decode" or "both"
   int context_length = 0;     // tokens of prompt and output together
   int num_blocks = 0;         // of its KV cache

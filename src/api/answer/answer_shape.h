@@ -24,7 +24,7 @@ struct AnswerHead {
   std::int64_t created_s = 0;
   std::string model;
   std::string fingerprint;
-  int window = 0;  // tokens of prompt and answer together
+  int window = 0;                                    // tokens of prompt and answer together
   std::shared_ptr<const text::Tokenizer> tokenizer;  // null: an upstream answers
   bool with_logprobs = false;
   bool with_prompt_logprobs = false;

@@ -163,8 +163,7 @@ int http_status(const Error& error) {
 
 json::object error_body(const Error& error) {
   // OpenAI has this one error whose type is its code.
-  const std::string_view type =
-      error.reason == kQuotaReason ? kQuotaReason : type_of(http_status(error));
+  const std::string_view type = error.reason == kQuotaReason ? kQuotaReason : type_of(http_status(error));
   return shape(message_of(error), type, error.field, error.reason);
 }
 

@@ -101,8 +101,8 @@ struct Service {
   Endings background;          // responses that go on without their clients
   const std::string document;  // the document of all routes, for /openapi.json
   obs::Tracer& tracer;
-  router::Residence* residence = nullptr;       // null: models neither come nor go
-  upstream::Upstreams* upstreams = nullptr;     // null: there are none
+  router::Residence* residence = nullptr;    // null: models neither come nor go
+  upstream::Upstreams* upstreams = nullptr;  // null: there are none
 };
 
 struct Route;

@@ -99,7 +99,7 @@ class Event {
 
   void record(StreamHandle stream) const;
   void wait() const;
-  void hold(StreamHandle stream) const;  // what is launched there from now on waits for the point
+  void hold(StreamHandle stream) const;              // what is launched there from now on waits for the point
   double seconds_since(const Event& earlier) const;  // both must be done
 
  private:
