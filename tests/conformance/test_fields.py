@@ -1,7 +1,9 @@
 """docs/api.md says of every field that the SDKs can send what becomes of it. A field of a new version must be decided on
 before this passes; what the table says is tried on the server."""
 
+import pathlib
 import re
+import sys
 
 import httpx
 import ollama
@@ -25,6 +27,7 @@ from openai.types.shared_params import function_definition, reasoning, response_
 
 from conftest import ROOT
 
+NPM = pathlib.Path(sys.executable).parent.parent / "npm/node_modules"
 HEADERS = {"betas", "workspace_id"}  # arguments that the SDK sends as headers
 
 
@@ -37,6 +40,13 @@ def members(module, inside, pattern, kinds):
     return {name for kind in kinds.split() for name in names(getattr(module, pattern.format(kind)), inside + ".")}
 
 
+def npm_names(file, *types):
+    """The fields of TypeScript's types of these names."""
+    text = (NPM / file).read_text()
+    bodies = [re.search(rf"export interface {name} {{\n(.*?)\n}}", text, re.S)[1] for name in types]
+    return {name for body in bodies for name in re.findall(r"^    (\w+)\??:", body, re.M)} - HEADERS
+
+
 def fields(model, inside=""):
     """Of a type of Ollama's client."""
     return {inside + name for name in model.model_fields}
@@ -44,14 +54,19 @@ def fields(model, inside=""):
 
 SENT = {
     "Chat completions": names(chat.CompletionCreateParamsStreaming)
+    | npm_names("openai/resources/chat/completions/completions.d.ts", "ChatCompletionCreateParamsBase")
     | names(stream_options.ChatCompletionStreamOptionsParam, "stream_options."),
-    "Completions": names(completion.CompletionCreateParamsStreaming),
-    "Embeddings": names(embedding.EmbeddingCreateParams),
+    "Completions": names(completion.CompletionCreateParamsStreaming)
+    | npm_names("openai/resources/completions.d.ts", "CompletionCreateParamsBase"),
+    "Embeddings": names(embedding.EmbeddingCreateParams) | npm_names("openai/resources/embeddings.d.ts", "EmbeddingCreateParams"),
     "Responses": names(response.ResponseCreateParamsStreaming)
+    | npm_names("openai/resources/responses/responses.d.ts", "ResponseCreateParamsBase")
     | names(input_tokens.InputTokenCountParams)
     | names(reasoning.Reasoning, "reasoning.")
     | names(text_config.ResponseTextConfigParam, "text."),
     "Messages": names(messages.MessageCreateParamsStreaming)
+    | npm_names("@anthropic-ai/sdk/resources/messages/messages.d.ts", "MessageCreateParamsBase", "MessageCountTokensParams")
+    | npm_names("@anthropic-ai/sdk/resources/beta/messages/messages.d.ts", "MessageCreateParamsBase", "MessageCountTokensParams")
     | names(count.MessageCountTokensParams)
     | names(beta_messages.MessageCreateParamsStreaming)
     | names(beta_count.MessageCountTokensParams)
