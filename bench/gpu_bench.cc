@@ -1,12 +1,12 @@
 // gpu_bench [--in=512] [--out=256] [--fp8] [--int4] [--fp8-kv] [--own=64] [--burst=STEP_MS] [--draws]
-// [--clients] [SHAPE [BATCH...]]: the engine on the first GPU, with random weights in the shape of a real
-// model (those of `kvasir bench engine`, and qwen3-30b-a3b). Measures the prefill of a batch of prompts, then
-// their decode. "all" is the rate of output tokens over the whole time, from the first prompt to the last
-// token. With
+// [--clients] [--kinds=N] [--products=FILE] [SHAPE [BATCH...]]: the engine on the first GPU, with random
+// weights in the shape of a real model (those of `kvasir bench engine`, and qwen3-30b-a3b). Measures the
+// prefill of a batch of prompts, then their decode. "all" is the rate of output tokens over the whole time,
+// from the first prompt to the last token. With
 // --burst=STEP_MS, BATCH requests arrive at once and are scheduled as in a server; the table shows which
 // kinds of steps take the time. With --draws, each kind of drawing is measured, as a share of greedy's
 // decode. With --clients too, BATCH clients send requests of drawn lengths (lognormal, medians --in and
-// --out), four each.
+// --out), two each. With --products, products are measured before the first step, and kept in that file.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,6 +37,7 @@ namespace {
 constexpr int kChunk = 8192;
 constexpr int kWarmSteps = 4;
 constexpr int kMaxSequences = 512;
+constexpr int kEach = 2;  // requests of a client
 
 struct Load {
   int prompt = 512;
@@ -46,6 +47,7 @@ struct Load {
   double burst_step_s = 0;  // 0: no burst
   bool all_draws = false;
   bool drawn_lengths = false;
+  int num_kinds = 100;  // of drawing, at most
 };
 
 struct Figures {
@@ -285,9 +287,13 @@ base::Status measure_draws(const std::string& name, const std::vector<int>& batc
   options.max_rows = kChunk;
   options.max_sequences = largest;
   ops::ComputePool pool(8);
+  const base::RealClock clock;
+  const base::TimePoint start = clock.now();
   TRY(auto decoder, model::make_random_cuda_decoder(config, options));
+  fmt::print("ready after {:.1f} s\n", base::seconds(clock.now() - start));
   engine::DeviceRunner runner(std::move(decoder), pool);
   std::vector<DrawKind> kinds = draw_kinds(config.vocab_size);
+  kinds.resize(std::min(kinds.size(), static_cast<std::size_t>(load.num_kinds)));
   kinds.push_back(kinds.front());  // greedy again
   fmt::print("{} in, {} out{}\n{:<28} {:>6} {:>10} {:>9} {:>9}\n", load.prompt, load.answer,
              load.drawn_lengths ? " (medians)" : "", "drawing", "batch", "tokens/s", "of greedy", "host µs");
@@ -296,12 +302,14 @@ base::Status measure_draws(const std::string& name, const std::vector<int>& batc
     const auto measure_one = [&](const DrawKind& kind) {
       Figures figures;
       if (load.drawn_lengths)
-        figures.tokens_per_s = Measurement(runner, load, batch, 0, &kind).tokens_per_s_of_clients(batch, 4);
+        figures.tokens_per_s =
+            Measurement(runner, load, batch, 0, &kind).tokens_per_s_of_clients(batch, kEach);
       else
         Measurement(runner, load, batch, load.answer, &kind).decode(figures);
       return figures;
     };
-    measure_one(kinds.front());  // warms up
+    const double first = measure_one(kinds.front()).tokens_per_s;  // the first load since the start
+    fmt::print("{:<28} {:>6} {:>10.0f}\n", "greedy, the first load", batch, first);
     for (const DrawKind& kind : kinds) {
       const Figures figures = measure_one(kind);
       if (greedy == 0) greedy = figures.tokens_per_s;
@@ -355,7 +363,12 @@ int main(int argc, char** argv) {
     if (flag.starts_with("--out=")) load.answer = std::max(1, value);
     if (flag.starts_with("--burst=")) load.burst_step_s = std::max(1, value) * 1e-3;
     if (flag.starts_with("--own=")) options.max_own_rows = value;
+    if (flag.starts_with("--products=")) {
+      options.products_file = std::string(flag.substr(flag.find('=') + 1));
+      options.tunes_ahead = true;
+    }
     if (flag == "--draws") load.all_draws = true;
+    if (flag.starts_with("--kinds=")) load.num_kinds = std::max(1, value);
     if (flag == "--clients") load.drawn_lengths = true;
     if (flag == "--fp8") options.weights = kvasir::model::WeightNumbers::fp8;
     if (flag == "--int4") options.weights = kvasir::model::WeightNumbers::int4;

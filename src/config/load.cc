@@ -175,4 +175,8 @@ std::filesystem::path tokenizer_dir(const Settings& settings) {
   return model_dir(settings) / ".tokenizers";
 }
 
+std::filesystem::path gpu_products_file(const Settings& settings) {
+  return model_dir(settings) / ".gpu-products";
+}
+
 }  // namespace kvasir::config

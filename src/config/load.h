@@ -35,5 +35,7 @@ std::filesystem::path model_dir(const Settings& settings);
 std::filesystem::path data_dir(const Settings& settings);
 // The folder of prepared tokenizers, beside the models.
 std::filesystem::path tokenizer_dir(const Settings& settings);
+// Where what was measured on a GPU is kept.
+std::filesystem::path gpu_products_file(const Settings& settings);
 
 }  // namespace kvasir::config

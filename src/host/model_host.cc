@@ -186,6 +186,8 @@ Result<Computed> load_on_cuda(const std::filesystem::path& path, const HostSurro
       .fp8_kv = settings.gpu_kv == "fp8",
       .weights = model::weight_numbers_named(settings.gpu_weights),
       .batch_invariant = settings.gpu_batch_invariant,
+      .products_file = config::gpu_products_file(settings),
+      .tunes_ahead = true,
       .stop = stop};
   TRY(model::LoadedDeviceModel loaded,
       model::open_model_on_cuda(path, options, around.pool, tokenizer_cache(settings)));

@@ -40,10 +40,13 @@ base::Result<std::unique_ptr<DeviceDecoder>> CudaDecoder::create(ModelConfig con
                                                                  const DeviceOptions& options) {
   std::unique_ptr<CudaDecoder> decoder(new CudaDecoder(std::move(config), std::move(weights), options));
   using Choice = ops::cuda::Gemm::Choice;
-  TRY(decoder->gemm_, ops::cuda::Gemm::create(options.batch_invariant ? Choice::invariant : Choice::fastest));
+  TRY(decoder->gemm_, ops::cuda::Gemm::create(options.batch_invariant ? Choice::invariant : Choice::fastest,
+                                              options.products_file));
   TRY_OK(decoder->allocate());
   if (options.batch_invariant) TRY_OK(decoder->check_invariant());
   if (decoder->can_record_) decoder->tune(options.max_rows);  // the chunk size of long prompts
+  if (decoder->can_record_ && options.tunes_ahead) decoder->tune_ahead();
+  decoder->gemm_->save();
   decoder->stream_.wait();
   TRY_OK(ops::cuda::gpu_status());
   return std::unique_ptr<DeviceDecoder>(std::move(decoder));
@@ -198,12 +201,21 @@ base::Status CudaDecoder::run_decode(const StepBatch& batch) {
     known->second.launch(stream());
     return base::ok();
   }
-  if (!few_rows() && !is_lone_row() && tuned_.insert(padding.rows).second) tune(padding.rows);
+  if (!few_rows() && !is_lone_row() && tuned_.insert(padding.rows).second) {
+    tune(padding.rows);
+    gemm_->save();
+  }
   run_step();  // loads kernels that are still unloaded, which cannot be recorded
   ops::cuda::Graph::begin(stream());
   run_step();
   graphs_.emplace(key, ops::cuda::Graph::end(stream()));
   return base::ok();
+}
+
+void CudaDecoder::tune_ahead() {
+  const int most = std::min(kMaxRecordedRows, options_.max_sequences);
+  for (int rows = 2; rows <= most; ++rows)
+    if (tuned_.insert(recorded_rows(rows)).second) tune(recorded_rows(rows));
 }
 
 // Products of few rows are bound by memory, and the library's first choice is often not the fastest.

@@ -99,7 +99,8 @@ class CudaDecoder final : public DeviceDecoder {
   base::Status run_decode(const StepBatch& batch);
   base::Status reserve_partials(int num_split_items);
   void tune(int rows);
-  void run_step();  // launches the whole step that `upload_` holds
+  void tune_ahead();  // for all sizes of recorded steps
+  void run_step();    // launches the whole step that `upload_` holds
   void attend(int layer);
   void attend_plain(int layer);
   void attend_latent(int layer);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -45,6 +46,10 @@ struct DeviceOptions {
   // The result of a row depends on its own sequence alone, to the last bit. Slower, and only for dense
   // decoders in bf16 on sm_90.
   bool batch_invariant = false;
+  // Where measurements of products are kept from one start to the next; empty: nowhere.
+  std::filesystem::path products_file{};
+  // Products of all sizes of decode steps are measured before the first step, not when they first come.
+  bool tunes_ahead = false;
   std::stop_token stop{};
 };
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <map>
 #include <optional>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "ops/cuda/failure.h"
+#include "ops/cuda/product_ways.h"
 
 namespace kvasir::ops::cuda {
 
@@ -32,6 +34,8 @@ struct Library {
   decltype(&cublasLtDestroy) destroy = nullptr;
   decltype(&cublasLtMatmul) matmul = nullptr;
   decltype(&cublasLtMatmulAlgoGetHeuristic) get_heuristic = nullptr;
+  decltype(&cublasLtMatmulAlgoCheck) check_algorithm = nullptr;
+  decltype(&cublasLtGetVersion) version = nullptr;
   decltype(&cublasLtMatmulDescCreate) create_desc = nullptr;
   decltype(&cublasLtMatmulDescDestroy) destroy_desc = nullptr;
   decltype(&cublasLtMatmulDescSetAttribute) set_desc = nullptr;
@@ -59,6 +63,8 @@ base::Result<Library> open_library() {
                      find(l.handle, "cublasLtDestroy", l.destroy) &&
                      find(l.handle, "cublasLtMatmul", l.matmul) &&
                      find(l.handle, "cublasLtMatmulAlgoGetHeuristic", l.get_heuristic) &&
+                     find(l.handle, "cublasLtMatmulAlgoCheck", l.check_algorithm) &&
+                     find(l.handle, "cublasLtGetVersion", l.version) &&
                      find(l.handle, "cublasLtMatmulDescCreate", l.create_desc) &&
                      find(l.handle, "cublasLtMatmulDescDestroy", l.destroy_desc) &&
                      find(l.handle, "cublasLtMatmulDescSetAttribute", l.set_desc) &&
@@ -74,6 +80,16 @@ base::Result<Library> open_library() {
 void check(cublasStatus_t status) {
   if (status != CUBLAS_STATUS_SUCCESS) [[unlikely]]
     remember_failure(fmt::format("cuBLASLt's status {}", static_cast<int>(status)));
+}
+
+// What measurements of products depend on besides their shapes. The number changes with our kernels.
+std::string title_of_ways(const Library& library) {
+  constexpr int kKernels = 1;
+  int driver = 0;
+  cudaDriverGetVersion(&driver);
+  const base::Result<DeviceInfo> device = find_device();
+  return fmt::format("kvasir products {}, cuBLASLt {}, driver {}, {}", kKernels, library.version(), driver,
+                     device.ok() ? device->name : "no GPU");
 }
 
 cudaDataType_t cuda_type(tensor::DType type) {
@@ -196,7 +212,35 @@ struct Gemm::State {
                           shape.y, args.y, shape.y, &algorithm, workspace.data(), workspace.size(), stream);
   }
 
+  static ProductWays::Key key_in_file(const GemmArgs& args) {
+    const auto [rows, out, cols, kinds] = key_of(args);
+    return {rows, out, cols, kinds};
+  }
+
+  // Sets the way that the file has for the shape, if it has one that can be used.
+  bool use_known(const GemmArgs& args, Shape& shape) const {
+    const ProductWays::Way* way = ways->find(key_in_file(args));
+    if (way == nullptr) return false;
+    if (way->own) {
+      if (!wide_product_takes(args)) return false;
+      const auto is_it = [&](const WideShape& one) {
+        return one.parts == way->own->parts && one.sharers == way->own->sharers;
+      };
+      if (std::ranges::none_of(wide_shapes(args), is_it)) return false;
+      shape.own = way->own;
+      return true;
+    }
+    const auto algorithm = std::bit_cast<cublasLtMatmulAlgo_t>(way->algorithm);
+    cublasLtMatmulHeuristicResult_t result{};
+    const cublasStatus_t status =
+        library.check_algorithm(handle, shape.desc, shape.w, shape.x, shape.y, shape.y, &algorithm, &result);
+    if (status != CUBLAS_STATUS_SUCCESS || result.workspaceSize > kWorkspaceBytes) return false;
+    shape.algorithm = algorithm;
+    return true;
+  }
+
   Library library;
+  std::unique_ptr<ProductWays> ways;
   Choice choice = Choice::fastest;
   cublasLtHandle_t handle = nullptr;
   DeviceBuffer workspace;
@@ -207,13 +251,14 @@ Gemm::Gemm(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 Gemm::~Gemm() = default;
 
-base::Result<std::unique_ptr<Gemm>> Gemm::create(Choice choice) {
+base::Result<std::unique_ptr<Gemm>> Gemm::create(Choice choice, const std::filesystem::path& file) {
   auto state = std::make_unique<State>();
   state->choice = choice;
   TRY(state->library, open_library());
   TRY(state->workspace, DeviceBuffer::allocate(kWorkspaceBytes));
   if (state->library.create(&state->handle) != CUBLAS_STATUS_SUCCESS)
     return base::error(ErrorCode::unavailable, "cuBLASLt cannot be initialised");
+  state->ways = std::make_unique<ProductWays>(file, title_of_ways(state->library));
   return std::unique_ptr<Gemm>(new Gemm(std::move(state)));
 }
 
@@ -282,6 +327,7 @@ std::pair<double, Way> find_fastest(StreamHandle stream, std::span<const void* c
 Gemm::Tuned Gemm::tune(StreamHandle stream, const GemmArgs& args, std::span<const void* const> weights) {
   if (has_failed() || state_->choice == Choice::invariant) return {kNever, kNever, {}};
   State::Shape& shape = state_->shape_of(args);
+  if (state_->use_known(args, shape)) return {kNever, kNever, shape.own.value_or(WideShape{})};
   const auto with = [&](const void* w) {
     GemmArgs one = args;
     one.w = w;
@@ -300,7 +346,13 @@ Gemm::Tuned Gemm::tune(StreamHandle stream, const GemmArgs& args, std::span<cons
     return true;
   });
   if (own_s < library_s) shape.own = own;
+  state_->ways->keep(State::key_in_file(args),
+                     {std::bit_cast<std::array<std::uint64_t, 8>>(shape.algorithm), shape.own});
   return {library_s, own_s, own};
+}
+
+void Gemm::save() {
+  state_->ways->save();
 }
 
 }  // namespace kvasir::ops::cuda

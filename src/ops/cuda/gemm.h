@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <span>
 
@@ -27,8 +28,10 @@ class Gemm {
     // A row's result does not depend on the other rows. Every product must be one that wide_product_takes().
     invariant,
   };
-  // `unavailable` if the machine has no cuBLAS of CUDA 13.
-  static base::Result<std::unique_ptr<Gemm>> create(Choice choice = Choice::fastest);
+  // `unavailable` if the machine has no cuBLAS of CUDA 13. What is measured is kept in `file`, and not
+  // measured again; empty: it is not kept.
+  static base::Result<std::unique_ptr<Gemm>> create(Choice choice = Choice::fastest,
+                                                    const std::filesystem::path& file = {});
   ~Gemm();
 
   // Allocates nothing on the device and does not wait, so it may be recorded in a graph.
@@ -39,8 +42,10 @@ class Gemm {
   void run_gated(StreamHandle stream, const GemmArgs& args, Activation activation);
   // Measures the candidates for the shape of `args` and keeps the fastest. Takes `weights` in turn in place
   // of args.w, so that they come from memory as in a step. Waits; overwrites y. Does nothing if products are
-  // invariant.
+  // invariant, or known from the file.
   Tuned tune(StreamHandle stream, const GemmArgs& args, std::span<const void* const> weights);
+  // Writes the file, if anything was measured since.
+  void save();
 
  private:
   struct State;
