@@ -46,16 +46,22 @@ std::string url_of(const config::Settings& settings, std::string host, int port)
   return fmt::format("{}://{}:{}", settings.tls_cert.empty() ? "http" : "https", host, port);
 }
 
-void print_welcome(const std::vector<router::ModelStatus>& models, const std::string& url) {
+void print_welcome(const std::vector<router::ModelStatus>& models,
+                   const std::vector<config::UpstreamConfig>& upstreams, const std::string& url) {
   say(stdout, "Kvasir {} serves on {}\n\n", KVASIR_VERSION, url);
   for (const router::ModelStatus& model : models)
     say(stdout, "  {:<28} {}\n", model.name, name_of(model.state.phase));
+  for (const config::UpstreamConfig& upstream : upstreams)
+    say(stdout, "  {:<28} at {}\n", upstream.name, upstream.url);
   say(stdout,
       "\nTry it:\n"
       "  curl {}/v1/chat/completions -H 'Content-Type: application/json' \\\n"
       "    -d '{{\"model\":\"{}\",\"messages\":[{{\"role\":\"user\",\"content\":\"What is 2+2?\"}}],"
       "\"stream\":true}}'\n\n",
-      url, models.empty() ? "MODEL" : models.front().name);
+      url,
+      !models.empty()      ? models.front().name
+      : !upstreams.empty() ? upstreams.front().name
+                           : "MODEL");
   std::fflush(stdout);
 }
 
@@ -172,7 +178,9 @@ base::Status may_restart(const RestartHistory& history, const config::Settings& 
 std::optional<Restart> serve(const config::Settings& settings, Outcome& outcome) {
   if (const auto level = obs::parse_log_level(settings.log_level); level.ok()) obs::Log::set_level(*level);
   obs::Log::set_format(settings.log_format == "json" ? obs::LogFormat::json : obs::LogFormat::text);
-  EndOfService end(gateway::RemoteModels::are_meant(settings) ? SIZE_MAX : settings.model.size());
+  // Upstreams and workers come back by themselves.
+  const bool has_others = gateway::RemoteModels::are_meant(settings) || !settings.upstreams.empty();
+  EndOfService end(has_others ? SIZE_MAX : settings.model.size());
   bool asked = false;  // touched by the watch's thread only
   // When a terminal closes, its shell and the system may each send a SIGHUP. So a second SIGHUP does not end
   // the process at once.
@@ -201,7 +209,8 @@ std::optional<Restart> serve(const config::Settings& settings, Outcome& outcome)
   if (settings.port == 0) restart.more_arguments = {fmt::format("--port={}", (*gateway)->port())};
   say_who_may_ask(settings, **gateway);
   if (!end.all_failed())
-    print_welcome((*gateway)->models(), url_of(settings, (*gateway)->host(), (*gateway)->port()));
+    print_welcome((*gateway)->models(), settings.upstreams,
+                  url_of(settings, (*gateway)->host(), (*gateway)->port()));
   end.wait();
   std::optional<Restart> next;
   std::optional<EndAtLatest> at_latest;

@@ -18,7 +18,13 @@ from scripted_upstream import GOOD, HEAD, Upstream, chunk
 SAYS = [{"role": "user", "content": "Name the capital of France in one word."}]
 TOOL = {
     "type": "function",
-    "function": {"name": "look_up", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}},
+    "function": {
+        "name": "look_up",
+        "parameters": {
+            "type": "object", "properties": {"city": {"enum": ["Paris", "Rome"]}}, "required": ["city"],
+            "additionalProperties": False,
+        },
+    },
 }
 
 LLAMA = """
@@ -67,7 +73,6 @@ def llama(tmp_path_factory):
 def inner(tmp_path_factory):
     """The Kvasir behind the other, with a key."""
     data = tmp_path_factory.mktemp("inner")
-    (data / "down").mkdir()
     run = [BIN, "key", "create", "--tenant", "gate", "--json", "--data-dir", str(data)]
     subprocess.run([BIN, "tenant", "create", "gate", "--data-dir", str(data)], check=True, capture_output=True)
     made = json.loads(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
@@ -215,10 +220,11 @@ def test_what_needs_our_own_model_is_a_clear_400(gate):
     assert missing.status_code == 404 and "theirs" in missing.json()["error"]["message"]
 
 
-def test_a_model_of_upstreams_is_listed_with_its_window(gate):
-    (model,) = gate.client().models.list().data
-    assert (model.id, model.owned_by, model.ready) == ("theirs", "upstream", True)
-    assert model.context_window == 8192
+def test_a_model_of_upstreams_is_listed_with_its_window(gate, inner):
+    (model,) = [m for m in gate.client().models.list().data if m.id == "theirs"]
+    assert (model.owned_by, model.ready) == ("upstream", True)
+    theirs = openai.OpenAI(base_url=inner.url + "/v1", api_key=inner.key).models.retrieve("smollm2")
+    assert model.context_window == theirs.context_window > 0
     assert gate.client().models.retrieve("theirs").id == "theirs"
 
 
@@ -276,7 +282,7 @@ def test_a_trace_goes_on_at_the_upstream(tmp_path):
 def test_limits_hold_and_settle_by_what_the_upstream_says(tmp_path):
     theirs = Upstream()
     config = upstream("up", theirs.url, context_length=1000) + (
-        '[[tiers]]\nname = "small"\ntokens_per_minute = 400\nmodels = ["up"]\nmax_context = 500\n'
+        '[[tiers]]\nname = "small"\ntokens_per_minute = 1000\nmodels = ["up"]\nmax_context = 900\n'
         '[[tiers]]\nname = "others"\nmodels = ["x"]\n'
     )
     for tenant, tier in (("a", "small"), ("b", "others")):
@@ -297,16 +303,18 @@ def test_limits_hold_and_settle_by_what_the_upstream_says(tmp_path):
             return http.post("/v1/chat/completions", json={"model": "up", "messages": SAYS, **more})
 
         wait_until(lambda: http.get("/v1/models").json()["data"][0]["ready"], 30, "ready")
-        assert ask(max_tokens=300).status_code == 200
-        # 11 and 2 tokens are what the upstream said, of more than 300 that were reserved.
-        second = ask(max_tokens=300)
-        assert second.status_code == 200
-        assert ask(max_tokens=390).status_code == 429
-        assert theirs.requests[-1].json()["max_tokens"] == 300
-        ask()
-        assert theirs.requests[-1].json()["max_tokens"] < 400, "what the tier leaves bounds the answer"
-        long = ask(messages=[{"role": "user", "content": "word " * 400}])
+        for _ in range(3):  # each reserves more than 800 tokens, and uses 13
+            assert ask(max_tokens=800).status_code == 200
+        assert theirs.requests[-1].json()["max_tokens"] == 800
+        assert ask().status_code == 200
+        assert 800 < theirs.requests[-1].json()["max_tokens"] < 900, "the tier bounds what nothing else does"
+        long = ask(messages=[{"role": "user", "content": "word " * 800}])
         assert long.status_code == 400 and long.json()["error"]["code"] == "context_length_exceeded"
+        much = chunk("x") + chunk(finish="stop") + chunk(usage={"prompt_tokens": 300, "completion_tokens": 300})
+        theirs.answer = lambda connection, _: connection.sendall((HEAD + much + "data: [DONE]\n\n").encode())
+        assert ask(max_tokens=10).json()["usage"]["total_tokens"] == 600
+        refused = ask(max_tokens=800)
+        assert refused.status_code == 429 and refused.json()["error"]["code"] == "rate_limit_exceeded"
         other = httpx.post(
             server.url + "/v1/chat/completions", json={"model": "up", "messages": SAYS},
             headers={"Authorization": f"Bearer {keys['b']}"},

@@ -26,6 +26,11 @@ bool any_in(Phase phase, const std::vector<ModelStatus>& models) {
   return std::ranges::any_of(models, [&](const ModelStatus& model) { return model.state.phase == phase; });
 }
 
+bool any_upstream_up(const Service& service) {
+  return service.upstreams != nullptr &&
+         std::ranges::any_of(service.upstreams->pools(), [](const auto& pool) { return pool->is_up(); });
+}
+
 net::HttpResponse answer(std::string_view status, int code, const std::vector<ModelStatus>& models) {
   json::object list;
   for (const ModelStatus& model : models) list[model.name] = describe(model);
@@ -42,14 +47,14 @@ asio::awaitable<void> handle_live(Service&, Exchange& exchange) {
   co_await reply(exchange, net::HttpResponse::json(200, R"({"status":"live"})"));
 }
 
-// 200 if at least one model is ready or can be loaded on request, the server is not draining, and no engine
-// is about to restart.
+// 200 if at least one model is ready, here or at an upstream, or can be loaded on request, the server is not
+// draining, and no engine is about to restart.
 asio::awaitable<void> handle_ready(Service& service, Exchange& exchange) {
   const std::vector<ModelStatus> models = service.router.models();
   if (any_in(Phase::restarting, models))
     co_return co_await reply(exchange, answer("restarting", 503, models));
   const bool loads = service.residence != nullptr && service.residence->options().loads_on_request;
-  const bool any = loads || any_in(Phase::ready, models);
+  const bool any = loads || any_in(Phase::ready, models) || any_upstream_up(service);
   const bool draining = service.drains();
   const std::string_view status = draining ? "draining" : any ? "ready" : "not ready";
   co_await reply(exchange, answer(status, any && !draining ? 200 : 503, models));
