@@ -14,6 +14,7 @@
 #include "engine/device_runner.h"
 #include "engine/failing_runner.h"
 #include "engine/model_runner.h"
+#include "host/fingerprint.h"
 #include "host/worker_metrics.h"
 #include "hub/open.h"
 #include "kv/block.h"
@@ -205,20 +206,6 @@ Result<Computed> load_on_cuda(const std::filesystem::path& path, const HostSurro
                   footprint,         gpu_bytes_per_s(settings), memory};
 }
 
-// A hash of the program and of the weights' file.
-std::string fingerprint(const hub::Model& model) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  const auto mix = [&](std::string_view bytes) {
-    for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  };
-  mix(KVASIR_VERSION);
-  mix(model.name);
-  mix(fmt::format("{}", model.size));
-  if (model.entry != nullptr)
-    for (const hub::ModelFile& file : model.entry->files) mix(file.sha256);
-  return fmt::format("fp_{:010x}", hash & 0xff'ffff'ffffu);
-}
-
 // What is known of a model before its architecture is.
 Result<wire::ModelFacts> facts_of(const hub::Model& model, const std::filesystem::path& path) {
   TRY(model::CheckpointFacts stored, model::read_facts(path));
@@ -381,7 +368,7 @@ Result<router::ServedModel> ModelHost::load_decoder(const std::stop_token& stop)
   router::GeneratingModel model;
   model.text.tokenizer = std::move(speech.tokenizer);
   model.text.context_length = context.length;
-  model.text.fingerprint = fingerprint(model_);
+  model.text.fingerprint = fingerprint_of(model_);
   model.text.chat_template = std::move(speech.chat_template);
   model.text.grammars = std::move(grammars);
   model.text.num_parameters = model::num_parameters(config);
@@ -468,7 +455,7 @@ Result<router::ServedModel> ModelHost::load_encoder() {
   router::EmbeddingModel model;
   model.text.tokenizer = std::move(loaded.tokenizer);
   model.text.context_length = context_length;
-  model.text.fingerprint = fingerprint(model_);
+  model.text.fingerprint = fingerprint_of(model_);
   model.text.dimensions = dimensions;
   model.text.facts = std::make_shared<const wire::ModelFacts>(std::move(facts));
   model.worker = std::move(embedder);

@@ -31,6 +31,12 @@ bool any_upstream_up(const Service& service) {
          std::ranges::any_of(service.upstreams->pools(), [](const auto& pool) { return pool->is_up(); });
 }
 
+// A pool whose workers are all gone is no help.
+bool can_answer(const ModelStatus& model) {
+  if (model.state.phase != Phase::ready || !model.text) return false;
+  return !model.members.empty() || std::holds_alternative<router::EmbedTextPtr>(*model.text);
+}
+
 net::HttpResponse answer(std::string_view status, int code, const std::vector<ModelStatus>& models) {
   json::object list;
   for (const ModelStatus& model : models) list[model.name] = describe(model);
@@ -54,7 +60,7 @@ asio::awaitable<void> handle_ready(Service& service, Exchange& exchange) {
   if (any_in(Phase::restarting, models))
     co_return co_await reply(exchange, answer("restarting", 503, models));
   const bool loads = service.residence != nullptr && service.residence->options().loads_on_request;
-  const bool any = loads || any_in(Phase::ready, models) || any_upstream_up(service);
+  const bool any = loads || std::ranges::any_of(models, can_answer) || any_upstream_up(service);
   const bool draining = service.drains();
   const std::string_view status = draining ? "draining" : any ? "ready" : "not ready";
   co_await reply(exchange, answer(status, any && !draining ? 200 : 503, models));
