@@ -204,7 +204,7 @@ class RemoteTest : public testing::Test {
                                          .build = "1",
                                          .context_length = 4096,
                                          .num_blocks = 64},
-                                .max_queue = 4};
+                                .max_queue = 64};
     served.text.vocab_size = kVocabSize;
     served.text.files = {{"tokenizer.json", "{}"}, {"config.json", std::string(3'000'000, 'x')}};
     return served;

@@ -7,6 +7,7 @@
 
 #include "remote/grammar_slots.h"
 #include "remote/remote_fixture.h"
+#include "wire/worker_lost.h"
 
 namespace kvasir::remote {
 namespace {
@@ -122,8 +123,8 @@ TEST_F(RemoteTest, WhatCannotFitIsRefusedAtOnce) {
   const auto larger_than_the_cache = worker->generate(request_of({1}, 64 * 16 + 1), readers_.executor());
   ASSERT_FALSE(larger_than_the_cache.ok());
   EXPECT_EQ(larger_than_the_cache.error().code, ErrorCode::too_large);
-  fed_->set({.num_waiting = 4});
-  ASSERT_TRUE(becomes_true([&] { return worker->report().num_waiting == 4; }));
+  fed_->set({.num_waiting = 64});
+  ASSERT_TRUE(becomes_true([&] { return worker->report().num_waiting == 64; }));
   const auto beyond_the_queue = worker->generate(request_of({1}), readers_.executor());
   ASSERT_FALSE(beyond_the_queue.ok());
   EXPECT_EQ(beyond_the_queue.error().code, ErrorCode::exhausted);
@@ -157,7 +158,7 @@ TEST_F(RemoteTest, ALostWorkerEndsItsStreamsAndIsTakenBack) {
   server.reset();
   ASSERT_TRUE(received.wait_end());
   EXPECT_EQ(received.error().code, ErrorCode::unavailable);
-  EXPECT_EQ(received.error().reason, "worker_lost");
+  EXPECT_TRUE(wire::is_worker_lost(received.error())) << received.error().reason;
   ASSERT_TRUE(is(*worker, RemoteWorker::Link::connecting));
   const auto refused = worker->generate(request_of({1}), readers_.executor());
   ASSERT_FALSE(refused.ok());
