@@ -17,14 +17,14 @@ std::string error_at(const json::value& body, const char* key) {
 
 TEST(ErrorMap, StatusAndShape) {
   using base::ErrorCode;
-  EXPECT_EQ(http_status(ErrorCode::invalid_argument), 400);
-  EXPECT_EQ(http_status(ErrorCode::unsupported), 400);
-  EXPECT_EQ(http_status(ErrorCode::not_found), 404);
-  EXPECT_EQ(http_status(ErrorCode::too_large), 413);
-  EXPECT_EQ(http_status(ErrorCode::exhausted), 429);
-  EXPECT_EQ(http_status(ErrorCode::unavailable), 503);
-  EXPECT_EQ(http_status(ErrorCode::timeout), 504);
-  EXPECT_EQ(http_status(ErrorCode::internal), 500);
+  EXPECT_EQ(http_status({ErrorCode::invalid_argument, "why"}), 400);
+  EXPECT_EQ(http_status({ErrorCode::unsupported, "why"}), 400);
+  EXPECT_EQ(http_status({ErrorCode::not_found, "why"}), 404);
+  EXPECT_EQ(http_status({ErrorCode::too_large, "why"}), 413);
+  EXPECT_EQ(http_status({ErrorCode::exhausted, "why"}), 429);
+  EXPECT_EQ(http_status({ErrorCode::unavailable, "why"}), 503);
+  EXPECT_EQ(http_status({ErrorCode::timeout, "why"}), 504);
+  EXPECT_EQ(http_status({ErrorCode::internal, "why"}), 500);
   EXPECT_EQ(
       json::serialize(error_body({ErrorCode::invalid_argument, "too hot", "temperature", "invalid_value"})),
       R"({"error":{"message":"Invalid 'temperature': too hot.","type":"invalid_request_error",)"

@@ -108,9 +108,10 @@ TEST_F(GoodputTest, APredictionIsComparedWithTheRealTime) {
                                                     tenancy::anonymous(), meter::UsageRecord());
   auto permit = admission_.enter(tenancy::anonymous(), {.sequences = 1}).value();
   auto lease = router_.pick(*job.text, {kv::BlockChain(kv::CacheScope{})}).value();
+  auto itinerary = std::make_shared<router::Itinerary>(router_, job.text, std::move(lease), 1);
   const auto generation =
       Generation::start(
-          std::move(job), std::move(permit), std::move(lease),
+          std::move(job), std::move(permit), std::move(itinerary),
           {io.get_executor(), clock, metrics.of_model("m"), caution, meter, {.predicted_ttft_s = 1.5}})
           .value();
   clock.advance(std::chrono::seconds(1));
