@@ -145,13 +145,11 @@ RC_GTEST_PROP(Codec, StreamsOfEventsComeAsTheyWere, ()) {
                                 *rc::gen::arbitrary<std::string>(), *rc::gen::arbitrary<std::string>(),
                                 *rc::gen::arbitrary<std::string>(), *number()};
     if (*rc::gen::arbitrary<bool>())
-      usage = {*rc::gen::inRange(0, 99),
-               *rc::gen::inRange(0, 99),
-               0,
-               *rc::gen::inRange(0, 9),
-               *number(),
-               *number(),
-               0};
+      usage = {.prompt_tokens = *rc::gen::inRange(0, 99),
+               .cached_tokens = *rc::gen::inRange(0, 99),
+               .num_preemptions = *rc::gen::inRange(0, 9),
+               .queued_s = *number(),
+               .prefill_s = *number()};
     usage.output_tokens += *rc::gen::inRange(0, 3);
     usage.charge += *number();
     event.usage = usage;
