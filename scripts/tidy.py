@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 SEEN = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kvasir/checks"
-LEFT_OUT = re.compile(r"_test(_\d+)?\.cc$|/boost_\w+\.cc$|/(docs_page|web_assets)\.cc$|^bench/")  # the boost_ files are Boost's sources
+LEFT_OUT = re.compile(r"_test(_\d+)?\.cc$|/boost_\w+\.cc$|\.pb\.cc$|/(docs_page|web_assets)\.cc$|^bench/")  # the boost_ files are Boost's sources, the .pb ones are generated
 INCLUDE = re.compile(r'^#include "(.*\.cc)"$', re.M)
 
 

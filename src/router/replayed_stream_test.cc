@@ -129,7 +129,7 @@ class Fleet : public testing::Test {
 
   boost::asio::io_context io_;
   base::FakeClock clock_;
-  Router router_{{}, clock_};
+  Router router_{{.policy = "round_robin"}, clock_};
   wire::GenerateRequest request_ = request_of_test();
   const std::vector<TokenId> whole_ = whole_answer(request_.prompt);
   std::map<std::string, int> cut_after_;  // new tokens that a member gives before it is lost
