@@ -60,7 +60,7 @@ gpu-test: ## the tests of the CUDA device, on a machine with a GPU, the small on
 	@build/cuda/bin/gpu_test
 	@scripts/gpu_memcheck.sh build/cuda/bin/gpu_test
 
-gpu-bench: ## the GPU's figures beside vLLM's, the engine alone and through HTTP (under 8 minutes)
+gpu-bench: ## the GPU's figures beside vLLM's, the engine alone and through HTTP (under 12 minutes)
 	@scripts/setup.sh build
 	@scripts/build.sh cuda
 	@scripts/build.sh cuda gpu_bench

@@ -26,6 +26,11 @@ ENGINE_ROWS = {
     "mixture": ([244, 1974, 6481, 10853, 70288], [300, 3000, 9000, 14000, None]),
 }
 ENGINE_FLAGS = {"bf16": [], "fp8": ["--fp8"], "fp8 + KV": ["--fp8", "--fp8-kv"], "int4": ["--int4"], "mixture": []}
+# vLLM's tokens/s with each kind of drawing, of its greedy ones: 128 clients, through HTTP
+DRAWS_PEER = {"top-p 0.95": 0.976, "top-k 40": 0.976, "frequency penalty": 0.947, "5 logprobs": 0.786, "one in 16 with a penalty": 0.975,
+              "temperature 2, top-p 0.95": 0.875}
+DRAWS_AIM = {"5 logprobs": 0.90, "20 logprobs, top-p": 0.90, "grammar": 0.90}  # of greedy; 0.95 for others
+FIRST_LOAD_PEER = 6840  # tokens/s of the first 256 clients after the start, lognormal lengths
 CLIENTS_PEER = 10083  # 256 clients, 512/256: vLLM's Rust front end; its Python front end has 9,771
 LONG_ROWS = {"bf16": (9629, 11500), "fp8": (12224, 14500), "fp8 + KV": (14228, 18000)}
 SERVE_FLAGS = {"bf16": [], "fp8": ["--gpu-weights", "fp8"],
@@ -36,6 +41,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bin", type=pathlib.Path, default=pathlib.Path("build/cuda/bin"))
     parser.add_argument("--engine", default=",".join(ENGINE_ROWS), help="kinds of the engine's part")
+    parser.add_argument("--draws", choices=["yes", "no"], default="yes", help="whether to measure the kinds of drawing")
     parser.add_argument("--serve", default=",".join(LONG_ROWS), help="kinds of the part through HTTP")
     parser.add_argument("--scratch", help="where the random model is kept meanwhile; 9 GB (default: a temporary folder)")
     parser.add_argument("--json", type=pathlib.Path, help="also write the figures there")
@@ -46,11 +52,14 @@ def arguments():
 
 
 def show(label, value, peer, aim, unit=""):
-    parts = [f"{label:<44} {value:>10,.1f}{unit}"]
+    def number(x):
+        return f"{x:,.0f}" if x >= 10 else f"{x:.3f}"
+
+    parts = [f"{label:<44} {value:>10,.1f}{unit}" if value >= 10 else f"{label:<44} {value:>10.3f}{unit}"]
     if peer:
-        parts.append(f"vLLM {peer:,.0f}: {value / peer:.2f}")
+        parts.append(f"vLLM {number(peer)}: {value / peer:.2f}")
     if aim:
-        parts.append(f"aim {aim:,.0f}: {value / aim:.2f}")
+        parts.append(f"aim {number(aim)}: {value / aim:.2f}")
     print("   ".join(parts), flush=True)
 
 
@@ -65,6 +74,22 @@ def measure_engine(options, kind):
         show(f"{kind}, {name}", value, peer, aim)
     print(f"{kind}, host µs a step at {BATCHES[-1]}: {rows[-1][7]}", flush=True)
     return dict(zip(names, values), host_us=float(rows[-1][7]), whole=float(rows[-1][4]))
+
+
+def measure_draws(options, lengths, batches, flags):
+    """Each kind of drawing, as a share of greedy's tokens/s."""
+    command = [options.bin / "gpu_bench", "--draws", *flags, SHAPE, *batches]
+    shares = {}
+    for line in subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[3:]:
+        name, numbers = line[:28].strip(), line[28:].split()
+        if len(numbers) < 4:  # the first load
+            continue
+        again = " again" if name == "greedy" and f"greedy, {numbers[0]}" in shares else ""
+        share = float(numbers[2])
+        shares[f"{name}{again}, {numbers[0]}"] = share
+        aim = None if name == "greedy" else DRAWS_AIM.get(name, 0.95)
+        show(f"{name}{again}, {numbers[0]} {lengths}, of greedy", share, DRAWS_PEER.get(name), aim)
+    return shares
 
 
 def write_model(options, path):
@@ -84,6 +109,11 @@ def load(options, port, *flags):
 
 def measure_short(options, port, engine):
     """Prompts of 512 tokens and answers of 256, from 256 clients and as they come."""
+    drawn = ["--workload", "mixed", "--input-tokens", 200, "--output-tokens", 150, "--concurrency", 256, "--requests", 768]
+    first = load(options, port, *drawn)
+    second = load(options, port, *drawn)
+    show("HTTP, the first load, 256 clients, 200/150", first["output_tokens_per_s"], FIRST_LOAD_PEER, None)
+    show("  of the second", first["output_tokens_per_s"] / second["output_tokens_per_s"], None, 0.95)
     short = ["--input-tokens", 512, "--output-tokens", 256]
     load(options, port, *short, "--concurrency", 256, "--requests", 256)  # records the graphs of all buckets
     closed = load(options, port, *short, "--concurrency", 256, "--requests", 1024)
@@ -94,7 +124,7 @@ def measure_short(options, port, engine):
     for name, key, peer, aim in (("TTFT p50", ("ttft", "p50"), 79, None), ("TTFT p95", ("ttft", "p95"), 124, 100),
                                  ("ITL p50", ("itl", "p50"), 7.4, None), ("ITL p95", ("itl", "p95"), 31.7, 15)):
         show(f"HTTP, Poisson at 70 %, {name} ms", arriving[key[0] + "_ms"][key[1]], peer, aim)
-    return {"closed": closed, "open": arriving}
+    return {"first": first, "second": second, "closed": closed, "open": arriving}
 
 
 def measure_long_prompt(options, port):
@@ -144,6 +174,9 @@ def main():
     figures = {"engine": {}, "serve": {}}
     for kind in options.engine:
         figures["engine"][kind] = measure_engine(options, kind)
+    if options.draws == "yes":
+        figures["draws"] = {"equal": measure_draws(options, "equal streams", ["128", "256"], ["--in=128", "--out=96"]),
+                            "clients": measure_draws(options, "clients", ["128"], ["--clients", "--in=200", "--out=150"])}
     if options.serve:
         with tempfile.TemporaryDirectory(dir=options.scratch) as folder:
             model = pathlib.Path(folder) / "random.gguf"

@@ -7,7 +7,7 @@ if [ -z "$tool" ]; then
   echo "memcheck: no compute-sanitizer on this machine" >&2
   exit 0
 fi
-tests=(WideProduct.* Ends/WideProducts.ARow* Ends/SkinnyProducts.ARow* Gemv.Mult* CudaMixture.* CudaSample.* Int4.*
+tests=(WideProduct.* Ends/WideProducts.ARow* Ends/SkinnyProducts.ARow* Gemv.Mult* CudaMixture.* CudaSample.Adjusts* CudaSample.What* Int4.*
   Shapes/Attention.IsThat*/0 Shapes/Attention.IsThat*/4 Shapes/Attention.OfLongSlices/0
   Shapes/Attention.OfEightBits*/0 Shapes/Attention.OfEightBits*/1 Shapes/Attention.OfEightBits*/4
   Cuda/HeadDims.ABatchHasTheBits*/1 Cuda/HeadDims.Fp8IsNear*/1

@@ -157,7 +157,7 @@ void add_bench_sim(CLI::App& bench_command, Outcome& outcome) {
       "  kvasir bench sim --concurrency 32 --requests 32 --template-tokens 30 --target-step-ms 0,150,600\n"
       "  kvasir bench sim --device gpu --workload mixed --output-tokens 150 --concurrency 256 --requests "
       "3000\n"
-      "  kvasir bench sim --device gpu --workers 4 --route round_robin --workload multi_turn --turns 6 "
+      "  kvasir bench sim --device gpu --workers 4 --route round_robin --workload multi-turn --turns 6 "
       "--prefix-tokens 2048 \\\n"
       "    --prefix-groups 32 --concurrency 1024 --client-ms 5000 --requests 20000\n"
       "  kvasir bench sim --device gpu --workload mixed --rates 20,40,60,80 --requests 2000 --report "

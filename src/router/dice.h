@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace kvasir::router {
 
@@ -11,6 +12,13 @@ inline std::uint64_t mixed(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
   return x ^ (x >> 31);
+}
+
+// The same on every machine.
+inline std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t hash = text.size();
+  for (const char c : text) hash = mixed(hash ^ static_cast<unsigned char>(c));
+  return hash;
 }
 
 // Random numbers for many threads. The same seed gives one thread the same numbers.

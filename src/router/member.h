@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "router/dice.h"
 #include "seam/embed_client.h"
 #include "seam/worker_client.h"
 
@@ -22,7 +24,8 @@ class Member {
       : id(std::move(id_in)), worker(std::move(worker_in)) {}
 
   const std::string id;
-  const std::shared_ptr<Client> worker;  // never null
+  const std::uint64_t id_hash = hash_of(id);  // the same in every process
+  const std::shared_ptr<Client> worker;       // never null
 
   void begin_lease() {
     ++num_leases_;

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <limits>
 #include <ranges>
 #include <string>
+#include <utility>
 
 #include "kv/block.h"
 #include "router/dice.h"
@@ -60,7 +60,7 @@ class CachePolicy final : public Policy {
     const wire::Outline outline = outline_of(demand);
     std::array<Scored, kMostForecasts> scored;
     std::size_t num_scored = 0;
-    for (const std::size_t index : shortlist(candidates, outline))
+    for (const std::size_t index : shortlist(candidates, outline, demand))
       scored[num_scored++] = score(candidates[index], index, outline, demand);
     const std::span<Scored> all(scored.data(), num_scored);
     settle_costs(candidates, all, outline);
@@ -82,8 +82,9 @@ class CachePolicy final : public Policy {
   }
 
   // Those that may be the best: by all that is known, by what they hold, and by their load. Of equal ones
-  // any, since others choose at the same time.
-  Shortlist shortlist(std::span<const Candidate> candidates, const wire::Outline& outline) {
+  // first the one that is preferred, then any, since others choose at the same time.
+  Shortlist shortlist(std::span<const Candidate> candidates, const wire::Outline& outline,
+                      const Demand& demand) {
     Shortlist list;
     const std::size_t count = candidates.size();
     if (count <= kMostForecasts) {
@@ -105,7 +106,10 @@ class CachePolicy final : public Policy {
       list.add(best);
     };
     const auto roughly = [&](const Candidate& one) { return rough_cost(one, outline); };
-    add_least(roughly);
+    const auto rough = [&](const Candidate& one) {
+      return std::pair(rough_cost(one, outline), ~preference(one, demand));
+    };
+    list.add(static_cast<std::size_t>(std::ranges::min_element(candidates, {}, rough) - candidates.begin()));
     add_least([&](const Candidate& one) { return -one.num_cached * 1e6 + one.load; });
     add_least([&](const Candidate& one) { return one.load * 1e6 - one.num_cached; });
     while (list.size() < kMostForecasts) add_least(roughly);
@@ -165,15 +169,18 @@ class CachePolicy final : public Policy {
   const Scored* one_of(std::span<const Candidate> candidates, std::span<const Scored* const> near,
                        const Demand& demand) {
     const auto load = [&](const Scored* one) { return candidates[one->index].load; };
-    const Scored* const preferred = std::ranges::max(near, {}, [&](const Scored* one) {
-      return mixed(std::hash<std::string>()(candidates[one->index].member->id) ^ affinity_of(demand));
-    });
+    const Scored* const preferred = std::ranges::max(
+        near, {}, [&](const Scored* one) { return preference(candidates[one->index], demand); });
     if (load(preferred) <= std::ranges::min(near | std::views::transform(load))) return preferred;
     const std::size_t a = dice_.below(near.size());
     const std::size_t b = (a + 1 + dice_.below(near.size() - 1)) % near.size();
     return load(near[b]) < load(near[a]) ? near[b] : near[a];
   }
 
+  // How much requests of this kind prefer the member; the same for all gateways.
+  static std::uint64_t preference(const Candidate& one, const Demand& demand) {
+    return mixed(one.member->id_hash ^ affinity_of(demand));
+  }
   static std::uint64_t affinity_of(const Demand& demand) {
     if (demand.affinity != 0) return mixed(demand.affinity);
     return demand.prompt.hashes().empty() ? 0 : demand.prompt.hashes()[0].high;

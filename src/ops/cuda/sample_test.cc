@@ -161,6 +161,9 @@ TEST(CudaSample, AdjustsAndReportsAsTheHostDoes) {
     job.counts.assign(static_cast<std::size_t>(num_rows * count_words(cols)), ~0u);
     for (int r = 0; r < num_rows; ++r) {
       RowDraw draw{.temperature = r % 2 == 0 ? 0.0f : 0.8f, .u = 0.37};
+      if (r % 8 == 1) draw.top_p = 0.9f;
+      if (r % 8 == 3) draw.top_k = 30;
+      if (r % 8 == 5) draw.min_p = 0.01f, draw.top_p = 0.99f;
       if (r % 3 == 0) {
         draw.repetition_penalty = 1.3f;
         draw.frequency_penalty = 0.2f;
