@@ -38,13 +38,15 @@ bool is_event_stream(const net::HttpReply& reply) {
 
 }  // namespace
 
-Call::Call(std::shared_ptr<Pool> pool, Ask ask, RunningCalls& running, const asio::any_io_executor& executor)
+Call::Call(std::shared_ptr<Pool> pool, Slot slot, Ask ask, RunningCalls& running,
+           const asio::any_io_executor& executor)
     : pool_(std::move(pool)),
       ask_(std::move(ask)),
       running_(running),
       executor_(executor),
       watch_(executor),
       room_(executor),
+      slot_(std::move(slot)),
       finished_(static_cast<std::size_t>(ask_.num_choices)) {}
 
 Call::~Call() {
@@ -53,10 +55,10 @@ Call::~Call() {
 
 std::shared_ptr<Call> Call::start(std::shared_ptr<Pool> pool, Slot slot, Ask ask, RunningCalls& running,
                                   const asio::any_io_executor& executor) {
-  std::shared_ptr<Call> call(new Call(std::move(pool), std::move(ask), running, executor));
-  call->tried_.push_back(slot.member()->label());
+  std::shared_ptr<Call> call(new Call(std::move(pool), std::move(slot), std::move(ask), running, executor));
+  call->tried_.push_back(call->slot_.member()->label());
   running.add(call);
-  asio::co_spawn(executor, drive(call, std::move(slot)), asio::detached);
+  asio::co_spawn(executor, drive(call), asio::detached);
   return call;
 }
 
@@ -90,22 +92,29 @@ void Call::tell() {
   if (told_) told_();
 }
 
-asio::awaitable<void> Call::drive(std::shared_ptr<Call> self, Slot slot) {
+asio::awaitable<void> Call::drive(std::shared_ptr<Call> self) {
   Call& call = *self;
   for (;;) {
-    const std::shared_ptr<Member> member = slot.member();
+    const std::shared_ptr<Member> member = call.slot_.member();
     std::optional<Failure> failed;
     try {
       failed = co_await call.try_at(member);
     } catch (const std::exception& e) {
+      call.watch_.cancel();
+      call.connection_ = nullptr;
       failed = failure_of_answer(member->label(), e.what());
     }
-    if (call.ended_) break;  // the place is given back as after a request that says nothing of the member
-    if (!failed) {
-      slot.note_good();
+    if (call.ended_) {  // by us, which says nothing of the member
+      call.slot_.end();
       break;
     }
-    slot.note(*failed);
+    if (!failed) {
+      call.slot_.note_good();
+      break;
+    }
+    failed->detail = member->without_key(std::move(failed->detail));
+    failed->error.message = member->without_key(std::move(failed->error.message));
+    call.slot_.note(*failed);
     obs::Log::warn(
         "upstream_request_failed",
         {{"upstream", member->label()}, {"model", call.pool_->name()}, {"reason", failed->detail}});
@@ -117,7 +126,7 @@ asio::awaitable<void> Call::drive(std::shared_ptr<Call> self, Slot slot) {
       break;
     }
     call.tried_.push_back(next->member()->label());
-    slot = std::move(*next);
+    call.slot_ = std::move(*next);
   }
   call.finish(std::nullopt);
 }
@@ -196,6 +205,7 @@ Status Call::take_event(std::string_view data) {
   if (data == "[DONE]") {
     done_ = true;
     expect_within(kLingerS);
+    slot_.note_good();  // before the client learns of the end, so that its next request finds the place free
     finish(std::nullopt);
     return base::ok();
   }

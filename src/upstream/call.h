@@ -44,8 +44,10 @@ class Call : public std::enable_shared_from_this<Call> {
 
   // The chunks since the last call. While many wait to be taken, nothing more is read.
   std::vector<Chunk> take();
-  // A member has taken the request: from now on an error is one of the answer.
+  // A member has taken the request.
   bool accepted() const { return accepted_; }
+  // The answer has begun: from now on an error is one of the answer.
+  bool said_something() const { return said_something_; }
   // Nothing more comes.
   bool over() const { return over_; }
   // Why it ended, if it did not end well.
@@ -63,10 +65,10 @@ class Call : public std::enable_shared_from_this<Call> {
   const boost::asio::any_io_executor& executor() const { return executor_; }
 
  private:
-  Call(std::shared_ptr<Pool> pool, Ask ask, RunningCalls& running,
+  Call(std::shared_ptr<Pool> pool, Slot slot, Ask ask, RunningCalls& running,
        const boost::asio::any_io_executor& executor);
 
-  static boost::asio::awaitable<void> drive(std::shared_ptr<Call> self, Slot slot);
+  static boost::asio::awaitable<void> drive(std::shared_ptr<Call> self);
   // Nothing: it ended well, or was ended by us.
   boost::asio::awaitable<std::optional<Failure>> try_at(const std::shared_ptr<Member>& member);
   boost::asio::awaitable<std::optional<Failure>> exchange(const Member& member,
@@ -89,6 +91,7 @@ class Call : public std::enable_shared_from_this<Call> {
   boost::asio::steady_timer room_;
   std::function<void()> told_;
   std::vector<std::string> tried_;               // labels
+  Slot slot_;                                    // until the answer is whole or has failed
   net::ClientConnection* connection_ = nullptr;  // of the exchange that runs
   std::deque<Chunk> chunks_;                     // not taken yet
   std::vector<bool> finished_;                   // by choice

@@ -110,7 +110,7 @@ std::optional<std::string> Checks::problem(const std::stop_token& stop) {
 
 void Checks::note(const std::optional<std::string>& problem) {
   const bool changed = member_->note_check(!problem.has_value());
-  const std::string why = problem.value_or("");
+  const std::string why = member_->without_key(problem.value_or(""));
   const config::UpstreamConfig& config = member_->config();
   if (changed && !problem)
     obs::Log::info("upstream_up", {{"upstream", config.label}, {"model", config.name}});

@@ -100,13 +100,14 @@ Failure client_error(const std::string& label, int status, Words words) {
 Failure failure_of_status(const std::string& label, int status, std::string_view body,
                           std::string_view retry_after) {
   Words words = words_of(body);
-  const std::string detail = fmt::format("status {}: {}", status, words.message);
+  std::string detail = fmt::format("status {}: {}", status, words.message);
   Failure failure;
   if (status == 429 || status == 503 || status == 529) {
     failure = busy(label, status, seconds_of(retry_after));
   } else if (status == 401 || status == 403) {
     failure.error = upstream_failed(label, "does not let this server in");
     failure.says = Says::useless;
+    detail = fmt::format("status {}", status);  // its words may have a part of the key
   } else if (status == 404 || status == 405) {
     failure.error = upstream_failed(label, "does not have the model, or not this endpoint");
     failure.says = Says::useless;
@@ -119,7 +120,7 @@ Failure failure_of_status(const std::string& label, int status, std::string_view
   } else {
     failure.error = upstream_failed(label, fmt::format("answered with status {}", status));
   }
-  failure.detail = detail;
+  failure.detail = std::move(detail);
   return failure;
 }
 

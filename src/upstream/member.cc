@@ -73,6 +73,7 @@ Result<std::shared_ptr<Member>> Member::open(const config::UpstreamConfig& confi
   TRY(const std::string key, read_key(config));
   std::shared_ptr<Member> member(new Member(config, std::move(url), clock));
   if (!key.empty()) member->headers_.emplace_back("Authorization", "Bearer " + key);
+  member->key_ = key;
   return member;
 }
 
@@ -88,6 +89,21 @@ net::Url Member::root_url_of(std::string_view path) const {
   if (url.target.ends_with(kVersion)) url.target.resize(url.target.size() - kVersion.size());
   url.target += path;
   return url;
+}
+
+std::string Member::without_key(std::string words) const {
+  constexpr std::string_view kStruck = "[key]";
+  constexpr std::size_t kLeastPart = 4;  // bytes that are worth hiding
+  if (key_.empty()) return words;
+  for (std::size_t at = words.find(key_); at != std::string::npos; at = words.find(key_, at + kStruck.size()))
+    words.replace(at, key_.size(), kStruck);
+  // Long words were cut.
+  for (std::size_t num = std::min(key_.size(), words.size()); num >= kLeastPart; --num) {
+    if (!words.ends_with(std::string_view(key_).substr(0, num))) continue;
+    words.replace(words.size() - num, num, kStruck);
+    break;
+  }
+  return words;
 }
 
 net::HttpClientOptions Member::client_options() const {

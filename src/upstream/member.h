@@ -37,6 +37,8 @@ class Member {
   net::Url root_url_of(std::string_view path) const;
   // The headers that every request to it has. They hold the key.
   const std::vector<net::HttpHeader>& headers() const { return headers_; }
+  // Words for the log or for clients. Where they repeat the key, or end in its beginning, it is struck out.
+  std::string without_key(std::string words) const;
   net::HttpClientOptions client_options() const;
 
   // What the pool looks at.
@@ -94,6 +96,7 @@ class Member {
   const net::Url url_;
   const std::uint64_t id_;
   const base::Clock& clock_;
+  std::string key_;                       // set by open(); may be empty
   std::vector<net::HttpHeader> headers_;  // set by open()
   mutable std::mutex mutex_;
   Standing standing_;                          // guarded by mutex_
@@ -118,9 +121,9 @@ class Slot {
   // How the request ended there. Only the first call counts.
   void note_good();
   void note(const Failure& failure);
+  void end();  // in a way that says nothing of the member
 
  private:
-  void end();
   std::shared_ptr<Member> member_;  // null once moved from or told
 };
 

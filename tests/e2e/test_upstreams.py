@@ -92,7 +92,7 @@ def gate(inner, tmp_path_factory):
     server = serve(
         folder,
         upstream("theirs", inner.url, model="smollm2", api_key_file=str(folder / "key"))
-        + '[[prices]]\nmodel = "theirs"\nprompt = 1000000\ncompletion = 2000000\ncurrency = "USD"\n',
+        + '[[prices]]\nmodel = "theirs"\nprompt = 1000\ncompletion = 2000\ncurrency = "USD"\n',
         args=["--log-level", "trace"],
     )
     try:

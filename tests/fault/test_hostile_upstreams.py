@@ -11,6 +11,7 @@ import pytest
 from conftest import Server, wait_until
 from scripted_upstream import GOOD, HEAD, Upstream, chunk, reply
 
+KEY = "sk-of-the-tests-0123456789"
 QUESTION = {"model": "up", "messages": [{"role": "user", "content": "hi"}]}
 
 
@@ -19,8 +20,10 @@ class House:
 
     def __init__(self, folder, num, extra="", args=()):
         self.upstreams = [Upstream() for _ in range(num)]
+        (folder / "key").write_text(KEY + "\n")
         rows = [
-            f'[[upstream]]\nname = "up"\nurl = "{u.url}"\nmodel = "theirs"\nconnect_timeout_s = 2\n'
+            f'[[upstream]]\nname = "up"\nurl = "{u.url}"\nmodel = "theirs"\napi_key_file = "{folder / "key"}"\n'
+            "connect_timeout_s = 2\n"
             f"first_token_timeout_s = 2\nread_timeout_s = 1\ncheck_interval_s = 0.2\n{extra}\n"
             for u in self.upstreams
         ]
@@ -43,6 +46,7 @@ class House:
             upstream.close()
         assert self.server.terminate() == 0
         assert "ERROR" not in self.server.output()
+        assert "sk-o" not in self.server.output(), "the key is in the log"
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +77,7 @@ FAILURES = {
     "a page": (reply(200, "<html>", kind="text/html"), 502),
     "json in place of a stream": (reply(200, '{"choices":[]}'), 502),
     "a redirect": (reply(302, headers="Location: http://127.0.0.1:1/\r\n"), 502),
-    "an unknown key": (reply(401, '{"error":{"message":"key sk-123 is wrong"}}'), 502),
+    "an unknown key": (reply(401, '{"error":{"message":"key ' + KEY + ' is wrong"}}'), 502),
     "no such model": (reply(404, "{}"), 502),
     "a crash": (reply(500, '{"error":"secret stack"}'), 502),
     "too busy": (reply(429, headers="Retry-After: 1\r\n"), 429),
@@ -87,11 +91,12 @@ FAILURES = {
 }
 
 
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 @pytest.mark.parametrize("name", FAILURES)
-def test_a_failure_before_the_first_word_has_a_status_of_its_own(house, name):
+def test_a_failure_before_the_first_word_has_a_status_of_its_own(house, name, stream):
     text, status = FAILURES[name]
     house.upstreams[0].answer = says(text)
-    answer = house.ask()
+    answer = house.ask(stream=stream)
     assert answer.status_code == status, answer.text
     error = answer.json()["error"]
     assert "up-1" in error["message"], error
@@ -110,6 +115,28 @@ def test_what_the_client_did_wrong_comes_back_in_our_shape(house):
     assert "48 tokens are too many" in refused.value.message
     for _ in range(5):  # mistakes of clients do not eject an upstream
         assert house.ask().status_code == 400
+
+
+REPEATS = {
+    "a refusal": reply(400, json.dumps({"error": {"message": f"you sent '{KEY}'"}})),
+    "a long refusal": reply(400, json.dumps({"error": {"message": "x" * 1990 + KEY}})),
+    "a wrong key": reply(403, json.dumps({"error": {"message": f"{KEY[:12]}... is not known"}})),
+    "a crash": reply(500, KEY),
+    "another type": reply(200, "", kind=f"text/{KEY}"),
+    "an event": HEAD + "data: " + json.dumps({"error": {"message": f"{KEY} and {KEY}"}}) + "\n\n",
+    "a later event": HEAD + chunk("x") + "data: " + json.dumps({"error": KEY}) + "\n\n",
+}
+
+
+@pytest.mark.parametrize("name", REPEATS)
+def test_a_key_that_the_upstream_repeats_is_struck_out(house, name):
+    house.upstreams[0].answer = says(REPEATS[name])
+    before = house.server.output().count("upstream_request_failed")
+    answer = house.ask(stream=True)
+    assert house.upstreams[0].requests[-1].headers["authorization"] == f"Bearer {KEY}"
+    assert "up-1" in answer.text and "sk-o" not in answer.text
+    wait_until(lambda: house.server.output().count("upstream_request_failed") > before, 10, "the log")
+    assert "sk-o" not in house.server.output()
 
 
 def test_a_huge_line_ends_the_answer(house):

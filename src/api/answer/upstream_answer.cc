@@ -156,7 +156,7 @@ class PlaceSearch {
   const Job& job_;
 };
 
-// Waits until an upstream has taken the request. A stream gets its headers and pings meanwhile, if that takes
+// Waits until an upstream's answer has begun. A stream gets its headers and pings meanwhile, if that takes
 // long; until then an error has its own status.
 asio::awaitable<Status> await_accepted(const ServiceOptions& options, Outlet& out, UpstreamStream& stream,
                                        KeyWatch& key, Outlet* pinged) {
@@ -169,7 +169,7 @@ asio::awaitable<Status> await_accepted(const ServiceOptions& options, Outlet& ou
     if (!said.ok()) co_return said;
   }
   if (stream.cancelled()) co_return base::error(ErrorCode::cancelled, "the client left");
-  if (auto refused = stream.refusal()) co_return std::move(*refused);
+  if (auto refused = stream.refuse()) co_return std::move(*refused);
   co_return base::ok();
 }
 

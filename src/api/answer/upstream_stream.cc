@@ -45,16 +45,19 @@ asio::awaitable<void> UpstreamStream::sleep(base::Duration wait) {
 
 asio::awaitable<void> UpstreamStream::wait_accepted(base::Duration wait) {
   const base::TimePoint deadline = clock_.now() + wait;
-  while (!accepted() && !cancelled_) {
+  for (;;) {
+    if (call_->accepted() && !settled_ && !std::exchange(begun_, true)) meter_->begin(model_);
     const base::TimePoint now = clock_.now();
-    if (now >= deadline) co_return;
+    if (accepted() || cancelled_ || now >= deadline) co_return;
     co_await sleep(deadline - now);
   }
-  if (call_->accepted() && !std::exchange(begun_, true)) meter_->begin(model_);
 }
 
-std::optional<base::Error> UpstreamStream::refusal() const {
-  return call_->accepted() ? std::nullopt : call_->failure();
+std::optional<base::Error> UpstreamStream::refuse() {
+  if (call_->said_something() || !call_->failure()) return std::nullopt;
+  failure_ = call_->failure();
+  settle();
+  return failure_;
 }
 
 asio::awaitable<Result<std::vector<Delta>>> UpstreamStream::next(base::Duration wait) {
@@ -194,11 +197,12 @@ void UpstreamStream::settle() {
   if (std::exchange(settled_, true)) return;
   if (!failure_ && !finished_) (void)collect();  // counts what came for this client and was not read
   wire::Usage total = usage();
-  if (!call_->accepted()) total = {};  // nobody computed anything
-  if ((failure_ && !first_token_) || !call_->accepted())
+  if ((failure_ && !first_token_) || !call_->accepted()) {
+    total = {};  // there was no answer
     permit_.give_back();
-  else
+  } else {
     permit_.settle(std::int64_t{total.prompt_tokens} + total.output_tokens);
+  }
   metrics_.count_tokens(total);
   const meter::Finish finish = failure_    ? meter::Finish::failed
                                : finished_ ? finish_

@@ -37,12 +37,12 @@ class UpstreamStream final : public DeltaStream {
   UpstreamStream(const UpstreamStream&) = delete;
   UpstreamStream& operator=(const UpstreamStream&) = delete;
 
-  // Waits until an upstream has taken the request, or none will, for at most `wait`. Call it until then; from
-  // then on the request is counted.
+  // Waits until an answer has begun, or none will, for at most `wait`. Call it until then. Once an upstream
+  // has taken the request it is counted.
   boost::asio::awaitable<void> wait_accepted(base::Duration wait);
-  bool accepted() const { return call_->accepted() || call_->over(); }
-  // Why no upstream took it; nothing: one did.
-  std::optional<base::Error> refusal() const;
+  bool accepted() const { return call_->said_something() || call_->over(); }
+  // Why there is no answer; nothing: one has begun. Ends the request.
+  std::optional<base::Error> refuse();
 
   boost::asio::awaitable<base::Result<std::vector<Delta>>> next(base::Duration wait) override;
   bool over() const override { return cancelled_ || failure_ || finished_; }
