@@ -114,6 +114,7 @@ asio::awaitable<void> Call::drive(std::shared_ptr<Call> self) {
     }
     failed->detail = member->without_key(std::move(failed->detail));
     failed->error.message = member->without_key(std::move(failed->error.message));
+    failed->error.reason = member->without_key(std::move(failed->error.reason));  // also its word
     call.slot_.note(*failed);
     obs::Log::warn(
         "upstream_request_failed",

@@ -329,6 +329,7 @@ def test_conversations_stay_and_spread(tmp_path):
     theirs = [Upstream() for _ in range(3)]
     server = serve(tmp_path, "".join(upstream("up", u.url) for u in theirs))
     try:
+        wait_until(lambda: server.get("/health/live")[0] == 200, 60, "live")
         wait_until(lambda: server.metric("llm_upstream_up") == 3, 30, "up")
         client = server.client()
         for i in range(30):

@@ -34,6 +34,7 @@ class House:
 
     def wait_up(self, num=None):
         num = len(self.upstreams) if num is None else num
+        wait_until(lambda: self.server.get("/health/live")[0] == 200, 60, "live")
         wait_until(lambda: self.server.metric("llm_upstream_up") == num, 30, "upstreams up\n" + self.server.output())
         return self
 
