@@ -71,16 +71,15 @@ def fleet(tmp_path, num_workers, args=(), ports=None):
     try:
         for worker in workers:
             worker.wait_ready()
-        gateway = Gateway(tmp_path, workers, ports=ports(workers) if ports else ()).wait_ready("smollm2")
+        gateway = Gateway(tmp_path, workers, ports=ports(workers) if ports else ())
+        gateway.wait_ready("smollm2")
         wait_until(lambda: gateway.output().count("worker_joined") == num_workers, 30, "all workers in the pool")
         yield workers, gateway
     finally:
+        for worker in workers:
+            worker.end(signal.SIGKILL)  # one that is stopped, too
         if gateway:
             gateway.terminate()
-        for worker in workers:
-            with contextlib.suppress(ProcessLookupError):
-                worker.process.send_signal(signal.SIGCONT)
-            worker.end(signal.SIGKILL)
 
 
 def disturbed(gateway, request, disturb, after=6):
@@ -109,7 +108,7 @@ def test_a_worker_is_killed_in_mid_stream(tmp_path, kind):
             for worker in killed:
                 worker.end(signal.SIGKILL)
 
-        said, pause_s = disturbed(gateway, KINDS[kind], kill, )
+        said, pause_s = disturbed(gateway, KINDS[kind], kill)
         assert said == whole
         assert len(killed) == 1, "the stream had ended before"
         assert pause_s < 10
@@ -221,7 +220,8 @@ def test_a_rolling_restart_under_load_loses_no_stream(tmp_path):
                 for i, worker in enumerate(workers):
                     joined = gateway.output().count("worker_joined")
                     assert worker.end(signal.SIGTERM) == 0, worker.output()
-                    workers[i] = worker.again().wait_ready()
+                    workers[i] = worker.again()
+                    workers[i].wait_ready()
                     wait_until(lambda: gateway.output().count("worker_joined") > joined, 30, "it joined again")
             finally:
                 over.set()
@@ -276,9 +276,11 @@ def test_workers_that_register_are_found(tmp_path):
     etcd, workers, gateway = start_etcd(), [], None
     try:
         gateway = Gateway(tmp_path, args=["--etcd", url])
-        workers.append(Worker(args=["--etcd", url, "--worker-id", "a"]).wait_ready())
+        workers.append(Worker(args=["--etcd", url, "--worker-id", "a"]))
+        workers[-1].wait_ready()
         gateway.wait_ready("smollm2")
-        workers.append(Worker(args=["--etcd", url, "--worker-id", "b"]).wait_ready())
+        workers.append(Worker(args=["--etcd", url, "--worker-id", "b"]))
+        workers[-1].wait_ready()
         wait_until(lambda: gateway.output().count("worker_joined") == 2, 30, "two workers")
         etcd.kill()
         etcd.wait()
@@ -286,13 +288,14 @@ def test_workers_that_register_are_found(tmp_path):
         said, _ = disturbed(gateway, KINDS["greedy"], lambda: [w.end(signal.SIGKILL) for w in busy(workers)])
         assert said == whole  # with etcd gone, and one worker too
         etcd = start_etcd()
-        workers.append(Worker(args=["--etcd", url, "--worker-id", "c"]).wait_ready())
+        workers.append(Worker(args=["--etcd", url, "--worker-id", "c"]))
+        workers[-1].wait_ready()
         wait_until(lambda: gateway.output().count("worker_joined") == 3, 60, "a third worker")
     finally:
-        if gateway:
-            gateway.terminate()
         for worker in workers:
             worker.end(signal.SIGKILL)
         etcd.kill()
         etcd.wait()
+        if gateway:
+            gateway.terminate()
         folder.cleanup()

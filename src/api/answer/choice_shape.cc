@@ -137,6 +137,7 @@ std::string ChoiceShape::chunks(const Delta& delta) {
   if (!delta.says_nothing()) {
     Delta open = delta;
     open.finish.reset();
+    open.has_calls = false;  // they are a reason to finish, which comes last
     events += event(chunk_choice(open));
   }
   for (const ServerCall& call : delta.server_calls) {

@@ -10,30 +10,43 @@ constexpr std::string_view kAnswer =
     "Gr\xc3\xbc\xc3\x9f dich.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"x\": "
     "\"\xe2\x82\xac\"}}\n</tool_call>";
 
-// Two workers, of which the first is lost after so many tokens of each sequence.
+// Two workers, "a" and "b". Requests begin at "a", which is lost after so many tokens of each sequence.
 class FailoverTest : public ApiTest {
  protected:
   void SetUp() override {
     serve();
-    router::GeneratingModel model = router::scripted_model(nullptr);
-    model.worker = nullptr;
-    router_.set_ready("m", std::move(model));
+    renew_model();
     add("b", [](const wire::GenerateRequest& request) { return rest(request, kAnswer.size()); });
   }
 
+  // Without workers, and with nothing lost yet: neither members nor the pool's budget remember.
+  void renew_model() {
+    router_.remove("m");
+    router_.add("m");
+    router::GeneratingModel model = router::scripted_model(nullptr);
+    model.worker = nullptr;
+    router_.set_ready("m", std::move(model));
+  }
+
   void lose_after(std::size_t num_tokens, std::string_view reason = wire::kWorkerLost) {
-    router_.remove_member("m", "a");  // a new one has lost nothing yet
-    router_.remove_member("m", "b");
+    renew_model();
     add("a", [num_tokens, reason](const wire::GenerateRequest& request) {
       std::vector<wire::TokenEvent> events = rest(request, num_tokens);
       events.push_back({.error = base::Error{base::ErrorCode::unavailable, "gone", {}, std::string(reason)}});
       return events;
     });
-    add("b", [](const wire::GenerateRequest& request) { return rest(request, kAnswer.size()); });
+    const auto b =
+        add("b", [](const wire::GenerateRequest& request) { return rest(request, kAnswer.size()); });
+    b->set_report({.num_waiting = 1});  // so "a" is preferred
   }
 
-  void add(const std::string& id, router::ScriptedWorker::Script script) {
-    router_.add_member("m", id, std::make_shared<router::ScriptedWorker>(std::move(script)));
+  std::shared_ptr<router::ScriptedWorker> add(const std::string& id, router::ScriptedWorker::Script script) {
+    auto worker = std::make_shared<router::ScriptedWorker>(std::move(script));
+    router_.add_member("m", id, worker);
+    return worker;
+  }
+  std::uint64_t num_moved() const {
+    return router_.failures("m")->failovers.of(router::FailoverOutcome::moved);
   }
 
   static std::vector<wire::TokenEvent> rest(const wire::GenerateRequest& request, std::size_t up_to) {
@@ -50,28 +63,45 @@ class FailoverTest : public ApiTest {
     return events;
   }
 
-  // All that a stream says, by choice, without what differs between any two answers.
-  std::map<std::int64_t, std::string> said(const std::string& more) {
-    std::map<std::int64_t, std::string> texts;
-    for (const json::value& event : events_of(post("/v1/chat/completions", chat_body(more)).text)) {
+  // What a stream says of one choice, however it was cut into events.
+  struct Said {
+    std::string text;
+    std::string calls;
+    std::string lines;  // of logprobs
+    std::string finish;
+    bool operator==(const Said&) const = default;
+    friend void PrintTo(const Said& said, std::ostream* out) {
+      *out << said.text << '|' << said.calls << '|' << said.lines << '|' << said.finish;
+    }
+  };
+
+  static std::string text_at(const json::object& object, std::string_view name) {
+    const json::value* const value = object.if_contains(name);
+    return value != nullptr && value->is_string() ? std::string(value->as_string()) : "";
+  }
+
+  static void add_to(Said& said, const json::object& choice) {
+    const json::object& delta = choice.at("delta").as_object();
+    said.text += text_at(delta, "content");
+    if (const auto* calls = delta.if_contains("tool_calls"))
+      for (const json::value& call : calls->as_array())
+        said.calls += text_at(call.at("function").as_object(), "name") +
+                      text_at(call.at("function").as_object(), "arguments");
+    if (const auto* logprobs = choice.if_contains("logprobs"); logprobs && logprobs->is_object())
+      for (const json::value& line : logprobs->at("content").as_array()) said.lines += json::serialize(line);
+    said.finish += text_at(choice, "finish_reason");
+  }
+
+  std::map<std::int64_t, Said> said(const std::string& more) {
+    std::map<std::int64_t, Said> all;
+    const std::string text = post("/v1/chat/completions", chat_body(more)).text;
+    for (const json::value& event : events_of(text)) {
       EXPECT_FALSE(event.as_object().contains("error")) << json::serialize(event);
       if (!event.as_object().contains("choices")) continue;
-      for (const json::value& choice : event.at("choices").as_array()) {
-        std::string& text = texts[choice.at("index").as_int64()];
-        const json::object& delta = choice.at("delta").as_object();
-        if (const auto* content = delta.if_contains("content"); content && content->is_string())
-          text += content->as_string();
-        if (const auto* calls = delta.if_contains("tool_calls"))
-          for (const json::value& call : calls->as_array())
-            text += call.at("function").as_object().contains("arguments")
-                        ? std::string(call.at("function").at("arguments").as_string())
-                        : "";
-        if (const auto* lines = choice.as_object().if_contains("logprobs"); lines && lines->is_object())
-          text += json::serialize(*lines);
-        if (!choice.at("finish_reason").is_null()) text += choice.at("finish_reason").as_string();
-      }
+      for (const json::value& choice : event.at("choices").as_array())
+        add_to(all[choice.at("index").as_int64()], choice.as_object());
     }
-    return texts;
+    return all;
   }
 };
 
@@ -83,6 +113,7 @@ TEST_F(FailoverTest, AStreamIsTheSameWhereverItsWorkerIsLost) {
     for (std::size_t cut = 0; cut < kAnswer.size(); cut += 1 + cut % 3) {
       lose_after(cut, cut % 2 == 0 ? wire::kWorkerLost : wire::kDraining);
       EXPECT_EQ(said(more), whole) << cut;
+      EXPECT_EQ(num_moved(), whole.size()) << "each choice moves once, at " << cut;
     }
   }
 }
