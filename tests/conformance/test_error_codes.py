@@ -31,8 +31,14 @@ def arguments(text, start):
     return found
 
 
+def constants():
+    """The codes that have a name of their own, which `reason = std::string(kName)` uses."""
+    text = "".join(path.read_text() for path in (ROOT / "src").rglob("*.h"))
+    return dict(re.findall(r'constexpr std::string_view (k\w+) = ("[a-z_]+");', text))
+
+
 def codes_of_source():
-    codes = {}
+    codes, named = {}, constants()
     for path in sorted((ROOT / "src").rglob("*")):
         if path.suffix not in (".cc", ".h") or path.name.endswith("_test.cc"):
             continue
@@ -47,7 +53,8 @@ def codes_of_source():
             expressions += arguments(text, match.end() - 1)[1:2]
         expressions += re.findall(r'\{\s*[45]\d\d,\s*("\w+")', text)
         for expression in expressions:
-            for code in STRING.findall(expression):
+            values = expression + "".join(named.get(name, "") for name in re.findall(r"\bk[A-Z]\w+", expression))
+            for code in STRING.findall(values):
                 codes.setdefault(code, path.name)
     return codes
 

@@ -88,7 +88,8 @@ Status add_tool_result(const json::object& block, Turn& turn) {
     if (!read.ok()) return in_field("content", std::move(read).error());
     text = std::move(*read);
   }
-  // The text of a tool that the server ran says by itself how it failed, in the words that the model has seen.
+  // The text of a tool that the server ran says by itself how it failed, in the words that the model has
+  // seen.
   const bool is_ours = block.at("type") == "mcp_tool_result";
   if (const json::value* failed = block.if_contains("is_error");
       !is_ours && failed != nullptr && *failed == true)

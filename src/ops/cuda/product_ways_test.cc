@@ -9,14 +9,14 @@
 namespace kvasir::ops::cuda {
 namespace {
 
-using Way = ProductWays::Way;
+using ProductWay = ProductWays::Way;
 
 TEST(ProductWays, AreThereAfterARestartOnTheSameMachine) {
   const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "product_ways_test";
   std::filesystem::remove_all(folder);
   const std::filesystem::path file = folder / "new" / "ways";
-  const Way library{.algorithm = {1, ~std::uint64_t{0}, 3, 4, 5, 6, 7, 8}};
-  const Way own{.algorithm = library.algorithm, .own = WideShape{4, 2}};
+  const ProductWay library{.algorithm = {1, ~std::uint64_t{0}, 3, 4, 5, 6, 7, 8}};
+  const ProductWay own{.algorithm = library.algorithm, .own = WideShape{4, 2}};
   {
     ProductWays ways(file, "a GPU, a driver");
     EXPECT_EQ(ways.find({1, 2, 3, 4}), nullptr);
