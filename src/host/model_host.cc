@@ -9,12 +9,11 @@
 #include <system_error>
 #include <utility>
 
-#include "config/load.h"
 #include "engine/calibration.h"
-#include "engine/device_runner.h"
 #include "engine/failing_runner.h"
-#include "engine/model_runner.h"
+#include "host/context.h"
 #include "host/fingerprint.h"
+#include "host/loaded_decoder.h"
 #include "host/worker_metrics.h"
 #include "hub/open.h"
 #include "kv/block.h"
@@ -22,12 +21,9 @@
 #include "model/checkpoint/checkpoint.h"
 #include "model/checkpoint/checkpoint_facts.h"
 #include "model/decoder/device_decoder.h"
-#include "model/decoder/kv_cache.h"
 #include "model/loaded_encoder.h"
 #include "model/loaded_model.h"
-#include "model/tokenizer/tokenizer_cache.h"
 #include "obs/log.h"
-#include "ops/cpu/memory_speed.h"
 #include "router/model_grammars.h"
 #include "sched/reachable_slo.h"
 
@@ -43,47 +39,6 @@ namespace {
 // Length of a step beside streams while no prompt is in a hurry.
 constexpr double kShortStepS = 0.15;
 constexpr double kShortGpuStepS = 0.013;
-
-Result<int> count_blocks(const model::ModelConfig& config, const config::Settings& settings) {
-  const std::int64_t per_block =
-      model::KvCache::bytes_per_block(config, ops::kv_type_named(settings.kv_type));
-  const std::int64_t num_blocks = (std::int64_t{settings.kv_memory_mb} << 20) / per_block;
-  if (num_blocks < 2)
-    return base::error(ErrorCode::invalid_argument,
-                       "a KV cache of {} MiB holds no two blocks of {} bytes; raise --kv-memory-mb",
-                       settings.kv_memory_mb, per_block);
-  return static_cast<int>(std::min<std::int64_t>(num_blocks, 1 << 24));
-}
-
-// The longest sequence, and why it is shorter than was asked for.
-struct Context {
-  int length = 0;
-  std::string cut;  // a sentence; empty if nothing was cut
-};
-
-// The wanted context, which is never longer than the model's.
-int wanted_context(const model::ModelConfig& config, const config::Settings& settings) {
-  if (settings.max_context == 0) return config.context_length;
-  return std::min(settings.max_context, config.context_length);
-}
-
-Context context_of(const model::ModelConfig& config, const config::Settings& settings, int num_blocks) {
-  const int wanted = settings.max_context > 0 ? settings.max_context : config.context_length;
-  const std::int64_t held = std::int64_t{num_blocks} * kv::kBlockTokens;
-  const auto length = static_cast<int>(std::min<std::int64_t>({wanted, config.context_length, held}));
-  if (length == wanted) return {.length = length};
-  if (length == config.context_length)
-    return {.length = length,
-            .cut = fmt::format("context of {} tokens instead of {}: the model has no more", length, wanted)};
-  if (settings.kv_memory_mb == 0)
-    return {.length = length,
-            .cut = fmt::format("context of {} tokens instead of {}: the GPU has no more memory left", length,
-                               wanted)};
-  return {.length = length,
-          .cut = fmt::format("context of {} tokens instead of {}: the KV cache of {} MiB holds no more; "
-                             "raise --kv-memory-mb",
-                             length, wanted, settings.kv_memory_mb)};
-}
 
 engine::EngineOptions engine_options(const std::vector<TokenId>& end_tokens, int vocab_size,
                                      const config::Settings& settings, int num_blocks) {
@@ -103,107 +58,6 @@ engine::EngineOptions engine_options(const std::vector<TokenId>& end_tokens, int
   options.max_queue = settings.max_queue;
   options.max_backlog_tokens = settings.stream_buffer_tokens;
   return options;
-}
-
-model::TokenizerCache tokenizer_cache(const config::Settings& settings) {
-  return model::TokenizerCache({.directory = config::tokenizer_dir(settings)});
-}
-
-// A model and the runner of its steps.
-struct Computed {
-  model::Speech speech;
-  std::unique_ptr<engine::Runner> runner;
-  model::ModelConfig config;
-  int num_blocks = 0;
-  engine::StepFootprint footprint = {};
-  double peak_bytes_per_s = 0;  // of the device's memory
-  router::ModelMemory memory = {};
-};
-
-// Activations of a step's rows, and the logits of its sequences.
-std::int64_t workspace_bytes(const model::ModelConfig& config, const config::Settings& settings) {
-  const std::int64_t of_row =
-      std::int64_t{8} * config.hidden_size + std::int64_t{3} * config.intermediate_size;
-  const std::int64_t floats =
-      of_row * settings.max_batch_tokens + std::int64_t{config.vocab_size} * settings.max_batch_sequences;
-  return floats * static_cast<std::int64_t>(sizeof(float));
-}
-
-// As set, or else as measured when it is first asked for.
-double cpu_bytes_per_s(const config::Settings& settings, ops::ComputePool& pool) {
-  if (settings.memory_bandwidth_gbs > 0) return settings.memory_bandwidth_gbs * 1e9;
-  static const double measured = ops::measure_memory_speed(pool);
-  return measured;
-}
-
-// As set, or else by the GPU's clock and bus.
-double gpu_bytes_per_s(const config::Settings& settings) {
-  if (settings.memory_bandwidth_gbs > 0) return settings.memory_bandwidth_gbs * 1e9;
-  const Result<double> speed = model::cuda_memory_speed();
-  return speed.ok() ? *speed : 0;
-}
-
-// Of the matrices that a step on a GPU reads.
-double gpu_weight_bytes(const model::ModelConfig& config, const config::Settings& settings) {
-  const model::ParameterCount count = model::count_parameters(config);
-  const double bytes = settings.gpu_weights == "fp8" ? 1 : settings.gpu_weights == "int4" ? 0.5625 : 2;
-  return bytes * static_cast<double>(count.shared + count.experts) + 2 * static_cast<double>(count.head);
-}
-
-Result<Computed> load_on_cpu(const std::filesystem::path& path, const HostSurroundings& around,
-                             const std::stop_token& stop) {
-  const config::Settings& settings = around.settings;
-  TRY(model::LoadedModel loaded,
-      model::open_model(path, {.stop = stop}, around.pool, tokenizer_cache(settings)));
-  const model::ModelConfig config = loaded.config();
-  TRY(const int num_blocks, count_blocks(config, settings));
-  TRY(model::KvCache kv, model::KvCache::create(config, ops::kv_type_named(settings.kv_type), num_blocks));
-  const auto kv_type = ops::kv_type_named(settings.kv_type);
-  const auto kv_bytes = static_cast<double>(model::KvCache::bytes_per_block(config, kv_type));
-  const auto footprint = engine::footprint_of(config, static_cast<double>(loaded.decoder->weight_bytes()),
-                                              kv_bytes / kv::kBlockTokens);
-  const router::ModelMemory memory{.kv = num_blocks * static_cast<std::int64_t>(kv_bytes),
-                                   .workspace = workspace_bytes(config, settings)};
-  auto runner = std::make_unique<engine::ModelRunner>(std::move(loaded.decoder), std::move(kv));
-  return Computed{std::move(loaded),
-                  std::move(runner),
-                  config,
-                  num_blocks,
-                  footprint,
-                  cpu_bytes_per_s(settings, around.pool),
-                  memory};
-}
-
-using ReserveKv = std::function<base::Status(model::DeviceDecoder&)>;
-
-Result<Computed> load_on_cuda(const std::filesystem::path& path, const HostSurroundings& around,
-                              const ReserveKv& reserve_kv, const std::stop_token& stop) {
-  const config::Settings& settings = around.settings;
-  const model::DeviceOptions options{
-      .kv_bytes = std::int64_t{settings.kv_memory_mb} << 20,
-      .kv_later = around.gpu_plan != nullptr,
-      .max_rows = std::max(settings.max_batch_tokens, settings.max_batch_sequences),
-      .max_sequences = settings.max_batch_sequences,
-      .fp8_kv = settings.gpu_kv == "fp8",
-      .weights = model::weight_numbers_named(settings.gpu_weights),
-      .batch_invariant = settings.gpu_batch_invariant,
-      .products_file = config::gpu_products_file(settings),
-      .tunes_ahead = true,
-      .stop = stop};
-  TRY(model::LoadedDeviceModel loaded,
-      model::open_model_on_cuda(path, options, around.pool, tokenizer_cache(settings)));
-  if (around.gpu_plan != nullptr) TRY_OK(reserve_kv(*loaded.decoder));
-  const model::ModelConfig config = loaded.config();
-  const int num_blocks = loaded.decoder->num_blocks();
-  const auto footprint =
-      engine::footprint_of(config, gpu_weight_bytes(config, settings),
-                           static_cast<double>(loaded.decoder->kv_block_bytes()) / kv::kBlockTokens);
-  const router::ModelMemory memory{.weights = static_cast<std::int64_t>(gpu_weight_bytes(config, settings)),
-                                   .kv = num_blocks * loaded.decoder->kv_block_bytes(),
-                                   .workspace = workspace_bytes(config, settings)};
-  auto runner = std::make_unique<engine::DeviceRunner>(std::move(loaded.decoder), around.pool);
-  return Computed{std::move(loaded), std::move(runner),         config, num_blocks,
-                  footprint,         gpu_bytes_per_s(settings), memory};
 }
 
 // What is known of a model before its architecture is.
@@ -340,8 +194,8 @@ Result<router::ServedModel> ModelHost::load_decoder(const std::stop_token& stop)
   const config::Settings& settings = around_.settings;
   TRY(wire::ModelFacts facts, facts_of(model_, model_.path));
   const auto reserve = [&](model::DeviceDecoder& decoder) { return reserve_kv(decoder, stop); };
-  TRY(Computed computed, settings.device == "cuda" ? load_on_cuda(model_.path, around_, reserve, stop)
-                                                   : load_on_cpu(model_.path, around_, stop));
+  TRY(LoadedDecoder computed, settings.device == "cuda" ? load_on_cuda(model_.path, around_, reserve, stop)
+                                                        : load_on_cpu(model_.path, around_, stop));
   auto& [speech, runner, config, num_blocks, footprint, peak, memory] = computed;
   memory_ = memory;
   if (memory_.weights == 0) memory_.weights = static_cast<std::int64_t>(model_.size);

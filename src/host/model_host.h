@@ -17,7 +17,7 @@
 #include "config/settings.h"
 #include "engine/embed_worker.h"
 #include "engine/local_worker.h"
-#include "host/gpu_plan.h"
+#include "host/surroundings.h"
 #include "hub/library.h"
 #include "hub/pull.h"
 #include "model/decoder/device_decoder.h"
@@ -27,20 +27,6 @@
 #include "router/router.h"
 
 namespace kvasir::host {
-
-// Objects that all models of this process share. They outlive the hosts.
-struct HostSurroundings {
-  const config::Settings& settings;
-  ops::ComputePool& pool;
-  obs::Registry& registry;
-  const base::Clock& clock;
-  hub::ProgressSink& progress;
-  // Divides a GPU's free memory; null: the model's KV is of a fixed size.
-  std::shared_ptr<GpuPlan> gpu_plan = nullptr;
-  std::map<std::string, double> gpu_shares = {};
-  std::map<std::string, double> slo_ttft_ms = {};  // by model; 0 or absent: what the device can reach
-  std::map<std::string, double> slo_tpot_ms = {};
-};
 
 // One model of this process. A thread of its own pulls missing files; another loads the model and starts the
 // engine; then the host holds the worker. What becomes of it is told to `reports`.

@@ -15,6 +15,8 @@
 
 namespace kvasir::remote {
 
+class WorkerConnection;
+
 // A worker in another process, over gRPC. It connects by itself, again and again while it lives, and finds a
 // peer that is gone or hangs within 5 s. With the connection go its streams: each ends with an `unavailable`
 // error whose reason is `worker_lost`, and the same answers requests while there is none. Thread-safe; not
@@ -75,12 +77,9 @@ class RemoteWorker final : public seam::WorkerClient {
   base::Status drain(base::Duration timeout = std::chrono::seconds(5));
 
  private:
-  class Core;
-  class Call;
-  class Reader;
-  explicit RemoteWorker(std::shared_ptr<Core> core) : core_(std::move(core)) {}
+  explicit RemoteWorker(std::shared_ptr<WorkerConnection> connection) : connection_(std::move(connection)) {}
 
-  const std::shared_ptr<Core> core_;
+  const std::shared_ptr<WorkerConnection> connection_;
 };
 
 }  // namespace kvasir::remote

@@ -34,12 +34,12 @@ class WorkerServer {
   };
 
   static base::Result<std::unique_ptr<WorkerServer>> start(Options options, Served served);
-  // Ends the streams that still run with `worker_lost`.
+  // Ends the streams that still run, with `server_draining`: a gateway goes on with them elsewhere.
   ~WorkerServer();
 
   int port() const;
   const wire::WorkerCard& card() const;
-  // Refuses new requests from now on, with `worker_lost`.
+  // Refuses new requests from now on, with `server_draining`.
   void drain();
   // False: some streams still run after so long.
   bool wait_idle(base::Duration timeout) const;

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+#include <kvasir.grpc.pb.h>
+
+#include "remote/gateway_links.h"
+
+namespace kvasir::remote {
+
+// What a worker answers to gRPC's calls. Only this folder includes this header.
+class WorkerService final : public proto::Worker::CallbackService {
+ public:
+  explicit WorkerService(GatewayLinks& links) : links_(links) {}
+  grpc::ServerBidiReactor<proto::ToWorker, proto::ToGateway>* Connect(
+      grpc::CallbackServerContext* context) override;
+  grpc::ServerWriteReactor<proto::TextPiece>* ReadText(grpc::CallbackServerContext* context,
+                                                       const proto::TextRequest* request) override;
+  grpc::ServerUnaryReactor* Drain(grpc::CallbackServerContext* context, const proto::DrainRequest* request,
+                                  proto::DrainReply* reply) override;
+
+ private:
+  GatewayLinks& links_;
+};
+
+}  // namespace kvasir::remote

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <kvasir.pb.h>
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "base/result.h"
+#include "sched/scheduler.h"
+#include "seam/worker_client.h"
+
+namespace kvasir::remote {
+
+// What a gateway knows of a worker: its last report, what was sent to it since, and its last steps. Times are
+// of this process's clock. Only this folder includes this header.
+class WorkerView {
+ public:
+  WorkerView() = default;
+  explicit WorkerView(int num_blocks);
+
+  base::Status take_report(const proto::Report& message);
+  void take_activity(const proto::Activity& message);
+  // A request that no report counts yet.
+  void sent(std::uint64_t stream, const wire::GenerateRequest& request);
+  // The worker is gone, and with it what it was sent.
+  void forget_sent() { sent_.clear(); }
+  void to_this_clock(wire::TokenEvent& event) const;
+
+  wire::WorkerReport report() const;
+  int num_waiting() const { return report_.num_waiting + static_cast<int>(sent_.size()); }
+  bool failed() const { return report_.failed; }
+  seam::Prospect prospect() const;
+  wire::Activity activity(std::uint64_t after_step) const;
+  // The last step that is known; 0: none.
+  std::uint64_t last_step() const { return steps_.empty() ? 0 : steps_.back().number; }
+
+ private:
+  struct Sent {
+    std::uint64_t stream;
+    sched::WaitingLine line;
+  };
+
+  double offset_s_ = 0;  // this clock minus the worker's
+  bool knows_offset_ = false;
+  wire::WorkerReport report_;
+  seam::Prospect prospect_;  // as of reported_s_
+  double reported_s_ = 0;
+  std::vector<Sent> sent_;
+  std::deque<wire::StepRecord> steps_;
+  wire::Activity activity_;  // without steps
+};
+
+}  // namespace kvasir::remote
