@@ -75,7 +75,9 @@ void add_drain(CLI::App& app, Outcome& outcome) {
   auto flags = std::make_shared<config::FlagValues>();
   auto worker = std::make_shared<std::string>();
   command->add_option("worker", *worker, "Its id, or its HOST:PORT")->required();
-  config::add_flags(*command, *flags);
+  config::add_flags(*command, *flags,
+                    {"workers", "etcd", "etcd_user", "etcd_password_file", "etcd_ca", "etcd_prefix",
+                     "fleet_cert", "fleet_key", "fleet_ca", "fleet_plaintext"});
   command->callback([flags, worker, &outcome] {
     const auto settings = config::load(*flags);
     if (!settings.ok()) return report_usage(outcome, settings.error());

@@ -63,7 +63,10 @@ void run_worker(const config::Settings& settings, Outcome& outcome) {
   ::signal(SIGPIPE, SIG_IGN);
   ProgressDisplay display(stderr_progress());
   auto worker = worker::Worker::start(settings, display);
-  if (!worker.ok()) return report(outcome, worker.error());
+  if (!worker.ok()) {
+    const bool usage = worker.error().code == base::ErrorCode::invalid_argument;
+    return usage ? report_usage(outcome, worker.error()) : report(outcome, worker.error());
+  }
   end.set(worker->get());
   const base::Status status = work(**worker);
   end.set(nullptr);

@@ -1,5 +1,6 @@
 #include "fleet/worker_list.h"
 
+#include <fstream>
 #include <set>
 #include <utility>
 
@@ -34,7 +35,9 @@ Result<WorkerPlace> read_worker(const std::string& path, const toml::table& tabl
 }  // namespace
 
 Result<std::vector<WorkerPlace>> read_worker_list(const std::string& path) {
-  const toml::parse_result parsed = toml::parse_file(path);
+  std::ifstream file(path);
+  if (!file) return base::error(ErrorCode::not_found, "{} cannot be read", path);
+  const toml::parse_result parsed = toml::parse(file, path);
   if (!parsed)
     return base::error(ErrorCode::invalid_argument, "{}:{}: {}", path, parsed.error().source().begin.line,
                        parsed.error().description());
