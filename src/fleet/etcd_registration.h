@@ -19,7 +19,7 @@ class EtcdRegistration {
   EtcdRegistration(const EtcdRegistration&) = delete;
   EtcdRegistration& operator=(const EtcdRegistration&) = delete;
 
-  // As far as is known now.
+  // False while etcd cannot be reached and the lease may have run out.
   bool registered() const { return lease_ != 0; }
 
  private:

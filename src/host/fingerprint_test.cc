@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 class FingerprintTest : public testing::Test {
  protected:
   ~FingerprintTest() override { fs::remove_all(folder_); }
-  // Of a file of this name and size with one byte at `at` set.
+  // The fingerprint of a file of this name and size with the byte at `at` set.
   std::string with_byte(std::size_t at, char byte) {
     fs::create_directories(folder_);
     std::string bytes(1 << 20, 'w');

@@ -44,21 +44,21 @@ std::int64_t workspace_bytes(const model::ModelConfig& config, const config::Set
   return floats * static_cast<std::int64_t>(sizeof(float));
 }
 
-// As set, or else as measured when it is first asked for.
+// The speed of the memory: as set, or else as measured on the first call.
 double cpu_bytes_per_s(const config::Settings& settings, ops::ComputePool& pool) {
   if (settings.memory_bandwidth_gbs > 0) return settings.memory_bandwidth_gbs * 1e9;
   static const double measured = ops::measure_memory_speed(pool);
   return measured;
 }
 
-// As set, or else by the GPU's clock and bus.
+// The speed of the GPU's memory: as set, or else derived from its clock and bus.
 double gpu_bytes_per_s(const config::Settings& settings) {
   if (settings.memory_bandwidth_gbs > 0) return settings.memory_bandwidth_gbs * 1e9;
   const Result<double> speed = model::cuda_memory_speed();
   return speed.ok() ? *speed : 0;
 }
 
-// Of the matrices that a step on a GPU reads.
+// The bytes of the matrices that a step on a GPU reads.
 double gpu_weight_bytes(const model::ModelConfig& config, const config::Settings& settings) {
   const model::ParameterCount count = model::count_parameters(config);
   const double bytes = settings.gpu_weights == "fp8" ? 1 : settings.gpu_weights == "int4" ? 0.5625 : 2;

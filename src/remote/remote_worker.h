@@ -60,11 +60,11 @@ class RemoteWorker final : public seam::WorkerClient {
 
   base::Result<seam::TokenReader> generate(wire::GenerateRequest request,
                                            boost::asio::any_io_executor reader) override;
-  // By the worker's last report and what has been sent to it since.
+  // Made here, from the worker's last report and what has been sent to it since.
   wire::Forecast forecast(const wire::Outline& outline) const override;
   seam::Prospect prospect() const override;
   wire::WorkerReport report() const override;
-  // As of the answer to the call before this one.
+  // What the worker answered to the call before this one; this call asks it again.
   wire::Activity activity(std::uint64_t after_step) override;
   void watch_blocks(std::shared_ptr<seam::BlockSink> sink) override;
 

@@ -48,11 +48,11 @@ class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
     wire::Usage usage;
   };
 
-  // Of the call's reactions. False: the peer says what makes no sense, and the call ends.
+  // Called by the call's reactions. `take` is false if the message makes no sense; then the call ends.
   bool take(const proto::ToGateway& message);
   void written();
   void ended(const grpc::Status& status);
-  // Of a stream's reader.
+  // Called by a stream's reader.
   void add_credit(std::uint64_t stream, int tokens);
   void abort(std::uint64_t stream);
 

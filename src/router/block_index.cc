@@ -42,7 +42,7 @@ class BlockIndex::Table {
     }
   }
 
-  // Those of one writer at a time. There must be room.
+  // Called by one writer at a time. There must be room.
   void add(std::uint64_t key, std::uint64_t members) {
     for (std::size_t i = place(key);; i = next(i)) {
       Slot& slot = slots_[i];
@@ -112,7 +112,7 @@ void BlockIndex::leave(int member) {
   taken_ &= ~bit_of(member);
 }
 
-// By bits of the key that choose neither the shard nor the slot.
+// Made of bits of the key that choose neither the shard nor the slot.
 bool BlockIndex::keeps(std::uint64_t key, int resolution) {
   return (key >> 44 & static_cast<std::uint64_t>(resolution - 1)) == 0;
 }

@@ -34,11 +34,12 @@ class Policy {
   virtual std::string_view name() const = 0;
   // Whether it needs to know which member holds what.
   virtual bool wants_blocks() const { return false; }
-  // Of two at least. The choice's route tells what is special to the policy; the rest is added.
+  // There are two candidates at least. The choice's route tells what is special to the policy; the caller
+  // adds the rest.
   virtual Choice choose(std::span<const Candidate> candidates, const Demand& demand) = 0;
 };
 
-// By its name: cache, least_loaded, round_robin or random. Another name is a bug.
+// The policy with this name: cache, least_loaded, round_robin or random. Another name is a bug.
 std::unique_ptr<Policy> make_policy(std::string_view name, std::uint64_t seed);
 
 std::unique_ptr<Policy> make_cache_policy(std::uint64_t seed);

@@ -81,8 +81,8 @@ class CachePolicy final : public Policy {
            one.load * kTokensOfRunning;
   }
 
-  // Those that may be the best: by all that is known, by what they hold, and by their load. Of equal ones
-  // first the one that is preferred, then any, since others choose at the same time.
+  // The members that may be the best: by all that is known, by what they hold, and by their load. Among
+  // equals the preferred one comes first, then any, since others choose at the same time.
   Shortlist shortlist(std::span<const Candidate> candidates, const wire::Outline& outline,
                       const Demand& demand) {
     Shortlist list;

@@ -57,7 +57,7 @@ class Pool {
     std::shared_ptr<BlockFollower> follower;  // null: its blocks are not known
   };
   using Members = std::shared_ptr<const std::vector<Seat>>;
-  // Those who are there now.
+  // The members who are there now.
   Members members() const;
 
   // One of `among`; one that has failed or stands still only if there is no other. unavailable: the demand

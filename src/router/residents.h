@@ -78,11 +78,11 @@ class Residents {
   Stage stage(const std::string& name) const;
   // Whether it is going to be ready, or could not be loaded, without another wish.
   bool is_coming(const std::string& name) const;
-  // Of one that failed, from the moment that it did.
+  // Why the model failed; there from the moment that it did.
   std::optional<base::Error> error(const std::string& name) const;
   bool stays(const std::string& name) const;
   std::int64_t bytes(const std::string& name) const;
-  // Of all models in memory or on their way in or out.
+  // The sum over all models in memory or on their way in or out.
   std::int64_t used_bytes() const;
   int num_in_memory() const;
   const Options& options() const { return options_; }

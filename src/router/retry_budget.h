@@ -29,7 +29,7 @@ class RetryBudget {
     --level_;
     return true;
   }
-  // What was taken was not used.
+  // Gives back what `take` gave and nobody used.
   void give_back() {
     const std::lock_guard lock(mutex_);
     level_ = std::min(most_, level_ + 1);

@@ -134,7 +134,7 @@ class Router {
   base::Result<WorkerLease> pick(const ChatText& text, const Demand& demand);
   base::Result<EmbedLease> pick(const EmbedText& text);
 
-  // Of all pools.
+  // How many members all pools have together.
   int num_members() const;
   // Tells how a request on a member ended. A member that loses too many gets none for a while.
   void note(std::string_view name, const std::string& member, Ejections::Outcome outcome);
@@ -153,7 +153,8 @@ class Router {
 
   // In the order in which they were added.
   std::vector<ModelStatus> models(const Reach& reach = {}) const;
-  // Of the pool's first member; see seam::WorkerClient. Absent: the model is not ready, or does not generate.
+  // What the pool's first member does; see seam::WorkerClient. Absent: the model is not ready, or does not
+  // generate.
   std::optional<wire::Activity> activity(std::string_view name, std::uint64_t after_step) const;
 
  private:
