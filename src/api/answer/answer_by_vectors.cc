@@ -1,9 +1,9 @@
 #include "api/answer/answer_by_vectors.h"
 
 #include <cmath>
+#include <limits>
 #include <memory>
 
-#include "api/answer/await_model.h"
 #include "api/answer/embedding_task.h"
 #include "api/answer/prepare.h"
 #include "api/http/caller.h"
@@ -55,18 +55,24 @@ asio::awaitable<Result<std::vector<float>>> compute(Service& service, Exchange& 
   co_return std::move(*vectors);
 }
 
+std::string body_of(const EmbedQuestion& question, std::vector<float> vectors) {
+  json::object answer = question.write(question.job, std::move(vectors));
+  if (!question.warnings.empty()) answer["warnings"] = json::value_from(question.warnings);
+  return base::json_text(answer);
+}
+
 // Makes the body of the answer.
 asio::awaitable<Result<std::string>> run(Service& service, Exchange& exchange, RequestMeter& meter,
                                          QuestionPtr question) {
   EmbedJob& job = question->job;
-  if (job.sequences.empty()) co_return question->write(job, {});
+  if (job.sequences.empty()) co_return body_of(*question, {});
   // About the size of the answer.
   const std::size_t num_bytes = job.sequences.size() * static_cast<std::size_t>(job.model->dimensions) * 8;
   Result<std::vector<float>> vectors = co_await compute(service, exchange, meter, job);
   if (!vectors.ok()) co_return std::move(vectors).error();
   auto shared = std::make_shared<std::vector<float>>(std::move(*vectors));
   TextTask<std::string>::Work work = [question, shared](const std::stop_token&) -> Result<std::string> {
-    return question->write(question->job, std::move(*shared));
+    return body_of(*question, std::move(*shared));
   };
   co_return co_await run_text_work<std::string>(service.tokenizing, exchange, num_bytes, std::move(work));
 }
@@ -91,6 +97,13 @@ Status EmbedReading::add(EmbedJob& job, const TextOrTokens& text, std::string_vi
   return base::ok();
 }
 
+Status read_cut(const json::value& value, TextCut& cut) {
+  TRY(const std::int64_t number, read_integer(value, {-1, std::numeric_limits<int>::max()}));
+  if (number == 0) return wrong_value("expected at least 1, or -1");
+  cut.max_tokens = static_cast<int>(number);
+  return base::ok();
+}
+
 std::vector<float> shorter_vectors(const std::vector<float>& vectors, int from, int to) {
   const auto length = static_cast<std::size_t>(from);
   const auto kept = static_cast<std::size_t>(to);
@@ -107,7 +120,7 @@ std::vector<float> shorter_vectors(const std::vector<float>& vectors, int from, 
 }
 
 asio::awaitable<void> answer_by_vectors(Service& service, Exchange& exchange, ReadEmbedQuestion read,
-                                        VectorModels models) {
+                                        MeantModel meant) {
   const auto body = std::make_shared<const std::string>(std::move(exchange.request.body));
   TextTask<QuestionPtr>::Work work = [&service, read, caller = exchange.caller,
                                       body](const std::stop_token& stop) -> Result<QuestionPtr> {
@@ -115,8 +128,7 @@ asio::awaitable<void> answer_by_vectors(Service& service, Exchange& exchange, Re
     TRY(EmbedQuestion question, read(std::move(object), {service, caller, stop}));
     return std::make_shared<EmbedQuestion>(std::move(question));
   };
-  Result<std::optional<router::AnyText>> held = std::optional<router::AnyText>();
-  if (models == VectorModels::on_request) held = co_await await_model_of(service, exchange, body);
+  const auto held = co_await await_model_of(service, exchange, body, meant);
   if (!held.ok()) co_return co_await reply_error(exchange, held.error());
   obs::SpanScope tokenize(*exchange.trace->spans, "tokenize");
   Result<QuestionPtr> question =
@@ -128,6 +140,8 @@ asio::awaitable<void> answer_by_vectors(Service& service, Exchange& exchange, Re
     co_return;
   }
   exchange.model = (*question)->job.model->name;
+  for (const std::string& warning : (*question)->warnings)
+    exchange.headers.emplace_back("x-kvasir-warning", warning);
   const Asker asker = asker_of(service, exchange);
   Result<std::string> answer = co_await run(service, exchange, *asker.meter, std::move(*question));
   const bool left = !answer.ok() && answer.error().code == ErrorCode::cancelled;

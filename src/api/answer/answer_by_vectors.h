@@ -2,7 +2,6 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <stop_token>
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/answer/await_model.h"
 #include "api/answer/completion_request.h"
 #include "api/http/fields.h"
 #include "api/http/service.h"
@@ -43,25 +43,40 @@ struct EmbedReading {
                    std::optional<int> max_tokens = {}) const;
 };
 
-// A request that has been read. `write` makes the body of the answer from the vectors of length 1
-// [sequences, dimensions], on any thread.
+// A request that has been read. `write` makes the answer from the vectors of length 1 [sequences,
+// dimensions], on any thread.
 struct EmbedQuestion {
-  using Write = std::function<std::string(const EmbedJob& job, std::vector<float> vectors)>;
-  EmbedQuestion(EmbedJob job_in, Write write_in) : job(std::move(job_in)), write(std::move(write_in)) {}
+  using Write = std::function<json::object(const EmbedJob& job, std::vector<float> vectors)>;
+  EmbedQuestion(EmbedJob job_in, std::vector<std::string> warnings_in, Write write_in)
+      : job(std::move(job_in)), warnings(std::move(warnings_in)), write(std::move(write_in)) {}
 
   EmbedJob job;
+  std::vector<std::string> warnings;  // of what is ignored; the answer and its headers get them
   Write write;
 };
 using ReadEmbedQuestion = base::Result<EmbedQuestion> (*)(json::object body, const EmbedReading& reading);
+
+// How many tokens of a text are read. By default a text that is too long is an error.
+struct TextCut {
+  std::optional<int> max_tokens;  // -1: as many as the model takes
+
+  std::optional<int> for_model(const router::EmbedText& model) const {
+    return max_tokens == -1 ? model.context_length : max_tokens;
+  }
+};
+
+// Reads vLLM's `truncate_prompt_tokens`.
+base::Status read_cut(const json::value& value, TextCut& cut);
+inline constexpr std::string_view kCutSchema =
+    R"({"type": "integer", "anyOf": [{"const": -1}, {"minimum": 1, "maximum": 2147483647}],
+        "description": "Only so many tokens of each text are read; -1: as many as the model takes."})";
 
 // The first `to` numbers of each of `vectors` [_, from], made to be of length 1 again.
 std::vector<float> shorter_vectors(const std::vector<float>& vectors, int from, int to);
 
 // Answers a request by the vectors of its texts: reads it, admits it, has them computed, and meters them. A
 // job without sequences is written at once.
-// `models`: those that are loaded, or those too that a request may have loaded (see await_model.h).
-enum class VectorModels : std::uint8_t { on_request, loaded };
 boost::asio::awaitable<void> answer_by_vectors(Service& service, Exchange& exchange, ReadEmbedQuestion read,
-                                               VectorModels models = VectorModels::on_request);
+                                               MeantModel meant = nullptr);
 
 }  // namespace kvasir::api

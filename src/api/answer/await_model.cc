@@ -24,10 +24,6 @@ using Stage = router::Residents::Stage;
 
 namespace {
 
-bool loads_on_request(const Service& service) {
-  return service.residence != nullptr && service.residence->options().loads_on_request;
-}
-
 bool may_use(const tenancy::Caller& caller, const std::string& model) {
   const std::vector<std::string>& models = caller.tier->models;
   return models.empty() || std::ranges::find(models, model) != models.end();
@@ -163,6 +159,10 @@ asio::awaitable<Result<Hold>> await_it(Service& service, Waiter waiter, std::str
 
 }  // namespace
 
+bool loads_on_request(const Service& service) {
+  return service.residence != nullptr && service.residence->options().loads_on_request;
+}
+
 asio::awaitable<Result<Hold>> await_model(Service& service, Outlet& out, std::string model, bool stream) {
   Waiter waiter(out.exchange(), out.key());
   if (stream) waiter.out = &out;
@@ -178,7 +178,7 @@ asio::awaitable<Result<Hold>> await_model(Service& service, Exchange& exchange, 
 }
 
 asio::awaitable<Result<Hold>> await_model_of(Service& service, Exchange& exchange,
-                                             std::shared_ptr<const std::string> body) {
+                                             std::shared_ptr<const std::string> body, MeantModel meant) {
   if (!loads_on_request(service)) co_return Hold();
   TextTask<std::string>::Work work =
       [body, max_depth = service.options.max_json_depth](const std::stop_token&) -> Result<std::string> {
@@ -190,6 +190,7 @@ asio::awaitable<Result<Hold>> await_model_of(Service& service, Exchange& exchang
       co_await run_text_work<std::string>(service.reading, exchange, body->size(), std::move(work));
   if (!model.ok()) co_return std::move(model).error();
   if (model->empty()) co_return Hold();
+  if (meant != nullptr) *model = meant(service, std::move(*model));
   co_return co_await await_model(service, exchange, std::move(*model));
 }
 

@@ -128,6 +128,8 @@ Result<ChatRequest> read_chat_request(json::object body) {
   ChatRequest request;
   TRY_OK(read_params(body, request.params));
   TRY_OK(read_fields<ChatRequest>(body, kChatFields, request));
+  for (const char* other : {"max_tokens", "n_predict"})
+    warn_of_other_name(body, "max_completion_tokens", other, request.params.warnings);
   TRY(request.tools, read_tools(body));
   request.tools.move_warnings_to(request.params.warnings);
   static const ObjectSchema known = describe_chat();

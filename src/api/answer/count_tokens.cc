@@ -1,6 +1,7 @@
 #include "api/answer/count_tokens.h"
 
 #include <stop_token>
+#include <string>
 #include <utility>
 
 #include "api/answer/auto_model.h"
@@ -22,6 +23,8 @@ asio::awaitable<Result<std::size_t>> count_tokens(Service& service, Exchange& ex
   base::Status added = add_server_tools(service.tools, chat.tools);
   if (!added.ok()) co_return std::move(added).error();
   add_system_prompt(exchange.caller, chat);
+  for (const std::string& warning : chat.params.warnings)
+    exchange.headers.emplace_back("x-kvasir-warning", warning);
   const auto held = co_await await_model(service, exchange, chat.params.model);
   if (!held.ok()) co_return held.error();
   Result<router::ChatTextPtr> model = service.router.chat_text(chat.params.model, reach_of(exchange.caller));

@@ -103,6 +103,7 @@ Status read_stream_options(const json::value& value, GenerateParams& params) {
       {"continuous_usage_stats",
        [](const json::value& v, GenerateParams& p) { return read_flag(v, p.continuous_usage); }},
   };
+  warn_of_others<GenerateParams>(value.get_object(), kOptions, "stream_options.", params.warnings);
   return read_fields<GenerateParams>(value.get_object(), kOptions, params);
 }
 
@@ -319,6 +320,8 @@ GivenSampling given_sampling(const json::object& body) {
 Status read_params(const json::object& body, GenerateParams& params) {
   TRY_OK(refuse_unsupported(body));
   TRY_OK(read_fields<GenerateParams>(body, kGenerateFields, params));
+  warn_of_other_name(body, "n_predict", "max_tokens", params.warnings);
+  warn_of_other_name(body, "repeat_penalty", "repetition_penalty", params.warnings);
   params.given = given_sampling(body);
   TRY_OK(read_structured_output(body, params));
   if (!params.stream && body.contains("stream_options") && !body.at("stream_options").is_null())

@@ -1,6 +1,7 @@
 #include "api/answer/structured_output.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,7 @@ namespace {
 // The output format of one request. A second format is refused.
 struct Wanted {
   std::optional<OutputFormat> format;
+  std::vector<std::string> warnings = {};
 };
 
 Status want(Kind kind, std::string text, std::string_view field, Wanted& wanted) {
@@ -59,6 +61,9 @@ Status read_named_schema(const json::object& format, Wanted& wanted) {
   const json::value* named = format.if_contains("json_schema");
   if (named == nullptr || !named->is_object())
     return in_field("json_schema", missing("an object with a \"schema\""));
+  static constexpr Field<Wanted> kKnown[] = {
+      {"name", nullptr}, {"description", nullptr}, {"schema", nullptr}, {"strict", nullptr}};
+  warn_of_others<Wanted>(named->get_object(), kKnown, "response_format.json_schema.", wanted.warnings);
   const json::value* schema = named->get_object().if_contains("schema");
   if (schema == nullptr || schema->is_null())
     return in_field("json_schema", in_field("schema", missing("a JSON schema")));
@@ -70,6 +75,9 @@ Status read_named_schema(const json::object& format, Wanted& wanted) {
 Status read_response_format(const json::value& value, Wanted& wanted) {
   if (!value.is_object()) return wrong_type("an object", value);
   const json::object& format = value.get_object();
+  static constexpr Field<Wanted> kKnown[] = {
+      {"type", nullptr}, {"json_schema", nullptr}, {"schema", nullptr}};
+  warn_of_others<Wanted>(format, kKnown, "response_format.", wanted.warnings);
   const json::value* type = format.if_contains("type");
   if (type == nullptr || !type->is_string())
     return in_field("type", missing("\"text\", \"json_object\" or \"json_schema\""));
@@ -174,6 +182,7 @@ Status read_structured_output(const json::object& body, GenerateParams& params) 
   Wanted wanted;
   TRY_OK(read_fields<Wanted>(body, kStructuredOutputFields, wanted));
   params.format = std::move(wanted.format);
+  std::ranges::move(wanted.warnings, std::back_inserter(params.warnings));
   return base::ok();
 }
 

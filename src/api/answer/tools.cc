@@ -52,8 +52,7 @@ Result<const json::object*> read_function(const json::value& value) {
   if (!value.is_object()) return wrong_type("an object", value);
   const json::value* type = value.get_object().if_contains("type");
   const std::string_view kind = kind_of(value);
-  if (type != nullptr && *type != json::value(kind))
-    return in_field("type", not_supported("a type other than \"function\" and \"custom\" is"));
+  if (type != nullptr && *type != json::value(kind)) return in_field("type", unknown_tool_type(*type));
   const json::value* function = value.get_object().if_contains(kind);
   if (function == nullptr) return in_field(kind, missing("an object with a \"name\""));
   if (!function->is_object()) return in_field(kind, wrong_type("an object", *function));
@@ -318,6 +317,11 @@ Status check_tool_choice(const ToolSettings& settings) {
   const auto named = [&](const ToolSettings::Tool& tool) { return tool.name == settings.named; };
   if (settings.named.empty() || std::ranges::any_of(settings.tools, named)) return base::ok();
   return in_field("tool_choice", wrong_value(fmt::format("no tool is named \"{}\"", settings.named)));
+}
+
+base::Error unknown_tool_type(const json::value& type) {
+  if (!type.is_string()) return wrong_type("a string", type);
+  return not_supported(fmt::format("a tool of type \"{}\" is", std::string_view(type.get_string())));
 }
 
 void describe_tools(ObjectSchema& schema) {

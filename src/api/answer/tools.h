@@ -52,6 +52,9 @@ inline constexpr std::string_view kServerToolsSchema =
 // the form that `read_tools` takes; errors name the client's own fields.
 base::Result<ToolSettings> read_flat_tools(const json::object& chat, std::string_view schema_key);
 
+// The error of a tool whose `type` is none that tools have here.
+base::Error unknown_tool_type(const json::value& type);
+
 // What the grammars of custom tools cannot do with this format; empty: nothing. `format` is the result of
 // `format_with_tools`.
 std::string grammar_warning(const ToolSettings& tools, const std::optional<OutputFormat>& format);

@@ -73,7 +73,8 @@ void ObjectSchema::add_field(std::string_view name, std::string_view schema, std
 }
 
 // Warnings are headers too, so their number, length and letters are bounded.
-void ObjectSchema::warn_of_others(const json::object& object, std::vector<std::string>& warnings) const {
+void ObjectSchema::warn_of_others(const json::object& object, std::vector<std::string>& warnings,
+                                  std::string_view place) const {
   constexpr std::size_t kMostNames = 8;
   constexpr std::size_t kMostBytes = 64;
   std::size_t num_others = 0;
@@ -81,10 +82,19 @@ void ObjectSchema::warn_of_others(const json::object& object, std::vector<std::s
     if (value.is_null() || names_.contains(std::string_view(key)) || ++num_others > kMostNames) continue;
     std::string name = std::string(key).substr(0, kMostBytes);
     std::ranges::replace_if(name, [](char c) { return c <= ' ' || c > '~'; }, '?');
-    warnings.push_back(fmt::format("{}: ignored, this server does not know the field", name));
+    warnings.push_back(fmt::format("{}{}: ignored, this server does not know the field", place, name));
   }
   if (num_others > kMostNames)
     warnings.push_back(fmt::format("{} further fields are ignored too", num_others - kMostNames));
+}
+
+void warn_of_other_name(const json::object& object, std::string_view used, std::string_view other,
+                        std::vector<std::string>& warnings) {
+  const json::value* first = object.if_contains(used);
+  const json::value* second = object.if_contains(other);
+  if (first == nullptr || first->is_null() || second == nullptr || second->is_null() || *first == *second)
+    return;
+  warnings.push_back(fmt::format("{}: ignored, {} asks for the same and counts", other, used));
 }
 
 json::object ObjectSchema::take() {

@@ -20,8 +20,9 @@ class ObjectSchema {
   }
   json::object take();
   // Adds a line for each of the object's fields that no table has. The tables' undocumented fields count too,
-  // and null asks for nothing.
-  void warn_of_others(const json::object& object, std::vector<std::string>& warnings) const;
+  // and null asks for nothing. `place` comes before each name: "text." for an object inside of the request.
+  void warn_of_others(const json::object& object, std::vector<std::string>& warnings,
+                      std::string_view place = {}) const;
 
  private:
   void add_field(std::string_view name, std::string_view schema, std::string_view required_as);
@@ -30,6 +31,18 @@ class ObjectSchema {
   json::object properties_;
   json::array required_;
 };
+
+// The same for an object inside of a request, which one table reads.
+template <class Target>
+void warn_of_others(const json::object& object, std::span<const Field<Target>> table, std::string_view place,
+                    std::vector<std::string>& warnings) {
+  ObjectSchema().add(table).warn_of_others(object, warnings, place);
+}
+
+// The line for `other`, which asks for the same as `used` under another name, if the object has both and they
+// differ.
+void warn_of_other_name(const json::object& object, std::string_view used, std::string_view other,
+                        std::vector<std::string>& warnings);
 
 // Parses a schema literal of this program. Invalid JSON is a bug.
 json::value schema_literal(std::string_view text);

@@ -10,6 +10,10 @@ std::string_view without_latest(std::string_view name) {
   return name.ends_with(kLatest) ? name.substr(0, name.size() - kLatest.size()) : name;
 }
 
+std::string meant_name(const Service& service, std::string asked) {
+  return service.router.has(asked) ? asked : std::string(without_latest(asked));
+}
+
 base::Result<std::string> served_name(const Service& service, const tenancy::Caller& caller,
                                       const std::string& asked) {
   const router::Reach reach = reach_of(caller);

@@ -12,6 +12,9 @@ namespace kvasir::api {
 base::Result<std::string> served_name(const Service& service, const tenancy::Caller& caller,
                                       const std::string& asked);
 
+// The name of the model that a client means, whether it is served or not.
+std::string meant_name(const Service& service, std::string asked);
+
 // "m" for "m:latest".
 std::string_view without_latest(std::string_view name);
 

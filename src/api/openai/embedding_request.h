@@ -20,6 +20,8 @@ struct EmbeddingRequest {
   std::vector<TextOrTokens> inputs;  // never empty; tokens are used as they are
   Encoding encoding = Encoding::numbers;
   std::optional<int> dimensions;  // absent: all dimensions of the model
+  TextCut cut;
+  std::vector<std::string> warnings;
 };
 
 base::Result<EmbeddingRequest> read_embedding_request(json::object body);

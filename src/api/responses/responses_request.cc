@@ -139,6 +139,7 @@ Status read_stream_options(const json::value& value, R& r) {
                                              TRY(request.chat.params.resumable, read_bool(v));
                                              return base::ok();
                                            }}};
+  warn_of_others<R>(value.get_object(), kOptions, "stream_options.", r.chat.params.warnings);
   return read_fields<R>(value.get_object(), kOptions, r);
 }
 
@@ -182,6 +183,7 @@ Status read_reasoning(const json::value& value, R& r) {
                                             {"generate_summary", ignore},
                                             {"mode", warn_unless<kModeWarning, kStandard>},
                                             {"context", warn_unless<kReasoningWarning, kAuto>}};
+  warn_of_others<R>(value.get_object(), kReasoning, "reasoning.", r.chat.params.warnings);
   return read_fields<R>(value.get_object(), kReasoning, r);
 }
 
@@ -189,8 +191,12 @@ Status read_format(const json::value& value, R& r) {
   using Kind = grammar::GrammarSource::Kind;
   if (!value.is_object()) return wrong_type("an object", value);
   const json::object& format = value.get_object();
-  static constexpr Field<R> kDescription[] = {
-      {"name", read_unused_text}, {"description", read_unused_text}, {"strict", read_unused_flag}};
+  static constexpr Field<R> kDescription[] = {{"name", read_unused_text},
+                                              {"description", read_unused_text},
+                                              {"strict", read_unused_flag},
+                                              {"type", nullptr},
+                                              {"schema", nullptr}};
+  warn_of_others<R>(format, kDescription, "text.format.", r.chat.params.warnings);
   TRY_OK(read_fields<R>(format, kDescription, r));
   const json::value* type = format.if_contains("type");
   if (type == nullptr || !type->is_string())
@@ -217,6 +223,7 @@ Status read_text_settings(const json::value& value, R& r) {
       {"format", read_format},
       {"verbosity", [](const json::value& v, R& request) { return read_verbosity(v, request.chat.params); }},
   };
+  warn_of_others<R>(value.get_object(), kText, "text.", r.chat.params.warnings);
   return read_fields<R>(value.get_object(), kText, r);
 }
 
