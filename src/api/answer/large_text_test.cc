@@ -4,6 +4,7 @@
 #include <memory>
 #include <semaphore>
 #include <string>
+#include <vector>
 
 #include "api/api_fixture.h"
 
@@ -46,6 +47,29 @@ TEST_F(LargeTextTest, EarlierResponsesAreReadWhileGrammarsAreCompiled) {
   const Reply second = post("/v1/responses", R"({"model": "m", "input": "go on", "previous_response_id": ")" +
                                                  std::string(first.body.at("id").as_string()) + "\"}");
   EXPECT_EQ(second.status, 200) << second.text;
+}
+
+// Earlier responses count until the text has been tokenized.
+TEST_F(LargeTextTest, EarlierResponsesThatWaitAreCounted) {
+  server_options_.max_bodies_bytes = std::size_t{4} << 20;  // 3 for large ones
+  serve(says("Hello"), 3'000'000);
+  const Reply first =
+      post("/v1/responses", R"({"model": "m", "input": ")" + std::string(1'000'000, 'x') + "\"}");
+  ASSERT_EQ(first.status, 200) << first.text.substr(0, 200);
+  const std::string next = R"({"model": "m", "input": "go on", "previous_response_id": ")" +
+                           std::string(first.body.at("id").as_string()) + "\"";
+  keep_tokenizing_busy();
+  std::vector<std::unique_ptr<net::LoopbackClient>> waiting;
+  for (int i = 0; i < 3; ++i) {
+    waiting.push_back(std::make_unique<net::LoopbackClient>(port_));
+    waiting.back()->send(net::post_request("/v1/responses", next + R"(, "stream": true})"));
+    waiting.back()->read_until(": ping\n\n");
+  }
+  const Reply refused = post("/v1/responses", next + "}");
+  EXPECT_EQ(refused.status, 503) << refused.text;
+  EXPECT_EQ(refused.body.at("error").at("code"), "server_overloaded");
+  let_go();
+  for (auto& client : waiting) client->read_until("response.completed");
 }
 
 TEST_F(LargeTextTest, AStreamsHeadersAndPingsDoNotWaitForItsText) {

@@ -10,6 +10,7 @@
 #include <stop_token>
 #include <utility>
 
+#include "api/http/body_room.h"
 #include "api/http/text_task.h"
 #include "base/check.h"
 #include "net/body_budget.h"
@@ -78,10 +79,7 @@ Status make_room(net::BodyShare& share, std::size_t max_bytes, std::size_t num_b
                  {},
                  "request_too_large"};
   if (share.cover(num_bytes)) return base::ok();
-  return Error{.code = ErrorCode::unavailable,
-               .message = "the bodies of all requests take all the memory that they may; try again",
-               .reason = "server_overloaded",
-               .retry_after_s = 1};
+  return bodies_overloaded();
 }
 
 }  // namespace

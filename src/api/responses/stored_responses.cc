@@ -175,11 +175,12 @@ Result<store::StoredAnswer> find_response(store::Store& store, const store::Key&
   return found;
 }
 
-Result<json::array> items_up_to(store::Store& store, const store::Key& key) {
+Result<json::array> items_up_to(store::Store& store, const store::Key& key, const CountBytes& count) {
   auto chain = store.answers().chain(key, now_ms(), kMaxChain);
   if (!chain.ok()) return as_missing(std::move(chain).error(), key.id);
   json::array items;
   for (const store::StoredAnswer& answer : *chain) {
+    TRY_OK(count(answer.input.size() + answer.body.size()));
     if (answer.kind != "response") return as_missing(Error{ErrorCode::not_found, ""}, key.id);
     if (answer.state == store::AnswerState::in_progress) return still_runs(answer.id);
     TRY_OK(check_not_conversed(answer));
