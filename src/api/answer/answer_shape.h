@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -70,6 +71,8 @@ inline constexpr AnswerKind kCompletionAnswer = {"cmpl-"};
 inline constexpr AnswerKind kMessagesAnswer = {"msg_", "event: ping\ndata: {\"type\":\"ping\"}\n\n"};
 inline constexpr AnswerKind kResponsesAnswer = {"resp_"};
 
+// `custom_tools`: the names of the tools whose calls are written as calls of custom tools.
+std::unique_ptr<AnswerShape> chat_shape(AnswerHead head, std::set<std::string> custom_tools);
 std::unique_ptr<AnswerShape> completion_shape(AnswerHead head);
 
 // Appends a delta to the sum of the deltas before it.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/answer/chat_request.h"
+#include "api/answer/custom_input.h"
 #include "api/answer/custom_tools.h"
 
 namespace kvasir::api {

@@ -1,5 +1,7 @@
 #include "api/answer/chat_request.h"
 
+#include <set>
+#include <string>
 #include <utility>
 
 namespace kvasir::api {
@@ -137,6 +139,13 @@ Result<ChatRequest> read_chat_request(json::object body) {
   TRY(request.messages, read_messages(body.at("messages")));
   TRY_OK(take_beginning(request));
   return request;
+}
+
+MakeShape chat_shape(const ChatRequest& request) {
+  std::set<std::string> custom_tools;
+  for (const ToolSettings::Tool& tool : request.tools.tools)
+    if (tool.is_custom) custom_tools.insert(tool.name);
+  return [custom_tools](AnswerHead head) { return chat_shape(std::move(head), custom_tools); };
 }
 
 json::object chat_request_schema() {

@@ -4,9 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "api/answer/chat_request.h"
 #include "api/answer/choice_shape.h"
-#include "api/answer/custom_tools.h"
+#include "api/answer/custom_input.h"
 
 namespace kvasir::api {
 
@@ -151,12 +150,8 @@ class ChatShape final : public ChoiceShape {
 
 }  // namespace
 
-MakeShape chat_shape(const ChatRequest& request) {
-  std::set<std::string> custom_tools;
-  for (const ToolSettings::Tool& tool : request.tools.tools)
-    if (tool.is_custom) custom_tools.insert(tool.name);
-  return
-      [custom_tools](AnswerHead head) { return std::make_unique<ChatShape>(std::move(head), custom_tools); };
+std::unique_ptr<AnswerShape> chat_shape(AnswerHead head, std::set<std::string> custom_tools) {
+  return std::make_unique<ChatShape>(std::move(head), std::move(custom_tools));
 }
 
 }  // namespace kvasir::api

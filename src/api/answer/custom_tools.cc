@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "api/answer/custom_input.h"
 #include "api/http/fields.h"
 
 namespace kvasir::api {
@@ -69,17 +70,6 @@ json::object function_of_custom(const json::object& tool, const CustomFormat& fo
                             {"required", json::array{kCustomInput}},
                             {"additionalProperties", false}};
   return function;
-}
-
-json::object custom_arguments(std::string_view input) {
-  return {{kCustomInput, input}};
-}
-
-std::string custom_input(std::string_view arguments) {
-  const auto value = base::parse_json(arguments);
-  const json::value* input =
-      value.ok() && value->is_object() ? value->get_object().if_contains(kCustomInput) : nullptr;
-  return input != nullptr && input->is_string() ? std::string(input->get_string()) : std::string();
 }
 
 std::string flat_tool_name(std::string_view name_space, std::string_view name) {

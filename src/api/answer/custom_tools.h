@@ -35,12 +35,6 @@ base::Result<CustomFormat> read_custom_format(const json::object& tool);
 // The function that stands for a custom tool; the model is shown its grammar.
 json::object function_of_custom(const json::object& tool, const CustomFormat& format);
 
-// The arguments that stand for the input of a custom tool, and the input of such arguments. The latter is
-// empty if the arguments are incomplete.
-inline constexpr std::string_view kCustomInput = "input";
-json::object custom_arguments(std::string_view input);
-std::string custom_input(std::string_view arguments);
-
 // The name that the model sees for a tool of a namespace.
 std::string flat_tool_name(std::string_view name_space, std::string_view name);
 

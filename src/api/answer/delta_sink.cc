@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "api/answer/answer_shape.h"
-#include "api/answer/start.h"
+#include "api/answer/client_error.h"
 
 namespace kvasir::api {
 

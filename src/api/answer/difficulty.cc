@@ -58,16 +58,16 @@ constexpr auto kSlotWords = [] {
   return slots;
 }();
 
-enum class Kind : std::uint8_t { other, letter, sign };
+enum class CharKind : std::uint8_t { other, letter, sign };
 constexpr auto kKinds = [] {
-  std::array<Kind, 256> kinds{};
-  for (char c = 'a'; c <= 'z'; ++c) kinds[static_cast<std::size_t>(c)] = Kind::letter;
-  for (char c = 'A'; c <= 'Z'; ++c) kinds[static_cast<std::size_t>(c)] = Kind::letter;
-  for (const char c : std::string_view("{}();=<>[]")) kinds[static_cast<std::size_t>(c)] = Kind::sign;
+  std::array<CharKind, 256> kinds{};
+  for (char c = 'a'; c <= 'z'; ++c) kinds[static_cast<std::size_t>(c)] = CharKind::letter;
+  for (char c = 'A'; c <= 'Z'; ++c) kinds[static_cast<std::size_t>(c)] = CharKind::letter;
+  for (const char c : std::string_view("{}();=<>[]")) kinds[static_cast<std::size_t>(c)] = CharKind::sign;
   return kinds;
 }();
 
-Kind kind_of(char c) {
+CharKind kind_of(char c) {
   return kKinds[static_cast<unsigned char>(c)];
 }
 
@@ -95,12 +95,12 @@ void read(std::string_view text, Marks& marks) {
   marks.num_bytes += text.size();
   marks.has_fence = marks.has_fence || text.find("```") != text.npos;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const Kind kind = kind_of(text[i]);
-    if (kind == Kind::sign) ++marks.num_signs;
-    if (kind != Kind::letter) continue;
+    const CharKind kind = kind_of(text[i]);
+    if (kind == CharKind::sign) ++marks.num_signs;
+    if (kind != CharKind::letter) continue;
     const std::size_t begin = i;
     std::uint32_t hash = kHashBegin;
-    for (; i < text.size() && kind_of(text[i]) == Kind::letter; ++i)
+    for (; i < text.size() && kind_of(text[i]) == CharKind::letter; ++i)
       hash = add_letter(hash, static_cast<char>(text[i] | 0x20));
     mark_word(text.substr(begin, i - begin), hash, marks);
     --i;

@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "api/answer/question.h"
 #include "api/http/fields.h"
 #include "api/http/service.h"
 #include "api/http/text_task.h"
@@ -29,9 +28,5 @@ boost::asio::awaitable<base::Result<T>> read_body(Service& service, Exchange& ex
   };
   co_return co_await run_text_work<T>(service.reading, exchange, exchange.num_body_bytes, std::move(work));
 }
-
-// The bodies of POST /v1/chat/completions and POST /v1/completions.
-base::Result<Question> read_chat_question(json::object body);
-base::Result<Question> read_completion_question(json::object body);
 
 }  // namespace kvasir::api

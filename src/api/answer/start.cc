@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "api/answer/client_error.h"
 #include "api/answer/reservation.h"
 
 namespace kvasir::api {
@@ -53,13 +54,6 @@ wire::Outline outline_of(const Job& job, const kv::BlockChain& blocks) {
   for (std::size_t i = 0; i < job.sequences.size(); i += static_cast<std::size_t>(job.num_sampled))
     outline.num_prompt_tokens += static_cast<std::int64_t>(job.sequences[i].prompt.size());
   return outline;
-}
-
-Error as_client_error(Error error) {
-  if (error.code != ErrorCode::too_large) return error;
-  error.code = ErrorCode::invalid_argument;
-  if (error.reason.empty()) error.reason = "context_length_exceeded";
-  return error;
 }
 
 Result<Place> admit(Service& service, const Asker& asker, Job& job) {

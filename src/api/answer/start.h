@@ -37,8 +37,4 @@ base::Result<std::unique_ptr<Generation>> start(Service& service, Place place, J
 base::Result<std::unique_ptr<Generation>> start(Service& service, const Asker& asker, Job job,
                                                 const boost::asio::any_io_executor& executor);
 
-// A worker reports a sequence that cannot fit as a lack of memory. The client is told that its prompt is too
-// long, or its grammar too complex.
-base::Error as_client_error(base::Error error);
-
 }  // namespace kvasir::api

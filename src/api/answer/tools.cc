@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "api/answer/custom_input.h"
 #include "api/answer/custom_tools.h"
 #include "api/answer/generate_params.h"
 #include "grammar/schema_check.h"

@@ -11,7 +11,7 @@
 #include "api/answer/await_model.h"
 #include "api/answer/delta_sink.h"
 #include "api/answer/encode.h"
-#include "api/answer/read_body.h"
+#include "api/answer/read_question.h"
 #include "api/answer/receipt.h"
 #include "api/answer/start.h"
 #include "api/answer/system_prompt.h"

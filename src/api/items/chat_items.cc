@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/answer/custom_input.h"
 #include "api/answer/custom_tools.h"
 #include "api/http/fields.h"
 #include "api/http/request_id.h"

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "api/answer/answer_parts.h"
+#include "api/answer/custom_input.h"
 #include "api/responses/response_events.h"
 #include "api/responses/stored_responses.h"
 
