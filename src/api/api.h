@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "api/http/api_metrics.h"
-#include "api/http/service.h"
+#include "api/http/service/api_metrics.h"
+#include "api/http/service/service.h"
 #include "base/clock.h"
 #include "meter/meter.h"
 #include "net/http_server.h"

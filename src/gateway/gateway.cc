@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "api/http/site_guard.h"
+#include "api/http/caller/site_guard.h"
 #include "api/routes.h"
 #include "config/load.h"
 #include "host/machine_memory.h"

@@ -4,13 +4,13 @@
 #include <string>
 #include <utility>
 
-#include "api/answer/auto_model.h"
-#include "api/answer/await_model.h"
-#include "api/answer/prepare.h"
-#include "api/answer/server_tools.h"
-#include "api/answer/system_prompt.h"
-#include "api/http/caller.h"
-#include "api/http/text_task.h"
+#include "api/answer/encode/prompt.h"
+#include "api/answer/encode/system_prompt.h"
+#include "api/answer/model/auto_model.h"
+#include "api/answer/model/await_model.h"
+#include "api/answer/server_tools/server_tools.h"
+#include "api/http/caller/caller.h"
+#include "api/http/work/text_task.h"
 
 namespace kvasir::api {
 

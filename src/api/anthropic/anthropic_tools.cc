@@ -3,7 +3,7 @@
 #include <string_view>
 #include <utility>
 
-#include "api/answer/tools.h"
+#include "api/answer/question/tools.h"
 #include "api/anthropic/messages_request.h"
 
 namespace kvasir::api {

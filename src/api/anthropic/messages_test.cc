@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "api/answer/stream_events.h"
+#include "api/answer/write/stream_events.h"
 #include "api/anthropic/messages_request.h"
 #include "api/api_fixture.h"
 

@@ -11,10 +11,10 @@
 #include "api/conversations/endpoints.h"
 #include "api/conversations/turn_keeper.h"
 #include "api/conversations/turn_request.h"
-#include "api/http/answer_by_store.h"
-#include "api/http/body_room.h"
-#include "api/http/page_query.h"
-#include "api/http/store_task.h"
+#include "api/http/json/page_query.h"
+#include "api/http/work/answer_by_store.h"
+#include "api/http/work/body_room.h"
+#include "api/http/work/store_task.h"
 
 namespace kvasir::api {
 

@@ -3,7 +3,7 @@
 #include <limits>
 #include <utility>
 
-#include "api/answer/auto_model.h"
+#include "api/answer/model/auto_model.h"
 #include "api/llamacpp/endpoints.h"
 
 namespace kvasir::api {

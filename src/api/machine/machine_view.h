@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "api/http/service.h"
+#include "api/http/service/service.h"
 #include "base/json.h"
 
 namespace kvasir::api {

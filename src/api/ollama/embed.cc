@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "api/answer/answer_by_vectors.h"
-#include "api/http/object_schema.h"
+#include "api/answer/vectors/answer_by_vectors.h"
+#include "api/http/json/object_schema.h"
 #include "api/ollama/endpoints.h"
 #include "api/ollama/ollama_request.h"
 #include "api/ollama/served_name.h"

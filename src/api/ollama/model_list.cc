@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "api/answer/known_models.h"
-#include "api/answer/prepare.h"
-#include "api/answer/read_body.h"
-#include "api/http/caller.h"
-#include "api/http/object_schema.h"
+#include "api/answer/encode/prompt.h"
+#include "api/answer/model/known_models.h"
+#include "api/http/caller/caller.h"
+#include "api/http/json/object_schema.h"
+#include "api/http/work/read_body.h"
 #include "api/ollama/endpoints.h"
 #include "api/ollama/ollama_request.h"
 #include "api/ollama/ollama_shape.h"

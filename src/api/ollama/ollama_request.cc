@@ -3,8 +3,8 @@
 #include <string_view>
 #include <utility>
 
-#include "api/answer/receipt.h"
-#include "api/http/object_schema.h"
+#include "api/answer/question/receipt.h"
+#include "api/http/json/object_schema.h"
 
 namespace kvasir::api {
 

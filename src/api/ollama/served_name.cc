@@ -1,7 +1,7 @@
 #include "api/ollama/served_name.h"
 
-#include "api/answer/auto_model.h"
-#include "api/http/caller.h"
+#include "api/answer/model/auto_model.h"
+#include "api/http/caller/caller.h"
 
 namespace kvasir::api {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "api/http/service.h"
+#include "api/http/service/service.h"
 #include "tenancy/caller.h"
 
 namespace kvasir::api {

@@ -1,8 +1,8 @@
 #include <utility>
 
 #include "api/answer/answer.h"
-#include "api/answer/read_body.h"
-#include "api/answer/read_question.h"
+#include "api/answer/question/read_question.h"
+#include "api/http/work/read_body.h"
 #include "api/openai/endpoints.h"
 
 namespace kvasir::api {

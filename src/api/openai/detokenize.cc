@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "api/answer/await_model.h"
-#include "api/answer/generate_params.h"
-#include "api/http/caller.h"
-#include "api/http/object_schema.h"
-#include "api/http/text_task.h"
+#include "api/answer/model/await_model.h"
+#include "api/answer/question/generate_params.h"
+#include "api/http/caller/caller.h"
+#include "api/http/json/object_schema.h"
+#include "api/http/work/text_task.h"
 #include "api/openai/endpoints.h"
 #include "api/openai/only_model.h"
 

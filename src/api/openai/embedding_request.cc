@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "api/answer/generate_params.h"
+#include "api/answer/question/generate_params.h"
 
 namespace kvasir::api {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "api/answer/answer_by_vectors.h"
-#include "api/answer/completion_request.h"
-#include "api/http/fields.h"
+#include "api/answer/question/completion_request.h"
+#include "api/answer/vectors/answer_by_vectors.h"
+#include "api/http/json/fields.h"
 
 namespace kvasir::api {
 

@@ -2,7 +2,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/answer/answer_by_vectors.h"
+#include "api/answer/vectors/answer_by_vectors.h"
 #include "api/openai/embedding_request.h"
 #include "api/openai/endpoints.h"
 

@@ -7,10 +7,10 @@
 #include <variant>
 #include <vector>
 
-#include "api/answer/auto_model.h"
-#include "api/answer/known_models.h"
+#include "api/answer/model/auto_model.h"
+#include "api/answer/model/known_models.h"
 #include "api/answer/upstream_answer.h"
-#include "api/http/caller.h"
+#include "api/http/caller/caller.h"
 #include "api/openai/endpoints.h"
 #include "api/openai/model_object.h"
 #include "base/json.h"

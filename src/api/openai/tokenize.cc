@@ -4,13 +4,13 @@
 #include <string>
 #include <utility>
 
-#include "api/answer/answer_shape.h"
-#include "api/answer/await_model.h"
-#include "api/answer/chat_request.h"
-#include "api/answer/completion_request.h"
-#include "api/answer/prepare.h"
-#include "api/http/caller.h"
-#include "api/http/text_task.h"
+#include "api/answer/encode/prompt.h"
+#include "api/answer/model/await_model.h"
+#include "api/answer/question/chat_request.h"
+#include "api/answer/question/completion_request.h"
+#include "api/answer/shape/answer_shape.h"
+#include "api/http/caller/caller.h"
+#include "api/http/work/text_task.h"
 #include "api/openai/endpoints.h"
 #include "api/openai/only_model.h"
 

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "api/answer/answer_by_vectors.h"
+#include "api/answer/vectors/answer_by_vectors.h"
 
 namespace kvasir::api {
 

@@ -3,9 +3,9 @@
 #include <numeric>
 #include <utility>
 
-#include "api/answer/generate_params.h"
-#include "api/http/object_schema.h"
-#include "api/http/request_id.h"
+#include "api/answer/question/generate_params.h"
+#include "api/http/json/object_schema.h"
+#include "api/http/service/request_id.h"
 #include "api/ranking/endpoints.h"
 #include "api/ranking/ranking.h"
 

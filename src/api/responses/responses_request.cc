@@ -8,9 +8,9 @@
 #include <string_view>
 #include <utility>
 
-#include "api/answer/receipt.h"
-#include "api/http/metadata.h"
-#include "api/http/object_schema.h"
+#include "api/answer/question/receipt.h"
+#include "api/http/json/metadata.h"
+#include "api/http/json/object_schema.h"
 #include "api/items/chat_items.h"
 #include "api/responses/responses_tools.h"
 

@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "api/answer/streams.h"
-#include "api/http/answer_by_store.h"
-#include "api/http/key_watch.h"
-#include "api/http/object_schema.h"
-#include "api/http/page_query.h"
-#include "api/http/store_task.h"
-#include "api/http/wake.h"
+#include "api/answer/write/streams.h"
+#include "api/http/json/object_schema.h"
+#include "api/http/json/page_query.h"
+#include "api/http/wait/wake.h"
+#include "api/http/work/answer_by_store.h"
+#include "api/http/work/key_watch.h"
+#include "api/http/work/store_task.h"
 #include "api/responses/endpoints.h"
 #include "api/responses/input_items.h"
 #include "api/responses/referenced_items.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/http/fields.h"
+#include "api/http/json/fields.h"
 #include "store/store.h"
 
 namespace kvasir::api {
