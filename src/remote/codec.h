@@ -15,9 +15,6 @@
 // computes with it. Only this folder includes this header.
 namespace kvasir::remote {
 
-// 1: the first. A peer with another number is refused; additions that an older peer may ignore keep it.
-inline constexpr std::uint32_t kProtocol = 1;
-
 // The grammar is left to the caller.
 void encode(const wire::GenerateRequest& request, proto::Generate& out);
 base::Result<wire::GenerateRequest> decode(const proto::Generate& in, int vocab_size);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "remote/codec.h"
+#include "remote/protocol.h"
 
 namespace kvasir::remote {
 
@@ -148,7 +149,7 @@ wire::Activity decode(const proto::Activity& in) {
 }
 
 void encode(const wire::WorkerCard& card, proto::Card& out) {
-  out.set_protocol(kProtocol);
+  set_protocols(out);
   out.set_id(card.id);
   out.set_address(card.address);
   out.set_model(card.model);

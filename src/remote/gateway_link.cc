@@ -8,6 +8,7 @@
 
 #include "obs/log.h"
 #include "remote/codec.h"
+#include "remote/protocol.h"
 #include "wire/worker_lost.h"
 
 namespace kvasir::remote {
@@ -108,9 +109,7 @@ void GatewayLink::take() {
 
 base::Status GatewayLink::take_hello() {
   const proto::Hello& hello = in_.hello();
-  if (hello.protocol() != kProtocol)
-    return base::error(ErrorCode::unsupported, "the gateway '{}' speaks version {} of the protocol, not {}",
-                       hello.gateway(), hello.protocol(), kProtocol);
+  TRY_OK(check_common(fmt::format("the gateway '{}'", hello.gateway()), protocols_of(hello)));
   if (hello.window_tokens() <= 0) return base::error(ErrorCode::corrupt, "a gateway without a window");
   if (window_ != 0) return base::error(ErrorCode::corrupt, "a gateway introduced itself twice");
   window_ = hello.window_tokens();

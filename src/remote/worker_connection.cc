@@ -11,6 +11,7 @@
 #include "obs/log.h"
 #include "remote/codec.h"
 #include "remote/grpc_peer.h"
+#include "remote/protocol.h"
 #include "wire/worker_lost.h"
 
 namespace kvasir::remote {
@@ -56,11 +57,11 @@ std::shared_ptr<grpc::Channel> open_channel(const RemoteWorker::Options& options
 // One connection's call. It deletes itself when it has ended.
 class WorkerConnection::Call final : public grpc::ClientBidiReactor<proto::ToWorker, proto::ToGateway> {
  public:
-  explicit Call(std::shared_ptr<WorkerConnection> owner) : owner_(std::move(owner)) {}
+  explicit Call(WorkerConnection& owner) : owner_(owner) {}
 
   void start(proto::ToWorker hello) {
     out_ = std::move(hello);
-    owner_->stub().async()->Connect(&context_, this);
+    owner_.stub().async()->Connect(&context_, this);
     StartRead(&in_);
     StartWrite(&out_);
     StartCall();
@@ -74,21 +75,23 @@ class WorkerConnection::Call final : public grpc::ClientBidiReactor<proto::ToWor
 
   void OnReadDone(bool ok) override {
     if (!ok) return;  // OnDone follows
-    if (owner_->take(in_))
+    if (owner_.take(in_))
       StartRead(&in_);
     else
       cancel();
   }
   void OnWriteDone(bool ok) override {
-    if (ok) owner_->written();
+    if (ok) owner_.written();
   }
   void OnDone(const grpc::Status& status) override {
-    owner_->ended(status);
+    WorkerConnection& owner = owner_;
+    owner.ended(status);
     delete this;
+    owner.released();
   }
 
  private:
-  const std::shared_ptr<WorkerConnection> owner_;
+  WorkerConnection& owner_;  // stays until `released`
   grpc::ClientContext context_;
   proto::ToGateway in_;
   proto::ToWorker out_;
@@ -131,16 +134,17 @@ WorkerConnection::WorkerConnection(RemoteWorker::Options options, asio::any_io_e
 void WorkerConnection::connect() {
   proto::ToWorker message;
   proto::Hello& hello = *message.mutable_hello();
-  hello.set_protocol(kProtocol);
+  set_protocols(hello);
   hello.set_gateway(options_.gateway);
   hello.set_window_tokens(options_.window_tokens);
   const std::lock_guard lock(mutex_);
-  if (stopping_ || call_ != nullptr) return;
+  if (stopping_ || has_call_) return;
   slots_ = {};
   outbox_ = {};
   asked_activity_ = false;
   writing_ = true;  // the hello
-  call_ = new Call(shared_from_this());
+  call_ = new Call(*this);
+  has_call_ = true;
   call_->start(std::move(message));
 }
 
@@ -149,7 +153,7 @@ void WorkerConnection::stop() {
   stopping_ = true;
   retry_.reset();
   if (call_ != nullptr) call_->cancel();
-  call_ended_.wait(lock, [this] { return call_ == nullptr; });
+  call_ended_.wait(lock, [this] { return !has_call_; });
 }
 
 base::Status WorkerConnection::admits(const wire::GenerateRequest& request, const Lock& /*lock*/) const {
@@ -249,9 +253,7 @@ bool WorkerConnection::take(const proto::ToGateway& message) {
 
 base::Status WorkerConnection::check_card(const proto::Card& message, const wire::WorkerCard& card,
                                           const Lock& /*lock*/) const {
-  if (message.protocol() != kProtocol)
-    return base::error(ErrorCode::unsupported, "'{}' speaks version {} of the protocol, not {}",
-                       options_.address, message.protocol(), kProtocol);
+  TRY_OK(check_common(fmt::format("the worker at {}", options_.address), protocols_of(message)));
   if (message.vocab_size() <= 0 || card.num_blocks <= 0 || card.context_length <= 0)
     return base::error(ErrorCode::corrupt, "'{}' says nothing of its model", options_.address);
   if (!fingerprint_.empty() && card.fingerprint != fingerprint_)
@@ -361,6 +363,11 @@ void WorkerConnection::ended(const grpc::Status& status) {
   tell();
   const Lock lock(mutex_);
   call_ = nullptr;
+}
+
+void WorkerConnection::released() {
+  const Lock lock(mutex_);
+  has_call_ = false;
   retry_later(lock);
   call_ended_.notify_all();
 }
