@@ -160,7 +160,8 @@ Api::Api(ServiceOptions options, Parts parts)
                base::json_text(openapi_document(route_groups())),
                parts.tracer,
                parts.residence,
-               parts.upstreams},
+               parts.upstreams,
+               parts.fleet},
       observations_(observe_service(parts.registry, service_)),
       batches_(std::make_unique<BatchRunner>(service_, kMaxBatchInFlight)) {}
 

@@ -156,7 +156,7 @@ Gateway::Gateway(const config::Settings& settings, Opened opened, hub::ProgressS
       meter_(std::move(opened.meter)),
       tools_(std::move(opened.tools)),
       api_(service_options(settings), {router_, admission_, registry_, clock_, *store_, *directory_, *meter_,
-                                       tools_.get(), tracer_, residence_.get(), upstreams_.get()}) {
+                                       tools_.get(), tracer_, residence_.get(), upstreams_.get(), &board_}) {
   upstreams_->observe(registry_);
   if (opened.traces)
     trace_exporter_ = std::make_unique<TraceExporter>(std::move(*opened.traces), tracer_, registry_);
@@ -222,7 +222,7 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings
 
 Status Gateway::start_models(router::OnModelState on_state) {
   if (RemoteModels::are_meant(settings_)) {
-    TRY(remote_models_, RemoteModels::start({settings_, router_, std::move(on_state)}));
+    TRY(remote_models_, RemoteModels::start({settings_, router_, board_, std::move(on_state)}));
     return base::ok();
   }
   residence_->start();

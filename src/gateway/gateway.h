@@ -51,6 +51,8 @@ class Gateway {
   bool needs_key() const { return directory_->needs_key(); }
   std::vector<router::ModelStatus> models() const { return router_.models(); }
 
+  // Says at /health/ready that it is about to drain, and goes on as before.
+  void announce_drain() { api_.announce_drain(); }
   // Refuses new requests, waits for running ones for as long as the settings allow, then cuts them off.
   // False: some were cut off.
   bool drain(api::Api::Drain why = api::Api::Drain::stop);
@@ -101,6 +103,7 @@ class Gateway {
   ops::ComputePool pool_;
   router::Router router_{{.policy = settings_.route_policy,
                           .index_bytes = static_cast<std::size_t>(settings_.route_index_mb) << 20}};
+  fleet::WorkerBoard board_;  // empty without workers elsewhere
   const std::unique_ptr<upstream::Upstreams> upstreams_;
   std::unique_ptr<host::LocalLoader> loader_;     // null with workers elsewhere
   std::unique_ptr<router::Residence> residence_;  // likewise

@@ -133,12 +133,14 @@ void RemoteModels::loop() {
     else if (!wake_.wait_for(lock, kLookAgain, has_news)) {
       lock.unlock();
       end_unused();
+      publish();
       lock.lock();
     }
     if (stopping_) return;
     if (const auto listed = std::exchange(listed_, {})) {
       lock.unlock();
       update_members(*listed);
+      publish();
       lock.lock();
     }
     if (news_.empty()) continue;
@@ -146,6 +148,7 @@ void RemoteModels::loop() {
     news_.pop_front();
     lock.unlock();
     heed(news);
+    publish();
     lock.lock();
   }
 }
@@ -214,6 +217,32 @@ void RemoteModels::leave(Member& member) {
 
 bool RemoteModels::has_members(const std::string& model) const {
   return std::ranges::any_of(members_, [&](const auto& entry) { return entry.second.model == model; });
+}
+
+fleet::WorkerStanding RemoteModels::standing_of(const Member& member) {
+  const RemoteWorker::Standing now = member.worker->standing();
+  fleet::WorkerStanding standing{.id = member.place.id, .address = member.place.address};
+  if (now.card) {
+    standing.model = now.card->model;
+    standing.build = now.card->build;
+  }
+  if (now.link == RemoteWorker::Link::ready) {
+    standing.state = now.draining ? "draining" : member.model.empty() ? "refused" : "ready";
+    if (standing.state == "refused") standing.reason = "it differs from the model's other workers";
+  } else {
+    standing.state = now.link == RemoteWorker::Link::refused ? "refused" : "connecting";
+    standing.reason = now.reason;
+  }
+  return standing;
+}
+
+void RemoteModels::publish() {
+  std::vector<fleet::WorkerStanding> workers;
+  for (const auto& [id, member] : members_) workers.push_back(standing_of(member));
+  for (const auto& worker : leaving_)
+    if (const auto card = worker->standing().card)
+      workers.push_back({card->id, card->address, card->model, card->build, "leaving"});
+  parts_.board.set(std::move(workers));
 }
 
 void RemoteModels::tell(const std::string& model, const router::ModelState& state) {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <limits>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -434,7 +437,13 @@ std::optional<wire::Activity> Router::activity(std::string_view name, std::uint6
     members = entry->pool.members();
   }
   if (members->empty()) return std::nullopt;
-  return members->front().member->worker->activity(after_step);
+  wire::Activity together = members->front().member->worker->activity(after_step);
+  for (const Pool::Seat& seat : std::span(*members).subspan(1)) {
+    wire::Activity one = seat.member->worker->activity(std::numeric_limits<std::uint64_t>::max());
+    together.counters += one.counters;
+    std::ranges::move(one.sequences, std::back_inserter(together.sequences));
+  }
+  return together;
 }
 
 }  // namespace kvasir::router

@@ -21,6 +21,7 @@
 #include "api/http/request_trace.h"
 #include "api/http/text_queue.h"
 #include "base/clock.h"
+#include "fleet/worker_board.h"
 #include "meter/meter.h"
 #include "net/http_message.h"
 #include "net/responder.h"
@@ -101,8 +102,10 @@ struct Service {
   Endings background;          // responses that go on without their clients
   const std::string document;  // the document of all routes, for /openapi.json
   obs::Tracer& tracer;
-  router::Residence* residence = nullptr;    // null: models neither come nor go
-  upstream::Upstreams* upstreams = nullptr;  // null: there are none
+  router::Residence* residence = nullptr;     // null: models neither come nor go
+  upstream::Upstreams* upstreams = nullptr;   // null: there are none
+  const fleet::WorkerBoard* fleet = nullptr;  // null: no worker is elsewhere
+  std::atomic<bool> leaving{false};           // it will drain soon, and says so where balancers look
 };
 
 struct Route;
