@@ -86,8 +86,8 @@ class Worker(Process):
 class Gateway(Server):
     """A running `kvasir gateway`, which has no models of its own."""
 
-    def __init__(self, tmp_path, workers=(), ports=(), args=()):
-        self.port = free_port()
+    def __init__(self, tmp_path, workers=(), ports=(), args=(), port=None):
+        self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         ports = list(ports) or [worker.port for worker in workers]
         if ports:
