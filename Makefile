@@ -46,8 +46,9 @@ bench-overload: build ## more load than the server can take: goodput, floods, sh
 	@$(KVASIR) pull smollm2
 	@python3 bench/overload.py --kvasir $(KVASIR) $(if $(QUICK),--quick) $(ARGS)
 
-bench-fleet: build ## what a gateway costs: events relayed by a core, and what it adds to the first token
+bench-fleet: build ## what a gateway costs (events relayed by a core, time to the first token) and what its router gains (6 minutes)
 	@scripts/build.sh release fleet_relay
+	@$(KVASIR) pull smollm2
 	@python3 bench/fleet.py --kvasir $(KVASIR) --relay build/release/bin/fleet_relay $(ARGS)
 
 build-cuda: ## the release binary with the CUDA device, for GPU machines: build/cuda/bin/kvasir (no GPU needed to build)
