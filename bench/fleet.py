@@ -42,7 +42,7 @@ def compare(options, model):
     flags = ("--kv-memory-mb", 64, "--compute-threads", 1, "--log-level", "off")
     with contextlib.ExitStack() as stack:
         _, direct_port, _ = stack.enter_context(
-            served(options.kvasir, "--model", model, *flags, "--admission", "off", "--data-dir", model.parent / "direct"))
+            served(options.kvasir, "--model", model, *flags, "--admission", "off", "--data-dir", model.parent / "direct", stderr=subprocess.DEVNULL))
         address = stack.enter_context(worker_of(options.kvasir, model, *flags))
         gateway_port = stack.enter_context(gateway_of(options.kvasir, model.parent / "gateway", [address], "--admission", "off"))
         connections = [http.client.HTTPConnection("127.0.0.1", port, timeout=30) for port in (direct_port, gateway_port)]
