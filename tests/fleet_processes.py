@@ -50,11 +50,11 @@ class Process:
 
 
 class Worker(Process):
-    def __init__(self, listen=None, health=None, args=()):
+    def __init__(self, listen=None, health=None, args=(), model="smollm2"):
         self.port = listen or free_port()
         self.health_port = health or free_port()
-        self.args = args
-        super().__init__("worker", "--model", "smollm2", "--compute-threads", "1", "--listen", f"127.0.0.1:{self.port}",
+        self.args, self.model = args, model
+        super().__init__("worker", "--model", model, "--compute-threads", "1", "--listen", f"127.0.0.1:{self.port}",
                          "--health-listen", f"127.0.0.1:{self.health_port}", "--kv-memory-mb", "256", *args)
 
     def status(self, path):
@@ -80,7 +80,7 @@ class Worker(Process):
         return sum(float(row.split()[-1]) for row in rows)
 
     def again(self):
-        return Worker(self.port, self.health_port, self.args)
+        return Worker(self.port, self.health_port, self.args, self.model)
 
 
 class Gateway(Server):

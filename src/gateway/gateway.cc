@@ -238,6 +238,10 @@ Status Gateway::serve(router::OnModelState on_state) {
       models.push_back(std::move(model));
     }
     residence_->add(models);
+  } else {
+    auditor_ =
+        std::make_shared<audit::Auditor>(audit::Auditor::Options{settings_.quality_check_share}, router_);
+    router_.listen_to_answers(auditor_);
   }
   TRY_OK(listen());
   return start_models(std::move(on_state));
@@ -333,6 +337,7 @@ Gateway::~Gateway() {
   api_.drain();
   api_.stop_batches();
   if (residence_) residence_->stop();
+  if (auditor_) auditor_->stop();
   if (remote_models_) remote_models_->stop();
   upstreams_->stop();
   tools_->stop();

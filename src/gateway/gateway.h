@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/api.h"
+#include "audit/auditor.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "config/settings.h"
@@ -104,7 +105,8 @@ class Gateway {
   const std::unique_ptr<upstream::Upstreams> upstreams_;
   std::unique_ptr<host::LocalLoader> loader_;     // null with workers elsewhere
   std::unique_ptr<router::Residence> residence_;  // likewise
-  std::unique_ptr<RemoteModels> remote_models_;   // null without workers elsewhere
+  std::shared_ptr<audit::Auditor> auditor_;       // null without workers elsewhere
+  std::unique_ptr<RemoteModels> remote_models_;   // likewise
   tenancy::Admission admission_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<tenancy::Directory> directory_;

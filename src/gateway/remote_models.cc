@@ -64,6 +64,7 @@ void RemoteModels::update_members(const std::vector<fleet::WorkerPlace>& places)
     const auto found = members_.find(place.id);
     if (found == members_.end()) continue;
     leave(found->second);
+    parts_.router.trust_again(place.id);
     if (found->second.worker) leaving_.push_back(std::move(found->second.worker));
     members_.erase(found);
   }
@@ -156,10 +157,12 @@ void RemoteModels::heed(const News& news) {
   Member& member = found->second;
   const RemoteWorker::Standing now = member.worker->standing();  // the news may be old
   if (now.link == RemoteWorker::Link::ready && !now.draining) {
+    member.fault.clear();
     if (member.model.empty()) join(member, *now.card);
     return;
   }
   leave(member);
+  if (now.link == RemoteWorker::Link::connecting) warn_of(member, now.reason);
   // Another model has come to this address: what the connection was made for is over.
   if (now.link == RemoteWorker::Link::refused && now.card) {
     obs::Log::warn("worker_changed", {{"worker", news.id}, {"reason", now.reason}});
@@ -167,6 +170,14 @@ void RemoteModels::heed(const News& news) {
     if (const base::Status status = connect(member); !status.ok())
       obs::Log::error("worker_unreachable", {{"worker", news.id}, {"reason", status.error().message}});
   }
+}
+
+// It is tried again every second, which is logged once for each reason.
+void RemoteModels::warn_of(Member& member, const std::string& reason) {
+  if (std::exchange(member.fault, reason) == reason) return;
+  obs::Log::warn(
+      "worker_unreachable",
+      {{"worker", member.place.id}, {"address", member.place.address}, {"reason", reason}});
 }
 
 void RemoteModels::join(Member& member, const wire::WorkerCard& card) {
@@ -187,6 +198,13 @@ void RemoteModels::join(Member& member, const wire::WorkerCard& card) {
           {{"worker", member.place.id}, {"model", card.model}, {"reason", status.error().message}});
       return;
     }
+  }
+  if (parts_.router.is_distrusted(card.model, member.place.id)) {
+    obs::Log::error("worker_distrusted",
+                    {{"worker", member.place.id},
+                     {"model", card.model},
+                     {"reason", "it has computed wrongly before; it gets no requests while it is listed"}});
+    return;
   }
   parts_.router.add_member(card.model, member.place.id, member.worker);
   member.model = card.model;

@@ -47,7 +47,8 @@ class RemoteModels {
   struct Member {
     fleet::WorkerPlace place;
     std::shared_ptr<remote::RemoteWorker> worker;
-    std::string model;  // of whose pool it is; empty: of none
+    std::string model;   // of whose pool it is; empty: of none
+    std::string fault;   // why it is not there, as it was logged last
   };
   struct Model {
     std::string fingerprint;
@@ -67,6 +68,7 @@ class RemoteModels {
   base::Status connect(Member& member);
   void loop();
   void heed(const News& news);
+  void warn_of(Member& member, const std::string& reason);
   void join(Member& member, const wire::WorkerCard& card);
   void leave(Member& member);
   // Makes the router know the model as this worker has it.

@@ -2,11 +2,53 @@
 
 #include <grpc/support/log.h>
 
+#include <chrono>
+#include <functional>
+#include <map>
 #include <mutex>
+#include <string>
+#include <string_view>
 
 #include "obs/log.h"
 
 namespace kvasir::remote {
+
+namespace {
+
+// A stranger who tries again and again fills no log: a line comes so seldom, and so many of them are known.
+constexpr std::chrono::seconds kBetweenWarnings{5};
+constexpr std::size_t kMostKnownLines = 16;
+
+bool was_told_lately(std::string_view line) {
+  using Clock = std::chrono::steady_clock;
+  static std::mutex mutex;
+  static std::map<std::string, Clock::time_point, std::less<>> told;  // guarded by mutex
+  const std::lock_guard lock(mutex);
+  const Clock::time_point now = Clock::now();
+  const auto found = told.find(line);
+  if (found != told.end()) {
+    if (now < found->second + kBetweenWarnings) return true;
+    found->second = now;
+    return false;
+  }
+  if (told.size() >= kMostKnownLines) return true;
+  told.emplace(line, now);
+  return false;
+}
+
+// A handshake that fails is somebody without the fleet's certificates, whom the operator wants to know of.
+void tell_line(std::string_view line) {
+  if (line.find("andshake failed") == std::string_view::npos || was_told_lately(line))
+    obs::Log::debug("grpc", {{"reason", line}});
+  else
+    obs::Log::warn("fleet_handshake_failed", {{"reason", line}});
+}
+
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+}  // namespace
 
 std::shared_ptr<grpc::ChannelCredentials> client_credentials(const PeerOptions& options) {
   if (!options.tls) return grpc::InsecureChannelCredentials();
@@ -27,9 +69,20 @@ void quiet_grpc() {
   static std::once_flag once;
   std::call_once(once, [] {
     gpr_set_log_verbosity(GPR_LOG_SEVERITY_ERROR);
-    gpr_set_log_function(
-        [](gpr_log_func_args* line) { obs::Log::debug("grpc", {{"reason", line->message}}); });
+    gpr_set_log_function([](gpr_log_func_args* line) { tell_line(line->message); });
   });
+}
+
+std::string reason_of(const grpc::Status& status, const PeerOptions& options) {
+  const std::string& text = status.error_message();
+  if (status.ok() || status.error_code() != grpc::StatusCode::UNAVAILABLE) return text;
+  if (!options.tls && (has(text, "Socket closed") || has(text, "reset by peer") || has(text, "Broken pipe")))
+    return text +
+           " (the other side may want certificates: give the fleet's with --fleet-cert, --fleet-key, "
+           "--fleet-ca)";
+  if (options.tls && has(text, "wrong version number"))
+    return text + " (the other side speaks plain text; it needs certificates of the fleet, too)";
+  return text;
 }
 
 }  // namespace kvasir::remote

@@ -24,8 +24,11 @@ Itinerary::Itinerary(Router& router, ChatTextPtr text, WorkerLease lease, std::i
       num_tokens_(num_tokens),
       stay_(std::make_shared<const WorkerLease>(std::move(lease))) {}
 
-void Itinerary::note_well(const Stay& stay) {
-  if (!is_last(stay)) router_.note(text_->name, stay->member(), Ejections::Outcome::ended_well);
+void Itinerary::note_well(const Stay& stay, const wire::GenerateRequest* request, wire::FinishReason finish) {
+  if (is_last(stay)) return;
+  router_.note(text_->name, stay->member(), Ejections::Outcome::ended_well);
+  if (request == nullptr || is_private_ || request->resumed.empty() || !router_.wants_answer()) return;
+  router_.offer_answer({text_->name, text_->version, stay->member(), *request, finish});
 }
 
 void Itinerary::note_lost(const Stay& stay, const base::Error& why) {

@@ -70,7 +70,8 @@ std::optional<wire::TokenEvent> ReplayedStream::take() {
   const bool moves = event->error && request_ && !is_cancelled_ && wire::is_worker_lost(*event->error);
   const std::optional<base::Error> lost = moves ? std::exchange(event->error, {}) : std::nullopt;
   if (num_moves_ > 0 || request_) note(*event);
-  if (event->finish) itinerary_->note_well(stay_);
+  if (event->finish)
+    itinerary_->note_well(stay_, request_ && num_moves_ == 0 ? &*request_ : nullptr, *event->finish);
   if (!lost) return event;
   lose(*lost);
   event->error = std::exchange(failure_, {});

@@ -5,28 +5,12 @@
 #include <type_traits>
 #include <utility>
 
+#include "router/router_entry.h"
+
 namespace kvasir::router {
 
 using base::Error;
 using base::ErrorCode;
-
-struct Router::Entry {
-  Entry(std::string name_in, const std::shared_ptr<UseListener>& listener, const PoolOptions& options)
-      : name(std::move(name_in)), uses(std::make_shared<Use::Count>(name, listener)), pool(name, options) {}
-
-  const std::string name;
-  std::int64_t created_s = 0;
-  const std::shared_ptr<Use::Count> uses;
-  Pool pool;  // of a model that generates
-  const std::shared_ptr<PoolFailures> failures = std::make_shared<PoolFailures>();
-  ModelState state;                       // guarded by the router's mutex
-  std::optional<AnyText> text;            // guarded by the router's mutex; set while ready or leaving
-  std::shared_ptr<EmbedMember> embedder;  // guarded by the router's mutex; of a model that makes vectors
-  ModelMemory memory;                     // guarded by the router's mutex
-
-  // Has a text, and a worker for it.
-  bool is_loaded() const { return text && (embedder || !pool.members()->empty()); }
-};
 
 std::string_view name_of(Phase phase) {
   switch (phase) {
@@ -201,20 +185,6 @@ void Router::set_ready(std::string_view name, ServedModel model, ModelMemory mem
   entry->memory = memory;
 }
 
-void Router::add_member(std::string_view name, std::string id, std::shared_ptr<seam::WorkerClient> worker) {
-  const auto entry = find_locked(name);
-  if (!entry) return;
-  entry->failures->ejections.forget(id);
-  entry->pool.add(std::move(id), std::move(worker));
-}
-
-void Router::remove_member(std::string_view name, std::string_view id) {
-  const auto entry = find_locked(name);
-  if (!entry) return;
-  entry->pool.remove(id);
-  entry->failures->ejections.forget(std::string(id));
-}
-
 void Router::set_leaving(std::string_view name) {
   const std::lock_guard lock(mutex_);
   if (const auto entry = find(name)) entry->state = {.phase = Phase::leaving};
@@ -334,56 +304,11 @@ base::Result<WorkerLease> Router::pick(const ChatText& text, const Demand& deman
   return entry->pool.pick(members, demand, Use(entry->uses));
 }
 
-void Router::note(std::string_view name, const std::string& member, Ejections::Outcome outcome) {
-  std::unique_lock lock(mutex_);
-  const auto entry = find(name);
-  if (!entry) return;
-  const Pool::Members members = entry->pool.members();
-  lock.unlock();
-  const bool is_there =
-      std::ranges::any_of(*members, [&member](const Pool::Seat& seat) { return seat.member->id == member; });
-  if (is_there) entry->failures->ejections.note(member, outcome, members->size(), clock_.now());
-}
-
-bool Router::take_retry(std::string_view name) {
-  std::unique_lock lock(mutex_);
-  const auto entry = find(name);
-  if (!entry) return false;
-  const Pool::Members members = entry->pool.members();
-  lock.unlock();
-  int num_running = 0;
-  for (const Pool::Seat& seat : *members) num_running += seat.member->num_leases();
-  return entry->failures->retries.take(num_running, clock_.now());
-}
-
-void Router::give_back_retry(std::string_view name) {
-  const std::lock_guard lock(mutex_);
-  if (const auto entry = find(name)) entry->failures->retries.give_back();
-}
-
-void Router::count(std::string_view name, FailoverOutcome outcome) {
-  const std::lock_guard lock(mutex_);
-  if (const auto entry = find(name)) entry->failures->failovers.add(outcome);
-}
-
-std::shared_ptr<const Router::PoolFailures> Router::failures(std::string_view name) const {
-  const std::lock_guard lock(mutex_);
-  const auto entry = find(name);
-  return entry ? entry->failures : nullptr;
-}
-
 base::Result<EmbedLease> Router::pick(const EmbedText& text) {
   const std::lock_guard lock(mutex_);
   TRY(const auto entry, find_loaded(text.name));
   if (common_text(*entry->text).version != text.version) return has_changed(text.name);
   return EmbedLease(entry->embedder, Use(entry->uses));
-}
-
-int Router::num_members() const {
-  const std::lock_guard lock(mutex_);
-  int num = 0;
-  for (const auto& entry : entries_) num += static_cast<int>(entry->pool.members()->size());
-  return num;
 }
 
 std::vector<ModelStatus> Router::models(const Reach& reach) const {

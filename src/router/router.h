@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "router/answer_listener.h"
 #include "router/demand.h"
 #include "router/ejections.h"
 #include "router/failover.h"
@@ -19,6 +20,7 @@
 #include "router/model_text.h"
 #include "router/pool.h"
 #include "router/retry_budget.h"
+#include "router/trust.h"
 #include "router/use.h"
 #include "seam/embed_client.h"
 #include "seam/worker_client.h"
@@ -142,14 +144,32 @@ class Router {
   bool take_retry(std::string_view name);
   void give_back_retry(std::string_view name);
   void count(std::string_view name, FailoverOutcome outcome);
-  // What became of requests whose workers were lost, and how often members were put out, for metrics. Null:
-  // no such name.
+  // What became of requests whose workers were lost, how often members were put out, and whose answers were
+  // wrong, for metrics. Null: no such name.
   struct PoolFailures {
     FailoverCounts failovers;
     Ejections ejections;
     RetryBudget retries;
+    Trust trust;
   };
   std::shared_ptr<const PoolFailures> failures(std::string_view name) const;
+
+  // Shows answers of members elsewhere to somebody who checks them. Before anybody asks.
+  void listen_to_answers(std::shared_ptr<AnswerListener> listener) {
+    listener_to_answers_ = std::move(listener);
+  }
+  bool wants_answer() const;
+  // Only after `wants_answer`.
+  void offer_answer(GivenAnswer answer) const;
+  // Those who generate for this version of a model. Empty: there is another one now.
+  std::vector<std::shared_ptr<WorkerMember>> members_of(std::string_view name, std::uint64_t version) const;
+  // Answers that were compared, and who was wrong.
+  void count_check(std::string_view name);
+  void count_disagreement(std::string_view name, const std::string& member);
+  // Takes a member out, and keeps it out, until whoever lists it trusts the worker of that name again.
+  void distrust(std::string_view name, const std::string& member);
+  bool is_distrusted(std::string_view name, std::string_view member) const;
+  void trust_again(std::string_view member);
 
   // In the order in which they were added.
   std::vector<ModelStatus> models(const Reach& reach = {}) const;
@@ -175,6 +195,7 @@ class Router {
   std::vector<std::shared_ptr<Entry>> entries_;  // guarded by mutex_
   std::uint64_t last_version_ = 0;               // guarded by mutex_
   std::vector<std::string> elsewhere_;           // constant once somebody asks
+  std::shared_ptr<AnswerListener> listener_to_answers_;  // likewise; null: nobody
 };
 
 }  // namespace kvasir::router

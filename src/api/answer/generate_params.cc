@@ -121,6 +121,7 @@ Status accept_text(const json::value& value, GenerateParams&) {
 Status read_store(const json::value& value, GenerateParams& params) {
   TRY(const bool wanted, read_bool(value));
   if (wanted) params.warnings.emplace_back("store: ignored, completions are not kept");
+  params.is_private = !wanted;
   return base::ok();
 }
 

@@ -51,6 +51,7 @@ struct GenerateParams {
   bool allow_downgrade = false;   // a smaller model may answer if this one would be late
   bool resumable = false;         // the stream goes on when its client leaves
   bool background = false;        // the answer goes on without its client, whether it is streamed or not
+  bool is_private = false;        // the client forbids that anything is kept of it
   bool receipt = false;           // the answer says how long it waited and what it cost
   std::string user;
 

@@ -99,6 +99,7 @@ Result<std::unique_ptr<Generation>> start(Service& service, Place place, Job job
   sched::Caution& caution = service.cautions.of(job.text->name);
   auto itinerary = std::make_shared<router::Itinerary>(service.router, job.text, std::move(place.lease),
                                                        place.permit.tokens());
+  if (job.is_private) itinerary->keep_private();
   auto generation =
       Generation::start(std::move(job), std::move(place.permit), std::move(itinerary),
                         {executor, service.clock, metrics, caution, std::move(place.meter), place.promise});

@@ -144,6 +144,7 @@ Status read_stream_options(const json::value& value, R& r) {
 
 Status read_store(const json::value& value, R& r) {
   TRY(r.store, read_bool(value));
+  r.chat.params.is_private = !r.store;
   return base::ok();
 }
 
