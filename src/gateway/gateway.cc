@@ -239,8 +239,8 @@ Status Gateway::serve(router::OnModelState on_state) {
     }
     residence_->add(models);
   } else {
-    auditor_ =
-        std::make_shared<audit::Auditor>(audit::Auditor::Options{settings_.quality_check_share}, router_);
+    auditor_ = std::make_shared<audit::Auditor>(
+        audit::Auditor::Options{.share = settings_.quality_check_share, .seed = api::draw_seed()}, router_);
     router_.listen_to_answers(auditor_);
   }
   TRY_OK(listen());

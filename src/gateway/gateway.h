@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/api.h"
+#include "api/http/request_id.h"
 #include "audit/auditor.h"
 #include "base/clock.h"
 #include "base/result.h"
@@ -101,7 +102,8 @@ class Gateway {
   obs::Tracer tracer_;
   ops::ComputePool pool_;
   router::Router router_{{.policy = settings_.route_policy,
-                          .index_bytes = static_cast<std::size_t>(settings_.route_index_mb) << 20}};
+                          .index_bytes = static_cast<std::size_t>(settings_.route_index_mb) << 20,
+                          .seed = api::draw_seed()}};  // gateways that draw the same form herds
   const std::unique_ptr<upstream::Upstreams> upstreams_;
   std::unique_ptr<host::LocalLoader> loader_;     // null with workers elsewhere
   std::unique_ptr<router::Residence> residence_;  // likewise

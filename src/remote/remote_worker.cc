@@ -93,7 +93,7 @@ Result<TextAssets> RemoteWorker::read_text(base::Duration timeout) {
   const grpc::Status status = reader->Finish();
   if (!status.ok())
     return base::error(ErrorCode::unavailable, "the worker's tokenizer did not come: {}",
-                       status.error_message());
+                       connection_->reason_of(status));
   if (!head) return base::error(ErrorCode::corrupt, "the worker's tokenizer came without its head");
   TextAssets assets = decode(*head);
   std::size_t at = 0;
@@ -113,7 +113,8 @@ base::Status RemoteWorker::drain(base::Duration timeout) {
   proto::DrainReply reply;
   const grpc::Status status = connection_->stub().Drain(&context, {}, &reply);
   if (status.ok()) return base::ok();
-  return base::error(ErrorCode::unavailable, "the worker could not be asked: {}", status.error_message());
+  return base::error(ErrorCode::unavailable, "the worker could not be asked: {}",
+                     connection_->reason_of(status));
 }
 
 }  // namespace kvasir::remote

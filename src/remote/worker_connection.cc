@@ -340,7 +340,7 @@ void WorkerConnection::ended(const grpc::Status& status) {
   std::vector<seam::TokenStream::Delivery> deliveries;
   {
     const Lock lock(mutex_);
-    const std::string why = status.ok() ? "it has ended the connection" : status.error_message();
+    const std::string why = status.ok() ? "it has ended the connection" : reason_of(status);
     if (standing_.link == Link::ready) {
       obs::Log::warn("worker_lost",
                      {{"worker", options_.id}, {"address", options_.address}, {"reason", why}});
@@ -363,6 +363,10 @@ void WorkerConnection::ended(const grpc::Status& status) {
   call_ = nullptr;
   retry_later(lock);
   call_ended_.notify_all();
+}
+
+std::string WorkerConnection::reason_of(const grpc::Status& status) const {
+  return remote::reason_of(status, options_.peer);
 }
 
 // Many gateways that lose a worker at once come back at different times.

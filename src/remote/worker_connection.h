@@ -37,6 +37,8 @@ class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
   void watch_blocks(std::shared_ptr<seam::BlockSink> sink);
   RemoteWorker::Standing standing() const;
   proto::Worker::Stub& stub() { return *stub_; }
+  // Why a call has failed, for an operator.
+  std::string reason_of(const grpc::Status& status) const;
 
  private:
   class Call;

@@ -18,10 +18,12 @@ base::Error may_not_move(const char* why) {
 
 }  // namespace
 
-Itinerary::Itinerary(Router& router, ChatTextPtr text, WorkerLease lease, std::int64_t num_tokens)
+Itinerary::Itinerary(Router& router, ChatTextPtr text, WorkerLease lease, std::int64_t num_tokens,
+                     std::uint64_t affinity)
     : router_(router),
       text_(std::move(text)),
       num_tokens_(num_tokens),
+      affinity_(affinity),
       stay_(std::make_shared<const WorkerLease>(std::move(lease))) {}
 
 void Itinerary::note_well(const Stay& stay, const wire::GenerateRequest* request, wire::FinishReason finish) {
@@ -58,7 +60,7 @@ base::Result<Itinerary::Stay> Itinerary::leave(const Stay& lost, const wire::Gen
     tokens.insert(tokens.end(), request.resumed.begin(), request.resumed.end());
     blocks.extend(tokens);
     TRY(WorkerLease lease,
-        router_.pick(*text_, {.prompt = blocks, .num_tokens = num_tokens_, .avoid = avoided_}));
+        router_.pick(*text_, {.prompt = blocks, .num_tokens = num_tokens_, .avoid = avoided_, .affinity = affinity_}));
     stay_ = std::make_shared<const WorkerLease>(std::move(lease));
   }
   if (router_.take_retry(text_->name)) return stay_;

@@ -21,8 +21,9 @@ class Itinerary {
 
   using Stay = std::shared_ptr<const WorkerLease>;
 
-  // `num_tokens`: see Demand.
-  Itinerary(Router& router, ChatTextPtr text, WorkerLease lease, std::int64_t num_tokens);
+  // `num_tokens` and `affinity`: see Demand.
+  Itinerary(Router& router, ChatTextPtr text, WorkerLease lease, std::int64_t num_tokens,
+            std::uint64_t affinity = 0);
 
   // Where sequences begin.
   const Stay& stay() const { return stay_; }
@@ -51,6 +52,7 @@ class Itinerary {
   Router& router_;
   const ChatTextPtr text_;
   const std::int64_t num_tokens_;
+  const std::uint64_t affinity_;
   Stay stay_;
   Stay noted_;                        // the last one that was lost
   std::vector<std::string> avoided_;  // members

@@ -11,6 +11,7 @@
 #include "api/answer/unsupported_fields.h"
 #include "api/http/metadata.h"
 #include "base/utf8.h"
+#include "router/dice.h"
 
 namespace kvasir::api {
 
@@ -219,9 +220,9 @@ constexpr Field<P> kGenerateFields[] = {
      },
      R"({"type": "string", "description": "Whom the client asks for; it has no effect on the answer."})"},
     {"safety_identifier", accept_text, R"({"type": "string", "description": "As `user`."})"},
-    {"prompt_cache_key", accept_text,
+    {"prompt_cache_key", read_cache_key,
      R"({"type": "string",
-         "description": "It has no effect: prompts that begin alike share their cache anyway."})"},
+         "description": "Requests with the same key rather go to the same worker or upstream of a model with several."})"},
     {"prompt_cache_retention", accept_text, R"({"type": "string", "description": "It has no effect."})"},
     {"prompt_cache_options",
      [](const json::value& v, P&) -> Status {
@@ -264,6 +265,16 @@ Status read_stop(const json::value& value, GenerateParams& params) {
     if (Status status = add_stop(stops[i], params); !status.ok())
       return in_field(fmt::format("[{}]", i), std::move(status).error());
   return base::ok();
+}
+
+Status read_cache_key(const json::value& value, GenerateParams& params) {
+  TRY(const std::string key, read_string(value));
+  if (!key.empty()) params.affinity = router::hash_of(key);
+  return base::ok();
+}
+
+void set_conversation(const std::string& id, GenerateParams& params) {
+  if (params.affinity == 0) params.affinity = router::hash_of(id);
 }
 
 Status read_seed(const json::value& value, GenerateParams& params) {

@@ -51,6 +51,7 @@ struct GenerateParams {
   bool allow_downgrade = false;   // a smaller model may answer if this one would be late
   bool resumable = false;         // the stream goes on when its client leaves
   bool background = false;        // the answer goes on without its client, whether it is streamed or not
+  std::uint64_t affinity = 0;     // requests with the same number belong together; 0: nobody says so
   bool is_private = false;        // the client forbids that anything is kept of it
   bool receipt = false;           // the answer says how long it waited and what it cost
   std::string user;
@@ -67,6 +68,11 @@ void describe_params(ObjectSchema& schema);
 base::Status read_service_tier(const json::value& value, GenerateParams& params);
 // Takes a number of tokens from 1 on, or -1, which llama.cpp's clients send for no limit.
 base::Status read_max_tokens(const json::value& value, GenerateParams& params);
+
+// Takes a text that requests which belong together share.
+base::Status read_cache_key(const json::value& value, GenerateParams& params);
+// A request of a conversation belongs to it, unless it says something else.
+void set_conversation(const std::string& id, GenerateParams& params);
 
 base::Status read_top_k(const json::value& value, GenerateParams& params);
 base::Status read_seed(const json::value& value, GenerateParams& params);

@@ -18,6 +18,7 @@ struct Job {
   int num_sampled = 1;                           // answers sampled for each prompt
   int num_kept = 1;                              // answers kept of those, the likeliest
   bool with_logprobs = false;                    // the answer reports logprobs
+  std::uint64_t affinity = 0;                    // see GenerateParams
   bool is_private = false;                       // nobody else may see its answers
   std::vector<std::shared_ptr<const EchoedPrompt>> echoes = {};  // one per prompt; empty: nothing is echoed
   Choice::Stops stops;

@@ -256,6 +256,7 @@ Result<Job> make_job(const router::ChatTextPtr& text, const GenerateParams& para
              .num_sampled = params.num_sampled(),
              .num_kept = params.n,
              .with_logprobs = params.sampling.logprobs,
+             .affinity = params.affinity,
              .is_private = params.is_private,
              .stops = {.patterns = std::make_shared<const text::StopPatterns>(params.stop),
                        .min_tokens = params.min_tokens},

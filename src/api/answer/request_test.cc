@@ -75,6 +75,11 @@ TEST(Request, EachFieldIsTaken) {
   EXPECT_EQ(params(R"("user": "me")").user, "me");
   for (const char* field : {"safety_identifier", "prompt_cache_key"})
     EXPECT_EQ(params(fmt::format(R"("{}": "me")", field)).warnings.size(), 0u);
+  EXPECT_NE(params(R"("prompt_cache_key": "a")").affinity, 0u);
+  EXPECT_NE(params(R"("prompt_cache_key": "a")").affinity, params(R"("prompt_cache_key": "b")").affinity);
+  EXPECT_EQ(params(R"("prompt_cache_key": "")").affinity, 0u);
+  EXPECT_FALSE(params(R"("user": "me")").is_private);
+  EXPECT_TRUE(params(R"("store": false)").is_private);
   EXPECT_EQ(params(R"("stop": "x")").stop, std::vector<std::string>{"x"});
   EXPECT_EQ(params(R"("stop": ["a", "b"])").stop, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(params(R"("stop": [])").stop.size(), 0u);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "api/answer/reservation.h"
+#include "router/dice.h"
 
 namespace kvasir::api {
 
@@ -33,6 +34,12 @@ void note_route(const router::WorkerLease& lease, obs::SpanScope& span) {
   span.note("kvasir.route.load", route.load);
   if (route.expected_ttft_s > 0) span.note("kvasir.route.expected_ttft_s", route.expected_ttft_s);
   if (!route.scores.empty()) span.note("kvasir.route.scores", route.scores);
+}
+
+// Keys of clients mean something inside their own tenant alone.
+std::uint64_t affinity_of(const Job& job) {
+  if (job.affinity == 0) return 0;
+  return router::mixed(job.affinity ^ router::hash_of(job.sequences.front().origin.cache_namespace));
 }
 
 Promise promise_of(const tenancy::Tier& tier) {
@@ -87,6 +94,7 @@ Result<Place> admit(Service& service, const Asker& asker, Job& job) {
   TRY(router::WorkerLease lease, service.router.pick(*job.text, {.prompt = blocks,
                                                                  .num_tokens = permit.tokens(),
                                                                  .outline = &outline,
+                                                                 .affinity = affinity_of(job),
                                                                  .explains = asker.explains_route}));
   note_route(lease, route);
   return Place{std::move(permit), std::move(lease), std::move(blocks), asker.meter,
@@ -98,7 +106,7 @@ Result<std::unique_ptr<Generation>> start(Service& service, Place place, Job job
   ModelMetrics& metrics = service.metrics.of_model(job.text->name);
   sched::Caution& caution = service.cautions.of(job.text->name);
   auto itinerary = std::make_shared<router::Itinerary>(service.router, job.text, std::move(place.lease),
-                                                       place.permit.tokens());
+                                                       place.permit.tokens(), affinity_of(job));
   if (job.is_private) itinerary->keep_private();
   auto generation =
       Generation::start(std::move(job), std::move(place.permit), std::move(itinerary),

@@ -123,7 +123,7 @@ Result<UpstreamBody> write_chat(const ChatRequest& request) {
   out.path = "/chat/completions";
   json::array messages = request.messages;
   fit_messages({.content = text::ContentShape::text, .arguments_as_text = true}, messages);
-  out.affinity = affinity_of(messages);
+  out.affinity = request.params.affinity != 0 ? request.params.affinity : affinity_of(messages);
   if (!request.prefill.empty())
     messages.push_back(json::object{{"role", "assistant"}, {"content", request.prefill}});
   json::object body;
@@ -163,7 +163,7 @@ Result<UpstreamBody> write_completion(const CompletionRequest& request) {
       out.prompt_tokens += static_cast<int>(std::get<std::vector<TokenId>>(prompt).size());
     }
   }
-  out.affinity = upstream::hash_of(beginning);
+  out.affinity = request.params.affinity != 0 ? request.params.affinity : upstream::hash_of(beginning);
   out.num_prompts = static_cast<int>(prompts.size());
   body["prompt"] = prompts.size() == 1 ? json::value(std::move(prompts[0])) : json::value(std::move(prompts));
   if (const auto& infill = request.infill) {

@@ -12,7 +12,7 @@ namespace kvasir::api {
 struct UpstreamBody {
   std::string path;            // "/chat/completions"
   std::string fields;          // see upstream::Ask
-  std::uint64_t affinity = 0;  // a hash of how the conversation begins
+  std::uint64_t affinity = 0;  // a hash of what it belongs to, or else of how it begins
   int num_prompts = 1;
   int prompt_tokens = 0;                   // of all prompts together; estimated
   std::vector<std::string> warnings = {};  // about fields that an upstream may not know

@@ -142,6 +142,7 @@ Result<TurnRequest> read_turn(json::object body, const TurnPlace& place) {
     return turn;
   }
   TRY(turn.chat, whole_chat(std::move(body), added, place));
+  set_conversation(place.key.id, turn.chat->params);
   return turn;
 }
 

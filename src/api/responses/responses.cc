@@ -100,6 +100,7 @@ Status complete_turn(ResponsesRequest& request, LookedUp found) {
   const std::vector<std::string>& path = found.place->path;
   TRY(request.added, messages_to_store(found.own, path.empty() ? "" : path.back(), "input"));
   request.items = std::move(found.own);
+  set_conversation(found.place->key.id, request.chat.params);
   request.place = std::move(found.place);
   return base::ok();
 }
