@@ -61,8 +61,7 @@ void Auditor::stop() {
 
 bool Auditor::wants_answer() {
   if (stopping_ || options_.share <= 0) return false;
-  return static_cast<double>(dice_.below(static_cast<std::size_t>(kDiceSides))) <
-         options_.share * kDiceSides;
+  return static_cast<double>(dice_.below(static_cast<std::size_t>(kDiceSides))) < options_.share * kDiceSides;
 }
 
 void Auditor::on_answer(GivenAnswer answer) {

@@ -28,7 +28,7 @@ namespace kvasir::audit {
 class Auditor final : public router::AnswerListener {
  public:
   struct Options {
-    double share = 0;  // of the answers, from 0 to 1
+    double share = 0;                                    // of the answers, from 0 to 1
     base::Duration patience = std::chrono::seconds(60);  // how long an answer waits for workers with room
     std::uint64_t seed = 1;
   };
@@ -60,7 +60,8 @@ class Auditor final : public router::AnswerListener {
 
   boost::asio::awaitable<void> run();
   boost::asio::awaitable<void> pause();
-  // The next case whose turn it is, with a worker that has nothing to do. Gives up those that waited for long.
+  // The next case whose turn it is, with a worker that has nothing to do. Gives up those that waited for
+  // long.
   std::optional<std::pair<Case, WorkerPtr>> next();
   // One of the two is known to be wrong, so that nothing is to be learned.
   bool is_settled(const Case& one) const;

@@ -123,7 +123,8 @@ TEST_F(AuditorTest, ALiarIsFoundByItsAnswersAndByItsChecks) {
   while (members().contains("liar") && num_given < 100) {
     give(num_given % 2 == 0 ? "liar" : "a", TokenId(num_given));
     ++num_given;
-    ASSERT_TRUE(becomes_true([&] { return int(trust().num_checks()) >= num_given || !members().contains("liar"); }));
+    ASSERT_TRUE(
+        becomes_true([&] { return int(trust().num_checks()) >= num_given || !members().contains("liar"); }));
   }
   EXPECT_EQ(members(), (std::set<std::string>{"a", "b"}));
   EXPECT_EQ(num_wrong("liar"), 3u);

@@ -51,9 +51,9 @@ class Comparison {
   std::size_t most_disputes() const { return 1 + num_compared_ / 16; }
 
   const router::GivenAnswer& answer_;
-  const bool is_greedy_;           // the likeliest token is the right one
+  const bool is_greedy_;            // the likeliest token is the right one
   const std::size_t num_compared_;  // tokens
-  const bool compares_end_;        // whether it ends after them is compared, too
+  const bool compares_end_;         // whether it ends after them is compared, too
   std::size_t at_ = 0;
   bool is_far_ = false;
   std::vector<Dispute> disputes_;

@@ -10,6 +10,7 @@
 #include "fleet/static_membership.h"
 #include "host/text_assets.h"
 #include "obs/log.h"
+#include "remote/remote_embedder.h"
 
 namespace kvasir::gateway {
 
@@ -175,9 +176,8 @@ void RemoteModels::heed(const News& news) {
 // It is tried again every second, which is logged once for each reason.
 void RemoteModels::warn_of(Member& member, const std::string& reason) {
   if (std::exchange(member.fault, reason) == reason) return;
-  obs::Log::warn(
-      "worker_unreachable",
-      {{"worker", member.place.id}, {"address", member.place.address}, {"reason", reason}});
+  obs::Log::warn("worker_unreachable",
+                 {{"worker", member.place.id}, {"address", member.place.address}, {"reason", reason}});
 }
 
 void RemoteModels::join(Member& member, const wire::WorkerCard& card) {
@@ -206,7 +206,11 @@ void RemoteModels::join(Member& member, const wire::WorkerCard& card) {
                      {"reason", "it has computed wrongly before; it gets no requests while it is listed"}});
     return;
   }
-  parts_.router.add_member(card.model, member.place.id, member.worker);
+  if (card.dimensions > 0)
+    parts_.router.add_embedder(card.model, member.place.id,
+                               std::make_shared<remote::RemoteEmbedder>(member.worker, card.dimensions));
+  else
+    parts_.router.add_member(card.model, member.place.id, member.worker);
   member.model = card.model;
   obs::Log::info("worker_joined", {{"worker", member.place.id}, {"model", card.model}});
 }
@@ -215,9 +219,16 @@ base::Status RemoteModels::open(Member& member, const wire::WorkerCard& card) {
   TRY(const remote::TextAssets assets, member.worker->read_text());
   if (remote::digest_of(assets) != card.text_digest)
     return base::error(ErrorCode::corrupt, "the tokenizer that came is not the one that was promised");
-  TRY(router::ChatText text, host::open_text(assets, parts_.settings));
+  router::ServedModel model;
+  if (card.dimensions > 0) {
+    TRY(router::EmbedText text, host::open_embed_text(assets, card.dimensions, parts_.settings));
+    model = router::EmbeddingModel{.text = std::move(text), .worker = nullptr};
+  } else {
+    TRY(router::ChatText text, host::open_text(assets, parts_.settings));
+    model = router::GeneratingModel{.text = std::move(text), .worker = nullptr};
+  }
   if (!parts_.router.has(card.model)) parts_.router.add(card.model);
-  parts_.router.set_ready(card.model, router::GeneratingModel{.text = std::move(text)});
+  parts_.router.set_ready(card.model, std::move(model));
   models_[card.model] = {card.fingerprint, card.text_digest};
   tell(card.model, {.phase = router::Phase::ready, .progress = 1});
   return base::ok();

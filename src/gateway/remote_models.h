@@ -47,8 +47,8 @@ class RemoteModels {
   struct Member {
     fleet::WorkerPlace place;
     std::shared_ptr<remote::RemoteWorker> worker;
-    std::string model;   // of whose pool it is; empty: of none
-    std::string fault;   // why it is not there, as it was logged last
+    std::string model;  // of whose pool it is; empty: of none
+    std::string fault;  // why it is not there, as it was logged last
   };
   struct Model {
     std::string fingerprint;

@@ -2,13 +2,16 @@
 
 #include <kvasir.pb.h>
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "grammar/grammar_source.h"
 #include "remote/text_assets.h"
 #include "seam/worker_client.h"
 #include "wire/block_changes.h"
+#include "wire/embed_request.h"
 #include "wire/worker_card.h"
 
 // Values into messages and back. A message comes from outside: what it says is checked before anybody
@@ -24,6 +27,16 @@ base::Result<wire::GenerateRequest> decode(const proto::Generate& in, int vocab_
 
 void encode(const grammar::GrammarSource& source, proto::Grammar& out);
 base::Result<grammar::GrammarSource> decode(const proto::Grammar& in);
+
+void encode(const wire::EmbedRequest& request, proto::EmbedRequest& out);
+// No sequence is empty, or longer than `context_length`.
+base::Result<wire::EmbedRequest> decode(const proto::EmbedRequest& in, int vocab_size, int context_length);
+void encode(const base::Result<std::vector<float>>& vectors, proto::EmbedReply& out);
+// The worker's error, or so many numbers.
+base::Result<std::vector<float>> decode(const proto::EmbedReply& in, std::size_t num_numbers);
+
+void encode(const base::Error& error, proto::Error& out);
+base::Error decode(const proto::Error& in);
 
 // `last` is the usage of the stream's event before, which both sides keep; it becomes this event's.
 void encode(const wire::TokenEvent& event, wire::Usage& last, proto::Event& out);

@@ -158,6 +158,7 @@ void encode(const wire::WorkerCard& card, proto::Card& out) {
   out.set_role(card.role);
   out.set_context_length(card.context_length);
   out.set_num_blocks(card.num_blocks);
+  out.set_dimensions(card.dimensions);
 }
 
 wire::WorkerCard decode(const proto::Card& in) {
@@ -169,7 +170,8 @@ wire::WorkerCard decode(const proto::Card& in) {
           .build = in.build(),
           .role = in.role(),
           .context_length = in.context_length(),
-          .num_blocks = in.num_blocks()};
+          .num_blocks = in.num_blocks(),
+          .dimensions = in.dimensions()};
 }
 
 void encode(const TextAssets& assets, proto::TextHead& out) {

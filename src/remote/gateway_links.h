@@ -44,7 +44,7 @@ class GatewayLinks {
   const WorkerServer::Served& served() const { return served_; }
   bool draining() const { return draining_; }
 
-  // For a link. `opened` and `closed` on any thread, the rest on the links' own.
+  // For a link. `opened`, `closed` and `count_streams` on any thread, the rest on the links' own.
   boost::asio::io_context& io() { return io_; }
   CompileThread& compiling() { return compiling_; }
   void opened();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "remote/codec.h"
+#include "remote/embed_calls.h"
 #include "remote/grpc_peer.h"
 #include "remote/worker_connection.h"
 #include "sched/scheduler.h"
@@ -38,12 +39,20 @@ Result<std::shared_ptr<RemoteWorker>> RemoteWorker::create(Options options, asio
   return std::shared_ptr<RemoteWorker>(new RemoteWorker(std::move(connection)));
 }
 
+RemoteWorker::RemoteWorker(std::shared_ptr<WorkerConnection> connection)
+    : connection_(std::move(connection)), embeds_(std::make_unique<EmbedCalls>(connection_)) {}
+
 RemoteWorker::~RemoteWorker() {
-  connection_->stop();
+  stop();
 }
 
 void RemoteWorker::stop() {
+  embeds_->stop();
   connection_->stop();
+}
+
+base::Status RemoteWorker::embed(wire::EmbedRequest request, seam::EmbedClient::Done done) {
+  return embeds_->start(std::move(request), std::move(done));
 }
 
 Result<seam::TokenReader> RemoteWorker::generate(wire::GenerateRequest request,

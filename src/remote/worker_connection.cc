@@ -252,7 +252,8 @@ base::Status WorkerConnection::check_card(const proto::Card& message, const wire
   if (message.protocol() != kProtocol)
     return base::error(ErrorCode::unsupported, "'{}' speaks version {} of the protocol, not {}",
                        options_.address, message.protocol(), kProtocol);
-  if (message.vocab_size() <= 0 || card.num_blocks <= 0 || card.context_length <= 0)
+  const bool computes = card.num_blocks > 0 || card.dimensions > 0;
+  if (message.vocab_size() <= 0 || !computes || card.context_length <= 0)
     return base::error(ErrorCode::corrupt, "'{}' says nothing of its model", options_.address);
   if (!fingerprint_.empty() && card.fingerprint != fingerprint_)
     return base::error(ErrorCode::conflict, "'{}' has other weights or another program: {}, not {}",

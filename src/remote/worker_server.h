@@ -9,6 +9,7 @@
 #include "grammar/grammar_compiler.h"
 #include "remote/peer.h"
 #include "remote/text_assets.h"
+#include "seam/embed_client.h"
 #include "seam/worker_client.h"
 #include "wire/worker_card.h"
 
@@ -27,6 +28,8 @@ class WorkerServer {
   };
   struct Served {
     std::shared_ptr<seam::WorkerClient> worker;
+    std::shared_ptr<seam::EmbedClient> embedder =
+        nullptr;            // of a worker that makes vectors, in place of `worker`
     wire::WorkerCard card;  // the address is that of `listen`, and the digest that of `text`
     int max_queue = 0;      // sequences that may wait
     std::shared_ptr<grammar::GrammarCompiler> grammars;

@@ -60,7 +60,8 @@ base::Result<Itinerary::Stay> Itinerary::leave(const Stay& lost, const wire::Gen
     tokens.insert(tokens.end(), request.resumed.begin(), request.resumed.end());
     blocks.extend(tokens);
     TRY(WorkerLease lease,
-        router_.pick(*text_, {.prompt = blocks, .num_tokens = num_tokens_, .avoid = avoided_, .affinity = affinity_}));
+        router_.pick(
+            *text_, {.prompt = blocks, .num_tokens = num_tokens_, .avoid = avoided_, .affinity = affinity_}));
     stay_ = std::make_shared<const WorkerLease>(std::move(lease));
   }
   if (router_.take_retry(text_->name)) return stay_;

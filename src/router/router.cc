@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -114,6 +115,10 @@ AnyText with_context(const AnyText& any, int max_context) {
       any);
 }
 
+void take_embedder(auto& entry, std::string_view id) {
+  std::erase_if(entry.embedders, [id](const auto& member) { return member->id == id; });
+}
+
 // The text as it is shared, with its name.
 template <class Text>
 std::shared_ptr<const Text> named(std::string_view name, std::uint64_t version, Text text) {
@@ -162,7 +167,7 @@ void Router::set_state(std::string_view name, ModelState state) {
   CHECK(entry != nullptr, "no model {}", name);
   entry->state = std::move(state);
   entry->text.reset();
-  entry->embedder.reset();
+  take_embedder(*entry, kLocalMember);
   entry->pool.remove(kLocalMember);
   entry->memory = {};
 }
@@ -171,15 +176,15 @@ void Router::set_ready(std::string_view name, ServedModel model, ModelMemory mem
   const std::lock_guard lock(mutex_);
   const auto entry = find(name);
   CHECK(entry != nullptr, "no model {}", name);
-  entry->embedder.reset();
+  take_embedder(*entry, kLocalMember);
   if (auto* generating = std::get_if<GeneratingModel>(&model)) {
     entry->text = named(name, ++last_version_, std::move(generating->text));
     if (generating->worker) entry->pool.add(kLocalMember, std::move(generating->worker));
   } else {
     auto& embedding = std::get<EmbeddingModel>(model);
-    CHECK(embedding.worker != nullptr, "model {} without a worker", name);
     entry->text = named(name, ++last_version_, std::move(embedding.text));
-    entry->embedder = std::make_shared<EmbedMember>(kLocalMember, std::move(embedding.worker));
+    if (embedding.worker)
+      entry->embedders.push_back(std::make_shared<EmbedMember>(kLocalMember, std::move(embedding.worker)));
   }
   entry->state = {.phase = Phase::ready, .progress = 1};
   entry->memory = memory;
@@ -304,17 +309,27 @@ base::Result<WorkerLease> Router::pick(const ChatText& text, const Demand& deman
   return entry->pool.pick(members, demand, Use(entry->uses));
 }
 
-base::Result<EmbedLease> Router::pick(const EmbedText& text) {
-  const std::lock_guard lock(mutex_);
+base::Result<EmbedLease> Router::pick(const EmbedText& text, std::span<const std::string> avoid) {
+  std::unique_lock lock(mutex_);
   TRY(const auto entry, find_loaded(text.name));
   if (common_text(*entry->text).version != text.version) return has_changed(text.name);
-  return EmbedLease(entry->embedder, Use(entry->uses));
+  const std::vector<std::shared_ptr<EmbedMember>> members = entry->embedders;
+  lock.unlock();
+  std::shared_ptr<EmbedMember> best;
+  int least = 0;
+  for (const auto& member : members) {
+    if (std::ranges::find(avoid, member->id) != avoid.end()) continue;
+    const int load = member->load(member->worker->report());
+    if (!best || load < least) std::tie(best, least) = std::pair(member, load);
+  }
+  if (!best) return no_worker(text.name);
+  return EmbedLease(std::move(best), Use(entry->uses));
 }
 
 std::vector<ModelStatus> Router::models(const Reach& reach) const {
   struct Seen {
     std::shared_ptr<Entry> entry;
-    std::shared_ptr<EmbedMember> embedder;
+    std::vector<std::shared_ptr<EmbedMember>> embedders;
   };
   std::vector<ModelStatus> all;
   std::vector<Seen> seen;
@@ -331,19 +346,16 @@ std::vector<ModelStatus> Router::models(const Reach& reach) const {
         status.text = with_context(*entry->text, reach.max_context);
         status.version = common_text(*status.text).version;
       }
-      seen.push_back({entry, entry->embedder});
+      seen.push_back({entry, entry->embedders});
     }
   }
   // Workers have locks of their own, so they are called without the router's lock.
   for (std::size_t i = 0; i < all.size(); ++i) {
     ModelStatus& status = all[i];
     if (!status.text) continue;
-    if (const auto& embedder = seen[i].embedder) {
-      status.num_leases = embedder->num_leases();
-      status.report = embedder->worker->report();
-      continue;
-    }
     status.members = seen[i].entry->pool.status();
+    for (const auto& embedder : seen[i].embedders)
+      status.members.push_back({embedder->id, embedder->num_leases(), embedder->worker->report()});
     for (const MemberStatus& member : status.members) status.num_leases += member.num_leases;
     status.report = sum_of(status.members);
   }

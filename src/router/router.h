@@ -55,7 +55,7 @@ struct GeneratingModel {
 };
 struct EmbeddingModel {
   EmbedText text;
-  std::shared_ptr<seam::EmbedClient> worker;
+  std::shared_ptr<seam::EmbedClient> worker;  // likewise
 };
 using ServedModel = std::variant<GeneratingModel, EmbeddingModel>;
 
@@ -103,6 +103,8 @@ class Router {
   // come before the model's text, and stays when the text changes: it must be one for the same tokens. No
   // such name: nothing happens.
   void add_member(std::string_view name, std::string id, std::shared_ptr<seam::WorkerClient> worker);
+  // The same for a model that makes vectors.
+  void add_embedder(std::string_view name, std::string id, std::shared_ptr<seam::EmbedClient> worker);
   // No new lease gets the worker.
   void remove_member(std::string_view name, std::string_view id);
   // A ready model gives its text to nobody any more; those who have it still get leases.
@@ -134,7 +136,8 @@ class Router {
   // A worker for a request that was tokenized with `text`. unavailable: the model is not ready any more, or
   // its name now belongs to another model, for which the tokens would be wrong, or no worker is there.
   base::Result<WorkerLease> pick(const ChatText& text, const Demand& demand);
-  base::Result<EmbedLease> pick(const EmbedText& text);
+  // The one with the fewest requests.
+  base::Result<EmbedLease> pick(const EmbedText& text, std::span<const std::string> avoid = {});
 
   // How many members all pools have together.
   int num_members() const;
@@ -192,9 +195,9 @@ class Router {
   const base::Clock& clock_;
   const std::shared_ptr<UseListener> listener_ = std::make_shared<UseListener>();
   mutable std::mutex mutex_;
-  std::vector<std::shared_ptr<Entry>> entries_;  // guarded by mutex_
-  std::uint64_t last_version_ = 0;               // guarded by mutex_
-  std::vector<std::string> elsewhere_;           // constant once somebody asks
+  std::vector<std::shared_ptr<Entry>> entries_;          // guarded by mutex_
+  std::uint64_t last_version_ = 0;                       // guarded by mutex_
+  std::vector<std::string> elsewhere_;                   // constant once somebody asks
   std::shared_ptr<AnswerListener> listener_to_answers_;  // likewise; null: nobody
 };
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "router/router.h"
 
@@ -20,13 +21,14 @@ struct Router::Entry {
   const std::shared_ptr<Use::Count> uses;
   Pool pool;  // of a model that generates
   const std::shared_ptr<PoolFailures> failures = std::make_shared<PoolFailures>();
-  ModelState state;                       // guarded by the router's mutex
-  std::optional<AnyText> text;            // guarded by the router's mutex; set while ready or leaving
-  std::shared_ptr<EmbedMember> embedder;  // guarded by the router's mutex; of a model that makes vectors
-  ModelMemory memory;                     // guarded by the router's mutex
+  ModelState state;             // guarded by the router's mutex
+  std::optional<AnyText> text;  // guarded by the router's mutex; set while ready or leaving
+  std::vector<std::shared_ptr<EmbedMember>>
+      embedders;       // guarded by the router's mutex; of one that makes vectors
+  ModelMemory memory;  // guarded by the router's mutex
 
   // Has a text, and a worker for it.
-  bool is_loaded() const { return text && (embedder || !pool.members()->empty()); }
+  bool is_loaded() const { return text && (!embedders.empty() || !pool.members()->empty()); }
 };
 
 }  // namespace kvasir::router

@@ -14,10 +14,22 @@ void Router::add_member(std::string_view name, std::string id, std::shared_ptr<s
   entry->pool.add(std::move(id), std::move(worker));
 }
 
+void Router::add_embedder(std::string_view name, std::string id, std::shared_ptr<seam::EmbedClient> worker) {
+  const std::lock_guard lock(mutex_);
+  const auto entry = find(name);
+  if (!entry) return;
+  std::erase_if(entry->embedders, [&id](const auto& member) { return member->id == id; });
+  entry->embedders.push_back(std::make_shared<EmbedMember>(std::move(id), std::move(worker)));
+}
+
 void Router::remove_member(std::string_view name, std::string_view id) {
   const auto entry = find_locked(name);
   if (!entry) return;
   entry->pool.remove(id);
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(entry->embedders, [id](const auto& member) { return member->id == id; });
+  }
   entry->failures->ejections.forget(std::string(id));
 }
 
@@ -62,7 +74,8 @@ std::shared_ptr<const Router::PoolFailures> Router::failures(std::string_view na
 int Router::num_members() const {
   const std::lock_guard lock(mutex_);
   int num = 0;
-  for (const auto& entry : entries_) num += static_cast<int>(entry->pool.members()->size());
+  for (const auto& entry : entries_)
+    num += static_cast<int>(entry->pool.members()->size() + entry->embedders.size());
   return num;
 }
 

@@ -11,9 +11,7 @@ class Standing {
  public:
   static constexpr int kFailedChecksToLeave = 2;
 
-  bool admits(base::TimePoint now) const {
-    return is_up_ && now >= busy_until_ && probation_.admits(now);
-  }
+  bool admits(base::TimePoint now) const { return is_up_ && now >= busy_until_ && probation_.admits(now); }
   // Whether its checks succeed; false before the first one.
   bool is_up() const { return is_up_; }
   bool is_ejected() const { return probation_.is_out(); }

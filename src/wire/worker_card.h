@@ -17,6 +17,7 @@ struct WorkerCard {
   std::string role = "both";  // "prefill", "decode" or "both"
   int context_length = 0;     // tokens of prompt and output together
   int num_blocks = 0;         // of its KV cache
+  int dimensions = 0;         // of the vectors that it makes; 0: it generates text
   bool operator==(const WorkerCard&) const = default;
 };
 

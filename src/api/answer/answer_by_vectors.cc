@@ -1,13 +1,18 @@
 #include "api/answer/answer_by_vectors.h"
 
 #include <cmath>
+#include <functional>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "api/answer/await_model.h"
 #include "api/answer/embedding_task.h"
 #include "api/answer/prepare.h"
 #include "api/http/caller.h"
 #include "api/http/text_task.h"
+#include "wire/worker_lost.h"
 
 namespace kvasir::api {
 
@@ -20,7 +25,29 @@ namespace {
 
 using QuestionPtr = std::shared_ptr<EmbedQuestion>;
 
-// The vectors of the job's sequences, which it takes.
+constexpr std::size_t kMostWorkers = 3;  // that a request may lose
+
+// By a worker of the model, or by another one if that is lost.
+asio::awaitable<Result<std::vector<float>>> compute_somewhere(Service& service, Exchange& exchange,
+                                                              const EmbedJob& job,
+                                                              std::function<void()> on_queued) {
+  const std::function<void()> told = [&on_queued] { on_queued(); };  // one that remembers is not copied
+  std::vector<std::string> lost;
+  for (;;) {
+    obs::SpanScope route(*exchange.trace->spans, "route");
+    Result<router::EmbedLease> lease = service.router.pick(*job.model, lost);
+    if (!lease.ok()) co_return std::move(lease).error();
+    route.end();
+    Result<std::vector<float>> vectors =
+        co_await embed(exchange.responder, lease->worker(), job.sequences, told);
+    const bool is_lost = !vectors.ok() && wire::is_worker_lost(vectors.error());
+    if (!is_lost || lease->member() == router::kLocalMember || lost.size() + 1 >= kMostWorkers)
+      co_return vectors;
+    lost.push_back(lease->member());
+  }
+}
+
+// The vectors of the job's sequences.
 asio::awaitable<Result<std::vector<float>>> compute(Service& service, Exchange& exchange, RequestMeter& meter,
                                                     EmbedJob& job) {
   obs::Trace& spans = *exchange.trace->spans;
@@ -29,11 +56,8 @@ asio::awaitable<Result<std::vector<float>>> compute(Service& service, Exchange& 
   Result<tenancy::Permit> permit = service.admission.enter(exchange.caller, cost);
   if (!permit.ok()) co_return std::move(permit).error();
   admission.end();
-  obs::SpanScope route(spans, "route");
-  Result<router::EmbedLease> lease = service.router.pick(*job.model);
-  if (!lease.ok()) co_return std::move(lease).error();
-  route.end();
-  const auto begin = [&meter, &job] {
+  const auto begin = [&meter, &job, begun = false]() mutable {
+    if (std::exchange(begun, true)) return;
     meter.begin(job.model->name);
     meter.add({.prompt_tokens = job.num_tokens}, meter::Finish::cancelled);  // if the client leaves
   };
@@ -43,8 +67,7 @@ asio::awaitable<Result<std::vector<float>>> compute(Service& service, Exchange& 
   span.note("gen_ai.request.model", job.model->name);
   span.note("gen_ai.response.model", job.model->name);
   span.note("gen_ai.usage.input_tokens", job.num_tokens);
-  Result<std::vector<float>> vectors =
-      co_await embed(exchange.responder, lease->worker(), std::move(job.sequences), begin);
+  Result<std::vector<float>> vectors = co_await compute_somewhere(service, exchange, job, begin);
   if (!vectors.ok()) span.fail(vectors.error().reason);
   span.end();
   // A client that left may have been computed for; what failed costs nothing.

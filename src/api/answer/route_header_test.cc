@@ -63,7 +63,8 @@ TEST_F(AffinityTest, RequestsWithOneKeyGoToOneWorker) {
     const std::string more = fmt::format(R"(, "prompt_cache_key": "key {}")", key);
     const std::string member = member_of("/v1/chat/completions", new_chat(more));
     EXPECT_EQ(member_of("/v1/chat/completions", new_chat(more)), member);
-    EXPECT_EQ(member_of("/v1/responses", fmt::format(R"({{"model": "m", "input": "{}"{}}})", key, more)), member);
+    EXPECT_EQ(member_of("/v1/responses", fmt::format(R"({{"model": "m", "input": "{}"{}}})", key, more)),
+              member);
     members.insert(member);
   }
   EXPECT_GT(members.size(), 3u) << "different keys spread";
@@ -77,7 +78,9 @@ TEST_F(AffinityTest, SoDoTheTurnsOfAConversation) {
     const std::string member = member_of(turns, fmt::format(R"({{"content": "hello {}"}})", i));
     for (const char* words : {"and then?", "why?"}) {
       EXPECT_EQ(member_of(turns, fmt::format(R"({{"content": "{}"}})", words)), member);
-      EXPECT_EQ(member_of("/v1/responses", fmt::format(R"({{"model": "m", "conversation": "{}", "input": "{}"}})", id, words)), member);
+      EXPECT_EQ(member_of("/v1/responses",
+                          fmt::format(R"({{"model": "m", "conversation": "{}", "input": "{}"}})", id, words)),
+                member);
     }
     members.insert(member);
   }

@@ -28,7 +28,8 @@ void observe_trust(obs::Registry& registry, const auto& samples_of,
         });
       }));
   observations.push_back(registry.observe_counters(
-      {"llm_quality_disagreement_total", "Of these, those with another result, by the worker that was wrong."},
+      {"llm_quality_disagreement_total",
+       "Of these, those with another result, by the worker that was wrong."},
       {}, [samples_of] {
         return samples_of([](const router::ModelStatus& model, const PoolFailures& failures,
                              std::vector<obs::Sample>& samples) {
@@ -41,8 +42,8 @@ void observe_trust(obs::Registry& registry, const auto& samples_of,
         });
       }));
   observations.push_back(registry.observe_gauges(
-      {"llm_members_distrusted", "Workers that get no requests since several of their answers were wrong."}, {},
-      [samples_of] {
+      {"llm_members_distrusted", "Workers that get no requests since several of their answers were wrong."},
+      {}, [samples_of] {
         return samples_of([](const router::ModelStatus& model, const PoolFailures& failures,
                              std::vector<obs::Sample>& samples) {
           samples.emplace_back(obs::Labels{{"model", model.name}},
