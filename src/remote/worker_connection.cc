@@ -53,14 +53,15 @@ std::shared_ptr<grpc::Channel> open_channel(const RemoteWorker::Options& options
 
 }  // namespace
 
-// One connection's call. It deletes itself when it has ended.
+// One connection's call. It deletes itself when it has ended. The owner waits for that: were the last of gRPC
+// freed on a thread of gRPC's, its own end would run beside the process's.
 class WorkerConnection::Call final : public grpc::ClientBidiReactor<proto::ToWorker, proto::ToGateway> {
  public:
-  explicit Call(std::shared_ptr<WorkerConnection> owner) : owner_(std::move(owner)) {}
+  explicit Call(WorkerConnection& owner) : owner_(owner) {}
 
   void start(proto::ToWorker hello) {
     out_ = std::move(hello);
-    owner_->stub().async()->Connect(&context_, this);
+    owner_.stub().async()->Connect(&context_, this);
     StartRead(&in_);
     StartWrite(&out_);
     StartCall();
@@ -74,21 +75,23 @@ class WorkerConnection::Call final : public grpc::ClientBidiReactor<proto::ToWor
 
   void OnReadDone(bool ok) override {
     if (!ok) return;  // OnDone follows
-    if (owner_->take(in_))
+    if (owner_.take(in_))
       StartRead(&in_);
     else
       cancel();
   }
   void OnWriteDone(bool ok) override {
-    if (ok) owner_->written();
+    if (ok) owner_.written();
   }
   void OnDone(const grpc::Status& status) override {
-    owner_->ended(status);
+    WorkerConnection& owner = owner_;
+    owner.ended(status);
     delete this;
+    owner.freed();
   }
 
  private:
-  const std::shared_ptr<WorkerConnection> owner_;
+  WorkerConnection& owner_;
   grpc::ClientContext context_;
   proto::ToGateway in_;
   proto::ToWorker out_;
@@ -140,7 +143,8 @@ void WorkerConnection::connect() {
   outbox_ = {};
   asked_activity_ = false;
   writing_ = true;  // the hello
-  call_ = new Call(shared_from_this());
+  ++num_calls_;
+  call_ = new Call(*this);
   call_->start(std::move(message));
 }
 
@@ -149,7 +153,7 @@ void WorkerConnection::stop() {
   stopping_ = true;
   retry_.reset();
   if (call_ != nullptr) call_->cancel();
-  call_ended_.wait(lock, [this] { return call_ == nullptr; });
+  call_freed_.wait(lock, [this] { return num_calls_ == 0; });
 }
 
 base::Status WorkerConnection::admits(const wire::GenerateRequest& request, const Lock& /*lock*/) const {
@@ -363,7 +367,12 @@ void WorkerConnection::ended(const grpc::Status& status) {
   const Lock lock(mutex_);
   call_ = nullptr;
   retry_later(lock);
-  call_ended_.notify_all();
+}
+
+void WorkerConnection::freed() {
+  const Lock lock(mutex_);
+  --num_calls_;
+  call_freed_.notify_all();
 }
 
 std::string WorkerConnection::reason_of(const grpc::Status& status) const {

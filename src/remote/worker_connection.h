@@ -54,6 +54,7 @@ class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
   bool take(const proto::ToGateway& message);
   void written();
   void ended(const grpc::Status& status);
+  void freed();
   // Called by a stream's reader.
   void add_credit(std::uint64_t stream, int tokens);
   void abort(std::uint64_t stream);
@@ -74,13 +75,14 @@ class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
   const std::unique_ptr<proto::Worker::Stub> stub_;
   std::mutex telling_;  // held while the standing is told
   mutable std::mutex mutex_;
-  std::condition_variable call_ended_;
+  std::condition_variable call_freed_;
 
   // All that follows is guarded by mutex_.
   std::optional<boost::asio::steady_timer> retry_;  // none once stopped
   std::string fingerprint_;                         // the worker must have it; empty: the first one decides
   std::string text_digest_;                         // likewise
   Call* call_ = nullptr;                            // deletes itself
+  int num_calls_ = 0;                               // that are not freed yet
   bool stopping_ = false;
   int num_attempts_ = 0;  // since it was ready
   RemoteWorker::Standing standing_;
