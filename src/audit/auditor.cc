@@ -22,6 +22,7 @@ namespace {
 // How often it looks whether a worker has room, and whether somebody else needs the one that it uses.
 constexpr std::chrono::milliseconds kLookForRoom{100};
 constexpr std::chrono::milliseconds kLookForOthers{20};
+constexpr int kMostLooks = 100;                      // until a worker reports that it has nothing to do
 constexpr std::chrono::seconds kLongestSilence{10};  // of a worker that computes an answer again
 constexpr double kDiceSides = 1 << 30;
 
@@ -207,6 +208,12 @@ asio::awaitable<bool> Auditor::judge(Case& one, const WorkerPtr& member) {
 }
 
 asio::awaitable<bool> Auditor::ask(WorkerPtr member, wire::GenerateRequest request, Take take) {
+  // Its report may still count what it was asked before.
+  for (int i = 0; !is_idle(*member); ++i) {
+    if (stopping_ || i == kMostLooks) co_return false;
+    asio::steady_timer timer(io_, kLookForOthers);
+    co_await timer.async_wait(asio::use_awaitable);
+  }
   auto reader = member->worker->generate(std::move(request), io_.get_executor());
   if (!reader.ok()) {
     obs::Log::debug("check_refused", {{"worker", member->id}, {"reason", reader.error().message}});
