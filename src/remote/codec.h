@@ -22,6 +22,15 @@ inline constexpr std::uint32_t kProtocol = 1;
 void encode(const wire::GenerateRequest& request, proto::Generate& out);
 base::Result<wire::GenerateRequest> decode(const proto::Generate& in, int vocab_size);
 
+void encode(const wire::Origin& origin, proto::Origin& out);
+wire::Origin decode(const proto::Origin& in);
+
+// For the worker that computes the prompt's blocks up to `end_block` in another one's place; without
+// fingerprint and form.
+void encode(const wire::GenerateRequest& request, int end_block, proto::PrefillRequest& out);
+// A request that computes the prompt and has no outlet yet.
+base::Result<wire::GenerateRequest> decode(const proto::PrefillRequest& in, int vocab_size);
+
 void encode(const grammar::GrammarSource& source, proto::Grammar& out);
 base::Result<grammar::GrammarSource> decode(const proto::Grammar& in);
 

@@ -158,6 +158,8 @@ void encode(const wire::WorkerCard& card, proto::Card& out) {
   out.set_role(card.role);
   out.set_context_length(card.context_length);
   out.set_num_blocks(card.num_blocks);
+  out.set_kv_form(card.kv.name);
+  out.set_kv_block_bytes(card.kv.num_bytes);
 }
 
 wire::WorkerCard decode(const proto::Card& in) {
@@ -169,7 +171,8 @@ wire::WorkerCard decode(const proto::Card& in) {
           .build = in.build(),
           .role = in.role(),
           .context_length = in.context_length(),
-          .num_blocks = in.num_blocks()};
+          .num_blocks = in.num_blocks(),
+          .kv = {in.kv_form(), in.kv_block_bytes()}};
 }
 
 void encode(const TextAssets& assets, proto::TextHead& out) {

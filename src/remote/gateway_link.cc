@@ -189,7 +189,8 @@ void GatewayLink::compiled(std::uint64_t stream, wire::GenerateRequest request,
 }
 
 void GatewayLink::start(std::uint64_t stream, wire::GenerateRequest request) {
-  auto reader = links_.served().worker->generate(std::move(request), links_.io().get_executor());
+  auto reader =
+      links_.served().worker->generate(links_.with_arrivals(std::move(request)), links_.io().get_executor());
   if (!reader.ok()) return drop(stream, std::move(reader).error());
   (*reader)->on_event([this, stream] { news_of(stream); });
   streams_.find(stream)->second.reader.emplace(std::move(*reader));

@@ -32,25 +32,6 @@ Error lost_worker(const std::string& id, std::string_view why) {
           1};
 }
 
-std::shared_ptr<grpc::Channel> open_channel(const RemoteWorker::Options& options) {
-  const auto ms = [](base::Duration d) {
-    return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(d).count());
-  };
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(static_cast<int>(kMostMessageBytes));
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, ms(options.ping_every));
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ms(options.ping_timeout));
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, ms(options.first_retry));
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 2000);  // it bounds an attempt
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, ms(options.last_retry));
-  // A connection of its own, also where two workers have one address after each other.
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(options.address, client_credentials(options.peer), arguments);
-}
-
 }  // namespace
 
 // One connection's call. It deletes itself when it has ended.
@@ -120,7 +101,12 @@ WorkerConnection::WorkerConnection(RemoteWorker::Options options, asio::any_io_e
                                    RemoteWorker::OnStanding on_standing)
     : options_(std::move(options)),
       on_standing_(std::move(on_standing)),
-      channel_(open_channel(options_)),
+      channel_(open_channel({.address = options_.address,
+                             .peer = options_.peer,
+                             .ping_every = options_.ping_every,
+                             .ping_timeout = options_.ping_timeout,
+                             .first_retry = options_.first_retry,
+                             .last_retry = options_.last_retry})),
       stub_(proto::Worker::NewStub(channel_)),
       retry_(std::move(timers)),
       fingerprint_(options_.fingerprint),

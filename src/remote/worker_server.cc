@@ -66,6 +66,7 @@ WorkerServer::~WorkerServer() = default;
 
 Result<std::unique_ptr<WorkerServer>> WorkerServer::start(Options options, Served served) {
   served.card.text_digest = digest_of(served.text);
+  served.card.kv = served.worker->block_form();
   auto impl = std::make_unique<Impl>(std::move(options), std::move(served));
   TRY_OK(impl->start());
   return std::unique_ptr<WorkerServer>(new WorkerServer(std::move(impl)));

@@ -2,6 +2,7 @@
 
 #include "remote/codec.h"
 #include "remote/gateway_link.h"
+#include "remote/prefill_call.h"
 
 namespace kvasir::remote {
 
@@ -47,6 +48,11 @@ grpc::ServerBidiReactor<proto::ToWorker, proto::ToGateway>* WorkerService::Conne
 grpc::ServerWriteReactor<proto::TextPiece>* WorkerService::ReadText(grpc::CallbackServerContext* /*context*/,
                                                                     const proto::TextRequest* /*request*/) {
   return new TextWriter(links_.served().text);
+}
+
+grpc::ServerWriteReactor<proto::KvBlock>* WorkerService::Prefill(grpc::CallbackServerContext* /*context*/,
+                                                                 const proto::PrefillRequest* request) {
+  return PrefillCall::answer(links_, *request);
 }
 
 grpc::ServerUnaryReactor* WorkerService::Drain(grpc::CallbackServerContext* context,

@@ -18,6 +18,9 @@ class WorkerService final : public proto::Worker::CallbackService {
   grpc::ServerUnaryReactor* Drain(grpc::CallbackServerContext* context, const proto::DrainRequest* request,
                                   proto::DrainReply* reply) override;
 
+  grpc::ServerWriteReactor<proto::KvBlock>* Prefill(grpc::CallbackServerContext* context,
+                                                    const proto::PrefillRequest* request) override;
+
  private:
   GatewayLinks& links_;
 };

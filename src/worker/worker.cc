@@ -14,6 +14,7 @@
 #include "host/worker_metrics.h"
 #include "hub/open.h"
 #include "obs/log.h"
+#include "worker/traffic_metrics.h"
 
 namespace kvasir::worker {
 
@@ -70,6 +71,7 @@ Worker::Worker(const config::Settings& settings, Opened opened, hub::ProgressSin
       peer_(std::move(opened.peer)),
       etcd_(std::move(opened.etcd)),
       progress_(progress),
+      traffic_(std::make_shared<remote::KvTraffic>(std::size_t(settings.kv_transfer_mb) << 20)),
       process_metrics_(registry_),
       pool_(compute_threads(settings), opened.isa),
       loader_(host::HostSurroundings{.settings = settings_,
@@ -142,6 +144,7 @@ Result<wire::WorkerCard> Worker::serve(router::GeneratingModel model) {
                               .model = model_.name,
                               .fingerprint = model.text.fingerprint,
                               .build = KVASIR_VERSION,
+                              .role = settings_.role,
                               .context_length = model.text.context_length,
                               .num_blocks = model.worker->report().num_blocks};
   TRY(server_,
@@ -150,7 +153,9 @@ Result<wire::WorkerCard> Worker::serve(router::GeneratingModel model) {
                                    .card = card,
                                    .max_queue = settings_.max_queue,
                                    .grammars = model.text.grammars,
-                                   .text = std::move(text)}));
+                                   .text = std::move(text),
+                                   .traffic = traffic_}));
+  observe(*traffic_, registry_, observations_);
   observations_.push_back(registry_.observe_gauge({"kvasir_worker_gateways", "Gateways that are connected."},
                                                   {},
                                                   [this] { return double(server_->stats().num_gateways); }));

@@ -18,6 +18,7 @@
 #include "obs/process_metrics.h"
 #include "obs/registry.h"
 #include "ops/cpu/compute_pool.h"
+#include "remote/kv_traffic.h"
 #include "remote/worker_server.h"
 #include "router/host.h"
 
@@ -76,6 +77,7 @@ class Worker final : public router::HostReports {
   const remote::PeerOptions peer_;
   const std::optional<fleet::EtcdOptions> etcd_;
   hub::ProgressSink& progress_;
+  const std::shared_ptr<remote::KvTraffic> traffic_;
   base::RealClock clock_;
   obs::Registry registry_;
   obs::ProcessMetrics process_metrics_;
