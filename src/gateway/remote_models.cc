@@ -188,7 +188,8 @@ void RemoteModels::join(Member& member, const wire::WorkerCard& card) {
       return;
     }
   }
-  parts_.router.add_member(card.model, member.place.id, member.worker);
+  parts_.router.add_member(card.model, member.place.id, member.worker,
+                           {.role = card.role, .address = member.place.address, .kv = card.kv});
   member.model = card.model;
   obs::Log::info("worker_joined", {{"worker", member.place.id}, {"model", card.model}});
 }

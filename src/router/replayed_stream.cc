@@ -43,6 +43,8 @@ base::Result<std::shared_ptr<ReplayedStream>> ReplayedStream::begin(std::shared_
 }
 
 base::Status ReplayedStream::ask(wire::GenerateRequest request) {
+  // The logprobs of a prompt's tokens are known only where they are computed.
+  if (!request.num_prompt_logprobs) request.prefill = stay_->route().prefill;
   TRY(seam::TokenReader stream, stay_->worker().generate(std::move(request), reader_));
   stream->on_event(on_event_);
   stream_.emplace(std::move(stream));

@@ -201,11 +201,12 @@ void Router::set_ready(std::string_view name, ServedModel model, ModelMemory mem
   entry->memory = memory;
 }
 
-void Router::add_member(std::string_view name, std::string id, std::shared_ptr<seam::WorkerClient> worker) {
+void Router::add_member(std::string_view name, std::string id, std::shared_ptr<seam::WorkerClient> worker,
+                        MemberPart part) {
   const auto entry = find_locked(name);
   if (!entry) return;
   entry->failures->ejections.forget(id);
-  entry->pool.add(std::move(id), std::move(worker));
+  entry->pool.add(std::move(id), std::move(worker), std::move(part));
 }
 
 void Router::remove_member(std::string_view name, std::string_view id) {

@@ -100,7 +100,8 @@ class Router {
   // Adds a worker to the pool of a model that generates, or replaces the one with this id. The worker may
   // come before the model's text, and stays when the text changes: it must be one for the same tokens. No
   // such name: nothing happens.
-  void add_member(std::string_view name, std::string id, std::shared_ptr<seam::WorkerClient> worker);
+  void add_member(std::string_view name, std::string id, std::shared_ptr<seam::WorkerClient> worker,
+                  MemberPart part = {});
   // No new lease gets the worker.
   void remove_member(std::string_view name, std::string_view id);
   // A ready model gives its text to nobody any more; those who have it still get leases.

@@ -102,7 +102,11 @@ wire::Forecast forecast_of(const Job& job, const Place& place) {
   wire::Outline outline = outline_of(job, place.blocks);
   // The router knows it of each member of a pool; a worker that is alone looks itself.
   if (place.lease.route().num_members > 1) outline.num_cached_tokens = place.lease.route().num_cached;
-  return place.lease.worker().forecast(outline);
+  wire::Forecast forecast = place.lease.worker().forecast(outline);
+  const router::Route& route = place.lease.route();
+  if (route.prefill && forecast.expected.ttft_s > route.expected_ttft_s)
+    forecast.expected.ttft_s = route.expected_ttft_s;
+  return forecast;
 }
 
 bool may_start_now(Service& service, const Asker& asker, const Job& job, Place& place) {

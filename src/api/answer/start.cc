@@ -24,6 +24,7 @@ base::Status check_num_sequences(const Job& job, int at_most) {
 
 void note_route(const router::WorkerLease& lease, obs::SpanScope& span) {
   const router::Route& route = lease.route();
+  if (route.prefill) span.note("kvasir.route.prefill", route.prefill_member);
   if (route.num_members == 1) return;
   span.note("kvasir.route.member", lease.member());
   span.note("kvasir.route.policy", route.policy);
