@@ -50,6 +50,10 @@ bench-fleet: build ## what a gateway costs: events relayed by a core, and what i
 	@scripts/build.sh release fleet_relay
 	@python3 bench/fleet.py --kvasir $(KVASIR) --relay build/release/bin/fleet_relay $(ARGS)
 
+bench-fleet-split: build ## bursts of long prompts over steady chats: prefill and decode apart, together, and together without chunks
+	@$(KVASIR) pull smollm2
+	@python3 bench/fleet_split.py --kvasir $(KVASIR) $(ARGS)
+
 build-cuda: ## the release binary with the CUDA device, for GPU machines: build/cuda/bin/kvasir (no GPU needed to build)
 	@scripts/setup.sh build
 	@scripts/build.sh cuda
@@ -87,4 +91,4 @@ format: ## rewrite the sources the way clang-format wants them
 clean: ## throw the build away (downloaded models stay)
 	@rm -rf build
 
-.PHONY: help serve build test asan tsan fuzz arm64 bench bench-streams bench-overload build-cuda gpu-test gpu-bench web screenshots tidy format clean
+.PHONY: help serve build test asan tsan fuzz arm64 bench bench-streams bench-overload bench-fleet-split build-cuda gpu-test gpu-bench web screenshots tidy format clean

@@ -1,9 +1,12 @@
 """Workers and gateways as real processes, for the tests of fleets."""
 
+import contextlib
 import os
 import signal
+import socket
 import subprocess
 import threading
+import time
 import urllib.error
 import urllib.request
 
@@ -101,3 +104,49 @@ class Gateway(Server):
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
         )
         threading.Thread(target=self._read_log, daemon=True).start()
+
+
+class Proxy:
+    """Carries bytes to a worker and back, and treats them as it is told."""
+
+    def __init__(self, target):
+        self.target = target
+        self.mode = "pass"
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.sockets = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = self.listener.accept()
+                if self.mode in ("cut", "swallow", "garble", "delay"):
+                    near.close()
+                    continue
+                far = socket.create_connection(("127.0.0.1", self.target))
+                self.sockets += [near, far]
+                for a, b in ((near, far), (far, near)):
+                    threading.Thread(target=self._carry, args=(a, b), daemon=True).start()
+
+    def _carry(self, source, sink):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                if self.mode == "delay":
+                    time.sleep(0.05)
+                if self.mode == "garble":
+                    data = bytes(byte ^ 0xA5 for byte in data)
+                if self.mode == "flip" and len(data) > 4096:  # a bit of what a large message carries
+                    middle = len(data) // 2
+                    data = data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+                if self.mode != "swallow":
+                    sink.sendall(data)
+        for one in (source, sink):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+    def cut(self):
+        self.mode = "cut"
+        for one in self.sockets:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
