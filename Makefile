@@ -46,9 +46,14 @@ bench-overload: build ## more load than the server can take: goodput, floods, sh
 	@$(KVASIR) pull smollm2
 	@python3 bench/overload.py --kvasir $(KVASIR) $(if $(QUICK),--quick) $(ARGS)
 
-bench-fleet: build ## what a gateway costs: events relayed by a core, and what it adds to the first token
+bench-fleet: build ## what a gateway costs (events relayed by a core, time to the first token) and what its router gains (6 minutes)
 	@scripts/build.sh release fleet_relay
+	@$(KVASIR) pull smollm2
 	@python3 bench/fleet.py --kvasir $(KVASIR) --relay build/release/bin/fleet_relay $(ARGS)
+
+bench-fleet-split: build ## bursts of long prompts over steady chats: prefill and decode apart, together, and together without chunks
+	@$(KVASIR) pull smollm2
+	@python3 bench/fleet_split.py --kvasir $(KVASIR) $(ARGS)
 
 build-cuda: ## the release binary with the CUDA device, for GPU machines: build/cuda/bin/kvasir (no GPU needed to build)
 	@scripts/setup.sh build
@@ -87,4 +92,4 @@ format: ## rewrite the sources the way clang-format wants them
 clean: ## throw the build away (downloaded models stay)
 	@rm -rf build
 
-.PHONY: help serve build test asan tsan fuzz arm64 bench bench-streams bench-overload build-cuda gpu-test gpu-bench web screenshots tidy format clean
+.PHONY: help serve build test asan tsan fuzz arm64 bench bench-streams bench-overload bench-fleet-split build-cuda gpu-test gpu-bench web screenshots tidy format clean

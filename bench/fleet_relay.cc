@@ -9,8 +9,10 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <latch>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -33,13 +35,17 @@ class SteppingWorker final : public seam::WorkerClient {
                                            asio::any_io_executor reader) override {
     const std::lock_guard lock(mutex_);
     streams_.push_back(std::make_shared<seam::TokenStream>(std::move(reader)));
+    if (std::ssize(streams_) == num_streams_) all_here_.notify_one();
     return seam::TokenReader(streams_.back());
   }
   wire::Forecast forecast(const wire::Outline& /*outline*/) const override { return {}; }
   wire::WorkerReport report() const override { return {}; }
 
   void run() {
-    while (num_here() < num_streams_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    {
+      std::unique_lock lock(mutex_);
+      all_here_.wait(lock, [this] { return std::ssize(streams_) == num_streams_; });
+    }
     for (int step = 0; step < num_steps_; ++step) {
       // Each step has its own message: events that pile up would be merged, and cost less.
       while (streams_.front()->backlog() > 0) std::this_thread::yield();
@@ -56,15 +62,11 @@ class SteppingWorker final : public seam::WorkerClient {
   }
 
  private:
-  int num_here() {
-    const std::lock_guard lock(mutex_);
-    return static_cast<int>(streams_.size());
-  }
-
   const int num_streams_;
   const int num_steps_;
   std::mutex mutex_;
-  std::vector<std::shared_ptr<seam::TokenStream>> streams_;
+  std::condition_variable all_here_;
+  std::vector<std::shared_ptr<seam::TokenStream>> streams_;  // guarded by mutex_ until all are here
 };
 
 [[noreturn]] void serve(int port_pipe, int end_pipe, int num_streams, int num_steps) {
@@ -105,13 +107,16 @@ int run(int num_streams, int num_steps) {
   asio::io_context io(1);
   const auto work = asio::make_work_guard(io);
   std::thread thread([&io] { io.run(); });
-  auto worker =
-      remote::RemoteWorker::create({.address = "127.0.0.1:" + std::to_string(port)}, io.get_executor());
+  std::latch ready(1);
+  auto worker = remote::RemoteWorker::create(
+      {.address = "127.0.0.1:" + std::to_string(port)}, io.get_executor(),
+      [&ready](const remote::RemoteWorker::Standing& standing) {
+        if (standing.link == remote::RemoteWorker::Link::ready && !ready.try_wait()) ready.count_down();
+      });
   if (!worker.ok()) return 1;
-  while ((*worker)->standing().link != remote::RemoteWorker::Link::ready)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ready.wait();
 
-  std::atomic<int> num_ended{0};
+  std::latch all_ended(num_streams);
   std::atomic<long> num_tokens{0};
   std::atomic<long> num_events{0};
   std::vector<seam::TokenReader> readers;
@@ -129,18 +134,18 @@ int run(int num_streams, int num_steps) {
         ::_exit(1);
       }
       seam::TokenStream& stream = *reader->operator->();
-      stream.on_event([&stream, &num_ended, &num_tokens, &num_events] {
+      stream.on_event([&stream, &all_ended, &num_tokens, &num_events] {
         if (const auto event = stream.take()) {
           num_tokens += static_cast<long>(event->tokens.size());
           ++num_events;
-          if (event->last()) ++num_ended;
+          if (event->last()) all_ended.count_down();
         }
       });
       readers.push_back(std::move(*reader));
     }
   };
   asio::post(io, open_all);
-  while (num_ended < num_streams) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  all_ended.wait();
   const double wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   const double spent_s = cpu_s() - cpu_before_s;
   const auto events = static_cast<double>(num_events.load());

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Fails when a file of src/ includes a header that the LAYERS files do not allow.
 
-src/LAYERS lists the floors of the house: folders, highest first. A folder with rooms (subfolders) has its own LAYERS; the
-files in the folder itself are above its rooms. Tests may include from every room of their own folder. Asio, Beast and
+src/LAYERS lists the floors of the house: folders, highest first. A folder with rooms (subfolders) has its own LAYERS, which
+also names the rooms of a room ("answer/encode"); the files in the folder itself are above its rooms. Tests may include from every room of their own folder. Asio, Beast and
 OpenSSL (except its SHA-256) count as headers of net/.
 """
 import pathlib
@@ -30,7 +30,8 @@ def rooms():
 
 
 def room_of(parts):
-    return parts[1] if len(parts) > 2 else None
+    """The room of a file, "answer" or "answer/encode"; None for a file above the rooms."""
+    return "/".join(parts[1:-1]) or None
 
 
 def check_rooms(own, other, layers):
@@ -39,7 +40,7 @@ def check_rooms(own, other, layers):
         return None
     if own not in layers:
         return f"room '{own}' is not in the folder's LAYERS"
-    if other is None or layers.get(other, 0) >= layers[own]:
+    if other not in layers or layers[other] >= layers[own]:
         return f"{own}/ may not include {other or 'the files above the rooms'}"
     return None
 

@@ -7,7 +7,7 @@ set -euo pipefail
 build_packages=(g++ cmake ninja-build pkg-config ccache
   libboost1.81-dev libfmt-dev libssl-dev libpcre2-dev libutf8proc-dev libxxhash-dev
   libsqlite3-dev libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc libtomlplusplus-dev libcli11-dev ca-certificates curl python3 python3-pip)
-test_packages=(libgtest-dev librapidcheck-dev clang-format-19 clang-tidy-19 clang-19 libclang-rt-19-dev python3-venv openssl chromium fonts-dejavu-core prometheus etcd-server etcd-client)
+test_packages=(libgtest-dev librapidcheck-dev clang-format-19 clang-tidy-19 clang-19 libclang-rt-19-dev python3-venv openssl chromium fonts-dejavu-core prometheus etcd-server etcd-client systemd)
 arm64_packages=(g++-aarch64-linux-gnu qemu-user-static libfmt-dev:arm64 libssl-dev:arm64
   libpcre2-dev:arm64 libutf8proc-dev:arm64 libsqlite3-dev:arm64 libgrpc++-dev:arm64 libprotobuf-dev:arm64 libxxhash-dev:arm64 libgtest-dev:arm64 librapidcheck-dev:arm64)
 

@@ -34,6 +34,12 @@ def wait_until(condition, timeout_s=60, what="condition"):
         threading.Event().wait(0.02)
 
 
+def model_dir():
+    """Where the models are that `kvasir pull` has fetched."""
+    cache = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    return pathlib.Path(os.environ.get("KVASIR_MODEL_DIR", pathlib.Path(cache) / "kvasir/models"))
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))

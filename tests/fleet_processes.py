@@ -1,9 +1,12 @@
 """Workers and gateways as real processes, for the tests of fleets."""
 
+import contextlib
 import os
 import signal
+import socket
 import subprocess
 import threading
+import time
 import urllib.error
 import urllib.request
 
@@ -50,11 +53,11 @@ class Process:
 
 
 class Worker(Process):
-    def __init__(self, listen=None, health=None, args=()):
+    def __init__(self, listen=None, health=None, args=(), model="smollm2"):
         self.port = listen or free_port()
         self.health_port = health or free_port()
-        self.args = args
-        super().__init__("worker", "--model", "smollm2", "--compute-threads", "1", "--listen", f"127.0.0.1:{self.port}",
+        self.args, self.model = args, model
+        super().__init__("worker", "--model", model, "--compute-threads", "1", "--listen", f"127.0.0.1:{self.port}",
                          "--health-listen", f"127.0.0.1:{self.health_port}", "--kv-memory-mb", "256", *args)
 
     def status(self, path):
@@ -80,14 +83,14 @@ class Worker(Process):
         return sum(float(row.split()[-1]) for row in rows)
 
     def again(self):
-        return Worker(self.port, self.health_port, self.args)
+        return Worker(self.port, self.health_port, self.args, self.model)
 
 
 class Gateway(Server):
     """A running `kvasir gateway`, which has no models of its own."""
 
-    def __init__(self, tmp_path, workers=(), ports=(), args=()):
-        self.port = free_port()
+    def __init__(self, tmp_path, workers=(), ports=(), args=(), port=None):
+        self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         ports = list(ports) or [worker.port for worker in workers]
         if ports:
@@ -101,3 +104,49 @@ class Gateway(Server):
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
         )
         threading.Thread(target=self._read_log, daemon=True).start()
+
+
+class Proxy:
+    """Carries bytes to a worker and back, and treats them as it is told."""
+
+    def __init__(self, target):
+        self.target = target
+        self.mode = "pass"
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.sockets = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = self.listener.accept()
+                if self.mode in ("cut", "swallow", "garble", "delay"):
+                    near.close()
+                    continue
+                far = socket.create_connection(("127.0.0.1", self.target))
+                self.sockets += [near, far]
+                for a, b in ((near, far), (far, near)):
+                    threading.Thread(target=self._carry, args=(a, b), daemon=True).start()
+
+    def _carry(self, source, sink):
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                if self.mode == "delay":
+                    time.sleep(0.05)
+                if self.mode == "garble":
+                    data = bytes(byte ^ 0xA5 for byte in data)
+                if self.mode == "flip" and len(data) > 4096:  # a bit of what a large message carries
+                    middle = len(data) // 2
+                    data = data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+                if self.mode != "swallow":
+                    sink.sendall(data)
+        for one in (source, sink):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+    def cut(self):
+        self.mode = "cut"
+        for one in self.sockets:
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)

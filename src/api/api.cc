@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "api/batches/batch_runner.h"
-#include "api/http/caller.h"
-#include "api/http/compressed_body.h"
-#include "api/http/cors.h"
-#include "api/http/error_map.h"
-#include "api/http/rate_limit_headers.h"
-#include "api/http/request_id.h"
-#include "api/http/request_log.h"
+#include "api/http/caller/caller.h"
+#include "api/http/caller/cors.h"
+#include "api/http/caller/rate_limit_headers.h"
+#include "api/http/json/error_map.h"
+#include "api/http/record/request_log.h"
+#include "api/http/service/request_id.h"
+#include "api/http/work/compressed_body.h"
 #include "api/machine/queue_depth.h"
 #include "api/operations/openapi.h"
 #include "api/routes.h"
@@ -160,7 +160,8 @@ Api::Api(ServiceOptions options, Parts parts)
                base::json_text(openapi_document(route_groups())),
                parts.tracer,
                parts.residence,
-               parts.upstreams},
+               parts.upstreams,
+               parts.fleet},
       observations_(observe_service(parts.registry, service_)),
       batches_(std::make_unique<BatchRunner>(service_, kMaxBatchInFlight)) {}
 

@@ -7,9 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "api/http/api_metrics.h"
-#include "api/http/service.h"
+#include "api/http/service/api_metrics.h"
+#include "api/http/service/service.h"
 #include "base/clock.h"
+#include "fleet/worker_board.h"
 #include "meter/meter.h"
 #include "net/http_server.h"
 #include "router/residence.h"
@@ -38,8 +39,9 @@ class Api {
     meter::Meter& meter;
     tool::Toolbox* tools = nullptr;  // null: none
     obs::Tracer& tracer = obs::no_tracer();
-    router::Residence* residence = nullptr;    // null: models neither come nor go
-    upstream::Upstreams* upstreams = nullptr;  // null: there are none
+    router::Residence* residence = nullptr;     // null: models neither come nor go
+    upstream::Upstreams* upstreams = nullptr;   // null: there are none
+    const fleet::WorkerBoard* fleet = nullptr;  // null: no worker is elsewhere
   };
 
   Api(ServiceOptions options, Parts parts);
@@ -53,6 +55,8 @@ class Api {
   static std::optional<net::RefusedRequest> refuse_caller(const tenancy::Directory& directory,
                                                           const net::HttpRequest& head);
 
+  // /health/ready says from now on that the server drains. Everything else goes on.
+  void announce_drain() { service_.leaving = true; }
   enum class Drain { stop, restart };
   // Refuses new work with a 503 that says why. Running requests go on.
   void drain(Drain why = Drain::stop);

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "api/api.h"
-#include "api/http/fields.h"
+#include "api/http/json/fields.h"
 #include "base/json.h"
 #include "net/loopback_client.h"
 #include "router/residence.h"

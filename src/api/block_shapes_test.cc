@@ -2,8 +2,8 @@
 
 #include <random>
 
-#include "api/answer/choice.h"
-#include "api/answer/stream_events.h"
+#include "api/answer/delta/choice.h"
+#include "api/answer/write/stream_events.h"
 #include "api/anthropic/messages_shape.h"
 #include "api/ollama/ollama_shape.h"
 #include "api/responses/responses_shape.h"

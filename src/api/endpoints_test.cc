@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include "api/api_fixture.h"
-#include "api/http/error_map.h"
+#include "api/http/json/error_map.h"
 #include "obs/log.h"
 
 namespace kvasir::api {

@@ -4,7 +4,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 
-#include "api/answer/generation.h"
+#include "api/answer/run/generation.h"
 #include "api/api_fixture.h"
 
 namespace kvasir::api {

@@ -2,9 +2,9 @@
 
 #include <string>
 
-#include "api/answer/server_tools_fixture.h"
+#include "api/answer/server_tools/server_tools_fixture.h"
 #include "api/api_fixture.h"
-#include "api/http/rate_limit_headers.h"
+#include "api/http/caller/rate_limit_headers.h"
 
 namespace kvasir::api {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "api/http/compressed_body.h"
+#include "api/http/work/compressed_body.h"
 #include "api/key_fixture.h"
 
 namespace kvasir::api {

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "api/http/route.h"
-#include "api/http/service.h"
+#include "api/http/service/route.h"
+#include "api/http/service/service.h"
 #include "base/result.h"
 
 namespace kvasir::api {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "api/api_fixture.h"
-#include "api/http/object_schema.h"
+#include "api/http/json/object_schema.h"
 #include "api/operations/openapi.h"
 
 namespace kvasir::api {

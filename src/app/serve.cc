@@ -23,6 +23,7 @@
 #include "app/progress_display.h"
 #include "app/restart.h"
 #include "app/say.h"
+#include "app/service_notice.h"
 #include "app/signal_watch.h"
 #include "base/result.h"
 #include "config/load.h"
@@ -98,7 +99,8 @@ class EndOfService {
     engine_failed_ = true;
     wake_.release();
   }
-  void model_ready() { any_ready_ = true; }
+  // True for the first one.
+  bool model_ready() { return !any_ready_.exchange(true); }
   void model_failed(const std::string& name) {
     const std::lock_guard lock(mutex_);
     failed_.insert(name);
@@ -154,7 +156,7 @@ class EndAtLatest {
   std::jthread thread_;
 };
 
-void drain(gateway::Gateway& gateway, const EndOfService& end) {
+void drain(gateway::Gateway& gateway, const EndOfService& end, double notice_s) {
   if (end.all_failed()) return;
   if (end.wants_restart()) {
     say(stderr, "kvasir: an engine failed; draining\n");
@@ -162,7 +164,12 @@ void drain(gateway::Gateway& gateway, const EndOfService& end) {
       say(stderr, "kvasir: cut off what did not finish in time\n");
     return;
   }
+  notify_service(kServiceStops);
   say(stderr, "kvasir: draining; once more ends it at once\n");
+  if (notice_s > 0) {
+    gateway.announce_drain();
+    std::this_thread::sleep_for(std::chrono::duration<double>(notice_s));
+  }
   if (!gateway.drain()) say(stderr, "kvasir: cut off what did not finish in time\n");
 }
 
@@ -180,6 +187,7 @@ std::optional<Restart> serve(const config::Settings& settings, Outcome& outcome)
   obs::Log::set_format(settings.log_format == "json" ? obs::LogFormat::json : obs::LogFormat::text);
   // Upstreams and workers come back by themselves.
   const bool has_others = gateway::RemoteModels::are_meant(settings) || !settings.upstreams.empty();
+  const bool is_ready_at_once = has_others || settings.model.empty();
   EndOfService end(has_others ? SIZE_MAX : settings.model.size());
   bool asked = false;  // touched by the watch's thread only
   // When a terminal closes, its shell and the system may each send a SIGHUP. So a second SIGHUP does not end
@@ -195,7 +203,8 @@ std::optional<Restart> serve(const config::Settings& settings, Outcome& outcome)
   ProgressDisplay display(stderr_progress());
   const auto on_state = [&](const std::string& name, const router::ModelState& state) {
     say_state(display, name, state);
-    if (state.phase == router::Phase::ready) end.model_ready();
+    if (state.phase == router::Phase::ready && end.model_ready() && !is_ready_at_once)
+      notify_service(kServiceReady);
     if (state.phase == router::Phase::failed) end.model_failed(name);
     if (state.phase == router::Phase::restarting) end.engine_failed();
   };
@@ -211,6 +220,7 @@ std::optional<Restart> serve(const config::Settings& settings, Outcome& outcome)
   if (!end.all_failed())
     print_welcome((*gateway)->models(), settings.upstreams,
                   url_of(settings, (*gateway)->host(), (*gateway)->port()));
+  if (is_ready_at_once) notify_service(kServiceReady);
   end.wait();
   std::optional<Restart> next;
   std::optional<EndAtLatest> at_latest;
@@ -219,7 +229,7 @@ std::optional<Restart> serve(const config::Settings& settings, Outcome& outcome)
     if (allowed.ok()) next = restart;
     at_latest.emplace(next, std::chrono::duration<double>(settings.restart_drain_s) + kRestartGrace);
   }
-  drain(**gateway, end);
+  drain(**gateway, end, settings.drain_notice_s);
   gateway->reset();
   at_latest.reset();
   obs::Log::flush();

@@ -72,6 +72,8 @@ class Folder {
 
 struct Plan {
   int num_workers = 2;
+  int num_prefill = 0;  // workers that compute prompts for others; with num_decode, in place of num_workers
+  int num_decode = 0;
   std::string model = "smollm2";
   std::string host = "127.0.0.1";
   int port = 8080;
@@ -84,17 +86,23 @@ struct Fleet {
 };
 
 base::Result<Fleet> plan_workers(const Plan& plan) {
+  const bool is_apart = plan.num_prefill > 0;
+  const int num_workers = is_apart ? plan.num_prefill + plan.num_decode : plan.num_workers;
   const int num_cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  const int num_threads = plan.num_threads > 0 ? plan.num_threads : std::max(1, num_cores / plan.num_workers);
-  TRY(const std::vector<int> ports, free_ports(plan.num_workers));
+  const int num_threads = plan.num_threads > 0 ? plan.num_threads : std::max(1, num_cores / num_workers);
+  TRY(const std::vector<int> ports, free_ports(num_workers));
   Fleet fleet;
-  for (int i = 0; i < plan.num_workers; ++i) {
-    const std::string id = fmt::format("worker{}", i + 1);
+  for (int i = 0; i < num_workers; ++i) {
+    const bool is_prefill = i < plan.num_prefill;
+    const std::string id = !is_apart    ? fmt::format("worker{}", i + 1)
+                           : is_prefill ? fmt::format("prefill{}", i + 1)
+                                        : fmt::format("decode{}", i + 1 - plan.num_prefill);
+    const std::string role = !is_apart ? "any" : is_prefill ? "prefill" : "decode";
     const std::string address = fmt::format("127.0.0.1:{}", ports[static_cast<std::size_t>(i)]);
     fleet.list += fmt::format("[[worker]]\nid = \"{}\"\naddress = \"{}\"\n", id, address);
     fleet.workers.push_back(
         {id,
-         {"kvasir", "worker", "--model", plan.model, "--worker-id", id, "--listen", address,
+         {"kvasir", "worker", "--model", plan.model, "--worker-id", id, "--role", role, "--listen", address,
           "--health-listen", "127.0.0.1:0", "--compute-threads", std::to_string(num_threads)}});
   }
   return fleet;
@@ -113,9 +121,10 @@ base::Status bring_up(const Plan& plan) {
   if (::pipe2(stop, O_CLOEXEC | O_NONBLOCK) != 0) return base::error(base::ErrorCode::io, "no pipe");
   const SignalWatch watch({SIGINT, SIGTERM, SIGHUP}, [fd = stop[1]](int) { (void)!::write(fd, "", 1); });
   ::signal(SIGPIPE, SIG_IGN);
+  const std::string first = programs.front().name;
   ChildGroup children(std::move(programs));
-  say(stderr, "kvasir: the workers are listed in {}; 'kvasir drain worker1 --workers {}' restarts one\n",
-      list, list);
+  say(stderr, "kvasir: the workers are listed in {}; 'kvasir drain {} --workers {}' restarts one\n", list,
+      first, list);
   base::Status status = children.run(stop[0]);
   say(stderr, "kvasir: ending the fleet; once more ends it at once\n");
   const int drain_s = static_cast<int>(config::Settings().drain_timeout_s);
@@ -134,12 +143,25 @@ void add_up(CLI::App& app, Outcome& outcome) {
       "Ctrl-C lets running answers finish and ends all; a second one ends them at once.\n"
       "Other settings come from the environment (KVASIR_...), which all of them inherit.\n"
       "\n"
-      "Example:\n"
+      "Examples:\n"
       "  kvasir up --workers 3 --model smollm2\n"
+      "  kvasir up --prefill 1 --decode 2 --model smollm2\n"
       "\n"
       "Exit status: 0 stopped by a signal, 1 failure, 2 wrong usage.");
   auto plan = std::make_shared<Plan>();
-  command->add_option("--workers", plan->num_workers, "How many workers")->check(CLI::Range(1, 64));
+  CLI::Option* workers =
+      command->add_option("--workers", plan->num_workers, "How many workers")->check(CLI::Range(1, 64));
+  CLI::Option* prefill =
+      command
+          ->add_option("--prefill", plan->num_prefill,
+                       "Instead: how many workers that compute long prompts for the others")
+          ->check(CLI::Range(1, 32))
+          ->excludes(workers);
+  CLI::Option* decode = command->add_option("--decode", plan->num_decode, "And how many that answer")
+                            ->check(CLI::Range(1, 32))
+                            ->excludes(workers);
+  prefill->needs(decode);
+  decode->needs(prefill);
   command->add_option("--model", plan->model, "The model, by name or path");
   command->add_option("--host", plan->host, "Where the gateway listens");
   command->add_option("--port", plan->port, "Where the gateway listens")->check(CLI::Range(1, 65535));

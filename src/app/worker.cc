@@ -13,6 +13,7 @@
 #include "app/command.h"
 #include "app/progress_display.h"
 #include "app/say.h"
+#include "app/service_notice.h"
 #include "app/signal_watch.h"
 #include "config/load.h"
 #include "obs/log.h"
@@ -49,7 +50,9 @@ base::Status work(worker::Worker& worker) {
   say(stdout, "Kvasir {} has '{}' for gateways on {}; health on port {}\n", KVASIR_VERSION, card->model,
       card->address, worker.health_port());
   std::fflush(stdout);
+  notify_service(kServiceReady);
   TRY_OK(worker.wait());
+  notify_service(kServiceStops);
   say(stderr, "kvasir: draining; once more ends it at once\n");
   if (!worker.drain()) say(stderr, "kvasir: cut off what did not finish in time\n");
   return base::ok();

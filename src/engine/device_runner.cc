@@ -1,8 +1,10 @@
 #include "engine/device_runner.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "base/check.h"
@@ -38,11 +40,33 @@ base::Result<sched::StepResult> DeviceRunner::run(const sched::StepPlan& plan) {
 
 void DeviceRunner::start(const sched::StepPlan& plan) {
   CHECK(num_started_ < 2, "{} steps are under way", num_started_);
+  const base::RealClock clock;
+  const base::TimePoint began = clock.now();
   for (const sched::StepPlan::Copy& copy : plan.copies) decoder_->copy_block(copy.from, copy.to);
+  for (const sched::StepPlan::Load& load : plan.loads)
+    decoder_->import_block(load.to, std::as_bytes(std::span(load.from->bytes)));
+  const double loaded_s = plan.loads.empty() ? 0 : base::seconds(clock.now() - began);
   fill_batch(plan, batch_);
   name_tokens_in_flight(plan);
-  list_draws(plan, steps_[num_started_++]);
+  Started& step = steps_[num_started_++];
+  list_draws(plan, step);
   decoder_->start(batch_);
+  step.moved_s = loaded_s;
+  store_all(plan, step);
+}
+
+// Before the next step starts, which may write to these blocks. Waits for the step.
+void DeviceRunner::store_all(const sched::StepPlan& plan, Started& step) {
+  step.stored.clear();
+  for (const sched::StepPlan::Store& store : plan.stores) {
+    std::string bytes(static_cast<std::size_t>(decoder_->kv_block_bytes()), '\0');
+    decoder_->export_block(store.from, std::as_writable_bytes(std::span(bytes)));
+    step.stored.push_back(kv::sealed(std::move(bytes), store.hash));
+  }
+}
+
+kv::BlockForm DeviceRunner::block_form() const {
+  return {decoder_->block_form(), static_cast<std::size_t>(decoder_->kv_block_bytes())};
 }
 
 void DeviceRunner::name_tokens_in_flight(const sched::StepPlan& plan) {
@@ -157,6 +181,8 @@ base::Result<sched::StepResult> DeviceRunner::collect() {
   waited_s_ += base::seconds(base::RealClock().now() - start);
   TRY_OK(collected);
   sched::StepResult result = read_choices(steps_[0]);
+  result.stored = std::move(steps_[0].stored);
+  result.moved_s = steps_[0].moved_s;
   std::swap(steps_[0], steps_[1]);
   --num_started_;
   return result;

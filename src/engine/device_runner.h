@@ -27,6 +27,7 @@ class DeviceRunner final : public Runner {
   void start(const sched::StepPlan& plan) override;
   void draw(const sched::StepPlan& plan) override;
   base::Result<sched::StepResult> collect() override;
+  kv::BlockForm block_form() const override;
   bool gives_prompt_logprobs() const override { return true; }
 
   // Seconds spent waiting for the device since the start. The rest of a step's time is the host's.
@@ -45,6 +46,8 @@ class DeviceRunner final : public Runner {
   struct Started {
     std::size_t num_slices = 0;
     std::vector<Draw> draws;
+    std::vector<kv::BlockImage> stored;
+    double moved_s = 0;
   };
   // What a draw's spans point to.
   struct Rules {
@@ -58,6 +61,7 @@ class DeviceRunner final : public Runner {
     TokenId name = 0;
   };
 
+  void store_all(const sched::StepPlan& plan, Started& step);
   void name_tokens_in_flight(const sched::StepPlan& plan);
   void list_draws(const sched::StepPlan& plan, Started& step);
   void make_rules(const sched::StepPlan& plan, Started& step);

@@ -42,7 +42,12 @@ class CpuDevice final : public model::DeviceDecoder {
 
   const model::ModelConfig& config() const override { return decoder_->config(); }
   int num_blocks() const override { return kBlocks; }
-  std::int64_t kv_block_bytes() const override { return 1; }
+  std::int64_t kv_block_bytes() const override { return static_cast<std::int64_t>(kv_.image_bytes()); }
+  std::string block_form() const override { return kv_.form(); }
+  void export_block(std::int32_t block, std::span<std::byte> out) override { kv_.export_block(block, out); }
+  void import_block(std::int32_t block, std::span<const std::byte> in) override {
+    kv_.import_block(block, in);
+  }
   base::Status reserve_kv(int /*num_blocks*/) override { return base::ok(); }
   void copy_block(std::int32_t from, std::int32_t to) override { kv_.copy_block(from, to); }
 
@@ -263,6 +268,37 @@ TEST(DeviceRunner, GivesWhatTheCpusRunnerGives) {
   EXPECT_EQ(benches[1].answers[14]->prompt.size(), 29u);
   // Every step overlaps with the one before, whatever is drawn.
   EXPECT_GT(seen.num_in_flight, num_tokens / 2);
+}
+
+TEST(DeviceRunner, TakesBlocksOfAnotherRunnerAndGivesItsOwn) {
+  struct Outlet final : kv::BlockOutlet {
+    void put(std::size_t, kv::BlockImage image) override {
+      images.push_back(std::make_shared<const kv::BlockImage>(std::move(image)));
+    }
+    std::vector<std::shared_ptr<const kv::BlockImage>> images;
+  };
+  ops::ComputePool pool(2);
+  auto decoder = load(pool);
+  auto kv = make_kv(*decoder);
+  ModelRunner on_cpu(std::move(decoder), std::move(kv));
+  DeviceRunner on_device(std::make_unique<CpuDevice>(pool), pool);
+  EXPECT_EQ(on_device.block_form(), on_cpu.block_form());
+  wire::GenerateRequest request = greedy(2);
+  for (TokenId token = 3; token < 60; ++token) request.prompt.push_back(token);
+  const std::size_t num_full = request.prompt.size() / kv::kBlockTokens;
+  const std::vector<TokenId> expected = run(on_cpu, {request})[0];
+  for (Runner* const computes : {static_cast<Runner*>(&on_cpu), static_cast<Runner*>(&on_device)}) {
+    wire::GenerateRequest prefill = request;
+    const auto outlet = std::make_shared<Outlet>();
+    prefill.outlet = outlet;
+    EXPECT_EQ(run(*computes, {prefill})[0], expected);
+    ASSERT_EQ(outlet->images.size(), num_full);
+    Runner& answers = computes == &on_cpu ? static_cast<Runner&>(on_device) : on_cpu;
+    wire::GenerateRequest loads = request;
+    loads.arriving = std::make_shared<kv::ArrivingBlocks>(0, num_full, 1.0);
+    for (const auto& image : outlet->images) loads.arriving->add(image);
+    EXPECT_EQ(run(answers, {loads})[0], expected);
+  }
 }
 
 TEST(DeviceRunner, TokensThatTheHostHasNotSeenAreFed) {

@@ -78,6 +78,7 @@ bool Engine::step() {
   watch_readers();
   const base::TimePoint began = clock_.now();
   scheduler_.set_now(on_wall(began));
+  scheduler_.take_arrivals();
   sched::StepPlan plan = scheduler_.plan();
   std::optional<wire::StepRecord> record;
   const double plan_s = base::seconds(clock_.now() - began);
@@ -171,6 +172,7 @@ void Engine::finish(const sched::StepPlan& plan, sched::StepResult result,
   const base::TimePoint end = clock_.now();
   count(plan, run_s);
   scheduler_.set_now(on_wall(end));
+  hand_out(plan, result);
   deliver(scheduler_.finish(plan, std::move(result)));
   const double commit_s = base::seconds(clock_.now() - end);
   stats_.commit_s += commit_s;
@@ -199,6 +201,16 @@ void Engine::count(const sched::StepPlan& plan, double seconds) {
   stats_.recent_work.bytes = kept * stats_.recent_work.bytes + work.bytes;
   stats_.recent_work.flops = kept * stats_.recent_work.flops + work.flops;
   stats_.recent_s = kept * stats_.recent_s + seconds;
+}
+
+// Stored blocks go out before the events of the same step.
+void Engine::hand_out(const sched::StepPlan& plan, sched::StepResult& result) {
+  CHECK(result.stored.size() == plan.stores.size(), "{} blocks of {} stores", result.stored.size(),
+        plan.stores.size());
+  for (std::size_t i = 0; i < plan.stores.size(); ++i) {
+    const sched::StepPlan::Store& store = plan.stores[i];
+    if (!result.outcomes[store.slice].error) store.to->put(store.index, std::move(result.stored[i]));
+  }
 }
 
 void Engine::deliver(std::vector<sched::SequenceEvent> events) {

@@ -108,6 +108,7 @@ class Engine {
   void fail(base::Error error);
   void count(const sched::StepPlan& plan, double seconds);
   void finish(const sched::StepPlan& plan, sched::StepResult result, std::optional<wire::StepRecord> record);
+  static void hand_out(const sched::StepPlan& plan, sched::StepResult& result);
   void deliver(std::vector<sched::SequenceEvent> events);
 
   EngineOptions options_;

@@ -21,10 +21,11 @@ base::Error shutting_down() {
 }
 
 sched::WaitingLine as_line(const wire::GenerateRequest& request) {
+  const std::size_t num_coming = request.arriving ? request.arriving->end() * kv::kBlockTokens : 0;
   return {.tenant = sched::tenant_hash(request.origin.tenant),
           .priority = request.priority,
           .weight = static_cast<double>(request.origin.weight),
-          .num_tokens = static_cast<double>(request.prompt.size() + request.resumed.size()),
+          .num_tokens = static_cast<double>(request.prompt.size() - num_coming + request.resumed.size()),
           .num_sequences = 1};
 }
 
@@ -87,6 +88,8 @@ base::Status EngineThread::check(const wire::GenerateRequest& request) const {
     return base::Error{base::ErrorCode::unsupported,
                        "this model's device does not tell the logprobs of prompts", "logprobs",
                        "unsupported_parameter"};
+  if ((request.outlet || request.arriving) && runner_->block_form().name.empty())
+    return base::error(base::ErrorCode::unsupported, "this model's device lets no KV in or out");
   const auto is_bad = [this](TokenId id) { return id < 0 || id >= options_.vocab_size; };
   for (const std::vector<TokenId>* tokens : {&request.prompt, &request.resumed})
     if (const auto bad = std::ranges::find_if(*tokens, is_bad); bad != tokens->end())

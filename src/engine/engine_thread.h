@@ -42,6 +42,9 @@ class EngineThread {
 
   wire::WorkerReport report() const;
   // See seam::WorkerClient.
+  kv::BlockForm block_form() const { return runner_->block_form(); }
+  int num_cached_blocks(const kv::BlockChain& chain) const { return published_->num_published(chain); }
+  // See seam::WorkerClient.
   wire::Forecast forecast(const wire::Outline& outline) const;
   seam::Prospect prospect() const;
   EngineStats stats() const;

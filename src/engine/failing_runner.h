@@ -27,6 +27,7 @@ class FailingRunner final : public Runner {
     TRY_OK(count_step());
     return runner_->collect();
   }
+  kv::BlockForm block_form() const override { return runner_->block_form(); }
   bool gives_prompt_logprobs() const override { return runner_->gives_prompt_logprobs(); }
 
  private:

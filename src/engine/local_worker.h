@@ -21,6 +21,10 @@ class LocalWorker final : public seam::WorkerClient {
   }
   wire::Forecast forecast(const wire::Outline& outline) const override { return thread_.forecast(outline); }
   seam::Prospect prospect() const override { return thread_.prospect(); }
+  kv::BlockForm block_form() const override { return thread_.block_form(); }
+  int num_cached_blocks(const kv::BlockChain& chain) const override {
+    return thread_.num_cached_blocks(chain);
+  }
   wire::WorkerReport report() const override { return thread_.report(); }
   wire::Activity activity(std::uint64_t after_step) override { return thread_.activity(after_step); }
   void watch_blocks(std::shared_ptr<seam::BlockSink> sink) override { thread_.watch_blocks(std::move(sink)); }

@@ -1,5 +1,8 @@
 #include "engine/model_runner.h"
 
+#include <cstddef>
+#include <span>
+#include <string>
 #include <utility>
 
 #include "base/clock.h"
@@ -16,14 +19,40 @@ ModelRunner::ModelRunner(std::unique_ptr<model::Decoder> decoder, model::KvCache
 
 base::Result<sched::StepResult> ModelRunner::run(const sched::StepPlan& plan) {
   for (const sched::StepPlan::Copy& copy : plan.copies) kv_.copy_block(copy.from, copy.to);
+  const base::RealClock clock;
+  const base::TimePoint began = clock.now();
+  load_all(plan);
+  const double loaded_s = base::seconds(clock.now() - began);
   fill_batch(plan, batch_);
   logits_.resize(batch_.logit_rows.size() * decoder_->config().vocab_size);
   sched::StepResult result;
-  const base::TimePoint start = base::RealClock().now();
+  const base::TimePoint start = clock.now();
   decoder_->forward(batch_, kv_, logits_);
   sample_all(plan, result);
-  compute_s_ += base::seconds(base::RealClock().now() - start);
+  const base::TimePoint sampled = clock.now();
+  compute_s_ += base::seconds(sampled - start);
+  store_all(plan, result);
+  result.moved_s = loaded_s + base::seconds(clock.now() - sampled);
   return result;
+}
+
+void ModelRunner::load_all(const sched::StepPlan& plan) {
+  if (plan.loads.empty()) return;
+  decoder_->pool().run(static_cast<int>(plan.loads.size()), [&](int i, int /*thread*/) {
+    const sched::StepPlan::Load& load = plan.loads[static_cast<std::size_t>(i)];
+    kv_.import_block(load.to, std::as_bytes(std::span(load.from->bytes)));
+  });
+}
+
+void ModelRunner::store_all(const sched::StepPlan& plan, sched::StepResult& result) {
+  if (plan.stores.empty()) return;
+  result.stored.resize(plan.stores.size());
+  decoder_->pool().run(static_cast<int>(plan.stores.size()), [&](int i, int /*thread*/) {
+    const sched::StepPlan::Store& store = plan.stores[static_cast<std::size_t>(i)];
+    std::string bytes(kv_.image_bytes(), '\0');
+    kv_.export_block(store.from, std::as_writable_bytes(std::span(bytes)));
+    result.stored[static_cast<std::size_t>(i)] = kv::sealed(std::move(bytes), store.hash);
+  });
 }
 
 void ModelRunner::sample_all(const sched::StepPlan& plan, sched::StepResult& result) {

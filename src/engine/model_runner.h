@@ -19,12 +19,15 @@ class ModelRunner final : public Runner {
   ModelRunner(std::unique_ptr<model::Decoder> decoder, model::KvCache kv);
 
   base::Result<sched::StepResult> run(const sched::StepPlan& plan) override;
+  kv::BlockForm block_form() const override { return {kv_.form(), kv_.image_bytes()}; }
   bool gives_prompt_logprobs() const override { return true; }
 
   // Seconds spent on the pool since the start. The rest of a step's time is the engine's.
   double compute_seconds() const { return compute_s_; }
 
  private:
+  void load_all(const sched::StepPlan& plan);
+  void store_all(const sched::StepPlan& plan, sched::StepResult& result);
   void sample_all(const sched::StepPlan& plan, sched::StepResult& result);
 
   std::unique_ptr<model::Decoder> decoder_;

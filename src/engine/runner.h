@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/result.h"
+#include "kv/block_image.h"
 #include "sched/step_plan.h"
 
 namespace kvasir::engine {
@@ -11,7 +12,8 @@ class Runner {
  public:
   virtual ~Runner() = default;
 
-  // Copies blocks, feeds every slice's rows, and samples a token for each slice that wants one. There is one
+  // Copies and loads blocks, feeds every slice's rows, samples a token for each slice that wants one, and
+  // stores blocks. There is one
   // outcome for each slice; an error of one slice does not affect the others. The caller measures `seconds`.
   // No started step may be under way. If run() itself fails, the device is lost, and the runner must not be
   // used again.
@@ -27,6 +29,10 @@ class Runner {
   // to date. A runner that needs no more than the first plan does it in start().
   virtual void draw(const sched::StepPlan& /*plan*/) {}
   virtual base::Result<sched::StepResult> collect() { CHECK(false, "this runner starts nothing"); }
+
+  // The form of the blocks that it loads and stores. Without a name it does neither, and plans must not ask
+  // for it.
+  virtual kv::BlockForm block_form() const { return {}; }
 
   // Whether the runner can give the logprobs of a prompt's tokens.
   virtual bool gives_prompt_logprobs() const { return false; }

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <functional>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -21,6 +24,7 @@ namespace kvasir::engine {
 class ToyRunner final : public Runner {
  public:
   static constexpr int kVocabSize = 1000;
+  static constexpr std::size_t kBlockBytes = kv::kBlockTokens * sizeof(std::uint64_t);
   enum class Pace { one_by_one, overlapped };
 
   explicit ToyRunner(int num_blocks, Pace pace = Pace::one_by_one)
@@ -36,6 +40,8 @@ class ToyRunner final : public Runner {
     if (before_step) before_step(plan);
     for (const auto& [from, to] : plan.copies)
       for (int i = 0; i < kv::kBlockTokens; ++i) at(to, i) = at(from, i);
+    for (const sched::StepPlan::Load& load : plan.loads)
+      std::memcpy(&at(load.to, 0), load.from->bytes.data(), kBlockBytes);
     sched::StepResult result;
     for (const sched::StepPlan::Slice& slice : plan.slices) {
       CHECK(int(slice.blocks.size()) == kv::blocks_for(slice.num_computed + slice.num_rows), "a wrong table");
@@ -49,10 +55,14 @@ class ToyRunner final : public Runner {
         result.outcomes[s].token = wire::Token{next(plan.slices[s])};
         drawn_[plan.slices[s].sequence] = result.outcomes[s].token->id;
       }
+    for (const sched::StepPlan::Store& store : plan.stores)
+      result.stored.push_back(kv::sealed(
+          std::string(reinterpret_cast<const char*>(&at(store.from, 0)), kBlockBytes), store.hash));
     num_rows += plan.load.prefill_tokens + plan.load.decode_sequences;
     return result;
   }
 
+  kv::BlockForm block_form() const override { return {"toy", kBlockBytes}; }
   bool overlaps() const override { return pace_ == Pace::overlapped; }
   void start(const sched::StepPlan& plan) override {
     CHECK(started_.size() < 2, "a third step");

@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "api/http/site_guard.h"
+#include "api/http/caller/site_guard.h"
 #include "api/routes.h"
 #include "config/load.h"
 #include "host/machine_memory.h"
@@ -156,7 +156,7 @@ Gateway::Gateway(const config::Settings& settings, Opened opened, hub::ProgressS
       meter_(std::move(opened.meter)),
       tools_(std::move(opened.tools)),
       api_(service_options(settings), {router_, admission_, registry_, clock_, *store_, *directory_, *meter_,
-                                       tools_.get(), tracer_, residence_.get(), upstreams_.get()}) {
+                                       tools_.get(), tracer_, residence_.get(), upstreams_.get(), &board_}) {
   upstreams_->observe(registry_);
   if (opened.traces)
     trace_exporter_ = std::make_unique<TraceExporter>(std::move(*opened.traces), tracer_, registry_);
@@ -222,7 +222,7 @@ Result<std::unique_ptr<Gateway>> Gateway::start(const config::Settings& settings
 
 Status Gateway::start_models(router::OnModelState on_state) {
   if (RemoteModels::are_meant(settings_)) {
-    TRY(remote_models_, RemoteModels::start({settings_, router_, std::move(on_state)}));
+    TRY(remote_models_, RemoteModels::start({settings_, router_, board_, std::move(on_state)}));
     return base::ok();
   }
   residence_->start();
@@ -238,6 +238,10 @@ Status Gateway::serve(router::OnModelState on_state) {
       models.push_back(std::move(model));
     }
     residence_->add(models);
+  } else {
+    auditor_ = std::make_shared<audit::Auditor>(
+        audit::Auditor::Options{.share = settings_.quality_check_share, .seed = api::draw_seed()}, router_);
+    router_.listen_to_answers(auditor_);
   }
   TRY_OK(listen());
   return start_models(std::move(on_state));
@@ -333,6 +337,7 @@ Gateway::~Gateway() {
   api_.drain();
   api_.stop_batches();
   if (residence_) residence_->stop();
+  if (auditor_) auditor_->stop();
   if (remote_models_) remote_models_->stop();
   upstreams_->stop();
   tools_->stop();

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "api/api.h"
+#include "api/http/service/request_id.h"
+#include "audit/auditor.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "config/settings.h"
@@ -51,6 +53,8 @@ class Gateway {
   bool needs_key() const { return directory_->needs_key(); }
   std::vector<router::ModelStatus> models() const { return router_.models(); }
 
+  // Says at /health/ready that it is about to drain, and goes on as before.
+  void announce_drain() { api_.announce_drain(); }
   // Refuses new requests, waits for running ones for as long as the settings allow, then cuts them off.
   // False: some were cut off.
   bool drain(api::Api::Drain why = api::Api::Drain::stop);
@@ -100,11 +104,14 @@ class Gateway {
   obs::Tracer tracer_;
   ops::ComputePool pool_;
   router::Router router_{{.policy = settings_.route_policy,
-                          .index_bytes = static_cast<std::size_t>(settings_.route_index_mb) << 20}};
+                          .index_bytes = static_cast<std::size_t>(settings_.route_index_mb) << 20,
+                          .seed = api::draw_seed()}};  // gateways that draw the same form herds
+  fleet::WorkerBoard board_;                           // empty without workers elsewhere
   const std::unique_ptr<upstream::Upstreams> upstreams_;
   std::unique_ptr<host::LocalLoader> loader_;     // null with workers elsewhere
   std::unique_ptr<router::Residence> residence_;  // likewise
-  std::unique_ptr<RemoteModels> remote_models_;   // null without workers elsewhere
+  std::shared_ptr<audit::Auditor> auditor_;       // null without workers elsewhere
+  std::unique_ptr<RemoteModels> remote_models_;   // likewise
   tenancy::Admission admission_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<tenancy::Directory> directory_;

@@ -10,6 +10,7 @@
 #include "fleet/static_membership.h"
 #include "host/text_assets.h"
 #include "obs/log.h"
+#include "remote/remote_embedder.h"
 
 namespace kvasir::gateway {
 
@@ -64,6 +65,7 @@ void RemoteModels::update_members(const std::vector<fleet::WorkerPlace>& places)
     const auto found = members_.find(place.id);
     if (found == members_.end()) continue;
     leave(found->second);
+    parts_.router.trust_again(place.id);
     if (found->second.worker) leaving_.push_back(std::move(found->second.worker));
     members_.erase(found);
   }
@@ -133,12 +135,14 @@ void RemoteModels::loop() {
     else if (!wake_.wait_for(lock, kLookAgain, has_news)) {
       lock.unlock();
       end_unused();
+      publish();
       lock.lock();
     }
     if (stopping_) return;
     if (const auto listed = std::exchange(listed_, {})) {
       lock.unlock();
       update_members(*listed);
+      publish();
       lock.lock();
     }
     if (news_.empty()) continue;
@@ -146,6 +150,7 @@ void RemoteModels::loop() {
     news_.pop_front();
     lock.unlock();
     heed(news);
+    publish();
     lock.lock();
   }
 }
@@ -156,10 +161,12 @@ void RemoteModels::heed(const News& news) {
   Member& member = found->second;
   const RemoteWorker::Standing now = member.worker->standing();  // the news may be old
   if (now.link == RemoteWorker::Link::ready && !now.draining) {
+    member.fault.clear();
     if (member.model.empty()) join(member, *now.card);
     return;
   }
   leave(member);
+  if (now.link == RemoteWorker::Link::connecting) warn_of(member, now.reason);
   // Another model has come to this address: what the connection was made for is over.
   if (now.link == RemoteWorker::Link::refused && now.card) {
     obs::Log::warn("worker_changed", {{"worker", news.id}, {"reason", now.reason}});
@@ -167,6 +174,13 @@ void RemoteModels::heed(const News& news) {
     if (const base::Status status = connect(member); !status.ok())
       obs::Log::error("worker_unreachable", {{"worker", news.id}, {"reason", status.error().message}});
   }
+}
+
+// It is tried again every second, which is logged once for each reason.
+void RemoteModels::warn_of(Member& member, const std::string& reason) {
+  if (std::exchange(member.fault, reason) == reason) return;
+  obs::Log::warn("worker_unreachable",
+                 {{"worker", member.place.id}, {"address", member.place.address}, {"reason", reason}});
 }
 
 void RemoteModels::join(Member& member, const wire::WorkerCard& card) {
@@ -188,7 +202,19 @@ void RemoteModels::join(Member& member, const wire::WorkerCard& card) {
       return;
     }
   }
-  parts_.router.add_member(card.model, member.place.id, member.worker);
+  if (parts_.router.is_distrusted(card.model, member.place.id)) {
+    obs::Log::error("worker_distrusted",
+                    {{"worker", member.place.id},
+                     {"model", card.model},
+                     {"reason", "it has computed wrongly before; it gets no requests while it is listed"}});
+    return;
+  }
+  if (card.dimensions > 0)
+    parts_.router.add_embedder(card.model, member.place.id,
+                               std::make_shared<remote::RemoteEmbedder>(member.worker, card.dimensions));
+  else
+    parts_.router.add_member(card.model, member.place.id, member.worker,
+                             {.role = card.role, .address = member.place.address, .kv = card.kv});
   member.model = card.model;
   obs::Log::info("worker_joined", {{"worker", member.place.id}, {"model", card.model}});
 }
@@ -197,9 +223,16 @@ base::Status RemoteModels::open(Member& member, const wire::WorkerCard& card) {
   TRY(const remote::TextAssets assets, member.worker->read_text());
   if (remote::digest_of(assets) != card.text_digest)
     return base::error(ErrorCode::corrupt, "the tokenizer that came is not the one that was promised");
-  TRY(router::ChatText text, host::open_text(assets, parts_.settings));
+  router::ServedModel model;
+  if (card.dimensions > 0) {
+    TRY(router::EmbedText text, host::open_embed_text(assets, card.dimensions, parts_.settings));
+    model = router::EmbeddingModel{.text = std::move(text), .worker = nullptr};
+  } else {
+    TRY(router::ChatText text, host::open_text(assets, parts_.settings));
+    model = router::GeneratingModel{.text = std::move(text), .worker = nullptr};
+  }
   if (!parts_.router.has(card.model)) parts_.router.add(card.model);
-  parts_.router.set_ready(card.model, router::GeneratingModel{.text = std::move(text)});
+  parts_.router.set_ready(card.model, std::move(model));
   models_[card.model] = {card.fingerprint, card.text_digest};
   tell(card.model, {.phase = router::Phase::ready, .progress = 1});
   return base::ok();
@@ -214,6 +247,32 @@ void RemoteModels::leave(Member& member) {
 
 bool RemoteModels::has_members(const std::string& model) const {
   return std::ranges::any_of(members_, [&](const auto& entry) { return entry.second.model == model; });
+}
+
+fleet::WorkerStanding RemoteModels::standing_of(const Member& member) {
+  const RemoteWorker::Standing now = member.worker->standing();
+  fleet::WorkerStanding standing{.id = member.place.id, .address = member.place.address};
+  if (now.card) {
+    standing.model = now.card->model;
+    standing.build = now.card->build;
+  }
+  if (now.link == RemoteWorker::Link::ready) {
+    standing.state = now.draining ? "draining" : member.model.empty() ? "refused" : "ready";
+    if (standing.state == "refused") standing.reason = "it differs from the model's other workers";
+  } else {
+    standing.state = now.link == RemoteWorker::Link::refused ? "refused" : "connecting";
+    standing.reason = now.reason;
+  }
+  return standing;
+}
+
+void RemoteModels::publish() {
+  std::vector<fleet::WorkerStanding> workers;
+  for (const auto& [id, member] : members_) workers.push_back(standing_of(member));
+  for (const auto& worker : leaving_)
+    if (const auto card = worker->standing().card)
+      workers.push_back({card->id, card->address, card->model, card->build, "leaving"});
+  parts_.board.set(std::move(workers));
 }
 
 void RemoteModels::tell(const std::string& model, const router::ModelState& state) {

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "config/settings.h"
 #include "fleet/membership.h"
+#include "fleet/worker_board.h"
 #include "remote/remote_worker.h"
 #include "router/residence.h"
 #include "router/router.h"
@@ -22,13 +23,14 @@
 namespace kvasir::gateway {
 
 // The models of a fleet: connects to its workers, gets each model's text from the first one that has it, and
-// tells the router who is there. A thread of its own reads texts; another waits for workers that are gone.
-// Thread-safe. The settings and the router outlive it.
+// tells the router and the board who is there. A thread of its own reads texts; another waits for workers
+// that are gone. Thread-safe. The settings, the router and the board outlive it.
 class RemoteModels {
  public:
   struct Parts {
     const config::Settings& settings;
     router::Router& router;
+    fleet::WorkerBoard& board;
     router::OnModelState on_state;  // may be empty
   };
   // Whether the settings say where workers are, so that no model is in this process.
@@ -48,6 +50,7 @@ class RemoteModels {
     fleet::WorkerPlace place;
     std::shared_ptr<remote::RemoteWorker> worker;
     std::string model;  // of whose pool it is; empty: of none
+    std::string fault;  // why it is not there, as it was logged last
   };
   struct Model {
     std::string fingerprint;
@@ -67,11 +70,15 @@ class RemoteModels {
   base::Status connect(Member& member);
   void loop();
   void heed(const News& news);
+  void warn_of(Member& member, const std::string& reason);
   void join(Member& member, const wire::WorkerCard& card);
   void leave(Member& member);
   // Makes the router know the model as this worker has it.
   base::Status open(Member& member, const wire::WorkerCard& card);
   bool has_members(const std::string& model) const;
+  static fleet::WorkerStanding standing_of(const Member& member);
+  // Puts everybody on the board, as they are now.
+  void publish();
   void tell(const std::string& model, const router::ModelState& state);
 
   const Parts parts_;

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "config/load.h"
 #include "model/loaded_model.h"
@@ -62,6 +63,33 @@ Result<remote::TextAssets> text_assets_of(const fs::path& path, const router::Ch
   for (model::SpeechFiles::File& file : speech.files)
     assets.files.push_back({std::move(file.name), std::move(file.bytes)});
   return assets;
+}
+
+Result<remote::TextAssets> text_assets_of(const fs::path& path, const router::EmbedText& text) {
+  TRY(std::vector<model::SpeechFiles::File> files, model::read_text_files(path));
+  remote::TextAssets assets{.context_length = text.context_length,
+                            .vocab_size = text.tokenizer->size(),
+                            .fingerprint = text.fingerprint,
+                            .facts = *text.facts};
+  for (model::SpeechFiles::File& file : files)
+    assets.files.push_back({std::move(file.name), std::move(file.bytes)});
+  return assets;
+}
+
+Result<router::EmbedText> open_embed_text(const remote::TextAssets& assets, int dimensions,
+                                          const config::Settings& settings) {
+  TRY(const fs::path folder, keep(assets, config::model_dir(settings) / ".texts"));
+  router::EmbedText text;
+  TRY(text.tokenizer,
+      model::open_text_files(folder, model::TokenizerCache({.directory = config::tokenizer_dir(settings)})));
+  if (text.tokenizer->size() > assets.vocab_size)
+    return base::error(ErrorCode::corrupt, "{} tokens for a model of {}", text.tokenizer->size(),
+                       assets.vocab_size);
+  text.context_length = assets.context_length;
+  text.fingerprint = assets.fingerprint;
+  text.dimensions = dimensions;
+  text.facts = std::make_shared<const wire::ModelFacts>(assets.facts);
+  return text;
 }
 
 Result<router::ChatText> open_text(const remote::TextAssets& assets, const config::Settings& settings) {

@@ -13,7 +13,13 @@ namespace kvasir::host {
 base::Result<remote::TextAssets> text_assets_of(const std::filesystem::path& path,
                                                 const router::ChatText& text);
 
+base::Result<remote::TextAssets> text_assets_of(const std::filesystem::path& path,
+                                                const router::EmbedText& text);
+
 // The text side of a model whose weights are elsewhere. Its files are kept in the user's cache, by digest.
 base::Result<router::ChatText> open_text(const remote::TextAssets& assets, const config::Settings& settings);
+// The same of one that makes vectors.
+base::Result<router::EmbedText> open_embed_text(const remote::TextAssets& assets, int dimensions,
+                                                const config::Settings& settings);
 
 }  // namespace kvasir::host

@@ -148,22 +148,36 @@ base::Result<LoadedDeviceModel> open_model_on_cuda(const std::filesystem::path& 
   });
 }
 
-base::Result<SpeechFiles> read_speech_files(const std::filesystem::path& path) {
-  TRY(const Checkpoint checkpoint, open_checkpoint(path));
-  SpeechFiles speech{.vocab_size = checkpoint.config.vocab_size};
-  if (checkpoint.config_json.empty()) {
+base::Result<std::vector<SpeechFiles::File>> read_text_files(const std::filesystem::path& path) {
+  std::vector<SpeechFiles::File> files;
+  if (std::error_code code; !std::filesystem::is_directory(path, code)) {
     TRY(const std::unique_ptr<GgufFile> file, GgufFile::open(path));
-    speech.files.push_back({kHeadName, gguf_of_keys(file->keys())});
-    return speech;
+    files.push_back({kHeadName, gguf_of_keys(file->keys())});
+    return files;
   }
   for (const char* name : {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json",
                            "chat_template.jinja"}) {
     std::error_code ignored;
     if (!std::filesystem::exists(path / name, ignored)) continue;
     TRY(const MappedFile file, open_text(path / name));
-    speech.files.push_back({name, std::string(text_of(file))});
+    files.push_back({name, std::string(text_of(file))});
   }
+  return files;
+}
+
+base::Result<SpeechFiles> read_speech_files(const std::filesystem::path& path) {
+  TRY(const Checkpoint checkpoint, open_checkpoint(path));
+  SpeechFiles speech{.vocab_size = checkpoint.config.vocab_size};
+  TRY(speech.files, read_text_files(path));
   return speech;
+}
+
+base::Result<std::shared_ptr<const text::Tokenizer>> open_text_files(const std::filesystem::path& folder,
+                                                                     const TokenizerCache& tokenizers) {
+  std::error_code ignored;
+  if (std::filesystem::exists(folder / kHeadName, ignored))
+    return read_tokenizer(folder / kHeadName, tokenizers);
+  return read_tokenizer(folder, tokenizers);
 }
 
 base::Result<Speech> open_speech(const std::filesystem::path& folder, int vocab_size,

@@ -54,7 +54,11 @@ struct SpeechFiles {
   std::vector<File> files;  // model.gguf without tensors, or what the directory has beside its weights
   int vocab_size = 0;       // of the weights, which may be padded
 };
+base::Result<std::vector<SpeechFiles::File>> read_text_files(const std::filesystem::path& path);
 base::Result<SpeechFiles> read_speech_files(const std::filesystem::path& path);
+// The tokenizer of a model, an encoder too, whose text files are in this folder.
+base::Result<std::shared_ptr<const text::Tokenizer>> open_text_files(const std::filesystem::path& folder,
+                                                                     const TokenizerCache& tokenizers = {});
 // The speech of a model whose speech files are in this folder.
 base::Result<Speech> open_speech(const std::filesystem::path& folder, int vocab_size,
                                  const TokenizerCache& tokenizers = {});

@@ -43,6 +43,8 @@ class BodyShare {
     bytes_ = bytes;
     return true;
   }
+  // Covers so many bytes more.
+  bool add(std::size_t bytes) { return cover(bytes_ + bytes); }
 
  private:
   std::shared_ptr<BodyBudget> budget_;

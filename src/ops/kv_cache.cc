@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "ops/cpu/split.h"
 #include "ops/quant/dequantize.h"
+#include "ops/types/turn.h"
 
 namespace kvasir::ops {
 namespace {
@@ -68,6 +69,34 @@ StoreHead store_head_of(KvType type) {
   return nullptr;
 }
 
+template <class T>
+void turn_numbers(const std::byte* from, MatrixShape shape, std::byte* to) {
+  turn(reinterpret_cast<const T*>(from), shape, reinterpret_cast<T*>(to));
+}
+
+using Turn = void (*)(const std::byte* from, MatrixShape shape, std::byte* to);
+
+Turn turn_of(KvType type) {
+  switch (type) {
+    case KvType::f32:
+      return turn_numbers<float>;
+    case KvType::f16:
+    case KvType::bf16:
+      return turn_numbers<std::uint16_t>;
+    case KvType::int8:
+      return turn_numbers<std::int8_t>;
+  }
+  CHECK(false, "KV type {}", static_cast<int>(type));
+  return nullptr;
+}
+
+// Bytes of a head's numbers, without scales.
+std::int64_t number_bytes(const KvLayer& layer) {
+  const std::int64_t scales =
+      layer.type == KvType::int8 ? std::int64_t{layer.num_groups()} * kBlockTokens * 2 : 0;
+  return layer.head_bytes() - scales;
+}
+
 }  // namespace
 
 void store_kv(Context& context, const KvLayer& layer, std::span<const KvSlice> slices,
@@ -104,6 +133,39 @@ void copy_block(const KvLayer& layer, std::int32_t from, std::int32_t to) {
   std::memcpy(layer.k + to * bytes, layer.k + from * bytes, static_cast<std::size_t>(bytes));
   if (layer.latent_dim > 0) return;
   std::memcpy(layer.v + to * bytes, layer.v + from * bytes, static_cast<std::size_t>(bytes));
+}
+
+// Keys are [head_dim, tokens] here and values [tokens, head_dim]; the scales of both are [groups, tokens].
+void export_block(const KvLayer& layer, std::int32_t block, std::byte* out) {
+  const Turn turn_head = turn_of(layer.type);
+  const std::int64_t numbers = number_bytes(layer);
+  const auto put = [&](const std::byte* head, bool is_key) {
+    if (is_key)
+      turn_head(head, {layer.head_dim, kBlockTokens}, out);
+    else
+      std::memcpy(out, head, static_cast<std::size_t>(numbers));
+    if (numbers < layer.head_bytes())
+      turn_numbers<std::uint16_t>(head + numbers, {layer.num_groups(), kBlockTokens}, out + numbers);
+    out += layer.head_bytes();
+  };
+  for (int h = 0; h < layer.num_kv_heads; ++h) put(layer.keys(block, h), true);
+  for (int h = 0; layer.latent_dim == 0 && h < layer.num_kv_heads; ++h) put(layer.values(block, h), false);
+}
+
+void import_block(const KvLayer& layer, std::int32_t block, const std::byte* in) {
+  const Turn turn_head = turn_of(layer.type);
+  const std::int64_t numbers = number_bytes(layer);
+  const auto take = [&](std::byte* head, bool is_key) {
+    if (is_key)
+      turn_head(in, {kBlockTokens, layer.head_dim}, head);
+    else
+      std::memcpy(head, in, static_cast<std::size_t>(numbers));
+    if (numbers < layer.head_bytes())
+      turn_numbers<std::uint16_t>(in + numbers, {kBlockTokens, layer.num_groups()}, head + numbers);
+    in += layer.head_bytes();
+  };
+  for (int h = 0; h < layer.num_kv_heads; ++h) take(layer.keys(block, h), true);
+  for (int h = 0; layer.latent_dim == 0 && h < layer.num_kv_heads; ++h) take(layer.values(block, h), false);
 }
 
 }  // namespace kvasir::ops

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -23,5 +24,10 @@ void store_kv(Context& context, const KvLayer& layer, std::span<const KvSlice> s
 
 // Makes block `to` hold what block `from` holds.
 void copy_block(const KvLayer& layer, std::int32_t from, std::int32_t to);
+
+// A block in and out of the canonical form, see kv::BlockImage: the layer's part, of
+// layer.num_parts() * layer.block_bytes() bytes.
+void export_block(const KvLayer& layer, std::int32_t block, std::byte* out);
+void import_block(const KvLayer& layer, std::int32_t block, const std::byte* in);
 
 }  // namespace kvasir::ops

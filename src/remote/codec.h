@@ -2,28 +2,47 @@
 
 #include <kvasir.pb.h>
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "grammar/grammar_source.h"
 #include "remote/text_assets.h"
 #include "seam/worker_client.h"
 #include "wire/block_changes.h"
+#include "wire/embed_request.h"
 #include "wire/worker_card.h"
 
 // Values into messages and back. A message comes from outside: what it says is checked before anybody
 // computes with it. Only this folder includes this header.
 namespace kvasir::remote {
 
-// 1: the first. A peer with another number is refused; additions that an older peer may ignore keep it.
-inline constexpr std::uint32_t kProtocol = 1;
-
 // The grammar is left to the caller.
 void encode(const wire::GenerateRequest& request, proto::Generate& out);
 base::Result<wire::GenerateRequest> decode(const proto::Generate& in, int vocab_size);
 
+void encode(const wire::Origin& origin, proto::Origin& out);
+wire::Origin decode(const proto::Origin& in);
+
+// For the worker that computes the prompt's blocks up to `end_block` in another one's place; without
+// fingerprint and form.
+void encode(const wire::GenerateRequest& request, int end_block, proto::PrefillRequest& out);
+// A request that computes the prompt and has no outlet yet.
+base::Result<wire::GenerateRequest> decode(const proto::PrefillRequest& in, int vocab_size);
+
 void encode(const grammar::GrammarSource& source, proto::Grammar& out);
 base::Result<grammar::GrammarSource> decode(const proto::Grammar& in);
+
+void encode(const wire::EmbedRequest& request, proto::EmbedRequest& out);
+// No sequence is empty, or longer than `context_length`.
+base::Result<wire::EmbedRequest> decode(const proto::EmbedRequest& in, int vocab_size, int context_length);
+void encode(const base::Result<std::vector<float>>& vectors, proto::EmbedReply& out);
+// The worker's error, or so many numbers.
+base::Result<std::vector<float>> decode(const proto::EmbedReply& in, std::size_t num_numbers);
+
+void encode(const base::Error& error, proto::Error& out);
+base::Error decode(const proto::Error& in);
 
 // `last` is the usage of the stream's event before, which both sides keep; it becomes this event's.
 void encode(const wire::TokenEvent& event, wire::Usage& last, proto::Event& out);

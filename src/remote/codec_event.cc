@@ -59,7 +59,9 @@ bool same_but_for_output(const wire::Usage& a, const wire::Usage& b) {
          a.num_preemptions == b.num_preemptions && a.queued_s == b.queued_s && a.prefill_s == b.prefill_s;
 }
 
-void encode_error(const base::Error& error, proto::Error& out) {
+}  // namespace
+
+void encode(const base::Error& error, proto::Error& out) {
   out.set_code(static_cast<std::uint32_t>(error.code));
   out.set_message(error.message);
   out.set_field(error.field);
@@ -67,19 +69,17 @@ void encode_error(const base::Error& error, proto::Error& out) {
   out.set_retry_after_s(error.retry_after_s);
 }
 
-base::Error decode_error(const proto::Error& in) {
+base::Error decode(const proto::Error& in) {
   const bool known = in.code() <= static_cast<std::uint32_t>(ErrorCode::internal);
   return {known ? static_cast<ErrorCode>(in.code()) : ErrorCode::internal, in.message(), in.field(),
           in.reason(), in.retry_after_s()};
 }
 
-}  // namespace
-
 void encode(const wire::TokenEvent& event, wire::Usage& last, proto::Event& out) {
   encode_tokens(event.tokens, *out.mutable_tokens(), *out.mutable_logprobs());
   encode_tokens(event.prompt, *out.mutable_prompt(), *out.mutable_prompt_logprobs());
   if (event.finish) out.set_finish(*event.finish == wire::FinishReason::stop ? 1 : 2);
-  if (event.error) encode_error(*event.error, *out.mutable_error());
+  if (event.error) encode(*event.error, *out.mutable_error());
   if (!same_but_for_output(event.usage, last)) {
     proto::Usage& usage = *out.mutable_usage();
     usage.set_prompt_tokens(event.usage.prompt_tokens);
@@ -108,7 +108,7 @@ Result<wire::TokenEvent> decode(const proto::Event& in, wire::Usage& last, int v
   if (in.finish() > 2) return wrong_event("a finish that this gateway does not know");
   if (in.finish() > 0)
     event.finish = in.finish() == 1 ? wire::FinishReason::stop : wire::FinishReason::length;
-  if (in.has_error()) event.error = decode_error(in.error());
+  if (in.has_error()) event.error = decode(in.error());
   if (in.has_usage())
     last = {.prompt_tokens = in.usage().prompt_tokens(),
             .cached_tokens = in.usage().cached_tokens(),

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kv/block.h"
 #include "remote/codec.h"
 
 namespace kvasir::remote {
@@ -8,6 +9,8 @@ using base::ErrorCode;
 using base::Result;
 
 namespace {
+
+constexpr double kMostPatienceS = 600;
 
 void encode_sampling(const wire::SamplingParams& sampling, proto::Sampling& out) {
   out.set_temperature(sampling.temperature);
@@ -43,7 +46,7 @@ wire::SamplingParams decode_sampling(const proto::Sampling& in) {
 }
 
 base::Error wrong(std::string_view what) {
-  return base::error(ErrorCode::corrupt, "a request from a gateway has {}", what);
+  return base::error(ErrorCode::corrupt, "a request from another role has {}", what);
 }
 
 // What the engine takes for granted, since the API has checked it.
@@ -70,12 +73,53 @@ base::Status check(const proto::Generate& in, int vocab_size) {
 
 }  // namespace
 
+void encode(const wire::Origin& origin, proto::Origin& out) {
+  out.set_request_id(origin.request_id);
+  out.set_tenant(origin.tenant);
+  out.set_weight(origin.weight);
+  out.set_cache_namespace(origin.cache_namespace);
+}
+
+wire::Origin decode(const proto::Origin& in) {
+  return {.request_id = in.request_id(),
+          .tenant = in.tenant(),
+          .weight = in.weight(),
+          .cache_namespace = in.cache_namespace()};
+}
+
+void encode(const wire::GenerateRequest& request, int end_block, proto::PrefillRequest& out) {
+  encode(request.origin, *out.mutable_origin());
+  out.mutable_prompt()->Add(request.prompt.begin(), request.prompt.begin() + end_block * kv::kBlockTokens);
+  out.set_num_public_tokens(std::min(request.num_public_tokens, out.prompt_size()));
+  out.set_priority(request.priority);
+  out.set_slo_ttft_s(request.slo_ttft_s);
+}
+
+Result<wire::GenerateRequest> decode(const proto::PrefillRequest& in, int vocab_size) {
+  const auto known = [vocab_size](int id) { return id >= 0 && id < vocab_size; };
+  if (in.prompt().empty() || in.prompt_size() % kv::kBlockTokens != 0 ||
+      !std::ranges::all_of(in.prompt(), known))
+    return wrong("no whole blocks, or tokens that the model lacks");
+  if (in.num_public_tokens() < 0 || in.num_public_tokens() > in.prompt_size())
+    return wrong("a wrong number of public tokens");
+  if (in.first_block() < 0 || in.first_block() >= in.prompt_size() / kv::kBlockTokens)
+    return wrong("no blocks that are wanted");
+  if (in.origin().weight() < 1) return wrong("a tenant without weight");
+  wire::GenerateRequest request;
+  request.origin = decode(in.origin());
+  request.prompt.assign(in.prompt().begin(), in.prompt().end());
+  request.num_public_tokens = in.num_public_tokens();
+  request.sampling.temperature = 0;
+  request.max_tokens = 1;
+  request.ignore_eos = true;
+  request.priority = in.priority();
+  request.slo_ttft_s = in.slo_ttft_s();
+  request.first_block = in.first_block();
+  return request;
+}
+
 void encode(const wire::GenerateRequest& request, proto::Generate& out) {
-  proto::Origin& origin = *out.mutable_origin();
-  origin.set_request_id(request.origin.request_id);
-  origin.set_tenant(request.origin.tenant);
-  origin.set_weight(request.origin.weight);
-  origin.set_cache_namespace(request.origin.cache_namespace);
+  encode(request.origin, *out.mutable_origin());
   out.mutable_prompt()->Add(request.prompt.begin(), request.prompt.end());
   out.mutable_resumed()->Add(request.resumed.begin(), request.resumed.end());
   out.set_num_public_tokens(request.num_public_tokens);
@@ -87,16 +131,17 @@ void encode(const wire::GenerateRequest& request, proto::Generate& out) {
   out.set_priority(request.priority);
   out.set_slo_ttft_s(request.slo_ttft_s);
   out.set_slo_tpot_s(request.slo_tpot_s);
+  if (request.prefill) {
+    out.set_prefill_at(request.prefill->address);
+    out.set_prefill_patience_s(request.prefill->patience_s);
+  }
   if (request.num_prompt_logprobs) out.set_num_prompt_logprobs(*request.num_prompt_logprobs);
 }
 
 Result<wire::GenerateRequest> decode(const proto::Generate& in, int vocab_size) {
   TRY_OK(check(in, vocab_size));
   wire::GenerateRequest request;
-  request.origin = {.request_id = in.origin().request_id(),
-                    .tenant = in.origin().tenant(),
-                    .weight = in.origin().weight(),
-                    .cache_namespace = in.origin().cache_namespace()};
+  request.origin = decode(in.origin());
   request.prompt.assign(in.prompt().begin(), in.prompt().end());
   request.resumed.assign(in.resumed().begin(), in.resumed().end());
   request.num_public_tokens = in.num_public_tokens();
@@ -108,6 +153,8 @@ Result<wire::GenerateRequest> decode(const proto::Generate& in, int vocab_size) 
   request.priority = in.priority();
   request.slo_ttft_s = in.slo_ttft_s();
   request.slo_tpot_s = in.slo_tpot_s();
+  if (!in.prefill_at().empty())
+    request.prefill = {in.prefill_at(), std::min(std::max(0.0, in.prefill_patience_s()), kMostPatienceS)};
   if (in.has_num_prompt_logprobs()) request.num_prompt_logprobs = in.num_prompt_logprobs();
   return request;
 }

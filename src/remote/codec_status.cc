@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "remote/codec.h"
+#include "remote/protocol.h"
 
 namespace kvasir::remote {
 
@@ -148,7 +149,7 @@ wire::Activity decode(const proto::Activity& in) {
 }
 
 void encode(const wire::WorkerCard& card, proto::Card& out) {
-  out.set_protocol(kProtocol);
+  set_protocols(out);
   out.set_id(card.id);
   out.set_address(card.address);
   out.set_model(card.model);
@@ -158,6 +159,9 @@ void encode(const wire::WorkerCard& card, proto::Card& out) {
   out.set_role(card.role);
   out.set_context_length(card.context_length);
   out.set_num_blocks(card.num_blocks);
+  out.set_kv_form(card.kv.name);
+  out.set_kv_block_bytes(card.kv.num_bytes);
+  out.set_dimensions(card.dimensions);
 }
 
 wire::WorkerCard decode(const proto::Card& in) {
@@ -169,7 +173,9 @@ wire::WorkerCard decode(const proto::Card& in) {
           .build = in.build(),
           .role = in.role(),
           .context_length = in.context_length(),
-          .num_blocks = in.num_blocks()};
+          .num_blocks = in.num_blocks(),
+          .dimensions = in.dimensions(),
+          .kv = {in.kv_form(), in.kv_block_bytes()}};
 }
 
 void encode(const TextAssets& assets, proto::TextHead& out) {

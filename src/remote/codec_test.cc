@@ -263,7 +263,8 @@ RC_GTEST_PROP(Codec, ReportsAndBlocksComeAsTheyWere, ()) {
 }
 
 TEST(Codec, CardsTextsAndActivityComeAsTheyWere) {
-  const wire::WorkerCard card{"w", "a:1", "m", "fp", "digest", "0.1", "prefill", 4096, 77};
+  const wire::WorkerCard card{
+      "w", "a:1", "m", "fp", "digest", "0.1", "prefill", 4096, 77, 0, {"f16 2x2x3x4", 1536}};
   proto::Card card_message;
   encode(card, card_message);
   EXPECT_EQ(decode(card_message), card);

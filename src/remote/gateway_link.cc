@@ -8,6 +8,7 @@
 
 #include "obs/log.h"
 #include "remote/codec.h"
+#include "remote/protocol.h"
 #include "wire/worker_lost.h"
 
 namespace kvasir::remote {
@@ -108,9 +109,7 @@ void GatewayLink::take() {
 
 base::Status GatewayLink::take_hello() {
   const proto::Hello& hello = in_.hello();
-  if (hello.protocol() != kProtocol)
-    return base::error(ErrorCode::unsupported, "the gateway '{}' speaks version {} of the protocol, not {}",
-                       hello.gateway(), hello.protocol(), kProtocol);
+  TRY_OK(check_common(fmt::format("the gateway '{}'", hello.gateway()), protocols_of(hello)));
   if (hello.window_tokens() <= 0) return base::error(ErrorCode::corrupt, "a gateway without a window");
   if (window_ != 0) return base::error(ErrorCode::corrupt, "a gateway introduced itself twice");
   window_ = hello.window_tokens();
@@ -189,7 +188,8 @@ void GatewayLink::compiled(std::uint64_t stream, wire::GenerateRequest request,
 }
 
 void GatewayLink::start(std::uint64_t stream, wire::GenerateRequest request) {
-  auto reader = links_.served().worker->generate(std::move(request), links_.io().get_executor());
+  auto reader =
+      links_.served().worker->generate(links_.with_arrivals(std::move(request)), links_.io().get_executor());
   if (!reader.ok()) return drop(stream, std::move(reader).error());
   (*reader)->on_event([this, stream] { news_of(stream); });
   streams_.find(stream)->second.reader.emplace(std::move(*reader));

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "remote/codec.h"
+#include "remote/protocol.h"
 #include "remote/remote_fixture.h"
 
 namespace kvasir::remote {
@@ -35,7 +36,7 @@ class RawGateway {
   void write(const proto::ToWorker& message) { call_->Write(message); }
   void greet(int window_tokens) {
     proto::ToWorker message;
-    message.mutable_hello()->set_protocol(kProtocol);
+    set_protocols(*message.mutable_hello());
     message.mutable_hello()->set_gateway("raw");
     message.mutable_hello()->set_window_tokens(window_tokens);
     write(message);
@@ -97,7 +98,7 @@ TEST_F(GatewayLinkTest, AGatewayIntroducesItselfOnce) {
 
 TEST_F(GatewayLinkTest, ANewerGatewayIsToldWhichVersionIsSpoken) {
   proto::ToWorker message;
-  message.mutable_hello()->set_protocol(kProtocol + 1);
+  message.mutable_hello()->set_protocol(kProtocols.newest + 1);
   message.mutable_hello()->set_window_tokens(8);
   gateway_.write(message);
   EXPECT_NE(gateway_.end().error_message().find("speaks version"), std::string::npos);

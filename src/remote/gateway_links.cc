@@ -41,13 +41,26 @@ GatewayLinks::GatewayLinks(WorkerServer::Options options, WorkerServer::Served s
       served_(std::move(served)),
       blocks_(std::make_shared<Blocks>(*this)),
       compiling_(static_cast<std::size_t>(std::max(1, served_.max_queue))),
-      thread_([this] { io_.run(); }) {}
+      thread_([this] { io_.run(); }) {
+  const kv::BlockForm& form = served_.card.kv;
+  if (!form.name.empty())
+    fetcher_.emplace(KvFetcher::Options{options_.peer, served_.card.fingerprint, form}, served_.traffic);
+}
 
 GatewayLinks::~GatewayLinks() {
   compiling_.stop();
   work_.reset();
   io_.stop();
   thread_.join();
+}
+
+wire::GenerateRequest GatewayLinks::with_arrivals(wire::GenerateRequest request) {
+  if (!request.prefill || request.num_prompt_logprobs || !fetcher_) return request;
+  kv::BlockChain prompt({request.origin.cache_namespace, request.num_public_tokens});
+  prompt.extend(request.prompt);
+  const int num_cached = served_.worker->num_cached_blocks(prompt);
+  request.arriving = fetcher_->fetch(request, prompt, static_cast<std::size_t>(num_cached));
+  return request;
 }
 
 void GatewayLinks::start() {
@@ -68,7 +81,7 @@ void GatewayLinks::close() {
 
 void GatewayLinks::wait_none() {
   std::unique_lock lock(mutex_);
-  fewer_.wait(lock, [this] { return num_gateways_ == 0; });
+  fewer_.wait(lock, [this] { return num_gateways_ == 0 && num_calls_ == 0; });
 }
 
 bool GatewayLinks::wait_idle(base::Duration timeout) const {
@@ -88,6 +101,14 @@ void GatewayLinks::closed() {
   {
     const std::lock_guard lock(mutex_);
     --num_gateways_;
+  }
+  fewer_.notify_all();
+}
+
+void GatewayLinks::call_ended() {
+  {
+    const std::lock_guard lock(mutex_);
+    --num_calls_;
   }
   fewer_.notify_all();
 }

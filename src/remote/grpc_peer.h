@@ -1,10 +1,15 @@
 #pragma once
 
+#include <grpcpp/channel.h>
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/security/server_credentials.h>
+#include <grpcpp/support/status.h>
 
+#include <chrono>
 #include <memory>
+#include <string>
 
+#include "base/clock.h"
 #include "remote/peer.h"
 
 namespace kvasir::remote {
@@ -13,7 +18,23 @@ std::shared_ptr<grpc::ChannelCredentials> client_credentials(const PeerOptions& 
 // With certificates, callers must have one of the fleet.
 std::shared_ptr<grpc::ServerCredentials> server_credentials(const PeerOptions& options);
 
-// What gRPC would write to stderr goes into the log, as debug. Once for the process.
+struct ChannelOptions {
+  std::string address;  // HOST:PORT
+  PeerOptions peer;
+  // A peer that does not answer a ping within the timeout is lost.
+  base::Duration ping_every = std::chrono::seconds(2);
+  base::Duration ping_timeout = std::chrono::milliseconds(2500);
+  base::Duration first_retry = std::chrono::milliseconds(50);  // doubles up to the last one
+  base::Duration last_retry = std::chrono::seconds(1);
+};
+// A connection of its own to a worker.
+std::shared_ptr<grpc::Channel> open_channel(const ChannelOptions& options);
+
+// What gRPC would write to stderr goes into the log: failed handshakes as warnings, a few a minute, and the
+// rest as debug. Once for the process.
 void quiet_grpc();
+
+// Why a call ended, for an operator; with a hint where one side has certificates and the other does not.
+std::string reason_of(const grpc::Status& status, const PeerOptions& options);
 
 }  // namespace kvasir::remote

@@ -56,6 +56,8 @@ class FedWorker final : public seam::WorkerClient {
     return seam::TokenReader(std::move(stream));
   }
   wire::Forecast forecast(const wire::Outline&) const override { return {}; }
+  kv::BlockForm block_form() const override { return form; }
+  int num_cached_blocks(const kv::BlockChain&) const override { return num_cached; }
   seam::Prospect prospect() const override {
     const std::lock_guard lock(mutex_);
     return prospect_;
@@ -100,6 +102,9 @@ class FedWorker final : public seam::WorkerClient {
     const std::lock_guard lock(mutex_);
     return asked_.size();
   }
+
+  kv::BlockForm form;  // set before it is served
+  int num_cached = 0;  // likewise
 
  private:
   mutable std::mutex mutex_;

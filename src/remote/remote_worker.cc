@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "remote/codec.h"
+#include "remote/embed_calls.h"
 #include "remote/grpc_peer.h"
 #include "remote/worker_connection.h"
 #include "sched/scheduler.h"
@@ -38,12 +39,20 @@ Result<std::shared_ptr<RemoteWorker>> RemoteWorker::create(Options options, asio
   return std::shared_ptr<RemoteWorker>(new RemoteWorker(std::move(connection)));
 }
 
+RemoteWorker::RemoteWorker(std::shared_ptr<WorkerConnection> connection)
+    : connection_(std::move(connection)), embeds_(std::make_unique<EmbedCalls>(connection_)) {}
+
 RemoteWorker::~RemoteWorker() {
-  connection_->stop();
+  stop();
 }
 
 void RemoteWorker::stop() {
+  embeds_->stop();
   connection_->stop();
+}
+
+base::Status RemoteWorker::embed(wire::EmbedRequest request, seam::EmbedClient::Done done) {
+  return embeds_->start(std::move(request), std::move(done));
 }
 
 Result<seam::TokenReader> RemoteWorker::generate(wire::GenerateRequest request,
@@ -93,7 +102,7 @@ Result<TextAssets> RemoteWorker::read_text(base::Duration timeout) {
   const grpc::Status status = reader->Finish();
   if (!status.ok())
     return base::error(ErrorCode::unavailable, "the worker's tokenizer did not come: {}",
-                       status.error_message());
+                       connection_->reason_of(status));
   if (!head) return base::error(ErrorCode::corrupt, "the worker's tokenizer came without its head");
   TextAssets assets = decode(*head);
   std::size_t at = 0;
@@ -113,7 +122,8 @@ base::Status RemoteWorker::drain(base::Duration timeout) {
   proto::DrainReply reply;
   const grpc::Status status = connection_->stub().Drain(&context, {}, &reply);
   if (status.ok()) return base::ok();
-  return base::error(ErrorCode::unavailable, "the worker could not be asked: {}", status.error_message());
+  return base::error(ErrorCode::unavailable, "the worker could not be asked: {}",
+                     connection_->reason_of(status));
 }
 
 }  // namespace kvasir::remote

@@ -10,11 +10,13 @@
 #include "base/result.h"
 #include "remote/peer.h"
 #include "remote/text_assets.h"
+#include "seam/embed_client.h"
 #include "seam/worker_client.h"
 #include "wire/worker_card.h"
 
 namespace kvasir::remote {
 
+class EmbedCalls;
 class WorkerConnection;
 
 // A worker in another process, over gRPC. It connects by itself, again and again while it lives, and finds a
@@ -68,6 +70,9 @@ class RemoteWorker final : public seam::WorkerClient {
   wire::Activity activity(std::uint64_t after_step) override;
   void watch_blocks(std::shared_ptr<seam::BlockSink> sink) override;
 
+  // Where the card names the dimensions of vectors; see seam::EmbedClient.
+  base::Status embed(wire::EmbedRequest request, seam::EmbedClient::Done done);
+
   Standing standing() const;
   // Ends the connection and its streams for good, and waits for that. The destructor does the same.
   void stop();
@@ -77,9 +82,10 @@ class RemoteWorker final : public seam::WorkerClient {
   base::Status drain(base::Duration timeout = std::chrono::seconds(5));
 
  private:
-  explicit RemoteWorker(std::shared_ptr<WorkerConnection> connection) : connection_(std::move(connection)) {}
+  explicit RemoteWorker(std::shared_ptr<WorkerConnection> connection);
 
   const std::shared_ptr<WorkerConnection> connection_;
+  const std::unique_ptr<EmbedCalls> embeds_;
 };
 
 }  // namespace kvasir::remote

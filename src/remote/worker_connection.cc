@@ -11,6 +11,7 @@
 #include "obs/log.h"
 #include "remote/codec.h"
 #include "remote/grpc_peer.h"
+#include "remote/protocol.h"
 #include "wire/worker_lost.h"
 
 namespace kvasir::remote {
@@ -32,35 +33,17 @@ Error lost_worker(const std::string& id, std::string_view why) {
           1};
 }
 
-std::shared_ptr<grpc::Channel> open_channel(const RemoteWorker::Options& options) {
-  const auto ms = [](base::Duration d) {
-    return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(d).count());
-  };
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(static_cast<int>(kMostMessageBytes));
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, ms(options.ping_every));
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ms(options.ping_timeout));
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, ms(options.first_retry));
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 2000);  // it bounds an attempt
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, ms(options.last_retry));
-  // A connection of its own, also where two workers have one address after each other.
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(options.address, client_credentials(options.peer), arguments);
-}
-
 }  // namespace
 
-// One connection's call. It deletes itself when it has ended.
+// One connection's call. It deletes itself when it has ended. The owner waits for that: were the last of gRPC
+// freed on a thread of gRPC's, its own end would run beside the process's.
 class WorkerConnection::Call final : public grpc::ClientBidiReactor<proto::ToWorker, proto::ToGateway> {
  public:
-  explicit Call(std::shared_ptr<WorkerConnection> owner) : owner_(std::move(owner)) {}
+  explicit Call(WorkerConnection& owner) : owner_(owner) {}
 
   void start(proto::ToWorker hello) {
     out_ = std::move(hello);
-    owner_->stub().async()->Connect(&context_, this);
+    owner_.stub().async()->Connect(&context_, this);
     StartRead(&in_);
     StartWrite(&out_);
     StartCall();
@@ -74,21 +57,23 @@ class WorkerConnection::Call final : public grpc::ClientBidiReactor<proto::ToWor
 
   void OnReadDone(bool ok) override {
     if (!ok) return;  // OnDone follows
-    if (owner_->take(in_))
+    if (owner_.take(in_))
       StartRead(&in_);
     else
       cancel();
   }
   void OnWriteDone(bool ok) override {
-    if (ok) owner_->written();
+    if (ok) owner_.written();
   }
   void OnDone(const grpc::Status& status) override {
-    owner_->ended(status);
+    WorkerConnection& owner = owner_;
+    owner.ended(status);
     delete this;
+    owner.released();
   }
 
  private:
-  const std::shared_ptr<WorkerConnection> owner_;
+  WorkerConnection& owner_;  // stays until `released`
   grpc::ClientContext context_;
   proto::ToGateway in_;
   proto::ToWorker out_;
@@ -120,7 +105,12 @@ WorkerConnection::WorkerConnection(RemoteWorker::Options options, asio::any_io_e
                                    RemoteWorker::OnStanding on_standing)
     : options_(std::move(options)),
       on_standing_(std::move(on_standing)),
-      channel_(open_channel(options_)),
+      channel_(open_channel({.address = options_.address,
+                             .peer = options_.peer,
+                             .ping_every = options_.ping_every,
+                             .ping_timeout = options_.ping_timeout,
+                             .first_retry = options_.first_retry,
+                             .last_retry = options_.last_retry})),
       stub_(proto::Worker::NewStub(channel_)),
       retry_(std::move(timers)),
       fingerprint_(options_.fingerprint),
@@ -131,16 +121,17 @@ WorkerConnection::WorkerConnection(RemoteWorker::Options options, asio::any_io_e
 void WorkerConnection::connect() {
   proto::ToWorker message;
   proto::Hello& hello = *message.mutable_hello();
-  hello.set_protocol(kProtocol);
+  set_protocols(hello);
   hello.set_gateway(options_.gateway);
   hello.set_window_tokens(options_.window_tokens);
   const std::lock_guard lock(mutex_);
-  if (stopping_ || call_ != nullptr) return;
+  if (stopping_ || has_call_) return;
   slots_ = {};
   outbox_ = {};
   asked_activity_ = false;
   writing_ = true;  // the hello
-  call_ = new Call(shared_from_this());
+  call_ = new Call(*this);
+  has_call_ = true;
   call_->start(std::move(message));
 }
 
@@ -149,7 +140,7 @@ void WorkerConnection::stop() {
   stopping_ = true;
   retry_.reset();
   if (call_ != nullptr) call_->cancel();
-  call_ended_.wait(lock, [this] { return call_ == nullptr; });
+  call_freed_.wait(lock, [this] { return !has_call_; });
 }
 
 base::Status WorkerConnection::admits(const wire::GenerateRequest& request, const Lock& /*lock*/) const {
@@ -249,10 +240,9 @@ bool WorkerConnection::take(const proto::ToGateway& message) {
 
 base::Status WorkerConnection::check_card(const proto::Card& message, const wire::WorkerCard& card,
                                           const Lock& /*lock*/) const {
-  if (message.protocol() != kProtocol)
-    return base::error(ErrorCode::unsupported, "'{}' speaks version {} of the protocol, not {}",
-                       options_.address, message.protocol(), kProtocol);
-  if (message.vocab_size() <= 0 || card.num_blocks <= 0 || card.context_length <= 0)
+  TRY_OK(check_common(fmt::format("the worker at {}", options_.address), protocols_of(message)));
+  const bool computes = card.num_blocks > 0 || card.dimensions > 0;
+  if (message.vocab_size() <= 0 || !computes || card.context_length <= 0)
     return base::error(ErrorCode::corrupt, "'{}' says nothing of its model", options_.address);
   if (!fingerprint_.empty() && card.fingerprint != fingerprint_)
     return base::error(ErrorCode::conflict, "'{}' has other weights or another program: {}, not {}",
@@ -340,7 +330,7 @@ void WorkerConnection::ended(const grpc::Status& status) {
   std::vector<seam::TokenStream::Delivery> deliveries;
   {
     const Lock lock(mutex_);
-    const std::string why = status.ok() ? "it has ended the connection" : status.error_message();
+    const std::string why = status.ok() ? "it has ended the connection" : reason_of(status);
     if (standing_.link == Link::ready) {
       obs::Log::warn("worker_lost",
                      {{"worker", options_.id}, {"address", options_.address}, {"reason", why}});
@@ -361,8 +351,17 @@ void WorkerConnection::ended(const grpc::Status& status) {
   tell();
   const Lock lock(mutex_);
   call_ = nullptr;
+}
+
+void WorkerConnection::released() {
+  const Lock lock(mutex_);
+  has_call_ = false;
   retry_later(lock);
-  call_ended_.notify_all();
+  call_freed_.notify_all();
+}
+
+std::string WorkerConnection::reason_of(const grpc::Status& status) const {
+  return remote::reason_of(status, options_.peer);
 }
 
 // Many gateways that lose a worker at once come back at different times.

@@ -20,7 +20,7 @@
 namespace kvasir::remote {
 
 // A gateway's connection to a worker, made again and again: everything of a RemoteWorker but the handle,
-// which it outlives while the last call ends. Only this folder includes this header.
+// which ends the last call before it goes. Only this folder includes this header.
 class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
  public:
   WorkerConnection(RemoteWorker::Options options, boost::asio::any_io_executor timers,
@@ -37,6 +37,8 @@ class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
   void watch_blocks(std::shared_ptr<seam::BlockSink> sink);
   RemoteWorker::Standing standing() const;
   proto::Worker::Stub& stub() { return *stub_; }
+  // Why a call has failed, for an operator.
+  std::string reason_of(const grpc::Status& status) const;
 
  private:
   class Call;
@@ -52,6 +54,9 @@ class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
   bool take(const proto::ToGateway& message);
   void written();
   void ended(const grpc::Status& status);
+  // The call has gone, and with it its part of the channel: the last part must not go on a thread of gRPC,
+  // which would wait for itself.
+  void released();
   // Called by a stream's reader.
   void add_credit(std::uint64_t stream, int tokens);
   void abort(std::uint64_t stream);
@@ -72,13 +77,14 @@ class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
   const std::unique_ptr<proto::Worker::Stub> stub_;
   std::mutex telling_;  // held while the standing is told
   mutable std::mutex mutex_;
-  std::condition_variable call_ended_;
+  std::condition_variable call_freed_;
 
   // All that follows is guarded by mutex_.
   std::optional<boost::asio::steady_timer> retry_;  // none once stopped
   std::string fingerprint_;                         // the worker must have it; empty: the first one decides
   std::string text_digest_;                         // likewise
-  Call* call_ = nullptr;                            // deletes itself
+  Call* call_ = nullptr;                            // deletes itself; null once it has ended
+  bool has_call_ = false;                           // until it has gone
   bool stopping_ = false;
   int num_attempts_ = 0;  // since it was ready
   RemoteWorker::Standing standing_;

@@ -13,6 +13,25 @@ namespace kvasir::remote {
 using base::ErrorCode;
 using base::Result;
 
+namespace {
+
+// What gateways see of a worker that makes vectors, besides its vectors.
+class MakesNoText final : public seam::WorkerClient {
+ public:
+  explicit MakesNoText(std::shared_ptr<seam::EmbedClient> embedder) : embedder_(std::move(embedder)) {}
+  Result<seam::TokenReader> generate(wire::GenerateRequest /*request*/,
+                                     boost::asio::any_io_executor /*reader*/) override {
+    return base::error(ErrorCode::unsupported, "this worker makes vectors and generates no text");
+  }
+  wire::Forecast forecast(const wire::Outline& /*outline*/) const override { return {}; }
+  wire::WorkerReport report() const override { return embedder_->report(); }
+
+ private:
+  const std::shared_ptr<seam::EmbedClient> embedder_;
+};
+
+}  // namespace
+
 class WorkerServer::Impl {
  public:
   Impl(Options options, Served served)
@@ -66,6 +85,11 @@ WorkerServer::~WorkerServer() = default;
 
 Result<std::unique_ptr<WorkerServer>> WorkerServer::start(Options options, Served served) {
   served.card.text_digest = digest_of(served.text);
+  if (served.embedder) {
+    served.card.dimensions = served.embedder->dimensions();
+    served.worker = std::make_shared<MakesNoText>(served.embedder);
+  }
+  served.card.kv = served.worker->block_form();
   auto impl = std::make_unique<Impl>(std::move(options), std::move(served));
   TRY_OK(impl->start());
   return std::unique_ptr<WorkerServer>(new WorkerServer(std::move(impl)));

@@ -7,8 +7,10 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "grammar/grammar_compiler.h"
+#include "remote/kv_traffic.h"
 #include "remote/peer.h"
 #include "remote/text_assets.h"
+#include "seam/embed_client.h"
 #include "seam/worker_client.h"
 #include "wire/worker_card.h"
 
@@ -27,10 +29,14 @@ class WorkerServer {
   };
   struct Served {
     std::shared_ptr<seam::WorkerClient> worker;
-    wire::WorkerCard card;  // the address is that of `listen`, and the digest that of `text`
-    int max_queue = 0;      // sequences that may wait
+    std::shared_ptr<seam::EmbedClient> embedder =
+        nullptr;  // of a worker that makes vectors, in place of `worker`
+    // The address is that of `listen`, the digest that of `text`, and the form of KV the worker's.
+    wire::WorkerCard card;
+    int max_queue = 0;  // sequences that may wait
     std::shared_ptr<grammar::GrammarCompiler> grammars;
     TextAssets text;
+    std::shared_ptr<KvTraffic> traffic = std::make_shared<KvTraffic>(0);  // never null
   };
 
   static base::Result<std::unique_ptr<WorkerServer>> start(Options options, Served served);

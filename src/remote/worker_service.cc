@@ -1,7 +1,12 @@
 #include "remote/worker_service.h"
 
+#include <stop_token>
+#include <utility>
+#include <vector>
+
 #include "remote/codec.h"
 #include "remote/gateway_link.h"
+#include "remote/prefill_call.h"
 
 namespace kvasir::remote {
 
@@ -37,6 +42,40 @@ class TextWriter final : public grpc::ServerWriteReactor<proto::TextPiece> {
   std::size_t at_ = 0;  // of the file's bytes
 };
 
+// The answer to a request for vectors. It deletes itself when the call has ended.
+class VectorsAnswer final : public grpc::ServerUnaryReactor {
+ public:
+  VectorsAnswer(GatewayLinks& links, const proto::EmbedRequest& asked, proto::EmbedReply& reply)
+      : links_(links), reply_(reply) {
+    links_.count_streams(1);
+    if (base::Status status = ask(asked); !status.ok()) answer(std::move(status).error());
+  }
+  void OnCancel() override { stop_.request_stop(); }
+  void OnDone() override { delete this; }
+
+ private:
+  base::Status ask(const proto::EmbedRequest& asked) {
+    const WorkerServer::Served& served = links_.served();
+    if (!served.embedder)
+      return base::error(base::ErrorCode::unsupported, "this worker generates text and makes no vectors");
+    if (links_.draining()) return leaving();
+    TRY(wire::EmbedRequest request, decode(asked, served.text.vocab_size, served.card.context_length));
+    request.stop = stop_.get_token();
+    return served.embedder->embed(
+        std::move(request), [this](base::Result<std::vector<float>> vectors) { answer(std::move(vectors)); });
+  }
+  // Nothing of the links is touched once gRPC has the answer.
+  void answer(base::Result<std::vector<float>> vectors) {
+    encode(vectors, reply_);
+    links_.count_streams(-1);
+    Finish(grpc::Status::OK);
+  }
+
+  GatewayLinks& links_;
+  proto::EmbedReply& reply_;
+  std::stop_source stop_;
+};
+
 }  // namespace
 
 grpc::ServerBidiReactor<proto::ToWorker, proto::ToGateway>* WorkerService::Connect(
@@ -47,6 +86,16 @@ grpc::ServerBidiReactor<proto::ToWorker, proto::ToGateway>* WorkerService::Conne
 grpc::ServerWriteReactor<proto::TextPiece>* WorkerService::ReadText(grpc::CallbackServerContext* /*context*/,
                                                                     const proto::TextRequest* /*request*/) {
   return new TextWriter(links_.served().text);
+}
+
+grpc::ServerWriteReactor<proto::KvBlock>* WorkerService::Prefill(grpc::CallbackServerContext* /*context*/,
+                                                                 const proto::PrefillRequest* request) {
+  return PrefillCall::answer(links_, *request);
+}
+
+grpc::ServerUnaryReactor* WorkerService::Embed(grpc::CallbackServerContext* /*context*/,
+                                               const proto::EmbedRequest* request, proto::EmbedReply* reply) {
+  return new VectorsAnswer(links_, *request, *reply);
 }
 
 grpc::ServerUnaryReactor* WorkerService::Drain(grpc::CallbackServerContext* context,

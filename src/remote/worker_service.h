@@ -15,8 +15,13 @@ class WorkerService final : public proto::Worker::CallbackService {
       grpc::CallbackServerContext* context) override;
   grpc::ServerWriteReactor<proto::TextPiece>* ReadText(grpc::CallbackServerContext* context,
                                                        const proto::TextRequest* request) override;
+  grpc::ServerUnaryReactor* Embed(grpc::CallbackServerContext* context, const proto::EmbedRequest* request,
+                                  proto::EmbedReply* reply) override;
   grpc::ServerUnaryReactor* Drain(grpc::CallbackServerContext* context, const proto::DrainRequest* request,
                                   proto::DrainReply* reply) override;
+
+  grpc::ServerWriteReactor<proto::KvBlock>* Prefill(grpc::CallbackServerContext* context,
+                                                    const proto::PrefillRequest* request) override;
 
  private:
   GatewayLinks& links_;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <utility>
 
 #include "base/clock.h"
+#include "kv/block.h"
 #include "remote/codec.h"
 
 namespace kvasir::remote {
@@ -18,10 +20,11 @@ double steady_now_s() {
 }
 
 sched::WaitingLine line_of(const wire::GenerateRequest& request) {
+  const std::size_t num_tokens = request.prefill ? kv::kBlockTokens : request.prompt.size();
   return {.tenant = sched::tenant_hash(request.origin.tenant),
           .priority = request.priority,
           .weight = static_cast<double>(request.origin.weight),
-          .num_tokens = static_cast<double>(request.prompt.size()),
+          .num_tokens = static_cast<double>(num_tokens),
           .num_sequences = 1};
 }
 

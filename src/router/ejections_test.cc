@@ -43,20 +43,6 @@ TEST_F(EjectionsTest, ThreeLossesInARowPutAMemberOut) {
   EXPECT_EQ(ejections_.counts().at("a"), 1u);
 }
 
-TEST_F(EjectionsTest, SoDoesAWindowWithAsManyLossesAsGoodEnds) {
-  for (int i = 0; i < 4; ++i) {
-    EXPECT_FALSE(lose("a"));
-    end_well("a");
-  }
-  EXPECT_TRUE(lose("a"));
-  for (int i = 0; i < 4; ++i) {
-    EXPECT_FALSE(lose("b"));
-    end_well("b");
-  }
-  clock_.advance(seconds(11));  // another window
-  EXPECT_FALSE(lose("b"));
-}
-
 TEST_F(EjectionsTest, OneRequestTriesAndBringsItBack) {
   lose("a", 3);
   clock_.advance(milliseconds(999));
@@ -70,38 +56,6 @@ TEST_F(EjectionsTest, OneRequestTriesAndBringsItBack) {
   end_well("a");
   EXPECT_TRUE(out().empty());
   EXPECT_FALSE(ejections_.any());
-}
-
-TEST_F(EjectionsTest, ATrialThatFailsDoublesTheTime) {
-  lose("a", 3);
-  double expected_s = 1;
-  for (int i = 0; i < 9; ++i) {
-    clock_.advance(std::chrono::duration_cast<base::Duration>(std::chrono::duration<double>(expected_s)) -
-                   milliseconds(1));
-    EXPECT_EQ(out().size(), 1u) << i;
-    clock_.advance(milliseconds(1));
-    EXPECT_TRUE(out().empty()) << i;
-    ejections_.begin("a", clock_.now());
-    EXPECT_TRUE(lose("a"));
-    expected_s = std::min(60.0, 2 * expected_s);
-  }
-  EXPECT_EQ(ejections_.counts().at("a"), 10u);
-  // Back for long, it is as good as new.
-  clock_.advance(seconds(60));
-  ejections_.begin("a", clock_.now());
-  end_well("a");
-  clock_.advance(seconds(121));
-  EXPECT_TRUE(lose("a", 3));
-  clock_.advance(seconds(1));
-  EXPECT_TRUE(out().empty());
-}
-
-TEST_F(EjectionsTest, ATrialThatNeverEndsIsFollowedByAnother) {
-  lose("a", 3);
-  clock_.advance(seconds(1));
-  ejections_.begin("a", clock_.now());
-  clock_.advance(seconds(10));
-  EXPECT_TRUE(out().empty());
 }
 
 TEST_F(EjectionsTest, AtMostHalfOfAPoolIsOut) {

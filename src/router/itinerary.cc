@@ -18,14 +18,19 @@ base::Error may_not_move(const char* why) {
 
 }  // namespace
 
-Itinerary::Itinerary(Router& router, ChatTextPtr text, WorkerLease lease, std::int64_t num_tokens)
+Itinerary::Itinerary(Router& router, ChatTextPtr text, WorkerLease lease, std::int64_t num_tokens,
+                     std::uint64_t affinity)
     : router_(router),
       text_(std::move(text)),
       num_tokens_(num_tokens),
+      affinity_(affinity),
       stay_(std::make_shared<const WorkerLease>(std::move(lease))) {}
 
-void Itinerary::note_well(const Stay& stay) {
-  if (!is_last(stay)) router_.note(text_->name, stay->member(), Ejections::Outcome::ended_well);
+void Itinerary::note_well(const Stay& stay, const wire::GenerateRequest* request, wire::FinishReason finish) {
+  if (is_last(stay)) return;
+  router_.note(text_->name, stay->member(), Ejections::Outcome::ended_well);
+  if (request == nullptr || is_private_ || request->resumed.empty() || !router_.wants_answer()) return;
+  router_.offer_answer({text_->name, text_->version, stay->member(), *request, finish});
 }
 
 void Itinerary::note_lost(const Stay& stay, const base::Error& why) {
@@ -55,7 +60,8 @@ base::Result<Itinerary::Stay> Itinerary::leave(const Stay& lost, const wire::Gen
     tokens.insert(tokens.end(), request.resumed.begin(), request.resumed.end());
     blocks.extend(tokens);
     TRY(WorkerLease lease,
-        router_.pick(*text_, {.prompt = blocks, .num_tokens = num_tokens_, .avoid = avoided_}));
+        router_.pick(
+            *text_, {.prompt = blocks, .num_tokens = num_tokens_, .avoid = avoided_, .affinity = affinity_}));
     stay_ = std::make_shared<const WorkerLease>(std::move(lease));
   }
   if (router_.take_retry(text_->name)) return stay_;

@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "router/router.h"
 #include "wire/generate_request.h"
+#include "wire/token_event.h"
 
 namespace kvasir::router {
 
@@ -20,15 +21,20 @@ class Itinerary {
 
   using Stay = std::shared_ptr<const WorkerLease>;
 
-  // `num_tokens`: see Demand.
-  Itinerary(Router& router, ChatTextPtr text, WorkerLease lease, std::int64_t num_tokens);
+  // `num_tokens` and `affinity`: see Demand.
+  Itinerary(Router& router, ChatTextPtr text, WorkerLease lease, std::int64_t num_tokens,
+            std::uint64_t affinity = 0);
 
   // Where sequences begin.
   const Stay& stay() const { return stay_; }
   // A worker in this process is lost only if the process is.
   static bool is_last(const Stay& stay) { return stay->member() == kLocalMember; }
 
-  void note_well(const Stay& stay);
+  // Nobody may see the request's answers.
+  void keep_private() { is_private_ = true; }
+
+  // `request` has the answer as its output, if one worker has given all of it.
+  void note_well(const Stay& stay, const wire::GenerateRequest* request, wire::FinishReason finish);
   // A worker that had a sequence of the request ended it.
   void note_lost(const Stay& stay, const base::Error& why);
   // A worker did not take a sequence.
@@ -46,10 +52,12 @@ class Itinerary {
   Router& router_;
   const ChatTextPtr text_;
   const std::int64_t num_tokens_;
+  const std::uint64_t affinity_;
   Stay stay_;
   Stay noted_;                        // the last one that was lost
   std::vector<std::string> avoided_;  // members
   int num_lost_ = 0;                  // workers that died, and did not leave
+  bool is_private_ = false;
 };
 
 }  // namespace kvasir::router

@@ -7,23 +7,41 @@
 #include <string>
 #include <utility>
 
+#include "kv/block_image.h"
 #include "router/dice.h"
+#include "router/sent_prefills.h"
 #include "seam/embed_client.h"
 #include "seam/worker_client.h"
+#include "wire/worker_card.h"
 
 namespace kvasir::router {
 
 // The id of the member that set_ready brings: a worker in the same process.
 inline constexpr const char* kLocalMember = "local";
 
+// What a member's card says of its part in prompts that one member computes and another answers.
+struct MemberPart {
+  std::string role = wire::kAnyRole;
+  std::string address = {};  // where other members reach it
+  kv::BlockForm kv = {};     // in which its KV travels; nameless: it does not
+};
+
 // One worker of a model's pool. Shared by the router and the leases on it, which keep it alive. Thread-safe.
 template <class Client>
 class Member {
  public:
-  Member(std::string id_in, std::shared_ptr<Client> worker_in)
-      : id(std::move(id_in)), worker(std::move(worker_in)) {}
+  Member(std::string id_in, std::shared_ptr<Client> worker_in, MemberPart part = {})
+      : id(std::move(id_in)),
+        role(std::move(part.role)),
+        address(std::move(part.address)),
+        kv(std::move(part.kv)),
+        worker(std::move(worker_in)) {}
 
   const std::string id;
+  const std::string role;
+  const std::string address;
+  const kv::BlockForm kv;
+  SentPrefills sent_prefills;
   const std::uint64_t id_hash = hash_of(id);  // the same in every process
   const std::shared_ptr<Client> worker;       // never null
 

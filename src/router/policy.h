@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,10 +18,17 @@ struct Candidate {
   const WorkerMember* member = nullptr;
   int num_cached = 0;       // tokens of the prompt in its cache, as far as it has told
   int load = 0;             // requests that it has, with those that it has not yet reported
-  int num_waiting = 0;      // of them
+  int num_running = 0;      // of those that it has reported
+  int num_waiting = 0;      // likewise
   int num_blocks = 0;       // of its cache; 0: not known
   int num_free_blocks = 0;  // free or holding only cached prefixes
 };
+
+// The time that a member computes a prompt of which it holds so many tokens.
+inline double own_prefill_s(const wire::Forecast& forecast, const wire::Outline& outline, int num_cached) {
+  const double prompt = static_cast<double>(std::max<std::int64_t>(1, outline.num_prompt_tokens));
+  return forecast.alone.ttft_s * std::max(0.0, 1 - num_cached / prompt);
+}
 
 struct Choice {
   std::size_t index = 0;

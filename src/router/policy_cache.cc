@@ -120,8 +120,7 @@ class CachePolicy final : public Policy {
     outline.num_cached_tokens = one.num_cached;
     const wire::Forecast forecast = one.member->worker->forecast(outline);
     if (!(forecast.expected.ttft_s > 0)) return {.index = index};
-    const double prompt = static_cast<double>(std::max<std::int64_t>(1, outline.num_prompt_tokens));
-    const double own_s = forecast.alone.ttft_s * std::max(0.0, 1 - one.num_cached / prompt);
+    const double own_s = own_prefill_s(forecast, outline, one.num_cached);
     return {.index = index,
             .cost = forecast.expected.ttft_s + kOthers * own_s + memory_s(one, outline, demand, forecast),
             .ttft_s = forecast.expected.ttft_s,

@@ -103,6 +103,29 @@ TEST_F(PoolTest, LeastLoadedCountsReportsAndWhatWasSentSince) {
   EXPECT_EQ(counts["w1"], 2);
 }
 
+// Two gateways whose reports are older than what they send now.
+TEST_F(PoolTest, GatewaysThatCannotSeeEachOtherFormNoHerd) {
+  for (const char* policy : {"cache", "least_loaded"}) {
+    workers_.clear();
+    make(policy, 6, 1);
+    Pool other("m", PoolOptions{.policy = policy, .seed = 2});
+    for (std::size_t i = 0; i < 6; ++i) other.add("w" + std::to_string(i), workers_[i]);
+    workers_[3]->report_.num_running = 5;  // the others look better, and all of them alike
+    std::vector<WorkerLease> leases;
+    std::map<std::string, int> counts;
+    for (TokenId i = 0; i < 60; ++i) {
+      const kv::BlockChain chain = chain_of(i + 1, 4);
+      Pool& pool = i % 2 == 0 ? *pool_ : other;
+      leases.push_back(pool.pick(pool.members(), {.prompt = chain}, Use(uses_)).value());
+      ++counts[leases.back().member()];
+    }
+    for (const char* member : {"w0", "w1", "w2", "w4", "w5"}) {
+      EXPECT_GE(counts[member], 7) << policy << " " << member;
+      EXPECT_LE(counts[member], 17) << policy << " " << member;
+    }
+  }
+}
+
 TEST_F(PoolTest, ThePrefixDecidesUntilItsQueueIsLonger) {
   make("cache", 4);
   const kv::BlockChain chain = chain_of(1, 100);

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "kv/block.h"
+#include "router/prefill_choice.h"
 
 namespace kvasir::router {
 
@@ -45,12 +46,13 @@ Pool::~Pool() {
     if (seat.follower) seat.follower->end();
 }
 
-void Pool::add(std::string id, std::shared_ptr<seam::WorkerClient> worker) {
+void Pool::add(std::string id, std::shared_ptr<seam::WorkerClient> worker, MemberPart part) {
   CHECK(worker != nullptr, "member {} without a worker", id);
   const std::lock_guard lock(mutex_);
   List members = *members_;
   take_out(id, members, lock);
-  members.push_back({.member = std::make_shared<WorkerMember>(std::move(id), std::move(worker))});
+  members.push_back(
+      {.member = std::make_shared<WorkerMember>(std::move(id), std::move(worker), std::move(part))});
   settle(std::move(members), lock);
 }
 
@@ -82,50 +84,86 @@ Pool::Members Pool::members() const {
   return members_;
 }
 
-base::Result<WorkerLease> Pool::pick(const Members& among, const Demand& demand, Use use) const {
+// Those of a pool that may get a request.
+struct Pool::Field {
   std::vector<Candidate> candidates;
-  std::vector<const Seat*> seats;
-  candidates.reserve(among->size());
-  seats.reserve(among->size());
+  std::vector<const Seat*> seats;  // of the candidates
+  std::vector<Candidate> helpers;  // who compute prompts that others answer
+  std::vector<const Seat*> helper_seats;
   const Seat* worst = nullptr;  // the last resort
-  const auto is_avoided = [&demand](const Seat& seat) {
-    return std::ranges::find(demand.avoid, seat.member->id) != demand.avoid.end();
-  };
-  const bool is_alone = among->size() == 1;
+};
+
+Pool::Field Pool::field_of(const Members& among, const Demand& demand) const {
+  Field field;
+  field.candidates.reserve(among->size());
+  field.seats.reserve(among->size());
   for (const Seat& seat : *among) {
-    if (!demand.avoid.empty() && is_avoided(seat)) continue;
-    if (is_alone) return WorkerLease(seat.member, std::move(use));
+    if (!demand.avoid.empty() && std::ranges::find(demand.avoid, seat.member->id) != demand.avoid.end())
+      continue;
     const wire::WorkerReport report = seat.member->worker->report();
     if (report.failed || !report.progressing) {
-      if (worst == nullptr || !report.failed) worst = &seat;
+      if (field.worst == nullptr || !report.failed) field.worst = &seat;
       continue;
     }
-    seats.push_back(&seat);
-    candidates.push_back({.member = seat.member.get(),
-                          .load = seat.member->load(report),
-                          .num_waiting = report.num_waiting,
-                          .num_blocks = report.num_blocks,
-                          .num_free_blocks = report.num_free_blocks});
+    const bool helps = seat.member->role == wire::kPrefillRole;
+    (helps ? field.helper_seats : field.seats).push_back(&seat);
+    (helps ? field.helpers : field.candidates)
+        .push_back({.member = seat.member.get(),
+                    .load = seat.member->load(report),
+                    .num_running = report.num_running,
+                    .num_waiting = report.num_waiting,
+                    .num_blocks = report.num_blocks,
+                    .num_free_blocks = report.num_free_blocks});
   }
-  if (candidates.empty()) {
-    if (worst == nullptr) return no_worker(model_);
-    return WorkerLease(worst->member, std::move(use));
+  if (field.candidates.empty()) {  // better one that is meant for other work than none
+    std::swap(field.candidates, field.helpers);
+    std::swap(field.seats, field.helper_seats);
   }
-  Choice choice;
-  if (policy_->wants_blocks()) {
-    const BlockIndex::Depths depths = index_->find(demand.prompt);
+  if (!policy_->wants_blocks()) return field;
+  const BlockIndex::Depths depths = index_->find(demand.prompt);
+  const auto fill = [&depths](std::vector<Candidate>& candidates, const std::vector<const Seat*>& seats) {
     for (std::size_t i = 0; i < seats.size(); ++i)
       if (const auto& follower = seats[i]->follower)
         candidates[i].num_cached = depths[static_cast<std::size_t>(follower->number())] * kv::kBlockTokens;
+  };
+  fill(field.candidates, field.seats);
+  fill(field.helpers, field.helper_seats);
+  return field;
+}
+
+base::Result<WorkerLease> Pool::pick(const Members& among, const Demand& demand, Use use) const {
+  if (among->size() == 1 && std::ranges::find(demand.avoid, among->front().member->id) == demand.avoid.end())
+    return WorkerLease(among->front().member, std::move(use));
+  const Field field = field_of(among, demand);
+  const std::vector<Candidate>& candidates = field.candidates;
+  if (candidates.empty()) {
+    if (field.worst == nullptr) return no_worker(model_);
+    return WorkerLease(field.worst->member, std::move(use));
   }
+  Choice choice;
   if (candidates.size() > 1) {
     choice = policy_->choose(candidates, demand);
     choice.route.policy = policy_->name();
     choice.route.num_members = static_cast<int>(candidates.size());
   }
-  choice.route.num_cached = candidates[choice.index].num_cached;
-  choice.route.load = candidates[choice.index].load;
-  return WorkerLease(seats[choice.index]->member, std::move(use), std::move(choice.route));
+  const Candidate& chosen = candidates[choice.index];
+  choice.route.num_cached = chosen.num_cached;
+  choice.route.load = chosen.load;
+  if (!field.helpers.empty()) send_prefill(field, demand, chosen, choice.route);
+  return WorkerLease(field.seats[choice.index]->member, std::move(use), std::move(choice.route));
+}
+
+void Pool::send_prefill(const Field& field, const Demand& demand, const Candidate& decoder,
+                        Route& route) const {
+  if (demand.outline == nullptr) return;
+  const base::TimePoint now = base::RealClock().now();
+  const auto prefill = choose_prefill(decoder, field.helpers, *demand.outline, now);
+  if (!prefill) return;
+  WorkerMember& helper = *field.helper_seats[prefill->index]->member;
+  helper.sent_prefills.add(now, prefill->own_s);
+  route.prefill_member = helper.id;
+  route.prefill = {helper.address, prefill->patience_s};
+  route.expected_ttft_s = prefill->ttft_s;
 }
 
 std::vector<MemberStatus> Pool::status() const {

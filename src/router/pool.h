@@ -48,7 +48,7 @@ class Pool {
   Pool& operator=(const Pool&) = delete;
 
   // Takes the place of a member with the same id.
-  void add(std::string id, std::shared_ptr<seam::WorkerClient> worker);
+  void add(std::string id, std::shared_ptr<seam::WorkerClient> worker, MemberPart part = {});
   // Leases on it keep it alive. Does nothing if it is not there.
   void remove(std::string_view id);
 
@@ -60,8 +60,9 @@ class Pool {
   // The members who are there now.
   Members members() const;
 
-  // One of `among`; one that has failed or stands still only if there is no other. unavailable: the demand
-  // avoids all of them.
+  // One of `among`; one that has failed or stands still only if there is no other, and so with one whose role
+  // is to compute for others. The route says whether another one is to compute the prompt. unavailable: the
+  // demand avoids all of them.
   base::Result<WorkerLease> pick(const Members& among, const Demand& demand, Use use) const;
 
   // In the order in which they were added.
@@ -70,6 +71,9 @@ class Pool {
 
  private:
   using List = std::vector<Seat>;
+  struct Field;
+  Field field_of(const Members& among, const Demand& demand) const;
+  void send_prefill(const Field& field, const Demand& demand, const Candidate& decoder, Route& route) const;
   void take_out(std::string_view id, List& members, const std::lock_guard<std::mutex>& lock);
   // Begins or ends to follow the members' blocks, and makes them the pool's.
   void settle(List members, const std::lock_guard<std::mutex>& lock);

@@ -43,6 +43,8 @@ base::Result<std::shared_ptr<ReplayedStream>> ReplayedStream::begin(std::shared_
 }
 
 base::Status ReplayedStream::ask(wire::GenerateRequest request) {
+  // The logprobs of a prompt's tokens are known only where they are computed.
+  if (!request.num_prompt_logprobs) request.prefill = stay_->route().prefill;
   TRY(seam::TokenReader stream, stay_->worker().generate(std::move(request), reader_));
   stream->on_event(on_event_);
   stream_.emplace(std::move(stream));
@@ -70,7 +72,8 @@ std::optional<wire::TokenEvent> ReplayedStream::take() {
   const bool moves = event->error && request_ && !is_cancelled_ && wire::is_worker_lost(*event->error);
   const std::optional<base::Error> lost = moves ? std::exchange(event->error, {}) : std::nullopt;
   if (num_moves_ > 0 || request_) note(*event);
-  if (event->finish) itinerary_->note_well(stay_);
+  if (event->finish)
+    itinerary_->note_well(stay_, request_ && num_moves_ == 0 ? &*request_ : nullptr, *event->finish);
   if (!lost) return event;
   lose(*lost);
   event->error = std::exchange(failure_, {});

@@ -6,6 +6,7 @@ namespace kvasir::router {
 
 std::string short_form(const Route& route, std::string_view member) {
   std::string text = fmt::format("member={}; policy={}", member, route.policy);
+  if (route.prefill) text += fmt::format("; prefill={}", route.prefill_member);
   if (route.num_members == 1) return text;
   text += fmt::format("; cached={}; load={}; near={}/{}", route.num_cached, route.load, route.num_near,
                       route.num_members);

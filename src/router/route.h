@@ -1,7 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include "wire/generate_request.h"
 
 namespace kvasir::router {
 
@@ -13,7 +16,10 @@ struct Route {
   int num_cached = 0;                // tokens of the prompt that the member holds, as far as it has told
   int load = 0;                      // requests on the member, before this one
   double expected_ttft_s = 0;        // 0: not known
-  std::string scores = {};           // of the members that were weighed; empty unless the demand asks
+  // The member that computes the prompt's KV for it, and where that is; empty: it does so by itself.
+  std::string prefill_member = {};
+  std::optional<wire::PrefillElsewhere> prefill = std::nullopt;
+  std::string scores = {};  // of the members that were weighed; empty unless the demand asks
 };
 
 // For a header: member=w2; policy=cache; cached=512; load=3; ttft_ms=41; near=2/4; scores=...

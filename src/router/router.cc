@@ -2,31 +2,19 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <limits>
+#include <span>
+#include <tuple>
 #include <type_traits>
 #include <utility>
+
+#include "router/router_entry.h"
 
 namespace kvasir::router {
 
 using base::Error;
 using base::ErrorCode;
-
-struct Router::Entry {
-  Entry(std::string name_in, const std::shared_ptr<UseListener>& listener, const PoolOptions& options)
-      : name(std::move(name_in)), uses(std::make_shared<Use::Count>(name, listener)), pool(name, options) {}
-
-  const std::string name;
-  std::int64_t created_s = 0;
-  const std::shared_ptr<Use::Count> uses;
-  Pool pool;  // of a model that generates
-  const std::shared_ptr<PoolFailures> failures = std::make_shared<PoolFailures>();
-  ModelState state;                       // guarded by the router's mutex
-  std::optional<AnyText> text;            // guarded by the router's mutex; set while ready or leaving
-  std::shared_ptr<EmbedMember> embedder;  // guarded by the router's mutex; of a model that makes vectors
-  ModelMemory memory;                     // guarded by the router's mutex
-
-  // Has a text, and a worker for it.
-  bool is_loaded() const { return text && (embedder || !pool.members()->empty()); }
-};
 
 std::string_view name_of(Phase phase) {
   switch (phase) {
@@ -130,6 +118,10 @@ AnyText with_context(const AnyText& any, int max_context) {
       any);
 }
 
+void take_embedder(auto& entry, std::string_view id) {
+  std::erase_if(entry.embedders, [id](const auto& member) { return member->id == id; });
+}
+
 // The text as it is shared, with its name.
 template <class Text>
 std::shared_ptr<const Text> named(std::string_view name, std::uint64_t version, Text text) {
@@ -178,7 +170,7 @@ void Router::set_state(std::string_view name, ModelState state) {
   CHECK(entry != nullptr, "no model {}", name);
   entry->state = std::move(state);
   entry->text.reset();
-  entry->embedder.reset();
+  take_embedder(*entry, kLocalMember);
   entry->pool.remove(kLocalMember);
   entry->memory = {};
 }
@@ -187,32 +179,18 @@ void Router::set_ready(std::string_view name, ServedModel model, ModelMemory mem
   const std::lock_guard lock(mutex_);
   const auto entry = find(name);
   CHECK(entry != nullptr, "no model {}", name);
-  entry->embedder.reset();
+  take_embedder(*entry, kLocalMember);
   if (auto* generating = std::get_if<GeneratingModel>(&model)) {
     entry->text = named(name, ++last_version_, std::move(generating->text));
     if (generating->worker) entry->pool.add(kLocalMember, std::move(generating->worker));
   } else {
     auto& embedding = std::get<EmbeddingModel>(model);
-    CHECK(embedding.worker != nullptr, "model {} without a worker", name);
     entry->text = named(name, ++last_version_, std::move(embedding.text));
-    entry->embedder = std::make_shared<EmbedMember>(kLocalMember, std::move(embedding.worker));
+    if (embedding.worker)
+      entry->embedders.push_back(std::make_shared<EmbedMember>(kLocalMember, std::move(embedding.worker)));
   }
   entry->state = {.phase = Phase::ready, .progress = 1};
   entry->memory = memory;
-}
-
-void Router::add_member(std::string_view name, std::string id, std::shared_ptr<seam::WorkerClient> worker) {
-  const auto entry = find_locked(name);
-  if (!entry) return;
-  entry->failures->ejections.forget(id);
-  entry->pool.add(std::move(id), std::move(worker));
-}
-
-void Router::remove_member(std::string_view name, std::string_view id) {
-  const auto entry = find_locked(name);
-  if (!entry) return;
-  entry->pool.remove(id);
-  entry->failures->ejections.forget(std::string(id));
 }
 
 void Router::set_leaving(std::string_view name) {
@@ -334,62 +312,27 @@ base::Result<WorkerLease> Router::pick(const ChatText& text, const Demand& deman
   return entry->pool.pick(members, demand, Use(entry->uses));
 }
 
-void Router::note(std::string_view name, const std::string& member, Ejections::Outcome outcome) {
+base::Result<EmbedLease> Router::pick(const EmbedText& text, std::span<const std::string> avoid) {
   std::unique_lock lock(mutex_);
-  const auto entry = find(name);
-  if (!entry) return;
-  const Pool::Members members = entry->pool.members();
-  lock.unlock();
-  const bool is_there =
-      std::ranges::any_of(*members, [&member](const Pool::Seat& seat) { return seat.member->id == member; });
-  if (is_there) entry->failures->ejections.note(member, outcome, members->size(), clock_.now());
-}
-
-bool Router::take_retry(std::string_view name) {
-  std::unique_lock lock(mutex_);
-  const auto entry = find(name);
-  if (!entry) return false;
-  const Pool::Members members = entry->pool.members();
-  lock.unlock();
-  int num_running = 0;
-  for (const Pool::Seat& seat : *members) num_running += seat.member->num_leases();
-  return entry->failures->retries.take(num_running, clock_.now());
-}
-
-void Router::give_back_retry(std::string_view name) {
-  const std::lock_guard lock(mutex_);
-  if (const auto entry = find(name)) entry->failures->retries.give_back();
-}
-
-void Router::count(std::string_view name, FailoverOutcome outcome) {
-  const std::lock_guard lock(mutex_);
-  if (const auto entry = find(name)) entry->failures->failovers.add(outcome);
-}
-
-std::shared_ptr<const Router::PoolFailures> Router::failures(std::string_view name) const {
-  const std::lock_guard lock(mutex_);
-  const auto entry = find(name);
-  return entry ? entry->failures : nullptr;
-}
-
-base::Result<EmbedLease> Router::pick(const EmbedText& text) {
-  const std::lock_guard lock(mutex_);
   TRY(const auto entry, find_loaded(text.name));
   if (common_text(*entry->text).version != text.version) return has_changed(text.name);
-  return EmbedLease(entry->embedder, Use(entry->uses));
-}
-
-int Router::num_members() const {
-  const std::lock_guard lock(mutex_);
-  int num = 0;
-  for (const auto& entry : entries_) num += static_cast<int>(entry->pool.members()->size());
-  return num;
+  const std::vector<std::shared_ptr<EmbedMember>> members = entry->embedders;
+  lock.unlock();
+  std::shared_ptr<EmbedMember> best;
+  int least = 0;
+  for (const auto& member : members) {
+    if (std::ranges::find(avoid, member->id) != avoid.end()) continue;
+    const int load = member->load(member->worker->report());
+    if (!best || load < least) std::tie(best, least) = std::pair(member, load);
+  }
+  if (!best) return no_worker(text.name);
+  return EmbedLease(std::move(best), Use(entry->uses));
 }
 
 std::vector<ModelStatus> Router::models(const Reach& reach) const {
   struct Seen {
     std::shared_ptr<Entry> entry;
-    std::shared_ptr<EmbedMember> embedder;
+    std::vector<std::shared_ptr<EmbedMember>> embedders;
   };
   std::vector<ModelStatus> all;
   std::vector<Seen> seen;
@@ -406,19 +349,16 @@ std::vector<ModelStatus> Router::models(const Reach& reach) const {
         status.text = with_context(*entry->text, reach.max_context);
         status.version = common_text(*status.text).version;
       }
-      seen.push_back({entry, entry->embedder});
+      seen.push_back({entry, entry->embedders});
     }
   }
   // Workers have locks of their own, so they are called without the router's lock.
   for (std::size_t i = 0; i < all.size(); ++i) {
     ModelStatus& status = all[i];
     if (!status.text) continue;
-    if (const auto& embedder = seen[i].embedder) {
-      status.num_leases = embedder->num_leases();
-      status.report = embedder->worker->report();
-      continue;
-    }
     status.members = seen[i].entry->pool.status();
+    for (const auto& embedder : seen[i].embedders)
+      status.members.push_back({embedder->id, embedder->num_leases(), embedder->worker->report()});
     for (const MemberStatus& member : status.members) status.num_leases += member.num_leases;
     status.report = sum_of(status.members);
   }
@@ -434,7 +374,13 @@ std::optional<wire::Activity> Router::activity(std::string_view name, std::uint6
     members = entry->pool.members();
   }
   if (members->empty()) return std::nullopt;
-  return members->front().member->worker->activity(after_step);
+  wire::Activity together = members->front().member->worker->activity(after_step);
+  for (const Pool::Seat& seat : std::span(*members).subspan(1)) {
+    wire::Activity one = seat.member->worker->activity(std::numeric_limits<std::uint64_t>::max());
+    together.counters += one.counters;
+    std::ranges::move(one.sequences, std::back_inserter(together.sequences));
+  }
+  return together;
 }
 
 }  // namespace kvasir::router

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "router/answer_listener.h"
 #include "router/demand.h"
 #include "router/ejections.h"
 #include "router/failover.h"
@@ -19,6 +20,7 @@
 #include "router/model_text.h"
 #include "router/pool.h"
 #include "router/retry_budget.h"
+#include "router/trust.h"
 #include "router/use.h"
 #include "seam/embed_client.h"
 #include "seam/worker_client.h"
@@ -53,7 +55,7 @@ struct GeneratingModel {
 };
 struct EmbeddingModel {
   EmbedText text;
-  std::shared_ptr<seam::EmbedClient> worker;
+  std::shared_ptr<seam::EmbedClient> worker;  // likewise
 };
 using ServedModel = std::variant<GeneratingModel, EmbeddingModel>;
 
@@ -100,7 +102,10 @@ class Router {
   // Adds a worker to the pool of a model that generates, or replaces the one with this id. The worker may
   // come before the model's text, and stays when the text changes: it must be one for the same tokens. No
   // such name: nothing happens.
-  void add_member(std::string_view name, std::string id, std::shared_ptr<seam::WorkerClient> worker);
+  void add_member(std::string_view name, std::string id, std::shared_ptr<seam::WorkerClient> worker,
+                  MemberPart part = {});
+  // The same for a model that makes vectors.
+  void add_embedder(std::string_view name, std::string id, std::shared_ptr<seam::EmbedClient> worker);
   // No new lease gets the worker.
   void remove_member(std::string_view name, std::string_view id);
   // A ready model gives its text to nobody any more; those who have it still get leases.
@@ -132,7 +137,8 @@ class Router {
   // A worker for a request that was tokenized with `text`. unavailable: the model is not ready any more, or
   // its name now belongs to another model, for which the tokens would be wrong, or no worker is there.
   base::Result<WorkerLease> pick(const ChatText& text, const Demand& demand);
-  base::Result<EmbedLease> pick(const EmbedText& text);
+  // The one with the fewest requests.
+  base::Result<EmbedLease> pick(const EmbedText& text, std::span<const std::string> avoid = {});
 
   // How many members all pools have together.
   int num_members() const;
@@ -142,19 +148,37 @@ class Router {
   bool take_retry(std::string_view name);
   void give_back_retry(std::string_view name);
   void count(std::string_view name, FailoverOutcome outcome);
-  // What became of requests whose workers were lost, and how often members were put out, for metrics. Null:
-  // no such name.
+  // What became of requests whose workers were lost, how often members were put out, and whose answers were
+  // wrong, for metrics. Null: no such name.
   struct PoolFailures {
     FailoverCounts failovers;
     Ejections ejections;
     RetryBudget retries;
+    Trust trust;
   };
   std::shared_ptr<const PoolFailures> failures(std::string_view name) const;
 
+  // Shows answers of members elsewhere to somebody who checks them. Before anybody asks.
+  void listen_to_answers(std::shared_ptr<AnswerListener> listener) {
+    listener_to_answers_ = std::move(listener);
+  }
+  bool wants_answer() const;
+  // Only after `wants_answer`.
+  void offer_answer(GivenAnswer answer) const;
+  // Those who generate for this version of a model. Empty: there is another one now.
+  std::vector<std::shared_ptr<WorkerMember>> members_of(std::string_view name, std::uint64_t version) const;
+  // Answers that were compared, and who was wrong.
+  void count_check(std::string_view name);
+  void count_disagreement(std::string_view name, const std::string& member);
+  // Takes a member out, and keeps it out, until whoever lists it trusts the worker of that name again.
+  void distrust(std::string_view name, const std::string& member);
+  bool is_distrusted(std::string_view name, std::string_view member) const;
+  void trust_again(std::string_view member);
+
   // In the order in which they were added.
   std::vector<ModelStatus> models(const Reach& reach = {}) const;
-  // What the pool's first member does; see seam::WorkerClient. Absent: the model is not ready, or does not
-  // generate.
+  // Of all members together, but for the steps, which are the first one's; see seam::WorkerClient. Absent:
+  // the model is not ready, or does not generate.
   std::optional<wire::Activity> activity(std::string_view name, std::uint64_t after_step) const;
 
  private:
@@ -172,9 +196,10 @@ class Router {
   const base::Clock& clock_;
   const std::shared_ptr<UseListener> listener_ = std::make_shared<UseListener>();
   mutable std::mutex mutex_;
-  std::vector<std::shared_ptr<Entry>> entries_;  // guarded by mutex_
-  std::uint64_t last_version_ = 0;               // guarded by mutex_
-  std::vector<std::string> elsewhere_;           // constant once somebody asks
+  std::vector<std::shared_ptr<Entry>> entries_;          // guarded by mutex_
+  std::uint64_t last_version_ = 0;                       // guarded by mutex_
+  std::vector<std::string> elsewhere_;                   // constant once somebody asks
+  std::shared_ptr<AnswerListener> listener_to_answers_;  // likewise; null: nobody
 };
 
 }  // namespace kvasir::router

@@ -13,7 +13,8 @@ struct Grant {
   int num_computed = 0;
   int num_rows = 0;
   bool admitted = false;
-  kv::PrefixHit hit;  // of an admitted sequence
+  kv::PrefixHit hit;   // of an admitted sequence
+  int num_loaded = 0;  // blocks after the hit that have come from elsewhere
   std::vector<kv::BlockId> new_blocks;
 
   int num_left() const { return sequence->num_tokens() - num_computed; }

@@ -98,6 +98,7 @@ class Planner {
   bool waits_for_prefix(const Sequence& sequence) const;
   void count_as_computing(const Grant& grant);
   bool admit(const Sequence& sequence, std::vector<Grant>& prefills);
+  static void use_arrived(Grant& grant);
   int num_needed_blocks(const Grant& grant);
   void share_within(double target_s, int budget);
   StepLoad load() const;
@@ -205,7 +206,9 @@ int Planner::prefill_budget(double target_s) const {
 // The highest class that can go on, if there is a lower one.
 void Planner::find_highest() {
   if (!guards_time()) return;
-  const auto can_go_on = [](const Sequence* sequence) { return !sequence->held && !sequence->is_complete(); };
+  const auto can_go_on = [](const Sequence* sequence) {
+    return !sequence->stands_still() && !sequence->is_complete();
+  };
   const auto running = std::ranges::find_if(s_.running, can_go_on);
   const auto waiting = std::ranges::find_if(s_.waiting, can_go_on);
   if (running == s_.running.end() && waiting == s_.waiting.end()) return;
@@ -301,6 +304,8 @@ bool Planner::waits_for_prefix(const Sequence& sequence) const {
   const std::size_t num_useful = (sequence.tokens.size() - 1) / kBlockTokens;
   const std::size_t num_published = s_.tree.num_published(sequence.chain, num_useful);
   if (num_published == num_useful) return false;
+  const int num_known = sequence.num_known_blocks(static_cast<int>(num_published));
+  if (num_known > static_cast<int>(num_published)) return false;  // they have come from elsewhere
   const auto found = computing_.find(sequence.chain.hashes()[num_published]);
   return found != computing_.end() && may_rely_on(*found->second, sequence);
 }
@@ -322,6 +327,7 @@ bool Planner::admit(const Sequence& sequence, std::vector<Grant>& prefills) {
   Grant grant{.sequence = &sequence, .admitted = true};
   if (s_.options.prefix_cache && !sequence.wants_prompt_lines())
     grant.hit = s_.tree.find(sequence.chain, sequence.tokens);
+  use_arrived(grant);
   // The source of a copy must stay for the step, a block more; where that is too much, it is not copied.
   if (grant.hit.tail != kNoBlock && num_needed_blocks(grant) > memory_.num_spare()) {
     grant.hit.tail = kNoBlock;
@@ -333,10 +339,19 @@ bool Planner::admit(const Sequence& sequence, std::vector<Grant>& prefills) {
   for (const kv::BlockId id : grant.hit.blocks) memory_.ledger().reserve(id);
   if (grant.hit.tail != kNoBlock) memory_.ledger().reserve(grant.hit.tail);
   if (!memory_.spare_blocks(sequence, num_needed)) return false;
-  grant.num_computed = grant.hit.num_tokens();
+  grant.num_computed = grant.hit.num_tokens() + grant.num_loaded * kBlockTokens;
   count_as_computing(grant);
   prefills.push_back(std::move(grant));
   return true;
+}
+
+// Blocks that have come are loaded where the cache ends.
+void Planner::use_arrived(Grant& grant) {
+  const auto num_hit = static_cast<int>(grant.hit.blocks.size());
+  grant.num_loaded = grant.sequence->num_known_blocks(num_hit) - num_hit;
+  if (grant.num_loaded == 0) return;
+  grant.hit.tail = kNoBlock;
+  grant.hit.num_tail_tokens = 0;
 }
 
 // Available blocks that an admitted sequence takes, for all that it knows and its next token.

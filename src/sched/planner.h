@@ -61,7 +61,7 @@ struct SchedulerState {
 };
 
 // Decides the next step. Changes nothing. The plan is empty only if no sequence can continue: there is none,
-// or all are held.
+// or all are held or wait for their blocks.
 StepPlan make_plan(const SchedulerState& state);
 
 }  // namespace kvasir::sched

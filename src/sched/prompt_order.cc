@@ -20,7 +20,8 @@ constexpr double kBacklogPart = 0.5;
 int num_known(const SchedulerState& state, const Sequence& sequence) {
   if (sequence.blocks.size() > 0 || !state.options.prefix_cache || sequence.wants_prompt_lines())
     return sequence.num_computed;
-  return static_cast<int>(state.tree.num_published(sequence.chain)) * kv::kBlockTokens;
+  const auto num_published = static_cast<int>(state.tree.num_published(sequence.chain));
+  return sequence.num_known_blocks(num_published) * kv::kBlockTokens;
 }
 
 // A tenant's waiting sequences: its first in rank, then the others in the order of service.
@@ -68,7 +69,7 @@ void judge_lines(const SchedulerState& state, std::size_t most, std::vector<Line
     const std::size_t first = judged.size();
     for (const Sequence* sequence : line.account->waiting) {
       if (judged.size() - first >= most_of_line) break;
-      if (!sequence->held) judged.push_back(judge(state, *sequence, most_small));
+      if (!sequence->stands_still()) judged.push_back(judge(state, *sequence, most_small));
     }
     const auto prompts = std::span(judged).subspan(first);
     if (prompts.size() > 2) std::sort(prompts.begin() + 1, prompts.end(), is_served_before);

@@ -91,6 +91,9 @@ base::Result<SequenceId> Scheduler::submit(wire::GenerateRequest request, Resump
   sequence->matcher = std::move(resumption.matcher);
   sequence->request = std::move(request);
   sequence->arrived_s = state_.busy_s;
+  sequence->num_stored = sequence->request.first_block;
+  sequence->awaits = sequence->request.arriving != nullptr;
+  num_awaiting_ += sequence->awaits ? 1 : 0;
   sequence->num_to_compute = num_to_compute(*sequence);
   recent_.add(now_s_, sequence->num_to_compute);
   sequence->came_s = now_s_;
@@ -140,7 +143,25 @@ int Scheduler::num_to_compute(const Sequence& sequence) const {
   const int num_cached = state_.options.prefix_cache
                              ? static_cast<int>(state_.tree.num_published(sequence.chain)) * kv::kBlockTokens
                              : 0;
-  return std::max(1, sequence.num_tokens() - num_cached);
+  // Those that are on their way count as if they were here.
+  const int num_coming =
+      sequence.awaits ? static_cast<int>(sequence.request.arriving->end()) * kv::kBlockTokens : 0;
+  return std::max(1, sequence.num_tokens() - std::max(num_cached, num_coming));
+}
+
+void Scheduler::take_arrivals() {
+  if (num_awaiting_ == 0) return;
+  for (Sequence* sequence : state_.waiting)
+    if (sequence->awaits) take_arrival(*sequence);
+}
+
+void Scheduler::take_arrival(Sequence& sequence) {
+  const kv::ArrivingBlocks& arriving = *sequence.request.arriving;
+  if (!arriving.settled() && now_s_ - sequence.came_s < arriving.patience_s()) return;
+  sequence.arrived = sequence.request.arriving->take();
+  sequence.request.arriving.reset();
+  sequence.awaits = false;
+  --num_awaiting_;
 }
 
 void Scheduler::abort(SequenceId id) {
@@ -169,6 +190,10 @@ void Scheduler::begin(const StepPlan& plan) {
   // Prefix hits are shared before anything is evicted to make room.
   for (const StepPlan::Slice& slice : plan.slices)
     if (slice.admitted) admit(slice);
+  for (const StepPlan::Store& store : plan.stores)
+    find(plan.slices[store.slice].sequence).num_stored = static_cast<int>(store.index) + 1;
+  stats_.num_loaded_blocks += std::ssize(plan.loads);
+  stats_.num_stored_blocks += std::ssize(plan.stores);
   for (const StepPlan::Slice& slice : plan.slices) {
     Sequence& sequence = find(slice.sequence);
     take_blocks(sequence, slice);
@@ -209,7 +234,7 @@ std::vector<SequenceEvent> Scheduler::finish(const StepPlan& plan, StepResult re
   ++stats_.num_steps;
   stats_.num_prefill_tokens += plan.load.prefill_tokens;
   stats_.num_decode_tokens += plan.load.decode_sequences;
-  state_.cost.observe(plan.load, result.seconds);
+  state_.cost.observe(plan.load, result.seconds - result.moved_s);
   state_.busy_s += std::max(0.0, result.seconds);
   state_.pool.set_now(state_.busy_s);
   if (plan.has_lower) give_credit(plan, result.seconds);
@@ -240,10 +265,11 @@ void Scheduler::admit(const StepPlan::Slice& slice) {
     sequence.blocks.append(state_.pool.share(id));
   sequence.num_computed = slice.num_computed;
   if (sequence.num_cached < 0) {
-    sequence.num_cached = slice.num_computed;
+    sequence.num_cached = slice.num_computed - slice.num_loaded * kv::kBlockTokens;
     mean_tail_ += kTailFading * (slice.num_computed % kv::kBlockTokens - mean_tail_);
-    stats_.num_cached_tokens += slice.num_computed;
+    stats_.num_cached_tokens += sequence.num_cached;
   }
+  sequence.arrived = {};  // the plan has what it loads
   state_.shares.charge_cached(sequence, sequence.num_computed);
   state_.shares.run(sequence);
   std::erase(state_.waiting, &sequence);
@@ -344,6 +370,7 @@ void Scheduler::remove(Sequence& sequence) {
   std::erase(state_.running, &sequence);
   std::erase(state_.waiting, &sequence);
   state_.shares.leave(sequence, state_.busy_s);
+  num_awaiting_ -= sequence.awaits ? 1 : 0;
   sequences_.erase(sequence.id);
 }
 

@@ -28,6 +28,8 @@ struct SchedulerStats {
   std::int64_t num_finished = 0;
   std::int64_t num_failed = 0;
   std::int64_t num_aborted = 0;
+  std::int64_t num_loaded_blocks = 0;  // that came from elsewhere and were used
+  std::int64_t num_stored_blocks = 0;
 };
 
 // Continuous batching over one pool of blocks. A step is plan, run, commit; sequences join and leave between
@@ -50,6 +52,11 @@ class Scheduler {
   // Excludes a live sequence from plans until it is resumed.
   void hold(SequenceId id);
   void resume(SequenceId id);
+
+  // Sequences whose blocks have come, or that have waited for them long enough, may run from now on. Called
+  // after set_now, before plan.
+  void take_arrivals();
+  int num_awaiting() const { return num_awaiting_; }
 
   // Tells other threads from now on which blocks of prefixes are cached.
   void publish_to(std::shared_ptr<kv::PublishedBlocks> index) { state_.tree.publish_to(std::move(index)); }
@@ -89,6 +96,7 @@ class Scheduler {
                wire::TokenEvent& event);
   void append(Sequence& sequence, wire::Token token, wire::TokenEvent& event);
   void append_forced(Sequence& sequence, wire::TokenEvent& event);
+  void take_arrival(Sequence& sequence);
   void remove(Sequence& sequence);
   int num_to_compute(const Sequence& sequence) const;
   // Returns the blocks to the pool. The prefix tree can still find their content.
@@ -99,6 +107,7 @@ class Scheduler {
   SchedulerStats stats_;
   SequenceId next_id_ = 1;
   std::int64_t num_begun_ = 0;  // number of steps
+  int num_awaiting_ = 0;        // sequences that wait for their blocks
   double mean_output_;          // tokens of the answers that ended lately
   double mean_tail_ = 0;        // tokens of a prompt that lately were found in a partly filled block
   RecentPrompts recent_;

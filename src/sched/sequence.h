@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -39,6 +41,9 @@ struct Sequence {
   double charge = 0;    // what that came to, cached ones at their price, over the tenant's weight
   bool runs = false;    // it is among the running ones, not the waiting ones
   bool held = false;    // its reader is behind: left out of plans, first to be preempted
+  bool awaits = false;  // its blocks are on their way: left out of plans; never while it runs
+  kv::BlockImages arrived;  // those that came, until it is admitted
+  int num_stored = 0;       // of its first blocks, those that have gone to the request's outlet
   // For receipts alone, on the clock of Scheduler::set_now; below 0: not yet.
   double came_s = 0;
   double first_row_s = -1;
@@ -53,6 +58,15 @@ struct Sequence {
   int num_tokens() const { return static_cast<int>(tokens.size()) + num_in_flight; }
   int num_pending() const { return num_tokens() - num_computed; }
   int num_output() const { return static_cast<int>(tokens.size()) - num_prompt; }
+  bool stands_still() const { return held || awaits; }
+  // How many of the first blocks it need not compute, if so many are in the cache. Never covers the last
+  // token.
+  int num_known_blocks(int num_published) const {
+    const auto num = static_cast<std::size_t>(num_published);
+    const std::size_t most = tokens.empty() ? 0 : (tokens.size() - 1) / kv::kBlockTokens;
+    if (arrived.first > num) return num_published;
+    return static_cast<int>(std::max(num, std::min(arrived.end(), most)));
+  }
   // Whether the tokens in flight are the last that the sequence may get.
   bool is_complete() const { return num_tokens() - num_prompt >= request.max_tokens; }
   // Whether the next rows are needed for prompt logprobs too.

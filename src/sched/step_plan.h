@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <span>
@@ -8,6 +9,7 @@
 
 #include "base/result.h"
 #include "grammar/matcher.h"
+#include "kv/block_image.h"
 #include "sched/sequence.h"
 #include "sched/step_cost.h"
 #include "wire/token_event.h"
@@ -29,6 +31,7 @@ struct StepPlan {
     std::span<const kv::BlockId> blocks;  // covering num_computed + num_rows tokens
     int num_new_blocks = 0;               // the last ones of `blocks`, which this step takes
     bool wants_prompt_lines = false;      // see num_prompt_rows()
+    int num_loaded = 0;                   // of the new ones, the first, which the plan loads
     bool admitted = false;                // the sequence leaves the queue; its old blocks are a prefix hit
 
     // Rows whose logits give the logprob of the next prompt token. They are the first rows of the slice.
@@ -45,9 +48,25 @@ struct StepPlan {
     kv::BlockId to = kv::kNoBlock;
   };
 
+  // A block that enters the device.
+  struct Load {
+    std::shared_ptr<const kv::BlockImage> from;
+    kv::BlockId to = kv::kNoBlock;
+  };
+  // A full block that leaves the device.
+  struct Store {
+    std::size_t slice = 0;  // whose sequence's it is
+    std::size_t index = 0;  // of the block in its sequence
+    kv::BlockId from = kv::kNoBlock;
+    kv::BlockHash hash;
+    std::shared_ptr<kv::BlockOutlet> to;
+  };
+
   std::vector<Slice> slices;
   std::unique_ptr<kv::BlockId[]> block_ids;  // of all slices, one after another
   std::vector<Copy> copies;                  // whole blocks; all copies come before any slice
+  std::vector<Load> loads;                   // likewise
+  std::vector<Store> stores;                 // after all slices
   std::vector<SequenceId> preempted;
   StepLoad load;
   double predicted_s = 0;
@@ -65,8 +84,10 @@ struct StepResult {
     std::vector<wire::Token> prompt = {};  // one for each of num_prompt_rows()
     std::optional<base::Error> error;
   };
-  std::vector<Outcome> outcomes;  // one for each slice, in order
+  std::vector<Outcome> outcomes;            // one for each slice, in order
+  std::vector<kv::BlockImage> stored = {};  // one for each store of the plan, in order
   double seconds = 0;
+  double moved_s = 0;  // of them, for loads and stores
 };
 
 // The event that a step produced for one sequence.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "kv/block_image.h"
 #include "sched/outlook.h"
 #include "seam/block_sink.h"
 #include "seam/token_stream.h"
@@ -37,6 +38,13 @@ class WorkerClient {
   virtual wire::Forecast forecast(const wire::Outline& outline) const = 0;
   virtual Prospect prospect() const { return {}; }
   virtual wire::WorkerReport report() const = 0;
+  // The form in which its blocks leave and enter; without a name they do neither.
+  virtual kv::BlockForm block_form() const { return {}; }
+  // How many of the chain's first blocks its cache holds.
+  virtual int num_cached_blocks(const kv::BlockChain& chain) const {
+    (void)chain;
+    return 0;
+  }
   // What it does, with the steps after number `after_step`. Steps are recorded only while somebody asks.
   virtual wire::Activity activity(std::uint64_t after_step) {
     (void)after_step;

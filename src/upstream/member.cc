@@ -145,7 +145,7 @@ int Member::context_length() const {
 void Member::enter() {
   const std::lock_guard lock(mutex_);
   ++in_flight_;
-  standing_.begin();
+  standing_.begin(clock_.now());
 }
 
 void Member::leave(Ending ending) {
@@ -153,7 +153,7 @@ void Member::leave(Ending ending) {
   --in_flight_;
   if (ending == Ending::good) {
     ++counts_.good;
-    standing_.note_good();
+    standing_.note_good(clock_.now());
   } else {
     ++counts_.other;
     standing_.note_nothing();

@@ -1,38 +1,29 @@
 #pragma once
 
 #include "base/clock.h"
+#include "base/probation.h"
 
 namespace kvasir::upstream {
 
 // Whether a member may get requests, by what checks and its last requests said. Only decides; the time is an
 // argument. Touched under its owner's lock.
-//
-// A member that fails some requests in a row is ejected for a pause. After the pause one request tries it: if
-// that ends well the member is back, otherwise the next pause is twice as long.
 class Standing {
  public:
-  struct Options {
-    int failures_to_eject = 3;
-    base::Duration first_pause = std::chrono::seconds(2);
-    base::Duration longest_pause = std::chrono::seconds(60);
-    int failed_checks_to_leave = 2;
-  };
-  Standing() : Standing(Options{}) {}
-  explicit Standing(Options options) : options_(options), pause_(options.first_pause) {}
+  static constexpr int kFailedChecksToLeave = 2;
 
-  bool admits(base::TimePoint now) const;
+  bool admits(base::TimePoint now) const { return is_up_ && now >= busy_until_ && probation_.admits(now); }
   // Whether its checks succeed; false before the first one.
-  bool is_up() const { return up_; }
-  bool is_ejected() const { return ejected_; }
+  bool is_up() const { return is_up_; }
+  bool is_ejected() const { return probation_.is_out(); }
 
-  // A request goes to it. It must admit one. One of the four below follows.
-  void begin();
-  void note_good();
-  void note_failure(base::TimePoint now);
+  // A request goes to it. It must admit one. One of the five below follows.
+  void begin(base::TimePoint now) { probation_.begin(now); }
+  void note_good(base::TimePoint now) { probation_.note_good(now); }
+  void note_failure(base::TimePoint now) { (void)probation_.note_failure(now); }
   // It can do nothing for anybody, as with a wrong key: it is ejected at once.
-  void note_useless(base::TimePoint now);
+  void note_useless(base::TimePoint now) { probation_.put_out(now); }
   // The request ended without saying anything of the member: the client left, or the request was wrong.
-  void note_nothing() { trial_ = false; }
+  void note_nothing() { probation_.note_nothing(); }
   // It asked to be left alone for that long.
   void note_busy(base::TimePoint until);
 
@@ -40,16 +31,11 @@ class Standing {
   bool note_check(bool good);
 
  private:
-  void eject(base::TimePoint now);
-
-  const Options options_;
-  bool up_ = false;
+  bool is_up_ = false;
   int num_failed_checks_ = 0;
-  int num_failures_ = 0;  // in a row
-  bool ejected_ = false;
-  bool trial_ = false;  // a request tries the ejected member
-  base::Duration pause_;
-  base::TimePoint ejected_until_{};
+  // An answer may take minutes, and so may the one that tries.
+  base::Probation probation_{
+      {.first_pause = std::chrono::seconds(2), .longest_trial = std::chrono::minutes(5)}};
   base::TimePoint busy_until_{};
 };
 

@@ -11,13 +11,6 @@ base::TimePoint at(int second) {
   return base::TimePoint(seconds(second));
 }
 
-void fail(Standing& standing, int second, int times) {
-  for (int i = 0; i < times; ++i) {
-    standing.begin();
-    standing.note_failure(at(second));
-  }
-}
-
 TEST(Standing, takes_requests_once_a_check_went_well) {
   Standing standing;
   EXPECT_FALSE(standing.admits(at(0)));
@@ -40,55 +33,35 @@ TEST(Standing, leaves_after_two_failed_checks_and_comes_back_after_one_good) {
 TEST(Standing, is_ejected_after_failures_in_a_row_and_tried_once_after_the_pause) {
   Standing standing;
   standing.note_check(true);
-  fail(standing, 10, 2);
-  standing.begin();
-  standing.note_good();
-  fail(standing, 10, 2);
-  EXPECT_TRUE(standing.admits(at(10))) << "a success in between begins anew";
-  fail(standing, 10, 1);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(standing.admits(at(10)));
+    standing.begin(at(10));
+    standing.note_failure(at(10));
+  }
+  EXPECT_TRUE(standing.is_ejected());
   EXPECT_FALSE(standing.admits(at(11)));
   EXPECT_TRUE(standing.admits(at(12)));
-  standing.begin();
-  EXPECT_FALSE(standing.admits(at(12))) << "one trial at a time";
-  standing.note_good();
-  EXPECT_TRUE(standing.admits(at(12)));
+  standing.begin(at(12));
+  EXPECT_FALSE(standing.admits(at(100))) << "one trial at a time, and it may be long";
+  standing.note_good(at(100));
+  EXPECT_TRUE(standing.admits(at(100)));
 }
 
-TEST(Standing, pauses_grow_while_trials_fail) {
+TEST(Standing, one_that_can_do_nothing_is_ejected_at_once) {
   Standing standing;
   standing.note_check(true);
-  fail(standing, 0, 3);
-  fail(standing, 2, 1);
-  EXPECT_FALSE(standing.admits(at(5)));
-  EXPECT_TRUE(standing.admits(at(6)));
-  fail(standing, 6, 1);
-  EXPECT_FALSE(standing.admits(at(13)));
-  EXPECT_TRUE(standing.admits(at(14)));
-}
-
-TEST(Standing, a_trial_that_said_nothing_is_followed_by_another) {
-  Standing standing;
-  standing.note_check(true);
-  standing.begin();
+  standing.begin(at(0));
   standing.note_useless(at(0));
   EXPECT_FALSE(standing.admits(at(1)));
-  standing.begin();
+  standing.begin(at(2));
   standing.note_nothing();
-  EXPECT_TRUE(standing.admits(at(2)));
-}
-
-TEST(Standing, late_failures_of_requests_from_before_do_not_lengthen_the_pause) {
-  Standing standing;
-  standing.note_check(true);
-  fail(standing, 0, 3);
-  standing.note_failure(at(1));
-  EXPECT_TRUE(standing.admits(at(2)));
+  EXPECT_TRUE(standing.admits(at(2))) << "a trial that said nothing is followed by another";
 }
 
 TEST(Standing, is_left_alone_as_long_as_it_asks) {
   Standing standing;
   standing.note_check(true);
-  standing.begin();
+  standing.begin(at(0));
   standing.note_busy(at(7));
   EXPECT_FALSE(standing.admits(at(6)));
   EXPECT_TRUE(standing.admits(at(7)));

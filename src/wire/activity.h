@@ -56,6 +56,20 @@ struct WorkerCounters {
   std::int64_t failed = 0;
   std::int64_t aborted = 0;
   double step_s = 0;
+
+  WorkerCounters& operator+=(const WorkerCounters& other) {
+    steps += other.steps;
+    prefill_tokens += other.prefill_tokens;
+    decode_tokens += other.decode_tokens;
+    cached_tokens += other.cached_tokens;
+    output_tokens += other.output_tokens;
+    preemptions += other.preemptions;
+    finished += other.finished;
+    failed += other.failed;
+    aborted += other.aborted;
+    step_s += other.step_s;
+    return *this;
+  }
 };
 
 // What a worker does, for somebody who watches it.

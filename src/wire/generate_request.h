@@ -9,6 +9,8 @@
 
 #include "base/ids.h"
 #include "grammar/compiled_grammar.h"
+#include "kv/arriving_blocks.h"
+#include "kv/block_image.h"
 
 namespace kvasir::wire {
 
@@ -35,6 +37,12 @@ struct Origin {
   std::string cache_namespace;  // prefix blocks are shared only inside one
 };
 
+// Another worker computes a prompt's KV for the one that answers.
+struct PrefillElsewhere {
+  std::string address;    // HOST:PORT of the other worker
+  double patience_s = 0;  // after so long the answering worker computes what has not come
+};
+
 // One sequence to generate. `n` choices of one client request are n of these.
 struct GenerateRequest {
   Origin origin;
@@ -56,6 +64,13 @@ struct GenerateRequest {
   // If set, the prompt's own logprobs are given too, with so many alternatives each. Such a prompt uses no
   // cached prefix.
   std::optional<int> num_prompt_logprobs = std::nullopt;
+  std::optional<PrefillElsewhere> prefill = std::nullopt;
+  // Inside of a worker: the prompt's blocks that come from elsewhere, for which the sequence waits.
+  std::shared_ptr<kv::ArrivingBlocks> arriving = nullptr;
+  // Inside of a worker: who gets the prompt's full blocks from number `first_block` on, as soon as they are
+  // computed.
+  std::shared_ptr<kv::BlockOutlet> outlet = nullptr;
+  int first_block = 0;
 };
 
 }  // namespace kvasir::wire

@@ -14,6 +14,7 @@
 #include "host/worker_metrics.h"
 #include "hub/open.h"
 #include "obs/log.h"
+#include "worker/traffic_metrics.h"
 
 namespace kvasir::worker {
 
@@ -70,6 +71,7 @@ Worker::Worker(const config::Settings& settings, Opened opened, hub::ProgressSin
       peer_(std::move(opened.peer)),
       etcd_(std::move(opened.etcd)),
       progress_(progress),
+      traffic_(std::make_shared<remote::KvTraffic>(std::size_t(settings.kv_transfer_mb) << 20)),
       process_metrics_(registry_),
       pool_(compute_threads(settings), opened.isa),
       loader_(host::HostSurroundings{.settings = settings_,
@@ -128,29 +130,40 @@ Result<std::optional<wire::WorkerCard>> Worker::load() {
   Result<router::ServedModel> loaded = std::move(*loaded_);
   lock.unlock();
   if (!loaded.ok()) return std::move(loaded).error();
-  auto* generating = std::get_if<router::GeneratingModel>(&*loaded);
-  if (generating == nullptr)
-    return base::error(ErrorCode::unsupported, "'{}' makes embeddings; a worker serves models that generate",
-                       model_.name);
-  TRY(wire::WorkerCard card, serve(std::move(*generating)));
+  TRY(wire::WorkerCard card, serve(std::move(*loaded)));
   return std::optional(std::move(card));
 }
 
-Result<wire::WorkerCard> Worker::serve(router::GeneratingModel model) {
-  TRY(remote::TextAssets text, host::text_assets_of(model_.path, model.text));
-  const wire::WorkerCard card{.id = settings_.worker_id,
-                              .model = model_.name,
-                              .fingerprint = model.text.fingerprint,
-                              .build = KVASIR_VERSION,
-                              .context_length = model.text.context_length,
-                              .num_blocks = model.worker->report().num_blocks};
+Result<remote::WorkerServer::Served> Worker::served_of(router::ServedModel model) const {
+  remote::WorkerServer::Served served{.max_queue = settings_.max_queue, .traffic = traffic_};
+  if (auto* generating = std::get_if<router::GeneratingModel>(&model)) {
+    TRY(served.text, host::text_assets_of(model_.path, generating->text));
+    served.grammars = generating->text.grammars;
+    served.card.num_blocks = generating->worker->report().num_blocks;
+    served.worker = std::move(generating->worker);
+  } else {
+    auto& embedding = std::get<router::EmbeddingModel>(model);
+    TRY(served.text, host::text_assets_of(model_.path, embedding.text));
+    served.embedder = std::move(embedding.worker);
+  }
+  served.card.id = settings_.worker_id;
+  served.card.model = model_.name;
+  served.card.fingerprint = served.text.fingerprint;
+  served.card.build = KVASIR_VERSION;
+  served.card.role = settings_.role;
+  served.card.context_length = served.text.context_length;
+  return served;
+}
+
+Result<wire::WorkerCard> Worker::serve(router::ServedModel model) {
+  TRY(remote::WorkerServer::Served parts, served_of(std::move(model)));
+  std::function<wire::WorkerReport()> report = [worker = parts.worker, embedder = parts.embedder] {
+    return embedder ? embedder->report() : worker->report();
+  };
   TRY(server_,
       remote::WorkerServer::start({.listen = settings_.listen, .peer = peer_, .on_drain = [this] { end(); }},
-                                  {.worker = model.worker,
-                                   .card = card,
-                                   .max_queue = settings_.max_queue,
-                                   .grammars = model.text.grammars,
-                                   .text = std::move(text)}));
+                                  std::move(parts)));
+  observe(*traffic_, registry_, observations_);
   observations_.push_back(registry_.observe_gauge({"kvasir_worker_gateways", "Gateways that are connected."},
                                                   {},
                                                   [this] { return double(server_->stats().num_gateways); }));
@@ -162,7 +175,7 @@ Result<wire::WorkerCard> Worker::serve(router::GeneratingModel model) {
       [this] { return double(server_->stats().num_messages); }));
   {
     const std::lock_guard lock(mutex_);
-    client_ = std::move(model.worker);
+    report_ = std::move(report);
   }
   const wire::WorkerCard served = server_->card();
   if (etcd_) {
@@ -214,7 +227,7 @@ Worker::~Worker() {
   health_.reset();
   {
     const std::lock_guard lock(mutex_);
-    client_.reset();
+    report_ = {};
     loaded_.reset();
   }
   host_.reset();
@@ -258,19 +271,19 @@ void Worker::tell_engine_failed(const std::string& /*name*/, const base::Error& 
 }
 
 net::HttpResponse Worker::health(std::string_view what) const {
-  std::shared_ptr<seam::WorkerClient> client;
+  std::function<wire::WorkerReport()> report;
   bool draining = false;
   {
     const std::lock_guard lock(mutex_);
-    client = client_;
+    report = report_;
     draining = draining_ || ending_;
   }
   if (what == "live") return json_answer(200, "live");
   if (what == "ready") {
     if (draining) return json_answer(503, "draining");
-    return client ? json_answer(200, "ready") : json_answer(503, "not ready");
+    return report ? json_answer(200, "ready") : json_answer(503, "not ready");
   }
-  const bool progressing = !client || client->report().progressing;
+  const bool progressing = !report || report().progressing;
   return progressing ? json_answer(200, "progressing") : json_answer(503, "stalled");
 }
 

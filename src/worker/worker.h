@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -18,6 +19,7 @@
 #include "obs/process_metrics.h"
 #include "obs/registry.h"
 #include "ops/cpu/compute_pool.h"
+#include "remote/kv_traffic.h"
 #include "remote/worker_server.h"
 #include "router/host.h"
 
@@ -66,7 +68,9 @@ class Worker final : public router::HostReports {
   };
   Worker(const config::Settings& settings, Opened opened, hub::ProgressSink& progress);
   base::Status listen_for_health();
-  base::Result<wire::WorkerCard> serve(router::GeneratingModel model);
+  // What gateways get of the model.
+  base::Result<remote::WorkerServer::Served> served_of(router::ServedModel model) const;
+  base::Result<wire::WorkerCard> serve(router::ServedModel model);
   boost::asio::awaitable<void> answer(net::HttpRequest& request, net::Responder& responder);
   net::HttpResponse health(std::string_view what) const;
 
@@ -76,6 +80,7 @@ class Worker final : public router::HostReports {
   const remote::PeerOptions peer_;
   const std::optional<fleet::EtcdOptions> etcd_;
   hub::ProgressSink& progress_;
+  const std::shared_ptr<remote::KvTraffic> traffic_;
   base::RealClock clock_;
   obs::Registry registry_;
   obs::ProcessMetrics process_metrics_;
@@ -88,7 +93,7 @@ class Worker final : public router::HostReports {
   bool fetched_ = false;                                     // guarded by mutex_
   std::optional<base::Result<router::ServedModel>> loaded_;  // guarded by mutex_
   std::optional<base::Error> engine_failure_;                // guarded by mutex_
-  std::shared_ptr<seam::WorkerClient> client_;               // guarded by mutex_; null until loaded
+  std::function<wire::WorkerReport()> report_;               // guarded by mutex_; empty until loaded
   std::unique_ptr<router::Host> host_;
   std::unique_ptr<remote::WorkerServer> server_;  // null until loaded
   std::unique_ptr<fleet::EtcdRegistration>

@@ -6,6 +6,7 @@ import math
 import os
 import pathlib
 
+import httpx
 import openai
 import pytest
 
@@ -121,6 +122,42 @@ def test_tokens_to_text_and_back(embedder):
     chat = {"model": "smollm2", "messages": [{"role": "user", "content": "hi"}], "return_token_strs": True}
     answer = client.post("/tokenize", cast_to=object, body=chat)
     assert answer["count"] == len(answer["tokens"]) == len(answer["token_strs"]) and "<|im_start|>" in answer["token_strs"]
+
+
+def test_the_tokens_around_a_prompt_may_be_left_out(embedder):
+    def tokens(**more):
+        return httpx.post(embedder.url + "/tokenize", json={"model": "minilm", "prompt": "a cat", **more}, timeout=30).json()["tokens"]
+
+    assert tokens() == tokens(add_special_tokens=True) == [101, *tokens(add_special_tokens=False), 102]
+
+
+def test_a_text_is_cut_only_on_request(embedder):
+    client, long = embedder.client(), "word " * 2000
+    with pytest.raises(openai.BadRequestError):
+        client.embeddings.create(model="minilm", input=long)
+    cut = client.embeddings.create(model="minilm", input=long, extra_body={"truncate_prompt_tokens": 7})
+    assert cut.usage.prompt_tokens == 7
+    assert client.embeddings.create(model="minilm", input=long, extra_body={"truncate_prompt_tokens": -1}).usage.prompt_tokens == 512
+
+
+BODIES = {
+    "/v1/embeddings": {"model": "minilm", "input": "a"},
+    "/v1/rerank": {"model": "minilm", "query": "a", "documents": ["b"]},
+    "/v1/score": {"model": "minilm", "text_1": "a", "text_2": "b"},
+    "/tokenize": {"model": "smollm2", "prompt": "a"},
+    "/detokenize": {"model": "smollm2", "tokens": [1]},
+    "/api/embed": {"model": "minilm", "input": "a"},
+    "/api/embeddings": {"model": "minilm", "prompt": "a"},
+}
+
+
+@pytest.mark.parametrize("path", BODIES)
+def test_fields_that_nobody_knows_are_told(embedder, path):
+    told = httpx.post(embedder.url + path, json={**BODIES[path], "no_such_field": 1, "absent": None}, timeout=30)
+    assert told.status_code == 200 and [line.split(":")[0] for line in told.json()["warnings"]] == ["no_such_field"]
+    assert told.headers["x-kvasir-warning"] == told.json()["warnings"][0]
+    plain = httpx.post(embedder.url + path, json=BODIES[path], timeout=30)
+    assert "warnings" not in plain.json() and "x-kvasir-warning" not in plain.headers
 
 
 def prompt_logprobs_by_hand(client, tokens):

@@ -134,6 +134,41 @@ def test_what_nobody_knows_is_told(server):
     assert many.status_code == 200 and len(many.json()["warnings"]) == 9 and len(many.headers["x-kvasir-warning"]) < 2000
 
 
+INSIDE = [
+    ("/v1/chat/completions", CHAT, {"response_format": {"type": "text", "schemma": 1}}, "response_format.schemma"),
+    ("/v1/chat/completions", CHAT, {"response_format": {"type": "json_schema", "json_schema": {"schema": {"const": 1}, "strikt": True}}},
+     "response_format.json_schema.strikt"),
+    ("/v1/responses", RESPONSE, {"text": {"verbocity": "low"}}, "text.verbocity"),
+    ("/v1/responses", RESPONSE, {"text": {"format": {"type": "text", "strikt": True}}}, "text.format.strikt"),
+    ("/v1/responses", RESPONSE, {"reasoning": {"efort": "low"}}, "reasoning.efort"),
+    ("/v1/messages", MESSAGE, {"thinking": {"type": "enabled", "budget": 9}}, "thinking.budget"),
+    ("/v1/messages", MESSAGE, {"output_config": {"efort": "low"}}, "output_config.efort"),
+    ("/v1/messages", MESSAGE, {"metadata": {"user": "x"}}, "metadata.user"),
+    ("/api/chat", {"model": "smollm2", "messages": HI, "stream": False, "options": {"num_predict": 1}}, {"no_such_field": 1}, "no_such_field"),
+    ("/api/generate", {"model": "smollm2", "prompt": "a", "stream": False, "options": {"num_predict": 1}}, {"no_such_field": 1}, "no_such_field"),
+    ("/infill", {"model": "qwen2.5-coder", "input_prefix": "a", "n_predict": 1}, {"no_such_field": 1}, "no_such_field"),
+    ("/v1/messages/count_tokens", {"model": "smollm2", "messages": HI}, {"no_such_field": 1, "max_tokens": 5}, "no_such_field"),
+    ("/v1/responses/input_tokens", {"model": "smollm2", "input": "hi"}, {"no_such_field": 1}, "no_such_field"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path, body, more, name", INSIDE, ids=[f"{row[0]}-{row[3]}" for row in INSIDE])
+def test_what_nobody_knows_is_told_wherever_it_stands(server, path, body, more, name):
+    reply = post(server, path, {**body, **more})
+    assert reply.status_code == 200, reply.text
+    assert [line.split(":")[0] for line in reply.headers.get_list("x-kvasir-warning", split_commas=False)] == [name]
+    assert "x-kvasir-warning" not in post(server, path, body).headers
+
+
+@pytest.mark.parametrize("used, other", [("max_completion_tokens", "max_tokens"), ("n_predict", "max_tokens"), ("repeat_penalty", "repetition_penalty")])
+def test_two_names_that_disagree_are_told(server, used, other):
+    wants = {used: 3, other: 5} if "tokens" in other else {used: 1.1, other: 1.2}
+    answer = ask(server, **wants)
+    assert [line.split(":")[0] for line in answer["warnings"]] == [other]
+    assert "tokens" not in other or answer["usage"]["completion_tokens"] == 3
+    assert "warnings" not in ask(server, **{used: wants[used], other: wants[used]})
+
+
 # Responses.
 
 SEVEN = {"completed_at", "presence_penalty", "frequency_penalty", "max_tool_calls", "safety_identifier", "prompt_cache_key"}

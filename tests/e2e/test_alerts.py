@@ -41,7 +41,7 @@ def test_every_alert_has_a_test_and_a_page():
     tested = (DEPLOY / "alerts_test.yml").read_text()
     index = (ROOT / "docs/runbooks/README.md").read_text()
     pages = re.findall(r"runbook: (\S+)", RULES)
-    assert len(pages) == len(ALERTS) == 8
+    assert len(pages) == len(ALERTS) == 9
     for alert, page in zip(ALERTS, pages):
         assert f"alertname: {alert}\n        exp_alerts" in tested, alert
         text = (ROOT / page).read_text()
@@ -71,7 +71,7 @@ class StandIn(http.server.ThreadingHTTPServer):
             def do_GET(self):
                 checks = 10 + 100 * (time.monotonic() - started)
                 body = (
-                    "llm_usage_lag_seconds 301\n"
+                    'llm_usage_lag_seconds 301\nllm_members_distrusted{model="m"} 1\n'
                     f'llm_quality_checks_total{{model="m"}} {checks}\nllm_quality_disagreement_total{{model="m"}} {checks * 0.06}\n'
                 ).encode()
                 self.send_response(200)

@@ -303,6 +303,26 @@ def test_memory_returns_to_the_system(serve):
 # On request.
 
 
+def test_ollamas_requests_load_their_model(serve):
+    server = serve("--load-on-request")
+    listed = {m["name"]: m for m in httpx.get(server.url + "/api/tags").json()["models"]}
+    assert {"pin:latest", "alpha:latest", "beta:latest"} <= set(listed) and "minilm:latest" not in listed
+    assert listed["alpha:latest"]["size"] > 0 and len(listed["alpha:latest"]["digest"]) == 64
+    shown = ask(server, "/api/show", {"model": "alpha:latest"}).json()
+    assert shown["details"]["format"] == "safetensors" and states(server)["alpha"] == "unloaded"  # looking loads nothing
+    few = {"options": {"num_predict": 3}}
+    stream = ask(server, "/api/chat", {"model": "alpha:latest", "messages": [{"role": "user", "content": "x"}], **few})
+    assert json.loads(stream.text.splitlines()[-1])["done"] and states(server)["alpha"] == "ready"
+    whole = ask(server, "/api/generate", {"model": "beta", "prompt": "x", "stream": False, **few})
+    assert whole.json()["eval_count"] > 0 and states(server)["beta"] == "ready"
+    assert {m["name"] for m in httpx.get(server.url + "/api/ps").json()["models"]} == {"pin:latest", "alpha:latest", "beta:latest"}
+    refused = ask(server, "/api/embed", {"model": "gamma:latest", "input": "x"})  # it is loaded, and generates text
+    assert refused.status_code == 400 and states(server)["gamma"] == "ready"
+    for path in ["/api/chat", "/api/show"]:
+        missing = ask(server, path, {"model": "betta", "messages": [{"role": "user", "content": "x"}]})
+        assert missing.status_code == 404 and "betta" in missing.json()["error"]
+
+
 def test_a_request_loads_its_model_and_the_least_recently_used_leaves(serve):
     server = serve("--load-on-request", "--model-memory-mb", "29")  # three of 9
     assert states(server)["alpha"] == "unloaded" and "minilm" not in states(server)

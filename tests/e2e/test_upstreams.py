@@ -345,6 +345,36 @@ def test_conversations_stay_and_spread(tmp_path):
             u.close()
 
 
+def test_a_cache_key_decides_who_answers(tmp_path):
+    theirs = [Upstream() for _ in range(3)]
+    server = serve(tmp_path, "".join(upstream("up", u.url) for u in theirs))
+    try:
+        wait_until(lambda: server.get("/health/live")[0] == 200, 60, "live")
+        wait_until(lambda: server.metric("llm_upstream_up") == 3, 30, "up")
+        client = server.client()
+
+        def place(ask):
+            before = [len(u.requests) for u in theirs]
+            ask()
+            return next(k for k, u in enumerate(theirs) if len(u.requests) > before[k])
+
+        used = set()
+        for key in range(12):
+            options = {"model": "up", "prompt_cache_key": f"key {key}"}
+            places = {place(lambda: client.chat.completions.create(**options, messages=[{"role": "user", "content": f"{key} {i}"}])) for i in range(3)}
+            places |= {place(lambda: client.responses.create(**options, input=f"{key} {i}")) for i in range(2)}
+            assert len(places) == 1, (key, places)
+            used |= places
+        assert used == {0, 1, 2}
+        talk = httpx.post(server.url + "/v1/conversations", json={"model": "up"}, timeout=60).json()["id"]
+        turns = {place(lambda: httpx.post(f"{server.url}/v1/conversations/{talk}/messages", json={"content": f"{i}"}, timeout=60)) for i in range(4)}
+        assert len(turns) == 1
+    finally:
+        server.terminate()
+        for u in theirs:
+            u.close()
+
+
 def test_ours_come_first_and_upstreams_take_what_is_over(tmp_path):
     theirs = Upstream()
     config = upstream("smollm2", theirs.url)

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import threading
@@ -15,7 +14,7 @@ import time
 import pytest
 
 from conftest import BIN, DATA, free_port, wait_until
-from fleet_processes import Gateway, Process, Worker
+from fleet_processes import Gateway, Process, Proxy, Worker
 
 LONG_SCHEMA = {
     "type": "object",
@@ -130,49 +129,6 @@ def test_a_worker_that_hangs_is_left(tmp_path):
         assert len(stopped) == 1 and pause_s < 12
         stopped[0].process.send_signal(signal.SIGCONT)
         wait_until(lambda: gateway.output().count("worker_joined") == 3, 30, "the worker is back")
-
-
-class Proxy:
-    """Carries bytes between a gateway and a worker, and treats them as it is told."""
-
-    def __init__(self, target):
-        self.target = target
-        self.mode = "pass"
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
-        self.sockets = []
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        with contextlib.suppress(OSError):
-            while True:
-                near, _ = self.listener.accept()
-                if self.mode != "pass":
-                    near.close()
-                    continue
-                far = socket.create_connection(("127.0.0.1", self.target))
-                self.sockets += [near, far]
-                for a, b in ((near, far), (far, near)):
-                    threading.Thread(target=self._carry, args=(a, b), daemon=True).start()
-
-    def _carry(self, source, sink):
-        with contextlib.suppress(OSError):
-            while data := source.recv(65536):
-                if self.mode == "delay":
-                    time.sleep(0.05)
-                if self.mode == "garble":
-                    data = bytes(byte ^ 0xA5 for byte in data)
-                if self.mode != "swallow":
-                    sink.sendall(data)
-        for one in (source, sink):
-            with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
-
-    def cut(self):
-        self.mode = "cut"
-        for one in self.sockets:
-            with contextlib.suppress(OSError):
-                one.shutdown(socket.SHUT_RDWR)
 
 
 @pytest.mark.parametrize("how", ["cut", "swallow", "garble", "delay"])

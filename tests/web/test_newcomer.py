@@ -74,7 +74,7 @@ def test_a_newcomer(tmp_path, hub_with_a_slow_model):
     release = hub_with_a_slow_model
     server = Server("smollm2", "larger", args=["--data-dir", str(tmp_path / "data")])
     try:
-        run_browser(server.wait_ready("smollm2"), "newcomer.test.mjs", 1, KVASIR_RELEASE=str(release))
+        run_browser(server.wait_ready("smollm2").url, "newcomer.test.mjs", 1, KVASIR_RELEASE=str(release))
     finally:
         release.touch()
         server.terminate()
@@ -85,7 +85,7 @@ def test_somebody_who_cannot_wait(tmp_path, hub_with_a_slow_model):
     server = Server("larger", args=["--data-dir", str(tmp_path / "data")])
     try:
         wait_until(lambda: server.get("/v1/models")[0] == 200, 60, "listening")
-        run_browser(server, "impatient.test.mjs", 1, KVASIR_RELEASE=str(release))
+        run_browser(server.url, "impatient.test.mjs", 1, KVASIR_RELEASE=str(release))
     finally:
         release.touch()
         server.terminate()

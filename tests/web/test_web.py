@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -10,16 +11,12 @@ import urllib.request
 
 import pytest
 
-from conftest import BIN, ROOT, Server, wait_until
+from conftest import BIN, ROOT, Server, free_port, model_dir, wait_until
+from fleet_processes import Process
 
 HERE = pathlib.Path(__file__).parent
 sys.path.append(str(ROOT / "tests/e2e"))
 import tiny_model  # noqa: E402
-
-
-def model_dir():
-    cache = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
-    return pathlib.Path(os.environ.get("KVASIR_MODEL_DIR", pathlib.Path(cache) / "kvasir/models"))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -28,18 +25,18 @@ def tools():
     subprocess.run([ROOT / "scripts/web.sh", "tools"], check=True)
 
 
-def run_browser(server, name, num_tests, **environment):
+def run_browser(url, name, num_tests, **environment):
     node = pathlib.Path(sys.executable).parent / "node"
     run = subprocess.run([node, "--test", "--test-reporter=spec", HERE / name], capture_output=True, text=True, timeout=280,
-                         env={**os.environ, "KVASIR_URL": server.url, **environment})
+                         env={**os.environ, "KVASIR_URL": url, **environment})
     assert run.returncode == 0, run.stdout + run.stderr
     assert f"pass {num_tests}" in run.stdout, run.stdout
 
 
 def test_chat(small_server):
     server = small_server()
-    run_browser(server, "chat.test.mjs", 8)
-    run_browser(server, "cut.test.mjs", 2)
+    run_browser(server.url, "chat.test.mjs", 8)
+    run_browser(server.url, "cut.test.mjs", 2)
 
 
 def test_machine_and_playground(small_server, tmp_path):
@@ -48,7 +45,7 @@ def test_machine_and_playground(small_server, tmp_path):
     tiny_model.write_tokenizer(tmp_path / "sprout")
     (tmp_path / "broken.gguf").write_bytes(b"GGUF and nothing more")
     (tmp_path / "smollm2").symlink_to(model_dir() / "smollm2")
-    run_browser(small_server("--model-dir", str(tmp_path)), "machine.test.mjs", 4)
+    run_browser(small_server("--model-dir", str(tmp_path)).url, "machine.test.mjs", 4)
 
 
 def test_a_model_that_is_not_there(tmp_path):
@@ -56,9 +53,24 @@ def test_a_model_that_is_not_there(tmp_path):
     broken.write_bytes(b"GGUF and nothing more")
     server = Server("smollm2", broken)
     try:
-        run_browser(server.wait_ready("smollm2"), "states.test.mjs", 1)
+        run_browser(server.wait_ready("smollm2").url, "states.test.mjs", 1)
     finally:
         server.terminate()
+
+
+def test_a_fleet(tmp_path, monkeypatch):
+    config = tmp_path / "kvasir.toml"
+    config.write_text(f'[[upstream]]\nname = "far"\nlabel = "nobody"\nurl = "http://127.0.0.1:{free_port()}/v1"\n')
+    monkeypatch.setenv("KVASIR_CONFIG", str(config))
+    monkeypatch.setenv("KVASIR_KV_MEMORY_MB", "256")
+    monkeypatch.setenv("KVASIR_ROUTE_POLICY", "round_robin")  # both workers get requests
+    up = Process("up", "--workers", "2", "--port", port := free_port())
+    try:
+        wait_until(lambda: up.output().count("worker_joined") == 2 or up.process.poll() is not None, 120, "two workers")
+        (worker,) = re.findall(r"worker1 is process (\d+)", up.output())
+        run_browser(f"http://127.0.0.1:{port}", "fleet.test.mjs", 2, KVASIR_WORKER=worker)
+    finally:
+        assert up.end() == 0, up.output()
 
 
 def test_keys(tmp_path):
@@ -75,20 +87,20 @@ def test_keys(tmp_path):
     server = Server("smollm2", args=["--data-dir", str(tmp_path), "--config", str(settings)])
     try:
         wait_until(lambda: server.get("/health/ready")[0] == 200, 120, "ready")
-        run_browser(server, "keys.test.mjs", 2, KVASIR_TENANT_KEY=tenant, KVASIR_ADMIN_KEY=admin)
-        run_browser(server, "tenants.test.mjs", 2, KVASIR_ADMIN_KEY=admin)
+        run_browser(server.url, "keys.test.mjs", 2, KVASIR_TENANT_KEY=tenant, KVASIR_ADMIN_KEY=admin)
+        run_browser(server.url, "tenants.test.mjs", 2, KVASIR_ADMIN_KEY=admin)
     finally:
         server.terminate()
 
 
 def test_the_first_keys(small_server, tmp_path):
     server = small_server("--data-dir", str(tmp_path))
-    run_browser(server, "first_keys.test.mjs", 1, KVASIR_BIN=str(BIN), KVASIR_DATA=str(tmp_path))
+    run_browser(server.url, "first_keys.test.mjs", 1, KVASIR_BIN=str(BIN), KVASIR_DATA=str(tmp_path))
 
 
 def test_a_small_context(small_server, tmp_path):
     server = small_server("--max-context", "384", "--data-dir", str(tmp_path))
-    run_browser(server, "context.test.mjs", 1)
+    run_browser(server.url, "context.test.mjs", 1)
 
 
 def cpu_seconds(pid):

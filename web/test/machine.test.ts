@@ -58,6 +58,8 @@ function lookAt(ms: number, decode: number, ttft: number[]): Look {
   const report = { blocks: 10, free_blocks: 4, cached_blocks: 3, running: 1, waiting: 2, progressing: true };
   return {
     at_ms: ms,
+    workers: [],
+    upstreams: [],
     model_memory: 0,
     lobby: 0,
     refusals: { queue_full: 1 },

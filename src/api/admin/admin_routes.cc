@@ -1,6 +1,6 @@
 #include "api/admin/endpoints.h"
-#include "api/http/page_query.h"
-#include "api/http/route.h"
+#include "api/http/json/page_query.h"
+#include "api/http/service/route.h"
 
 namespace kvasir::api {
 

@@ -3,8 +3,8 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/json.hpp>
 
-#include "api/http/route.h"
-#include "api/http/service.h"
+#include "api/http/service/route.h"
+#include "api/http/service/service.h"
 
 // Tenants and keys. One kind of record a file; the room's table of routes says where each is reached.
 namespace kvasir::api {

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "api/admin/endpoints.h"
-#include "api/http/answer_by_store.h"
-#include "api/http/object_schema.h"
-#include "api/http/page_query.h"
+#include "api/http/json/object_schema.h"
+#include "api/http/json/page_query.h"
+#include "api/http/work/answer_by_store.h"
 #include "tenancy/account_json.h"
 #include "tenancy/accounts.h"
 

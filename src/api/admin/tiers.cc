@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "api/admin/endpoints.h"
-#include "api/http/page_query.h"
+#include "api/http/json/page_query.h"
 #include "base/json.h"
 
 namespace kvasir::api {

@@ -7,20 +7,20 @@
 #include <utility>
 #include <vector>
 
-#include "api/answer/answer_writer.h"
-#include "api/answer/auto_model.h"
-#include "api/answer/await_model.h"
-#include "api/answer/delta_sink.h"
-#include "api/answer/outlet.h"
-#include "api/answer/prepare.h"
-#include "api/answer/revocable_stream.h"
-#include "api/answer/seat.h"
-#include "api/answer/server_tools.h"
-#include "api/answer/start.h"
-#include "api/answer/system_prompt.h"
-#include "api/answer/tool_rounds.h"
+#include "api/answer/admit/start.h"
+#include "api/answer/encode/prompt.h"
+#include "api/answer/encode/system_prompt.h"
+#include "api/answer/model/auto_model.h"
+#include "api/answer/model/await_model.h"
+#include "api/answer/run/delta_sink.h"
+#include "api/answer/run/revocable_stream.h"
+#include "api/answer/seat/seat.h"
+#include "api/answer/server_tools/server_tools.h"
+#include "api/answer/server_tools/tool_rounds.h"
 #include "api/answer/upstream_answer.h"
-#include "api/http/caller.h"
+#include "api/answer/write/answer_writer.h"
+#include "api/answer/write/outlet.h"
+#include "api/http/caller/caller.h"
 
 namespace kvasir::api {
 

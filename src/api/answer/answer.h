@@ -3,14 +3,14 @@
 #include <boost/asio/awaitable.hpp>
 #include <string>
 
-#include "api/answer/answer_shape.h"
-#include "api/answer/answer_writer.h"
-#include "api/answer/delta_stream.h"
-#include "api/answer/job.h"
-#include "api/answer/outlet.h"
-#include "api/answer/question.h"
-#include "api/http/caller.h"
-#include "api/http/service.h"
+#include "api/answer/delta/delta_stream.h"
+#include "api/answer/job/job.h"
+#include "api/answer/question/question.h"
+#include "api/answer/shape/answer_shape.h"
+#include "api/answer/write/answer_writer.h"
+#include "api/answer/write/outlet.h"
+#include "api/http/caller/caller.h"
+#include "api/http/service/service.h"
 
 namespace kvasir::api {
 

@@ -1,15 +1,16 @@
 #include "api/answer/count_tokens.h"
 
 #include <stop_token>
+#include <string>
 #include <utility>
 
-#include "api/answer/auto_model.h"
-#include "api/answer/await_model.h"
-#include "api/answer/prepare.h"
-#include "api/answer/server_tools.h"
-#include "api/answer/system_prompt.h"
-#include "api/http/caller.h"
-#include "api/http/text_task.h"
+#include "api/answer/encode/prompt.h"
+#include "api/answer/encode/system_prompt.h"
+#include "api/answer/model/auto_model.h"
+#include "api/answer/model/await_model.h"
+#include "api/answer/server_tools/server_tools.h"
+#include "api/http/caller/caller.h"
+#include "api/http/work/text_task.h"
 
 namespace kvasir::api {
 
@@ -22,6 +23,8 @@ asio::awaitable<Result<std::size_t>> count_tokens(Service& service, Exchange& ex
   base::Status added = add_server_tools(service.tools, chat.tools);
   if (!added.ok()) co_return std::move(added).error();
   add_system_prompt(exchange.caller, chat);
+  for (const std::string& warning : chat.params.warnings)
+    exchange.headers.emplace_back("x-kvasir-warning", warning);
   const auto held = co_await await_model(service, exchange, chat.params.model);
   if (!held.ok()) co_return held.error();
   Result<router::ChatTextPtr> model = service.router.chat_text(chat.params.model, reach_of(exchange.caller));

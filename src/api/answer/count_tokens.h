@@ -3,8 +3,8 @@
 #include <boost/asio/awaitable.hpp>
 #include <cstddef>
 
-#include "api/answer/chat_request.h"
-#include "api/http/service.h"
+#include "api/answer/question/chat_request.h"
+#include "api/http/service/service.h"
 
 namespace kvasir::api {
 

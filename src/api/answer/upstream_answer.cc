@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "api/answer/answer.h"
-#include "api/answer/answer_writer.h"
-#include "api/answer/revocable_stream.h"
-#include "api/answer/upstream_body.h"
-#include "api/answer/upstream_stream.h"
-#include "api/answer/wait_watch.h"
-#include "api/http/text_task.h"
+#include "api/answer/run/revocable_stream.h"
+#include "api/answer/seat/wait_watch.h"
+#include "api/answer/upstream/upstream_body.h"
+#include "api/answer/upstream/upstream_stream.h"
+#include "api/answer/write/answer_writer.h"
+#include "api/http/work/text_task.h"
 #include "tenancy/counters.h"
 #include "upstream/call.h"
 

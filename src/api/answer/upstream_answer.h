@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "api/answer/outlet.h"
-#include "api/answer/question.h"
-#include "api/http/caller.h"
+#include "api/answer/question/question.h"
+#include "api/answer/write/outlet.h"
+#include "api/http/caller/caller.h"
 #include "upstream/pool.h"
 
 namespace kvasir::api {

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -138,14 +140,52 @@ Status add_block(const json::value& value, Turn& turn) {
   return unknown_block(type, fmt::format("a message of the {}", turn.role));
 }
 
-bool is_server_result(const json::value& block) {
+bool is_of_type(const json::value& block, std::string_view wanted) {
   const json::value* type = block.is_object() ? block.get_object().if_contains("type") : nullptr;
-  return type != nullptr && *type == "mcp_tool_result";
+  return type != nullptr && type->is_string() && std::string_view(type->get_string()) == wanted;
 }
 
+const json::value* member_of(const json::object& message, std::string_view key) {
+  const json::value* value = message.if_contains(key);
+  return value == nullptr || value->is_null() ? nullptr : value;
+}
+
+// What only a system message may say: how long its text is shown, and the effort of the turn that follows.
+struct SystemOptions {
+  bool until_next_user = false;
+  bool has_output_config = false;
+};
+
+Result<SystemOptions> read_system_options(const json::object& message, std::string_view role,
+                                          std::vector<std::string>& warnings) {
+  SystemOptions options;
+  for (const char* key : {"clear_at", "output_config"})
+    if (role != "system" && member_of(message, key) != nullptr)
+      return in_field(key, wrong_value("only a message of the system may have it"));
+  if (const json::value* clear_at = member_of(message, "clear_at")) {
+    options.until_next_user = *clear_at == "next_user_message";
+    if (!options.until_next_user && *clear_at != "never")
+      return in_field("clear_at", wrong_value("expected next_user_message or never"));
+  }
+  if (const json::value* config = member_of(message, "output_config")) {
+    if (!config->is_object()) return in_field("output_config", wrong_type("an object", *config));
+    options.has_output_config = true;
+    constexpr std::string_view kWarning =
+        "messages.output_config.effort: ignored, an effort is for the whole request";
+    if (member_of(config->get_object(), "effort") != nullptr &&
+        std::ranges::find(warnings, kWarning) == warnings.end())
+      warnings.emplace_back(kWarning);
+  }
+  return options;
+}
+
+// Whether a message of the user comes later.
+enum class Position : std::uint8_t { before_user, after_user };
+
 // Reads one message. It becomes several turns if tools of this server ran: the answer continues after their
-// results.
-Result<std::vector<Turn>> read_turns(const json::value& value) {
+// results. It becomes none if it has no text that the model is shown.
+Result<std::vector<Turn>> read_turns(const json::value& value, Position position,
+                                     std::vector<std::string>& warnings) {
   if (!value.is_object()) return wrong_type("an object with \"role\" and \"content\"", value);
   const json::object& message = value.get_object();
   TRY(const std::string role, read_member(message, "role"));
@@ -154,9 +194,13 @@ Result<std::vector<Turn>> read_turns(const json::value& value) {
     if (role == known) turn.role = known;
   if (turn.role.empty())
     return in_field("role", wrong_value(fmt::format("expected user or assistant, got \"{}\"", role)));
-  const json::value* content = message.if_contains("content");
-  if (content == nullptr || content->is_null()) return in_field("content", missing(kContentShapes));
+  TRY(const SystemOptions options, read_system_options(message, turn.role, warnings));
+  const bool is_cleared = options.until_next_user && position == Position::before_user;
+  const json::value* content = member_of(message, "content");
+  if (content == nullptr && options.has_output_config) return std::vector<Turn>();
+  if (content == nullptr) return in_field("content", missing(kContentShapes));
   if (content->is_string()) {
+    if (is_cleared) return std::vector<Turn>();
     turn.text = content->get_string();
     turn.has_text = true;
     return std::vector{std::move(turn)};
@@ -165,12 +209,13 @@ Result<std::vector<Turn>> read_turns(const json::value& value) {
   std::vector<Turn> turns;
   for (std::size_t i = 0; i < content->get_array().size(); ++i) {
     const json::value& block = content->get_array()[i];
-    if (turn.role == "assistant" && !turn.results.empty() && !is_server_result(block))
+    if (is_cleared && is_of_type(block, "text")) continue;
+    if (turn.role == "assistant" && !turn.results.empty() && !is_of_type(block, "mcp_tool_result"))
       turns.push_back(std::exchange(turn, Turn{.role = turn.role}));
     if (Status status = add_block(block, turn); !status.ok())
       return in_field("content", in_field(fmt::format("[{}]", i), std::move(status).error()));
   }
-  turns.push_back(std::move(turn));
+  if (!is_cleared || !turn.text.empty()) turns.push_back(std::move(turn));
   return turns;
 }
 
@@ -205,6 +250,11 @@ void add_turn(Turn turn, json::array& messages) {
   if (!join_to_last(messages, turn)) add_message(std::move(turn), messages);
 }
 
+bool is_of_user(const json::value& message) {
+  const json::value* role = message.is_object() ? message.get_object().if_contains("role") : nullptr;
+  return role != nullptr && *role == "user";
+}
+
 bool begins_the_answer(const json::array& messages) {
   const json::object& last = messages.back().get_object();
   return last.at("role").get_string() == "assistant" && !last.contains("tool_calls");
@@ -222,11 +272,15 @@ Status read_anthropic_messages(json::object& body, ChatRequest& chat) {
   if (!value.is_array()) return in_field("messages", wrong_type("an array of messages", value));
   const json::array& messages = value.get_array();
   if (messages.empty()) return in_field("messages", wrong_value("expected at least one message"));
+  const auto last_user = std::ranges::find_if(messages.rbegin(), messages.rend(), is_of_user);
+  const auto num_to_user = static_cast<std::size_t>(messages.rend() - last_user);
   for (std::size_t i = 0; i < messages.size(); ++i) {
-    auto turns = read_turns(messages[i]);
+    auto turns = read_turns(messages[i], i + 1 < num_to_user ? Position::before_user : Position::after_user,
+                            chat.params.warnings);
     if (!turns.ok()) return in_field("messages", in_field(fmt::format("[{}]", i), std::move(turns).error()));
     for (Turn& turn : *turns) add_turn(std::move(turn), chat.messages);
   }
+  if (chat.messages.empty()) return in_field("messages", wrong_value("expected a message with content"));
   if (!begins_the_answer(chat.messages)) return base::ok();
   chat.prefill = chat.messages.back().at("content").get_string();
   if (chat.prefill.find_last_not_of(" \t\r\n") + 1 != chat.prefill.size())

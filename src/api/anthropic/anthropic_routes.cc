@@ -1,6 +1,6 @@
 #include "api/anthropic/endpoints.h"
 #include "api/anthropic/messages_request.h"
-#include "api/http/route.h"
+#include "api/http/service/route.h"
 
 namespace kvasir::api {
 

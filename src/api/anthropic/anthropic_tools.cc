@@ -3,7 +3,7 @@
 #include <string_view>
 #include <utility>
 
-#include "api/answer/tools.h"
+#include "api/answer/question/tools.h"
 #include "api/anthropic/messages_request.h"
 
 namespace kvasir::api {
@@ -63,7 +63,7 @@ Result<json::object> as_function(const json::value& value) {
   const json::object& tool = value.get_object();
   if (const json::value* type = tool.if_contains("type"); type != nullptr && !type->is_null())
     if (!type->is_string() || type->get_string() != "custom")
-      return in_field("type", not_supported("a tool that runs on the server is"));
+      return in_field("type", unknown_tool_type(*type));
   const json::value* schema = tool.if_contains("input_schema");
   if (schema == nullptr || schema->is_null()) return in_field("input_schema", missing("a JSON schema"));
   json::object function;

@@ -3,10 +3,10 @@
 
 #include "api/answer/answer.h"
 #include "api/answer/count_tokens.h"
-#include "api/answer/read_body.h"
 #include "api/anthropic/endpoints.h"
 #include "api/anthropic/messages_request.h"
 #include "api/anthropic/messages_shape.h"
+#include "api/http/work/read_body.h"
 
 namespace kvasir::api {
 

@@ -6,8 +6,8 @@
 #include <limits>
 #include <utility>
 
-#include "api/answer/receipt.h"
-#include "api/http/object_schema.h"
+#include "api/answer/question/receipt.h"
+#include "api/http/json/object_schema.h"
 
 namespace kvasir::api {
 
@@ -87,6 +87,7 @@ Status read_user_metadata(const json::value& value, R& r) {
                                               TRY(request.chat.params.user, read_string(v));
                                               return base::ok();
                                             }}};
+  warn_of_others<R>(value.get_object(), kMetadata, "metadata.", r.chat.params.warnings);
   return read_fields<R>(value.get_object(), kMetadata, r);
 }
 
@@ -105,6 +106,9 @@ Status read_thinking(const json::value& value, R& r) {
   if (type != "enabled" && type != "disabled" && type != "adaptive" && type != "between_tools")
     return in_field("type", wrong_value(fmt::format(
                                 "expected enabled, adaptive, between_tools or disabled, got \"{}\"", type)));
+  static constexpr Field<R> kKnown[] = {
+      {"type", nullptr}, {"budget_tokens", nullptr}, {"display", nullptr}, {"block_binding", nullptr}};
+  warn_of_others<R>(value.get_object(), kKnown, "thinking.", r.chat.params.warnings);
   const json::value* budget = value.get_object().if_contains("budget_tokens");
   if (budget != nullptr && !budget->is_null()) {
     auto number = read_integer(*budget, {0, kMaxInt});
@@ -151,6 +155,7 @@ Status read_output_config(const json::value& value, R& r) {
   if (!value.is_object()) return wrong_type("an object", value);
   static constexpr Field<R> kConfig[] = {
       {"format", read_format}, {"effort", read_effort}, {"task_budget", warn_of_budget}};
+  warn_of_others<R>(value.get_object(), kConfig, "output_config.", r.chat.params.warnings);
   return read_fields<R>(value.get_object(), kConfig, r);
 }
 
@@ -283,6 +288,8 @@ Result<MessagesRequest> read_messages_request(json::object body) {
 
 Result<ChatRequest> read_count_request(json::object body) {
   MessagesRequest request;
+  static const ObjectSchema known = ObjectSchema().add<R>(kPromptFields).add<R>(kMessagesFields);
+  known.warn_of_others(body, request.chat.params.warnings);
   TRY_OK(read_prompt(body, request));
   return std::move(request.chat);
 }

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "api/answer/chat_request.h"
+#include "api/answer/question/chat_request.h"
 
 namespace kvasir::api {
 

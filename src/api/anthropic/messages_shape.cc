@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "api/answer/answer_parts.h"
+#include "api/answer/delta/answer_parts.h"
 
 namespace kvasir::api {
 

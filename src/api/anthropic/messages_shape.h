@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "api/answer/answer_shape.h"
+#include "api/answer/shape/answer_shape.h"
 
 namespace kvasir::api {
 

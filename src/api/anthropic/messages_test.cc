@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "api/answer/stream_events.h"
+#include "api/answer/write/stream_events.h"
 #include "api/anthropic/messages_request.h"
 #include "api/api_fixture.h"
 
@@ -38,6 +38,38 @@ TEST(MessagesRequest, BlocksBecomeAChat) {
       R"({"role":"assistant","content":"see","reasoning_content":"t","tool_calls":[{"id":"1","type":"function",)"
       R"("function":{"name":"f","arguments":{"a":1}}}]},)"
       R"({"role":"tool","tool_call_id":"1","content":"18"},{"role":"user","content":"so?"}])");
+}
+
+TEST(MessagesRequest, ASystemMessageMayBeShownForOneTurn) {
+  const auto reminder = [](const std::string& clear_at) {
+    return R"([{"role": "user", "content": "a"}, {"role": "system", "content": "s", "clear_at": )" +
+           clear_at + "}";
+  };
+  const std::string later = R"(, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}])";
+  const std::string answered = R"({"role":"assistant","content":"b"},{"role":"user","content":"c"}])";
+  EXPECT_EQ(messages_text(reminder(R"("next_user_message")") + later),
+            R"([{"role":"user","content":"a"},)" + answered);
+  EXPECT_EQ(messages_text(reminder(R"("never")") + later),
+            R"([{"role":"user","content":"a"},{"role":"system","content":"s"},)" + answered);
+  EXPECT_EQ(messages_text(reminder(R"("next_user_message")") + "]"),
+            R"([{"role":"user","content":"a"},{"role":"system","content":"s"}])");
+  EXPECT_EQ(
+      messages_text(R"([{"role": "user", "content": "a"}, {"role": "system", "clear_at": "next_user_message",
+      "content": [{"type": "text", "text": "s"},
+                  {"type": "tool_removal", "tool": {"type": "tool_reference", "name": "f"}}]},
+      {"role": "user", "content": "c"}])"),
+      R"([{"role":"user","content":"a"},{"role":"system","content":"The tool f is no longer available now."},)"
+      R"({"role":"user","content":"c"}])");
+}
+
+TEST(MessagesRequest, AnEffortOfOneTurnIsAWarning) {
+  const auto request = read(R"({"model": "m", "max_tokens": 9, "messages": [
+      {"role": "system", "output_config": {"effort": "low"}}, {"role": "user", "content": "a"},
+      {"role": "system", "content": "s", "output_config": {"effort": "high"}}]})");
+  ASSERT_TRUE(request.ok()) << request.error().message;
+  ASSERT_EQ(request->chat.params.warnings.size(), 1u);
+  EXPECT_EQ(request->chat.params.warnings[0].find("messages.output_config.effort: "), 0u);
+  EXPECT_EQ(request->chat.messages.size(), 2u);
 }
 
 TEST(MessagesRequest, TheLastMessageMayBeginTheAnswer) {

@@ -6,17 +6,17 @@
 #include <utility>
 #include <vector>
 
+#include "api/answer/admit/start.h"
 #include "api/answer/answer.h"
-#include "api/answer/auto_model.h"
-#include "api/answer/await_model.h"
-#include "api/answer/delta_sink.h"
-#include "api/answer/encode.h"
-#include "api/answer/read_body.h"
-#include "api/answer/receipt.h"
-#include "api/answer/start.h"
-#include "api/answer/system_prompt.h"
-#include "api/http/caller.h"
-#include "api/http/request_id.h"
+#include "api/answer/encode/encode.h"
+#include "api/answer/encode/system_prompt.h"
+#include "api/answer/model/auto_model.h"
+#include "api/answer/model/await_model.h"
+#include "api/answer/question/read_question.h"
+#include "api/answer/question/receipt.h"
+#include "api/answer/run/delta_sink.h"
+#include "api/http/caller/caller.h"
+#include "api/http/service/request_id.h"
 
 namespace kvasir::api {
 

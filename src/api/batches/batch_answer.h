@@ -5,8 +5,8 @@
 #include <set>
 #include <string>
 
-#include "api/answer/generation.h"
-#include "api/http/service.h"
+#include "api/answer/run/generation.h"
+#include "api/http/service/service.h"
 #include "store/batches.h"
 
 namespace kvasir::api {

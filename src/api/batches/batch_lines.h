@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "api/http/fields.h"
+#include "api/http/json/fields.h"
 #include "store/batches.h"
 
 namespace kvasir::api {

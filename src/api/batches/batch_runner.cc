@@ -14,9 +14,9 @@
 
 #include "api/batches/batch_answer.h"
 #include "api/batches/batch_lines.h"
-#include "api/http/error_map.h"
-#include "api/http/request_id.h"
-#include "api/http/store_task.h"
+#include "api/http/json/error_map.h"
+#include "api/http/service/request_id.h"
+#include "api/http/work/store_task.h"
 #include "obs/log.h"
 
 namespace kvasir::api {

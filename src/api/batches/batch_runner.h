@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "api/answer/generation.h"
-#include "api/http/service.h"
+#include "api/answer/run/generation.h"
+#include "api/http/service/service.h"
 #include "store/batches.h"
 
 namespace kvasir::api {

@@ -5,11 +5,11 @@
 #include "api/batches/batch_lines.h"
 #include "api/batches/batch_request.h"
 #include "api/batches/endpoints.h"
-#include "api/http/answer_by_store.h"
-#include "api/http/metadata.h"
-#include "api/http/object_schema.h"
-#include "api/http/page_query.h"
-#include "api/http/request_id.h"
+#include "api/http/json/metadata.h"
+#include "api/http/json/object_schema.h"
+#include "api/http/json/page_query.h"
+#include "api/http/service/request_id.h"
+#include "api/http/work/answer_by_store.h"
 
 namespace kvasir::api {
 

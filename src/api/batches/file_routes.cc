@@ -1,8 +1,8 @@
 #include "api/batches/batch_request.h"
 #include "api/batches/endpoints.h"
-#include "api/http/object_schema.h"
-#include "api/http/page_query.h"
-#include "api/http/route.h"
+#include "api/http/json/object_schema.h"
+#include "api/http/json/page_query.h"
+#include "api/http/service/route.h"
 
 namespace kvasir::api {
 

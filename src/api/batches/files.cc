@@ -7,10 +7,10 @@
 
 #include "api/batches/endpoints.h"
 #include "api/batches/multipart.h"
-#include "api/http/answer_by_store.h"
-#include "api/http/key_watch.h"
-#include "api/http/page_query.h"
-#include "api/http/request_id.h"
+#include "api/http/json/page_query.h"
+#include "api/http/service/request_id.h"
+#include "api/http/work/answer_by_store.h"
+#include "api/http/work/key_watch.h"
 #include "base/utf8.h"
 
 namespace kvasir::api {

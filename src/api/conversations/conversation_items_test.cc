@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "api/answer/stream_events.h"
+#include "api/answer/write/stream_events.h"
 #include "api/key_fixture.h"
 
 namespace kvasir::api {

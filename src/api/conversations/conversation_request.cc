@@ -4,10 +4,10 @@
 #include <array>
 #include <utility>
 
-#include "api/answer/chat_request.h"
-#include "api/answer/context_report.h"
-#include "api/http/metadata.h"
-#include "api/http/object_schema.h"
+#include "api/answer/job/context_report.h"
+#include "api/answer/question/chat_request.h"
+#include "api/http/json/metadata.h"
+#include "api/http/json/object_schema.h"
 #include "api/items/chat_items.h"
 #include "base/utf8.h"
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "api/http/fields.h"
+#include "api/http/json/fields.h"
 #include "store/conversations.h"
 
 namespace kvasir::api {

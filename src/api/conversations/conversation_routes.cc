@@ -1,9 +1,9 @@
-#include "api/answer/chat_request.h"
+#include "api/answer/question/chat_request.h"
 #include "api/conversations/conversation_request.h"
 #include "api/conversations/endpoints.h"
 #include "api/conversations/turn_request.h"
-#include "api/http/page_query.h"
-#include "api/http/route.h"
+#include "api/http/json/page_query.h"
+#include "api/http/service/route.h"
 
 namespace kvasir::api {
 

@@ -11,9 +11,10 @@
 #include "api/conversations/endpoints.h"
 #include "api/conversations/turn_keeper.h"
 #include "api/conversations/turn_request.h"
-#include "api/http/answer_by_store.h"
-#include "api/http/page_query.h"
-#include "api/http/store_task.h"
+#include "api/http/json/page_query.h"
+#include "api/http/work/answer_by_store.h"
+#include "api/http/work/body_room.h"
+#include "api/http/work/store_task.h"
 
 namespace kvasir::api {
 
@@ -87,12 +88,15 @@ asio::awaitable<Result<FoundTurn>> find_turn(Service& service, Exchange& exchang
   const Result<TurnTarget> target = read_turn_target(*body);
   if (!target.ok()) co_return target.error();
   const WantedPlace wanted{key_of(exchange), target->parent_id, edited_id, target->generate};
-  StoreWork<TurnPlace> find = [wanted](store::Store& store) {
-    return find_place(store.conversations(), wanted);
+  StoreWork<TurnPlace> find = [wanted,
+                               hold = exchange.request.body_hold](store::Store& store) -> Result<TurnPlace> {
+    TRY(TurnPlace found, find_place(store.conversations(), wanted));
+    TRY_OK(count_text(hold, bytes_of(found.branch)));
+    return found;
   };
   Result<TurnPlace> place = co_await run_on_store<TurnPlace>(service, exchange, std::move(find));
   if (!place.ok()) co_return std::move(place).error();
-  for (const store::Message& message : place->branch) num_bytes += message.body.size();
+  num_bytes += bytes_of(place->branch);
   TextTask<TurnRequest>::Work work = [body = std::move(*body), place = *place](const std::stop_token&) {
     return read_turn(body, place);
   };

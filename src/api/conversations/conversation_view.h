@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "api/http/fields.h"
+#include "api/http/json/fields.h"
 #include "store/conversations.h"
 
 // The JSON of conversations that clients see.

@@ -7,9 +7,9 @@
 #include "api/conversations/conversation_view.h"
 #include "api/conversations/endpoints.h"
 #include "api/conversations/message_tree.h"
-#include "api/http/answer_by_store.h"
-#include "api/http/page_query.h"
-#include "api/http/request_id.h"
+#include "api/http/json/page_query.h"
+#include "api/http/service/request_id.h"
+#include "api/http/work/answer_by_store.h"
 
 namespace kvasir::api {
 

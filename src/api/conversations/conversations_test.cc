@@ -1,5 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <semaphore>
+#include <stop_token>
+#include <thread>
+
 #include "api/api_fixture.h"
 #include "api/items/stored_items.h"
 
@@ -76,6 +81,34 @@ TEST_F(ConversationTest, PagesAreCutByBytesToo) {
   EXPECT_EQ(text_at(before.body.at("data").as_array().back(), "content").front(), '6');
   EXPECT_EQ(before.body.at("data").as_array().size(), 6u);
   EXPECT_EQ(before.body.at("has_more"), true);
+}
+
+// What a turn loads counts until its text has been tokenized.
+TEST_F(ConversationTest, HistoriesThatWaitAreCounted) {
+  server_options_.max_bodies_bytes = std::size_t{4} << 20;  // 3 for large ones
+  serve(says("Hello"));
+  const std::string first = create();
+  const std::string second = create();
+  for (const std::string& id : {first, second})
+    for (int i = 0; i < 2; ++i)
+      ASSERT_EQ(say(id, std::string(1'000'000, 'x'), R"(, "generate": false)").status, 200);
+  const auto blocker = std::make_shared<TextQueue::Entry>();
+  std::binary_semaphore begun{0};
+  blocker->run = [&begun](const std::stop_token& stop) {
+    begun.release();
+    while (!stop.stop_requested()) std::this_thread::yield();
+  };
+  ASSERT_TRUE(api_.tokenizing().add(blocker).ok());
+  begun.acquire();
+  net::LoopbackClient waiting(port_);
+  waiting.send(net::post_request(path(first), R"({"content": "hi", "stream": true})"));
+  waiting.read_until(": ping\n\n");
+  const Reply refused = say(second, "hi");
+  EXPECT_EQ(refused.status, 503) << refused.text;
+  EXPECT_EQ(refused.body.at("error").at("code"), "server_overloaded");
+  api_.tokenizing().give_up(blocker);
+  EXPECT_NE(waiting.read_until("[DONE]").find("Hello"), std::string::npos);
+  EXPECT_EQ(say(second, "hi").status, 200);
 }
 
 // A history that no context could hold is not loaded, but its messages are counted.

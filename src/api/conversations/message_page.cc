@@ -5,7 +5,7 @@
 
 #include "api/conversations/conversation_view.h"
 #include "api/conversations/message_tree.h"
-#include "api/http/page_query.h"
+#include "api/http/json/page_query.h"
 
 namespace kvasir::api {
 

@@ -6,10 +6,10 @@
 #include <iterator>
 #include <utility>
 
-#include "api/answer/answer_shape.h"
+#include "api/answer/shape/answer_shape.h"
 #include "api/conversations/conversation_view.h"
-#include "api/http/request_id.h"
-#include "api/http/store_task.h"
+#include "api/http/service/request_id.h"
+#include "api/http/work/store_task.h"
 #include "obs/log.h"
 
 namespace kvasir::api {

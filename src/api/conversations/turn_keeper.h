@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "api/answer/answer_keeper.h"
+#include "api/answer/job/answer_keeper.h"
 #include "api/conversations/turn_request.h"
-#include "api/http/late_writes.h"
-#include "api/http/service.h"
+#include "api/http/service/service.h"
+#include "api/http/wait/late_writes.h"
 
 namespace kvasir::api {
 

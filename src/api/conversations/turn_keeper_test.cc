@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "api/answer/server_tools_fixture.h"
+#include "api/answer/server_tools/server_tools_fixture.h"
 
 namespace kvasir::api {
 namespace {

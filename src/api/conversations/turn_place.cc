@@ -42,6 +42,12 @@ Error no_message(const std::string& id, const char* field) {
 
 }  // namespace
 
+std::size_t bytes_of(const std::vector<store::Message>& messages) {
+  std::size_t num_bytes = 0;
+  for (const store::Message& message : messages) num_bytes += message.body.size();
+  return num_bytes;
+}
+
 Result<TurnPlace> find_place(store::Conversations& conversations, const WantedPlace& wanted) {
   TurnPlace place;
   place.key = wanted.key;

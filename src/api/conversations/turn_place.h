@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,8 @@ struct WantedPlace {
   std::string edited_id = {};  // empty: none
   bool generate = true;
 };
+
+std::size_t bytes_of(const std::vector<store::Message>& messages);
 
 // Blocks. not_found: there is no such conversation or message.
 base::Result<TurnPlace> find_place(store::Conversations& conversations, const WantedPlace& wanted);

@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "api/conversations/conversation_view.h"
-#include "api/http/object_schema.h"
-#include "api/http/request_id.h"
-#include "api/http/store_task.h"
+#include "api/http/json/object_schema.h"
+#include "api/http/service/request_id.h"
+#include "api/http/work/store_task.h"
 #include "api/items/stored_items.h"
 
 namespace kvasir::api {
@@ -142,6 +142,7 @@ Result<TurnRequest> read_turn(json::object body, const TurnPlace& place) {
     return turn;
   }
   TRY(turn.chat, whole_chat(std::move(body), added, place));
+  set_conversation(place.key.id, turn.chat->params);
   return turn;
 }
 

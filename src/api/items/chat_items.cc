@@ -9,9 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "api/answer/custom_tools.h"
-#include "api/http/fields.h"
-#include "api/http/request_id.h"
+#include "api/answer/question/custom_tools.h"
+#include "api/answer/shape/custom_input.h"
+#include "api/http/json/fields.h"
+#include "api/http/service/request_id.h"
 
 namespace kvasir::api {
 

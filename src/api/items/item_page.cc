@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "api/http/fields.h"
-#include "api/http/page_query.h"
+#include "api/http/json/fields.h"
+#include "api/http/json/page_query.h"
 
 namespace kvasir::api {
 

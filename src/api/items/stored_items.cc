@@ -5,9 +5,9 @@
 #include <optional>
 #include <utility>
 
-#include "api/answer/chat_request.h"
-#include "api/http/fields.h"
-#include "api/http/store_task.h"
+#include "api/answer/question/chat_request.h"
+#include "api/http/json/fields.h"
+#include "api/http/work/store_task.h"
 #include "api/items/chat_items.h"
 
 namespace kvasir::api {

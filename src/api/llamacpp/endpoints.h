@@ -3,8 +3,8 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/json.hpp>
 
-#include "api/http/route.h"
-#include "api/http/service.h"
+#include "api/http/service/route.h"
+#include "api/http/service/service.h"
 
 // llama.cpp's own endpoints, one file each. The routes table says which path leads to each.
 namespace kvasir::api {

@@ -1,7 +1,7 @@
 #include <utility>
 
 #include "api/answer/answer.h"
-#include "api/answer/read_body.h"
+#include "api/http/work/read_body.h"
 #include "api/llamacpp/endpoints.h"
 #include "api/llamacpp/infill_request.h"
 #include "api/llamacpp/infill_shape.h"

@@ -3,7 +3,7 @@
 #include <limits>
 #include <utility>
 
-#include "api/answer/auto_model.h"
+#include "api/answer/model/auto_model.h"
 #include "api/llamacpp/endpoints.h"
 
 namespace kvasir::api {
@@ -148,10 +148,19 @@ void adapt(json::object& body, CompletionRequest& request) {
   request.prompt_alone = true;
 }
 
+ObjectSchema all_fields() {
+  ObjectSchema fields;
+  fields.add<OwnFields>(kOwnFields);
+  describe_params(fields);
+  return fields;
+}
+
 }  // namespace
 
 Result<InfillRequest> read_infill_request(json::object body) {
   OwnFields own;
+  static const ObjectSchema known = all_fields();
+  known.warn_of_others(body, own.warnings);
   TRY_OK(read_fields<OwnFields>(body, kOwnFields, own));
   for (const Field<OwnFields>& field : kOwnFields) body.erase(field.name);
   InfillRequest request;
@@ -173,10 +182,7 @@ Result<InfillRequest> read_infill_request(json::object body) {
 }
 
 json::object infill_request_schema() {
-  ObjectSchema schema;
-  schema.add<OwnFields>(kOwnFields);
-  describe_params(schema);
-  json::object made = schema.take();
+  json::object made = all_fields().take();
   // The model may be left out here, and the prompt may be read without an answer.
   made.erase("required");
   json::object& fields = made.at("properties").as_object();

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "api/answer/completion_request.h"
+#include "api/answer/question/completion_request.h"
 
 namespace kvasir::api {
 

@@ -2,8 +2,8 @@
 
 #include <boost/asio/awaitable.hpp>
 
-#include "api/http/route.h"
-#include "api/http/service.h"
+#include "api/http/service/route.h"
+#include "api/http/service/service.h"
 
 // What the whole machine does at this moment, for whoever runs it.
 namespace kvasir::api {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
-#include "api/answer/streams.h"
-#include "api/http/key_watch.h"
+#include "api/answer/write/streams.h"
+#include "api/http/work/key_watch.h"
 #include "api/machine/endpoints.h"
 #include "api/machine/machine_view.h"
 

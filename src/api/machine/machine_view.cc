@@ -1,5 +1,6 @@
 #include "api/machine/machine_view.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <optional>
@@ -110,13 +111,6 @@ json::object MachineView::describe(const router::ModelStatus& model) {
   object["context"] = common_text(*model.text).context_length;
   object["task"] = std::holds_alternative<router::EmbedTextPtr>(*model.text) ? "embed" : "generate";
   if (model.report) object["report"] = as_object(*model.report);
-  if (model.members.size() > 1) {
-    json::array members;
-    for (const router::MemberStatus& member : model.members)
-      members.push_back(
-          {{"id", member.id}, {"leases", member.num_leases}, {"report", as_object(member.report)}});
-    object["members"] = std::move(members);
-  }
   Told& told = told_[model.name];
   if (told.version != model.version) told = {.version = model.version};
   std::uint64_t& last_step = told.last_step;
@@ -147,15 +141,68 @@ json::object MachineView::describe(const router::ModelStatus& model) {
   return object;
 }
 
+// What the router knows of a worker beside its standing; nothing if it is in no pool.
+void MachineView::describe_member(const std::vector<router::ModelStatus>& models,
+                                  const fleet::WorkerStanding& worker, json::object& into) {
+  for (const router::ModelStatus& model : models) {
+    if (model.name != worker.model) continue;
+    const auto member = std::ranges::find(model.members, worker.id, &router::MemberStatus::id);
+    if (member == model.members.end()) continue;
+    into["leases"] = member->num_leases;
+    into["report"] = as_object(member->report);
+    std::vector<std::string> out;
+    if (const auto failures = service_.router.failures(model.name))
+      failures->ejections.append_out(out, service_.clock.now());
+    if (std::ranges::find(out, worker.id) != out.end()) into["state"] = "ejected";
+  }
+}
+
+json::array MachineView::describe_fleet(const std::vector<router::ModelStatus>& models) {
+  json::array workers;
+  if (service_.fleet == nullptr) return workers;
+  for (const fleet::WorkerStanding& worker : service_.fleet->workers()) {
+    json::object object{{"id", worker.id},
+                        {"address", worker.address},
+                        {"model", worker.model},
+                        {"build", worker.build},
+                        {"state", worker.state}};
+    if (!worker.reason.empty()) object["reason"] = worker.reason;
+    if (worker.state == "ready") describe_member(models, worker, object);
+    workers.push_back(std::move(object));
+  }
+  return workers;
+}
+
+json::array MachineView::describe_upstreams() const {
+  json::array all;
+  if (service_.upstreams == nullptr) return all;
+  for (const auto& pool : service_.upstreams->pools())
+    for (const auto& member : pool->members()) {
+      const upstream::Member::View view = member->view();
+      all.push_back({{"label", member->label()},
+                     {"model", pool->name()},
+                     {"state", member->is_ejected() ? "ejected"
+                               : member->is_up()    ? "ready"
+                                                    : "down"},
+                     {"in_flight", view.in_flight},
+                     {"load", view.load},
+                     {"most", member->config().max_in_flight}});
+    }
+  return all;
+}
+
 json::object MachineView::look() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const std::vector<router::ModelStatus> statuses = service_.router.models();
   json::array models;
-  for (const router::ModelStatus& model : service_.router.models()) models.push_back(describe(model));
+  for (const router::ModelStatus& model : statuses) models.push_back(describe(model));
   json::object refusals;
   for (const auto& [reason, count] : service_.metrics.refusals()) refusals[reason] = count;
   const std::int64_t budget = service_.residence == nullptr ? 0 : service_.residence->budget_bytes();
   return {{"at_ms", std::chrono::duration_cast<std::chrono::milliseconds>(now).count()},
           {"models", std::move(models)},
+          {"workers", describe_fleet(statuses)},
+          {"upstreams", describe_upstreams()},
           {"model_memory", budget},
           {"lobby", service_.lobby.num_waiting()},
           {"refusals", std::move(refusals)}};

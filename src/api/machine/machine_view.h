@@ -3,8 +3,9 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
-#include "api/http/service.h"
+#include "api/http/service/service.h"
 #include "base/json.h"
 
 namespace kvasir::api {
@@ -23,6 +24,10 @@ class MachineView {
 
  private:
   json::object describe(const router::ModelStatus& model);
+  void describe_member(const std::vector<router::ModelStatus>& models, const fleet::WorkerStanding& worker,
+                       json::object& into);
+  json::array describe_fleet(const std::vector<router::ModelStatus>& models);
+  json::array describe_upstreams() const;
 
   Service& service_;
   struct Told {

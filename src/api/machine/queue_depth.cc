@@ -12,6 +12,48 @@ std::map<int, int> queue_of(const Service& service, const router::ModelStatus& m
   return counts;
 }
 
+namespace {
+
+using PoolFailures = router::Router::PoolFailures;
+
+// What came of answers that were computed twice.
+void observe_trust(obs::Registry& registry, const auto& samples_of,
+                   std::vector<obs::Observation>& observations) {
+  observations.push_back(registry.observe_counters(
+      {"llm_quality_checks_total", "Answers that another worker has computed again."}, {}, [samples_of] {
+        return samples_of([](const router::ModelStatus& model, const PoolFailures& failures,
+                             std::vector<obs::Sample>& samples) {
+          samples.emplace_back(obs::Labels{{"model", model.name}},
+                               static_cast<double>(failures.trust.num_checks()));
+        });
+      }));
+  observations.push_back(registry.observe_counters(
+      {"llm_quality_disagreement_total",
+       "Of these, those with another result, by the worker that was wrong."},
+      {}, [samples_of] {
+        return samples_of([](const router::ModelStatus& model, const PoolFailures& failures,
+                             std::vector<obs::Sample>& samples) {
+          auto counts = failures.trust.disagreements();
+          counts.try_emplace(std::string(router::Trust::kUndecided), 0);
+          for (const router::MemberStatus& member : model.members) counts.try_emplace(member.id, 0);
+          for (const auto& [member, count] : counts)
+            samples.emplace_back(obs::Labels{{"model", model.name}, {"member", member}},
+                                 static_cast<double>(count));
+        });
+      }));
+  observations.push_back(registry.observe_gauges(
+      {"llm_members_distrusted", "Workers that get no requests since several of their answers were wrong."},
+      {}, [samples_of] {
+        return samples_of([](const router::ModelStatus& model, const PoolFailures& failures,
+                             std::vector<obs::Sample>& samples) {
+          samples.emplace_back(obs::Labels{{"model", model.name}},
+                               static_cast<double>(failures.trust.num_distrusted()));
+        });
+      }));
+}
+
+}  // namespace
+
 std::vector<obs::Observation> observe_service(obs::Registry& registry, const Service& service) {
   std::vector<obs::Observation> observations;
   observations.push_back(registry.observe_gauges(
@@ -58,6 +100,7 @@ std::vector<obs::Observation> observe_service(obs::Registry& registry, const Ser
           }
         });
       }));
+  observe_trust(registry, samples_of, observations);
   observations.push_back(registry.observe_gauge(
       {"llm_sse_buffer_bytes", "Of streams: events kept for readers that come back, or not sent yet."},
       {{"kind", "resumable"}}, [&service] { return static_cast<double>(service.streams.num_bytes()); }));

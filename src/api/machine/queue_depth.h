@@ -3,7 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "api/http/service.h"
+#include "api/http/service/service.h"
 #include "obs/registry.h"
 #include "router/router.h"
 

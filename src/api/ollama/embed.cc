@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "api/answer/answer_by_vectors.h"
-#include "api/http/object_schema.h"
+#include "api/answer/vectors/answer_by_vectors.h"
+#include "api/http/json/object_schema.h"
 #include "api/ollama/endpoints.h"
 #include "api/ollama/ollama_request.h"
 #include "api/ollama/served_name.h"
@@ -133,54 +133,49 @@ json::array wanted_vectors(const EmbedJob& done, std::vector<float> vectors, int
   return list;
 }
 
-void add_warnings(const std::vector<std::string>& warnings, json::object& body) {
-  if (!warnings.empty()) body["warnings"] = json::value_from(warnings);
-}
-
 Result<EmbedQuestion> read_embed(json::object body, const EmbedReading& reading) {
   const base::TimePoint began = reading.service.clock.now();
   Request request;
+  static const ObjectSchema known = ObjectSchema().add<Request>(kCommonFields).add<Request>(kEmbedFields);
+  known.warn_of_others(body, request.warnings);
   TRY_OK(read_fields<Request>(body, kCommonFields, request));
   TRY_OK(read_fields<Request>(body, kEmbedFields, request));
   TRY(EmbedJob job, make_job(reading, request));
-  return EmbedQuestion(
-      std::move(job),
-      [&clock = reading.service.clock, began, dimensions = request.dimensions,
-       warnings = std::move(request.warnings)](const EmbedJob& done, std::vector<float> vectors) {
-        json::object answer{{"model", done.model->name},
-                            {"embeddings", wanted_vectors(done, std::move(vectors), dimensions)},
-                            {"total_duration", (clock.now() - began).count()},
-                            {"load_duration", 0},
-                            {"prompt_eval_count", done.num_tokens}};
-        add_warnings(warnings, answer);
-        return base::json_text(answer);
-      });
+  return EmbedQuestion(std::move(job), std::move(request.warnings),
+                       [&clock = reading.service.clock, began, dimensions = request.dimensions](
+                           const EmbedJob& done, std::vector<float> vectors) -> json::object {
+                         return {{"model", done.model->name},
+                                 {"embeddings", wanted_vectors(done, std::move(vectors), dimensions)},
+                                 {"total_duration", (clock.now() - began).count()},
+                                 {"load_duration", 0},
+                                 {"prompt_eval_count", done.num_tokens}};
+                       });
 }
 
 Result<EmbedQuestion> read_old_embeddings(json::object body, const EmbedReading& reading) {
   Request request;
   request.field = "prompt";
+  static const ObjectSchema known = ObjectSchema().add<Request>(kCommonFields).add<Request>(kOldFields);
+  known.warn_of_others(body, request.warnings);
   TRY_OK(read_fields<Request>(body, kCommonFields, request));
   TRY_OK(read_fields<Request>(body, kOldFields, request));
   TRY(EmbedJob job, make_job(reading, request));
-  return EmbedQuestion(std::move(job), [warnings = std::move(request.warnings)](const EmbedJob& done,
-                                                                                std::vector<float> vectors) {
-    json::array list = wanted_vectors(done, std::move(vectors), 0);
-    json::object answer;
-    answer["embedding"] = list.empty() ? json::value(json::array()) : std::move(list.front());
-    add_warnings(warnings, answer);
-    return base::json_text(answer);
-  });
+  return EmbedQuestion(
+      std::move(job), std::move(request.warnings),
+      [](const EmbedJob& done, std::vector<float> vectors) -> json::object {
+        json::array list = wanted_vectors(done, std::move(vectors), 0);
+        return {{"embedding", list.empty() ? json::value(json::array()) : std::move(list.front())}};
+      });
 }
 
 }  // namespace
 
 asio::awaitable<void> handle_ollama_embed(Service& service, Exchange& exchange) {
-  co_await answer_by_vectors(service, exchange, read_embed, VectorModels::loaded);
+  co_await answer_by_vectors(service, exchange, read_embed, meant_name);
 }
 
 asio::awaitable<void> handle_ollama_embeddings(Service& service, Exchange& exchange) {
-  co_await answer_by_vectors(service, exchange, read_old_embeddings, VectorModels::loaded);
+  co_await answer_by_vectors(service, exchange, read_old_embeddings, meant_name);
 }
 
 json::object ollama_embed_schema() {

@@ -1,13 +1,15 @@
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "api/answer/answer.h"
-#include "api/answer/auto_model.h"
-#include "api/answer/read_body.h"
+#include "api/answer/model/auto_model.h"
+#include "api/answer/model/await_model.h"
 #include "api/answer/upstream_answer.h"
-#include "api/http/caller.h"
-#include "api/http/model_change.h"
-#include "api/http/route.h"
+#include "api/http/caller/caller.h"
+#include "api/http/service/route.h"
+#include "api/http/work/model_change.h"
+#include "api/http/work/read_body.h"
 #include "api/ollama/endpoints.h"
 #include "api/ollama/ollama_request.h"
 #include "api/ollama/ollama_shape.h"
@@ -21,6 +23,7 @@ using base::Result;
 using base::Status;
 using Form = OllamaWriting::Form;
 using Use = OllamaRequest::Use;
+using Hold = std::optional<router::AnyText>;
 
 namespace {
 
@@ -91,18 +94,36 @@ asio::awaitable<void> reply_without_answer(Service& service, Exchange& exchange,
   co_await reply(exchange, net::HttpResponse::json(200, base::json_text(body)));
 }
 
+// Puts the name of the served model that the request means into its parameters. One that is not loaded is
+// loaded first, where the server loads models on request; it stays while the hold lives.
+asio::awaitable<Result<Hold>> hold_model(Service& service, Exchange& exchange, GenerateParams& params) {
+  Result<std::string> name = served_name(service, exchange.caller, params.model);
+  if (!name.ok() && !loads_on_request(service)) co_return std::move(name).error();
+  std::string meant = name.ok() ? *name : meant_name(service, params.model);
+  const bool needs_none = meant == kAutoModel || upstreams_of(service, exchange.caller, meant) != nullptr;
+  Result<Hold> held = Hold();
+  if (!needs_none) held = co_await await_model(service, exchange, std::move(meant));
+  if (!held.ok()) co_return held;
+  name = served_name(service, exchange.caller, params.model);
+  if (!name.ok()) co_return std::move(name).error();
+  params.model = std::move(*name);
+  co_return held;
+}
+
 asio::awaitable<void> answer_with(Service& service, Exchange& exchange, OllamaWriting writing,
                                   Result<OllamaRequest> request) {
   if (!request.ok()) co_return co_await reply_error(exchange, std::move(request).error());
   GenerateParams& params = request->params();
   writing.asked = params.model;
-  Result<std::string> name = served_name(service, exchange.caller, params.model);
-  if (!name.ok() && request->use != Use::answer && may_change_models(service, exchange))
-    name = std::string(without_latest(params.model));
-  if (!name.ok()) co_return co_await reply_error(exchange, std::move(name).error());
-  params.model = std::move(*name);
-  if (request->use != Use::answer)
+  if (request->use != Use::answer) {
+    Result<std::string> name = served_name(service, exchange.caller, params.model);
+    if (!name.ok() && may_change_models(service, exchange)) name = meant_name(service, params.model);
+    if (!name.ok()) co_return co_await reply_error(exchange, std::move(name).error());
+    params.model = std::move(*name);
     co_return co_await reply_without_answer(service, exchange, *request, writing);
+  }
+  const Result<Hold> held = co_await hold_model(service, exchange, params);
+  if (!held.ok()) co_return co_await reply_error(exchange, held.error());
   Status fits = check_with_model(service, exchange.caller, *request);
   if (!fits.ok()) co_return co_await reply_error(exchange, std::move(fits).error());
   auto make_shape = [writing = std::move(writing)](AnswerHead head) {

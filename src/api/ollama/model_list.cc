@@ -1,13 +1,15 @@
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "api/answer/prepare.h"
-#include "api/answer/read_body.h"
-#include "api/http/caller.h"
-#include "api/http/object_schema.h"
+#include "api/answer/encode/prompt.h"
+#include "api/answer/model/known_models.h"
+#include "api/http/caller/caller.h"
+#include "api/http/json/object_schema.h"
+#include "api/http/work/read_body.h"
 #include "api/ollama/endpoints.h"
 #include "api/ollama/ollama_request.h"
 #include "api/ollama/ollama_shape.h"
@@ -71,6 +73,27 @@ json::object list_entry(const router::ModelStatus& model) {
           {"size", facts.num_bytes},
           {"digest", digest_of(facts, model.name)},
           {"details", details_of(facts)}};
+}
+
+// A model that is not loaded: what its files tell without being read.
+wire::ModelFacts unread_facts(const hub::Model& model) {
+  wire::ModelFacts facts{.format = model.path.extension() == ".gguf" ? "gguf" : "safetensors"};
+  facts.num_bytes = model.size;
+  if (model.entry == nullptr) return facts;
+  facts.digest = model.entry->files.front().sha256;
+  facts.licence = model.entry->licence;
+  return facts;
+}
+
+json::object list_entry(const hub::Model& model) {
+  const wire::ModelFacts facts = unread_facts(model);
+  const std::string name = tagged_name(model.name);
+  return {{"name", name},
+          {"model", name},
+          {"size", model.size},
+          {"digest", digest_of(facts, model.name)},
+          {"details", details_of(facts)},
+          {"modified_at", ollama_time(0)}};
 }
 
 asio::awaitable<void> reply_models(Exchange& exchange, json::array models) {
@@ -161,6 +184,30 @@ json::object show_body(const router::AnyText& model, std::int64_t created_s) {
   return body;
 }
 
+// What can be told of a model whose files have not been read.
+json::object show_body(const hub::Model& model) {
+  const wire::ModelFacts facts = unread_facts(model);
+  return {{"license", facts.licence},
+          {"modelfile", fmt::format("FROM {}\n", model.name)},
+          {"parameters", ""},
+          {"template", ""},
+          {"details", details_of(facts)},
+          {"model_info", json::object{{"general.architecture", "unknown"}, {"general.basename", model.name}}},
+          {"capabilities", json::array()},
+          {"modified_at", ollama_time(0)}};
+}
+
+// Answers for a model that is not served, if a request could have it loaded.
+asio::awaitable<void> show_unloaded(Service& service, Exchange& exchange, const std::string& asked,
+                                    base::Error not_served) {
+  const auto unloaded = co_await unloaded_models(service, exchange, Unloaded::requestable);
+  if (!unloaded.ok()) co_return co_await reply_error(exchange, unloaded.error());
+  const std::string name = meant_name(service, asked);
+  const auto found = std::ranges::find(*unloaded, name, &hub::Model::name);
+  if (found == unloaded->end()) co_return co_await reply_error(exchange, std::move(not_served));
+  co_await reply(exchange, net::HttpResponse::json(200, base::json_text(show_body(*found))));
+}
+
 }  // namespace
 
 asio::awaitable<void> handle_ollama_tags(Service& service, Exchange& exchange) {
@@ -170,6 +217,9 @@ asio::awaitable<void> handle_ollama_tags(Service& service, Exchange& exchange) {
     entry["modified_at"] = ollama_time(model.created_s);
     models.push_back(std::move(entry));
   }
+  const auto unloaded = co_await unloaded_models(service, exchange, Unloaded::requestable);
+  if (!unloaded.ok()) co_return co_await reply_error(exchange, unloaded.error());
+  for (const hub::Model& model : *unloaded) models.push_back(list_entry(model));
   co_await reply_models(exchange, std::move(models));
 }
 
@@ -194,7 +244,8 @@ asio::awaitable<void> handle_ollama_show(Service& service, Exchange& exchange) {
   Result<ShowRequest> request = co_await read_body<ShowRequest>(service, exchange, read_show);
   if (!request.ok()) co_return co_await reply_error(exchange, std::move(request).error());
   Result<std::string> name = served_name(service, exchange.caller, request->model);
-  if (!name.ok()) co_return co_await reply_error(exchange, std::move(name).error());
+  if (!name.ok())
+    co_return co_await show_unloaded(service, exchange, request->model, std::move(name).error());
   const router::Reach reach = reach_of(exchange.caller);
   Result<router::AnyText> model = service.router.any_text(*name, reach);
   if (!model.ok()) co_return co_await reply_error(exchange, std::move(model).error());

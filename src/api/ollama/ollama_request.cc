@@ -3,8 +3,8 @@
 #include <string_view>
 #include <utility>
 
-#include "api/answer/receipt.h"
-#include "api/http/object_schema.h"
+#include "api/answer/question/receipt.h"
+#include "api/http/json/object_schema.h"
 
 namespace kvasir::api {
 
@@ -205,6 +205,12 @@ void warn_of_keep_alive(OllamaRequest& request) {
     request.params().warnings.emplace_back(kKeepAliveIgnored);
 }
 
+ObjectSchema chat_fields() {
+  ObjectSchema fields;
+  describe_tools(fields);
+  return fields.add<Draft>(kCommonFields).add<Draft>(kChatFields);
+}
+
 Result<Draft> read_common(const json::object& body) {
   Draft draft;
   draft.params().stream = true;
@@ -227,6 +233,8 @@ QuestionText OllamaRequest::take_text() {
 Result<OllamaRequest> read_ollama_chat(json::object body) {
   TRY(Draft draft, read_common(body));
   TRY(draft.chat().tools, read_tools(body));
+  static const ObjectSchema known = chat_fields();
+  known.warn_of_others(body, draft.params().warnings);
   const json::value* messages = body.if_contains("messages");
   const bool none =
       messages == nullptr || messages->is_null() || (messages->is_array() && messages->get_array().empty());
@@ -242,6 +250,8 @@ Result<OllamaRequest> read_ollama_chat(json::object body) {
 Result<OllamaRequest> read_ollama_generate(json::object body) {
   TRY(Draft draft, read_common(body));
   TRY_OK(read_fields<Draft>(body, kGenerateFields, draft));
+  static const ObjectSchema known = ObjectSchema().add<Draft>(kCommonFields).add<Draft>(kGenerateFields);
+  known.warn_of_others(body, draft.params().warnings);
   if (draft.prompt.empty() && draft.request.suffix.empty()) {
     only_look_for_model(draft.request);
     return std::move(draft.request);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "api/answer/question.h"
+#include "api/answer/question/question.h"
 
 namespace kvasir::api {
 

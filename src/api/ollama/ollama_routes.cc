@@ -1,4 +1,4 @@
-#include "api/http/route.h"
+#include "api/http/service/route.h"
 #include "api/ollama/endpoints.h"
 #include "api/ollama/ollama_request.h"
 #include "api/ollama/ollama_shape.h"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "api/answer/answer_shape.h"
+#include "api/answer/shape/answer_shape.h"
 #include "base/clock.h"
 
 namespace kvasir::api {

@@ -2,11 +2,11 @@
 #include <string>
 #include <utility>
 
-#include "api/answer/read_body.h"
-#include "api/answer/streams.h"
-#include "api/http/model_change.h"
-#include "api/http/object_schema.h"
-#include "api/http/store_task.h"
+#include "api/answer/write/streams.h"
+#include "api/http/json/object_schema.h"
+#include "api/http/work/model_change.h"
+#include "api/http/work/read_body.h"
+#include "api/http/work/store_task.h"
 #include "api/ollama/endpoints.h"
 #include "api/ollama/ollama_shape.h"
 #include "api/ollama/served_name.h"

@@ -1,19 +1,13 @@
 #include <utility>
 
 #include "api/answer/answer.h"
-#include "api/answer/chat_request.h"
-#include "api/answer/read_body.h"
+#include "api/answer/question/read_question.h"
+#include "api/http/work/read_body.h"
 #include "api/openai/endpoints.h"
 
 namespace kvasir::api {
 
 using base::Result;
-
-Result<Question> read_chat_question(json::object body) {
-  TRY(ChatRequest request, read_chat_request(std::move(body)));
-  MakeShape make_shape = chat_shape(request);
-  return Question(std::move(request), std::move(make_shape));
-}
 
 boost::asio::awaitable<void> handle_chat(Service& service, Exchange& exchange) {
   Result<Question> question = co_await read_body<Question>(service, exchange, read_chat_question);

@@ -1,18 +1,13 @@
 #include <utility>
 
 #include "api/answer/answer.h"
-#include "api/answer/completion_request.h"
-#include "api/answer/read_body.h"
+#include "api/answer/question/read_question.h"
+#include "api/http/work/read_body.h"
 #include "api/openai/endpoints.h"
 
 namespace kvasir::api {
 
 using base::Result;
-
-Result<Question> read_completion_question(json::object body) {
-  TRY(CompletionRequest request, read_completion_request(std::move(body)));
-  return Question(std::move(request), completion_shape);
-}
 
 boost::asio::awaitable<void> handle_completions(Service& service, Exchange& exchange) {
   Result<Question> question = co_await read_body<Question>(service, exchange, read_completion_question);

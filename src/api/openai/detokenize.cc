@@ -5,10 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "api/answer/await_model.h"
-#include "api/answer/generate_params.h"
-#include "api/http/caller.h"
-#include "api/http/text_task.h"
+#include "api/answer/model/await_model.h"
+#include "api/answer/question/generate_params.h"
+#include "api/http/caller/caller.h"
+#include "api/http/json/object_schema.h"
+#include "api/http/work/text_task.h"
 #include "api/openai/endpoints.h"
 #include "api/openai/only_model.h"
 
@@ -46,10 +47,11 @@ constexpr Field<DetokenizeRequest> kDetokenizeFields[] = {
      "an array of token ids"},
 };
 
-// The answer's body.
-Result<std::string> detokenize(Service& service, const tenancy::Caller& caller, std::string_view text) {
+Result<json::object> detokenize(Service& service, const tenancy::Caller& caller, std::string_view text) {
   TRY(const json::object body, parse_object(text, service.options.max_json_depth));
   DetokenizeRequest request;
+  std::vector<std::string> warnings;
+  warn_of_others<DetokenizeRequest>(body, kDetokenizeFields, {}, warnings);
   TRY_OK(read_fields<DetokenizeRequest>(body, kDetokenizeFields, request));
   TRY(const std::string name, named_or_only(service, caller, request.model));
   TRY(const router::AnyText any, service.router.any_text(name, reach_of(caller)));
@@ -60,8 +62,9 @@ Result<std::string> detokenize(Service& service, const tenancy::Caller& caller, 
                       in_field(fmt::format("[{}]", i),
                                wrong_value(fmt::format("token id {} is outside the model's vocabulary of {}",
                                                        request.tokens[i], tokenizer.size()))));
-  return base::json_text(
-      json::object{{"prompt", tokenizer.decode(request.tokens, text::SpecialOutput::keep)}});
+  json::object answer{{"prompt", tokenizer.decode(request.tokens, text::SpecialOutput::keep)}};
+  if (!warnings.empty()) answer["warnings"] = json::value_from(warnings);
+  return answer;
 }
 
 }  // namespace
@@ -72,18 +75,21 @@ json::object detokenize_request_schema() {
 
 asio::awaitable<void> handle_detokenize(Service& service, Exchange& exchange) {
   const auto body = std::make_shared<const std::string>(std::move(exchange.request.body));
-  TextTask<std::string>::Work work = [&service, caller = exchange.caller, body](const std::stop_token&) {
+  TextTask<json::object>::Work work = [&service, caller = exchange.caller, body](const std::stop_token&) {
     return detokenize(service, caller, *body);
   };
   const auto held = co_await await_model_of(service, exchange, body);
   if (!held.ok()) co_return co_await reply_error(exchange, held.error());
-  Result<std::string> answer =
-      co_await run_text_work<std::string>(service.tokenizing, exchange, body->size(), std::move(work));
+  Result<json::object> answer =
+      co_await run_text_work<json::object>(service.tokenizing, exchange, body->size(), std::move(work));
   if (!answer.ok()) {
     if (answer.error().code != base::ErrorCode::cancelled) co_await reply_error(exchange, answer.error());
     co_return;
   }
-  co_await reply(exchange, net::HttpResponse::json(200, std::move(*answer)));
+  if (const json::value* warnings = answer->if_contains("warnings"))
+    for (const json::value& warning : warnings->get_array())
+      exchange.headers.emplace_back("x-kvasir-warning", std::string(warning.get_string()));
+  co_await reply(exchange, net::HttpResponse::json(200, base::json_text(*answer)));
 }
 
 }  // namespace kvasir::api

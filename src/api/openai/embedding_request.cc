@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "api/answer/generate_params.h"
+#include "api/answer/question/generate_params.h"
 
 namespace kvasir::api {
 
@@ -51,6 +51,8 @@ constexpr Field<EmbeddingRequest> kEmbeddingFields[] = {
      },
      R"({"type": "integer", "minimum": 1, "maximum": 2147483647,
          "description": "The first so many numbers of a vector, made to be of length 1 again."})"},
+    {"truncate_prompt_tokens", [](const json::value& v, EmbeddingRequest& r) { return read_cut(v, r.cut); },
+     kCutSchema},
     {"user",
      [](const json::value& v, EmbeddingRequest&) -> Status {
        TRY_OK(read_string(v));
@@ -71,6 +73,8 @@ std::string base64(std::span<const float> vector) {
 
 Result<EmbeddingRequest> read_embedding_request(json::object body) {
   EmbeddingRequest request;
+  static const ObjectSchema known = ObjectSchema().add<EmbeddingRequest>(kEmbeddingFields);
+  known.warn_of_others(body, request.warnings);
   TRY_OK(read_fields<EmbeddingRequest>(body, kEmbeddingFields, request));
   TRY(request.inputs, read_texts_or_tokens(body.at("input"), {"input", kMaxEmbeddingInputs}));
   for (std::size_t i = 0; i < request.inputs.size(); ++i) {

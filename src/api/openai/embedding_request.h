@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "api/answer/answer_by_vectors.h"
-#include "api/answer/completion_request.h"
-#include "api/http/fields.h"
+#include "api/answer/question/completion_request.h"
+#include "api/answer/vectors/answer_by_vectors.h"
+#include "api/http/json/fields.h"
 
 namespace kvasir::api {
 
@@ -20,6 +20,8 @@ struct EmbeddingRequest {
   std::vector<TextOrTokens> inputs;  // never empty; tokens are used as they are
   Encoding encoding = Encoding::numbers;
   std::optional<int> dimensions;  // absent: all dimensions of the model
+  TextCut cut;
+  std::vector<std::string> warnings;
 };
 
 base::Result<EmbeddingRequest> read_embedding_request(json::object body);

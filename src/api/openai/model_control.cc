@@ -1,12 +1,12 @@
 #include <string>
 #include <utility>
 
-#include "api/answer/generate_params.h"
-#include "api/answer/read_body.h"
-#include "api/answer/streams.h"
-#include "api/http/error_map.h"
-#include "api/http/model_change.h"
-#include "api/http/object_schema.h"
+#include "api/answer/question/generate_params.h"
+#include "api/answer/write/streams.h"
+#include "api/http/json/error_map.h"
+#include "api/http/json/object_schema.h"
+#include "api/http/work/model_change.h"
+#include "api/http/work/read_body.h"
 #include "api/openai/endpoints.h"
 #include "api/openai/model_object.h"
 

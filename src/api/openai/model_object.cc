@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <variant>
 
-#include "api/answer/prepare.h"
+#include "api/answer/encode/prompt.h"
 #include "api/openai/embedding_request.h"
 #include "kv/block.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "api/http/service.h"
+#include "api/http/service/service.h"
 #include "base/json.h"
 #include "hub/library.h"
 #include "router/router.h"

@@ -7,10 +7,10 @@
 #include <variant>
 #include <vector>
 
-#include "api/answer/auto_model.h"
+#include "api/answer/model/auto_model.h"
+#include "api/answer/model/known_models.h"
 #include "api/answer/upstream_answer.h"
-#include "api/http/caller.h"
-#include "api/http/store_task.h"
+#include "api/http/caller/caller.h"
 #include "api/openai/endpoints.h"
 #include "api/openai/model_object.h"
 #include "base/json.h"
@@ -39,40 +39,9 @@ std::optional<router::ModelStatus> auto_status(const std::vector<router::ModelSt
   return status;
 }
 
-using Known = std::vector<hub::Model>;
-
-// Which models that are not loaded are shown.
-enum class Shown : std::uint8_t {
-  requestable,  // that a request would load
-  loadable,     // that who runs the server could load
-};
-
-bool may_ask_for(const Service& service, const hub::Model& model) {
-  return is_here(model) || service.residence->options().pulls_on_request;
-}
-
-// Those that are not loaded.
-asio::awaitable<base::Result<Known>> known_models(Service& service, Exchange& exchange, Shown shown) {
-  const bool all = shown == Shown::loadable;
-  if (service.residence == nullptr || !(all || service.residence->options().loads_on_request))
-    co_return Known();
-  StoreWork<Known> list = [&residence = *service.residence](store::Store&) -> base::Result<Known> {
-    return residence.known();
-  };
-  base::Result<Known> known = co_await run_on_store<Known>(service, exchange, std::move(list));
-  if (!known.ok()) co_return known;
-  const std::vector<std::string>& reach = exchange.caller.tier->models;
-  std::erase_if(*known, [&](const hub::Model& model) {
-    if (model.entry != nullptr && !model.entry->not_served.empty()) return true;
-    if (!reach.empty() && std::ranges::find(reach, model.name) == reach.end()) return true;
-    return service.router.has(model.name) || (!all && !may_ask_for(service, model));
-  });
-  co_return known;
-}
-
 asio::awaitable<base::Result<std::vector<json::object>>> describe_all(Service& service, Exchange& exchange,
-                                                                      Shown shown) {
-  base::Result<Known> known = co_await known_models(service, exchange, shown);
+                                                                      Unloaded which) {
+  base::Result<std::vector<hub::Model>> known = co_await unloaded_models(service, exchange, which);
   if (!known.ok()) co_return std::move(known).error();
   const std::vector<router::ModelStatus> models = service.router.models(reach_of(exchange.caller));
   std::vector<json::object> all;
@@ -91,8 +60,8 @@ asio::awaitable<base::Result<std::vector<json::object>>> describe_all(Service& s
   co_return all;
 }
 
-asio::awaitable<void> reply_models(Service& service, Exchange& exchange, Shown shown) {
-  base::Result<std::vector<json::object>> models = co_await describe_all(service, exchange, shown);
+asio::awaitable<void> reply_models(Service& service, Exchange& exchange, Unloaded which) {
+  base::Result<std::vector<json::object>> models = co_await describe_all(service, exchange, which);
   if (!models.ok()) co_return co_await reply_error(exchange, std::move(models).error());
   json::array data;
   for (json::object& model : *models) data.push_back(std::move(model));
@@ -108,17 +77,17 @@ asio::awaitable<void> reply_models(Service& service, Exchange& exchange, Shown s
 }  // namespace
 
 asio::awaitable<void> handle_list_models(Service& service, Exchange& exchange) {
-  co_await reply_models(service, exchange, Shown::requestable);
+  co_await reply_models(service, exchange, Unloaded::requestable);
 }
 
 asio::awaitable<void> handle_machine_models(Service& service, Exchange& exchange) {
-  co_await reply_models(service, exchange, Shown::loadable);
+  co_await reply_models(service, exchange, Unloaded::loadable);
 }
 
 asio::awaitable<void> handle_model(Service& service, Exchange& exchange) {
   const std::string& name = exchange.parameter("model");
   base::Result<std::vector<json::object>> models =
-      co_await describe_all(service, exchange, Shown::requestable);
+      co_await describe_all(service, exchange, Unloaded::requestable);
   if (!models.ok()) co_return co_await reply_error(exchange, std::move(models).error());
   for (const json::object& model : *models)
     if (model.at("id").as_string() == name) {

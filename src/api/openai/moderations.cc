@@ -1,9 +1,9 @@
 #include <string_view>
 #include <utility>
 
-#include "api/http/fields.h"
-#include "api/http/object_schema.h"
-#include "api/http/request_id.h"
+#include "api/http/json/fields.h"
+#include "api/http/json/object_schema.h"
+#include "api/http/service/request_id.h"
 #include "api/openai/endpoints.h"
 
 namespace kvasir::api {

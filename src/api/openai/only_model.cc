@@ -1,8 +1,8 @@
 #include "api/openai/only_model.h"
 
-#include "api/answer/generate_params.h"
-#include "api/http/caller.h"
-#include "api/http/fields.h"
+#include "api/answer/question/generate_params.h"
+#include "api/http/caller/caller.h"
+#include "api/http/json/fields.h"
 
 namespace kvasir::api {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "api/http/service.h"
+#include "api/http/service/service.h"
 
 namespace kvasir::api {
 

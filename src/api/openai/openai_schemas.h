@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "api/http/route.h"
+#include "api/http/service/route.h"
 
 namespace kvasir::api {
 

@@ -1,8 +1,8 @@
 #include <string>
 #include <utility>
 
-#include "api/http/caller.h"
-#include "api/http/object_schema.h"
+#include "api/http/caller/caller.h"
+#include "api/http/json/object_schema.h"
 #include "api/openai/endpoints.h"
 #include "base/json.h"
 

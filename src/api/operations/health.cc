@@ -61,7 +61,7 @@ asio::awaitable<void> handle_ready(Service& service, Exchange& exchange) {
     co_return co_await reply(exchange, answer("restarting", 503, models));
   const bool loads = service.residence != nullptr && service.residence->options().loads_on_request;
   const bool any = loads || std::ranges::any_of(models, can_answer) || any_upstream_up(service);
-  const bool draining = service.drains();
+  const bool draining = service.drains() || service.leaving;
   const std::string_view status = draining ? "draining" : any ? "ready" : "not ready";
   co_await reply(exchange, answer(status, any && !draining ? 200 : 503, models));
 }

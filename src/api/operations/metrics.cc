@@ -1,7 +1,7 @@
 #include <string>
 #include <utility>
 
-#include "api/http/compressed_body.h"
+#include "api/http/work/compressed_body.h"
 #include "api/operations/endpoints.h"
 
 namespace kvasir::api {

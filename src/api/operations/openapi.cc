@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include "api/http/object_schema.h"
-#include "api/http/route.h"
+#include "api/http/json/object_schema.h"
+#include "api/http/service/route.h"
 #include "api/operations/endpoints.h"
 
 namespace kvasir::api {

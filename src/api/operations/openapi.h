@@ -2,7 +2,7 @@
 
 #include <span>
 
-#include "api/http/route.h"
+#include "api/http/service/route.h"
 #include "base/json.h"
 
 namespace kvasir::api {

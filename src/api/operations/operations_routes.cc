@@ -1,4 +1,4 @@
-#include "api/http/route.h"
+#include "api/http/service/route.h"
 #include "api/operations/endpoints.h"
 
 namespace kvasir::api {

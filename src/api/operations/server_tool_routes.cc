@@ -1,7 +1,7 @@
 #include <string_view>
 #include <utility>
 
-#include "api/http/route.h"
+#include "api/http/service/route.h"
 #include "api/operations/endpoints.h"
 #include "base/json.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "api/http/object_schema.h"
+#include "api/http/json/object_schema.h"
 #include "store/usage.h"
 
 namespace kvasir::api {

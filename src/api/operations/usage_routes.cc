@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "api/http/route.h"
-#include "api/http/store_task.h"
+#include "api/http/service/route.h"
+#include "api/http/work/store_task.h"
 #include "api/operations/endpoints.h"
 #include "api/operations/usage_query.h"
 

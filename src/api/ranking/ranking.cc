@@ -2,16 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace kvasir::api {
-
-base::Status read_cut(const json::value& value, TextCut& cut) {
-  TRY(const std::int64_t number, read_integer(value, {-1, std::numeric_limits<int>::max()}));
-  if (number == 0) return wrong_value("expected at least 1, or -1");
-  cut.max_tokens = static_cast<int>(number);
-  return base::ok();
-}
 
 base::Result<std::string> read_text(const json::value& value) {
   TRY(std::string text, read_string(value));

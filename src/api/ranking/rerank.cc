@@ -3,8 +3,9 @@
 #include <numeric>
 #include <utility>
 
-#include "api/answer/generate_params.h"
-#include "api/http/request_id.h"
+#include "api/answer/question/generate_params.h"
+#include "api/http/json/object_schema.h"
+#include "api/http/service/request_id.h"
 #include "api/ranking/endpoints.h"
 #include "api/ranking/ranking.h"
 
@@ -121,8 +122,8 @@ std::vector<std::pair<std::size_t, double>> ranked(const std::vector<float>& vec
   return scores;
 }
 
-std::string answer_text(const EmbedJob& job, const std::vector<float>& vectors,
-                        const RerankRequest& request) {
+json::object answer_object(const EmbedJob& job, const std::vector<float>& vectors,
+                           const RerankRequest& request) {
   auto scores = ranked(vectors, job.model->dimensions, request.documents.size());
   if (request.num_wanted > 0) scores.resize(std::min(scores.size(), request.num_wanted));
   json::array results;
@@ -131,17 +132,19 @@ std::string answer_text(const EmbedJob& job, const std::vector<float>& vectors,
     if (request.returns_documents) result["document"] = json::object{{"text", request.documents[index]}};
     results.push_back(std::move(result));
   }
-  return base::json_text(json::object{
-      {"id", make_id("rerank")},
-      {"object", "list"},
-      {"model", job.model->name},
-      {"results", std::move(results)},
-      {"usage", json::object{{"prompt_tokens", job.num_tokens}, {"total_tokens", job.num_tokens}}},
-      {"meta", json::object{{"tokens", json::object{{"input_tokens", job.num_tokens}}}}}});
+  return {{"id", make_id("rerank")},
+          {"object", "list"},
+          {"model", job.model->name},
+          {"results", std::move(results)},
+          {"usage", json::object{{"prompt_tokens", job.num_tokens}, {"total_tokens", job.num_tokens}}},
+          {"meta", json::object{{"tokens", json::object{{"input_tokens", job.num_tokens}}}}}};
 }
 
 Result<EmbedQuestion> read_rerank(json::object body, const EmbedReading& reading) {
   auto request = std::make_shared<RerankRequest>();
+  std::vector<std::string> warnings;
+  static const ObjectSchema known = ObjectSchema().add<RerankRequest>(kRerankFields);
+  known.warn_of_others(body, warnings);
   TRY_OK(read_fields<RerankRequest>(body, kRerankFields, *request));
   TRY(EmbedJob job, reading.job_for(request->model));
   const std::optional<int> cut = request->cut.for_model(*job.model);
@@ -150,9 +153,10 @@ Result<EmbedQuestion> read_rerank(json::object body, const EmbedReading& reading
   TRY_OK(reading.add(job, request->query, "query", cut));
   for (std::size_t i = 0; i < request->documents.size(); ++i)
     TRY_OK(reading.add(job, request->documents[i], fmt::format("documents[{}]", i), document_cut));
-  return EmbedQuestion(std::move(job), [request](const EmbedJob& done, const std::vector<float>& vectors) {
-    return answer_text(done, vectors, *request);
-  });
+  return EmbedQuestion(std::move(job), std::move(warnings),
+                       [request](const EmbedJob& done, const std::vector<float>& vectors) {
+                         return answer_object(done, vectors, *request);
+                       });
 }
 
 }  // namespace

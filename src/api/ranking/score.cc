@@ -2,8 +2,9 @@
 #include <memory>
 #include <utility>
 
-#include "api/answer/generate_params.h"
-#include "api/http/request_id.h"
+#include "api/answer/question/generate_params.h"
+#include "api/http/json/object_schema.h"
+#include "api/http/service/request_id.h"
 #include "api/ranking/endpoints.h"
 #include "api/ranking/ranking.h"
 
@@ -65,7 +66,7 @@ constexpr Field<ScoreRequest> kScoreFields[] = {
      kCutSchema},
 };
 
-std::string answer_text(const EmbedJob& job, const std::vector<float>& vectors, std::size_t num_first) {
+json::object answer_object(const EmbedJob& job, const std::vector<float>& vectors, std::size_t num_first) {
   const Similarities similarities(vectors, job.model->dimensions);
   const std::size_t num_second = vectors.size() / static_cast<std::size_t>(job.model->dimensions) - num_first;
   json::array data;
@@ -74,17 +75,19 @@ std::string answer_text(const EmbedJob& job, const std::vector<float>& vectors, 
                     {"object", "score"},
                     {"score", similarities.between(num_first == 1 ? 0 : i, num_first + i)}});
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return base::json_text(json::object{
-      {"id", make_id("score")},
-      {"object", "list"},
-      {"created", std::chrono::duration_cast<std::chrono::seconds>(now).count()},
-      {"model", job.model->name},
-      {"data", std::move(data)},
-      {"usage", json::object{{"prompt_tokens", job.num_tokens}, {"total_tokens", job.num_tokens}}}});
+  return {{"id", make_id("score")},
+          {"object", "list"},
+          {"created", std::chrono::duration_cast<std::chrono::seconds>(now).count()},
+          {"model", job.model->name},
+          {"data", std::move(data)},
+          {"usage", json::object{{"prompt_tokens", job.num_tokens}, {"total_tokens", job.num_tokens}}}};
 }
 
 Result<EmbedQuestion> read_score(json::object body, const EmbedReading& reading) {
   ScoreRequest request;
+  std::vector<std::string> warnings;
+  static const ObjectSchema known = ObjectSchema().add<ScoreRequest>(kScoreFields);
+  known.warn_of_others(body, warnings);
   TRY_OK(read_fields<ScoreRequest>(body, kScoreFields, request));
   const std::size_t num_first = request.first.size();
   if (num_first != 1 && num_first != request.second.size())
@@ -100,9 +103,10 @@ Result<EmbedQuestion> read_score(json::object body, const EmbedReading& reading)
   };
   TRY_OK(add_all(request.first, "text_1"));
   TRY_OK(add_all(request.second, "text_2"));
-  return EmbedQuestion(std::move(job), [num_first](const EmbedJob& done, const std::vector<float>& vectors) {
-    return answer_text(done, vectors, num_first);
-  });
+  return EmbedQuestion(std::move(job), std::move(warnings),
+                       [num_first](const EmbedJob& done, const std::vector<float>& vectors) {
+                         return answer_object(done, vectors, num_first);
+                       });
 }
 
 }  // namespace

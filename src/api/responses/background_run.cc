@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "api/answer/answer.h"
-#include "api/http/request_log.h"
+#include "api/http/record/request_log.h"
 #include "obs/log.h"
 
 namespace kvasir::api {

@@ -5,11 +5,11 @@
 #include <optional>
 #include <string>
 
-#include "api/answer/question.h"
-#include "api/http/busy_count.h"
-#include "api/http/endings.h"
-#include "api/http/service.h"
-#include "api/http/wake.h"
+#include "api/answer/question/question.h"
+#include "api/http/service/service.h"
+#include "api/http/wait/busy_count.h"
+#include "api/http/wait/endings.h"
+#include "api/http/wait/wake.h"
 #include "net/responder.h"
 
 namespace kvasir::api {

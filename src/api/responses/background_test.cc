@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/answer/stream_events.h"
+#include "api/answer/write/stream_events.h"
 #include "api/key_fixture.h"
 
 namespace kvasir::api {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "api/http/store_task.h"
+#include "api/http/work/store_task.h"
 #include "api/items/item_page.h"
 #include "api/responses/referenced_items.h"
 #include "api/responses/stored_responses.h"

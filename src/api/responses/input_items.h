@@ -1,6 +1,6 @@
 #pragma once
 
-#include "api/http/fields.h"
+#include "api/http/json/fields.h"
 #include "store/store.h"
 
 namespace kvasir::api {

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "api/http/fields.h"
+#include "api/http/json/fields.h"
 #include "store/store.h"
 
 namespace kvasir::api {

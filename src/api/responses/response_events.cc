@@ -3,8 +3,8 @@
 #include <exception>
 #include <utility>
 
-#include "api/answer/answer_shape.h"
-#include "api/http/fields.h"
+#include "api/answer/shape/answer_shape.h"
+#include "api/http/json/fields.h"
 
 namespace kvasir::api {
 

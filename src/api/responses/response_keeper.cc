@@ -7,7 +7,7 @@
 #include <exception>
 #include <utility>
 
-#include "api/http/store_task.h"
+#include "api/http/work/store_task.h"
 #include "obs/log.h"
 
 namespace kvasir::api {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "api/answer/answer_keeper.h"
-#include "api/http/late_writes.h"
-#include "api/http/service.h"
+#include "api/answer/job/answer_keeper.h"
+#include "api/http/service/service.h"
+#include "api/http/wait/late_writes.h"
 #include "api/responses/background_run.h"
 #include "api/responses/responses_shape.h"
 #include "store/answers.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "api/answer/stream_events.h"
+#include "api/answer/write/stream_events.h"
 #include "api/api_fixture.h"
 
 namespace kvasir::api {

@@ -9,10 +9,11 @@
 
 #include "api/answer/answer.h"
 #include "api/answer/count_tokens.h"
-#include "api/answer/read_body.h"
-#include "api/answer/streams.h"
-#include "api/http/store_task.h"
-#include "api/http/text_task.h"
+#include "api/answer/write/streams.h"
+#include "api/http/work/body_room.h"
+#include "api/http/work/read_body.h"
+#include "api/http/work/store_task.h"
+#include "api/http/work/text_task.h"
 #include "api/items/chat_items.h"
 #include "api/items/stored_items.h"
 #include "api/responses/background_run.h"
@@ -67,10 +68,11 @@ struct LookedUp {
   json::array own;
 };
 
-Result<LookedUp> look_up(store::Store& store, const std::string& tenant, const ResponsesRequest& request) {
+Result<LookedUp> look_up(store::Store& store, const std::string& tenant, const ResponsesRequest& request,
+                         const CountBytes& count) {
   LookedUp found;
   if (!request.previous_id.empty()) {
-    Result<json::array> earlier = items_up_to(store, {tenant, request.previous_id});
+    Result<json::array> earlier = items_up_to(store, {tenant, request.previous_id}, count);
     if (!earlier.ok()) return as_wrong_previous(std::move(earlier).error(), request.previous_id);
     found.earlier = std::move(*earlier);
   }
@@ -79,6 +81,7 @@ Result<LookedUp> look_up(store::Store& store, const std::string& tenant, const R
     Result<TurnPlace> place = find_place(store.conversations(), wanted);
     if (!place.ok()) return in_field("conversation", std::move(place).error());
     found.place = std::move(*place);
+    TRY_OK(count(bytes_of(found.place->branch)));
   }
   found.own = request.items;
   TRY_OK(resolve_references(store, tenant, found.own));
@@ -100,6 +103,7 @@ Status complete_turn(ResponsesRequest& request, LookedUp found) {
   const std::vector<std::string>& path = found.place->path;
   TRY(request.added, messages_to_store(found.own, path.empty() ? "" : path.back(), "input"));
   request.items = std::move(found.own);
+  set_conversation(found.place->key.id, request.chat.params);
   request.place = std::move(found.place);
   return base::ok();
 }
@@ -123,8 +127,10 @@ constexpr std::size_t kNotHere = kSmallBody + 1;
 asio::awaitable<Result<ResponsesRequest>> complete_from_store(Service& service, Exchange& exchange,
                                                               ResponsesRequest request) {
   const auto shared = std::make_shared<const ResponsesRequest>(std::move(request));
-  StoreWork<LookedUp> find = [tenant = exchange.caller.tenant, shared](store::Store& store) {
-    return look_up(store, tenant, *shared);
+  StoreWork<LookedUp> find = [tenant = exchange.caller.tenant, shared,
+                              hold = exchange.request.body_hold](store::Store& store) {
+    return look_up(store, tenant, *shared,
+                   [&hold](std::size_t num_bytes) { return count_text(hold, num_bytes); });
   };
   Result<LookedUp> found = co_await run_on_store<LookedUp>(service, exchange, std::move(find));
   if (!found.ok()) co_return std::move(found).error();

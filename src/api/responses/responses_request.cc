@@ -8,9 +8,9 @@
 #include <string_view>
 #include <utility>
 
-#include "api/answer/receipt.h"
-#include "api/http/metadata.h"
-#include "api/http/object_schema.h"
+#include "api/answer/question/receipt.h"
+#include "api/http/json/metadata.h"
+#include "api/http/json/object_schema.h"
 #include "api/items/chat_items.h"
 #include "api/responses/responses_tools.h"
 
@@ -139,11 +139,13 @@ Status read_stream_options(const json::value& value, R& r) {
                                              TRY(request.chat.params.resumable, read_bool(v));
                                              return base::ok();
                                            }}};
+  warn_of_others<R>(value.get_object(), kOptions, "stream_options.", r.chat.params.warnings);
   return read_fields<R>(value.get_object(), kOptions, r);
 }
 
 Status read_store(const json::value& value, R& r) {
   TRY(r.store, read_bool(value));
+  r.chat.params.is_private = !r.store;
   return base::ok();
 }
 
@@ -182,6 +184,7 @@ Status read_reasoning(const json::value& value, R& r) {
                                             {"generate_summary", ignore},
                                             {"mode", warn_unless<kModeWarning, kStandard>},
                                             {"context", warn_unless<kReasoningWarning, kAuto>}};
+  warn_of_others<R>(value.get_object(), kReasoning, "reasoning.", r.chat.params.warnings);
   return read_fields<R>(value.get_object(), kReasoning, r);
 }
 
@@ -189,8 +192,12 @@ Status read_format(const json::value& value, R& r) {
   using Kind = grammar::GrammarSource::Kind;
   if (!value.is_object()) return wrong_type("an object", value);
   const json::object& format = value.get_object();
-  static constexpr Field<R> kDescription[] = {
-      {"name", read_unused_text}, {"description", read_unused_text}, {"strict", read_unused_flag}};
+  static constexpr Field<R> kDescription[] = {{"name", read_unused_text},
+                                              {"description", read_unused_text},
+                                              {"strict", read_unused_flag},
+                                              {"type", nullptr},
+                                              {"schema", nullptr}};
+  warn_of_others<R>(format, kDescription, "text.format.", r.chat.params.warnings);
   TRY_OK(read_fields<R>(format, kDescription, r));
   const json::value* type = format.if_contains("type");
   if (type == nullptr || !type->is_string())
@@ -217,6 +224,7 @@ Status read_text_settings(const json::value& value, R& r) {
       {"format", read_format},
       {"verbosity", [](const json::value& v, R& request) { return read_verbosity(v, request.chat.params); }},
   };
+  warn_of_others<R>(value.get_object(), kText, "text.", r.chat.params.warnings);
   return read_fields<R>(value.get_object(), kText, r);
 }
 
@@ -278,7 +286,9 @@ constexpr Field<R> kResponsesFields[] = {
      kOwnFieldSchema},
     {"background", read_background, R"({"type": "boolean", "default": false})"},
     {"safety_identifier", read_unused_text, R"({"type": "string"})"},
-    {"prompt_cache_key", read_unused_text, R"({"type": "string"})"},
+    {"prompt_cache_key",
+     [](const json::value& v, R& r) -> Status { return read_cache_key(v, r.chat.params); },
+     R"({"type": "string"})"},
     {"prompt_cache_retention", ignore},
     {"max_tool_calls", ignore},
     {"conversation", read_conversation,

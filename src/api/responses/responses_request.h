@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "api/answer/chat_request.h"
+#include "api/answer/question/chat_request.h"
 #include "api/conversations/turn_place.h"
 #include "api/responses/responses_tools.h"
 

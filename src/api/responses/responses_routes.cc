@@ -1,6 +1,6 @@
-#include "api/answer/endpoints.h"
-#include "api/http/page_query.h"
-#include "api/http/route.h"
+#include "api/answer/write/endpoints.h"
+#include "api/http/json/page_query.h"
+#include "api/http/service/route.h"
 #include "api/responses/endpoints.h"
 #include "api/responses/responses_request.h"
 

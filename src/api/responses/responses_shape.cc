@@ -11,7 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "api/answer/answer_parts.h"
+#include "api/answer/delta/answer_parts.h"
+#include "api/answer/shape/custom_input.h"
 #include "api/responses/response_events.h"
 #include "api/responses/stored_responses.h"
 

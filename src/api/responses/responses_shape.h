@@ -3,7 +3,7 @@
 #include <memory>
 #include <string_view>
 
-#include "api/answer/answer_shape.h"
+#include "api/answer/shape/answer_shape.h"
 #include "api/responses/responses_tools.h"
 
 namespace kvasir::api {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "api/answer/stream_events.h"
+#include "api/answer/write/stream_events.h"
 #include "api/api_fixture.h"
 #include "api/items/chat_items.h"
 #include "api/responses/responses_request.h"

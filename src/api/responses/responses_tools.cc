@@ -176,8 +176,7 @@ json::object as_named_function(json::object tool) {
 
 // Converts {"type": "allowed_tools", "mode": …, "tools": […]}, or a tool, to a chat's form.
 Result<json::object> as_chat_choice(const json::object& flat) {
-  if (is_left_out(type_of(flat)))
-    return in_field("type", not_supported(fmt::format("a tool of type \"{}\" is", type_of(flat))));
+  if (is_left_out(type_of(flat))) return in_field("type", unknown_tool_type(flat.at("type")));
   if (type_of(flat) != "allowed_tools") return as_named_function(flat);
   json::object allowed;
   for (const auto& [key, value] : flat)

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "api/answer/custom_tools.h"
-#include "api/answer/tools.h"
+#include "api/answer/question/custom_tools.h"
+#include "api/answer/question/tools.h"
 
 namespace kvasir::api {
 

@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
-#include "api/answer/streams.h"
-#include "api/http/answer_by_store.h"
-#include "api/http/key_watch.h"
-#include "api/http/object_schema.h"
-#include "api/http/page_query.h"
-#include "api/http/store_task.h"
-#include "api/http/wake.h"
+#include "api/answer/write/streams.h"
+#include "api/http/json/object_schema.h"
+#include "api/http/json/page_query.h"
+#include "api/http/wait/wake.h"
+#include "api/http/work/answer_by_store.h"
+#include "api/http/work/key_watch.h"
+#include "api/http/work/store_task.h"
 #include "api/responses/endpoints.h"
 #include "api/responses/input_items.h"
 #include "api/responses/referenced_items.h"
@@ -175,11 +175,12 @@ Result<store::StoredAnswer> find_response(store::Store& store, const store::Key&
   return found;
 }
 
-Result<json::array> items_up_to(store::Store& store, const store::Key& key) {
+Result<json::array> items_up_to(store::Store& store, const store::Key& key, const CountBytes& count) {
   auto chain = store.answers().chain(key, now_ms(), kMaxChain);
   if (!chain.ok()) return as_missing(std::move(chain).error(), key.id);
   json::array items;
   for (const store::StoredAnswer& answer : *chain) {
+    TRY_OK(count(answer.input.size() + answer.body.size()));
     if (answer.kind != "response") return as_missing(Error{ErrorCode::not_found, ""}, key.id);
     if (answer.state == store::AnswerState::in_progress) return still_runs(answer.id);
     TRY_OK(check_not_conversed(answer));

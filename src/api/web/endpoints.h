@@ -2,8 +2,8 @@
 
 #include <boost/asio/awaitable.hpp>
 
-#include "api/http/route.h"
-#include "api/http/service.h"
+#include "api/http/service/route.h"
+#include "api/http/service/service.h"
 
 // The pages for browsers, which are compiled into the program.
 namespace kvasir::api {

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <utility>
 
-#include "api/http/compressed_body.h"
+#include "api/http/work/compressed_body.h"
 #include "api/web/endpoints.h"
 #include "api/web/web_assets.h"
 

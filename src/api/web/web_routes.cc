@@ -1,4 +1,4 @@
-#include "api/http/route.h"
+#include "api/http/service/route.h"
 #include "api/web/endpoints.h"
 
 namespace kvasir::api {

@@ -101,6 +101,7 @@ base::Status CudaDecoder::reserve_kv(int num_blocks) {
     std::byte* k = kv_memory_.data() + i * kv_parts() * part;
     kv_.push_back({k, config_.is_latent() ? nullptr : k + part});
   }
+  TRY(block_, ops::cuda::PinnedBuffer::allocate(static_cast<std::size_t>(kv_block_bytes())));
   options_.num_blocks = num_blocks;
   return prepare_lone_row();
 }

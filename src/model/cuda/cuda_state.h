@@ -50,8 +50,8 @@ struct DeviceScratch {
 };
 
 // The decoder that load_cuda_decoder returns. cuda_memory.cc allocates, cuda_decoder.cc runs steps,
-// cuda_attention.cc and cuda_feed_forward.cc hold the two halves of a layer, and cuda_few_rows.cc and
-// cuda_lone_row.cc the special paths for steps of few rows and of one row.
+// cuda_blocks.cc moves blocks, cuda_attention.cc and cuda_feed_forward.cc hold the two halves of a layer, and
+// cuda_few_rows.cc and cuda_lone_row.cc the special paths for steps of few rows and of one row.
 class CudaDecoder final : public DeviceDecoder {
  public:
   static base::Result<std::unique_ptr<DeviceDecoder>> create(ModelConfig config, DeviceWeights weights,
@@ -62,6 +62,9 @@ class CudaDecoder final : public DeviceDecoder {
   std::int64_t kv_block_bytes() const override { return kv_block_bytes_ * kv_parts() * config_.num_layers; }
   base::Status reserve_kv(int num_blocks) override;
   void copy_block(std::int32_t from, std::int32_t to) override;
+  std::string block_form() const override;
+  void export_block(std::int32_t block, std::span<std::byte> out) override;
+  void import_block(std::int32_t block, std::span<const std::byte> in) override;
   int num_histories() const override { return options_.max_sequences; }
   void start(const StepBatch& batch) override;
   void draw(std::span<const RowDraw> draws) override;
@@ -177,6 +180,7 @@ class CudaDecoder final : public DeviceDecoder {
   ops::cuda::DeviceBuffer kv_memory_;
   std::int64_t kv_block_bytes_ = 0;  // of a layer's keys; its values take as much
   std::vector<KvLayer> kv_;
+  ops::cuda::PinnedBuffer block_;  // [kv_block_bytes()], on its way in or out
   StepUpload upload_;
   DrawUpload draw_upload_;
   ops::ExpertPlan plan_;

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
 #include <stop_token>
+#include <string>
 #include <string_view>
 
 #include "base/ids.h"
@@ -95,6 +97,11 @@ class DeviceDecoder {
   // Called once, on a decoder without KV.
   virtual base::Status reserve_kv(int num_blocks) = 0;
   virtual void copy_block(std::int32_t from, std::int32_t to) = 0;
+  // A block of every layer, out of the device and into it, in the canonical form (kv::BlockImage), after the
+  // steps that were started. The bytes are [kv_block_bytes()]. A device without a form does neither.
+  virtual std::string block_form() const { return {}; }
+  virtual void export_block(std::int32_t /*block*/, std::span<std::byte> /*out*/) {}
+  virtual void import_block(std::int32_t /*block*/, std::span<const std::byte> /*in*/) {}
 
   // Histories that draws can name: 0 and on.
   virtual int num_histories() const = 0;

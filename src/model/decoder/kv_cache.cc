@@ -1,5 +1,6 @@
 #include "model/decoder/kv_cache.h"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <cerrno>
@@ -91,6 +92,34 @@ void KvCache::copy_block(std::int32_t from, std::int32_t to) {
   CHECK(from >= 0 && from < num_blocks_ && to >= 0 && to < num_blocks_, "copy of block {} to {}, of {}", from,
         to, num_blocks_);
   for (const ops::KvLayer& layer : layers_) ops::copy_block(layer, from, to);
+}
+
+std::size_t KvCache::layer_bytes() const {
+  return static_cast<std::size_t>(layers_.front().num_parts() * layers_.front().block_bytes());
+}
+
+std::size_t KvCache::image_bytes() const {
+  return layers_.size() * layer_bytes();
+}
+
+std::string KvCache::form() const {
+  const ops::KvLayer& layer = layers_.front();
+  return fmt::format("{} {}x{}x{}x{}", ops::name(layer.type), layers_.size(), layer.num_parts(),
+                     layer.num_kv_heads, layer.head_dim);
+}
+
+void KvCache::export_block(std::int32_t block, std::span<std::byte> out) const {
+  CHECK(block >= 0 && block < num_blocks_ && out.size() == image_bytes(), "block {} as {} bytes", block,
+        out.size());
+  for (std::size_t i = 0; i < layers_.size(); ++i)
+    ops::export_block(layers_[i], block, out.data() + i * layer_bytes());
+}
+
+void KvCache::import_block(std::int32_t block, std::span<const std::byte> in) {
+  CHECK(block >= 0 && block < num_blocks_ && in.size() == image_bytes(), "block {} of {} bytes", block,
+        in.size());
+  for (std::size_t i = 0; i < layers_.size(); ++i)
+    ops::import_block(layers_[i], block, in.data() + i * layer_bytes());
 }
 
 }  // namespace kvasir::model

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -25,10 +27,19 @@ class KvCache {
   int num_blocks() const { return num_blocks_; }
   // Copies one block of every layer.
   void copy_block(std::int32_t from, std::int32_t to);
+  // A block of every layer, out of the cache and into it, in the canonical form (kv::BlockImage). Several
+  // threads may do so with different blocks.
+  void export_block(std::int32_t block, std::span<std::byte> out) const;  // [image_bytes]
+  void import_block(std::int32_t block, std::span<const std::byte> in);   // [image_bytes]
+  std::size_t image_bytes() const;
+  // Caches with the same form can take each other's blocks.
+  std::string form() const;
   const ops::KvLayer& layer(int index) const { return layers_[static_cast<std::size_t>(index)]; }
 
  private:
   KvCache() = default;
+
+  std::size_t layer_bytes() const;  // of a block
 
   std::byte* memory_ = nullptr;
   std::size_t bytes_ = 0;

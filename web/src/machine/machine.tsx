@@ -3,6 +3,7 @@ import { TenantsCard } from "../tenants/tenants.tsx";
 import { Chart, type ChartProps } from "./chart.tsx";
 import { colourOf, nameOf } from "./colours.ts";
 import { compact, duration } from "./figures.ts";
+import { Fleet } from "./fleet.tsx";
 import { Models } from "./models.tsx";
 import { choose, chosen, constants, history, look, trouble, watch } from "./store.ts";
 import { Refusals, Requests } from "./tables.tsx";
@@ -197,6 +198,7 @@ export function Machine() {
         ))}
       </div>
       <Requests look={seen} />
+      <Fleet look={seen} />
       <Models look={seen} />
       <SinceTheStart look={seen} />
       <Refusals look={seen} />

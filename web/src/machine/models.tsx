@@ -112,8 +112,10 @@ function ModelRow({ model }: { model: MachineModel }) {
           : "–"}
       </td>
       <td class="nowrap">
-        {model.state === "failed" && <Act word="Load again" model={model.name} does="load" />}
-        {model.state !== "leaving" && model.state !== "restarting" && (
+        {model.pinned !== undefined && model.state === "failed" && (
+          <Act word="Load again" model={model.name} does="load" />
+        )}
+        {model.pinned !== undefined && model.state !== "leaving" && model.state !== "restarting" && (
           <Act word={model.state === "failed" ? "Forget" : "Unload"} model={model.name} does="unload" />
         )}
       </td>
@@ -141,7 +143,11 @@ export function Models({ look }: { look: Look }) {
   const names = look.models.map((model) => `${model.name} ${model.state}`).join();
   useEffect(() => void fetchLoadable(), [names]);
   const used = look.models.reduce((sum, model) => sum + (model.memory ?? 0), 0);
-  const others = loadable.value.filter(({ id }) => !look.models.some((model) => model.name === id));
+  // Where workers compute the models, none is loaded here.
+  const others =
+    look.workers.length > 0
+      ? []
+      : loadable.value.filter(({ id }) => !look.models.some((model) => model.name === id));
   return (
     <section class="card" aria-labelledby="models-title">
       <header>

@@ -50,6 +50,36 @@ export interface Sequence {
   age_ms: number;
 }
 
+export interface Report {
+  blocks: number;
+  free_blocks: number;
+  cached_blocks: number;
+  running: number;
+  waiting: number;
+  progressing: boolean;
+}
+
+/** A worker of the fleet, as the gateway that is asked sees it. */
+export interface Worker {
+  id: string;
+  address: string;
+  model: string;
+  build: string;
+  state: "ready" | "draining" | "connecting" | "refused" | "leaving" | "ejected";
+  reason?: string;
+  leases?: number; // requests of this gateway
+  report?: Report; // while it is in a pool
+}
+
+export interface Upstream {
+  label: string;
+  model: string;
+  state: "ready" | "down" | "ejected";
+  in_flight: number;
+  load: number;
+  most: number; // requests at a time
+}
+
 export interface MachineModel {
   name: string;
   state: string;
@@ -59,14 +89,7 @@ export interface MachineModel {
   memory?: number; // bytes, once it is ready
   context?: number;
   task?: string;
-  report?: {
-    blocks: number;
-    free_blocks: number;
-    cached_blocks: number;
-    running: number;
-    waiting: number;
-    progressing: boolean;
-  };
+  report?: Report;
   counters?: Counters;
   totals?: Totals;
   ttft?: number[];
@@ -81,6 +104,8 @@ export interface MachineModel {
 export interface Look {
   at_ms: number;
   models: MachineModel[];
+  workers: Worker[]; // elsewhere
+  upstreams: Upstream[];
   model_memory: number; // bytes that all models may take; 0: not known
   lobby: number;
   refusals: Record<string, number>;

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "api/answer/delta/choice.h"
+#include "api/answer/job/context_report.h"
+#include "router/model_text.h"
+#include "wire/generate_request.h"
+
+namespace kvasir::api {
+
+// A request that is ready to run: its text has been tokenized. `admit` adds whose request it is.
+struct Job {
+  router::ChatTextPtr text;
+  std::vector<wire::GenerateRequest> sequences;  // choice i of prompt p is number p * num_sampled + i
+  int base_priority = 0;                         // its tier's is added; batches are below 0
+  int num_sampled = 1;                           // answers sampled for each prompt
+  int num_kept = 1;                              // answers kept of those, the likeliest
+  bool with_logprobs = false;                    // the answer reports logprobs
+  std::uint64_t affinity = 0;                    // see GenerateParams
+  bool is_private = false;                       // nobody else may see its answers
+  std::vector<std::shared_ptr<const EchoedPrompt>> echoes = {};  // one per prompt; empty: nothing is echoed
+  Choice::Stops stops;
+  AnswerReading reading = {};
+  ContextReport context = {};
+  std::vector<std::string> warnings = {};  // about what the output format does not enforce
+};
+
+}  // namespace kvasir::api

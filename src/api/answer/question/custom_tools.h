@@ -1,0 +1,41 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+#include "base/result.h"
+
+// Custom tools: their input is a text, which the model writes as the one argument of a function.
+namespace kvasir::api {
+
+namespace json = boost::json;
+
+// A tool as the client knows it. The model sees every tool as a function in one flat list.
+struct ClientTool {
+  std::string name;
+  std::string name_space;  // empty: none
+  bool is_custom = false;
+};
+// By the name that the model sees. Plain functions are absent.
+using ClientTools = std::map<std::string, ClientTool, std::less<>>;
+
+// What the input of a custom tool has to be.
+struct CustomFormat {
+  std::string pattern;     // a regular expression; empty: none
+  std::string lark;        // a Lark grammar; empty: none
+  std::string lark_field;  // its place in the tool, ".format.definition"
+};
+
+// Reads the member "format" of a custom tool, which may be absent: that of responses, where the grammar is in
+// the format itself, or that of chats, where it is in the format's member "grammar".
+base::Result<CustomFormat> read_custom_format(const json::object& tool);
+
+// The function that stands for a custom tool; the model is shown its grammar.
+json::object function_of_custom(const json::object& tool, const CustomFormat& format);
+
+// The name that the model sees for a tool of a namespace.
+std::string flat_tool_name(std::string_view name_space, std::string_view name);
+
+}  // namespace kvasir::api

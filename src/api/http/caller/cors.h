@@ -1,0 +1,24 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "api/http/service/service.h"
+#include "net/http_message.h"
+
+// The headers that let a browser give an answer to a page of another site.
+namespace kvasir::api {
+
+// Whether the settings allow pages of this origin. An absent origin means that no page asks.
+bool is_allowed_origin(const ServiceOptions& options, std::optional<std::string_view> origin);
+
+// Headers for every answer to such a page, errors included.
+std::vector<net::HttpHeader> cors_headers(const ServiceOptions& options,
+                                          std::optional<std::string_view> origin);
+
+// Adds the headers that answer a preflight OPTIONS request.
+void add_preflight_headers(const net::HttpRequest& request, std::string_view methods,
+                           net::HttpResponse& response);
+
+}  // namespace kvasir::api

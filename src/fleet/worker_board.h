@@ -1,0 +1,38 @@
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace kvasir::fleet {
+
+// A worker as a gateway of its fleet sees it.
+struct WorkerStanding {
+  std::string id;
+  std::string address;
+  std::string model;  // that it has, or had when it was last there; empty: it never was
+  std::string build;  // likewise
+  std::string
+      state;  // ready, draining, connecting, refused, or leaving: not listed any more, but with streams
+  std::string reason = {};  // why it is not ready
+};
+
+// The fleet's workers, from the gateway that connects to them to those who look. Thread-safe.
+class WorkerBoard {
+ public:
+  void set(std::vector<WorkerStanding> workers) {
+    const std::lock_guard lock(mutex_);
+    workers_ = std::move(workers);
+  }
+  std::vector<WorkerStanding> workers() const {
+    const std::lock_guard lock(mutex_);
+    return workers_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<WorkerStanding> workers_;  // guarded by mutex_
+};
+
+}  // namespace kvasir::fleet

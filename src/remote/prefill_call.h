@@ -1,0 +1,59 @@
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+#include <kvasir.grpc.pb.h>
+
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "remote/gateway_links.h"
+#include "remote/kv_traffic.h"
+
+namespace kvasir::remote {
+
+// Another worker's call for the KV of a prompt: the prompt is computed as a request, and each block goes out
+// as soon as it is there. gRPC calls the reactions on threads of its own; each only posts to the links'
+// thread, which does everything else. It holds itself until the call has ended.
+class PrefillCall final : public grpc::ServerWriteReactor<proto::KvBlock>,
+                          public std::enable_shared_from_this<PrefillCall> {
+ public:
+  static grpc::ServerWriteReactor<proto::KvBlock>* answer(GatewayLinks& links,
+                                                          const proto::PrefillRequest& request);
+  explicit PrefillCall(GatewayLinks& links) : links_(links) {}
+
+  void OnWriteDone(bool ok) override;
+  void OnCancel() override;
+  void OnDone() override;
+
+ private:
+  class Outlet;
+  struct Block {
+    std::size_t index = 0;
+    kv::BlockImage image;
+  };
+
+  void begin(const proto::PrefillRequest& request);
+  base::Result<wire::GenerateRequest> check(const proto::PrefillRequest& request) const;
+  void put(Block block);
+  void heed_reader();
+  void write_next();
+  void written();
+  void finish(const grpc::Status& status);
+
+  GatewayLinks& links_;
+  std::shared_ptr<PrefillCall> self_;
+  // Touched on the links' thread, from here on.
+  std::optional<net::BodyShare> memory_;
+  std::optional<seam::TokenReader> reader_;
+  std::deque<Block> blocks_;  // computed and not written
+  proto::KvBlock out_;        // while writing_, on its way
+  bool writing_ = false;
+  std::size_t num_left_ = 0;  // blocks to write
+  bool finished_ = false;
+  std::chrono::steady_clock::time_point began_;
+};
+
+}  // namespace kvasir::remote

@@ -1,0 +1,66 @@
+#include "router/prefill_choice.h"
+
+#include <algorithm>
+
+#include "kv/block.h"
+
+namespace kvasir::router {
+
+namespace {
+
+// Fewer tokens to compute are not worth a way through two workers.
+constexpr double kLeastTokens = 4 * kv::kBlockTokens;
+// What asking another worker costs, and the bytes a second that go between workers and into the cache. The
+// blocks travel while later ones are computed.
+constexpr double kAsk_s = 5e-3;
+constexpr double kBytesPerS = 500e6;
+// Each stream loses the time that a prompt is computed beside it. More of them than this do not make a prompt
+// wait longer for a helper.
+constexpr int kMostStreams = 4;
+// A forecast is not exact: so many times as long, and this much more.
+constexpr double kPatience = 3;
+constexpr double kLeastPatience_s = 1;
+
+double tokens_left(const Candidate& one, const wire::Outline& outline) {
+  return std::max(0.0, static_cast<double>(outline.num_prompt_tokens - one.num_cached));
+}
+
+wire::Forecast forecast_of(const Candidate& one, wire::Outline outline) {
+  outline.num_cached_tokens = one.num_cached;
+  return one.member->worker->forecast(outline);
+}
+
+}  // namespace
+
+std::optional<PrefillChoice> choose_prefill(const Candidate& decoder, std::span<const Candidate> helpers,
+                                            const wire::Outline& outline, base::TimePoint now) {
+  const double num_left = tokens_left(decoder, outline);
+  if (outline.num_sequences != 1 || num_left < kLeastTokens) return std::nullopt;
+  const wire::Forecast here = forecast_of(decoder, outline);
+  if (!(here.expected.ttft_s > 0)) return std::nullopt;
+  const double own_s = own_prefill_s(here, outline, decoder.num_cached);
+  const double together_s = here.expected.ttft_s + own_s * std::min(decoder.num_running, kMostStreams);
+  std::optional<PrefillChoice> best;
+  for (std::size_t i = 0; i < helpers.size(); ++i) {
+    const Candidate& helper = helpers[i];
+    if (helper.member->kv.name.empty() || helper.member->kv != decoder.member->kv) continue;
+    const wire::Forecast there = forecast_of(helper, outline);
+    if (!(there.expected.ttft_s > 0)) continue;
+    const double computed_s = own_prefill_s(there, outline, helper.num_cached);
+    const double travel_s =
+        num_left / kv::kBlockTokens * static_cast<double>(helper.member->kv.num_bytes) / kBytesPerS;
+    const double ttft_s = there.expected.ttft_s + helper.member->sent_prefills.sum_s(now) + kAsk_s +
+                          std::max(travel_s - computed_s, travel_s / 4);
+    if (best && best->ttft_s <= ttft_s) continue;
+    best = {.index = i,
+            .ttft_s = ttft_s,
+            .own_s = computed_s,
+            .patience_s = kPatience * ttft_s + kLeastPatience_s};
+  }
+  if (!best || best->ttft_s >= together_s) return std::nullopt;
+  const double most_s = here.limit().ttft_s;
+  if (best->ttft_s > most_s && here.expected.ttft_s <= most_s) return std::nullopt;
+  return best;
+}
+
+}  // namespace kvasir::router

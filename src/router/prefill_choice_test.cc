@@ -1,0 +1,143 @@
+#include "router/prefill_choice.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "router/pool.h"
+
+namespace kvasir::router {
+namespace {
+
+// Computes a token in a millisecond, after a queue.
+class Paced final : public seam::WorkerClient {
+ public:
+  base::Result<seam::TokenReader> generate(wire::GenerateRequest, boost::asio::any_io_executor) override {
+    return base::error(base::ErrorCode::unsupported, "it only forecasts");
+  }
+  wire::Forecast forecast(const wire::Outline& outline) const override {
+    const auto all = static_cast<double>(outline.num_prompt_tokens);
+    return {.expected = {.ttft_s = queue_s + (all - outline.num_cached_tokens.value_or(0)) * 1e-3,
+                         .tpot_s = 0.01},
+            .alone = {.ttft_s = all * 1e-3, .tpot_s = 0.01},
+            .slo = {.ttft_s = 1, .tpot_s = 0.1}};
+  }
+  wire::WorkerReport report() const override { return report_; }
+
+  double queue_s = 0;
+  wire::WorkerReport report_{.num_blocks = 1000, .num_free_blocks = 1000};
+};
+
+class PrefillChoiceTest : public testing::Test {
+ protected:
+  PrefillChoiceTest() {
+    for (int i = 0; i < 3; ++i) workers.push_back(std::make_shared<Paced>());
+  }
+  void add(const std::string& id, int worker, std::string role, kv::BlockForm form = {"f16", 1000}) {
+    pool.add(id, workers[static_cast<std::size_t>(worker)], {std::move(role), id + ":7070", std::move(form)});
+  }
+  // Where a prompt of so many tokens goes, beside streams or without them.
+  Route route_of(int num_tokens, int num_sequences = 1) {
+    kv::BlockChain chain{kv::CacheScope{}};
+    chain.extend(std::vector<TokenId>(static_cast<std::size_t>(num_tokens), 1));
+    const wire::Outline outline{
+        .prompt_blocks = &chain, .num_prompt_tokens = num_tokens, .num_sequences = num_sequences};
+    WorkerLease lease =
+        pool.pick(pool.members(), {.prompt = chain, .num_tokens = num_tokens + 100, .outline = &outline},
+                  Use(uses))
+            .value();
+    member = lease.member();
+    return lease.route();
+  }
+
+  const std::shared_ptr<Use::Count> uses = std::make_shared<Use::Count>("m", std::make_shared<UseListener>());
+  std::vector<std::shared_ptr<Paced>> workers;
+  Pool pool{"m", PoolOptions{}};
+  std::string member;
+};
+
+TEST_F(PrefillChoiceTest, LongPromptsBesideStreamsGoApart) {
+  add("d", 0, wire::kDecodeRole);
+  add("p", 1, wire::kPrefillRole);
+  workers[0]->report_.num_running = 3;
+  const Route route = route_of(2000);
+  EXPECT_EQ(member, "d");
+  ASSERT_TRUE(route.prefill);
+  EXPECT_EQ(route.prefill->address, "p:7070");
+  EXPECT_GT(route.prefill->patience_s, 2);
+  EXPECT_LT(route.prefill->patience_s, 10);
+  EXPECT_NE(short_form(route, member).find("prefill=p"), std::string::npos);
+}
+
+TEST_F(PrefillChoiceTest, ShortOnesManyAtOnceAndThoseOfAnIdleWorkerStay) {
+  add("d", 0, wire::kDecodeRole);
+  add("p", 1, wire::kPrefillRole);
+  EXPECT_FALSE(route_of(2000).prefill) << "it disturbs nobody, and the way costs something";
+  workers[0]->report_.num_running = 3;
+  EXPECT_FALSE(route_of(50).prefill);
+  EXPECT_FALSE(route_of(2000, 4).prefill);
+  EXPECT_TRUE(route_of(2000).prefill);
+}
+
+TEST_F(PrefillChoiceTest, ABusyHelperIsNotWaitedFor) {
+  add("d", 0, wire::kDecodeRole);
+  add("p", 1, wire::kPrefillRole);
+  workers[0]->report_.num_running = 3;
+  workers[1]->queue_s = 30;
+  EXPECT_FALSE(route_of(2000).prefill);
+  // Several at once are spread before any report can tell of the first ones.
+  workers[1]->queue_s = 0;
+  int num_apart = 0;
+  for (int i = 0; i < 6; ++i) num_apart += route_of(2000).prefill ? 1 : 0;
+  EXPECT_GE(num_apart, 1);
+  EXPECT_LE(num_apart, 4);
+}
+
+TEST_F(PrefillChoiceTest, AnSloIsNotMissedForTheStreamsSake) {
+  add("d", 0, wire::kDecodeRole);
+  add("p", 1, wire::kPrefillRole);
+  workers[0]->report_.num_running = 3;
+  workers[1]->queue_s = 0.9;  // with the prompt's half a second more than the SLO of a second
+  EXPECT_FALSE(route_of(500).prefill);
+  workers[1]->queue_s = 0.4;
+  EXPECT_TRUE(route_of(500).prefill);
+}
+
+TEST_F(PrefillChoiceTest, TheBestHelperOfTheSameForm) {
+  add("d", 0, wire::kDecodeRole);
+  add("p", 1, wire::kPrefillRole, {"bf16", 1000});
+  add("q", 2, wire::kPrefillRole);
+  workers[0]->report_.num_running = 1;
+  workers[2]->queue_s = 0.5;
+  EXPECT_EQ(route_of(2000).prefill_member, "q");
+}
+
+TEST_F(PrefillChoiceTest, AHelperAnswersWhereNobodyElseIs) {
+  add("p", 0, wire::kPrefillRole);
+  add("q", 1, wire::kPrefillRole);
+  workers[0]->report_.num_running = workers[1]->report_.num_running = 1;
+  EXPECT_FALSE(route_of(2000).prefill);
+  EXPECT_TRUE(member == "p" || member == "q");
+  add("d", 2, wire::kAnyRole);
+  route_of(10);
+  EXPECT_EQ(member, "d");
+  workers[2]->report_.progressing = false;
+  route_of(10);
+  EXPECT_NE(member, "d") << "one that stands still is the last resort";
+}
+
+TEST(SentPrefills, AreForgottenOnceReportsCountThem) {
+  SentPrefills sent;
+  const base::TimePoint now{std::chrono::seconds(5)};
+  sent.add(now, 0.5);
+  sent.add(now + std::chrono::milliseconds(100), 0.25);
+  EXPECT_DOUBLE_EQ(sent.sum_s(now + std::chrono::milliseconds(100)), 0.75);
+  EXPECT_DOUBLE_EQ(sent.sum_s(now + std::chrono::milliseconds(200)), 0.25);
+  EXPECT_DOUBLE_EQ(sent.sum_s(now + std::chrono::milliseconds(300)), 0);
+}
+
+}  // namespace
+}  // namespace kvasir::router

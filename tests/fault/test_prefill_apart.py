@@ -1,0 +1,214 @@
+"""Prompts that one worker computes and another answers: the answers are those of one process, whatever happens to the
+blocks on their way."""
+
+import contextlib
+import os
+import re
+import signal
+import threading
+import time
+
+import pytest
+
+from conftest import Server, free_port, wait_until
+from fleet_processes import Gateway, Process, Proxy, Worker
+
+WORDS = "river stone lamp green walks under seven quiet doors because morning never counts paper birds".split()
+
+
+def long_chat(number, num_words=1100):
+    """A question with a text before it that no other question has."""
+    text = " ".join(WORDS[(i * i + i * number + number) % len(WORDS)] for i in range(num_words))
+    return {"model": "smollm2", "messages": [{"role": "user", "content": f"{number}: {text}. What is this about?"}],
+            "max_tokens": 24, "temperature": 0, "extra_body": {"ignore_eos": True}}
+
+
+def said_by(stream):
+    return "".join(chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices)
+
+
+def moved_in(worker):
+    rows = [line for line in worker.status("/metrics")[1].splitlines()
+            if line.startswith('kvasir_kv_transfer_bytes_total{direction="in"')]
+    return sum(float(row.split()[-1]) for row in rows)
+
+
+def failures(worker, reason):
+    rows = [line for line in worker.status("/metrics")[1].splitlines()
+            if line.startswith(f'kvasir_kv_transfer_failures_total{{reason="{reason}"')]
+    return sum(float(row.split()[-1]) for row in rows)
+
+
+def told_chat(gateway, begun):
+    """A stream without an end, and the thread that reads it. `begun` is released after so many tokens that the gateway knows of it."""
+    stream = gateway.client(timeout=300).chat.completions.create(
+        model="smollm2", messages=[{"role": "user", "content": "Tell me a very long story."}], max_tokens=6000, stream=True,
+        extra_body={"ignore_eos": True})
+
+    def read():
+        with contextlib.suppress(Exception):  # it is closed by the test
+            for number, _ in enumerate(stream):
+                if number == 40:
+                    begun.release()
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    return stream, reader
+
+
+@contextlib.contextmanager
+def beside_chats(gateway, count=3):
+    """While this lasts, the workers that answer have streams to look after, so that long prompts are computed elsewhere."""
+    begun = threading.Semaphore(0)
+    chats = [told_chat(gateway, begun) for _ in range(count)]
+    try:
+        for _ in chats:
+            assert begun.acquire(timeout=60)
+        yield
+    finally:
+        for stream, reader in chats:
+            stream.close()
+            reader.join(60)
+
+
+@pytest.fixture(scope="module")
+def expected():
+    """What one process answers."""
+    server = Server("smollm2", args=["--kv-memory-mb", "512", "--compute-threads", "2"])
+    try:
+        client = server.wait_ready("smollm2").client(timeout=300)
+        known = {}
+
+        def answer(number):
+            if number not in known:
+                known[number] = said_by(client.chat.completions.create(**long_chat(number), stream=True))
+            return known[number]
+
+        yield answer
+    finally:
+        server.terminate()
+
+
+@contextlib.contextmanager
+def apart(tmp_path, proxied=False, args=()):
+    """A worker that computes prompts, one that answers, and a gateway; and what stands between the first and the others."""
+    prefill, decode = Worker(args=["--role", "prefill", *args]), Worker(args=["--role", "decode", *args])
+    gateway = None
+    try:
+        prefill.wait_ready()
+        decode.wait_ready()
+        proxy = Proxy(prefill.port) if proxied else None
+        gateway = Gateway(tmp_path, ports=[proxy.port if proxy else prefill.port, decode.port])
+        gateway.wait_ready("smollm2")
+        wait_until(lambda: gateway.output().count("worker_joined") == 2, 30, "both workers")
+        yield prefill, decode, gateway, proxy
+    finally:
+        for worker in (prefill, decode):
+            worker.end(signal.SIGKILL)  # one that is stopped, too
+        if gateway:
+            gateway.terminate()
+
+
+def asked(gateway, number):
+    """The answer as it comes, from another thread, and when it was there."""
+    found = {}
+
+    def ask():
+        found["said"] = said_by(gateway.client(timeout=300).chat.completions.create(**long_chat(number), stream=True))
+        found["at"] = time.monotonic()
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    return thread, found
+
+
+def test_the_answer_is_that_of_one_process(tmp_path, expected):
+    with apart(tmp_path) as (prefill, decode, gateway, _):
+        with beside_chats(gateway):
+            chat = long_chat(1)
+            first = gateway.client(timeout=300).chat.completions.with_raw_response.create(
+                **chat, extra_headers={"x-kvasir-explain": "route"})
+            assert "member=w1" in first.headers["x-kvasir-route"] and "prefill=w0" in first.headers["x-kvasir-route"]
+            assert first.parse().choices[0].message.content == expected(1)
+            assert first.parse().usage.prompt_tokens_details.cached_tokens < 64, "it was computed for this request"
+            moved = moved_in(decode)
+            assert moved > 1e6
+            assert prefill.metric("kvasir_kv_transfer_bytes_total") == moved
+            # Sampled answers, and those that begin with what came, need nothing more.
+            again = gateway.client(timeout=300).chat.completions.create(**{**chat, "temperature": 1, "seed": 3})
+            assert again.usage.prompt_tokens_details.cached_tokens > 1000
+            assert moved_in(decode) == moved
+            # A short one stays.
+            gateway.client().chat.completions.create(model="smollm2", messages=[{"role": "user", "content": "Hi"}], max_tokens=2)
+            assert moved_in(decode) == moved
+        assert decode.metric("kvasir_kv_transfer_failures_total") == 0
+        assert decode.metric("kvasir_kv_transfers_total") == 1
+
+
+@pytest.mark.parametrize("how", ["killed", "stopped"])
+def test_the_prefill_worker_is_lost_in_mid_transfer(tmp_path, expected, how):
+    with apart(tmp_path, args=["--max-batch-tokens", "64"]) as (prefill, decode, gateway, _):
+        with beside_chats(gateway):
+            thread, found = asked(gateway, 2)
+            wait_until(lambda: moved_in(decode) > 0, 60, "the first blocks")
+            prefill.process.send_signal(signal.SIGKILL if how == "killed" else signal.SIGSTOP)
+            lost_at = time.monotonic()
+            wait_until(lambda: decode.metric("kvasir_kv_transfer_failures_total") == 1, 40, "the blocks are given up")
+            assert time.monotonic() - lost_at < (5 if how == "killed" else 30)
+            thread.join(120)
+        assert found["said"] == expected(2)
+        assert failures(decode, "lost") + failures(decode, "late") == 1
+        # The next one does not go there.
+        with beside_chats(gateway):
+            wait_until(lambda: gateway.output().count("worker_left") == 1, 30, "the gateway knows")
+            stream = gateway.client(timeout=300).chat.completions.create(**long_chat(3), stream=True)
+            assert said_by(stream) == expected(3)
+        assert decode.metric("kvasir_kv_transfer_failures_total") == 1
+
+
+def test_blocks_that_are_changed_on_their_way_are_not_used(tmp_path, expected):
+    with apart(tmp_path, proxied=True) as (_, decode, gateway, proxy):
+        with beside_chats(gateway):
+            proxy.mode = "flip"
+            thread, found = asked(gateway, 4)
+            thread.join(200)
+        assert found["said"] == expected(4)
+        assert failures(decode, "corrupt") == 1
+        with beside_chats(gateway):  # and nothing else was harmed
+            proxy.mode = "pass"
+            moved = moved_in(decode)
+            assert said_by(gateway.client(timeout=300).chat.completions.create(**long_chat(5), stream=True)) == expected(5)
+            assert moved_in(decode) > moved
+
+
+def test_a_client_that_leaves_ends_the_prefill(tmp_path):
+    with apart(tmp_path, args=["--max-batch-tokens", "64"]) as (prefill, decode, gateway, _):
+        with beside_chats(gateway):
+            stream = gateway.client(timeout=300).chat.completions.create(**long_chat(6), stream=True)
+            wait_until(lambda: moved_in(decode) > 0, 60, "the first blocks")
+            stream.close()
+            wait_until(lambda: prefill.metric("llm_sequences_running") == 0, 20, "the prefill worker is idle")
+            wait_until(lambda: decode.metric("llm_sequences_running") == 3, 20, "only the chats are left")
+
+
+def test_a_fleet_with_roles_comes_up(expected):
+    port = free_port()
+    up = Process("up", "--prefill", "1", "--decode", "2", "--model", "smollm2", "--port", port)
+    server = Gateway.__new__(Gateway)
+    server.port, server.url, server.log, server.process = port, f"http://127.0.0.1:{port}", up.log, up.process
+    try:
+        server.wait_ready("smollm2")
+        wait_until(lambda: up.output().count("worker_joined") == 3, 60, "three workers")
+        pids = {name: int(pid) for name, pid in re.findall(r"kvasir: (\w+) is process (\d+)$", up.output(), re.M)}
+        assert set(pids) == {"prefill1", "decode1", "decode2", "gateway"}
+        with beside_chats(server, 6):
+            answer = server.client(timeout=300).chat.completions.with_raw_response.create(
+                **long_chat(7), extra_headers={"x-kvasir-explain": "route"})
+            assert "prefill=prefill1" in answer.headers["x-kvasir-route"]
+            assert answer.parse().choices[0].message.content == expected(7)
+        assert up.end(signal.SIGINT) == 0, up.output()
+        for pid in pids.values():
+            with pytest.raises(ProcessLookupError):
+                os.kill(pid, 0)
+    finally:
+        up.end(signal.SIGKILL)
