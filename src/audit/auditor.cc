@@ -245,7 +245,7 @@ void Auditor::blame(const Case& one, const std::string& member, const std::strin
                                   {"worker", member},
                                   {"against", other + "," + judge},
                                   {"request", one.answer.request.origin.request_id},
-                                  {"token", one.disputes.front().at}});
+                                  {"position", one.disputes.front().at}});
   tally_.note_right(model, other);
   tally_.note_right(model, judge);
   if (!tally_.note_wrong(model, member)) return;
@@ -264,7 +264,7 @@ void Auditor::leave_undecided(const Case& one, std::string_view why) {
   obs::Log::warn("answers_differ", {{"model", model},
                                     {"workers", one.answer.member + "," + one.checker},
                                     {"request", one.answer.request.origin.request_id},
-                                    {"token", one.disputes.front().at},
+                                    {"position", one.disputes.front().at},
                                     {"reason", why}});
 }
 

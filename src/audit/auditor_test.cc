@@ -4,6 +4,7 @@
 
 #include <map>
 #include <set>
+#include <span>
 
 #include "router/scripted_model.h"
 #include "wire/worker_lost.h"
@@ -201,8 +202,15 @@ TEST_F(AuditorTest, WhatWaitsIsBounded) {
   begin();
   for (int i = 0; i < 100; ++i) give("a", TokenId(i));
   b->set_report({});
-  ASSERT_TRUE(becomes_true([&] { return trust().num_checks() == Auditor::kMostWaiting; }));
-  EXPECT_EQ(b->wait_for(0).request.prompt, std::vector<TokenId>{TokenId(100 - Auditor::kMostWaiting)});
+  std::vector<TokenId> asked;
+  while (asked.empty() || asked.back() != 99)
+    asked.push_back(b->wait_for(asked.size()).request.prompt.front());
+  // One more may have been in the auditor's hand while the others came.
+  ASSERT_GE(asked.size(), Auditor::kMostWaiting);
+  EXPECT_LE(asked.size(), Auditor::kMostWaiting + 1);
+  const auto newest = std::span(asked).last(Auditor::kMostWaiting);
+  for (std::size_t i = 0; i < newest.size(); ++i)
+    EXPECT_EQ(newest[i], TokenId(100 - Auditor::kMostWaiting + i));
 }
 
 TEST_F(AuditorTest, AnswersOfAModelThatWasReplacedAreForgotten) {
