@@ -16,7 +16,7 @@ import tempfile
 import time
 
 import fleet_policies
-from fleet_processes import gateway_of, percentile, worker_of
+from fleet_servers import gateway_of, percentile, worker_of
 from kvasir_server import served
 from open_streams import write_tiny_model
 

@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 
-from fleet_processes import gateway_of, percentile, worker_of
+from fleet_servers import gateway_of, percentile, worker_of
 
 MODEL = "smollm2"
 NUM_WORKERS = 4
