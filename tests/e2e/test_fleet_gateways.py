@@ -36,9 +36,9 @@ def members(gateway):
         for line in events:
             if not line.startswith(b"data: "):
                 continue
-            for model in json.loads(line[6:]).get("models", []):
-                if len(model.get("members", [])) == 3:
-                    return {m["id"]: (m["leases"], m["report"]["running"] + m["report"]["waiting"]) for m in model["members"]}
+            workers = [worker for worker in json.loads(line[6:]).get("workers", []) if "leases" in worker]
+            if len(workers) == 3:
+                return {w["id"]: (w["leases"], w["report"]["running"] + w["report"]["waiting"]) for w in workers}
     raise AssertionError("the events have ended")
 
 

@@ -144,6 +144,7 @@ json::object MachineView::describe(const router::ModelStatus& model) {
 // What the router knows of a worker beside its standing; nothing if it is in no pool.
 void MachineView::describe_member(const std::vector<router::ModelStatus>& models,
                                   const fleet::WorkerStanding& worker, json::object& into) {
+  if (service_.router.is_distrusted(worker.model, worker.id)) into["state"] = "distrusted";
   for (const router::ModelStatus& model : models) {
     if (model.name != worker.model) continue;
     const auto member = std::ranges::find(model.members, worker.id, &router::MemberStatus::id);

@@ -65,7 +65,7 @@ export interface Worker {
   address: string;
   model: string;
   build: string;
-  state: "ready" | "draining" | "connecting" | "refused" | "leaving" | "ejected";
+  state: "ready" | "draining" | "connecting" | "refused" | "leaving" | "ejected" | "distrusted";
   reason?: string;
   leases?: number; // requests of this gateway
   report?: Report; // while it is in a pool
