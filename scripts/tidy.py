@@ -4,6 +4,7 @@
 A unit that has passed, in this checkout or another one, is checked again only when its sources, a header or the checks
 have changed.
 """
+import argparse
 import hashlib
 import json
 import os
@@ -52,6 +53,7 @@ def check(unit, command, shared):
 
 
 def main():
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     SEEN.mkdir(parents=True, exist_ok=True)
     database = json.loads(Path("build/release/compile_commands.json").read_text())
     root = Path.cwd()
