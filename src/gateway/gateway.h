@@ -104,6 +104,7 @@ class Gateway {
   obs::Tracer tracer_;
   ops::ComputePool pool_;
   router::Router router_{{.policy = settings_.route_policy,
+                          .prefill = router::prefill_rule_named(settings_.route_prefill),
                           .index_bytes = static_cast<std::size_t>(settings_.route_index_mb) << 20,
                           .seed = api::draw_seed()}};  // gateways that draw the same form herds
   fleet::WorkerBoard board_;                           // empty without workers elsewhere

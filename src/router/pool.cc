@@ -5,7 +5,6 @@
 
 #include "base/check.h"
 #include "kv/block.h"
-#include "router/prefill_choice.h"
 
 namespace kvasir::router {
 
@@ -157,7 +156,7 @@ void Pool::send_prefill(const Field& field, const Demand& demand, const Candidat
                         Route& route) const {
   if (demand.outline == nullptr) return;
   const base::TimePoint now = base::RealClock().now();
-  const auto prefill = choose_prefill(decoder, field.helpers, *demand.outline, now);
+  const auto prefill = choose_prefill(options_.prefill, decoder, field.helpers, *demand.outline, now);
   if (!prefill) return;
   WorkerMember& helper = *field.helper_seats[prefill->index]->member;
   helper.sent_prefills.add(now, prefill->own_s);

@@ -15,11 +15,13 @@
 #include "router/lease.h"
 #include "router/member.h"
 #include "router/policy.h"
+#include "router/prefill_choice.h"
 
 namespace kvasir::router {
 
 struct PoolOptions {
   std::string policy = "cache";
+  PrefillRule prefill = PrefillRule::forecast;
   std::size_t index_bytes = BlockIndex::kDefaultBytes;  // for each model
   std::uint64_t seed = 1;                               // of what is decided by chance
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "kv/block.h"
 
 namespace kvasir::router {
@@ -32,10 +33,19 @@ wire::Forecast forecast_of(const Candidate& one, wire::Outline outline) {
 
 }  // namespace
 
-std::optional<PrefillChoice> choose_prefill(const Candidate& decoder, std::span<const Candidate> helpers,
-                                            const wire::Outline& outline, base::TimePoint now) {
+PrefillRule prefill_rule_named(std::string_view name) {
+  CHECK(name == "forecast" || name == "always" || name == "never", "no rule is called '{}'", name);
+  return name == "forecast" ? PrefillRule::forecast
+         : name == "always" ? PrefillRule::always
+                            : PrefillRule::never;
+}
+
+std::optional<PrefillChoice> choose_prefill(PrefillRule rule, const Candidate& decoder,
+                                            std::span<const Candidate> helpers, const wire::Outline& outline,
+                                            base::TimePoint now) {
   const double num_left = tokens_left(decoder, outline);
-  if (outline.num_sequences != 1 || num_left < kLeastTokens) return std::nullopt;
+  if (rule == PrefillRule::never || outline.num_sequences != 1 || num_left < kLeastTokens)
+    return std::nullopt;
   const wire::Forecast here = forecast_of(decoder, outline);
   if (!(here.expected.ttft_s > 0)) return std::nullopt;
   const double own_s = own_prefill_s(here, outline, decoder.num_cached);
@@ -57,6 +67,7 @@ std::optional<PrefillChoice> choose_prefill(const Candidate& decoder, std::span<
             .own_s = computed_s,
             .patience_s = kPatience * ttft_s + kLeastPatience_s};
   }
+  if (rule == PrefillRule::always) return best;
   if (!best || best->ttft_s >= together_s) return std::nullopt;
   const double most_s = here.limit().ttft_s;
   if (best->ttft_s > most_s && here.expected.ttft_s <= most_s) return std::nullopt;

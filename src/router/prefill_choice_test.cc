@@ -37,7 +37,8 @@ class PrefillChoiceTest : public testing::Test {
     for (int i = 0; i < 3; ++i) workers.push_back(std::make_shared<Paced>());
   }
   void add(const std::string& id, int worker, std::string role, kv::BlockForm form = {"f16", 1000}) {
-    pool.add(id, workers[static_cast<std::size_t>(worker)], {std::move(role), id + ":7070", std::move(form)});
+    pool->add(id, workers[static_cast<std::size_t>(worker)],
+              {std::move(role), id + ":7070", std::move(form)});
   }
   // Where a prompt of so many tokens goes, beside streams or without them.
   Route route_of(int num_tokens, int num_sequences = 1) {
@@ -46,8 +47,8 @@ class PrefillChoiceTest : public testing::Test {
     const wire::Outline outline{
         .prompt_blocks = &chain, .num_prompt_tokens = num_tokens, .num_sequences = num_sequences};
     WorkerLease lease =
-        pool.pick(pool.members(), {.prompt = chain, .num_tokens = num_tokens + 100, .outline = &outline},
-                  Use(uses))
+        pool->pick(pool->members(), {.prompt = chain, .num_tokens = num_tokens + 100, .outline = &outline},
+                   Use(uses))
             .value();
     member = lease.member();
     return lease.route();
@@ -55,7 +56,7 @@ class PrefillChoiceTest : public testing::Test {
 
   const std::shared_ptr<Use::Count> uses = std::make_shared<Use::Count>("m", std::make_shared<UseListener>());
   std::vector<std::shared_ptr<Paced>> workers;
-  Pool pool{"m", PoolOptions{}};
+  std::unique_ptr<Pool> pool = std::make_unique<Pool>("m", PoolOptions{});
   std::string member;
 };
 
@@ -137,6 +138,18 @@ TEST(SentPrefills, AreForgottenOnceReportsCountThem) {
   EXPECT_DOUBLE_EQ(sent.sum_s(now + std::chrono::milliseconds(100)), 0.75);
   EXPECT_DOUBLE_EQ(sent.sum_s(now + std::chrono::milliseconds(200)), 0.25);
   EXPECT_DOUBLE_EQ(sent.sum_s(now + std::chrono::milliseconds(300)), 0);
+}
+
+// Without streams, and with a queue at the worker for prompts.
+TEST_F(PrefillChoiceTest, ARuleMayTakeThePlaceOfForecasts) {
+  workers[1]->queue_s = 100;
+  for (const auto& [rule, helper] : {std::pair{PrefillRule::always, "p"}, {PrefillRule::never, ""}}) {
+    pool = std::make_unique<Pool>("m", PoolOptions{.prefill = rule});
+    add("d", 0, "decode");
+    add("p", 1, "prefill");
+    EXPECT_EQ(route_of(2000).prefill_member, helper);
+    EXPECT_EQ(route_of(30).prefill_member, "") << "too short";
+  }
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <chrono>
+#include <limits>
+
 #include "base/clock.h"
 #include "base/probation.h"
 
@@ -33,9 +36,12 @@ class Standing {
  private:
   bool is_up_ = false;
   int num_failed_checks_ = 0;
-  // An answer may take minutes, and so may the one that tries.
-  base::Probation probation_{
-      {.first_pause = std::chrono::seconds(2), .longest_trial = std::chrono::minutes(5)}};
+  // Only failures in a row put it out, since some requests fail by themselves, and one that ends well
+  // forgives all. An answer may take minutes, and so may the one that tries.
+  base::Probation probation_{{.least_failures = std::numeric_limits<int>::max(),
+                              .first_pause = std::chrono::seconds(2),
+                              .forgiven_after = base::Duration::zero(),
+                              .longest_trial = std::chrono::minutes(5)}};
   base::TimePoint busy_until_{};
 };
 

@@ -47,6 +47,29 @@ TEST(Standing, is_ejected_after_failures_in_a_row_and_tried_once_after_the_pause
   EXPECT_TRUE(standing.admits(at(100)));
 }
 
+TEST(Standing, a_success_forgives_what_was_before) {
+  Standing standing;
+  standing.note_check(true);
+  int second = 0;
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 8; ++i) {  // half of them fail, never three in a row
+      EXPECT_TRUE(standing.admits(at(second)));
+      standing.begin(at(second));
+      i % 2 == 0 ? standing.note_failure(at(second)) : standing.note_good(at(second));
+    }
+    for (int i = 0; i < 3; ++i) {
+      standing.begin(at(second));
+      standing.note_failure(at(second));
+    }
+    EXPECT_FALSE(standing.admits(at(second + 1)));
+    second += 2;
+    EXPECT_TRUE(standing.admits(at(second))) << "the pause of round " << round << " is a first one";
+    standing.begin(at(second));
+    standing.note_good(at(second));
+    ++second;
+  }
+}
+
 TEST(Standing, one_that_can_do_nothing_is_ejected_at_once) {
   Standing standing;
   standing.note_check(true);
