@@ -5,8 +5,9 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
+#include <map>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -37,7 +38,8 @@ struct KvFetcher::Shared {
   const std::shared_ptr<KvTraffic> traffic;
   std::mutex mutex;
   std::condition_variable fewer;
-  std::set<Fetch*> fetches;  // guarded by mutex; under way
+  std::uint64_t last_fetch = 0;                           // guarded by mutex
+  std::map<std::uint64_t, std::weak_ptr<Fetch>> fetches;  // guarded by mutex; under way, by their numbers
 };
 
 // One call. It holds itself until it has ended.
@@ -67,7 +69,8 @@ class KvFetcher::Fetch final : public grpc::ClientReadReactor<proto::KvBlock>,
     self_ = shared_from_this();
     {
       const std::lock_guard lock(shared_->mutex);
-      shared_->fetches.insert(this);
+      number_ = ++shared_->last_fetch;
+      shared_->fetches.emplace(number_, self_);
     }
     peer_->stub->async()->Prefill(&context_, &request_, this);
     StartRead(&in_);
@@ -84,13 +87,15 @@ class KvFetcher::Fetch final : public grpc::ClientReadReactor<proto::KvBlock>,
       cancel();
   }
   void OnDone(const grpc::Status& status) override {
-    const auto self = std::exchange(self_, nullptr);
     count(status);
     if (const auto arriving = arriving_.lock()) arriving->close();
-    // With the lock, so that the fetcher does not go before this is done.
-    const std::lock_guard lock(shared_->mutex);
-    shared_->fetches.erase(this);
-    shared_->fewer.notify_all();
+    // This goes before the fetcher knows of it: the last of gRPC must not be freed on a thread of gRPC's.
+    const auto shared = shared_;
+    const std::uint64_t number = number_;
+    std::exchange(self_, nullptr).reset();
+    const std::lock_guard lock(shared->mutex);
+    shared->fetches.erase(number);
+    shared->fewer.notify_all();
   }
 
  private:
@@ -157,6 +162,7 @@ class KvFetcher::Fetch final : public grpc::ClientReadReactor<proto::KvBlock>,
   const std::size_t block_bytes_;
   const Clock::time_point began_ = Clock::now();
   std::shared_ptr<Fetch> self_;
+  std::uint64_t number_ = 0;
   grpc::ClientContext context_;
   proto::PrefillRequest request_;
   proto::KvBlock in_;
@@ -173,9 +179,10 @@ KvFetcher::KvFetcher(Options options, std::shared_ptr<KvTraffic> traffic)
 KvFetcher::~KvFetcher() {
   std::vector<std::shared_ptr<Fetch>> under_way;
   std::unique_lock lock(shared_->mutex);
-  for (Fetch* fetch : shared_->fetches) under_way.push_back(fetch->shared_from_this());
+  for (const auto& [number, fetch] : shared_->fetches) under_way.push_back(fetch.lock());
   lock.unlock();
-  for (const auto& fetch : under_way) fetch->cancel();
+  for (const auto& fetch : under_way)
+    if (fetch) fetch->cancel();
   under_way.clear();
   lock.lock();
   shared_->fewer.wait(lock, [this] { return shared_->fetches.empty(); });
