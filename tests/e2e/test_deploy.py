@@ -92,7 +92,6 @@ def test_a_stopping_server_says_so_before_it_refuses(small_server):
     assert server.process.wait(60) == 0
 
 
-@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
 def test_systemd_understands_the_units(tmp_path):
     names = []
     for path in sorted(UNITS.glob("*.service")):
@@ -124,7 +123,6 @@ def config_of(unit):
     return Unit(unit, "smollm2").only("ExecStart").split("/")[-1].replace("%i", "smollm2")
 
 
-@pytest.mark.skipif(not shutil.which("etcd"), reason="etcd-server is not installed")
 def test_the_example_with_etcd(tmp_path):
     folders = {name: tmp_path / name for name in ("etcd", "models", "gateway-models", "gateway")}
     for folder in folders.values():

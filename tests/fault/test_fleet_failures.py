@@ -4,7 +4,6 @@ import concurrent.futures
 import contextlib
 import os
 import re
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -218,7 +217,6 @@ def test_a_fleet_comes_up_and_goes_down():
     assert unknown.returncode == 1 and "no worker is called 'nobody'" in unknown.stderr
 
 
-@pytest.mark.skipif(not shutil.which("etcd"), reason="etcd-server is not installed")
 def test_workers_that_register_are_found(tmp_path):
     url, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
     folder = tempfile.TemporaryDirectory()
