@@ -41,13 +41,14 @@ KINDS = {
 
 
 def read(stream, seen=None):
-    """All that a stream says, by choice. `seen` is called with the number of each chunk."""
+    """All that a stream says, by choice, however it was cut into chunks. `seen` is called with the number of each chunk."""
     said = {}
     for number, chunk in enumerate(stream):
         for choice in chunk.choices:
             text = choice.delta.content or ""
             for call in choice.delta.tool_calls or []:
-                text += f"<{call.function.name or ''}>{call.function.arguments or ''}"
+                text += f"<{call.function.name}>" if call.function.name else ""
+                text += call.function.arguments or ""
             lines = [(line.token, line.logprob) for line in choice.logprobs.content or []] if choice.logprobs else []
             whole = said.setdefault(choice.index, ["", [], None])
             whole[0] += text
