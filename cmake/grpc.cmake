@@ -2,13 +2,17 @@
 # whichever the build wants. protoc and its plugin run on this machine, also when another one is built for.
 find_program(KVASIR_PROTOC protoc REQUIRED)
 find_program(KVASIR_GRPC_PLUGIN grpc_cpp_plugin REQUIRED)
-pkg_check_modules(GRPC REQUIRED grpc++ protobuf-lite)
 
 add_library(kvasir_grpc INTERFACE)
 target_compile_definitions(kvasir_grpc INTERFACE GRPC_USE_PROTO_LITE)
 if(KVASIR_PORTABLE)
-  # pkg-config lists the archives in the linker's order, some of them many times.
-  foreach(name ${GRPC_LIBRARIES})
+  # pkg-config lists the archives in the linker's order, some of them many times. It takes a second for each answer
+  # about gRPC, and pkg_check_modules asks a dozen times.
+  execute_process(COMMAND ${PKG_CONFIG_EXECUTABLE} --libs-only-l grpc++ protobuf-lite
+    OUTPUT_VARIABLE archives OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "-l[^ ]+" archives "${archives}")
+  foreach(option ${archives})
+    string(SUBSTRING ${option} 2 -1 name)
     if(name STREQUAL ssl OR name STREQUAL crypto)
       target_link_libraries(kvasir_grpc INTERFACE OpenSSL::SSL OpenSSL::Crypto)
     elseif(NOT name MATCHES "^(atomic|rt|dl|pthread)$")

@@ -19,7 +19,7 @@ COROUTINES = {"api", "gateway", "net", "tool"}
 # Sources that have flags, macros or conditions of their own.
 ALONE = re.compile(r"/(cpu_(?!kernels)\w+|boost_\w+|main|no_cuda|panel_test)\.cc$|/cuda/")
 PRIVATE = re.compile(r"^namespace \{$(.*?)^\}  // namespace$", re.M | re.S)
-TYPE = re.compile(r"^(?:class|struct|enum|enum class) (\w+)|^using (\w+) =", re.M)
+TYPE = re.compile(r"^(?:class|struct|enum(?: class)?) (\w+)|^using (\w+) =", re.M)
 OTHER = re.compile(r"^(?!namespace|template|class|struct|enum|using|return|TEST|INSTANTIATE|RC_)[A-Za-z][^\n(={;]*?(?<![:~\w])(\w+)(?:\[\w*\])?(?: = |\(| \{|\{|;)", re.M)
 
 
