@@ -146,6 +146,14 @@ void encode(const wire::WorkerReport& report, proto::Report& out) {
   out.set_progressing(report.progressing);
   out.set_failed(report.failed);
   out.set_heartbeat_age_s(report.heartbeat_age_s);
+  if (!report.kv_links) return;
+  for (const wire::KvLink& link : *report.kv_links) {
+    proto::KvLink& to = *out.add_kv_links();
+    to.set_address(link.address);
+    to.set_num_good(link.num_good);
+    to.set_num_failed(link.num_failed);
+    to.set_ended_well(link.ended_well);
+  }
 }
 
 wire::WorkerReport decode_report(const proto::Report& in) {
@@ -159,6 +167,13 @@ wire::WorkerReport decode_report(const proto::Report& in) {
                             .heartbeat_age_s = in.heartbeat_age_s()};
   const int count = std::min(in.waiting_priorities_size(), in.waiting_counts_size());
   for (int i = 0; i < count; ++i) report.waiting[in.waiting_priorities(i)] = in.waiting_counts(i);
+  std::vector<wire::KvLink> links;
+  for (const proto::KvLink& link : in.kv_links())
+    links.push_back({.address = link.address(),
+                     .num_good = link.num_good(),
+                     .num_failed = link.num_failed(),
+                     .ended_well = link.ended_well()});
+  report.kv_links = std::make_shared<const std::vector<wire::KvLink>>(std::move(links));
   return report;
 }
 

@@ -284,8 +284,9 @@ void GatewayLink::report(Clock::time_point now) {
   if (window_ == 0 || finished_) return;
   const wire::WorkerReport current = links_.served().worker->report();
   std::string said =
-      fmt::format("{} {} {} {} {} {} {}", current.num_running, current.num_waiting, current.num_free_blocks,
-                  current.num_cached_blocks, current.failed, current.progressing, links_.draining());
+      fmt::format("{} {} {} {} {} {} {} {}", current.num_running, current.num_waiting,
+                  current.num_free_blocks, current.num_cached_blocks, current.failed, current.progressing,
+                  links_.draining(), links_.traffic().peers.version());
   const bool busy = current.num_running + current.num_waiting > 0;
   if (!busy && said == last_report_ && now - reported_ < links_.options().idle_report_every) return;
   last_report_ = std::move(said);
@@ -296,7 +297,9 @@ void GatewayLink::report(Clock::time_point now) {
 void GatewayLink::fill_report(Clock::time_point now) {
   proto::Report& report = *out_.mutable_report();
   encode(links_.served().worker->prospect(), report);
-  encode(links_.served().worker->report(), report);
+  wire::WorkerReport current = links_.served().worker->report();
+  current.kv_links = links_.traffic().peers.links();
+  encode(current, report);
   report.set_draining(links_.draining());
   report.set_last_stream(last_stream_);
   report.set_now_s(base::seconds(Clock::now().time_since_epoch()));

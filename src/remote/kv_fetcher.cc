@@ -28,7 +28,9 @@ using Clock = std::chrono::steady_clock;
 }  // namespace
 
 struct KvFetcher::Peer {
-  explicit Peer(const ChannelOptions& options) : stub(proto::Worker::NewStub(open_channel(options))) {}
+  explicit Peer(const ChannelOptions& options)
+      : address(options.address), stub(proto::Worker::NewStub(open_channel(options))) {}
+  const std::string address;
   const std::unique_ptr<proto::Worker::Stub> stub;
 };
 
@@ -57,6 +59,7 @@ class KvFetcher::Fetch final : public grpc::ClientReadReactor<proto::KvBlock>,
   std::shared_ptr<kv::ArrivingBlocks> start(proto::PrefillRequest request, std::size_t first,
                                             std::vector<kv::BlockHash> hashes, double patience_s) {
     request_ = std::move(request);
+    patience_s_ = patience_s;
     first_ = first;
     hashes_ = std::move(hashes);
     auto arriving = std::make_shared<kv::ArrivingBlocks>(first, first + hashes_.size(), patience_s,
@@ -129,10 +132,14 @@ class KvFetcher::Fetch final : public grpc::ClientReadReactor<proto::KvBlock>,
     if (next_ == hashes_.size() && !is_corrupt_) {
       ++traffic.in.num_transfers;
       traffic.in.seconds += base::seconds(Clock::now() - began_);
+      traffic.peers.note(peer_->address, KvPeers::Outcome::came);
       return;
     }
     const KvFailure failure = failure_of(status);
     traffic.count(failure);
+    // A client that has left says nothing of the other worker.
+    const bool waited = base::seconds(Clock::now() - began_) >= patience_s_;
+    if (failure != KvFailure::late || waited) traffic.peers.note(peer_->address, KvPeers::Outcome::failed);
     obs::Log::warn("kv_did_not_come", {{"id", request_.origin().request_id()},
                                        {"why", kKvFailureNames[static_cast<std::size_t>(failure)]},
                                        {"reason", status.error_message()},
@@ -169,6 +176,7 @@ class KvFetcher::Fetch final : public grpc::ClientReadReactor<proto::KvBlock>,
   std::weak_ptr<kv::ArrivingBlocks> arriving_;
   std::size_t first_ = 0;
   std::vector<kv::BlockHash> hashes_;
+  double patience_s_ = 0;
   std::size_t next_ = 0;  // blocks that have come
   bool is_corrupt_ = false;
 };
@@ -204,6 +212,7 @@ std::shared_ptr<kv::ArrivingBlocks> KvFetcher::fetch(const wire::GenerateRequest
   if (const base::Status status = check_address(request.prefill->address, options_.peer); !status.ok()) {
     obs::Log::warn("kv_not_asked_for", {{"reason", status.error().message}});
     shared_->traffic->count(KvFailure::refused);
+    shared_->traffic->peers.note(request.prefill->address, KvPeers::Outcome::failed);
     return nullptr;
   }
   auto memory = std::make_shared<net::BodyShare>(shared_->traffic->memory);

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "net/body_budget.h"
+#include "remote/kv_peers.h"
 
 namespace kvasir::remote {
 
@@ -34,6 +35,8 @@ struct KvTraffic {
   Direction in;
   Direction out;
   std::array<std::atomic<std::uint64_t>, kKvFailureNames.size()> failures{};  // of those that come in
+
+  KvPeers peers;  // of those that come in
 
   void count(KvFailure failure) { ++failures[static_cast<std::size_t>(failure)]; }
 

@@ -116,6 +116,7 @@ TEST_F(KvTransfer, WhoeverDoesNotWaitEndsIt) {
   EXPECT_TRUE(becomes_true([&] { return asked.stream->cancelled(); }));
   EXPECT_TRUE(becomes_true([&] { return failures(*in, KvFailure::late) == 1; }));
   EXPECT_TRUE(becomes_true([&] { return in->memory->held_bytes() == 0 && out->memory->held_bytes() == 0; }));
+  EXPECT_TRUE(in->peers.links()->empty()) << "the other worker is not to blame";
 }
 
 TEST_F(KvTransfer, ItEndsWithThePatience) {
@@ -126,6 +127,8 @@ TEST_F(KvTransfer, ItEndsWithThePatience) {
   ASSERT_TRUE(settles(*arriving));
   EXPECT_LE(arriving->take().images.size(), 1u);
   EXPECT_TRUE(becomes_true([&] { return failures(*in, KvFailure::late) == 1; }));
+  ASSERT_TRUE(becomes_true([&] { return in->peers.version() == 1; }));
+  EXPECT_EQ(in->peers.links()->front().num_failed, 1u);
 }
 
 TEST_F(KvTransfer, ABlockThatWasChangedEndsItAfterThoseBeforeIt) {
@@ -147,6 +150,7 @@ TEST_F(KvTransfer, ABlockThatWasChangedEndsItAfterThoseBeforeIt) {
     EXPECT_EQ(arriving->take().images.size(), 1u);
     EXPECT_TRUE(becomes_true([&] { return failures(*in, KvFailure::corrupt) == before + 1; }));
     EXPECT_TRUE(becomes_true([&] { return asked.stream->cancelled(); }));
+    EXPECT_EQ(in->peers.links()->front(), (wire::KvLink{request.prefill->address, 0, before + 1, false}));
   }
 }
 
@@ -234,6 +238,10 @@ TEST_F(KvTransfer, AWorkerAsksForWhatItsGatewayNames) {
   ASSERT_TRUE(settles(*asked.request.arriving));
   EXPECT_EQ(asked.request.arriving->take().images.size(), 2u);
   EXPECT_EQ(asked.request.prompt, request.prompt);
+  // The gateway learns what became of it.
+  const auto links = [&] { return worker->report().kv_links; };
+  ASSERT_TRUE(becomes_true([&] { return links() && links()->size() == 1; }));
+  EXPECT_EQ(links()->front(), (wire::KvLink{.address = request.prefill->address, .num_good = 1}));
   request.num_prompt_logprobs = 1;
   const Received whole = ask(*worker, request);
   EXPECT_FALSE(answers->wait_for(1).request.arriving);

@@ -5,7 +5,7 @@ namespace kvasir::router {
 bool Ejections::note(const std::string& member, Outcome outcome, std::size_t num_members,
                      base::TimePoint now) {
   const std::lock_guard lock(mutex_);
-  base::Probation& probation = members_[member];
+  base::Probation& probation = members_.try_emplace(member, options_).first->second;
   const bool was_out = probation.is_out();
   bool is_put_out = false;
   if (outcome == Outcome::lost)

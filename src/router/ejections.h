@@ -15,6 +15,9 @@ namespace kvasir::router {
 // Thread-safe.
 class Ejections {
  public:
+  Ejections() = default;
+  explicit Ejections(base::Probation::Options options) : options_(options) {}
+
   enum class Outcome { ended_well, lost };
   // True if the member is put out by it.
   bool note(const std::string& member, Outcome outcome, std::size_t num_members, base::TimePoint now);
@@ -30,6 +33,7 @@ class Ejections {
   std::map<std::string, std::uint64_t> counts() const;
 
  private:
+  const base::Probation::Options options_{};
   mutable std::mutex mutex_;
   std::map<std::string, base::Probation> members_;  // guarded by mutex_
   std::map<std::string, std::uint64_t> counts_;     // guarded by mutex_

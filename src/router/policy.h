@@ -22,6 +22,7 @@ struct Candidate {
   int num_waiting = 0;      // likewise
   int num_blocks = 0;       // of its cache; 0: not known
   int num_free_blocks = 0;  // free or holding only cached prefixes
+  bool rests = false;       // its blocks keep failing: it gets no prompts that others answer
 };
 
 // The time that a member computes a prompt of which it holds so many tokens.

@@ -34,9 +34,15 @@ wire::WorkerReport sum_of(const std::vector<MemberStatus>& members) {
   return sum;
 }
 
-Pool::Pool(std::string model, const PoolOptions& options)
+const base::Clock& Pool::real_clock() {
+  static const base::RealClock clock;
+  return clock;
+}
+
+Pool::Pool(std::string model, const PoolOptions& options, const base::Clock& clock)
     : model_(std::move(model)),
       options_(options),
+      clock_(clock),
       policy_(make_policy(options.policy, options.seed)),
       index_(std::make_shared<BlockIndex>(options.index_bytes)) {}
 
@@ -66,6 +72,7 @@ void Pool::take_out(std::string_view id, List& members, const std::lock_guard<st
   const auto found = std::ranges::find_if(members, [id](const Seat& seat) { return seat.member->id == id; });
   if (found == members.end()) return;
   if (found->follower) found->follower->end();
+  trials_.forget(found->member->id, found->member->address);
   members.erase(found);
 }
 
@@ -94,6 +101,7 @@ struct Pool::Field {
 
 Pool::Field Pool::field_of(const Members& among, const Demand& demand) const {
   Field field;
+  const base::TimePoint now = clock_.now();
   field.candidates.reserve(among->size());
   field.seats.reserve(among->size());
   for (const Seat& seat : *among) {
@@ -105,6 +113,7 @@ Pool::Field Pool::field_of(const Members& among, const Demand& demand) const {
       continue;
     }
     const bool helps = seat.member->role == wire::kPrefillRole;
+    trials_.heed(seat.member->id, report.kv_links, now);
     (helps ? field.helper_seats : field.seats).push_back(&seat);
     (helps ? field.helpers : field.candidates)
         .push_back({.member = seat.member.get(),
@@ -114,6 +123,7 @@ Pool::Field Pool::field_of(const Members& among, const Demand& demand) const {
                     .num_blocks = report.num_blocks,
                     .num_free_blocks = report.num_free_blocks});
   }
+  for (Candidate& helper : field.helpers) helper.rests = !trials_.admits(helper.member->address, now);
   if (field.candidates.empty()) {  // better one that is meant for other work than none
     std::swap(field.candidates, field.helpers);
     std::swap(field.seats, field.helper_seats);
@@ -155,11 +165,12 @@ base::Result<WorkerLease> Pool::pick(const Members& among, const Demand& demand,
 void Pool::send_prefill(const Field& field, const Demand& demand, const Candidate& decoder,
                         Route& route) const {
   if (demand.outline == nullptr) return;
-  const base::TimePoint now = base::RealClock().now();
+  const base::TimePoint now = clock_.now();
   const auto prefill = choose_prefill(options_.prefill, decoder, field.helpers, *demand.outline, now);
   if (!prefill) return;
   WorkerMember& helper = *field.helper_seats[prefill->index]->member;
   helper.sent_prefills.add(now, prefill->own_s);
+  trials_.begin(helper.address, now);
   route.prefill_member = helper.id;
   route.prefill = {helper.address, prefill->patience_s};
   route.expected_ttft_s = prefill->ttft_s;
@@ -171,6 +182,7 @@ std::vector<MemberStatus> Pool::status() const {
   for (const Seat& seat : *members())
     all.push_back({.id = seat.member->id,
                    .num_leases = seat.member->num_leases(),
+                   .num_prefill_ejections = trials_.count(seat.member->address),
                    .report = seat.member->worker->report()});
   return all;
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "router/block_follower.h"
 #include "router/block_index.h"
@@ -16,6 +17,7 @@
 #include "router/member.h"
 #include "router/policy.h"
 #include "router/prefill_choice.h"
+#include "router/prefill_trials.h"
 
 namespace kvasir::router {
 
@@ -30,6 +32,7 @@ struct PoolOptions {
 struct MemberStatus {
   std::string id;
   int num_leases = 0;  // of this process
+  std::uint64_t num_prefill_ejections = 0;  // see PrefillTrials
   wire::WorkerReport report;
 };
 
@@ -44,7 +47,8 @@ base::Error no_worker(const std::string& model);
 // policy wants to know them. Thread-safe.
 class Pool {
  public:
-  Pool(std::string model, const PoolOptions& options);
+  // The clock outlives it.
+  Pool(std::string model, const PoolOptions& options, const base::Clock& clock = real_clock());
   ~Pool();
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
@@ -71,6 +75,8 @@ class Pool {
   std::vector<MemberStatus> status() const;
   const BlockIndex& index() const { return *index_; }
 
+  static const base::Clock& real_clock();
+
  private:
   using List = std::vector<Seat>;
   struct Field;
@@ -82,8 +88,10 @@ class Pool {
 
   const std::string model_;
   const PoolOptions options_;
+  const base::Clock& clock_;
   const std::unique_ptr<Policy> policy_;
   const std::shared_ptr<BlockIndex> index_;
+  mutable PrefillTrials trials_;
   mutable std::mutex mutex_;
   Members members_ = std::make_shared<List>();  // guarded by mutex_; never null
 };

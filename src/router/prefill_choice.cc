@@ -53,7 +53,7 @@ std::optional<PrefillChoice> choose_prefill(PrefillRule rule, const Candidate& d
   std::optional<PrefillChoice> best;
   for (std::size_t i = 0; i < helpers.size(); ++i) {
     const Candidate& helper = helpers[i];
-    if (helper.member->kv.name.empty() || helper.member->kv != decoder.member->kv) continue;
+    if (helper.rests || helper.member->kv.name.empty() || helper.member->kv != decoder.member->kv) continue;
     const wire::Forecast there = forecast_of(helper, outline);
     if (!(there.expected.ttft_s > 0)) continue;
     const double computed_s = own_prefill_s(there, outline, helper.num_cached);

@@ -97,6 +97,32 @@ TEST_F(PrefillChoiceTest, ABusyHelperIsNotWaitedFor) {
   EXPECT_LE(num_apart, 4);
 }
 
+TEST_F(PrefillChoiceTest, AHelperWhoseBlocksKeepFailingRests) {
+  base::FakeClock clock;
+  pool = std::make_unique<Pool>("m", PoolOptions{}, clock);
+  add("d", 0, wire::kDecodeRole);
+  add("p", 1, wire::kPrefillRole);
+  add("q", 2, wire::kPrefillRole);
+  workers[0]->report_.num_running = 3;
+  workers[2]->queue_s = 0.5;
+  const auto tell = [&](std::uint64_t num_good, std::uint64_t num_failed, bool ended_well) {
+    workers[0]->report_.kv_links = std::make_shared<const std::vector<wire::KvLink>>(
+        std::vector{wire::KvLink{"p:7070", num_good, num_failed, ended_well}});
+  };
+  tell(0, 0, true);
+  EXPECT_EQ(route_of(2000).prefill_member, "p");
+  tell(0, 3, false);
+  EXPECT_EQ(route_of(2000).prefill_member, "q");
+  EXPECT_EQ(pool->status()[1].num_prefill_ejections, 1u);
+  clock.advance(std::chrono::seconds(1));
+  EXPECT_EQ(route_of(2000).prefill_member, "p") << "one that tries it";
+  clock.advance(SentPrefills::kRemembered * 2);
+  EXPECT_EQ(route_of(2000).prefill_member, "q");
+  tell(1, 3, true);
+  clock.advance(SentPrefills::kRemembered * 2);
+  EXPECT_EQ(route_of(2000).prefill_member, "p");
+}
+
 TEST_F(PrefillChoiceTest, AnSloIsNotMissedForTheStreamsSake) {
   add("d", 0, wire::kDecodeRole);
   add("p", 1, wire::kPrefillRole);

@@ -133,11 +133,6 @@ std::shared_ptr<const Text> named(std::string_view name, std::uint64_t version, 
 
 }  // namespace
 
-const base::Clock& Router::real_clock() {
-  static const base::RealClock clock;
-  return clock;
-}
-
 Router::Router(PoolOptions options, const base::Clock& clock)
     : pool_options_(std::move(options)), clock_(clock) {}
 Router::~Router() = default;
@@ -156,7 +151,7 @@ std::shared_ptr<Router::Entry> Router::find_locked(std::string_view name) const 
 void Router::add(std::string name) {
   const std::lock_guard lock(mutex_);
   CHECK(find(name) == nullptr, "model {} added twice", name);
-  auto entry = std::make_shared<Entry>(std::move(name), listener_, pool_options_);
+  auto entry = std::make_shared<Entry>(std::move(name), listener_, pool_options_, clock_);
   entry->created_s =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
           .count();

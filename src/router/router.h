@@ -92,7 +92,7 @@ struct Reach {
 class Router {
  public:
   // The clock outlives it.
-  explicit Router(PoolOptions options = {}, const base::Clock& clock = real_clock());
+  explicit Router(PoolOptions options = {}, const base::Clock& clock = Pool::real_clock());
   ~Router();
 
   // Adding a name twice is a bug.
@@ -189,8 +189,6 @@ class Router {
   base::Result<std::shared_ptr<Entry>> find_ready(std::string_view name, const Reach& reach) const;
   // Ready, or leaving.
   base::Result<std::shared_ptr<Entry>> find_loaded(std::string_view name) const;
-
-  static const base::Clock& real_clock();
 
   const PoolOptions pool_options_;
   const base::Clock& clock_;

@@ -13,8 +13,11 @@ namespace kvasir::router {
 
 // A name and what it stands for. For the router's own files.
 struct Router::Entry {
-  Entry(std::string name_in, const std::shared_ptr<UseListener>& listener, const PoolOptions& options)
-      : name(std::move(name_in)), uses(std::make_shared<Use::Count>(name, listener)), pool(name, options) {}
+  Entry(std::string name_in, const std::shared_ptr<UseListener>& listener, const PoolOptions& options,
+        const base::Clock& clock)
+      : name(std::move(name_in)),
+        uses(std::make_shared<Use::Count>(name, listener)),
+        pool(name, options, clock) {}
 
   const std::string name;
   std::int64_t created_s = 0;

@@ -1,6 +1,10 @@
 #pragma once
 
 #include <map>
+#include <memory>
+#include <vector>
+
+#include "wire/kv_link.h"
 
 namespace kvasir::wire {
 
@@ -15,6 +19,8 @@ struct WorkerReport {
   bool progressing = true;          // a step ended lately, or there is nothing to do
   bool failed = false;              // its device has failed: it computes nothing any more
   double heartbeat_age_s = 0;       // since it last ended a step; 0 if there is nothing to do
+  // The workers that have computed prompts for it. Null: it has told nothing of them.
+  std::shared_ptr<const std::vector<KvLink>> kv_links = nullptr;
 };
 
 }  // namespace kvasir::wire

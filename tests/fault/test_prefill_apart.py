@@ -189,6 +189,36 @@ def test_blocks_that_are_changed_on_their_way_are_not_used(tmp_path, expected):
             assert moved_in(decode) > moved
 
 
+def route_of(gateway, number):
+    """Where a long prompt went, and what the answer was."""
+    answer = gateway.client(timeout=300).chat.completions.with_raw_response.create(
+        **long_chat(number, 300), extra_headers={"x-kvasir-explain": "route"})
+    return answer.headers["x-kvasir-route"]
+
+
+def test_a_worker_whose_blocks_keep_failing_rests_until_one_prompt_has_tried_it(tmp_path):
+    with apart(tmp_path, proxied=True) as (prefill, decode, gateway, proxy):
+        proxy.mode = "flip"
+        failed = 0
+        while "prefill=w0" in route_of(gateway, 20 + failed):
+            failed += 1
+            assert failed <= 3, "it is asked again and again"
+        assert failed == 3
+        assert decode.metric("kvasir_kv_transfer_failures_total") == 3
+        assert gateway.metric("llm_prefill_ejections_total", member="w0") == 1
+        # Prompts that try it find it as it was, and the pauses grow.
+        wait_until(lambda: "prefill=w0" in route_of(gateway, 30 + decode.metric("kvasir_kv_transfer_failures_total")), 30, "a trial")
+        wait_until(lambda: decode.metric("kvasir_kv_transfer_failures_total") == 4, 10, "it fails")
+        assert "prefill" not in route_of(gateway, 40)
+        assert gateway.metric("llm_prefill_ejections_total", member="w0") == 2
+        # Mended, it is back after the next trial, without a restart.
+        proxy.mode = "pass"
+        tried = iter(range(50, 1000))
+        wait_until(lambda: "prefill=w0" in route_of(gateway, next(tried)), 30, "the next trial")
+        assert "prefill=w0" in route_of(gateway, next(tried)) and "prefill=w0" in route_of(gateway, next(tried))
+        assert prefill.process.poll() is None and decode.metric("kvasir_kv_transfers_total") == 3
+
+
 def test_a_client_that_leaves_ends_the_prefill(tmp_path):
     with apart(tmp_path, args=["--max-batch-tokens", "64"]) as (prefill, decode, gateway, _):
         with beside_chats(gateway):

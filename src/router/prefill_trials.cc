@@ -1,0 +1,59 @@
+#include "router/prefill_trials.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace kvasir::router {
+
+namespace {
+
+constexpr std::size_t kAllMayBeOut = std::numeric_limits<std::size_t>::max();
+
+}  // namespace
+
+void PrefillTrials::heed(const std::string& member, const Links& links, base::TimePoint now) {
+  if (!links) return;
+  const std::lock_guard lock(mutex_);
+  Links& heeded = heeded_[member];
+  if (heeded == links) return;
+  const Links before = std::exchange(heeded, links);
+  if (!before) return;
+  for (const wire::KvLink& link : *links) {
+    const auto known = std::ranges::find(*before, link.address, &wire::KvLink::address);
+    heed_one(known == before->end() ? wire::KvLink{} : *known, link, now);
+  }
+}
+
+// Those that failed and those that came since the message before, in the order that fits how it ended.
+void PrefillTrials::heed_one(const wire::KvLink& before, const wire::KvLink& link, base::TimePoint now) {
+  const auto note = [&](std::uint64_t was, std::uint64_t is, Ejections::Outcome outcome) {
+    for (std::uint64_t i = was; i < is && i - was < 8; ++i)
+      ejections_.note(link.address, outcome, kAllMayBeOut, now);
+  };
+  const auto note_good = [&] { note(before.num_good, link.num_good, Ejections::Outcome::ended_well); };
+  if (!link.ended_well) note_good();
+  note(before.num_failed, link.num_failed, Ejections::Outcome::lost);
+  if (link.ended_well) note_good();
+}
+
+bool PrefillTrials::admits(const std::string& address, base::TimePoint now) const {
+  if (!ejections_.any()) return true;
+  std::vector<std::string> out;
+  ejections_.append_out(out, now);
+  return std::ranges::find(out, address) == out.end();
+}
+
+void PrefillTrials::forget(const std::string& member, const std::string& address) {
+  ejections_.forget(address);
+  const std::lock_guard lock(mutex_);
+  heeded_.erase(member);
+}
+
+std::uint64_t PrefillTrials::count(const std::string& address) const {
+  const auto counts = ejections_.counts();
+  const auto found = counts.find(address);
+  return found == counts.end() ? 0 : found->second;
+}
+
+}  // namespace kvasir::router
