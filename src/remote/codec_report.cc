@@ -153,6 +153,7 @@ void encode(const wire::WorkerReport& report, proto::Report& out) {
     to.set_num_good(link.num_good);
     to.set_num_failed(link.num_failed);
     to.set_ended_well(link.ended_well);
+    to.set_bytes_per_s(link.bytes_per_s);
   }
 }
 
@@ -172,7 +173,8 @@ wire::WorkerReport decode_report(const proto::Report& in) {
     links.push_back({.address = link.address(),
                      .num_good = link.num_good(),
                      .num_failed = link.num_failed(),
-                     .ended_well = link.ended_well()});
+                     .ended_well = link.ended_well(),
+                     .bytes_per_s = link.bytes_per_s() > 0 ? link.bytes_per_s() : wire::kSupposedBytesPerS});
   report.kv_links = std::make_shared<const std::vector<wire::KvLink>>(std::move(links));
   return report;
 }

@@ -283,10 +283,9 @@ void GatewayLink::take_events() {
 void GatewayLink::report(Clock::time_point now) {
   if (window_ == 0 || finished_) return;
   const wire::WorkerReport current = links_.served().worker->report();
-  std::string said =
-      fmt::format("{} {} {} {} {} {} {} {}", current.num_running, current.num_waiting,
-                  current.num_free_blocks, current.num_cached_blocks, current.failed, current.progressing,
-                  links_.draining(), links_.traffic().peers.version());
+  std::string said = fmt::format("{} {} {} {} {} {} {} {}", current.num_running, current.num_waiting,
+                                 current.num_free_blocks, current.num_cached_blocks, current.failed,
+                                 current.progressing, links_.draining(), links_.traffic().peers.version());
   const bool busy = current.num_running + current.num_waiting > 0;
   if (!busy && said == last_report_ && now - reported_ < links_.options().idle_report_every) return;
   last_report_ = std::move(said);

@@ -4,6 +4,7 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
+#include "obs/log.h"
 #include "remote/gateway_link.h"
 #include "wire/worker_lost.h"
 

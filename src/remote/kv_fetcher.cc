@@ -122,6 +122,12 @@ class KvFetcher::Fetch final : public grpc::ClientReadReactor<proto::KvBlock>,
       return false;
     }
     ++next_;
+    const Clock::time_point now = Clock::now();
+    if (in_.follows()) {
+      flow_.num_bytes += held->image.bytes.size();
+      flow_.seconds += base::seconds(now - came_);
+    }
+    came_ = now;
     shared_->traffic->in.num_bytes += held->image.bytes.size();
     arriving->add({held, &held->image});
     return true;
@@ -129,6 +135,7 @@ class KvFetcher::Fetch final : public grpc::ClientReadReactor<proto::KvBlock>,
 
   void count(const grpc::Status& status) {
     KvTraffic& traffic = *shared_->traffic;
+    traffic.peers.measure(peer_->address, flow_);
     if (next_ == hashes_.size() && !is_corrupt_) {
       ++traffic.in.num_transfers;
       traffic.in.seconds += base::seconds(Clock::now() - began_);
@@ -177,7 +184,9 @@ class KvFetcher::Fetch final : public grpc::ClientReadReactor<proto::KvBlock>,
   std::size_t first_ = 0;
   std::vector<kv::BlockHash> hashes_;
   double patience_s_ = 0;
-  std::size_t next_ = 0;  // blocks that have come
+  std::size_t next_ = 0;      // blocks that have come
+  Clock::time_point came_{};  // the latest block
+  KvPeers::Flow flow_;
   bool is_corrupt_ = false;
 };
 

@@ -83,6 +83,23 @@ TEST_F(KvTransfer, BlocksComeOneByOneWhileThePromptIsComputed) {
   EXPECT_TRUE(becomes_true([&] { return server->stats().num_streams == 0; }));
 }
 
+// Blocks that were ready before they could be sent tell how fast the way is.
+TEST_F(KvTransfer, TheSpeedOfTheWayIsMeasured) {
+  fed_->form = form = {"f16 test", 1 << 20};
+  out = std::make_shared<KvTraffic>(8 << 20);
+  begin(8 << 20);
+  std::vector<kv::BlockImage> images;
+  for (std::size_t i = 0; i < 4; ++i)
+    images.push_back(kv::sealed(std::string(1 << 20, static_cast<char>('a' + i)), chain.hashes()[i]));
+  const auto arriving = fetcher->fetch(request, chain, 0);
+  const FedWorker::Asked asked = fed_->wait_for(0);
+  for (std::size_t i = 0; i < 4; ++i) asked.request.outlet->put(i, std::move(images[i]));
+  ASSERT_TRUE(becomes_true([&] { return in->in.num_transfers == 1; }));
+  const double bytes_per_s = in->peers.links()->front().bytes_per_s;
+  EXPECT_NE(bytes_per_s, wire::kSupposedBytesPerS);
+  EXPECT_GT(bytes_per_s, 1e6);
+}
+
 TEST_F(KvTransfer, MemoryIsHeldUntilTheBlocksAreUsed) {
   begin();
   auto arriving = fetcher->fetch(request, chain, 0);

@@ -106,7 +106,7 @@ base::Result<wire::GenerateRequest> PrefillCall::check(const proto::PrefillReque
 void PrefillCall::put(Block block) {
   if (finished_) return;
   blocks_.push_back(std::move(block));
-  write_next();
+  write_next(Since::computed);
 }
 
 // The token that follows the prompt is nobody's.
@@ -118,19 +118,20 @@ void PrefillCall::heed_reader() {
 
 void PrefillCall::written() {
   writing_ = false;
-  if (--num_left_ > 0) return write_next();
+  if (--num_left_ > 0) return write_next(Since::written);
   KvTraffic::Direction& out = links_.traffic().out;
   ++out.num_transfers;
   out.seconds += base::seconds(std::chrono::steady_clock::now() - began_);
   finish(grpc::Status::OK);
 }
 
-void PrefillCall::write_next() {
+void PrefillCall::write_next(Since since) {
   if (finished_ || writing_ || blocks_.empty()) return;
   Block block = std::move(blocks_.front());
   blocks_.pop_front();
   out_.set_index(static_cast<std::int32_t>(block.index));
   out_.set_checksum(block.image.checksum);
+  out_.set_follows(since == Since::written);
   links_.traffic().out.num_bytes += block.image.bytes.size();
   *out_.mutable_data() = std::move(block.image.bytes);
   writing_ = true;

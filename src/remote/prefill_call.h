@@ -39,7 +39,8 @@ class PrefillCall final : public grpc::ServerWriteReactor<proto::KvBlock>,
   base::Result<wire::GenerateRequest> check(const proto::PrefillRequest& request) const;
   void put(Block block);
   void heed_reader();
-  void write_next();
+  enum class Since : std::uint8_t { computed, written };
+  void write_next(Since since);
   void written();
   void finish(const grpc::Status& status);
 

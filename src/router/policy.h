@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "router/demand.h"
 #include "router/member.h"
@@ -22,7 +23,9 @@ struct Candidate {
   int num_waiting = 0;      // likewise
   int num_blocks = 0;       // of its cache; 0: not known
   int num_free_blocks = 0;  // free or holding only cached prefixes
-  bool rests = false;       // its blocks keep failing: it gets no prompts that others answer
+  // Of the workers that have computed prompts for it; null: it has told nothing of them.
+  std::shared_ptr<const std::vector<wire::KvLink>> kv_links = nullptr;
+  bool rests = false;  // its blocks keep failing: it gets no prompts that others answer
 };
 
 // The time that a member computes a prompt of which it holds so many tokens.

@@ -121,7 +121,8 @@ Pool::Field Pool::field_of(const Members& among, const Demand& demand) const {
                     .num_running = report.num_running,
                     .num_waiting = report.num_waiting,
                     .num_blocks = report.num_blocks,
-                    .num_free_blocks = report.num_free_blocks});
+                    .num_free_blocks = report.num_free_blocks,
+                    .kv_links = report.kv_links});
   }
   for (Candidate& helper : field.helpers) helper.rests = !trials_.admits(helper.member->address, now);
   if (field.candidates.empty()) {  // better one that is meant for other work than none
@@ -182,8 +183,8 @@ std::vector<MemberStatus> Pool::status() const {
   for (const Seat& seat : *members())
     all.push_back({.id = seat.member->id,
                    .num_leases = seat.member->num_leases(),
-                   .num_prefill_ejections = trials_.count(seat.member->address),
-                   .report = seat.member->worker->report()});
+                   .report = seat.member->worker->report(),
+                   .num_prefill_ejections = trials_.count(seat.member->address)});
   return all;
 }
 

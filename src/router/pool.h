@@ -32,8 +32,8 @@ struct PoolOptions {
 struct MemberStatus {
   std::string id;
   int num_leases = 0;  // of this process
-  std::uint64_t num_prefill_ejections = 0;  // see PrefillTrials
   wire::WorkerReport report;
+  std::uint64_t num_prefill_ejections = 0;  // see PrefillTrials
 };
 
 // What all workers of a pool have and do together. It makes progress if one of them does, and has failed if

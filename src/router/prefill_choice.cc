@@ -11,10 +11,8 @@ namespace {
 
 // Fewer tokens to compute are not worth a way through two workers.
 constexpr double kLeastTokens = 4 * kv::kBlockTokens;
-// What asking another worker costs, and the bytes a second that go between workers and into the cache. The
-// blocks travel while later ones are computed.
+// What asking another worker costs.
 constexpr double kAsk_s = 5e-3;
-constexpr double kBytesPerS = 500e6;
 // Each stream loses the time that a prompt is computed beside it. More of them than this do not make a prompt
 // wait longer for a helper.
 constexpr int kMostStreams = 4;
@@ -24,6 +22,20 @@ constexpr double kLeastPatience_s = 1;
 
 double tokens_left(const Candidate& one, const wire::Outline& outline) {
   return std::max(0.0, static_cast<double>(outline.num_prompt_tokens - one.num_cached));
+}
+
+double bytes_per_s(const Candidate& decoder, const std::string& address) {
+  if (decoder.kv_links)
+    for (const wire::KvLink& link : *decoder.kv_links)
+      if (link.address == address) return link.bytes_per_s;
+  return wire::kSupposedBytesPerS;
+}
+
+// What the way of a prompt's blocks adds. They travel while later ones are computed.
+double travel_s(const Candidate& decoder, const Candidate& helper, double num_tokens, double computed_s) {
+  const double num_bytes = num_tokens / kv::kBlockTokens * static_cast<double>(helper.member->kv.num_bytes);
+  const double all_s = num_bytes / bytes_per_s(decoder, helper.member->address);
+  return std::max(all_s - computed_s, all_s / 4);
 }
 
 wire::Forecast forecast_of(const Candidate& one, wire::Outline outline) {
@@ -57,10 +69,8 @@ std::optional<PrefillChoice> choose_prefill(PrefillRule rule, const Candidate& d
     const wire::Forecast there = forecast_of(helper, outline);
     if (!(there.expected.ttft_s > 0)) continue;
     const double computed_s = own_prefill_s(there, outline, helper.num_cached);
-    const double travel_s =
-        num_left / kv::kBlockTokens * static_cast<double>(helper.member->kv.num_bytes) / kBytesPerS;
     const double ttft_s = there.expected.ttft_s + helper.member->sent_prefills.sum_s(now) + kAsk_s +
-                          std::max(travel_s - computed_s, travel_s / 4);
+                          travel_s(decoder, helper, num_left, computed_s);
     if (best && best->ttft_s <= ttft_s) continue;
     best = {.index = i,
             .ttft_s = ttft_s,

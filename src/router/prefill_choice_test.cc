@@ -97,6 +97,26 @@ TEST_F(PrefillChoiceTest, ABusyHelperIsNotWaitedFor) {
   EXPECT_LE(num_apart, 4);
 }
 
+// 2,000 tokens are 125 kB here, which takes a slow way seconds.
+TEST_F(PrefillChoiceTest, TheWayCostsWhatItWasSeenToCost) {
+  add("d", 0, wire::kDecodeRole);
+  add("p", 1, wire::kPrefillRole);
+  add("q", 2, wire::kPrefillRole);
+  workers[0]->report_.num_running = 1;
+  workers[2]->queue_s = 0.5;
+  const auto tell = [&](double p_bytes_per_s, double q_bytes_per_s) {
+    workers[0]->report_.kv_links = std::make_shared<const std::vector<wire::KvLink>>(
+        std::vector{wire::KvLink{.address = "q:7070", .bytes_per_s = q_bytes_per_s},
+                    wire::KvLink{.address = "p:7070", .bytes_per_s = p_bytes_per_s}});
+  };
+  tell(1e6, 1e6);
+  EXPECT_EQ(route_of(2000).prefill_member, "p") << "0.1 s, while it computes";
+  tell(40e3, 1e6);
+  EXPECT_EQ(route_of(2000).prefill_member, "q") << "3.1 s, and 1.1 of them after the last token";
+  tell(10e3, 10e3);
+  EXPECT_FALSE(route_of(2000).prefill) << "12.5 s";
+}
+
 TEST_F(PrefillChoiceTest, AHelperWhoseBlocksKeepFailingRests) {
   base::FakeClock clock;
   pool = std::make_unique<Pool>("m", PoolOptions{}, clock);
@@ -106,8 +126,8 @@ TEST_F(PrefillChoiceTest, AHelperWhoseBlocksKeepFailingRests) {
   workers[0]->report_.num_running = 3;
   workers[2]->queue_s = 0.5;
   const auto tell = [&](std::uint64_t num_good, std::uint64_t num_failed, bool ended_well) {
-    workers[0]->report_.kv_links = std::make_shared<const std::vector<wire::KvLink>>(
-        std::vector{wire::KvLink{"p:7070", num_good, num_failed, ended_well}});
+    workers[0]->report_.kv_links = std::make_shared<const std::vector<wire::KvLink>>(std::vector{wire::KvLink{
+        .address = "p:7070", .num_good = num_good, .num_failed = num_failed, .ended_well = ended_well}});
   };
   tell(0, 0, true);
   EXPECT_EQ(route_of(2000).prefill_member, "p");

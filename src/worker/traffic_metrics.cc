@@ -20,6 +20,15 @@ void observe(const remote::KvTraffic& traffic, obs::Registry& registry,
         {"kvasir_kv_transfer_seconds_total", "Time from the request for a prompt's KV to its last block."},
         labels, [direction] { return direction->seconds.load(); }));
   }
+  observations.push_back(registry.observe_gauges(
+      {"kvasir_kv_link_bytes_per_second", "How fast KV has come from another worker lately."}, {},
+      [&traffic] {
+        std::vector<obs::Sample> samples;
+        const auto links = traffic.peers.links();
+        for (const wire::KvLink& link : *links)
+          samples.emplace_back(obs::Labels{{"peer", link.address}}, link.bytes_per_s);
+        return samples;
+      }));
   for (std::size_t i = 0; i < remote::kKvFailureNames.size(); ++i)
     observations.push_back(registry.observe_counter(
         {"kvasir_kv_transfer_failures_total", "Prompts whose KV did not come, or not all, by reason."},

@@ -104,12 +104,12 @@ std::vector<obs::Observation> observe_service(obs::Registry& registry, const Ser
       {"llm_prefill_ejections_total",
        "Times that a worker's blocks failed so often that it computed no prompts for others for a while."},
       {}, [samples_of] {
-        return samples_of([](const router::ModelStatus& model, const PoolFailures&,
-                             std::vector<obs::Sample>& samples) {
-          for (const router::MemberStatus& member : model.members)
-            samples.emplace_back(obs::Labels{{"model", model.name}, {"member", member.id}},
-                                 static_cast<double>(member.num_prefill_ejections));
-        });
+        return samples_of(
+            [](const router::ModelStatus& model, const PoolFailures&, std::vector<obs::Sample>& samples) {
+              for (const router::MemberStatus& member : model.members)
+                samples.emplace_back(obs::Labels{{"model", model.name}, {"member", member.id}},
+                                     static_cast<double>(member.num_prefill_ejections));
+            });
       }));
   observe_trust(registry, samples_of, observations);
   observations.push_back(registry.observe_gauge(
