@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
-#include <limits>
 #include <span>
 #include <tuple>
 #include <type_traits>
@@ -358,24 +356,6 @@ std::vector<ModelStatus> Router::models(const Reach& reach) const {
     status.report = sum_of(status.members);
   }
   return all;
-}
-
-std::optional<wire::Activity> Router::activity(std::string_view name, std::uint64_t after_step) const {
-  Pool::Members members;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto entry = find(name);
-    if (!entry || !entry->text) return std::nullopt;
-    members = entry->pool.members();
-  }
-  if (members->empty()) return std::nullopt;
-  wire::Activity together = members->front().member->worker->activity(after_step);
-  for (const Pool::Seat& seat : std::span(*members).subspan(1)) {
-    wire::Activity one = seat.member->worker->activity(std::numeric_limits<std::uint64_t>::max());
-    together.counters += one.counters;
-    std::ranges::move(one.sequences, std::back_inserter(together.sequences));
-  }
-  return together;
 }
 
 }  // namespace kvasir::router

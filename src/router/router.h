@@ -177,9 +177,6 @@ class Router {
 
   // In the order in which they were added.
   std::vector<ModelStatus> models(const Reach& reach = {}) const;
-  // Of all members together, but for the steps, which are the first one's; see seam::WorkerClient. Absent:
-  // the model is not ready, or does not generate.
-  std::optional<wire::Activity> activity(std::string_view name, std::uint64_t after_step) const;
 
  private:
   struct Entry;

@@ -32,6 +32,10 @@ test("workers and upstreams are seen, with what they do", async () => {
     const sum = (column) => rows.reduce((so, row) => so + Number(row.children[column].textContent), 0);
     return rows.every((row) => Number(row.children[3].textContent) > 0) && sum(3) === all && sum(5) === all;
   }, ids.length);
+  // The steps of each have a row of their own.
+  await page.waitForFunction(
+    () => document.querySelector("canvas[data-lanes]").dataset.lanes === "smollm2 on worker1,smollm2 on worker2",
+  );
   await findNoViolation(page, "the machine view of a fleet");
   stop.abort();
   await Promise.all(running);

@@ -118,6 +118,19 @@ test("rates and levels come from one look after another", () => {
   assert.equal(newest("running"), 0);
 });
 
+test("steps of several workers stand in the order of time, each in its worker's lane", () => {
+  const history = new History([1, 2]);
+  const look = lookAt(1000, 0, [0, 0, 0]);
+  const [step] = look.models[0]!.steps!;
+  const of = (worker: string, ago_ms: number) => ({ ...step!, worker, ago_ms });
+  look.models[0]!.steps = [of("w1", 40), of("w1", 20), of("w2", 30), of("w2", 10)];
+  history.push(look, "");
+  assert.deepEqual(
+    history.steps.map((one) => one.lane),
+    ["m on w1", "m on w2", "m on w1", "m on w2"],
+  );
+});
+
 test("refusals and blocks have a line for each of few names, and one for the others", () => {
   const history = new History([1, 2]);
   const names = Array.from({ length: 20 }, (_, at) => `tenant-${at}`);

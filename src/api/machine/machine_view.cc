@@ -111,34 +111,42 @@ json::object MachineView::describe(const router::ModelStatus& model) {
   object["context"] = common_text(*model.text).context_length;
   object["task"] = std::holds_alternative<router::EmbedTextPtr>(*model.text) ? "embed" : "generate";
   if (model.report) object["report"] = as_object(*model.report);
-  Told& told = told_[model.name];
-  if (told.version != model.version) told = {.version = model.version};
-  std::uint64_t& last_step = told.last_step;
-  const std::optional<wire::Activity> activity = service_.router.activity(model.name, last_step);
-  if (!activity) return object;
-  object["queue"] = as_object(queue_of(service_, model));
-  object["counters"] = as_object(activity->counters);
-  object["totals"] = as_object(service_.metrics.totals(model.name));
+  describe_work(model, object);
+  return object;
+}
+
+void MachineView::describe_work(const router::ModelStatus& model, json::object& into) {
+  const auto members = service_.router.members_of(model.name, model.version);
+  if (members.empty()) return;
+  wire::WorkerCounters counters;
+  json::array steps;
+  json::array sequences;
+  for (const auto& member : members) {
+    std::uint64_t& last_step = telling_[member] = told_[member];
+    const wire::Activity activity = member->worker->activity(last_step);
+    counters += activity.counters;
+    for (const wire::StepRecord& step : activity.steps) {
+      json::object& told = steps.emplace_back(as_object(step, activity.now_s)).as_object();
+      if (member->id != router::kLocalMember) told["worker"] = member->id;
+      last_step = step.number;
+    }
+    for (const wire::LiveSequence& one : activity.sequences) sequences.push_back(as_object(one));
+  }
+  into["queue"] = as_object(queue_of(service_, model));
+  into["counters"] = as_object(counters);
+  into["totals"] = as_object(service_.metrics.totals(model.name));
   const auto latencies = [&](obs::Histogram& (*of)(ClassMetrics&)) {
     return numbers(service_.metrics.counts(model.name, of));
   };
-  object["ttft"] = latencies([](ClassMetrics& metrics) -> obs::Histogram& { return metrics.ttft; });
-  object["tpot"] = latencies([](ClassMetrics& metrics) -> obs::Histogram& { return metrics.tpot; });
-  object["itl"] = latencies([](ClassMetrics& metrics) -> obs::Histogram& { return metrics.itl; });
+  into["ttft"] = latencies([](ClassMetrics& metrics) -> obs::Histogram& { return metrics.ttft; });
+  into["tpot"] = latencies([](ClassMetrics& metrics) -> obs::Histogram& { return metrics.tpot; });
+  into["itl"] = latencies([](ClassMetrics& metrics) -> obs::Histogram& { return metrics.itl; });
   json::object goodput;
   for (const auto& [tier, ratio] : service_.metrics.goodputs(model.name))
     goodput[tier] = number_or_null(ratio);
-  object["goodput"] = std::move(goodput);
-  json::array steps;
-  for (const wire::StepRecord& step : activity->steps) {
-    steps.push_back(as_object(step, activity->now_s));
-    last_step = step.number;
-  }
-  object["steps"] = std::move(steps);
-  json::array sequences;
-  for (const wire::LiveSequence& one : activity->sequences) sequences.push_back(as_object(one));
-  object["sequences"] = std::move(sequences);
-  return object;
+  into["goodput"] = std::move(goodput);
+  into["steps"] = std::move(steps);
+  into["sequences"] = std::move(sequences);
 }
 
 // What the router knows of a worker beside its standing; nothing if it is in no pool.
@@ -196,7 +204,9 @@ json::object MachineView::look() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const std::vector<router::ModelStatus> statuses = service_.router.models();
   json::array models;
+  telling_.clear();
   for (const router::ModelStatus& model : statuses) models.push_back(describe(model));
+  told_ = std::move(telling_);
   json::object refusals;
   for (const auto& [reason, count] : service_.metrics.refusals()) refusals[reason] = count;
   const std::int64_t budget = service_.residence == nullptr ? 0 : service_.residence->budget_bytes();

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,17 +25,18 @@ class MachineView {
 
  private:
   json::object describe(const router::ModelStatus& model);
+  // What its workers do, and the steps that were not told yet. Nothing if it has no worker that generates.
+  void describe_work(const router::ModelStatus& model, json::object& into);
   void describe_member(const std::vector<router::ModelStatus>& models, const fleet::WorkerStanding& worker,
                        json::object& into);
   json::array describe_fleet(const std::vector<router::ModelStatus>& models);
   json::array describe_upstreams() const;
 
   Service& service_;
-  struct Told {
-    std::uint64_t version = 0;  // of the model, whose steps begin anew when it is loaded again
-    std::uint64_t last_step = 0;
-  };
-  std::map<std::string, Told> told_;  // by model
+  // The last step that was told of each worker, and of those that were there at the last look.
+  using LastSteps = std::map<std::weak_ptr<router::WorkerMember>, std::uint64_t, std::owner_less<>>;
+  LastSteps told_;
+  LastSteps telling_;
 };
 
 }  // namespace kvasir::api

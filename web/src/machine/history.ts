@@ -34,6 +34,7 @@ const names = [
 /** A step with the time at which it began, in seconds since the epoch, and the model that it was of. */
 export interface TimedStep extends Step {
   model: string;
+  lane: string; // who computed it: the model, and the worker of a fleet
   at: number;
 }
 
@@ -213,9 +214,15 @@ export class History {
   }
 
   private keepSteps(look: Look, models: MachineModel[]): void {
-    for (const model of models)
-      for (const step of model.steps ?? [])
-        this.steps.push({ ...step, model: model.name, at: (look.at_ms - step.ago_ms) / 1000 });
+    const told = models.flatMap((model) =>
+      (model.steps ?? []).map((step) => ({
+        ...step,
+        model: model.name,
+        lane: step.worker ? `${model.name} on ${step.worker}` : model.name,
+        at: (look.at_ms - step.ago_ms) / 1000,
+      })),
+    );
+    this.steps.push(...told.sort((a, b) => a.at - b.at));
     if (this.steps.length > kMostSteps) this.steps = this.steps.slice(-kMostSteps);
   }
 }

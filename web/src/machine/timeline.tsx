@@ -6,8 +6,11 @@ import { history, look } from "./store.ts";
 import type { Slice } from "./types.ts";
 
 const kSeconds = 8;
-const kLane = 84;
 const kTop = 20;
+
+function laneHeight(lanes: string[]): number {
+  return lanes.length <= 6 ? 84 : 44;
+}
 
 interface Hover {
   x: number;
@@ -35,13 +38,14 @@ function layOut(steps: TimedStep[], lanes: string[], end: number, width: number)
   const start = end - kSeconds;
   const perSecond = width / kSeconds;
   const recent = steps.filter((step) => step.at + step.run_ms / 1000 >= start);
+  const lane = laneHeight(lanes);
   const most = Math.max(1, ...recent.map((step) => Math.sqrt(rowsOf(step))));
   for (const step of recent) {
-    const bottom = kTop + (lanes.indexOf(step.model) + 1) * kLane - 6;
+    const bottom = kTop + (lanes.indexOf(step.lane) + 1) * lane - 6;
     const x = (step.at - start) * perSecond;
     const barWidth = Math.max(1.5, (step.run_ms / 1000) * perSecond - 1);
     const rows = rowsOf(step);
-    const height = Math.max(6, ((kLane - 22) * Math.sqrt(rows)) / most);
+    const height = Math.max(6, ((lane - 22) * Math.sqrt(rows)) / most);
     let y = bottom;
     const slices: (Slice | null)[] = [...step.slices].sort((a, b) => a[3] - b[3] || (a[1] < b[1] ? -1 : 1));
     if (step.other_rows) slices.push(null);
@@ -54,10 +58,10 @@ function layOut(steps: TimedStep[], lanes: string[], end: number, width: number)
   return boxes;
 }
 
-// The models that have computed something; before any has, all of them.
+// Who has computed something; before anybody has, all models.
 function lanesOf(steps: TimedStep[], models: string[]): string[] {
-  const busy = models.filter((model) => steps.some((step) => step.model === model));
-  return busy.length > 0 ? busy : models;
+  const busy = [...new Set(steps.map((step) => step.lane))];
+  return busy.length > 0 ? busy.sort((a, b) => a.localeCompare(b, undefined, { numeric: true })) : models;
 }
 
 function draw(canvas: HTMLCanvasElement, lanes: string[], end: number): Box[] {
@@ -83,7 +87,7 @@ function draw(canvas: HTMLCanvasElement, lanes: string[], end: number): Box[] {
     context.fillText(ago === 0 ? "now" : `−${ago} s`, x, 12);
   }
   context.textAlign = "left";
-  for (const [at, lane] of lanes.entries()) context.fillText(lane, 4, kTop + at * kLane + 12);
+  for (const [at, lane] of lanes.entries()) context.fillText(lane, 4, kTop + at * laneHeight(lanes) + 12);
   const boxes = layOut(history.steps, lanes, end, width);
   for (const box of boxes) {
     context.globalAlpha = box.slice?.[3] ? 1 : 0.55;
@@ -107,7 +111,7 @@ function Tip({ hover }: { hover: Hover }) {
         </p>
       )}
       <p>
-        step of {step.model}: {rowsOf(step)} rows, {prompt} of prompts, {step.slices.length} sequences
+        step of {step.lane}: {rowsOf(step)} rows, {prompt} of prompts, {step.slices.length} sequences
       </p>
       <p>
         plan {step.plan_ms.toFixed(2)} · run {step.run_ms.toFixed(1)} (expected {step.predicted_ms.toFixed(1)}
@@ -181,7 +185,8 @@ export function Timeline() {
           role="img"
           aria-label={`${history.steps.length} steps were recorded; the arrows go from one to the next`}
           data-steps={history.steps.length}
-          style={{ height: `${kTop + Math.max(1, lanes.length) * kLane}px` }}
+          data-lanes={lanes.join()}
+          style={{ height: `${kTop + Math.max(1, lanes.length) * laneHeight(lanes)}px` }}
           onMouseMove={onMove}
           onMouseLeave={() => setHover(null)}
           onBlur={() => setHover(null)}

@@ -26,6 +26,7 @@ export type Slice = [string, string, number, 0 | 1];
 
 export interface Step {
   n: number;
+  worker?: string; // where it is not this process
   ago_ms: number;
   plan_ms: number;
   run_ms: number;
