@@ -92,4 +92,4 @@ format: ## rewrite the sources the way clang-format wants them
 clean: ## throw the build away (downloaded models stay)
 	@rm -rf build
 
-.PHONY: help serve build test asan tsan fuzz arm64 bench bench-streams bench-overload bench-fleet-split build-cuda gpu-test gpu-bench web screenshots tidy format clean
+.PHONY: help serve build test asan tsan fuzz arm64 bench bench-streams bench-overload bench-fleet bench-fleet-split build-cuda gpu-test gpu-bench web screenshots tidy format clean
