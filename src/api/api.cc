@@ -26,7 +26,8 @@ using base::ErrorCode;
 
 namespace {
 
-// The client's own id if it is sane, so that its log and ours agree.
+// Returns the client's own id if it is short and printable, so that the client's log and this server's log
+// agree.
 std::string request_id(std::string_view given) {
   const auto sane = [](char c) { return c > ' ' && c < '\x7f'; };
   if (!given.empty() && given.size() <= 128 && std::all_of(given.begin(), given.end(), sane))
@@ -34,9 +35,10 @@ std::string request_id(std::string_view given) {
   return make_id("req");
 }
 
-// Enough to fill a small machine's steps, few enough to leave the queue to others.
+// How many lines of batches run at once: enough to fill a small machine's steps, few enough to leave the
+// queue to other requests.
 constexpr int kMaxBatchInFlight = 8;
-// Each access takes about a millisecond.
+// How many accesses may wait for the store. Each takes about a millisecond.
 constexpr std::size_t kMaxWaitingForStore = 4096;
 
 // The answer to a path or method without a route: 404, 405, or OPTIONS.
@@ -66,7 +68,7 @@ void add_headers(const Exchange& exchange, net::HttpResponse& response) {
   for (net::HttpHeader& header : rate_limit_headers(exchange)) response.headers.push_back(std::move(header));
 }
 
-// An encoding that the server does not read is a 415, which says what it reads.
+// Answers a body that could not be decompressed. An unknown encoding gets a 415 that lists the known ones.
 asio::awaitable<void> reply_wrong_body(Exchange& exchange, Error error) {
   if (error.reason != "unsupported_content_encoding")
     co_return co_await reply_error(exchange, std::move(error));
@@ -261,7 +263,7 @@ asio::awaitable<void> Api::handle_route(Exchange& exchange, const Route& route) 
 }
 
 void Api::finish(Exchange& exchange, const Route* route, base::Duration took) {
-  // The client left before anything was sent. Proxies log this as 499.
+  // The client left before anything was sent. Proxies log this as 499, too.
   if (exchange.status == 0) exchange.status = 499;
   metrics_.count_request(route != nullptr ? route->name() : "unknown", exchange.status, took);
   if (!exchange.error.empty() && exchange.status >= 400) metrics_.count_refusal(exchange.error);
@@ -270,7 +272,7 @@ void Api::finish(Exchange& exchange, const Route* route, base::Duration took) {
 
 std::optional<net::RefusedRequest> Api::refuse_caller(const tenancy::Directory& directory,
                                                       const net::HttpRequest& head) {
-  if (head.method == "OPTIONS") return std::nullopt;  // a browser asks without a key whether it may ask
+  if (head.method == "OPTIONS") return std::nullopt;  // a browser's preflight request never has a key
   const base::Result<const Route*> route = find_route(head.method, head.path);
   const base::Result<tenancy::Caller> caller =
       caller_of(directory, head, route.ok() ? (*route)->scope : Scope::holder);

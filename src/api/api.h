@@ -26,7 +26,7 @@ namespace kvasir::api {
 class BatchRunner;
 struct Route;
 
-// The public HTTP API. Its handler answers the server's requests. Thread-safe. Outlives the server.
+// The public HTTP API. Its handler answers the server's requests. Thread-safe. It must outlive the server.
 class Api {
  public:
   struct Parts {
@@ -39,9 +39,9 @@ class Api {
     meter::Meter& meter;
     tool::Toolbox* tools = nullptr;  // null: none
     obs::Tracer& tracer = obs::no_tracer();
-    router::Residence* residence = nullptr;     // null: models neither come nor go
+    router::Residence* residence = nullptr;     // null: models cannot be loaded or unloaded
     upstream::Upstreams* upstreams = nullptr;   // null: there are none
-    const fleet::WorkerBoard* fleet = nullptr;  // null: no worker is elsewhere
+    const fleet::WorkerBoard* fleet = nullptr;  // null: no worker is on another machine
   };
 
   Api(ServiceOptions options, Parts parts);
@@ -51,30 +51,32 @@ class Api {
   // Makes the answers to requests that never reach the handler.
   using Refusal = std::function<net::HttpResponse(const net::RefusedRequest&)>;
   static Refusal refusal(ServiceOptions options);
-  // Why a request is not taken, by who its head says is asking; nothing: it is. Before its body is read.
+  // Judges by the request's head, before its body is read, whether the caller may ask. Returns why not;
+  // absent: it may.
   static std::optional<net::RefusedRequest> refuse_caller(const tenancy::Directory& directory,
                                                           const net::HttpRequest& head);
 
-  // /health/ready says from now on that the server drains. Everything else goes on.
+  // From now on /health/ready says that the server drains. Everything else goes on.
   void announce_drain() { service_.leaving = true; }
   enum class Drain { stop, restart };
   // Refuses new work with a 503 that says why. Running requests go on.
   void drain(Drain why = Drain::stop);
-  // Requests that are inside an endpoint that generates or tokenizes, and responses in the background.
+  // The number of requests inside an endpoint that generates or tokenizes, and of responses in the
+  // background.
   int num_busy() const;
-  // Blocks until no request is busy, for at most `at_most`. False if some still are.
+  // Blocks until no request is busy, for at most `at_most`. Returns false if some requests are still busy.
   bool wait_idle(base::Duration at_most);
   // Drops waiting text work and stops running text work. Call it before the server stops, so that nothing
   // returns to the server later.
   void stop_text_work();
-  // Refuses store work that has not begun and waits for the rest. From then on no answer waits for the meter.
+  // Refuses store work that has not begun and waits for the rest. After this, no answer waits for the meter.
   // Call it after the last handler and before the server stops.
   void stop_storing();
-  // Begins to work on the batches in the store. Call it once, when the router knows all models by name.
+  // Begins to work on the batches in the store. Call it once, when the router knows the names of all models.
   void start_batches();
   // Stops working on batches, which stay in the store. Call it before the engines stop.
   void stop_batches();
-  // Requests that wait until they can be served in time.
+  // The number of requests that wait until they can be served in time.
   std::size_t num_in_lobby() const { return service_.lobby.num_waiting(); }
   // The threads that tokenize large texts.
   TextQueue& tokenizing() { return service_.tokenizing; }
@@ -84,12 +86,12 @@ class Api {
  private:
   boost::asio::awaitable<void> handle(net::HttpRequest& request, net::Responder& responder);
   boost::asio::awaitable<void> handle_route(Exchange& exchange, const Route& route);
-  // `route` is null if there is none.
+  // `route` is null if the path has none.
   void finish(Exchange& exchange, const Route* route, base::Duration took);
 
   ApiMetrics metrics_;
   Service service_;
-  const std::vector<obs::Observation> observations_;  // of the service
+  const std::vector<obs::Observation> observations_;  // of the service's state
   std::unique_ptr<BatchRunner> batches_;
 };
 

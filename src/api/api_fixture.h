@@ -41,7 +41,7 @@ class ApiTest : public testing::Test {
         tools_(tools) {}
   explicit ApiTest(ServiceOptions options, meter::Meter::Options metering = {})
       : options_(std::move(options)), metering_(std::move(metering)) {}
-  // Models that come and go. They outlive the fixture.
+  // The parts that load and unload models while the server runs. They outlive the fixture.
   struct Models {
     const hub::Library& library;
     router::Loader& loader;
@@ -60,7 +60,7 @@ class ApiTest : public testing::Test {
     directory_->stop();
   }
 
-  // Starts the server; call it first. Without a script the test feeds the streams itself.
+  // Starts the server; call it first. Without a script, the test feeds the streams itself.
   void serve(router::ScriptedWorker::Script script = {}, int context_length = 4096) {
     worker_ = std::make_shared<router::ScriptedWorker>(std::move(script));
     router_.add("m");
@@ -80,19 +80,19 @@ class ApiTest : public testing::Test {
     if (residence_) residence_->start();
   }
 
-  // From now on every caller has the tier. At first none has limits. The limits' clock stands still.
+  // Gives every caller this tier from now on. At first no caller has limits. The limits' clock stands still.
   void limit_callers(const tenancy::Tier& tier) {
     const std::lock_guard lock(tier_mutex_);
     tier_ = std::make_shared<const tenancy::Tier>(tier);
   }
-  // Tokens that an anonymous caller has left in the minute.
+  // The tokens that an anonymous caller may still use in this minute.
   std::int64_t tokens_left() {
     tenancy::Caller caller = tenancy::anonymous();
     if (const auto tier = options_.anonymous_tier()) caller.tier = tier;
     return admission_.standings(caller).tokens.left;
   }
 
-  // A script that answers with `text`, `step` tokens at a time.
+  // Returns a script that answers with `text`, `step` tokens at a time.
   static router::ScriptedWorker::Script says(std::string text, std::size_t step = 1) {
     return [text = std::move(text), step](const wire::GenerateRequest& request) {
       std::vector<wire::TokenEvent> events;
@@ -130,12 +130,12 @@ class ApiTest : public testing::Test {
     return exchange(net::post_request(path, body, "Content-Type: application/json\r\n"));
   }
 
-  // A chat request with more fields, e.g. R"(, "n": 2)".
+  // The body of a chat request, with the fields in `more` added, e.g. R"(, "n": 2)".
   static std::string chat_body(const std::string& more = "") {
     return R"({"model": "m", "messages": [{"role": "user", "content": "hi"}])" + more + "}";
   }
 
-  // The JSON of a stream's events. Checks that [DONE] is last and leaves it out.
+  // Returns the JSON of a stream's events. Checks that [DONE] is last and leaves it out.
   static std::vector<json::value> events_of(const std::string& stream) {
     std::vector<json::value> events;
     std::size_t at = 0;
@@ -155,7 +155,7 @@ class ApiTest : public testing::Test {
     return events;
   }
 
-  // Beside the built-in tiers: one that has neither the model "m" nor much context.
+  // Returns the built-in tiers and one more, which has neither the model "m" nor much context.
   static std::vector<config::TierConfig> tiers() {
     std::vector<config::TierConfig> all = config::built_in_tiers();
     all.push_back(
@@ -169,7 +169,7 @@ class ApiTest : public testing::Test {
     metering_.fold_interval = std::chrono::milliseconds(5);
     return meter::Meter::open(std::move(metering_), store_->usage()).value();
   }
-  // What all requests together have used so far.
+  // The usage of all requests together so far.
   store::UsageTotals used() {
     store::UsageTotals sum;
     const auto rows = store_->usage().totals({.end_day = 1 << 20}).value();
@@ -177,7 +177,7 @@ class ApiTest : public testing::Test {
     return sum;
   }
 
-  // Polls a condition that other threads make true.
+  // Polls until the condition, which other threads make true, holds. Returns false after 20 seconds.
   static bool eventually(const std::function<bool()>& condition) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (!condition()) {
@@ -213,8 +213,8 @@ class ApiTest : public testing::Test {
       tenancy::Directory::open(store_->accounts(), tiers(), {.poll = std::chrono::milliseconds(5)}).value();
   const std::unique_ptr<meter::Meter> meter_ = open_meter();
   tool::Toolbox* const tools_ = nullptr;
-  obs::Tracer tracer_{{.records = true, .sample_rate = 0}, clock_};  // only what is always kept
-  const std::unique_ptr<router::Residence> residence_ = nullptr;     // null: models neither come nor go
+  obs::Tracer tracer_{{.records = true, .sample_rate = 0}, clock_};  // samples no trace
+  const std::unique_ptr<router::Residence> residence_ = nullptr;     // null: models stay as they are
   Api api_{options_,
            {router_, admission_, registry_, clock_, *store_, *directory_, *meter_, tools_, tracer_,
             residence_.get()}};

@@ -36,7 +36,7 @@ AnswerReading reading() {
   return {.syntax = std::move(syntax)};
 }
 
-// The answer's deltas if its bytes come in events that are cut at `cuts`.
+// Returns the deltas of an answer whose bytes come in events that are cut at `cuts`.
 std::vector<Delta> deltas_of(const std::string& text, const std::vector<std::size_t>& cuts,
                              FinishReason end) {
   Choice::Stops stops{.patterns =
@@ -77,7 +77,7 @@ json::object at_once(AnswerShape& shape, const std::vector<Delta>& deltas) {
   return base::parse_json(shape.whole({sum}, kUsage)).value().as_object();
 }
 
-// Ids are random. Everything else must be equal.
+// Removes ids, which are random. Everything else in two answers must be equal.
 void forget_ids(json::value& value) {
   if (value.is_array())
     for (json::value& item : value.as_array()) forget_ids(item);
@@ -226,7 +226,7 @@ TEST(MessagesShape, AStreamIsTheMessageInPieces) {
   });
 }
 
-// The second in which a response was completed differs between two.
+// Sets the second in which a response was completed to 1, since it differs between two responses.
 void forget_end(json::value& response) {
   json::value* const at = response.as_object().if_contains("completed_at");
   if (at != nullptr && at->is_int64()) *at = 1;

@@ -11,7 +11,8 @@
 
 namespace kvasir::api {
 
-// Gives the vector (tokens, first token, 0, 0) without normalizing it, so that tests can read the numbers.
+// An embedder whose vector is (tokens, first token, 0, 0), not normalized, so that tests can read the
+// numbers.
 class ScriptedEmbedder final : public seam::EmbedClient {
  public:
   base::Status embed(wire::EmbedRequest request, Done done) override {
@@ -52,8 +53,8 @@ class ScriptedEmbedder final : public seam::EmbedClient {
   std::optional<std::pair<wire::EmbedRequest, Done>> held_;  // guarded by mutex_
 };
 
-// The API with one more model, "e", whose tokens are bytes, whose context has 8 of them, and whose vectors
-// are scripted.
+// The API with one more model, "e". Its tokens are bytes, its context has 8 of them, and its vectors are
+// scripted.
 class EmbedTest : public ApiTest {
  protected:
   EmbedTest() {

@@ -84,7 +84,7 @@ TEST_F(ApiTest, UnknownPathsAndMethods) {
   EXPECT_EQ(unknown.status, 404);
   EXPECT_EQ(error_at(unknown.body, "code"), "unknown_url");
   EXPECT_EQ(get("/%ff%fe").status, 404);
-  EXPECT_FALSE(get("/%ff%fe").body.is_null());  // the answer is JSON whatever the path was
+  EXPECT_FALSE(get("/%ff%fe").body.is_null());  // the answer is valid JSON even if the path is not UTF-8
   const Reply wrong = get("/v1/chat/completions");
   EXPECT_EQ(wrong.status, 405);
   EXPECT_EQ(wrong.headers.at("allow"), "POST");
@@ -113,7 +113,7 @@ TEST_F(ApiTest, ListsModels) {
   EXPECT_EQ(first.at("ready"), true);
   EXPECT_EQ(first.at("max_model_len"), 4096);
   EXPECT_EQ(list.body.at("data").at(1).at("ready"), false);
-  // The fields of Anthropic's API.
+  // These are the fields of Anthropic's API.
   EXPECT_EQ(first.at("type"), "model");
   EXPECT_EQ(first.at("display_name"), "m");
   EXPECT_EQ(first.at("created_at").as_string().size(), std::string_view("2025-01-01T00:00:00Z").size());
@@ -149,7 +149,7 @@ TEST_F(ApiTest, Tokenizes) {
   const Reply both = post("/v1/tokenize", chat_body(R"(, "prompt": "ab")"));
   EXPECT_EQ(both.status, 400);
   EXPECT_EQ(error_at(both.body, "param"), "prompt");
-  EXPECT_EQ(post("/tokenize", R"({"prompt": "x"})").body.at("count"), 1);  // of the only model
+  EXPECT_EQ(post("/tokenize", R"({"prompt": "x"})").body.at("count"), 1);  // the only model is used
   router_.add("n");
   EXPECT_EQ(error_at(post("/v1/tokenize", R"({"prompt": "x"})").body, "param"), "model");
   EXPECT_EQ(error_at(post("/v1/detokenize", R"({"tokens": [1]})").body, "param"), "model");

@@ -18,7 +18,7 @@ class GoodputTest : public ApiTest {
   static tenancy::Tier tier(int slo_ttft_ms, int slo_tpot_ms) {
     return {.name = "gold", .slo_ttft_ms = slo_ttft_ms, .slo_tpot_ms = slo_tpot_ms};
   }
-  // The value in /metrics; "none" if there is no such row.
+  // The ratio in /metrics; "none" if there is no such row.
   std::string goodput(const std::string& window) {
     const std::string text = get("/metrics").text;
     const std::string row = R"(llm_goodput_ratio{model="m",class="gold",window=")" + window + "\"} ";
@@ -60,7 +60,7 @@ TEST_F(GoodputTest, ALateFirstTokenAndALateLaterOneAreBad) {
     const auto asked = worker_->wait_for(number++);
     if (ttft_ms == 2) wait_ms(4);
     TokenStream::send({{asked.stream, {.tokens = router::byte_tokens("a"), .usage = {.output_tokens = 1}}}});
-    // The second token is sent after the first one was taken.
+    // Wait until the first token was taken before the second is sent.
     EXPECT_TRUE(eventually([&] { return asked.stream->backlog() == 0; }));
     if (tpot_ms == 2) wait_ms(4);
     TokenStream::send({{asked.stream,
@@ -94,7 +94,7 @@ boost::asio::awaitable<void> take_once(Generation& generation) {
   EXPECT_TRUE((co_await generation.next({})).ok());
 }
 
-// The time from admission counts, since the prediction is made there.
+// The measured time begins at admission, since the prediction is made there.
 TEST_F(GoodputTest, APredictionIsComparedWithTheRealTime) {
   serve();
   base::FakeClock clock;

@@ -12,7 +12,7 @@ namespace {
 using seam::TokenStream;
 using wire::FinishReason;
 
-constexpr int kPrompt = 21;  // tokens of chat_body()
+constexpr int kPrompt = 21;  // number of tokens of chat_body()
 
 class LimitsTest : public ApiTest {
  protected:
@@ -55,7 +55,7 @@ TEST_F(LimitsTest, EveryAnswerSaysHowTheCallerStands) {
   EXPECT_EQ(whole.headers.at("x-ratelimit-limit-tokens"), "6000");
   EXPECT_EQ(whole.headers.at("x-ratelimit-remaining-tokens"), std::to_string(6000 - kPrompt - 5));
   EXPECT_EQ(whole.headers.at("x-ratelimit-reset-tokens"), "260ms");
-  // A stream's headers go out when it is admitted.
+  // A stream's headers are sent when it is admitted.
   const Reply stream = chat(R"(, "max_tokens": 100, "stream": true)");
   EXPECT_EQ(stream.headers.at("x-ratelimit-remaining-requests"), "58");
   EXPECT_EQ(stream.headers.at("x-ratelimit-remaining-tokens"), std::to_string(6000 - 2 * kPrompt - 105));
@@ -114,7 +114,7 @@ TEST_F(LimitsTest, RequestsAndConcurrencyAreLimitedToo) {
   EXPECT_TRUE(says_so(third, "1 of 1 concurrent requests")) << third.text;
   TokenStream::send({{asked.stream, {.tokens = router::byte_tokens("x"), .finish = FinishReason::stop}}});
   ASSERT_TRUE(client.read_response());
-  // Whoever has got its answer may ask again at once.
+  // A client that has its answer may send the next request at once.
   client.send(net::post_request("/v1/chat/completions", chat_body()));
   worker_->wait_for(1);
 }
@@ -149,10 +149,10 @@ TEST_F(LimitsTest, WhatCouldNeverPassIsToldSo) {
 TEST_F(LimitsTest, WhoNamesNoLengthGetsAnAnswerThatFits) {
   limit_callers({.tokens_per_minute = 6000});
   serve(says("Hello"));
-  // The context of 4,096 would fit the bucket. Half of it is left to others.
+  // The limit would allow the whole context of 4,096 tokens. Half of the limit is left to other requests.
   ASSERT_EQ(chat().status, 200);
   EXPECT_EQ(worker_->wait_for(0).request.max_tokens, 3000 - kPrompt);
-  // Less than 1,024 is not worth an answer, unless the limit can never give more.
+  // Fewer than 1,024 tokens are not worth an answer, unless the limit can never give more.
   limit_callers({.tokens_per_minute = 600});
   wall_clock_.advance(std::chrono::minutes(1));
   ASSERT_EQ(chat(R"(, "n": 2)").status, 200);

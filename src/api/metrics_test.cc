@@ -16,7 +16,7 @@ namespace {
 const std::string kTrace = "4bf92f3577b34da6a3ce929d0e0e4736";
 const std::string kTraceParent = "traceparent: 00-" + kTrace + "-00f067aa0ba902b7-01\r\n";
 
-// The samples without their values.
+// Returns the samples without their values.
 std::set<std::string> series_of(const std::string& exposition) {
   std::set<std::string> series;
   std::istringstream lines(exposition);
@@ -114,7 +114,7 @@ TEST_F(KeyedApiTest, AThousandTenantsCostMetricsNothing) {
     ASSERT_EQ(post_with("/v1/chat/completions", chat_body(), bearer(key)).status, 200);
   };
   ask_with(keys.front());
-  // A request is counted after its answer was sent.
+  // A request is counted only after its answer was sent.
   ASSERT_TRUE(
       eventually([&] { return registry_.text().find("kvasir_http_request_seconds") != std::string::npos; }));
   const std::size_t before = series_of(registry_.text()).size();

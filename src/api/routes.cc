@@ -60,7 +60,7 @@ bool match(const Route& route, std::string_view path, Take take) {
   return path.empty();
 }
 
-// Endpoints that clients also look for without "/v1", since their base URL lacks it.
+// Endpoints that clients also call without "/v1", since their base URL lacks it.
 constexpr std::array<std::string_view, 6> kShortPaths{"/chat/completions", "/completions", "/embeddings",
                                                       "/models",           "/responses",   "/messages"};
 
@@ -96,7 +96,8 @@ Routes routes_with_parameters(std::string_view path) {
   return taken;
 }
 
-// The routes that spell the path out. If there are none, the routes that match it with a parameter.
+// Returns the routes that spell the path out. If there are none, returns those that match it with a
+// parameter.
 Routes routes_of(std::string_view path) {
   const auto named = routes_by_path().find(path);
   return named != routes_by_path().end() ? named->second : routes_with_parameters(path);

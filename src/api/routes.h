@@ -17,14 +17,14 @@ std::span<const RouteGroup> route_groups();
 // `reason` is "method_not_allowed".
 base::Result<const Route*> find_route(std::string_view method, std::string_view path);
 
-// The form of errors at a path, even if it has no route: that of the longest route path that it begins with,
-// or OpenAI's; below "/api" Ollama's.
+// The form of errors at a path, even if it has no route: the form of the longest route path that it begins
+// with. If there is none, Ollama's form below "/api" and OpenAI's elsewhere.
 ErrorStyle error_style(std::string_view path);
 
 // The parameters of a path that matches the route.
 PathParameters path_parameters(const Route& route, std::string_view path);
 
-// The methods that a path takes, as "GET, POST"; empty if there is no such path.
+// The methods that a path accepts, as "GET, POST"; empty if there is no such path.
 std::string methods_of(std::string_view path);
 
 }  // namespace kvasir::api

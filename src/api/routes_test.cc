@@ -40,7 +40,7 @@ TEST(Routes, FindsByMethodAndShape) {
   EXPECT_EQ(error_style("/messages"), ErrorStyle::anthropic);
   EXPECT_EQ(match("/v1/models/{model}", "/models/a/b/", true), (Parameters{{"model", "a/b"}}));
   EXPECT_EQ(find_route("DELETE", "/v1/models").error().reason, "method_not_allowed");
-  // A path that has its own route is not a parameter of another.
+  // A path that has its own route is not taken for another route's parameter.
   EXPECT_EQ(methods_of("/v1/responses/input_tokens"), "POST");
   EXPECT_EQ(find_route("GET", "/v1/responses/input_tokens").error().reason, "method_not_allowed");
 }
@@ -141,8 +141,8 @@ TEST_F(ApiTest, ServesTheDocumentAndItsPage) {
   EXPECT_EQ(page.text.find("https://"), std::string::npos);
 }
 
-// The schema's bounds equal the reader's: a value one step outside is refused, and the bound itself is
-// accepted.
+// Checks that the schema's bounds equal the reader's: the reader refuses a value one step outside and accepts
+// the bound itself.
 TEST_F(ApiTest, BoundsOfTheDocumentAreThoseOfTheReaders) {
   serve(says("x"));
   for (const char* path : {"/v1/chat/completions", "/v1/completions"}) {
@@ -166,7 +166,7 @@ TEST_F(ApiTest, BoundsOfTheDocumentAreThoseOfTheReaders) {
         const Reply refused = ask(value + outside);
         EXPECT_EQ(refused.status, 400) << path << " " << name << " " << bound;
         EXPECT_EQ(refused.body.at("error").at("param"), json::value(name)) << name;
-        // Other fields, the context or the queue bound these too.
+        // These fields are also bounded by other fields, by the context or by the queue.
         if (name == "min_tokens" || name == "n" || name == "best_of" || name == "max_tokens") continue;
         EXPECT_EQ(ask(value).status, 200) << path << " " << name << " " << bound;
       }

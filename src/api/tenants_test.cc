@@ -17,7 +17,7 @@ void feed(const router::ScriptedWorker::Asked& asked, const std::string& text,
   TokenStream::send({{asked.stream, {.tokens = router::byte_tokens(text), .finish = finish}}});
 }
 
-// What the model was given; its tokens are bytes.
+// The prompt that the model was given, as text; its tokens are bytes.
 std::string prompt_of(const router::ScriptedWorker::Asked& asked) {
   std::string text;
   for (const TokenId token : asked.request.prompt) text += token < 256 ? static_cast<char>(token) : '|';
@@ -281,7 +281,7 @@ TEST_F(KeyedApiTest, RevokingAKeyEndsAStreamThatItsClientLeft) {
   feed(asked, "one ");
   client.read_until("one ");
   client.reset();
-  // Another key of the tenant reads on.
+  // A reader with another key of the same tenant resumes the stream.
   net::LoopbackClient reader(port_);
   reader.send(net::get_request("/v1/streams/" + id, bearer(other)));
   reader.read_until("one ");

@@ -11,7 +11,7 @@ namespace {
 
 using seam::TokenStream;
 
-// What is kept although no request is sampled.
+// Tests the traces that are kept although no request is sampled.
 class TracesTest : public ApiTest {
  protected:
   obs::FinishedTrace kept() {

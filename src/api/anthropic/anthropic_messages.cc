@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kContentShapes = "a string or an array of blocks";
 
-// A message while its blocks are read.
+// One message while its blocks are read.
 struct Turn {
   std::string_view role;
   std::string text;
@@ -51,7 +51,7 @@ Error unknown_block(std::string_view type, std::string_view place) {
   return in_field("type", not_supported(fmt::format("\"{}\" in {} is", type, place)));
 }
 
-// Reads a string, or text blocks as lines.
+// Reads a string, or joins text blocks as lines.
 Result<std::string> read_text(const json::value& content, std::string_view place) {
   if (content.is_string()) return std::string(content.get_string());
   if (!content.is_array()) return wrong_type(kContentShapes, content);
@@ -61,7 +61,7 @@ Result<std::string> read_text(const json::value& content, std::string_view place
     const std::string at = fmt::format("[{}]", i);
     auto type = type_of(blocks[i]);
     if (!type.ok()) return in_field(at, std::move(type).error());
-    const bool loads_tool = *type == "tool_reference";  // in the result of a search for tools
+    const bool loads_tool = *type == "tool_reference";  // such a block is in the result of a search for tools
     if (*type != "text" && !loads_tool) return in_field(at, unknown_block(*type, place));
     auto line = read_member(blocks[i].get_object(), loads_tool ? "tool_name" : "text");
     if (!line.ok()) return in_field(at, std::move(line).error());
@@ -90,8 +90,7 @@ Status add_tool_result(const json::object& block, Turn& turn) {
     if (!read.ok()) return in_field("content", std::move(read).error());
     text = std::move(*read);
   }
-  // The text of a tool that the server ran says by itself how it failed, in the words that the model has
-  // seen.
+  // If the server ran the tool, the text already says how it failed, in the words that the model has seen.
   const bool is_ours = block.at("type") == "mcp_tool_result";
   if (const json::value* failed = block.if_contains("is_error");
       !is_ours && failed != nullptr && *failed == true)
@@ -100,8 +99,8 @@ Status add_tool_result(const json::object& block, Turn& turn) {
   return base::ok();
 }
 
-// What a system message says of a tool that is offered from here on, or no longer. Other than that,
-// `read_anthropic_tools` heeds it.
+// Tells the model in a system message which tool is available from here on, or no longer. The list of offered
+// tools itself is made by `read_anthropic_tools`.
 Status add_tool_change(const json::object& block, std::string_view type, Turn& turn) {
   const json::value* tool = block.if_contains("tool");
   if (tool == nullptr || !tool->is_object()) return in_field("tool", missing("a reference to a tool"));
@@ -150,7 +149,8 @@ const json::value* member_of(const json::object& message, std::string_view key) 
   return value == nullptr || value->is_null() ? nullptr : value;
 }
 
-// What only a system message may say: how long its text is shown, and the effort of the turn that follows.
+// Options that only a system message may have: how long its text is shown, and the effort of the turn after
+// it.
 struct SystemOptions {
   bool until_next_user = false;
   bool has_output_config = false;
@@ -179,11 +179,11 @@ Result<SystemOptions> read_system_options(const json::object& message, std::stri
   return options;
 }
 
-// Whether a message of the user comes later.
+// Whether a message of the user follows later.
 enum class Position : std::uint8_t { before_user, after_user };
 
-// Reads one message. It becomes several turns if tools of this server ran: the answer continues after their
-// results. It becomes none if it has no text that the model is shown.
+// Reads one message. It becomes several turns if this server ran tools in it: the answer continues after
+// their results. It becomes no turn if it has no text that the model is shown.
 Result<std::vector<Turn>> read_turns(const json::value& value, Position position,
                                      std::vector<std::string>& warnings) {
   if (!value.is_object()) return wrong_type("an object with \"role\" and \"content\"", value);
@@ -219,7 +219,7 @@ Result<std::vector<Turn>> read_turns(const json::value& value, Position position
   return turns;
 }
 
-// Joins consecutive turns of one role, since many templates want roles to alternate.
+// Joins consecutive turns of one role, since many templates want roles to alternate. Returns whether it did.
 bool join_to_last(json::array& messages, const Turn& turn) {
   if (messages.empty() || !turn.calls.empty() || !turn.reasoning.empty()) return false;
   json::object& last = messages.back().get_object();
@@ -237,7 +237,7 @@ void add_message(Turn turn, json::array& messages) {
   messages.push_back(std::move(message));
 }
 
-// A user's tool results belong to the turn before. The server's own results belong to the turn that has them.
+// A user's tool results belong to the turn before it. Results of the server's tools belong to their own turn.
 void add_turn(Turn turn, json::array& messages) {
   if (turn.role == "assistant") {
     json::array results = std::exchange(turn.results, {});

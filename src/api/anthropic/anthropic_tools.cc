@@ -18,8 +18,8 @@ std::string_view text_at(const json::object& object, std::string_view key) {
   return value != nullptr && value->is_string() ? std::string_view(value->get_string()) : std::string_view();
 }
 
-// Which tools the messages have made available, and which they have taken away. A tool with `defer_loading`
-// is offered once a `tool_reference` in a tool's result or a `tool_addition` names it.
+// Knows which tools the messages have added, and which they have removed. A tool with `defer_loading` is
+// offered once a `tool_reference` in a tool's result or a `tool_addition` names it.
 class ToolChanges {
  public:
   explicit ToolChanges(const json::object& body) {

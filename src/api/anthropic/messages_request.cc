@@ -100,7 +100,7 @@ Result<std::string> read_type(const json::value& value) {
   return name;
 }
 
-// The budget is not enforced: thinking ends when the model ends it.
+// The thinking budget is not enforced: thinking ends when the model ends it.
 Status read_thinking(const json::value& value, R& r) {
   TRY(const std::string type, read_type(value));
   if (type != "enabled" && type != "disabled" && type != "adaptive" && type != "between_tools")
@@ -134,7 +134,7 @@ Status read_format(const json::value& value, R& r) {
   return base::ok();
 }
 
-// The beta's name of output_config.format.
+// Reads "output_format", the name that output_config.format had in the beta.
 Status read_old_format(const json::value& value, R& r) {
   TRY_OK(read_format(value, r));
   r.chat.params.format->field = "output_format.schema";
@@ -159,7 +159,7 @@ Status read_output_config(const json::value& value, R& r) {
   return read_fields<R>(value.get_object(), kConfig, r);
 }
 
-// Whether an edit of the context leaves everything as it is: {"type": "clear_thinking_…", "keep": "all"}.
+// Whether an edit of the context changes nothing: {"type": "clear_thinking_…", "keep": "all"}.
 bool keeps_all(const json::value& edit) {
   const json::object* object = edit.if_object();
   const json::value* type = object == nullptr ? nullptr : object->if_contains("type");
@@ -178,7 +178,8 @@ Status read_context_management(const json::value& value, R& r) {
   return base::ok();
 }
 
-// The SDK's tool runner sends only new messages after this, unless it is told that threads are not kept.
+// Refuses threads, which are not kept here. The SDK's tool runner would otherwise send only new messages from
+// now on.
 Status refuse_thread(const json::value&, R&) {
   return base::Error{base::ErrorCode::unsupported,
                      "threads are not kept here; send the whole conversation without it",
@@ -202,7 +203,7 @@ Status read_tier(const json::value& value, R&) {
   return wrong_value(fmt::format("expected auto or standard_only, got \"{}\"", tier));
 }
 
-// Fields that determine the prompt.
+// The fields that determine the prompt.
 constexpr Field<R> kPromptFields[] = {
     {"model", read_model, R"({"type": "string"})", "one of the models that GET /v1/models lists"},
     {"messages", nullptr,

@@ -7,7 +7,7 @@
 
 namespace kvasir::api {
 
-// A checked POST /v1/messages of Anthropic's API, as a chat.
+// A checked POST /v1/messages of Anthropic's API, converted to a chat.
 struct MessagesRequest {
   ChatRequest chat;
   std::vector<std::string> stops;  // the request's stop sequences, which the answer may name
@@ -15,7 +15,7 @@ struct MessagesRequest {
 
 // Moves the request's texts out of `body`.
 base::Result<MessagesRequest> read_messages_request(json::object body);
-// POST /v1/messages/count_tokens: reads only the fields that determine the prompt.
+// Reads a POST /v1/messages/count_tokens: only the fields that determine the prompt.
 base::Result<ChatRequest> read_count_request(json::object body);
 
 // Converts "messages" and "system" to the form that chat templates want. If the last message is the beginning

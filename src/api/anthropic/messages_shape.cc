@@ -21,7 +21,7 @@ json::object usage_object(const wire::Usage& usage) {
           {"output_tokens", usage.output_tokens}};
 }
 
-// Arguments that were cut off are not valid JSON. They become an empty object.
+// Parses a call's arguments. Arguments that were cut off are not valid JSON and become an empty object.
 json::value input_of(std::string_view arguments) {
   auto parsed = base::parse_json(arguments);
   return parsed.ok() && parsed->is_object() ? std::move(*parsed) : json::value(json::object());
@@ -56,7 +56,7 @@ json::object result_block(const ServerCall& call) {
           {"content", json::array{std::move(text)}}};
 }
 
-// The blocks of a whole answer. The results of concurrent calls come after all of those calls.
+// Returns the blocks of a whole answer. The results of concurrent calls come after all of those calls.
 json::array blocks_of(const std::vector<AnswerPart>& parts) {
   json::array blocks;
   std::vector<ServerCall> round;
@@ -99,7 +99,7 @@ class MessagesShape final : public AnswerShape {
   std::string chunks(const Delta& delta) override {
     std::string events;
     for (const AnswerPart& part : parts_of(delta)) {
-      if (part.server_call && part.server_call->ended()) continue;  // written with the others of its round
+      if (part.server_call && part.server_call->ended()) continue;  // its result comes after the round
       if (!open_ || !part.continues(*open_)) {
         events += close_block();
         events += open_block(part);
@@ -187,7 +187,7 @@ class MessagesShape final : public AnswerShape {
 
   const AnswerHead head_;
   const std::vector<std::string> stops_;
-  std::optional<AnswerPart> open_;  // the first part of the block that the stream is in
+  std::optional<AnswerPart> open_;  // the first part of the block that is being streamed
   int index_ = -1;                  // index of that block, or of the last one
   Delta end_;                       // how the answer ended
 };

@@ -80,7 +80,7 @@ TEST(MessagesRequest, TheLastMessageMayBeginTheAnswer) {
   EXPECT_EQ(request->chat.messages.size(), 1u);
 }
 
-// Claude Code defers most of its tools, and adds and removes some on the way.
+// Claude Code defers most of its tools, and adds and removes some during the conversation.
 TEST(MessagesRequest, ToolsAreOfferedOnceTheyAreLoaded) {
   const auto names = [](const std::string& messages) {
     const auto request = read(R"({"model": "m", "max_tokens": 9, "tools": [

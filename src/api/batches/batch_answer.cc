@@ -26,9 +26,9 @@ using base::Result;
 
 namespace {
 
-// After every interactive request of any tier, in the queue and when blocks are short.
+// Batch lines come after every interactive request of any tier, in the queue and when blocks are short.
 constexpr int kBatchPriority = -1000;
-constexpr std::string_view kBatchEndpoint = "/v1/batches";  // in the usage records of the lines
+constexpr std::string_view kBatchEndpoint = "/v1/batches";  // in the usage records of batch lines
 
 Result<Question> read_line(const Service& service, const store::Batch& batch, const std::string& body) {
   TRY(json::object object, parse_object(body, service.options.max_json_depth));
@@ -79,7 +79,7 @@ class Running {
   Generation& generation_;
 };
 
-// One line on its way to an answer. It has a constructor for g++ 12; see net::HttpHeader.
+// One line while it is being answered. It has a constructor for g++ 12; see net::HttpHeader.
 struct LineWork {
   LineWork(const store::Batch& batch_in, const store::BatchLine& line_in, std::set<Generation*>& running_in,
            std::shared_ptr<RequestTrace> trace_in)
@@ -114,7 +114,7 @@ asio::awaitable<Result<std::string>> answer_traced(Service& service, asio::any_i
   const bool with_logprobs = job->with_logprobs;
   Result<Place> place = admit(service, asker, *job);
   if (!place.ok()) co_return std::move(place).error();
-  place->promise = {};  // nobody waits for it
+  place->promise = {};  // no client waits for it
   Result<std::unique_ptr<Generation>> generation =
       start(service, std::move(*place), std::move(*job), executor);
   if (!generation.ok()) co_return std::move(generation).error();
@@ -143,7 +143,7 @@ asio::awaitable<Result<std::string>> answer_line(Service& service, asio::any_io_
   if (!answer.ok()) {
     const ErrorCode code = answer.error().code;
     spans.fail(obs::Trace::kRoot, answer.error().reason.empty() ? "failed" : answer.error().reason);
-    // A line that finds no room is tried again.
+    // A line that finds no room is tried again, so its trace need not be kept.
     if (code != ErrorCode::exhausted && code != ErrorCode::unavailable && code != ErrorCode::cancelled)
       spans.keep();
   }

@@ -11,9 +11,9 @@
 
 namespace kvasir::api {
 
-// The whole answer to one line of a batch, for which no client waits. Everything runs on the executor,
-// tokenizing too. `running` holds the line's generation while there is one, so that it can be cancelled; it
-// outlives the call.
+// Returns the whole answer to one line of a batch, for which no client waits. Everything runs on the
+// executor, even tokenizing. `running` holds the line's generation while there is one, so that it can be
+// cancelled; `running` outlives the call.
 boost::asio::awaitable<base::Result<std::string>> answer_line(Service& service,
                                                               boost::asio::any_io_executor executor,
                                                               const store::Batch& batch,

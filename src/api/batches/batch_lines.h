@@ -10,7 +10,7 @@ namespace kvasir::api {
 
 inline constexpr int kMaxBatchLines = 50'000;
 
-// The requests in a batch's input file, or the errors in it, line by line.
+// The requests in a batch's input file, one per line, or the errors in it.
 struct BatchInput {
   std::vector<store::BatchLine> lines;
   json::array errors;  // {code, message, param, line}; the first hundred

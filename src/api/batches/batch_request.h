@@ -4,7 +4,7 @@
 
 namespace kvasir::api {
 
-// The body of POST /v1/batches.
+// The schema of the body of POST /v1/batches.
 json::object batch_request_schema();
 
 }  // namespace kvasir::api

@@ -30,16 +30,16 @@ using store::BatchStatus;
 
 namespace {
 
-// How often to look for new batches, for batches that a dead process left, and for orders to cancel.
+// How often to look for new batches, for batches of a process that died, and for requests to cancel.
 constexpr std::chrono::seconds kIdlePause{1};
 constexpr std::chrono::seconds kMaxStuckPause{60};
-// Batches that run, and batches that this process has taken from the store.
+// How many batches run, and how many this process has taken from the store, at most.
 constexpr std::size_t kMaxUnderWay = 4;
 constexpr std::size_t kMaxTaken = 64;
 
 bool is_passing(const Error& error) {
-  // A model that could not be loaded will not become ready by itself. A budget that is spent comes back after
-  // hours or weeks: the lines of other tenants' batches do not wait for it.
+  // Two errors do not pass soon. A model that could not be loaded will not become ready by itself. A spent
+  // budget comes back after hours or weeks, and the lines of other tenants' batches must not wait for that.
   return (error.code == ErrorCode::exhausted || error.code == ErrorCode::unavailable) &&
          error.reason != "model_failed" && error.reason != "insufficient_quota" && error.retry_after_s >= 0;
 }
@@ -51,7 +51,7 @@ store::Key key_of(const store::Batch& batch) {
 store::LineOutcome outcome_of(const store::BatchLine& line, const Result<std::string>& answer) {
   const int status = answer.ok() ? 200 : http_status(answer.error());
   const std::string body = answer.ok() ? *answer : base::json_text(error_body(answer.error()));
-  // The body is JSON already, so it is inserted as it is rather than parsed again.
+  // The body is already JSON, so it is inserted as it is rather than parsed again.
   const std::string head =
       base::json_text(json::object{{"id", make_answer_id("batch_req_")}, {"custom_id", line.custom_id}});
   return {.number = line.number,
@@ -63,7 +63,7 @@ store::LineOutcome outcome_of(const store::BatchLine& line, const Result<std::st
 
 }  // namespace
 
-// The lines of one batch that are under way.
+// The lines of one batch that are being answered.
 struct BatchRunner::Progress {
   Progress(boost::asio::io_context& context, store::Batch batch_in)
       : batch(std::move(batch_in)), pause(context) {}
@@ -107,7 +107,7 @@ void BatchRunner::stop() {
 asio::awaitable<void> BatchRunner::Pause::wait(base::Duration at_most) {
   timer.expires_after(std::chrono::duration_cast<asio::steady_timer::duration>(at_most));
   boost::system::error_code ignored;
-  // Waits even while stopping: lines that wait for a model run on this thread and must see the stop.
+  // Waits even while stopping: lines that wait for a model run on this thread and must notice the stop.
   if (!roused) co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   roused = false;
 }
@@ -168,7 +168,7 @@ asio::awaitable<bool> BatchRunner::work_on(store::Batch batch) {
   store::Batches& batches = service_.store.batches();
   const store::Key key = key_of(batch);
   const Status valid = batch.status == BatchStatus::validating ? validate(batch) : base::ok();
-  if (!valid.ok()) co_return valid.error().code == ErrorCode::not_found;  // its tenant is gone
+  if (!valid.ok()) co_return valid.error().code == ErrorCode::not_found;  // true if the tenant is gone
   co_await run_lines(batch);
   if (stopping_) co_return false;
   const Result<store::Batch> now = batches.find(key);
@@ -240,7 +240,7 @@ asio::awaitable<void> BatchRunner::run_lines(const store::Batch& batch) {
 asio::awaitable<void> BatchRunner::run_line(std::shared_ptr<Progress> progress, store::BatchLine line) {
   while (!progress->stopped && !stopping_) {
     Result<std::string> answer = std::string();
-    // An exception in one line (out of memory, mostly) must not end the others.
+    // An exception in one line (mostly out of memory) must not end the others.
     try {
       answer =
           co_await answer_line(service_, context_.get_executor(), progress->batch, line, progress->running);
@@ -255,7 +255,7 @@ asio::awaitable<void> BatchRunner::run_line(std::shared_ptr<Progress> progress, 
       co_await timer.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
       continue;
     }
-    if (stopping_) break;  // the engines are stopping, so the failure is not the line's
+    if (stopping_) break;  // the engines are stopping; the line is not at fault
     const Status kept = service_.store.batches().finish_line(progress->batch.id, outcome_of(line, answer));
     if (!kept.ok()) {
       obs::Log::warn("batch_line_not_kept", {{"id", progress->batch.id}, {"reason", kept.error().message}});

@@ -102,7 +102,7 @@ asio::awaitable<void> handle_list_batches(Service& service, Exchange& exchange) 
   co_await answer_by(service, exchange, std::move(work));
 }
 
-// Running lines are stopped. The output has the lines that were finished.
+// Cancels a batch: running lines are stopped. The output has the lines that were finished.
 asio::awaitable<void> handle_cancel_batch(Service& service, Exchange& exchange) {
   StoreWork<json::object> work = [key = key_of(exchange)](store::Store& store) -> Result<json::object> {
     TRY(const store::Batch batch, store.batches().find(key));

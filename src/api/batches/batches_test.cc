@@ -104,7 +104,7 @@ TEST_F(BatchTest, FilesAreKeptListedAndDeleted) {
   EXPECT_EQ(get("/v1/files/" + id + "/content").status, 404);
 }
 
-// A reader that stalls holds one piece of its file, and all pieces together are bounded.
+// A reader that stalls holds one piece of its file, and the memory of all pieces together is bounded.
 TEST_F(BatchTest, ReadersOfFilesHoldOnePieceEach) {
   server_options_.max_bodies_bytes = std::size_t{4} << 20;
   server_options_.send_buffer_bytes = 8192;
@@ -161,7 +161,7 @@ TEST_F(BatchTest, AnswersInTheOrderOfTheLinesBehindAllOthers) {
   EXPECT_EQ(used().completion_tokens, 10);
 }
 
-// The disk is full in the middle of a batch, and has room again later.
+// The disk becomes full in the middle of a batch, and has room again later.
 TEST_F(BatchTest, GoesOnAfterTheStoreFailed) {
   serve();
   const std::string id = start(line("a") + line("b"));
@@ -210,7 +210,7 @@ TEST_F(BatchTest, ACancelledBatchKeepsWhatWasFinished) {
   EXPECT_TRUE(worker_->wait_for(1).stream->cancelled());
 }
 
-// The answer equals what a client gets for the same request.
+// A line's answer equals what a client gets for the same request.
 TEST_F(BatchTest, ALineIsAnsweredAsARequestIs) {
   serve(says("Hello"));
   const std::string body = R"({"model": "m", "prompt": "hi", "n": 1, "best_of": 3})";
@@ -268,7 +268,7 @@ TEST_F(BatchTest, LinesCountAgainstTheirTenantsLimits) {
   const std::string id =
       start(line("never", R"(, "max_tokens": 600)") + line("ok", R"(, "max_tokens": 500)") +
             line("waits", R"(, "max_tokens": 570)"));
-  // One waits for the minute's refill, and one could never run.
+  // One line waits for the minute's refill, and another could never run.
   ASSERT_TRUE(eventually([&] { return tokens_left() == 574; })) << tokens_left();
   ASSERT_TRUE(eventually([&] { return batch(id).at("request_counts").at("failed") == 1; }));
   EXPECT_EQ(text_at(batch(id), "status"), "in_progress");
@@ -277,7 +277,7 @@ TEST_F(BatchTest, LinesCountAgainstTheirTenantsLimits) {
   EXPECT_EQ(done.at("request_counts").at("completed"), 2);
   EXPECT_EQ(lines_of(done.at("error_file_id")).at(0).at("custom_id"), "never");
   EXPECT_EQ(tokens_left(), 574);
-  // A budget is not waited for.
+  // A line that exceeds the monthly budget fails at once instead of waiting.
   limit_callers({.tokens_per_month = 60});
   const json::value spent = wait_for(start(line("a", R"(, "max_tokens": 20)")), "completed");
   const json::value failed = lines_of(spent.at("error_file_id")).at(0);

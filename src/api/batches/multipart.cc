@@ -31,7 +31,7 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
-// Removes a parameter's value, quoted or not, from the front of `rest`.
+// Removes a parameter's value, quoted or not, from the front of `rest` and returns it.
 std::string take_value(std::string_view& rest) {
   std::string value;
   if (!rest.starts_with('"')) {
@@ -49,7 +49,7 @@ std::string take_value(std::string_view& rest) {
   return value;
 }
 
-// The parameter `name` of a header such as "form-data; name=a; filename=b".
+// Returns the parameter `name` of a header such as "form-data; name=a; filename=b".
 std::optional<std::string> parameter_of(std::string_view header, std::string_view name) {
   while (!header.empty()) {
     const std::size_t semicolon = header.find(';');

@@ -14,7 +14,7 @@ struct FormPart {
   std::string contents;
 };
 
-// The parts of a multipart/form-data body (RFC 7578).
+// Splits a multipart/form-data body into its parts (RFC 7578).
 base::Result<std::vector<FormPart>> parse_form(std::string_view content_type, std::string_view body);
 
 }  // namespace kvasir::api

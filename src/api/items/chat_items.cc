@@ -34,7 +34,7 @@ Result<std::string> read_member(const json::object& item, std::string_view key) 
   return text;
 }
 
-// The name of the member that has a part's text; empty: the part has no text.
+// The name of the member that has a part's text; empty: a part of this type has no text.
 std::string_view text_key(std::string_view type) {
   if (type == "refusal") return "refusal";
   for (const std::string_view known : {"input_text", "output_text", "text", "reasoning_text", "summary_text"})
@@ -42,7 +42,7 @@ std::string_view text_key(std::string_view type) {
   return {};
 }
 
-// Reads a string, or text parts as lines.
+// Reads a string, or joins text parts as lines.
 Result<std::string> read_content(const json::object& item, std::string_view key) {
   const json::value* content = item.if_contains(key);
   if (content == nullptr || content->is_null())
@@ -68,18 +68,18 @@ Result<std::string> read_content(const json::object& item, std::string_view key)
   return text;
 }
 
-// A kind of call that some clients run without declaring a function for it. The model reads it as the call of
-// a function.
+// A kind of call that some clients run without declaring a function for it. The model reads it as a function
+// call.
 struct ClientCall {
   std::string_view item;    // the call's type; that of its result ends in "_output"
-  std::string_view name;    // of the function
+  std::string_view name;    // of the function that the model reads
   std::string_view member;  // the item's member that has the arguments
 };
 constexpr std::array<ClientCall, 3> kClientCalls{{{"local_shell_call", "local_shell", "action"},
                                                   {"shell_call", "shell", "action"},
                                                   {"apply_patch_call", "apply_patch", "operation"}}};
 
-// Records of what OpenAI's servers did, and histories that only they can read.
+// Types that are left out: records of what OpenAI's servers did, and histories that only they can read.
 constexpr std::array<std::string_view, 8> kUnreadable{
     "web_search_call", "file_search_call",     "code_interpreter_call", "image_generation_call",
     "mcp_list_tools",  "mcp_approval_request", "mcp_approval_response", "compaction"};
@@ -150,7 +150,7 @@ class Dialogue {
     return base::ok();
   }
 
-  // The output is text, or an object of any shape, which the model reads as JSON.
+  // Adds the result of a client's call. It is text, or an object of any shape, which the model reads as JSON.
   Status add_client_result(const json::object& item) {
     TRY(const std::string id, read_member(item, item.contains("call_id") ? "call_id" : "id"));
     const json::value* output = item.if_contains("output");
@@ -161,7 +161,7 @@ class Dialogue {
     return base::ok();
   }
 
-  // The name that the model knows.
+  // Reads a call's name in the form that the model knows.
   static Result<std::string> read_tool_name(const json::object& item) {
     TRY(const std::string name, read_member(item, "name"));
     const json::value* name_space = item.if_contains("namespace");
@@ -169,7 +169,7 @@ class Dialogue {
     return flat_tool_name(name_space->get_string(), name);
   }
 
-  // Adds a call to the assistant's message, with the name and arguments of the item.
+  // Adds a call with the item's name and arguments to the assistant's message.
   Status note_call(const std::string& id, const json::object& item) {
     TRY(const std::string name, read_tool_name(item));
     TRY(const std::string text, read_member(item, "arguments"));
@@ -193,7 +193,8 @@ class Dialogue {
     if (std::ranges::find(warnings_, warning) == warnings_.end()) warnings_.push_back(std::move(warning));
   }
 
-  // Adds a call and its result. The results of concurrent calls come after all of those calls.
+  // Adds a call of this server's tools and its result. The results of concurrent calls come after all of
+  // those calls.
   Status add_server_call(const json::object& item) {
     const json::value* round = item.if_contains("round");
     const std::int64_t number = round != nullptr && round->is_int64() ? round->get_int64() : 0;
@@ -233,7 +234,7 @@ class Dialogue {
 
   Status add_reasoning(const json::object& item) {
     const json::value* content = item.if_contains("content");
-    if (content == nullptr || content->is_null()) {  // a summary is for people
+    if (content == nullptr || content->is_null()) {  // it has only a summary, which is for people
       const json::value* sealed = item.if_contains("encrypted_content");
       if (sealed != nullptr && !sealed->is_null()) warn("input: encrypted reasoning is left out");
       return base::ok();

@@ -14,20 +14,20 @@ namespace json = boost::json;
 
 bool has_id(const json::value& item, std::string_view id);
 
-// Collects a page from the items of a whole list, which are given to it one by one.
+// Collects one page of a list whose items are passed to `take` one by one.
 class ItemPage {
  public:
-  // Called for each item that is on the page, before it is put there.
+  // Called for each item that is on the page, before the item is added to it.
   using Resolve = std::function<base::Result<json::value>(json::value item)>;
 
   explicit ItemPage(const store::PageQuery& query, Resolve resolve = {})
       : query_(query), resolve_(std::move(resolve)), begun_(query.after.empty()) {}
 
-  // True once it is known what is on the page, and whether there is more.
+  // True once the page's items are known, and whether more follow.
   bool complete() const { return begun_ && (ended_ || has_more_); }
-  // The next item of the list.
+  // Takes the next item of the list.
   base::Status take(json::value item);
-  // Once it is complete, or the list is over.
+  // Returns the page. Call it once the page is complete or the list has ended.
   base::Result<json::object> finish();
 
  private:

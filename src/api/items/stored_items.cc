@@ -28,7 +28,8 @@ std::string text_at(const json::object& object, std::string_view key) {
   return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
 }
 
-// What is stored for items that make one message: the message in a chat's form, and the items themselves.
+// Returns the stored form of items that make one message: the message in a chat's form, and the items
+// themselves.
 Result<store::Message> message_of(json::array items, std::size_t index, std::string_view field) {
   std::vector<std::string> ignored;
   auto chat = messages_of_items(items, 0, ignored, "");
@@ -69,7 +70,7 @@ json::object message_item(const store::Message& message, std::string_view status
           {"content", json::array{std::move(part)}}};
 }
 
-// The id of a further item of a message.
+// The id of the item at `index` in a message, made from the message's id.
 std::string derived_id(std::string_view prefix, const store::Message& message, std::size_t index) {
   const std::string_view id = message.id;
   return fmt::format("{}{}_{}", prefix, id.substr(id.find('_') + 1), index);
@@ -135,7 +136,7 @@ const json::array* own_items(const json::object& body) {
   return items != nullptr && items->is_array() ? &items->get_array() : nullptr;
 }
 
-// Appends the chat of the items in `run`, which came one after another, and empties it.
+// Appends the chat of the items in `run`, which followed one another, and empties `run`.
 base::Status end_run(json::array& run, json::array& chat) {
   if (run.empty()) return base::ok();
   std::vector<std::string> ignored;
