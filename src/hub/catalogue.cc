@@ -47,7 +47,7 @@ class Table {
     return *value;
   }
 
-  // Absent if there is no such key.
+  // Reads a number. Absent if there is no such key.
   base::Result<std::optional<float>> number(std::string_view key, double min, double max) const {
     if (!has(key)) return std::optional<float>();
     const auto value = table_[key].value<double>();

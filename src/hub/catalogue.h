@@ -12,7 +12,7 @@
 
 namespace kvasir::hub {
 
-// A file of a model: its size and digest, and its sources in the order in which they are tried.
+// A file of a model: its size, its digest, and its sources in the order in which they are tried.
 struct ModelFile {
   std::string path;  // relative to the model's folder
   std::uint64_t size = 0;
@@ -35,14 +35,14 @@ struct Entry {
 // The models that can be fetched by name. A plain value.
 class Catalogue {
  public:
-  // TOML in the shape of models.toml; an error names `origin`, the line and the key.
+  // Parses TOML in the shape of models.toml. An error names `origin`, the line and the key.
   static base::Result<Catalogue> parse(std::string_view text, const std::string& origin);
-  // The built-in catalogue with the entries of the user's file, which are added or replace those of the same
-  // name. A file that does not exist adds nothing.
+  // Loads the built-in catalogue and adds the entries of the user's file. An entry of the user replaces a
+  // built-in entry of the same name. A file that does not exist adds nothing.
   static base::Result<Catalogue> load(const std::filesystem::path& user_file);
 
   const Entry* find(std::string_view name) const;
-  // The name that was probably meant; empty if none is similar.
+  // Returns the name that was probably meant; empty if none is similar.
   std::string nearest(std::string_view name) const;
   const std::vector<Entry>& entries() const { return entries_; }
 

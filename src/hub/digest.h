@@ -21,7 +21,7 @@ class Sha256 {
   Sha256& operator=(Sha256&&) noexcept;
 
   void update(std::string_view bytes);
-  // Lower-case hexadecimal. Nothing may be called after this.
+  // Returns the digest in lower-case hexadecimal. Nothing may be called after this.
   std::string finish();
 
  private:

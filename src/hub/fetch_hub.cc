@@ -47,7 +47,7 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
   return value;
 }
 
-// The first byte of "bytes 100-199/200".
+// Returns the first byte of a range such as "bytes 100-199/200".
 std::optional<std::uint64_t> range_start(std::string_view text) {
   if (!text.starts_with("bytes ")) return std::nullopt;
   return parse_number(text.substr(6));
@@ -84,7 +84,8 @@ class Download {
             .ca_file = context.options.ca_file};
   }
 
-  // A host that has given nothing is given up at once. One that has is tried again.
+  // An unavailable host is tried again only if it has sent bytes before. Broken connections and timeouts are
+  // always worth a retry.
   bool worth_retrying(ErrorCode code) const {
     if (code == ErrorCode::io || code == ErrorCode::timeout) return true;
     return code == ErrorCode::unavailable && gave_bytes_;
@@ -156,8 +157,8 @@ class Download {
   bool gave_bytes_ = false;
 };
 
-// Downloads to `target` and verifies the file. After an error the file stays only if a later attempt can use
-// it.
+// Downloads to `target` and verifies the file. After an error the file stays only if a later attempt can
+// continue it.
 base::Status download(const net::Url& url, const ModelFile& file, const fs::path& target,
                       FetchContext& context) {
   TRY(PartFile part, PartFile::resume(target, file));
@@ -171,7 +172,7 @@ base::Status download(const net::Url& url, const ModelFile& file, const fs::path
     fs::remove(target, ignored);
     return status;
   }
-  // The old beginning of the file may be wrong, so the download restarts from the first byte.
+  // The beginning, from an earlier pull, may be wrong, so the download restarts from the first byte.
   TRY_OK(part.restart());
   status = Download(url, file, part, context).run();
   if (status.ok()) status = part.finish();

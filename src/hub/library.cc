@@ -16,7 +16,7 @@ using base::ErrorCode;
 namespace {
 
 constexpr std::size_t kMaxOwn = 10'000;
-constexpr std::size_t kMaxName = 200;  // of a model, in comparisons and errors
+constexpr std::size_t kMaxName = 200;  // bytes of a model's name in comparisons and errors
 
 std::uint64_t bytes_of(const fs::path& path) {
   std::error_code code;
@@ -30,8 +30,8 @@ std::uint64_t bytes_of(const fs::path& path) {
   return total;
 }
 
-// The user's own model at this path, if there is one: a GGUF file, the folder of a checkpoint, or a folder
-// with one GGUF file.
+// Finds the user's own model at this path: a GGUF file, the folder of a checkpoint, or a folder with one GGUF
+// file. Absent if there is none.
 std::optional<Model> own_model(const fs::path& path, const std::string& name) {
   std::error_code code;
   if (fs::is_regular_file(path, code)) return Model{name, ModelState::own, path, bytes_of(path), nullptr};

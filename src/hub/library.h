@@ -12,7 +12,7 @@
 namespace kvasir::hub {
 
 enum class ModelState {
-  ready,    // whole and verified
+  ready,    // complete and verified
   partial,  // a pull was interrupted, or a file is not verified; `pull` completes it
   absent,   // can be fetched
   own,      // the user's own: a path, or a file in the model folder that no catalogue lists
@@ -28,32 +28,33 @@ struct Model {
   const Entry* entry = nullptr;  // in the library's catalogue; null for `own`
 };
 
-// Whether all its files are on this machine.
+// Whether all files of the model are on this machine.
 inline bool is_here(const Model& model) {
   return model.state == ModelState::ready || model.state == ModelState::own;
 }
 
-// The path of an entry's model after a pull: its only file, or the folder of its files.
+// Returns the path of an entry's model after a pull: the model's only file, or the folder of its files.
 std::filesystem::path model_path(const std::filesystem::path& model_dir, const Entry& entry);
 
-// The models on this machine and those that can be fetched. Reads the disk on each call; its only state is
-// the catalogue. Thread-safe.
+// The models on this machine and those that can be fetched. Each call reads the disk; the only state is the
+// catalogue. Thread-safe.
 class Library {
  public:
   Library(Catalogue catalogue, std::filesystem::path model_dir);
 
-  // Takes a name in the catalogue, the name of something in the model folder, or a path to a GGUF file or a
-  // checkpoint's folder. `not_found` suggests the name that was probably meant.
+  // Finds a model by its name in the catalogue, by the name of something in the model folder, or by the path
+  // of a GGUF file or of a checkpoint's folder. The error `not_found` suggests the name that was probably
+  // meant.
   base::Result<Model> find(const std::string& name_or_path) const;
 
-  // Only a name in the catalogue or of something in the model folder: for names that clients send, which are
-  // compared and never made a path.
+  // Finds a model as `find` does, but never by a path. Made for names that clients send: they are only
+  // compared, and never become a path.
   base::Result<Model> find_named(std::string_view name) const;
 
-  // The error of a name that is neither in the catalogue nor among these, with those that are near.
+  // Returns the error for a name that is neither in the catalogue nor in `own`. It suggests similar names.
   base::Error unknown(std::string_view name, const std::vector<std::string>& own) const;
 
-  // The catalogue's models in its order, then the user's own models in the model folder by name.
+  // Lists the catalogue's models in its order, then the user's own models in the model folder by name.
   std::vector<Model> list() const;
 
   const Catalogue& catalogue() const { return catalogue_; }

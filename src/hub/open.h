@@ -9,11 +9,11 @@
 
 namespace kvasir::hub {
 
-// The library that the settings describe: the built-in catalogue, the user's own models.toml and the model
-// folder.
+// Opens the library that the settings describe: the built-in catalogue, the user's own models.toml and the
+// model folder.
 base::Result<Library> open_library(const config::Settings& settings);
 
-// The options for pulls into that library. HF_TOKEN comes from the environment.
+// Returns the options for pulls into that library. The token comes from the environment variable HF_TOKEN.
 PullOptions pull_options(const config::Settings& settings, std::stop_token stop);
 
 }  // namespace kvasir::hub

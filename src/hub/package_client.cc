@@ -21,7 +21,7 @@ constexpr int kCommandNotFound = 127;
 
 using Arguments = std::vector<std::string>;
 
-// Ways to start pip, in the order in which they are tried.
+// The ways to start pip, in the order in which they are tried.
 const std::vector<Arguments>& pip_programs() {
   static const std::vector<Arguments> programs{
       {"pip"}, {"pip3"}, {"python3", "-m", "pip"}, {"/usr/bin/python3", "-m", "pip"}};
@@ -53,7 +53,7 @@ Command npm_command(const PackageFetch& fetch) {
 
 struct Sizes {
   std::uint64_t total = 0;
-  std::uint64_t largest = 0;  // probably the archive; the client copies it, so the total is too high
+  std::uint64_t largest = 0;  // probably the archive; the client copies it, so `total` is too high
 };
 
 Sizes sizes_under(const fs::path& folder) {
@@ -70,7 +70,7 @@ Sizes sizes_under(const fs::path& folder) {
   return sizes;
 }
 
-// The most informative line of a client's error output.
+// Returns the most informative line of a client's error output.
 std::string complaint(SourceKind kind, std::string_view errors) {
   if (kind == SourceKind::pip) return last_line(errors);
   for (std::size_t begin = 0; begin < errors.size();) {

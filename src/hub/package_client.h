@@ -12,7 +12,7 @@
 
 namespace kvasir::hub {
 
-// Whether a client should retry. An index that may not be reachable is asked only once.
+// Whether a package client retries. A package index that may be unreachable is asked only once.
 enum class Patience { once, retries };
 
 struct PackageFetch {
@@ -20,12 +20,12 @@ struct PackageFetch {
   std::string package;
   std::filesystem::path folder;  // for temporary files; exists and is empty
   Patience patience = Patience::once;
-  std::uint64_t max_bytes = 0;                        // limit for everything that the client writes
-  std::function<void(std::uint64_t bytes)> progress;  // bytes of the archive so far
+  std::uint64_t max_bytes = 0;                        // limit for all files that the client writes
+  std::function<void(std::uint64_t bytes)> progress;  // takes the bytes of the archive so far
 };
 
-// Fetches one package with the machine's own client and its configuration and credentials. Returns the path
-// of the archive inside `folder`. The client's caches and temporary files are in `folder`, too.
+// Fetches one package with the pip or npm of this machine, using its configuration and credentials. Returns
+// the path of the archive inside `folder`. The client's caches and temporary files are in `folder`, too.
 base::Result<std::filesystem::path> fetch_package(const PackageFetch& fetch, std::stop_token stop);
 
 struct ArchiveMember {

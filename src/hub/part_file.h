@@ -10,11 +10,11 @@
 
 namespace kvasir::hub {
 
-// A file that is being downloaded. It is hashed as it grows and never exceeds its final size. Used by one
-// thread.
+// A file that is being downloaded. Its bytes are hashed as they are appended, and it never exceeds its final
+// size. Used by one thread.
 class PartFile {
  public:
-  // Continues an existing file and hashes its bytes. A file that is too long is started anew.
+  // Continues an existing file and hashes the bytes that it has. A file that is too long is started anew.
   static base::Result<PartFile> resume(const std::filesystem::path& path, const ModelFile& expected);
   static base::Result<PartFile> create(const std::filesystem::path& path, const ModelFile& expected);
   ~PartFile();
@@ -22,10 +22,10 @@ class PartFile {
   PartFile& operator=(PartFile&&) = delete;
 
   std::uint64_t size() const { return size_; }
-  // `exhausted` if the disk is full; `corrupt` if the file would exceed its size.
+  // Fails with `exhausted` if the disk is full, and with `corrupt` if the file would exceed its size.
   base::Status append(std::string_view bytes);
   base::Status restart();
-  // Checks size and digest, and syncs the file to disk. `corrupt` if they do not match.
+  // Checks the size and the digest, and syncs the file to disk. Fails with `corrupt` if they do not match.
   base::Status finish();
 
  private:
@@ -38,7 +38,7 @@ class PartFile {
   Sha256 digest_;
 };
 
-// The error of a failed system call on a local file. If the disk is full, it is `exhausted` with advice.
+// Returns the error of a failed system call on a local file. For a full disk it is `exhausted`, with advice.
 base::Error file_error(std::string_view verb, const std::filesystem::path& path, int code);
 
 // Syncs the names in a folder to disk.

@@ -74,7 +74,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
-// A running command. Its destructor kills it if it still runs.
+// A running command. The destructor kills it if it still runs.
 class Child {
  public:
   explicit Child(pid_t pid) : pid_(pid) {}
@@ -84,12 +84,12 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // The exit status, once the command has ended.
+  // Returns the exit status once the command has ended.
   std::optional<int> poll() {
     siginfo_t info{};
     if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0)
       return std::nullopt;
-    ::kill(-pid_, SIGKILL);  // kills what it left running; must come before the wait that frees its pid
+    ::kill(-pid_, SIGKILL);  // kills its leftover children; must come before the wait that frees the pid
     int status = 0;
     const pid_t got = ::waitpid(pid_, &status, 0);
     if (got < 0 && errno == EINTR) return std::nullopt;
@@ -111,8 +111,8 @@ class Child {
   pid_t pid_;
 };
 
-// Whether a program exists, by its path or in PATH. Under an emulator, spawning a missing program succeeds,
-// so spawning cannot tell.
+// Whether a program exists, at its path or in PATH. Under an emulator, spawning a missing program succeeds,
+// so spawning would not show it.
 bool is_there(const std::string& program) {
   if (program.find('/') != std::string::npos) return ::access(program.c_str(), X_OK) == 0;
   const char* variable = std::getenv("PATH");
@@ -158,7 +158,7 @@ base::Result<pid_t> spawn(const Command& command, const Pipe& out, const Pipe& e
   return pid;
 }
 
-// Reads available bytes. False at the end of the stream.
+// Reads the bytes that are available. Returns false at the end of the stream.
 base::Result<bool> drain(int fd, const std::function<base::Status(std::string_view)>& take) {
   std::array<char, 64 * 1024> piece;
   const ssize_t size = ::read(fd, piece.data(), piece.size());
@@ -205,8 +205,8 @@ base::Result<CommandResult> run_command(const Command& command, const CommandSin
       any = any || more;
     }
     TRY_OK(sink.tick());
-    // The pipes may still have output of a finished command. A process that it left behind may keep them
-    // open.
+    // The pipes may still have output of a command that has ended. Processes that it left behind may keep the
+    // pipes open.
     if (ended && !any) break;
     if (!ended) ended = child.poll();
   }

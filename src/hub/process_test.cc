@@ -59,7 +59,7 @@ TEST(Process, EndlessErrorsAreCut) {
   EXPECT_TRUE(result->errors.ends_with("end\n"));
 }
 
-// A child writes its pid, by which the test finds out whether it still lives.
+// The command's child writes its pid, so that the test can see whether the child still lives.
 TEST(Process, StoppingKillsTheWholeGroup) {
   std::string output;
   const auto halt = std::make_unique<std::stop_source>();
@@ -74,7 +74,7 @@ TEST(Process, StoppingKillsTheWholeGroup) {
   const pid_t grandchild = static_cast<pid_t>(std::stol(output));
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (::kill(grandchild, 0) == 0 && std::chrono::steady_clock::now() < deadline) {
-    // An orphan that nobody has reaped yet is also dead.
+    // An orphan that no process has reaped yet is also dead.
     std::string state;
     const auto ps =
         run_command({{"ps", "-o", "stat=", "-p", std::to_string(grandchild)}, {}}, into(state), {});

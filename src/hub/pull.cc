@@ -15,7 +15,7 @@ using base::ErrorCode;
 
 namespace {
 
-// One pull of one model, with its lock held. Everything unfinished is in `work_`.
+// One pull of one model, with its lock held. All unfinished files are in `work_`.
 class Pull {
  public:
   Pull(const Entry& entry, const PullOptions& options, ProgressSink& sink)
@@ -49,7 +49,8 @@ class Pull {
     return write_stamp(folder_, entry_);
   }
 
-  // Hashes files without a stamp, so that a file that was copied there by hand is not fetched again.
+  // Returns the files that are missing. Hashes files without a stamp, so that a file that was copied there by
+  // hand is not fetched again.
   base::Result<std::vector<const ModelFile*>> find_missing() {
     std::vector<const ModelFile*> missing;
     for (const ModelFile& file : entry_.files) {
@@ -84,7 +85,7 @@ class Pull {
         options_.model_dir.string(), space.available / 1'000'000, needed / 1'000'000 + 1);
   }
 
-  // Leaves the verified file at staged(file).
+  // Fetches a file and leaves it, verified, at staged(file).
   base::Status fetch(const ModelFile& file) {
     std::error_code code;
     if (fs::exists(staged(file), code)) {
@@ -110,7 +111,8 @@ class Pull {
   base::Status fetch_from(const Source& source, const ModelFile& file) {
     if (options_.offline && source.kind != SourceKind::file)
       return base::error(ErrorCode::unavailable, "not asked, because 'offline' is set");
-    // A resumable download must not be mistaken for a file that is being joined from parts.
+    // The folders differ so that a resumable download is never mistaken for a file that is being joined from
+    // parts.
     const fs::path target = work_ / (source.kind == SourceKind::hf ? "hub" : "joined") / file.path;
     TRY_OK(make_folder(target.parent_path()));
     report(0);

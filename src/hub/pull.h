@@ -16,9 +16,9 @@ namespace kvasir::hub {
 class ProgressSink {
  public:
   virtual ~ProgressSink() = default;
-  // Bytes of the whole model so far. May decrease when a source is given up.
+  // Takes the bytes of the whole model so far. `done` may decrease when a source is given up.
   virtual void bytes(std::string_view model, std::uint64_t done, std::uint64_t total) = 0;
-  // One sentence about something that takes time or went wrong without ending the pull.
+  // Takes one sentence about something that takes time, or that went wrong without ending the pull.
   virtual void note(std::string_view model, std::string_view sentence) = 0;
 };
 
@@ -35,13 +35,13 @@ struct PullOptions {
 };
 
 // Makes sure that every file of the model is in `model_dir` and verified. Returns the path that a loader
-// opens: the file of a model with one file, the folder of a model with several. Blocks, so call it on a
-// thread of its own. Does nothing if the files are there and stamped; files without a stamp are hashed, not
-// fetched.
+// opens: the only file of the model, or the folder if the model has several files. Blocks, so call it on a
+// thread of its own. Does nothing if all files are there and have stamps; files without a stamp are hashed,
+// not fetched.
 // Files appear in the model's folder only when they are complete and verified. The files of an interrupted
-// pull stay in model_dir/.partial for the next one; wrong files are removed. A lock makes a second pull of
-// the same model, in any process, wait for the first. Sources are tried in order and each failure becomes a
-// note; the final error names all of them.
+// pull stay in model_dir/.partial for the next pull; wrong files are removed. A lock makes a second pull of
+// the same model, in any process, wait for the first. Sources are tried in order, and each failure becomes a
+// note; the final error names all failures.
 base::Result<std::filesystem::path> pull(const Entry& entry, const PullOptions& options, ProgressSink& sink);
 
 }  // namespace kvasir::hub

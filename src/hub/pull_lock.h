@@ -8,12 +8,12 @@
 
 namespace kvasir::hub {
 
-// Allows one pull of a model at a time, across threads and processes. It is an flock that is released when
-// its holder dies. The empty file stays, since removing it would let two holders lock two files of the same
-// name.
+// Allows one pull of a model at a time, across threads and processes. The lock is an flock, which the system
+// releases when its holder dies. The empty file stays: if it were removed, two holders could lock two
+// different files of the same name.
 class PullLock {
  public:
-  // Waits for the lock; calls `on_wait` once if somebody holds it.
+  // Waits for the lock. Calls `on_wait` once if another pull holds it.
   static base::Result<PullLock> acquire(const std::filesystem::path& path,
                                         const std::function<void()>& on_wait, std::stop_token stop);
   ~PullLock();

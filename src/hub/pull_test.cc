@@ -79,7 +79,7 @@ class PullTest : public testing::Test {
   static Entry entry(std::vector<ModelFile> files) {
     return {"thing", "A thing", "For tests", "MIT", std::move(files)};
   }
-  // All files in the model folder except locks and stamps.
+  // Returns all files in the model folder except locks and stamps.
   std::vector<std::string> left_over() {
     std::vector<std::string> paths;
     if (!fs::exists(options_.model_dir)) return paths;
@@ -272,7 +272,7 @@ TEST_F(PullTest, AModelLargerThanTheDiskIsRefusedAtOnce) {
   EXPECT_NE(path.error().message.find("MB free"), std::string::npos);
 }
 
-// A write to /dev/full fails like one on a full disk.
+// A write to /dev/full fails as it does on a full disk.
 TEST_F(PullTest, AFullDiskIsAClearError) {
   const Entry thing = entry({file("m", "content", {"file:" + write("m", "content"), "file:/never/tried"})});
   fs::create_directories(options_.model_dir / ".partial/thing/joined");

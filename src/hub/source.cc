@@ -21,7 +21,7 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
   return value;
 }
 
-// A range such as {01..22} in a text: its position, and its numbers with the width of the first.
+// A range such as {01..22} in a text: its position, its numbers, and the width to which numbers are padded.
 struct Braces {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -48,7 +48,7 @@ base::Result<std::optional<Braces>> find_braces(std::string_view text) {
   return std::optional(Braces{begin, end + 1, *first, *last, low.size()});
 }
 
-// One text for each number of its ranges. A text without ranges gives one.
+// Returns one text for each number of the ranges. A text without ranges gives one text.
 base::Result<std::vector<std::string>> expand(std::string_view text, int max_ranges = kMaxRanges) {
   TRY(const auto braces, find_braces(text));
   if (!braces) return std::vector<std::string>{std::string(text)};

@@ -24,7 +24,8 @@ struct ByteRange {
   std::uint64_t length = 0;
 };
 
-// One source of a file: its parts, joined in order, then cut to the range. models.toml describes the syntax.
+// One source of a file: its parts are joined in order and then cut to the range. models.toml describes the
+// syntax.
 struct Source {
   SourceKind kind = SourceKind::file;
   std::string text;
@@ -32,10 +33,10 @@ struct Source {
   std::optional<ByteRange> range;
 };
 
-// Refuses anything that a client could take for an option, and paths that leave their folder.
+// Parses a source. Refuses text that a client could take for an option, and paths that leave their folder.
 base::Result<Source> parse_source(std::string_view text);
 
-// Whether the path is relative, without "..", "." and empty components.
+// Whether the path is relative and has no empty components and no "." or "..".
 bool is_inner_path(std::string_view path);
 
 }  // namespace kvasir::hub

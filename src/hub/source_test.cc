@@ -88,7 +88,7 @@ TEST(Source, RefusesTextsThatWouldExpandWithoutEnd) {
   std::string endless = "npm:name@1:";
   while (endless.size() < 10'000'000) endless += "{1..1}";
   EXPECT_FALSE(parse_source(endless).ok());
-  // All texts are padded to the width of the first number.
+  // Every number is padded to the width of the first one.
   EXPECT_FALSE(parse_source("npm:name@1:{" + std::string(5000, '0') + "1..5}").ok());
 }
 

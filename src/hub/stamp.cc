@@ -21,7 +21,8 @@ namespace {
 constexpr const char* kStampName = ".verified";
 constexpr int kMaxLines = 10'000;
 
-// "sha256 size mtime_ns path". The whole line must match.
+// Returns the line "sha256 size mtime_ns path", which must match as a whole. Absent if the file is missing or
+// of another size.
 std::optional<std::string> stamp_line(const fs::path& folder, const ModelFile& file) {
   struct stat info{};
   if (::stat((folder / file.path).c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;

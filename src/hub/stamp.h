@@ -8,8 +8,8 @@
 
 namespace kvasir::hub {
 
-// A model's folder records the digest, size and modification time of each verified file. A file that still
-// matches need not be hashed again, so that a start does not read gigabytes.
+// A stamp in a model's folder records the digest, size and modification time of each verified file. A file
+// that still matches its stamp is not hashed again, so that a start does not read gigabytes.
 
 enum class FileState {
   verified,  // stamped, and unchanged since
@@ -21,7 +21,7 @@ FileState file_state(const std::filesystem::path& folder, const ModelFile& file)
 
 bool all_verified(const std::filesystem::path& folder, const Entry& entry);
 
-// Stamps the present files of `entry`. The caller has verified them.
+// Stamps the files of `entry` that are present. The caller has verified them.
 base::Status write_stamp(const std::filesystem::path& folder, const Entry& entry);
 
 }  // namespace kvasir::hub

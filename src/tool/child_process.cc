@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kMaxInheritedFd = 1 << 16;  // the highest descriptor to mark if close_range is missing
 
-// Both ends are closed on exec.
+// Both ends of the pipe are closed on exec.
 struct Pipe {
   Pipe() = default;
   ~Pipe() {
@@ -61,7 +61,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
-// Everything that the child needs between fork and exec, where it may not allocate.
+// Everything that the child needs between fork and exec, where allocating memory is not allowed.
 struct Launch {
   std::array<int, 3> streams;  // become 0, 1 and 2
   int failure;                 // receives errno if the program cannot be executed
@@ -72,8 +72,8 @@ struct Launch {
 
 [[noreturn]] void become(const Launch& launch) {
   ::setpgid(0, 0);
-  // If the server is killed, the program dies, too. If the server died before this line, the program exits
-  // here.
+  // If the server is killed, the program must die, too. If the server died before the next line, the program
+  // exits here.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != launch.parent) ::_exit(127);
   sigset_t none;
@@ -90,7 +90,7 @@ struct Launch {
   ::_exit(127);
 }
 
-// Returns the pid once the program runs.
+// Starts the program. Returns its pid once the exec has succeeded.
 Result<pid_t> launch_program(const Launch& launch, Pipe& failure, const std::string& program) {
   const pid_t pid = ::fork();
   if (pid < 0) return base::error(ErrorCode::io, "cannot run {}: {}", program, std::strerror(errno));
@@ -149,7 +149,7 @@ bool ChildProcess::reap(int flags) {
   if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT | flags) != 0 && errno == EINTR)
     return false;
   if ((flags & WNOHANG) != 0 && info.si_pid == 0) return false;
-  ::kill(-pid_, SIGKILL);  // kills what it started; must come before the wait that frees its pid
+  ::kill(-pid_, SIGKILL);  // kills its children too; must come before the wait that frees the pid
   ::waitpid(pid_, nullptr, 0);
   pid_ = 0;
   return true;

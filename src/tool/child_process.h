@@ -13,8 +13,8 @@
 
 namespace kvasir::tool {
 
-// A program that communicates over its standard streams, in a process group of its own. It dies with this
-// object, and with the thread that started it. Lives on one executor.
+// A program that communicates over its standard streams, in a process group of its own. The program dies with
+// this object, and with the thread that started it. Used on one executor only.
 class ChildProcess {
  public:
   struct Command {

@@ -13,7 +13,7 @@ using base::Result;
 
 namespace {
 
-// The most bytes read from an error's body; enough to say what is wrong.
+// Bytes of an error's body that are read at most: enough to say what is wrong.
 constexpr std::size_t kMaxComplaintBytes = 1024;
 
 }  // namespace
@@ -44,7 +44,7 @@ asio::awaitable<Outcome> HttpTool::call(Call wanted, Lifeline& line) {
   call.body = base::json_text(wanted.arguments);
   std::string body;
   net::ReplySink sink;
-  // Keeps one byte more than the limit, to show that there was more.
+  // Keeps one byte more than the limit, as the sign that the output was longer.
   sink.body = [&](std::string_view bytes) -> base::Status {
     body += bytes.substr(0, max_output_bytes_ + 1 - body.size());
     if (body.size() <= max_output_bytes_) return base::ok();

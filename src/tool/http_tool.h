@@ -11,7 +11,8 @@
 
 namespace kvasir::tool {
 
-// A tool at an HTTP address. Its arguments are posted as a JSON object, and the answer's body is the result.
+// A tool at an HTTP address. The arguments are posted as a JSON object, and the body of the answer is the
+// result.
 class HttpTool final : public Source {
  public:
   static base::Result<std::unique_ptr<Source>> make(const config::ToolConfig& row, Surroundings surroundings);

@@ -9,7 +9,7 @@ Lifeline::Lifeline(const boost::asio::any_io_executor& executor, base::Duration 
     : timeout_(timeout), timer_(executor) {
   timer_.expires_after(std::chrono::duration_cast<boost::asio::steady_timer::duration>(timeout));
   // The destructor cancels the wait. If the wait has already completed, the handler still runs without an
-  // error code, so `alive` tells it that this object is gone.
+  // error code. The handler then sees by `alive` that this object is gone.
   auto alive = std::make_shared<Lifeline*>(this);
   alive_ = alive;
   timer_.async_wait([alive](const boost::system::error_code& cancelled) {

@@ -10,7 +10,7 @@
 
 namespace kvasir::tool {
 
-// Limits how long something may run: until a timeout, or until somebody ends it. Lives on one executor.
+// Limits how long something may run: until a timeout, or until `end` is called. Used on one executor only.
 class Lifeline {
  public:
   Lifeline(const boost::asio::any_io_executor& executor, base::Duration timeout);
@@ -20,10 +20,10 @@ class Lifeline {
 
   bool over() const { return over_; }
   bool timed_out() const { return timed_out_; }
-  // Why it has ended.
+  // The error says why this has ended.
   base::Error error() const;
-  // `ended` is called once when this ends, or at once if it has ended. It replaces the previous function; an
-  // empty one removes it.
+  // Calls `ended` once when this ends, or at once if this has ended already. Replaces the previous function;
+  // an empty one removes it.
   void on_end(std::function<void()> ended);
   void end();
 

@@ -19,21 +19,21 @@
 
 namespace kvasir::tool {
 
-// Looks up the hosts of tools. A lookup blocks, so it has a thread of its own, at most one per host: later
-// callers wait for the same lookup. So a slow name delays nobody who asks for another, and there are never
-// more threads than hosts in the settings. Touched on its owner's executor only, which no longer runs when
-// this object is destroyed.
+// Looks up the hosts of tools. A lookup blocks, so it has a thread of its own. A host has at most one: later
+// callers wait for the same lookup. So a slow name delays only those who ask for it, and there are never more
+// threads than hosts in the settings. Used on its owner's executor only, which no longer runs when this
+// object is destroyed.
 class Lookups {
  public:
   using Found = base::Result<std::shared_ptr<const net::Origin>>;
-  // Blocks, on any thread. Returns soon after a stop is requested.
+  // Looks a host up and blocks meanwhile. Runs on any thread, and returns soon after a stop is requested.
   using Find = std::function<Found(const net::Url& url, const std::stop_token& stop)>;
 
   Lookups(boost::asio::any_io_executor executor, Find find);
   Lookups(const Lookups&) = delete;
   Lookups& operator=(const Lookups&) = delete;
 
-  // Ends at the latest with `line`.
+  // The wait ends when `line` does, if not earlier.
   boost::asio::awaitable<Found> find(net::Url url, Lifeline& line);
 
   // Ends all threads. Call it after the executor's last handler.

@@ -15,7 +15,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// A lookup of "slow" never ends; any other name is found at once.
+// The fixture's lookup of "slow" never ends; any other name is found at once.
 class LookupsTest : public testing::Test {
  protected:
   static net::Url url(const std::string& host) { return net::parse_url("http://" + host + "/").value(); }
@@ -50,7 +50,7 @@ class LookupsTest : public testing::Test {
 };
 
 TEST_F(LookupsTest, ASlowNameHoldsUpNobodyElse) {
-  // More lookups than any pool of threads would have.
+  // These are more lookups than any pool of threads would have threads.
   std::string slow[20];
   for (std::string& told : slow) start("slow", std::chrono::hours(1), told);
   std::string quick[3];
@@ -58,7 +58,7 @@ TEST_F(LookupsTest, ASlowNameHoldsUpNobodyElse) {
   while (quick[0].empty() || quick[1].empty() || quick[2].empty()) io_.run_one();
   for (const std::string& told : quick) EXPECT_EQ(told, "quick");
   for (const std::string& told : slow) EXPECT_EQ(told, "");
-  EXPECT_LE(num_lookups_, 4);  // one lookup of the slow name, however many ask
+  EXPECT_LE(num_lookups_, 4);  // one lookup of the slow name, however many callers ask
 }
 
 TEST_F(LookupsTest, WhoeverAsksWaitsNoLongerThanItsOwnTime) {
@@ -69,7 +69,7 @@ TEST_F(LookupsTest, WhoeverAsksWaitsNoLongerThanItsOwnTime) {
   while (hasty.empty()) io_.run_one();
   EXPECT_EQ(hasty, "no result within 0.001 s");
   EXPECT_EQ(patient, "");
-  num_lookups_.wait(0);  // its thread may begin later
+  num_lookups_.wait(0);  // the thread of the lookup may begin later
   EXPECT_EQ(num_lookups_, 1);
 }
 

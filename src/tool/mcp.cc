@@ -25,7 +25,7 @@ std::string string_at(const json::object& object, std::string_view key) {
   return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
 }
 
-// Absent if the server's entry is not a tool.
+// Reads one entry of the server's list. Absent if the entry is not a tool.
 std::optional<Definition> definition_of(const json::value& value) {
   const json::object* tool = value.if_object();
   if (tool == nullptr) return std::nullopt;
@@ -41,7 +41,7 @@ std::optional<Definition> definition_of(const json::value& value) {
   return definition;
 }
 
-// The text of one item of a result.
+// Returns the text of one item of a result.
 std::string text_of(const json::value& item) {
   const json::object* object = item.if_object();
   if (object == nullptr) return {};

@@ -23,8 +23,8 @@ namespace {
 
 constexpr std::size_t kMaxRefusalBytes = 1024;
 constexpr std::chrono::seconds kAnswerTimeout{2};
-constexpr int kMaxAlone = 32;  // messages being sent for which nobody waits
-// How often to check for a session that another call is opening.
+constexpr int kMaxAlone = 32;  // messages in flight that no call waits for
+// Interval between checks while another call opens a session.
 constexpr std::chrono::milliseconds kLook{20};
 
 bool is_session_lost(const base::Error& error) {
@@ -57,7 +57,7 @@ class McpHttp::Reading {
   const std::string& session() const { return session_; }
   bool answered() const { return answer_.has_value(); }
 
-  // Call it after the last byte.
+  // Takes the answer. Call this after the last byte of the reply.
   Result<json::object> take() {
     if (!streamed_ && !text_.empty()) TRY_OK(message(text_));
     if (!answer_) return base::error(ErrorCode::corrupt, "the tool server sent no answer");
@@ -67,7 +67,7 @@ class McpHttp::Reading {
  private:
   Status event(std::string_view data) {
     TRY_OK(message(data));
-    // The answer is here, so the rest of the stream is not read.
+    // The answer has arrived, so the rest of the stream is not read.
     return answer_ ? Status(base::error(ErrorCode::cancelled, "answered")) : base::ok();
   }
   Status message(std::string_view data) {

@@ -11,8 +11,8 @@
 
 namespace kvasir::tool {
 
-// An MCP server at an HTTP address. Each message is a POST, answered with JSON or a stream of events. If the
-// server has forgotten the session, a new one is opened. The transport is lost if nothing answers at the
+// An MCP server at an HTTP address. Each message is a POST, and the answer is JSON or a stream of events. If
+// the server has forgotten the session, a new one is opened. The transport is lost if nothing answers at the
 // address.
 class McpHttp final : public McpTransport, public std::enable_shared_from_this<McpHttp> {
  public:
@@ -35,7 +35,7 @@ class McpHttp final : public McpTransport, public std::enable_shared_from_this<M
   boost::asio::awaitable<base::Result<json::object>> post(std::int64_t id, const json::object& message,
                                                           Lifeline& line);
   void take_from_server(const json::object& message);
-  // One call opens a new session for all calls that used the old one.
+  // The first call that finds the session forgotten opens a new one, for all calls that used the old one.
   boost::asio::awaitable<base::Status> reopen_session(std::string forgotten, Lifeline& line);
   void send_soon(json::object message);
   boost::asio::awaitable<void> send_alone(json::object message);
@@ -44,7 +44,7 @@ class McpHttp final : public McpTransport, public std::enable_shared_from_this<M
   const config::ToolConfig::Pairs headers_;
   const Surroundings surroundings_;
   McpEvents events_;
-  std::string session_;  // the server's id for it; empty: no session, or the server uses none
+  std::string session_;  // the id that the server gave; empty: no session, or the server uses none
   std::string version_;
   std::int64_t next_id_ = 1;
   bool lost_ = false;

@@ -112,7 +112,7 @@ class McpHttpTest : public testing::Test {
     (void)co_await responder.send(std::move(response));
   }
 
-  // Sends progress, a request of its own, and the answer. The stream stays open after that.
+  // Sends a progress message, a request from the server, and the answer. The stream stays open after that.
   boost::asio::awaitable<void> stream(net::Responder& responder, std::string done) {
     auto writer = co_await responder.start_stream({});
     if (!writer.ok()) co_return;

@@ -35,7 +35,7 @@ base::Duration seconds_of(double seconds) {
   return std::chrono::duration_cast<base::Duration>(std::chrono::duration<double>(seconds));
 }
 
-// A program may start slowly even if its tools are quick.
+// The tool's timeout may be too short to connect: a program may start slowly even if its tools are quick.
 base::Duration connect_timeout(const config::ToolConfig& row) {
   return std::max<base::Duration>(seconds_of(row.timeout_s), kLeastConnectTimeout);
 }
@@ -149,7 +149,7 @@ asio::awaitable<void> McpSource::keep_connected() {
     Status connected = co_await connect();
     while (connected.ok() && !stopped_ && !transport_->lost()) {
       pause = kFirstPause;
-      // A server may report changed tools again and again, so refreshes are limited.
+      // A server may report changed tools again and again, so the rate of refreshes is limited.
       const base::Duration wait = changed_ ? refreshes_.wait() : kForever;
       if (wait > base::Duration::zero())
         co_await sleep(wait);

@@ -13,8 +13,8 @@
 
 namespace kvasir::tool {
 
-// The tools of one MCP server. It connects at the start and again whenever the connection is lost. A tool is
-// called by the row's name and its own: "files__read".
+// The tools of one MCP server. The source connects at the start, and again whenever the connection is lost. A
+// tool is called by the row's name and the tool's own name: "files__read".
 class McpSource final : public Source {
  public:
   static base::Result<std::unique_ptr<Source>> make(const config::ToolConfig& row, Surroundings surroundings);
@@ -38,7 +38,7 @@ class McpSource final : public Source {
   const config::ToolConfig row_;
   const Surroundings surroundings_;
   boost::asio::steady_timer alarm_;
-  std::shared_ptr<McpTransport> transport_;  // null: none yet
+  std::shared_ptr<McpTransport> transport_;  // null: not connected yet
   Lifeline* connecting_ = nullptr;
   base::RealClock clock_;
   Pace refreshes_;

@@ -25,13 +25,13 @@ namespace {
 
 constexpr auto kAwait = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t kMaxErrorBytes = 2048;
-constexpr int kMaxPendingReads = 32;  // twice as much as a pipe holds
+constexpr int kMaxPendingReads = 32;  // reads of 4 KiB: together twice what a pipe holds
 constexpr std::size_t kMaxQueuedBytes = 4 << 20;
-// How often to check whether a server that was told to end has ended.
+// Interval between checks whether a server that was told to end has ended.
 constexpr std::chrono::milliseconds kLook{5};
 constexpr std::chrono::seconds kWatch{1};
 
-// The last line that is not blank.
+// Returns the last line that is not blank.
 std::string last_words(std::string_view text) {
   text = text.substr(0, text.find_last_not_of("\r\n\t ") + 1);
   text = text.substr(text.find_last_of("\r\n") + 1);
@@ -84,7 +84,8 @@ asio::awaitable<void> McpStdio::read_output() {
   lose("its process ended");
 }
 
-// Watches the child itself, since a process that it started may keep its output open after its end.
+// Watches the child process itself, since a process that the child started may keep the output open after the
+// child has ended.
 asio::awaitable<void> McpStdio::watch_child() {
   const auto self = shared_from_this();
   while (!lost_) {
@@ -110,7 +111,8 @@ void McpStdio::note_errors(std::string_view bytes) {
   if (errors_.size() > kMaxErrorBytes) errors_.erase(0, errors_.size() - kMaxErrorBytes);
 }
 
-// Reads available errors. The last ones often arrive together with the end of the program.
+// Reads the stderr output that is available. The last of it often arrives together with the end of the
+// program.
 void McpStdio::read_pending_errors() {
   boost::system::error_code failure;
   child_->errors().non_blocking(true, failure);

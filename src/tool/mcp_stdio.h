@@ -14,8 +14,8 @@
 
 namespace kvasir::tool {
 
-// An MCP server that runs as a child process, with one message per line on its standard streams. It is lost
-// when the process ends or sends something that is not a message.
+// An MCP server that runs as a child process, with one message per line on its standard streams. The
+// transport is lost when the process ends or sends something that is not a message.
 class McpStdio final : public McpTransport, public std::enable_shared_from_this<McpStdio> {
  public:
   // `events` may be called until `close`.
@@ -58,7 +58,7 @@ class McpStdio final : public McpTransport, public std::enable_shared_from_this<
   std::unique_ptr<ChildProcess> child_;
   McpEvents events_;
   boost::asio::steady_timer watch_;
-  std::optional<std::string> lost_;  // the reason, once it is lost
+  std::optional<std::string> lost_;  // the reason, once the transport is lost
   std::string errors_;               // the end of its stderr
   std::int64_t next_id_ = 1;
   std::map<std::int64_t, Waiting*> waiting_;

@@ -17,7 +17,7 @@ namespace {
 
 using config::ToolConfig;
 
-// A small MCP server. Its tools are named for what they do.
+// A small MCP server in Python. Each tool is named after what it does.
 constexpr const char* kServer = R"py(
 import json, os, sys, time
 tools = ["echo", "fail", "hang", "big", "die", "env", "ping", "more", "image", "pid", "files", "lists"]
@@ -217,7 +217,7 @@ TEST_F(McpStdioTest, AServerThatLeavesSomethingBehindIsStartedAgain) {
 }
 
 TEST_F(McpStdioTest, StoppingLeavesNoProcess) {
-  // A server that does not end when its input ends.
+  // This server does not end when its input ends.
   open(row(std::string(kServer) + "\nwhile True: time.sleep(1)"));
   ASSERT_TRUE(ready());
   const pid_t pid = std::stoi(call("pid").text);

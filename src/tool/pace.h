@@ -7,14 +7,14 @@
 
 namespace kvasir::tool {
 
-// Limits how often something is done. The clock outlives it. Used by one thread.
+// Limits how often an action is done. The clock outlives this object. Used by one thread.
 class Pace {
  public:
   Pace(base::Duration interval, const base::Clock& clock) : interval_(interval), clock_(clock) {}
 
-  // Records that it is done now.
+  // Records that the action is done now.
   void step() { last_ = clock_.now(); }
-  // Time until it may be done again.
+  // Returns the time until the action may be done again.
   base::Duration wait() const {
     if (!last_) return base::Duration::zero();
     return std::max(base::Duration::zero(), *last_ + interval_ - clock_.now());

@@ -8,7 +8,7 @@ std::string bounded_text(std::string_view bytes, std::size_t max_bytes) {
   const bool cut = bytes.size() > max_bytes;
   if (cut) {
     bytes = bytes.substr(0, max_bytes);
-    // A character that the limit cuts is dropped, not replaced.
+    // A character that the limit cuts is dropped, not replaced by U+FFFD.
     std::size_t end = bytes.size();
     while (end > 0 && bytes.size() - end < 4 && (static_cast<unsigned char>(bytes[end - 1]) & 0xC0) == 0x80)
       --end;

@@ -25,14 +25,14 @@ struct Definition {
   json::value parameters;  // a JSON schema
 };
 
-// A call of a tool. It has a constructor for g++ 12; see net::HttpHeader.
+// A call of a tool. The constructor works around a bug in g++ 12; see net::HttpHeader.
 struct Call {
   Call(std::string tool_in, json::object arguments_in, obs::TraceHeaders trace_in = {})
       : tool(std::move(tool_in)), arguments(std::move(arguments_in)), trace(std::move(trace_in)) {}
 
   std::string tool;  // a name that a source offers
   json::object arguments;
-  obs::TraceHeaders trace;  // told to whoever runs the tool
+  obs::TraceHeaders trace;  // passed on to the server of the tool
 };
 
 // The result of a call, worded for the model. A failed call is also an outcome.
@@ -44,8 +44,8 @@ struct Outcome {
   std::string text;  // valid UTF-8
 };
 
-// The text of a result, limited to `max_bytes`. Invalid UTF-8 is replaced, and text that was cut off says so
-// at its end.
+// Makes the text of a result from `bytes`: at most `max_bytes`, with invalid UTF-8 replaced. Text that was
+// cut off says so at its end.
 std::string bounded_text(std::string_view bytes, std::size_t max_bytes);
 
 // Objects that all sources share. The executor is the toolbox's thread.
@@ -54,17 +54,18 @@ struct Surroundings {
   Lookups& lookups;
 };
 
-// One row of the configuration. Used on the toolbox's thread, except for `offers`.
+// The tools of one row of the configuration. Used on the toolbox's thread, except for `offers`.
 class Source {
  public:
   virtual ~Source() = default;
 
   virtual void start() {}
-  // Ends everything that runs in the background, soon.
+  // Asks everything that runs in the background to end. It ends soon after.
   virtual void stop() {}
-  // The tools that can be called now; unavailable while they are not known. Thread-safe.
+  // Returns the tools that can be called now. The error is `unavailable` while they are not known.
+  // Thread-safe.
   virtual base::Result<std::vector<Definition>> offers() const = 0;
-  // The tool is one that `offers` returned. Ends soon after `line` does.
+  // Calls a tool that `offers` returned. Ends soon after `line` does.
   virtual boost::asio::awaitable<Outcome> call(Call call, Lifeline& line) = 0;
 };
 

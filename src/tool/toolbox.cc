@@ -25,10 +25,10 @@ using Kind = config::ToolConfig::Kind;
 
 namespace {
 
-// The most calls that run at once, over all requests.
+// Calls that run at once at most, over all requests.
 constexpr int kMaxRunning = 256;
 constexpr std::chrono::seconds kConnectTimeout{10};
-// The limit of a call ends an exchange long before this.
+// Never reached: the tool's own timeout ends an exchange long before this.
 constexpr std::chrono::hours kReadTimeout{2};
 
 base::Duration timeout_of(const config::ToolConfig& row) {
@@ -61,7 +61,7 @@ Result<std::unique_ptr<Toolbox>> Toolbox::open(const std::vector<config::ToolCon
   }
   if (rows.empty()) return box;
   box->thread_ = std::thread([&io = box->io_] {
-    // Writing to a dead child process must be an error, not a signal.
+    // The signal is blocked so that writing to a dead child process fails with an error instead.
     sigset_t pipe;
     ::sigemptyset(&pipe);
     ::sigaddset(&pipe, SIGPIPE);

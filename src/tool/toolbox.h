@@ -19,18 +19,20 @@
 
 namespace kvasir::tool {
 
-// The tools that this server runs itself, with a thread of their own for sockets and child processes. Only
-// the settings decide what may be called and where; a call names a tool and brings arguments. Thread-safe.
+// The tools that this server runs itself, on a thread of their own for sockets and child processes. Only the
+// settings decide which tools may be called and where they are; a call names a tool and brings arguments.
+// Thread-safe.
 class Toolbox {
  public:
-  // A row that can never work (e.g. an invalid address) is an error. A server that is down is not.
+  // Fails if a row can never work (e.g. its address is invalid), but not if a server is down.
   static base::Result<std::unique_ptr<Toolbox>> open(const std::vector<config::ToolConfig>& rows);
   ~Toolbox();
   Toolbox(const Toolbox&) = delete;
   Toolbox& operator=(const Toolbox&) = delete;
 
-  // The tools that a name stands for: an HTTP tool, all tools of an MCP server, or one of them
-  // ("server__tool"). not_found: there is none; unavailable: its server is down.
+  // Returns the tools that a name stands for: an HTTP tool, all tools of an MCP server, or one of these
+  // ("server__tool"). The error is `not_found` for an unknown name, and `unavailable` if the tool's server is
+  // down.
   base::Result<std::vector<Definition>> find(std::string_view name) const;
 
   struct Row {
@@ -40,9 +42,9 @@ class Toolbox {
   };
   std::vector<Row> list() const;
 
-  // The call's tool is a name that `find` returned. `done` is called once, on another thread, at the latest
-  // when the tool's timeout has passed, and soon after `stop` is requested. It is not called after `stop()`
-  // has returned.
+  // Starts a call of a tool whose name `find` returned. `done` is called once, on another thread: when the
+  // tool's timeout has passed at the latest, and soon after `stop` is requested. `done` is not called after
+  // `stop()` has returned.
   void start(Call call, std::stop_token stop, std::function<void(Outcome)> done);
 
   // Gives up running calls and ends child processes. Later calls fail at once.
@@ -62,7 +64,7 @@ class Toolbox {
   Lookups lookups_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   std::vector<Held> sources_;            // never changes once open
-  std::unordered_set<Lifeline*> lines_;  // of the running calls; touched on the thread
+  std::unordered_set<Lifeline*> lines_;  // of the running calls; used on thread_ only
   std::mutex mutex_;
   bool stopped_ = false;  // guarded by mutex_
   std::atomic<int> num_running_{0};

@@ -16,7 +16,7 @@ namespace {
 
 using config::ToolConfig;
 
-// HTTP tools, one for each path.
+// Serves HTTP tools, one for each path.
 class ToolboxTest : public testing::Test {
  protected:
   ToolboxTest() {
@@ -145,7 +145,7 @@ TEST_F(ToolboxTest, AToolThatHangsEndsWithItsTime) {
   const Outcome outcome = call("hangs");
   EXPECT_TRUE(outcome.failed);
   EXPECT_EQ(outcome.text, "The tool failed: no result within 0.05 s");
-  left_.acquire();  // its connection is closed, too
+  left_.acquire();  // the connection of the call is closed, too
 }
 
 TEST_F(ToolboxTest, OneThatHangsHoldsNobodyUp) {
@@ -171,7 +171,7 @@ TEST_F(ToolboxTest, StoppingGivesUpWhatRuns) {
 TEST_F(ToolboxTest, AServerThatIsDownIsAFailedCall) {
   ToolConfig down = row("echo");
   {
-    // A port on which nothing listens any more.
+    // Takes a port and closes it, so that nothing listens there.
     net::HttpServer gone(
         {}, [](net::HttpRequest&, net::Responder&) -> boost::asio::awaitable<void> { co_return; });
     down.url = "http://127.0.0.1:" + std::to_string(gone.start().value()) + "/";
