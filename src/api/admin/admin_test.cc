@@ -78,7 +78,7 @@ TEST_F(AdminTest, ATenantSaysWhatItHasUsedOfItsLimits) {
   EXPECT_EQ(used("requests_per_minute"), 1);
   EXPECT_EQ(used("max_concurrent"), 0);
   EXPECT_EQ(used("tokens_per_day"), answer.body.at("usage").at("total_tokens").to_number<std::int64_t>());
-  // No limit, no entry: `pro` has none for the day.
+  // A limit that the tier does not have is left out: `pro` has none for the day.
   ASSERT_EQ(make("tenants/acme", R"({"tier": "pro"})").status, 200);
   EXPECT_FALSE(look("tenants/acme").body.at("limits").as_object().contains("tokens_per_day"));
 }

@@ -6,7 +6,8 @@
 #include "api/http/service/route.h"
 #include "api/http/service/service.h"
 
-// Tenants and keys. One kind of record a file; the room's table of routes says where each is reached.
+// The handlers of tenants, tiers and keys. Each kind of record has its own file; the room's table of routes
+// says which path leads to each handler.
 namespace kvasir::api {
 
 RouteGroup admin_routes();

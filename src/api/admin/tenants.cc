@@ -59,7 +59,7 @@ Result<TenantFields> read_tenant_fields(const Service& service, const json::obje
   return fields;
 }
 
-// What is used now of each limit that the tenant's tier has.
+// How much of each limit of the tenant's tier is used now.
 json::object limits_of(const Service& service, const std::string& tenant) {
   const tenancy::Standings now = service.admission.standings(service.directory.of_tenant(tenant));
   json::object limits;

@@ -12,7 +12,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Null: there is no limit.
+// A limit as JSON: null if there is none.
 json::value limit_or_null(std::int64_t limit) {
   return limit > 0 ? json::value(limit) : json::value(nullptr);
 }

@@ -52,7 +52,8 @@ void add_warnings(Outlet& out, const std::vector<std::string>& warnings) {
     out.exchange().headers.emplace_back("x-kvasir-warning", warning);
 }
 
-// Tells of an effort that the model's template does not take. A model that is not ready is an error later.
+// Warns of a reasoning effort that the model's template does not take. Says nothing of a model that is not
+// ready, which is an error later.
 void warn_of_effort(const Service& service, const tenancy::Caller& caller, QuestionText& text) {
   auto* chat = std::get_if<ChatRequest>(&text);
   if (chat == nullptr || chat->reasoning_effort.empty() || chat->reasoning_effort == "none") return;
@@ -79,13 +80,13 @@ std::unique_ptr<DeltaStream> as_stream(Service& service, Exchange& exchange, con
   return std::make_unique<ToolRounds>(std::move(parts), std::move(generation));
 }
 
-// Somebody else may have room for the request.
+// Whether an upstream may have room for a request that failed here with this error.
 bool is_full(const base::Error& error) {
   return error.code == ErrorCode::unavailable || error.code == ErrorCode::exhausted;
 }
 
-// How the request ended, if that differs from how its last generation ended. What a revoked key or a
-// cancelled request has used is not free.
+// How the request ended, if that differs from how its last generation ended. A request that was cancelled, or
+// whose key was revoked, still pays for what it has used.
 std::optional<meter::Finish> other_finish(const DeltaStream& stream, const Status& ended) {
   const bool given_up = !ended.ok() && (ended.error().code == ErrorCode::unauthenticated ||
                                         ended.error().code == ErrorCode::cancelled);
@@ -146,7 +147,7 @@ asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerK
   if (begun.ok()) begun = prepare_outlet(out, question.params());
   if (begun.ok()) begun = add_server_tools(service, question.text);
   if (!begun.ok()) co_return co_await out.fail(std::move(begun).error());
-  // Models of ours come first; upstreams answer where these are not ready, or are full.
+  // Models of this server come first. Upstreams answer where these are not ready or are full.
   const bool ours = service.router.chat_text(question.params().model, reach_of(exchange.caller)).ok();
   std::shared_ptr<upstream::Pool> upstreams;
   if (!ours || !wants_server_tools(question.text))
@@ -186,7 +187,7 @@ asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerK
   if (!begun.ok()) co_return co_await out.fail(std::move(begun).error());
 
   const ContextReport context = job.context;
-  const router::ChatTextPtr model = job.text;  // it stays between the rounds of tools
+  const router::ChatTextPtr model = job.text;  // keeps the model between the rounds of tools
   Result<std::unique_ptr<Generation>> generation =
       start(service, std::move(seat->place), std::move(job), exchange.responder.executor());
   if (!generation.ok()) co_return co_await writer.refuse(std::move(generation).error());

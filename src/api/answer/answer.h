@@ -14,7 +14,7 @@
 
 namespace kvasir::api {
 
-// The part of the answer that is known before its first delta.
+// The part of an answer that is known before its first delta.
 AnswerHead make_head(const GenerateParams& params, const Job& job, std::string id);
 
 // Answers one question: tokenizes it, fits it to the context, admits it, finds a worker, runs it, and writes

@@ -8,7 +8,7 @@
 
 namespace kvasir::api {
 
-// Counts the tokens of a chat's prompt. A large body is tokenized away from the I/O threads.
+// Counts the tokens of a chat's prompt. A large body is tokenized on another thread than the I/O threads.
 boost::asio::awaitable<base::Result<std::size_t>> count_tokens(Service& service, Exchange& exchange,
                                                                ChatRequest chat);
 

@@ -33,7 +33,7 @@ TEST_F(RouteHeaderTest, AWorkerThatIsAloneWasNotChosen) {
   EXPECT_EQ(client.read_response()->headers.at("x-kvasir-route"), "member=local; policy=only");
 }
 
-// Eight workers that are as good as each other.
+// Eight equal workers.
 class AffinityTest : public ApiTest {
  protected:
   void SetUp() override {
@@ -41,7 +41,7 @@ class AffinityTest : public ApiTest {
     for (int i = 0; i < 7; ++i)
       router_.add_member("m", fmt::format("w{}", i), std::make_shared<router::ScriptedWorker>(says("hello")));
   }
-  // The worker of a request that begins as no other one does.
+  // The worker that gets the request, as the route header says.
   std::string member_of(const std::string& path, const std::string& body) {
     net::LoopbackClient client(port_);
     client.send(net::post_request(path, body, "x-kvasir-explain: route\r\n"));

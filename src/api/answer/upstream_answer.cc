@@ -24,13 +24,13 @@ using base::Status;
 
 namespace {
 
-constexpr auto kPoll = std::chrono::milliseconds(5);  // how often the first in line asks again
-// How long a request of a tier that is never refused for its SLO waits for a place.
+constexpr auto kPoll = std::chrono::milliseconds(5);  // how often the first request in line asks again
+// How long a request waits for a place if its tier never refuses a request for its SLO.
 constexpr auto kMaxWait = std::chrono::seconds(60);
-constexpr int kUsualAnswer = 4096;  // tokens that are reserved where nothing bounds an answer
+constexpr int kUsualAnswer = 4096;  // tokens reserved for an answer that nothing bounds
 constexpr int kLeastAnswer = 1024;
 
-// A description of the request for those who write and keep its answer. It has no tokens.
+// Describes the request for the writer and the keeper of its answer. The job has no tokens.
 Job describe_job(const upstream::Pool& pool, const GenerateParams& params, const UpstreamBody& body,
                  int max_context) {
   auto text = std::make_shared<router::ChatText>();
@@ -52,7 +52,7 @@ Job describe_job(const upstream::Pool& pool, const GenerateParams& params, const
   return job;
 }
 
-// The longest answer that is reserved. An error where the caller's tier leaves no room for any.
+// The number of tokens to reserve for an answer. An error if the caller's tier leaves no room for any.
 Result<int> longest_answer(const Job& job, int max_context) {
   const int asked = job.context.requested_max_tokens.value_or(kUsualAnswer);
   if (max_context == 0) return asked;
@@ -65,7 +65,7 @@ Result<int> longest_answer(const Job& job, int max_context) {
                "context_length_exceeded"};
 }
 
-// What the tenant may spend on the request. Sets how long its answers may be.
+// Reserves the request's tokens of the tenant's limits, and bounds its answers by what was granted.
 Result<tenancy::Permit> enter(Service& service, const Asker& asker, Job& job, upstream::Ask& ask) {
   const int max_context = asker.caller.tier->max_context;
   TRY(const int longest, longest_answer(job, max_context));
@@ -80,7 +80,7 @@ Result<tenancy::Permit> enter(Service& service, const Asker& asker, Job& job, up
   TRY(tenancy::Permit permit, service.admission.enter(asker.caller, cost));
   const auto granted = static_cast<int>((permit.tokens() - prompt) / num_sequences);
   const int bound = std::min(longest, granted);
-  // An upstream's own default is as good, unless something here bounds the answer.
+  // The upstream's own default applies unless the request or its tenant bounds the answer.
   if (job.context.requested_max_tokens || max_context > 0 || bound < longest) ask.max_tokens = bound;
   job.context.max_tokens = bound;
   for (wire::GenerateRequest& sequence : job.sequences) sequence.max_tokens = bound;
@@ -94,7 +94,7 @@ Error full(const Error& why, const tenancy::Tier& tier) {
   return error;
 }
 
-// A place at an upstream. If all are full the request waits in the model's line.
+// Finds a place at an upstream. If all upstreams are full, the request waits in the model's line.
 class PlaceSearch {
  public:
   PlaceSearch(Service& service, Outlet& out, const Asker& asker, upstream::Pool& pool, const Job& job)
@@ -134,7 +134,7 @@ class PlaceSearch {
   }
 
  private:
-  // Those who wait already go first.
+  // Requests that wait already go first.
   Result<upstream::Slot> ask(std::uint64_t affinity) {
     if (!service_.lobby.has_line(job_.text->name, asker_.caller.tier->priority)) return pool_.pick(affinity);
     return Error{ErrorCode::exhausted, fmt::format("all upstreams of '{}' are full; try again", pool_.name()),
@@ -156,8 +156,8 @@ class PlaceSearch {
   const Job& job_;
 };
 
-// Waits until an upstream's answer has begun. A stream gets its headers and pings meanwhile, if that takes
-// long; until then an error has its own status.
+// Waits until an upstream's answer has begun. If that takes long, a stream gets its headers and pings
+// meanwhile. Before the headers are sent, an error is sent as an HTTP status.
 asio::awaitable<Status> await_accepted(const ServiceOptions& options, Outlet& out, UpstreamStream& stream,
                                        KeyWatch& key, Outlet* pinged) {
   while (!stream.accepted() && !stream.cancelled()) {
@@ -181,7 +181,7 @@ asio::awaitable<Result<UpstreamBody>> write_body(Service& service, Outlet& out,
                                                  out.when_left());
 }
 
-// What is told to the upstream of the request. Its span is the parent of the upstream's own.
+// The headers that tell the upstream about the request. `span` is the parent of the upstream's own span.
 std::vector<net::HttpHeader> headers_of(const Exchange& exchange, obs::Trace::Index span) {
   std::vector<net::HttpHeader> headers{{"X-Request-Id", exchange.id}};
   const obs::TraceHeaders trace = exchange.trace->spans->headers(span);
@@ -190,7 +190,7 @@ std::vector<net::HttpHeader> headers_of(const Exchange& exchange, obs::Trace::In
   return headers;
 }
 
-// The part of the request's trace that is the upstream's.
+// The span of the upstream's work in the request's trace. Ends when it is destroyed.
 class UpstreamSpan {
  public:
   UpstreamSpan(obs::Trace& spans, const std::string& model) : spans_(spans), span_(spans.begin("upstream")) {

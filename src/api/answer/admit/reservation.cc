@@ -17,7 +17,8 @@ std::int64_t prompt_tokens(const Job& job) {
   return tokens;
 }
 
-// Tokens of all prompts and of answers that are long enough.
+// The fewest tokens that are enough: all prompts, with answers of up to `kLeastAnswer` tokens each. If that
+// is more than `most`, which the tenant can ever get, the answers are shorter. 0: `most` is no limit.
 std::int64_t least_tokens(const Job& job, std::int64_t most) {
   const std::int64_t prompts = prompt_tokens(job);
   std::int64_t tokens = prompts;

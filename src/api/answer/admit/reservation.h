@@ -8,12 +8,12 @@
 
 namespace kvasir::api {
 
-// What a job may use of its tenant's limits: the prompts and the longest answers of all its sequences. If the
-// client said nothing of the answer's length, a shorter answer does, of 1,024 tokens at least, or of as many
-// as the tenant's limits can ever give.
+// What a job reserves of its tenant's limits: its prompts and the longest answers of all its sequences. If
+// the client did not bound the answer's length, the job also accepts room for shorter answers: 1,024 tokens
+// each, or as many as the tenant's limits can ever give if that is less.
 tenancy::Cost cost_of(const Job& job, const Asker& asker);
 
-// Shortens the answers so that all sequences together take no more than what was granted.
+// Shortens the answers so that all prompts and answers together take no more than the tokens granted.
 void fit_to_grant(std::int64_t tokens, Job& job);
 
 }  // namespace kvasir::api

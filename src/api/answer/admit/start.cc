@@ -38,7 +38,7 @@ void note_route(const router::WorkerLease& lease, obs::SpanScope& span) {
   if (!route.scores.empty()) span.note("kvasir.route.scores", route.scores);
 }
 
-// Keys of clients mean something inside their own tenant alone.
+// A client's affinity key is mixed with its cache namespace, so equal keys of two tenants differ.
 std::uint64_t affinity_of(const Job& job) {
   if (job.affinity == 0) return 0;
   return router::mixed(job.affinity ^ router::hash_of(job.sequences.front().origin.cache_namespace));
@@ -70,7 +70,7 @@ Result<Place> admit(Service& service, const Asker& asker, Job& job) {
   const tenancy::Tier& tier = *asker.caller.tier;
   for (wire::GenerateRequest& sequence : job.sequences) {
     sequence.origin = origin;
-    sequence.priority = job.base_priority + tier.priority;  // a client has no say
+    sequence.priority = job.base_priority + tier.priority;  // a client cannot set it
     sequence.slo_ttft_s = tier.slo_ttft_ms / 1e3;
     sequence.slo_tpot_s = tier.slo_tpot_ms / 1e3;
   }

@@ -17,16 +17,17 @@ namespace kvasir::api {
 struct Place {
   tenancy::Permit permit;
   router::WorkerLease lease;
-  kv::BlockChain blocks;                // of the first prompt
-  std::shared_ptr<RequestMeter> meter;  // the asker's
+  kv::BlockChain blocks;                // the KV blocks of the first prompt
+  std::shared_ptr<RequestMeter> meter;  // of the request's asker
   Promise promise = {};
 };
 
-// What decides how long the job takes. It reads the job and the blocks, which outlive it.
+// The facts that decide how long the job takes. The outline refers to the job and the blocks, which outlive
+// it.
 wire::Outline outline_of(const Job& job, const kv::BlockChain& blocks);
 
-// Sets the origin of the job, reserves a place for it and picks a worker. The same job may be admitted again
-// once its place is given back.
+// Sets the origin of the job, reserves a place for it and picks a worker. A job may be admitted again after
+// its place has been given back.
 base::Result<Place> admit(Service& service, const Asker& asker, Job& job);
 
 // Queues all of the job's sequences or none. Errors are worded for the client.

@@ -10,7 +10,7 @@ using Kind = AnswerPart::Kind;
 
 namespace {
 
-// Appends the parts of one round, which lies between `from` and `to`.
+// Appends the parts of one round, which is the part of `delta` between `from` and `to`.
 void add_round(const Delta& delta, const RoundEnd& from, const RoundEnd& to, std::vector<AnswerPart>& parts) {
   if (to.reasoning > from.reasoning)
     parts.push_back({.kind = Kind::reasoning,

@@ -89,7 +89,7 @@ void Choice::read_answer(Delta& delta) {
   take(parser_->push(text));
   if (!finish_) return;
   take(parser_->finish());
-  // The token limit may have cut the answer right after a call. The calls are still whole then.
+  // Calls that were complete when the token limit cut the answer count too.
   const bool whole = finish_ == FinishReason::stop || parser_->ends_in_whole_calls();
   delta.has_calls = whole && parser_->num_calls() > 0;
 }
@@ -104,7 +104,7 @@ void Choice::echo_prompt(const EchoedPrompt& echo, const std::vector<wire::Token
   const auto add = [&](TokenId id, std::optional<wire::TokenLogprob> logprob) {
     delta.lines.push_back({id, std::move(logprob), offset, true});
     if (!tokenizer_->valid(id)) return;
-    // A special token has characters of the echo only if the prompt was written with its text.
+    // An echoed prompt has a special token's text only if the client wrote it as text.
     const bool special = tokenizer_->is_special(id);
     const std::string text = special ? std::string(tokenizer_->bytes(id)) : words.push(id);
     if (special && !rest.starts_with(text)) return;
@@ -118,14 +118,14 @@ void Choice::take_token(const wire::Token& token, Delta& delta) {
   ++num_tokens_;
   const std::size_t begin = num_seen_bytes_;
   const std::size_t begin_chars = num_seen_chars_;
-  // Ids of a padded output layer that the vocabulary lacks have no text.
+  // A padded output layer has ids that the vocabulary lacks. They have no text.
   if (std::ranges::find(markers_, token.id) != markers_.end())
     take_text(detokenizer_.flush() + std::string(tokenizer_->bytes(token.id)), delta);
   else if (tokenizer_->valid(token.id))
     take_text(detokenizer_.push(token.id), delta);
   if (token.logprob)
     held_.push_back({{token.id, *token.logprob, num_echoed_chars_ + begin_chars}, begin, num_seen_bytes_});
-  release_lines(delta);  // after each token, so that the result does not depend on how events were cut
+  release_lines(delta);  // after each token, so the result does not depend on how tokens form events
 }
 
 void Choice::take_text(const std::string& text, Delta& delta) {

@@ -25,7 +25,8 @@ struct TokenLine {
   std::optional<wire::TokenLogprob> logprob;  // absent for the first token of a prompt
   std::size_t text_offset = 0;                // characters of the answer before this token
   bool in_prompt = false;                     // the token is part of an echoed prompt
-  // Set by an upstream, whose ids are not known: its words. The id and the alternatives above say nothing.
+  // The token's text and alternatives as an upstream sent them; null for a model of this server. Upstreams
+  // send no ids, so `id` and the alternatives in `logprob` mean nothing if it is set.
   std::shared_ptr<const upstream::SaidToken> said = nullptr;
 };
 
@@ -38,7 +39,7 @@ struct CallDelta {
   std::size_t text_before = 0;  // bytes of the same delta's text before this piece
 };
 
-// How long a sum of deltas was when a round of this server's tools ended.
+// The lengths of a sum of deltas when a round of this server's tools ended.
 struct RoundEnd {
   std::size_t text = 0;
   std::size_t reasoning = 0;
@@ -46,23 +47,23 @@ struct RoundEnd {
   std::size_t server_calls = 0;
 };
 
-// New output of one choice. The deltas of a choice, joined, are its answer: a streamed answer writes them one
-// by one, a whole answer appends them, so the two cannot differ.
+// New output of one choice. The answer of a choice is the sum of its deltas. A streamed answer writes them
+// one by one and a whole answer appends them, so the two cannot differ.
 struct Delta {
   int index = 0;
   std::string text;
   std::string reasoning;
   std::vector<CallDelta> calls;
   std::vector<TokenLine> lines;     // empty unless logprobs were asked for
-  std::vector<wire::Token> prompt;  // prompt tokens from the second on, if their logprobs were asked for
+  std::vector<wire::Token> prompt;  // the prompt's tokens after its first, if their logprobs were asked for
   int num_tokens = 0;               // tokens of this choice so far
   std::optional<wire::FinishReason> finish;
-  bool has_calls = false;   // with `finish`: the choice ends in complete calls
-  std::string stop_string;  // with `finish`: the stop string that ended the choice, if one did
-  // Calls of this server's own tools. Each appears when it begins and again when it ends; a sum of deltas has
-  // only the ends.
+  bool has_calls = false;   // set with `finish`: the choice ends in complete calls
+  std::string stop_string;  // set with `finish`: the stop string that ended the choice, or empty
+  // Calls of this server's own tools. Each call is listed when it begins and again when it ends. A sum of
+  // deltas has only the ends.
   std::vector<ServerCall> server_calls;
-  std::shared_ptr<const ToolRound> round;  // set when a round has ended, after its calls
+  std::shared_ptr<const ToolRound> round;  // set in the delta that ends a round, after the round's calls
   std::vector<RoundEnd> round_ends;        // only in a sum of deltas
 
   bool says_nothing() const { return text.empty() && reasoning.empty() && calls.empty() && lines.empty(); }
@@ -75,22 +76,21 @@ struct AnswerReading {
   std::vector<TokenId> markers;                      // special tokens whose text the syntax knows
 };
 
-// A prompt that is repeated before its answers.
+// A prompt that the client wants repeated before its answers.
 struct EchoedPrompt {
   std::string text;
   TokenId first_token = 0;
-  bool alone = false;  // nothing is generated after it
+  bool alone = false;  // the answer is only the echo; nothing is generated
 };
 
-// Turns one sequence's tokens into text. It emits whole characters only and ends before the first stop
-// string. A token's line is held back together with its text, and is dropped if the stop string begins at or
-// before the token.
+// Turns one sequence's tokens into text. Emits only whole characters, and nothing from the first stop string
+// on. A token's line is sent with its text; it is dropped if the stop string begins at or before the token.
 class Choice {
  public:
   struct Stops {
     std::shared_ptr<const text::StopPatterns> patterns =
         std::make_shared<const text::StopPatterns>(std::vector<std::string>());  // shared by all choices
-    int min_tokens = 0;  // stop strings are ignored before so many tokens
+    int min_tokens = 0;  // stop strings are ignored in this many first tokens
   };
 
   Choice(int index, std::shared_ptr<const text::Tokenizer> tokenizer, const Stops& stops,
@@ -98,14 +98,14 @@ class Choice {
 
   Delta push(const wire::TokenEvent& event);
 
-  // True after the end of the sequence or a stop string. Nothing may be pushed then.
+  // True after the end of the sequence or a stop string. `push` may not be called after that.
   bool finished() const { return finish_.has_value(); }
   const wire::Usage& usage() const { return usage_; }
 
  private:
   struct HeldLine {
     TokenLine line;
-    std::size_t begin;  // byte range in the text, before the stop string is cut off
+    std::size_t begin;  // byte range in the generated text, including what a stop string cuts off
     std::size_t end;
   };
 
@@ -125,7 +125,7 @@ class Choice {
   std::vector<TokenId> markers_;
   std::optional<text::AnswerParser> parser_;
   text::ToolSyntax call_syntax_ = text::ToolSyntax::hermes;
-  std::shared_ptr<const EchoedPrompt> echo_;  // null once it has been sent
+  std::shared_ptr<const EchoedPrompt> echo_;  // null after it has been sent
   std::size_t num_echoed_chars_ = 0;
   std::deque<HeldLine> held_;
   std::size_t num_seen_bytes_ = 0;  // bytes detokenized so far

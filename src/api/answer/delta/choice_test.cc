@@ -26,7 +26,7 @@ Choice::Stops stops_at(std::vector<std::string> strings, int min_tokens = 0) {
           .min_tokens = min_tokens};
 }
 
-// Feeds the text's bytes as tokens, in events that end at `cuts`, then the end.
+// Feeds each byte of the text as a token, in events that end at `cuts`, and then the end of the sequence.
 Answer run(const std::string& text, const Choice::Stops& stops, const std::vector<std::size_t>& cuts) {
   Choice choice(0, router::byte_tokenizer(), stops);
   Answer answer;
@@ -89,7 +89,8 @@ TEST(Choice, IdsOutsideTheVocabularyHaveNoText) {
   EXPECT_EQ(choice.push({.tokens = {{.id = 100000}, {.id = 'x'}}}).text, "x");
 }
 
-// An answer does not depend on how its tokens are cut into events, and a stream is the pieces of the whole.
+// An answer does not depend on how its tokens are cut into events. The pieces of a stream make the whole
+// answer.
 TEST(Choice, CuttingEventsChangesNothing) {
   std::mt19937 random(7);
   const std::vector<std::string> texts = {"Hé, wörld ✓ stop here", "ababac", "✓✓✗✓", "aaaaaaab",

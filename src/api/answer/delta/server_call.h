@@ -14,11 +14,11 @@ namespace kvasir::api {
 struct ServerCall {
   enum class Status : std::uint8_t { in_progress, completed, failed };
 
-  int number = 0;  // counted within the answer
+  int number = 0;  // its place among the calls of the answer, from 0
   int round = 1;   // calls of one round run concurrently
   std::string id;
   std::string name;
-  std::string arguments;  // as the model wrote them
+  std::string arguments;  // JSON, as the model wrote it
   Status status = Status::in_progress;
   std::string output;  // set once the call has ended
   double duration_ms = 0;
@@ -26,7 +26,7 @@ struct ServerCall {
   bool ended() const { return status != Status::in_progress; }
 };
 
-// A part of an answer that ended in calls of this server's tools, after all of them have ended.
+// A part of an answer that called this server's tools, with the results of all its calls.
 struct ToolRound {
   std::string text;
   std::string reasoning;
@@ -34,7 +34,7 @@ struct ToolRound {
   wire::Usage usage;
 };
 
-// The JSON of a call in events and in whole answers.
+// A call as JSON, for events and for whole answers.
 base::json::object server_call_object(const ServerCall& call);
 
 // {"id", "type": "function", "function": {"name", "arguments"}}

@@ -66,14 +66,13 @@ Result<Encoded> encode_whole_chat(const router::ChatTextPtr& model, const ChatRe
   return Encoded(std::move(job));
 }
 
-// The echo of a prompt, without what is around the gap after it. If the prompt came as tokens, the echo is
-// their text.
+// The echo of a prompt, without the text after a gap. If the prompt came as tokens, the echo is their text.
 std::shared_ptr<const EchoedPrompt> make_echo(const text::Tokenizer& tokenizer,
                                               const CompletionRequest& request, std::size_t i,
                                               const std::vector<TokenId>& tokens) {
   auto echo = std::make_shared<EchoedPrompt>();
   if (!request.echo)
-    echo->text.clear();  // the prompt is only read
+    echo->text.clear();  // the prompt is only read, not repeated
   else if (const auto* text = std::get_if<std::string>(&request.prompts[i]))
     echo->text = *text;
   else
@@ -84,7 +83,7 @@ std::shared_ptr<const EchoedPrompt> make_echo(const text::Tokenizer& tokenizer,
   return echo;
 }
 
-// The tokens around a gap end an answer, since none belongs into one.
+// The special tokens around a gap end an answer, since none belongs in one.
 Result<GenerateParams> fit_completion_params(const router::ChatText& model,
                                              const CompletionRequest& request) {
   GenerateParams params = request.params;

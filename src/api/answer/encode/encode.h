@@ -13,14 +13,14 @@
 // Turns a question into a job. The functions are pure and may take long, so they may run on any thread.
 namespace kvasir::api {
 
-// The request's parameters completed for the model: how it calls tools, how it reasons and how it ends a
+// Completes the request's parameters for the model: how it calls tools, how it reasons and how it ends a
 // turn.
 base::Result<GenerateParams> fit_params(const router::ChatText& model, const QuestionText& text);
 
 // Whether and where reasoning is expected in the answer to a chat.
 text::AnswerSyntax::Reasoning reasoning_of(const router::ChatText& model, const EncodedChat& chat);
 
-// The chat does not fit: so many of its oldest turns must be summarized first.
+// Returned if the chat does not fit: this many of its oldest turns must be summarized first.
 struct TooManyTurns {
   std::size_t num_turns = 0;
 };

@@ -20,7 +20,7 @@ int room_kept(const router::ChatText& model, const ChatRequest& request) {
   return std::clamp(request.params.max_tokens.value_or(context / 4), 1, std::max(1, context / 2));
 }
 
-// Encodes the chat without its first `num_left_out` turns. Absent: it is still too long.
+// Encodes the chat without its first `num_left_out` turns. Absent if it is still too long.
 Result<std::optional<EncodedChat>> encode_from(const router::ChatText& model, const ChatRequest& request,
                                                std::size_t num_left_out, const std::stop_token& stop) {
   ChatRequest shorter = request;
@@ -33,8 +33,8 @@ Result<std::optional<EncodedChat>> encode_from(const router::ChatText& model, co
   return std::optional<EncodedChat>(std::move(*encoded));
 }
 
-// Turns are left out in multiples of this stride, so that the prompts of successive requests begin alike and
-// share KV blocks.
+// The number of turns left out is a multiple of this stride, so that the prompts of successive requests begin
+// alike and share KV blocks.
 std::size_t stride_of(std::size_t num_turns) {
   return std::max<std::size_t>(1, num_turns / 8);
 }
@@ -89,7 +89,7 @@ Result<FittedChat> fit_chat(const router::ChatText& model, const ChatRequest& re
   if (fits(whole, room)) return FittedChat{std::move(*whole)};
 
   const int summary = policy == ContextPolicy::summarize ? max_summary_tokens(model.context_length) + 16 : 0;
-  std::size_t low = 1;  // the fewest turns that must be left out lie in [low, high]
+  std::size_t low = 1;  // the fewest turns that must be left out are in [low, high]
   std::size_t high = num_turns - 1;
   while (low < high) {
     const std::size_t middle = low + (high - low) / 2;

@@ -26,19 +26,20 @@ Turns turns_of(const json::array& messages);
 
 struct FittedChat {
   EncodedChat encoded;
-  // So many of the oldest turns did not fit; `encoded` is without them.
+  // How many of the oldest turns did not fit. `encoded` is without them.
   std::size_t num_left_out = 0;
 };
 
 // The most tokens that a summary may have.
 int max_summary_tokens(int context_length);
 
-// Encodes as many of the latest turns as fit, by the request's context policy; the last turn is always among
-// them. With `summarize`, room for a summary is kept if anything is left out.
+// Encodes as many of the latest turns as fit, by the request's context policy. The last turn is always among
+// them. If the policy is `summarize` and turns are left out, room for a summary is kept.
 base::Result<FittedChat> fit_chat(const router::ChatText& model, const ChatRequest& request,
                                   const std::stop_token& stop);
 
-// The messages without their first `num_turns` turns. `summary`, if not empty, is added to the system prompt.
+// The messages without their first `num_turns` turns. A `summary` that is not empty is added to the system
+// prompt.
 json::array without_turns(const json::array& messages, std::size_t num_turns, const std::string& summary);
 
 }  // namespace kvasir::api

@@ -15,7 +15,8 @@ namespace {
 
 using Tokens = std::vector<TokenId>;
 
-// Kept for an answer of any length, where files take the rest; at most a quarter of the context.
+// The room kept for an answer whose length the request does not bound, where files take the rest. It is at
+// most a quarter of the context.
 constexpr std::size_t kAnswerRoom = 512;
 
 void append(Tokens& tokens, const Tokens& more) {
@@ -36,7 +37,7 @@ class InfillWriter {
     return tokens;
   }
 
-  // Everything but the files.
+  // The tokens of everything but the files.
   Result<Tokens> gap(const TextOrTokens& before, const Infill& infill, std::string_view field) const {
     Tokens tokens{fim_.prefix};
     if (const auto* given = std::get_if<Tokens>(&before)) {
@@ -55,8 +56,7 @@ class InfillWriter {
     return tokens;
   }
 
-  // The newest files that fit into `room` tokens, oldest first, as one text of tokens. Older ones are not
-  // even tokenized.
+  // The newest files that fit into `room` tokens, oldest first. Older files are not even tokenized.
   Result<EncodedInfill> files(const std::vector<ContextFile>& files, std::size_t room) const {
     EncodedInfill encoded;
     if (files.empty()) return encoded;
@@ -87,7 +87,7 @@ class InfillWriter {
     if (!knows_files()) return Tokens();
     return after_mark(*fim_.repository, "project\n");
   }
-  // The file of the gap has a name like those before it.
+  // The header of the file that has the gap. It gets a name, since the files before it have names.
   Result<Tokens> closing() const {
     if (!knows_files()) return Tokens();
     return after_mark(*fim_.file, "filename\n");

@@ -17,7 +17,7 @@ std::string large_chat(std::size_t num_bytes, const std::string& more = "") {
          "\"}]" + more + "}";
 }
 
-// Large texts that arrive while another client's text keeps the tokenizing thread busy.
+// Tests large texts that arrive while another client's text keeps the tokenizing thread busy.
 class LargeTextTest : public ApiTest {
  protected:
   ~LargeTextTest() override { let_go(); }
@@ -49,9 +49,9 @@ TEST_F(LargeTextTest, EarlierResponsesAreReadWhileGrammarsAreCompiled) {
   EXPECT_EQ(second.status, 200) << second.text;
 }
 
-// Earlier responses count until the text has been tokenized.
+// The text of earlier responses counts as held until it has been tokenized.
 TEST_F(LargeTextTest, EarlierResponsesThatWaitAreCounted) {
-  server_options_.max_bodies_bytes = std::size_t{4} << 20;  // 3 for large ones
+  server_options_.max_bodies_bytes = std::size_t{4} << 20;  // large bodies may use 3 MiB of it
   serve(says("Hello"), 3'000'000);
   const Reply first =
       post("/v1/responses", R"({"model": "m", "input": ")" + std::string(1'000'000, 'x') + "\"}");
@@ -97,7 +97,8 @@ TEST_F(LargeTextTest, AnErrorFoundAfterTheHeadersIsTheStreamsLastEvent) {
   EXPECT_NE(rest.find("context_length_exceeded"), std::string::npos) << rest;
 }
 
-// The headers of a stream wait for the text, however long that takes.
+// A server that sends a stream's headers only after its text is tokenized, since it waits for up to 10
+// minutes first.
 class PatientTest : public ApiTest {
  protected:
   PatientTest() : ApiTest(std::chrono::minutes(10)) {}

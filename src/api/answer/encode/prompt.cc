@@ -40,7 +40,7 @@ Result<std::shared_ptr<grammar::CompiledGrammar>> compile_format(const router::C
   return compiled;
 }
 
-// The number of tokens that the answer may have. An error if the context has no room for an answer.
+// The number of tokens that the answer may have. An error if the context has no room for any.
 Result<int> room_for_answer(const router::ModelText& model, const GenerateParams& params,
                             std::size_t num_prompt_tokens, std::string_view prompt_field) {
   if (num_prompt_tokens == 0)
@@ -191,13 +191,14 @@ Result<std::vector<TokenId>> encode_text(const router::ModelText& model, const T
 wire::SamplingParams sampling_of(const GenerateParams& params, const wire::SamplingAdvice& advice) {
   wire::SamplingParams sampling = params.sampling;
   const wire::SamplingParams standard;
-  // Code of this server that sets a value itself has not marked it as given.
+  // A temperature other than the standard one may have been set by this server's own code, which marks
+  // nothing as given. Advice does not change it.
   if (!params.given.temperature && sampling.temperature == standard.temperature)
     sampling.temperature = advice.temperature.value_or(standard.temperature);
   if (!params.given.top_p) sampling.top_p = advice.top_p.value_or(standard.top_p);
   if (!params.given.top_k) sampling.top_k = advice.top_k.value_or(standard.top_k);
   if (!params.given.min_p) sampling.min_p = advice.min_p.value_or(standard.min_p);
-  // A temperature of 0 always takes the likeliest token.
+  // A temperature of 0 always takes the likeliest token, so the advised penalty does not apply.
   if (!params.given.repetition_penalty && sampling.temperature > 0)
     sampling.repetition_penalty = advice.repetition_penalty.value_or(standard.repetition_penalty);
   return sampling;

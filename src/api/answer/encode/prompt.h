@@ -20,30 +20,31 @@ struct EncodedChat {
   bool opens_reasoning = false;  // the prompt ends with <think>, so the answer begins inside the reasoning
 };
 
-// The chat as the model's template writes it.
+// The chat's prompt, as the model's template writes it.
 base::Result<text::Prompt> render_chat(const router::ChatText& model, const ChatRequest& request);
 
 // A text with more bytes than the context could hold is refused before it is tokenized. Tokenizing ends
 // early, with an error, once `stop` is requested.
 base::Result<EncodedChat> encode_chat(const router::ChatText& model, const ChatRequest& request,
                                       const std::stop_token& stop);
-// Refuses a text that is certainly too long before the slow work of tokenizing it. `field` is the one that
-// the error names.
+// Refuses a text that is certainly too long, before the slow work of tokenizing it. `field` is the request's
+// field that the error names.
 base::Status check_could_fit(const router::ModelText& model, std::size_t num_bytes, std::string_view field);
 base::Status check_not_stopped(const std::stop_token& stop);
 // Refuses token ids outside the vocabulary.
 base::Status check_tokens(const text::Tokenizer& tokenizer, const std::vector<TokenId>& tokens);
 
-// Refuses token ids outside the vocabulary. Text gets the model's beginning token if the model wants one.
+// The tokens of a prompt. Refuses token ids outside the vocabulary. A text gets the model's beginning token
+// if the model wants one.
 base::Result<std::vector<TokenId>> encode_prompt(const router::ModelText& model, const TextOrTokens& prompt,
                                                  const std::stop_token& stop);
 
-// The same for a model that reads a whole text: text is put between the tokens that the model wants around
-// it. If `max_tokens` is given, text is cut to so many with these. Tokens are taken as they are.
+// As `encode_prompt`, for a model that reads a whole text. A text is put between the tokens that the model
+// wants around it, and cut to `max_tokens` tokens with these if that is given. Tokens are taken as they are.
 base::Result<std::vector<TokenId>> encode_text(const router::ModelText& model, const TextOrTokens& input,
                                                std::optional<int> max_tokens, const std::stop_token& stop);
 
-// How to draw tokens: as the request says, and where it is silent as the model's makers advise.
+// How to draw tokens: by the request's own values, or else by the advice of the model's makers.
 wire::SamplingParams sampling_of(const GenerateParams& params, const wire::SamplingAdvice& advice);
 
 // Whether the model's template has a variable for an effort, or can at least switch thinking off.
@@ -53,7 +54,7 @@ bool takes_effort(const router::ChatText& model);
 bool has_to_compile(const router::ChatText& model, const GenerateParams& params);
 
 // Makes every sequence of the request, bounded by the context window. `prompt_field` is the field that the
-// error for a too long prompt names.
+// error names if a prompt is too long.
 base::Result<Job> make_job(const router::ChatTextPtr& text, const GenerateParams& params,
                            const std::vector<std::vector<TokenId>>& prompts, std::string_view prompt_field);
 

@@ -14,8 +14,8 @@ namespace {
 
 using Tokens = router::PublicPrompts::Tokens;
 
-// User messages that differ from their first byte on. A token that both prompts have at the same place has
-// nothing of the message in it, wherever the tokenizer joins bytes.
+// User messages that differ from their first byte on. A token that both prompts have at the same place has no
+// byte of the message, however the tokenizer joins bytes.
 constexpr const char* kOneMessage = "a";
 constexpr const char* kOtherMessage = "0";
 
@@ -29,7 +29,7 @@ std::string system_text(const ChatRequest& chat) {
   return role != nullptr && *role == "system" ? content_text(*first) : std::string();
 }
 
-// Some templates take no chat without a user message, or write the system message into it.
+// The user message is needed: some templates refuse a chat without one, or write the system message into it.
 base::Result<text::Prompt> render_with(const router::ChatText& model, const std::string& system,
                                        const char* message) {
   ChatRequest chat;
@@ -38,7 +38,7 @@ base::Result<text::Prompt> render_with(const router::ChatText& model, const std:
   return render_chat(model, chat);
 }
 
-// The tokens that begin every chat with this system message; null: the template does not take it, or `stop`
+// The tokens that begin every chat with this system message. Null if the template does not take it or `stop`
 // was requested.
 Tokens tokens_of(const router::ChatText& model, const std::string& system, const std::stop_token& stop) {
   const base::Result<text::Prompt> one = render_with(model, system, kOneMessage);

@@ -9,9 +9,9 @@
 
 namespace kvasir::api {
 
-// How many of the first tokens of a chat's prompt are public: those in common with every chat of the model
-// whose system message is the public prompt that this one's begins with. 0: it begins with none. May take
-// long for the first chat with a public prompt.
+// How many of the first tokens of a chat's prompt are public. If the system message begins with a public
+// prompt, these are the tokens that every chat of the model with that public prompt begins with; otherwise
+// there are 0. May take long for the first chat with a public prompt.
 int num_public_tokens(const router::ChatText& model, const ChatRequest& chat, std::span<const TokenId> prompt,
                       const std::stop_token& stop);
 

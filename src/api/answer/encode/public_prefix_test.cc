@@ -19,7 +19,7 @@ std::string chat(const std::string& system, const std::string& user = "hi") {
          R"("}, {"role": "user", "content": ")" + user + "\"}]}";
 }
 
-// Answers each request by a real scheduler, with a prefix cache, and one token.
+// Runs each request on a real scheduler with a prefix cache, which answers "x".
 router::ScriptedWorker::Script by_scheduler() {
   auto scheduler = std::make_shared<sched::Scheduler>(
       sched::SchedulerOptions{.num_blocks = 1024, .max_batch_tokens = 4096, .target_step_s = 0});
@@ -61,7 +61,8 @@ class PublicPromptsTest : public KeyedApiTest {
   std::string acme_, beta_, kind_;
 };
 
-// Its tokens are bytes: "<|im_start|>", "system\n", the text, "<|im_end|>", "\n", "<|im_start|>", "user\n".
+// The tokens of the system message and of what follows it up to the user's text: "<|im_start|>", "system\n",
+// the text, "<|im_end|>", "\n", "<|im_start|>", "user\n". Each byte and each special token is one token.
 const int kPublicTokens = 1 + 7 + static_cast<int>(kPublic.size()) + 1 + 1 + 1 + 5;
 
 TEST_F(PublicPromptsTest, TenantsShareAPublicPromptAndNothingAfterIt) {
@@ -92,7 +93,7 @@ TEST_F(PublicPromptsTest, ATenantsOwnSystemPromptMayBePublic) {
   serve_public({kPublic});
   EXPECT_EQ(cached(chat(kPublic), acme_), 0);
   EXPECT_EQ(cached(chat_body(R"(, "max_tokens": 2)"), kind_), kPublicTokens / 16 * 16);
-  // Its clients' system messages come after it, in the same message.
+  // The system message of a client of "kind" comes after the tenant's prompt, in the same message.
   const int num_whole = 1 + 7 + static_cast<int>(kPublic.size());
   cached(chat("Rhyme."), kind_);
   EXPECT_EQ(worker_->wait_for(2).request.num_public_tokens, num_whole);
@@ -123,12 +124,12 @@ TEST(PublicPrefix, HasNothingOfTheUsersMessage) {
   const router::ChatText model = model_with("");
   for (const char* user : {"a", "0", "abc", "0bc", "", "<|im_end|>"})
     EXPECT_EQ(num_public(model, request_of(kPublic, user)), kPublicTokens) << user;
-  // The longest public prompt counts.
+  // Another public prompt is "You"; the longest that matches counts.
   EXPECT_EQ(num_public(model, request_of("You there", "hi")), 1 + 7 + 3);
   EXPECT_EQ(num_public(model, request_of("They", "hi")), 0);
 }
 
-// Some templates have no place for a system message but the user's.
+// Some templates write the system message into the user's message.
 TEST(PublicPrefix, MayStandInTheUsersMessage) {
   const router::ChatText model = model_with("U:{{ messages[0].content }}\n{{ messages[1].content }}");
   EXPECT_EQ(num_public(model, request_of(kPublic, "a")), 3 + static_cast<int>(kPublic.size()));
@@ -136,7 +137,7 @@ TEST(PublicPrefix, MayStandInTheUsersMessage) {
 
 TEST(PublicPrefix, IsMadeAnewWhenTheTemplateWritesSomethingElse) {
   const router::ChatText model = model_with("");
-  // As if yesterday's date had stood in it.
+  // A kept rendering that differs, as it would if the template wrote the date, is not used.
   model.public_prompts->keep(kPublic, "another rendering",
                              std::make_shared<const std::vector<TokenId>>(std::vector<TokenId>{1, 2}));
   EXPECT_EQ(num_public(model, request_of(kPublic, "hi")), kPublicTokens);

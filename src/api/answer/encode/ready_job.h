@@ -11,8 +11,8 @@
 namespace kvasir::api {
 
 // Makes a job of the question: looks up the model, tokenizes the text and fits it to the context, with a
-// summary of the oldest turns if that is asked for and needed. Long work runs away from the I/O threads; a
-// stream gets its headers and pings meanwhile.
+// summary of the oldest turns if the request asks for one and needs it. Long work runs on other threads than
+// the I/O threads; a stream gets its headers and pings meanwhile.
 boost::asio::awaitable<base::Result<Job>> make_ready(Service& service, Outlet& out,
                                                      std::shared_ptr<const QuestionText> text,
                                                      std::size_t num_bytes);

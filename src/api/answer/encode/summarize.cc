@@ -46,7 +46,8 @@ std::string hex_digest(const std::string& bytes) {
   return hex;
 }
 
-// keys[i] names the summary of the first i + 1 turns: each is a digest of the key before it and the turn.
+// keys[i] names the summary of the first i + 1 turns. Each key is a digest of the key before it and of its
+// turn.
 std::vector<std::string> keys_of(const SummaryPlan& plan, const tenancy::Caller& caller) {
   std::vector<std::string> keys;
   std::string key = caller.tenant + "\n" + plan.model->name + "\n" + plan.model->fingerprint + "\n" +
@@ -110,7 +111,7 @@ Result<Job> summary_job(const SummaryPlan& plan, const std::string& earlier, con
   request.params.sampling.temperature = 0;
   request.params.seed = 0;
   request.params.max_tokens = plan.max_tokens;
-  request.template_kwargs["enable_thinking"] = false;  // where the template knows it
+  request.template_kwargs["enable_thinking"] = false;  // has an effect if the template knows it
   std::string prompt;
   if (!earlier.empty()) prompt = "Summary of what came before:\n" + earlier + "\n\n";
   prompt += "The conversation:\n\n" + text + "Summarize all of it.";
@@ -120,10 +121,10 @@ Result<Job> summary_job(const SummaryPlan& plan, const std::string& earlier, con
   const int room = plan.model->context_length - static_cast<int>(chat.tokens.size());
   if (room < plan.max_tokens)
     return Error{ErrorCode::invalid_argument, "the turns are too long", {}, "context_length_exceeded"};
-  // With the model's own end-of-turn tokens, so that a summary ends with the model's turn.
+  // Adds the model's own end-of-turn tokens, so that a summary ends with the model's turn.
   TRY(const GenerateParams params, fit_params(*plan.model, QuestionText(std::move(request))));
   Reasoning reasoning = reasoning_of(*plan.model, chat);
-  if (reasoning == Reasoning::none) reasoning = Reasoning::tagged;  // some templates do not mention it
+  if (reasoning == Reasoning::none) reasoning = Reasoning::tagged;  // some templates do not mention reasoning
   TRY(Job job, make_job(plan.model, params, {std::move(chat.tokens)}, "messages"));
   job.reading = answer_reading({}, std::nullopt, *plan.model, reasoning);
   return job;
@@ -167,7 +168,7 @@ class SummaryText final : public DeltaSink {
 
   // The summary without the reasoning of the model. Fails if the model wrote only reasoning.
   Result<std::string> text() const {
-    // The rest of the reasoning if the template opened it and does not say so.
+    // A template may open the reasoning without saying so. Then the text has reasoning up to this mark.
     constexpr std::string_view kThought = "</think>";
     const std::size_t thought = text_.rfind(kThought);
     std::string text = thought == std::string::npos ? text_ : text_.substr(thought + kThought.size());
@@ -234,7 +235,7 @@ asio::awaitable<Result<std::string>> summarize(Service& service, Outlet& out, bo
     const store::Summary made{.key = keys[found->num_turns - 1], .text = found->text, .created_ms = now_ms()};
     StoreWork<std::monostate> put = [made](store::Store& store) { return store.summaries().put(made); };
     const base::Status kept = co_await run_on_store<std::monostate>(service, executor, std::move(put));
-    // A summary that could not be stored is still used. It can be made again.
+    // A summary that could not be stored is still used. It can be made again later.
     if (!kept.ok()) obs::Log::warn("summary_not_kept", {{"reason", kept.error().message}});
   }
   co_return std::move(found->text);

@@ -18,14 +18,14 @@ struct SummaryPlan {
   router::ChatTextPtr model;
   json::array messages;
   std::vector<std::size_t> starts;  // indices of the turns in `messages`
-  int max_tokens = 0;               // of the summary
+  int max_tokens = 0;               // the most tokens of the summary
 };
 
 // Plans a summary of the first `num_turns` turns.
 SummaryPlan plan_summary(router::ChatTextPtr model, const ChatRequest& chat, std::size_t num_turns);
 
-// The model's summary of the turns. Summaries are stored: an equal one is reused, and otherwise the longest
-// one of a part is continued. With `pings` the client gets pings meanwhile.
+// The model's summary of the planned turns. Summaries are stored: one of exactly these turns is reused, and
+// otherwise the stored one of the most turns is continued. With `pings` the client gets pings meanwhile.
 boost::asio::awaitable<base::Result<std::string>> summarize(Service& service, Outlet& out, bool pings,
                                                             std::shared_ptr<const SummaryPlan> plan);
 

@@ -9,7 +9,7 @@ namespace {
 
 class SummarizeTest : public ApiTest {
  protected:
-  // Writes `summary` when it is asked for one, and "Hello" otherwise.
+  // Serves a model that writes `summary` when it is asked for one, and "Hello" otherwise.
   void serve_summary(const std::string& summary, wire::FinishReason finish, std::string chat_template = {}) {
     serve(
         [summary, finish](const wire::GenerateRequest& request) {
@@ -28,7 +28,7 @@ class SummarizeTest : public ApiTest {
         std::make_shared<const text::ChatTemplate>(text::ChatTemplate::parse(chat_template).value());
     router_.set_ready("m", std::move(model));
   }
-  // Fourteen turns of 100 bytes, which are tokens here, and their frames.
+  // Sends a chat of 14 turns. Each has 100 bytes, and a byte is a token here; the template adds more.
   Reply ask_long() {
     std::string messages;
     for (char c = 'a'; c < 'o'; ++c) {
@@ -40,7 +40,7 @@ class SummarizeTest : public ApiTest {
   }
 };
 
-// The prompt ends inside the thought.
+// A template whose prompt ends inside the reasoning.
 constexpr const char* kOpensReasoning =
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
     "<|im_start|>assistant\n<think>\n{# ends with </think> #}";

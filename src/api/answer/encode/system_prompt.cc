@@ -7,7 +7,7 @@ namespace kvasir::api {
 
 namespace {
 
-// The content of a system message with more text before it; it is a string, null, or parts that are text.
+// Puts the text before the content of a system message, which is a string, null, or parts that are text.
 void put_before(const std::string& prompt, json::value& content) {
   if (auto* parts = content.if_array()) {
     parts->insert(parts->begin(), json::object{{"type", "text"}, {"text", prompt + "\n\n"}});

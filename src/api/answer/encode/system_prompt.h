@@ -7,8 +7,8 @@
 
 namespace kvasir::api {
 
-// Puts the tenant's system prompt, where it has one, before that of a chat: in one message, since templates
-// take one. Answers with the bytes that were added.
+// Puts the tenant's system prompt, if it has one, before the chat's own, in one message, since templates take
+// only one. Returns how many bytes were added.
 std::size_t add_system_prompt(const tenancy::Caller& caller, QuestionText& text);
 std::size_t add_system_prompt(const tenancy::Caller& caller, ChatRequest& chat);
 

@@ -12,8 +12,8 @@
 namespace kvasir::api {
 
 // Stores one answer while it is generated, for endpoints that keep their answers. Used on the request's
-// executor. A keeper that is destroyed between `begin` and `end`, because of an exception or because the
-// server stops, ends the answer in the store itself.
+// executor. If a keeper is destroyed between `begin` and `end`, because of an exception or because the server
+// stops, it ends the answer in the store itself.
 class AnswerKeeper {
  public:
   enum class Ending : std::uint8_t {
@@ -28,7 +28,7 @@ class AnswerKeeper {
   virtual boost::asio::awaitable<base::Status> begin(const Job& job) = 0;
   // Called with each delta before the client sees it.
   virtual boost::asio::awaitable<void> take(const std::vector<Delta>& deltas) = 0;
-  // Called before `end` where the answer failed: why.
+  // Called before `end` if the answer failed, with the reason.
   virtual void note_failure(const base::Error&) {}
   // Called once after `begin`, however the answer ended, and before the client learns of the end. Returns
   // further fields for the answer.

@@ -24,7 +24,7 @@ struct ContextReport {
   bool asked = false;  // the client chose the policy, so it gets a report even if nothing was left out
   int window = 0;      // tokens of prompt and answer together
   int prompt_tokens = 0;
-  int max_tokens = 0;  // of the answer
+  int max_tokens = 0;  // the longest answer
   std::optional<int> requested_max_tokens;
   int dropped_messages = 0;
   int dropped_turns = 0;

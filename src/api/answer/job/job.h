@@ -10,17 +10,17 @@
 
 namespace kvasir::api {
 
-// A request that is ready to run: its text has been tokenized. `admit` adds whose request it is.
+// A request that is ready to run: its text has been tokenized. `admit` adds the caller's identity.
 struct Job {
   router::ChatTextPtr text;
   std::vector<wire::GenerateRequest> sequences;  // choice i of prompt p is number p * num_sampled + i
-  int base_priority = 0;                         // its tier's is added; batches are below 0
+  int base_priority = 0;                         // the tier's priority is added; batches have one below 0
   int num_sampled = 1;                           // answers sampled for each prompt
-  int num_kept = 1;                              // answers kept of those, the likeliest
+  int num_kept = 1;                              // how many of those are kept: the likeliest
   bool with_logprobs = false;                    // the answer reports logprobs
   std::uint64_t affinity = 0;                    // see GenerateParams
-  bool is_private = false;                       // nobody else may see its answers
-  std::vector<std::shared_ptr<const EchoedPrompt>> echoes = {};  // one per prompt; empty: nothing is echoed
+  bool is_private = false;                       // nobody may see its answers, not even to check them
+  std::vector<std::shared_ptr<const EchoedPrompt>> echoes = {};  // one per prompt; empty if nothing is echoed
   Choice::Stops stops;
   AnswerReading reading = {};
   ContextReport context = {};
