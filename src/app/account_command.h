@@ -12,8 +12,8 @@
 
 namespace kvasir::app {
 
-// What the commands that change tenants and keys share. They work on the data folder, whether or not a
-// server runs on it; one that does sees the change within half a second.
+// Shared by the commands that change tenants and keys. They work on the data folder, whether or not a server
+// runs on it; a running server sees the change within half a second.
 struct AccountFlags {
   config::FlagValues settings;
   bool json = false;
@@ -26,15 +26,15 @@ struct OpenAccounts {
   store::Accounts& accounts() const { return store->accounts(); }
 };
 
-// Adds --json, --config and --data-dir, and has `run` called with the store. Its error is reported: as wrong
-// usage where it is about a flag.
+// Adds --json, --config and --data-dir, and lets the command call `run` with the store. An error of `run` is
+// reported: as wrong usage if it is about a flag.
 void run_on_accounts(CLI::App& command, std::shared_ptr<AccountFlags> flags, Outcome& outcome,
                      std::function<base::Status(const OpenAccounts&)> run);
 
-// An error about `field` as one about the flag of that name.
+// Turns an error about `field` into one about the flag of that name.
 base::Error in_flag(base::Error error);
 
-// The pages of a list as one.
+// Reads all pages of a list into one vector.
 template <class T, class List>
 base::Result<std::vector<T>> list_all(List list) {
   std::vector<T> all;

@@ -6,7 +6,6 @@
 
 namespace kvasir::app {
 
-// `kvasir bench embed NAME|PATH`
 void add_bench_embed(CLI::App& bench, Outcome& outcome);
 
 }  // namespace kvasir::app

@@ -6,7 +6,6 @@
 
 namespace kvasir::app {
 
-// `kvasir bench serve --url URL`
 void add_bench_serve(CLI::App& bench, Outcome& outcome);
 
 }  // namespace kvasir::app

@@ -30,7 +30,7 @@ struct SimFlags : LoadFlags {
   double report_every_ms = 0;
 };
 
-// Sets the scheduler up as `serve` does on such a device.
+// Sets the scheduler up as `serve` does on the device that the flags name.
 bench::SimOptions sim_options(const SimFlags& flags) {
   const bool on_gpu = flags.device == "gpu";
   bench::SimOptions options{.session = flags.session,

@@ -76,7 +76,7 @@ base::Result<double> load_time_ms(const std::filesystem::path& path, const model
 
 base::Result<Report> measure_tokenizer(const TokenizerBenchArguments& arguments) {
   TRY(const config::Settings settings, config::load(arguments.settings));
-  // A tokenizer's own folder is not a model.
+  // A path to a tokenizer's own folder is used as it is; anything else is the name of a model.
   std::filesystem::path path = arguments.tokenizer;
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) {

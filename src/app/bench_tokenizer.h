@@ -6,7 +6,6 @@
 
 namespace kvasir::app {
 
-// `kvasir bench tokenizer NAME|PATH TEXT...`
 void add_bench_tokenizer(CLI::App& bench, Outcome& outcome);
 
 }  // namespace kvasir::app

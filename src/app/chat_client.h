@@ -41,12 +41,13 @@ class ChatClient {
   // If the server cannot be reached, the error is `unavailable` and says what to do.
   base::Result<std::vector<ServedModel>> models(std::stop_token stop) const;
 
-  // Streams the answer; `on_text` gets each piece. `cancelled` once `stop` is requested; the connection is
-  // then closed, which tells the server to stop.
+  // Streams the answer; `on_text` gets each piece. Fails with `cancelled` after `stop` is requested; the
+  // connection is then closed, so the server stops too.
   base::Status ask(const ChatWish& wish, const std::vector<ChatMessage>& messages,
                    const std::function<void(std::string_view)>& on_text, std::stop_token stop) const;
 
-  // Reads the events of a path until it ends. `on_event` gets the data of each; its error ends the call.
+  // Reads the events of a path until the stream ends. `on_event` gets the data of each event; its error ends
+  // the call.
   base::Status follow(const std::string& path, const std::function<base::Status(std::string_view)>& on_event,
                       std::stop_token stop) const;
 

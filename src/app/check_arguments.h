@@ -15,7 +15,7 @@ namespace kvasir::app {
 // The model that a check runs, and the number of threads.
 struct CheckedModel {
   config::FlagValues settings;
-  std::string name;  // or path
+  std::string name;  // or a path
   int num_threads = 1;
 };
 

@@ -20,13 +20,13 @@ namespace {
 
 constexpr std::chrono::milliseconds kFirstPause{200};
 constexpr std::chrono::milliseconds kLongestPause{10'000};
-constexpr std::chrono::seconds kLongLife{30};  // after it, the pause is short again
-// A child that has ended is seen by the end of its output, or else within this time.
+constexpr std::chrono::seconds kLongLife{30};  // after a run of this length, the pause is short again
+// A child's end is noticed when its output ends, or else within this time.
 constexpr std::chrono::milliseconds kPoll{100};
 
-// In the child, between fork and exec: only calls that are safe there.
+// Runs in the child between fork and exec: only async-signal-safe calls are allowed there.
 [[noreturn]] void become(char* const* argv, int output, pid_t parent) {
-  ::setpgid(0, 0);  // Ctrl-C is for the parent, which ends its children in order
+  ::setpgid(0, 0);  // Ctrl-C must reach only the parent, which ends its children in order
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::_exit(1);
   sigset_t none;
@@ -124,7 +124,7 @@ void ChildGroup::restart_due() {
 
 bool ChildGroup::wait(int stop_fd, std::chrono::milliseconds at_most) {
   std::vector<pollfd> polled{{.fd = stop_fd, .events = POLLIN, .revents = 0}};
-  for (const Child& child : children_)  // negative ones are passed over
+  for (const Child& child : children_)  // poll() ignores negative descriptors
     polled.push_back({.fd = child.output, .events = POLLIN, .revents = 0});
   if (::poll(polled.data(), polled.size(), static_cast<int>(at_most.count())) <= 0) return false;
   for (std::size_t i = 0; i < children_.size(); ++i)

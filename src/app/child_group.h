@@ -10,34 +10,35 @@
 
 namespace kvasir::app {
 
-// Programs that run for this one: their output appears here line by line, with their names; one that ends is
-// started again, after a pause that doubles while it lives for a short time only. They end with this process,
-// however that ends. Used by one thread.
+// Child processes of this one. Their output is printed here line by line, each line with the child's name. A
+// child that ends is started again after a pause, which doubles as long as it keeps ending soon. All children
+// end with this process, even if it is killed. Used by one thread.
 class ChildGroup {
  public:
   struct Program {
-    std::string name;  // before its lines
+    std::string name;  // printed before each of its lines
     std::vector<std::string> argv;
   };
 
   explicit ChildGroup(std::vector<Program> programs);
-  // Kills those that still run.
+  // Kills the children that still run.
   ~ChildGroup();
   ChildGroup(const ChildGroup&) = delete;
   ChildGroup& operator=(const ChildGroup&) = delete;
 
-  // Starts all, and looks after them until `stop_fd` is readable. An error if a program cannot be started.
+  // Starts all children and restarts those that end, until `stop_fd` is readable. Fails if a program cannot
+  // be started.
   base::Status run(int stop_fd);
-  // Asks them to end, the last one first, each after the one before has ended. Kills all once `stop_fd` is
-  // readable again, or this time is over. False: it had to.
+  // Ends the children one after the other, the last one first. Returns false if `stop_fd` became readable
+  // again or `at_most` passed before all had ended; the destructor then kills the rest.
   bool end(int stop_fd, std::chrono::seconds at_most);
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Child {
     Program program;
-    pid_t pid = -1;   // -1: it does not run
-    int output = -1;  // of stdout and stderr; -1: closed
+    pid_t pid = -1;   // -1: not running
+    int output = -1;  // the pipe of its stdout and stderr; -1: closed
     std::string line;
     std::chrono::milliseconds pause{0};
     Clock::time_point started;
@@ -48,7 +49,7 @@ class ChildGroup {
   void read(Child& child);
   static void reap(Child& child);
   void restart_due();
-  // Waits for output, an end or `stop_fd`, whichever is first. True: `stop_fd`.
+  // Waits for output, a child's end or `stop_fd`, at most this long. True if `stop_fd` was readable.
   bool wait(int stop_fd, std::chrono::milliseconds at_most);
 
   std::vector<Child> children_;

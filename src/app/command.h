@@ -21,7 +21,8 @@ inline constexpr int kUsage = 2;
 void report(Outcome& outcome, const base::Error& error);
 void report_usage(Outcome& outcome, const base::Error& error);
 
-// Each adds its subcommand to `app`, with a callback that runs it. It is defined in the file of that name.
+// Each function adds its subcommand to `app`, with a callback that runs it. It is defined in the file with
+// the command's name.
 void add_serve(CLI::App& app, Outcome& outcome);
 void add_worker(CLI::App& app, Outcome& outcome);
 void add_gateway(CLI::App& app, Outcome& outcome);

@@ -32,7 +32,7 @@ base::Result<std::vector<fleet::WorkerPlace>> known_workers(const config::Settin
   return places;
 }
 
-// The address of a worker that is named by its id, or by the address itself.
+// Returns the address of a worker that was named by its id or by its address.
 base::Result<std::string> address_of(const std::string& worker, const config::Settings& settings) {
   TRY(const std::vector<fleet::WorkerPlace> places, known_workers(settings));
   for (const fleet::WorkerPlace& place : places)

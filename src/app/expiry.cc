@@ -23,7 +23,7 @@ base::Error no_time(std::string_view text) {
                      text);
 }
 
-// Takes a number of so many digits, and the sign after it, off the front.
+// Removes a number of `num_digits` digits, and `sign` after it, from the front of the text.
 bool take(std::string_view& text, std::size_t num_digits, std::string_view sign, int& into) {
   if (text.size() < num_digits + sign.size()) return false;
   const char* end = text.data() + num_digits;

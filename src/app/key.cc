@@ -30,7 +30,7 @@ struct KeyFlags : AccountFlags {
   std::string id;
 };
 
-// The text goes to stdout alone, so that a script can keep it; what people read goes to stderr.
+// Only the key's text goes to stdout, so that a script can keep it. Everything for people goes to stderr.
 void print_issued(const tenancy::IssuedKey& issued, const AccountFlags& flags) {
   const store::ApiKey& key = issued.key;
   if (flags.json) {

@@ -66,7 +66,7 @@ bool has_commands(const CLI::App& app) {
   return !app.get_subcommands([](const CLI::App*) { return true; }).empty();
 }
 
-// The flag of the command that was probably meant; empty if none is similar.
+// Finds the flag of the command that was probably meant. Empty if none is similar.
 std::string nearest_flag(const CLI::App& command, std::string_view given) {
   given = given.substr(0, std::min<std::size_t>(given.find('='), 100));
   std::string nearest;
@@ -110,7 +110,7 @@ std::vector<std::string> without_help_word(std::vector<std::string> words) {
   return words;
 }
 
-// The first word if it is not a command, since `--help` would hide the mistake.
+// Returns the first word if it is not a command: showing help for `--help` would hide that mistake.
 const std::string* unknown_command(const CLI::App& app, const std::vector<std::string>& words) {
   if (words.empty() || words.front().starts_with('-')) return nullptr;
   const auto named = app.get_subcommands([&](const CLI::App* sub) { return sub->check_name(words.front()); });
@@ -138,7 +138,7 @@ int run_program(int argc, char** argv) {
     return kUsage;
   }
   try {
-    std::reverse(words.begin(), words.end());  // CLI11 takes them in reverse order
+    std::reverse(words.begin(), words.end());  // CLI11 expects the words in reverse order
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);

@@ -24,7 +24,7 @@ class ProgressDisplay final : public hub::ProgressSink {
     const base::Clock* clock = nullptr;
   };
   explicit ProgressDisplay(Options options);
-  // The drawn lines stay, and the cursor is left on a new line.
+  // The drawn lines stay on the terminal, and the cursor moves to a new line.
   ~ProgressDisplay() override;
 
   void bytes(std::string_view model, std::uint64_t done, std::uint64_t total) override;
@@ -39,7 +39,7 @@ class ProgressDisplay final : public hub::ProgressSink {
     std::string model;
     std::uint64_t done = 0;
     std::uint64_t total = 0;
-    std::deque<Sample> samples;  // of the last seconds, for the rate
+    std::deque<Sample> samples;  // of the last few seconds, to compute the rate
     base::TimePoint printed{};
   };
 

@@ -8,7 +8,7 @@
 
 namespace kvasir::app {
 
-// The path of a model: the user's own path, or a name whose download is complete.
+// Finds a model: `name` is a path, or the name of a model whose download is complete.
 base::Result<std::filesystem::path> find_ready_model(const std::string& name,
                                                      const config::Settings& settings);
 

@@ -36,10 +36,10 @@ namespace kvasir::app {
 namespace {
 
 constexpr int kInterrupted = 130;
-// Time for engines and connections to end after the drain of a restart.
+// Engines and connections get this time to end after the drain of a restart.
 constexpr std::chrono::seconds kRestartGrace{15};
 
-// A wildcard address is not one that a client can ask for.
+// Clients cannot connect to a wildcard address, so the URL names loopback instead.
 std::string url_of(const config::Settings& settings, std::string host, int port) {
   if (host == "0.0.0.0") host = "127.0.0.1";
   if (host == "::") host = "::1";
@@ -85,8 +85,8 @@ void say_state(ProgressDisplay& display, const std::string& name, const router::
   if (state.phase == router::Phase::restarting) display.note(name, "its engine failed: " + state.reason);
 }
 
-// Waits for the end of `serve`: a signal, a failed engine, or that the last of the models of the start could
-// not be loaded and none ever was. Thread-safe.
+// Waits for the end of `serve`: a signal, a failed engine, or the failure of all models that were named at
+// the start. Thread-safe.
 class EndOfService {
  public:
   explicit EndOfService(std::size_t num_models) : num_models_(num_models) {}
@@ -99,7 +99,7 @@ class EndOfService {
     engine_failed_ = true;
     wake_.release();
   }
-  // True for the first one.
+  // True for the first model that is ready.
   bool model_ready() { return !any_ready_.exchange(true); }
   void model_failed(const std::string& name) {
     const std::lock_guard lock(mutex_);
@@ -110,13 +110,13 @@ class EndOfService {
   }
   void wait() { wake_.acquire(); }
   bool all_failed() const { return all_failed_; }
-  // Nobody who sends a signal wants a new process.
+  // A signal means that the operator wants the process to end, not to restart.
   bool wants_restart() const { return engine_failed_ && !signalled_; }
 
  private:
-  const std::size_t num_models_;  // of the start
+  const std::size_t num_models_;  // models named at the start
   std::mutex mutex_;
-  std::set<std::string> failed_;  // guarded by mutex_; of the models of the start
+  std::set<std::string> failed_;  // models named at the start that failed; guarded by mutex_
   std::atomic<bool> any_ready_{false};
   std::atomic<bool> all_failed_{false};
   std::atomic<bool> signalled_{false};
@@ -136,8 +136,8 @@ struct Restart {
   }
 };
 
-// Ends the process after a time without waiting for threads that a broken device may block, unless this
-// object is destroyed before.
+// Ends the process after a time, unless this object is destroyed before. It does not wait for other threads,
+// which a broken device may block.
 class EndAtLatest {
  public:
   // If there is a restart, the process restarts instead of ending.
@@ -185,11 +185,11 @@ base::Status may_restart(const RestartHistory& history, const config::Settings& 
 std::optional<Restart> serve(const config::Settings& settings, Outcome& outcome) {
   if (const auto level = obs::parse_log_level(settings.log_level); level.ok()) obs::Log::set_level(*level);
   obs::Log::set_format(settings.log_format == "json" ? obs::LogFormat::json : obs::LogFormat::text);
-  // Upstreams and workers come back by themselves.
+  // Upstreams and workers may come back later, so failed models do not end the process.
   const bool has_others = gateway::RemoteModels::are_meant(settings) || !settings.upstreams.empty();
   const bool is_ready_at_once = has_others || settings.model.empty();
   EndOfService end(has_others ? SIZE_MAX : settings.model.size());
-  bool asked = false;  // touched by the watch's thread only
+  bool asked = false;  // touched only by the watch's thread
   // When a terminal closes, its shell and the system may each send a SIGHUP. So a second SIGHUP does not end
   // the process at once.
   const SignalWatch watch({SIGINT, SIGTERM, SIGHUP}, [&](int signal) {
@@ -265,7 +265,7 @@ void add_serve(CLI::App& app, Outcome& outcome) {
   command->callback([flags, &outcome] {
     auto settings = config::load(*flags);
     if (!settings.ok()) return report_usage(outcome, settings.error());
-    settings->workers.clear();  // they are for `kvasir gateway`
+    settings->workers.clear();  // the flags of workers are for `kvasir gateway`
     settings->etcd.clear();
     if (const std::optional<Restart> restart = serve(*settings, outcome))
       report(outcome, restart->carry_out());

@@ -21,7 +21,7 @@ void notify_service(std::string_view state) {
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) return obs::Log::warn("notify_socket", {{"path", path}});
   std::memcpy(address.sun_path, path.data(), path.size());
-  if (path.front() == '@') address.sun_path[0] = '\0';  // a name without a file
+  if (path.front() == '@') address.sun_path[0] = '\0';  // an abstract name, without a file
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + path.size());
   const int socket = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   const auto* generic = reinterpret_cast<const sockaddr*>(&address);

@@ -8,9 +8,9 @@
 
 namespace kvasir::app {
 
-// Handles signals in a thread of its own, where a handler may do anything. Create it before other threads, so
-// that they inherit the blocked signals. If SIGHUP is ignored, it stays ignored: that is how nohup starts a
-// process that outlives its terminal.
+// Handles signals in its own thread, where a handler may do anything. Create it before other threads, so that
+// they inherit the blocked signals. SIGHUP stays ignored if it already is: nohup starts processes that way so
+// that they outlive their terminal.
 class SignalWatch {
  public:
   SignalWatch(std::initializer_list<int> signals, std::function<void(int)> on_signal);

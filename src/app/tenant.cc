@@ -42,7 +42,7 @@ Status create_tenant(const TenantFlags& flags, const OpenAccounts& open) {
                              .created_ms = unix_ms()};
   if (const Status checked = tenancy::check_tenant(tenant, open.settings.tiers); !checked.ok()) {
     base::Error error = checked.error();
-    if (error.field == "name") error.field.clear();  // it is no flag here
+    if (error.field == "name") error.field.clear();  // the name is an argument here, not a flag
     return in_flag(std::move(error));
   }
   TRY_OK(open.accounts().add_tenant(tenant));

@@ -27,7 +27,7 @@ struct TopFlags {
   bool once = false;
 };
 
-// Prints one frame, once there are rates to tell.
+// Prints one frame as soon as rates are known.
 base::Status print_once(const ChatClient& client) {
   TopView view(client.url());
   std::stop_source enough;
@@ -46,7 +46,7 @@ base::Status print_once(const ChatClient& client) {
   return base::ok();
 }
 
-// A number that another thread waits for.
+// Wakes a thread that polls the descriptor.
 class Bell {
  public:
   Bell() : file_(::eventfd(0, EFD_CLOEXEC)) {}
@@ -65,9 +65,9 @@ class Bell {
   const int file_;
 };
 
-// Draws until the user leaves or the server does.
+// Draws until the user leaves or the server ends the events.
 base::Status watch(const ChatClient& client) {
-  const Bell changed;  // something is to be drawn, or it is over
+  const Bell changed;  // rung when there is something to draw, or when the watch is over
   std::atomic<bool> interrupted = false;
   const SignalWatch signals({SIGINT, SIGTERM, SIGWINCH}, [&](int signal) {
     if (signal != SIGWINCH) interrupted = true;
@@ -76,7 +76,7 @@ base::Status watch(const ChatClient& client) {
   std::mutex mutex;
   TopView view(client.url());  // guarded by mutex
   base::Status ended = base::ok();
-  std::atomic<bool> over = false;  // then `ended` is set
+  std::atomic<bool> over = false;  // set after `ended`
   std::jthread reader([&](const std::stop_token& stop) {
     ended = client.follow(
         kEvents,

@@ -9,8 +9,8 @@
 
 namespace kvasir::app {
 
-// The terminal as a screen that is drawn again and again, on its second page: what was there before comes
-// back at the end. Used by one thread at a time.
+// The terminal as a screen that is redrawn again and again. It uses the alternate screen, so the earlier text
+// comes back at the end. Used by one thread at a time.
 class TopScreen {
  public:
   TopScreen();
@@ -20,7 +20,7 @@ class TopScreen {
 
   static TopView::Size size();
   static void draw(const std::vector<std::string>& lines);
-  // Waits for a key, or until `wake`, a descriptor, has something to read. False: the user wants to leave.
+  // Waits for a key, or until the descriptor `wake` is readable. False: the user wants to leave.
   static bool wait(int wake);
 
  private:

@@ -13,8 +13,8 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr double kWindowS = 20;  // of the percentiles
-constexpr double kRateS = 2;     // of the rates
+constexpr double kWindowS = 20;  // time that percentiles cover
+constexpr double kRateS = 2;     // time that rates cover
 constexpr int kBarCells = 10;
 constexpr const char* kNone = "-";
 
@@ -53,7 +53,7 @@ std::string bar(double part) {
   return '[' + std::string(filled, '#') + std::string(kBarCells - filled, '.') + ']';
 }
 
-// The worst of the classes.
+// The lowest goodput of all classes.
 std::string goodput(const json::value& model) {
   double worst = 2;
   for (const auto& [tier, ratio] : object_member(model, "goodput"))
@@ -71,7 +71,7 @@ bool is_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U;
 }
 
-// Names come from clients: nothing of them may steer the terminal.
+// Names come from clients, so control characters in them must not reach the terminal.
 std::string fit(const std::string& line, int columns) {
   std::string out;
   int width = 0;
@@ -106,7 +106,7 @@ void TopView::remember(const json::value& model, double at_s) {
   if (counters == nullptr) return;
   std::deque<Sums>& history = history_[text_member(model, "name")];
   const double steps = number_member(*counters, "steps");
-  if (!history.empty() && steps < history.back().steps) history.clear();  // the server began anew
+  if (!history.empty() && steps < history.back().steps) history.clear();  // the server has restarted
   history.push_back({at_s, number_member(*counters, "prefill_tokens"),
                      number_member(*counters, "decode_tokens"), number_member(*counters, "cached_tokens"),
                      steps, counts_member(model, "ttft"), counts_member(model, "tpot")});
@@ -153,7 +153,7 @@ std::string TopView::model_line(const json::value& model) const {
   const double steps = now.steps - recent->steps;
   const double rows = now.read + now.written - recent->read - recent->written;
   const double prompts = now.read + now.cached - history.front().read - history.front().cached;
-  // Until there is a window's worth of looks, percentiles are those since the server's start.
+  // Before a whole window has been seen, percentiles cover the time since the server's start.
   const bool whole_window = now.at_s - history.front().at_s > kWindowS - 1;
   const Counts none;
   return fmt::format(

@@ -19,23 +19,23 @@ class TopView {
 
   // Takes the data of one event.
   base::Status take(std::string_view event);
-  // Rates need two looks at the machine.
+  // Number of events taken. Rates need two.
   int num_looks() const { return num_looks_; }
 
   struct Size {
     int columns = 100;
-    int rows = 0;  // 0: as many as there are
+    int rows = 0;  // 0: no limit
   };
-  // Lines without a newline, none wider than the screen and no more than it has.
+  // Lines without a newline, each at most as wide as the screen, and no more lines than the screen has.
   std::vector<std::string> frame(Size size) const;
 
  private:
   using Counts = std::vector<std::uint64_t>;
-  // What a model had counted by one look.
+  // A model's counters at the time of one event.
   struct Sums {
     double at_s = 0;
-    double read = 0;     // tokens of prompts, computed
-    double written = 0;  // tokens, one at a time
+    double read = 0;     // prompt tokens that were computed
+    double written = 0;  // tokens that were generated
     double cached = 0;
     double steps = 0;
     Counts ttft;
@@ -47,7 +47,7 @@ class TopView {
   std::string queue_line() const;
   std::string refusal_line() const;
   std::vector<std::string> sequence_lines() const;
-  // In seconds; below 0: there is nothing to tell it by.
+  // In seconds; negative if there were no observations.
   double percentile(const Counts& before, const Counts& now, double part) const;
   std::string latencies(const Counts& before, const Counts& now) const;
 
@@ -56,7 +56,7 @@ class TopView {
   std::vector<double> bounds_;
   boost::json::value look_;
   int num_looks_ = 0;
-  std::map<std::string, std::deque<Sums>> history_;  // by model, the oldest first
+  std::map<std::string, std::deque<Sums>> history_;  // by model, oldest first
 };
 
 }  // namespace kvasir::app

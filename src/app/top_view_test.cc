@@ -9,7 +9,8 @@ namespace {
 constexpr const char* kConstants =
     R"({"version": "1.2", "block_tokens": 16, "latency_bounds": [0.1, 0.5, 1]})";
 
-// A look `seconds` after the first, when so many tokens had been written and requests been measured.
+// An event `seconds` after the first, when `written` tokens had been generated and `measured` requests had
+// been measured.
 std::string look_at(double seconds, int written, int measured, const std::string& id = "req-1") {
   return fmt::format(
       R"({{"at_ms": {}, "lobby": 2, "refusals": {{"rate_limit_exceeded": 4}}, "models": [

@@ -25,9 +25,9 @@ namespace kvasir::app {
 
 namespace {
 
-constexpr std::chrono::seconds kMarginS{10};  // to end, beside the time to drain
+constexpr std::chrono::seconds kMarginS{10};  // time for the workers to end after the time to drain
 
-// Ports of loopback that nobody has. They are held until all are found, so that none comes twice.
+// Finds free ports of loopback. Each stays open until all are found, so that none is found twice.
 base::Result<std::vector<int>> free_ports(int num) {
   std::vector<int> sockets;
   std::vector<int> ports;
@@ -48,7 +48,7 @@ base::Result<std::vector<int>> free_ports(int num) {
   return ports;
 }
 
-// A folder that goes with the object.
+// A temporary folder, removed with this object.
 class Folder {
  public:
   static base::Result<std::unique_ptr<Folder>> make() {
@@ -72,16 +72,16 @@ class Folder {
 
 struct Plan {
   int num_workers = 2;
-  int num_prefill = 0;  // workers that compute prompts for others; with num_decode, in place of num_workers
+  int num_prefill = 0;  // workers that compute prompts for others; with num_decode, replaces num_workers
   int num_decode = 0;
   std::string model = "smollm2";
   std::string host = "127.0.0.1";
   int port = 8080;
-  int num_threads = 0;  // of each worker; 0: they share the machine's
+  int num_threads = 0;  // of each worker; 0: the workers share the machine's threads
 };
 
 struct Fleet {
-  std::string list;  // a TOML file's text
+  std::string list;  // text of a TOML file
   std::vector<ChildGroup::Program> workers;
 };
 

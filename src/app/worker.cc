@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kEndedAtOnce = 130;
 
-// Hands signals to the worker, once there is one.
+// Passes signals on to the worker, as soon as there is one.
 class WorkerEnd {
  public:
   void signal() {

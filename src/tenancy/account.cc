@@ -40,8 +40,8 @@ std::int64_t Account::tokens_left(const Tier& tier, const Moment& now) const {
   return left;
 }
 
-// A request that says how long its answer may be gets that. Another gets half of what is left, so that there
-// is room for others beside it.
+// A request that limits the length of its answer gets its whole cost. Any other gets half of the tokens left,
+// so that other requests can run beside it.
 std::int64_t Account::tokens_to_grant(const Tier& tier, const Cost& cost, const Moment& now) const {
   if (!cost.flexible()) return cost.tokens;
   return std::clamp(tokens_left(tier, now) / 2, cost.least_tokens, cost.tokens);

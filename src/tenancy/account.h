@@ -14,9 +14,9 @@ namespace kvasir::tenancy {
 struct Spending {
   std::int64_t period = 0;  // the day's or the month's number
   std::int64_t tokens = 0;
-  std::int64_t held = 0;  // of those, reserved and not settled
+  std::int64_t held = 0;  // part of `tokens` that is reserved and not settled yet
 
-  // Of `now`'s period. A clock that is set back by less than a period changes nothing.
+  // Tokens of `now`'s period. A clock that was set back by less than one period changes nothing.
   std::int64_t in(std::int64_t now) const { return is_current(now) ? tokens : 0; }
   bool is_current(std::int64_t now) const { return period == now || period == now + 1; }
   void add(std::int64_t more, std::int64_t now) {
@@ -27,7 +27,7 @@ struct Spending {
     add(more, now);
     held += more;
   }
-  // Ends a reservation that was made in `then`.
+  // Ends a reservation that was made in the period `then`.
   void settle(std::int64_t reserved, std::int64_t used, std::int64_t then) {
     if (period != then) return;
     tokens -= reserved - used;
@@ -35,7 +35,7 @@ struct Spending {
   }
 };
 
-// What of an account outlives the process. Reservations count in full.
+// The part of an account that outlives the process. Reservations count in full.
 struct AccountState {
   std::int64_t requests_full_at_us = 0;
   std::int64_t tokens_full_at_us = 0;
@@ -43,21 +43,22 @@ struct AccountState {
   Spending month;
 };
 
-// One tenant's use of its limits. Invariant: of each day's and each month's budget no more is counted than
-// the budget, nor in any stretch of time more than the buckets' bound. Touched by one thread at a time.
+// One tenant's use of its limits. Invariant: the tokens counted in a day or a month never exceed the budget,
+// and those counted in any stretch of time never exceed the bound of the buckets. Touched by one thread at a
+// time.
 class Account {
  public:
-  // What a request took. A value that `settle` or `give_back` gets once.
+  // What a request took from the limits. Pass it to `settle` or `give_back` exactly once.
   struct Taken {
     std::uint64_t id = 0;
     std::int64_t tokens = 0;
-    std::int64_t requests_per_minute = 0;  // of the tier at that time
+    std::int64_t requests_per_minute = 0;  // the tier's limit at that time
     std::int64_t tokens_per_minute = 0;
     int requests = 0;
-    std::int64_t day = 0;  // in which it was charged to the budget; -1: there is none
+    std::int64_t day = 0;  // the day whose budget was charged; -1: there is no such budget
     std::int64_t month = 0;
 
-    // Anything of it is worth keeping when the process ends.
+    // Whether any part of it is worth keeping when the process ends.
     bool lasting() const {
       return requests_per_minute > 0 || tokens_per_minute > 0 || day >= 0 || month >= 0;
     }
@@ -69,9 +70,9 @@ class Account {
   Standings standings(const Tier& tier, std::int64_t now_us) const;
 
   AccountState state() const;
-  // Takes over what was counted elsewhere.
+  // Adds what was counted elsewhere, as read from a journal.
   void add(const AccountState& other, const Moment& now);
-  // Nothing is lost with the account.
+  // True if forgetting the account loses nothing.
   bool forgettable(const Moment& now) const;
 
  private:

@@ -6,7 +6,7 @@ namespace json = boost::json;
 
 namespace {
 
-// Seconds since the epoch; null: never.
+// Converts to seconds since the epoch; 0 ("never") becomes null.
 json::value moment(std::int64_t ms) {
   return ms == 0 ? json::value(nullptr) : json::value(ms / 1000);
 }

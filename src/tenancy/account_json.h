@@ -9,7 +9,7 @@
 namespace kvasir::tenancy {
 
 boost::json::object tenant_object(const store::Tenant& tenant);
-// Without its hash.
+// The object leaves out the key's hash.
 boost::json::object key_object(const store::ApiKey& key, std::int64_t now_ms);
 
 // "active", "expired" or "revoked".

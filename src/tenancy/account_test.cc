@@ -53,7 +53,7 @@ TEST(Account, SaysWhichLimitWhatWasAskedWhatIsLeftAndWhenToTryAgain) {
   EXPECT_DOUBLE_EQ(error.retry_after_s, 5);
   for (const char* text : {"600 tokens per minute", "100 are left", "up to 150", "in 5.000 s"})
     EXPECT_TRUE(says(error, text)) << error.message;
-  // The promise is kept.
+  // The request succeeds after the time that the error named.
   EXPECT_TRUE(account.reserve(tier, {.tokens = 150}, after(5 * kSecondUs)).ok());
 }
 
@@ -67,7 +67,7 @@ TEST(Account, TheLongerWaitOfRequestsAndTokensIsTold) {
   EXPECT_DOUBLE_EQ(requests.retry_after_s, 30);
   const base::Error tokens = account.reserve(tier, {.tokens = 600}, after(29'990'000)).error();
   EXPECT_TRUE(says(tokens, "requests per minute")) << tokens.message;
-  // A part of a request that was counted needs tokens only.
+  // A further part of a request that was already counted needs only tokens.
   EXPECT_TRUE(account.reserve(tier, {.tokens = 590, .requests = 0}, after(0)).ok());
 }
 
@@ -105,8 +105,8 @@ TEST(Account, TellsWhatIsUsedOfEachLimit) {
   EXPECT_EQ(account.standings(tier, after(25 * 3600 * kSecondUs).unix_us).day.used, 0);
 }
 
-// A minute after a reservation the bucket is full again without it. What comes back of it then must not be
-// had twice.
+// After a minute the bucket is full again, with or without the reservation. So settling the reservation then
+// must not add tokens a second time.
 TEST(Account, WhatTheRefillGaveBackDoesNotComeBackAgain) {
   const Tier tier = tokens_per_minute(600);
   Account account;
@@ -153,7 +153,7 @@ TEST(Account, BudgetsAreOfTheCalendarsDayAndMonth) {
   for (const char* text : {"100 tokens a day", "10 left", "up to 21"})
     EXPECT_TRUE(says(error, text)) << error.message;
   ASSERT_TRUE(account.reserve(tier, {.tokens = 100}, after(60 * kSecondUs)).ok());
-  // It was granted yesterday: today's budget does not grow by it.
+  // The reservation was charged to yesterday, so today's budget does not grow.
   account.settle(taken, 1);
   EXPECT_FALSE(account.reserve(tier, {.tokens = 1}, after(60 * kSecondUs)).ok());
 }

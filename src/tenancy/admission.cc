@@ -12,7 +12,7 @@ using base::ErrorCode;
 
 namespace {
 
-// Places that the caller may fill: lower classes leave some to the highest one.
+// Returns how many places this caller may fill: lower priorities leave an eighth to the highest one.
 int places_of(const Caller& caller, const AdmissionLimits& limits) {
   const bool is_lower = !caller.key.empty() && caller.tier->priority < limits.top_priority;
   return is_lower ? limits.max_sequences - limits.max_sequences / 8 : limits.max_sequences;
@@ -23,7 +23,7 @@ int places_of(const Caller& caller, const AdmissionLimits& limits) {
 struct Permit::Ledger {
   std::mutex mutex;
   Cost total{.sequences = 0};          // guarded by mutex
-  std::map<std::string, Cost> inside;  // guarded by mutex; by flow, only those with requests inside
+  std::map<std::string, Cost> inside;  // by flow, only flows with requests inside; guarded by mutex
 
   base::Status take(const Caller& caller, const Cost& cost, const AdmissionLimits& limits);
   void give_back(const std::string& flow, const Cost& cost);

@@ -13,28 +13,28 @@
 namespace kvasir::tenancy {
 
 struct AdmissionLimits {
-  int max_sequences = 0;             // in the whole server, for each of its models
-  int max_sequences_per_tenant = 0;  // of one tenant, likewise
-  int num_beside = 0;                // sequences that other servers take, added to both
+  int max_sequences = 0;             // whole server, for each of its models
+  int max_sequences_per_tenant = 0;  // one tenant, for each model of the server
+  int num_beside = 0;                // sequences that other servers take, added to both limits
   // Callers with a key of a lower priority than this leave an eighth of the places free.
   int top_priority = 0;
 };
 
 // A request's right to run, reserved in advance. A move-only value. Its destructor returns its places,
-// however the request ended, and everything that it took of its tenant's limits if it was not settled. May
-// outlive its Admission.
+// however the request ended; if it was not settled, it also returns everything that it took from the tenant's
+// limits. May outlive its Admission.
 class Permit {
  public:
   Permit(Permit&&) noexcept = default;
   Permit& operator=(Permit&& other) noexcept;
   ~Permit();
 
-  // Tokens that the request may take: those of its cost, or fewer where its cost said that fewer would do.
+  // Tokens that the request may use: its whole cost, or fewer if its cost said that fewer would do.
   std::int64_t tokens() const { return cost_.tokens; }
-  // The request has run, as far as it came, and used so many tokens. What it did not use comes back to its
-  // tenant. Only the first call counts.
+  // The request has ended and used so many tokens. The rest goes back to its tenant. Only the first call
+  // counts.
   void settle(std::int64_t used_tokens);
-  // The request never ran: everything that it took of its tenant's limits comes back.
+  // The request never ran: everything that it took from the tenant's limits goes back.
   void give_back() { reservation_.reset(); }
 
  private:
@@ -45,19 +45,19 @@ class Permit {
   std::shared_ptr<Ledger> ledger_;  // null once moved from
   std::string flow_;
   Cost cost_;
-  std::unique_ptr<Reservation> reservation_;  // null: without limits, or settled
+  std::unique_ptr<Reservation> reservation_;  // null: no limits, or already settled
 };
 
 // Decides which requests may run. Thread-safe. Invariant: the load is the sum of the living permits' costs
 // and never exceeds the limits.
 class Admission {
  public:
-  // Without `counters` no tier's limits are looked at. `num_models` says how many models there are now, from
-  // any thread; empty: one.
+  // Without `counters`, no limits of tiers are checked. `num_models` returns the current number of models and
+  // may be called on any thread; if it is empty, there is one.
   explicit Admission(AdmissionLimits limits, std::shared_ptr<Counters> counters = nullptr,
                      std::function<int()> num_models = {});
 
-  // Refuses with `exhausted` where the limits would be passed.
+  // Refuses with `exhausted` if a limit would be exceeded.
   base::Result<Permit> enter(const Caller& caller, Cost cost);
 
   Cost inside() const;

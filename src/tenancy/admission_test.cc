@@ -46,7 +46,7 @@ TEST(Admission, ModelsThatComeBringPlacesAndTakeThemAway) {
   ASSERT_TRUE(second.ok());
   num_models = 1;
   EXPECT_FALSE(admission.enter(anonymous(), {}).ok());
-  num_models = 0;  // those of the start have all been unloaded
+  num_models = 0;  // all models of the start have been unloaded
   first = base::error(base::ErrorCode::cancelled, "ended");
   second = base::error(base::ErrorCode::cancelled, "ended");
   EXPECT_TRUE(admission.enter(anonymous(), {.sequences = 2}).ok());

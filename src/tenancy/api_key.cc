@@ -22,7 +22,8 @@ std::string random_digits(std::size_t count) {
     base::fill_random(bytes);
     for (const std::byte byte : bytes) {
       const auto value = std::to_integer<unsigned>(byte);
-      // A byte beyond the last whole round would make the first digits likelier.
+      // Only bytes below the largest multiple of the number of digits are used; otherwise the first digits
+      // would be likelier.
       if (value < kNumFair && text.size() < count) text += kDigits[value % kDigits.size()];
     }
   }

@@ -5,7 +5,7 @@
 
 namespace kvasir::tenancy {
 
-// A moment, and the day and the month of UTC in which it lies. Days and months count from 1970.
+// A moment, with its day and its month in UTC. Days and months are counted from 1970.
 struct Moment {
   std::int64_t unix_us = 0;
   std::int64_t day = 0;

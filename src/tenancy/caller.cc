@@ -17,7 +17,7 @@ std::shared_ptr<const Tier> unlimited_tier() {
 
 constexpr std::array<unsigned char, 12> kMappedV4 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
 
-// "2001:db8:1:2:3::4" → "2001:db8:1:2::/64", "::ffff:1.2.3.4" → "1.2.3.4"; others as they are.
+// "2001:db8:1:2:3::4" → "2001:db8:1:2::/64", "::ffff:1.2.3.4" → "1.2.3.4"; other addresses do not change.
 std::string network_of(const std::string& address) {
   std::array<unsigned char, 16> bytes{};
   if (::inet_pton(AF_INET6, address.c_str(), bytes.data()) != 1) return address;
@@ -36,7 +36,7 @@ Caller anonymous() {
 
 Caller anonymous_at(std::string_view address) {
   Caller caller = anonymous();
-  // A link's own address carries the name of the interface.
+  // A link-local address ends with the name of the interface.
   caller.flow = "address:" + network_of(std::string(address.substr(0, address.find('%'))));
   return caller;
 }

@@ -10,22 +10,23 @@ namespace kvasir::tenancy {
 
 using Tier = config::TierConfig;
 
-// Who asks. A value: it may be copied into whatever outlives the request.
+// Who makes a request. A value that may be copied and kept after the request.
 struct Caller {
-  std::string tenant;  // owns what is stored
+  std::string tenant;  // owner of the records that the request stores
   std::string
       flow;  // has one share of the server: the tenant, or the client's address where nobody needs a key
-  std::string key;                                             // the key's id; empty: none was shown
+  std::string key;                                             // the key's id; empty if no key was shown
   std::shared_ptr<const Tier> tier;                            // never null
-  std::shared_ptr<const std::string> system_prompt = nullptr;  // before that of its chats; null: none
+  std::shared_ptr<const std::string> system_prompt = nullptr;  // goes before that of a chat; null: none
 };
 
-// Everybody, as long as nobody needs a key.
+// Every caller while no key is needed.
 Caller anonymous();
-// The same, with a share for each address that asks: of IPv6 the first 64 bits, which are one customer's.
+// As `anonymous`, but each client address has its own share. For IPv6 only the first 64 bits count, since one
+// customer has all addresses of a /64.
 Caller anonymous_at(std::string_view address);
 
-// A caller without limits whose share is the tenant's.
+// A caller without limits. Its share is the tenant's.
 Caller caller_of_tenant(std::string tenant);
 
 }  // namespace kvasir::tenancy

@@ -8,8 +8,8 @@ namespace kvasir::tenancy {
 struct Cost {
   int sequences = 1;
   std::int64_t tokens = 0;        // prompt and output together
-  std::int64_t least_tokens = 0;  // so many would do; 0: none fewer than all
-  int requests = 1;               // 0: part of a request that was counted, which may go on beside others
+  std::int64_t least_tokens = 0;  // fewest tokens that would do; 0: it needs all
+  int requests = 1;               // 0: a further part of a counted request; its concurrency is not limited
 
   bool flexible() const { return least_tokens > 0 && least_tokens < tokens; }
 };

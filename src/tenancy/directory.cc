@@ -16,7 +16,7 @@ using base::Status;
 
 namespace {
 
-// Hashes are random, so that any of their bytes are as good as another hash of them.
+// A KeyHash is random, so its first bytes are a good hash for the map.
 struct FirstBytes {
   std::size_t operator()(const KeyHash& hash) const {
     std::size_t value = 0;
@@ -98,8 +98,9 @@ void Directory::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-// A thread keeps what it saw last, and looks again only when the generation has changed: readers share no
-// lock, and none with the writer. (std::atomic<std::shared_ptr> of g++ 12 has a race that shows on arm64.)
+// Each thread keeps the last snapshot that it saw, and takes the lock only after the generation has changed.
+// So readers share no lock with each other or with the writer. (std::atomic<std::shared_ptr> of g++ 12 has a
+// race that shows on arm64.)
 Directory::SnapshotPtr Directory::current() const {
   struct Seen {
     std::uint64_t directory = 0;
@@ -157,7 +158,7 @@ Directory::SnapshotPtr Directory::make_snapshot(const store::AccountsSnapshot& r
   for (const store::ApiKey& key : read.keys) {
     const std::optional<KeyHash> hash = parse_hash(key.hash);
     const auto tenant = snapshot->tenants.find(key.tenant);
-    if (!hash || tenant == snapshot->tenants.end()) continue;  // not made by this program
+    if (!hash || tenant == snapshot->tenants.end()) continue;  // this program did not make the key
     Snapshot::Entry entry{{tenant->second, key.scope}, key.expires_ms};
     entry.holder.caller.key = key.id;
     snapshot->expiries.emplace(key.id, key.expires_ms);

@@ -21,43 +21,43 @@
 
 namespace kvasir::tenancy {
 
-// Who shows which key. Everything is answered from a snapshot that never changes; a thread of its own looks
-// whether the store has a newer one, made by whichever process, and ends what runs by keys that are over.
-// While the store fails, the last snapshot holds. Thread-safe.
+// Finds the caller of an API key. Answers come from an immutable snapshot. Its own thread polls the store for
+// changes, which any process may make, and ends requests whose key was revoked or has expired. While the
+// store fails, the last snapshot stays in use. Thread-safe.
 class Directory {
  public:
   struct Options {
     base::Duration poll = std::chrono::milliseconds(200);
-    // Milliseconds since the epoch: when keys expire is a date.
+    // Milliseconds since the epoch, because keys expire at a date.
     std::function<std::int64_t()> now_ms = {};  // empty: the system's clock
   };
 
-  // An error where the store cannot be read. `accounts` outlives it; there are `tiers` of at least one name.
+  // Fails if the store cannot be read. `accounts` outlives the directory, and `tiers` is not empty.
   static base::Result<std::unique_ptr<Directory>> open(store::Accounts& accounts, std::vector<Tier> tiers,
                                                        Options options);
   ~Directory();
   Directory(const Directory&) = delete;
   Directory& operator=(const Directory&) = delete;
 
-  // There is a key, or there has been one since the process began: revoking the last key shuts the server
-  // rather than opening it to everybody.
+  // True if there is a key, or has been one since the process began. So revoking the last key closes the
+  // server instead of opening it to everybody.
   bool needs_key() const;
 
   struct Holder {
     Caller caller;
     store::KeyScope scope;
   };
-  // By a key's text. Nothing: it is unknown, revoked or expired. Takes no lock but right after a change, and
-  // well under 5 µs.
+  // Looks up a key by its text. Empty if the key is unknown, revoked or expired. Takes a lock only right
+  // after a change; otherwise well under 5 µs.
   std::optional<Holder> find(std::string_view text) const;
-  // Who asks for work that was left here, such as a batch: with its tier as it is now. One that is gone, or
-  // that had no key, has the first tier where keys are needed.
+  // The caller for work that was stored earlier, such as a batch, with the tenant's current tier. A tenant
+  // that is gone, or that never had a key, gets the first tier if keys are needed.
   Caller of_tenant(const std::string& tenant) const;
 
-  // Looks no more by itself, and ends nothing any more. Safe to call twice.
+  // Stops the thread: no more polling, and no more requests are ended. Safe to call twice.
   void stop();
 
-  // Looks into the store now, for who has just changed it. Blocks.
+  // Reads the store now. For callers that have just changed it. Blocks.
   base::Status refresh();
 
   const std::vector<Tier>& tiers() const { return tiers_; }
@@ -76,11 +76,11 @@ class Directory {
   store::Accounts& accounts_;
   const std::vector<Tier> tiers_;
   const Options options_;
-  const std::uint64_t number_;  // tells directories apart in the threads' own copies
+  const std::uint64_t number_;  // identifies this directory in the threads' cached snapshots
   Runs runs_;
-  std::mutex refreshing_;                     // held over a whole look at the store
+  std::mutex refreshing_;                     // held while the store is read
   bool store_failed_ = false;                 // guarded by refreshing_
-  mutable std::mutex mutex_;                  // of a swap
+  mutable std::mutex mutex_;                  // held for a swap or copy of snapshot_
   SnapshotPtr snapshot_;                      // guarded by mutex_
   std::atomic<std::uint64_t> generation_{0};  // grows with each swap
   std::atomic<bool> had_key_{false};

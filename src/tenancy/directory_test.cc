@@ -63,7 +63,7 @@ class DirectoryTest : public testing::Test {
   std::unique_ptr<store::SqliteStore> open_store() {
     return store::SqliteStore::open(folder_.path() / "kvasir.db").value();
   }
-  // Looks into the store only when it is told to, but for `poll`.
+  // The store is read only when a test asks for it, unless `poll` is short.
   void open_directory(base::Duration poll = std::chrono::hours(1)) {
     directory_ = Directory::open(accounts_, config::built_in_tiers(),
                                  {.poll = poll, .now_ms = [this] { return now_ms_.load(); }})
@@ -188,7 +188,7 @@ TEST_F(DirectoryTest, WhatRunsByAKeyEndsWithIt) {
   EXPECT_EQ(num_revoked, 2);
   EXPECT_EQ(num_expired, 1);
   EXPECT_EQ(num_others, 0);
-  // One that began a moment after its key's end is found at the next look.
+  // A run that began just after its key expired is ended by the next refresh.
   bool late = false;
   const Runs::Run run = directory_->runs().enter(revoked.key.id, [&] { late = true; });
   ASSERT_TRUE(directory_->refresh().ok());
@@ -227,7 +227,7 @@ TEST_F(DirectoryTest, ManyThreadsFindWhileItChanges) {
   EXPECT_EQ(num_lost, 0);
 }
 
-// The bound is far above what it takes, for busy machines and sanitizers.
+// The bound is far above the usual time, for busy machines and sanitizers.
 TEST_F(DirectoryTest, FindingCostsLittle) {
   add_tenant("acme");
   std::vector<std::string> texts;

@@ -12,9 +12,9 @@
 
 namespace kvasir::tenancy {
 
-// First come, first served within a flow; between flows by start-time fair queueing: over time each that
-// has something waiting gets its weight's share of the cost served. One that floods lengthens its own line
-// only, and one that was idle saves nothing up. Owned and touched by one thread.
+// Serves items of one flow in their order, and shares between flows by start-time fair queueing: over time,
+// each flow with waiting items gets its weight's share of the cost served. A flow that floods delays only
+// itself, and an idle flow saves nothing up. Owned and touched by one thread.
 template <class T>
 class FairQueue {
  public:
@@ -27,7 +27,7 @@ class FairQueue {
     ++size_;
   }
 
-  // The item whose turn it is; nothing when all lines are empty. O(flows).
+  // Takes the item whose turn it is; nothing if all lines are empty. O(flows).
   std::optional<T> pop() {
     auto best = lines_.end();
     for (auto it = lines_.begin(); it != lines_.end(); ++it)
@@ -38,14 +38,14 @@ class FairQueue {
     best->second.waiting.pop_front();
     --size_;
     now_ = next.start;
-    // A flow is remembered only while it waits or is ahead of its share.
+    // A flow is remembered only while it has waiting items or is ahead of its share.
     std::erase_if(lines_, [&](const auto& line) {
       return line.second.waiting.empty() && (size_ == 0 || line.second.finish <= now_);
     });
     return std::move(next.item);
   }
 
-  // Drops the items for which `is_unwanted` says so. What they cost stays charged.
+  // Drops the items that `is_unwanted` accepts. Their cost stays charged.
   template <class IsUnwanted>
   void erase_if(const IsUnwanted& is_unwanted) {
     for (auto& [flow, line] : lines_)

@@ -32,7 +32,7 @@ Status write_all(int file, std::string_view bytes, const std::filesystem::path& 
   return base::ok();
 }
 
-// A file's descriptor until it is taken out.
+// Closes its file descriptor, unless it was taken out.
 class OpenFile {
  public:
   explicit OpenFile(int file) : file_(file) {}
@@ -57,7 +57,7 @@ Journal::~Journal() {
   if (lock_ >= 0) ::close(lock_);
 }
 
-// A lock of the open file, not of the process: it tells two journals of one process apart too.
+// The lock belongs to the open file, not to the process, so it also separates two journals in one process.
 Result<bool> Journal::lock() {
   const std::lock_guard guard(mutex_);
   if (lock_ >= 0) return true;

@@ -11,9 +11,9 @@
 
 namespace kvasir::tenancy {
 
-// A file of lines that grows at its end, `limits.journal` in a folder, and a lock beside it that one process
-// at a time has. What was appended survives the end of the process; only `replace` waits for the disk.
-// Thread-safe.
+// A file of lines that grows at its end (`limits.journal` in a folder), with a lock file beside it that one
+// process at a time can hold. Appended lines survive the end of the process; only `replace` waits for the
+// disk. Thread-safe.
 class Journal {
  public:
   explicit Journal(const std::filesystem::path& folder);
@@ -21,16 +21,19 @@ class Journal {
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  // Whether this object has the lock now. It is tried for as often as this is called.
+  // Whether this object holds the lock. Each call tries to get it if it does not.
   base::Result<bool> lock();
-  // All of the file; empty where there is none.
+  // Reads the whole file; empty if there is none.
   base::Result<std::string> read() const;
-  // Adds whole lines with one write. After an error, of which part of a line may be left, only `replace`
-  // helps.
+  // Appends whole lines with one write. An error may leave part of a line in the file; only `replace` mends
+  // that.
   base::Status append(std::string_view lines);
 
-  enum class Durability { process, disk };  // what it survives the end of
-  // Puts the lines in the place of all that there are. An error changes nothing.
+  enum class Durability {
+    process,
+    disk
+  };  // what the lines survive: the end of the process, or of the machine
+  // Replaces the file's contents with these lines. An error changes nothing.
   base::Status replace(std::string_view lines, Durability durability);
 
   std::size_t num_bytes() const { return num_bytes_; }

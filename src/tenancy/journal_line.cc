@@ -8,7 +8,8 @@ namespace kvasir::tenancy {
 
 namespace {
 
-// "1 CHECKSUM FIELDS TENANT\n", the fields in decimal. In the tenant whatever could end a field is %XX.
+// A line is "1 CHECKSUM FIELDS TENANT\n", with decimal fields. In the tenant's name, characters that could
+// end a field are written as %XX.
 constexpr std::string_view kVersion = "1 ";
 constexpr std::size_t kChecksumDigits = 8;
 constexpr std::string_view kHexDigits = "0123456789abcdef";
@@ -109,7 +110,7 @@ JournalText read_journal(std::string_view text) {
   JournalText journal;
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
-    if (end == std::string_view::npos) break;  // the process died while it wrote
+    if (end == std::string_view::npos) break;  // the process died during the write
     if (auto line = read_journal_line(text.substr(0, end)))
       journal.lines.push_back(std::move(*line));
     else

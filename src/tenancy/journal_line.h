@@ -9,21 +9,21 @@
 
 namespace kvasir::tenancy {
 
-// A line of the journal: what an account stood at. The last line of a tenant is the one that counts.
+// A line of the journal: the state of one account. The last line of a tenant counts.
 struct JournalLine {
   std::string tenant;
   AccountState state;
 };
 
-// Appends a line with its checksum and its end.
+// Appends a line to `out`, with its checksum and its newline.
 void write_journal_line(std::string_view tenant, const AccountState& state, std::string& out);
 
-// `line` without its end. Nothing where it is not what was written.
+// Parses a line without its newline. Empty if the line is damaged.
 std::optional<JournalLine> read_journal_line(std::string_view line);
 
 struct JournalText {
   std::vector<JournalLine> lines;
-  int num_broken = 0;  // without a last line that was cut off
+  int num_broken = 0;  // not counting a last line that was cut off
 };
 JournalText read_journal(std::string_view text);
 

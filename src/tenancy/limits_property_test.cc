@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kSecondUs = 1'000'000;
 
-// What was granted, as the limits count it now.
+// A grant, with the amounts that the limits should count for it now.
 struct Grant {
   Moment at;
   std::int64_t tokens = 0;
@@ -28,7 +28,7 @@ struct Grant {
 };
 
 struct Running {
-  std::size_t grant;  // in the model
+  std::size_t grant;  // index into the tenant's grants
   std::unique_ptr<Reservation> held;
 };
 
@@ -40,7 +40,7 @@ struct Tenant {
 };
 
 // Runs requests against counters with a journal, ends them in every way, kills and restarts the process at
-// any moment, and holds what was granted against the limits.
+// any moment, and compares the grants with the limits.
 class World {
  public:
   explicit World(std::uint32_t seed) : random_(seed), folder_(std::make_unique<store::TempFolder>()) {
@@ -92,8 +92,8 @@ class World {
     }
   }
 
-  // Once everything is settled, what is left is what a bucket would have from which only what was used was
-  // taken, when it was granted. The budgets have what was not used.
+  // After everything is settled, a bucket holds what it would hold if only the tokens really used had been
+  // taken, at the time of their grants. The budgets hold all unused tokens.
   void check_all_is_back() {
     for (const Tenant& tenant : tenants_) {
       ASSERT_TRUE(tenant.running.empty());
@@ -152,7 +152,7 @@ class World {
     Grant& grant = tenant.grants[it->grant];
     undo_ = {.tenant = &tenant, .grant = it->grant, .before = grant};
     if (pick(0, 3) == 0) {
-      it->held.reset();  // it never ran
+      it->held.reset();  // the request never ran
       grant.tokens = grant.requests = 0;
     } else {
       grant.tokens = pick(0, grant.tokens);
@@ -161,7 +161,7 @@ class World {
     tenant.running.erase(it);
   }
 
-  // Mostly little, sometimes over the end of a day or a month.
+  // Mostly waits a short time, sometimes past the end of a day or a month.
   void wait() {
     const std::int64_t kind = pick(0, 40);
     std::int64_t us = pick(0, 3 * kSecondUs);
@@ -170,15 +170,15 @@ class World {
     clock_.advance(std::chrono::microseconds(us));
   }
 
-  // Whoever ran is gone, and what it held counts in full. Where the last line is cut, what it said has not
-  // happened: nobody was told.
+  // Running requests are gone, and their reservations count in full. A grant whose line was cut off did not
+  // happen: its caller got no answer.
   void crash() {
     std::string text = journal();
     const std::size_t last = text.size() < 2 ? 0 : text.rfind('\n', text.size() - 2) + 1;
     const auto cut = static_cast<std::size_t>(
         pick(static_cast<std::int64_t>(last), static_cast<std::int64_t>(text.size())));
     const bool torn = cut < text.size() && undo_.tenant != nullptr;
-    // After a restart there is a line of each tenant's, and the last one may be anybody's.
+    // Right after a restart there is one line for each tenant, and the last one may belong to any tenant.
     if (cut < text.size() && undo_.tenant == nullptr) return;
     if (torn) {
       std::vector<Grant>& grants = undo_.tenant->grants;
@@ -189,7 +189,8 @@ class World {
     }
     auto next = std::make_unique<store::TempFolder>();
     std::ofstream(next->path() / "limits.journal", std::ios::binary) << text.substr(0, cut);
-    for (Tenant& tenant : tenants_) tenant.running.clear();  // into the old journal, which nobody reads
+    for (Tenant& tenant : tenants_)
+      tenant.running.clear();  // these settle into the old journal, which is not read again
     folder_ = std::move(next);
     reopen();
   }
@@ -211,7 +212,7 @@ class World {
     return {std::istreambuf_iterator<char>(in), {}};
   }
 
-  // From any grant to any later one: at most a full bucket and what the time between refills.
+  // From any grant to any later one, the sum is at most a full bucket plus the refill of the time between.
   template <class Amount>
   void check_windows(const Tenant& tenant, std::int64_t per_minute, Amount amount) const {
     const std::vector<Grant>& grants = tenant.grants;
@@ -222,7 +223,7 @@ class World {
         const auto time_us = static_cast<double>(grants[last].at.unix_us - grants[first].at.unix_us);
         const double bound = static_cast<double>(per_minute) * (1 + time_us / kMinuteUs);
         ASSERT_LE(sum, bound + 1e-6) << tenant.caller.tenant << ": grants " << first << " to " << last;
-        if (time_us > 10.0 * kMinuteUs) break;  // longer windows are made of shorter ones
+        if (time_us > 10.0 * kMinuteUs) break;  // a longer window consists of shorter ones
       }
     }
   }
@@ -250,7 +251,7 @@ class World {
   struct Undo {
     Tenant* tenant = nullptr;
     std::size_t grant = 0;
-    std::optional<Grant> before;  // nothing: the grant itself is what was done last
+    std::optional<Grant> before;  // empty: the last action was the grant itself
   };
 
   std::mt19937 random_;
@@ -258,7 +259,7 @@ class World {
   std::unique_ptr<store::TempFolder> folder_;
   std::shared_ptr<LocalCounters> counters_;
   std::vector<Tenant> tenants_;
-  Undo undo_;  // of what the journal's last line says
+  Undo undo_;  // the action that the journal's last line recorded
 };
 
 TEST(Limits, HoldOverAnyMixOfEndsCrashesAndRestarts) {

@@ -14,7 +14,7 @@ using base::Status;
 namespace {
 
 constexpr std::size_t kLeastRewrite = 1 << 20;  // bytes
-constexpr std::size_t kGrowth = 8;              // times the bytes that a rewritten journal had
+constexpr std::size_t kGrowth = 8;              // factor over the size of the journal after its last rewrite
 constexpr std::int64_t kTryAgainUs = 1'000'000;
 
 bool has_limits(const Tier& tier) {
@@ -54,7 +54,7 @@ class LocalCounters::Held final : public Reservation {
 
   const std::shared_ptr<LocalCounters> counters_;
   const std::string tenant_;
-  Account& account_;  // stays where it is: it is not forgotten while this is inside
+  Account& account_;  // stays valid: an account is not forgotten while a request of it is inside
   const Account::Taken taken_;
   bool settled_ = false;
 };
@@ -66,7 +66,7 @@ std::shared_ptr<LocalCounters> LocalCounters::in_memory(const base::WallClock& c
 Result<std::shared_ptr<LocalCounters>> LocalCounters::open(const std::filesystem::path& folder,
                                                            const base::WallClock& clock,
                                                            Journal::Durability durability) {
-  std::error_code ignored;  // then the journal cannot be had, which is said
+  std::error_code ignored;  // if this fails, opening the journal fails too, and that error is reported
   std::filesystem::create_directories(folder, ignored);
   std::shared_ptr<LocalCounters> counters(
       new LocalCounters(std::make_unique<Journal>(folder), clock, durability));
@@ -122,19 +122,19 @@ std::size_t LocalCounters::num_accounts() const {
   return count;
 }
 
-// Each time when the accounts have doubled: O(1) for each that is added.
+// Runs each time the number of accounts has doubled, so it costs O(1) per added account.
 void LocalCounters::sweep(Shard& shard, const Moment& now) {
   if (shard.accounts.size() < shard.sweep_over) return;
   std::erase_if(shard.accounts, [&](const auto& entry) { return entry.second.forgettable(now); });
   shard.sweep_over = std::max<std::size_t>(64, 2 * shard.accounts.size());
 }
 
-// Under the shard's mutex, so that a tenant's lines stand in the order of its states.
+// The caller holds the shard's mutex, so that a tenant's lines are in the order of its states.
 void LocalCounters::write_down(Shard& shard, std::string_view tenant, const AccountState& state) {
   if (!journaling_.load(std::memory_order_relaxed)) return;
   shard.line.clear();
   write_journal_line(tenant, state, shard.line);
-  // What failed is told, and mended, by tend_journal.
+  // tend_journal reports a failure and mends the journal.
   if (journal_->append(shard.line).ok()) return;
   try_at_us_ = 0;
   journaling_ = false;
@@ -197,7 +197,7 @@ Status LocalCounters::write_anew(Journal::Durability durability) {
   return base::ok();
 }
 
-// A rewrite that failed leaves a journal that can be written as it was.
+// After a failed rewrite, the old journal can still be appended to.
 void LocalCounters::note_failure(const base::Error& error) {
   if (journaling_) rewrite_over_ = journal_->num_bytes() + kLeastRewrite;
   if (std::exchange(told_, true)) return;

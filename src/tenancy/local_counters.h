@@ -19,19 +19,19 @@
 
 namespace kvasir::tenancy {
 
-// Counters of one process. Accounts live in shards, each with its mutex; one that has nothing to remember is
-// forgotten.
+// Counters of one process. Accounts are in shards, each with its own mutex. An account that has nothing to
+// remember is forgotten.
 //
-// With a journal they outlive the process: each reservation and each settlement is a line of it before it is
-// granted, so that after a crash at any moment everything that was granted is counted, and what was not
-// settled is counted in full. Where the journal cannot be written, or another process has it, counting goes
-// on in memory; about once a second the whole of it is tried again.
+// With a journal, the accounts outlive the process. Each reservation and each settlement is written to the
+// journal before the caller gets its result. So after a crash at any moment, all grants are counted, and
+// unsettled ones count in full. If the journal cannot be written, or another process holds it, counting goes
+// on in memory, and about once a second the journal is tried again.
 class LocalCounters final : public Counters, public std::enable_shared_from_this<LocalCounters> {
  public:
-  // Without a journal. The clock outlives the counters and their reservations.
+  // Counters without a journal. The clock outlives the counters and their reservations.
   static std::shared_ptr<LocalCounters> in_memory(const base::WallClock& clock);
-  // With one in `folder`, which is made where there is none. An error where a journal cannot be read. What
-  // was read is written anew at once, `durability` says how; what follows survives the process only.
+  // Counters with a journal in `folder`, which is created if necessary. Fails if an existing journal cannot
+  // be read. The contents are rewritten at once with this `durability`; later lines survive only the process.
   static base::Result<std::shared_ptr<LocalCounters>> open(const std::filesystem::path& folder,
                                                            const base::WallClock& clock,
                                                            Journal::Durability durability);
@@ -40,13 +40,13 @@ class LocalCounters final : public Counters, public std::enable_shared_from_this
   Standings standings(const Caller& caller) const override;
 
   std::size_t num_accounts() const;
-  // What is granted is written down before it is.
+  // True while every grant is written to the journal before the caller gets it.
   bool journaling() const { return journaling_; }
 
  private:
   class Held;
 
-  // Lookup by the characters alone.
+  // Allows lookup with a string_view, without making a string.
   struct Hash {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
@@ -55,10 +55,10 @@ class LocalCounters final : public Counters, public std::enable_shared_from_this
   struct Shard {
     mutable std::mutex mutex;
     Accounts accounts;            // guarded by mutex
-    std::size_t sweep_over = 64;  // guarded by mutex; accounts at which those to forget are looked for
-    std::string line;             // guarded by mutex; kept for its memory
+    std::size_t sweep_over = 64;  // number of accounts at which forgettable ones are dropped
+    std::string line;             // a buffer, kept for its memory; guarded by mutex
   };
-  // The thread sanitizer follows at most 64 locks of a thread.
+  // At most 64 locks can be held in one thread under the thread sanitizer.
   static constexpr std::size_t kNumShards = 16;
 
   LocalCounters(std::unique_ptr<Journal> journal, const base::WallClock& clock,
@@ -67,10 +67,10 @@ class LocalCounters final : public Counters, public std::enable_shared_from_this
 
   Shard& shard_of(std::string_view tenant);
   const Shard& shard_of(std::string_view tenant) const;
-  // The shard's mutex is held.
+  // The caller holds the shard's mutex.
   void sweep(Shard& shard, const Moment& now);
   void write_down(Shard& shard, std::string_view tenant, const AccountState& state);
-  // No shard's mutex is held.
+  // The caller holds no shard's mutex.
   void tend_journal();
   base::Status take_over_journal(const Moment& now);
   base::Status write_anew(Journal::Durability durability);
@@ -81,9 +81,9 @@ class LocalCounters final : public Counters, public std::enable_shared_from_this
   const Journal::Durability durability_;
   std::array<Shard, kNumShards> shards_;
   const std::unique_ptr<Journal> journal_;  // null: everything is in memory only
-  std::mutex tending_;                      // taken before the shards', in their order
-  bool has_lock_ = false;                   // guarded by tending_
-  bool told_ = false;                       // guarded by tending_; of a journal that does not work
+  std::mutex tending_;     // taken before the mutexes of the shards, which are taken in their order
+  bool has_lock_ = false;  // guarded by tending_
+  bool told_ = false;      // a failure of the journal was reported; guarded by tending_
   std::atomic<bool> journaling_{false};
   std::atomic<std::int64_t> try_at_us_{0};
   std::atomic<std::size_t> rewrite_over_{0};  // bytes

@@ -118,7 +118,7 @@ TEST_F(LocalCountersTest, ASecondOneIsNoticedAndTakesOverOnceItIsAlone) {
   obs::Log::redirect({});
 }
 
-// As a full disk does, the limit of a file's size lets a part of a line through and nothing after it.
+// The limit of a file's size acts like a full disk: it lets part of a line through and nothing after it.
 class FullDisk {
  public:
   explicit FullDisk(std::size_t num_bytes) {
@@ -146,7 +146,7 @@ TEST_F(LocalCountersTest, AFullDiskIsToldOnceAndMendsItself) {
   auto counters = open();
   counters->reserve(limited_, {.tokens = 100}).value()->settle(100);
   {
-    // There is room for fewer bytes, and the journal is written anew.
+    // The limit leaves too little room for the rewrite of the journal.
     const FullDisk full(bytes_of(journal()).size() + 10);
     counters->reserve(limited_, {.tokens = 100}).value()->settle(100);
     EXPECT_TRUE(counters->journaling());
@@ -254,7 +254,7 @@ double thread_us() {
   return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
 }
 
-// The least processor time that entering and settling took, of five attempts.
+// The least processor time for entering and settling, of five attempts.
 double enter_and_settle_us(Admission& admission) {
   std::vector<Caller> callers;
   for (int i = 0; i < 1000; ++i)
@@ -273,7 +273,8 @@ double enter_and_settle_us(Admission& admission) {
   return best_us;
 }
 
-// The bound is loose: machines that run tests are busy, and sanitizers slow. The figures are printed.
+// The bound is loose, because machines that run tests are busy and sanitizers are slow. The figures are
+// printed.
 TEST_F(LocalCountersTest, EnterAndSettleAreQuick) {
   const base::RealWallClock clock;
   constexpr AdmissionLimits kPlaces{.max_sequences = 64, .max_sequences_per_tenant = 64};

@@ -12,7 +12,7 @@ struct Runs::Table {
   void leave(const std::string& key, std::uint64_t number) {
     const std::lock_guard lock(mutex);
     const auto of_key = runs.find(key);
-    if (of_key == runs.end()) return;  // it was ended
+    if (of_key == runs.end()) return;  // the run was ended
     of_key->second.erase(number);
     if (of_key->second.empty()) runs.erase(of_key);
   }

@@ -9,33 +9,33 @@
 
 namespace kvasir::tenancy {
 
-// What runs by which key, so that it can be ended when the key is. Thread-safe.
+// Requests that run, by key, so that they can be ended when the key is revoked or expires. Thread-safe.
 class Runs {
   struct Table;
 
  public:
-  // While it lives, what entered may be ended. A move-only value; may outlive its Runs.
+  // While this object lives, the request may be ended. A move-only value; may outlive its Runs.
   class Run {
    public:
-    Run() = default;  // of nobody's key
+    Run() = default;  // belongs to no key
     Run(Run&& other) noexcept;
     Run& operator=(Run&& other) noexcept;
     ~Run();
 
    private:
     friend class Runs;
-    std::shared_ptr<Table> table_;  // null: there is nothing to take out
+    std::shared_ptr<Table> table_;  // null: not in a table
     std::string key_;
     std::uint64_t number_ = 0;
   };
 
   Runs();
 
-  // `end` is called on any thread, at most once, and not once the Run has died. It is called with a lock
-  // held, so it only tells others what to do. An empty key is nobody's, and does not end.
+  // `end` is called on any thread, at most once, and never after the Run has died. A lock is held during the
+  // call, so `end` must only notify others. Runs with an empty key are never ended.
   [[nodiscard]] Run enter(std::string key, std::function<void()> end);
 
-  // Ends everything of the keys for which `is_over`.
+  // Ends all runs whose key `is_over` accepts.
   void end_where(const std::function<bool(const std::string& key)>& is_over);
 
   std::size_t num_keys() const;

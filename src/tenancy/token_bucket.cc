@@ -8,7 +8,7 @@ namespace kvasir::tenancy {
 
 namespace {
 
-// More would overflow in products with a minute.
+// A larger number would overflow when multiplied by a minute.
 constexpr std::int64_t kMaxPerMinute = 100'000'000'000;
 
 }  // namespace
@@ -55,7 +55,7 @@ void TokenBucket::settle(std::uint64_t id, std::int64_t used_us) {
   const std::int64_t unused_us = it->time_us - used_us;
   const std::int64_t after_us = it->after_us;
   full_at_us_ = std::max(full_at_us_ - unused_us, std::min(full_at_us_, after_us));
-  // Those before it have counted it in theirs.
+  // Earlier reservations have counted this one in their bounds.
   for (auto before = held_.begin(); before != it; ++before)
     before->after_us = std::max(before->after_us - unused_us, std::min(before->after_us, after_us));
   held_.erase(it);
