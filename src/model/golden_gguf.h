@@ -21,14 +21,15 @@
 
 namespace kvasir::model {
 
-// How a converter stores the projections of DeepSeek's latent: older ones as one tensor, newer ones as two.
+// How a converter stores the projections of DeepSeek's latent: older converters write one tensor, newer ones
+// two.
 enum class LatentTensors { together, apart };
 
-// How matrices are stored: as they are; in GGUF's blocks of 32 bytes and a scale, if their rows allow it; or
-// as floats that are rounded as such blocks would round them.
+// How matrices are stored: as they are (f32); in GGUF's blocks of 32 bytes and a scale, if their rows allow
+// it (q8_0); or as floats with the values that such blocks would have (rounded).
 enum class MatrixType { f32, q8_0, rounded };
 
-// A golden checkpoint (config.json, safetensors) as the GGUF that llama.cpp's converter would make of it: its
+// Converts a golden checkpoint (config.json, safetensors) to GGUF as llama.cpp's converter would: with its
 // names, its keys, and its changes to the numbers. Names and keys are spelled out here, so that the code
 // under test does not check itself.
 class GoldenGguf {
@@ -200,7 +201,7 @@ class GoldenGguf {
     u32_of("attention.value_length_mla", "v_head_dim");
   }
 
-  // The GGUF name of a layer's tensor, without its ".weight" or ".bias".
+  // Returns the GGUF name of a layer's tensor, without its ".weight" or ".bias".
   std::string layer_part(const std::string& part) const {
     const bool after = is_gemma() || type_ == "olmo2";
     const std::map<std::string, std::string> parts = {
@@ -273,7 +274,7 @@ class GoldenGguf {
   void add_tensor(const std::string& name) {
     const std::size_t dot = name.rfind('.');
     const std::string stem = name.substr(0, dot);
-    const std::string suffix = name.substr(dot);  // ".weight", ".bias"
+    const std::string suffix = name.substr(dot);  // ".weight" or ".bias"
     for (const std::string_view prefix : {"model.layers.", "transformer.h.", "encoder.layer."}) {
       if (!stem.starts_with(prefix)) continue;
       const std::size_t end = stem.find('.', prefix.size());
@@ -327,7 +328,7 @@ class GoldenGguf {
     return turned;
   }
 
-  // The rows of each head in the order 0, d/2, 1, d/2 + 1, …
+  // Returns the tensor with the rows of each head in the order 0, d/2, 1, d/2 + 1, …
   static Tensor permuted(const Tensor& tensor, std::uint32_t num_heads) {
     const auto rows = static_cast<std::size_t>(tensor.shape[0]);
     const std::size_t cols = tensor.values.size() / rows;

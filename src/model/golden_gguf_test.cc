@@ -22,8 +22,8 @@ std::vector<float> logits_of(const std::filesystem::path& file, ops::ComputePool
   return {logits.begin(), logits.end()};
 }
 
-// Parts of quantised tensors (experts, fused projections, latents) hold the same numbers as the parts of
-// float ones.
+// Checks that parts cut from quantised tensors (experts, fused projections, latents) hold the same numbers as
+// the parts cut from float tensors.
 class QuantizedGgufModel : public testing::TestWithParam<const char*> {};
 
 TEST_P(QuantizedGgufModel, EqualsItsNumbersAsFloats) {

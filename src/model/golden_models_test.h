@@ -6,7 +6,7 @@
 
 namespace kvasir::model {
 
-// Tiny checkpoints, with the results of the reference implementation.
+// The folder of tiny checkpoints, with the results of the reference implementation.
 inline const std::filesystem::path kModels = std::filesystem::path(base::kTestsDir) / "golden" / "models";
 
 }  // namespace kvasir::model

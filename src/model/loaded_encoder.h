@@ -19,15 +19,16 @@ struct LoadedEncoder {
   std::unique_ptr<Encoder> encoder;
   std::shared_ptr<const text::Tokenizer> tokenizer;
 
-  // The tokenizer's first token, the text, and the tokenizer's last token; at most `max_tokens` in all.
+  // Returns the tokenizer's first token, the text's tokens, and the tokenizer's last token, at most
+  // `max_tokens` in all.
   std::vector<TokenId> tokens(std::string_view text, int max_tokens) const;
   std::vector<TokenId> tokens(std::string_view text) const {
     return tokens(text, encoder->config().context_length);
   }
 };
 
-// Opens a GGUF file, or a directory with config.json, model.safetensors and tokenizer.json. `pool` outlives
-// the encoder.
+// Opens a GGUF file, or a directory with config.json, model.safetensors and tokenizer.json. `pool` must
+// outlive the encoder.
 base::Result<LoadedEncoder> open_encoder(const std::filesystem::path& path, EncoderOptions options,
                                          ops::ComputePool& pool);
 

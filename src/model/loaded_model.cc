@@ -44,7 +44,7 @@ base::Result<Speech> read_gguf_speech(const Metadata& metadata) {
   return speech;
 }
 
-// generation_config.json and config.json name end tokens as one number or as a list.
+// Adds the end tokens that generation_config.json or config.json names, as one number or as a list.
 void add_end_tokens(const json::object& config, int vocab_size, std::vector<TokenId>& end_tokens) {
   const json::value* field = config.if_contains("eos_token_id");
   if (!field) return;
@@ -78,7 +78,7 @@ base::Result<Speech> read_directory_speech(const std::filesystem::path& path, co
   return speech;
 }
 
-// A request could name a token without an embedding, which cannot be computed.
+// Fails if the tokenizer has more tokens than the model: a token without an embedding cannot be computed.
 base::Result<Speech> checked(base::Result<Speech> speech, const std::filesystem::path& path, int vocab_size) {
   if (!speech.ok()) return base::error(speech.error().code, "{}: {}", path.string(), speech.error().message);
   if (speech->tokenizer->size() > vocab_size)
@@ -101,7 +101,7 @@ base::Result<Speech> read_speech(const std::filesystem::path& path, const Checkp
 
 constexpr const char* kHeadName = "model.gguf";
 
-// A GGUF file of version 3 with these keys and no tensors.
+// Returns the bytes of a GGUF file, version 3, with these keys and no tensors.
 std::string gguf_of_keys(std::span<const GgufKey> keys) {
   std::string bytes = "GGUF";
   const auto put = [&bytes](auto number) {
@@ -115,13 +115,13 @@ std::string gguf_of_keys(std::span<const GgufKey> keys) {
   return bytes;
 }
 
-// `load(checkpoint)` gives the decoder.
+// `load(checkpoint)` returns the decoder.
 template <class AnyDecoder, class Load>
 base::Result<Loaded<AnyDecoder>> open_with(const std::filesystem::path& path,
                                            const TokenizerCache& tokenizers, const Load& load) {
   TRY(Checkpoint checkpoint, open_checkpoint(path));
-  // The tokenizer of a large vocabulary takes some tenths of a second; the weights load meanwhile. Without a
-  // launch policy, it runs at get() if the system has no thread to give.
+  // Reading a large vocabulary takes some tenths of a second, so the weights load at the same time. There is
+  // no launch policy, so that the reading happens in get() if the system cannot start a thread.
   auto reading =
       std::async([path, checkpoint, tokenizers] { return read_speech(path, checkpoint, tokenizers); });
   base::Result<std::unique_ptr<AnyDecoder>> decoder = load(std::move(checkpoint));

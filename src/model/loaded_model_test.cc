@@ -23,7 +23,8 @@ std::string utf8(int code) {
   return {static_cast<char>(0xC0 | (code >> 6)), static_cast<char>(0x80 | (code & 0x3F))};
 }
 
-// The bytes in GPT-2's spelling, one merge, the control tokens, and unused tokens up to the model's size.
+// Returns the 256 bytes in GPT-2's spelling, one merge, the control tokens, and unused tokens up to the
+// model's size.
 std::vector<std::string> make_tokens() {
   std::vector<std::string> tokens;
   int next = 256;
@@ -110,7 +111,7 @@ TEST(LoadedModel, NamesWhatIsWrong) {
   const auto broken_template = open_bytes(
       gguf().key("tokenizer.ggml.tokens", tokens).key("tokenizer.chat_template", "{% if %}").build(), pool);
   EXPECT_FALSE(broken_template.ok());
-  // One token more than the model has embeddings: the list of types is too short, and so is the embedding.
+  // The vocabulary has one token more than the list of types and the embedding.
   tokens.push_back("more");
   EXPECT_EQ(open_bytes(gguf().key("tokenizer.ggml.tokens", tokens).build(), pool).error().code,
             ErrorCode::corrupt);
@@ -152,9 +153,9 @@ TEST(LoadedModel, OpensADirectory) {
   const auto model = open_model(directory.path(), {}, pool);
   ASSERT_TRUE(model.ok()) << model.error().message;
   EXPECT_EQ(model->name, directory.path().filename().string());
-  // 2 is from config.json; a number outside the vocabulary is ignored.
+  // The end token 2 is from config.json. A number outside the vocabulary is ignored.
   EXPECT_EQ(model->end_tokens, (std::vector<TokenId>{2, 7, kEnd}));
-  // A number that no request could have is ignored, too.
+  // Advice that is out of range for a request is ignored, too.
   EXPECT_EQ(model->sampling,
             (wire::SamplingAdvice{.temperature = 0.7F, .top_k = 20, .repetition_penalty = 1.1F}));
   EXPECT_EQ(model->tokenizer->encode(render(*model, "he")), (std::vector<TokenId>{256, kEnd}));

@@ -1,6 +1,6 @@
 #include "model/decoder/device_decoder.h"
 
-// The functions of device_decoder.h in a program without CUDA.
+// Stands in for the CUDA functions of device_decoder.h in a program that is built without CUDA.
 namespace kvasir::model {
 
 namespace {

@@ -16,7 +16,7 @@ std::optional<float> in_range(std::optional<double> number, double min, double m
   return static_cast<float>(*number);
 }
 
-// The names are those of generation_config.json. The ranges are those of the API.
+// `find` gets the names of generation_config.json. A number outside the API's range is ignored.
 wire::SamplingAdvice advice_of(const Find& find) {
   wire::SamplingAdvice advice;
   advice.temperature = in_range(find("temperature"), 0, 2);

@@ -6,9 +6,10 @@
 
 namespace kvasir::model {
 
-// The advice in a GGUF file's keys `general.sampling.*`. Numbers that no request could have are ignored.
+// Reads the advice in a GGUF file's keys `general.sampling.*`. Numbers out of range for a request are
+// ignored.
 wire::SamplingAdvice read_gguf_sampling(const Metadata& metadata);
-// The same in a generation_config.json, unless it says that nothing is to be drawn.
+// Reads the same advice from a generation_config.json. The advice is empty if that file turns sampling off.
 wire::SamplingAdvice read_sampling(const base::json::object& generation_config);
 
 }  // namespace kvasir::model

@@ -10,8 +10,8 @@
 
 namespace kvasir::model {
 
-// A family of models: reads a decoder's config from the family's checkpoints. Stateless. Where a format has
-// no name of its own for the family (Mistral's GGUF says "llama"), `name` is empty and `read` is null.
+// A family of models, which reads a decoder's config from the family's checkpoints. Stateless. If a format
+// has no name of its own for the family (Mistral's GGUF says "llama"), `name` is empty and `read` is null.
 struct Architecture {
   struct Gguf {
     std::string_view name;  // general.architecture

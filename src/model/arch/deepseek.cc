@@ -9,14 +9,15 @@ namespace kvasir::model {
 
 namespace {
 
-// Both formats: the latent takes the place of KV heads, and the two numbers of a rotated pair are neighbours.
+// Sets what both formats share: the latent takes the place of KV heads, and the two numbers of a rotated pair
+// are neighbours.
 void deepseek_shape(ModelConfig& config) {
   config.num_kv_heads = 1;
   config.head_dim = config.latent.nope_dim + config.rope.dim;
   config.rope.style = ops::RopeStyle::interleaved;
 }
 
-// Here yarn scales the attention scores, not the queries and keys.
+// Sets the attention scale. In this family, yarn scales the attention scores, not the queries and keys.
 void sharpen(double per_log, ModelConfig& config) {
   const double factor = config.rope.factor > 1 ? 1 + per_log * std::log(config.rope.factor) : 1;
   config.attention_scale = static_cast<float>(factor * factor / std::sqrt(config.head_dim));
@@ -103,7 +104,7 @@ base::Result<ModelConfig> deepseek_from_json(const base::json::object& json) {
 
 }  // namespace
 
-// DeepSeek V3: multi-head latent attention and fine-grained experts. In GGUF, V2 goes by the same name.
+// DeepSeek V3: multi-head latent attention and fine-grained experts. GGUF has the same name for V2.
 constexpr Architecture kDeepseek = {
     .gguf = {"deepseek2", deepseek_from_gguf, kGgufNames},
     .hugging_face = {"deepseek_v3", deepseek_from_json, kHuggingFaceNames},

@@ -10,13 +10,14 @@
 
 namespace kvasir::model {
 
-// How an encoder turns the vectors of its tokens into one.
+// How an encoder turns the vectors of a text's tokens into one vector.
 enum class Pooling {
   mean,
   first,  // the vector of the first token
 };
 
-// An encoder of the BERT family as data. Positions are learned, and each half layer gives norm(x + half(x)).
+// The architecture of an encoder of the BERT family, as data. Positions are learned, and each half layer
+// computes norm(x + half(x)).
 struct EncoderConfig {
   std::string architecture;
   int vocab_size = 0;
@@ -25,8 +26,8 @@ struct EncoderConfig {
   int intermediate_size = 0;
   int num_layers = 0;
   int num_heads = 0;
-  int context_length = 0;  // most tokens that it reads
-  int num_positions = 0;   // tokens that it has positions for
+  int context_length = 0;  // most tokens that it reads of a text
+  int num_positions = 0;   // tokens that have a learned position
   float norm_eps = 1e-12f;
   ops::Activation activation = ops::Activation::gelu;
   Pooling pooling = Pooling::mean;
@@ -34,7 +35,7 @@ struct EncoderConfig {
   int head_dim() const { return hidden_size / num_heads; }
 };
 
-// Names of the tensors; see TensorNames.
+// The names of an encoder's tensors, written as in TensorNames.
 struct EncoderNames {
   std::string_view embedding;
   std::string_view positions;
@@ -54,7 +55,7 @@ struct EncoderNames {
 extern const EncoderNames kGgufEncoderNames;
 extern const EncoderNames kHuggingFaceEncoderNames;
 
-// Whether a model of this name (general.architecture, model_type) is an encoder.
+// Whether the architecture (general.architecture in GGUF, model_type in config.json) is an encoder's.
 bool is_encoder(std::string_view architecture);
 base::Result<EncoderConfig> read_gguf_encoder(const WeightFile& file);
 base::Result<EncoderConfig> read_json_encoder(const base::json::object& config);

@@ -14,7 +14,7 @@ constexpr TensorNames gemma_hugging_face_names() {
   names.attention_post_norm = "model.layers.{0}.post_attention_layernorm.weight";
   names.mlp_norm = "model.layers.{0}.pre_feedforward_layernorm.weight";
   names.mlp_post_norm = "model.layers.{0}.post_feedforward_layernorm.weight";
-  names.norm_offset = 1;  // GGUF stores the weight with this added
+  names.norm_offset = 1;  // GGUF's weights include this 1 already
   return names;
 }
 

@@ -9,7 +9,7 @@ namespace kvasir::model {
 
 namespace {
 
-// Every other layer has a window, beginning with the first.
+// Every other layer has a window. The first layer has one.
 bool gemma2_slides(int layer) {
   return layer % 2 == 0;
 }
@@ -21,7 +21,7 @@ base::Result<ModelConfig> gemma2_from_gguf(const WeightFile& file) {
   TRY(config.attention_softcap, fields.float_or("attn_logit_softcapping", 50));
   TRY(config.logit_softcap, fields.float_or("final_logit_softcapping", 30));
   TRY_OK(read_gguf_window(fields, config, gemma2_slides));
-  // The file does not say so, but the 27B model scales by hidden_size / num_heads, unlike its family.
+  // GGUF has no key for this: the 27B model (46 layers) scales by hidden_size / num_heads, unlike its family.
   if (config.num_layers == 46)
     config.attention_scale = 1 / std::sqrt(static_cast<float>(config.hidden_size / config.num_heads));
   return config;

@@ -32,7 +32,7 @@ base::Result<ModelConfig> gemma3_from_gguf(const WeightFile& file) {
   config.local_rope.dim = config.rope.dim;
   TRY(config.local_rope.theta, fields.number_or("rope.freq_base_swa", 10000));
   use_local_rope(config);
-  // The file does not say so, but the 27B model scales by hidden_size / num_heads, unlike its family.
+  // GGUF has no key for this: the 27B model (62 layers) scales by hidden_size / num_heads, unlike its family.
   if (config.num_layers == 62)
     config.attention_scale = 1 / std::sqrt(static_cast<float>(config.hidden_size / config.num_heads));
   return config;
@@ -43,7 +43,7 @@ base::Status read_ropes(const base::json::object& json, ModelConfig& config) {
   TRY(config.local_rope.theta, json_number_or(json, "rope_local_base_freq", 10000));
   TRY(const base::json::object* parameters, json_object_or_none(json, "rope_parameters"));
   if (!parameters) {
-    // The older key. Its default differs from that of other families.
+    // Older files have this key. Its default differs from that of other families.
     TRY(config.rope.theta, json_number_or(json, "rope_theta", 1e6));
     return base::ok();
   }

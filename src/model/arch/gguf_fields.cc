@@ -36,8 +36,9 @@ base::Status read_scaling(const GgufFields& fields, RopeConfig& rope, int contex
   return base::ok();
 }
 
-// Some scalings are stored as a table of divisors rather than as parameters: Llama 3's, and longrope's long
-// table if the context exceeds the original one (all tokens must share one table).
+// Reads the scalings that are stored as a table of divisors, not as parameters: Llama 3's and longrope's.
+// Longrope has two tables, but all tokens must share one: the long table if the context exceeds the original
+// one.
 base::Status read_divisors(const WeightFile& file, int context_length, RopeConfig& rope) {
   const bool longer = context_length > rope.original_context;
   const std::string_view names[] = {"rope_freqs.weight",

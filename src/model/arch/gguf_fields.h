@@ -8,8 +8,8 @@
 
 namespace kvasir::model {
 
-// The metadata of one family, whose name is the prefix of every key. An absent key gives the fallback. A
-// value of the wrong kind or out of range is an error that names the key.
+// Reads the metadata of one family, whose name is the prefix of every key. An absent key gives the fallback.
+// A value of the wrong kind or out of range is an error that names the key.
 class GgufFields {
  public:
   GgufFields(const Metadata& metadata, std::string_view prefix) : metadata_(metadata), prefix_(prefix) {}

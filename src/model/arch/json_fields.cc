@@ -20,8 +20,8 @@ base::Error wrong_kind(std::string_view key, std::string_view wanted) {
 }
 
 // Longrope has two tables of divisors: one for texts within the original context, one for longer texts. All
-// tokens must share one table, because cached keys are already rotated: the long one is used if the context
-// exceeds the original.
+// tokens must share one table, because cached keys are already rotated. The long table is used if the context
+// exceeds the original one.
 base::Status read_longrope(const json::object& fields, int context_length, RopeConfig& rope) {
   if (!(rope.original_context > 1))
     return base::error(ErrorCode::corrupt, "original_max_position_embeddings is {}", rope.original_context);
@@ -74,7 +74,7 @@ base::Status read_rotated_part(const json::object& fields, int head_dim, RopeCon
   return base::ok();
 }
 
-// transformers 5 keeps everything in rope_parameters; earlier versions use rope_theta and rope_scaling.
+// transformers 5 keeps all rope fields in rope_parameters; earlier versions use rope_theta and rope_scaling.
 base::Status read_rope(const json::object& config, ModelConfig& model) {
   model.rope.dim = model.head_dim;
   TRY_OK(read_rotated_part(config, model.head_dim, model.rope));

@@ -17,13 +17,14 @@ base::Result<ModelConfig> read_json_fields(const base::json::object& config);
 base::Status read_json_biases(const base::json::object& config, ModelConfig& model);
 // Reads rope_theta and the scaling from one set of rope_parameters.
 base::Status read_json_rope(const base::json::object& fields, const ModelConfig& model, RopeConfig& rope);
-// Sets the sliding window of the layers that `layer_types` marks; without that key, of those for which
-// slides(config, layer) is true.
+// Sets the sliding window of the layers that `layer_types` marks. Without that key, the layers are those for
+// which slides(config, layer) is true.
 base::Status read_json_window(const base::json::object& config, ModelConfig& model,
                               bool (*slides)(const base::json::object& config, int layer));
 base::Result<ops::Activation> json_activation(const base::json::object& config, std::string_view key);
 
-// Typed fields. Absent and null give the fallback; a value of another kind is an error that names the key.
+// Typed fields. An absent or null field gives the fallback. A value of another kind is an error that names
+// the key.
 base::Result<int> json_integer(const base::json::object& object, std::string_view key);
 base::Result<int> json_integer_or(const base::json::object& object, std::string_view key, int fallback);
 base::Result<double> json_number_or(const base::json::object& object, std::string_view key, double fallback);
@@ -33,7 +34,7 @@ base::Result<std::string> json_string_or(const base::json::object& object, std::
                                          std::string_view fallback);
 base::Result<std::vector<double>> json_numbers_or_none(const base::json::object& object,
                                                        std::string_view key);
-// Null if the field is absent.
+// Returns null if the field is absent.
 base::Result<const base::json::object*> json_object_or_none(const base::json::object& object,
                                                             std::string_view key);
 

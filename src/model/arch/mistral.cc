@@ -13,7 +13,7 @@ base::Result<ModelConfig> mistral_from_json(const base::json::object& json) {
 
 }  // namespace
 
-// Its GGUF says "llama".
+// Mistral has no entry for GGUF, because its GGUF files say "llama".
 constexpr Architecture kMistral = {
     .gguf = {},
     .hugging_face = {"mistral", mistral_from_json, kHuggingFaceNames},

@@ -26,7 +26,7 @@ constexpr TensorNames mixtral_hugging_face_names() {
 
 }  // namespace
 
-// Its GGUF says "llama".
+// Mixtral has no entry for GGUF, because its GGUF files say "llama".
 constexpr Architecture kMixtral = {
     .gguf = {},
     .hugging_face = {"mixtral", mixtral_from_json, mixtral_hugging_face_names()},

@@ -120,7 +120,8 @@ std::int64_t attention_parameters(const ModelConfig& config) {
          std::int64_t{latent.kv_rank} * config.num_heads * (latent.nope_dim + latent.value_dim);
 }
 
-// Of what every token passes through.
+// Counts the numbers of a layer's feed-forward matrices that every token passes through, so without routed
+// experts.
 std::int64_t feed_forward_parameters(const ModelConfig& config, const LayerConfig& layer) {
   const std::int64_t hidden = config.hidden_size;
   const int num_matrices = config.gated_mlp ? 3 : 2;

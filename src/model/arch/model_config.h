@@ -13,11 +13,11 @@
 namespace kvasir::model {
 
 enum class NormKind {
-  rms,    // weight only
-  layer,  // subtracts the mean; weight and bias
+  rms,    // has a weight, no bias
+  layer,  // also subtracts the mean; has a weight and a bias
 };
 
-// Where a half layer (attention, feed-forward) is normalised: x + post(half(pre(x))).
+// Where a half layer (attention, feed-forward) has norms. It computes x + after(half(before(x))).
 enum class NormPlace { before, after, both };
 
 // How queries and keys are normalised before they are rotated.
@@ -35,9 +35,9 @@ enum class RopeUse {
 
 // The settings that may differ from layer to layer.
 struct LayerConfig {
-  int sliding_window = 0;  // positions that a token sees, its own included; 0: all
+  int sliding_window = 0;  // positions that a token sees, with its own; 0: all
   RopeUse rope = RopeUse::global;
-  bool sparse = false;  // a mixture of experts in place of the one feed-forward
+  bool sparse = false;  // has a mixture of experts instead of one feed-forward
 };
 
 // The experts of a `sparse` layer.
@@ -45,15 +45,15 @@ struct MixtureConfig {
   int num_experts = 0;
   int num_used = 0;
   int intermediate_size = 0;         // of one expert
-  int shared_intermediate_size = 0;  // of the expert that every token passes through; 0: there is none
-  bool selection_bias = false;       // a tensor affects which experts are picked, but not their weights
+  int shared_intermediate_size = 0;  // of the expert of every token; 0: none
+  bool selection_bias = false;       // a tensor affects the choice of experts, not their weights
   ops::RouterScore score = ops::RouterScore::softmax;
   int num_groups = 1;
   int used_groups = 1;
   bool renormalize = true;
   float scale = 1;
 
-  // `bias` [experts], or empty.
+  // `bias` has a number for each expert, or is empty.
   ops::RouterArgs router(std::span<const float> bias) const {
     return {.score = score,
             .num_experts = num_experts,
@@ -71,7 +71,7 @@ struct MixtureConfig {
 // holds that vector and one rotated key that all heads share. Used if kv_rank > 0; a query and a key then
 // have head_dim = nope_dim + rope.dim numbers.
 struct LatentConfig {
-  int q_rank = 0;  // 0: queries are one projection of the hidden state
+  int q_rank = 0;  // 0: queries are projected directly from the hidden state
   int kv_rank = 0;
   int nope_dim = 0;  // numbers of a query and a key that are not rotated
   int value_dim = 0;
@@ -79,7 +79,7 @@ struct LatentConfig {
   static constexpr float kNormEps = 1e-6f;  // of both latents, whatever the eps of the other norms
 };
 
-// A decoder's architecture as data: a new family adds a field here before it adds a class.
+// A decoder's architecture, as data. A family that differs gets a new field here, not a class of its own.
 struct ModelConfig {
   std::string architecture;
   int vocab_size = 0;
@@ -123,19 +123,20 @@ struct ModelConfig {
   bool norm_after() const { return norm_place != NormPlace::before; }
   int q_size() const { return num_heads * head_dim; }
   int kv_size() const { return num_kv_heads * head_dim; }
-  // Numbers of a token that attention passes to its output projection.
+  // How many numbers of a token attention passes to its output projection.
   int attention_size() const { return num_heads * (is_latent() ? latent.value_dim : head_dim); }
 };
 
-// Fails unless the numbers can describe a model and are far too small to overflow anything.
+// Fails unless the sizes can describe a model. They are then far too small for any product of them to
+// overflow.
 base::Status validate(const ModelConfig& config);
 
-// Numbers in all matrices of a valid config, whatever types a checkpoint stores them in. Norms and biases,
-// which are less than a hundredth, are left out.
+// Counts the numbers in all matrices of a valid config, whatever types a checkpoint stores them in. Norms and
+// biases, which are less than a hundredth of them, are left out.
 std::int64_t num_parameters(const ModelConfig& config);
 
 inline constexpr int kMaxLayers = 1 << 12;
-// Fills `layers` with num_layers equal layers. Fails if that number cannot be right.
+// Fills `layers` with num_layers equal layers. Fails if num_layers is not between 1 and kMaxLayers.
 base::Status make_layers(ModelConfig& config);
 
 }  // namespace kvasir::model

@@ -5,7 +5,7 @@
 namespace kvasir::model {
 namespace {
 
-// SmolLM2 135M.
+// The shape of SmolLM2 135M.
 ModelConfig small() {
   ModelConfig config;
   config.vocab_size = 49152;

@@ -6,7 +6,8 @@ namespace kvasir::model {
 
 namespace {
 
-// The halves of a layer are normalised after, not before; queries and keys are normalised as whole vectors.
+// The outputs of a layer's halves are normalised, not their inputs. Queries and keys are normalised as whole
+// vectors.
 void olmo2_shape(ModelConfig& config) {
   config.norm_place = NormPlace::after;
   config.qk_norm = QkNorm::whole;

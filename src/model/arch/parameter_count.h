@@ -6,11 +6,11 @@
 
 namespace kvasir::model {
 
-// Numbers in the matrices of a valid config by what they are for.
+// How many numbers the matrices of a valid config have, by their purpose.
 struct ParameterCount {
-  std::int64_t shared = 0;   // of the layers, without routed experts
-  std::int64_t experts = 0;  // of all routed experts
-  std::int64_t head = 0;     // that makes logits; the embedding itself where they are one
+  std::int64_t shared = 0;   // in the layers, without routed experts
+  std::int64_t experts = 0;  // in all routed experts
+  std::int64_t head = 0;     // in the matrix that makes logits, which may be the embedding
 };
 ParameterCount count_parameters(const ModelConfig& config);
 

@@ -21,13 +21,13 @@ double yarn_attention_factor(const RopeConfig& rope) {
   return yarn_mscale(rope.factor, 1.0);
 }
 
-// The (fractional) pair that turns `rotations` times over the original context.
+// Returns the (fractional) index of the pair that turns `rotations` times over the original context.
 double yarn_pair(const RopeConfig& rope, double rotations) {
   return rope.dim * std::log(rope.original_context / (rotations * 2 * std::numbers::pi)) /
          (2 * std::log(rope.theta));
 }
 
-// Fast pairs keep their frequency and slow ones are interpolated, with a linear ramp in between.
+// Fast pairs keep their frequency, slow pairs are interpolated, and a linear ramp connects the two.
 void scale_yarn(const RopeConfig& rope, std::vector<double>& inverse) {
   double low = yarn_pair(rope, rope.beta_fast);
   double high = yarn_pair(rope, rope.beta_slow);
@@ -44,7 +44,7 @@ void scale_yarn(const RopeConfig& rope, std::vector<double>& inverse) {
   }
 }
 
-// Short wavelengths stay and long ones are interpolated, with a smooth blend in between.
+// Short wavelengths stay, long ones are interpolated, and a smooth blend connects the two.
 void scale_llama3(const RopeConfig& rope, std::vector<double>& inverse) {
   const double low_wavelength = rope.original_context / rope.low_freq_factor;
   const double high_wavelength = rope.original_context / rope.high_freq_factor;

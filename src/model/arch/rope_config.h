@@ -9,7 +9,7 @@ namespace kvasir::model {
 
 enum class RopeScaling { none, linear, llama3, yarn };
 
-// How positions turn into angles, as a checkpoint states it.
+// How positions become angles, as a checkpoint states it.
 struct RopeConfig {
   ops::RopeStyle style = ops::RopeStyle::neox;
   int dim = 0;  // the first `dim` numbers of a head are rotated
@@ -24,7 +24,7 @@ struct RopeConfig {
   double attention_factor = 0;  // 0: computed from `factor` for yarn, 1 for the others
   double mscale = 0;            // yarn; 0: not stated
   double mscale_all_dim = 0;
-  bool truncate = true;              // yarn: the ramp's ends are whole dimensions
+  bool truncate = true;              // yarn: the ramp begins and ends at whole pairs
   std::vector<float> freq_divisors;  // [dim / 2] or empty: a checkpoint's own table, applied after the rest
 };
 

@@ -5,20 +5,20 @@
 
 namespace kvasir::model {
 
-// The names of a checkpoint's tensors, and how these are stored. In a name, `{0}` stands for the layer's
-// number and `{1}` for the expert's. A name is empty if the family has no such tensor.
+// The names of a checkpoint's tensors, and how the tensors are stored. In a name, `{0}` stands for the
+// layer's number and `{1}` for the expert's. A name is empty if the family has no such tensor.
 struct TensorNames {
   std::string_view embedding;    // [vocab, hidden]
   std::string_view positions;    // [context, hidden]: learned positions
   std::string_view output_norm;  // [hidden]
-  std::string_view output;       // [vocab, hidden]; absent if it is the embedding
+  std::string_view output;       // [vocab, hidden]; absent if the embedding is used
 
   std::string_view attention_norm;       // [hidden]
   std::string_view attention_post_norm;  // [hidden]
   std::string_view q;                    // [heads * head_dim, hidden]
   std::string_view k;                    // [kv_heads * head_dim, hidden]
   std::string_view v;                    // [kv_heads * head_dim, hidden]
-  std::string_view qkv;                  // q, k and v stacked, instead of the three
+  std::string_view qkv;                  // q, k and v stacked, instead of three tensors
   std::string_view q_norm;               // [head_dim], or [heads * head_dim]
   std::string_view k_norm;               // [head_dim], or [kv_heads * head_dim]
   std::string_view attention_out;        // [hidden, attention_size]
@@ -29,14 +29,14 @@ struct TensorNames {
   std::string_view kv_down;       // [kv_rank + rope, hidden]
   std::string_view kv_down_norm;  // [kv_rank]
   std::string_view kv_up;         // [heads, nope + value, kv_rank]
-  std::string_view k_up;          // [heads, kv_rank, nope]: k_up and v_up, instead of kv_up
+  std::string_view k_up;          // [heads, kv_rank, nope]: k_up and v_up come instead of kv_up
   std::string_view v_up;          // [heads, value, kv_rank]
 
   std::string_view mlp_norm;       // [hidden]
   std::string_view mlp_post_norm;  // [hidden]
   std::string_view gate;           // [intermediate, hidden]
   std::string_view up;             // [intermediate, hidden]
-  std::string_view gate_up;        // gate and up stacked, instead of the two
+  std::string_view gate_up;        // gate and up stacked, instead of two tensors
   std::string_view down;           // [hidden, intermediate]
 
   std::string_view router;          // [experts, hidden]
@@ -48,14 +48,14 @@ struct TensorNames {
   std::string_view shared_up;
   std::string_view shared_down;
 
-  std::string_view optional_prefix;  // some checkpoints of the family have it before every name
-  float norm_offset = 0;             // to be added to a norm's weight
+  std::string_view optional_prefix;  // some of the family's checkpoints begin every name with it
+  float norm_offset = 0;             // is added to a norm's stored weight
   bool transposed = false;           // the layers' matrices are stored as [in, out]
 };
 
 std::string layer_name(std::string_view pattern, int layer);
 std::string expert_name(std::string_view pattern, int layer, int expert);
-// "x.weight" → "x.bias", in every format that Kvasir reads.
+// Turns "x.weight" into "x.bias". This fits every format that Kvasir reads.
 std::string bias_name(std::string_view weight_name);
 
 // The names that most families share.

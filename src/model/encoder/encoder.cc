@@ -76,7 +76,7 @@ base::Result<EncoderWeights> load_weights(const EncoderCheckpoint& checkpoint, o
   return weights;
 }
 
-// Rows that are computed together: enough for matrix products at full speed.
+// How many rows are computed together. These are enough for matrix products to reach full speed.
 constexpr std::size_t kRowsTogether = 1024;
 
 }  // namespace
@@ -108,7 +108,7 @@ struct Encoder::State {
   std::vector<std::int32_t> positions;
   std::vector<std::int32_t> blocks;
   std::vector<ops::KvSlice> slices;
-  ops::KvLayer kv;  // of one layer at a time
+  ops::KvLayer kv;  // holds one layer at a time
   tensor::Buffer kv_memory;
   std::span<float> hidden;  // [rows, hidden]
   std::span<float> branch;  // [rows, hidden]
@@ -159,7 +159,7 @@ void Encoder::State::begin(std::span<const std::vector<TokenId>> sequences) {
   ops::embed(context, weights.embedding, tokens, hidden);
   ops::embed(context, weights.positions, positions, branch);
   ops::add(context, branch, hidden);
-  const std::vector<std::int32_t> types(num_rows, 0);  // a single text is all of the first type
+  const std::vector<std::int32_t> types(num_rows, 0);  // all tokens of a single text are of the first type
   ops::embed(context, weights.token_types, types, branch);
   add_branch(weights.embedding_norm);
 }
@@ -201,7 +201,7 @@ void Encoder::State::pool_rows(const ops::KvSlice& slice, std::span<float> out) 
   }
   double squares = 0;
   for (const double x : sum) squares += x * x;
-  // The divisor of the mean cancels when the vector is scaled to length 1.
+  // The sum need not be divided by the number of rows, because the vector is scaled to length 1 anyway.
   const double factor = squares > 0 ? 1 / std::sqrt(squares) : 0;
   for (std::size_t d = 0; d < dim; ++d) out[d] = static_cast<float>(sum[d] * factor);
 }

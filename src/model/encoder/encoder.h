@@ -17,8 +17,8 @@ struct EncoderOptions {
   ops::Precision precision = ops::Precision::fast;
 };
 
-// Turns sequences of tokens into one vector each. Owned and touched by one thread at a time; the work is
-// spread over the compute pool, which outlives the encoder. A sequence's vector depends on its own tokens
+// Turns each sequence of tokens into one vector. Owned and touched by one thread at a time; the work is
+// spread over the compute pool, which must outlive the encoder. A sequence's vector depends on its own tokens
 // alone.
 class Encoder {
  public:
@@ -28,8 +28,8 @@ class Encoder {
 
   const EncoderConfig& config() const;
 
-  // One vector of length 1 for each sequence, in order: [sequences, hidden_size]. Fails if a sequence is
-  // empty, longer than config().context_length, or holds a token outside the vocabulary. The caller adds
+  // Returns a vector of length 1 for each sequence, in order: [sequences, hidden_size]. Fails if a sequence
+  // is empty, longer than config().context_length, or holds a token outside the vocabulary. The caller adds
   // special tokens. Many sequences are computed a few at a time.
   base::Result<std::vector<float>> encode(std::span<const std::vector<TokenId>> sequences);
 

@@ -27,7 +27,7 @@ class ByteReader {
     return value;
   }
 
-  // A 64-bit length and that many bytes.
+  // Reads a 64-bit length, and a string of that many bytes.
   base::Result<std::string_view> read_string() {
     TRY(const auto length, read<std::uint64_t>());
     if (remaining() < length) return ended();

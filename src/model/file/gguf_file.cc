@@ -17,13 +17,13 @@ using tensor::DType;
 
 namespace {
 
-// Limits far above any real file. They keep a hostile header from taking memory or time.
+// These limits are far above any real file. They keep a hostile header from using much memory or time.
 constexpr std::uint64_t kMaxArrayElems = std::uint64_t{1} << 23;
 constexpr std::uint64_t kMaxKeys = std::uint64_t{1} << 16;
 constexpr std::uint64_t kMaxTensors = std::uint64_t{1} << 18;
 constexpr std::int64_t kMaxAlignment = std::int64_t{1} << 20;
 
-// Value types of the format's key-value part.
+// The types of values in GGUF's key-value part.
 enum class ValueType : std::uint32_t {
   u8,
   i8,
@@ -126,7 +126,7 @@ base::Result<bool> read_boolean(ByteReader& in) {
   return value == 1;
 }
 
-// Elements are stored only as they are read, so a false count costs nothing.
+// Memory grows only as elements are read, so a false count costs nothing.
 base::Result<MetadataValue> read_array(ByteReader& in) {
   TRY(const auto code, in.read<std::uint32_t>());
   TRY(const auto count, in.read<std::uint64_t>());

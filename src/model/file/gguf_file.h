@@ -14,13 +14,13 @@
 
 namespace kvasir::model {
 
-// The format's code of a type.
+// Returns GGUF's code for a type.
 std::uint32_t gguf_type_code(tensor::DType type);
 
-// A key and its value as stored in a file.
+// A key and its value, as the file stores them.
 struct GgufKey {
   std::string_view name;
-  std::span<const std::byte> bytes;  // including the name
+  std::span<const std::byte> bytes;  // of the key, its name included
 };
 
 // A GGUF checkpoint, version 2 or 3, little-endian.

@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint32_t kVersion = 3;
 constexpr std::uint64_t kAlignment = 32;
 
-// Codes of the format's value types.
+// GGUF's codes of value types.
 constexpr std::uint32_t kU32 = 4;
 constexpr std::uint32_t kI32 = 5;
 constexpr std::uint32_t kF32 = 6;

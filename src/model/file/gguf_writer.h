@@ -42,7 +42,7 @@ class GgufWriter {
   void declare(std::string_view name, tensor::DType type, const tensor::Shape& shape);
 
   base::Status begin();
-  // The next bytes of the current tensor, which may come in several pieces.
+  // Writes the next bytes of the current tensor. A tensor may come in several pieces.
   base::Status write(std::span<const std::byte> bytes);
   base::Status finish();
 

@@ -52,7 +52,7 @@ base::Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
 }
 
 void MappedFile::release_pages() const {
-  // Only advice, and harmless: nobody writes to the mapping.
+  // This loses no data, because nobody writes to the mapping. A failure is ignored: this is only advice.
   ::madvise(const_cast<std::byte*>(bytes_.data()), bytes_.size(), MADV_DONTNEED);
 }
 

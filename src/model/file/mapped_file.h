@@ -8,8 +8,8 @@
 
 namespace kvasir::model {
 
-// A regular file mapped read-only for as long as this lives; views into it die with it. Immutable, so any
-// thread may read. The file must not be truncated while it is mapped.
+// A regular file, mapped read-only while this object lives. Views into the file are valid as long as the
+// object. Immutable, so any thread may read. The file must not be truncated while it is mapped.
 class MappedFile {
  public:
   static base::Result<MappedFile> open(const std::filesystem::path& path);

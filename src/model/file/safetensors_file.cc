@@ -65,7 +65,7 @@ base::Result<tensor::Shape> read_shape(std::string_view name, const json::object
   return shape;
 }
 
-// Includes types that Kvasir does not run: they are part of the file's layout.
+// Also handles types that Kvasir does not run, because their tensors are part of the file's layout.
 base::Result<std::int64_t> stored_bytes(const TensorRecord& record, const StoredType& stored) {
   if (std::find(record.shape.begin(), record.shape.end(), 0) != record.shape.end()) return 0;
   if (record.type) return checked_bytes(record.name, *record.type, record.shape);
@@ -103,8 +103,8 @@ base::Result<TensorRecord> read_record(std::string_view name, const json::value&
   return record;
 }
 
-// The tensors must lie one after another and fill the file, as the format says; this also finds a file
-// that was cut off.
+// The format demands that tensors follow one another and fill the file. This check also finds a file that was
+// cut off.
 base::Status check_layout(std::vector<TensorRecord>& records, std::uint64_t data_bytes) {
   std::sort(records.begin(), records.end(), [](const TensorRecord& a, const TensorRecord& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
@@ -209,7 +209,7 @@ base::Status SafetensorsFile::add_index(const std::filesystem::path& path) {
   std::set<std::string> shards;
   for (const auto& [tensor, shard] : *weight_map) {
     const auto* name = shard.if_string();
-    // Shards are files beside the index: it must not name files elsewhere.
+    // Shards are in the same directory as the index. The index must not name files elsewhere.
     if (!name || name->empty() || name->find('/') != json::string::npos)
       return base::error(ErrorCode::corrupt, "tensor {:?} is in no file beside the index",
                          std::string_view(tensor));

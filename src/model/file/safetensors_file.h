@@ -16,7 +16,8 @@ namespace kvasir::model {
 class SafetensorsFile final : public WeightFile {
  public:
   static base::Result<std::unique_ptr<SafetensorsFile>> open(const std::filesystem::path& path);
-  // The checkpoint of a model directory: model.safetensors, or model.safetensors.index.json and its shards.
+  // Opens the checkpoint of a model directory: model.safetensors, or model.safetensors.index.json and its
+  // shards.
   static base::Result<std::unique_ptr<SafetensorsFile>> open_directory(const std::filesystem::path& path);
 
   base::Result<tensor::TensorView> find(std::string_view name) const override;

@@ -11,7 +11,7 @@ namespace {
 
 using base::ErrorCode;
 
-// The header is padded so that the data is aligned, as writers of the format do.
+// Pads the header, as writers of the format do, so that the data is aligned.
 std::string make(std::string header, std::string_view data) {
   header.resize((header.size() + 7) / 8 * 8, ' ');
   return safetensors(header, data);

@@ -8,13 +8,14 @@
 #include "base/result.h"
 #include "model/file/mapped_file.h"
 
-// Reads the text files of a model directory: at most 64 MiB each, `not_found` if one does not exist.
+// Reads the text files of a model directory, which may have 64 MiB each. Fails with `not_found` if a file
+// does not exist.
 namespace kvasir::model {
 
 base::Result<MappedFile> open_text(const std::filesystem::path& path);
-// Valid as long as the file.
+// The view is valid as long as `file`.
 std::string_view text_of(const MappedFile& file);
-// Empty if the file does not exist.
+// Returns an empty string if the file does not exist.
 base::Result<std::string> read_text_if_there(const std::filesystem::path& path);
 
 base::Result<base::json::value> read_json_value(const std::filesystem::path& path);

@@ -9,7 +9,7 @@
 
 namespace kvasir::model {
 
-// A tensor of any stored type. `type` is the format's own name of it.
+// A tensor of any stored type. `type` is the format's name of that type.
 struct RawTensor {
   std::string_view type;
   tensor::Shape shape;
@@ -24,13 +24,13 @@ class WeightFile {
   virtual ~WeightFile() = default;
 
   virtual base::Result<tensor::TensorView> find(std::string_view name) const = 0;
-  // Also finds types that Kvasir does not run; the caller knows how to read them.
+  // Also finds tensors of types that Kvasir does not run. The caller knows how to read them.
   virtual base::Result<RawTensor> find_raw(std::string_view name) const = 0;
   virtual bool contains(std::string_view name) const = 0;
   virtual std::vector<std::string_view> names() const = 0;
-  // GGUF's key-value part; empty for formats that keep it in separate files.
+  // Returns GGUF's key-value part. It is empty for a format that keeps such facts in separate files.
   virtual const Metadata& metadata() const = 0;
-  // Frees the memory of what was read so far. Reading it again loads it from the file.
+  // Frees the memory of the pages that were read so far. Reading a page again loads it from the file.
   virtual void release_pages() const = 0;
 };
 

@@ -11,7 +11,7 @@
 
 namespace kvasir::model {
 
-// Bytes of a small GGUF, put together by a test.
+// Puts together the bytes of a small GGUF file for a test.
 class GgufBuilder {
  public:
   GgufBuilder& key(std::string_view name, std::string_view text) {
@@ -48,7 +48,7 @@ class GgufBuilder {
     for (const std::int32_t number : numbers) put(keys_, number);
     return *this;
   }
-  // `dims` as GGUF has them, innermost first.
+  // `dims` are in GGUF's order: the innermost comes first.
   GgufBuilder& tensor(std::string_view name, const std::vector<std::uint64_t>& dims, std::uint32_t type,
                       std::string_view data) {
     put_string(tensors_, name);
@@ -110,11 +110,11 @@ inline std::string float_bytes(const std::vector<float>& values) {
   return bytes;
 }
 
-// A directory of the test's own, removed with this object.
+// A temporary directory for one test. It is removed when this object is destroyed.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
-    // In memory if possible: the mutation tests write thousands of files.
+    // The directory is in memory if possible, because the mutation tests write thousands of files.
     const std::filesystem::path memory = "/dev/shm";
     const bool in_memory = std::filesystem::is_directory(memory);
     std::string pattern =

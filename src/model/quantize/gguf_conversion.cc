@@ -52,7 +52,7 @@ bool is_norm(Part part) {
          part == &TensorNames::mlp_post_norm || part == &TensorNames::q_norm || part == &TensorNames::k_norm;
 }
 
-// Mistral and Mixtral have no name of their own in the format.
+// Mistral and Mixtral have no name of their own in GGUF, which calls them llama.
 base::Result<const Architecture*> find_architecture(const Checkpoint& checkpoint) {
   const std::string_view type = checkpoint.config_json.at("model_type").as_string();
   for (const Architecture* architecture : architectures()) {
@@ -62,7 +62,8 @@ base::Result<const Architecture*> find_architecture(const Checkpoint& checkpoint
   return base::error(ErrorCode::unsupported, "{:?} has no GGUF form", type);
 }
 
-// Families whose Q and K rows GGUF reorders, so that the two numbers of a rotated pair are neighbours.
+// Returns whether GGUF reorders the family's Q and K rows, so that the two numbers of a rotated pair are
+// neighbours.
 bool pairs_rows(std::string_view architecture) {
   return architecture == "llama" || architecture == "granite" || architecture == "smollm3";
 }
@@ -118,7 +119,7 @@ class TensorCollector {
     return add(part, layer_name(from, layer), layer_name(to, layer));
   }
 
-  // Adds a tensor and its bias, if the checkpoint has them.
+  // Adds a tensor and its bias, each if the checkpoint has it.
   base::Status add(Part part, const std::string& from, const std::string& to) {
     if (from.empty() || to.empty()) return base::ok();
     TRY_OK(add_tensor(part, from, to));
@@ -166,7 +167,7 @@ class TensorCollector {
     return base::ok();
   }
 
-  // Llama 3's scaling has no keys of its own: it becomes a tensor of divisors.
+  // GGUF has no keys for Llama 3's scaling. It becomes a tensor of divisors.
   void add_rope_divisors() {
     const RopeConfig& rope = checkpoint_.config.rope;
     if (rope.scaling != RopeScaling::llama3) return;
@@ -186,7 +187,7 @@ class TensorCollector {
   std::vector<GgufTensor> tensors_;
 };
 
-// The keys of an architecture, under its name.
+// Writes the keys of a config, with the architecture's name as their prefix.
 class ConfigKeys {
  public:
   ConfigKeys(std::string_view architecture, GgufWriter& writer) : prefix_(architecture), writer_(writer) {}
@@ -242,7 +243,7 @@ class ConfigKeys {
       integer("rope.scaling.original_context_length", static_cast<int>(rope.original_context));
       number("rope.scaling.yarn_beta_fast", rope.beta_fast);
       number("rope.scaling.yarn_beta_slow", rope.beta_slow);
-      // Readers multiply this by the factor that follows from the scaling.
+      // A reader multiplies this number by the factor that follows from the scaling.
       const double usual = rope.factor > 1 ? 0.1 * std::log(rope.factor) + 1 : 1;
       number("rope.scaling.attn_factor", frequencies(rope).attention_factor / usual);
     }
@@ -282,7 +283,7 @@ void GgufTensor::read_row(std::int64_t row, std::span<float> out) const {
     return;
   }
   const tensor::TensorView& first = pieces.front();
-  // Called for floats only: a single number of a quantised type has no size in bytes.
+  // This is called for floats only, because one number of a quantised type has no size in bytes.
   const auto elem_bytes = [&] { return tensor::bytes_of(first.type, 1); };
   if (transposed) {
     const std::int64_t stride = first.cols() * elem_bytes();

@@ -20,13 +20,13 @@ namespace json = base::json;
 
 namespace {
 
-// Ways to split a text, the one that cuts the most first. A vocabulary made with many cuts has no token
-// across a cut, so a way with fewer cuts gives the same tokens for most texts.
+// GGUF's names for ways to split a text. The way that cuts the most is first: a vocabulary made with many
+// cuts has no token across a cut, so a way with fewer cuts gives the same tokens for most texts.
 constexpr std::string_view kSplits[] = {"smollm", "gpt-2",  "qwen2",   "llama-bpe",
                                         "gpt-4o", "tekken", "falcon3", "deepseek-v3"};
 
-// Texts that tell the splits apart: runs of digits, contractions, spaces, lines, marks, scripts, a decomposed
-// letter, whole words that are tokens.
+// Texts for which different splits give different tokens: runs of digits, contractions, spaces, lines, marks,
+// scripts, a decomposed letter, whole words that are tokens.
 constexpr std::string_view kProbes[] = {
     "Hello World! I'm here, you're THERE'S and they'll've gone.",
     "1 12 123 1234 12345 3.14159 0x1F 2024-01-02 007",

@@ -8,9 +8,9 @@
 
 namespace kvasir::model {
 
-// A directory's tokenizer.json and tokenizer_config.json as a GGUF vocabulary of at least `size` tokens;
-// those that the tokenizer lacks are unused. Only for byte-level BPE with a split that GGUF has a name for:
-// the first one that gives the directory's own tokens for a set of test texts.
+// Reads a directory's tokenizer.json and tokenizer_config.json as a GGUF vocabulary of at least `size`
+// tokens; tokens that the tokenizer lacks are marked as unused. Works only for byte-level BPE whose split has
+// a name in GGUF. The first name is taken that gives the directory's own tokens for a set of test texts.
 base::Result<text::Vocabulary> directory_vocabulary(const std::filesystem::path& directory, int size);
 
 // Writes the vocabulary's keys. Without a tokenizer.json, the keys say that there is no vocabulary.

@@ -25,7 +25,7 @@ namespace {
 // Rows are read, quantised and written this many numbers at a time.
 constexpr std::int64_t kChunkElems = std::int64_t{4} << 20;
 
-// The format's code for a file of mostly this type.
+// Returns GGUF's code (general.file_type) of a file whose matrices are mostly of this type.
 std::uint32_t file_type(DType type) {
   switch (type) {
     case DType::q8_0:
@@ -65,7 +65,7 @@ class Quantizer {
  public:
   Quantizer(GgufWriter& writer, ops::ComputePool& pool) : writer_(writer), pool_(pool) {}
 
-  // Writes the rows of a tensor from `first` on, at most a chunk of them, and returns their number.
+  // Writes the rows of a tensor from `first` on, at most a chunk, and returns how many were written.
   base::Result<std::int64_t> write_rows(const GgufTensor& tensor, DType type, std::int64_t first) {
     const std::int64_t cols = tensor.cols();
     const std::int64_t rows = std::min(tensor.rows() - first, std::max<std::int64_t>(1, kChunkElems / cols));

@@ -32,7 +32,7 @@ std::vector<float> logits_of(const std::filesystem::path& path) {
   return {logits.begin(), logits.end()};
 }
 
-// Root mean square of the difference, divided by that of the expected numbers.
+// Returns the root mean square of the difference, divided by that of the expected numbers.
 double noise(const std::vector<float>& got, const std::vector<float>& expected) {
   double error = 0;
   double size = 0;
@@ -52,7 +52,7 @@ TEST(QuantizeFile, ASmallerModelSaysNearlyTheSame) {
     DType type;
     double noise;
   };
-  // The golden's 64 columns are not a whole block of Q4_K, so it keeps 8 bits.
+  // The golden model's rows of 64 numbers are not whole blocks of Q4_K, so it gets 8 bits.
   for (const Case& c : {Case{DType::q8_0, 0.02}, Case{DType::q4_0, 0.35}, Case{DType::q4_k, 0.02}}) {
     const auto out = directory.path() / "out.gguf";
     QuantizeProgress last;
@@ -97,7 +97,7 @@ TEST(QuantizeFile, KeepsKeysAndWhatIsNoMatrix) {
   EXPECT_EQ(type("token_embd.weight"), DType::q8_0);
 }
 
-// Covers every family that the format has a name for. The written file says what the directory says.
+// Covers every family that has a name in GGUF. The written file has the facts of the directory.
 TEST(QuantizeFile, ADirectoryBecomesAGguf) {
   const TemporaryDirectory directory;
   ops::ComputePool pool(2);
@@ -111,7 +111,7 @@ TEST(QuantizeFile, ADirectoryBecomesAGguf) {
         quantize_file(kModels / name, out, DType::q8_0, pool, [&](const QuantizeProgress& p) { last = p; });
     ASSERT_TRUE(status.ok()) << status.error().message;
     EXPECT_EQ(last.read_bytes, last.total_bytes);
-    // Same numbers as in the spelled-out conversion, and so the same logits.
+    // The numbers are those of the spelled-out conversion, and so the logits are the same.
     const auto expected = directory.write("expected.gguf", GoldenGguf(kModels / name).build().build());
     const auto small = directory.path() / "small.gguf";
     ASSERT_TRUE(quantize_file(expected, small, DType::q8_0, pool, ignore_progress).ok());

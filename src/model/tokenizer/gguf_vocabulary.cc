@@ -31,7 +31,7 @@ base::Result<std::vector<text::TokenType>> token_types(const Metadata& metadata)
   return types;
 }
 
-// BERT's first and last token have keys of their own. The spelling mistake is the format's.
+// BERT's first and last token have keys of their own. GGUF itself spells "seperator" with this mistake.
 base::Status read_bert_tokens(const Metadata& metadata, text::Vocabulary& vocabulary) {
   TRY(const auto first, token_id(metadata, "tokenizer.ggml.cls_token_id"));
   TRY(const auto last, token_id(metadata, "tokenizer.ggml.seperator_token_id"));
@@ -40,7 +40,7 @@ base::Status read_bert_tokens(const Metadata& metadata, text::Vocabulary& vocabu
   return base::ok();
 }
 
-// Some files name the first three by older keys.
+// Reads the tokens for filling in the middle. Some files have older keys for the first three.
 base::Status read_fim_tokens(const Metadata& metadata, text::FimIds& fim) {
   const auto read = [&](std::string_view name, std::optional<TokenId>& id) -> base::Status {
     TRY(const auto found, token_id(metadata, fmt::format("tokenizer.ggml.{}_token_id", name)));
@@ -78,7 +78,8 @@ base::Result<text::Vocabulary> read_vocabulary(const Metadata& metadata) {
   TRY_OK(read_fim_tokens(metadata, vocabulary.fim));
   const bool bert = vocabulary.model == "bert";
   if (bert) TRY_OK(read_bert_tokens(metadata, vocabulary));
-  // Sentencepiece models begin with their bos unless the file says otherwise; BERT also ends with its eos.
+  // Texts of sentencepiece models and BERT begin with bos unless the file says otherwise. BERT's texts also
+  // end with eos.
   vocabulary.add_bos =
       metadata.boolean("tokenizer.ggml.add_bos_token").value_or(bert || vocabulary.model == "llama");
   vocabulary.add_eos = bert;

@@ -6,7 +6,7 @@
 
 namespace kvasir::model {
 
-// The vocabulary and the chat template that a GGUF file carries. The tokenizer checks whether they fit
+// Reads the vocabulary and the chat template of a GGUF file. The tokenizer checks whether its parts fit
 // together.
 base::Result<text::Vocabulary> read_vocabulary(const Metadata& metadata);
 

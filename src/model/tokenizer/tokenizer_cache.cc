@@ -59,8 +59,8 @@ base::Result<std::shared_ptr<const text::Tokenizer>> TokenizerCache::load(
   return std::move(loaded.tokenizer);
 }
 
-// Writes another file and renames it: nobody sees half an image, and readers of an older image keep it. The
-// checksum detects an image that a crash has left incomplete.
+// Writes a scratch file and renames it, so that no process sees half an image, and a process that has mapped
+// an older image keeps it. The image's checksum shows when a crash has left an image incomplete.
 void TokenizerCache::store(const fs::path& path, const std::string& image) const {
   std::error_code code;
   fs::create_directories(options_.directory, code);
@@ -88,7 +88,7 @@ void TokenizerCache::drop_oldest() const {
     if (code) return;
     const std::string name = entry->path().filename().string();
     if (entry->path().extension() == kSuffix) images.push_back({used, entry->path()});
-    // A process may have died while it wrote a scratch file.
+    // An old scratch file is from a process that died while it wrote.
     const bool is_old = fs::file_time_type::clock::now() - used > std::chrono::hours(1);
     std::error_code ignored;
     if (name.starts_with(kScratchPrefix) && is_old) fs::remove(entry->path(), ignored);

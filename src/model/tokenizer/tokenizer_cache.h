@@ -12,15 +12,15 @@
 
 namespace kvasir::model {
 
-// A directory of tokenizer images, named by their source, so that a tokenizer.json is parsed once and its
-// image mapped from then on. Unusable images are replaced; without a writable directory nothing is cached.
-// Any number of processes may share it.
+// A directory of tokenizer images. An image is named by a hash of its tokenizer.json, which is parsed once;
+// after that, the image is mapped. Unusable images are replaced. If the directory cannot be written, nothing
+// is cached. Any number of processes may share the directory.
 class TokenizerCache {
  public:
   struct Options {
     std::filesystem::path directory{};                      // empty: every tokenizer is read from its file
-    std::size_t min_source_bytes = std::size_t{256} << 10;  // a smaller file is read as fast as its image
-    int max_images = 16;                                    // the least recently used ones are removed
+    std::size_t min_source_bytes = std::size_t{256} << 10;  // a smaller file is parsed as fast as its image
+    int max_images = 16;                                    // the least recently used others are removed
   };
 
   TokenizerCache() = default;

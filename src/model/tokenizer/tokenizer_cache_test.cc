@@ -57,9 +57,9 @@ TEST_F(TokenizerCacheTest, TheSecondLoadMapsTheImage) {
   const std::string file = file_with("x");
   expect_works(cache(), file);
   ASSERT_EQ(images().size(), 1u);
-  // In this image "a" is spelled "b", which shows whether the image or the file was read.
+  // In this image "a" is spelled "b", so the result shows whether the image or the file was read.
   std::string image = read(images()[0]);
-  const auto held = cache().load(file, {});  // keeps the old one mapped
+  const auto held = cache().load(file, {});  // keeps the old image mapped
   const std::size_t spellings = image.find("abab");
   ASSERT_NE(spellings, std::string::npos);
   image[spellings] = 'b';
@@ -94,7 +94,7 @@ TEST_F(TokenizerCacheTest, WhatCannotBeUsedIsReplaced) {
     EXPECT_EQ(read(path), image);
   }
   fs::remove(path);
-  fs::create_directory(path);  // can be neither read nor replaced
+  fs::create_directory(path);  // a directory can be neither read nor replaced
   expect_works(cache(), file);
 }
 

@@ -10,12 +10,13 @@
 
 namespace kvasir::model {
 
-// Reads a GGUF's metadata.
+// Reads the tokenizer in a GGUF file's metadata.
 base::Result<std::shared_ptr<const text::Tokenizer>> read_gguf_tokenizer(const Metadata& metadata);
-// Reads a directory's tokenizer.json and tokenizer_config.json; `not_found` without the first.
+// Reads a directory's tokenizer.json and tokenizer_config.json. Fails with `not_found` if there is no
+// tokenizer.json.
 base::Result<std::shared_ptr<const text::Tokenizer>> read_directory_tokenizer(
     const std::filesystem::path& directory, const TokenizerCache& cache = {});
-// Reads either: a directory or a GGUF file.
+// Reads the tokenizer of a directory or of a GGUF file.
 base::Result<std::shared_ptr<const text::Tokenizer>> read_tokenizer(const std::filesystem::path& path,
                                                                     const TokenizerCache& cache = {});
 
