@@ -8,7 +8,7 @@
 
 namespace kvasir::router {
 
-// An answer that ended well, as one member of a pool has given it.
+// An answer of one member of a pool, complete and without an error.
 struct GivenAnswer {
   std::string model;
   std::uint64_t version = 0;  // of the model's text
@@ -17,13 +17,13 @@ struct GivenAnswer {
   wire::FinishReason finish = wire::FinishReason::stop;
 };
 
-// Who wants to see some of the answers. Thread-safe.
+// Receives some of the answers that members give, to check them. Thread-safe.
 class AnswerListener {
  public:
   virtual ~AnswerListener() = default;
-  // Whether the answer that has just ended is wanted. Asked once for each.
+  // Whether the answer that has just ended is wanted. Called once for each answer.
   virtual bool wants_answer() = 0;
-  // Never waits.
+  // Must not block.
   virtual void on_answer(GivenAnswer answer) = 0;
 };
 

@@ -10,18 +10,18 @@
 
 namespace kvasir::router {
 
-// Writes into the index what one member tells of its blocks. After a message was lost it watches again, and
-// what is known stays until the member has told everything anew. Thread-safe.
+// Writes the blocks that one member reports into the index. After a lost message it subscribes again, and the
+// index keeps what it knows until the member has reported all its blocks anew. Thread-safe.
 class BlockFollower final : public seam::BlockSink, public std::enable_shared_from_this<BlockFollower> {
  public:
-  // Null: the index has no place left, and nothing will be known of the member's blocks.
+  // Null: the index has no number left for the member, so its blocks stay unknown.
   static std::shared_ptr<BlockFollower> begin(const std::shared_ptr<BlockIndex>& index,
                                               const std::shared_ptr<seam::WorkerClient>& worker);
   BlockFollower(std::shared_ptr<BlockIndex> index, std::weak_ptr<seam::WorkerClient> worker, int number)
       : index_(std::move(index)), worker_(std::move(worker)), number_(number) {}
 
   void on_blocks(wire::BlockChanges changes) override;
-  // The member is gone, and so are its blocks. What it still tells is ignored.
+  // Takes the member and its blocks out of the index. Later messages of the member are ignored.
   void end();
   // The member's number in the index.
   int number() const { return number_; }
@@ -32,7 +32,7 @@ class BlockFollower final : public seam::BlockSink, public std::enable_shared_fr
   const int number_;
   std::mutex mutex_;
   bool ended_ = false;      // guarded by mutex_
-  bool asked_ = true;       // guarded by mutex_; a message with everything is on its way
+  bool asked_ = true;       // guarded by mutex_; a message with all blocks is on its way
   std::uint64_t last_ = 0;  // guarded by mutex_; the number of the last message
 };
 

@@ -23,8 +23,8 @@ std::uint64_t bit_of(int member) {
 
 }  // namespace
 
-// Open addressing. Keys are never taken out, so that readers need no lock: a key without members is left
-// until the table is made anew.
+// Open addressing. Keys are never taken out, so that readers may search while a writer writes: a key without
+// members stays until the table is rebuilt.
 class BlockIndex::Table {
  public:
   struct Slot {
@@ -42,7 +42,7 @@ class BlockIndex::Table {
     }
   }
 
-  // Called by one writer at a time. There must be room.
+  // Called by one writer at a time, with a free slot left.
   void add(std::uint64_t key, std::uint64_t members) {
     for (std::size_t i = place(key);; i = next(i)) {
       Slot& slot = slots_[i];
@@ -62,7 +62,7 @@ class BlockIndex::Table {
       if (found == 0) return;
     }
   }
-  // Takes the member from all blocks that `stays` does not name.
+  // Removes the member from all blocks for which `stays` is false.
   template <class Stays>
   void remove_all(std::uint64_t member, const Stays& stays) {
     for (Slot& slot : slots_)
@@ -75,7 +75,7 @@ class BlockIndex::Table {
   std::size_t num_slots() const { return slots_.size(); }
   std::span<const Slot> slots() const { return slots_; }
 
-  const int resolution;  // that its keys were chosen by
+  const int resolution;  // by which its keys were chosen
   std::size_t num_keys = 0;
   std::size_t num_live = 0;  // keys with members
 
@@ -88,7 +88,7 @@ class BlockIndex::Table {
     if (before == member) --num_live;
   }
 
-  std::vector<Slot> slots_;  // their number is a power of two
+  std::vector<Slot> slots_;  // as many as a power of two
 };
 
 BlockIndex::BlockIndex(std::size_t most_bytes)
@@ -112,7 +112,7 @@ void BlockIndex::leave(int member) {
   taken_ &= ~bit_of(member);
 }
 
-// Made of bits of the key that choose neither the shard nor the slot.
+// Uses bits of the key that choose neither the shard nor the slot.
 bool BlockIndex::keeps(std::uint64_t key, int resolution) {
   return (key >> 44 & static_cast<std::uint64_t>(resolution - 1)) == 0;
 }
@@ -200,8 +200,8 @@ void BlockIndex::make_room(Shard& shard, const std::lock_guard<std::mutex>&) {
   shard.table.swap(anew);
 }
 
-// Divides the members at the block in the middle, those that hold it first. So whoever holds most is known
-// first, and few lookups tell all members that hold the same.
+// A binary search for all members at once: it splits them at the middle block and first follows those that
+// hold it. So the members that hold most are known first, and members that hold the same share their lookups.
 class BlockIndex::Search {
  public:
   Search(const BlockIndex& index, const kv::BlockChain& chain) : index_(index), chain_(chain) {}
@@ -215,7 +215,7 @@ class BlockIndex::Search {
   }
 
  private:
-  // Where the blocks are that the index keeps.
+  // The positions of the blocks that the index keeps.
   std::vector<int> kept_of(std::size_t begin, std::size_t end) const {
     const int resolution = index_.resolution();
     std::vector<int> kept;
@@ -233,7 +233,7 @@ class BlockIndex::Search {
       depths_[static_cast<std::size_t>(std::countr_zero(members))] = depth;
   }
 
-  // The members hold the first `low` kept blocks of the part, and at most the first `high`.
+  // `members` hold at least the first `low` and at most the first `high` kept blocks of the part.
   void divide(const std::vector<int>& part, std::size_t low, std::size_t high, std::uint64_t members) {
     if (members == 0) return;
     if (low == high || num_probes_ >= kMostProbes) {

@@ -49,7 +49,7 @@ TEST(BlockIndex, BlocksAfterPublicOnesCountOnlyAfterAllOfThem) {
   const kv::BlockChain chain = chain_of(1, 10, 4);
   index.add(whole, first_of(chain, 7));
   index.add(torn, first_of(chain, 2));
-  index.add(torn, chain.hashes().subspan(4));  // they outlive public ones
+  index.add(torn, chain.hashes().subspan(4));  // own blocks may outlive public ones
   index.add(other, first_of(chain_of(1, 10, 4, "b"), 10));
   const BlockIndex::Depths depths = index.find(chain);
   EXPECT_EQ(depths[0], 7);
@@ -71,14 +71,14 @@ TEST(BlockIndex, ASnapshotTakesThePlaceOfWhatWasKnown) {
   EXPECT_EQ(index.find(old)[1], 20);
 }
 
-// Random adds and removals of whole chains' ends, against plain sets.
+// Compares random additions to and removals from the ends of chains with plain sets.
 TEST(BlockIndex, AgreesWithPlainSets) {
   BlockIndex index;
   std::mt19937 random(7);
   constexpr int kMembers = 5;
   std::vector<kv::BlockChain> chains;
   for (int i = 0; i < 60; ++i) chains.push_back(chain_of(i, 40));
-  std::map<std::pair<int, int>, int> held;  // of a member and a chain
+  std::map<std::pair<int, int>, int> held;  // number of blocks, by member and chain
   for (int i = 0; i < kMembers; ++i) index.join();
   for (int i = 0; i < 20000; ++i) {
     const int member = static_cast<int>(random() % kMembers);
@@ -120,7 +120,8 @@ TEST(BlockIndex, AtItsBoundItIsCoarserAndNoLarger) {
   EXPECT_EQ(index.num_blocks(), 0u);
 }
 
-// Members add and evict on threads of their own while others ask. What nobody touches is found all the time.
+// Members add and evict on their own threads while another thread searches. An untouched chain is always
+// found.
 TEST(BlockIndex, IsReadWhileItChanges) {
   BlockIndex index;
   const kv::BlockChain steady = chain_of(9999, 64);

@@ -9,16 +9,16 @@
 
 namespace kvasir::router {
 
-// What a request is going to ask of a worker, known before it has one.
+// What a request will ask of a worker, known before the worker is picked.
 struct Demand {
   const kv::BlockChain& prompt;             // of its first sequence
   std::int64_t num_tokens = 0;              // upper bound for all sequences, prompt and output together
-  std::span<const std::string> avoid = {};  // members that it must not get
+  std::span<const std::string> avoid = {};  // members that must not be picked
   const wire::Outline* outline = nullptr;   // null: an ordinary request with this prompt
-  // What the request belongs to: requests with the same number rather go to the same member, if nothing else
-  // speaks for another one. 0: those whose prompts begin alike belong together.
+  // Requests with the same number go to the same member, unless something speaks for another one. 0: the hash
+  // of the prompt's first block takes the place of the number.
   std::uint64_t affinity = 0;
-  bool explains = false;  // the lease's Route gets the scores of all members that were weighed
+  bool explains = false;  // the lease's Route then holds the scores of all members that were weighed
 };
 
 }  // namespace kvasir::router

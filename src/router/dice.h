@@ -14,7 +14,7 @@ inline std::uint64_t mixed(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// The same on every machine.
+// A hash of the text that is the same on every machine.
 inline std::uint64_t hash_of(std::string_view text) {
   std::uint64_t hash = text.size();
   for (const char c : text) hash = mixed(hash ^ static_cast<unsigned char>(c));

@@ -11,7 +11,7 @@
 
 namespace kvasir::router {
 
-// The members of a pool that lose too many requests, and get none for a while. At most half of a pool is out.
+// Takes members that lose too many requests out of a pool for a while. At most half of a pool is out at once.
 // Thread-safe.
 class Ejections {
  public:
@@ -19,17 +19,17 @@ class Ejections {
   explicit Ejections(base::Probation::Options options) : options_(options) {}
 
   enum class Outcome { ended_well, lost };
-  // True if the member is put out by it.
+  // True if this outcome takes the member out.
   bool note(const std::string& member, Outcome outcome, std::size_t num_members, base::TimePoint now);
 
   bool any() const { return num_out_.load(std::memory_order_relaxed) > 0; }
-  // Adds those that get no request now.
+  // Appends the members that get no request now.
   void append_out(std::vector<std::string>& members, base::TimePoint now) const;
-  // The member gets a request: if its time is over, this is the trial.
+  // Call it when the member gets a request: if its time out is over, that request is its trial.
   void begin(const std::string& member, base::TimePoint now);
   void forget(const std::string& member);
 
-  // How often members were put out since the start.
+  // How often each member was taken out since the start.
   std::map<std::string, std::uint64_t> counts() const;
 
  private:

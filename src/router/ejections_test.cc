@@ -47,7 +47,7 @@ TEST_F(EjectionsTest, OneRequestTriesAndBringsItBack) {
   lose("a", 3);
   clock_.advance(milliseconds(999));
   ejections_.begin("a", clock_.now());  // too early to be the trial
-  end_well("a");                        // a request that began before
+  end_well("a");                        // a request that began before the member was taken out
   EXPECT_EQ(out().size(), 1u);
   clock_.advance(milliseconds(1));
   EXPECT_TRUE(out().empty());
@@ -85,7 +85,7 @@ TEST(RetryBudget, HoldsOneForEachRunningRequestAndSome) {
   EXPECT_EQ(take_all(10), 1);
 }
 
-// Workers that die as fast as they come: what is begun again stays in proportion.
+// Workers die as fast as they come: the number of retries stays bounded.
 TEST(RetryBudget, AStormIsBounded) {
   base::FakeClock clock;
   RetryBudget budget;

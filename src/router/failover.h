@@ -12,7 +12,7 @@ namespace kvasir::router {
 // What became of a sequence whose worker was lost.
 enum class FailoverOutcome : std::uint8_t {
   moved,
-  no_member,    // nobody was there to go on with it
+  no_member,    // no other worker was there to go on with it
   too_often,    // it has lost several workers already
   over_budget,  // too many requests of the pool were lost at once
 };
@@ -24,7 +24,7 @@ constexpr std::string_view name_of(FailoverOutcome outcome) {
   return kNames[static_cast<std::size_t>(outcome)];
 }
 
-// How often each came to pass, in one pool. Thread-safe.
+// How often each outcome occurred in one pool. Thread-safe.
 class FailoverCounts {
  public:
   void add(FailoverOutcome outcome) { counters_[static_cast<std::size_t>(outcome)].add(); }

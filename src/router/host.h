@@ -10,11 +10,11 @@
 
 namespace kvasir::router {
 
-// What hosts tell of their models, from any thread.
+// Where hosts report on their models, from any thread.
 class HostReports {
  public:
   virtual ~HostReports() = default;
-  // On the way to ready.
+  // A step on the way to ready.
   virtual void tell_state(const std::string& name, ModelState state) = 0;
   virtual void tell_fetched(const std::string& name, std::int64_t bytes) = 0;
   // `note` is for the operator; empty: none.
@@ -28,13 +28,13 @@ class HostReports {
 // One model on its way into memory, and in it. Its methods are called by one thread at a time.
 class Host {
  public:
-  // Stops, and frees the memory. Nobody may use the model any more.
+  // Stops, and frees the memory. No request may use the model by now.
   virtual ~Host() = default;
-  // Begins to bring the files here; the end is told.
+  // Begins to download the files; the end is reported.
   virtual void fetch() = 0;
-  // Begins to load; the end is told. The files are here.
+  // Begins to load; the end is reported. The files must be on this machine.
   virtual void load() = 0;
-  // Gives loading up, and ends the engine's requests with an error. Nothing is told after it returns.
+  // Gives up loading, and ends the engine's requests with an error. Nothing is reported after it returns.
   virtual void stop() = 0;
 };
 
@@ -44,7 +44,7 @@ class Loader {
   virtual ~Loader() = default;
   // The reports outlive the host.
   virtual std::unique_ptr<Host> make_host(const hub::Model& model, HostReports& reports) = 0;
-  // Bytes that the model will take in memory, before it is there. May read the disk.
+  // Estimates the bytes that the model will take in memory. May read the disk.
   virtual std::int64_t estimate(const hub::Model& model) const = 0;
 };
 

@@ -34,7 +34,7 @@ void Itinerary::note_well(const Stay& stay, const wire::GenerateRequest* request
 }
 
 void Itinerary::note_lost(const Stay& stay, const base::Error& why) {
-  if (noted_ == stay) return;  // by another sequence
+  if (noted_ == stay) return;  // another sequence has noted it
   noted_ = stay;
   avoided_.push_back(stay->member());
   if (why.reason == wire::kDraining) return;

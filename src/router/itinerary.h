@@ -12,11 +12,12 @@
 
 namespace kvasir::router {
 
-// The workers of one request, one after the other. Its sequences share it, so that those which lose a worker
-// together go on together. Touched on the executor that reads them. The router outlives it.
+// The workers that one request has, one after the other. The request's sequences share it, so that sequences
+// that lose a worker together go on together. Touched only on the executor that reads the sequences. The
+// router outlives it.
 class Itinerary {
  public:
-  // After so many workers that died with the request, it may be the reason.
+  // A request moves no more after this many of its workers died: it may be what kills them.
   static constexpr int kMaxLost = 3;
 
   using Stay = std::shared_ptr<const WorkerLease>;
@@ -25,26 +26,26 @@ class Itinerary {
   Itinerary(Router& router, ChatTextPtr text, WorkerLease lease, std::int64_t num_tokens,
             std::uint64_t affinity = 0);
 
-  // Where sequences begin.
+  // The worker on which sequences begin.
   const Stay& stay() const { return stay_; }
-  // A worker in this process is lost only if the process is.
+  // True for the worker in this process: it is lost only if the process is, so nothing can move from it.
   static bool is_last(const Stay& stay) { return stay->member() == kLocalMember; }
 
-  // Nobody may see the request's answers.
+  // The request's answers are never offered to the listener for checks.
   void keep_private() { is_private_ = true; }
 
-  // `request` has the answer as its output, if one worker has given all of it.
+  // A sequence ended well. `request` holds the answer as its output; null unless one worker gave all of it.
   void note_well(const Stay& stay, const wire::GenerateRequest* request, wire::FinishReason finish);
-  // A worker that had a sequence of the request ended it.
+  // A worker broke off a sequence of the request.
   void note_lost(const Stay& stay, const base::Error& why);
-  // A worker did not take a sequence.
+  // A worker refused a sequence.
   void note_refused(const Stay& stay, const base::Error& why);
-  // Where a sequence goes on that has lost its worker. `request` has its output so far. unavailable: there is
-  // no other worker now, or it may not move any more (reason `worker_lost`).
+  // Picks the worker on which a sequence that lost its worker goes on. `request` has its output so far.
+  // unavailable: there is no other worker now, or the request may not move any more (reason `worker_lost`).
   base::Result<Stay> leave(const Stay& lost, const wire::GenerateRequest& request);
-  // The sequence could not go on where `leave` had sent it.
+  // The worker that `leave` picked did not take the sequence.
   void give_back_retry() { router_.give_back_retry(text_->name); }
-  // Members that were lost may have come back.
+  // Allows lost members again, since they may have come back.
   void forgive() { avoided_.clear(); }
   void count(FailoverOutcome outcome) { router_.count(text_->name, outcome); }
 
@@ -54,9 +55,9 @@ class Itinerary {
   const std::int64_t num_tokens_;
   const std::uint64_t affinity_;
   Stay stay_;
-  Stay noted_;                        // the last one that was lost
+  Stay noted_;                        // the last worker that was lost
   std::vector<std::string> avoided_;  // members
-  int num_lost_ = 0;                  // workers that died, and did not leave
+  int num_lost_ = 0;                  // workers that died; those that drained do not count
   bool is_private_ = false;
 };
 

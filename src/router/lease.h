@@ -25,9 +25,9 @@ class Lease {
   }
 
   Client& worker() const { return *member_->worker; }
-  // Which member of the pool it is.
+  // The member's id in the pool.
   const std::string& member() const { return member_->id; }
-  // Why it is this one.
+  // Why this member was picked.
   const Route& route() const { return route_; }
 
  private:

@@ -19,11 +19,11 @@ namespace kvasir::router {
 // The id of the member that set_ready brings: a worker in the same process.
 inline constexpr const char* kLocalMember = "local";
 
-// What a member's card says of its part in prompts that one member computes and another answers.
+// A member's part, as its card says it, in prompts that one member computes and another answers.
 struct MemberPart {
   std::string role = wire::kAnyRole;
-  std::string address = {};  // where other members reach it
-  kv::BlockForm kv = {};     // in which its KV travels; nameless: it does not
+  std::string address = {};  // at which other members reach it
+  kv::BlockForm kv = {};     // the form in which its KV travels; without a name: it does not travel
 };
 
 // One worker of a model's pool. Shared by the router and the leases on it, which keep it alive. Thread-safe.
@@ -52,8 +52,7 @@ class Member {
   void end_lease() { --num_leases_; }
   int num_leases() const { return num_leases_; }
 
-  // Requests that it has: those that it reports, and those that were sent from here since its report has last
-  // changed.
+  // Requests on the member: those that it reports, and those sent from here since its report last changed.
   int load(const wire::WorkerReport& report) {
     const int reported = report.num_running + report.num_waiting;
     if (reported_.exchange(reported, std::memory_order_relaxed) != reported) num_sent_ = 0;

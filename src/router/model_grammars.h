@@ -9,8 +9,8 @@
 
 namespace kvasir::router {
 
-// A compiler of grammars over the tokenizer's vocabulary. Takes some tenths of a second for a large
-// vocabulary.
+// Makes a compiler of grammars over the tokenizer's vocabulary, which takes some tenths of a second for a
+// large vocabulary.
 std::shared_ptr<grammar::GrammarCompiler> make_grammar_compiler(
     const std::shared_ptr<const text::Tokenizer>& tokenizer, std::span<const TokenId> end_tokens);
 

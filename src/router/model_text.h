@@ -21,7 +21,7 @@ struct ModelText {
   std::shared_ptr<const text::Tokenizer> tokenizer;
   int context_length = 0;     // tokens of prompt and output together
   std::string fingerprint;    // of the weights and the program
-  std::uint64_t version = 0;  // of what has the name, which another may get later
+  std::uint64_t version = 0;  // of this model; another one may get the name later
   std::shared_ptr<const wire::ModelFacts> facts = std::make_shared<const wire::ModelFacts>();  // never null
 };
 
@@ -29,9 +29,9 @@ struct ModelText {
 struct ChatText : ModelText {
   std::shared_ptr<const text::ChatTemplate> chat_template;
   std::shared_ptr<grammar::GrammarCompiler> grammars;  // over the tokenizer's vocabulary
-  std::int64_t num_parameters = 0;                     // of the model; 0: not known
+  std::int64_t num_parameters = 0;                     // 0: not known
   std::shared_ptr<PublicPrompts> public_prompts;       // null: none
-  wire::SamplingAdvice sampling;                       // for requests that say nothing of it
+  wire::SamplingAdvice sampling;                       // for requests that set none
 };
 
 // Text data of a model that makes embeddings.

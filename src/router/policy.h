@@ -14,21 +14,21 @@
 
 namespace kvasir::router {
 
-// A member as one pick sees it.
+// A member's state during one pick.
 struct Candidate {
   const WorkerMember* member = nullptr;
-  int num_cached = 0;       // tokens of the prompt in its cache, as far as it has told
-  int load = 0;             // requests that it has, with those that it has not yet reported
-  int num_running = 0;      // of those that it has reported
-  int num_waiting = 0;      // likewise
+  int num_cached = 0;       // tokens of the prompt in its cache, as far as it has reported
+  int load = 0;             // its requests, with those that it has not yet reported
+  int num_running = 0;      // requests, as reported
+  int num_waiting = 0;      // requests, as reported
   int num_blocks = 0;       // of its cache; 0: not known
   int num_free_blocks = 0;  // free or holding only cached prefixes
-  // Of the workers that have computed prompts for it; null: it has told nothing of them.
+  // The links to workers that computed prompts for it; null: it has reported none.
   std::shared_ptr<const std::vector<wire::KvLink>> kv_links = nullptr;
-  bool rests = false;  // its blocks keep failing: it gets no prompts that others answer
+  bool rests = false;  // its blocks keep failing, so it computes no prompts for others now
 };
 
-// The time that a member computes a prompt of which it holds so many tokens.
+// Seconds in which a member computes a prompt of which it holds `num_cached` tokens.
 inline double own_prefill_s(const wire::Forecast& forecast, const wire::Outline& outline, int num_cached) {
   const double prompt = static_cast<double>(std::max<std::int64_t>(1, outline.num_prompt_tokens));
   return forecast.alone.ttft_s * std::max(0.0, 1 - num_cached / prompt);
@@ -44,14 +44,14 @@ class Policy {
  public:
   virtual ~Policy() = default;
   virtual std::string_view name() const = 0;
-  // Whether it needs to know which member holds what.
+  // Whether the policy needs to know which member holds which blocks.
   virtual bool wants_blocks() const { return false; }
-  // There are two candidates at least. The choice's route tells what is special to the policy; the caller
-  // adds the rest.
+  // `candidates` has at least two members. The policy fills in only its own part of the choice's route; the
+  // caller adds the rest.
   virtual Choice choose(std::span<const Candidate> candidates, const Demand& demand) = 0;
 };
 
-// The policy with this name: cache, least_loaded, round_robin or random. Another name is a bug.
+// `name` is cache, least_loaded, round_robin or random; any other name is a bug.
 std::unique_ptr<Policy> make_policy(std::string_view name, std::uint64_t seed);
 
 std::unique_ptr<Policy> make_cache_policy(std::uint64_t seed);

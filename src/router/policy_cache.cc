@@ -13,22 +13,23 @@ namespace kvasir::router {
 
 namespace {
 
-// So many members are asked for a forecast, which takes some microseconds each.
+// At most this many members are asked for a forecast, which takes some microseconds each.
 constexpr std::size_t kMostForecasts = 4;
-// A request that waits delays another by about its prompt, and one that runs by a few tokens a step.
+// In a rough cost a waiting request counts as one more prompt like this one, and every request of the load as
+// this many tokens.
 constexpr double kTokensOfRunning = 32;
-// Members whose cost is at most so much above the best are as good as it. A forecast is not more exact.
+// Members whose cost is at most this much above the best count as equally good: forecasts are not more exact.
 constexpr double kNear = 1.1;
 constexpr double kNear_s = 1e-3;
-// What a prompt has to compute delays those who come after it, and drives others out of the cache. So its own
-// time counts so many times more.
+// Computing a prompt delays the requests after it and evicts cached blocks, so its own time is added this
+// many times more.
 constexpr double kOthers = 1;
-// A stream's pace counts as if so many tokens were still to come.
+// A stream's pace counts as if this many tokens were still to come.
 constexpr double kExpectedOutput = 64;
 
 struct Scored {
   std::size_t index = 0;
-  double cost = 0;    // seconds, or tokens where nobody forecasts
+  double cost = 0;    // seconds, or tokens if a member forecasts nothing
   double ttft_s = 0;  // 0: not known
   double tpot_s = 0;
 };
@@ -48,8 +49,8 @@ class Shortlist {
   std::size_t size_ = 0;
 };
 
-// The member that is expected to begin the answer first, with what it holds of the prompt, and to go on with
-// it at a good pace. All members are weighed roughly, a few of them by their own forecasts.
+// Picks the member that should begin the answer first, given what it holds of the prompt, and continue it at
+// a good pace. All members are weighed roughly, and a few of them by their own forecasts.
 class CachePolicy final : public Policy {
  public:
   explicit CachePolicy(std::uint64_t seed) : dice_(seed) {}
@@ -74,15 +75,15 @@ class CachePolicy final : public Policy {
             .num_prompt_tokens = static_cast<std::int64_t>(demand.prompt.hashes().size()) * kv::kBlockTokens};
   }
 
-  // In tokens.
+  // A cost in tokens, without a forecast.
   static double rough_cost(const Candidate& one, const wire::Outline& outline) {
     const auto prompt = static_cast<double>(outline.num_prompt_tokens);
     return std::max(0.0, prompt - one.num_cached) + one.num_waiting * std::max(prompt, 1.0) +
            one.load * kTokensOfRunning;
   }
 
-  // The members that may be the best: by all that is known, by what they hold, and by their load. Among
-  // equals the preferred one comes first, then any, since others choose at the same time.
+  // The members that may be the best: by rough cost, by cached tokens, and by load. Among equals the
+  // preferred one comes first, then a random one, since other gateways choose at the same time.
   Shortlist shortlist(std::span<const Candidate> candidates, const wire::Outline& outline,
                       const Demand& demand) {
     Shortlist list;
@@ -127,8 +128,8 @@ class CachePolicy final : public Policy {
             .tpot_s = forecast.expected.tpot_s};
   }
 
-  // Costs are compared in one unit. What all have of the later tokens' pace is left out: beside it the rest
-  // would seem to be about the same.
+  // Brings all costs into one unit: tokens if a member forecasts nothing, else seconds. Only differences in
+  // pace count, since the pace that all members share would hide the other differences.
   static void settle_costs(std::span<const Candidate> candidates, std::span<Scored> all,
                            const wire::Outline& outline) {
     if (std::ranges::any_of(all, [](const Scored& one) { return one.ttft_s <= 0; })) {
@@ -139,7 +140,8 @@ class CachePolicy final : public Policy {
     for (Scored& one : all) one.cost += kExpectedOutput * (one.tpot_s - least_s);
   }
 
-  // What does not fit into free memory is computed again some time, by this request or by another one.
+  // Seconds to compute again what does not fit into free memory, which this request or another one will have
+  // to do.
   static double memory_s(const Candidate& one, const wire::Outline& outline, const Demand& demand,
                          const wire::Forecast& forecast) {
     if (one.num_blocks == 0 || outline.num_prompt_tokens == 0) return 0;
@@ -162,9 +164,9 @@ class CachePolicy final : public Policy {
     return choice;
   }
 
-  // The one that requests of this kind prefer, if it has no more to do than the others. Else two at random,
-  // and of them the one that has less to do: if all gateways took the best one by reports of the same age,
-  // they would meet there.
+  // Picks the member that requests of this kind prefer, if no other has less load. Otherwise picks the less
+  // loaded of two random members: if all gateways took the best one by reports of the same age, they would
+  // all pick the same.
   const Scored* one_of(std::span<const Candidate> candidates, std::span<const Scored* const> near,
                        const Demand& demand) {
     const auto load = [&](const Scored* one) { return candidates[one->index].load; };
@@ -176,7 +178,7 @@ class CachePolicy final : public Policy {
     return load(near[b]) < load(near[a]) ? near[b] : near[a];
   }
 
-  // How much requests of this kind prefer the member; the same for all gateways.
+  // How much requests of this kind prefer the member. All gateways compute the same number.
   static std::uint64_t preference(const Candidate& one, const Demand& demand) {
     return mixed(one.member->id_hash ^ affinity_of(demand));
   }

@@ -5,7 +5,7 @@ namespace kvasir::router {
 
 namespace {
 
-// The member with the fewest requests; of several, any.
+// Picks the member with the fewest requests, or a random one of several such members.
 class LeastLoaded final : public Policy {
  public:
   explicit LeastLoaded(std::uint64_t seed) : dice_(seed) {}

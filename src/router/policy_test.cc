@@ -15,8 +15,8 @@
 namespace kvasir::router {
 namespace {
 
-// Forecasts a time for each token that it does not hold, after a queue. Tells its blocks when the test says
-// so.
+// Forecasts the time of a queue and of each token that it does not hold. Reports its blocks when the test
+// says so.
 class ForecastingWorker final : public seam::WorkerClient {
  public:
   base::Result<seam::TokenReader> generate(wire::GenerateRequest, boost::asio::any_io_executor) override {
@@ -103,14 +103,14 @@ TEST_F(PoolTest, LeastLoadedCountsReportsAndWhatWasSentSince) {
   EXPECT_EQ(counts["w1"], 2);
 }
 
-// Two gateways whose reports are older than what they send now.
+// Two gateways send requests by reports that do not yet show each other's requests.
 TEST_F(PoolTest, GatewaysThatCannotSeeEachOtherFormNoHerd) {
   for (const char* policy : {"cache", "least_loaded"}) {
     workers_.clear();
     make(policy, 6, 1);
     Pool other("m", PoolOptions{.policy = policy, .seed = 2});
     for (std::size_t i = 0; i < 6; ++i) other.add("w" + std::to_string(i), workers_[i]);
-    workers_[3]->report_.num_running = 5;  // the others look better, and all of them alike
+    workers_[3]->report_.num_running = 5;  // the others look better, and all equally good
     std::vector<WorkerLease> leases;
     std::map<std::string, int> counts;
     for (TokenId i = 0; i < 60; ++i) {
@@ -195,7 +195,7 @@ TEST_F(PoolTest, OfIdleEqualsThoseWhoseRequestsBeginAlikeMeet) {
   EXPECT_GE(used.size(), 6u);
 }
 
-// Requests of one kind that come at once do not all meet at one worker.
+// A burst of requests of one kind does not go to one worker only.
 TEST_F(PoolTest, OfEqualsABurstIsSpread) {
   make("cache", 4);
   const kv::BlockChain chain = chain_of(1, 20);
@@ -218,7 +218,7 @@ TEST_F(PoolTest, OneThatFailedOrStandsStillIsTheLastResort) {
   EXPECT_EQ(pick({.prompt = chain}).member(), "w0");
 }
 
-// Workers that forecast nothing are weighed by tokens.
+// Workers without forecasts are weighed by tokens.
 TEST_F(PoolTest, WithoutForecastsTokensDecide) {
   Pool pool("m", {});
   auto a = std::make_shared<ScriptedWorker>(), b = std::make_shared<ScriptedWorker>();

@@ -90,13 +90,13 @@ Pool::Members Pool::members() const {
   return members_;
 }
 
-// Those of a pool that may get a request.
+// The members of a pool that may get one request.
 struct Pool::Field {
   std::vector<Candidate> candidates;
   std::vector<const Seat*> seats;  // of the candidates
-  std::vector<Candidate> helpers;  // who compute prompts that others answer
+  std::vector<Candidate> helpers;  // compute prompts that others answer
   std::vector<const Seat*> helper_seats;
-  const Seat* worst = nullptr;  // the last resort
+  const Seat* worst = nullptr;  // failed or not progressing; used if there is no other
 };
 
 Pool::Field Pool::field_of(const Members& among, const Demand& demand) const {
@@ -125,7 +125,7 @@ Pool::Field Pool::field_of(const Members& among, const Demand& demand) const {
                     .kv_links = report.kv_links});
   }
   for (Candidate& helper : field.helpers) helper.rests = !trials_.admits(helper.member->address, now);
-  if (field.candidates.empty()) {  // better one that is meant for other work than none
+  if (field.candidates.empty()) {  // a member for other work is better than none
     std::swap(field.candidates, field.helpers);
     std::swap(field.seats, field.helper_seats);
   }

@@ -25,26 +25,25 @@ struct PoolOptions {
   std::string policy = "cache";
   PrefillRule prefill = PrefillRule::forecast;
   std::size_t index_bytes = BlockIndex::kDefaultBytes;  // for each model
-  std::uint64_t seed = 1;                               // of what is decided by chance
+  std::uint64_t seed = 1;                               // for random decisions
 };
 
-// A member's state, for those who list models.
+// A member's state, for lists of models.
 struct MemberStatus {
   std::string id;
-  int num_leases = 0;  // of this process
+  int num_leases = 0;  // from this process
   wire::WorkerReport report;
   std::uint64_t num_prefill_ejections = 0;  // see PrefillTrials
 };
 
-// What all workers of a pool have and do together. It makes progress if one of them does, and has failed if
-// all have.
+// The sum of a pool's reports. The pool makes progress if one worker does, and has failed if all have.
 wire::WorkerReport sum_of(const std::vector<MemberStatus>& members);
 
-// A model without any worker for a request.
+// The error if a model has no worker for a request.
 base::Error no_worker(const std::string& model);
 
-// The workers that generate for one model. It follows their blocks while there are two at least and the
-// policy wants to know them. Thread-safe.
+// The workers that generate for one model. The pool follows their blocks while it has at least two workers
+// and a policy that needs the blocks. Thread-safe.
 class Pool {
  public:
   // The clock outlives it.
@@ -53,9 +52,9 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  // Takes the place of a member with the same id.
+  // Replaces a member with the same id.
   void add(std::string id, std::shared_ptr<seam::WorkerClient> worker, MemberPart part = {});
-  // Leases on it keep it alive. Does nothing if it is not there.
+  // Leases keep the member alive. Does nothing if no member has this id.
   void remove(std::string_view id);
 
   struct Seat {
@@ -63,12 +62,12 @@ class Pool {
     std::shared_ptr<BlockFollower> follower;  // null: its blocks are not known
   };
   using Members = std::shared_ptr<const std::vector<Seat>>;
-  // The members who are there now.
+  // The present members.
   Members members() const;
 
-  // One of `among`; one that has failed or stands still only if there is no other, and so with one whose role
-  // is to compute for others. The route says whether another one is to compute the prompt. unavailable: the
-  // demand avoids all of them.
+  // Picks one of `among`. A member that has failed, makes no progress or only computes prompts for others is
+  // picked only if there is no other. The route says whether another member computes the prompt. unavailable:
+  // the demand avoids all of them.
   base::Result<WorkerLease> pick(const Members& among, const Demand& demand, Use use) const;
 
   // In the order in which they were added.
@@ -83,7 +82,7 @@ class Pool {
   Field field_of(const Members& among, const Demand& demand) const;
   void send_prefill(const Field& field, const Demand& demand, const Candidate& decoder, Route& route) const;
   void take_out(std::string_view id, List& members, const std::lock_guard<std::mutex>& lock);
-  // Begins or ends to follow the members' blocks, and makes them the pool's.
+  // Begins or ends following the members' blocks, and makes `members` the pool's members.
   void settle(List members, const std::lock_guard<std::mutex>& lock);
 
   const std::string model_;

@@ -9,14 +9,14 @@ namespace kvasir::router {
 
 namespace {
 
-// Fewer tokens to compute are not worth a way through two workers.
+// A prompt with fewer tokens left to compute is not worth a second worker.
 constexpr double kLeastTokens = 4 * kv::kBlockTokens;
-// What asking another worker costs.
+// Seconds that asking another worker takes.
 constexpr double kAsk_s = 5e-3;
-// Each stream loses the time that a prompt is computed beside it. More of them than this do not make a prompt
-// wait longer for a helper.
+// While a worker computes a prompt, each of its streams waits. At most this many streams are counted, so that
+// a busy worker does not make a prompt wait ever longer for a helper.
 constexpr int kMostStreams = 4;
-// A forecast is not exact: so many times as long, and this much more.
+// A forecast is not exact, so patience is this many times the forecast, and this much more.
 constexpr double kPatience = 3;
 constexpr double kLeastPatience_s = 1;
 
@@ -31,7 +31,7 @@ double bytes_per_s(const Candidate& decoder, const std::string& address) {
   return wire::kSupposedBytesPerS;
 }
 
-// What the way of a prompt's blocks adds. They travel while later ones are computed.
+// Seconds that the transfer of a prompt's blocks adds. Blocks travel while later ones are computed.
 double travel_s(const Candidate& decoder, const Candidate& helper, double num_tokens, double computed_s) {
   const double num_bytes = num_tokens / kv::kBlockTokens * static_cast<double>(helper.member->kv.num_bytes);
   const double all_s = num_bytes / bytes_per_s(decoder, helper.member->address);

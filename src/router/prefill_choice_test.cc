@@ -12,7 +12,7 @@
 namespace kvasir::router {
 namespace {
 
-// Computes a token in a millisecond, after a queue.
+// Forecasts a queue's time and a millisecond for each token.
 class Paced final : public seam::WorkerClient {
  public:
   base::Result<seam::TokenReader> generate(wire::GenerateRequest, boost::asio::any_io_executor) override {
@@ -40,7 +40,7 @@ class PrefillChoiceTest : public testing::Test {
     pool->add(id, workers[static_cast<std::size_t>(worker)],
               {std::move(role), id + ":7070", std::move(form)});
   }
-  // Where a prompt of so many tokens goes, beside streams or without them.
+  // The route of a prompt of `num_tokens` tokens.
   Route route_of(int num_tokens, int num_sequences = 1) {
     kv::BlockChain chain{kv::CacheScope{}};
     chain.extend(std::vector<TokenId>(static_cast<std::size_t>(num_tokens), 1));
@@ -89,7 +89,7 @@ TEST_F(PrefillChoiceTest, ABusyHelperIsNotWaitedFor) {
   workers[0]->report_.num_running = 3;
   workers[1]->queue_s = 30;
   EXPECT_FALSE(route_of(2000).prefill);
-  // Several at once are spread before any report can tell of the first ones.
+  // Several prompts at once are spread before any report can show the first ones.
   workers[1]->queue_s = 0;
   int num_apart = 0;
   for (int i = 0; i < 6; ++i) num_apart += route_of(2000).prefill ? 1 : 0;
@@ -97,7 +97,7 @@ TEST_F(PrefillChoiceTest, ABusyHelperIsNotWaitedFor) {
   EXPECT_LE(num_apart, 4);
 }
 
-// 2,000 tokens are 125 kB here, which takes a slow way seconds.
+// The KV of 2,000 tokens is 125 kB here, which takes seconds over a slow connection.
 TEST_F(PrefillChoiceTest, TheWayCostsWhatItWasSeenToCost) {
   add("d", 0, wire::kDecodeRole);
   add("p", 1, wire::kPrefillRole);
@@ -147,7 +147,7 @@ TEST_F(PrefillChoiceTest, AnSloIsNotMissedForTheStreamsSake) {
   add("d", 0, wire::kDecodeRole);
   add("p", 1, wire::kPrefillRole);
   workers[0]->report_.num_running = 3;
-  workers[1]->queue_s = 0.9;  // with the prompt's half a second more than the SLO of a second
+  workers[1]->queue_s = 0.9;  // plus half a second for the prompt: more than the SLO of a second
   EXPECT_FALSE(route_of(500).prefill);
   workers[1]->queue_s = 0.4;
   EXPECT_TRUE(route_of(500).prefill);
@@ -186,7 +186,7 @@ TEST(SentPrefills, AreForgottenOnceReportsCountThem) {
   EXPECT_DOUBLE_EQ(sent.sum_s(now + std::chrono::milliseconds(300)), 0);
 }
 
-// Without streams, and with a queue at the worker for prompts.
+// The decoder has no streams, and the prefill worker has a queue.
 TEST_F(PrefillChoiceTest, ARuleMayTakeThePlaceOfForecasts) {
   workers[1]->queue_s = 100;
   for (const auto& [rule, helper] : {std::pair{PrefillRule::always, "p"}, {PrefillRule::never, ""}}) {

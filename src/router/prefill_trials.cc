@@ -25,7 +25,8 @@ void PrefillTrials::heed(const std::string& member, const Links& links, base::Ti
   }
 }
 
-// Those that failed and those that came since the message before, in the order that fits how it ended.
+// Notes the prompts that failed and that succeeded since the last message. The link has only their counts and
+// how the last one ended, so that one's outcome is noted last.
 void PrefillTrials::heed_one(const wire::KvLink& before, const wire::KvLink& link, base::TimePoint now) {
   const auto note = [&](std::uint64_t was, std::uint64_t is, Ejections::Outcome outcome) {
     for (std::uint64_t i = was; i < is && i - was < 8; ++i)

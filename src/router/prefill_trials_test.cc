@@ -66,7 +66,7 @@ TEST_F(PrefillTrialsTest, OnePromptTriesAndPausesGrow) {
   EXPECT_TRUE(admits()) << "it is as good as others again";
 }
 
-// Two members that answer, and the report of one that came first and had a history.
+// Two decode members report failures. The first report of one of them has a history.
 TEST_F(PrefillTrialsTest, FailuresOfAllMembersCountAndHistoryDoesNot) {
   link_.num_failed = 50;
   link_.ended_well = false;

@@ -11,8 +11,8 @@
 
 namespace kvasir::router {
 
-// System prompts that the operator has marked as public, and the tokens that one model makes of each. Tokens
-// are kept for the text's latest rendering alone, since a template may write the date into it. Thread-safe.
+// System prompts that the operator has marked as public, and the tokens that one model makes of each. Only
+// the tokens of a text's latest rendering are kept, since a template may write the date into it. Thread-safe.
 class PublicPrompts {
  public:
   using Tokens = std::shared_ptr<const std::vector<TokenId>>;
@@ -22,7 +22,7 @@ class PublicPrompts {
   // The longest text that `system` begins with; null: none.
   const std::string* find(std::string_view system) const;
 
-  // What was kept for this rendering of one of the texts; null: nothing.
+  // The tokens kept for this rendering of one of the texts; null: none.
   Tokens tokens_of(const std::string& text, std::string_view rendered) const;
   void keep(const std::string& text, std::string rendered, Tokens tokens);
 

@@ -14,7 +14,7 @@ namespace {
 constexpr std::chrono::milliseconds kFirstPause{20};
 constexpr std::chrono::milliseconds kLongestPause{500};
 
-// The request is not at fault: another worker, or the same one later, may take it.
+// True if the request is not at fault: another worker, or the same one later, may take it.
 bool may_pass(const base::Error& error) {
   return error.code == base::ErrorCode::unavailable || error.code == base::ErrorCode::exhausted;
 }
@@ -81,11 +81,11 @@ std::optional<wire::TokenEvent> ReplayedStream::take() {
   return event;
 }
 
-// What clients see of the cost is that of all workers; how long it waited is what it waited for its first
-// one.
+// Clients see the cost on all workers together, but the cached tokens and the waiting times of the first
+// worker that gave output.
 void ReplayedStream::note(wire::TokenEvent& event) {
   for (const wire::Token& token : event.tokens) request_->resumed.push_back(token.id);
-  if (event.usage.prompt_tokens == 0) {  // an error alone says nothing of what came before
+  if (event.usage.prompt_tokens == 0) {  // an event that is only an error has no usage
     event.usage = usage_;
     return;
   }

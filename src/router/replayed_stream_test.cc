@@ -17,7 +17,7 @@ base::Error lost_with(std::string_view reason) {
   return {.code = base::ErrorCode::unavailable, .message = "gone", .reason = std::string(reason)};
 }
 
-// Token i of every answer depends on all before it, so that a token that is lost or doubled changes the rest.
+// Each token of an answer depends on all tokens before it, so a lost or doubled token changes the rest.
 TokenId next_after(const std::vector<TokenId>& known) {
   std::uint32_t hash = 1;
   for (const TokenId token : known) hash = (hash ^ std::uint32_t(token)) * 16777619u;
@@ -33,7 +33,7 @@ std::vector<TokenId> whole_answer(std::vector<TokenId> prompt) {
   return answer;
 }
 
-// Workers that generate by that rule, two tokens in an event, and are lost when the test says so.
+// Workers that generate by that rule, `step_` tokens in an event, and are lost when the test says so.
 class Fleet : public testing::Test {
  protected:
   void SetUp() override {
@@ -132,7 +132,7 @@ class Fleet : public testing::Test {
   Router router_{{.policy = "round_robin"}, clock_};
   wire::GenerateRequest request_ = request_of_test();
   const std::vector<TokenId> whole_ = whole_answer(request_.prompt);
-  std::map<std::string, int> cut_after_;  // new tokens that a member gives before it is lost
+  std::map<std::string, int> cut_after_;  // new tokens that each member gives before it is lost
   std::map<std::string, int> num_asked_;
   base::Error error_ = lost_with(wire::kWorkerLost);
   int step_ = 2;
@@ -147,7 +147,7 @@ TEST_F(Fleet, CutAnywhereTheReaderSeesTheWholeAnswer) {
     for (int cut = 0; cut <= kNumTokens; ++cut) {
       step_ = 1 + cut % 3;
       cut_after_ = {{"a", cut}};
-      // Each time with a fresh member, which has not been put out.
+      // Each round uses a fresh member, which has not been taken out.
       router_.remove_member("m", "a");
       add("a");
       const auto stream = begin(itinerary()).value();
@@ -156,7 +156,7 @@ TEST_F(Fleet, CutAnywhereTheReaderSeesTheWholeAnswer) {
       EXPECT_EQ(got.last.finish, wire::FinishReason::length) << cut;
       EXPECT_FALSE(got.last.error);
       EXPECT_EQ(got.last.usage.output_tokens, kNumTokens);
-      if (got.last.usage.num_moves == 0) continue;  // it ended with the cut
+      if (got.last.usage.num_moves == 0) continue;  // the answer ended at the cut
       EXPECT_EQ(got.last.usage.num_moves, 1);
       EXPECT_EQ(got.last.usage.cached_tokens, cut > 0 ? 3 : 7) << "what the first worker found";
       EXPECT_EQ(got.last.usage.queued_s, cut > 0 ? 1 : 5);
@@ -183,7 +183,7 @@ TEST_F(Fleet, AWorkerThatRefusesAtOnceIsPassedOver) {
   for (const char* id : {"b", "c"}) add(id);
   add("a")->refuse_with(lost_with(wire::kDraining));
   EXPECT_EQ(read(*begin(itinerary()).value()).tokens, whole_);
-  // A refusal for other reasons is the client's to see.
+  // A refusal for another reason reaches the client.
   add("a")->refuse_with({.code = base::ErrorCode::exhausted, .message = "full", .reason = "full"});
   EXPECT_EQ(begin(itinerary()).error().reason, "full");
 }

@@ -17,7 +17,7 @@ using Deed = Residents::Deed;
 
 namespace {
 
-// How old what is known of the model folder may be when a request names a model that is not loaded.
+// The model folder is read again for a request only if the last reading is at least this old.
 constexpr std::chrono::seconds kFolderPause{1};
 
 ModelState failed_state(const Error& error) {
@@ -85,7 +85,7 @@ void Residence::stop() {
   for (const auto& [number, watched] : watched_) watched.on_change();
 }
 
-// Only requests are answered from memory: whoever loads or pulls by name has the disk read.
+// Only requests use the remembered folder: loading or pulling by name reads the disk.
 Status Residence::look_up(const std::string& name) {
   if (started_with_.contains(name) || parts_.library.catalogue().find(name) != nullptr) return base::ok();
   const base::TimePoint now = parts_.clock.now();

@@ -21,21 +21,22 @@
 
 namespace kvasir::router {
 
-// Called whenever a model's state changes, on any thread; of failures, only those of the models of the start.
+// Called whenever a model's state changes, on any thread. A failure is reported only for a model of the
+// start.
 using OnModelState = std::function<void(const std::string& name, const ModelState& state)>;
 
-// Brings models into memory and lets them leave, and tells the router. One thread of its own carries out what
-// Residents decides; hosts load on threads of theirs. Thread-safe. The router, the loader, the library and
-// the clock outlive it.
+// Loads and unloads models, and keeps the router's list of them up to date. A thread of its own carries out
+// what Residents decides; hosts load on their own threads. Thread-safe. The router, the loader, the library
+// and the clock outlive it.
 class Residence final : public HostReports {
  public:
   struct Options {
     Residents::Options memory = {};
     bool loads_on_request = false;
-    bool pulls_on_request = false;    // files that are not here, too
-    bool loads_side_by_side = false;  // the models of the start, which divide a GPU's memory
-    base::Duration retry_after = std::chrono::seconds(30);  // a request loads what failed again
-    base::Duration max_wait = std::chrono::seconds(300);    // of a request, for its model
+    bool pulls_on_request = false;    // also fetches missing files
+    bool loads_side_by_side = false;  // models of the start, if they divide a GPU's memory
+    base::Duration retry_after = std::chrono::seconds(30);  // until a request may load a failed model again
+    base::Duration max_wait = std::chrono::seconds(300);    // for a request to wait for its model
     std::size_t max_waiting = 512;                          // requests
     OnModelState on_state = {};
   };
@@ -51,39 +52,40 @@ class Residence final : public HostReports {
   Residence(const Residence&) = delete;
   Residence& operator=(const Residence&) = delete;
 
-  // The models of the start: the router knows them from now on, and they leave only when they are unloaded by
-  // name. Then start() begins to load them.
+  // Adds the models of the start: the router knows them from now on, and they leave only when unloaded by
+  // name. start() begins to load them.
   void add(const std::vector<hub::Model>& models);
   void start();
-  // Ends loading, and the engines' requests with an error. The models stay until the destructor.
+  // Ends all loading, and ends the engines' requests with an error. The models stay in memory until the
+  // destructor.
   void stop();
 
-  // These read the disk. not_found names what may be meant; unsupported: the server does not serve it.
-  // `load` and `pull` return when the work is on its way or done.
+  // The next four functions read the disk. not_found: the message suggests similar names; unsupported: this
+  // server cannot serve the model. `load` and `pull` return when the work is on its way or done.
   base::Result<hub::Model> find(const std::string& name) const;
   base::Status load(const std::string& name);
   base::Status pull(const std::string& name);
   base::Status unload(const std::string& name);
   // Loads the model for a request. unavailable: its last load failed a moment ago, or its files are not here.
   base::Status request(const std::string& name);
-  // All that could be loaded: models of the start, of the catalogue and of the model folder.
+  // All models that could be loaded: those of the start, of the catalogue and of the model folder.
   std::vector<hub::Model> known() const;
 
   struct Standing {
     Residents::Stage stage = Residents::Stage::absent;
     ModelState state = {.phase = Phase::unloaded};
-    bool comes = false;                     // is going to be ready, or to fail
-    std::optional<base::Error> error = {};  // of one that failed
+    bool comes = false;                     // will become ready or fail without another request
+    std::optional<base::Error> error = {};  // why it failed
   };
   Standing standing(const std::string& name) const;
   bool stays(const std::string& name) const;
-  // On their way in or out too.
+  // Counts the models on their way in or out too.
   int num_in_memory() const;
   std::int64_t budget_bytes() const { return options_.memory.budget_bytes; }
   const Options& options() const { return options_; }
 
-  // Calls `on_change` whenever the model's state changes, while it lives. A waiting request keeps the model
-  // from leaving for another. Null: too many wait.
+  // Calls `on_change` whenever the model's state changes, while the watch lives. A waiting request keeps the
+  // model from being unloaded to make room for another. Null: there are too many watches.
   enum class Watcher : std::uint8_t { onlooker, waiting_request };
   class Watch;
   std::unique_ptr<Watch> watch(const std::string& name, Watcher who, std::function<void()> on_change);
@@ -112,7 +114,7 @@ class Residence final : public HostReports {
   Host& host_of(const std::string& name, const Lock& lock);
   bool is_spare(const std::string& name) const;
   void changed(const std::string& name, const Lock& lock);
-  // Tells everybody, with the lock given up meanwhile.
+  // Calls the watchers, and then `on_state` without the lock.
   void tell(const std::string& name, const ModelState& state, Lock& lock);
 
   const Options options_;
@@ -126,7 +128,7 @@ class Residence final : public HostReports {
   std::map<std::string, hub::Model> started_with_;      // set by add(), then only read
   std::map<std::string, base::TimePoint> failed_at_;    // guarded by mutex_
   std::set<std::string, std::less<>> in_folder_;        // guarded by mutex_; models of the model folder
-  std::optional<base::TimePoint> looked_at_;            // guarded by mutex_; when it was read
+  std::optional<base::TimePoint> looked_at_;            // guarded by mutex_; when the folder was read
   std::map<std::uint64_t, Watched> watched_;            // guarded by mutex_
   std::uint64_t num_watches_ = 0;                       // guarded by mutex_
   std::map<std::string, std::unique_ptr<Host>> hosts_;  // touched by the thread; by stop() after its end

@@ -17,7 +17,7 @@ namespace {
 using base::ErrorCode;
 using Stage = Residents::Stage;
 
-// What the hosts of a test do and have done.
+// What the hosts of a test are to do, and what they did.
 struct Script {
   std::mutex mutex;
   std::condition_variable changed;

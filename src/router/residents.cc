@@ -140,7 +140,7 @@ std::vector<Residents::Action> Residents::next(base::TimePoint now, const Asks& 
   admit(now, is_spare, actions);
   for (auto& [name, record] : records_) {
     if (record.stage != Stage::leaving || record.begun) continue;
-    // Whether it is idle is asked again once no request can begin to use it.
+    // Idleness is checked only after this, when no new request can begin to use the model.
     if (!std::exchange(record.told, true)) {
       actions.push_back({Deed::stop_taking, name});
       continue;
@@ -160,7 +160,7 @@ bool Residents::may_load_now(const Record& record) const {
   });
 }
 
-// Lets those load whose turn it is.
+// Starts the loads whose turn it is and that have room.
 void Residents::admit(base::TimePoint now, const Asks& is_spare, std::vector<Action>& actions) {
   for (;;) {
     std::pair<const std::string, Record>* first = nullptr;
@@ -200,7 +200,8 @@ Residents::Room Residents::make_room(const std::string& name, Record& record, ba
                                      const Asks& is_spare) {
   if (record.wish.ignores_budget) return Room::there;
   std::int64_t too_much = taken_beside(name) + record.wish.bytes - options_.budget_bytes;
-  // Those that stay were all there at the start, whatever the budget. Only others have to leave for them.
+  // Models that stay were loaded at the start regardless of the budget, so only other models have to leave
+  // for them.
   if (record.wish.stays) too_much = std::min(too_much, taken_by_passing(name));
   if (too_much <= 0) return Room::there;
   if (record.wish.bytes > options_.budget_bytes && !record.wish.stays) return Room::none;

@@ -55,7 +55,7 @@ TEST(Residents, OneLoadsAtATimeInTheOrderOfTheFiles) {
   EXPECT_EQ(residents.used_bytes(), 11 + 12);
 }
 
-// They divide a GPU's memory, and none is ready before all of them are there.
+// Models of the start may divide a GPU's memory, where none is ready before all of them are loaded.
 TEST(Residents, ModelsOfTheStartLoadBesideEachOtherWhileAnotherWaits) {
   Residents residents({.budget_bytes = 100});
   residents.want("a", {.bytes = 10, .loads_beside = true});
@@ -208,8 +208,8 @@ TEST(Residents, OneThatStaysComesBackThoughItIsLargerThanTheBudget) {
   EXPECT_EQ(next(residents), "load pin");
 }
 
-// A world in which hosts do what they are told after a while, and requests come and go. It checks every
-// action against what it knows itself.
+// Simulates hosts that carry out actions after a while, and requests that come and go. Checks every action
+// against its own record.
 class World {
  public:
   explicit World(std::uint32_t seed) : random_(seed) {
@@ -246,7 +246,7 @@ class World {
     act();
   }
 
-  // Everything that is under way comes to its end, and all requests end.
+  // Ends all requests and everything that is under way.
   void settle() {
     for (int i = 0; i < 200; ++i) {
       for (const std::string& name : kNames) {

@@ -8,15 +8,15 @@
 
 namespace kvasir::router {
 
-// Why a request went where it went.
+// Why a request went to its member.
 struct Route {
-  std::string_view policy = "only";  // how it was decided; "only": there was one member
-  int num_members = 1;               // that could have it
-  int num_near = 1;                  // that were about as good as the best
-  int num_cached = 0;                // tokens of the prompt that the member holds, as far as it has told
+  std::string_view policy = "only";  // the policy that decided; "only": there was one member
+  int num_members = 1;               // members that could get the request
+  int num_near = 1;                  // members about as good as the best
+  int num_cached = 0;                // tokens of the prompt that the member holds, as far as it has reported
   int load = 0;                      // requests on the member, before this one
   double expected_ttft_s = 0;        // 0: not known
-  // The member that computes the prompt's KV for it, and where that is; empty: it does so by itself.
+  // The other member that computes the prompt's KV, and its address; empty: the member computes it itself.
   std::string prefill_member = {};
   std::optional<wire::PrefillElsewhere> prefill = std::nullopt;
   std::string scores = {};  // of the members that were weighed; empty unless the demand asks

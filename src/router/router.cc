@@ -90,7 +90,7 @@ bool reaches(const Reach& reach, std::string_view name) {
   return reach.models.empty() || std::ranges::find(reach.models, name) != reach.models.end();
 }
 
-// The text, whose holder uses the model.
+// The same text as a pointer whose holders use the model.
 AnyText held(const AnyText& any, const std::shared_ptr<Use::Count>& uses) {
   return std::visit(
       [&](const auto& text) -> AnyText {
@@ -104,7 +104,7 @@ AnyText held(const AnyText& any, const std::shared_ptr<Use::Count>& uses) {
       any);
 }
 
-// The text with a context of at most so many tokens; 0: as it is.
+// The text with a context of at most `max_context` tokens; 0: unchanged.
 AnyText with_context(const AnyText& any, int max_context) {
   if (max_context <= 0 || common_text(any).context_length <= max_context) return any;
   return std::visit(
@@ -120,7 +120,7 @@ void take_embedder(auto& entry, std::string_view id) {
   std::erase_if(entry.embedders, [id](const auto& member) { return member->id == id; });
 }
 
-// The text as it is shared, with its name.
+// Makes the shared text with its name and version.
 template <class Text>
 std::shared_ptr<const Text> named(std::string_view name, std::uint64_t version, Text text) {
   CHECK(text.tokenizer && text.context_length > 0, "half a model {}", name);
@@ -270,7 +270,7 @@ base::Result<std::vector<ChatTextPtr>> Router::generating(std::string_view name,
       AnyText any = held(with_context(*entry->text, reach.max_context), entry->uses);
       texts.push_back(std::get<ChatTextPtr>(std::move(any)));
     } else if (awaited == nullptr || awaited->state.phase == Phase::failed) {
-      awaited = entry.get();  // one that may become ready, rather than one that has failed
+      awaited = entry.get();  // a model that may become ready is preferred to a failed one
     }
   }
   if (!texts.empty()) return texts;
@@ -301,7 +301,7 @@ base::Result<WorkerLease> Router::pick(const ChatText& text, const Demand& deman
     ejections.begin(lease->member(), clock_.now());
     return lease;
   }
-  // Better one that often fails than none.
+  // A member that often fails is better than none.
   return entry->pool.pick(members, demand, Use(entry->uses));
 }
 

@@ -11,7 +11,7 @@
 
 namespace kvasir::router {
 
-// A name and what it stands for. For the router's own files.
+// A model's name, state and workers. Only the router's own files include this.
 struct Router::Entry {
   Entry(std::string name_in, const std::shared_ptr<UseListener>& listener, const PoolOptions& options,
         const base::Clock& clock)
@@ -22,12 +22,12 @@ struct Router::Entry {
   const std::string name;
   std::int64_t created_s = 0;
   const std::shared_ptr<Use::Count> uses;
-  Pool pool;  // of a model that generates
+  Pool pool;  // used by a model that generates
   const std::shared_ptr<PoolFailures> failures = std::make_shared<PoolFailures>();
   ModelState state;             // guarded by the router's mutex
   std::optional<AnyText> text;  // guarded by the router's mutex; set while ready or leaving
   std::vector<std::shared_ptr<EmbedMember>>
-      embedders;       // guarded by the router's mutex; of one that makes vectors
+      embedders;       // guarded by the router's mutex; used by a model that makes vectors
   ModelMemory memory;  // guarded by the router's mutex
 
   // Has a text, and a worker for it.

@@ -4,7 +4,7 @@
 #include "router/router.h"
 #include "router/router_entry.h"
 
-// The members of pools: who comes and goes, who fails, and whose answers are wrong.
+// The part of Router about pool members: joining, leaving, failures and wrong answers.
 namespace kvasir::router {
 
 void Router::add_member(std::string_view name, std::string id, std::shared_ptr<seam::WorkerClient> worker,

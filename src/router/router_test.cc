@@ -154,7 +154,7 @@ TEST(Router, APoolHasOneTextAndManyWorkers) {
   Router router;
   router.add("m");
   auto a = std::make_shared<ScriptedWorker>(), b = std::make_shared<ScriptedWorker>();
-  router.add_member("m", "a", a);  // before the text
+  router.add_member("m", "a", a);  // the member comes before the text
   EXPECT_EQ(router.chat_text("m").error().reason, "model_not_ready");
   router.set_ready("m", GeneratingModel{.text = text_alone()});
   router.add_member("m", "b", b);

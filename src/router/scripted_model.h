@@ -19,7 +19,7 @@
 // ASCII is split between tokens.
 namespace kvasir::router {
 
-// `added`: special tokens whose ids are 258 and on.
+// `added`: special tokens with ids from 258 on.
 inline std::shared_ptr<const text::Tokenizer> byte_tokenizer(std::string chat_template = {},
                                                              const std::vector<std::string>& added = {}) {
   text::Vocabulary vocabulary{.model = "gpt2", .pre = "gpt-2"};

@@ -8,11 +8,12 @@
 
 namespace kvasir::router {
 
-// The prompts that other members were lately told to fetch from one. They come to it by way of those, so
-// that its reports count them only a while later; until then they are remembered here. Thread-safe.
+// The prompts that one prefill worker was lately chosen to compute. A prompt reaches it by way of the member
+// that answers, so the worker's reports count it only a while later; until then it is remembered here.
+// Thread-safe.
 class SentPrefills {
  public:
-  // As long as a report may take to come, and a request to get there.
+  // Covers the time that a request takes to get there and a report to come back.
   static constexpr std::chrono::milliseconds kRemembered{150};
 
   void add(base::TimePoint now, double seconds) {

@@ -9,19 +9,20 @@
 
 namespace kvasir::router {
 
-// What came of comparing answers of one pool's members, and which of them are out for it. Thread-safe.
+// The results of comparing answers of one pool's members, and the members that were taken out for wrong
+// answers. Thread-safe.
 class Trust {
  public:
-  // Of a disagreement without a verdict.
+  // Stands for the member in a disagreement that could not be decided.
   static constexpr std::string_view kUndecided = "undecided";
-  // Members that come and go under new names leave so many counts at most.
+  // Bounds the counts, since members may come and go under new names.
   static constexpr std::size_t kMostCounts = 256;
 
   void count_check() {
     const std::lock_guard lock(mutex_);
     ++num_checks_;
   }
-  // `member`: who was wrong, or kUndecided.
+  // `member` is the one that was wrong, or kUndecided.
   void count_disagreement(const std::string& member) {
     const std::lock_guard lock(mutex_);
     if (disagreements_.size() < kMostCounts || disagreements_.contains(member)) ++disagreements_[member];
@@ -55,7 +56,7 @@ class Trust {
  private:
   mutable std::mutex mutex_;
   std::uint64_t num_checks_ = 0;                        // guarded by mutex_
-  std::map<std::string, std::uint64_t> disagreements_;  // guarded by mutex_; by who was wrong
+  std::map<std::string, std::uint64_t> disagreements_;  // guarded by mutex_; by the member that was wrong
   std::set<std::string> distrusted_;                    // guarded by mutex_
 };
 

@@ -8,12 +8,12 @@
 
 namespace kvasir::router {
 
-// Tells somebody that a model's last use has ended. Thread-safe.
+// Reports that a model's last use has ended. Thread-safe.
 class UseListener {
  public:
   using Told = std::function<void(const std::string& model)>;
 
-  // Empty: nobody. Returns once no call runs.
+  // Empty: no listener. Returns once no call of the old one runs.
   void set(Told told) {
     const std::lock_guard lock(mutex_);
     told_ = std::move(told);
@@ -28,8 +28,8 @@ class UseListener {
   Told told_;  // guarded by mutex_
 };
 
-// A request's hold on a model: while one lives, the model does not leave. Copies count together. Requests
-// have one in the model's text and another in their lease.
+// A request's hold on a model: while one lives, the model does not leave. A request holds one use with the
+// model's text and another with its lease.
 class Use {
  public:
   // Counts the uses of one model.
