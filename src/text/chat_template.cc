@@ -12,14 +12,14 @@ namespace {
 
 using base::Result;
 
-// ChatML as most models that were trained on it write it. No system message is invented.
+// ChatML as most models that were trained on it write it. The template adds no system message of its own.
 constexpr const char* kChatMl =
     "{% for message in messages %}"
     "{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n' }}"
     "{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
-// A conversation in plain words, for a model that was never trained to chat.
+// A conversation in plain words, for a model that was not trained to chat.
 constexpr const char* kDialogue =
     "{{ bos_token }}"
     "{% for message in messages %}"
@@ -52,7 +52,8 @@ Result<Prompt> render_within(jinja::Budget budget, const jinja::Template& parsed
   return evaluator.render(parsed);
 }
 
-// Renders these messages with a small budget; empty if that fails. Slow templates are not waited for.
+// Renders the messages with a small budget, since slow templates must not delay the load. Empty if that
+// fails.
 std::string tried(const jinja::Template& parsed, base::json::array messages) {
   const auto prompt = render_within(jinja::Budget(100'000, 4 << 20), parsed,
                                     {.messages = std::move(messages), .now = std::time_t{0}});
@@ -71,7 +72,7 @@ ContentShape content_shape_of(const jinja::Template& parsed) {
   const base::json::array parts = {{{"type", "text"}, {"text", "kvasir-one"}},
                                    {{"type", "text"}, {"text", "kvasir-two"}}};
   const std::string of_parts = tried(parsed, {user_message(parts)});
-  // If the template printed the list itself, its spelling shows up.
+  // If the template printed the list itself, the text of a part's "type" key shows up.
   const bool printed =
       of_parts.find("'type'") != std::string::npos || of_parts.find("\"type\"") != std::string::npos;
   if (!shows_both(of_parts) || printed) return ContentShape::text;
@@ -106,7 +107,7 @@ MessageShape shape_of(const jinja::Template& parsed) {
 
 constexpr std::size_t kMaxErrorBytes = 1000;
 
-// Truncates the error, since a template may raise any text.
+// Truncates the error's message, since a template may raise any text.
 base::Error bounded(const base::Error& error) {
   const std::string_view message = error.message;
   const std::size_t size = base::utf8_valid_prefix(message.substr(0, kMaxErrorBytes));

@@ -36,7 +36,7 @@ std::string text_of(const base::Result<Prompt>& prompt) {
   return prompt.ok() ? prompt->text : "error: " + prompt.error().message;
 }
 
-// Compares with the output of the reference implementation.
+// Compares each rendering with the output of the reference implementation.
 TEST(ChatTemplate, SpeaksTheLanguage) {
   const json::value file = read_json(golden("language.json"));
   for (const json::value& item : file.at("cases").as_array()) {
@@ -80,7 +80,8 @@ json::array one_message(std::string_view content) {
   return {{{"role", "user"}, {"content", content}}};
 }
 
-// The marked bytes, joined with "|".
+// Returns the bytes that are marked as input, joined with "
+// ".
 std::string marked(const Prompt& prompt) {
   std::string joined;
   for (const Range& range : prompt.from_input) {
@@ -180,7 +181,7 @@ TEST(ChatTemplate, TellsTheTime) {
   EXPECT_EQ(text_of(render("{{ strftime_now('%Y') }}", {.now = 86400 * 200})), "1970");
 }
 
-// Each of these would run for ever, use all memory, or overflow the stack.
+// Each of these templates would run forever, use all memory, or overflow the stack.
 TEST(ChatTemplate, StaysWithinItsBounds) {
   const std::string big = "{% set ns = namespace(x='aaaaaaaaaaaaaaaa') %}";
   const std::string loop = "{% for i in range(99999) %}";

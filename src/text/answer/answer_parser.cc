@@ -13,7 +13,7 @@ using Kind = CallOpening::Kind;
 constexpr std::string_view kThink = "<think>";
 constexpr std::string_view kThinkEnd = "</think>";
 constexpr std::string_view kFence = "```";
-constexpr int kMaxRejected = 64;  // after so many texts that only looked like calls, the parser stops looking
+constexpr int kMaxRejected = 64;                // false calls after which the parser stops looking for calls
 constexpr std::size_t kMaxCandidate = 1 << 20;  // bytes
 constexpr std::size_t kMaxOutlook = 1024;  // bytes after which it must be clear whether a value may be a call
 
@@ -21,7 +21,7 @@ bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-// The number of bytes at the end of `text` that may begin the marker.
+// Returns the number of bytes at the end of `text` that may begin the marker.
 std::size_t partial_end(std::string_view text, std::string_view marker) {
   for (std::size_t n = std::min(marker.size() - 1, text.size()); n > 0; --n)
     if (text.ends_with(marker.substr(0, n))) return n;
@@ -114,7 +114,7 @@ bool AnswerParser::read_reasoning(AnswerPiece& piece, More more) {
     if (more == More::may_come) length -= partial_end(rest(), kThinkEnd);
   }
   std::string_view text = rest().substr(0, length);
-  // Blanks at the end of the reasoning do not belong to it. They are held back, since more reasoning may
+  // Blanks at the end of the reasoning do not belong to it. They are held back here, since more reasoning may
   // follow.
   const std::size_t last = text.find_last_not_of(" \t\r\n");
   const std::string_view solid = text.substr(0, last == std::string_view::npos ? 0 : last + 1);
@@ -142,7 +142,7 @@ bool AnswerParser::take_blank() {
   return true;
 }
 
-// Takes the text after a call that still belongs to it, or the end of the fence around it.
+// Takes text that follows a call and still belongs to it, or the end of the fence around the call.
 bool AnswerParser::take_trailer(More more, bool& waits) {
   if (!after_call_) return false;
   if (std::exchange(brace_may_follow_, false) && rest().front() == '}') {
@@ -208,7 +208,7 @@ bool AnswerParser::read_content(AnswerPiece& piece, More more) {
   return true;
 }
 
-// Takes one byte, or a whole fence, as plain content.
+// Takes one byte, or the three of a fence, as plain content.
 void AnswerParser::take_plain(AnswerPiece& piece) {
   const bool fence = line_start_ && rest().starts_with(kFence);
   const std::size_t length = fence ? kFence.size() : 1;
@@ -230,7 +230,7 @@ void AnswerParser::reject(AnswerPiece& piece) {
   take_plain(piece);
 }
 
-// True once the value is complete.
+// Scans more of the candidate's JSON. Returns true once the value is complete.
 bool AnswerParser::scan_json(std::string_view text) {
   CallCandidate& c = *candidate_;
   for (const char byte : text) {
@@ -244,7 +244,7 @@ bool AnswerParser::scan_json(std::string_view text) {
   return false;
 }
 
-// True once the closing bracket of the list has come.
+// Scans more of the candidate's Python list. Returns true once the closing bracket has come.
 bool AnswerParser::scan_python(std::string_view text) {
   CallCandidate& c = *candidate_;
   for (const char byte : text) {

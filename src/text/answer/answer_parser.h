@@ -16,7 +16,7 @@
 
 namespace kvasir::text {
 
-// A piece of a call. All pieces of a call have its index; only the first has its name.
+// A piece of a call. Each piece of a call has the call's index; only the first has its name.
 struct CallPiece {
   int index = 0;
   std::string name;
@@ -49,10 +49,10 @@ struct CallCandidate {
 };
 
 // Splits an answer into reasoning, content and tool calls while it arrives. The joined pieces do not depend
-// on how the text was cut, as long as characters are whole. The arguments of a complete call are always a
-// JSON object: they are held back until they are complete, unless a grammar enforces them and the call is the
-// first. Text that turns out not to be a call is content, unchanged. Blanks beside calls are dropped. Used
-// for one stream by one thread.
+// on how the text was cut, as long as characters are whole. A complete call's arguments are always a JSON
+// object. They are held back until they are complete, except those of a first call that a grammar enforces.
+// Text that turns out not to be a call is content, unchanged. Blanks beside calls are dropped. Used for one
+// stream by one thread.
 class AnswerParser {
  public:
   explicit AnswerParser(std::shared_ptr<const AnswerSyntax> syntax);
@@ -61,7 +61,7 @@ class AnswerParser {
   // Ends the answer. Nothing may be pushed after this.
   AnswerPiece finish();
   int num_calls() const { return num_calls_; }
-  // True if a grammar enforced the calls, all of them are whole, and no further one has begun.
+  // True if a grammar enforced the calls, all of them are complete, and no further one has begun.
   bool ends_in_whole_calls() const { return enforced_ && enforced_->is_between_calls(); }
 
  private:
@@ -69,7 +69,7 @@ class AnswerParser {
 
   std::string_view rest() const { return std::string_view(held_).substr(at_); }
   void run(AnswerPiece& piece, More more);
-  // Each returns false if it needs more text.
+  // Each step function returns false if it needs more text.
   bool step(AnswerPiece& piece, More more);
   bool begin_reasoning(More more);
   bool read_reasoning(AnswerPiece& piece, More more);
@@ -98,8 +98,8 @@ class AnswerParser {
   bool skip_blanks_ = false;       // just after the reasoning
   std::optional<CallCandidate> candidate_;
   std::optional<EnforcedCalls> enforced_;
-  // The arguments so far of a call after the first. If the answer is cut here, this call is dropped and the
-  // others are whole.
+  // The arguments so far of a call after the first one. If the answer is cut here, this call is dropped, so
+  // that all calls are complete.
   std::optional<std::string> further_call_;
   int num_calls_ = 0;
   int num_rejected_ = 0;

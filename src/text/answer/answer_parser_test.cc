@@ -71,7 +71,7 @@ std::vector<std::string> characters(const std::string& text) {
   return out;
 }
 
-// Parses the text whole, by characters, and cut in two at every place. The answer must always be the same.
+// Parses the text whole, character by character, and cut in two at every place. All answers must be equal.
 Answer read(const std::string& text, const std::shared_ptr<AnswerSyntax>& syntax) {
   const Answer whole = parse({text}, syntax);
   const std::vector<std::string> chars = characters(text);
@@ -139,7 +139,7 @@ TEST(AnswerParser, WhatIsNoCallIsTextUnchanged) {
     EXPECT_EQ(read(text, syntax), (Answer{text, "", {}}));
 }
 
-// Qwen2.5-Coder writes the right call in the wrong frame.
+// Qwen2.5-Coder writes a correct call, but in the wrong frame.
 TEST(AnswerParser, FencedAndBareObjectsThatFitAreCalls) {
   const auto syntax = syntax_of(ToolSyntax::hermes);
   const std::string call = "{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}";
@@ -172,7 +172,7 @@ TEST(AnswerParser, DoubledBracesAreMended) {
             (Answer{"Look:\nDone", "", {kParis, kParis}}));
   EXPECT_EQ(read("```json\n" + call + "\n```", syntax), (Answer{"", "", {kParis}}));
   EXPECT_EQ(read("[" + call + ", " + call + "]", syntax), (Answer{"", "", {kParis, kParis}}));
-  // The arguments doubled too, the end not doubled, and braces that are meant.
+  // The cases: the arguments are doubled too, the end is not doubled, and braces that are doubled on purpose.
   EXPECT_EQ(read(R"({{"name": "get_weather", "arguments": {{"city": "Paris"}}}})", syntax),
             (Answer{"", "", {kParis}}));
   EXPECT_EQ(read("<tool_call>{{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Paris\"}}</tool_call>",
@@ -251,7 +251,7 @@ TEST(AnswerParser, Reasoning) {
   EXPECT_EQ(read("so it is\n</think>\nThus.", open), (Answer{"Thus.", "so it is", {}}));
 }
 
-// Arguments that a grammar enforces are passed on as they come.
+// If a grammar enforces the arguments, they are passed on as they come.
 TEST(AnswerParser, EnforcedArgumentsAreStreamed) {
   const std::string call =
       "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Pa}ris\"}}\n</tool_call>";
@@ -276,11 +276,11 @@ TEST(AnswerParser, EnforcedArgumentsAreStreamed) {
   std::size_t num_pieces = 0;
   for (const std::string& c : characters(call)) num_pieces += parser.push(c).calls.size();
   EXPECT_EQ(num_pieces, 1 + expected.arguments.size());
-  // The length limit cut the call. The part that came stays.
+  // The length limit cut the call. The part that had come stays.
   EXPECT_EQ(read(call.substr(0, 60), required).calls[0].arguments, "{\"city\": \"P");
 }
 
-// Wherever an answer is cut, calls after the first are whole.
+// Wherever an answer is cut, every call after the first is complete.
 TEST(AnswerParser, FurtherCallsComeAsAWhole) {
   for (const ToolSyntax family : {ToolSyntax::hermes, ToolSyntax::mistral, ToolSyntax::deepseek}) {
     const CallText& text = call_text(family);

@@ -5,13 +5,13 @@
 namespace kvasir::text {
 
 // Finds the superfluous bytes of JSON whose braces are doubled, as in {{"name": "f", "arguments": {}}}. Some
-// templates show calls in this way, and their models copy it. Two braces never begin an object in JSON, so
-// JSON without doubled braces keeps all its bytes. Used for one value by one thread.
+// templates show calls in this way, and their models copy it. In valid JSON an object never begins with two
+// braces, so JSON without doubled braces keeps all its bytes. Used for one value by one thread.
 class BraceMender {
  public:
   // Whether the next byte belongs to the value.
   bool keeps(char byte);
-  // Whether the last object that ended had begun with two braces.
+  // Whether the object that ended last had begun with two braces.
   bool closed_doubled() const { return closed_doubled_; }
 
  private:

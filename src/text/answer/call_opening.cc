@@ -16,7 +16,7 @@ CallOpening wait_or_none(More more) {
   return {.kind = more == More::may_come ? Kind::wait : Kind::none};
 }
 
-// Reads a text from the front. `ended` is set once it needs text that has not come yet.
+// Reads a text from its beginning. `ended` is set once the reader needs text that has not come yet.
 struct Lead {
   std::string_view text;
   std::size_t at = 0;
@@ -38,7 +38,7 @@ struct Lead {
   bool next_is(std::string_view any_of) const {
     return at < text.size() && any_of.find(text[at]) != std::string_view::npos;
   }
-  // Takes the text up to the marker, and the marker too.
+  // Takes the text up to and including the marker. Returns what is before the marker.
   std::string_view until(std::string_view marker) {
     const std::size_t found = rest().find(marker);
     if (found == std::string_view::npos) {
@@ -51,7 +51,7 @@ struct Lead {
   }
 };
 
-// Decides whether the call's value has been reached, may still come, or cannot come.
+// Decides whether the text has reached the call's value, may still reach it, or cannot.
 CallOpening opened(const Lead& lead, CallOpening opening, More more, std::string_view begins_with = "{") {
   if (lead.ended) return lead.text.size() > kMaxLead ? CallOpening{} : wait_or_none(more);
   if (!lead.next_is(begins_with) || lead.at > kMaxLead) return {};

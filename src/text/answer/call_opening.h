@@ -8,21 +8,21 @@
 
 namespace kvasir::text {
 
-// Whether more text may come. If so, undecided text waits.
+// Whether more text may come. If it may, the parser waits before it decides about an ambiguous text.
 enum class More { may_come, none };
 
 // The text before the JSON of a call.
 struct CallOpening {
   enum class Kind {
     none,     // the text begins with something else
-    wait,     // it depends on the text that follows
+    wait,     // undecided until more text has come
     json,     // a value that names its tool
     named,    // the arguments of `name`
     python,   // a list of calls in Python's syntax
     ignored,  // a marker without meaning
   };
   Kind kind = Kind::none;
-  std::size_t length = 0;  // of the text before the value, or of the marker
+  std::size_t length = 0;  // bytes of the text before the value, or of the marker
   CallEvidence evidence = CallEvidence::resembling;
   std::string name = {};
   bool fenced = false;
@@ -30,11 +30,11 @@ struct CallOpening {
 
 enum class Place { line_start, within_line };
 
-// The opening of a call that `text` begins with, if no call is open.
+// Returns the opening of a call that `text` begins with. Requires that no call is open.
 CallOpening opening_of(std::string_view text, const AnswerSyntax& syntax, Place place, More more);
 
-// Length of the text after a call that belongs to the call. 0: none; npos: it depends on the text that
-// follows.
+// Returns the length of the text after a call that belongs to the call: 0 if there is none, and npos if that
+// depends on text that has not come yet.
 std::size_t trailer_length(std::string_view text, const AnswerSyntax& syntax, More more);
 
 }  // namespace kvasir::text

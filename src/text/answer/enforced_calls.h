@@ -9,29 +9,29 @@
 
 namespace kvasir::text {
 
-// Reads calls whose exact text a grammar enforces, byte by byte, so that arguments can be passed on as they
-// come. Used for one stream by one thread.
+// Reads calls whose exact text a grammar enforces. Reads byte by byte, so that arguments can be passed on as
+// they come. Used for one stream by one thread.
 class EnforcedCalls {
  public:
   explicit EnforcedCalls(const CallText& text);
 
   enum class Found : std::uint8_t {
-    nothing,    // part of the frame
+    nothing,    // the byte belongs to the frame around names and arguments
     name,       // `name()` is the name of a new call
     arguments,  // the byte belongs to the call's arguments
     stray,      // the byte belongs to no call, so the grammar was violated
   };
   Found push(char byte);
   const std::string& name() const { return name_; }
-  // Inside the arguments of a call that is not complete.
+  // Whether the last byte was inside the arguments of an incomplete call.
   bool in_arguments() const { return phase_ == Phase::arguments; }
-  // There was at least one call, and none has begun after the last one.
+  // Whether there was at least one call and none has begun after the last one.
   bool is_between_calls() const;
 
  private:
   enum class Phase : std::uint8_t { frame, name, after_name, arguments, after, next, end, done, stray };
 
-  // Matches the byte against the rest of the frame's text, and enters `then` at its end.
+  // Matches the byte against the rest of the frame's text. Enters `then` at the end of that text.
   Found frame_byte(char byte, Phase then);
   Found choose_next(char byte);
   void expect(Phase phase, std::string_view literal);

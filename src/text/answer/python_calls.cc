@@ -17,7 +17,7 @@ bool is_name_char(char c) {
          c == '-';
 }
 
-// Parses calls with literal arguments. Every method returns false if the text is something else.
+// Parses calls whose arguments are literals. Every method returns false if the text is something else.
 class PythonReader {
  public:
   PythonReader(std::string_view text, const AnswerSyntax& syntax) : text_(text), syntax_(syntax) {}

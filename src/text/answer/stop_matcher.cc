@@ -17,9 +17,9 @@ std::vector<std::size_t> borders(std::string_view text) {
   return border;
 }
 
-// The number of bytes of the pattern that are matched after `c`, given that `matched` were before.
+// Returns how many bytes of the pattern are matched after `c`, if `matched` bytes were matched before it.
 std::size_t advance(const StopPatterns::Pattern& pattern, std::size_t matched, char c) {
-  // A whole match ends the stream, so pattern.text[matched] exists.
+  // A complete match ends the stream, so pattern.text[matched] exists.
   while (matched > 0 && pattern.text[matched] != c) matched = pattern.fallback[matched - 1];
   return pattern.text[matched] == c ? matched + 1 : matched;
 }

@@ -25,7 +25,7 @@ Outcome feed(const std::vector<std::string>& stops, const std::vector<std::strin
   return outcome;
 }
 
-// The definition: the first end of any stop, and the longest stop that ends there.
+// Follows the definition: the stop that ends first wins, and the longest of those that end there.
 Outcome expected(const std::vector<std::string>& stops, const std::string& text) {
   for (std::size_t end = 1; end <= text.size(); ++end) {
     std::string longest;

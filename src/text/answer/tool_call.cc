@@ -39,14 +39,14 @@ std::optional<ToolCall> call_of_object(const json::object& outer, const AnswerSy
   return ToolCall{tool->name, base::json_text(arguments)};
 }
 
-// Skips blanks. False at the end of the text.
+// Skips blanks. Returns false at the end of the text.
 bool skip_blanks(std::string_view& text) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   text.remove_prefix(std::min(begin, text.size()));
   return !text.empty();
 }
 
-// A string without escapes; absent if its end has not come yet.
+// Reads a string without escapes. Absent if the end of the string has not come yet.
 std::optional<std::string_view> read_word(std::string_view& text) {
   const std::size_t end = text.find('"');
   if (end == std::string_view::npos) return std::nullopt;

@@ -13,7 +13,7 @@ constexpr CallText kHermes = {.begin = "",
                               .separator = "\n",
                               .end = "",
                               .trigger = "<tool_call>"};
-// One call per answer, since Llama's releases separate several calls differently.
+// At most one call per answer, since the releases of Llama separate several calls differently.
 constexpr CallText kLlama = {.begin = "",
                              .before_name = "{\"name\": \"",
                              .after_name = "\", \"parameters\": ",
@@ -63,7 +63,7 @@ ToolSyntax tool_syntax_of(std::string_view chat_template) {
 const CallText& call_text(ToolSyntax syntax) {
   switch (syntax) {
     case ToolSyntax::llama:
-    case ToolSyntax::pythonic:  // JSON instead, which every model understands and a grammar can check
+    case ToolSyntax::pythonic:  // JSON calls, which every model knows and a grammar can check
       return kLlama;
     case ToolSyntax::mistral:
       return kMistral;

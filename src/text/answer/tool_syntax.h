@@ -34,10 +34,10 @@ struct CallText {
   std::string_view trigger;  // a text that occurs only in calls; empty: there is none
 };
 
-// The syntax that a model's Jinja template uses; hermes if it has none.
+// Returns the syntax that a model's Jinja template uses; hermes if it shows none.
 ToolSyntax tool_syntax_of(std::string_view chat_template);
 const CallText& call_text(ToolSyntax syntax);
-// Tokens that are special to the tokenizer but are text to the call parser.
+// The tokens that are special to the tokenizer but text to the call parser.
 std::span<const std::string_view> special_markers(ToolSyntax syntax);
 
 // Whether the template itself lists the tools for the model.
@@ -48,7 +48,7 @@ std::string tool_instructions(const base::json::array& tools);
 // Whether the template supports reasoning in <think> tags.
 bool template_has_reasoning(std::string_view chat_template);
 
-// How to parse an answer. Immutable, shared by all choices of a request.
+// How to parse an answer. Immutable; all choices of a request share it.
 struct AnswerSyntax {
   struct Tool {
     std::string name;
@@ -57,7 +57,7 @@ struct AnswerSyntax {
   enum class Calls : std::uint8_t {
     none,
     looked_for,     // wherever the text looks like one
-    after_trigger,  // the same, but a grammar enforces the exact text after the trigger
+    after_trigger,  // as looked_for, but a grammar enforces the text after the trigger
     required,       // a grammar enforces the exact text from the beginning
   };
   enum class Reasoning : std::uint8_t {

@@ -13,7 +13,8 @@ Value missing(const Value& object, std::string_view name) {
   return Value::undefined(fmt::format("'{} object' has no attribute '{}'", object.type_name(), name));
 }
 
-// Templates may not change their inputs, so methods that would do so exist but cannot be used.
+// Returns the value of a method that would change its object: undefined, since templates may not change their
+// inputs.
 Value unsafe(const Value& object, std::string_view name) {
   return Value::undefined(
       fmt::format("access to attribute '{}' of '{}' object is unsafe", name, object.type_name()));
@@ -85,7 +86,7 @@ Value loop_attribute(Loop* loop, std::string_view name) {
   if (name == "first") return Value(index == 0);
   if (name == "last") return Value(index + 1 == items.size());
   if (name == "length") return Value::number(items.size());
-  // Counts recursive calls of one loop, not nested loops.
+  // `depth` counts recursive calls of one loop, not nested loops.
   if (name == "depth") return Value(std::int64_t{loop->depth} + 1);
   if (name == "depth0") return Value(std::int64_t{loop->depth});
   if (name == "previtem") return index > 0 ? items[index - 1] : Value::undefined("there is no previous item");
@@ -153,7 +154,7 @@ base::Result<std::vector<Value>> iterate(Context& context, const Value& value) {
     return items;
   }
   if (value.is_text()) {
-    // One value for each character.
+    // Each character becomes a value.
     TRY_OK(context.budget.steps(value.str().size()));
     TRY_OK(context.budget.bytes(value.str().size() * (sizeof(Prompt) + kValueBytes)));
     const auto offsets = character_offsets(value.str());

@@ -88,7 +88,7 @@ struct Call {
   CallArguments arguments;
 };
 struct FilterCall {
-  ExpressionPtr subject;  // null inside a filter block: the block's text
+  ExpressionPtr subject;  // null in a filter block, where it is the block's text
   std::string name;
   CallArguments arguments;
 };
@@ -104,7 +104,7 @@ struct Expression {
                    Conditional, AttributeAccess, ItemAccess, SliceAccess, Call, FilterCall, TestCall>;
   Node node;
   int line = 0;
-  int depth = 1;  // of the tree below; the parser bounds it
+  int depth = 1;  // depth of the tree that begins here; the parser bounds it
 };
 
 struct Data {
@@ -117,10 +117,10 @@ struct If {
   std::vector<std::pair<ExpressionPtr, Body>> branches;
   Body otherwise;
 };
-// `name`, `namespace.attribute`, or several targets in `parts`, which may be none.
+// A target is `name`, `namespace.attribute`, or a tuple of targets in `parts`, which may be empty.
 struct Target {
-  std::string name;       // empty where there are parts
-  std::string attribute;  // not empty: of the namespace `name`
+  std::string name;       // empty if the target is a tuple
+  std::string attribute;  // not empty: an attribute of the namespace `name`
   std::vector<Target> parts;
 };
 struct For {
@@ -129,7 +129,7 @@ struct For {
   ExpressionPtr filter;  // may be null
   Body body;
   Body otherwise;
-  bool recursive = false;  // `loop` may be called
+  bool recursive = false;  // the body may call `loop`
 };
 struct Set {
   Target target;
@@ -149,15 +149,15 @@ struct Parameter {
   ExpressionPtr fallback;  // may be null
 };
 struct MacroStatement {
-  std::string name;  // empty: of a call block
+  std::string name;  // empty if this is the macro of a call block
   std::vector<Parameter> parameters;
   Body body;
-  // The body names the variables of that name, so the macro takes more than its parameters.
+  // Whether the body uses the variable of this name, so that the macro takes more than its parameters.
   bool uses_caller = false;
   bool uses_kwargs = false;
   bool uses_varargs = false;
 };
-// The body becomes the macro `caller` that the called macro may call.
+// The body of a call block becomes the macro `caller`, which the called macro may call.
 struct CallBlock {
   ExpressionPtr call;
   MacroStatement caller;
@@ -166,11 +166,11 @@ struct With {
   std::vector<std::pair<Target, ExpressionPtr>> variables;
   Body body;
 };
-// A part with variables of its own: `generation`, which only marks what it holds, and `autoescape false`.
+// A block with variables of its own: `generation`, which only marks its body, or `autoescape false`.
 struct Group {
   Body body;
 };
-// Sees the outermost variables alone.
+// A named block. Its body sees only the outermost variables.
 struct Block {
   std::string name;
   Body body;

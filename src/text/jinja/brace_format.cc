@@ -13,12 +13,12 @@ using base::Result;
 
 namespace {
 
-// Python's str.format: "{0.name[key]!r:>{width}}".
+// Does Python's str.format, with fields such as "{0.name[key]!r:>{width}}".
 class BraceFormat {
  public:
   BraceFormat(Context& context, const Arguments& arguments) : context_(context), arguments_(arguments) {}
 
-  // A format specification may contain fields, but theirs may not.
+  // Formats the text. A format specification may contain fields, but the specifications of these may not.
   Result<Prompt> run(const Prompt& format, int depth) {
     if (depth > 2) return failure("a format nests too deep");
     const std::string_view text = format.text;
@@ -44,7 +44,7 @@ class BraceFormat {
   }
 
  private:
-  // The position of the brace that closes the one at `open`. Braces in brackets do not count.
+  // Returns the position of the brace that closes the one at `open`. Braces in brackets do not count.
   static Result<std::size_t> closing(std::string_view text, std::size_t open) {
     int depth = 0;
     bool bracket = false;

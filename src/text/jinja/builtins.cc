@@ -33,7 +33,7 @@ Operation find_method(const Value& subject, std::string_view name) {
   if (subject.is_text()) return find_in({text_methods(), search_methods(), text_predicates()}, name);
   if (subject.is_dict()) return find_in({dict_methods()}, name);
   if (subject.is_indexed()) {
-    // Tuples and ranges have only methods that change nothing, and no copy().
+    // Tuples and ranges have only the methods of lists that change nothing, except copy().
     if (name == "copy" && !subject.is_list()) return nullptr;
     return find_in({list_methods()}, name);
   }
@@ -109,7 +109,7 @@ Result<Value> joined(Context& context, const std::vector<Value>& items, const Pr
   return Value::text(std::move(all));
 }
 
-// Like str.replace: an empty `from` matches before every character and at the end.
+// Replaces as str.replace does: an empty `from` matches before every character and at the end.
 Result<Value> replaced(Context& context, const Prompt& text, const Replacement& what) {
   const auto& [from, to, limit] = what;
   TRY_OK(context.budget.steps((text.text.size() + from.size()) / 16));

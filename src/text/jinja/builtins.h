@@ -24,18 +24,18 @@ std::span<const NamedOperation> text_predicates();
 std::span<const NamedOperation> dict_methods();
 std::span<const NamedOperation> list_methods();
 
-// Functions that several built-ins share.
+// The functions below are shared by several built-ins.
 
-// The argument as text, or `fallback` if it was not given.
+// Returns the argument as text, or `fallback` if it was not given.
 base::Result<std::string> text_argument(const Value* argument, std::string_view fallback);
 base::Result<std::int64_t> integer_argument(const Value* argument, std::int64_t fallback);
-// Follows a path such as "a.b.0" through items; an absent path gives the object itself. A missing item gives
-// `fallback`, if there is one.
+// Follows a path such as "a.b.0" through items. Returns the object itself if `path` is absent, and
+// `fallback`, if there is one, if an item is missing.
 base::Result<Value> path_of(Context& context, const Value& object, const Value& path,
                             const Value* fallback = nullptr);
 // Whether a flag was given, by position or by name, and is true.
 bool flag_argument(const Arguments& arguments, std::size_t position, std::string_view name);
-// The argument, or null if it was not given or is none.
+// Returns the argument, or null if it was not given or is none.
 const Value* given_argument(const Arguments& arguments, std::size_t position, std::string_view name);
 struct Replacement {
   std::string from;
@@ -46,17 +46,17 @@ struct Justification {
   Value width;
   Prompt fill = {.text = " ", .from_input = {}};
 };
-// str.ljust, str.rjust and str.center: `side` is where the text stands.
+// Does str.ljust, str.rjust or str.center: `side` is the side to which the text is moved.
 base::Result<Value> justified(Context& context, const Prompt& text, const Justification& rule, Side side);
-// Words between runs of spaces. After `limit` splits, the last word is the rest of the text. Negative: no
-// limit.
+// Returns the words between runs of spaces. After `limit` splits, the last word is the rest of the text. A
+// negative limit means no limit.
 std::vector<Range> words_of(std::string_view text, std::int64_t limit);
-// Python's float(value); absent if the value is not a number.
+// Does Python's float(value). Absent if the value is not a number.
 base::Result<std::optional<double>> real_of(Context& context, const Value& value);
 base::Result<Value> replaced(Context& context, const Prompt& text, const Replacement& what);
 base::Result<Value> joined(Context& context, const std::vector<Value>& items, const Prompt& separator);
 
-// Options of json.dumps. Marks of input are kept.
+// Options of json.dumps. The result keeps the marks of input.
 struct JsonStyle {
   bool ascii_only = false;
   bool sort_keys = false;

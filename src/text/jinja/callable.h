@@ -16,18 +16,18 @@ struct For;
 struct MacroStatement;
 struct Scope;
 
-// Bytes that a Value counts for in a Budget.
+// The bytes for which a Budget is charged per Value.
 inline constexpr std::size_t kValueBytes = 32;
 
-// The steps and bytes that a rendering may still use. Every operation whose cost is not constant must ask
-// first.
+// The steps and bytes that a rendering may still use. Every operation whose cost is not constant must charge
+// the budget before it begins.
 class Budget {
  public:
   Budget() = default;
   Budget(std::size_t num_steps, std::size_t num_bytes) : steps_left_(num_steps), bytes_left_(num_bytes) {}
 
   base::Status steps(std::size_t count) { return spend(steps_left_, count, "steps"); }
-  // For text and containers that are about to be created.
+  // Charges for text and containers that are about to be created.
   base::Status bytes(std::size_t count) { return spend(bytes_left_, count, "bytes"); }
 
  private:
@@ -43,11 +43,11 @@ struct Arguments {
   std::vector<Value> positional;
   std::vector<std::pair<std::string, Value>> named;
 
-  // An argument by position or by name; null if it was not given.
+  // Returns an argument by its position or name; null if it was not given.
   const Value* find(std::size_t position, std::string_view name) const;
-  // An error if there are other arguments than these, or one is given twice.
+  // Fails if an argument with another name was given, or one was given twice.
   base::Status only(std::initializer_list<std::string_view> names) const;
-  // An error if there are named arguments, or the number of arguments is out of range.
+  // Fails if there are named arguments, or if the number of arguments is out of range.
   base::Status by_position(std::size_t least, std::size_t most) const;
 };
 
@@ -62,9 +62,9 @@ struct NamedOperation {
 Operation find_filter(std::string_view name);
 Operation find_test(std::string_view name);
 Operation find_global(std::string_view name);
-// A method of the Python type of `subject`; null if there is none.
+// Finds a method of the Python type of `subject`; null if there is none.
 Operation find_method(const Value& subject, std::string_view name);
-// Whether the Python type has this method and it would change the value.
+// Whether the Python type has this method and the method would change the value.
 bool is_changing_method(const Value& subject, std::string_view name);
 
 // A method bound to its receiver, or a global function.
@@ -86,31 +86,32 @@ struct Loop {
   Value last_changed = {};  // for loop.changed()
   // Set only for a recursive loop, which calls itself with other items.
   const For* statement = nullptr;
-  Scope* scope = nullptr;  // where the loop stands
+  Scope* scope = nullptr;  // the scope that contains the loop
 };
 
 // State that built-in operations share during one rendering.
 struct Context {
   Budget budget;
   std::time_t now = 0;
-  // Addresses are stable. Freed with the rendering, so that cycles do not leak.
+  // Addresses in these stay valid. Both are freed with the rendering, so that cycles do not leak.
   std::deque<Namespace> namespaces;
   std::deque<Loop> loops;
 };
 
-// object.name and object[key] as Jinja2 resolves them. A missing one is undefined.
+// Returns object.name or object[key] as Jinja2 resolves them. The result is undefined if there is no such
+// thing.
 Value attribute_of(const Value& object, std::string_view name);
 Value item_of(const Value& object, const Value& key);
 Value loop_attribute(Loop* loop, std::string_view name);
 
-// The error of using a value that is undefined. Requires `value.is_undefined()`.
+// Returns the error of using an undefined value. Requires `value.is_undefined()`.
 base::Error undefined_error(const Value& value);
 
-// The printed text of a value. Charges the budget.
+// Returns the printed text of a value. Charges the budget.
 base::Result<Prompt> printed(Context& context, const Value& value);
 
-// The items that `for` and the list filters iterate over: characters of a string, keys of a dict. Consumes an
-// iterator.
+// Returns the items that `for` and the list filters iterate over: the characters of a string, the keys of a
+// dict, and so on. Consumes an iterator.
 base::Result<std::vector<Value>> iterate(Context& context, const Value& value);
 
 template <class... Args>

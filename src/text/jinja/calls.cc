@@ -38,7 +38,7 @@ Result<Arguments> Evaluator::evaluate_arguments(const CallArguments& written) {
     TRY(const Value more, evaluate(*written.more_named));
     if (!more.is_dict()) return failure("argument after ** must be a mapping, not {}", more.type_name());
     const auto& entries = more.mapping().entries();
-    // Each name is searched for linearly.
+    // Adding a name searches all others, so the cost is quadratic.
     TRY_OK(context_.budget.steps(entries.size() * (entries.size() + written.named.size())));
     TRY_OK(context_.budget.bytes(entries.size() * kValueBytes * 2));
     for (const auto& [key, value] : entries) {
@@ -116,7 +116,7 @@ Status Evaluator::bind_parameters(const MacroStatement& macro, Arguments argumen
     }
   }
   TRY_OK(bind_rest(macro, std::move(arguments)));
-  // In order, since a default may use earlier parameters.
+  // Evaluated in order, since a default may use earlier parameters.
   for (const Parameter* parameter : missing) {
     if (!parameter->fallback) continue;
     TRY(scope_->variables[parameter->name], evaluate(*parameter->fallback));

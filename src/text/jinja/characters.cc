@@ -54,7 +54,7 @@ void append_title(char32_t c, std::string& out) {
 }
 
 void append_lower(char32_t c, std::string& out) {
-  // The only character whose lower case is two characters.
+  // U+0130 is the only character whose lower case is two characters.
   if (c == 0x130)
     out += "i\u0307";
   else
@@ -110,7 +110,7 @@ std::size_t find_text(std::string_view text, std::string_view part, std::size_t 
 
 std::size_t find_last_text(std::string_view text, std::string_view part) {
   if (part.empty()) return text.size();
-  // A short part cannot make rfind slow.
+  // With a short part, rfind is not slow.
   if (part.size() < 32) return text.rfind(part);
   const std::string backwards(text.rbegin(), text.rend());
   const std::size_t found = find_text(backwards, std::string(part.rbegin(), part.rend()));

@@ -13,7 +13,7 @@ constexpr std::size_t kScopeBytes = 128;
 
 }  // namespace
 
-// A scope that lasts as long as the C++ block.
+// Enters a scope, and leaves it at the end of the C++ block.
 class Evaluator::Entered {
  public:
   Entered(Evaluator& evaluator, Scope* outer)
@@ -115,7 +115,7 @@ Result<Evaluator::Flow> Evaluator::run_node(const If& node) {
   return run(node.otherwise);
 }
 
-// The items of the loop. The loop's filter sees the target, and `loop` counts only items that pass.
+// Returns the items of the loop. The loop's filter sees the target, and `loop` counts only items that pass.
 Result<std::vector<Value>> Evaluator::loop_items(const For& node, const Value& iterable) {
   TRY(auto items, iterate(context_, iterable));
   if (!node.filter) return items;
@@ -124,7 +124,7 @@ Result<std::vector<Value>> Evaluator::loop_items(const For& node, const Value& i
     Entered inner(*this, scope_);
     TRY_OK(assign(node.target, std::move(item)));
     TRY(const Value keep, evaluate(*node.filter));
-    // As in Jinja2, the item that passes is rebuilt from the target's names, so a list becomes a tuple.
+    // As in Jinja2, an item that passes is rebuilt from the target's names, so a list becomes a tuple.
     if (keep.truthy()) passed.push_back(assigned(node.target));
   }
   return passed;
@@ -136,7 +136,7 @@ Result<Evaluator::Flow> Evaluator::run_node(const For& node) {
   return run_loop(node, iterable, 0);
 }
 
-// Runs the loop in the scope where the statement stands.
+// Runs the loop in the scope that contains the statement.
 Result<Evaluator::Flow> Evaluator::run_loop(const For& node, const Value& iterable, int depth) {
   TRY(auto items, loop_items(node, iterable));
   TRY_OK(context_.budget.bytes(sizeof(Loop)));
@@ -157,13 +157,13 @@ Result<Evaluator::Flow> Evaluator::run_loop(const For& node, const Value& iterab
     if (flow == Flow::break_loop) break;
     finished = finished || flow == Flow::normal;
   }
-  // As in Jinja2, `else` also runs if no pass ended normally.
+  // As in Jinja2, `else` also runs if every pass ended with break or continue.
   if (finished) return Flow::normal;
   Entered inner(*this, scope_);
   return run(node.otherwise);
 }
 
-// loop(items): renders the loop for other items.
+// Does loop(items): renders the loop for other items.
 Result<Value> Evaluator::call_loop(const Loop& loop, const Arguments& arguments) {
   if (loop.statement == nullptr) return failure("the loop must be 'recursive' to be called");
   TRY_OK(arguments.by_position(1, 1));

@@ -13,23 +13,24 @@
 
 namespace kvasir::text::jinja {
 
-// Variables of a block. Other names are looked up in `outer`.
+// The variables of a block. Other names are looked up in `outer`.
 struct Scope {
   Scope* outer = nullptr;
   std::unordered_map<std::string, Value> variables;
-  bool captured = false;  // a macro refers to it, so it lives to the end
+  bool captured = false;  // a macro or loop refers to it, so it lives to the rendering's end
 };
 
-// One rendering of one template. Owns everything that its values point to.
+// One rendering of one template. Owns all objects to which its values point.
 class Evaluator {
  public:
   Evaluator(std::time_t now, std::unordered_map<std::string, Value> variables, Budget budget = {});
 
-  // The error names the line.
+  // Renders the template. An error names the line.
   base::Result<Prompt> render(const Template& parsed);
 
  private:
-  // Bounds nested evaluations, and so the stack. Far above what templates need.
+  // Bounds the nesting of evaluations, and so the use of the stack. The limit is far above what templates
+  // need.
   static constexpr int kMaxEvaluationDepth = 400;
 
   enum class Flow { normal, break_loop, continue_loop };
@@ -56,7 +57,8 @@ class Evaluator {
   base::Result<Flow> capture(const Body& body, Prompt& text);
   base::Result<Value> filtered(const ExpressionPtr& chain, Value text);
   base::Status assign(const Target& target, Value value);
-  // The value last assigned to the target's names in the innermost scope; a tuple if there are several.
+  // Returns the values last assigned to the target's names in the innermost scope, as a tuple if the target
+  // is one.
   Value assigned(const Target& target) const;
 
   base::Result<Value> evaluate(const Expression& expression);
@@ -86,12 +88,12 @@ class Evaluator {
 
   Scope* enter(Scope* outer);
   void leave(Scope* scope, Scope* before);
-  // Keeps the current scopes to the end, since something refers to them.
+  // Keeps the current scopes to the end of the rendering, since a macro or a loop refers to them.
   void capture_scopes();
   const Value* find(const std::string& name) const;
 
   Context context_;
-  std::deque<Scope> scopes_;  // addresses stay
+  std::deque<Scope> scopes_;  // a deque, so that addresses stay valid
   std::deque<Macro> macros_;
   Scope* scope_ = nullptr;
   Prompt* out_ = nullptr;

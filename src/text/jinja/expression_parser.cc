@@ -73,7 +73,7 @@ int depth_of(const Applied& node) {
   return std::max(depth_of(node.subject), depth_of(node.arguments));
 }
 
-// Counts the recursion of the parser while it lives.
+// Counts how deeply the parser recurses, while the object exists.
 class Nested {
  public:
   explicit Nested(int& nesting) : nesting_(nesting) { ++nesting_; }
@@ -255,7 +255,9 @@ ExpressionParser::Parsed ExpressionParser::parse_power() {
   return left;
 }
 
-// A sign, or a primary expression and its suffixes, but no filters: -x|f is (-x)|f.
+// Parses a sign, or a primary expression and its suffixes, but no filters: -x
+// f is (-x)
+// f.
 ExpressionParser::Parsed ExpressionParser::parse_unary() {
   if (!cursor_.at_symbol("-") && !cursor_.at_symbol("+")) {
     TRY(ExpressionPtr primary, parse_primary());

@@ -11,35 +11,37 @@
 
 namespace kvasir::text::jinja {
 
-// The special variables that a macro's body uses.
+// Which special variables a macro's body uses.
 struct SpecialNames {
   bool caller = false;
   bool kwargs = false;
   bool varargs = false;
 };
 
-// Jinja2's expression grammar. Trees that are too deep are errors, so that code may walk trees recursively.
+// Parses Jinja2's expression grammar. Trees that are too deep are errors, so that code may walk trees by
+// recursion.
 class ExpressionParser {
  public:
   // `cursor` outlives the parser.
   explicit ExpressionParser(TokenCursor& cursor) : cursor_(cursor) {}
 
   using Parsed = base::Result<ExpressionPtr>;
-  // With inline if: `a if b else c`.
+  // Parses an expression with inline if: `a if b else c`.
   Parsed parse();
-  // The same, but commas make a tuple.
+  // As `parse`, but commas make a tuple.
   Parsed parse_tuple();
-  // Without inline if, for `for … in`, which has an `if` of its own.
+  // As `parse_tuple` but without inline if, for `for … in`, which has an `if` of its own.
   Parsed parse_tuple_without_if();
-  // `name(arguments) | name …`, without a subject.
+  // Parses `name(arguments)
+  // name …`, without a subject.
   Parsed parse_filter_chain();
-  // The expression that `print` prints.
+  // Makes the expression that `print` prints.
   Parsed concatenated(int line, Concatenation parts) { return make(line, std::move(parts)); }
-  // Names that were used since the caller last cleared this.
+  // The special names that were used since the caller last cleared this.
   SpecialNames& special_names() { return special_names_; }
 
-  // Filters and tests that do not exist, in the order of their use. As in Jinja2 they are errors at once,
-  // except inside an `if`: there they are errors when they are reached.
+  // Filters and tests that do not exist, in the order of their use. As in Jinja2 they are errors when the
+  // template is parsed, except inside an `if`, where they are errors only when they are reached.
   std::size_t num_unknown() const { return unknown_.size(); }
   void allow_unknown(std::size_t since) { unknown_.resize(since); }
   base::Status refuse_unknown(std::size_t since) const;

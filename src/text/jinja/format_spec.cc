@@ -28,7 +28,7 @@ Result<std::int64_t> read_width(std::string_view text, std::size_t& at) {
   return value;
 }
 
-// Where the digits begin, after a sign and a base.
+// Returns where the digits begin, after a sign and a base.
 std::size_t prefix_size(std::string_view number) {
   std::size_t at = !number.empty() && (number[0] == '-' || number[0] == '+' || number[0] == ' ') ? 1 : 0;
   if (number.size() > at + 2 && number[at] == '0' &&
@@ -46,7 +46,7 @@ std::string with_separators(std::string_view digits, char separator, std::size_t
   return grouped;
 }
 
-// Groups the integer digits. If zeros fill the width, they are grouped as well.
+// Groups the integer digits. Zeros that fill the width are grouped as well.
 std::string grouped(const std::string& number, const FormatSpec& spec) {
   const std::size_t begin = prefix_size(number);
   std::size_t end = begin;
@@ -87,13 +87,13 @@ std::string plain_real(double value, char type, std::int64_t precision, bool alt
   if (type == 'f')
     return alternate ? fmt::format("{:#.{}f}", value, digits) : fmt::format("{:.{}f}", value, digits);
   if (!alternate) return fmt::format("{:.{}g}", value, digits);
-  // fmt gives one digit more than was asked for ("3.0" instead of "3.").
+  // fmt would give one digit more than was asked for ("3.0" instead of "3.").
   std::string text(static_cast<std::size_t>(precision) + 32, '\0');
   text.resize(static_cast<std::size_t>(std::snprintf(text.data(), text.size(), "%#.*g", digits, value)));
   return text;
 }
 
-// Without a type: like g, but with at least one digit after the point.
+// Formats without a type: like g, but with at least one digit after the point.
 std::string short_real(double value, std::int64_t precision) {
   if (precision < 0) return real_repr(value);
   precision = std::max<std::int64_t>(precision, 1);
@@ -103,7 +103,7 @@ std::string short_real(double value, std::int64_t precision) {
       exponent < -4 || exponent >= precision - 1 ? std::string() : plain_real(value, 'g', precision, false);
   if (text.empty()) {
     text = scientific;
-    // Removes zeros at the end of the fraction.
+    // This removes zeros at the end of the fraction.
     const std::size_t mark = text.find('e');
     std::size_t end = mark;
     if (text.find('.') != std::string::npos) {

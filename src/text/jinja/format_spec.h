@@ -9,7 +9,7 @@
 
 namespace kvasir::text::jinja {
 
-// Python's format specification: "{:*^+#012,.3f}".
+// Python's format specification, such as the part after the colon in "{:*^+#012,.3f}".
 struct FormatSpec {
   std::string fill = " ";
   char align = '\0';  // one of <>=^; '\0': not given
@@ -24,13 +24,14 @@ struct FormatSpec {
 
 base::Result<FormatSpec> read_format_spec(std::string_view text);
 
-// Python's format(value, spec). Charges the budget.
+// Does Python's format(value, spec). Charges the budget.
 base::Result<Prompt> formatted(Context& context, const Value& value, const FormatSpec& spec);
 
-// A number in the given type, without padding: an integer for bcdoxX, any number for eEfFgG%.
+// Returns a number in the given type, without padding: an integer for bcdoxX, any number for eEfFgG%.
 base::Result<std::string> number_digits(const Value& value, const FormatSpec& spec);
 
-// Pads `text` to spec.width with spec.fill; `=` puts the padding after a sign and a base. Charges the budget.
+// Pads `text` to spec.width with spec.fill. `=` puts the padding after the sign and the base. Charges the
+// budget.
 base::Result<Prompt> padded(Context& context, const Prompt& text, const FormatSpec& spec);
 
 // A larger width or precision is an error.

@@ -13,7 +13,7 @@ using base::Result;
 
 namespace {
 
-// The same limit as Jinja2's sandbox.
+// The limit is the same as that of Jinja2's sandbox.
 constexpr std::int64_t kMaxRange = 100'000;
 
 Result<Value> range(Context& context, const Value&, const Arguments& arguments) {
@@ -34,7 +34,7 @@ Result<Value> range(Context& context, const Value&, const Arguments& arguments) 
   return Value::range(bounds);
 }
 
-// dict(mapping, name=value) and dict(pairs). namespace() takes the same arguments.
+// Makes the dict of dict(mapping, name=value) or dict(pairs). namespace() takes the same arguments.
 Result<Dict> dict_of(Context& context, const Arguments& arguments) {
   if (arguments.positional.size() > 1) return failure("takes at most one mapping or list of pairs");
   Dict dict;

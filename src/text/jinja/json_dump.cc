@@ -156,7 +156,7 @@ class Dumper {
 
 base::Result<Prompt> dump_json(Context& context, const Value& value, const JsonStyle& style) {
   TRY_OK(context.budget.steps(value.weight()));
-  // The most bytes around one element: separators, and its indentation at the greatest depth.
+  // Bytes around one element at most: its separators, and its indentation at the greatest depth.
   const std::size_t around = style.item_separator.size() + style.key_separator.size() +
                              (style.indent ? style.indent->size() * kMaxDepth : 0);
   if (around > 64) {

@@ -14,7 +14,7 @@ using base::Result;
 
 namespace {
 
-// Filters for the layout of text.
+// The filters below lay out text.
 
 // indent(width=4, first=False, blank=False)
 Result<Value> indent(Context& context, const Value& subject, const Arguments& arguments) {
@@ -65,7 +65,7 @@ Result<Value> word_count(Context& context, const Value& subject, const Arguments
   return Value::number(count);
 }
 
-// Python's len(); -1 if the value has none.
+// Does Python's len(). Returns -1 if the value has no length.
 std::int64_t size_of(const Value& value) {
   if (value.is_text()) return static_cast<std::int64_t>(count_characters(value.str()));
   if (value.is_dict()) return static_cast<std::int64_t>(value.mapping().entries().size());
@@ -112,7 +112,7 @@ struct WrapRule {
   bool breaks_hyphens = true;
 };
 
-// Splits a line into words, spaces, and parts of words up to a hyphen where a line may break.
+// Splits a line into spaces and words. If lines may break at hyphens, a word is split after its hyphens.
 std::vector<Range> chunks_of(std::string_view line, const WrapRule& rule) {
   constexpr std::string_view kSpaces = "\t\n\v\f\r ";
   const auto is_space_at = [&](std::size_t at) { return kSpaces.find(line[at]) != std::string_view::npos; };
@@ -142,8 +142,8 @@ std::vector<Range> chunks_of(std::string_view line, const WrapRule& rule) {
   return chunks;
 }
 
-// Python's textwrap: fills lines with chunks, drops spaces at the ends of lines, and cuts chunks that are
-// longer than a line.
+// Wraps as Python's textwrap does: fills lines with chunks, drops spaces at the ends of lines, and cuts
+// chunks that are longer than a line.
 Result<std::vector<Prompt>> wrapped(Context& context, const Prompt& line, const WrapRule& rule) {
   std::vector<Prompt> lines;
   auto chunks = chunks_of(line.text, rule);
@@ -170,7 +170,7 @@ Result<std::vector<Prompt>> wrapped(Context& context, const Prompt& line, const 
       if (rule.breaks_words) {
         const std::string_view text = std::string_view(line.text).substr(word.begin, word.end - word.begin);
         std::size_t cut = character_offset(text, space);
-        // Prefers to cut after a hyphen.
+        // A cut after a hyphen is better, if there is one.
         const std::size_t hyphen = rule.breaks_hyphens && text.size() > cut
                                        ? text.rfind('-', cut == 0 ? 0 : cut - 1)
                                        : std::string_view::npos;

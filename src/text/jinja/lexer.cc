@@ -15,7 +15,7 @@ namespace {
 using base::Result;
 using base::Status;
 
-// The number of bytes of space at the beginning of `text`.
+// Returns the number of bytes of space at the beginning of `text`.
 std::size_t leading_space(std::string_view text) {
   return stripped(text, nullptr, Side::left).begin;
 }
@@ -29,12 +29,12 @@ bool is_name(char c) {
          static_cast<unsigned char>(c) >= 0x80;
 }
 
-// Longer symbols come first.
+// Longer symbols come before their beginnings, so that the first match is the longest.
 constexpr std::array<std::string_view, 24> kSymbols = {"//", "**", "==", "!=", ">=", "<=", "+", "-",
                                                        "*",  "/",  "%",  "~",  "[",  "]",  "(", ")",
                                                        "{",  "}",  ">",  "<",  "=",  ".",  ":", "|"};
 
-// Normalizes line ends to "\n" and removes one at the very end, as Jinja2 does.
+// Changes line ends to "\n" and removes one at the very end, as Jinja2 does.
 std::string with_plain_newlines(std::string_view source) {
   std::string plain;
   plain.reserve(source.size());
@@ -61,7 +61,7 @@ class Lexer {
   }
 
  private:
-  // Lexes the text up to the next tag, and the tag.
+  // Lexes the text up to the next tag, and that tag.
   Status next_part() {
     std::size_t tag = at_;
     while (true) {
@@ -86,7 +86,8 @@ class Lexer {
     return lex_expression(TokenKind::block_begin);
   }
 
-  // Adds the text before the tag at `tag`. The tag's sign and the line decide what is stripped.
+  // Adds the text before the tag at `tag`. The tag's sign, and the line before the tag, decide what is
+  // stripped.
   void add_data(std::size_t tag, char kind, char sign) {
     std::string_view data = std::string_view(source_).substr(at_, tag - at_);
     if (sign == '-') {
@@ -113,7 +114,7 @@ class Lexer {
 
   enum class Newline { kept, trimmed };
 
-  // Skips a closing tag of two characters whose sign has been read.
+  // Skips the two characters that close a tag. The tag's sign has been read.
   void close_tag(char sign, Newline newline) {
     advance(at_ + 2);
     if (sign == '-') {
@@ -137,7 +138,8 @@ class Lexer {
     char sign;
   };
 
-  // The end of the tag, if the tag that was opened just before `from` is only this word.
+  // Finds the end of the tag that was opened just before `from`. Absent unless the tag consists of only this
+  // word.
   std::optional<WordTag> match_word_tag(std::string_view word) const { return match_word_tag(word, at_); }
   std::optional<WordTag> match_word_tag(std::string_view word, std::size_t from) const {
     const std::string_view source = source_;
@@ -175,7 +177,7 @@ class Lexer {
     const std::string_view close = block ? "%}" : "}}";
     add(begin, {});
     const int opened_at = line_;
-    int num_open = 0;  // open brackets
+    int num_open = 0;  // number of open brackets
     while (true) {
       skip_spaces();
       if (at_ >= source_.size()) {
@@ -246,7 +248,7 @@ class Lexer {
       return end > begin;
     };
     constexpr std::string_view kDigits = "0123456789";
-    // After a dot a number is an index: a.0.1
+    // A number after a dot is an index, as in a.0.1.
     const bool after_dot = tokens_.back().kind == TokenKind::symbol && tokens_.back().text == ".";
     const char letter = rest.size() > 2 && rest[0] == '0' ? static_cast<char>(rest[1] | 0x20) : '\0';
     const std::string_view based = letter == 'x'   ? "0123456789abcdefABCDEF"
@@ -275,7 +277,7 @@ class Lexer {
       else
         end = before;
     }
-    // 00 is a number; 07 is two.
+    // As in Jinja2, 00 is one number, but 07 is two.
     if (!real && rest[0] == '0') {
       end = 1;
       while (end < whole && (rest[end] == '0' || (rest[end] == '_' && rest[end + 1] == '0'))) ++end;

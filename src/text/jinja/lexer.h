@@ -28,8 +28,8 @@ struct Token {
   int line = 1;
 };
 
-// Splits a template into tokens with Jinja2's whitespace rules under trim_blocks and lstrip_blocks.
-// The last token is `end`.
+// Splits a template into tokens. Treats white space as Jinja2 does under trim_blocks and lstrip_blocks. The
+// last token is `end`.
 base::Result<std::vector<Token>> tokenize(std::string_view source);
 
 }  // namespace kvasir::text::jinja

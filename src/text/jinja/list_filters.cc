@@ -137,7 +137,7 @@ Result<Value> batch(Context& context, const Value& subject, const Arguments& arg
   return Value::iterator(std::move(rows));
 }
 
-// slice(slices, fill_with=None): so many lists, of sizes as equal as possible.
+// slice(slices, fill_with=None): makes that many lists, of sizes as equal as possible.
 Result<Value> slices(Context& context, const Value& subject, const Arguments& arguments) {
   TRY_OK(arguments.only({"slices", "fill_with"}));
   TRY(const auto items, iterate(context, subject));

@@ -50,13 +50,13 @@ std::string_view symbol_of(BinaryOperator op) {
   return "?";
 }
 
-// Python rounds towards minus infinity.
+// Divides as Python does: the quotient is rounded towards minus infinity.
 std::int64_t floor_quotient(std::int64_t a, std::int64_t b) {
   const std::int64_t quotient = a / b;
   return quotient * b != a && (a < 0) != (b < 0) ? quotient - 1 : quotient;
 }
 
-// Results that Python makes complex, or an overflow, are errors here.
+// A result that is a complex number in Python, or an overflow, is an error here.
 Result<Value> real_power(double a, double b) {
   if (a == 0 && b < 0) return failure("0.0 cannot be raised to a negative power");
   const double power = std::pow(a, b);
@@ -68,7 +68,7 @@ Result<Value> real_power(double a, double b) {
 Result<Value> integer_power(std::int64_t base, std::int64_t exponent) {
   if (exponent < 0) return real_power(static_cast<double>(base), static_cast<double>(exponent));
   std::int64_t power = 1;
-  // For other bases, powers with exponents above 62 do not fit.
+  // With any other base, a power with an exponent above 62 does not fit into 64 bits.
   if (exponent > 62 && base != 0 && base != 1 && base != -1) return failure("the number is too large");
   if (exponent > 62) exponent = 62 + exponent % 2;
   for (; exponent > 0; --exponent) {
@@ -106,8 +106,8 @@ Result<Value> apply_integers(BinaryOperator op, std::int64_t a, std::int64_t b) 
   return Value(result);
 }
 
-// Python's float // and %: the remainder has the divisor's sign, and quotient * divisor + remainder is the
-// dividend.
+// The results of Python's // and % on floats: the remainder has the divisor's sign, and quotient * divisor +
+// remainder is the dividend.
 struct Division {
   double quotient;
   double remainder;

@@ -6,7 +6,7 @@
 
 namespace kvasir::text::jinja {
 
-// Python's arithmetic on 64-bit integers; an overflow is an error. Not for and/or.
+// Apply Python's operators, except `and` and `or`. Integers have 64 bits, and an overflow is an error.
 base::Result<Value> apply(Context& context, BinaryOperator op, Value left, Value right);
 base::Result<Value> apply(UnaryOperator op, const Value& operand);
 base::Result<bool> compare(Context& context, Comparator comparator, const Value& left, const Value& right);
@@ -19,9 +19,9 @@ struct SliceBounds {
 };
 base::Result<Value> slice(Context& context, const Value& object, const SliceBounds& bounds);
 
-// Python's `format % arguments`.
+// Does Python's `format % arguments`.
 base::Result<Value> format_percent(Context& context, const Prompt& format, const Value& arguments);
-// Python's `format.format(arguments)`.
+// Does Python's `format.format(arguments)`.
 base::Result<Value> format_braces(Context& context, const Prompt& format, const Arguments& arguments);
 
 }  // namespace kvasir::text::jinja

@@ -13,7 +13,7 @@ using base::Status;
 
 namespace {
 
-// Filters that sort or compare items.
+// The filters below sort or compare items.
 
 struct Keyed {
   Value key;
@@ -56,7 +56,7 @@ Result<bool> before(Context& context, const Value& a, const Value& b) {
 
 enum class Direction { up, down };
 
-// A stable merge sort, since a comparison may fail and need not be a consistent order.
+// A stable merge sort is used, since a comparison may fail and may not be a consistent order.
 Status sort_keyed(Context& context, std::vector<Keyed>& all, Direction direction) {
   std::vector<Keyed> merged(all.size());
   for (std::size_t width = 1; width < all.size(); width *= 2) {
@@ -91,7 +91,7 @@ Case case_of(const Arguments& arguments, std::size_t position) {
   return flag_argument(arguments, position, "case_sensitive") ? Case::matters : Case::ignored;
 }
 
-// "a,b" means several paths, compared one after another.
+// Makes keys by several paths, which are written "a,b" and compared one after another.
 Result<std::vector<Keyed>> keyed_by_several(Context& context, const std::vector<Value>& items,
                                             const Value& paths, Case letters) {
   std::vector<Value> each;

@@ -68,20 +68,20 @@ class Parser {
     return std::any_of(names.begin(), names.end(), [this](auto name) { return cursor_.at_name(name); });
   }
 
-  // The rest of a tag that consists of its name only.
+  // Parses the rest of a tag that consists of only its name.
   Status finish_tag(std::string_view name) {
     if (!cursor_.skip_name(name)) return cursor_.unexpected(fmt::format("'{}'", name));
     return end_tag();
   }
   Status end_tag() { return cursor_.expect(TokenKind::block_end, "'%}'"); }
 
-  // The end of a tag that has a body.
+  // Parses the end of a tag that has a body.
   Status open_body() {
     cursor_.skip_symbol(":");
     return end_tag();
   }
 
-  // A block's body and its closing tag.
+  // Parses a block's body and its closing tag.
   Result<Body> parse_block(std::string_view end) {
     TRY_OK(open_body());
     TRY(Body body, parse_body({end}));
@@ -150,7 +150,7 @@ class Parser {
     return name;
   }
 
-  // One of several targets: a name, `namespace.name`, or targets in parentheses.
+  // Parses one of several targets: a name, `namespace.name`, or targets in parentheses.
   Result<Target> parse_one_target(Namespaces namespaces) {
     Target target;
     if (cursor_.skip_symbol("(")) {
@@ -211,7 +211,7 @@ class Parser {
     return Statement::Node(std::move(node));
   }
 
-  // The filters that are applied to a block's text.
+  // Parses the filters that are applied to a block's text.
   Result<ExpressionPtr> parse_block_filter() {
     const std::size_t num_unknown = expressions_.num_unknown();
     TRY(ExpressionPtr chain, expressions_.parse_filter_chain());
@@ -258,7 +258,7 @@ class Parser {
     return parameters;
   }
 
-  // A macro's body does not belong to a loop around it.
+  // Parses a macro's body. The body does not belong to a loop around it.
   Result<Body> parse_macro_body(std::string_view end) {
     const int loop_depth = std::exchange(loop_depth_, 0);
     TRY(Body body, parse_block(end));

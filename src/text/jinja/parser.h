@@ -7,7 +7,7 @@
 
 namespace kvasir::text::jinja {
 
-// The error names the line.
+// Parses a template. An error names the line.
 base::Result<Template> parse(std::string_view source);
 
 }  // namespace kvasir::text::jinja

@@ -14,7 +14,7 @@ using base::Result;
 
 namespace {
 
-// Python's `%` formatting: parses conversions such as "%-08.3f" and applies them to the arguments.
+// Does Python's `%` formatting: parses conversions such as "%-08.3f" and applies them to the arguments.
 class PercentFormat {
  public:
   PercentFormat(Context& context, const Prompt& format, const Value& arguments)
@@ -32,7 +32,7 @@ class PercentFormat {
       TRY(const Prompt part, conversion());
       out.append(part);
     }
-    // A mapping may have unused items. Python treats every value with items as a mapping here.
+    // The items of a mapping may stay unused. Here Python treats every value with items as a mapping.
     const bool mapping = arguments_.is_dict() || arguments_.is_list() || arguments_.is_undefined() ||
                          arguments_.is(Sequence::Kind::range);
     if (!mapping && num_used_ < num_available())
@@ -65,7 +65,7 @@ class PercentFormat {
     return base::ok();
   }
 
-  // Digits, or a `*` that takes an argument.
+  // Reads digits, or a `*`, which takes an argument.
   Result<std::int64_t> read_number() {
     if (at_ < text_.size() && text_[at_] == '*') {
       ++at_;
@@ -83,7 +83,7 @@ class PercentFormat {
     return number;
   }
 
-  // On entry just after the "%", on return just after the type.
+  // Begins just after the "%" and ends just after the type.
   Result<Prompt> conversion() {
     TRY_OK(read_key());
     FormatSpec spec{.align = '>'};
@@ -153,7 +153,7 @@ class PercentFormat {
     return text;
   }
 
-  // The precision is the minimum number of digits.
+  // Formats an integer. Its precision is the minimum number of digits.
   static Result<std::string> whole_digits(const Value& value, FormatSpec spec) {
     if (value.is<double>()) {
       if (std::string_view("oxX").find(spec.type) != std::string_view::npos)

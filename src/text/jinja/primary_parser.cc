@@ -10,7 +10,7 @@
 namespace kvasir::text::jinja {
 namespace {
 
-// Jinja2 has these filters, so a template that never reaches them is valid.
+// Jinja2 has these filters and Kvasir has not, so a template is valid as long as it does not reach them.
 constexpr std::string_view kFiltersNotHere[] = {"pprint", "random", "urlize"};
 
 bool is_unknown_filter(std::string_view name) {
@@ -20,7 +20,7 @@ bool is_unknown_filter(std::string_view name) {
 
 }  // namespace
 
-// The innermost part of ExpressionParser: literals, names and their suffixes.
+// This file has the innermost part of ExpressionParser: literals, names and their suffixes.
 
 ExpressionParser::Parsed ExpressionParser::parse_primary() {
   if (cursor_.at(TokenKind::name)) return parse_primary_name();
@@ -210,7 +210,8 @@ base::Result<std::string> ExpressionParser::parse_dotted_name() {
   return name;
 }
 
-// Begins at the "|", or at the name if there is no subject.
+// Parses a filter. Begins at the "
+// ", or at the filter's name if there is no subject.
 ExpressionParser::Parsed ExpressionParser::parse_filter(ExpressionPtr subject) {
   const int line = cursor_.line();
   if (subject != nullptr) TRY_OK(cursor_.expect_symbol("|"));
@@ -224,7 +225,8 @@ ExpressionParser::Parsed ExpressionParser::parse_filter(ExpressionPtr subject) {
   return make(line, std::move(node));
 }
 
-// Any name but these begins an argument, even `if` and `in`: `x is defined if y` is an error in Jinja2 too.
+// Every name except these begins an argument, even `if` and `in`: `x is defined if y` is an error in Jinja2
+// too.
 bool ExpressionParser::at_test_argument() const {
   if (cursor_.at(TokenKind::name))
     return !cursor_.at_name("else") && !cursor_.at_name("or") && !cursor_.at_name("and");

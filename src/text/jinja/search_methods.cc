@@ -37,7 +37,7 @@ std::vector<Range> words_of(std::string_view text, std::int64_t limit) {
 
 namespace {
 
-// String methods that search.
+// The string methods below search in their subject.
 
 std::vector<Range> parts_of(std::string_view text, std::string_view separator, std::int64_t limit) {
   std::vector<Range> parts;
@@ -52,7 +52,7 @@ std::vector<Range> parts_of(std::string_view text, std::string_view separator, s
   return parts;
 }
 
-// Searches forwards in the reversed text.
+// Searches forwards in the reversed text, because parts are counted from the right.
 std::vector<Range> parts_from_right(std::string_view text, std::string_view separator, std::int64_t limit) {
   const std::string backwards(text.rbegin(), text.rend());
   const std::string mark(separator.rbegin(), separator.rend());
@@ -66,7 +66,7 @@ std::vector<Range> words_from_right(std::string_view text, std::int64_t limit) {
   std::vector<Range> words = words_of(text, -1);
   const auto num_words = static_cast<std::int64_t>(words.size());
   if (limit < 0 || num_words <= limit) return words;
-  // Everything before the last words is one part, including leading spaces.
+  // All text before the last words is one part, which keeps its leading spaces.
   const std::ptrdiff_t num_joined = num_words - limit;
   const Range head{0, words[static_cast<std::size_t>(num_joined - 1)].end};
   words.erase(words.begin(), words.begin() + num_joined);
@@ -135,8 +135,8 @@ Result<Value> partition(Context& context, const Value& subject, const Arguments&
                        Value::text(text.slice(after, text.text.size()))});
 }
 
-// The part of the subject that the optional start and end arguments select, as slices do. Absent if it begins
-// after the end.
+// The part of the subject that the optional start and end arguments select. The arguments work as in slices,
+// but there is no window if the start is after the end.
 struct Window {
   std::string_view text;
   std::size_t num_before = 0;  // characters before the window
@@ -163,7 +163,7 @@ Result<std::optional<Window>> window_of(Context& context, const Value& subject, 
   return std::optional<Window>(Window{text.substr(begin, end - begin), static_cast<std::size_t>(bounds[0])});
 }
 
-// startswith and endswith: take a string or a tuple of strings.
+// Does startswith and endswith, which take a string or a tuple of strings.
 template <Side kSide>
 Result<Value> matches_at(Context& context, const Value& subject, const Arguments& arguments) {
   TRY(const auto window, window_of(context, subject, arguments));
@@ -183,7 +183,7 @@ Result<Value> matches_at(Context& context, const Value& subject, const Arguments
   return Value(false);
 }
 
-// find, rfind, index, rindex: positions are in characters.
+// Does find, rfind, index and rindex. Positions are in characters.
 enum class Missing { is_minus_one, is_error };
 template <Side kFrom, Missing kMissing>
 Result<Value> find(Context& context, const Value& subject, const Arguments& arguments) {

@@ -38,7 +38,7 @@ Result<Value> map(Context& context, const Value& subject, const Arguments& argum
 struct Selection {
   const Value* attribute = nullptr;  // tested instead of the item
   std::size_t num_used = 0;          // positional arguments before the test's name
-  bool keeps = true;                 // whether items that pass are kept, or those that do not
+  bool keeps = true;                 // true: items that pass the test are kept; false: the others
 };
 
 Result<Value> select_by(Context& context, const Value& subject, const Arguments& arguments,

@@ -11,7 +11,7 @@ using base::Result;
 
 namespace {
 
-// Python's indices of a slice over `size` elements, in the order in which they are taken.
+// Python's indices of a slice, in the order in which they are taken.
 struct Indices {
   std::int64_t begin = 0;
   std::int64_t end = 0;
@@ -40,7 +40,8 @@ Result<Indices> indices_of(const SliceBounds& bounds, std::size_t num_elements) 
   if (!bounds.step.is_none()) {
     if (!bounds.step.is_integer() || bounds.step.integer() == 0)
       return failure("slice step must be a number, not zero");
-    // Clamped, since no sequence is longer than this and the negative must exist.
+    // Clamped so that -step does not overflow. No sequence is longer than the limit, so the result is the
+    // same.
     indices.step =
         std::clamp<std::int64_t>(bounds.step.integer(), -(std::int64_t{1} << 40), std::int64_t{1} << 40);
   }
@@ -50,7 +51,7 @@ Result<Indices> indices_of(const SliceBounds& bounds, std::size_t num_elements) 
   return indices;
 }
 
-// A slice of a range is a range. It is never longer than the original.
+// Returns a slice of a range, which is a range. It is never longer than the original.
 Value slice_of_range(const std::array<std::int64_t, 3>& bounds, const Indices& indices) {
   const auto scaled = [](std::int64_t from, std::int64_t count, std::int64_t step) {
     const __int128 at = static_cast<__int128>(from) + static_cast<__int128>(count) * step;

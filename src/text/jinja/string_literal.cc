@@ -55,7 +55,7 @@ Number read_digits(std::string_view text, int radix, std::size_t max_digits) {
   return number;
 }
 
-// Lone surrogates and values beyond Unicode cannot be written in UTF-8.
+// Lone surrogates and values beyond Unicode cannot be written in UTF-8, so they become U+FFFD.
 void append_character(char32_t value, std::string& out) {
   const bool valid = value <= 0x10FFFF && (value < 0xD800 || value > 0xDFFF);
   base::append_utf8(valid ? value : U'\uFFFD', out);

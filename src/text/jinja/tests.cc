@@ -12,7 +12,7 @@ using base::Result;
 
 namespace {
 
-// A test without arguments.
+// Makes a test without arguments from a predicate.
 template <bool (*kPredicate)(const Value&)>
 Result<Value> plain(Context&, const Value& subject, const Arguments& arguments) {
   TRY_OK(arguments.only({}));
@@ -104,7 +104,7 @@ Result<Value> divisible_by(Context& context, const Value& subject, const Argumen
   return leaves(context, subject, *divisor, 0);
 }
 
-// Python's `is`, except that equal strings and equal numbers count as the same object.
+// Does Python's `is`, except that equal strings and equal numbers of one type count as the same object.
 Result<Value> same_as(Context&, const Value& subject, const Arguments& arguments) {
   TRY_OK(arguments.only({"other"}));
   const Value* other = arguments.find(0, "other");

@@ -12,7 +12,7 @@ using base::Result;
 
 namespace {
 
-// Some filters return markup if their subject is markup.
+// Returns markup if the subject is markup, as some filters do.
 Value like(const Value& subject, Prompt text) {
   return subject.is_markup() ? Value::markup(std::move(text)) : Value::text(std::move(text));
 }
@@ -38,7 +38,7 @@ Result<Value> capitalize(Context& context, const Value& subject, const Arguments
   return like(subject, marked_like(capitalized(text.text), text));
 }
 
-// Jinja's definition of a word's beginning, which differs from that of str.title().
+// Jinja's rule for the beginning of a word, which differs from that of str.title().
 bool before_word(char32_t c) {
   return is_space(c) || c == '-' || c == '(' || c == '{' || c == '[' || c == '<';
 }
@@ -135,7 +135,7 @@ std::string query_escaped(std::string_view text) {
   return out;
 }
 
-// Encodes a text, or pairs as a query.
+// Encodes a text, or encodes pairs as a query.
 Result<Value> url_encode(Context& context, const Value& subject, const Arguments& arguments) {
   TRY_OK(arguments.only({}));
   if (!subject.is_dict() && !subject.is_sequence()) {
@@ -219,7 +219,7 @@ Result<Value> strip_tags(Context& context, const Value& subject, const Arguments
     }
     const std::size_t end = std::min(text.text.find('<', at + 1), text.text.size());
     bare.append(text.slice(at, end));
-    // An opening that is never closed is text, and so is the rest.
+    // A tag or comment that is never closed is text, and so is everything after it.
     if (text.text[at] == '<') {
       bare.append(text.slice(end, text.text.size()));
       break;

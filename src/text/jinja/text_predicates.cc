@@ -25,7 +25,7 @@ bool is_alphanumeric(char32_t c) {
   return is_letter(c) || is_numeric(c);
 }
 
-// True for a string with at least one character, if all of them pass.
+// True if the string has at least one character and all its characters pass.
 template <bool (*kPredicate)(char32_t)>
 Result<Value> all_characters(Context& context, const Value& subject, const Arguments& arguments) {
   TRY_OK(arguments.by_position(0, 0));
@@ -60,7 +60,7 @@ bool is_printable_text(std::string_view text) {
   return true;
 }
 
-// True if upper case letters are at the beginnings of words and nowhere else.
+// True if words begin with an upper case letter, and no other letter is in upper case.
 bool is_title(std::string_view text) {
   bool found = false;
   bool inside = false;

@@ -22,7 +22,8 @@ Value finished(Sequence made) {
   return Value(std::make_shared<const Sequence>(std::move(made)));
 }
 
-// Equal keys have equal spellings, also across number types.
+// Returns a spelling that is the same for equal keys, even if they are numbers of different types (whole
+// doubles from 9e15 on are an exception).
 std::string key_spelling(const Value& key) {
   if (key.is_text()) return "s" + key.str();
   if (key.is_sequence()) {
@@ -47,19 +48,19 @@ bool is_tuple_like(Kind kind) {
   return kind == Kind::tuple || kind == Kind::group;
 }
 
-// Whether equality of these kinds compares their items.
+// Whether values of these kinds are compared by their items.
 bool comparable(Kind a, Kind b) {
   if (is_tuple_like(a)) return is_tuple_like(b);
   return a == b && a != Kind::values && a != Kind::iterator;
 }
 
-// Exact for integers and doubles: a long double holds every value of both.
+// Converts an integer or a double exactly: a long double holds every value of both types.
 long double exact(const Value& number) {
   return number.is_integer() ? static_cast<long double>(number.integer())
                              : static_cast<long double>(number.real());
 }
 
-// Then nobody else sees what is changed: another share could only be made of this one.
+// A sole owner may change the text: no other value sees it, and a new share could only come from this owner.
 bool is_sole_owner(const std::shared_ptr<Characters>& text) {
   return text.use_count() == 1;
 }
@@ -222,7 +223,7 @@ void Dict::set(Value key, Value value) {
 }
 
 bool hashable(const Value& value) {
-  constexpr std::size_t kMaxKeyWeight = 1000;  // a tuple may repeat one part many times
+  constexpr std::size_t kMaxKeyWeight = 1000;  // limited because a tuple may repeat one part many times
   if (value.is_tuple())
     return value.weight() <= kMaxKeyWeight &&
            std::all_of(value.items().begin(), value.items().end(), hashable);

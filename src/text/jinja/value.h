@@ -32,17 +32,17 @@ struct Undefined {
   bool operator==(const Undefined&) const { return true; }
 };
 
-// An ordered container, for which Python has several types.
+// An ordered container. Python has several types of these.
 struct Sequence {
   enum class Kind : std::uint8_t {
     list,
     tuple,
-    group,  // the tuple of groupby, whose parts also have names
+    group,  // a tuple of groupby; its parts also have names
     range,
     keys,  // of a dict, like the next two
     values,
     pairs,
-    iterator,  // gives each item once; always true; has no length and no indices
+    iterator,  // gives each item once; is always true; has no length or indices
   };
   std::vector<Value> items;
   Kind kind = Kind::list;
@@ -52,7 +52,7 @@ struct Sequence {
   mutable std::size_t num_taken = 0;     // for an iterator
 };
 
-// A string. Markup is not escaped again.
+// A string. If it is markup, it is not escaped again.
 struct Characters {
   Prompt prompt;
   bool is_markup = false;
@@ -62,14 +62,14 @@ struct Characters {
 // cheap. Macro, Namespace and Loop pointers are valid as long as the rendering that made them.
 class Value {
  public:
-  using Text = std::shared_ptr<Characters>;  // changed only while it has one owner, which gives it up
+  using Text = std::shared_ptr<Characters>;  // changed only by its sole owner, which gives it up
   using Items = std::shared_ptr<const Sequence>;
   using Mapping = std::shared_ptr<const Dict>;
   using State = std::variant<Undefined, std::monostate, bool, std::int64_t, double, Text, Items, Mapping,
                              Namespace*, Loop*, const Macro*, std::shared_ptr<const Method>>;
 
-  // The special members are defined in value.cc: inlined, those of the variant would make up most of the
-  // evaluator's code.
+  // The special members are defined in value.cc. If they were inlined, the variant's would make up most of
+  // the evaluator's code.
   Value();
   Value(const Value& other);
   Value(Value&& other) noexcept;
@@ -98,8 +98,8 @@ class Value {
   static Value tuple(std::vector<Value> items);
   static Value sequence(Sequence::Kind kind, std::vector<Value> items);
   static Value iterator(std::vector<Value> items);
-  // The integers from bounds[0] up to, but not including, bounds[1] in steps of bounds[2]. The caller bounds
-  // their number.
+  // Makes the integers from bounds[0] up to, but not including, bounds[1] in steps of bounds[2]. The caller
+  // limits their number.
   static Value range(std::array<std::int64_t, 3> bounds);
   static Value dict(Dict dict);
   static Value number(std::size_t count) { return Value(static_cast<std::int64_t>(count)); }
@@ -121,7 +121,7 @@ class Value {
   bool is_list() const { return is(Sequence::Kind::list); }
   bool is_tuple() const { return is(Sequence::Kind::tuple) || is(Sequence::Kind::group); }
   bool is_iterator() const { return is(Sequence::Kind::iterator); }
-  // Has indices: a list, a tuple or a range.
+  // Whether the value has indices: it is a list, a tuple or a range.
   bool is_indexed() const { return is_list() || is_tuple() || is(Sequence::Kind::range); }
   bool is(Sequence::Kind kind) const { return is_sequence() && std::get<Items>(state_)->kind == kind; }
   bool is_dict() const { return is<Mapping>(); }
@@ -131,7 +131,7 @@ class Value {
     return is<const Macro*>() || is<std::shared_ptr<const Method>>() || is<Loop*>();
   }
 
-  // Each requires the matching is_…().
+  // Each function requires that the matching is_…() is true.
   const Prompt& prompt() const { return std::get<Text>(state_)->prompt; }
   const std::string& str() const { return prompt().text; }
   const std::vector<Value>& items() const { return std::get<Items>(state_)->items; }
@@ -146,19 +146,19 @@ class Value {
   // Python's `is`, except that equal strings and equal numbers of one type count as the same object.
   bool is_identical(const Value& other) const;
   int depth() const;
-  // The number of parts to visit. Parts that occur twice count twice, so that a template cannot hide an
-  // exponential walk in a small value. Saturates.
+  // Returns the number of parts to visit. A part that occurs twice counts twice, so that a template cannot
+  // hide an exponential walk in a small value. The number saturates.
   std::size_t weight() const;
-  // The name of the Python type, for messages.
+  // Returns the name of the Python type, for messages.
   std::string_view type_name() const;
-  // Moves the text out if nobody else holds it, otherwise copies it. Requires `is_text()`.
+  // Moves the text out if no other value shares it, otherwise copies it. Requires `is_text()`.
   Prompt take_text() &&;
 
  private:
   State state_;
 };
 
-// A Python dict: keys stay in the order in which they were first set.
+// A Python dict. Keys stay in the order in which they were first set.
 class Dict {
  public:
   using Entry = std::pair<Value, Value>;
@@ -183,18 +183,18 @@ class Dict {
   std::size_t weight_ = 1;
 };
 
-// Whether a value may be a key.
+// Whether a value may be a key of a dict.
 bool hashable(const Value& value);
 bool equal(const Value& a, const Value& b);
-// Python's `<`; an error for types that have no order.
+// Does Python's `<`. Fails for types that have no order.
 base::Result<bool> less(const Value& a, const Value& b);
 
-// Python's str() and repr(). The caller must have charged the value's weight to the budget.
+// Do Python's str() and repr(). The caller must have charged the value's weight to the budget.
 Prompt to_text(const Value& value);
 Prompt to_repr(const Value& value);
 std::string real_repr(double value);
 
-// Strings in the value count as input. An error if it nests deeper than kMaxDepth.
+// Converts JSON. Strings in the value count as input. Fails if the value nests deeper than kMaxDepth.
 base::Result<Value> from_json(const base::json::value& json);
 
 inline constexpr int kMaxDepth = 100;

@@ -31,7 +31,7 @@ std::string_view trimmed(const std::string& text) {
   return std::string_view(text).substr(range.begin, range.end - range.begin);
 }
 
-// Digits without Python's underscores, which may only stand between two digits.
+// Removes Python's underscores. Absent if one is not between two digits.
 std::optional<std::string> without_underscores(std::string_view digits) {
   std::string plain;
   for (std::size_t i = 0; i < digits.size(); ++i) {
@@ -47,7 +47,7 @@ std::optional<std::string> without_underscores(std::string_view digits) {
   return plain;
 }
 
-// A number without its sign, since from_chars does not take a plus sign.
+// A number split from its sign, since from_chars does not accept a plus sign.
 struct Signed {
   std::string_view rest;
   bool negative = false;
@@ -82,7 +82,7 @@ std::optional<std::int64_t> to_integer(double value) {
   return static_cast<std::int64_t>(value);
 }
 
-// Python's int(text, base), in 64 bits.
+// Does Python's int(text, base), in 64 bits.
 Result<std::optional<std::int64_t>> parse_integer(std::string_view text, std::int64_t base) {
   if (base != 0 && (base < 2 || base > 36)) return std::optional<std::int64_t>();
   const auto [unsigned_text, negative] = signed_part(text);
@@ -147,7 +147,7 @@ Result<Value> absolute(Context&, const Value& subject, const Arguments& argument
   return Value(value < 0 ? -value : value);
 }
 
-// Python's round(number, digits): to the nearest, and exact halves to even.
+// Does Python's round(number, digits): to the nearest, and exact halves to even.
 Result<Value> round_common(const Value& number, std::int64_t precision) {
   precision = std::clamp<std::int64_t>(precision, -400, 400);
   if (number.is<double>()) {
@@ -236,7 +236,7 @@ Result<Value> attribute(Context&, const Value& subject, const Arguments& argumen
   const Value* given = arguments.find(0, "name");
   if (given == nullptr) return failure("attr() needs a name");
   TRY(const std::string name, text_argument(given, ""));
-  // Unlike the dot, this does not find items of a dict.
+  // Unlike the dot, the filter `attr` does not find items of a dict.
   if (subject.is_dict() && find_method(subject, name) == nullptr)
     return Value::undefined(fmt::format("'dict object' has no attribute '{}'", name));
   return attribute_of(subject, name);

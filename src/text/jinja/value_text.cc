@@ -14,7 +14,8 @@ namespace {
 void append_repr(const Value& value, Prompt& out);
 void append_items(const Value& value, Prompt& out);
 
-// Python's repr of a str: single quotes, unless the text has only single quotes.
+// Writes Python's repr of a str: in double quotes if the text has single quotes and no double ones, otherwise
+// in single quotes.
 void append_quoted(const Prompt& text, Prompt& out) {
   const bool has_single = text.text.find('\'') != std::string::npos;
   const bool has_double = text.text.find('"') != std::string::npos;
