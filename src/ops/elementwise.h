@@ -7,7 +7,8 @@
 
 namespace kvasir::ops {
 
-// y = activation(gate) * up, or activation(gate) where `up` is empty. y may be gate or up.
+// y = activation(gate) * up, or y = activation(gate) if `up` is empty. `y` may be the same array as `gate` or
+// `up`.
 void activate(Context& context, Activation activation, std::span<const float> gate, std::span<const float> up,
               std::span<float> y);
 

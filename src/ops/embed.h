@@ -8,7 +8,8 @@
 
 namespace kvasir::ops {
 
-// The tokens' rows of the table. The caller has checked that every token is in [0, vocab).
+// Copies each token's row of the table to `y`, as floats. The caller has checked that every token is in [0,
+// vocab).
 void embed(Context& context,
            const tensor::TensorView& table,  // [vocab, dim], any type
            std::span<const TokenId> tokens,  // [rows]

@@ -13,7 +13,7 @@ namespace {
 
 constexpr float kOut = -std::numeric_limits<float>::infinity();
 
-// Picks the experts of one row after another.
+// Picks the experts of one row at a time; its memory is reused from row to row.
 class Router {
  public:
   explicit Router(const RouterArgs& args)
@@ -52,7 +52,8 @@ class Router {
     for (float& score : scores_) score /= sum;
   }
 
-  // Brings the `count` highest to the front, the first of equals first. A NaN counts as the lowest.
+  // Moves the `count` highest-ranked to the front; of equals, the lower index comes first. A NaN counts as
+  // the lowest.
   static void best(std::vector<std::int32_t>& order, const std::vector<float>& ranks, std::size_t count) {
     const auto rank = [&](std::int32_t i) {
       const float value = ranks[static_cast<std::size_t>(i)];
@@ -86,13 +87,13 @@ class Router {
 
   const RouterArgs& args_;
   std::vector<float> scores_;
-  std::vector<float> ranks_;  // experts are picked by these
+  std::vector<float> ranks_;  // scores plus selection_bias: experts are picked by rank
   std::vector<std::int32_t> order_;
   std::vector<float> groups_;
   std::vector<std::int32_t> group_order_;
 };
 
-// Counting sort of the rows' experts.
+// Gives each (row, expert) pair its slot, by a counting sort over the experts.
 void assign_slots(int num_experts, ExpertPlan& plan) {
   plan.first_slots.assign(static_cast<std::size_t>(num_experts) + 1, 0);
   for (const std::int32_t expert : plan.experts) ++plan.first_slots[static_cast<std::size_t>(expert) + 1];

@@ -49,7 +49,7 @@ TEST(Route, BiasPicksAndDoesNotWeigh) {
 }
 
 TEST(Route, OnlyTheBestGroupsTakePart) {
-  // Groups {0, 1}, {2, 3}, {4, 5}: the best single expert is 4, the best pair is {2, 3}.
+  // The groups are {0, 1}, {2, 3} and {4, 5}. The best single expert is 4; the best pair is {2, 3}.
   const std::vector<float> logits = {-9, -9, 2, 2, 4, -9};
   RouterArgs args = {.score = RouterScore::sigmoid, .num_experts = 6, .num_used = 2, .num_groups = 3};
   args.group_by_top_two = true;
@@ -66,7 +66,7 @@ TEST(Route, EqualsAndNaNsHaveAnOrder) {
             (std::vector<std::int32_t>{0, 1}));
 }
 
-// Rows go to their experts and come back as the weighted sum, whatever the other rows are.
+// Each row gets the weighted sum over its own experts, whatever the other rows are.
 TEST(Experts, GatherAndCombineAreARowsOwn) {
   std::mt19937 random(1);
   ComputePool pool(2);

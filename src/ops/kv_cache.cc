@@ -12,8 +12,8 @@
 namespace kvasir::ops {
 namespace {
 
-// Where the numbers of a token go inside a head's part of a block: the first at `first`, the others `step`
-// apart.
+// Where one token's numbers go within a head's part of a block: the first goes to index `first`, and each
+// next one `step` further.
 struct Place {
   int first = 0;
   int step = 1;
@@ -35,7 +35,7 @@ void store_head_int8(std::byte* head, int dim, Place place, int token, const flo
   for (int from = 0; from < dim; from += kKvGroup) {
     const int to = std::min(dim, from + kKvGroup);
     float largest = 0;
-    float nothing = 0;  // or NaN, which the scale then carries
+    float nothing = 0;  // becomes NaN if any number is infinite or NaN, and then so does the scale
     for (int d = from; d < to; ++d) {
       largest = std::max(largest, std::fabs(x[d]));
       nothing += 0 * x[d];
@@ -90,7 +90,7 @@ Turn turn_of(KvType type) {
   return nullptr;
 }
 
-// Bytes of a head's numbers, without scales.
+// Bytes of a head's numbers in a block, without the scales.
 std::int64_t number_bytes(const KvLayer& layer) {
   const std::int64_t scales =
       layer.type == KvType::int8 ? std::int64_t{layer.num_groups()} * kBlockTokens * 2 : 0;
@@ -135,7 +135,8 @@ void copy_block(const KvLayer& layer, std::int32_t from, std::int32_t to) {
   std::memcpy(layer.v + to * bytes, layer.v + from * bytes, static_cast<std::size_t>(bytes));
 }
 
-// Keys are [head_dim, tokens] here and values [tokens, head_dim]; the scales of both are [groups, tokens].
+// In the cache, keys are [head_dim, tokens], values [tokens, head_dim], and the scales of both [groups,
+// tokens]. The canonical form has tokens outermost in a head's keys, values and scales.
 void export_block(const KvLayer& layer, std::int32_t block, std::byte* out) {
   const Turn turn_head = turn_of(layer.type);
   const std::int64_t numbers = number_bytes(layer);

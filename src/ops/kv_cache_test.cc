@@ -14,9 +14,9 @@ namespace {
 
 constexpr int kBlocks = 3;
 constexpr int kHeads = 2;
-constexpr int kDim = 40;  // no multiple of the scales' groups
+constexpr int kDim = 40;  // not a multiple of the 32 numbers that share a scale
 
-// The cache of one layer.
+// A KV cache of one layer.
 struct Cache {
   explicit Cache(KvType type, int latent_dim = 0) {
     layer.type = type;
@@ -64,7 +64,7 @@ TEST(KvCache, ABlockThatLeavesAndEntersHasTheSameBytes) {
     }
 }
 
-// The rows of a block as they were stored, whatever order the device has them in.
+// An exported block has the tokens' rows as they were stored, whatever the layout in the cache.
 TEST(KvCache, TheCanonicalFormIsTheRowsOfEachHead) {
   std::mt19937 random(4);
   ComputePool pool(2);

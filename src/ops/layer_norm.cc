@@ -9,7 +9,7 @@
 namespace kvasir::ops {
 namespace {
 
-// Sixteen sums side by side, which any compiler turns into vectors without changing their order.
+// Adds into 16 separate sums, so that any compiler can use vectors without changing the order of additions.
 template <class Term>
 float sum_terms(std::int64_t dim, const Term& term) {
   std::array<float, 16> lanes{};

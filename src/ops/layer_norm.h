@@ -12,8 +12,8 @@ struct LayerNormArgs {
   float eps = 1e-5f;
 };
 
-// y = (x - mean(x)) / sqrt(variance(x) + eps) * weight + bias, for each row of weight.size() numbers.
-// y may be x.
+// y = (x - mean(x)) / sqrt(variance(x) + eps) * weight + bias, for each row of weight.size() numbers. `y` may
+// be the same array as `x`.
 void layer_norm(Context& context,
                 std::span<const float> x,  // [rows, dim]
                 const LayerNormArgs& args,

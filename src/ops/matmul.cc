@@ -23,12 +23,13 @@ struct Product {
 
 // Activations of this many bytes stay in a core's own cache while the weights stream past them.
 constexpr std::int64_t kChunkBytes = 512 << 10;
-// What a thread takes at a time: small enough that nobody waits long for the last piece.
+// Weights that a thread takes at a time: few enough that the other threads do not wait long for the last
+// piece.
 constexpr std::int64_t kPieceBytes = 256 << 10;
 
-// Rows that one thread quantises together: their groups fill cache lines that no other thread writes to.
+// Rows that one thread quantises together: no other thread writes to the cache lines of their groups.
 constexpr std::int64_t kQuadRows = 4;
-// Groups that a thread quantises at a time, over all its rows.
+// Groups that a thread quantises at a time, counted over all its rows.
 constexpr std::int64_t kQuantizeGroups = 512;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) {
@@ -162,10 +163,12 @@ void multiply_tiles_fine(Context& context, const Product& p) {
   context.pool().run(static_cast<int>(num_chunks * pieces_a_chunk), multiply_piece);
 }
 
-// From this many rows on AMX is faster. Fewer wait for memory, or leave a tile half empty.
+// AMX is faster from this many rows on. With fewer, the time goes into reading memory, or a tile is half
+// empty.
 constexpr std::int64_t kMinFinePanelRows = 12;
 
-// Cuts the product into panels; `base` has what they share, and `at_row` sets the activations from a row on.
+// Cuts the product into panels. `base` has the fields that all panels share; `at_row` sets a panel's
+// activations, given its first row.
 template <class AtRow>
 void run_panels(Context& context, const Product& p, void (*multiply)(const PanelJob&), const PanelJob& base,
                 AtRow at_row) {
@@ -173,7 +176,7 @@ void run_panels(Context& context, const Product& p, void (*multiply)(const Panel
   const std::int64_t bytes = tile_bytes(p.w.type(), p.w.cols());
   const std::int64_t num_outputs = p.w.rows();
   const std::int64_t num_tiles = divide_up(num_outputs, kTileRows);
-  const std::int64_t panel_tiles =  // kernels take them in twos or threes
+  const std::int64_t panel_tiles =  // a multiple of 6 if possible, since kernels take 2 or 3 at a time
       std::clamp<std::int64_t>(num_tiles / (num_threads * 8) / 6 * 6, 3, kPanelTiles);
   const std::int64_t num_panels = divide_up(num_tiles, panel_tiles);
   const auto multiply_panel = [&](int piece, int thread) {
@@ -212,7 +215,7 @@ void multiply_panels(Context& context, const Product& p) {
 }
 
 void multiply_panels_fine(Context& context, const Product& p) {
-  // Blocks of equal size, none with more rows than a tile register.
+  // All blocks are of equal size, and none has more rows than a tile register.
   const int width = p.num_rows > kPanelRows
                         ? kPanelBlock
                         : static_cast<int>(divide_up(p.num_rows, divide_up(p.num_rows, kPanelBlock)));
@@ -231,7 +234,8 @@ bool is_float(tensor::DType type) {
   return tensor::info(type).block_elems == 1;
 }
 
-// Panels of outputs; a quantised weight's panel becomes floats in the thread's own scratch.
+// Multiplies by 8 outputs (a panel) at a time. A panel of a quantised weight is first dequantised into the
+// thread's own scratch.
 void multiply_rows(Context& context, const Product& p) {
   constexpr std::int64_t kPanel = 8;
   const CpuKernels& kernels = cpu_kernels(context.isa());

@@ -48,8 +48,8 @@ struct Case {
         rows(rows),
         x(random_floats(rows * static_cast<std::size_t>(cols), random)),
         bias(random_floats(static_cast<std::size_t>(outputs), random)) {
-    std::fill_n(x.begin(), 32, 0.0f);  // a group without a scale
-    if (x.size() > 64) x[40] = 300;    // and one with an outlier
+    std::fill_n(x.begin(), 32, 0.0f);  // a group of zeros
+    if (x.size() > 64) x[40] = 300;    // and a group with an outlier
   }
 
   Weight weight(Precision precision) const { return Weight::prepare(matrix.view, precision).value(); }
@@ -61,7 +61,7 @@ struct Case {
   }
 };
 
-// How activations are rounded: the columns that share a scale, and the steps of that scale.
+// How activations are rounded: `cols` columns share a scale, and the largest number becomes `steps`.
 struct Grid {
   std::size_t cols;
   double steps;
@@ -142,7 +142,7 @@ TEST(Matmul, EveryInstructionSetComputesTheSameBits) {
   }
 }
 
-// Rows picked at random from 40, in random order and number, on 1 to 3 threads.
+// Picks rows at random from 40, in random number and order, and multiplies them on 1 to 3 threads.
 TEST(Matmul, ARowDoesNotDependOnItsBatch) {
   std::mt19937 random(3);
   ComputePool pools[] = {ComputePool(1), ComputePool(2), ComputePool(3)};
@@ -174,7 +174,7 @@ TEST(Matmul, ARowDoesNotDependOnItsBatch) {
   }
 }
 
-// Enough rows for several chunks of activations.
+// There are enough rows for several chunks of activations.
 TEST(Matmul, LargeBatchesAreCutWithoutATrace) {
   std::mt19937 random(4);
   ComputePool pool(3);
@@ -189,7 +189,7 @@ TEST(Matmul, LargeBatchesAreCutWithoutATrace) {
   }
 }
 
-// The last 256 columns that share a scale are incomplete.
+// The last group of 256 columns that share a scale is incomplete.
 TEST(Matmul, OddNumbersOfGroups) {
   std::mt19937 random(9);
   ComputePool pool(2);

@@ -10,19 +10,19 @@
 namespace kvasir::ops {
 namespace {
 
-// Rows that a thread takes at a time: a partition's keys and values stay in its second-level cache for all of
-// them.
+// Rows that a thread takes at a time. They share a partition's keys and values, which stay in its
+// second-level cache.
 constexpr int kMaxPieceRows = 16;
 
-// The context of a row is cut into partitions. The result of the row's heads on one KV head, over one
-// partition, is a "part": `heads` maxima, sums, and vectors of value_dim.
+// The context of a row is cut into partitions. A "part" is the result of the row's heads on one KV head over
+// one partition: `heads` maxima, `heads` sums, and `heads` vectors of value_dim.
 struct Plan {
   const AttentionArgs& args;
   int num_rows = 0;
-  int heads = 0;      // query heads of a KV head
-  int head_dim = 0;   // of a query and a key
-  int value_dim = 0;  // of a value and of the result
-  int max_parts = 0;  // of any row
+  int heads = 0;      // query heads that share a KV head
+  int head_dim = 0;   // numbers in a query or a key
+  int value_dim = 0;  // numbers in a value or a result
+  int max_parts = 0;  // most parts that a row has
 
   std::int64_t part_floats() const { return static_cast<std::int64_t>(heads) * (value_dim + 2); }
   AttendPart part_at(float* p) const { return {p, p + heads, p + 2 * static_cast<std::int64_t>(heads)}; }
@@ -56,18 +56,19 @@ Row row_at(const Plan& plan, int index) {
   return row;
 }
 
-// Whether both rows have the same keys and values in a partition: they are of one sequence, or of sequences
-// that share a prefix.
+// Whether both rows have the same keys and values in a partition. They do if they belong to one sequence, or
+// to sequences that share a prefix.
 bool same_blocks(const Row& a, const Row& b, int part) {
   return a.slice == b.slice || std::ranges::equal(a.blocks_in(part), b.blocks_in(part));
 }
 
-// Some rows of the batch, on one KV head, with one thread's scratch.
+// Some rows of the batch on one KV head. Uses the scratch memory of one thread.
 class Piece {
  public:
+  // Floats from one dimension of the queries to the next: an odd number of cache lines, so that consecutive
+  // dimensions do not compete for the same places in the cache.
   static std::int64_t q_stride(const Plan& plan, int num_rows) {
-    return 16 *
-           ((static_cast<std::int64_t>(num_rows) * plan.heads + 15) / 16 | 1);  // odd lines: no two alias
+    return 16 * ((static_cast<std::int64_t>(num_rows) * plan.heads + 15) / 16 | 1);
   }
   static std::int64_t scratch_floats(const Plan& plan, int num_rows) {
     return kAttendScratchFloats + q_stride(plan, num_rows) * plan.head_dim;
@@ -104,7 +105,7 @@ class Piece {
     return end;
   }
 
-  // Computes this part of every row that sees it, into place(i).
+  // Computes this part for every row that sees it, and writes row i's part to place(i).
   template <class Place>
   void attend(const CpuKernels& kernels, int part, const Place& place) const {
     for (int i = 0; i < num_rows_;) {
@@ -119,8 +120,8 @@ class Piece {
         ++n;
       } while (i + n < num_rows_ && rows_[i + n].sees_part(part) &&
                same_blocks(rows_[i], rows_[i + n], part));
-      // Any of these rows names the blocks of all: rows of one slice share its list, and other slices have
-      // equal blocks here.
+      // The blocks of any of these rows serve for all: rows of one slice share its list, and the other slices
+      // have equal blocks in this partition.
       kernels.attend({.layer = &plan_.args.layer,
                       .kv_head = kv_head_,
                       .blocks = rows_[i].slice->blocks.data(),
@@ -158,7 +159,7 @@ void write_out(const Plan& plan, int row, int kv_head, const AttendPart& sum) {
   }
 }
 
-// A thread takes a few rows of one KV head and goes through their partitions in order.
+// Each thread takes a few rows of one KV head and goes through their partitions in order.
 void attend_by_rows(Context& context, const Plan& plan) {
   const CpuKernels& kernels = cpu_kernels(context.isa());
   const int num_threads = context.pool().num_threads();
@@ -188,7 +189,7 @@ void attend_by_rows(Context& context, const Plan& plan) {
   });
 }
 
-// For few rows with long contexts: a thread takes a few partitions of them; then the parts are joined in
+// For few rows with long contexts. Each thread takes a few of their partitions; then the parts are joined in
 // order.
 void attend_by_parts(Context& context, const Plan& plan) {
   const CpuKernels& kernels = cpu_kernels(context.isa());
@@ -197,7 +198,7 @@ void attend_by_parts(Context& context, const Plan& plan) {
   const int piece_rows = std::min(plan.num_rows, kMaxPieceRows);
   const int num_groups = (plan.num_rows + piece_rows - 1) / piece_rows * num_kv_heads;
   const int piece_parts = std::clamp(num_groups * plan.max_parts / (num_threads * 8), 1, plan.max_parts);
-  const int runs = (plan.max_parts + piece_parts - 1) / piece_parts;  // of a group's partitions
+  const int runs = (plan.max_parts + piece_parts - 1) / piece_parts;  // pieces of a group's partitions
   const std::int64_t part_floats = (plan.part_floats() + 15) / 16 * 16;
   const std::int64_t num_units = static_cast<std::int64_t>(plan.num_rows) * num_kv_heads;
   const std::int64_t thread_floats = (Piece::scratch_floats(plan, piece_rows) + 15) / 16 * 16;
@@ -205,7 +206,7 @@ void attend_by_parts(Context& context, const Plan& plan) {
       static_cast<std::size_t>(num_units * plan.max_parts * part_floats + thread_floats * num_threads) *
       sizeof(float)));
   float* scratch = parts + num_units * plan.max_parts * part_floats;
-  // `part` counts from the first that the row sees.
+  // Part 0 is the first that the row sees.
   const auto part_of = [&](std::int64_t unit, int part) {
     return plan.part_at(parts + (unit * plan.max_parts + part) * part_floats);
   };

@@ -25,7 +25,7 @@ struct Shape {
   float softcap = 0;
 };
 
-// These vectors of head_dim as a cache returns them.
+// Rounds vectors of head_dim numbers as the cache does.
 std::vector<float> stored(const Shape& shape, std::vector<float> x) {
   for (std::size_t at = 0; at < x.size(); at += static_cast<std::size_t>(shape.head_dim)) {
     for (int from = 0; from < shape.head_dim; from += kKvGroup) {
@@ -74,7 +74,7 @@ class Sequence {
   std::span<const float> k(int from, int n) const { return rows(k_, from, n, kv_size()); }
   std::span<const float> v(int from, int n) const { return rows(v_, from, n, kv_size()); }
 
-  // Fed in chunks of `chunk` tokens.
+  // Feeds the sequence in chunks of `chunk` tokens and returns all rows' results.
   std::vector<float> run(Context& context, int chunk) {
     std::vector<float> out(static_cast<std::size_t>(num_tokens_) * q_size(), NAN);
     for (int from = 0; from < num_tokens_; from += chunk) {
@@ -99,7 +99,7 @@ class Sequence {
             .softcap = shape_.softcap};
   }
 
-  // Plain attention of one row and head in double precision on the numbers that the cache can hold.
+  // Plain attention of one row and head in double precision, on keys and values rounded as in the cache.
   std::vector<double> reference(int row, int head) const {
     const int kv_head = head / (shape_.num_heads / shape_.num_kv_heads);
     const int first = shape_.sliding_window > 0 ? std::max(0, row + 1 - shape_.sliding_window) : 0;
@@ -175,7 +175,7 @@ TEST(PagedAttention, EqualsPlainAttention) {
   }
 }
 
-// Gives the same bits for any chunks, any number of threads, and any instruction set.
+// The bits are the same for any chunks, any number of threads, and any instruction set.
 TEST(PagedAttention, ARowDependsOnItsContextAlone) {
   std::mt19937 random(2);
   ComputePool pools[] = {ComputePool(1), ComputePool(2), ComputePool(4)};
@@ -206,7 +206,7 @@ TEST(PagedAttention, ABatchOfSlicesEqualsEachAlone) {
   const std::vector<float> alone_a = a.run(context, 40);
   const std::vector<float> alone_b = b.run(context, 40);
 
-  // One cache for both: b's blocks after a's.
+  // Both sequences use one cache: b's blocks come after a's.
   const std::int64_t bytes = a.layer().block_bytes() * static_cast<std::int64_t>(a.blocks().size());
   std::vector<std::byte> keys(static_cast<std::size_t>(2 * bytes), std::byte{0xff});
   std::vector<std::byte> values = keys;
@@ -234,7 +234,7 @@ TEST(PagedAttention, ABatchOfSlicesEqualsEachAlone) {
   EXPECT_EQ(std::memcmp(&out[10 * size], &alone_b[39 * size], size * sizeof(float)), 0);
 }
 
-// Sequences that begin with the same blocks read them together.
+// Sequences that begin with the same blocks are computed together.
 TEST(PagedAttention, RowsThatShareBlocksEqualEachAlone) {
   std::mt19937 random(8);
   ComputePool pools[] = {ComputePool(1), ComputePool(3)};
@@ -265,7 +265,7 @@ TEST(PagedAttention, RowsThatShareBlocksEqualEachAlone) {
   }
 }
 
-// A later row of the same step may hold anything.
+// A later row of the same step may hold anything, even NaN.
 TEST(PagedAttention, WhatARowDoesNotSeeDoesNotHarmIt) {
   std::mt19937 random(9);
   ComputePool pool(2);
@@ -298,7 +298,8 @@ TEST(PagedAttention, EightBitsAreAboutHalfTheBytes) {
     EXPECT_EQ(kv_type_named(name(type)), type);
 }
 
-// A latent layer with keys as values: the same as a layer that stores both, except for the order of the sums.
+// A latent layer, whose keys are its values too. Its results equal those of a layer that stores both, except
+// for the order of the sums.
 class LatentSequence {
  public:
   LatentSequence(KvType type, int num_heads, int num_tokens, std::mt19937& random)
@@ -390,7 +391,7 @@ TEST(PagedAttention, WithoutAMaskEveryRowSeesTheWholeSequence) {
   args.mask = Mask::none;
   paged_attention(context, args);
   for (int row : {0, 7, 29}) {
-    // The same query as the last row of a causal step.
+    // With one row, no mask is the same as the causal mask: this is the last row of the causal step.
     const KvSlice last[] = {{0, 1, 29, sequence.blocks()}};
     std::vector<float> expected(sequence.q_size());
     paged_attention(context, sequence.args(last, sequence.q(row, 1), expected));

@@ -18,7 +18,7 @@ inline std::vector<float> random_floats(std::size_t n, std::mt19937& random, flo
   return x;
 }
 
-// Offsets of a block's f16 fields.
+// Byte offsets of the f16 fields in a block.
 inline std::vector<int> half_fields(tensor::DType type) {
   using tensor::DType;
   switch (type) {
@@ -38,7 +38,7 @@ inline std::vector<int> half_fields(tensor::DType type) {
   }
 }
 
-// A matrix of random blocks with finite numbers of about the size of a model's.
+// A matrix of random blocks whose numbers are finite and about as large as a model's.
 struct RandomMatrix {
   std::vector<std::byte> bytes;
   tensor::TensorView view;

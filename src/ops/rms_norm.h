@@ -6,7 +6,8 @@
 
 namespace kvasir::ops {
 
-// y = x / sqrt(mean(x²) + eps) * weight, for each row of weight.size() numbers. y may be x.
+// y = x / sqrt(mean(x²) + eps) * weight, for each row of weight.size() numbers. `y` may be the same array as
+// `x`.
 void rms_norm(Context& context,
               std::span<const float> x,       // [rows, dim]
               std::span<const float> weight,  // [dim]

@@ -9,7 +9,7 @@
 namespace kvasir::ops {
 namespace {
 
-// The distance between the two numbers of a pair, and between the pairs.
+// The distance between the two numbers of a pair, and from one pair to the next.
 struct Stride {
   int within;
   int between;

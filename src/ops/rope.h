@@ -9,15 +9,16 @@
 
 namespace kvasir::ops {
 
-// Cosines and sines of the positions of one step, made once and used by every layer.
-// Owned and used by one engine thread.
+// Cosines and sines of the positions of one step, computed once and used by every layer. Owned and used by
+// one engine thread.
 class RopeTable {
  public:
-  // Pair i of a head turns by position * inverse_frequencies[i]; so the first 2 * inverse_frequencies.size()
-  // numbers of a head are rotated and the rest stay. Cosines and sines are multiplied by `attention_factor`.
+  // Pair i of a head is rotated by the angle position * inverse_frequencies[i]. So the first 2 *
+  // inverse_frequencies.size() numbers of a head are rotated and the others stay as they are. Cosines and
+  // sines are multiplied by `attention_factor`.
   RopeTable(RopeStyle style, std::vector<float> inverse_frequencies, float attention_factor = 1);
 
-  // The position of each row of the step.
+  // Sets the position of each row of the step.
   void set_positions(Context& context, std::span<const std::int32_t> positions);
 
   RopeStyle style() const { return style_; }

@@ -49,7 +49,7 @@ TEST(Elementwise, EqualsItsFormulaOnEveryInstructionSet) {
   ComputePool pool(3);
   for (std::size_t n : {1u, 16u, 45u, 100000u}) {
     std::vector<float> gate = random_floats(n, random, 8);
-    gate[0] = -200;  // its exponential would overflow
+    gate[0] = -200;  // exp(200) would overflow
     if (n > 1) gate[1] = 200;
     const std::vector<float> up = random_floats(n, random);
     std::vector<float> oracle;

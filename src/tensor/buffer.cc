@@ -31,7 +31,7 @@ Buffer::Buffer(std::size_t size) : size_(size) {
   mapped_ = round_up(size, kHugePage);
   void* p = mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   CHECK(p != MAP_FAILED, "out of memory: {} bytes", size);
-  madvise(p, mapped_, MADV_HUGEPAGE);  // only advice; if it is refused, small pages work, too
+  madvise(p, mapped_, MADV_HUGEPAGE);  // only advice: if it is refused, small pages also work
   data_ = static_cast<std::byte*>(p);
 }
 

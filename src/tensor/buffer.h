@@ -25,7 +25,7 @@ class Buffer {
  private:
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
-  std::size_t mapped_ = 0;  // bytes of the mapping; 0: from the heap
+  std::size_t mapped_ = 0;  // bytes of the mapping; 0: the memory is from the heap
 };
 
 }  // namespace kvasir::tensor

@@ -27,7 +27,7 @@ enum class DType : std::uint8_t {
 };
 inline constexpr int kNumDTypes = 17;
 
-// A row is a whole number of blocks; a block holds `block_elems` numbers in `block_bytes` bytes.
+// A tensor's row is a whole number of blocks. A block holds `block_elems` numbers in `block_bytes` bytes.
 struct DTypeInfo {
   std::string_view name;
   int block_elems;
@@ -36,7 +36,7 @@ struct DTypeInfo {
 
 const DTypeInfo& info(DType type);
 
-// Bytes of `elems` consecutive numbers. `elems` must be a multiple of the block size.
+// The bytes that `elems` consecutive numbers take. `elems` must be a multiple of the block size.
 std::int64_t bytes_of(DType type, std::int64_t elems);
 
 }  // namespace kvasir::tensor

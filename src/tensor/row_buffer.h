@@ -6,10 +6,11 @@
 
 namespace kvasir::tensor {
 
-// Rows of floats. Grows to the most that was taken and stays, so that a steady state allocates nothing.
+// A reusable buffer for rows of floats. It grows to the largest size taken and never shrinks, so a steady
+// state allocates nothing.
 class RowBuffer {
  public:
-  // Holds whatever was there; valid until the next call.
+  // The memory holds whatever was written before, and is valid until the next call.
   std::span<float> take(std::size_t rows, int cols) {
     const std::size_t size = rows * static_cast<std::size_t>(cols);
     if (floats_.size() < size) floats_.resize(size);

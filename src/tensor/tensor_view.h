@@ -8,7 +8,8 @@
 
 namespace kvasir::tensor {
 
-// Outermost dimension first. A weight that maps `in` to `out` features is [out, in], with contiguous rows.
+// The sizes of a tensor's dimensions, outermost first. A weight that maps `in` to `out` features is [out,
+// in], with contiguous rows.
 using Shape = std::vector<std::int64_t>;
 
 inline std::int64_t num_elems(const Shape& shape) {

@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::uint32_t kOpen = std::uint32_t{1} << 31;
 
-// Longer than the serial work between two ops, shorter than what sleeping and waking costs.
+// How long a thread spins before it sleeps: longer than the serial work between two ops, shorter than the
+// cost of sleeping and waking.
 constexpr std::chrono::microseconds kSpin{40};
 
 thread_local bool inside_piece = false;
@@ -22,9 +23,9 @@ void pause() {
 #endif
 }
 
-// Returns the first value other than `old`. A sleeper is woken for certain only if the change was
-// sequentially consistent: the library's notify looks for sleepers first, and a weaker store may become
-// visible only after that look, when the sleeper has already read the old value.
+// Returns the first value other than `old`. A thread that changes `word` must do so with sequential
+// consistency to be certain of waking a sleeper: the library's notify looks for sleepers first, and a weaker
+// store may become visible only after that look, when the sleeper has already read the old value.
 std::uint32_t await_change(const std::atomic<std::uint32_t>& word, std::uint32_t old) {
   const auto deadline = std::chrono::steady_clock::now() + kSpin;
   do {
@@ -57,7 +58,7 @@ ComputePool::~ComputePool() {
 void ComputePool::run_job(const Job& job) {
   CHECK(!inside_piece, "a piece of a job starts a job");
   if (job.num_pieces <= 0) return;
-  if (job.num_pieces == 1) {  // needs one core, which the caller has
+  if (job.num_pieces == 1) {  // the caller's own thread suffices
     job.call(job.function, 0, 0);
     return;
   }

@@ -10,15 +10,15 @@
 
 namespace kvasir::ops {
 
-// The process's compute threads. A job is `num_pieces` calls that may run in any order on any thread of the
-// pool; the caller is one of the threads, so `num_threads` = 1 starts none.
+// The process's compute threads. A job is `num_pieces` calls, which may run in any order on any thread of the
+// pool. The caller is one of the threads, so a pool with `num_threads` = 1 starts none.
 //
-// Several engine threads share one pool: a job takes all of it, and callers get their turns in the order in
-// which they asked, so models never oversubscribe the cores and none starves. Threads without work spin for
-// some tens of microseconds (the gap between two ops of a step) and then sleep.
+// Several engine threads share one pool. A job takes the whole pool, and callers get their turns in the order
+// in which they asked, so models never oversubscribe the cores and none starves. Threads without work spin
+// for some tens of microseconds (the gap between two ops of a step) and then sleep.
 class ComputePool {
  public:
-  // `isa` is what ops on this pool use: one of supported_isas().
+  // Ops on this pool use `isa`, which is one of supported_isas().
   explicit ComputePool(int num_threads, Isa isa = best_isa());
   ~ComputePool();
   ComputePool(const ComputePool&) = delete;
@@ -28,8 +28,8 @@ class ComputePool {
   Isa isa() const { return isa_; }
 
   // Calls f(piece, thread) for every piece in [0, num_pieces) and returns when all are done. `thread` is in
-  // [0, num_threads) and no two calls run at once with the same one: it may name a thread's own scratch.
-  // f must not throw and must not call run. Any thread that is not inside f may call.
+  // [0, num_threads), and no two calls run at once with the same one, so f may use it to find a thread's own
+  // scratch. f must not throw and must not call run. Any thread may call run, except from inside f.
   template <class F>
   void run(int num_pieces, F&& f) {
     using Fn = std::remove_reference_t<F>;
@@ -49,12 +49,13 @@ class ComputePool {
   void work(int thread);
   void take_pieces(int thread);
 
-  // A caller draws a ticket and waits until it is served.
+  // A caller takes the next ticket and waits until `serving_` equals it.
   alignas(64) std::atomic<std::uint32_t> next_ticket_{0};
   alignas(64) std::atomic<std::uint32_t> serving_{0};
 
-  // Whether the current job is open, and how many workers are inside it. A worker enters only while it is
-  // open, and the caller leaves only when all are out, so one that wakes late never touches a finished job.
+  // The highest bit says that the current job is open; the rest counts the workers inside it. A worker enters
+  // only while the job is open, and the caller leaves only when all workers are out, so a worker that wakes
+  // late never touches a finished job.
   alignas(64) std::atomic<std::uint32_t> gate_{0};
   alignas(64) std::atomic<std::uint32_t> num_jobs_{0};  // what idle workers watch and sleep on
   alignas(64) std::atomic<int> next_piece_{0};

@@ -28,7 +28,7 @@ TEST(ComputePool, EveryPieceRunsOnce) {
   }
 }
 
-// Pieces that wait for one another finish only if as many threads work on them.
+// Each piece waits for the others, so they finish only if as many threads work on them.
 TEST(ComputePool, ThreadsWorkAtOnce) {
   ComputePool pool(3);
   for (int round = 0; round < 20; ++round) {
@@ -47,7 +47,7 @@ TEST(ComputePool, ThreadsWorkAtOnce) {
   }
 }
 
-// Several callers, jobs of random sizes: nothing is lost or done twice, and two jobs never run at once.
+// Several callers run jobs of random sizes. No piece is lost or done twice, and two jobs never run at once.
 TEST(ComputePool, CallersTakeTurns) {
   ComputePool pool(4);
   std::atomic<int> inside[5] = {};  // pieces of each caller that run right now

@@ -13,7 +13,7 @@ Context::Context(ComputePool& pool, Isa isa) : pool_(pool), isa_(isa) {
 
 std::byte* Context::scratch(std::size_t bytes) {
   if (scratch_.size() < bytes) {
-    scratch_ = tensor::Buffer();  // frees the old memory before it allocates the new
+    scratch_ = tensor::Buffer();  // frees the old memory before the new is allocated
     scratch_ = tensor::Buffer(bytes + bytes / 4);
   }
   return scratch_.data();

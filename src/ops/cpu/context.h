@@ -9,9 +9,9 @@
 
 namespace kvasir::ops {
 
-// What ops run with: the shared pool, the instruction set, and the caller's own scratch memory. The scratch
-// grows to the largest op and stays, so that a steady state allocates nothing. One engine thread owns and
-// uses it.
+// What every op needs: the shared pool, the instruction set, and the caller's own scratch memory. The scratch
+// grows to the largest op's need and never shrinks, so a steady state allocates nothing. Owned and used by
+// one engine thread.
 class Context {
  public:
   // `isa` is one of supported_isas().
@@ -21,7 +21,8 @@ class Context {
   ComputePool& pool() { return pool_; }
   Isa isa() const { return isa_; }
 
-  // At least `bytes`, aligned to 64; holds whatever the last op left and is valid until the next call.
+  // Returns at least `bytes` bytes, aligned to 64. They hold whatever the last op left, and are valid until
+  // the next call.
   std::byte* scratch(std::size_t bytes);
 
  private:

@@ -9,14 +9,15 @@
 #include "ops/types/kv_layer.h"
 #include "tensor/dtype.h"
 
-// The interface between the ops (checks, splitting into pieces) and their kernels. The kernels are written
-// once, as templates over the vectors of an instruction set (x_cpu.inc). cpu_<isa>.cc compiles those with
-// products of bytes for one set, and cpu_<isa>_floats.cc the others for all sets with the same vectors.
+// The interface between the ops, which check and split the work, and their kernels. The kernels are written
+// once, as templates over the vectors of an instruction set (x_cpu.inc). cpu_<isa>.cc compiles the kernels
+// with products of bytes for one instruction set. cpu_<isa>_floats.cc compiles the others, for all sets with
+// the same vectors.
 namespace kvasir::ops {
 
 // Integer dot products start at the bits of this float, whose last bit is worth 1. So a sum s has the bits of
 // the float kSumBase + s while |s| < 2^22 (here it is at most 128 * 127 * 32), and fma(that float, scale,
-// -kSumBase * scale) is s * scale, rounded once: no conversion, no product.
+// -kSumBase * scale) is s * scale, rounded once. This saves a conversion and a product.
 inline constexpr float kSumBase = 3 << 22;
 inline constexpr auto kSumBits = std::bit_cast<std::int32_t>(kSumBase);
 
@@ -26,27 +27,28 @@ struct ActivationGroup {
   std::int8_t q[32];
   float scale;  // has 22 bits, so that `shift` is exact
   float shift;  // -kSumBase * scale
-  // The start of integer dot products: kSumBase's bits - offset * Σ q for a weight stored as q + offset.
+  // Where integer dot products start: kSumBits - offset * Σ q, for a weight stored as q + offset.
   std::int32_t start;
   union {
     float scaled_sum;           // scale * Σ q, for types with a minimum
-    std::int32_t second_start;  // for types with a scale for each 16 numbers: `start` is for the first 16
+    std::int32_t second_start;  // of numbers 16 to 31, for types with a scale for each 16 numbers
   };
 };
 static_assert(sizeof(ActivationGroup) == 48);
 
-// Activation rows are stored in blocks of `width` rows, each as [groups, width].
+// Activation rows are stored in blocks of `width` rows. A block is [groups, width].
 inline constexpr int kMaxActivationWidth = 8;
 
-// 64 numbers of an activation row in 12 bits, scale * (2^kFineLowBits * high + low): two groups of 32.
+// 64 numbers of an activation row, as two groups of 32. Each is scale * (2^kFineLowBits * high + low), 12
+// bits.
 struct FinePair {
   std::int8_t high[64];
   std::int8_t low[64];
 };
 struct FineSums {
-  float sum;  // Σ of a group's integers
-  // -offset * Σ of integers, for a weight stored as q + offset. Types with a scale for each 16 numbers use
-  // both: the first covers the first 16 numbers only.
+  float sum;  // the sum of a group's integers
+  // -offset times the sum of the integers, for a weight stored as q + offset. Types with a scale for each 16
+  // numbers use both entries: then start[0] covers the first 16 numbers only.
   std::int32_t start[2];
 };
 inline constexpr int kFineLowBits = 4;
@@ -74,7 +76,7 @@ struct FineBlock {
   }
 };
 
-// The fine activations of all rows: blocks of `width`, one after another.
+// The fine activations of all rows, in blocks of `width` rows, one after another.
 struct FineRows {
   std::byte* data = nullptr;
   int width = 1;
@@ -88,7 +90,7 @@ struct QuantizeJob {
   const float* x = nullptr;  // [cols]
   std::int64_t num_groups = 0;
   tensor::DType weight = tensor::DType::q8_0;
-  ActivationGroup* out = nullptr;  // of this row
+  ActivationGroup* out = nullptr;  // the row's first group
   int width = 1;
 };
 
@@ -97,34 +99,34 @@ struct QuantizeFineJob {
   std::int64_t num_groups = 0;
   tensor::DType weight = tensor::DType::q8_0;
   FineBlock out;
-  int row = 0;  // within the block
+  int row = 0;  // index within the block
 };
 
-// Multiplies rows of one block of activations, over all columns, by one tile.
+// Multiplies the rows of one block of activations, over all columns, by one tile.
 struct TileJob {
   tensor::DType type = tensor::DType::q8_0;
   const ActivationGroup* x = nullptr;  // [groups, width]
-  FineBlock fine;                      // instead of x and width
+  FineBlock fine;                      // used by multiply_tile_fine, instead of x and width
   int num_rows = 0;                    // up to width
   int width = 1;
   std::int64_t num_groups = 0;
   const std::byte* tile = nullptr;
-  int num_outputs = 0;          // of this tile: 16, or fewer in the last
+  int num_outputs = 0;          // outputs in this tile: 16, or fewer in the last
   const float* bias = nullptr;  // [num_outputs] or null
   float* y = nullptr;           // [num_rows, y_stride]
   std::int64_t y_stride = 0;
 };
 
-// Many rows times consecutive tiles, with the results of multiply_tile and multiply_tile_fine.
+// Multiplies many rows by consecutive tiles, with the same results as multiply_tile or multiply_tile_fine.
 struct PanelJob {
   tensor::DType type = tensor::DType::q8_0;
   const ActivationGroup* x = nullptr;  // [blocks, groups, kPanelBlock]; the last block is padded with zeros
-  FineRows fine;                       // instead of x
+  FineRows fine;                       // used by multiply_panel_fine, instead of x
   int num_rows = 0;                    // up to kPanelRows
   std::int64_t num_groups = 0;
   const std::byte* tiles = nullptr;
   int num_tiles = 0;            // up to kPanelTiles
-  int num_outputs = 0;          // of all the tiles
+  int num_outputs = 0;          // outputs in all the tiles
   const float* bias = nullptr;  // [num_outputs] or null
   float* y = nullptr;           // [num_rows, y_stride]
   std::int64_t y_stride = 0;
@@ -135,10 +137,10 @@ inline constexpr int kPanelTiles = 12;
 inline constexpr int kPanelBlocks = 32;
 inline constexpr int kPanelRows = kPanelBlocks * kPanelBlock;
 inline constexpr std::int64_t kPanelChunkBytes = 32 << 10;  // two tiles' unpacked columns
-inline constexpr std::int64_t kPanelScratchBytes =          // and the sums of a panel
+inline constexpr std::int64_t kPanelScratchBytes =          // the unpacked columns, then a panel's sums
     kPanelChunkBytes + std::int64_t{kPanelTiles} * kPanelBlocks * 1024;
 
-// Float rows times consecutive rows of an unquantised weight.
+// Multiplies float rows by consecutive rows of an unquantised weight.
 struct RowsJob {
   tensor::DType type = tensor::DType::f32;  // f32, f16 or bf16
   const float* x = nullptr;                 // [num_rows, cols]
@@ -153,7 +155,7 @@ struct RowsJob {
 
 // The result of one row's query heads on one KV head, over one partition of the context.
 struct AttendPart {
-  float* maxima = nullptr;  // [num_heads]: of the scores
+  float* maxima = nullptr;  // [num_heads]: the largest score
   float* sums = nullptr;    // [num_heads]: Σ exp(score - maximum)
   float* out = nullptr;     // [num_heads, value_dim]: Σ exp(score - maximum) * v
 };
@@ -165,22 +167,23 @@ struct TokenRange {
 
 struct AttendRow {
   TokenRange range;  // inside one partition, not empty
-  AttendPart part;   // what is computed
+  AttendPart part;   // where the result goes
 };
 
-// The query heads that share a KV head, of rows whose context has the same blocks in one partition.
+// Attention over one partition, for the query heads that share a KV head. All rows must have the same blocks
+// in that partition.
 struct AttendJob {
   const KvLayer* layer = nullptr;
   int kv_head = 0;
-  const std::int32_t* blocks = nullptr;  // from the start of the sequence
+  const std::int32_t* blocks = nullptr;  // the blocks of the sequence from its start
   const AttendRow* rows = nullptr;
   int num_rows = 0;
-  int num_heads = 0;         // of a row
-  const float* q = nullptr;  // [head_dim, q_stride]: of row r and head h at r * num_heads + h
+  int num_heads = 0;         // query heads of a row that share the KV head
+  const float* q = nullptr;  // [head_dim, q_stride]: head h of row r is column r * num_heads + h
   std::int64_t q_stride = 0;
   float scale = 1;
   float softcap = 0;
-  float* scores = nullptr;  // scratch of kAttendScratchFloats
+  float* scores = nullptr;  // scratch memory of kAttendScratchFloats floats
 };
 
 struct ActivateJob {
@@ -191,8 +194,8 @@ struct ActivateJob {
   float* y = nullptr;
 };
 
-// The context is cut at multiples of this many tokens, whatever the batch looks like. Partitions are computed
-// separately and joined in order.
+// The context is cut into partitions at multiples of this many tokens, whatever the batch looks like.
+// Partitions are computed separately and joined in order.
 inline constexpr int kPartitionTokens = 256;
 inline constexpr int kAttendScratchFloats = 12 * kPartitionTokens;
 
@@ -202,11 +205,11 @@ struct CpuKernels {
   void (*multiply_tile)(const TileJob& job);
   void (*multiply_tile_fine)(const TileJob& job);
   void (*multiply_panel)(const PanelJob& job);
-  int min_panel_rows;                                // from this many rows on it is faster
+  int min_panel_rows;                                // multiply_panel is faster from this many rows on
   void (*multiply_panel_fine)(const PanelJob& job);  // for types with whole scales; null without AMX
   void (*multiply_rows)(const RowsJob& job);
   void (*attend)(const AttendJob& job);
-  // Adds `next` to `sum`.
+  // Joins the result `next` into `sum`.
   void (*join_parts)(const AttendPart& sum, const AttendPart& next, int num_heads, int value_dim);
   void (*rms_norm)(const float* x, const float* weight, std::int64_t dim, float eps, float* y);
   void (*activate)(const ActivateJob& job);

@@ -15,7 +15,8 @@ namespace kvasir::ops {
 namespace {
 
 #if defined(__x86_64__)
-// Tiles add 8 KB to the state that is saved for each thread, so a process must ask the kernel for them once.
+// Linux lets a process use tiles only after it has asked once, since they add 8 KB to each thread's saved
+// state.
 bool may_use_amx() {
   constexpr long kRequestPermission = 0x1023;
   constexpr long kTileData = 18;
@@ -32,7 +33,7 @@ bool may_use_amx() {
 std::vector<Isa> detect() {
   std::vector<Isa> isas = {Isa::scalar};
 #if defined(__x86_64__)
-  // The compiler's check includes that the operating system saves the wide registers.
+  // __builtin_cpu_supports also checks that the operating system saves the wide registers.
   const bool avx2 =
       __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&

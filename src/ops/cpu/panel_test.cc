@@ -1,4 +1,4 @@
-// Runs AMX's kernels on simulated tile registers, so that they are tested on every machine with AVX-512.
+// Runs the AMX kernels on simulated tile registers, so that every machine with AVX-512 can test them.
 #if defined(__x86_64__)
 
 #define KVASIR_KERNELS pretended_amx_kernels

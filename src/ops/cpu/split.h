@@ -7,8 +7,8 @@
 
 namespace kvasir::ops {
 
-// Calls f(begin, end) over [0, n) in ranges of at least `grain`, on the pool if there is more than one range.
-// The ranges depend on the pool, so f's result for an element must not depend on its range.
+// Calls f(begin, end) for ranges of at least `grain` that cover [0, n), on the pool if there is more than one
+// range. The ranges depend on the pool, so f's result for an element must not depend on its range.
 template <class F>
 void for_ranges(Context& context, std::int64_t n, std::int64_t grain, const F& f) {
   const std::int64_t most = static_cast<std::int64_t>(context.pool().num_threads()) * 4;
