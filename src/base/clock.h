@@ -9,7 +9,7 @@ namespace kvasir::base {
 using Duration = std::chrono::nanoseconds;
 using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Duration>;
 
-// Monotonic time, passed as an argument, so that code that waits or measures can be tested without waiting.
+// Monotonic time as an argument, so that code that waits or measures can be tested without waiting.
 // Thread-safe.
 class Clock {
  public:
@@ -32,7 +32,7 @@ class FakeClock final : public Clock {
   std::atomic<Duration::rep> now_ns_{0};
 };
 
-// Unix time as an argument, for what outlives the process: calendars and files. It may be set back.
+// Unix time as an argument, for calendars and for files that outlive the process. It may be set back.
 // Thread-safe.
 class WallClock {
  public:
@@ -48,7 +48,7 @@ class RealWallClock final : public WallClock {
   }
 };
 
-// Stands still until a test moves it.
+// A wall clock that stands still until a test moves it.
 class FakeWallClock final : public WallClock {
  public:
   explicit FakeWallClock(std::int64_t unix_us) : unix_us_(unix_us) {}

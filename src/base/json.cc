@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kLoneSurrogate = "a \\u escape is a lone surrogate, half of a character";
 
-// Whether the text ends with the first half of a surrogate pair of \u escapes.
+// Whether the text ends with a \u escape for the first half of a surrogate pair.
 bool ends_in_half(std::string_view text) {
   if (text.size() < 6) return false;
   const std::string_view escape = text.substr(text.size() - 6);
@@ -31,7 +31,7 @@ std::string reason_of(const boost::system::error_code& code, std::string_view be
   return code.message();
 }
 
-// A letter for a character that has a short escape; 0 for others.
+// Returns the letter of a character's short escape; 0 if it has none.
 char short_escape(char c) {
   switch (c) {
     case '"':
@@ -61,7 +61,7 @@ void append_escape(std::string& out, char c) {
   }
 }
 
-// Copies what needs no escape in one piece, since that is nearly everything.
+// Copies each run of characters that need no escape in one piece, since nearly all need none.
 void append_string(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {

@@ -18,7 +18,7 @@ struct JsonLimits {
 // "invalid_json" or "invalid_utf8".
 Result<json::value> parse_json(std::string_view text, JsonLimits limits = {});
 
-// Compact JSON. Numbers are written as people write them (-1.5, not -1.5E0) and can be read back exactly;
+// Writes compact JSON. Numbers look as people write them (-1.5, not -1.5E0) and can be read back exactly;
 // numbers that are not finite become null. Strings must be valid UTF-8.
 std::string json_text(const json::value& value);
 std::string json_text(const json::object& object);

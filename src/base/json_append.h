@@ -6,10 +6,10 @@
 
 #include "base/json.h"
 
-// Parts of compact JSON, appended to a text whose form is known. It is written as `json_text` writes it.
+// Append parts of compact JSON to a text. The format is that of `json_text`.
 namespace kvasir::base {
 
-// In quotes.
+// Appends the text in quotes, with escapes.
 void append_json(std::string& out, std::string_view text);
 void append_json(std::string& out, std::int64_t number);
 void append_json(std::string& out, const json::value& value);

@@ -12,7 +12,7 @@ void Probation::begin(TimePoint now) {
 
 void Probation::note_good(TimePoint now) {
   if (is_out_) {
-    if (!is_tried_) return;  // it began before
+    if (!is_tried_) return;  // the request began before the trial
     is_out_ = is_tried_ = false;
     num_good_ = num_failed_ = in_a_row_ = 0;
     window_ = back_ = now;
@@ -25,7 +25,7 @@ void Probation::note_good(TimePoint now) {
 
 bool Probation::note_failure(TimePoint now, bool spared) {
   if (is_out_) {
-    if (!is_tried_) return false;  // it began before
+    if (!is_tried_) return false;  // the request began before the trial
     put_out(now);
     return true;
   }

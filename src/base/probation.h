@@ -4,20 +4,20 @@
 
 namespace kvasir::base {
 
-// Whether a peer that fails often may get requests. One that fails some times in a row, or for half of the
-// requests of a time, is put out for a pause. Then one request tries it: if that ends well the peer is back,
-// otherwise the next pause is twice as long. Only decides; the time is an argument. Touched under its owner's
+// Decides whether a peer that fails often may get requests. A peer that fails several times in a row, or for
+// half of the requests in a window, is put out for a pause. Then one request tries it: if that succeeds, the
+// peer is back; otherwise the next pause is twice as long. The time is an argument. Touched under its owner's
 // lock.
 class Probation {
  public:
   struct Options {
     int failures_in_a_row = 3;
-    int least_failures = 5;  // in a window, when they are at least half of its requests
+    int least_failures = 5;  // puts it out if reached in a window, and at least half of its requests
     Duration window = std::chrono::seconds(10);
     Duration first_pause = std::chrono::seconds(1);
     Duration longest_pause = std::chrono::seconds(60);
-    Duration forgiven_after = std::chrono::seconds(120);  // its return, when the next pause is a first one
-    Duration longest_trial = std::chrono::seconds(10);    // that keeps others out
+    Duration forgiven_after = std::chrono::seconds(120);  // since its return; then pauses start short
+    Duration longest_trial = std::chrono::seconds(10);    // a trial keeps others out at most so long
   };
   Probation() : Probation(Options{}) {}
   explicit Probation(Options options) : options_(options) {}
@@ -25,14 +25,15 @@ class Probation {
   bool admits(TimePoint now) const { return !is_out_ || now >= until_; }
   bool is_out() const { return is_out_; }
 
-  // A request goes to it: if its pause is over, this is the trial.
+  // A request is sent to the peer. If its pause is over, this request is the trial.
   void begin(TimePoint now);
   void note_good(TimePoint now);
-  // True if it is put out by that, once more or for the first time. `spared`: it is not, if it is not out.
+  // True if this failure puts the peer out, again or for the first time. If `spared`, a failure does not put
+  // out a peer that is in.
   bool note_failure(TimePoint now, bool spared = false);
-  // The trial said nothing; the next request is another one.
+  // The trial showed nothing; the next request is a new trial.
   void note_nothing();
-  // For something that one failure is enough to show.
+  // Puts the peer out after a single failure that is certain proof.
   void put_out(TimePoint now);
 
  private:
@@ -45,9 +46,9 @@ class Probation {
   TimePoint window_{};
   bool is_out_ = false;
   bool is_tried_ = false;
-  TimePoint until_{};  // of the pause, or of the trial
-  TimePoint back_{};   // when it last came back
-  int times_ = 0;      // put out, since it was forgiven
+  TimePoint until_{};  // end of the pause or of the trial
+  TimePoint back_{};   // time of its last return
+  int times_ = 0;      // how often it was put out since it was last forgiven
 };
 
 }  // namespace kvasir::base

@@ -53,8 +53,8 @@ TEST_F(ProbationTest, SoDoesAWindowWithAsManyFailuresAsGoodEnds) {
 TEST_F(ProbationTest, OneRequestTriesAndBringsItBack) {
   fail(3);
   clock_.advance(milliseconds(999));
-  begin();     // too early to be the trial
-  end_well();  // a request that began before
+  begin();     // comes before the trial is due
+  end_well();  // ends a request that began before
   EXPECT_FALSE(admits());
   clock_.advance(milliseconds(1));
   EXPECT_TRUE(admits());
@@ -77,7 +77,7 @@ TEST_F(ProbationTest, ATrialThatFailsDoublesThePause) {
     EXPECT_TRUE(fail(1));
     pause_s = std::min(60, 2 * pause_s);
   }
-  // Back for long, it is as good as new.
+  // A peer that has been back for long is as good as new.
   clock_.advance(seconds(60));
   begin();
   end_well();
@@ -116,7 +116,7 @@ TEST_F(ProbationTest, OneMayBeSparedAndAnotherIsPutOutAtOnce) {
   EXPECT_TRUE(admits());
   probation_.put_out(clock_.now());
   EXPECT_FALSE(admits());
-  probation_.put_out(clock_.now());  // tells nothing new
+  probation_.put_out(clock_.now());  // it is out already, so nothing changes
   clock_.advance(seconds(1));
   EXPECT_TRUE(admits());
 }

@@ -13,7 +13,7 @@ namespace kvasir::base {
 
 namespace {
 
-// The system returns up to 256 bytes at once without interruption.
+// The system gives up to 256 bytes in one call without interruption.
 constexpr std::size_t kBufferBytes = 256;
 
 class Buffer {
@@ -36,7 +36,7 @@ class Buffer {
     ssize_t n = -1;
     do n = ::getrandom(bytes_.data(), bytes_.size(), 0);
     while (n < 0 && errno == EINTR);
-    // With anything weaker, ids and keys could be guessed.
+    // With weaker random bytes, ids and keys could be guessed.
     CHECK(n == static_cast<ssize_t>(bytes_.size()), "the system gives no random bytes: {}",
           std::strerror(errno));
     num_left_ = bytes_.size();

@@ -25,7 +25,7 @@ TEST(RandomBytes, FillsWhatIsLargerThanItsBuffer) {
   fill_random(bytes);
   std::vector<int> counts(256);
   for (const std::byte b : bytes) ++counts[static_cast<std::size_t>(b)];
-  // About 20 of each are expected. The chance that one is missing is one in a million.
+  // About 20 of each value are expected. The chance that a value is missing is one in a million.
   for (const int count : counts) EXPECT_GT(count, 0);
   fill_random({});
 }

@@ -15,11 +15,11 @@ namespace kvasir::base {
 enum class ErrorCode {
   invalid_argument,  // the caller's input is wrong
   not_found,
-  unauthenticated,  // nobody knows who asks
-  forbidden,        // who asks may not
-  unsupported,      // understood, but not something that Kvasir does
+  unauthenticated,  // the caller is unknown
+  forbidden,        // the caller is known but not allowed to do this
+  unsupported,      // understood, but not supported by Kvasir
   too_large,        // over a limit that is a setting
-  conflict,         // somebody else changed or holds it: read it again
+  conflict,         // something else changed or holds the record: read it again
   exhausted,        // a queue or a quota is full: try later
   unavailable,      // not ready, draining, or unreachable
   timeout,
@@ -69,7 +69,7 @@ class BoxedError {
   Error* error_;
 };
 
-// Both abort the program like a CHECK: the wrong side of a Result was read.
+// Both functions abort the program like a CHECK, because the wrong side of a Result was read.
 [[noreturn]] void no_value(const Error& error);
 [[noreturn]] void no_error();
 

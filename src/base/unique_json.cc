@@ -8,7 +8,7 @@ namespace kvasir::base {
 
 namespace {
 
-// The position after the closing quote of the string that begins at `at`. The text is valid JSON.
+// Returns the position after the closing quote of the string that begins at `at`. The text is valid JSON.
 std::size_t string_end(std::string_view text, std::size_t at) {
   for (std::size_t quote = text.find('"', at + 1);; quote = text.find('"', quote + 1)) {
     std::size_t before = quote;
@@ -17,7 +17,7 @@ std::size_t string_end(std::string_view text, std::size_t at) {
   }
 }
 
-// The number of members in all objects of the text, counting repeated keys each time.
+// Counts the members of all objects in the text, each repeated key every time.
 std::size_t num_written_members(std::string_view text) {
   std::size_t num_colons = 0;
   for (std::size_t at = 0; at < text.size();) {
@@ -42,7 +42,8 @@ std::size_t num_members(const json::value& value) {
   return n;
 }
 
-// A key that occurs twice in one object, as written. Empty if its two occurrences are written differently.
+// Returns a key that occurs twice in one object, as written. Empty if its two occurrences are written
+// differently.
 std::string_view find_duplicate(std::string_view text) {
   std::vector<std::set<std::string_view>> open;
   for (std::size_t at = 0; at < text.size();) {
@@ -74,8 +75,8 @@ Error duplicate_key(std::string_view text) {
 
 Result<json::value> parse_unique_json(std::string_view text, JsonLimits limits) {
   TRY(json::value value, parse_json(text, limits));
-  // The parser keeps one member for repeated keys. So counting finds them, and a text without them costs only
-  // the counting.
+  // For repeated keys the parser keeps only one member. So comparing counts finds them, and a text without
+  // them costs only the counting.
   if (num_members(value) != num_written_members(text)) return duplicate_key(text);
   return value;
 }

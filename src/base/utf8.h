@@ -11,7 +11,7 @@ struct Utf8Step {
   enum class Kind { character, invalid, incomplete };
   Kind kind = Kind::invalid;
   std::size_t size = 0;  // bytes of the character, or of the longest invalid or incomplete prefix; at least 1
-  char32_t value = 0;    // of a character
+  char32_t value = 0;    // the code point, if it is a character
 };
 
 // Examines the first character of non-empty `bytes`. `incomplete` means that more bytes could complete it.
@@ -26,7 +26,7 @@ std::size_t num_characters(std::string_view utf8);
 void append_utf8(char32_t character, std::string& out);
 
 // Turns a stream of bytes into valid UTF-8. Each maximal invalid subpart becomes one U+FFFD, as in the lossy
-// decoders of Python and Rust. The result does not depend on how the bytes are cut.
+// decoders of Python and Rust. The result does not depend on how the stream is divided into calls.
 class Utf8Repair {
  public:
   void push(std::string_view bytes, std::string& out);

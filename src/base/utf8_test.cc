@@ -23,11 +23,11 @@ TEST(Utf8Repair, ReplacesEachMaximalSubpart) {
       {"plain", "plain"},
       {"\xE4\xBD\xA0", "\xE4\xBD\xA0"},
       {"a\xFFz", "a" + mark + "z"},
-      {"\xE4\xBD", mark},                               // cut off
-      {"\xE4\xBDz", mark + "z"},                        // a prefix, then something else
+      {"\xE4\xBD", mark},                               // incomplete at the end
+      {"\xE4\xBDz", mark + "z"},                        // an incomplete character, then another one
       {"\xC0\xAF", mark + mark},                        // overlong
       {"\xED\xA0\x80", mark + mark + mark},             // a surrogate
-      {"\xF4\x90\x80\x80", mark + mark + mark + mark},  // beyond Unicode
+      {"\xF4\x90\x80\x80", mark + mark + mark + mark},  // beyond U+10FFFF
       {"\xF0\x9F\x98", mark},
       {"\xF0\x9F\x98\x80", "\xF0\x9F\x98\x80"},
       {"\x80\x80", mark + mark},

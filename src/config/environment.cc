@@ -9,7 +9,7 @@ namespace kvasir::config {
 namespace {
 
 std::filesystem::path xdg_dir(const char* variable, const char* under_home) {
-  // The XDG specification says that relative paths are ignored.
+  // The XDG specification says to ignore relative paths.
   if (const std::filesystem::path named = environment(variable); named.is_absolute()) return named;
   if (const std::filesystem::path home = environment("HOME"); home.is_absolute()) return home / under_home;
   return std::filesystem::path("/tmp") / ("kvasir-" + std::to_string(::getuid())) / under_home;

@@ -10,7 +10,8 @@ namespace kvasir::config {
 // A variable of the process's environment; empty if it is not set. No other folder reads the environment.
 std::string environment(const char* name);
 
-// The same, but distinguishes an empty variable from one that is not set. Tests pass their own function.
+// As `environment`, but distinguishes an empty variable from one that is not set. Tests pass their own
+// function.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 std::optional<std::string> process_environment(const std::string& name);
 

@@ -26,8 +26,8 @@ struct FlagValues {
 // parse.
 void add_flags(CLI::App& app, FlagValues& into, const std::vector<std::string>& only = {});
 
-// Loads the settings: a flag wins over the environment, that over the file, and that over the default. The
-// first wrong value is an error that names its flag, its variable, or its file and line.
+// Loads the settings. A flag takes precedence over the environment, then comes the file, then the default.
+// The first wrong value is an error that names its flag, its variable, or its file and line.
 base::Result<Settings> load(const FlagValues& flags, const Environment& env = process_environment);
 
 // `settings.model_dir` and `settings.data_dir`, or the user's default folders.
@@ -35,7 +35,7 @@ std::filesystem::path model_dir(const Settings& settings);
 std::filesystem::path data_dir(const Settings& settings);
 // The folder of prepared tokenizers, beside the models.
 std::filesystem::path tokenizer_dir(const Settings& settings);
-// Where what was measured on a GPU is kept.
+// The file that keeps what was measured on a GPU.
 std::filesystem::path gpu_products_file(const Settings& settings);
 
 }  // namespace kvasir::config

@@ -16,7 +16,7 @@ Value first_of(const Environment& env, std::initializer_list<const char*> variab
   return std::nullopt;
 }
 
-// "a%20b" is "a b".
+// Decodes percent escapes: "a%20b" becomes "a b".
 std::string percent_decoded(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -9,10 +9,10 @@
 
 namespace kvasir::config {
 
-// What the environment variables that OpenTelemetry defines for all programs say of a setting. They are
-// weaker than everything that names Kvasir's own settings.
+// The value of a setting from the environment variables that OpenTelemetry defines for all programs. Kvasir's
+// own variables, flags and file take precedence.
 struct OpenTelemetryValue {
-  std::string variable;  // for errors
+  std::string variable;  // its name, for errors
   std::vector<std::string> texts;
 };
 std::optional<OpenTelemetryValue> opentelemetry_value(std::string_view setting, const Environment& env);

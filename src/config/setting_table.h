@@ -31,7 +31,7 @@ struct NotEmpty {
   std::string words() const { return {}; }
 };
 
-// A list, which may have no elements, of texts that are not empty.
+// A list, possibly empty, of texts that are not empty.
 struct NoneEmpty {
   std::optional<std::string> complaint(const StringList& value) const {
     for (const std::string& text : value)

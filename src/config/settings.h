@@ -18,18 +18,18 @@ struct Settings {
 #define SETTING(type, name, default_value, check, sentence) type name = default_value;
 #include "config/settings.def"
 #undef SETTING
-  std::vector<ToolConfig> tools;                     // of the file alone
-  std::vector<TierConfig> tiers = built_in_tiers();  // with what the file changes and adds
-  std::vector<PriceConfig> prices;                   // of the file alone
-  std::vector<UpstreamConfig> upstreams;             // of the file alone
+  std::vector<ToolConfig> tools;                     // from the file only
+  std::vector<TierConfig> tiers = built_in_tiers();  // built-in tiers with the file's changes and additions
+  std::vector<PriceConfig> prices;                   // from the file only
+  std::vector<UpstreamConfig> upstreams;             // from the file only
 };
 
 // Replaces sizes that are 0 by values for the device. A KV cache that takes the rest of a GPU's memory stays
 // 0.
 Settings with_sizes(Settings settings);
 
-// A file that --config takes, with these values; secrets and tools are left out, for the secrets that they
-// may hold, and tiers, prices and upstreams.
+// Writes these values as a file for --config. Secrets, tools (they may hold secrets), tiers, prices and
+// upstreams are left out.
 std::string settings_toml(const Settings& settings);
 
 // The text of docs/settings.md, made from the table.

@@ -18,7 +18,7 @@ using base::Status;
 namespace {
 
 constexpr std::size_t kMaxTierName = 40;
-constexpr std::int64_t kMaxCount = 1'000'000'000'000'000;  // of requests and tokens
+constexpr std::int64_t kMaxCount = 1'000'000'000'000'000;  // largest number of requests or tokens
 constexpr std::array kTierKeys = {
     "name",           "weight",         "priority",         "requests_per_minute", "tokens_per_minute",
     "max_concurrent", "tokens_per_day", "tokens_per_month", "max_context",         "models",
@@ -35,7 +35,7 @@ bool is_tier_name(std::string_view name) {
   return !name.empty() && name.size() <= kMaxTierName && std::ranges::all_of(name, allowed);
 }
 
-// A key that is not there leaves `into` as it is.
+// If the key is missing, `into` does not change.
 template <std::integral Number>
 Status take_whole(const toml::table& table, std::string_view key, std::pair<std::int64_t, std::int64_t> range,
                   Number& into) {
@@ -71,7 +71,7 @@ Result<std::string> take_name(const toml::table& table) {
   return text->get();
 }
 
-// Changes what the table gives.
+// Changes the fields that the table has.
 Status change_tier(const toml::table& table, TierConfig& tier) {
   constexpr std::pair<std::int64_t, std::int64_t> kCount{0, kMaxCount};
   constexpr std::pair<std::int64_t, std::int64_t> kSmall{0, std::numeric_limits<int>::max()};
@@ -89,7 +89,7 @@ Status change_tier(const toml::table& table, TierConfig& tier) {
   return take_whole(table, "max_wait_ms", {-1, 3'600'000}, tier.max_wait_ms);
 }
 
-// Adds the row, or changes the tier of its name. `seen` holds the names of the rows before.
+// Adds a tier, or changes the tier with the row's name. `seen` holds the names of the earlier rows.
 Status read_tier_row(const toml::table& table, std::vector<TierConfig>& tiers, std::set<std::string>& seen) {
   for (const auto& [key, value] : table)
     if (std::ranges::find(kTierKeys, key.str()) == kTierKeys.end())

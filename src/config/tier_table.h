@@ -9,8 +9,8 @@
 
 namespace kvasir::config {
 
-// The built-in tiers with what the `[[tiers]]` of a settings file change, and those that they add. An error
-// names the file and the line.
+// Reads the `[[tiers]]` of a settings file: the built-in tiers with the file's changes, and new ones. An
+// error names the file and the line.
 base::Result<std::vector<TierConfig>> read_tier_table(const toml::node& node, const std::string& path);
 
 }  // namespace kvasir::config

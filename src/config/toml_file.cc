@@ -31,7 +31,7 @@ std::string nearest_setting(std::string_view key) {
   return nearest;
 }
 
-// The value as text if its type is the setting's; absent otherwise.
+// Returns the value as text if it has the setting's type, nothing otherwise.
 std::optional<std::vector<std::string>> texts_of(const toml::node& node, const std::string&) {
   if (const auto* text = node.as_string()) return {{text->get()}};
   return std::nullopt;

@@ -20,8 +20,8 @@ struct ToolConfig {
 
   Kind kind = Kind::http;
   std::string name;
-  std::string description;  // for an HTTP tool
-  std::string parameters;   // for an HTTP tool: a JSON schema, as text
+  std::string description;  // only for an HTTP tool
+  std::string parameters;   // only for an HTTP tool: a JSON schema, as text
   std::string url;
   Pairs headers;
   std::string command;

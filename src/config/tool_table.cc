@@ -107,7 +107,7 @@ Result<json::value> json_of(const toml::node& node) {
   return wrong("parameters", "a JSON schema, which has no dates");
 }
 
-// Reads a table, or the text of a JSON object.
+// Takes a table or the text of a JSON object.
 Status take_parameters(const toml::table& table, ToolConfig& tool) {
   json::value schema = json::object{{"type", "object"}, {"properties", json::object()}};
   if (const toml::node* node = table.get("parameters"); node != nullptr) {

@@ -62,7 +62,7 @@ void Exposition::begin_family(const std::string& name, const std::string& help, 
   std::string_view shown = name_;
   if (kind == Kind::counter) {
     CHECK(shown.ends_with("_total"), "the counter {} does not end in _total", shown);
-    // OpenMetrics names the family, and only its samples have the suffix.
+    // OpenMetrics leaves the suffix out of the family's name; only the samples have it.
     if (format_ == Format::openmetrics) shown.remove_suffix(std::string_view("_total").size());
   }
   fmt::format_to(std::back_inserter(out_), "# HELP {} ", shown);
@@ -92,7 +92,7 @@ void Exposition::sample(std::string_view labels, std::uint64_t count) {
   out_ += '\n';
 }
 
-// OpenMetrics wants bounds as floats: 1.0, not 1.
+// OpenMetrics requires bounds to be floats: 1.0, not 1.
 std::string Exposition::bound_text(const Histogram& histogram, std::size_t range) const {
   if (range == histogram.bounds().size()) return "+Inf";
   std::string text = text_of(histogram.bounds()[range]);

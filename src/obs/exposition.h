@@ -30,13 +30,13 @@ class Exposition {
  public:
   explicit Exposition(Format format) : format_(format) {}
 
-  // The samples that follow are of this family. A counter's name ends in _total.
+  // Begins a family: the samples that follow belong to it. A counter's name ends in _total.
   void begin_family(const std::string& name, const std::string& help, Kind kind);
-  // `labels` as text_of gives them.
+  // `labels` has the format of text_of.
   void sample(std::string_view labels, double value);
   void sample(std::string_view labels, std::uint64_t count);
   void histogram(const std::string& labels, const Histogram& histogram);
-  // Nothing may follow.
+  // Returns the text. Call nothing else afterwards.
   std::string finish();
 
  private:

@@ -77,12 +77,12 @@ void append_json_text(std::string& out, std::string_view value) {
       out += c;
     }
   }
-  // Bytes that are not UTF-8 would make the whole line unreadable.
+  // The invalid byte becomes U+FFFD, since bytes that are not UTF-8 would make the whole line unreadable.
   if (valid < value.size()) out += "\\ufffd";
   out += '"';
 }
 
-// The end of an object that begins with the time and the level.
+// Writes the part of the JSON object after the time and the level.
 std::string json_line_of(std::string_view event, std::span<const LogField> fields) {
   std::string line;
   line.reserve(kUsualLine);
@@ -92,7 +92,7 @@ std::string json_line_of(std::string_view event, std::span<const LogField> field
     line += ',';
     append_json_text(line, field.key);
     line += ':';
-    const bool bare = field.bare && field.value.find("n") == std::string::npos;  // neither inf nor nan
+    const bool bare = field.bare && field.value.find("n") == std::string::npos;  // not inf or nan
     if (is_secret(field.key))
       line += "\"***\"";
     else if (bare)
@@ -122,7 +122,8 @@ std::string text_line_of(std::string_view event, std::span<const LogField> field
   return line;
 }
 
-// The log of the process. It is never destroyed, since threads may still write while statics are.
+// The log of the process. It is never destroyed, since threads may still write while static objects are
+// destroyed.
 struct Output {
   Output() {
     std::atexit([] { Log::flush(); });
@@ -140,7 +141,7 @@ Output& output() {
   return *instance;
 }
 
-// The writer; null if the line was redirected.
+// Returns the writer; null if the line was redirected.
 std::shared_ptr<LogWriter> writer_for(Output& out, LogLevel level, const std::string& line) {
   const std::lock_guard lock(out.mutex);
   if (out.redirected) {

@@ -27,10 +27,10 @@ struct LogField {
       : key(key_in), value(text_of(value_in)), bare(std::is_arithmetic_v<T>) {}
   std::string_view key;
   std::string value;
-  bool bare;  // a number or a truth value, which JSON has without quotes
+  bool bare;  // a number or a truth value, which has no quotes in JSON
 
  private:
-  // As fmt writes it; most values are texts, which need no formatting.
+  // Formats the value as fmt does. Most values are already text and skip the formatting.
   template <class T>
   static std::string text_of(const T& value) {
     if constexpr (std::is_convertible_v<const T&, std::string_view>)
@@ -43,7 +43,7 @@ struct LogField {
 // The log of the process: one line per message on stderr, `time level event key=value ...` or a JSON object
 // with the same fields. Values are quoted and escaped if necessary, so a client's text can neither end a line
 // nor forge a field. Values of keys that name secrets (authorization, api_key, token, ...) are not written.
-// Thread-safe. A separate thread writes the lines; if it cannot keep up, the oldest lines are dropped rather
+// Thread-safe. A separate thread writes the lines; if it cannot keep up, waiting lines are dropped rather
 // than blocking the caller.
 class Log {
  public:

@@ -76,7 +76,7 @@ void LogWriter::work() {
   }
 }
 
-// There is nobody to tell of a line that cannot be written.
+// A line that cannot be written is lost: there is no place to report that.
 void LogWriter::write_all(std::string_view lines) const {
   while (!lines.empty()) {
     const ssize_t written = ::write(file_, lines.data(), lines.size());

@@ -11,9 +11,9 @@
 
 namespace kvasir::obs {
 
-// Writes lines to a file descriptor on a thread of its own, many with one write: after a first line the
-// thread waits a moment for others, so that a busy server's log costs few wake-ups. Lines that cannot be
-// written soon enough are dropped, the oldest first. Thread-safe. The destructor writes what waits.
+// Writes lines to a file descriptor on its own thread, many with one write: after a first line the thread
+// waits a moment for more, so that a busy server's log costs few wake-ups. If more than 4 MiB wait, all
+// waiting lines are dropped. Thread-safe. The destructor writes the waiting lines.
 class LogWriter {
  public:
   enum class Urgency { may_wait, at_once };
@@ -23,7 +23,7 @@ class LogWriter {
   LogWriter(const LogWriter&) = delete;
   LogWriter& operator=(const LogWriter&) = delete;
 
-  // Adds `before`, the time, `after` and the end of a line.
+  // Adds a line that consists of `before`, the time and `after`.
   void put(std::string_view before, std::string_view after, Urgency urgency);
 
  private:
@@ -36,8 +36,8 @@ class LogWriter {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::string waiting_;      // guarded by mutex_
-  std::string second_text_;  // guarded by mutex_; of the latest line
-  std::time_t second_ = -1;  // guarded by mutex_; likewise
+  std::string second_text_;  // of the latest line's second; guarded by mutex_
+  std::time_t second_ = -1;  // the second that second_text_ shows; guarded by mutex_
   bool sleeps_ = false;      // guarded by mutex_; the thread waits for a first line
   bool hurries_ = false;     // guarded by mutex_
   bool stopping_ = false;    // guarded by mutex_

@@ -23,7 +23,7 @@ class LogWriterTest : public testing::Test {
   }
   int write_end() const { return ends_[1]; }
   void close_write_end() { ::close(std::exchange(ends_[1], -1)); }
-  // Waits for bytes; empty at the end.
+  // Waits for bytes; empty once the pipe is closed.
   std::string read_some() const {
     std::string bytes(std::size_t{1} << 16, '\0');
     const ssize_t n = ::read(ends_[0], bytes.data(), bytes.size());

@@ -32,7 +32,7 @@ class Gauge {
   std::atomic<double> value_{0};
 };
 
-// One observation of a histogram's range, and the trace of the request that it was made of.
+// One observation in a range of a histogram, and the trace of the request that it came from.
 struct Exemplar {
   std::string trace_id;  // empty: the range has none
   double value = 0;

@@ -9,7 +9,7 @@
 // The bodies that OTLP over HTTP takes at /v1/traces.
 namespace kvasir::obs {
 
-// What the spans come from.
+// The program that the spans come from.
 struct TraceSource {
   std::string service_name = "kvasir";
   std::string version;

@@ -7,7 +7,7 @@ namespace json = boost::json;
 
 namespace {
 
-// OTLP's JSON has 64-bit integers as text.
+// OTLP's JSON writes 64-bit integers as text.
 json::object otlp_value(const Attribute::Value& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return {{"stringValue", *text}};
   if (const auto* number = std::get_if<std::int64_t>(&value)) return {{"intValue", std::to_string(*number)}};

@@ -5,7 +5,7 @@
 namespace kvasir::obs {
 namespace {
 
-// Writes one protobuf message, field by field. The numbers are those of opentelemetry/proto/trace/v1.
+// Writes one protobuf message, field by field. The field numbers are those of opentelemetry/proto/trace/v1.
 class Message {
  public:
   void varint(int field, std::uint64_t value) {

@@ -76,7 +76,7 @@ double open_descriptors() {
   std::filesystem::directory_iterator entries("/proc/self/fd", error);
   double count = 0;
   for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) ++count;
-  return count > 0 ? count - 1 : 0;  // one of them is the listing itself
+  return count > 0 ? count - 1 : 0;  // one of them is the descriptor of this listing
 }
 
 double max_descriptors() {

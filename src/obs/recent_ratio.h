@@ -9,8 +9,8 @@
 
 namespace kvasir::obs {
 
-// Which part of the events of the last minutes was good. Counts in buckets of ten seconds, so its size is
-// constant whatever comes. Thread-safe. The clock outlives it.
+// The ratio of good events in the last minutes. Counts in buckets of ten seconds, so its size is constant.
+// Thread-safe. The clock outlives it.
 class RecentRatio {
  public:
   static constexpr std::chrono::seconds kBucket{10};
@@ -23,19 +23,20 @@ class RecentRatio {
   void count_bad() { count(0, 1); }
   // Several events at once.
   void count(std::int64_t num_good, std::int64_t num_all);
-  // The good part of the events of the last `window`, a multiple of the bucket's length. The oldest bucket is
-  // left out as a whole, so up to ten seconds less are covered, and never more. NaN if there was no event.
+  // The ratio of good events in the last `window`, a multiple of the bucket's length. The oldest bucket is
+  // left out as a whole, so the time that is covered is up to ten seconds shorter, and never longer. NaN if
+  // there was no event.
   double ratio(base::Duration window) const;
 
  private:
   struct Bucket {
-    std::int64_t number = -1;  // of its ten seconds, since the clock's beginning
+    std::int64_t number = -1;  // index of its ten seconds, from the clock's beginning
     std::int64_t num_good = 0;
     std::int64_t num_all = 0;
   };
 
   std::int64_t number_now() const;
-  // `lock` shows that the caller holds the mutex. The bucket is emptied if it was of an earlier time.
+  // `lock` shows that the caller holds the mutex. Empties the bucket if its counts are from an earlier time.
   Bucket& current(const std::lock_guard<std::mutex>& lock);
 
   const base::Clock& clock_;

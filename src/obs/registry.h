@@ -27,7 +27,7 @@ class Registry;
 // One of several values that are read together.
 struct Sample {
   Sample(Labels labels_in, double value_in) : labels(std::move(labels_in)), value(value_in) {}
-  Labels labels;  // besides those that they share
+  Labels labels;  // in addition to the labels that all samples share
   double value;
 };
 using ReadSamples = std::function<std::vector<Sample>()>;
@@ -72,7 +72,7 @@ class Registry {
                                           std::function<double()> read);
   [[nodiscard]] Observation observe_counter(const Name& name, const Labels& labels,
                                             std::function<double()> read);
-  // The same for several series of one name, which share `labels` and may be others each time.
+  // As above, for several series of one name. They share `labels`, and may differ at each reading.
   [[nodiscard]] Observation observe_gauges(const Name& name, const Labels& labels, ReadSamples read);
   [[nodiscard]] Observation observe_counters(const Name& name, const Labels& labels, ReadSamples read);
 

@@ -14,7 +14,7 @@
 namespace kvasir::obs {
 namespace {
 
-// Parses the text exposition, and is strict about what the format forbids.
+// Parses the text exposition, and rejects everything that the format forbids.
 struct Parsed {
   struct Family {
     std::string help;

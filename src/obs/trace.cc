@@ -9,7 +9,7 @@
 namespace kvasir::obs {
 namespace {
 
-// Enough for a request without tools.
+// Enough for a request that uses no tools.
 constexpr std::size_t kUsualSpans = 12;
 constexpr std::size_t kUsualAttributes = 12;
 
@@ -41,7 +41,7 @@ Trace::Trace(Tracer& tracer, std::string name, const std::optional<TraceContext>
 
 Trace::~Trace() {
   if (!records_ || !(context_.sampled || remarkable_)) return;
-  // What nobody ended was cut off when the request ended.
+  // Spans that were not ended were cut off when the request ended.
   Span& root = spans_.front();
   if (root.end == base::TimePoint{}) root.end = tracer_.clock().now();
   for (Span& span : spans_)

@@ -17,14 +17,15 @@ namespace kvasir::obs {
 
 class Tracer;
 
-// A fact about a span. Keys are literals: OpenTelemetry's names where it has one, "kvasir." otherwise.
+// A fact about a span. Keys are literals: OpenTelemetry's names if it defines one, otherwise names that begin
+// with "kvasir.".
 struct Attribute {
   using Value = std::variant<std::string, std::int64_t, double, bool, std::vector<std::string>>;
   std::string_view key;
   Value value;
 };
 
-// Something that happened inside a span.
+// An event at one moment of a span.
 struct SpanEvent {
   std::string_view name;
   base::TimePoint time;
@@ -33,7 +34,7 @@ struct SpanEvent {
 
 enum class SpanKind : std::uint8_t { internal = 1, server = 2, client = 3 };
 
-// One part of a request, in time.
+// One part of a request, with its beginning and end.
 struct Span {
   std::string name;
   SpanKind kind = SpanKind::internal;
@@ -46,25 +47,24 @@ struct Span {
   std::vector<SpanEvent> events = {};
 };
 
-// The spans of one request that has ended. The first is the root.
+// The spans of a request that has ended. The first is the root.
 struct FinishedTrace {
   TraceId id{};
   std::string state;
   std::vector<Span> spans;
-  std::int64_t steady_to_unix_ns = 0;  // what to add to a span's times
+  std::int64_t steady_to_unix_ns = 0;  // added to a span's times, gives Unix time
 };
 
-// The spans of one request while it runs, and the ids that name it. Shared by everything that works for the
-// request, on the request's executor. When the last owner is gone, the spans go to the tracer if they are
-// worth it: the request was chosen by its rate, or it turned out to be remarkable.
+// The spans and ids of one request while it runs. Shared by everything that works on the request, on the
+// request's executor. When the last owner is gone, the spans go to the tracer if the trace was sampled or
+// turned out to be remarkable.
 class Trace {
  public:
-  // The number of a span in its trace. `kNone` is a span that is not recorded; everything done to it is
-  // ignored.
+  // The index of a span in its trace. `kNone` is a span that is not recorded; calls with it do nothing.
   using Index = std::size_t;
   static constexpr Index kRoot = 0;
   static constexpr Index kNone = static_cast<Index>(-1);
-  // Further spans are counted and not recorded.
+  // Spans beyond this number are counted but not recorded.
   static constexpr std::size_t kMaxSpans = 256;
 
   ~Trace();
@@ -73,7 +73,8 @@ class Trace {
 
   // 32 hexadecimal digits.
   const std::string& id() const { return id_; }
-  // The headers for a server that does a part of this request, whose parent is that span.
+  // The headers for a request to a server that does a part of this request. `parent` is the parent of its
+  // spans.
   TraceHeaders headers(Index parent = kRoot) const;
   bool records() const { return records_; }
 
@@ -89,10 +90,10 @@ class Trace {
     if (records_) set(span, key, value_of(value));
   }
   void event(Index span, std::string_view name, base::TimePoint time, std::vector<Attribute> attributes = {});
-  // The span did not do what it was for; `type` is the error's code.
+  // Marks the span as failed; `type` is the error's code.
   void fail(Index span, std::string_view type);
 
-  // The trace is kept whatever its rate says.
+  // Keeps the trace even if it was not sampled.
   void keep() { remarkable_ = true; }
 
  private:
@@ -114,7 +115,7 @@ class Trace {
   Span* find(Index span) { return span < spans_.size() ? &spans_[span] : nullptr; }
 
   Tracer& tracer_;
-  TraceContext context_;  // its span is the root
+  TraceContext context_;  // its span_id is the root's
   std::string id_;
   bool records_;
   bool remarkable_ = false;

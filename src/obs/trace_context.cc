@@ -10,11 +10,11 @@
 namespace kvasir::obs {
 namespace {
 
-// "00-" and the three fields of version 00 with their dashes.
+// The length of "00-" and the three fields of version 00 with their dashes.
 constexpr std::size_t kTraceparentLength = 55;
 constexpr std::size_t kMaxStateLength = 512;
 
-// Upper case is not allowed by the standard.
+// The standard does not allow upper case.
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;

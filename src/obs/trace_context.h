@@ -10,15 +10,15 @@ namespace kvasir::obs {
 
 using TraceId = std::array<std::uint8_t, 16>;
 
-// The place in a trace that a request comes from or goes out with, as W3C's Trace Context defines it.
+// The trace and the span that a request belongs to, as W3C's Trace Context defines them.
 struct TraceContext {
   TraceId trace_id{};         // never all zero
   std::uint64_t span_id = 0;  // never zero
   bool sampled = false;
-  std::string state;  // the header tracestate, which is passed on unread; may be empty
+  std::string state;  // the header tracestate, passed on without being parsed; may be empty
 };
 
-// The two headers that tell the next server of a trace.
+// The two headers that pass a trace on to the next server.
 struct TraceHeaders {
   TraceHeaders() = default;
   explicit TraceHeaders(const TraceContext& context);
@@ -27,8 +27,8 @@ struct TraceHeaders {
   std::string tracestate;   // empty: there is no such header
 };
 
-// Reads both headers. A traceparent that is not as the standard says counts as none, and a tracestate that is
-// too long or has odd characters is left out.
+// Parses both headers. A traceparent that violates the standard counts as missing. A tracestate that is too
+// long or has invalid characters is left out.
 std::optional<TraceContext> parse_trace_context(std::string_view traceparent, std::string_view tracestate);
 
 TraceId random_trace_id();

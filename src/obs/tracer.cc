@@ -20,7 +20,7 @@ std::shared_ptr<Trace> Tracer::begin(std::string name, const std::optional<Trace
 bool Tracer::samples(const TraceId& id) const {
   if (!options_.records || options_.sample_rate <= 0) return false;
   if (options_.sample_rate >= 1) return true;
-  // The last 56 bits are random by the standard.
+  // The standard says that the last 56 bits are random.
   std::uint64_t bits = 0;
   for (std::size_t i = 9; i < id.size(); ++i) bits = bits << 8 | id[i];
   return static_cast<double>(bits) < std::ldexp(options_.sample_rate, 56);

@@ -17,36 +17,37 @@
 
 namespace kvasir::obs {
 
-// Begins traces, decides which are kept, and holds those that have ended until an exporter takes them.
-// Thread-safe. Outlives its traces and their exporter. A trace that finds the queue full is dropped and
-// counted, so that nothing ever waits for an exporter.
+// Begins traces, decides which are kept, and holds the ended ones until an exporter takes them. Thread-safe.
+// Outlives its traces and their exporter. If the queue is full, a trace is dropped and counted, so that no
+// request waits for an exporter.
 class Tracer {
  public:
   struct Options {
-    bool records = false;    // false: traces have ids but no spans, since nobody will take them
-    double sample_rate = 1;  // of traces that no client has decided on
+    bool records = false;    // false: traces have ids but no spans, since there is no exporter
+    double sample_rate = 1;  // for traces whose client has not decided
     std::size_t max_queued_spans = 16384;
   };
   Tracer(Options options, const base::Clock& clock) : options_(options), clock_(clock) {}
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;
 
-  // Whether a trace that begins is worth its spans. `ids_only` is for what nobody would look for.
+  // Whether a new trace records spans. Use `ids_only` for requests whose traces are of no interest.
   enum class Detail : std::uint8_t { spans, ids_only };
-  // `parent` is where the client's request comes from. Its decision to sample is respected.
+  // `parent` is the client's place in its own trace. The client's decision about sampling is respected.
   std::shared_ptr<Trace> begin(std::string name, const std::optional<TraceContext>& parent, Detail detail);
 
-  // By the id alone, so that servers with the same rate choose the same traces.
+  // Depends only on the id, so that servers with the same rate choose the same traces.
   bool samples(const TraceId& id) const;
   const base::Clock& clock() const { return clock_; }
 
-  // Called with a trace that is to be exported.
+  // Receives an ended trace that is to be exported.
   void take(FinishedTrace trace);
 
   // For the exporter: waits until there are `enough` spans, until the first of them has waited for `at_most`,
-  // or until `hurry` was called. Gives up to about `enough` spans, and at least one trace if there is any.
+  // or until `hurry` was called. Returns about `enough` spans at most, and at least one trace if there is
+  // any.
   std::vector<FinishedTrace> wait(std::size_t enough, std::chrono::milliseconds at_most);
-  // From now on `wait` returns at once.
+  // Makes `wait` return at once from now on.
   void hurry();
 
   std::uint64_t num_dropped_spans() const { return num_dropped_.load(std::memory_order_relaxed); }
@@ -69,7 +70,7 @@ class Tracer {
   bool hurries_ = false;              // guarded by mutex_
 };
 
-// A tracer that never records, for those who are given none.
+// A tracer that never records, for callers that have no other.
 Tracer& no_tracer();
 
 }  // namespace kvasir::obs

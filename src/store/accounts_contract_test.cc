@@ -79,7 +79,7 @@ TEST_P(StoreContract, AKeyIsReplacedAtOnce) {
   ASSERT_TRUE(accounts.replace_key("key_1", key_named("key_2"), 50).ok());
   EXPECT_EQ(key_ids(accounts.snapshot().value().keys), "key_2 ");
   EXPECT_EQ(accounts.replace_key("key_1", key_named("key_3"), 60).error().code, ErrorCode::conflict);
-  // What cannot be added leaves the old one as it was.
+  // If the new key cannot be added, the old one does not change.
   EXPECT_FALSE(accounts.replace_key("key_2", key_named("key_2"), 60).ok());
   EXPECT_EQ(key_ids(accounts.snapshot().value().keys), "key_2 ");
 }
@@ -106,7 +106,7 @@ TEST_P(StoreContract, EveryChangeOfAccountsIsNoticedByAnotherProcess) {
   EXPECT_TRUE(noticed());
   ASSERT_TRUE(accounts.remove_tenant("acme").ok());
   EXPECT_TRUE(noticed());
-  // What is no change of accounts is none.
+  // A change of other records does not count.
   add_conversation("conv_1");
   EXPECT_FALSE(noticed());
 }

@@ -12,8 +12,8 @@ namespace kvasir::store {
 
 enum class AnswerState : std::uint8_t {
   complete,
-  in_progress,  // a living process is working on it
-  interrupted,  // the process that worked on it is gone
+  in_progress,  // a living process is generating it
+  interrupted,  // the process that generated it is gone
 };
 
 // An answer that a client may fetch again or continue from.
@@ -39,14 +39,14 @@ class Answers {
 
   // Replaces the tenant's answer with the same id. An id that belongs to another tenant is a conflict.
   virtual base::Status put(const StoredAnswer& answer) = 0;
-  // Replaces the body and the state of an answer that this process has in progress. not_found: there is none.
+  // Replaces the body and the state of an answer that this process is generating. not_found: it is not.
   virtual base::Status save(const StoredAnswer& answer) = 0;
   virtual base::Result<StoredAnswer> find(const Key& key, std::int64_t now_ms) = 0;
   // The answer and all answers that it continues, oldest first. too_large if there are more than `max_length`
   // answers or kMaxChainBytes. not_found if one of them is gone.
   virtual base::Result<std::vector<StoredAnswer>> chain(const Key& key, std::int64_t now_ms,
                                                         int max_length) = 0;
-  // The ids of that chain, however many bytes it has.
+  // The ids of that chain, without the limit on bytes.
   virtual base::Result<std::vector<std::string>> chain_ids(const Key& key, std::int64_t now_ms,
                                                            int max_length) = 0;
   virtual base::Result<Page<StoredAnswer>> list(const std::string& tenant, const std::string& kind,

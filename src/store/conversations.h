@@ -70,10 +70,10 @@ struct MessageNode {
 
 struct Append {
   std::vector<Message> messages;  // each the child of the one before it
-  // The active leaf that the caller has read. If another leaf is active by now, it is a conflict. Unset: the
-  // messages are a branch, whatever is active.
+  // The active leaf that the caller has read. conflict: another leaf is active now. Unset: the messages form
+  // a branch, whatever leaf is active.
   std::optional<std::string> expected_leaf;
-  // The messages become active only if their parent is active. Otherwise a branch that was chosen meanwhile
+  // The messages become active only if their parent is active. Otherwise the branch that was chosen meanwhile
   // stays active.
   bool only_follows = false;
   std::string title;  // used if the conversation has none
@@ -101,19 +101,19 @@ class Conversations {
   // Replaces a message in progress, except for its place and its creation time, with its current or final
   // state. not_found: the message no longer exists.
   virtual base::Status save(const Key& key, const Message& message) = 0;
-  // Removes the messages of one turn, given in their order. One that another turn goes on from stays, with
-  // those before it; one that is gone already is passed over. If the active leaf is removed, the message
-  // before it that stays becomes active. not_found: none of the messages is there.
+  // Removes the messages of one turn, given in their order. A message that another turn continues stays, and
+  // so do those before it; missing messages are skipped. If the active leaf is removed, the message before it
+  // becomes active. not_found: none of the messages exists.
   virtual base::Status withdraw(const Key& key, const std::vector<std::string>& ids) = 0;
 
   // Replaces the body of a message. conflict: it is being generated.
   virtual base::Status rewrite(const Key& key, const std::string& id, const std::string& body) = 0;
-  // Removes one message; those after it follow the one before it. conflict: it is being generated.
+  // Removes one message; its children get its parent. conflict: it is being generated.
   virtual base::Status take_out(const Key& key, const std::string& id) = 0;
 
   // All messages in the order of their creation.
   virtual base::Result<std::vector<MessageNode>> tree(const Key& key) = 0;
-  // In the order of `ids`. not_found: one is missing.
+  // The messages in the order of `ids`. not_found: one is missing.
   virtual base::Result<std::vector<Message>> messages(const Key& key,
                                                       const std::vector<std::string>& ids) = 0;
   // The first of these messages, up to the one that reaches kMaxPageBytes.

@@ -7,8 +7,8 @@
 
 namespace kvasir::store {
 
-// Tells which of the processes that share a store are alive. Each holds a lock on its own byte of one file,
-// which the system releases however the process ends. Thread-safe.
+// Shows which of the processes that share a store are alive. Each process locks its own byte of one file; the
+// system releases the lock however the process ends. Thread-safe.
 class OwnerLocks {
  public:
   static base::Result<OwnerLocks> open(const std::filesystem::path& path);

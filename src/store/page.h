@@ -13,7 +13,7 @@ struct Key {
   std::string id;
 };
 
-enum class Order : std::uint8_t { ascending, descending };  // by creation
+enum class Order : std::uint8_t { ascending, descending };  // by time of creation
 
 // Selects a part of a list. Cursors are ids of records in the list and are exclusive. An unknown cursor is an
 // invalid_argument.

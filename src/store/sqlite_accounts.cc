@@ -41,7 +41,7 @@ ApiKey read_key(const Statement& s) {
   return key;
 }
 
-// In the transaction of each change.
+// Each change calls this in its transaction.
 Status note_change(Transaction& transaction) {
   TRY(Statement statement, transaction.prepare("UPDATE accounts SET version = version + 1"));
   return statement.run();
@@ -100,7 +100,7 @@ Result<std::vector<T>> read_all(Transaction& transaction, const char* sql, Read 
   }
 }
 
-// What a tenant owns goes with it, so that one that gets its name later finds nothing.
+// Everything that a tenant owns is removed with it, so that a later tenant with the same name finds nothing.
 constexpr const char* kRemovals[] = {
     "DELETE FROM api_keys WHERE tenant = ?1", "DELETE FROM conversations WHERE tenant = ?1",
     "DELETE FROM answers WHERE tenant = ?1",  "DELETE FROM batches WHERE tenant = ?1",

@@ -9,7 +9,8 @@ namespace kvasir::store {
 
 class SqliteAccounts final : public Accounts {
  public:
-  // `watch` is another connection to the same file, for what must not wait for the first one's mutex.
+  // `watch` is another connection to the same file. Calls that must not wait for the first one's mutex use
+  // it.
   SqliteAccounts(SqliteDatabase& database, SqliteDatabase& watch) : database_(database), watch_(watch) {}
 
   base::Status add_tenant(const Tenant& tenant) override;

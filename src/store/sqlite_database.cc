@@ -19,7 +19,7 @@ using base::Status;
 
 namespace {
 
-// "Kvas" distinguishes our files from those of other programs.
+// "Kvas" marks Kvasir's files, so that a file of another program is not taken for one.
 constexpr std::int64_t kApplicationId = 0x4B766173;
 // How long a statement waits for another process's transaction.
 constexpr int kBusyTimeout_ms = 10'000;
@@ -159,7 +159,7 @@ SqliteDatabase::~SqliteDatabase() {
   sqlite3_close_v2(database_);
 }
 
-// Adds what an operator can do about the error, if starting failed.
+// Adds the file's path, and what an operator can do about the error.
 Error SqliteDatabase::describe(Error error) const {
   error.message = fmt::format("{}: {}", path_.string(), error.message);
   if (error.code == ErrorCode::corrupt)
@@ -169,9 +169,9 @@ Error SqliteDatabase::describe(Error error) const {
 }
 
 Status SqliteDatabase::connect() {
-  // Conversations are private. SQLite gives its other files the same mode. A file that is there must not be
-  // opened here: closing it would drop the locks that other connections of this process hold on it, and
-  // another process would take itself for the last one and delete their log.
+  // The mode keeps conversations private, and SQLite gives its other files the same mode. An existing file
+  // must not be opened here: closing it would drop the locks that other connections of this process hold on
+  // it. Another process could then take itself for the last one and delete their log.
   const int file = ::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0 && errno != EEXIST)
     return base::error(ErrorCode::io, "cannot be opened: {}", std::strerror(errno));

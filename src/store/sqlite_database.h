@@ -18,8 +18,8 @@ struct sqlite3_stmt;
 
 namespace kvasir::store {
 
-// A prepared statement with bound values, from its transaction's database. It is reset when this object dies;
-// bound text and blobs must live until then.
+// A prepared statement with bound values. Belongs to its transaction's database and is reset when this object
+// dies. Bound text and blobs must live until then.
 class Statement {
  public:
   Statement(sqlite3* database, sqlite3_stmt* statement) : database_(database), statement_(statement) {}
@@ -64,7 +64,7 @@ class SqliteDatabase {
   // Creates the file if there is none, and migrates an older one. corrupt: it is damaged or not a database;
   // unsupported: it belongs to another program or a newer version.
   static base::Result<std::unique_ptr<SqliteDatabase>> open(const std::filesystem::path& path);
-  // A further connection to a file that `open` has just opened.
+  // Opens another connection to a file that `open` has just opened.
   static base::Result<std::unique_ptr<SqliteDatabase>> open_again(const std::filesystem::path& path);
   ~SqliteDatabase();
   SqliteDatabase(const SqliteDatabase&) = delete;
@@ -93,8 +93,8 @@ class SqliteDatabase {
 
 enum class Access : std::uint8_t { read, write };
 
-// Holds the database until it dies. Its changes are undone unless it commits. Once `commit` has returned,
-// they are on the disk.
+// Holds the database until this object dies. The changes are undone unless `commit` is called; once it has
+// returned, they are on the disk.
 class Transaction {
  public:
   static base::Result<Transaction> begin(SqliteDatabase& database, Access access);
@@ -116,7 +116,7 @@ class Transaction {
   Transaction(SqliteDatabase& database, std::unique_lock<std::mutex> lock)
       : database_(&database), lock_(std::move(lock)) {}
 
-  SqliteDatabase* database_;  // null once it is over or moved from
+  SqliteDatabase* database_;  // null once it has ended or was moved from
   std::unique_lock<std::mutex> lock_;
 };
 

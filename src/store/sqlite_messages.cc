@@ -92,7 +92,7 @@ Status SqliteConversations::withdraw(const Key& key, const std::vector<std::stri
   TRY(Transaction transaction, Transaction::begin(database_, Access::write));
   TRY(const std::int64_t conversation, conversation_seq(transaction, key));
   TRY(const std::vector<MessageNode> nodes, nodes_of(transaction, conversation));
-  std::map<std::string, std::string> parents;  // of the messages that are still there
+  std::map<std::string, std::string> parents;  // of the messages that still exist
   std::map<std::string, std::size_t> num_children;
   for (const MessageNode& node : nodes) {
     parents[node.id] = node.parent_id;
@@ -109,7 +109,7 @@ Status SqliteConversations::withdraw(const Key& key, const std::vector<std::stri
     const auto node = parents.find(id);
     if (node == parents.end()) continue;
     found = true;
-    if (num_children[id] > 0) continue;  // another turn goes on from here
+    if (num_children[id] > 0) continue;  // another turn continues this message
     TRY(Statement statement, transaction.prepare("DELETE FROM messages WHERE conversation = ?1 AND id = ?2"));
     TRY_OK(statement.bind(conversation).bind(id).run());
     if (leaf == id) leaf = node->second;

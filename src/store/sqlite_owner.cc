@@ -28,7 +28,7 @@ Status bury(Transaction& transaction, std::int64_t number) {
 
 Result<SqliteOwner> SqliteOwner::join(SqliteDatabase& database, const std::filesystem::path& lock_path) {
   TRY(OwnerLocks locks, OwnerLocks::open(lock_path));
-  // The number is drawn, locked and written in one transaction, so that nobody takes this process for dead.
+  // The number is drawn, locked and written in one transaction, so that this process is never taken for dead.
   TRY(Transaction transaction, Transaction::begin(database, Access::write));
   {
     TRY(Statement statement, transaction.prepare("INSERT INTO owners DEFAULT VALUES"));

@@ -9,7 +9,8 @@
 
 namespace kvasir::store {
 
-// This process among those that share the database. Records that it works on have its number.
+// This process's identity among the processes that share the database. Records that it works on have its
+// number.
 class SqliteOwner {
  public:
   static base::Result<SqliteOwner> join(SqliteDatabase& database, const std::filesystem::path& lock_path);

@@ -17,8 +17,8 @@ struct Scan {
   std::int64_t low = 0;
   std::int64_t high = std::numeric_limits<std::int64_t>::max();
   Order order = Order::ascending;
-  bool turned = false;  // a page that ends before a cursor is read backwards
-  int limit = 0;        // one more than the query's, to see whether there are more
+  bool turned = false;  // reads backwards: the page ends before a cursor
+  int limit = 0;        // the query's limit and one more, to see whether there are more
 };
 
 // `seq_of` selects a record's seq by tenant and id.

@@ -144,7 +144,7 @@ INSERT INTO file_pieces (file, number, bytes)
 
 DROP TABLE file_contents;
 )sql",
-    // Tenants and keys; `accounts` has one row, whose version grows with each change of the two.
+    // Tenants and keys. `accounts` has one row; its version grows with each change of tenants or keys.
     R"sql(
 CREATE TABLE accounts (
   version INTEGER NOT NULL

@@ -57,7 +57,7 @@ TEST_F(SqliteStoreTest, ANewerSchemaIsRefused) {
   EXPECT_NE(refusal().message.find("newer"), std::string::npos) << refusal().message;
 }
 
-// The first schema stored a file's contents in one row.
+// The first schema stored a file's contents in one row instead of pieces.
 TEST_F(SqliteStoreTest, FilesOfTheFirstSchemaAreThere) {
   run_sql(migrations().front());
   run_sql("PRAGMA application_id = 0x4B766173; PRAGMA user_version = 1;");

@@ -48,7 +48,8 @@ UsageRow read_row(const Statement& s) {
   return row;
 }
 
-// ?1 to ?4 say what is told apart, ?5 and ?6 are the days, ?7 and ?8 the part of the list.
+// ?1 to ?4 are the fields to group by, ?5 and ?6 the first and the end day, ?7 and ?8 the limit and the
+// offset.
 #define SELECT_TOTALS(where)                                                                         \
   "SELECT CASE WHEN ?1 THEN day ELSE 0 END AS d, CASE WHEN ?2 THEN tenant ELSE '' END AS t, "        \
   "CASE WHEN ?3 THEN key ELSE '' END AS k, CASE WHEN ?4 THEN model ELSE '' END AS m, currency, "     \

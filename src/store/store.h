@@ -10,8 +10,8 @@
 
 namespace kvasir::store {
 
-// The durable records of a server. Several processes may share them. Every call may block on a disk or a
-// peer, so none may be made on an I/O thread. All calls are thread-safe.
+// The durable records of a server. Several processes may share them. Calls may block on a disk or a peer, so
+// make none on an I/O thread. All calls are thread-safe.
 class Store {
  public:
   virtual ~Store() = default;

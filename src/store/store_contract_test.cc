@@ -350,7 +350,7 @@ TEST_P(StoreContract, AnswersInProgressBelongToTheirProcess) {
   EXPECT_EQ(other->answers().save(ended).error().code, ErrorCode::not_found);
   ASSERT_TRUE(store_->answers().save(ended).ok());
   EXPECT_EQ(store_->answers().find(key("r1"), 0)->state, AnswerState::complete);
-  EXPECT_EQ(store_->answers().save(ended).error().code, ErrorCode::not_found);  // it has ended
+  EXPECT_EQ(store_->answers().save(ended).error().code, ErrorCode::not_found);  // the answer is complete
   reopen();
   EXPECT_EQ(store_->answers().find(key("r1"), 0)->state, AnswerState::complete);
   EXPECT_EQ(store_->answers().find(key("r2"), 0)->state, AnswerState::interrupted);

@@ -15,7 +15,7 @@ struct Summary {
   std::int64_t created_ms = 0;
 };
 
-// A durable cache. It is bounded: the oldest go first. Calls block and are thread-safe.
+// A durable cache of bounded size: the oldest summaries are dropped. Calls block and are thread-safe.
 class Summaries {
  public:
   virtual ~Summaries() = default;

@@ -8,7 +8,7 @@ namespace kvasir::wire {
 
 // What one step computed, and how long its parts took.
 struct StepRecord {
-  // The rows of one sequence.
+  // The rows of one sequence in the step.
   struct Slice {
     std::string request_id;
     std::string tenant;
@@ -17,12 +17,12 @@ struct StepRecord {
   };
   static constexpr std::size_t kMaxSlices = 64;
 
-  std::uint64_t number = 0;  // from 1 on; numbers ascend, and those of steps that nobody watched are skipped
+  std::uint64_t number = 0;  // from 1; numbers ascend, with gaps for the steps that were not recorded
   double started_s = 0;      // on the worker's monotonic clock
   double plan_s = 0;
   double run_s = 0;
   double commit_s = 0;
-  double predicted_s = 0;  // for `run_s`, by the cost model
+  double predicted_s = 0;  // the cost model's prediction for `run_s`
   int num_preempted = 0;
   int num_other_rows = 0;     // rows of the slices beyond kMaxSlices
   std::vector<Slice> slices;  // at most kMaxSlices
@@ -34,14 +34,14 @@ struct LiveSequence {
   std::string tenant;
   int priority = 0;
   bool runs = false;
-  bool held = false;  // its reader is behind
+  bool held = false;  // not in steps now, because its reader is slow
   int num_prompt = 0;
-  int num_cached = 0;  // of the prompt, from the prefix cache
+  int num_cached = 0;  // prompt tokens from the prefix cache
   int num_computed = 0;
   int num_output = 0;
   int max_output = 0;
   int num_blocks = 0;
-  double age_s = 0;  // since it came
+  double age_s = 0;  // since its arrival
 };
 
 // Sums since the worker's start.
@@ -72,12 +72,12 @@ struct WorkerCounters {
   }
 };
 
-// What a worker does, for somebody who watches it.
+// What a worker is doing, for a viewer.
 struct Activity {
   double now_s = 0;  // on the same clock as StepRecord::started_s
   WorkerCounters counters;
   std::vector<StepRecord> steps;
-  std::vector<LiveSequence> sequences;  // running ones first, each kind by rank
+  std::vector<LiveSequence> sequences;  // running ones first, each group by rank
 };
 
 }  // namespace kvasir::wire

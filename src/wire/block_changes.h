@@ -7,11 +7,11 @@
 
 namespace kvasir::wire {
 
-// What has changed in a worker's cache since the last message of these. No block is in both lists. A block
-// may be added that is known already, or removed that was never known.
+// The changes in a worker's cache since its last message of this kind. No block is in both lists. A message
+// may add a block that is known already, or remove one that was never known.
 struct BlockChanges {
-  std::uint64_t number = 0;  // counts up by one for each message of one worker's life
-  bool anew = false;         // `added` is all that is there; what was known before is void
+  std::uint64_t number = 0;  // grows by one with each message of one worker process
+  bool anew = false;         // `added` is the whole cache; forget all earlier messages
   std::vector<kv::BlockHash> added;
   std::vector<kv::BlockHash> removed;
 };

@@ -7,10 +7,10 @@
 
 namespace kvasir::wire {
 
-// Texts that are to become vectors, with the special tokens that the model wants around them.
+// Texts to turn into vectors, as tokens with the special tokens that the model needs around them.
 struct EmbedRequest {
-  std::vector<std::vector<TokenId>> sequences;  // none is empty, none longer than the model reads
-  std::stop_token stop;                         // requested: nobody wants the result any more
+  std::vector<std::vector<TokenId>> sequences;  // none is empty or longer than the model can read
+  std::stop_token stop;                         // requested when the result is no longer wanted
 };
 
 }  // namespace kvasir::wire

@@ -4,7 +4,7 @@
 
 namespace kvasir::wire {
 
-// How the makers of a model advise to draw its tokens. What is absent, they say nothing of.
+// The sampling parameters that a model's makers recommend. Absent: they recommend none.
 struct SamplingAdvice {
   std::optional<float> temperature;
   std::optional<float> top_p;
@@ -13,7 +13,7 @@ struct SamplingAdvice {
   std::optional<float> repetition_penalty;
   bool operator==(const SamplingAdvice&) const = default;
 
-  // Takes what is absent here from `other`.
+  // Sets the fields that are absent here from `other`.
   void complete(const SamplingAdvice& other) {
     if (!temperature) temperature = other.temperature;
     if (!top_p) top_p = other.top_p;

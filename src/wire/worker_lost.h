@@ -6,14 +6,14 @@
 
 namespace kvasir::wire {
 
-// The reason in errors that end a request because its worker is gone or leaves, and not because of the
-// request.
+// The reason in errors that end a request because its worker is gone or leaving, and not because of the
+// request itself.
 inline constexpr std::string_view kWorkerLost = "worker_lost";
-// Of errors with which a worker that is about to stop ends or refuses requests.
+// The reason in errors of a worker that is about to stop, for the requests that it ends or refuses.
 inline constexpr std::string_view kDraining = "server_draining";
 
-// Whether another worker can go on with a request that ended with this error. The engine's own errors count:
-// clients of a single process know them by these names.
+// Whether another worker can continue a request that ended with this error. Includes the engine's own errors,
+// whose reasons clients of a single process already know.
 inline bool is_worker_lost(const base::Error& error) {
   return error.reason == kWorkerLost || error.reason == "engine_failed" || error.reason == kDraining;
 }
