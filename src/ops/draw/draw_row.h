@@ -3,7 +3,7 @@
 #include "ops/draw/row_draw.h"
 #include "ops/draw/select.h"
 
-// Draws one row's token. All functions here are called by all threads of a team.
+// Draws one row's token. Every thread of a team calls each function here.
 namespace kvasir::ops {
 
 inline constexpr std::uint32_t kInPrompt = 0x8000;
@@ -41,7 +41,7 @@ KVASIR_TEAM inline float penalized(float logit, std::uint32_t count, const RowDr
   return logit - (draw.presence_penalty + draw.frequency_penalty * static_cast<float>(num_output));
 }
 
-// What penalized() made `logit` of.
+// The inverse of penalized(): the logit before penalties.
 KVASIR_TEAM inline float unpenalized(float logit, std::uint32_t count, const RowDraw& draw) {
   const std::uint32_t num_output = count & (kInPrompt - 1);
   if (num_output > 0)
@@ -95,7 +95,8 @@ KVASIR_TEAM inline float logprob_of(float logit, double log_sum) {
   return fmaxf(static_cast<float>(logit - log_sum), kLeastLogprob);
 }
 
-// The log of the sum of exp(logits), and the likeliest tokens into `top`. `row` is not yet adjusted.
+// Returns the log of the sum of exp(logits), and writes the likeliest tokens to `top`. `row` must not yet be
+// adjusted.
 template <class Team>
 KVASIR_TEAM double report(Team& team, const float* row, int cols, float max, int num_top, TopToken* top,
                           DrawScratch& s) {
@@ -114,7 +115,7 @@ KVASIR_TEAM double report(Team& team, const float* row, int cols, float max, int
     const std::uint32_t key = keyed.keys(logit);
     if (Place{key, i}.is_after(end)) return;
     const std::uint32_t bits = bits_of(logit);
-    // The larger the logit, the smaller is this.
+    // The larger the logit, the smaller `order`.
     const std::uint32_t order = bits >> 31 != 0 ? bits : 0x7fffffffu - bits;
     s.list[team.take(&s.num_listed)] = {order, i};
   });
@@ -142,7 +143,7 @@ KVASIR_TEAM int draw_from_heaviest(Team& team, const KeyedRow<WeightKeys>& row, 
   if (draw.min_p > 0 && last_key < end.key)
     end = {last_key, 0x7fffffff, mass_through(team, row, last_key, s)};
   const Place place = locate(team, row, {Goal::Of::mass, Goal::Reach::above, draw.u * end.mass}, s);
-  // Rounding may leave a remainder at the end.
+  // After rounding, the place may be past the end. Then the last token is drawn.
   if (!place.is_after(end)) return place.id;
   return end.id < row.cols ? end.id : likeliest;
 }
@@ -164,7 +165,7 @@ KVASIR_TEAM int draw_token(Team& team, const float* row, int cols, const Largest
   return find_by_id(team, cols, value_of, {Goal::Of::mass, Goal::Reach::above, draw.u * total}, {}, s).index;
 }
 
-// Draws row `r`.
+// Draws the token of row `r`.
 template <class Team>
 KVASIR_TEAM void draw_row(Team& team, const DrawArgs& args, int r, DrawScratch& s) {
   const RowDraw draw = args.draws[r];

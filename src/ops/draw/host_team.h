@@ -4,7 +4,8 @@
 
 #include "ops/draw/draw_row.h"
 
-// Draws on the host with the code of devices: the oracle of their tests, and what tests without a device use.
+// Draws on the host with the code of devices. This is the oracle of the devices' tests, and what tests use
+// that run without a device.
 namespace kvasir::ops {
 
 class HostTeam {

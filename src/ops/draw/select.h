@@ -2,13 +2,13 @@
 
 #include "ops/draw/weights.h"
 
-// Finds places in the order of a row's tokens without sorting them: by counts and sums over bins of their
-// keys, then among the tokens of one bin. All functions here are called by all threads of a team.
+// Finds places in the order of a row's tokens without sorting all of them: by counts and sums over bins of
+// their keys, then among the tokens of one bin. Every thread of a team calls each function here.
 namespace kvasir::ops {
 
 inline constexpr int kBinBits = 10;
-inline constexpr int kBins = 1 << kBinBits;  // three levels of them tell 30 bits apart
-inline constexpr int kListSize = 2048;       // most tokens that are sorted
+inline constexpr int kBins = 1 << kBinBits;  // three levels of bins resolve a key's 30 bits
+inline constexpr int kListSize = 2048;       // most tokens that can be sorted
 inline constexpr int kSumBlock = 1024;       // tokens whose weights are summed together, as on the CPU
 inline constexpr int kMaxSumBlocks = 1024;
 
@@ -17,7 +17,7 @@ struct Listed {
   std::int32_t id = 0;
 };
 
-// How many tokens a bin has, and what they weigh. All weights of a bin share their exponent, so the sum of
+// How many tokens each bin has, and what they weigh. All weights of a bin share their exponent, so the sum of
 // their significands, in two halves, is exact in any order.
 struct Bins {
   std::uint32_t counts[kBins];
@@ -25,7 +25,7 @@ struct Bins {
   std::uint32_t high[kBins];
 };
 
-// What the threads of a team share.
+// The memory that the threads of a team share.
 struct DrawScratch {
   Bins coarse, fine;
   Listed list[kListSize];
@@ -42,7 +42,7 @@ struct Amount {
   double mass = 0;
 };
 
-// The first token with which the amount so far reaches the target.
+// Looks for the first token with which the count or mass so far reaches the target.
 struct Goal {
   enum class Of : std::uint8_t { count, mass };
   enum class Reach : std::uint8_t { at_least, above };
@@ -61,8 +61,8 @@ struct Found {
   Amount before;
 };
 
-// The first of `n` entries with which `goal` is reached, or else the last that has any amount. Entries
-// without any are passed over.
+// Finds the first of `n` entries with which `goal` is reached, or else the last one with a nonzero amount.
+// Entries with a zero amount are skipped.
 template <class Team, class AmountOf>
 KVASIR_TEAM Found find_reaching(Team& team, int n, const AmountOf& amount_of, const Goal& goal,
                                 const Amount& before, DrawScratch& s) {
@@ -108,7 +108,8 @@ KVASIR_TEAM Found find_reaching(Team& team, int n, const AmountOf& amount_of, co
   return found;
 }
 
-// As find_reaching, over tokens in the order of their ids; value_of(i) is a token's mass.
+// As find_reaching, over tokens in the order of their ids. value_of(i) is a token's mass, and `s.sums` holds
+// the sums of its blocks (see sum_blocks).
 template <class Team, class ValueOf>
 KVASIR_TEAM Found find_by_id(Team& team, int cols, const ValueOf& value_of, const Goal& goal,
                              const Amount& before, DrawScratch& s) {
@@ -123,7 +124,7 @@ KVASIR_TEAM Found find_by_id(Team& team, int cols, const ValueOf& value_of, cons
   return found;
 }
 
-// Fills `s.sums`, and gives the total.
+// Fills `s.sums` with the sum of each block of kSumBlock tokens, and returns the total.
 template <class Team, class ValueOf>
 KVASIR_TEAM double sum_blocks(Team& team, int cols, const ValueOf& value_of, DrawScratch& s) {
   const int num_blocks = (cols + kSumBlock - 1) / kSumBlock;
@@ -140,7 +141,7 @@ KVASIR_TEAM double sum_blocks(Team& team, int cols, const ValueOf& value_of, Dra
   return team.sum(own);
 }
 
-// 2^(exponent - 150), for an exponent as in a float.
+// 2^(exponent - 150), where `exponent` is biased as in a float.
 KVASIR_TEAM inline double unit_of(std::uint32_t exponent) {
   const std::uint64_t bits = static_cast<std::uint64_t>(exponent + 1023 - 150) << 52;
   double x;
@@ -148,13 +149,13 @@ KVASIR_TEAM inline double unit_of(std::uint32_t exponent) {
   return x;
 }
 
-// What is counted of tokens.
+// Which amounts of the tokens are added up in bins.
 enum class Tally : std::uint8_t { counts, masses, both };
 
-// The keys of one part of all, which a level of bins divides.
+// A range of keys, which one level of bins divides.
 struct KeyRange {
   std::uint32_t first = 0;
-  int bits = 30;  // that are not yet fixed
+  int bits = 30;  // low bits of a key that are not yet fixed
 
   KVASIR_TEAM std::uint32_t last() const { return first + ((std::uint32_t{1} << bits) - 1); }
   KVASIR_TEAM bool has(std::uint32_t key) const { return key >= first && key <= last(); }
@@ -203,7 +204,7 @@ KVASIR_TEAM Amount amount_of_bin(const KeyedRow<Keys>& row, const KeyRange& rang
   return amount;
 }
 
-// What all tokens of a row weigh whose coarse bins are filled.
+// The mass of all tokens of a row. The coarse bins must be filled.
 template <class Team, class Keys>
 KVASIR_TEAM double total_mass(Team& team, const KeyedRow<Keys>& row, const DrawScratch& s) {
   double own = 0;
@@ -212,7 +213,7 @@ KVASIR_TEAM double total_mass(Team& team, const KeyedRow<Keys>& row, const DrawS
   return team.sum(own);
 }
 
-// Lists the tokens whose keys are in the range, as far as there is room. Gives their number.
+// Lists the tokens whose keys are in the range, as far as there is room. Returns how many there are.
 template <class Team, class Keys>
 KVASIR_TEAM int list_range(Team& team, const KeyedRow<Keys>& row, const KeyRange& range, DrawScratch& s) {
   team.barrier();
@@ -253,7 +254,7 @@ KVASIR_TEAM void sort_list(Team& team, int count, DrawScratch& s) {
   team.barrier();
 }
 
-// A token in the order of keys, and the mass up to and with it.
+// A token's place in the order of keys, and the mass of all tokens up to and including it.
 struct Place {
   std::uint32_t key = 0;
   std::int32_t id = 0;
@@ -264,7 +265,7 @@ struct Place {
   }
 };
 
-// More tokens than can be sorted have this one key: the wanted one is found by its id.
+// Finds the token by its id, when more tokens than can be sorted have the same key.
 template <class Team, class Keys>
 KVASIR_TEAM Place find_among_equals(Team& team, const KeyedRow<Keys>& row, std::uint32_t key,
                                     const Goal& goal, const Amount& before, DrawScratch& s) {
@@ -280,7 +281,7 @@ KVASIR_TEAM Place find_among_equals(Team& team, const KeyedRow<Keys>& row, std::
   return {key, found.index, by_count ? before.mass + (through - before.count) * weight : through};
 }
 
-// The token with which the goal is reached, in the order of keys. The coarse bins are filled.
+// Finds the token with which the goal is reached, in the order of keys. The coarse bins must be filled.
 template <class Team, class Keys>
 KVASIR_TEAM_CALL Place locate(Team& team, const KeyedRow<Keys>& row, const Goal& goal, DrawScratch& s) {
   KeyRange range;
@@ -309,7 +310,7 @@ KVASIR_TEAM_CALL Place locate(Team& team, const KeyedRow<Keys>& row, const Goal&
   }
 }
 
-// What the tokens with keys up to `last` weigh. The coarse bins are filled.
+// The mass of the tokens with keys up to `last`. The coarse bins must be filled.
 template <class Team, class Keys>
 KVASIR_TEAM double mass_through(Team& team, const KeyedRow<Keys>& row, std::uint32_t last, DrawScratch& s) {
   const KeyRange all;

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <limits>
 
-// What a device's threads and a test on the host compute with the same code. A team is what works on one
-// row: threads that share scratch memory, or one thread of the host (host_team.h).
+// Code that a device's threads and a test on the host both run. A team is whatever works on one row: threads
+// that share scratch memory, or one thread of the host (host_team.h).
 #if defined(__CUDACC__)
 #define KVASIR_TEAM __device__
 #define KVASIR_TEAM_CALL __device__ __noinline__  // large, and called in several places
@@ -19,7 +19,7 @@ namespace kvasir::ops {
 
 inline constexpr float kInfinite = std::numeric_limits<float>::infinity();
 
-// Rounded one by one: a compiler must not fuse them.
+// Rounds each result, since a compiler must not fuse these operations.
 KVASIR_TEAM inline float times(float a, float b) {
 #if defined(__CUDA_ARCH__)
   return __fmul_rn(a, b);
@@ -63,8 +63,8 @@ KVASIR_TEAM inline float exp_negative(float x) {
   return times(p, float_of(exponent << 23));
 }
 
-// Keys order tokens: the smallest comes first, of equal ones the lower id. They have 30 bits.
-inline constexpr std::uint32_t kNoKey = ~std::uint32_t{0};  // the token is no candidate
+// Keys order a row's tokens: the smallest key comes first, and of equal keys the lower id. A key has 30 bits.
+inline constexpr std::uint32_t kNoKey = ~std::uint32_t{0};  // the token cannot be drawn
 inline constexpr std::uint32_t kLastKey = (std::uint32_t{1} << 30) - 1;
 
 KVASIR_TEAM inline std::uint32_t key_of_weight(float weight) {
@@ -74,11 +74,11 @@ KVASIR_TEAM inline float weight_of_key(std::uint32_t key) {
   return float_of(kLastKey - key);
 }
 
-// A row's weights relative to the largest, which is 1; the heaviest come first.
+// Keys of a row's weights relative to the largest, which is 1. The heaviest tokens come first.
 struct WeightKeys {
   float max = 0;
   float scale = 1;
-  // Logits outside have no key in the range that is looked for, see within().
+  // Logits outside [least, most] cannot have a key in the range that is looked for, see within().
   float least = -kInfinite;
   float most = kInfinite;
 
@@ -88,7 +88,8 @@ struct WeightKeys {
     const float w = weight(logit);
     return w > 0 ? key_of_weight(w) : kNoKey;
   }
-  // The same keys where they are within [first, last]; many others are left out without computing them.
+  // The same keys within [first, last]. Many logits that have no key in it get kNoKey without the computation
+  // of a weight.
   KVASIR_TEAM WeightKeys within(std::uint32_t first, std::uint32_t last) const {
     WeightKeys keys = *this;
     keys.most = first >= kLastKey - bits_of(1.0f) ? logit_of(weight_of_key(first), 1.0f) : kInfinite;
@@ -97,7 +98,7 @@ struct WeightKeys {
   }
 
  private:
-  // The logit that has this weight, and a margin above rounding.
+  // The logit that has this weight, moved to `side` by a margin above rounding errors.
   KVASIR_TEAM float logit_of(float w, float side) const {
     if (!(w > 1e-37f)) return -kInfinite;
     const float distance = logf(w);
@@ -106,7 +107,8 @@ struct WeightKeys {
   }
 };
 
-// Logits by their distance to the largest, in steps of 2^-22; all that are 256 or more below are alike.
+// Keys of logits by their distance to the largest, in steps of 2^-22. All that are 256 or more below get the
+// same key.
 struct DistanceKeys {
   float max = 0;
 
@@ -126,13 +128,13 @@ KVASIR_TEAM inline Largest better(Largest a, Largest b) {
   return a.index < b.index ? a : b;
 }
 
-// Calls f(i, logit) for the row's tokens, each by one thread.
+// Calls f(i, logit) for every token of the row, each on one thread of the team.
 template <class Team, class F>
 KVASIR_TEAM void visit(const Team& team, const float* row, int cols, const F& f) {
   struct alignas(16) Four {
     float x[4];
   };
-  const int num_fours = cols % 4 == 0 ? cols / 4 : 0;  // such rows begin at a multiple of 16 bytes
+  const int num_fours = cols % 4 == 0 ? cols / 4 : 0;  // then every row begins at a multiple of 16 bytes
 #if defined(__CUDACC__)
 #pragma unroll 2
 #endif
@@ -146,7 +148,7 @@ KVASIR_TEAM void visit(const Team& team, const float* row, int cols, const F& f)
   for (int i = 4 * num_fours + team.rank(); i < cols; i += team.size()) f(i, row[i]);
 }
 
-// The largest value and its first index. If any value is a NaN or +inf, the value is +inf.
+// The largest value and its first index. If any value is NaN or +inf, the result's value is +inf.
 template <class Team>
 KVASIR_TEAM Largest find_largest(Team& team, const float* row, int cols) {
   Largest best;

@@ -107,7 +107,7 @@ void decode(const BlockQ6K& b, float* y) {
   }
 }
 
-// IQ4_NL is laid out as Q4_0 and reads its nibbles through a table.
+// IQ4_NL has the layout of Q4_0, but its nibbles are indices into a table.
 struct BlockIQ4_NL : BlockQ4_0 {};
 
 void decode(const BlockIQ4_NL& b, float* y) {
@@ -168,7 +168,8 @@ float f16_to_f32(std::uint16_t bits) {
   const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000) << 16;
   const std::uint32_t magnitude = static_cast<std::uint32_t>(bits & 0x7fff) << 13;
   if (magnitude >= 0x0f800000) return std::bit_cast<float>(sign | magnitude | 0x7f800000);  // infinity, NaN
-  // Read as f32 the exponent is 112 too small; the product also puts subnormals right.
+  // Read as an f32, the exponent is 112 too small. The multiplication corrects that, for subnormal numbers
+  // too.
   return std::bit_cast<float>(sign |
                               std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1p112f));
 }
@@ -184,7 +185,7 @@ std::uint16_t f32_to_f16(float value) {
   if (magnitude > 0x7f800000) return sign | 0x7e00 | (magnitude >> 13 & 0x3ff);
   if (magnitude >= 0x477ff000) return sign | 0x7c00;  // 65520 and above round to infinity
   if (magnitude < 0x38800000) {                       // below 2^-14: a subnormal, in units of 2^-24
-    // Adding 0.5 leaves exactly those units in the mantissa, rounded to nearest even by the addition.
+    // Adding 0.5 leaves the number in those units in the mantissa, rounded to nearest even by the addition.
     const float rounded = std::bit_cast<float>(magnitude) + 0.5f;
     return sign | static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(rounded) - 0x3f000000);
   }

@@ -10,12 +10,12 @@ namespace kvasir::ops {
 
 float f16_to_f32(std::uint16_t bits);
 float bf16_to_f32(std::uint16_t bits);
-// Both round to nearest even; overflow becomes infinity, NaN stays NaN.
+// Both round to nearest even. Overflow becomes infinity, and NaN stays NaN.
 std::uint16_t f32_to_f16(float value);
 std::uint16_t f32_to_bf16(float value);
 
-// The numbers stored at `data`, which is bytes_of(type, out.size()) long and needs no alignment.
-// out.size() is a multiple of the type's block.
+// Converts the numbers stored at `data`, which is bytes_of(type, out.size()) long and needs no alignment.
+// out.size() must be a multiple of the type's block.
 void dequantize(tensor::DType type, const std::byte* data, std::span<float> out);
 
 }  // namespace kvasir::ops

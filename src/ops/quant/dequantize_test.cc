@@ -38,7 +38,7 @@ TEST(Dequantize, EveryTypeEqualsTheReferenceBitForBit) {
     std::vector<float> expected(num_blocks * static_cast<std::size_t>(info.block_elems));
     const std::size_t block_bytes = num_blocks * static_cast<std::size_t>(info.block_bytes);
     std::memcpy(expected.data(), golden.data() + block_bytes, expected.size() * 4);
-    // An odd address: nothing may rely on alignment.
+    // The blocks are at an odd address, since nothing may rely on alignment.
     std::vector<std::byte> blocks(block_bytes + 1);
     std::memcpy(blocks.data() + 1, golden.data(), block_bytes);
     std::vector<float> numbers(expected.size());

@@ -6,7 +6,8 @@
 namespace kvasir::ops {
 namespace {
 
-// The formats' grids: levels, 2 bits each for 8 numbers and 4 bits each for 4.
+// The grids of the two formats. An entry is the levels of 8 numbers in 2 bits each (IQ2), or of 4 numbers in
+// 4 bits each (IQ3).
 constexpr std::uint16_t kIq2Grid[256] = {
     0x0000, 0x0002, 0x0005, 0x0008, 0x000a, 0x0011, 0x0014, 0x0020, 0x0022, 0x0028, 0x002a, 0x0041, 0x0044,
     0x0050, 0x0058, 0x0061, 0x0064, 0x0080, 0x0082, 0x008a, 0x00a2, 0x0101, 0x0104, 0x0110, 0x0115, 0x0140,
@@ -60,7 +61,7 @@ std::uint32_t load32(const std::uint8_t* p) {
   return bits;
 }
 
-// The signs of 8 numbers are stored in 7 bits, since an even number of them is negative.
+// The signs of 8 numbers are stored in 7 bits, since the number of negative ones is always even.
 std::uint32_t signs_of(std::uint32_t packed, int eight) {
   const std::uint32_t seven = packed >> (7 * eight) & 127;
   return seven | static_cast<std::uint32_t>(std::popcount(seven) & 1) << 7;

@@ -5,7 +5,7 @@
 
 namespace kvasir::ops {
 
-// GGUF's quantised blocks as stored in a file: bytes only, without padding or alignment. Two-byte fields
+// GGUF's quantised blocks as stored in a file: only bytes, without padding or alignment. Two-byte fields
 // named d, dmin and m are f16, little endian.
 using Half = std::uint8_t[2];
 
@@ -34,7 +34,7 @@ struct BlockQ5_1 {
   std::uint8_t qs[16];
 };
 struct BlockQ2K {
-  std::uint8_t scales[16];  // low nibble: scale, high nibble: minimum, of 16 elements
+  std::uint8_t scales[16];  // one for each 16 elements: scale in the low nibble, minimum in the high one
   std::uint8_t qs[64];
   Half d;
   Half dmin;
@@ -72,12 +72,12 @@ struct BlockIQ4_XS {
 };
 struct BlockIQ2_XXS {
   Half d;
-  std::uint8_t qs[64];  // of each 32 numbers: 4 entries of the grid, then 4 * 7 bits of signs and 4 of scale
+  std::uint8_t qs[64];  // for each 32 numbers: 4 indices into the grid, 4 * 7 bits of signs, 4 of scale
 };
 struct BlockIQ3_XXS {
   Half d;
-  std::uint8_t qs[64];     // entries of the grid
-  std::uint8_t signs[32];  // of each 32 numbers: 4 * 7 bits of signs and 4 of scale
+  std::uint8_t qs[64];     // indices into the grid
+  std::uint8_t signs[32];  // for each 32 numbers: 4 * 7 bits of signs and 4 of scale
 };
 
 static_assert(sizeof(BlockQ8_0) == 34 && sizeof(BlockQ4_0) == 18 && sizeof(BlockQ4_1) == 20);
@@ -86,7 +86,7 @@ static_assert(sizeof(BlockQ3K) == 110 && sizeof(BlockQ4K) == 144 && sizeof(Block
 static_assert(sizeof(BlockQ6K) == 210 && sizeof(BlockIQ4_XS) == 136);
 static_assert(sizeof(BlockIQ2_XXS) == 66 && sizeof(BlockIQ3_XXS) == 98);
 
-// What a nibble of IQ4_NL and IQ4_XS stands for.
+// The numbers that the nibbles of IQ4_NL and IQ4_XS stand for.
 inline constexpr std::int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                                1,    13,   25,  38,  53,  69,  89,  113};
 
@@ -94,7 +94,7 @@ inline std::uint16_t bits_of(const Half& h) {
   return static_cast<std::uint16_t>(h[0] | h[1] << 8);
 }
 
-// Scale and minimum (6 bits each) of group g of 32 in the 12 bytes of a Q4_K or Q5_K block.
+// The scale and minimum (6 bits each) of group g of 32, from the 12 bytes of a Q4_K or Q5_K block.
 inline int scale_of_group(const std::uint8_t* packed, int g) {
   return g < 4 ? packed[g] & 63 : (packed[g + 4] & 15) | (packed[g - 4] >> 6) << 4;
 }
@@ -102,21 +102,21 @@ inline int minimum_of_group(const std::uint8_t* packed, int g) {
   return g < 4 ? packed[g + 4] & 63 : (packed[g + 4] >> 4) | (packed[g] >> 6) << 4;
 }
 
-// Scale (-32..31) of the g-th 16 elements of a Q3_K block.
+// The scale (-32..31) of the g-th 16 elements of a Q3_K block.
 inline int scale_of_16(const BlockQ3K& b, int g) {
   const int low = g < 8 ? b.scales[g] & 15 : b.scales[g - 8] >> 4;
   const int high = (b.scales[8 + g % 4] >> (2 * (g / 4))) & 3;
   return (low | high << 4) - 32;
 }
 
-// Scale (-32..31) of group g of 32 of an IQ4_XS block.
+// The scale (-32..31) of group g of 32 of an IQ4_XS block.
 inline int scale_of_group(const BlockIQ4_XS& b, int g) {
   const int low = (b.scales_l[g / 2] >> (4 * (g % 2))) & 15;
   const int high = (bits_of(b.scales_h) >> (2 * g)) & 3;
   return (low | high << 4) - 32;
 }
 
-// Element i of a Q6_K block, 0..63. Half the block: 64 bytes of ql, 32 of qh.
+// Element i of a Q6_K block, 0..63. Each half of the block has 64 bytes of ql and 32 of qh.
 inline int element(const BlockQ6K& b, int i) {
   const int half = i / 128;
   const int quarter = i % 128 / 32;

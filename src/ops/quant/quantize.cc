@@ -16,7 +16,7 @@ using tensor::DType;
 
 namespace {
 
-// Stores the number as f16 and gives back what the reader will see.
+// Stores the number as f16 and returns what a reader will get.
 float store(float value, Half& half) {
   const std::uint16_t bits = f32_to_f16(value);
   std::memcpy(half, &bits, sizeof(bits));
@@ -31,19 +31,19 @@ float inverse(float value) {
   return value == 0 ? 0 : 1 / value;
 }
 
-// The number that is furthest from zero, with its sign.
+// Returns the number that is furthest from zero, with its sign.
 float extreme(std::span<const float> values) {
   return *std::ranges::max_element(values, {}, [](float value) { return std::abs(value); });
 }
 
-// The scale d that brings d * q, with q in [low, high], nearest to the values. Tries candidates around the
-// scale that just covers the values, improves each by least squares, and takes the one with the least square
-// error.
+// Returns the scale d for which d * q, with q in [low, high], is nearest to the values. Tries candidates
+// around the scale that just covers the values, improves each by least squares, and takes the one with the
+// least square error.
 float best_scale(std::span<const float> values, int low, int high) {
   const float largest = extreme(values);
   if (largest == 0) return 0;
   float best = 0;
-  double best_gain = 0;  // Σxq² / Σqq: by how much the error is below Σxx
+  double best_gain = 0;  // (Σxq)² / Σqq: by how much the square error is below Σxx
   for (int step = -9; step <= 9; ++step) {
     const float per_step = (static_cast<float>(low) - 0.1f * static_cast<float>(step)) / largest;
     double xq = 0;
@@ -61,7 +61,7 @@ float best_scale(std::span<const float> values, int low, int high) {
   return best;
 }
 
-// value = scale * q - minimum for q in [0, 15], the minimum at least 0.
+// value = scale * q - minimum, for q in [0, 15]. The minimum is at least 0.
 struct Affine {
   float scale = 0;
   float minimum = 0;
@@ -78,7 +78,7 @@ double square_error(std::span<const float> values, Affine fit) {
   return error;
 }
 
-// The line, by least squares, through the values at the steps that `fit` gives them.
+// Keeps the q that `fit` gives each value, and fits scale and minimum to them anew by least squares.
 Affine refit(std::span<const float> values, Affine fit) {
   const float per_step = inverse(fit.scale);
   double n = 0, q1 = 0, q2 = 0, x1 = 0, xq = 0;

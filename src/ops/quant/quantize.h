@@ -7,7 +7,7 @@
 
 namespace kvasir::ops {
 
-// Types that `quantize` makes: Q8_0, Q4_0, Q4_K, Q6_K and the floats.
+// Whether quantize() can make the type: Q8_0, Q4_0, Q4_K, Q6_K and the floats.
 bool can_quantize(tensor::DType type);
 
 // The inverse of dequantize: `out` is bytes_of(type, values.size()) long. Scales are chosen for the least

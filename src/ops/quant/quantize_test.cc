@@ -22,7 +22,7 @@ std::vector<float> round_trip(DType type, const std::vector<float>& values) {
   return back;
 }
 
-// Root mean square of the error over that of the values.
+// The root mean square of the error, divided by that of the values.
 double noise(DType type, const std::vector<float>& values) {
   const std::vector<float> back = round_trip(type, values);
   double error = 0;
@@ -42,8 +42,8 @@ std::vector<float> normal(float mean, unsigned seed) {
   return values;
 }
 
-// The noise of normal numbers in steps of the right size: 4 bits symmetric about 9 %, with a minimum and
-// finer scales 7 %, 6 bits 2 %, 8 bits 0.6 %.
+// The expected noise of normally distributed numbers: about 9 % for 4 symmetric bits, 7 % for 4 bits with a
+// minimum and finer scales, 2 % for 6 bits, and 0.6 % for 8 bits.
 TEST(Quantize, TheNoiseIsThatOfTheBits) {
   const std::vector<float> values = normal(0, 1);
   EXPECT_LT(noise(DType::q8_0, values), 0.006);

@@ -21,7 +21,7 @@ void store32(std::uint8_t* p, std::uint32_t bits) {
   std::memcpy(p, &bits, 4);
 }
 
-// 16 bytes whose low nibbles are columns 0..15 of a group and whose high nibbles are columns 16..31.
+// Packs 16 bytes whose low nibbles are columns 0..15 of a group and whose high nibbles are columns 16..31.
 void pack_split_nibbles(const std::uint8_t* qs, int row, Nibbles& out) {
   for (int c = 0; c < 2; ++c) {
     const std::uint32_t a = load32(qs + 8 * c);
@@ -31,7 +31,7 @@ void pack_split_nibbles(const std::uint8_t* qs, int row, Nibbles& out) {
   }
 }
 
-// 32 bytes whose nibbles at `shift` are the columns of a group.
+// Packs the nibbles at bit `shift` of 32 bytes, which are the 32 columns of a group.
 void pack_plain_nibbles(const std::uint8_t* qs, int shift, int row, Nibbles& out) {
   for (int c = 0; c < 4; ++c) {
     const std::uint32_t a = load32(qs + 8 * c) >> shift & kLowNibbles;
@@ -40,7 +40,7 @@ void pack_plain_nibbles(const std::uint8_t* qs, int shift, int row, Nibbles& out
   }
 }
 
-// Bit i of `bits` is the fifth bit of column i.
+// Packs the fifth bits of a group: bit i of `bits` belongs to column i.
 void pack_fifth_bits(std::uint32_t bits, int row, FifthBits& out) {
   for (int j = 0; j < 4; ++j) {
     int byte = 0;
@@ -78,7 +78,7 @@ void pack(const BlockQ5_1& b, int row, TileQ5_1& out) {
   out.m[row] = bits_of(b.m);
 }
 
-// What Q4_K and Q5_K have in common.
+// Packs what Q4_K and Q5_K have in common.
 template <class Block, class Tile>
 void pack_k(const Block& b, int row, Tile& out) {
   for (int g = 0; g < 8; ++g) {
@@ -105,7 +105,7 @@ void pack(const BlockQ5K& b, int row, TileQ5K& out) {
 
 void pack(const BlockQ6K& b, int row, TileQ6K& out) {
   for (int g = 0; g < 8; ++g) {
-    const int quarter = g % 4;  // of the half block that the group is in
+    const int quarter = g % 4;  // the quarter of the half block that the group is in
     pack_plain_nibbles(b.ql + g / 4 * 64 + quarter % 2 * 32, quarter / 2 * 4, row, out.low[g]);
     const std::uint8_t* qh = b.qh + g / 4 * 32;
     for (int half = 0; half < 2; ++half) {
@@ -120,7 +120,7 @@ void pack(const BlockQ6K& b, int row, TileQ6K& out) {
   out.d[row] = bits_of(b.d);
 }
 
-// Q6_K can express Q3_K: a scale (-32..31) for each 16 numbers (-4..3).
+// Q6_K can hold the same numbers as Q3_K: 16 numbers (-4..3) share a scale (-32..31).
 void pack(const BlockQ3K& b, int row, TileQ6K& out) {
   for (int i = 0; i < 256; ++i) {
     const int low = b.qs[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;

@@ -5,22 +5,22 @@
 
 #include "tensor/dtype.h"
 
-// How quantised weights are kept in memory: in tiles of 16 rows, so that the 16 lanes of a vector are 16
-// outputs and no sum ever crosses lanes. A tile has its rows' blocks one after another along the columns. The
-// bytes of a block are in units of a vector: for 16 rows, 4 consecutive columns each. The layout is the same
-// on every instruction set, and nothing is rounded: the numbers are those of the file.
+// Quantised weights are kept in memory in tiles of 16 rows, so that the 16 lanes of a vector are 16 outputs
+// and no sum ever crosses lanes. A tile has its rows' blocks one after another along the columns. The bytes
+// of a block are ordered in units of one vector: for each of the 16 rows, 4 consecutive columns. The layout
+// is the same on every instruction set, and nothing is rounded: the numbers are those of the file.
 namespace kvasir::ops {
 
 inline constexpr int kTileRows = 16;
 
-// One group of 32 columns in 4 bits. In byte [c][row][j], the low nibble is column 8c + j, the high nibble 8c
-// + 4 + j.
+// One group of 32 columns in 4 bits each. Byte [c][row][j] has column 8c + j in its low nibble and column 8c
+// + 4 + j in its high nibble.
 struct Nibbles {
   std::uint8_t bytes[4][kTileRows][4];
 };
 using HalfLanes = std::uint16_t[kTileRows];  // f16
 
-struct TileQ4_0 {  // and IQ4_NL
+struct TileQ4_0 {  // also for IQ4_NL
   static constexpr int kGroups = 1;
   Nibbles low[1];
   HalfLanes d;
@@ -73,24 +73,24 @@ struct alignas(64) TileQ6K {
   Nibbles low[8];
   // Bits 2b and 2b + 1 of byte [group][half][row][j] are the high bits of column 16 half + 4b + j.
   std::uint8_t high[8][2][kTileRows][4];
-  std::int8_t scales[8][2][kTileRows];  // of 16 columns
+  std::int8_t scales[8][2][kTileRows];  // one for each 16 columns
   HalfLanes d;
 };
-struct TileIQ4_XS {  // and IQ2_XXS and IQ3_XXS, whose nibbles stand for other numbers (grid_codes.h)
+struct TileIQ4_XS {  // also for IQ2_XXS and IQ3_XXS, whose nibbles stand for other numbers (grid_codes.h)
   static constexpr int kGroups = 8;
   HalfLanes d;
   std::int8_t scales[8][kTileRows];
   Nibbles low[8];
 };
 
-// The type of a weight in tiles: its own, or another that holds the very same numbers.
+// The type that a weight has in tiles: its own, or another type that can hold exactly the same numbers.
 tensor::DType tile_type(tensor::DType type);
 
 // Whether a type's scales are small integers times one factor for 256 columns, so that the products of 256
 // columns can be summed without rounding.
 bool has_whole_scales(tensor::DType type);
 
-// What a block of a tile of this type holds; 0 bytes: the type is not kept in tiles.
+// The size of a tile's blocks for this type. 0 bytes: the type is not kept in tiles.
 struct TileInfo {
   int block_bytes = 0;
   int block_cols = 0;
@@ -102,7 +102,7 @@ inline std::int64_t tile_bytes(tensor::DType type, std::int64_t cols) {
   return cols / info.block_cols * info.block_bytes;
 }
 
-// Fills one tile from num_rows (1 to 16) rows of a weight in its file's format; missing rows become zero.
+// Fills one tile from num_rows (1 to 16) rows of a weight in its file's format. Missing rows become zero.
 void pack_tile(tensor::DType type, const std::byte* rows, int num_rows, std::int64_t cols, std::byte* tile);
 
 }  // namespace kvasir::ops

@@ -9,7 +9,7 @@ struct MatrixShape {
   int num_columns = 0;
 };
 
-// Writes the matrix with rows and columns exchanged. `to` is not `from`.
+// Writes the matrix with rows and columns exchanged. `to` must not overlap `from`.
 template <class T>
 void turn(const T* from, MatrixShape shape, T* to) {
   const auto rows = static_cast<std::size_t>(shape.num_rows);
