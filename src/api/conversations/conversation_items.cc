@@ -30,11 +30,11 @@ namespace {
 
 using Work = StoreWork<json::object>;
 
-// The most text that is read to find one item, or the beginning of a page.
+// At most this much text is read to find one item, or the beginning of a page.
 constexpr std::size_t kMaxBytesRead = std::size_t{32} << 20;
 constexpr std::size_t kMaxShownId = 100;
 
-// Calls `visit` for the messages of the active branch, in this order, until it returns false.
+// Calls `visit` for the messages of the active branch, in the given order, until it returns false.
 using Visit = std::function<Result<bool>(const store::Message& message)>;
 Status visit_branch(store::Conversations& conversations, const store::Key& key, store::Order order,
                     const Visit& visit) {

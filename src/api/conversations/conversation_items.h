@@ -8,7 +8,7 @@
 
 namespace kvasir::api {
 
-// The messages that items become after `parent_id`, with the title that they give.
+// Converts items to messages that follow `parent_id`, and makes the title that they give the conversation.
 base::Result<store::Append> items_to_append(const boost::json::array& items, const std::string& parent_id);
 
 }  // namespace kvasir::api

@@ -27,7 +27,7 @@ class ConversationItemsTest : public KeyedApiTest {
   static std::string text_of(const json::value& item) {
     return std::string(item.at_pointer("/content/0/text").as_string());
   }
-  // The prompt of a request, as text.
+  // The prompt of the request with this number, as text.
   std::string prompt(std::size_t number) {
     std::string text;
     for (const TokenId id : worker_->wait_for(number).request.prompt)

@@ -21,9 +21,9 @@ using base::Status;
 namespace {
 
 constexpr std::size_t kMaxTitleCharacters = 256;
-constexpr std::size_t kMaxNewItems = 20;  // as with OpenAI
+constexpr std::size_t kMaxNewItems = 20;  // as in OpenAI's API
 
-// Fields that a turn or the conversation itself sets, so settings may not.
+// Settings may not have these fields, which a turn or the conversation itself sets.
 constexpr std::array kNoSettings = {"messages", "model", "stream", "stream_options", "n", "context_policy"};
 
 Result<std::string> read_title(const json::value& value) {
@@ -36,7 +36,7 @@ Result<std::string> read_title(const json::value& value) {
   return text;
 }
 
-// Reads the defaults for requests in a conversation.
+// Reads a conversation's settings: default fields for the requests in it.
 Status read_settings(const json::value& value, ConversationFields& fields) {
   if (!value.is_object()) return wrong_type("an object", value);
   const json::object& settings = value.get_object();

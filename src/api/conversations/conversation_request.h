@@ -17,10 +17,10 @@ struct ConversationFields {
   std::optional<json::object> settings;
   std::optional<json::object> metadata;
   std::optional<std::string> active_message_id;
-  json::array items;  // that a new one begins with
+  json::array items;  // the items that a new conversation begins with
 };
 
-// Checks items that join a conversation, and gives them ids.
+// Checks items that join a conversation, and gives ids to them.
 base::Result<json::array> read_new_items(const json::value& value);
 
 base::Result<ConversationFields> read_conversation_fields(const json::object& body);

@@ -43,7 +43,7 @@ TurnKeeper::Turn kept_turn(TurnRequest& turn, const TurnPlace& place, const tena
   return kept;
 }
 
-// Stores the turn's messages without an answer.
+// Stores the turn's messages and generates no answer.
 asio::awaitable<void> store_only(Service& service, Exchange& exchange, TurnRequest turn, TurnPlace place) {
   StoreWork<json::object> work =
       [key = place.key, append = append_of(turn, place)](store::Store& store) -> Result<json::object> {

@@ -6,7 +6,7 @@ namespace kvasir::api {
 
 namespace {
 
-// JSON that this server stored. If it is damaged, the result is an empty object.
+// Parses JSON that this server stored. If it is damaged, the result is an empty object.
 json::object stored_object(const std::string& text) {
   auto value = base::parse_json(text, kStoredJson);
   return value.ok() && value->is_object() ? std::move(value->get_object()) : json::object();

@@ -13,7 +13,7 @@ inline constexpr const char* kDefaultPolicy = "sliding_window";
 
 json::object conversation_object(const store::Conversation& conversation);
 
-// Empty `siblings`: the message is its parent's only child.
+// Empty `siblings` means that the message is its parent's only child.
 json::object message_object(const store::Message& message, const std::string& conversation_id,
                             const std::vector<std::string>& siblings);
 

@@ -36,7 +36,7 @@ class ConversationTest : public ApiTest {
     return post(path(id), R"({"content": ")" + text + "\"" + more + "}");
   }
   static std::string path(const std::string& id) { return "/v1/conversations/" + id + "/messages"; }
-  // The messages as text: "user:hi assistant:Hello".
+  // Returns the messages as text: "user:hi assistant:Hello".
   std::string read(const std::string& id, const std::string& query = "") {
     std::string all;
     const Reply list = get(path(id) + query);
@@ -53,7 +53,7 @@ class ConversationTest : public ApiTest {
   }
 };
 
-// A page of large messages ends at a number of bytes, and the next page begins there.
+// A page of large messages ends after a number of bytes, and the next page begins there.
 TEST_F(ConversationTest, PagesAreCutByBytesToo) {
   serve(says("Hello"));
   const std::string id = create();
@@ -83,9 +83,9 @@ TEST_F(ConversationTest, PagesAreCutByBytesToo) {
   EXPECT_EQ(before.body.at("has_more"), true);
 }
 
-// What a turn loads counts until its text has been tokenized.
+// The history that a turn loads counts as memory of bodies until its text has been tokenized.
 TEST_F(ConversationTest, HistoriesThatWaitAreCounted) {
-  server_options_.max_bodies_bytes = std::size_t{4} << 20;  // 3 for large ones
+  server_options_.max_bodies_bytes = std::size_t{4} << 20;  // large bodies may take 3 MiB of it
   serve(says("Hello"));
   const std::string first = create();
   const std::string second = create();
@@ -111,7 +111,7 @@ TEST_F(ConversationTest, HistoriesThatWaitAreCounted) {
   EXPECT_EQ(say(second, "hi").status, 200);
 }
 
-// A history that no context could hold is not loaded, but its messages are counted.
+// A history that is too large for any context is not loaded, but its messages are counted.
 TEST_F(ConversationTest, AHugeHistoryIsLeftOutAndCounted) {
   serve(says("Hello"));
   const std::string id = create();
@@ -363,7 +363,7 @@ TEST_F(ConversationTest, TitlesAreOneShortLine) {
   EXPECT_EQ(title_of(umlauts), umlauts.substr(0, 60) + "…");
 }
 
-// Turns of 100 bytes each, which are 100 tokens here, plus the template's text.
+// Makes turns of 100 bytes each, which are 100 tokens here, besides the template's text.
 std::string long_chat(int num_turns, const std::string& more) {
   std::string messages = R"({"role": "system", "content": "S"})";
   for (int i = 0; i < num_turns; ++i) {

@@ -26,7 +26,7 @@ boost::asio::awaitable<void> handle_list_items(Service& service, Exchange& excha
 boost::asio::awaitable<void> handle_item(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_delete_item(Service& service, Exchange& exchange);
 
-// The schema of a body, which its endpoint's file defines.
+// The schema of the body of POST /v1/conversations/{id}/items, defined in the file of its endpoint.
 boost::json::object new_items_schema();
 
 }  // namespace kvasir::api

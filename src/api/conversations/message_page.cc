@@ -15,12 +15,12 @@ using base::Result;
 
 namespace {
 
-// Whether the query asks for the page that ends before a cursor.
+// Whether the query asks for the page that ends just before a cursor.
 bool is_turned(const store::PageQuery& query) {
   return query.after.empty() && !query.before.empty();
 }
 
-// The ids of the part of a branch that a query asks for.
+// Returns the part of a branch's ids that a query asks for.
 Result<store::Page<std::string>> page_of(std::vector<std::string> path, const store::PageQuery& query) {
   if (query.order == store::Order::descending) std::reverse(path.begin(), path.end());
   auto begin = path.begin();
@@ -51,7 +51,7 @@ Result<store::Page<std::string>> page_of(std::vector<std::string> path, const st
   return page;
 }
 
-// Loads fewer messages than ids if they are large: those nearest to the cursor.
+// Loads the messages of a page. If they are large, it loads only some of them: those nearest to the cursor.
 Result<std::vector<store::Message>> load_page(store::Conversations& conversations, const store::Key& key,
                                               std::vector<std::string> ids, const store::PageQuery& query) {
   if (is_turned(query)) std::reverse(ids.begin(), ids.end());

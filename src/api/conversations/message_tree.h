@@ -14,9 +14,9 @@ class MessageTree {
   explicit MessageTree(std::vector<store::MessageNode> nodes);
 
   bool contains(const std::string& id) const { return parents_.contains(id); }
-  // `id` must exist. An empty parent: the message is the first of its branch.
+  // `id` must exist. The result is empty if the message is the first of its branch.
   const std::string& parent(const std::string& id) const { return parents_.at(id); }
-  // The ids from the first message to this one; empty for the empty id.
+  // The ids from the first message of the branch to this one; none for the empty id.
   std::vector<std::string> path_to(const std::string& id) const;
   // The children of the message's parent, including the message, in the order of their creation.
   const std::vector<std::string>& siblings(const std::string& id) const { return children_.at(parent(id)); }

@@ -21,13 +21,13 @@ using store::MessageStatus;
 
 namespace {
 
-// A crash loses at most this much of an answer.
+// The answer is saved this often, so a crash loses at most this much of it.
 constexpr std::chrono::seconds kSaveInterval{1};
 
 // Estimated size of a queued write, without its texts.
 constexpr std::size_t kWriteBytes = 1024;
 
-// Ends a message with the text that the store already has.
+// Marks a message as incomplete, with the text that the store already has.
 Status end_as_it_is(store::Store& store, const store::Key& key, const std::string& id) {
   TRY(std::vector<store::Message> found, store.conversations().messages(key, {id}));
   found.front().status = MessageStatus::incomplete;
@@ -56,7 +56,7 @@ std::string body_of(const Delta& answer, const json::array& items = {}) {
   return base::json_text(body);
 }
 
-// The body of a round's message.
+// Returns the body of a message for one round.
 std::string body_of(const std::string& text, const std::string& reasoning,
                     const std::vector<ServerCall>& calls) {
   json::object body{{"content", text.empty() ? json::value(nullptr) : json::value(text)}};
@@ -99,7 +99,7 @@ TurnKeeper::~TurnKeeper() {
   }
 }
 
-// Records what was left out of the prompt, for readers of the conversation.
+// Records in the answer what was left out of the prompt, for readers of the conversation.
 void TurnKeeper::describe(const Job& job) {
   json::object context = context_object(job.context);
   const auto num_left_out =
@@ -182,7 +182,7 @@ void TurnKeeper::end_unfinished() {
   if (made_ids_.empty() && !answer_.first_token_ms) {
     writes.push_back(withdrawing());
   } else {
-    // The store may not know yet that a round has ended and the next message has begun.
+    // The store may not know yet that a round has ended and that the next message has begun.
     if (running_id_ != answer_.id) writes.push_back(ending_as_it_is(running_id_));
     writes.push_back(ending_as_it_is(answer_.id));
   }
@@ -222,7 +222,7 @@ asio::awaitable<void> TurnKeeper::take(const std::vector<Delta>& deltas) {
   const Status saved = co_await save();
   if (saved.ok()) co_return;
   obs::Log::warn("message_not_saved", {{"id", answer_.id}, {"reason", saved.error().message}});
-  // The next save includes this text.
+  // The next save includes the text of this failed one.
   if (!unsaved_->empty()) unsaved_->pop_back();
 }
 
@@ -280,7 +280,7 @@ asio::awaitable<Status> TurnKeeper::end_round(const ToolRound& round) {
   writes.push_back(saving());
   writes.push_back(appending(std::move(append)));
   answer_ = next;
-  // The client's own calls in this round belong to the next message.
+  // Calls in this round that the client has to run belong to the next message.
   Delta rest;
   rest.calls = std::exchange(sum_.calls, {});
   sum_ = std::move(rest);

@@ -12,8 +12,8 @@
 
 namespace kvasir::api {
 
-// Stores a turn of a conversation. Before anything is generated it stores the turn's messages and an answer
-// in progress; then it saves the answer every second and at its end. A round that ends in calls of this
+// Stores a turn of a conversation. Before anything is generated, it stores the turn's messages and an answer
+// in progress. After that it saves the answer every second and at its end. A round that ends in calls of this
 // server's tools becomes a message of its own, followed by the results. A turn that fails before its first
 // token leaves no trace. If the keeper is destroyed before the end, the message in progress is ended later,
 // with the text that the store has.
@@ -23,8 +23,8 @@ class TurnKeeper final : public AnswerKeeper {
     store::Key key;
     store::Append append;             // not including the answer
     std::vector<std::string> branch;  // ids of the messages before the turn
-    std::string parent_id;            // of the answer
-    std::string tier;                 // of the caller, for prices
+    std::string parent_id;            // id of the message before the answer
+    std::string tier;                 // the caller's tier, for prices
   };
   // `service` outlives the keeper. `executor` is the request's.
   TurnKeeper(Service& service, boost::asio::any_io_executor executor, Turn turn);
@@ -32,7 +32,8 @@ class TurnKeeper final : public AnswerKeeper {
   TurnKeeper(const TurnKeeper&) = delete;
   TurnKeeper& operator=(const TurnKeeper&) = delete;
 
-  // The items that the answer's last message is, in place of those that can be made from it. Before `end`.
+  // Sets the items of the answer's last message, which replace those that are made from it. Call it before
+  // `end`.
   void set_items(json::array items) { items_ = std::move(items); }
 
   boost::asio::awaitable<base::Status> begin(const Job& job) override;
@@ -44,13 +45,13 @@ class TurnKeeper final : public AnswerKeeper {
   boost::asio::awaitable<base::Status> save();
   Write saving() const;
   Write appending(store::Append append) const;
-  // Writes `more` after earlier writes that the store did not take.
+  // Writes `more`, after any earlier writes that the store has not taken yet.
   boost::asio::awaitable<base::Status> write(Writes more);
-  // Hands unfinished writes to the service, which retries them after this keeper is gone.
+  // Hands the writes that failed to the service, which retries them after this keeper is gone.
   void write_later();
   Write withdrawing() const;
   Write ending_as_it_is(const std::string& id) const;
-  // Hands the end of a turn without `end` to the service.
+  // Ends a turn whose `end` was never called: hands the writes to the service.
   void end_unfinished();
   void describe(const Job& job);
   void count(const wire::Usage& usage, Ending ending);
@@ -66,7 +67,7 @@ class TurnKeeper final : public AnswerKeeper {
   Delta sum_;
   json::array items_;
   std::vector<ServerCall> calls_;      // of the current round
-  wire::Usage counted_;                // in the messages of earlier rounds
+  wire::Usage counted_;                // already counted in the messages of earlier rounds
   std::vector<std::string> made_ids_;  // ids of the messages of earlier rounds
   // Writes that the store has not taken yet. Shared with the store's thread while it works on them.
   std::shared_ptr<Writes> unsaved_ = std::make_shared<Writes>();

@@ -7,7 +7,7 @@
 namespace kvasir::api {
 namespace {
 
-// A worker that throws, as one without memory would, after the turn was stored.
+// Tests a worker that throws, as if it were out of memory, after the turn was stored.
 class ThrownTurnTest : public ServerToolsTest {
  protected:
   Reply say_hi() {
@@ -16,7 +16,7 @@ class ThrownTurnTest : public ServerToolsTest {
     id_ = made.body.at("id").as_string();
     return post("/v1/conversations/" + id_ + "/messages", R"({"content": "hi"})");
   }
-  // Of the conversation, once all writes are over.
+  // Returns the conversation's messages once all writes are over.
   std::vector<store::Message> stored() {
     api_.stop_storing();
     const store::Key key{tenancy::anonymous().tenant, id_};

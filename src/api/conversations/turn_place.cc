@@ -14,14 +14,14 @@ using base::Result;
 
 namespace {
 
-// The most text loaded from the messages before a turn. No context holds more.
+// At most this much text is loaded from the messages before a turn. No context holds more.
 constexpr std::size_t kMaxHistoryBytes = std::size_t{32} << 20;
 
-// The last messages of a path, up to the bytes that a model may be given.
+// Loads the last messages of a path, up to kMaxHistoryBytes.
 Result<std::vector<store::Message>> load_history(store::Conversations& conversations, const store::Key& key,
                                                  const std::vector<std::string>& path) {
   std::vector<std::string> left(path.rbegin(), path.rend());
-  std::vector<store::Message> history;  // the last one first
+  std::vector<store::Message> history;  // the newest first
   std::size_t num_bytes = 0;
   while (!left.empty() && num_bytes < kMaxHistoryBytes) {
     TRY(std::vector<store::Message> some, conversations.first_messages(key, left));

@@ -45,7 +45,8 @@ bool is_there(const json::object& body, const char* name) {
   return value != nullptr && !value->is_null();
 }
 
-// Takes the messages that the body adds, in a chat's form: `messages`, or the body itself as one message.
+// Removes from the body the messages that it adds: its `messages`, or the body itself as one message. Returns
+// them in a chat's form.
 Result<json::array> take_messages(json::object& body, const TurnPlace& place) {
   json::array messages;
   const bool is_message = is_there(body, "content") || is_there(body, "tool_calls");
@@ -96,7 +97,7 @@ std::string first_words(const json::array& messages) {
   return {};
 }
 
-// The whole chat: the system prompt, earlier messages and new ones, with the conversation's settings.
+// Builds the whole chat: the system prompt, earlier messages and new ones, with the conversation's settings.
 Result<ChatRequest> whole_chat(json::object body, const json::array& added, const TurnPlace& place) {
   json::array messages;
   if (!place.conversation.system_prompt.empty())

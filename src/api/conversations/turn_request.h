@@ -14,10 +14,10 @@ namespace kvasir::api {
 struct TurnRequest {
   std::optional<ChatRequest> chat;    // absent: the messages are only stored
   std::vector<store::Message> added;  // with their ids and parents
-  std::string title;                  // for a conversation that has none
+  std::string title;                  // for a conversation that has no title yet
 };
 
-// The fields of a turn that are not a chat's and that decide its place.
+// The fields of a turn that decide its place. A chat does not have them.
 struct TurnTarget {
   std::optional<std::string> parent_id;
   bool generate = true;

@@ -24,7 +24,8 @@ bool is_bearer(std::string_view scheme) {
                             [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
 }
 
-// "Authorization: Bearer KEY", as OpenAI's clients send it, or "x-api-key: KEY", as Anthropic's do.
+// Finds the key in "Authorization: Bearer KEY", as OpenAI's clients send it, or "x-api-key: KEY", as
+// Anthropic's do.
 std::optional<std::string_view> shown_key(const net::HttpRequest& head) {
   if (const auto given = head.header("authorization")) {
     const std::size_t space = given->find(' ');
@@ -80,7 +81,7 @@ Error wrong_scope(KeyScope key) {
 
 Result<tenancy::Caller> caller_of(const tenancy::Directory& directory, const net::HttpRequest& head,
                                   Scope scope) {
-  // While only the head is read, the address is not known yet.
+  // The address is not known yet while only the head is read.
   const bool is_elsewhere = !head.peer.empty() && !is_loopback(head.peer);
   if (scope == Scope::machine && !directory.needs_key() && is_elsewhere) return only_this_machine();
   if (scope == Scope::anyone || (scope != Scope::admin && !directory.needs_key()))

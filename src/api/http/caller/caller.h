@@ -18,36 +18,37 @@ struct Service;
 enum class Scope;
 struct Service;
 
-// Who asks, by the headers alone: known before a body is read. unauthenticated: a key is needed, and none
-// that is good was shown; forbidden: it is for something else. Errors never say anything of the key.
+// Finds out from the headers alone, before a body is read, who asks. unauthenticated: a key is needed, and
+// the request has no valid one. forbidden: the key does not allow this scope. Errors never reveal anything
+// about the key.
 base::Result<tenancy::Caller> caller_of(const tenancy::Directory& directory, const net::HttpRequest& head,
                                         Scope scope);
 
 // Gives a caller without a key the tier that the options have for it.
 void set_anonymous_tier(const Service& service, tenancy::Caller& caller);
 
-// Whose work a job is: for admission, metering and the engines' logs.
+// The caller for whom a job works, as admission, metering and the engines' logs need to know it.
 struct Asker {
   tenancy::Caller caller;
   std::string request_id;
   std::shared_ptr<RequestMeter> meter;  // never null
   int num_requests = 1;                 // 0: the job is part of a request that was counted
-  bool explains_route = false;          // it wants to know why its worker was chosen
+  bool explains_route = false;          // the caller asked why its worker was chosen
 };
 // `work` names the request and its endpoint.
 Asker make_asker(const Service& service, tenancy::Caller caller, meter::UsageRecord work,
                  std::shared_ptr<RequestTrace> trace);
-// Makes a new meter. Parts of a request that share a usage record share one asker.
+// Makes an asker with a new meter. Parts of a request that share a usage record share one asker.
 Asker asker_of(const Service& service, const Exchange& exchange,
                meter::UsageRecord::Kind kind = meter::UsageRecord::Kind::request);
 
-// The same for work that belongs to a request but is not the whole of it: a summary, a later tool round.
+// Returns the asker for a part of its request: a summary, or a later tool round.
 Asker part_of(Asker asker);
 
-// The models that it may use, and how much of their context. The caller outlives it.
+// The models that the caller may use, and how much of their context. The caller outlives the result.
 router::Reach reach_of(const tenancy::Caller& caller);
 
-// What the engines are told of it. Prefixes are shared inside a flow.
+// What the engines are told about the asker. Cached prefixes are shared inside a flow.
 wire::Origin origin_of(const Asker& asker);
 
 }  // namespace kvasir::api

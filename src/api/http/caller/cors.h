@@ -7,13 +7,13 @@
 #include "api/http/service/service.h"
 #include "net/http_message.h"
 
-// The headers that let a browser give an answer to a page of another site.
+// The headers by which a browser lets a page of another site read an answer.
 namespace kvasir::api {
 
-// Whether the settings allow pages of this origin. An absent origin means that no page asks.
+// Whether the settings allow pages of this origin. If the origin is absent, no page of another site asks.
 bool is_allowed_origin(const ServiceOptions& options, std::optional<std::string_view> origin);
 
-// Headers for every answer to such a page, errors included.
+// Headers for every answer to a page of another site, errors included.
 std::vector<net::HttpHeader> cors_headers(const ServiceOptions& options,
                                           std::optional<std::string_view> origin);
 

@@ -22,7 +22,7 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-// The host without its port: "[::1]:8000" → "::1", "Localhost.:80" → "localhost".
+// Returns the host without its port: "[::1]:8000" → "::1", "Localhost.:80" → "localhost".
 std::string name_of(std::string_view authority) {
   if (authority.starts_with('[')) return lower(authority.substr(1, authority.find(']') - 1));
   std::string name = lower(authority.substr(0, authority.find(':')));
@@ -53,7 +53,7 @@ std::string without_port(std::string_view authority, std::string_view port) {
   return lower(authority);
 }
 
-// Absent for "null" and for anything else that is not a site.
+// The result is absent for "null" and for anything else that is not a site.
 std::optional<Origin> parse_origin(std::string_view text) {
   const std::size_t colon = text.find("://");
   if (colon == std::string_view::npos) return std::nullopt;
@@ -117,7 +117,7 @@ bool SiteGuard::is_own_origin(std::string_view origin, std::string_view host) co
 }
 
 bool SiteGuard::comes_from_elsewhere(const net::HttpRequest& head) const {
-  // The user opened the address in the browser. The page that linked to it cannot read the answer.
+  // A page that links here cannot read the answer: the user's browser shows it at this server's address.
   if (head.method == "GET" && head.header("sec-fetch-mode") == "navigate") return false;
   if (const auto origin = head.header("origin"))
     return std::ranges::find(options_.cors_origins, *origin) == options_.cors_origins.end() &&
@@ -128,7 +128,7 @@ bool SiteGuard::comes_from_elsewhere(const net::HttpRequest& head) const {
 
 std::optional<RefusedRequest> SiteGuard::refuse(const net::HttpRequest& head) const {
   if (takes_anybody_ || head.method == "OPTIONS") return std::nullopt;
-  // HTTP/1.0 requests may have no Host, but no browser sends them.
+  // HTTP/1.0 requests may lack a Host header, but no browser sends such requests.
   const auto host = head.header("host");
   if (on_loopback_ && host && !is_own_name(*host)) return host_not_allowed(*host);
   if (comes_from_elsewhere(head)) return origin_not_allowed(head);

@@ -10,13 +10,13 @@
 
 namespace kvasir::api {
 
-// "localhost", "127.0.0.1", "::1": names and addresses that mean this machine to itself.
+// "localhost", "127.0.0.1", "::1": whether a name or address means the machine itself.
 bool is_loopback(const std::string& name);
 
-// Keeps web pages of other sites from making this server work. A page may send a request of text/plain to any
-// address without asking first, and a name of its own may come to mean this machine; the browser says in
-// Origin, Sec-Fetch-Site and Host where such a request comes from. Clients that are no browsers send neither
-// of the first two, and are not restricted by them. Immutable; thread-safe.
+// Keeps web pages of other sites from making this server work. A page may send a text/plain request to any
+// address without a preflight, and by DNS rebinding the page's own name may come to mean this machine. The
+// browser says in Origin, Sec-Fetch-Site and Host where such a request comes from. Clients that are not
+// browsers send neither Origin nor Sec-Fetch-Site, so those two do not restrict them. Immutable; thread-safe.
 class SiteGuard {
  public:
   struct Options {
@@ -37,7 +37,7 @@ class SiteGuard {
   const Options options_;
   const bool takes_anybody_;
   const bool on_loopback_;
-  std::vector<std::string> names_;  // of this server, besides loopback's; in lower case, without ports
+  std::vector<std::string> names_;  // this server's names besides loopback's; in lower case, without ports
 };
 
 }  // namespace kvasir::api

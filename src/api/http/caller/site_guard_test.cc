@@ -13,7 +13,7 @@ namespace {
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
-// The code of the refusal; empty if the request is accepted.
+// Returns the code of the refusal; empty if the request is accepted.
 std::string refusal(const SiteGuard& guard, const std::string& method, const Headers& headers) {
   net::HttpRequest head;
   head.method = method;
@@ -62,7 +62,7 @@ TEST(SiteGuard, OpeningAnAddressIsNoCallOfAPage) {
   EXPECT_EQ(refusal(kLoopback, "OPTIONS", {{"Host", "localhost"}, {"Origin", "https://evil.example"}}), "");
 }
 
-// DNS rebinding: the page's own name points to this machine.
+// DNS rebinding: the page's own name is made to point to this machine.
 TEST(SiteGuard, AForeignNameIsNotThisServers) {
   for (const char* host : {"evil.example:8000", "127.0.0.1.evil.example", "10.0.0.7", "[::2]",
                            "localhost.evil.example", "", "["})
@@ -78,7 +78,7 @@ TEST(SiteGuard, AForeignNameIsNotThisServers) {
 TEST(SiteGuard, SitesOfTheSettingsAreTaken) {
   const SiteGuard listed({"127.0.0.1", {"https://chat.example"}});
   EXPECT_EQ(refusal(listed, "POST", {{"Host", "localhost"}, {"Origin", "https://chat.example"}}), "");
-  // A proxy that passes on the name that it was called by.
+  // A proxy may pass on the name under which the client called it.
   EXPECT_EQ(refusal(listed, "POST", {{"Host", "chat.example"}, {"Origin", "https://chat.example"}}), "");
   EXPECT_EQ(refusal(listed, "GET", {{"Host", "chat.example"}}), "");
   EXPECT_EQ(refusal(listed, "POST", {{"Host", "localhost"}, {"Origin", "https://other.example"}}),
@@ -100,7 +100,7 @@ TEST_F(SiteGuardTest, ARefusedRequestsBodyIsNotTaken) {
   for (const auto& [path, type] : {std::pair("/v1/chat/completions", "invalid_request_error"),
                                    std::pair("/v1/messages", "permission_error")}) {
     net::LoopbackClient client(port_);
-    // The answer comes although the body is never sent.
+    // The answer comes although the client never sends the body.
     client.send("POST " + std::string(path) +
                 " HTTP/1.1\r\nHost: localhost\r\nOrigin: https://evil.example\r\nX-Request-Id: mine\r\n"
                 "Content-Type: text/plain\r\nContent-Length: 1000\r\n\r\n{");

@@ -20,7 +20,7 @@ std::string_view type_of(int status) {
   return status < 500 ? "invalid_request_error" : "server_error";
 }
 
-// A path or a name in a message may hold any bytes; JSON needs UTF-8.
+// Repairs a text for JSON, which needs UTF-8. A path or a name in a message may hold any bytes.
 std::string as_utf8(std::string_view bytes) {
   base::Utf8Repair repair;
   std::string text;
@@ -35,7 +35,7 @@ std::string message_of(const Error& error) {
   return fmt::format("Invalid '{}': {}.", error.field, error.message);
 }
 
-// Anthropic's status for a server that is overloaded.
+// Anthropic's status for an overloaded server.
 constexpr int kOverloaded = 529;
 
 std::string_view anthropic_type_of(int status) {
@@ -66,7 +66,7 @@ json::object anthropic_shape(int status, std::string_view message) {
   return {{"type", "error"}, {"error", std::move(inner)}};
 }
 
-// Anthropic's clients act on this one: they send the whole conversation.
+// Anthropic's clients react to this reason: they send the whole conversation.
 constexpr std::string_view kThreadReason = "thread_unsupported_request";
 
 json::object anthropic_body(const Error& error) {
@@ -93,7 +93,7 @@ json::object shape(std::string_view message, std::string_view type, const std::s
   return body;
 }
 
-// A 401 says how to do better (RFC 9110).
+// Adds the header that a 401 must have (RFC 9110).
 net::HttpResponse with_challenge(net::HttpResponse response) {
   if (response.status == 401) response.headers.push_back({"WWW-Authenticate", "Bearer"});
   return response;
@@ -102,7 +102,8 @@ net::HttpResponse with_challenge(net::HttpResponse response) {
 constexpr std::string_view kQuotaReason = "insufficient_quota";
 constexpr double kMaxRetryAfterS = 31.0 * 24 * 3600;
 
-// OpenAI's clients try again two times after any 429 unless the answer tells them not to.
+// Tells clients whether to try again. OpenAI's clients try again twice after any 429 unless the answer
+// forbids it.
 void add_retry_headers(const Error& error, net::HttpResponse& response) {
   if (error.retry_after_s < 0 || error.reason == kQuotaReason)
     response.headers.push_back({"x-should-retry", "false"});
@@ -152,7 +153,7 @@ int http_status(const Error& error) {
     case ErrorCode::timeout:
       return 504;
     case ErrorCode::cancelled:
-      return 499;  // as proxies log it
+      return 499;  // the client left; proxies log the same number
     case ErrorCode::corrupt:
     case ErrorCode::io:
     case ErrorCode::internal:
@@ -162,7 +163,7 @@ int http_status(const Error& error) {
 }
 
 json::object error_body(const Error& error) {
-  // OpenAI has this one error whose type is its code.
+  // For this reason alone, OpenAI's errors have a type that equals the code.
   const std::string_view type = error.reason == kQuotaReason ? kQuotaReason : type_of(http_status(error));
   return shape(message_of(error), type, error.field, error.reason);
 }

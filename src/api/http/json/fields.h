@@ -8,8 +8,8 @@
 #include "base/json.h"
 #include "base/result.h"
 
-// Reads a request's JSON by a table. A row has a field's name, the function that reads its value, and the
-// schema that /openapi.json shows for it.
+// Reads a request's JSON by a table. A row of the table has a field's name, the function that reads its
+// value, and the schema that /openapi.json shows for it.
 namespace kvasir::api {
 
 namespace json = boost::json;
@@ -21,7 +21,7 @@ struct Field {
   base::Status (*read)(const json::value& value, Target& target);
   // A JSON schema of the values that `read` accepts, except null. Empty: the field is not documented.
   std::string_view schema = {};
-  // The phrase for an error about a missing field: "an array of messages". Empty: the field is optional.
+  // A phrase for the error about a missing field: "an array of messages". Empty: the field is optional.
   std::string_view required_as = {};
 };
 
@@ -34,7 +34,7 @@ struct IntegerRange {
   std::int64_t max;
 };
 
-// "a string", "an array", etc., for messages about a value of the wrong type.
+// Names the kind of a value, "a string" or "an array" etc., for messages about a value of the wrong type.
 std::string_view kind_of(const json::value& value);
 
 // Errors about a field's value. The caller adds the field's name with `in_field`. `expected` is a phrase: "a
@@ -43,26 +43,27 @@ base::Error wrong_type(std::string_view expected, const json::value& value);
 base::Error missing(std::string_view expected);
 base::Error wrong_value(std::string message);
 
-// Errors say what was expected and what was found.
+// These readers' errors say what was expected and what was found.
 base::Result<double> read_number(const json::value& value, NumberRange range);
 base::Result<std::int64_t> read_integer(const json::value& value, IntegerRange range);
 base::Result<bool> read_bool(const json::value& value);
 base::Result<std::string> read_string(const json::value& value);
 
-// For a known field that this server does not support. It gives a 400 and is never ignored.
+// The error for a known field that this server does not support. It becomes a 400; the field is never
+// ignored.
 base::Error not_supported(std::string_view what);
 
-// Adds `field` to the error. If the error names a field already, that one lies inside: "stop" + "[2]".
+// Adds `field` to the error. A field that the error already names is inside `field`: "stop" + "[2]".
 base::Error in_field(std::string_view field, base::Error error);
 
 base::Result<json::object> parse_object(std::string_view body, int max_depth);
 
-// For stored JSON. A request may be as deep as the setting allows (1,024), and the store wraps its parts in a
-// few more levels.
+// Limits for stored JSON. A request may be as deep as the setting allows (1,024 levels), and the store wraps
+// its parts in a few more levels.
 inline constexpr base::JsonLimits kStoredJson{.max_depth = 1100};
 
-// Tells for most names that an object does not have them, without a look at its fields. Most requests have a
-// few fields of the hundred that there are.
+// Finds out quickly that an object lacks a field; it may be wrong only in saying that the object may have it.
+// Most requests have a few of the hundred known fields.
 class NameFilter {
  public:
   explicit NameFilter(const json::object& object) {
@@ -82,7 +83,7 @@ class NameFilter {
   std::uint64_t bits_ = 0;
 };
 
-// Reads the fields that the object has. Null is the same as absent, as with OpenAI.
+// Reads the fields that the object has. Null is treated as absent, as in OpenAI's API.
 template <class Target>
 base::Status read_fields(const json::object& object, std::span<const Field<Target>> table, Target& target) {
   const NameFilter filter(object);

@@ -6,7 +6,7 @@
 
 namespace kvasir::api {
 
-// Metadata that a client attaches: at most 16 pairs, names of up to 64 characters, values of up to 512, as in
+// Reads a client's metadata: at most 16 pairs, names of up to 64 characters, values of up to 512, as in
 // OpenAI's API.
 base::Result<json::object> read_metadata(const json::value& value);
 inline constexpr std::string_view kMetadataSchema = R"({"type": "object", "maxProperties": 16,

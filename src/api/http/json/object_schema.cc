@@ -72,7 +72,7 @@ void ObjectSchema::add_field(std::string_view name, std::string_view schema, std
   properties_[name] = std::move(value);
 }
 
-// Warnings are headers too, so their number, length and letters are bounded.
+// Warnings are also sent as headers, so their number, length and letters are bounded.
 void ObjectSchema::warn_of_others(const json::object& object, std::vector<std::string>& warnings,
                                   std::string_view place) const {
   constexpr std::size_t kMostNames = 8;

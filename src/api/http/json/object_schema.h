@@ -19,8 +19,9 @@ class ObjectSchema {
     return *this;
   }
   json::object take();
-  // Adds a line for each of the object's fields that no table has. The tables' undocumented fields count too,
-  // and null asks for nothing. `place` comes before each name: "text." for an object inside of the request.
+  // Adds a warning for each of the object's fields that no table has. Undocumented fields of the tables are
+  // known too, and null is ignored. `place` is put before each name: "text." for an object inside the
+  // request.
   void warn_of_others(const json::object& object, std::vector<std::string>& warnings,
                       std::string_view place = {}) const;
 
@@ -32,23 +33,23 @@ class ObjectSchema {
   json::array required_;
 };
 
-// The same for an object inside of a request, which one table reads.
+// As above, for an object inside the request that is read by one table.
 template <class Target>
 void warn_of_others(const json::object& object, std::span<const Field<Target>> table, std::string_view place,
                     std::vector<std::string>& warnings) {
   ObjectSchema().add(table).warn_of_others(object, warnings, place);
 }
 
-// The line for `other`, which asks for the same as `used` under another name, if the object has both and they
-// differ.
+// Adds a warning if the object has both `other` and `used`, two names of one field, with different values.
+// `other` is ignored.
 void warn_of_other_name(const json::object& object, std::string_view used, std::string_view other,
                         std::vector<std::string>& warnings);
 
 // Parses a schema literal of this program. Invalid JSON is a bug.
 json::value schema_literal(std::string_view text);
 
-// Parses "a=1&b=x" as JSON. The schema decides a value's type as far as its text allows. Fields that the
-// schema does not have are dropped.
+// Parses "a=1&b=x" as JSON. A value gets the type that the schema asks for, if its text allows that. Fields
+// that the schema lacks are dropped.
 base::Result<json::object> parse_query(std::string_view query, const json::object& schema);
 
 // Reads a query with the table that documents it.

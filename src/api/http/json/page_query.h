@@ -6,12 +6,12 @@
 
 namespace kvasir::api {
 
-// The part of a list that a query asks for.
+// The part of a list that a query asks for. Each kind of list uses only some of the fields.
 struct ListQuery {
   store::PageQuery page;
-  std::string purpose;  // of files
-  std::string tenant;   // of keys
-  std::string branch;   // of messages: one of the branch that is meant
+  std::string purpose;  // filters files
+  std::string tenant;   // filters keys
+  std::string branch;   // for messages: the id of any message of the wanted branch
 };
 
 // Reads limit, after, before and order.
@@ -21,11 +21,11 @@ json::object file_query_schema();
 json::object message_query_schema();
 json::object key_query_schema();
 
-// The answer for the part of a conversation's branch that the query asks for.
+// Returns the answer for the part of a conversation's branch that the query asks for.
 base::Result<json::object> message_page(store::Conversations& conversations, const store::Key& key,
                                         const ListQuery& query);
 
-// {"object": "list", "data": ..., "first_id", "last_id", "has_more"}. Every item must have an id.
+// Makes {"object": "list", "data": ..., "first_id", "last_id", "has_more"}. Every item must have an id.
 json::object list_object(json::array items, bool has_more);
 
 }  // namespace kvasir::api

@@ -14,18 +14,18 @@ namespace {
 
 using obs::Trace;
 
-// Of a body in a log line or a trace.
+// At most this much of a body goes into a log line or a trace.
 constexpr std::size_t kMaxBodyBytes = 16 * 1024;
 constexpr int kClientLeft = 499;
 constexpr std::size_t kMostFields = 16;
 
-// Whether somebody uses the server, rather than watches it.
+// Whether the route uses the server, rather than watches it.
 bool is_use(const Route* route) {
   return route == nullptr || route->scope == Scope::tenant || route->scope == Scope::admin ||
          route->scope == Scope::holder;
 }
 
-// A stream that failed has sent 200 before it did.
+// A stream that fails after its beginning has the status 200.
 bool is_broken(const Exchange& exchange) {
   return !exchange.error.empty() && (exchange.status >= 500 || exchange.status == 200);
 }
@@ -67,8 +67,8 @@ void log_request(const Service& service, const Exchange& exchange, const Route* 
   obs::Log::write(level, "request", fields);
 }
 
-// A server's span fails by OpenTelemetry's rule only if the server is at fault. Requests that were refused
-// are kept as well, but only of those who showed that they may ask: others could fill the collector.
+// By OpenTelemetry's rule a server's span fails only if the server is at fault. Traces of refused requests
+// are kept as well, but only for callers that were let in: others could fill the collector.
 void note_outcome(const Exchange& exchange, const Route* route, Trace& spans) {
   const bool is_caller_known = !exchange.endpoint.empty();
   if (is_broken(exchange)) {

@@ -28,7 +28,7 @@ std::shared_ptr<RequestTrace> trace_of_nobody() {
       obs::no_tracer().begin("", std::nullopt, obs::Tracer::Detail::ids_only));
 }
 
-// Shows a timer to others while the coroutine lives.
+// Lets another function find the coroutine's timer while the coroutine waits.
 class Waiter {
  public:
   Waiter(asio::steady_timer*& place, asio::steady_timer& timer) : place_(place) { place_ = &timer; }
@@ -111,7 +111,7 @@ void RequestMeter::judge() const {
   const bool promised = promise_.ttft_s > 0 && promise_.tpot_s > 0;
   if (!promised || record_.kind != meter::UsageRecord::Kind::request) return;
   if (record_.finish == meter::Finish::cancelled) return;
-  // An answer without a token has come when it ends.
+  // An answer without any token counts as having come when it ended.
   const double first_s = base::seconds(first_token_.value_or(clock_.now()) - started_);
   const bool good =
       record_.finish != meter::Finish::failed && first_s <= promise_.ttft_s && slowest_s_ <= promise_.tpot_s;
@@ -163,7 +163,7 @@ Commit RequestMeter::close(std::optional<meter::Finish> finish, const asio::any_
       if (state->wake != nullptr) state->wake->cancel();
     });
   };
-  // A step ends several answers. Their records are written together, after the last of them.
+  // One step may end several answers. Their records are written together, after the last of them.
   if (write(tell, meter::Wake::later)) asio::post(executor, [&meter = meter_] { meter.wake(); });
   return commit;
 }

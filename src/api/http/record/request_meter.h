@@ -17,11 +17,11 @@
 
 namespace kvasir::api {
 
-// A usage record on its way to the disk.
+// A usage record that is being written to the disk.
 class Commit {
  public:
-  // Returns when the record is on the disk, or after a bounded time if the disk is slow; the record is still
-  // written then. Call it once, on the executor that `close` was given.
+  // Returns when the record is on the disk, or after a bounded time if the disk is slow; a slow record is
+  // written all the same. Call it once, on the executor that `close` was given.
   boost::asio::awaitable<void> wait() const;
 
  private:
@@ -40,7 +40,7 @@ class RequestMeter {
     ApiMetrics& metrics;
     const base::Clock& clock;
     base::Duration max_commit_wait;
-    std::shared_ptr<RequestTrace> trace = nullptr;  // the request's; null: one of its own, which nobody sees
+    std::shared_ptr<RequestTrace> trace = nullptr;  // null: a trace that is not recorded
   };
   // `record` names the request and its endpoint.
   RequestMeter(Surroundings surroundings, const tenancy::Caller& caller, meter::UsageRecord record);
@@ -50,17 +50,17 @@ class RequestMeter {
 
   const std::shared_ptr<RequestTrace>& trace() const { return trace_; }
 
-  // Called when the request was admitted and begins to run. Of the promises of several parts, the first one
-  // is kept or not.
+  // Called when the request was admitted and begins to run. If it has several parts, only the promise of the
+  // first counts.
   void begin(const std::string& model, const Promise& promise = {});
   void note_token();
-  // The time between two tokens.
+  // Records the time between two tokens.
   void note_gap(double seconds);
-  // The mean time between the tokens of a part's slowest choice.
+  // Records the mean time between the tokens of a part's slowest choice.
   void note_pace(double seconds_per_token);
-  // Adds the usage of one part of the request. The request ends as its last part does.
+  // Adds the usage of one part of the request. The request's finish is that of its last part.
   void add(const wire::Usage& usage, meter::Finish finish);
-  // Writes the record. `finish` is set if the request did not end as its last part did.
+  // Writes the record. `finish` is given if it differs from that of the last part.
   Commit close(std::optional<meter::Finish> finish, const boost::asio::any_io_executor& executor);
 
  private:
@@ -68,9 +68,9 @@ class RequestMeter {
   // Counts the request for its tier's goodput, if it had a promise. A request whose client left is not
   // counted.
   void judge() const;
-  // Tells the log and the trace how the request ended.
+  // Records in the trace, which the log reads too, how the request ended.
   void note_ending() const;
-  // Adds the request to the metrics of its class. Summaries are parts of requests and left out.
+  // Adds the request to the metrics of its class. Summaries are parts of requests, so they are left out.
   void count() const;
 
   meter::Meter& meter_;
@@ -79,12 +79,12 @@ class RequestMeter {
   const base::Duration max_commit_wait_;
   const std::shared_ptr<RequestTrace> trace_;  // never null
   const std::shared_ptr<const tenancy::Tier> tier_;
-  const base::TimePoint started_;  // when the body had been read; before its text was tokenized
+  const base::TimePoint started_;  // when the body had been read, before its text was tokenized
   meter::UsageRecord record_;
   Promise promise_;
-  ClassMetrics* class_ = nullptr;  // once begun
+  ClassMetrics* class_ = nullptr;  // null before `begin`
   std::optional<base::TimePoint> first_token_;
-  double slowest_s_ = 0;  // per token, of all parts
+  double slowest_s_ = 0;  // seconds per token, the maximum of all parts
   bool begun_ = false;
   bool written_ = false;
 };

@@ -11,7 +11,7 @@ namespace kvasir::api {
 
 namespace {
 
-// Only bytes below this are used, so that every letter is equally likely.
+// Random bytes from kFairBytes on are skipped, so that every letter is equally likely.
 constexpr std::string_view kAlphabet = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 constexpr std::size_t kFairBytes = 256 / kAlphabet.size() * kAlphabet.size();
 
@@ -49,7 +49,7 @@ std::uint64_t draw_seed() {
 
 std::uint64_t choice_seed(std::uint64_t seed, int index) {
   if (index == 0) return seed;
-  // The finisher of splitmix64 makes unrelated seeds of neighbouring indices.
+  // The last steps of splitmix64 make unrelated seeds from neighbouring indices.
   std::uint64_t x = seed + static_cast<std::uint64_t>(index) * 0x9E3779B97F4A7C15u;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;

@@ -8,16 +8,16 @@
 
 namespace kvasir::api {
 
-// "<prefix>-" and 24 random letters and digits. Thread-safe.
+// Returns "<prefix>-" and 24 random letters and digits. Thread-safe.
 std::string make_id(std::string_view prefix);
 
-// `prefix` and 24 random letters and digits, for ids whose prefix has its own separator. Thread-safe.
+// Returns `prefix` and 24 random letters and digits. The prefix has its own separator. Thread-safe.
 std::string make_answer_id(std::string_view prefix);
 
-// The id of a tool call. Mistral's templates want nine letters and digits. Thread-safe.
+// Returns an id for a tool call. Mistral's templates need nine letters and digits. Thread-safe.
 std::string make_call_id(text::ToolSyntax syntax);
 
-// A random seed for a client that gave none. Thread-safe.
+// Returns a random seed for a client that gave none. Thread-safe.
 std::uint64_t draw_seed();
 
 // The seed of choice `index` of a request. Choice 0 has the request's own seed, so that n does not change it.

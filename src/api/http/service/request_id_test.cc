@@ -12,7 +12,7 @@ namespace {
 
 using Step = std::function<std::uint64_t(std::uint64_t)>;
 
-// The x with `x ^ step(x) == y`, if each iteration makes more bits of x right.
+// Finds the x with `x ^ step(x) == y`, if each iteration makes more bits of x right.
 std::uint64_t undo(std::uint64_t y, const Step& step) {
   std::uint64_t x = y;
   for (int round = 0; round < 64; ++round) x = y ^ step(x);
@@ -26,7 +26,7 @@ const std::array<Step, 4> kTempering = {
     [](std::uint64_t x) { return x >> 43; },
 };
 
-// The next output of a 64-bit Mersenne Twister that gave these outputs.
+// Predicts the next output of a 64-bit Mersenne Twister from its last 312 outputs.
 std::uint64_t next_of_twister(const std::array<std::uint64_t, 312>& drawn) {
   const auto state = [&](std::size_t i) {
     std::uint64_t x = drawn[i];
@@ -39,7 +39,7 @@ std::uint64_t next_of_twister(const std::array<std::uint64_t, 312>& drawn) {
   return x;
 }
 
-// Seeds and ids that were seen must not reveal the next ones.
+// A client that has seen seeds and ids must not be able to predict the next ones.
 TEST(RequestId, DrawsCannotBePredicted) {
   std::array<std::uint64_t, 312> drawn{};
   for (std::uint64_t& seed : drawn) seed = draw_seed();

@@ -9,24 +9,24 @@
 
 namespace kvasir::api {
 
-// Whether a route does work, which is refused while draining, or only shows something.
+// Whether a route does work, which is refused while the server drains, or only shows something.
 enum class RouteKind { work, view };
 
 // Who may call a route.
 enum class Scope {
   anyone,   // probes: no key is ever needed
-  holder,   // of any key
-  metrics,  // who scrapes them, and who administers
-  tenant,   // whoever may use the models; sees what is its own
-  machine,  // who sees what everybody does: who administers, or this machine itself where nobody needs a key
-  admin,    // who makes tenants and keys; never without a key
+  holder,   // callers with any valid key
+  metrics,  // whoever scrapes the metrics, and administrators
+  tenant,   // whoever may use the models; a caller sees only its own tenant's things
+  machine,  // administrators, or this machine itself if no key is needed
+  admin,    // administrators, who make tenants and keys; a key is always needed
 };
 
 // One possible answer of a route.
 struct Answer {
   int status;
   std::string_view description;
-  // The name of a schema of the group, or a schema itself. Empty: the answer is not JSON.
+  // The name of one of the group's schemas, or a schema itself. Empty: the answer is not JSON.
   std::string_view schema = {};
   std::string_view media = "application/json";  // empty: the answer has no body
 };
@@ -34,7 +34,7 @@ struct Answer {
 // Makes the schema of a body or query from the tables that read it.
 using MakeSchema = boost::json::object (*)();
 
-// One row of the API: which requests it takes, and what /openapi.json says of them.
+// One row of the API: which requests it serves, and what /openapi.json says about them.
 struct Route {
   std::string_view method;
   std::string_view path;  // a segment in braces is a parameter: "/v1/conversations/{id}/messages"
@@ -42,13 +42,13 @@ struct Route {
   boost::asio::awaitable<void> (*handle)(Service& service, Exchange& exchange);
   std::string_view summary;
   std::span<const Answer> answers;  // answers that are not errors; several may have the same status
-  MakeSchema body = nullptr;        // null: none is read
-  MakeSchema query = nullptr;       // null: none is read
+  MakeSchema body = nullptr;        // null: no body is read
+  MakeSchema query = nullptr;       // null: no query is read
   bool takes_slashes = false;       // the last parameter takes the rest of the path
   std::string_view body_media = "application/json";
   bool body_optional = false;  // an empty body means {}
   Scope scope = Scope::tenant;
-  ErrorStyle errors = ErrorStyle::openai;  // form of all other answers
+  ErrorStyle errors = ErrorStyle::openai;  // form of all answers that are errors
 
   std::string_view name() const { return path; }  // also the endpoint's label in metrics
 };
@@ -58,7 +58,7 @@ struct NamedSchema {
   std::string_view schema;
 };
 
-// A part of the API: its rows, and the schemas that they name. Schema names are unique across all groups.
+// A part of the API: its rows, and the schemas that the rows name. Schema names are unique across all groups.
 struct RouteGroup {
   std::string_view name;
   std::span<const Route> routes;

@@ -39,37 +39,37 @@
 
 namespace kvasir::api {
 
-// The most sequences of one request: prompts times n.
+// The most sequences that one request may have: prompts times n.
 inline constexpr int kMaxSequencesPerRequest = 128;
 
 struct ServiceOptions {
   int max_json_depth = 64;
-  std::size_t max_body_bytes = 16 * 1024 * 1024;  // of a body that came compressed
+  std::size_t max_body_bytes = 16 * 1024 * 1024;  // for the text of a compressed body
   std::vector<std::string> cors_origins = {};     // origins whose pages may call; "*": all
   base::Duration ping_interval = std::chrono::seconds(5);
   int num_text_threads = 1;
-  std::size_t max_waiting_texts = 512;          // waiting for a text thread; further requests are refused
+  std::size_t max_waiting_texts = 512;          // texts that wait for a thread; further requests are refused
   int max_sequences = kMaxSequencesPerRequest;  // of one request
   // If a stream's text is not tokenized after this time, its headers are sent, and errors become events.
   // Before that, an error has its own HTTP status.
   base::Duration headers_after = std::chrono::milliseconds(100);
   EventLogs::Limits resumable = {};
   int max_tool_rounds = 8;  // per answer; then the model may make no more calls
-  // Models for easy and hard questions to the model "auto". Empty: the one with the fewest or the most
+  // Models that "auto" uses for easy and hard questions. Empty: the one with the fewest or the most
   // parameters.
   std::string auto_small = {};
   std::string auto_large = {};
-  // The tier of callers without a key. Empty, or if it returns null: one without limits. Called by any
+  // The tier of callers without a key. If this is empty or returns null, they have no limits. Called by any
   // thread.
   std::function<std::shared_ptr<const tenancy::Tier>()> anonymous_tier = {};
-  // Requests that would miss their SLO wait or are refused, as their tier says.
+  // Whether requests that would miss their SLO wait or are refused, as their tier says.
   bool admits_by_goodput = true;
-  std::size_t max_lobby = 512;  // requests that may wait so
+  std::size_t max_lobby = 512;  // requests that may wait for that reason
   // The end of an answer waits at most this long for its usage record to be on the disk.
   base::Duration max_commit_wait = std::chrono::milliseconds(50);
-  bool log_requests = true;    // a line at info for each request
-  bool log_prompts = false;    // with the beginning of its body
-  bool trace_prompts = false;  // the same in its trace
+  bool log_requests = true;    // writes a line at info for each request
+  bool log_prompts = false;    // the line has the beginning of the body
+  bool trace_prompts = false;  // the trace has the beginning of the body
 };
 
 // The state that all endpoints share. Thread-safe. Outlives every request.
@@ -91,26 +91,26 @@ struct Service {
   EventLogs streams;    // resumable streams
   store::Store& store;
   tenancy::Directory& directory;
-  TextQueue storing;               // what has to do with the store
+  TextQueue storing;               // the thread for work on the store
   tool::Toolbox* tools = nullptr;  // null: there are none
   meter::Meter& meter;
   sched::Cautions cautions;   // how far to trust forecasts
   Lobby lobby;                // requests that wait until they can be served in time
-  tenancy::Runs cancellable;  // requests and streams by their ids
+  tenancy::Runs cancellable;  // running requests and streams by their ids
   LateWrites late_writes;     // ends of answers that the store could not take at first
   BusyCount busy;
   Endings background;          // responses that go on without their clients
   const std::string document;  // the document of all routes, for /openapi.json
   obs::Tracer& tracer;
-  router::Residence* residence = nullptr;     // null: models neither come nor go
+  router::Residence* residence = nullptr;     // null: models cannot be loaded or unloaded
   upstream::Upstreams* upstreams = nullptr;   // null: there are none
-  const fleet::WorkerBoard* fleet = nullptr;  // null: no worker is elsewhere
-  std::atomic<bool> leaving{false};           // it will drain soon, and says so where balancers look
+  const fleet::WorkerBoard* fleet = nullptr;  // null: no worker is on another machine
+  std::atomic<bool> leaving{false};           // the server will drain soon; /health/ready says so
 };
 
 struct Route;
 
-// Pairs of name and value. The names belong to the route.
+// Pairs of name and value. The names are views of the route's text.
 using PathParameters = std::vector<std::pair<std::string_view, std::string>>;
 
 // One request and its answer, on the connection's executor.
@@ -118,15 +118,15 @@ struct Exchange {
   net::HttpRequest& request;
   net::Responder& responder;
   std::string id;                                 // in the x-request-id header
-  tenancy::Caller caller;                         // known from the headers on
-  const tenancy::Admission* admission = nullptr;  // tells how the caller stands; null: nobody asks for it
-  std::string_view endpoint = {};                 // the route's path, once it was found
-  const Route* route = nullptr;                   // the same
+  tenancy::Caller caller;                         // anonymous until the key has been checked
+  const tenancy::Admission* admission = nullptr;  // knows the caller's limits; null: no one asks for them
+  std::string_view endpoint = {};                 // the route's path; empty until the key has been checked
+  const Route* route = nullptr;                   // null until the key has been checked
   PathParameters path_parameters = {};
   ErrorStyle errors = ErrorStyle::openai;
   std::size_t num_body_bytes = 0;  // set once the body is read
   int status = 0;                  // of the answer; 0 until there is one
-  // For the log, filled in as the request proceeds.
+  // Filled in as the request proceeds, mostly for the log.
   std::string model;
   std::vector<net::HttpHeader> headers;  // added to every answer
   wire::Usage usage;
@@ -137,19 +137,19 @@ struct Exchange {
   const std::string& parameter(std::string_view name) const;
 };
 
-// Sends the response. If all unsent answers together leave no room for it, it becomes a 503.
+// Sends the response. If unsent answers leave no memory for it, it sends a 503 instead.
 boost::asio::awaitable<void> reply(Exchange& exchange, net::HttpResponse response);
-// Begins an answer whose body of `num_bytes` follows in pieces.
+// Begins an answer whose body has `num_bytes` and follows in pieces.
 boost::asio::awaitable<base::Result<net::BodyWriter*>> start_body(Exchange& exchange, net::HttpResponse head,
                                                                   std::uint64_t num_bytes);
 boost::asio::awaitable<void> reply_error(Exchange& exchange, base::Error error);
 void note_error(Exchange& exchange, const base::Error& error);
-// The error for a request that comes or waits while the server drains.
+// The error for a request that arrives or waits while the server drains.
 base::Error draining_error(const Service& service);
-// The error for an answer that finds no room because others wait for slow readers.
+// The error for an answer that gets no memory because slow readers' answers hold it all.
 base::Error answers_overloaded();
 
-// Larger bodies go to another thread: this many bytes take about a millisecond to parse and tokenize.
+// Larger bodies go to another thread. A body of this size takes about a millisecond to parse and tokenize.
 inline constexpr std::size_t kSmallBody = 8 * 1024;
 
 }  // namespace kvasir::api

@@ -7,7 +7,7 @@
 
 namespace kvasir::api {
 
-// How much work is under way that a server which drains waits for. Thread-safe.
+// Counts the work under way, for which a server that drains waits. Thread-safe.
 class BusyCount {
  public:
   // Counts one piece of work while it lives.
@@ -32,7 +32,7 @@ class BusyCount {
     const std::lock_guard lock(mutex_);
     return number_;
   }
-  // Blocks until there is none, for at most `at_most`. False if there still is some.
+  // Blocks until no work is under way, for at most `at_most`. Returns false if some still is.
   bool wait_idle(base::Duration at_most) {
     std::unique_lock lock(mutex_);
     return idle_.wait_for(lock, at_most, [this] { return number_ == 0; });

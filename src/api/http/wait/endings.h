@@ -9,10 +9,10 @@
 
 namespace kvasir::api {
 
-// What goes on without a client, by its id, and who waits for its end. Thread-safe.
+// Work that goes on without a client, by its id, and the callbacks that wait for its end. Thread-safe.
 class Endings {
  public:
-  // Something goes on while this lives.
+  // The work of this id goes on while this object lives.
   class Running {
    public:
     Running(Endings& endings, std::string id) : endings_(endings), id_(std::move(id)) { endings_.begin(id_); }
@@ -25,8 +25,8 @@ class Endings {
     const std::string id_;
   };
 
-  // False: nothing of this id goes on. Otherwise `told` is called once at its end, on any thread; it may
-  // only post.
+  // Returns false if no work of this id goes on. Otherwise `told` is called once at its end, on any thread;
+  // it may only post.
   bool tell(const std::string& id, std::function<void()> told) {
     const std::lock_guard lock(mutex_);
     const auto found = running_.find(id);

@@ -12,8 +12,8 @@ using base::Result;
 
 namespace {
 
-// What one tenant may have running once half of all places are taken, so that it cannot take the rest as
-// well.
+// Once half of all places are taken, one tenant may have at most a quarter of all places, so that it cannot
+// take the rest as well.
 constexpr std::size_t kPartOfATenant = 4;
 
 Error too_many(std::string message) {
@@ -54,7 +54,7 @@ void EventLog::end() {
   tell_readers(lock);
 }
 
-// The caller holds the lock, so no reader is called after it is gone. `changed` only posts.
+// The caller holds the lock, so no reader is called after its destructor. `changed` only posts.
 void EventLog::tell_readers(std::unique_lock<std::mutex>&) {
   for (const auto& [key, changed] : readers_)
     if (changed) changed();
@@ -135,7 +135,7 @@ Result<std::shared_ptr<EventLog>> EventLogs::open(const store::Key& key) {
     ++num_running;
     num_own += it->first.first == key.tenant ? 1 : 0;
   }
-  const bool is_alone = num_own == num_running && key.tenant.empty();  // a server without keys
+  const bool is_alone = num_own == num_running && key.tenant.empty();  // no keys are in use
   const std::size_t part = std::max<std::size_t>(1, limits_.max_logs / kPartOfATenant);
   if (!is_alone && num_own >= part && num_running >= limits_.max_logs / 2)
     return too_many(

@@ -24,9 +24,9 @@ class EventLog {
  public:
   EventLog(std::size_t max_bytes, const base::Clock& clock);
 
-  // Adds whole events. Returns their text with each event's number in an "id:" line.
+  // Adds whole events. Returns their text, with each event's number in an "id:" line.
   std::string append(std::string_view events);
-  // No events may be added after this.
+  // Marks the stream as ended. No events may be added after this.
   void end();
   bool ended() const;
   // Whether no event has been dropped.
@@ -38,11 +38,12 @@ class EventLog {
     std::uint64_t last = 0;  // number of the last event on the page; `after` if there is none
     bool complete = false;   // no event will follow
   };
-  // Events after number `after`, at most about `max_bytes` of them. not_found: some have been dropped.
+  // Returns the events after number `after`, about `max_bytes` of them at most. not_found: some of them have
+  // been dropped.
   base::Result<Page> read(std::uint64_t after, std::size_t max_bytes) const;
 
-  // The stream has a reader while one of these lives. `changed` is called, on any thread, when there may be
-  // more to read.
+  // The stream has a reader while one of these objects lives. `changed` is called, on any thread, when there
+  // may be more to read.
   class Reader {
    public:
     Reader(std::shared_ptr<EventLog> log, std::function<void()> changed);
@@ -55,7 +56,7 @@ class EventLog {
     std::uint64_t key_;
   };
 
-  // Since when there has been no reader; absent while there is one.
+  // The time since which there has been no reader; absent while there is one.
   std::optional<base::TimePoint> unread_since() const;
   std::optional<base::TimePoint> ended_at() const;
 
@@ -78,26 +79,26 @@ class EventLog {
   std::map<std::uint64_t, std::function<void()>> readers_;  // guarded by mutex_
 };
 
-// The logs of all streams that can be resumed, by their tenant and the id of their answer. Bounded;
-// thread-safe.
+// The logs of all streams that can be resumed, by tenant and the id of the answer. Bounded; thread-safe.
 class EventLogs {
  public:
   struct Limits {
     std::size_t max_logs = 128;
     std::size_t max_bytes_per_log = 1 << 20;
-    base::Duration keep = std::chrono::seconds(60);  // for logs that have ended and logs without a reader
+    base::Duration keep = std::chrono::seconds(60);  // for ended logs and logs without a reader
   };
 
   EventLogs(Limits limits, const base::Clock& clock) : limits_(limits), clock_(clock) {}
 
-  // exhausted: too many streams run already. One that has ended gives way to a new one.
+  // Makes a log. If there is no room, it replaces the log that ended first. exhausted: too many streams are
+  // running.
   base::Result<std::shared_ptr<EventLog>> open(const store::Key& key);
   base::Result<std::shared_ptr<EventLog>> find(const store::Key& key);
-  // Nobody finds it any more; who reads it goes on.
+  // Removes the log, so that `find` no longer finds it. Its present readers go on reading.
   void forget(const store::Key& key);
-  // True for one that has had no reader for as long as a log is kept.
+  // Whether the log has had no reader for as long as logs are kept.
   bool abandoned(const EventLog& log) const;
-  // Of the events that are kept.
+  // The bytes of all events that are kept.
   std::size_t num_bytes() const;
 
  private:

@@ -81,7 +81,7 @@ bool LateWrites::try_oldest(std::unique_lock<std::mutex>& lock) {
     num_bytes_ -= entry.num_bytes;
   } else {
     obs::Log::debug("write_failed_again", {{"reason", done.error().message}});
-    // Goes to the end of the queue, so that a write that always fails does not block the others.
+    // The write goes to the end of the queue, so that one that always fails does not block the others.
     waiting_.push_back(std::move(entry));
   }
   return over;

@@ -17,7 +17,7 @@ namespace kvasir::api {
 // One call of the store that can be made later, on any thread. It owns its data.
 struct Write {
   std::function<base::Status(store::Store&)> run;
-  std::size_t num_bytes = 0;  // approximate memory that it holds
+  std::size_t num_bytes = 0;  // approximate memory that it occupies
 };
 using Writes = std::deque<Write>;
 
@@ -25,8 +25,8 @@ using Writes = std::deque<Write>;
 // written. Stops at any other failure, since that call may succeed later. Returns the first error.
 base::Status write_all(store::Store& store, Writes& writes);
 
-// Retries writes after the store failed for a while (a full disk, a lock of another process), on a thread of
-// its own, with pauses. Thread-safe.
+// Retries writes while the store fails (a full disk, a lock of another process), on a thread of its own, with
+// pauses. Thread-safe.
 class LateWrites {
  public:
   struct Limits {
@@ -44,7 +44,8 @@ class LateWrites {
   // If `writes` would exceed the memory limit, `otherwise` is queued instead: a small write that leaves the
   // record usable.
   void add(Writes writes, Write otherwise);
-  // Retries the queue once, up to the first failure, and joins the thread. Later writes are lost.
+  // Retries the queue once, up to the first failure, and joins the thread. Writes that remain, or are added
+  // later, are lost.
   void stop();
 
  private:
@@ -53,7 +54,7 @@ class LateWrites {
     std::size_t num_bytes = 0;
   };
   void work();
-  // True if the entry is over.
+  // Retries the oldest entry. Returns true if it is over.
   bool try_oldest(std::unique_lock<std::mutex>& lock);
 
   store::Store& store_;

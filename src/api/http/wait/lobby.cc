@@ -19,7 +19,7 @@ struct Lobby::Place {
       : guest(std::move(guest_in)), timer(executor) {}
 
   const Guest guest;
-  double start = 0;  // in its flow's share of the line: cost served per weight
+  double start = 0;  // orders the line: cost that its flow was served before it, per weight
   std::uint64_t number = 0;
   asio::steady_timer timer;  // touched on its executor only
 };
@@ -31,10 +31,11 @@ bool Lobby::Order::operator()(const std::shared_ptr<Place>& a, const std::shared
 
 struct Lobby::Line {
   std::set<std::shared_ptr<Place>, Order> waiting;
-  std::map<std::string, double> finish;  // by flow: where its next request starts
-  double now = 0;                        // the start of the last one that left as the first
+  std::map<std::string, double> finish;  // by flow: the start of its next request
+  double now = 0;                        // the highest start of a request that has left as the first
 
-  // Forgets the flows that would start at `now` anyway, so that a line that never ends stays small.
+  // Moves `now` on and forgets the flows that would start there anyway, so that a line that never ends stays
+  // small.
   void move_on(double start) {
     now = std::max(now, start);
     if (finish.size() > 2 * waiting.size())

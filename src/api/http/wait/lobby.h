@@ -15,7 +15,7 @@
 namespace kvasir::api {
 
 // Requests that wait because a worker could not serve them in time now. Each model has a line: higher
-// priorities first, and between the flows of one priority by weighted fair shares. Only the first in line may
+// priorities come first, and the flows of one priority get weighted fair shares. Only the first in line may
 // try again. Thread-safe; outlives its tickets.
 class Lobby {
  public:
@@ -30,15 +30,15 @@ class Lobby {
     std::int64_t cost = 1;  // tokens
   };
 
-  // A place in a line. Its destructor leaves the line. Lives and dies on its executor.
+  // A place in a line. Its destructor leaves the line. Used and destroyed on its executor.
   class Ticket;
-  // Null if too many wait.
+  // Joins the model's line. Returns null if too many requests wait already.
   std::unique_ptr<Ticket> join(Guest guest, const boost::asio::any_io_executor& executor);
 
   // Whether a request of this priority would have to wait after others.
   bool has_line(const std::string& model, int priority) const;
   std::size_t num_waiting() const;
-  // Those who wait for a model, by priority.
+  // The number of requests that wait for a model, by priority.
   std::map<int, int> waiting(const std::string& model) const;
 
  private:
@@ -52,7 +52,7 @@ class Lobby {
 
   const std::size_t max_waiting_;
   mutable std::mutex mutex_;
-  std::map<std::string, Line> lines_;  // guarded by mutex_; by model, those with somebody in them
+  std::map<std::string, Line> lines_;  // guarded by mutex_; by model; no line is empty
   std::size_t num_waiting_ = 0;        // guarded by mutex_
   std::uint64_t num_joined_ = 0;       // guarded by mutex_
 };
@@ -64,7 +64,7 @@ class Lobby::Ticket {
   Ticket& operator=(const Ticket&) = delete;
 
   bool is_first() const;
-  // Returns when the ticket has become first in its line, when `cancel` was called, or after `wait`.
+  // Returns when the ticket has become the first in its line, when `cancel` was called, or after `wait`.
   boost::asio::awaitable<void> wait(base::Duration wait);
   void cancel();
 

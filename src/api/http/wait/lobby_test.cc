@@ -26,7 +26,7 @@ class LobbyTest : public testing::Test {
                        io_.get_executor());
   }
 
-  // The names of the flows in the order in which they become first.
+  // Returns the names of the flows in the order in which they become first.
   std::vector<std::string> order(std::vector<std::pair<std::string, std::unique_ptr<Lobby::Ticket>>> line) {
     std::vector<std::string> names;
     while (!line.empty()) {

@@ -17,14 +17,14 @@
 
 namespace kvasir::api {
 
-// Waits on an executor for changes of a model's state. Lives and dies there.
+// Waits on an executor for changes of a model's state. Used and destroyed there.
 class ModelWatch {
  public:
   ModelWatch(router::Residence& residence, const std::string& model, router::Residence::Watcher who,
              const boost::asio::any_io_executor& executor)
       : state_(std::make_shared<State>(executor)),
         watch_(residence.watch(model, who, [state = state_, executor] {
-          // Changes come by the hundred while a file is fetched: one word for all since the last.
+          // Hundreds of changes come while a file is fetched. One post reports all changes since the last.
           if (state->is_told.exchange(true)) return;
           boost::asio::post(executor, [state] {
             state->is_told = false;
@@ -34,9 +34,9 @@ class ModelWatch {
   ModelWatch(const ModelWatch&) = delete;
   ModelWatch& operator=(const ModelWatch&) = delete;
 
-  // False: too many watch already.
+  // False if too many watch the model already.
   bool watches() const { return watch_ != nullptr; }
-  // Ends the wait.
+  // Ends the present or next `wait`.
   void wake() { state_->wake(); }
   // Returns once the state has changed since the last call, wake() was called, or after `at_most`.
   boost::asio::awaitable<void> wait(base::Duration at_most) {
@@ -57,7 +57,7 @@ class ModelWatch {
     }
     boost::asio::steady_timer timer;
     bool changed = false;
-    std::atomic<bool> is_told = false;  // of a change, by a handler that has not run yet
+    std::atomic<bool> is_told = false;  // a handler is posted that has not run yet
   };
 
   const std::shared_ptr<State> state_;

@@ -67,7 +67,7 @@ void TextQueue::work() {
     running_.push_back(entry);
     lock.unlock();
     entry->run(entry->stop.get_token());
-    entry->run = nullptr;  // frees what it holds
+    entry->run = nullptr;  // frees what the closure holds
     lock.lock();
     std::erase(running_, entry);
   }

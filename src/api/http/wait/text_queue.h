@@ -17,11 +17,11 @@
 namespace kvasir::api {
 
 // Threads for work on text that may take long, so that no I/O thread does it. The queue is bounded. Work that
-// nobody wants any more is dropped if it waits, and asked to stop if it runs. Callers get their shares of the
-// threads by weight, so that one who sends many large texts delays only itself. Thread-safe.
+// was given up is dropped if it waits, and asked to stop if it runs. Callers get shares of the threads by
+// weight, so that a caller who sends many large texts delays only itself. Thread-safe.
 class TextQueue {
  public:
-  // Whose work it is, and how much.
+  // Whose turn it is to work (the flow and its weight), and on how much text.
   struct Turn {
     std::string flow;
     int weight = 1;

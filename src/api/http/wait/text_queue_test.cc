@@ -12,7 +12,7 @@ namespace {
 
 using Entry = TextQueue::Entry;
 
-// Runs until it is asked to stop.
+// An entry that runs until it is asked to stop.
 class Endless {
  public:
   std::shared_ptr<Entry> entry() {

@@ -23,7 +23,7 @@ struct Wake {
       boost::asio::post(executor, [wake] { wake->timer.cancel(); });
     };
   }
-  // False if the time passed first.
+  // Waits for the call. Returns false if the time passed first.
   boost::asio::awaitable<bool> wait(base::Duration at_most) {
     timer.expires_after(std::chrono::duration_cast<boost::asio::steady_timer::duration>(at_most));
     boost::system::error_code cancelled;

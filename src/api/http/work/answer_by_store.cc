@@ -18,7 +18,7 @@ store::Key key_of(const Exchange& exchange) {
 }
 
 asio::awaitable<void> answer_by(Service& service, Exchange& exchange, Work work) {
-  // A page may have megabytes, so it is serialized away from the I/O threads.
+  // A page may have megabytes, so it is serialized on the store's thread rather than on an I/O thread.
   StoreWork<std::string> write = [work = std::move(work)](store::Store& store) -> Result<std::string> {
     TRY(const json::object object, work(store));
     return base::json_text(object);

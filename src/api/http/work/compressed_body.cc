@@ -48,13 +48,13 @@ void append_number(std::string& bytes, std::uint32_t number) {
   for (unsigned shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(number >> shift & 0xffU);
 }
 
-// The length of the file's header with its optional fields (RFC 1952); 0: it is broken.
+// The length of the file's header with its optional fields (RFC 1952); 0: the header is broken.
 std::size_t head_length(std::string_view file) {
   if (file.size() < kHeadBytes + kTailBytes || !file.starts_with("\x1f\x8b\x08")) return 0;
   const auto flags = static_cast<unsigned char>(file[3]);
   std::size_t at = kHeadBytes;
   if ((flags & 4U) != 0) at += 2 + number_at(file, at, 2);
-  for (const unsigned flag : {8U, 16U}) {  // a name and a comment, which end in a zero
+  for (const unsigned flag : {8U, 16U}) {  // the flags of a name and a comment, which end in a zero
     if ((flags & flag) == 0) continue;
     const std::size_t end = at < file.size() ? file.find('\0', at) : std::string_view::npos;
     if (end == std::string_view::npos) return 0;
@@ -71,7 +71,7 @@ bool has_sum(std::string_view text, std::string_view tail) {
          static_cast<std::uint32_t>(text.size()) == number_at(tail, 4, 4);
 }
 
-// Counts the text against the limits of one body and of all.
+// Counts the text against the limit of one body and the limit of all bodies together.
 Status make_room(net::BodyShare& share, std::size_t max_bytes, std::size_t num_bytes) {
   if (num_bytes > max_bytes)
     return Error{ErrorCode::too_large,
@@ -99,7 +99,7 @@ Result<std::string> gunzip(std::string_view file, const std::function<Status(std
     state.avail_out = piece.size();
     inflater->write(state, zlib::Flush::sync, ended);
     const std::size_t num_bytes = piece.size() - state.avail_out;
-    if (!ended && num_bytes == 0) return broken_file();  // the file ends before its text does
+    if (!ended && num_bytes == 0) return broken_file();  // the file ends before the text does
     TRY_OK(room(text.size() + num_bytes));
     text.append(piece, 0, num_bytes);
   }
@@ -147,7 +147,7 @@ asio::awaitable<Status> decompress_body(Service& service, Exchange& exchange) {
                     "unsupported_content_encoding"};
   if (exchange.request.body.empty()) co_return base::ok();
   auto file = std::make_shared<const std::string>(std::move(exchange.request.body));
-  // A small file may hold a large text, so this is never done on the I/O thread.
+  // A small file may hold a large text, so the I/O thread never decompresses.
   const std::size_t num_bytes = std::max(file->size(), kSmallBody + 1);
   TextTask<std::string>::Work work = [file, share = exchange.request.body_hold,
                                       max_bytes = service.options.max_body_bytes](const std::stop_token&) {

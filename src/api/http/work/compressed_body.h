@@ -11,18 +11,18 @@
 
 namespace kvasir::api {
 
-// The bytes of a gzip file. `room` is asked before the text grows to so many bytes; it gives the error that
-// ends the work. malformed_request: the file is broken.
+// Decompresses a gzip file. Before the text grows to a number of bytes, `room` is called with it; an error
+// from `room` ends the work. malformed_request: the file is broken.
 base::Result<std::string> gunzip(std::string_view file, const std::function<base::Status(std::size_t)>& room);
 
-// Whether the client takes an answer with "Content-Encoding: gzip".
+// Whether the client accepts an answer with "Content-Encoding: gzip".
 bool takes_gzip(const net::HttpRequest& request);
-// The text as a gzip file, compressed fast rather than well.
+// Makes a gzip file of the text, compressed fast rather than well.
 std::string gzip(std::string_view text);
 
-// Replaces a body that came with "Content-Encoding: gzip" by its text, which counts against the limits of one
-// body and of all bodies. Any other encoding is an error with the reason unsupported_content_encoding, which
-// is a 415.
+// Replaces a body that came with "Content-Encoding: gzip" by its text, which counts against the limit of one
+// body and that of all bodies. Any other encoding is an error with the reason unsupported_content_encoding,
+// which becomes a 415.
 boost::asio::awaitable<base::Status> decompress_body(Service& service, Exchange& exchange);
 
 }  // namespace kvasir::api

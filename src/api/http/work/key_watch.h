@@ -12,8 +12,8 @@
 
 namespace kvasir::api {
 
-// Hears that a request has to end: the key that it came with is over, or somebody who may cancels the request
-// or its stream. Lives on the exchange's executor.
+// Notices that a request has to end: its key is no longer valid, or a caller with the right to do so cancels
+// the request or its stream. Lives on the exchange's executor.
 class KeyWatch {
  public:
   KeyWatch(Service& service, Exchange& exchange);
@@ -21,13 +21,14 @@ class KeyWatch {
   KeyWatch(const KeyWatch&) = delete;
   KeyWatch& operator=(const KeyWatch&) = delete;
 
-  // From now on the stream of this id can be cancelled, see cancel_runs.
+  // After this, the stream of this id can be cancelled too; see cancel_runs.
   void add_stream(const std::string& id);
 
   bool ended() const { return state_->why.has_value(); }
-  // Why it has to end. It must have ended.
+  // Why the request has to end. Call it only if `ended`.
   const base::Error& why() const { return *state_->why; }
-  // Called once, on the executor: at once where it has ended. Replaces what was to be called; empty: nothing.
+  // Sets what is called, once and on the executor, at the end; at once if the end was already noticed.
+  // Replaces the previous callback; empty: none.
   void on_end(std::function<void()> told);
 
  private:
@@ -35,7 +36,7 @@ class KeyWatch {
     std::optional<base::Error> why;
     std::function<void()> told;
   };
-  // `why` makes the error, which hardly any request needs.
+  // `why` makes the error only when it is needed, which is rare.
   std::function<void()> end_with(base::Error (*why)()) const;
 
   std::shared_ptr<State> state_ = std::make_shared<State>();  // touched on the executor only
@@ -46,7 +47,7 @@ class KeyWatch {
   tenancy::Runs::Run by_stream_;
 };
 
-// Ends what runs under the id of a request or of a stream.
+// Ends everything that runs under the id of a request or of a stream.
 void cancel_runs(Service& service, const std::string& id);
 
 }  // namespace kvasir::api

@@ -18,7 +18,7 @@ using Stage = router::Residents::Stage;
 
 namespace {
 
-constexpr std::chrono::milliseconds kLeastPause{100};  // between two pieces of news
+constexpr std::chrono::milliseconds kLeastPause{100};  // between two events of a stream
 
 Status ask(Residence& residence, const std::string& model, ModelWish wish) {
   switch (wish) {
@@ -39,7 +39,7 @@ Error was_unloaded(const std::string& model, std::string_view meanwhile) {
           .reason = "model_unloaded"};
 }
 
-// A full disk is this server's trouble, not too many requests of the client's.
+// A full disk is the server's problem, not a sign of too many requests by the client.
 Error failure(Error error) {
   if (error.code == ErrorCode::exhausted) {
     error.code = ErrorCode::io;
@@ -49,7 +49,7 @@ Error failure(Error error) {
   return error;
 }
 
-// Whether what was wanted is there, or why it will not come.
+// Whether the model has got to the wanted state. An error if it never will.
 Result<bool> is_done(const Residence::Standing& now, const std::string& model, ModelWish wish) {
   if (wish == ModelWish::unloaded) return now.stage != Stage::leaving;
   if (now.stage == Stage::failed) return failure(*now.error);

@@ -17,15 +17,15 @@ namespace kvasir::api {
 
 enum class ModelWish : std::uint8_t { loaded, unloaded, pulled };
 
-// How a stream tells of a model on its way.
+// How a stream reports the progress of a model.
 struct ModelStory {
   net::SseWriter& writer;
-  // What is said of a state; empty: nothing. The same is not said twice in a row.
+  // Returns the text for a state; empty: nothing is sent. The same text is not sent twice in a row.
   std::function<std::string(const router::ModelState& state)> news;
   std::string_view ping;
 };
 
-// One request that brings a model or sends it away. The work goes on when the request ends before. Lives on
+// One request to load, fetch or unload a model. The work goes on even if the request ends earlier. Lives on
 // the exchange's executor. The service must have a residence.
 class ModelChange {
  public:
@@ -34,13 +34,14 @@ class ModelChange {
   ModelChange(const ModelChange&) = delete;
   ModelChange& operator=(const ModelChange&) = delete;
 
-  // The errors of Residence's methods.
+  // Starts the change. Returns the errors of Residence's methods.
   boost::asio::awaitable<base::Status> begin();
-  // Waits until it is done, and tells the story meanwhile. Null: nothing is told. cancelled: the client left.
+  // Waits until the change is done, and reports its progress to `story` unless that is null. cancelled: the
+  // client left.
   boost::asio::awaitable<base::Status> follow(const ModelStory* story);
 
  private:
-  // What came after a pull may be nothing, where somebody gave it up.
+  // Checks that the files are there after a pull, since another request may have cancelled it.
   boost::asio::awaitable<base::Status> check_pulled();
   boost::asio::awaitable<void> pause();
 

@@ -12,13 +12,13 @@
 
 namespace kvasir::api {
 
-// Reads an exchange's body; a large body is read away from the I/O threads. The exchange keeps the body's
-// length.
+// Reads an exchange's body. A large body is read away from the I/O threads. The exchange keeps only the
+// body's length.
 template <class T>
 boost::asio::awaitable<base::Result<T>> read_body(Service& service, Exchange& exchange,
                                                   base::Result<T> (*read)(json::object body)) {
   exchange.num_body_bytes = exchange.request.body.size();
-  // Only the work holds the body, so a large one is freed before the long answer.
+  // Only the work holds the body, so a large body is freed before the answer, which may take long.
   auto body = std::make_shared<const std::string>(std::move(exchange.request.body));
   typename TextTask<T>::Work work =
       [read, body = std::move(body),

@@ -29,7 +29,7 @@ boost::asio::awaitable<base::Result<T>> run_on_store(Service& service, boost::as
   co_return task.take();
 }
 
-// The same for a request, whose trace shows how long it took.
+// As above, for a request, whose trace shows how long the work took.
 template <class T>
 boost::asio::awaitable<base::Result<T>> run_on_store(Service& service, Exchange& exchange,
                                                      StoreWork<T> work) {

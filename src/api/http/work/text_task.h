@@ -27,7 +27,7 @@ inline TextQueue::Turn turn_of(const tenancy::Caller& caller, std::size_t num_by
   return {caller.flow, caller.tier->weight, static_cast<std::int64_t>(num_bytes)};
 }
 
-// One piece of work on a queue, used on the executor of the request that waits for it. Destroying it gives
+// One piece of work on a queue, used on the executor of the request that waits for it. Its destructor gives
 // the work up.
 template <class T>
 class TextTask {
@@ -62,7 +62,7 @@ class TextTask {
   TextTask(const TextTask&) = delete;
   TextTask& operator=(const TextTask&) = delete;
 
-  // True once the result is there or the work was given up; false if `at_most` passed first.
+  // Returns true once the result is there or the work was given up; false if `at_most` passed first.
   boost::asio::awaitable<bool> wait(base::Duration at_most) {
     wake_.expires_after(std::chrono::duration_cast<boost::asio::steady_timer::duration>(at_most));
     while (!state_->ready && !given_up_) {
@@ -80,7 +80,7 @@ class TextTask {
     wake_.cancel();
   }
 
-  // Call once, after wait() returned true.
+  // Returns the result. Call it once, after wait() returned true.
   base::Result<T> take() {
     if (given_up_) return base::error(base::ErrorCode::cancelled, "the client left");
     return std::move(*state_->result);
@@ -94,7 +94,7 @@ class TextTask {
     boost::asio::steady_timer* wake = nullptr;  // null once the task is gone
   };
 
-  // An exception in one request (out of memory, mostly) must not end the others.
+  // An exception in one request (mostly out of memory) must not end the others.
   static base::Result<T> run_guarded(const Work& work, const std::stop_token& stop) {
     try {
       return work(stop);
