@@ -8,8 +8,8 @@
 
 namespace kvasir::net {
 
-// A message's body for Beast's parsers. It grows with what arrives, never with what a Content-Length
-// promises, and whoever parses may take out what has come.
+// A message's body for Beast's parsers. It grows with the bytes that arrive, never to the size that a
+// Content-Length promises. The code that parses may take out the bytes that have come.
 struct ArrivingBody {
   using value_type = std::string;
   class reader {

@@ -7,7 +7,7 @@
 
 namespace kvasir::net {
 
-// The memory that the bodies of all requests of a server share, or of all its answers. Thread-safe.
+// The memory that all request bodies of a server share, or all its answers. Thread-safe.
 class BodyBudget {
  public:
   explicit BodyBudget(std::size_t max_bytes) : max_bytes_(max_bytes) {}
@@ -18,7 +18,7 @@ class BodyBudget {
  private:
   friend class BodyShare;
   // Grows one body's share. Large bodies must leave a quarter to small ones, so that a few large bodies that
-  // trickle in do not keep everybody else out. A body that is alone always fits, since it could never be read
+  // trickle in do not keep out all others. A body that is alone always fits, since it could never be read
   // otherwise.
   bool grow(std::size_t from, std::size_t to);
   void give_back(std::size_t bytes);
@@ -36,14 +36,14 @@ class BodyShare {
   BodyShare(const BodyShare&) = delete;
   BodyShare& operator=(const BodyShare&) = delete;
 
-  // False if the budget does not have so much left.
+  // Makes the share at least `bytes`. False if the budget does not have that much left.
   bool cover(std::size_t bytes) {
     if (bytes <= bytes_) return true;
     if (!budget_->grow(bytes_, bytes)) return false;
     bytes_ = bytes;
     return true;
   }
-  // Covers so many bytes more.
+  // Grows the share by `bytes`. False as above.
   bool add(std::size_t bytes) { return cover(bytes_ + bytes); }
 
  private:

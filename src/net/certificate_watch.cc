@@ -13,7 +13,7 @@ namespace kvasir::net {
 
 namespace {
 
-// Differs whenever the file was written or replaced, also by a link to another one.
+// A text that changes whenever the file is written or replaced, also by a link to another file.
 std::string mark_of(const std::string& path) {
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0) return fmt::format("error {};", errno);
@@ -61,7 +61,7 @@ void CertificateWatch::run(const std::stop_token& stop) {
 }
 
 void CertificateWatch::look() {
-  // Taken before the files are read: what changes while they are is seen the next time.
+  // Taken before the files are read, so a change during the reading is seen the next time.
   std::string mark = mark_of(files_);
   if (mark == seen_) return;
   seen_ = std::move(mark);

@@ -12,17 +12,17 @@
 
 namespace kvasir::net {
 
-// A server's certificate as it is now. A thread of its own looks at the files every `interval` and takes a
-// pair that has changed; one that cannot be used is logged, and the last good one stays. Thread-safe.
+// Keeps a server's certificate up to date. A thread of its own looks at the files every `interval` and loads
+// a changed pair. A pair that cannot be used is logged, and the last good pair stays. Thread-safe.
 class CertificateWatch {
  public:
-  // An error names the file and what is wrong with it. A key that everybody may read is logged.
+  // An error names the file and what is wrong with it. A key file that all users may read is logged.
   static base::Result<std::unique_ptr<CertificateWatch>> start(const TlsFiles& files,
                                                                base::Duration interval);
   CertificateWatch(const CertificateWatch&) = delete;
   CertificateWatch& operator=(const CertificateWatch&) = delete;
 
-  // For a new connection; older ones keep theirs.
+  // The certificate for a new connection; older connections keep theirs.
   std::shared_ptr<const TlsContext> current() const;
 
  private:
@@ -32,10 +32,10 @@ class CertificateWatch {
 
   const TlsFiles files_;
   const base::Duration interval_;
-  std::string seen_;  // what the files were when they were last loaded; the thread's, once that runs
+  std::string seen_;  // the files' marks at the last load; only the thread's, once it runs
   mutable std::mutex mutex_;
   std::shared_ptr<const TlsContext> current_;  // guarded by mutex_
-  std::jthread thread_;                        // last: it ends before what it uses
+  std::jthread thread_;                        // declared last: it ends before the members that it uses
 };
 
 }  // namespace kvasir::net

@@ -27,11 +27,11 @@ using boost::system::error_code;
 namespace {
 
 constexpr std::size_t kMaxHeaderBytes = 64 * 1024;
-constexpr int kMaxInformational = 8;  // heads before an answer's own: 100, 103
+constexpr int kMaxInformational = 8;  // interim heads before the answer's own, such as 100 and 103
 constexpr std::size_t kReadBytes = 64 * 1024;
-// A server that sends as fast as it is read gets no more of its thread at a time.
+// After this many bytes without a wait, other connections of the thread get a turn.
 constexpr std::size_t kMaxBytesInARow = 1024 * 1024;
-constexpr std::size_t kMaxAddresses = 2;  // of one host that are waited for
+constexpr std::size_t kMaxAddresses = 2;  // of one host that may time out before the attempt fails
 
 using Parser = http::response_parser<ArrivingBody>;
 
@@ -188,14 +188,14 @@ class ClientConnection::Wire {
     co_return base::ok();
   }
 
-  // Gives the parser what was read, or reads on where that says nothing to it.
+  // Gives the parser the bytes that were read, and reads more until it makes progress.
   asio::awaitable<base::Status> advance(Parser& parser) {
     for (;;) {
       error_code code = http::error::need_more;
       if (buffer_.size() > 0) buffer_.consume(parser.put(buffer_.data(), code));
       if (!code) co_return base::ok();
       if (code != http::error::need_more) co_return broken(code.message());
-      // A head, or a line between chunks, that has not ended.
+      // The buffer holds a head, or a line between chunks, that has not ended.
       if (buffer_.size() > kMaxHeaderBytes) co_return broken("a line of it is too long");
       if (!parser.get().body().empty()) co_return base::ok();
       const base::Result<DeadlineSocket::Found> found = co_await fill();
@@ -208,7 +208,7 @@ class ClientConnection::Wire {
     }
   }
 
-  // bytes, end or broken.
+  // Waits for bytes. Returns bytes, end or broken.
   asio::awaitable<base::Result<DeadlineSocket::Found>> fill() {
     for (;;) {
       const DeadlineSocket::Taken taken = socket_->take(buffer_.prepare(kReadBytes));

@@ -13,15 +13,15 @@
 
 namespace kvasir::net {
 
-// The address of a client's connections and the certificates that they trust. Looked up once, shared by all
-// of them, immutable.
+// The address of a client's connections and the certificates that they trust. Looked up once and shared by
+// all connections. Immutable.
 struct Origin {
   HttpClientOptions options;
   Url url;  // its target is ignored
   std::vector<boost::asio::ip::tcp::endpoint> endpoints;
   std::shared_ptr<const TlsContext> tls;  // null for plain http
 
-  // Looks the name up, which blocks.
+  // Looks up the host's name, which blocks.
   static base::Result<std::shared_ptr<const Origin>> find(const Url& url, const HttpClientOptions& options,
                                                           std::stop_token stop);
 };

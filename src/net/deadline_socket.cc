@@ -26,20 +26,21 @@ struct DeadlineSocket::State {
 
   tcp::socket socket;
   std::unique_ptr<TlsSession> tls;  // null: plain
-  std::int64_t num_given = 0;       // bytes that the system took without TLS
+  std::int64_t num_given = 0;       // bytes that the system took, without TLS
   asio::steady_timer timer;
-  // What a read that found nothing waits for: a renewal of TLS's keys may have to be written first.
+  // What a read without bytes waits for. A renewal of TLS keys may have to be written before anything can be
+  // read.
   tcp::socket::wait_type read_waits_for = tcp::socket::wait_read;
   asio::cancellation_signal cancel;  // of the wait under way
   std::uint64_t epoch = 0;           // of the wait under way; a timer of an earlier one is stale
   std::uint64_t num_unwatched = 0;
   bool shut = false;
 
-  // One wait for bytes serves whoever needs it, and outlasts a watch that ends before they come: a wait
-  // costs a system call to begin.
+  // One wait for bytes serves both wait_readable and a watch. It goes on after a watch that ended early,
+  // since each new wait costs a system call.
   bool awaits_bytes = false;
-  bool is_read = false;         // somebody is in wait_readable, with the timer
-  std::function<void()> watch;  // empty: nobody watches
+  bool is_read = false;         // wait_readable runs, and uses the timer
+  std::function<void()> watch;  // empty: no watch
 };
 
 namespace {
@@ -171,7 +172,7 @@ asio::awaitable<base::Status> DeadlineSocket::wait(tcp::socket::wait_type what, 
     state->cancel.emit(asio::cancellation_type::terminal);
   });
   error_code error;
-  // The wait has its own cancellation slot, so that a watch beside it goes on.
+  // The wait has its own cancellation slot, so that cancelling it does not end a watch.
   co_await state->socket.async_wait(
       what,
       asio::redirect_error(asio::bind_cancellation_slot(state->cancel.slot(), asio::use_awaitable), error));
@@ -207,18 +208,18 @@ asio::awaitable<base::Status> DeadlineSocket::wait_readable(base::TimePoint dead
   co_return base::ok();
 }
 
-// Of all bytes that the system was given, those that the peer has.
+// The bytes given to the system that the peer has acknowledged.
 std::int64_t DeadlineSocket::num_acknowledged() const {
   int outstanding = 0;
   if (ioctl(state_->socket.native_handle(), SIOCOUTQ, &outstanding) != 0) outstanding = 0;
   return (state_->tls ? state_->tls->num_sent() : state_->num_given) - outstanding;
 }
 
-// What a write that does not wait did.
+// The result of a write that does not wait.
 struct DeadlineSocket::Given {
   std::size_t num_bytes = 0;
-  std::optional<tcp::socket::wait_type> blocked;  // what it has to wait for
-  std::string failure;                            // or why the peer is gone
+  std::optional<tcp::socket::wait_type> blocked;  // what the next write has to wait for
+  std::string failure;                            // why the peer is gone, if the write failed
 };
 
 DeadlineSocket::Given DeadlineSocket::give(std::span<const asio::const_buffer> buffers) {
@@ -277,8 +278,8 @@ class WriteDeadline {
 
 asio::awaitable<base::Status> DeadlineSocket::write(std::span<asio::const_buffer> buffers, WritePace pace) {
   const base::RealClock clock;
-  std::optional<WriteDeadline> deadline;  // from the first wait on
-  std::int64_t num_before = 0;            // bytes that the peer had then
+  std::optional<WriteDeadline> deadline;  // set from the first wait on
+  std::int64_t num_before = 0;            // bytes that the peer had at the first wait
   buffers = drop_sent(buffers, 0);
   while (!buffers.empty()) {
     if (state_->shut) co_return base::error(base::ErrorCode::cancelled, "the connection was shut");
@@ -289,8 +290,8 @@ asio::awaitable<base::Status> DeadlineSocket::write(std::span<asio::const_buffer
     }
     if (!given.blocked)
       co_return base::error(base::ErrorCode::cancelled, "the peer is gone: {}", given.failure);
-    // The socket turns writable only when a good part of its buffer is free: a reader that takes little by
-    // little shows in what the peer has acknowledged.
+    // The socket becomes writable only when a good part of its buffer is free. Acknowledged bytes also show
+    // the progress of a reader that takes little at a time.
     const base::TimePoint now = clock.now();
     const std::int64_t num_now = num_acknowledged();
     if (!deadline) {
@@ -307,7 +308,8 @@ asio::awaitable<base::Status> DeadlineSocket::write(std::span<asio::const_buffer
 
 void DeadlineSocket::watch(std::function<void()> ready) {
   if (state_->tls && state_->tls->may_hold_bytes()) {
-    // Taken from the socket with a request that came before them: no readiness would tell of them.
+    // These bytes were taken from the socket together with the request before, so the socket will not report
+    // them as readable.
     asio::post(executor(), [state = state_, ready = std::move(ready), before = state_->num_unwatched] {
       if (before == state->num_unwatched) ready();
     });

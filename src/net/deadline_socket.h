@@ -17,7 +17,7 @@
 
 namespace kvasir::net {
 
-// How fast a peer must read: it must take something within each `patience` and, after the first one,
+// How fast a peer must read: it must take something within each `patience` and, after the first `patience`,
 // `min_bytes_per_s` on average. A byte now and then is not enough.
 struct WritePace {
   base::Duration patience = std::chrono::seconds(30);
@@ -27,9 +27,9 @@ struct WritePace {
 class TlsContext;
 class TlsSession;
 
-// A non-blocking TCP socket on which every wait has an end, with TLS over it where that was started. Bytes
-// move in calls that never wait; only readiness is awaited, so a cancelled wait never loses data. Touched on
-// its executor only.
+// A non-blocking TCP socket whose waits all have a deadline, with TLS over it if that was started. Calls that
+// move bytes never wait; only readiness is awaited, so a cancelled wait never loses data. Touched on its
+// executor only.
 class DeadlineSocket {
  public:
   using tcp = boost::asio::ip::tcp;
@@ -41,17 +41,19 @@ class DeadlineSocket {
   DeadlineSocket(const DeadlineSocket&) = delete;
   DeadlineSocket& operator=(const DeadlineSocket&) = delete;
 
-  // For a socket without a connection, once. timeout, cancelled, or unavailable with the system's reason.
+  // Called at most once, on a socket without a connection. Errors: timeout, cancelled, or unavailable with
+  // the system's reason.
   boost::asio::awaitable<base::Status> connect(tcp::endpoint to, base::TimePoint deadline);
-  // The handshake, before any byte is moved. unsupported: the peer spoke plain HTTP; corrupt: it is not to be
-  // trusted; timeout, cancelled; io: anything else. After an error the socket is a plain one again.
+  // The handshake, before any byte is moved. Errors: unsupported if the peer spoke plain HTTP, corrupt if it
+  // cannot be trusted, timeout, cancelled, and io for anything else. After an error the socket is a plain one
+  // again.
   boost::asio::awaitable<base::Status> accept_tls(const TlsContext& context, base::TimePoint deadline);
-  // `host`: whom the peer's certificate has to name.
+  // `host` is the name that the peer's certificate must have.
   boost::asio::awaitable<base::Status> connect_tls(const TlsContext& context, const std::string& host,
                                                    base::TimePoint deadline);
 
-  // What a read that does not wait found. end: the peer closed its side; broken: the connection is lost, or
-  // ended where TLS says that more was to come.
+  // The result of a read that does not wait. end: the peer closed its side; broken: the connection is lost,
+  // or ended without the end that TLS announces.
   enum class Found { bytes, nothing, end, broken };
   struct Taken {
     Found found = Found::nothing;
@@ -65,11 +67,11 @@ class DeadlineSocket {
   boost::asio::awaitable<base::Status> write(std::span<boost::asio::const_buffer> buffers, WritePace pace);
 
   // Calls `ready` once, when there is something to read, unless `unwatch` comes first. Writes and one watch
-  // may run concurrently; nobody else reads meanwhile.
+  // may run concurrently, but no read.
   void watch(std::function<void()> ready);
   void unwatch();
 
-  // Tells the peer that nothing more comes; over TLS that may have to wait.
+  // Ends the sending side. Over TLS this may have to wait.
   boost::asio::awaitable<void> shut_sending(base::TimePoint deadline);
   // Ends both directions: every wait, now or later, returns at once.
   void shut();

@@ -19,7 +19,7 @@ struct HttpClientOptions {
   std::chrono::milliseconds connect_timeout{1000};  // for the name lookup, for each address, and for TLS
   std::chrono::milliseconds read_timeout{30000};    // without a byte from the peer
   int max_redirects = 5;
-  std::string ca_file;  // trusted besides the system's store (see SSL_CERT_FILE and SSL_CERT_DIR)
+  std::string ca_file;  // trusted in addition to the system's store (see SSL_CERT_FILE and SSL_CERT_DIR)
   std::string user_agent = "kvasir";
   bool keep_alive =
       false;  // ask the server to keep the connection open, for a ClientConnection with several exchanges
@@ -38,7 +38,7 @@ struct HttpReply {
   std::vector<HttpHeader> headers;
   Url url;  // after redirects
 
-  // The first header of that name, in any case; empty if absent.
+  // The first header of that name, ignoring case; empty if absent.
   std::string_view header(std::string_view name) const;
 };
 
@@ -49,7 +49,7 @@ bool is_redirect(int status);
 struct ReplySink {
   std::function<base::Status(const HttpReply&)> head = [](const HttpReply&) { return base::ok(); };
   std::function<base::Status(std::string_view)> body = [](std::string_view) { return base::ok(); };
-  // Awaited after each piece of the body: nothing more is read until it returns. Empty: no pause.
+  // Awaited after each piece of the body, and nothing more is read until it returns. Empty: no pause.
   std::function<boost::asio::awaitable<void>()> room = {};
 };
 
@@ -66,7 +66,7 @@ class HttpClient {
   // such as 404 is a reply, not an error.
   base::Result<HttpReply> call(const HttpCall& call, const ReplySink& sink, std::stop_token stop) const;
 
-  // The same, but collects the body. More than `max_bytes` is `too_large`.
+  // Like `call`, but collects the body. `too_large` if it exceeds `max_bytes`.
   struct Text {
     HttpReply reply;
     std::string body;

@@ -38,9 +38,10 @@ bool has_body(int status) {
   return status >= 200 && status != 204 && status != 304;
 }
 
-// For TLS to tell a peer whose window is full that its answer has ended.
+// The time for TLS to send its end to a peer whose window is full.
 constexpr base::Duration kGoodbyeTime = std::chrono::seconds(2);
-// Answers up to here are not counted: an error has to go out whatever others hold.
+// Answers up to this size are not counted, since an error must go out even if other answers hold the whole
+// budget.
 constexpr std::size_t kSmallAnswer = 16 * 1024;
 constexpr std::size_t kUsualHead = 1024;
 
@@ -50,7 +51,7 @@ std::string answers_too_large(std::size_t max_bytes) {
       max_bytes);
 }
 
-// Made once a second, since it costs more than the rest of a head.
+// The line is made once a second, since it costs more than the rest of a head.
 const std::string& date_line() {
   thread_local std::time_t second = -1;
   thread_local std::string line;
@@ -97,7 +98,7 @@ asio::awaitable<void> HttpConnection::run() {
       if (is_http_1_0_) socket_.reset();
       co_return;
     }
-    // Pipelined requests could be handled without ever waiting. This gives other connections a turn.
+    // Pipelined requests could be handled without ever waiting. The post gives other connections a turn.
     co_await asio::post(executor(), asio::use_awaitable);
     if (!keep_alive_ || state_->draining) break;
     quiet_until = base::RealClock().now() + options.idle_timeout;
@@ -334,7 +335,7 @@ void HttpConnection::on_disconnect(std::function<void()> gone) {
 }
 
 void HttpConnection::watch_peer() {
-  // Weak, since the connection owns the socket that holds this.
+  // A weak pointer, since the connection owns the socket that holds this function.
   socket_.watch([weak = weak_from_this(), exchange = exchange_] {
     if (const std::shared_ptr<HttpConnection> self = weak.lock()) self->look_at_peer(exchange);
   });
@@ -349,8 +350,8 @@ void HttpConnection::look_at_peer(std::uint64_t exchange) {
     case DeadlineSocket::Found::broken:
       return report_gone();
     case DeadlineSocket::Found::bytes:
-      // Unread bytes would hide the peer's end of stream, and it could send without limit, so it counts as
-      // gone.
+      // The peer sent more than the reader buffers. Unread bytes would hide its end of stream, and it could
+      // send without limit, so it counts as gone.
       too_far_ahead_ = true;
       return report_gone();
   }
@@ -362,7 +363,7 @@ void HttpConnection::report_gone() {
   keep_alive_ = false;
   if (!gone_) return;
   ++state_->stats.disconnects;
-  // Posted, so that it never runs inside a call of the handler.
+  // Posted, so that `gone_` never runs inside a call of the handler.
   asio::post(executor(), [self = shared_from_this(), exchange = exchange_] {
     if (exchange != self->exchange_ || !self->gone_) return;
     const std::function<void()> gone = std::exchange(self->gone_, nullptr);

@@ -24,7 +24,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   HttpConnection(boost::asio::ip::tcp::socket socket, std::shared_ptr<ServerState> state);
 
   boost::asio::awaitable<void> run();
-  // Answers a connection beyond the limit.
+  // Answers a connection beyond the limit with a 503, and closes it.
   boost::asio::awaitable<void> turn_away();
 
   // Closes the connection if it waits for its next request.
@@ -48,7 +48,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
  private:
   enum class Answer { none, under_way, done };
 
-  // The handshake, where the server has a certificate. False: there is no one to serve.
+  // Runs the TLS handshake if the server has a certificate. False: the handshake failed, and the connection
+  // was closed.
   boost::asio::awaitable<bool> secure();
   boost::asio::awaitable<void> serve(ParsedRequest& parsed);
   // Answers with an error and closes the connection.
@@ -59,7 +60,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   // The lines of the head that describe the body.
   static std::string framing_of(const HttpResponse& response, std::uint64_t num_bytes);
   std::string head_of(int status, const std::vector<HttpHeader>& headers, std::string_view framing) const;
-  // Before a chunk; HTTP/1.0 has none.
+  // The line before a chunk. Empty for HTTP/1.0, which has no chunks.
   std::string size_line(std::string_view chunk) const;
   void watch_peer();
   void look_at_peer(std::uint64_t exchange);
@@ -73,7 +74,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   // The current exchange.
   std::uint64_t exchange_ = 0;
   Answer answer_ = Answer::none;
-  std::uint64_t body_left_ = 0;     // of an answer in pieces
+  std::uint64_t body_left_ = 0;     // bytes of an answer in pieces
   std::optional<BodyShare> share_;  // of the budget for answers
   bool keep_alive_ = false;
   bool is_head_ = false;
@@ -81,7 +82,7 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   bool watching_ = false;
   bool writing_ = false;
   bool peer_gone_ = false;
-  bool too_far_ahead_ = false;  // it counts as gone, but an answer can still be sent
+  bool too_far_ahead_ = false;  // the peer counts as gone, but an answer can still be sent
   std::function<void()> gone_;
 };
 

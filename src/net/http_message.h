@@ -51,7 +51,7 @@ struct HttpResponse {
   bool keep_alive = true;  // false: the connection closes after this answer
 };
 
-// Appends a header's line, with nothing in the value that could end the line early.
+// Appends a header's line, without the characters of the value that could end the line early.
 void append_field(std::string& out, std::string_view name, std::string_view value);
 
 // "Not Found" for 404; empty for a status without a registered phrase.

@@ -38,19 +38,19 @@ struct ServerOptions {
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;                                      // 0: any free one
   std::optional<TlsFiles> tls;                                 // none: plain HTTP
-  base::Duration tls_look_interval = std::chrono::seconds(1);  // at the files, whether they have changed
+  base::Duration tls_look_interval = std::chrono::seconds(1);  // how often the files are checked for changes
   int num_io_threads = 1;
   int max_connections = 10'000;                   // more: 503
   std::size_t max_header_bytes = 16 * 1024;       // more: 431
   std::size_t max_body_bytes = 16 * 1024 * 1024;  // more: 413
   // Total for all requests, and the same again for all answers. More: 503.
   std::size_t max_bodies_bytes = 256 * 1024 * 1024;
-  // From the first byte to the last header: 408. A TLS handshake gets as much; a later one is dropped.
+  // From the first byte to the last header: 408. A TLS handshake gets the same time; a slower one is dropped.
   base::Duration header_timeout = std::chrono::seconds(10);
   base::Duration body_timeout = std::chrono::seconds(60);   // for the whole body: 408
-  base::Duration idle_timeout = std::chrono::seconds(120);  // between requests: closed without a word
+  base::Duration idle_timeout = std::chrono::seconds(120);  // between requests: closed without an answer
   base::Duration write_timeout = std::chrono::seconds(30);  // a peer that takes nothing for so long is cut
-  std::int64_t min_read_rate = 4096;  // bytes a second; a peer that has taken less, after this time, is cut
+  std::int64_t min_read_rate = 4096;  // bytes a second; after write_timeout a slower peer is cut
   int send_buffer_bytes = 0;          // of the socket; 0: the system decides
   // Called for a request that waits for "100 Continue" before it sends its body. False: the handler runs
   // without the body, and the connection closes after its answer. Empty: every body is read.
@@ -66,7 +66,7 @@ struct ServerOptions {
 struct ServerStats {
   std::atomic<std::int64_t> open_connections{0};
   std::atomic<std::int64_t> active_requests{0};  // requests inside a handler
-  std::atomic<std::int64_t> unsent_bytes{0};     // of answers, given to sockets that have not taken them
+  std::atomic<std::int64_t> unsent_bytes{0};     // bytes of answers that sockets have not yet taken
   std::atomic<std::uint64_t> accepted{0};
   std::atomic<std::uint64_t> requests{0};
   std::atomic<std::uint64_t> refused_connections{0};  // beyond max_connections
@@ -83,11 +83,11 @@ class IoThread;
 struct ServerState;
 
 // HTTP/1.1, plain or over TLS, on a few I/O threads, each with its own io_context and listener on the one
-// port. A bad client harms its own connection only. The public functions may be called from any thread that
+// port. A bad client harms only its own connection. The public functions may be called from any thread that
 // is not an I/O thread.
 //
-// Whatever holds an executor of this server (a responder's) must be gone before the server is destroyed;
-// handlers that `stop` cut short are destroyed in the destructor.
+// Everything that holds an executor of this server (such as a responder's) must be gone before the server is
+// destroyed. The destructor destroys the handlers that `stop` cut short.
 class HttpServer {
  public:
   HttpServer(ServerOptions options, Handler handler);

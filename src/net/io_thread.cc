@@ -19,7 +19,7 @@ namespace {
 
 // Refused connections that may wait for their 503. Further ones are closed silently.
 constexpr std::size_t kMaxTurnedAway = 128;
-// If accept fails (mostly because there are no descriptors left), retrying at once would only burn CPU time.
+// If accept fails (mostly because no descriptors are left), retrying at once would only burn CPU time.
 constexpr auto kAcceptRetry = std::chrono::milliseconds(50);
 constexpr int kBacklog = 4096;
 

@@ -30,7 +30,8 @@ class LoopbackClient {
   LoopbackClient& operator=(const LoopbackClient&) = delete;
 
   bool connected() const { return fd_ >= 0; }
-  // False where the handshake fails. `context` is a client's; the server's certificate has to name localhost.
+  // False if the handshake fails. `context` is a client's, and the server's certificate has to name
+  // localhost.
   bool start_tls(const TlsContext& context);
   // Null without TLS.
   TlsSession* tls() const { return tls_.get(); }
@@ -53,7 +54,7 @@ class LoopbackClient {
 
  private:
   bool fill();
-  // At most so many bytes; none at the end of the connection.
+  // Reads at most `size` bytes; 0 at the end of the connection.
   std::size_t receive(char* into, std::size_t size);
 
   int fd_ = -1;

@@ -44,7 +44,7 @@ LoopbackClient::~LoopbackClient() {
 
 bool LoopbackClient::start_tls(const TlsContext& context) {
   tls_ = TlsSession::client(context, fd_, "localhost");
-  return tls_->handshake() == TlsSession::Step::done;  // the socket blocks, and so does this
+  return tls_->handshake() == TlsSession::Step::done;  // the socket blocks, so the handshake does too
 }
 
 bool LoopbackClient::send(std::string_view bytes) {

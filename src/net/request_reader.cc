@@ -46,7 +46,7 @@ RefusedRequest bodies_too_large(std::size_t max_bytes) {
                   max_bytes)};
 }
 
-// Lines must end with CR LF, even if other servers are lenient: without the CR a parser would wait for ever.
+// Lines must end with CR LF, even if other servers are lenient: without the CR the parser would wait forever.
 bool has_bare_line_feed(std::string_view text) {
   for (std::size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1))
     if (at == 0 || text[at - 1] != '\r') return true;

@@ -28,7 +28,7 @@ inline WritePace write_pace(const ServerOptions& options) {
   return {options.write_timeout, options.min_read_rate};
 }
 
-// The peer left or was idle too long, or the server shut the connection, so nobody can be answered.
+// The peer left or was idle too long, or the server shut the connection, so no answer can be sent.
 struct ConnectionEnded {};
 
 using ReadOutcome = std::variant<ParsedRequest, RefusedRequest, ConnectionEnded>;
@@ -57,7 +57,7 @@ class RequestReader {
  private:
   class Parse;
   boost::asio::awaitable<base::Status> fill(std::size_t at_most, base::TimePoint deadline);
-  // Absent, or why the request ends here.
+  // Absent if the head is complete; otherwise why the request ends here.
   boost::asio::awaitable<std::optional<ReadOutcome>> read_head(Parse& parse);
   boost::asio::awaitable<std::optional<ReadOutcome>> read_body(Parse& parse, BodyShare& share);
   boost::asio::awaitable<base::Status> send_continue();

@@ -9,7 +9,7 @@
 namespace kvasir::net {
 
 // Sets path and query from the target of a request line: "/a%20b?c=d", or the same after "http://host". "*"
-// stays as it is. False for any other target, and if its escapes are invalid or contain a NUL.
+// stays as it is. False for any other target, and for escapes that are invalid or contain a NUL.
 bool split_target(std::string_view target, HttpRequest& into);
 
 // Absent if an escape is invalid or is a NUL.

@@ -18,7 +18,7 @@ using Endpoints = std::vector<tcp::endpoint>;
 
 namespace {
 
-// Shared by the caller and the lookup thread. The last of them frees it.
+// Shared by the caller and the lookup thread. The last one to end frees it.
 struct Lookup {
   std::mutex mutex;
   std::condition_variable_any changed;

@@ -29,15 +29,15 @@ class SseWriter {
   // Sends whole events as one chunk with one socket write. Callers should pass all events of a step in one
   // call. After an error nothing more can be sent (cancelled: the peer is gone; timeout: it does not read).
   boost::asio::awaitable<base::Status> write(std::string events);
-  // Ends the stream, after the last events if there are any, with one socket write; the connection may then
-  // serve another request. Without it the peer sees a cut-off answer.
+  // Sends the last events, if any, and ends the stream, with one socket write. The connection may then serve
+  // another request. Without this call the peer sees a cut-off answer.
   boost::asio::awaitable<base::Status> finish(std::string events = {});
 
  private:
   HttpConnection& connection_;
 };
 
-// An answer of known length that is sent in pieces, of which one is held at a time. Touched on the
+// An answer of known length that is sent in pieces. Only one piece is held at a time. Touched on the
 // connection's executor only.
 class BodyWriter {
  public:
@@ -115,8 +115,8 @@ class ConnectionResponder final : public Responder {
   BodyWriter body_;
 };
 
-// Stands in for the client of work that goes on by itself: it keeps the answer instead of sending it, cannot
-// be streamed to, and never leaves.
+// The responder of work that runs without a client. It keeps the answer instead of sending it, refuses
+// streams, and never disconnects.
 class HeldResponder final : public Responder {
  public:
   explicit HeldResponder(boost::asio::any_io_executor executor) : executor_(std::move(executor)) {}

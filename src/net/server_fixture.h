@@ -22,7 +22,7 @@ namespace kvasir::net {
 
 enum class Layer { plain, tls };
 
-// A server whose paths do one thing each, for the tests of this folder, which run over plain HTTP and TLS.
+// A server whose paths do one thing each. The tests of this folder use it over plain HTTP and TLS.
 class ServerTest : public testing::TestWithParam<Layer> {
  protected:
   static constexpr std::chrono::seconds kPatience{20};
@@ -76,7 +76,7 @@ class ServerTest : public testing::TestWithParam<Layer> {
     } else if (request.path == "/echo") {
       (void)co_await responder.send(HttpResponse(200, "text/plain", request.method + " " + request.body));
     } else if (request.path == "/mark") {
-      // Records how many requests had come when the thread next did something else.
+      // Records how many requests had come when the thread ran its next other task.
       boost::asio::post(responder.executor(),
                         [this] { num_requests_at_mark_ = server_->stats().requests.load(); });
       (void)co_await responder.send(HttpResponse(200, "text/plain", "marked"));

@@ -14,7 +14,8 @@
 
 namespace kvasir::net {
 
-// What a server's threads and connections share. Thread-safe: what has no lock never changes once they run.
+// What a server's threads and connections share. Thread-safe: members without a lock or an atomic never
+// change while the threads run.
 struct ServerState {
   ServerState(ServerOptions options_in, Handler handler_in)
       : options(std::move(options_in)), handler(std::move(handler_in)) {}

@@ -55,7 +55,7 @@ TEST_P(SlowReaderTest, AReaderThatTakesALittleKeepsItsConnection) {
   EXPECT_NE(all.find("data: 4999\n\n"), std::string::npos);
 }
 
-// Some of it is taken within every 100 ms, as the window opens, and all of it would be in time.
+// The client takes some bytes within every 100 ms, as the window opens, so only the rate can cut it.
 TEST_P(SlowReaderTest, AReaderThatKeepsTakingButTooLittleIsCut) {
   ServerOptions options;
   options.write_timeout = 100ms;

@@ -8,8 +8,8 @@
 
 namespace kvasir::net {
 
-// Parses a stream of server-sent events as its bytes arrive, wherever they are cut. Only the data of an event
-// is passed on; its name, id and retry time and comments are dropped. Used by one thread.
+// Parses a stream of server-sent events from pieces of any length. Passes on only the data of an event, and
+// drops its name, id and retry time, and comments. Used by one thread.
 class SseReader {
  public:
   // `too_large` if one event exceeds `max_event_bytes`.

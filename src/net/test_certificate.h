@@ -7,8 +7,8 @@
 
 namespace kvasir::net {
 
-// A certificate for localhost and 127.0.0.1 that signs itself, and its key, in files that go with it; for
-// tests.
+// For tests: a self-signed certificate for localhost and 127.0.0.1 and its key, in files that the destructor
+// removes.
 class TestCertificate {
  public:
   TestCertificate();
@@ -17,13 +17,13 @@ class TestCertificate {
   TestCertificate& operator=(const TestCertificate&) = delete;
 
   TlsFiles files() const;
-  // Who trusts this one, as it is now.
+  // A client's context that trusts the present certificate.
   std::shared_ptr<const TlsContext> client() const;
-  // Its number, as it is now; others have others.
+  // The serial number of the present certificate; each certificate has its own.
   long serial() const { return serial_; }
-  // Puts another certificate and key in the place of both.
+  // Replaces the certificate and its key.
   void renew();
-  // Writes the key anew, under a passphrase.
+  // Writes the key again, encrypted with a passphrase.
   void lock_key() const;
 
  private:

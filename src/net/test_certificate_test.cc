@@ -80,7 +80,7 @@ void TestCertificate::renew() {
   PEM_write_X509(create(folder_ / "cert.new").get(), certificate.get());
   PEM_write_PrivateKey(create(folder_ / "key.new").get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr);
   std::filesystem::permissions(folder_ / "key.new", std::filesystem::perms::owner_read);
-  // One after the other: who looks in between sees two that do not belong together.
+  // The files are replaced one after the other, so a reader in between sees a pair that does not match.
   std::filesystem::rename(folder_ / "cert.new", files().certificate);
   std::filesystem::rename(folder_ / "key.new", files().key);
 }

@@ -16,11 +16,11 @@ using base::ErrorCode;
 
 namespace {
 
-// Of TLS 1.2; those of TLS 1.3 are all sound.
+// The ciphers for TLS 1.2. All ciphers of TLS 1.3 are sound.
 constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
 constexpr std::array<std::string_view, 2> kProtocols = {"http/1.1", "http/1.0"};
 
-// `offered` is a list of names, each after its length. Who offers only others is refused.
+// `offered` is a list of names, each after its length. A client that offers none of kProtocols is refused.
 int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_size,
                     const unsigned char* offered, unsigned int offered_size, void*) {
   const std::string_view list(reinterpret_cast<const char*>(offered), offered_size);
@@ -33,7 +33,7 @@ int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_si
   return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-// Instead of asking at the terminal.
+// Fails for an encrypted key, where OpenSSL would ask for the passphrase at the terminal.
 int no_passphrase(char*, int, int, void* asked) {
   if (asked != nullptr) *static_cast<bool*>(asked) = true;
   return -1;
@@ -44,11 +44,11 @@ base::Result<SSL_CTX*> common_context(const SSL_METHOD* method) {
   if (context == nullptr) return base::error(ErrorCode::internal, "TLS: {}", take_tls_error());
   SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-  // A write that had to wait comes again from wherever its bytes lie then. Idle connections hold no buffers:
-  // two of 17 KiB each otherwise.
+  // A write that had to wait may be repeated from another address. Idle connections hold no buffers;
+  // otherwise each would hold two of 17 KiB.
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                 SSL_MODE_RELEASE_BUFFERS);
-  SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);  // TlsSession counts what is no data
+  SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);  // TlsSession counts records without data
   SSL_CTX_set_read_ahead(context, 1);                // a record in one system call, not two
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   return context;
@@ -92,7 +92,7 @@ base::Status load_key(SSL_CTX* context, const TlsFiles& files) {
 }  // namespace
 
 std::string take_tls_error() {
-  const unsigned long code = ERR_peek_error();  // the first is the cause, the rest who passed it on
+  const unsigned long code = ERR_peek_error();  // the first error is the cause; the others only passed it on
   const char* reason = ERR_reason_error_string(code);
   ERR_clear_error();
   return reason == nullptr ? "unknown error" : reason;

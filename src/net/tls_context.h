@@ -9,22 +9,24 @@ struct ssl_ctx_st;
 
 namespace kvasir::net {
 
-// PEM files of a server: its certificate, followed by those that lead to a known authority, and the key.
+// PEM files of a server: its certificate, followed by the intermediate ones up to a known authority, and its
+// key.
 struct TlsFiles {
   std::string certificate;
   std::string key;
 };
 
-// What the TLS connections of one side have in common: TLS 1.2 and up, ciphers with forward secrecy, whom to
-// trust or what to show. Never changed once made; sessions keep what they need of it alive. Thread-safe.
+// The settings of all TLS connections of one side: TLS 1.2 and up, ciphers with forward secrecy, and the
+// authorities to trust or the certificate to show. Immutable. Sessions keep the parts that they need alive.
+// Thread-safe.
 class TlsContext {
  public:
-  // Trusts the system's store (which SSL_CERT_FILE and SSL_CERT_DIR name), and `ca_file` where it is given.
+  // Trusts the system's store (which SSL_CERT_FILE and SSL_CERT_DIR name), and `ca_file` unless it is empty.
   static base::Result<std::shared_ptr<const TlsContext>> client(const std::string& ca_file);
   // An error names the file and what is wrong with it.
   static base::Result<std::shared_ptr<const TlsContext>> server(const TlsFiles& files);
 
-  // When the server's certificate ends, as in "Jan  1 00:00:00 2027 GMT".
+  // When the server's certificate expires, as in "Jan 1 00:00:00 2027 GMT".
   std::string expiry() const;
   ssl_ctx_st* native() const { return context_.get(); }
 
@@ -37,7 +39,7 @@ class TlsContext {
   std::unique_ptr<ssl_ctx_st, Free> context_;
 };
 
-// Why OpenSSL failed on this thread, in its words; forgets it.
+// Returns OpenSSL's reason for its last failure on this thread, and clears it.
 std::string take_tls_error();
 
 }  // namespace kvasir::net

@@ -12,7 +12,7 @@
 #include "net/tls_session.h"
 #include "obs/log.h"
 
-// What is TLS's own; that everything else is as without it, the other tests of the server show.
+// Tests of TLS itself. The other tests of the server run over both plain HTTP and TLS.
 namespace kvasir::net {
 namespace {
 
@@ -32,7 +32,7 @@ class TlsServerTest : public ServerTest {
     options.tls_look_interval = 5ms;
     return options;
   }
-  // Lines of the log from here on.
+  // Keeps the lines of the log from now on.
   void keep_log() {
     obs::Log::redirect([this](std::string_view line) {
       const std::lock_guard lock(mutex_);
@@ -121,7 +121,7 @@ TEST_P(TlsServerTest, APlainRequestIsToldToUseHttps) {
   EXPECT_TRUE(client.at_end());
   LoopbackClient other(port_);
   other.send("SSH-2.0-OpenSSH_9.2\r\n");
-  other.read_until("nothing like that");  // an alert, and the end
+  other.read_until("nothing like that");  // reads an alert and the end of the connection
   expect_undisturbed();
   EXPECT_EQ(server_->stats().failed_handshakes.load(), 2u);
   EXPECT_EQ(server_->stats().requests.load(), 1u);
@@ -176,7 +176,8 @@ TEST_P(TlsServerTest, TheEndOfAnAnswerAndACutOffOneDiffer) {
   EXPECT_EQ(half.tls()->read(boost::asio::buffer(&byte, 1)).step, TlsSession::Step::failed);
 }
 
-// The word that it leaves may be read from the socket with the request, and nothing tells of it later.
+// The client's announcement that it leaves may be read together with the request, and then causes no later
+// event.
 TEST_P(TlsServerTest, WhoSaysThatItLeavesIsGone) {
   serve();
   for (int i = 0; i < 20; ++i) {
@@ -196,7 +197,7 @@ TEST_P(TlsServerTest, AFloodOfNewKeysDisturbsNobody) {
     return SSL_key_update(client.tls()->native(), SSL_KEY_UPDATE_NOT_REQUESTED) == 1 &&
            SSL_do_handshake(client.tls()->native()) == 1;
   };
-  // Now and then is fine.
+  // Renewing keys now and then is accepted.
   ASSERT_TRUE(renew_keys());
   client.send(get_request("/hello"));
   EXPECT_EQ(client.read_response()->body, "hello");
@@ -221,7 +222,7 @@ TEST_P(TlsServerTest, NewConnectionsGetANewCertificate) {
   EXPECT_NE(certificate_.serial(), before);
   while (shown() != certificate_.serial()) std::this_thread::yield();
   expect_undisturbed();
-  // Those from before go on with what they have.
+  // Connections from before keep their certificate.
   EXPECT_EQ(serial_of(kept), before);
   kept.send(get_request("/hello"));
   EXPECT_EQ(kept.read_response()->body, "hello");
@@ -243,7 +244,7 @@ TEST_P(TlsServerTest, ABadNewPairIsNotTaken) {
   EXPECT_EQ(serial_of(client), before);
   std::filesystem::remove(certificate_.files().certificate);
   wait_for_log("cannot read the TLS");
-  // And a good one is, after all.
+  // A good certificate is loaded after the bad ones.
   certificate_.renew();
   wait_for_log("tls_certificate_loaded");
   while (shown() != certificate_.serial()) std::this_thread::yield();

@@ -22,14 +22,14 @@ namespace asio = boost::asio;
 
 namespace {
 
-constexpr std::size_t kRecordBytes = 16 * 1024;  // the most that one holds
-// Records without data (new keys, tickets) that one read passes over. Who sends more in a row wants the
-// thread.
+constexpr std::size_t kRecordBytes = 16 * 1024;  // the most that one record holds
+// One read skips at most this many records without data (new keys, tickets), so that a peer cannot keep the
+// thread busy with them.
 constexpr int kMaxDatalessRecords = 32;
 
 }  // namespace
 
-// OpenSSL's own socket would send without MSG_NOSIGNAL, and does not count.
+// Replaces OpenSSL's own socket code, which sends without MSG_NOSIGNAL and does not count bytes.
 struct TlsSession::Wire {
   static int read(BIO* bio, char* into, int size) {
     auto& session = *static_cast<TlsSession*>(BIO_get_data(bio));
@@ -175,7 +175,7 @@ TlsSession::Moved TlsSession::write(std::span<const asio::const_buffer> buffers)
   std::array<char, kRecordBytes> record;
   asio::const_buffer bytes = buffers.front();
   if (buffers.size() > 1 && bytes.size() < record.size()) {
-    // Several in one record: each would be a packet of its own otherwise.
+    // Joins several buffers into one record; otherwise each would be a packet of its own.
     bytes = asio::buffer(record, asio::buffer_copy(asio::buffer(record), buffers));
   }
   ERR_clear_error();

@@ -19,7 +19,7 @@ namespace kvasir::net {
 class TlsSession {
  public:
   static std::unique_ptr<TlsSession> server(const TlsContext& context, int fd);
-  // Takes only a peer whose certificate is trusted and names `host`, a name or an address.
+  // Accepts only a peer whose certificate is trusted and names `host`, which is a name or an address.
   static std::unique_ptr<TlsSession> client(const TlsContext& context, int fd, const std::string& host);
   ~TlsSession();
   TlsSession(const TlsSession&) = delete;
@@ -29,8 +29,8 @@ class TlsSession {
     done,         // or some bytes moved
     needs_read,   // try again when there is something to read
     needs_write,  // try again when there is room to write
-    end,          // the peer said that it sends nothing more
-    failed,       // and nothing works from here on; `failure` says why
+    end,          // the peer announced that it sends nothing more
+    failed,       // the session cannot be used any more; `failure` says why
   };
   struct Moved {
     Step step = Step::failed;
@@ -38,20 +38,21 @@ class TlsSession {
   };
   Step handshake();
   Moved read(boost::asio::mutable_buffer into);
-  // Takes the beginning of the buffers, as one record. After needs_write the same bytes have to come again.
+  // Sends the beginning of the buffers, as one record. After needs_write the next call must begin with the
+  // same bytes.
   Moved write(std::span<const boost::asio::const_buffer> buffers);
-  // Tells the peer that nothing more is sent.
+  // Announces to the peer that nothing more is sent.
   Step say_end();
 
-  // True while the last read brought bytes: there may be more that the socket does not show any more.
+  // True if the last read brought bytes: the session may hold more, for which the socket is not readable.
   bool may_hold_bytes() const { return may_hold_bytes_; }
-  // Bytes that the system has taken, records and all.
+  // Bytes that the system has taken, with the overhead of TLS.
   std::int64_t num_sent() const { return num_sent_; }
-  // After `failed`.
+  // Why the session failed; set after `failed`.
   const std::string& failure() const { return failure_; }
-  // The peer began with an HTTP request.
+  // True if the peer began with a plain HTTP request.
   bool peer_speaks_http() const { return peer_speaks_http_; }
-  // The peer's certificate is not trusted, or names somebody else.
+  // True if the peer's certificate is not trusted, or names another host.
   bool peer_distrusted() const { return peer_distrusted_; }
 
   ssl_st* native() const { return tls_.get(); }
@@ -71,7 +72,7 @@ class TlsSession {
   std::int64_t num_sent_ = 0;
   int system_error_ = 0;
   bool wire_ended_ = false;
-  bool wire_empty_ = false;  // the last read from it had to wait
+  bool wire_empty_ = false;  // the last read from the socket had to wait
   bool may_hold_bytes_ = false;
   bool peer_speaks_http_ = false;
   bool peer_distrusted_ = false;
