@@ -80,7 +80,7 @@ base::Status configure_json_encoder(const json::object& config, EncoderCheckpoin
   return validate(checkpoint.config);
 }
 
-// Reads a file of sentence-transformers. Empty if there is no such file.
+// Reads a JSON file of sentence-transformers. Returns an empty object if there is no such file.
 base::Result<json::object> read_optional_json(const std::filesystem::path& path) {
   auto file = read_json_file(path);
   if (!file.ok() && file.error().code == ErrorCode::not_found) return json::object();

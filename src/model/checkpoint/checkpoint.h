@@ -23,24 +23,24 @@ struct Checkpoint {
   PackingConfig packing;           // none for GGUF
 };
 
-// The same for an encoder.
+// An encoder on disk. Its config has been read; its weights are not loaded yet.
 struct EncoderCheckpoint {
   std::shared_ptr<const WeightFile> weights;
   EncoderNames names;
   EncoderConfig config;  // valid
 };
 
-// A GGUF file, or a directory with config.json and safetensors.
+// Opens a GGUF file, or a directory with config.json and safetensors.
 base::Result<Checkpoint> open_checkpoint(const std::filesystem::path& path);
 
-// The same for an encoder. A directory's pooling and length limit come from 1_Pooling/config.json and
-// sentence_bert_config.json, if these exist.
+// Opens the checkpoint of an encoder in the same forms. A directory's pooling and length limit come from
+// 1_Pooling/config.json and sentence_bert_config.json, if these exist.
 base::Result<EncoderCheckpoint> open_encoder_checkpoint(const std::filesystem::path& path);
 
-// Whether the checkpoint is an encoder's, by the name of its architecture.
+// Whether the checkpoint is an encoder's, judged by the name of its architecture.
 base::Result<bool> holds_encoder(const std::filesystem::path& path);
 
-// The checkpoint's own name, otherwise that of its file or directory.
+// Returns the name in the checkpoint's metadata, or else the name of its file or directory.
 std::string model_name(const std::filesystem::path& path, const Metadata& metadata);
 
 }  // namespace kvasir::model

@@ -16,8 +16,8 @@ namespace kvasir::model {
 
 namespace {
 
-// GGUF's general.file_type, a mixture of types under one name. Types that are pure are named by their
-// tensors.
+// Returns the name of a file type (GGUF's general.file_type) that mixes several types of tensors, otherwise
+// an empty name. A file of one type is named after its tensors.
 std::string_view mixture_name(std::int64_t file_type) {
   switch (file_type) {
     case 10:
@@ -47,7 +47,7 @@ std::string upper(std::string_view text) {
   return out;
 }
 
-// Counts the numbers of all tensors, and finds the type that most of them have.
+// Counts the numbers in all tensors, and finds the type that most numbers have.
 base::Status count_numbers(const WeightFile& file, CheckpointFacts& facts) {
   std::map<std::string, std::int64_t> by_type;
   for (const std::string_view name : file.names()) {

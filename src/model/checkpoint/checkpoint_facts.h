@@ -8,11 +8,11 @@
 
 namespace kvasir::model {
 
-// What a checkpoint's files say of how it is stored, for those who list models.
+// How a checkpoint is stored, read from its files. Shown in lists of models.
 struct CheckpointFacts {
   std::string format;               // "gguf" or "safetensors"
-  std::string quantization;         // what most of its numbers are: "Q4_K_M", "BF16", "GPTQ"
-  std::int64_t num_parameters = 0;  // numbers in all tensors; 0: they are packed in a way that hides it
+  std::string quantization;         // the type of most numbers: "Q4_K_M", "BF16", "GPTQ"
+  std::int64_t num_parameters = 0;  // numbers in all tensors; 0: unknown, because they are packed
 };
 
 // Reads the heads of a GGUF file, or of the safetensors files in a directory.

@@ -14,7 +14,8 @@ using base::ErrorCode;
 
 namespace {
 
-// e4m3: a sign, 4 exponent bits with bias 7, 3 mantissa bits. There are no infinities; all ones is NaN.
+// An e4m3 number has a sign, 4 exponent bits with bias 7, and 3 mantissa bits. There are no infinities. A
+// number whose exponent and mantissa are all ones is NaN.
 std::array<float, 256> make_e4m3_table() {
   std::array<float, 256> values{};
   for (int bits = 0; bits < 256; ++bits) {
@@ -28,12 +29,12 @@ std::array<float, 256> make_e4m3_table() {
   return values;
 }
 
-// Scales, one for each `height` x `width` weights.
+// A grid of scales. Each scale is for `height` x `width` weights.
 struct ScaleGrid {
   std::vector<float> values;
   std::int64_t height = 0;
   std::int64_t width = 0;
-  std::int64_t cols = 0;  // of the grid
+  std::int64_t cols = 0;  // columns of the grid
 
   float at(std::int64_t row, std::int64_t col) const {
     return values[static_cast<std::size_t>(row / height * cols + col / width)];

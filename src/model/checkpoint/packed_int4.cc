@@ -15,9 +15,9 @@ using base::ErrorCode;
 
 namespace {
 
-constexpr int kNibbles = 8;  // in a stored word
+constexpr int kNibbles = 8;  // 4-bit weights in a stored word
 constexpr int kBlock = 32;   // columns of a Q4_1 block
-// In AWQ, nibble i of a word belongs to output kInterleaved[i] of the word's eight.
+// In AWQ, nibble i of a word belongs to output kInterleaved[i] of the word's eight outputs.
 constexpr std::array<int, kNibbles> kInterleaved = {0, 2, 4, 6, 1, 3, 5, 7};
 
 constexpr std::array<int, kNibbles> inverse(const std::array<int, kNibbles>& order) {
@@ -53,7 +53,7 @@ class Int4Matrix {
     matrix.view = {matrix.memory.data(), type, {rows_, cols_}};
     auto* blocks = reinterpret_cast<ops::BlockQ4_1*>(matrix.memory.data());
     const std::int64_t row_blocks = cols_ / kBlock;
-    // The stored words of neighbouring outputs are neighbours.
+    // The inner loop is over rows, because stored words of neighbouring outputs are neighbours.
     for (std::int64_t block = 0; block < row_blocks; ++block) {
       for (std::int64_t row = 0; row < rows_; ++row)
         fill(row, block, matrix.input_order, blocks[row * row_blocks + block]);
@@ -94,7 +94,8 @@ class Int4Matrix {
   }
 
   // GPTQ may form groups by the importance of the inputs, so that a group's inputs are scattered over the
-  // row. This order brings them together. Empty if they are in order already.
+  // row. Returns an order of the inputs that brings each group together, or nothing if they are in order
+  // already.
   base::Result<std::vector<std::int32_t>> input_order() const {
     std::vector<std::int32_t> order;
     if (!by_input() || !file_.contains(base_ + "g_idx")) return order;
@@ -148,7 +149,7 @@ class Int4Matrix {
 
   const WeightFile& file_;
   const PackingConfig& packing_;
-  const std::string base_;  // common start of the tensors' names, with the dot
+  const std::string base_;  // what the tensors' names begin with, up to the dot
   const std::int64_t rows_;
   const std::int64_t cols_;
   std::int64_t group_ = 0;

@@ -4,7 +4,7 @@
 
 namespace kvasir::model {
 
-// Unpacks "x.weight" from x.qweight, x.qzeros, x.scales and, if there is one, x.g_idx.
+// Unpacks "x.weight" from x.qweight, x.qzeros and x.scales, and from x.g_idx if it exists.
 base::Result<std::optional<UnpackedMatrix>> unpack_int4(const WeightFile& file, const PackingConfig& packing,
                                                         const std::string& name, const tensor::Shape& shape);
 

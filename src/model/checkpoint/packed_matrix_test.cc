@@ -22,7 +22,7 @@ namespace {
 
 namespace json = base::json;
 
-// A safetensors file, put together tensor by tensor.
+// Puts together a safetensors file, tensor by tensor.
 class SafetensorsBuilder {
  public:
   template <class T>
@@ -134,8 +134,8 @@ std::vector<float> floats_of(const tensor::TensorView& view) {
   return values;
 }
 
-// A wrong zero point would be off by a whole step; rounding a zero point of 15 to 11 bits is off by 1/137 of
-// one.
+// The bound tells a wrong zero point, which is off by a whole step, from a zero point of 15 that is rounded
+// to 11 bits, which is off by 1/137 of a step.
 void expect_int4(const WeightFile& file, const PackingConfig& packing, const Int4Example& e) {
   auto unpacked = unpack_matrix(file, packing, "x.weight", {e.rows, e.cols}, tensor::DType::f32);
   ASSERT_TRUE(unpacked.ok()) << unpacked.error().message;
@@ -193,7 +193,7 @@ TEST(PackedMatrix, LeavesWhatIsNotPacked) {
 }
 
 TEST(PackedMatrix, ReadsFp8WithEachKindOfScale) {
-  // One, the largest, the smallest, minus one and a half, and zero.
+  // The codes mean one, the largest number, the smallest above zero, minus one and a half, and zero.
   const std::vector<std::uint8_t> codes = {0x38, 0x7E, 0x01, 0xBC, 0x00};
   const std::vector<float> values = {1, 448, 1.0f / 512, -1.5f, 0};
   const tensor::Shape shape = {130, 5};
@@ -291,7 +291,8 @@ std::vector<float> logits_of(const std::filesystem::path& path, ops::Precision p
   return {logits.begin(), logits.end()};
 }
 
-// Compares a model whose matrices with whole groups are all packed with the same numbers as floats.
+// Packs all matrices whose rows are whole groups, and compares the model with one that has the same numbers
+// as floats.
 TEST(PackedMatrix, APackedModelGivesTheLogitsOfItsNumbers) {
   const auto original = SafetensorsFile::open_directory(kModels / "llama");
   ASSERT_TRUE(original.ok());

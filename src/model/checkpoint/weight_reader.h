@@ -19,7 +19,7 @@ namespace kvasir::model {
 struct Linear {
   ops::Weight weight;                     // [out, in]
   std::vector<float> bias;                // [out] or empty
-  std::vector<std::int32_t> input_order;  // [in]: the weight's column c is for input input_order[c]; empty: c
+  std::vector<std::int32_t> input_order;  // [in]: column c is for input input_order[c]; empty: for c
 };
 
 struct Norm {
@@ -27,14 +27,14 @@ struct Norm {
   std::vector<float> bias;    // NormKind::layer only
 };
 
-// Whether there is a bias, as the config says.
+// Whether a linear layer has a bias, according to the config.
 enum class Bias { absent, present };
 
 inline Bias bias_if(bool present) {
   return present ? Bias::present : Bias::absent;
 }
 
-// Rows [first, first + count) of a matrix that has `stored` of them.
+// Rows [first, first + count) of a matrix that has `stored` rows.
 struct RowRange {
   std::int64_t first = 0;
   std::int64_t count = 0;
@@ -43,7 +43,7 @@ struct RowRange {
   static RowRange all(std::int64_t rows) { return {0, rows, rows}; }
 };
 
-// How a checkpoint stores its tensors, where families differ.
+// The ways in which checkpoints differ in how they store tensors, and how to read them.
 struct StorageOptions {
   ops::Precision precision = ops::Precision::fast;
   NormKind norm = NormKind::rms;
@@ -51,14 +51,15 @@ struct StorageOptions {
   bool transposed = false;
   std::string prefix;  // at the start of every name in the file
   PackingConfig packing;
-  std::stop_token stop{};  // once requested, loading fails with `cancelled` before the next tensor
+  std::stop_token stop{};  // once stopped, loading fails with `cancelled` before the next tensor
 };
 
-// `prefix` if the file's names have it, otherwise nothing. `name` is a tensor that every checkpoint has.
+// Returns `prefix` if the file's names begin with it, otherwise an empty string. `name` is a tensor that
+// every checkpoint has.
 std::string used_prefix(const WeightFile& file, std::string_view prefix, std::string_view name);
 
 // Finds tensors of a checkpoint, checks their shapes and puts them into the form that ops read. Results may
-// point into the file, and into the copies that `take_copies` hands over at the end.
+// point into the file and into copies, which `take_copies` hands over at the end.
 class WeightReader {
  public:
   WeightReader(const WeightFile& file, StorageOptions options, ops::ComputePool& pool)
@@ -69,11 +70,11 @@ class WeightReader {
   base::Result<Norm> norm(std::string_view name, std::int64_t size) const;
   base::Result<Linear> linear(const std::string& name, RowRange rows, std::int64_t cols, Bias bias);
   base::Result<ops::Weight> weight(const tensor::TensorView& view);
-  // Matrix `index` of [count, rows, cols].
+  // Reads matrix `index` of a tensor [count, rows, cols].
   base::Result<Linear> stacked(std::string_view name, const tensor::Shape& shape, std::int64_t index);
-  // The same numbers as f32, f16 or bf16. Quantised ones are copied.
+  // Returns the tensor as f32, f16 or bf16. A quantised tensor is copied for this.
   tensor::TensorView as_floats(const tensor::TensorView& view);
-  // Zeroed memory that lives as long as the weights.
+  // Returns zeroed memory that lives as long as the weights.
   std::byte* copy_space(std::int64_t bytes);
 
   bool contains(std::string_view name) const { return file_.contains(options_.prefix + std::string(name)); }

@@ -90,7 +90,8 @@ void CudaDecoder::attend_plain(int index) {
   run_attention(index, part(0), width, scratch_.attention.data());
 }
 
-// As on the CPU: a key is [rotated part, latent], its value is the latent, and all heads share both.
+// Computes as the CPU does: a key is [rotated part, latent], its value is the latent, and all heads share
+// both.
 void CudaDecoder::attend_latent(int index) {
   const DeviceLayer& w = weights_.layers[static_cast<std::size_t>(index)];
   const LatentConfig& l = config_.latent;

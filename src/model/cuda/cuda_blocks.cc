@@ -6,13 +6,13 @@
 #include "model/cuda/cuda_state.h"
 #include "ops/types/turn.h"
 
-// Blocks out of the device and into it. Here keys are [kv_heads, 16 tokens, head_dim] as in the canonical
-// form, and values [kv_heads, head_dim, 16 tokens]: the host turns them.
+// Copies blocks out of the device and into it. On the device, keys are [kv_heads, 16 tokens, head_dim] as in
+// the canonical form, but values are [kv_heads, head_dim, 16 tokens], so the host transposes them.
 namespace kvasir::model {
 
 namespace {
 
-// The values of a block, a matrix a head.
+// The sizes of a block's values, which are one matrix for each head.
 struct Values {
   std::size_t number_bytes = 0;
   std::size_t head_bytes = 0;
@@ -89,7 +89,7 @@ void CudaDecoder::import_block(std::int32_t block, std::span<const std::byte> in
       ops::cuda::copy_to_device(stream(), to + block * kv_block_bytes_, from, part);
       from += part;
     }
-  stream_.wait();  // the next block goes through the same memory
+  stream_.wait();  // the next block uses the same memory
 }
 
 }  // namespace kvasir::model

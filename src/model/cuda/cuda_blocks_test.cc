@@ -35,7 +35,7 @@ TEST_P(BlocksOfHeads, AnotherDecoderGoesOnWithTheSameBits) {
   const ModelConfig config = dense_config(GetParam());
   for (const DeviceOptions& options :
        {DeviceOptions{.type = tensor::DType::f32}, DeviceOptions{}, DeviceOptions{.fp8_kv = true}}) {
-    if (options.fp8_kv && GetParam() == 256) continue;  // no such attention
+    if (options.fp8_kv && GetParam() == 256) continue;  // fp8 KV does not have heads of this size
     const auto from = random_decoder(config, options);
     const auto to = random_decoder(config, options);
     SCOPED_TRACE(from->block_form());
@@ -55,7 +55,7 @@ TEST_P(BlocksOfHeads, AnotherDecoderGoesOnWithTheSameBits) {
   }
 }
 
-// Both devices mean the same by the canonical form.
+// Checks that the CPU and the GPU have the same canonical form.
 TEST(Cuda, ABlockOfTheGpuIsThatOfTheCpu) {
   const auto open = [] {
     auto checkpoint = open_checkpoint(std::string(base::kTestsDir) + "/golden/models/llama");

@@ -44,7 +44,7 @@ base::Result<std::unique_ptr<DeviceDecoder>> CudaDecoder::create(ModelConfig con
                                               options.products_file));
   TRY_OK(decoder->allocate());
   if (options.batch_invariant) TRY_OK(decoder->check_invariant());
-  if (decoder->can_record_) decoder->tune(options.max_rows);  // the chunk size of long prompts
+  if (decoder->can_record_) decoder->tune(options.max_rows);  // for the chunks of long prompts
   if (decoder->can_record_ && options.tunes_ahead) decoder->tune_ahead();
   decoder->gemm_->save();
   decoder->stream_.wait();
@@ -78,7 +78,7 @@ void CudaDecoder::copy_block(std::int32_t from, std::int32_t to) {
   }
 }
 
-// A wrong block would be memory of another sequence.
+// Checks what the caller of start() promises. A wrong block would be memory of another sequence.
 void CudaDecoder::check_promise(const StepBatch& batch) const {
   CHECK(static_cast<int>(batch.tokens.size()) <= options_.max_rows, "{} rows of {}", batch.tokens.size(),
         options_.max_rows);
@@ -205,7 +205,7 @@ base::Status CudaDecoder::run_decode(const StepBatch& batch) {
     tune(padding.rows);
     gemm_->save();
   }
-  run_step();  // loads kernels that are still unloaded, which cannot be recorded
+  run_step();  // loads the kernels, because loading cannot be recorded
   ops::cuda::Graph::begin(stream());
   run_step();
   graphs_.emplace(key, ops::cuda::Graph::end(stream()));
@@ -218,11 +218,12 @@ void CudaDecoder::tune_ahead() {
     if (tuned_.insert(recorded_rows(rows)).second) tune(recorded_rows(rows));
 }
 
-// Products of few rows are bound by memory, and the library's first choice is often not the fastest.
+// Measures the ways to compute the products of steps with this many rows. Products of few rows are bound by
+// memory, and the library's first choice is often not the fastest.
 void CudaDecoder::tune(int rows) {
   const bool quantized = options_.weights == WeightNumbers::fp8;
   const DeviceBuffer& attended = quantized ? scratch_.quantized : scratch_.attention;
-  // Tunes one product with the weights of all layers that have it, and with the norm of the first of them.
+  // Tunes one product with the weights of all layers that have it, and with the norm of the first such layer.
   const auto tune_all = [&](const auto& linear_of, const auto& args_of) {
     std::vector<const void*> weights;
     const DeviceLayer* first = nullptr;

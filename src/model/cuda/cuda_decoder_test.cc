@@ -18,7 +18,8 @@ namespace {
 class HeadDims : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Cuda, HeadDims, testing::Values(64, 128, 256));
 
-// The logits of a prompt fed in chunks and then token by token. Covers tiles, splits and recorded graphs.
+// Returns the logits of a prompt that is fed in chunks and then token by token. This uses tiles, splits and
+// recorded graphs.
 std::vector<std::vector<float>> run_sequence(const ModelConfig& config, const DeviceOptions& options) {
   const std::vector<TokenId> tokens = random_tokens(620, 1);
   const auto decoder = random_decoder(config, options);
@@ -84,7 +85,7 @@ TEST_P(HeadDims, FourBitsAreTheSameUnpackedOrNot) {
   expect_near(run_sequence(config, {.type = tensor::DType::f32}), unpacked, 0.5);
 }
 
-// Five tokens, each fed before the host has seen it.
+// Feeds five tokens, each before the host has seen it.
 TEST(Cuda, TokensInFlightAreFed) {
   const auto decoder = random_decoder(dense_config(128), tensor::DType::bf16);
   const std::vector<TokenId> prompt = random_tokens(20, 7);
@@ -118,8 +119,8 @@ TEST(Cuda, TokensInFlightAreFed) {
   EXPECT_EQ(got, expected);
 }
 
-// Runs sequences of different lengths in steps of prefill, of decode and of both. Returns the largest error
-// against the same sequences alone.
+// Runs sequences of different lengths in steps that prefill, that decode, and that do both. Returns the
+// largest error against the same sequences run alone.
 double error_of_batches(const ModelConfig& config, const DeviceOptions& options) {
   const auto decoder = random_decoder(config, options);
   double largest = 0;
@@ -131,7 +132,7 @@ double error_of_batches(const ModelConfig& config, const DeviceOptions& options)
   };
   std::vector<Sequence> sequences(9);
   std::vector<std::int32_t> free(200);
-  std::iota(free.begin(), free.end(), 50);  // the lone sequences use the others
+  std::iota(free.begin(), free.end(), 50);  // the sequences that run alone use the other blocks
   std::shuffle(free.begin(), free.end(), std::mt19937(3));
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     Sequence& s = sequences[i];
@@ -186,7 +187,7 @@ double error_of_batches(const ModelConfig& config, const DeviceOptions& options)
 }
 
 TEST_P(HeadDims, ABatchIsNearItsSequencesAlone) {
-  // Other kernels multiply few rows, and their last bits differ.
+  // Steps of few rows use other kernels, whose last bits differ.
   EXPECT_LT(error_of_batches(dense_config(GetParam()), {.max_own_rows = 0}), 0.03);
 }
 
@@ -233,7 +234,7 @@ TEST(Cuda, KvThatIsReservedLaterIsAsGood) {
   for (auto& decoder : later) EXPECT_LT(relative_error(logits_of(*decoder), expected), 0.01);
 }
 
-// Runs in a process of its own, because the GPU cannot be used in that process afterwards.
+// The test runs in a process of its own, because that process cannot use the GPU afterwards.
 TEST(CudaDeathTest, AFailureInFlightIsAnErrorOfTheStep) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";
   const auto fail_in_flight = [] {
@@ -264,7 +265,7 @@ TEST(CudaDeathTest, AFailureInFlightIsAnErrorOfTheStep) {
   EXPECT_EXIT(fail_in_flight(), testing::ExitedWithCode(0), "");
 }
 
-// Finds calls that failed silently: they would show as wrong numbers somewhere else.
+// Finds calls that failed silently, which would cause wrong numbers somewhere else.
 class NoCallFails final : public testing::Environment {
   void TearDown() override {
     const base::Status status = ops::cuda::gpu_status();

@@ -128,7 +128,8 @@ void CudaDecoder::run_experts(const DeviceLayer& w, const void* x) {
   ops::cuda::multiply_experts(stream(), args);
 }
 
-// The rows of an expert are multiplied together. The host assigns rows to experts as the CPU decoder does.
+// All rows of an expert are multiplied in one product. The host assigns rows to experts as the CPU decoder
+// does.
 void CudaDecoder::run_experts_by_host(const DeviceLayer& w, const void* x) {
   const MixtureConfig& m = config_.mixture;
   const auto num_logits = static_cast<std::size_t>(rows()) * static_cast<std::size_t>(m.num_experts);

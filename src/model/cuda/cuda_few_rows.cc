@@ -6,7 +6,8 @@
 #include "ops/cuda/mixture_few.h"
 #include "ops/cuda/skinny.h"
 
-// The products of steps with few rows, fused with the norms, gates and sums around them in common layers.
+// Computes the products of steps with few rows. In common layers they are fused with the norms, gates and
+// sums around them.
 namespace kvasir::model {
 
 using ops::cuda::GemvArgs;

@@ -25,7 +25,7 @@ bool CudaDecoder::is_lone_row() const {
          step.num_split_items > 0;
 }
 
-// Called when the KV is allocated: its addresses do not change any more.
+// Called after the KV is allocated, because its addresses do not change from then on.
 base::Status CudaDecoder::prepare_lone_row() {
   const auto is_dense = [](const DeviceLayer& layer) {
     return is_common(layer) && layer.experts.empty() && layer.q_norm.bias == nullptr &&

@@ -26,7 +26,7 @@ INSTANTIATE_TEST_SUITE_P(
         Variant{"a_head_each", [](ModelConfig& c) { c.num_kv_heads = 8; }},
         Variant{"eight_heads_share_one", [](ModelConfig& c) { c.num_kv_heads = 1; }},
         Variant{"seven_heads_share_one", [](ModelConfig& c) { c.num_heads = 7, c.num_kv_heads = 1; }},
-        // 132 multiprocessors give each of 32 KV heads 4 parts, which take 512 tokens a round.
+        // With 132 multiprocessors, each of 32 KV heads has 4 parts, which take 512 tokens a round.
         Variant{"several_rounds", [](ModelConfig& c) { c.num_heads = c.num_kv_heads = 32; }, 2300},
         Variant{"norms_of_heads", [](ModelConfig& c) { c.qk_norm = QkNorm::heads; }},
         Variant{"pairs_of_neighbours", [](ModelConfig& c) { c.rope.style = ops::RopeStyle::interleaved; }},
@@ -38,14 +38,14 @@ INSTANTIATE_TEST_SUITE_P(
         Variant{"gelu", [](ModelConfig& c) { c.activation = ops::Activation::gelu_tanh; }},
         Variant{"odd_sizes", [](ModelConfig& c) { c.hidden_size = 528, c.intermediate_size = 1360; }},
         Variant{"biases", [](ModelConfig& c) { c.qkv_bias = true; }},
-        // Rows come in 4 pieces of 2,432 bytes: 19 of 512 would be too small.
+        // Rows come in 4 pieces of 2,432 bytes, because 19 pieces of 512 bytes would be too small.
         Variant{"uneven_pieces", [](ModelConfig& c) { c.intermediate_size = 4864; }},
         Variant{"vocabulary", [](ModelConfig& c) { c.vocab_size = 40003; }},
         Variant{"large", [](ModelConfig& c) { c.hidden_size = 4096, c.intermediate_size = 14336; }},
         Variant{"tied", [](ModelConfig& c) { c.tied_embeddings = true; }}),
     [](const auto& info) { return info.param.name; });
 
-constexpr int kDecoded = 24;  // tokens one by one at the beginning, and as many at the end
+constexpr int kDecoded = 24;  // tokens fed one by one at the beginning, and as many at the end
 
 struct Decoded {
   std::vector<std::vector<float>> rows;
@@ -64,13 +64,13 @@ Decoded decode(const ModelConfig& config, DeviceOptions options, int length) {
         std::span(tokens).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)), 1);
     rows.emplace_back(logits.begin(), logits.end());
   };
-  for (int i = 0; i < kDecoded; ++i) feed(i, 1);  // from an empty sequence on
+  for (int i = 0; i < kDecoded; ++i) feed(i, 1);  // begins with an empty sequence
   for (int at = kDecoded; at < length - kDecoded; at += 500) feed(at, std::min(500, length - kDecoded - at));
   for (int i = length - kDecoded; i < length; ++i) feed(i, 1);
   return {std::move(rows), decoder->num_lone_row_steps()};
 }
 
-// One kernel for the whole step gives about what one kernel for each operation gives.
+// Checks that one kernel for the whole step gives about the same logits as one kernel for each operation.
 TEST_P(LoneRow, IsNearTheSameInSteps) {
   for (const int head_dim : {64, 128}) {
     ModelConfig config = dense_config(head_dim);
@@ -99,7 +99,7 @@ TEST_P(LoneRow, IsNearTheSameInSteps) {
         const auto& wanted = by_steps.rows;
         const auto& got = lone.rows;
         ASSERT_EQ(got.size(), wanted.size());
-        // With fp8, the other kernels round x to e4m3 too.
+        // With fp8, the kernels for single operations round x to e4m3, too.
         const double bound = weights == WeightNumbers::fp8 ? 0.25 : 0.03;
         for (std::size_t i = 0; i < got.size(); ++i) EXPECT_LT(relative_error(got[i], wanted[i]), bound) << i;
       }
@@ -107,7 +107,7 @@ TEST_P(LoneRow, IsNearTheSameInSteps) {
   }
 }
 
-// The same step gives the same bits, whichever thread block comes first.
+// Checks that a step always gives the same bits, whichever thread block comes first.
 TEST(LoneRow, IsAlwaysTheSame) {
   ModelConfig config = dense_config(128);
   config.hidden_size = 1024;
@@ -115,7 +115,7 @@ TEST(LoneRow, IsAlwaysTheSame) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(decode(config, {}, 900), first);
 }
 
-// Both kernels want every multiprocessor, and neither may hold one that the other waits for.
+// The kernels of both decoders need every multiprocessor. Neither may hold one that the other waits for.
 TEST(LoneRow, TwoDecodersRunAtOnce) {
   const ModelConfig config = dense_config(128);
   const std::unique_ptr<DeviceDecoder> decoders[2] = {random_decoder(config, DeviceOptions{}),

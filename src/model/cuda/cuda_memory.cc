@@ -4,7 +4,7 @@
 #include "base/check.h"
 #include "model/cuda/cuda_state.h"
 
-// The memory that a decoder allocates.
+// Allocates a decoder's memory on the device.
 namespace kvasir::model {
 
 using ops::cuda::DeviceBuffer;

@@ -24,7 +24,7 @@
 
 namespace kvasir::model {
 
-// The rotations of a step, computed once and used by every layer.
+// The rotations of a step, which are computed once and used by every layer.
 struct DeviceRope {
   ops::RopeStyle style = ops::RopeStyle::neox;
   int num_pairs = 0;
@@ -39,9 +39,9 @@ struct DeviceScratch {
   ops::cuda::DeviceBuffer qkv, attention;
   ops::cuda::DeviceBuffer gate_up, inner;
   ops::cuda::DeviceBuffer quantized, x_scales;  // for products in e4m3
-  ops::cuda::DeviceBuffer unpacked;             // a matrix of four bits, widened to bf16
+  ops::cuda::DeviceBuffer unpacked;             // a four-bit matrix, widened to bf16
   ops::cuda::DeviceBuffer partials, counters, tile_partials;
-  ops::cuda::DeviceBuffer lone_layers, lone_exchange;  // null: no step is run as a lone row
+  ops::cuda::DeviceBuffer lone_layers, lone_exchange;  // null: no step runs in the one kernel for a lone row
   ops::cuda::DeviceBuffer last, logits, drawn, top;    // [max_logit_rows, ..]
   ops::cuda::DeviceBuffer histories;                   // [max_sequences, ..]
   ops::cuda::DeviceBuffer router, slots, slot_out, slot_rows, row_slots, row_weights;  // for a mixture
@@ -49,9 +49,9 @@ struct DeviceScratch {
   ops::cuda::DeviceBuffer q_latent, kv_latent, latent, keys, wide_q, wide_out;  // for latent attention
 };
 
-// The decoder that load_cuda_decoder returns. cuda_memory.cc allocates, cuda_decoder.cc runs steps,
-// cuda_blocks.cc moves blocks, cuda_attention.cc and cuda_feed_forward.cc hold the two halves of a layer, and
-// cuda_few_rows.cc and cuda_lone_row.cc the special paths for steps of few rows and of one row.
+// The decoder that load_cuda_decoder returns. cuda_memory.cc allocates its memory, cuda_decoder.cc runs
+// steps, and cuda_blocks.cc copies blocks. cuda_attention.cc and cuda_feed_forward.cc hold the two halves of
+// a layer. cuda_few_rows.cc and cuda_lone_row.cc hold the faster paths for steps of few rows and of one row.
 class CudaDecoder final : public DeviceDecoder {
  public:
   static base::Result<std::unique_ptr<DeviceDecoder>> create(ModelConfig config, DeviceWeights weights,
@@ -79,15 +79,15 @@ class CudaDecoder final : public DeviceDecoder {
   static int recorded_rows(int rows);
   static int recorded_items(int items, int rows);
 
-  int max_step_rows() const;   // with the padding of a recorded step
-  int max_logit_rows() const;  // likewise
+  int max_step_rows() const;   // most rows of a step, with the padding of a recorded step
+  int max_logit_rows() const;  // most logits of a step, with the same padding
 
   base::Status allocate();
   base::Status check_invariant() const;
   base::Status allocate_scratch();
   base::Status make_rope(RopeUse use, std::optional<DeviceRope>& rope);
   void check_promise(const StepBatch& batch) const;
-  // A step under way: where its drawn tokens and their alternatives arrive, and an event that tells when.
+  // A step under way: where its drawn tokens and their alternatives arrive, and the event that says when.
   struct UnderWay {
     ops::cuda::PinnedBuffer drawn;
     ops::cuda::PinnedBuffer top;
@@ -98,12 +98,12 @@ class CudaDecoder final : public DeviceDecoder {
 
   base::Status launch(const StepBatch& batch);
   base::Status launch_draws(std::span<const RowDraw> draws, const UnderWay& step);
-  // Runs a step of single rows as a graph, which is recorded if there is none yet.
+  // Runs a step of single rows as a graph, which is recorded first if there is none.
   base::Status run_decode(const StepBatch& batch);
   base::Status reserve_partials(int num_split_items);
   void tune(int rows);
   void tune_ahead();  // for all sizes of recorded steps
-  void run_step();    // launches the whole step that `upload_` holds
+  void run_step();    // launches all kernels of the step that `upload_` holds
   void attend(int layer);
   void attend_plain(int layer);
   void attend_latent(int layer);
@@ -114,19 +114,19 @@ class CudaDecoder final : public DeviceDecoder {
   // Applies the experts to `x`. The result is in `slot_out`; `row_slots` and `row_weights` say how to combine
   // it. Experts are chosen on the device, or by the host while the device waits.
   void run_experts(const DeviceLayer& layer, const void* x);
-  void route(const DeviceLayer& layer);  // `router` to `row_experts` and `row_weights`
+  void route(const DeviceLayer& layer);  // computes `row_experts` and `row_weights` from `router`
   void run_experts_by_host(const DeviceLayer& layer, const void* x);
   // Computes the activations of an MLP into the scratch `inner`.
   void run_mlp_inner(const DeviceLinear& up, int inner, const void* x, int rows);
-  // The same for a product whose kernel applies the gate.
+  // Computes the activations with a product whose kernel also applies the gate.
   void run_gated(ops::cuda::GemmArgs up);
   void compute_logits();
   void scale_logits();
 
-  // Whether the step is one row that goes through multiply_few: no layer has biases or norms after its
-  // halves.
+  // Whether the step is one row and uses multiply_few. In such a decoder, no layer has biases or norms after
+  // its halves.
   bool few_rows() const;
-  // Whether the inputs of layers' products are e4m3, with scales in `x_scales`.
+  // Whether the inputs of the layers' products are e4m3 numbers, with scales in `x_scales`.
   bool quantizes() const;
   bool has_fused_rows() const;
   // True if the layer has no norms after its halves, and no biases but those of queries, keys and values.
@@ -135,23 +135,23 @@ class CudaDecoder final : public DeviceDecoder {
                     ops::cuda::GemvArgs::Then then, void* y);
   void run_few_experts(const DeviceLayer& layer);
 
-  // Whether the step is one row that goes through all layers in one kernel.
+  // Whether the step is one row, for which one kernel computes all layers.
   bool is_lone_row() const;
   base::Status prepare_lone_row();
   ops::cuda::LoneRowArgs lone_row_args() const;
 
-  // Whether multiply_skinny takes so many rows.
+  // Whether multiply_skinny can multiply the matrix with this many rows.
   bool is_skinny(const DeviceLinear& linear, int num_rows) const;
   void multiply_skinny(const DeviceLinear& linear, const void* x, int num_rows,
                        ops::cuda::GemvArgs::Then then, void* y);
-  // The matrix in a form that the library takes. Four-bit matrices are widened into the scratch `unpacked`,
-  // which the next call overwrites.
+  // Returns the matrix in a form that the library takes. A four-bit matrix is widened into the scratch
+  // `unpacked`, which the next call overwrites.
   DeviceLinear unpack(const DeviceLinear& linear);
 
   ops::cuda::GemmArgs product(const DeviceLinear& linear, const void* x, int rows, void* y) const;
   void apply(const DeviceLinear& linear, const void* x, int rows, void* y);
-  // The last product of a half layer. It is added to the hidden state, or stored in `branch` if it has to be
-  // normalised first.
+  // Describes the last product of a half layer. Its result is added to the hidden state, or stored in
+  // `branch` if it has to be normalised first.
   ops::cuda::GemmArgs half_product(const DeviceLinear& linear, const void* x, int num_rows,
                                    const ops::cuda::NormWeights& post_norm) const;
   void end_half(const DeviceLinear& linear, const void* x, const ops::cuda::NormWeights& post_norm);
@@ -175,23 +175,23 @@ class CudaDecoder final : public DeviceDecoder {
   DeviceScratch scratch_;
   struct KvLayer {
     std::byte* k = nullptr;
-    std::byte* v = nullptr;  // null: latent
+    std::byte* v = nullptr;  // null: latent attention
   };
   ops::cuda::DeviceBuffer kv_memory_;
-  std::int64_t kv_block_bytes_ = 0;  // of a layer's keys; its values take as much
+  std::int64_t kv_block_bytes_ = 0;  // a layer's keys in a block; its values take as much
   std::vector<KvLayer> kv_;
-  ops::cuda::PinnedBuffer block_;  // [kv_block_bytes()], on its way in or out
+  ops::cuda::PinnedBuffer block_;  // [kv_block_bytes()], a block on its way in or out
   StepUpload upload_;
   DrawUpload draw_upload_;
   ops::ExpertPlan plan_;
   std::vector<float> router_logits_;
   bool can_record_ = false;
   bool fuses_rows_ = false;
-  bool branch_pending_ = false;  // the last half layer's product is in `branch`
-  // By rows, split items, and tokens of a split item.
+  bool branch_pending_ = false;  // the last half layer's result is still in `branch`
+  // The recorded steps, by their rows, split items, and tokens of a split item.
   std::map<std::tuple<int, int, int>, ops::cuda::Graph> graphs_;
   int graph_generation_ = 0;
-  std::set<int> tuned_;  // numbers of rows that are tuned
+  std::set<int> tuned_;  // numbers of rows for which products have been tuned
   UnderWay steps_[2];    // used in turn
   std::int64_t num_started_ = 0;
   std::int64_t num_drawn_ = 0;

@@ -56,7 +56,7 @@ struct Int4Place {
   std::byte* groups = nullptr;
 };
 
-// Allocates a four-bit matrix and makes it the linear's.
+// Allocates a four-bit matrix and makes it the matrix of `linear`.
 base::Result<Int4Place> place_int4(DeviceWeights& result, DeviceLinear& linear) {
   const std::int64_t numbers = linear.out * linear.in;
   TRY(DeviceBuffer nibbles, DeviceBuffer::allocate(static_cast<std::size_t>(ops::cuda::int4_bytes(numbers))));
@@ -122,7 +122,8 @@ class Uploader {
 
   std::int64_t size_of(std::int64_t elems) const { return tensor::bytes_of(type_, elems); }
 
-  // Converts `count` rows of `cols` numbers, which `row(i, numbers)` gives, to `to` on the device.
+  // Converts `count` rows of `cols` numbers and writes them to `to` on the device. row(i, numbers) fills in
+  // row i.
   template <class Row>
   void send(std::int64_t count, std::int64_t cols, std::byte* to, const Row& row) {
     const std::int64_t row_bytes = size_of(cols);
@@ -168,7 +169,7 @@ class Uploader {
     return static_cast<const void*>(to);
   }
 
-  // Stacks the parts' rows. Parts that the model does not have are empty.
+  // Stacks the rows of the parts. A part that the model does not have is empty.
   base::Result<DeviceLinear> linear(std::initializer_list<const Linear*> parts) {
     DeviceLinear result;
     std::vector<float> bias;
@@ -318,7 +319,7 @@ class Uploader {
   ops::cuda::Stream stream_;
 };
 
-// Invents the weights of a model.
+// Makes random weights for a model.
 class Inventor {
  public:
   Inventor(const DeviceOptions& options, DeviceWeights& result) : options_(options), result_(result) {}
@@ -378,7 +379,7 @@ class Inventor {
     return list_experts(stream_.handle(), result_, layer);
   }
 
-  static constexpr float kBound = 0.02f * 1.732f;  // a deviation of 0.02, as in a trained matrix
+  static constexpr float kBound = 0.02f * 1.732f;  // a standard deviation of 0.02, as in trained matrices
 
   base::Result<DeviceLinear> plain(std::int64_t out, std::int64_t in, float bound = kBound) {
     const auto bytes = static_cast<std::size_t>(tensor::bytes_of(options_.type, out * in));
@@ -405,7 +406,7 @@ class Inventor {
     return result;
   }
 
-  // Weights between 0.5 and 1.5.
+  // Makes the weights of a norm, between 0.5 and 1.5.
   base::Result<const float*> norm(std::int64_t size) {
     std::mt19937 random(++seed_);
     std::vector<float> values(static_cast<std::size_t>(size));

@@ -14,27 +14,27 @@
 
 namespace kvasir::model {
 
-// [out, in] on the device.
+// A matrix [out, in] on the device, and its bias.
 struct DeviceLinear {
   const void* w = nullptr;
   const void* bias = nullptr;     // [out], or null
-  const float* scales = nullptr;  // [out]: w is e4m3; null: it is not
-  const void* groups = nullptr;   // w has four bits (ops/cuda/int4.h); null: it does not
-  bool is_fresh = false;          // w was just unpacked
+  const float* scales = nullptr;  // [out], if w is e4m3; otherwise null
+  const void* groups = nullptr;   // if w has four bits (ops/cuda/int4.h); otherwise null
+  bool is_fresh = false;          // the kernel launched before may still be writing w
   std::int64_t out = 0;
   std::int64_t in = 0;
 };
 
 struct DeviceMlp {
-  DeviceLinear up;  // gate, then up, if the config has a gate
+  DeviceLinear up;  // gate and then up, if the config has a gate
   DeviceLinear down;
 };
 
 struct DeviceLayer {
   ops::cuda::NormWeights attention_norm, attention_post_norm, q_norm, k_norm;
-  DeviceLinear qkv;  // queries, keys, values; in latent attention the queries alone
+  DeviceLinear qkv;  // queries, keys, values; in latent attention only the queries
   DeviceLinear out;
-  // Latent attention.
+  // For latent attention only.
   DeviceLinear q_down, kv_down;
   ops::cuda::NormWeights q_down_norm, kv_down_norm;
   const void* k_up = nullptr;  // [heads, kv_rank, nope]
@@ -45,13 +45,13 @@ struct DeviceLayer {
   DeviceLinear router;
   std::vector<float> selection_bias;  // on the host
   std::vector<DeviceMlp> experts;
-  // The experts as the device reads them; null if the host chooses experts.
+  // The experts' matrices and biases as the device reads them. They are null if the host chooses the experts.
   const void* const* expert_ups = nullptr;    // [experts]
   const void* const* expert_downs = nullptr;  // [experts]
   const float* device_selection_bias = nullptr;
 };
 
-// A decoder's weights in device memory: matrices in the type that the options name, norms in f32.
+// A decoder's weights in device memory. Matrices have the type that the options name, norms are f32.
 struct DeviceWeights {
   const void* embedding = nullptr;  // [vocab, hidden]
   const void* positions = nullptr;  // [context, hidden], or null
@@ -61,13 +61,14 @@ struct DeviceWeights {
   std::vector<ops::cuda::DeviceBuffer> buffers;
 };
 
-// Whether the device can choose experts.
+// Whether the device can choose the experts. Otherwise the host does.
 bool routes_on_device(const ModelConfig& config, const DeviceOptions& options);
 
-// `weights` must be loaded with Precision::exact, so that they borrow.
+// Copies the weights to the device. They must have been loaded with Precision::exact, so that they are not
+// repacked.
 base::Result<DeviceWeights> upload_weights(const DecoderWeights& weights, const ModelConfig& config,
                                            const DeviceOptions& options, ops::ComputePool& pool);
-// For a decoder with plain attention; queries, keys and values may have biases.
+// Makes random weights for a decoder with plain attention. Queries, keys and values may have biases.
 base::Result<DeviceWeights> random_weights(const ModelConfig& config, const DeviceOptions& options);
 
 }  // namespace kvasir::model

@@ -10,14 +10,15 @@
 
 namespace kvasir::model {
 
-// Prepares a step's draws on the host and sends them with one copy, which runs beside the step's products.
+// Prepares a step's draws on the host and sends them with one copy, which runs at the same time as the step's
+// products.
 class DrawUpload {
  public:
-  // The draws stay until the second call after this one; the stream waits for them. Of the draws sent before,
-  // only the last may still be running. Waits only if the memory has to grow.
+  // The stream waits for the copy. The draws stay in memory until the second call after this one, so of the
+  // earlier calls' draws, only the last call's may still be in use. Waits only if the memory has to grow.
   base::Status send(std::span<const RowDraw> draws, int vocab_size, int num_histories,
                     ops::cuda::StreamHandle stream);
-  // Sets where the draws and their lists are.
+  // Sets the addresses of the draws and their lists in `args`.
   void place(ops::DrawArgs& args) const;
 
  private:
@@ -34,7 +35,7 @@ class DrawUpload {
 
   PackedDraws packed_;
   Layout layout_;
-  Memory memory_, other_memory_;  // used in turn: the step before may still read the other one
+  Memory memory_, other_memory_;  // used in turn: the step before may still read the other
   ops::cuda::Stream copies_;
   ops::cuda::Event sent_;
 };

@@ -10,7 +10,7 @@
 #include "base/check.h"
 #include "model/decoder/device_decoder.h"
 
-// Decoders with random weights, for tests.
+// Makes decoders with random weights for tests.
 namespace kvasir::model {
 
 inline ModelConfig dense_config(int head_dim) {
@@ -49,7 +49,7 @@ inline std::vector<TokenId> random_tokens(int count, unsigned seed) {
   return tokens;
 }
 
-// The norm of the difference, divided by that of `wanted`.
+// Returns the norm of the difference, divided by the norm of `wanted`.
 inline double relative_error(std::span<const float> got, std::span<const float> wanted) {
   double difference = 0;
   double size = 0;

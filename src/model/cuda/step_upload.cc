@@ -18,7 +18,7 @@ bool StepUpload::is_decode(const StepBatch& batch) {
 }
 
 int StepUpload::split_tokens(const StepBatch& batch) {
-  // Steps with more slices are padded to other numbers of rows than steps with fewer.
+  // Steps with more than this many slices are never padded to the same number of rows as steps with fewer.
   constexpr std::size_t kMany = 64;
   return batch.slices.size() > kMany ? ops::cuda::kLongSplitTokens : ops::cuda::kSplitTokens;
 }
@@ -75,7 +75,8 @@ void StepUpload::take_apart(const StepBatch& batch, StepPadding padding) {
     blocks_.insert(blocks_.end(), slice.blocks.begin(), slice.blocks.begin() + num_blocks);
   }
   if (padding.rows == 0) return;
-  // One slice without rows follows the real ones, at an index that does not depend on their number.
+  // The padding's rows and items belong to an empty slice, whose index does not depend on the number of real
+  // slices.
   const auto rows = static_cast<std::size_t>(padding.rows);
   const auto empty = static_cast<std::int32_t>(padding.rows);
   slices_.resize(rows + 1);

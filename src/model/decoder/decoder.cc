@@ -33,7 +33,8 @@ Decoder::State::State(Checkpoint opened, DecoderWeights loaded, ops::ComputePool
       rope_table(make_rope_table(checkpoint.config, RopeUse::global)),
       local_rope_table(make_rope_table(checkpoint.config, RopeUse::local)) {}
 
-// Takes the batch apart and checks the caller's promise: a wrong block would be memory of another sequence.
+// Reads the batch's slices and checks what the caller has promised. A wrong block would be memory of another
+// sequence.
 void Decoder::State::begin(const StepBatch& batch, const KvCache& kv) {
   slices.clear();
   positions.clear();
@@ -118,7 +119,7 @@ Decoder::~Decoder() = default;
 base::Result<std::unique_ptr<Decoder>> Decoder::load(Checkpoint checkpoint, DecoderOptions options,
                                                      ops::ComputePool& pool) {
   TRY(DecoderWeights weights, load_weights(checkpoint, options.precision, pool, options.stop));
-  checkpoint.weights->release_pages();  // most are repacked, and would be in memory twice
+  checkpoint.weights->release_pages();  // most weights are repacked, and would be in memory twice
   auto state = std::make_unique<State>(std::move(checkpoint), std::move(weights), pool);
   return std::unique_ptr<Decoder>(new Decoder(std::move(state)));
 }

@@ -16,12 +16,12 @@ namespace kvasir::model {
 
 struct DecoderOptions {
   ops::Precision precision = ops::Precision::fast;
-  std::stop_token stop{};  // once requested, loading fails with `cancelled` before the next tensor
+  std::stop_token stop{};  // once stopped, loading fails with `cancelled` before the next tensor
 };
 
-// The transformer: one class for every family, shaped by its config. Owned and touched by one thread at a
-// time; a step's work is spread over the compute pool, which outlives the decoder. A row's logits depend on
-// its own sequence alone: not on the batch, the chunking, or the number of threads.
+// The transformer. One class serves every family, and its config says what to compute. Owned and touched by
+// one thread at a time; a step's work is spread over the compute pool, which must outlive the decoder. A
+// row's logits depend on its own sequence alone: not on the batch, the chunking, or the number of threads.
 class Decoder {
  public:
   static base::Result<std::unique_ptr<Decoder>> load(Checkpoint checkpoint, DecoderOptions options,
@@ -30,7 +30,8 @@ class Decoder {
 
   const ModelConfig& config() const;
   ops::ComputePool& pool() const;
-  // Of the weights that a step reads whole: all but the embedding, if it is not also the output's.
+  // Returns the bytes of the weights that a step reads as a whole. An embedding that is not also the output
+  // matrix does not count.
   std::int64_t weight_bytes() const;
 
   // Computes the rows' KV into the slices' blocks, and the logits of `batch.logit_rows`. The caller promises

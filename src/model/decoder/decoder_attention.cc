@@ -9,7 +9,7 @@ namespace kvasir::model {
 
 namespace {
 
-// Numbers [offset, offset + count) of vectors that are `stride` apart.
+// The place of some columns: they begin at number `offset` of vectors that are `stride` apart.
 struct Columns {
   int offset = 0;
   int stride = 0;
@@ -60,7 +60,7 @@ void Decoder::State::attend_plain(const LayerConfig& layer, const AttentionWeigh
 }
 
 // A key is [rotated part, latent], its value is the latent, and all heads share both. A head's own key would
-// be k_up times the latent; instead, the query is multiplied by k_up once, and the result of attention by
+// be k_up times the latent. Instead, the query is multiplied by k_up once, and the result of attention by
 // v_up. This takes more arithmetic for each position than keys and values of a head's own size, but a token
 // needs only kv_rank + rope numbers of memory and bandwidth. The arithmetic is the same for every row,
 // however it came into the batch.

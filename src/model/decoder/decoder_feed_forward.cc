@@ -27,8 +27,8 @@ void Decoder::State::run_mlp(const MlpWeights& mlp, int inner, std::span<const f
   apply(mlp.down, up, y);
 }
 
-// The rows of an expert are multiplied together; the results of a row's experts are added in the row's own
-// order.
+// All rows of an expert are multiplied in one product. The results of a row's experts are added in the row's
+// own order, so that they do not depend on the other rows.
 void Decoder::State::run_mixture(const FeedForwardWeights& w, std::span<const float> x) {
   const MixtureConfig& m = config().mixture;
   const std::span<float> logits = buffers.router.take(num_rows, m.num_experts);

@@ -14,7 +14,7 @@
 
 namespace kvasir::model {
 
-// A decoder and the step that it computes: decoder.cc begins and ends a step, decoder_attention.cc and
+// A decoder and the step that it computes. decoder.cc begins and ends a step; decoder_attention.cc and
 // decoder_feed_forward.cc hold the two halves of a layer.
 struct Decoder::State {
   State(Checkpoint opened, DecoderWeights loaded, ops::ComputePool& pool);
@@ -35,7 +35,7 @@ struct Decoder::State {
   void run_mlp(const MlpWeights& mlp, int inner, std::span<const float> x, std::span<float> y);
   void run_mixture(const FeedForwardWeights& weights, std::span<const float> x);
 
-  // `x` itself if there is no norm.
+  // Returns the normalised `x`, or `x` itself if there is no norm.
   std::span<const float> normed_if(const Norm& norm, std::span<float> x);
   void normalize(const Norm& norm, float eps, std::span<const float> x, std::span<float> y);
   void apply(const Linear& linear, std::span<const float> x, std::span<float> y);

@@ -38,7 +38,7 @@ std::vector<float> copy(std::span<const float> values) {
   return {values.begin(), values.end()};
 }
 
-// The logits of every token, fed one at a time.
+// Returns the logits after every token. Tokens are fed one at a time.
 std::vector<float> one_by_one(Decoder& decoder, std::span<const TokenId> tokens) {
   SequenceRunner runner = make_runner(decoder);
   std::vector<float> logits;
@@ -49,8 +49,8 @@ std::vector<float> one_by_one(Decoder& decoder, std::span<const TokenId> tokens)
   return logits;
 }
 
-// Models that compute differently: biases and groups of heads, windows and two ropes, experts, shared experts
-// and latents, learned positions.
+// Models that differ in what they compute: biases and groups of heads, windows and two ropes, experts, shared
+// experts and latents, learned positions.
 class EveryKind : public testing::TestWithParam<const char*> {};
 
 INSTANTIATE_TEST_SUITE_P(Decoder, EveryKind,
@@ -86,7 +86,7 @@ TEST_P(EveryKind, ThreadsChangeNoBit) {
   EXPECT_EQ(copy(second.feed(tokens, 40)), expected);
 }
 
-// Sequences of different lengths, some prefilling and some decoding, with scattered blocks.
+// Runs sequences of different lengths with scattered blocks. In a step, some prefill and some decode.
 TEST_P(EveryKind, ABatchChangesNoBit) {
   ops::ComputePool pool(2);
   const auto decoder = load(kModels / GetParam(), pool);
@@ -116,7 +116,8 @@ TEST_P(EveryKind, ABatchChangesNoBit) {
   std::mt19937 random(4);
   for (int num_done = 0; num_done < static_cast<int>(sequences.size());) {
     StepBatch batch;
-    std::vector<std::pair<const Sequence*, int>> wanted;  // sequence, token whose logits follow
+    std::vector<std::pair<const Sequence*, int>>
+        wanted;  // a sequence, and the token after which logits are wanted
     for (Sequence& s : sequences) {
       const int left = static_cast<int>(s.tokens.size()) - s.computed;
       const int rows = std::min(left, static_cast<int>(random() % 9));
@@ -178,7 +179,8 @@ TEST(KvCache, HoldsOneLatentAToken) {
   const auto latent = open_checkpoint(kModels / "deepseek_v3");
   const auto plain = open_checkpoint(kModels / "qwen3");
   ASSERT_TRUE(latent.ok() && plain.ok());
-  // 4 layers of 32 + 8 numbers a token, against 4 layers of keys and values of 2 heads of 16.
+  // A latent token has 4 layers of 32 + 8 numbers. A plain one has 4 layers of keys and values, of 2 heads of
+  // 16 numbers.
   EXPECT_EQ(KvCache::bytes_per_block(latent->config, ops::KvType::f16), 16 * 4 * (32 + 8) * 2);
   EXPECT_EQ(KvCache::bytes_per_block(plain->config, ops::KvType::f16), 16 * 4 * 2 * (2 * 16) * 2);
 }

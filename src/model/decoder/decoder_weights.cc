@@ -225,9 +225,9 @@ class Loader {
 
 base::Result<DecoderWeights> load_weights(const Checkpoint& checkpoint, ops::Precision precision,
                                           ops::ComputePool& pool, const std::stop_token& stop) {
-  // A narrow model averages rounding errors over few numbers. With byte activations, SmolLM2-135M (576 wide)
-  // picks another token than float32 at 3.5 % of a text's positions, with fine ones at 0.5 %; Qwen2.5-1.5B
-  // (1536 wide) does at 0.7 % with bytes.
+  // A narrow model averages rounding errors over few numbers. SmolLM2-135M (576 wide) picks another token
+  // than float32 at 3.5 % of a text's positions with byte activations, and at 0.5 % with fine ones.
+  // Qwen2.5-1.5B (1536 wide) does so at 0.7 % with byte activations.
   constexpr int kNarrow = 1024;
   if (precision == ops::Precision::fast && checkpoint.config.hidden_size < kNarrow)
     precision = ops::Precision::fine;

@@ -12,9 +12,9 @@
 
 namespace kvasir::model {
 
-// The weights of multi-head latent attention. The projections from a latent to keys and values are kept as
-// floats, head by head, and never applied to a latent: that of keys is applied to the query, that of values
-// to the output.
+// The weights of multi-head latent attention. The projections from a latent to keys (k_up) and values (v_up)
+// are kept as floats, head by head. They are never applied to a latent: k_up is applied to the query, v_up to
+// the output.
 struct LatentWeights {
   Linear q_down;  // if the config has a q_rank
   Norm q_down_norm;
@@ -28,7 +28,7 @@ struct AttentionWeights {
   Norm norm;
   Norm post_norm;
   Linear q;
-  Linear k;  // k and v: unused in latent attention
+  Linear k;  // k and v are unused in latent attention
   Linear v;
   Norm q_norm;
   Norm k_norm;
@@ -45,8 +45,8 @@ struct MlpWeights {
 struct FeedForwardWeights {
   Norm norm;
   Norm post_norm;
-  MlpWeights mlp;  // in a sparse layer the shared expert, if there is one
-  Linear router;   // from here on: sparse layers only
+  MlpWeights mlp;  // in a sparse layer: the shared expert, if there is one
+  Linear router;   // this and the rest: sparse layers only
   std::vector<float> selection_bias;
   std::vector<MlpWeights> experts;
 };
@@ -58,7 +58,7 @@ struct LayerWeights {
 
 struct DecoderWeights {
   tensor::TensorView embedding;  // [vocab, hidden], in the checkpoint's memory
-  tensor::TensorView positions;  // [context, hidden], likewise, if the config has them
+  tensor::TensorView positions;  // [context, hidden], in the same memory; if the config has them
   std::vector<LayerWeights> layers;
   Norm output_norm;
   ops::Weight output;  // [vocab, hidden]

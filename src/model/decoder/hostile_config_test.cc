@@ -9,7 +9,7 @@
 namespace kvasir::model {
 namespace {
 
-// Loads the model and runs a step. Empty if both succeed.
+// Loads the model and runs a step. Returns the error, or an empty string if both succeed.
 std::string error_of(const std::filesystem::path& path, ops::ComputePool& pool) {
   auto checkpoint = open_checkpoint(path);
   if (!checkpoint.ok()) return checkpoint.error().message;
@@ -46,7 +46,7 @@ class HostileConfig : public testing::TestWithParam<const char*> {
   base::json::object config_;
 };
 
-// Any value in any field gives a model that runs, or an error; never a crash.
+// Whatever value a field has, the model runs or loading fails; nothing crashes.
 TEST_P(HostileConfig, NoFieldCanHarm) {
   const base::json::value values[] = {0,     -1,   3,   1 << 30, std::int64_t{1} << 40,
                                       1e308, -0.5, "x", nullptr, {}};

@@ -30,7 +30,7 @@ ops::KvLayer layer_shape(const ModelConfig& config, ops::KvType type) {
   return layer;
 }
 
-// Each layer's keys and values start on a cache line.
+// Rounds up to whole cache lines, so that each layer's keys and its values start on a cache line.
 std::int64_t line_aligned(std::int64_t bytes) {
   return (bytes + 63) / 64 * 64;
 }
@@ -40,7 +40,7 @@ std::int64_t line_aligned(std::int64_t bytes) {
 base::Result<KvCache> KvCache::create(const ModelConfig& config, ops::KvType type, int num_blocks) {
   if (num_blocks < 1) return base::error(ErrorCode::invalid_argument, "a KV cache of {} blocks", num_blocks);
   const ops::KvLayer shape = layer_shape(config, type);
-  // The product is checked: 2^12 layers * 2 * 2^31 blocks * 16 * 2^24 would exceed 2^63.
+  // The product is checked for overflow: 2^12 layers * 2 * 2^31 blocks * 16 * 2^24 would exceed 2^63.
   std::int64_t part = 0;
   std::int64_t total = 0;
   if (__builtin_mul_overflow(shape.block_bytes(), num_blocks, &part) ||
@@ -54,7 +54,8 @@ base::Result<KvCache> KvCache::create(const ModelConfig& config, ops::KvType typ
   if (memory == MAP_FAILED)
     return base::error(ErrorCode::too_large, "cannot reserve {} bytes for KV: {}", total,
                        std::strerror(errno));
-  // Reduces page faults and TLB misses. If the system declines, pages are small and nothing else changes.
+  // Huge pages reduce page faults and TLB misses. If the system declines, pages are small and nothing else
+  // changes.
   ::madvise(memory, static_cast<std::size_t>(total), MADV_HUGEPAGE);
   cache.memory_ = static_cast<std::byte*>(memory);
   cache.bytes_ = static_cast<std::size_t>(total);

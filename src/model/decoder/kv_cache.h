@@ -13,8 +13,8 @@
 namespace kvasir::model {
 
 // The physical KV of one model: `num_blocks` blocks of 16 tokens for every layer. Memory is reserved at once
-// and committed by the system as blocks are first written. kv/ decides which block holds what. Owned by the
-// engine thread; during a step the decoder writes it.
+// and committed by the system as blocks are first written. The classes in kv/ decide what each block holds.
+// Owned by the engine thread; during a step the decoder writes it.
 class KvCache {
  public:
   static base::Result<KvCache> create(const ModelConfig& config, ops::KvType type, int num_blocks);
@@ -27,19 +27,19 @@ class KvCache {
   int num_blocks() const { return num_blocks_; }
   // Copies one block of every layer.
   void copy_block(std::int32_t from, std::int32_t to);
-  // A block of every layer, out of the cache and into it, in the canonical form (kv::BlockImage). Several
-  // threads may do so with different blocks.
+  // These copy one block of every layer out of the cache and into it, in the canonical form (kv::BlockImage).
+  // Several threads may do so at the same time, with different blocks.
   void export_block(std::int32_t block, std::span<std::byte> out) const;  // [image_bytes]
   void import_block(std::int32_t block, std::span<const std::byte> in);   // [image_bytes]
   std::size_t image_bytes() const;
-  // Caches with the same form can take each other's blocks.
+  // Caches with the same form can import each other's blocks.
   std::string form() const;
   const ops::KvLayer& layer(int index) const { return layers_[static_cast<std::size_t>(index)]; }
 
  private:
   KvCache() = default;
 
-  std::size_t layer_bytes() const;  // of a block
+  std::size_t layer_bytes() const;  // of one block
 
   std::byte* memory_ = nullptr;
   std::size_t bytes_ = 0;

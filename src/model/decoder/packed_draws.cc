@@ -49,7 +49,7 @@ void PackedDraws::pack(std::span<const RowDraw> from, int vocab_size, int num_hi
     draw.mask = static_cast<std::int32_t>(masks.size());
     masks.push_back(one.allowed);
   }
-  // A wrong token would be a place outside the row.
+  // A token outside the vocabulary would make the device write outside the row.
   const auto is_known = [vocab_size](TokenId id) { return id >= 0 && id < vocab_size; };
   CHECK(std::ranges::all_of(counted, is_known), "a token to count is not in the vocabulary");
   CHECK(std::ranges::all_of(biases, is_known, &ops::TokenBias::token), "a bias is not of the vocabulary");

@@ -9,17 +9,17 @@
 
 namespace kvasir::model {
 
-// A step's draws and their lists as a device reads them. Masks stay where they are.
+// A step's draws and their lists in the form that a device reads. Masks are not copied.
 struct PackedDraws {
   std::vector<ops::RowDraw> draws;
   std::vector<std::int32_t> counted;
   std::vector<ops::TokenBias> biases;
-  std::vector<std::span<const std::uint32_t>> masks;  // `mask` of a draw is an index of this
+  std::vector<std::span<const std::uint32_t>> masks;  // a draw's `mask` is an index into this
   int mask_words = 0;
 
-  // `num_histories` are there.
+  // The histories that draws name must be below `num_histories`.
   void pack(std::span<const RowDraw> from, int vocab_size, int num_histories);
-  // Copies a mask; bits that it lacks are 0.
+  // Copies a mask to `to`. Bits that the mask lacks become 0.
   void write_mask(std::size_t mask, std::span<std::uint32_t> to) const;  // [mask_words]
 };
 

@@ -15,8 +15,8 @@
 namespace kvasir::model {
 
 // Runs one sequence alone through a decoder, for checks and measurements; requests go through the engine.
-// Uses the decoder, which outlives it, on the caller's thread. On a device it overwrites what the blocks
-// held.
+// Uses the decoder, which outlives it, on the caller's thread. On a device, it overwrites the decoder's first
+// blocks.
 class SequenceRunner {
  public:
   static base::Result<SequenceRunner> create(Decoder& decoder, ops::KvType kv_type, int max_tokens);
@@ -40,9 +40,9 @@ class SequenceRunner {
   std::vector<float> logits_;
 };
 
-// The token with the largest logit, the first of equals.
+// Returns the token with the largest logit, the first of equals.
 TokenId argmax(std::span<const float> logits);
-// log softmax(logits)[token], summed in double.
+// Returns log softmax(logits)[token], summed in double.
 double logprob(std::span<const float> logits, TokenId token);
 
 }  // namespace kvasir::model

@@ -16,7 +16,7 @@ struct StepBatch {
     int num_computed = 0;                  // tokens of this sequence whose KV is already in its blocks
     std::span<const std::int32_t> blocks;  // physical blocks covering num_computed + num_rows tokens
   };
-  std::vector<TokenId> tokens;  // [rows]; on a device, -1 - i is the token of draw i of the step before
+  std::vector<TokenId> tokens;  // [rows]; on a device, -1 - i means the token of draw i of the step before
   std::vector<Slice> slices;    // rows in order, without gaps; row r of a slice has position num_computed + r
   std::vector<std::int32_t> logit_rows;  // rows whose next-token logits are wanted, ascending
 };
