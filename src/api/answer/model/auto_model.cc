@@ -18,18 +18,18 @@ using router::ChatTextPtr;
 
 namespace {
 
-// Bounds on what is copied for a look: the newest messages, and the last parts of each.
+// Bounds on the text that is copied to judge a question: the newest messages, and the last parts of each.
 constexpr std::size_t kMaxMessages = 16;
 constexpr std::size_t kMaxParts = 8;
-constexpr std::size_t kEarlierBytes = 4096;  // of each earlier message
-constexpr std::size_t kBytesPerToken = 4;    // about; of any language more than a few
+constexpr std::size_t kEarlierBytes = 4096;  // copied of each earlier message
+constexpr std::size_t kBytesPerToken = 4;    // a rough mean
 
 std::string_view as_view(const json::value& value) {
   const auto* text = value.if_string();
   return text == nullptr ? std::string_view() : std::string_view(*text);
 }
 
-// The text of a message, or at least its ends. `joined` holds what has to be copied.
+// The text of a message, or at least its two ends. Parts are copied to `joined`, and the result refers to it.
 std::string_view text_of(const json::object& message, std::string& joined) {
   const json::value* content = message.if_contains("content");
   if (content == nullptr) return {};
@@ -48,13 +48,14 @@ std::string_view role_of(const json::value& message) {
   return role == nullptr ? std::string_view() : as_view(*role);
 }
 
-// What the traits of a question refer to.
+// Holds the texts that the traits of a question refer to.
 struct Look {
   std::string joined = {};
   std::string earlier = {};
 };
 
-// The newest message of the user is what is asked. System messages are the same for easy and hard questions.
+// The newest message of the user is the question; other messages count as earlier ones. System messages are
+// ignored, since they are the same for easy and hard questions.
 QuestionTraits traits_of(const ChatRequest& chat, Look& look) {
   QuestionTraits traits;
   bool found = false;
@@ -79,7 +80,7 @@ QuestionTraits traits_of(const ChatRequest& chat, Look& look) {
   return traits;
 }
 
-// All prompts go to one model, which the first few decide.
+// All prompts go to one model. The first `kMaxParts` prompts decide which.
 QuestionTraits traits_of(const CompletionRequest& request, Look& look) {
   QuestionTraits traits;
   for (std::size_t i = 0; i < std::min(request.prompts.size(), kMaxParts); ++i) {
@@ -114,7 +115,7 @@ ChatTextPtr named(const std::vector<ChatTextPtr>& ready, const std::string& name
   return found == ready.end() ? nullptr : *found;
 }
 
-// The ready models that can do what is asked.
+// The ready models that can do what the request needs.
 Result<std::vector<ChatTextPtr>> candidates(const Service& service, const router::Reach& reach, Need need) {
   TRY(std::vector<ChatTextPtr> ready, service.router.generating(kAutoModel, reach));
   if (need == Need::text) return ready;
@@ -126,7 +127,8 @@ Result<std::vector<ChatTextPtr>> candidates(const Service& service, const router
       "model_not_supported"};
 }
 
-// Which of the ready models answers. A name in the settings that the caller cannot reach is as if absent.
+// Picks the ready model that answers. If the settings name a model that the caller cannot reach, the name is
+// ignored.
 Result<ChatTextPtr> pick(const Service& service, const tenancy::Caller& caller, const Wanted& wanted) {
   const router::Reach reach = reach_of(caller);
   TRY(const std::vector<ChatTextPtr> ready, candidates(service, reach, wanted.need));
@@ -139,7 +141,7 @@ Result<ChatTextPtr> pick(const Service& service, const tenancy::Caller& caller, 
   const ChatTextPtr large = service.router.has(large_name, reach)
                                 ? named(ready, large_name)
                                 : *std::ranges::max_element(ready, {}, size);
-  if (!small && !large) return service.router.chat_text(large_name, reach);  // it says why not
+  if (!small && !large) return service.router.chat_text(large_name, reach);  // the error says why
   if (!small || !large) return small ? small : large;
   const bool hard = wanted.difficulty >= kHard;
   const ChatTextPtr& chosen = hard ? large : small;

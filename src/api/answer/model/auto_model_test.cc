@@ -18,7 +18,7 @@ ServiceOptions with_names(std::string small, std::string large) {
   return options;
 }
 
-// The small model is "m", and answers "small". The other one is "big".
+// Tests with two models: the small one is "m" and answers "small"; the large one is "big".
 class AutoTest : public KeyedApiTest {
  protected:
   using KeyedApiTest::KeyedApiTest;
@@ -38,7 +38,7 @@ class AutoTest : public KeyedApiTest {
   static std::string chat(const std::string& text, const std::string& more = "") {
     return R"({"model": "auto", "messages": [{"role": "user", "content": ")" + text + "\"}]" + more + "}";
   }
-  // The model that answered, which the body and the header must agree on.
+  // The model that answered. Checks that the body and the header name the same one.
   static std::string answered(const Reply& reply) {
     if (reply.status != 200) return "status " + std::to_string(reply.status) + reply.text;
     const std::string model(reply.body.at("model").as_string());
@@ -135,7 +135,7 @@ TEST_F(AutoTest, AModelThatIsReallyCalledAutoWins) {
 
 TEST_F(AutoTest, OnlyModelsThatTheCallersTierHasAreChosen) {
   serve_two();
-  add_model("n", 5);  // the one model of the tier "elsewhere"
+  add_model("n", 5);  // the only model of the tier "elsewhere"
   add_tenant("acme", "elsewhere");
   const std::string key = bearer(issue("acme"));
   EXPECT_EQ(answered(post_with("/v1/chat/completions", chat(kDifficult), key)), "n");

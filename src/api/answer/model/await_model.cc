@@ -55,7 +55,7 @@ Error could_not_load(const std::string& model, const Error& why) {
 // One request that waits for its model.
 class Wait {
  public:
-  // `out`: of a stream; null: nothing is sent meanwhile.
+  // `out` is null for an answer that is not a stream: nothing is sent while it waits.
   Wait(Service& service, Exchange& exchange, Outlet* out, WhenLeft when_left, std::string model)
       : service_(service),
         exchange_(exchange),
@@ -76,7 +76,8 @@ class Wait {
 
   bool watches() const { return watch_.watches(); }
 
-  // Returns when the model is not on its way any more, or why the request waits no longer.
+  // Returns when the model is no longer on its way. Fails if the wait must end: the client left, its key
+  // ended, or the time is over.
   asio::awaitable<Status> until_it_came(const KeyWatch& key) {
     while (service_.residence->standing(model_).comes) {
       const base::TimePoint now = service_.clock.now();
@@ -112,16 +113,16 @@ class Wait {
   ModelWatch watch_;
   const base::TimePoint deadline_;
   base::TimePoint last_word_ = service_.clock.now();
-  bool has_begun_ = false;  // the stream's headers are out
+  bool has_begun_ = false;  // the stream's headers have been sent
   bool has_left_ = false;
 };
 
-// Who waits.
+// The request that waits.
 struct Waiter {
   Waiter(Exchange& exchange_in, KeyWatch& key_in) : exchange(exchange_in), key(key_in) {}
   Exchange& exchange;
   KeyWatch& key;
-  Outlet* out = nullptr;  // of a stream; null: nothing is sent meanwhile
+  Outlet* out = nullptr;  // null if the answer is not a stream: nothing is sent meanwhile
   WhenLeft when_left = WhenLeft::give_up;
 };
 
@@ -146,7 +147,7 @@ asio::awaitable<Result<Hold>> await_it(Service& service, Waiter waiter, std::str
     };
     Status asked = co_await run_on_store<std::monostate>(service, exchange, std::move(ask));
     if (!asked.ok() && asked.error().code == ErrorCode::not_found && service.router.has(model))
-      co_return Hold();  // its files are on their way: the router says so
+      co_return Hold();  // its files are on their way, and the router says so
     if (!asked.ok()) co_return std::move(asked).error();
     Status came = co_await wait.until_it_came(key);
     if (!came.ok()) co_return std::move(came).error();
@@ -154,7 +155,7 @@ asio::awaitable<Result<Hold>> await_it(Service& service, Waiter waiter, std::str
     const router::Residence::Standing standing = service.residence->standing(model);
     if (standing.error) co_return could_not_load(model, *standing.error);
     if (standing.stage == Stage::ready) co_return Hold();
-  }  // it has left again: once more
+  }  // the model was unloaded again before it was used, so it is asked for again
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ struct Word {
   double weight;
 };
 
-// Words that ask for thought weigh much, words of subjects that often need it little.
+// Words that ask for thought weigh much. Words of subjects that often need thought weigh little.
 constexpr double kMuch = 0.3;
 constexpr double kLittle = 0.12;
 constexpr auto kWords = std::to_array<Word>({
@@ -35,7 +35,7 @@ constexpr auto kWords = std::to_array<Word>({
     {"tradeoff", kMuch},       {"tradeoffs", kMuch},     {"why", kLittle},
 });
 
-// A table of the words by hash, so that a word of a text is looked up once: 1/8 of its places are taken.
+// A hash table of the words, so that each word of a text is looked up once. About 1/8 of its slots are taken.
 constexpr std::size_t kSlots = 512;
 constexpr std::uint8_t kNoWord = 255;
 constexpr std::uint32_t kHashBegin = 2166136261u;
@@ -71,12 +71,12 @@ CharKind kind_of(char c) {
   return kKinds[static_cast<unsigned char>(c)];
 }
 
-// What stands out in a text.
+// What a text has that makes a question difficult.
 struct Marks {
-  std::bitset<kWords.size()> words;  // which of them it has
-  std::size_t num_bytes = 0;         // that were read
-  int num_signs = 0;                 // characters that code has many of
-  bool has_fence = false;            // three backticks
+  std::bitset<kWords.size()> words;  // the words of `kWords` that the text has
+  std::size_t num_bytes = 0;         // the bytes that were read
+  int num_signs = 0;                 // characters that are frequent in code
+  bool has_fence = false;            // whether the text has three backticks
 
   bool has_code() const {
     const auto signs = static_cast<std::size_t>(num_signs);
@@ -90,7 +90,8 @@ void mark_word(std::string_view word, std::uint32_t hash, Marks& marks) {
     if (std::ranges::equal(word, kWords[kSlotWords[slot]].text, same)) marks.words.set(kSlotWords[slot]);
 }
 
-// Reads the text once. Words are of ASCII letters; those of other languages count by their length alone.
+// Reads the text once. A word is a run of ASCII letters; a text in a language without these counts only by
+// its length and signs.
 void read(std::string_view text, Marks& marks) {
   marks.num_bytes += text.size();
   marks.has_fence = marks.has_fence || text.find("```") != text.npos;

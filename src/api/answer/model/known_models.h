@@ -9,13 +9,14 @@
 
 namespace kvasir::api {
 
-// Which models that are not loaded are meant.
+// Selects among the models that are not loaded.
 enum class Unloaded : std::uint8_t {
-  requestable,  // that a request would load; none unless the server loads models on request
-  loadable,     // that who runs the server could load
+  requestable,  // those that a request would load; none unless the server loads models on request
+  loadable,     // those that the server's operator could load
 };
 
-// The models of the catalogue and the model folder that the caller may use and the router does not know.
+// The models of the catalogue and of the model folder that the caller may use and that the router does not
+// know.
 boost::asio::awaitable<base::Result<std::vector<hub::Model>>> unloaded_models(Service& service,
                                                                               Exchange& exchange,
                                                                               Unloaded which);

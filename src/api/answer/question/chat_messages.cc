@@ -21,7 +21,7 @@ constexpr const char* kContentShapes = "a string or an array of parts";
 constexpr const char* kPartShape =
     "an object with a \"type\", such as {\"type\": \"text\", \"text\": \"...\"}";
 
-// Templates take only plain text, so every part becomes text, a refusal too.
+// Templates take only plain text, so every part becomes text, even a refusal.
 Status read_part(json::value& part) {
   json::object* object = part.if_object();
   if (object == nullptr) return wrong_type(kPartShape, part);
@@ -73,7 +73,7 @@ Status read_content(json::object& message, std::string_view role) {
   return base::ok();
 }
 
-// Templates know functions only.
+// Turns a call of a custom tool into a call of a function, since templates know only functions.
 Status read_custom_call(json::object& call) {
   const json::value& custom = call.at("custom");
   const json::value* name = custom.is_object() ? custom.get_object().if_contains("name") : nullptr;
@@ -87,8 +87,8 @@ Status read_custom_call(json::object& call) {
   return base::ok();
 }
 
-// Parses the arguments of calls. Templates write them with `tojson`, which would quote a string of JSON
-// twice.
+// Parses the arguments of calls. Templates write them with `tojson`, which would quote a string of JSON a
+// second time.
 Status read_tool_calls(json::object& message) {
   json::value* calls = message.if_contains("tool_calls");
   if (is_missing(calls)) return base::ok();
@@ -129,7 +129,7 @@ Status read_message(json::value& value) {
 
 }  // namespace
 
-// Several parts become the lines of one text, as other servers join them.
+// Several parts become the lines of one text; other servers join them in the same way.
 std::string content_text(const json::object& message) {
   const json::value* content = message.if_contains("content");
   if (content == nullptr || content->is_null()) return {};

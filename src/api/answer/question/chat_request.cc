@@ -87,7 +87,8 @@ constexpr Field<ChatRequest> kChatFields[] = {
      R"({"type": "boolean", "default": true})"},
 };
 
-// Whether the message is a text of the assistant that can go on. One that calls tools or refuses is complete.
+// Whether the message is a text of the assistant that can be continued. A message that calls tools or refuses
+// is complete.
 bool is_beginning(const json::object& message) {
   const auto has = [&](std::string_view key) {
     const json::value* value = message.if_contains(key);
@@ -106,7 +107,7 @@ ObjectSchema describe_chat() {
 
 }  // namespace
 
-// As with Anthropic and llama.cpp.
+// A last message of the assistant begins the answer in Anthropic's API and in llama.cpp too.
 Status take_beginning(ChatRequest& request) {
   const bool wanted = request.continues_last.value_or(request.add_generation_prompt);
   const bool found = is_beginning(request.messages.back().get_object()) && request.messages.size() > 1;

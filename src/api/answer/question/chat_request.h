@@ -12,19 +12,19 @@
 
 namespace kvasir::api {
 
-// A checked POST /v1/chat/completions. Its messages are as templates want them: `content` is a string, null,
-// or parts that are all text (`fit_messages`), the role "developer" has become "system", and the arguments of
-// tool calls are JSON, not strings of JSON.
+// A checked POST /v1/chat/completions. Its messages have the form that templates take: `content` is a string,
+// null, or parts that are all text (`fit_messages`), the role is "system" instead of "developer", and the
+// arguments of tool calls are JSON, not strings of JSON.
 struct ChatRequest {
   GenerateParams params;
   json::array messages;  // never empty
   ToolSettings tools;
   json::object template_kwargs;
-  std::string reasoning_effort;  // empty: not given
+  std::string reasoning_effort;  // empty if not given
   std::string_view effort_field = "reasoning_effort";
   bool add_generation_prompt = true;
-  std::optional<bool> continues_last;            // what the client says of a last message of the assistant
-  std::string prefill;                           // the beginning of the answer
+  std::optional<bool> continues_last;  // whether to continue an assistant's last message; absent: not said
+  std::string prefill;                 // the beginning of the answer
   std::string_view messages_field = "messages";  // the field's name in this API
   ContextPolicy context_policy = ContextPolicy::error;
   bool chose_policy = false;  // the client chose the policy, so the answer reports what the policy did
@@ -37,17 +37,17 @@ json::object chat_request_schema();
 // How the answer to a chat completion is written.
 MakeShape chat_shape(const ChatRequest& request);
 
-// Moves a last message of the assistant to the prefill: it is the beginning of the answer.
+// If the last message is the assistant's, moves it to `prefill`, since it is the beginning of the answer.
 base::Status take_beginning(ChatRequest& request);
 
 // Takes one of OpenAI's efforts. Whether the model's template supports it is checked later.
 base::Status read_reasoning_effort(const json::value& value, ChatRequest& request);
 
-// A message's content as one text; "" if it has none.
+// A message's content as one text. Empty if it has none.
 std::string content_text(const json::object& message);
 
-// Converts messages to the form that the template takes, e.g. joins parts to a string or makes a string a
-// part.
+// Converts messages to the form that the template takes: for example, joins parts to a string or makes a
+// string a part.
 void fit_messages(const text::MessageShape& shape, json::array& messages);
 
 // Reads only messages, for /v1/tokenize. The error's field is relative to "messages".

@@ -26,7 +26,7 @@ constexpr Field<CompletionRequest> kCompletionFields[] = {
      kPromptShapes},
     {"logprobs",
      [](const json::value& v, CompletionRequest& r) -> Status {
-       // Some clients send false, as for chat.
+       // Some clients send false, which is a value of the chat API.
        if (v.is_bool() && !v.get_bool()) return base::ok();
        TRY(const std::int64_t number, read_integer(v, {0, kMaxLogprobs}));
        r.params.sampling.logprobs = true;
@@ -129,7 +129,7 @@ Result<std::vector<TextOrTokens>> read_texts_or_tokens(json::value& value, Texts
 
 namespace {
 
-// max_tokens of 0 with echo asks only for the logprobs of the prompt.
+// A request with max_tokens of 0 and echo asks only for the logprobs of the prompt.
 void take_zero_max_tokens(json::object& body, CompletionRequest& request) {
   json::value* max_tokens = body.if_contains("max_tokens");
   const json::value* echo = body.if_contains("echo");

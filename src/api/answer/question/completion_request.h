@@ -19,15 +19,15 @@ struct ContextFile {
   std::string text;
 };
 
-// The rest of what surrounds a gap that the answer fills; the prompt comes before it.
+// What surrounds a gap that the answer fills, besides the prompt, which comes before the gap.
 struct Infill {
   std::string suffix;  // comes after the gap
   std::string_view suffix_field = "suffix";
-  std::string begun;                    // how the gap is filled already
+  std::string begun;                    // the beginning of the gap's text, which the answer continues
   std::vector<ContextFile> files = {};  // oldest first; the oldest are left out if they do not fit
 };
 
-// A checked request for text that goes on from prompts, or that fills a gap after each of them.
+// A checked request for text that continues prompts, or that fills a gap after each of them.
 struct CompletionRequest {
   GenerateParams params;
   std::string_view prompt_field = "prompt";
@@ -44,7 +44,7 @@ struct TextsField {
   std::string_view name;
   std::size_t max_texts;
 };
-// A string, an array of strings, an array of token ids, or an array of such arrays.
+// Reads a string, an array of strings, an array of token ids, or an array of such arrays.
 base::Result<std::vector<TextOrTokens>> read_texts_or_tokens(json::value& value, TextsField field);
 
 }  // namespace kvasir::api

@@ -11,7 +11,7 @@ using base::Result;
 
 namespace {
 
-// More would take long to compile, and no tool has as much.
+// A larger definition would take long to compile, and no known tool has one this large.
 constexpr std::size_t kMaxDefinition = std::size_t{64} << 10;
 
 std::string_view word_at(const json::object& object, std::string_view key) {
@@ -19,7 +19,7 @@ std::string_view word_at(const json::object& object, std::string_view key) {
   return value != nullptr && value->is_string() ? std::string_view(value->get_string()) : std::string_view();
 }
 
-// Reads {"syntax": "lark" or "regex", "definition": …}, which stands at `place` in the tool.
+// Reads {"syntax": "lark" or "regex", "definition": …}, which is at `place` in the tool.
 Result<CustomFormat> read_grammar(const json::object& grammar, const std::string& place) {
   const json::value* definition = grammar.if_contains("definition");
   if (definition == nullptr || !definition->is_string() || definition->get_string().empty())

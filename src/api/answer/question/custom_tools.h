@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/result.h"
 
-// Custom tools: their input is a text, which the model writes as the one argument of a function.
+// Custom tools take a text as their input. The model writes this text as the one argument of a function.
 namespace kvasir::api {
 
 namespace json = boost::json;
@@ -18,21 +18,21 @@ struct ClientTool {
   std::string name_space;  // empty: none
   bool is_custom = false;
 };
-// By the name that the model sees. Plain functions are absent.
+// The client's tools by the name that the model sees. Plain functions are not listed.
 using ClientTools = std::map<std::string, ClientTool, std::less<>>;
 
-// What the input of a custom tool has to be.
+// The form that the input of a custom tool must have.
 struct CustomFormat {
   std::string pattern;     // a regular expression; empty: none
   std::string lark;        // a Lark grammar; empty: none
-  std::string lark_field;  // its place in the tool, ".format.definition"
+  std::string lark_field;  // the place of the grammar in the tool, e.g. ".format.definition"
 };
 
-// Reads the member "format" of a custom tool, which may be absent: that of responses, where the grammar is in
-// the format itself, or that of chats, where it is in the format's member "grammar".
+// Reads the member "format" of a custom tool, which may be absent. In responses the grammar is in the format
+// itself; in chats it is in the format's member "grammar".
 base::Result<CustomFormat> read_custom_format(const json::object& tool);
 
-// The function that stands for a custom tool; the model is shown its grammar.
+// The function that stands for a custom tool. The model sees the grammar in its description or its schema.
 json::object function_of_custom(const json::object& tool, const CustomFormat& format);
 
 // The name that the model sees for a tool of a namespace.

@@ -21,7 +21,7 @@ using base::Status;
 
 namespace {
 
-constexpr int kMaxStops = 64;  // OpenAI has 4; agents send more
+constexpr int kMaxStops = 64;  // OpenAI allows 4, but agents send more
 constexpr std::size_t kMaxStopCharacters = 4096;
 constexpr int kMaxStopTokens = 128;
 constexpr int kMaxBiases = 1024;
@@ -98,7 +98,7 @@ Status read_stream_options(const json::value& value, GenerateParams& params) {
       {"resumable", [](const json::value& v, GenerateParams& p) { return read_flag(v, p.resumable); }},
       {"include_obfuscation",
        [](const json::value& v, GenerateParams&) -> Status {
-         TRY_OK(read_bool(v));  // this server obfuscates nothing, so the flag changes nothing
+         TRY_OK(read_bool(v));  // obfuscation does not exist here, so the flag has no effect
          return base::ok();
        }},
       {"continuous_usage_stats",

@@ -15,7 +15,7 @@
 
 namespace kvasir::api {
 
-// Which of the fields that a model's makers advise on the request has.
+// The fields that the request sets, among those for which a model's makers may advise values.
 struct GivenSampling {
   bool temperature = false;
   bool top_p = false;
@@ -31,28 +31,29 @@ struct GenerateParams {
   wire::SamplingParams sampling;  // `seed` is set for each choice later
   GivenSampling given;
   std::optional<std::uint64_t> seed;
-  std::optional<int> max_tokens;         // absent: the rest of the context
-  bool is_unlimited = false;             // the request asks for the rest of the context
-  std::optional<int> max_prompt_tokens;  // the prompt's last ones; -1: as many as leave room for the answer
+  std::optional<int> max_tokens;  // absent: the rest of the context
+  bool is_unlimited = false;      // the request asks for the rest of the context
+  std::optional<int>
+      max_prompt_tokens;  // only these last tokens of the prompt are used; -1: all that leave room
   int min_tokens = 0;
   bool ignore_eos = false;
   std::vector<std::string> stop;
   std::vector<TokenId> stop_tokens;
   std::optional<OutputFormat> format;  // absent: any text
   int n = 1;
-  int best_of = 1;                         // number of answers to sample if it is more than n
-  std::optional<int> num_prompt_logprobs;  // number of alternatives per prompt token; absent: no logprobs
-  bool show_prompt_logprobs = false;       // return them in vLLM's field
-  std::string service_tier;                // of the answer; empty: not asked for
-  std::vector<std::string> warnings;       // about things that were asked for and are not done
+  int best_of = 1;                         // the number of answers to sample, if it is more than `n`
+  std::optional<int> num_prompt_logprobs;  // the number of alternatives per prompt token; absent: no logprobs
+  bool show_prompt_logprobs = false;       // return the prompt's logprobs in vLLM's field
+  std::string service_tier;                // the tier that the answer names; empty if the request names none
+  std::vector<std::string> warnings;       // about fields that have no effect
   bool stream = false;
   bool include_usage = false;
   bool continuous_usage = false;  // every chunk has the usage so far
   bool allow_downgrade = false;   // a smaller model may answer if this one would be late
-  bool resumable = false;         // the stream goes on when its client leaves
-  bool background = false;        // the answer goes on without its client, whether it is streamed or not
-  std::uint64_t affinity = 0;     // requests with the same number belong together; 0: nobody says so
-  bool is_private = false;        // the client forbids that anything is kept of it
+  bool resumable = false;         // the stream continues when its client leaves
+  bool background = false;        // the answer continues without its client, streamed or not
+  std::uint64_t affinity = 0;     // requests with the same number belong together; 0: not given
+  bool is_private = false;        // the client does not allow that its data is kept
   bool receipt = false;           // the answer says how long it waited and what it cost
   std::string user;
 
@@ -66,20 +67,20 @@ void describe_params(ObjectSchema& schema);
 
 // Reads one of OpenAI's service tiers. The answer names the tier that was used.
 base::Status read_service_tier(const json::value& value, GenerateParams& params);
-// Takes a number of tokens from 1 on, or -1, which llama.cpp's clients send for no limit.
+// Reads a number of tokens from 1 on, or -1, which llama.cpp's clients send for no limit.
 base::Status read_max_tokens(const json::value& value, GenerateParams& params);
 
-// Takes a text that requests which belong together share.
+// Reads a text that all requests which belong together send.
 base::Status read_cache_key(const json::value& value, GenerateParams& params);
-// A request of a conversation belongs to it, unless it says something else.
+// Makes the requests of a conversation belong together, unless the request has a cache key of its own.
 void set_conversation(const std::string& id, GenerateParams& params);
 
 base::Status read_top_k(const json::value& value, GenerateParams& params);
 base::Status read_seed(const json::value& value, GenerateParams& params);
-// Takes one text that ends the answer, or an array of them.
+// Reads one text that ends the answer, or an array of such texts.
 base::Status read_stop(const json::value& value, GenerateParams& params);
 
-// Takes one of OpenAI's verbosities, which change nothing here.
+// Reads one of OpenAI's verbosities, which have no effect here.
 base::Status read_verbosity(const json::value& value, GenerateParams& params);
 inline constexpr std::string_view kServiceTierSchema =
     R"({"enum": ["auto", "default", "flex", "scale", "priority"],

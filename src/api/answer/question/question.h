@@ -14,7 +14,7 @@ namespace kvasir::api {
 
 using QuestionText = std::variant<ChatRequest, CompletionRequest>;
 
-// OpenTelemetry's name for what a model does with it.
+// OpenTelemetry's name for the model's operation on such a question.
 inline std::string_view operation_of(const QuestionText& text) {
   return std::holds_alternative<ChatRequest>(text) ? "chat" : "text_completion";
 }
@@ -23,17 +23,17 @@ inline const GenerateParams& params_of(const QuestionText& text) {
   return std::visit([](const auto& request) -> const GenerateParams& { return request.params; }, text);
 }
 
-// A request of any API: its fields have been read, its text has not been tokenized.
+// A request of any API whose fields have been read and whose text has not been tokenized.
 struct Question {
-  // A constructor for g++ 12; see net::HttpHeader.
+  // The constructor is for g++ 12; see net::HttpHeader.
   Question(QuestionText text_in, MakeShape make_shape_in)
       : text(std::move(text_in)), make_shape(std::move(make_shape_in)) {}
 
   QuestionText text;
   MakeShape make_shape;                            // makes the writer of the answer; called once
   std::shared_ptr<AnswerKeeper> keeper = nullptr;  // null: the answer is not kept
-  std::size_t num_other_bytes = 0;                 // bytes of text that did not come with the body
-  int num_unread_messages = 0;                     // older messages that were not even loaded
+  std::size_t num_other_bytes = 0;                 // bytes of text that did not come with the request's body
+  int num_unread_messages = 0;                     // older messages that were not loaded
 
   const GenerateParams& params() const { return params_of(text); }
 };

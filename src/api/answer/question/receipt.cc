@@ -21,7 +21,7 @@ constexpr Field<GenerateParams> kOwnFields[] = {
        return base::ok();
      }}};
 
-// In whole microseconds: more digits would say nothing.
+// Milliseconds rounded to microseconds; more digits would be noise.
 double milliseconds(double seconds) {
   return std::round(seconds * 1e6) / 1e3;
 }

@@ -10,7 +10,7 @@
 
 namespace kvasir::api {
 
-// Reads the field "kvasir", in which a request asks this server for more than an answer.
+// Reads the field "kvasir", which has this server's own options.
 base::Status read_own_field(const json::value& value, GenerateParams& params);
 inline constexpr std::string_view kOwnFieldSchema =
     R"({"type": "object", "additionalProperties": false, "properties": {"receipt": {
@@ -19,7 +19,7 @@ inline constexpr std::string_view kOwnFieldSchema =
        "allow_downgrade": {"type": ["boolean", "null"], "default": false,
          "description": "A smaller model may answer if this one would be late."}}})";
 
-// The receipt of an answer, known at its end.
+// The receipt of an answer, made when the answer has ended.
 json::object receipt_object(const wire::Usage& usage, const Promise& promise);
 
 }  // namespace kvasir::api

@@ -10,7 +10,7 @@ namespace {
 class ReceiptTest : public ApiTest {
  protected:
   static constexpr const char* kAsked = R"(, "kvasir": {"receipt": true})";
-  // Numbers as Boost writes them.
+  // The numbers are in the form that Boost writes.
   static constexpr const char* kReceipt =
       R"({"queued_ms":1.5E3,"prefill_ms":2.50125E2,"cached_tokens":2,"preemptions":1,)"
       R"("moved":0,"predicted_ttft_ms":null,"tenant_charge":1.05E1})";
@@ -31,7 +31,7 @@ class ReceiptTest : public ApiTest {
     const json::value* found = object.as_object().if_contains("kvasir");
     return found == nullptr ? "none" : json::serialize(*found);
   }
-  // The data of a stream's last event that has any.
+  // The data of a stream's last event of this type.
   static json::value last_event(const std::string& stream, const std::string& type) {
     const std::size_t at = stream.rfind("data: {\"type\":\"" + type + "\"");
     return base::parse_json(stream.substr(at + 6, stream.find('\n', at) - at - 6)).value();

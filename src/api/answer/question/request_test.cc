@@ -17,7 +17,7 @@ json::object object(const std::string& text) {
   return std::move(*parsed);
 }
 
-// A chat request with one more field, e.g. R"("n": 2)".
+// Reads a chat request with one more field, e.g. R"("n": 2)".
 base::Result<ChatRequest> chat(const std::string& field) {
   return read_chat_request(
       object(R"({"model": "m", "messages": [{"role": "user", "content": "hi"}], )" + field + "}"));
@@ -244,7 +244,7 @@ TEST(Request, TheMakersAdviceFillsWhatARequestLeavesOpen) {
   EXPECT_EQ(used(R"("n": 1)").temperature, 0.7F);
   EXPECT_EQ(used(R"("n": 1)").top_k, 20);
   EXPECT_EQ(used(R"("n": 1)").repetition_penalty, 1.1F);
-  // A request may ask for the very values that would hold without advice.
+  // Values in the request that equal the defaults still take precedence over the advice.
   EXPECT_EQ(used(R"("temperature": 1, "top_p": 1, "top_k": 0)").temperature, 1.0F);
   EXPECT_EQ(used(R"("temperature": 1, "top_p": 1, "top_k": 0)").top_p, 1.0F);
   EXPECT_EQ(used(R"("temperature": 1, "top_p": 1, "top_k": 0)").top_k, 0);

@@ -17,7 +17,7 @@ using Kind = grammar::GrammarSource::Kind;
 
 namespace {
 
-// The output format of one request. A second format is refused.
+// The output format of one request. A request with two is refused.
 struct Wanted {
   std::optional<OutputFormat> format;
   std::vector<std::string> warnings = {};
@@ -32,7 +32,7 @@ Status want(Kind kind, std::string text, std::string_view field, Wanted& wanted)
   return base::ok();
 }
 
-// Takes a schema, or a string that holds one, as some clients send it.
+// Reads a schema, or a string that contains one, which some clients send.
 Status want_schema(const json::value& value, std::string_view field, Wanted& wanted) {
   if (value.is_string()) return want(Kind::json_schema, std::string(value.get_string()), field, wanted);
   if (!value.is_object() && !value.is_bool()) return wrong_type("a JSON schema", value);
@@ -162,11 +162,12 @@ constexpr Field<Wanted> kStructuredOutputFields[] = {
      R"({"type": ["object", "boolean", "string"], "description": "As guided_json."})"},
 };
 
-// More would be a burden as headers.
+// The warnings are sent as headers, so their number and size are bounded.
 constexpr std::size_t kMaxFormatWarnings = 8;
 constexpr std::size_t kMaxWarningBytes = 300;
 
-// The place of a path in the format's schema ("#/a"): "response_format.json_schema.schema/a".
+// Turns a path in the format's schema ("#/a") into a place in the request:
+// "response_format.json_schema.schema/a".
 std::string place_in_request(const OutputFormat& format, const std::string& path) {
   if (path.starts_with('!')) return path.substr(1);
   std::string place = path.starts_with('#') ? path.substr(1) : "";
@@ -191,7 +192,7 @@ void describe_structured_output(ObjectSchema& schema) {
 }
 
 Error format_error(const OutputFormat& format, Error error) {
-  // A grammar that exceeds a limit is the client's error, as much as an invalid one.
+  // A grammar that exceeds a limit is the client's error, as an invalid grammar is.
   if (error.code == ErrorCode::too_large) {
     error.code = ErrorCode::invalid_argument;
     error.reason = "grammar_too_complex";

@@ -13,7 +13,7 @@ namespace kvasir::api {
 struct OutputFormat {
   grammar::GrammarSource source;
   std::string field;
-  std::string schema_path = {};  // path of a tool's schema, used instead of `field`
+  std::string schema_path = {};  // a tool's schema path; if set, used instead of `field`
 };
 
 struct GenerateParams;
@@ -25,11 +25,11 @@ base::Status read_structured_output(const json::object& body, GenerateParams& pa
 
 void describe_structured_output(ObjectSchema& schema);
 
-// Turns a compiler's error into an error of the request that names the place in the schema.
+// Turns an error of the grammar compiler into an error of the request that names the place in the schema.
 base::Error format_error(const OutputFormat& format, base::Error error);
 
-// What the grammar of a format does not enforce, one line each with its place in the request. Printable
-// ASCII, so that the lines can be headers.
+// Describes what the grammar of a format does not enforce, in one line for each place in the request. The
+// lines are printable ASCII, so that they can be headers.
 std::vector<std::string> format_warnings(const OutputFormat& format, const grammar::CompiledGrammar& grammar);
 
 }  // namespace kvasir::api

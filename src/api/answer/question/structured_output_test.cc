@@ -159,7 +159,7 @@ TEST_F(StructuredOutputTest, ToolsWhoseSchemaIsNotEnforcedAreSaid) {
             "ignored");
 }
 
-// The worker reports, while it generates, that the grammar is too expensive.
+// The worker reports during generation that the grammar is too expensive.
 TEST_F(StructuredOutputTest, AGrammarThatGrowsTooExpensiveIsTheClientsError) {
   serve([](const wire::GenerateRequest&) {
     wire::TokenEvent event;

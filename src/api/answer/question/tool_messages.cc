@@ -43,7 +43,7 @@ void write_tools_as_text(const json::array& definitions, json::array& messages) 
     if (role == "assistant") write_calls(message);
     if (role == "tool") {
       const std::string answer = "<tool_response>\n" + text_of(message, "content") + "\n</tool_response>";
-      // Several results become one turn, since many templates want turns to alternate.
+      // Several results become one turn, since many templates require user and assistant to alternate.
       json::object* last = written.empty() ? nullptr : &written.back().get_object();
       if (last != nullptr && text_of(*last, "role") == "user" &&
           text_of(*last, "content").starts_with("<tool_response>")) {

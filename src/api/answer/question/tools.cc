@@ -42,13 +42,13 @@ Result<std::string> read_name(const json::object& object) {
   return text;
 }
 
-// The member that describes a tool, which is the name of its type.
+// The name of the member that describes a tool, which is also the tool's type.
 std::string_view kind_of(const json::value& value) {
   const json::value* type = value.is_object() ? value.get_object().if_contains("type") : nullptr;
   return type != nullptr && *type == "custom" ? "custom" : "function";
 }
 
-// {"type": "function", "function": {…}} or {"type": "custom", "custom": {…}}
+// Reads the inner object of {"type": "function", "function": {…}} or {"type": "custom", "custom": {…}}.
 Result<const json::object*> read_function(const json::value& value) {
   if (!value.is_object()) return wrong_type("an object", value);
   const json::value* type = value.get_object().if_contains("type");
@@ -60,7 +60,7 @@ Result<const json::object*> read_function(const json::value& value) {
   return &function->get_object();
 }
 
-// The same for its name.
+// Reads the tool's name in the inner object.
 Result<std::string> read_named(const json::value& value) {
   TRY(const json::object* function, read_function(value));
   auto name = read_name(*function);
@@ -68,7 +68,7 @@ Result<std::string> read_named(const json::value& value) {
   return name;
 }
 
-// What tools of newer APIs ask for besides.
+// Options of a tool that newer APIs have.
 struct Extras {
   bool is_async = false;
   bool is_deferred = false;
@@ -95,7 +95,7 @@ constexpr Field<Extras> kExtras[] = {
      }},
 };
 
-// One line for each kind, however many tools there are: warnings are headers too.
+// Adds each line only once, however many tools cause it, since warnings are also headers.
 void warn_once(std::string line, std::vector<std::string>& warnings) {
   if (std::ranges::find(warnings, line) == warnings.end()) warnings.push_back(std::move(line));
 }
@@ -136,7 +136,7 @@ Result<ToolSettings::Tool> read_tool(const json::value& value, std::vector<std::
   return tool;
 }
 
-// Reads a custom tool of a chat, and puts the function that stands for it in its place.
+// Reads a custom tool of a chat, and replaces it by the function that stands for it.
 Result<ToolSettings::Tool> read_custom(json::value& value, std::size_t index,
                                        std::vector<std::string>& warnings) {
   TRY(const json::object* custom, read_function(value));
@@ -191,7 +191,7 @@ Status read_server_tools(const json::value& value, ToolSettings& settings) {
   return base::ok();
 }
 
-// Reads {"mode": "auto" or "required", "tools": […]}: the prompt lists all tools, but the model may call only
+// Reads {"mode": "auto" or "required", "tools": […]}. The prompt lists all tools, but the model may call only
 // these.
 Status read_allowed(const json::value* value, ToolSettings& settings) {
   if (value == nullptr) return missing("an object with \"mode\" and \"tools\"");

@@ -23,47 +23,47 @@ struct ToolSettings {
     json::value parameters;  // a JSON schema
     bool strict = false;
     bool on_server = false;       // runs on this server, not on the client
-    bool is_custom = false;       // of a chat: its one argument is the input of a custom tool
-    std::string lark = {};        // a grammar of the input of a custom tool; empty: none
-    std::string lark_field = {};  // the place of the grammar in the request
+    bool is_custom = false;       // a chat's custom tool, whose input is the function's one argument
+    std::string lark = {};        // a grammar of a custom tool's input; empty if there is none
+    std::string lark_field = {};  // the place of that grammar in the request
   };
 
-  json::array definitions;  // in the request's form, for the template
+  json::array definitions;  // the tools in the request's form, for the template
   std::vector<Tool> tools;
   Choice choice = Choice::automatic;
-  std::string named;  // the one tool that must be called; `choice` is `required` then
+  std::string named;  // the one tool that must be called; `choice` is then `required`
   bool parallel = true;
   std::vector<std::string> server_tools;             // names of this server's tools that the model may call
   std::string schema_path = ".function.parameters";  // place of a tool's schema, for errors
-  std::vector<std::string> warnings;                 // of what tools ask for and do not get
+  std::vector<std::string> warnings;                 // about what tools ask for and do not get
 
   void move_warnings_to(std::vector<std::string>& all);
   bool may_call() const { return choice != Choice::none && !tools.empty(); }
 };
 
-// Reads tools, server_tools, tool_choice and parallel_tool_calls. `add_server_tools` looks up the names in
-// `server_tools` later.
+// Reads tools, server_tools, tool_choice and parallel_tool_calls. `add_server_tools` later looks up the names
+// in `server_tools`.
 base::Result<ToolSettings> read_tools(const json::object& body);
 void describe_tools(ObjectSchema& schema);
 inline constexpr std::string_view kServerToolsSchema =
     R"({"type": "array", "maxItems": 128, "items": {"type": "string"},
         "description": "Tools of this server, by the names of its settings: it runs them itself."})";
-// For APIs whose tools have no inner "function" and whose parameters are called `schema_key`. `chat` is in
-// the form that `read_tools` takes; errors name the client's own fields.
+// Reads tools of APIs whose tools have no inner "function" and name their parameters `schema_key`. `chat` has
+// the form that `read_tools` reads; errors name the client's own fields.
 base::Result<ToolSettings> read_flat_tools(const json::object& chat, std::string_view schema_key);
 
-// The error of a tool whose `type` is none that tools have here.
+// The error for a tool whose `type` does not exist here.
 base::Error unknown_tool_type(const json::value& type);
 
-// What the grammars of custom tools cannot do with this format; empty: nothing. `format` is the result of
-// `format_with_tools`.
+// A warning about what the grammars of custom tools do not enforce with this format. Empty if there is
+// nothing to warn of. `format` is the result of `format_with_tools`.
 std::string grammar_warning(const ToolSettings& tools, const std::optional<OutputFormat>& format);
 
-// Checks that the tools have what `tool_choice` asks for.
+// Checks that `tool_choice` asks for tools that the request has.
 base::Status check_tool_choice(const ToolSettings& settings);
 
 // The format that makes the answer's calls valid: a grammar of calls, a grammar of calls and text, or
-// `format` itself if nothing may be called. Absent: no grammar.
+// `format` itself if nothing may be called. Absent if no grammar is needed or possible.
 base::Result<std::optional<OutputFormat>> format_with_tools(const ToolSettings& tools,
                                                             std::optional<OutputFormat> format,
                                                             text::ToolSyntax syntax);
@@ -72,8 +72,8 @@ base::Result<std::optional<OutputFormat>> format_with_tools(const ToolSettings& 
 AnswerReading answer_reading(const ToolSettings& tools, const std::optional<OutputFormat>& format,
                              const router::ChatText& model, text::AnswerSyntax::Reasoning reasoning);
 
-// For templates that do not support tools: writes the tools, earlier calls and their results into plain
-// messages.
+// Writes the tools, earlier calls and their results into plain messages, for templates that do not support
+// tools.
 void write_tools_as_text(const json::array& definitions, json::array& messages);
 
 }  // namespace kvasir::api

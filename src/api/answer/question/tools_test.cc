@@ -47,7 +47,7 @@ TEST(Tools, AllowedToolsAreTheOnlyOnesThatMayBeCalled) {
   EXPECT_EQ(some->choice, ToolSettings::Choice::automatic);
   ASSERT_EQ(some->tools.size(), 1u);
   EXPECT_EQ(some->tools[0].name, "get_time");
-  EXPECT_EQ(some->definitions.size(), 2u);  // the prompt lists both
+  EXPECT_EQ(some->definitions.size(), 2u);  // the prompt lists both tools
   EXPECT_EQ(choice(R"({"mode": "required", "tools": [)" + time + "]}")->choice,
             ToolSettings::Choice::required);
   for (const auto& [wrong, field] :
@@ -253,7 +253,7 @@ TEST(Tools, CustomToolsOfAChatAreFunctionsForTheModel) {
 
 class CustomCallsTest : public ApiTest, public testing::WithParamInterface<std::size_t> {};
 
-// However the text is cut, a stream has the calls of the whole answer.
+// A stream has the same calls as the whole answer, however its text is cut.
 TEST_P(CustomCallsTest, AStreamIsTheWholeAnswer) {
   serve(says(R"(<tool_call>
 {"name": "patch", "arguments": {"input": "a\"\u00e9\nb"}}

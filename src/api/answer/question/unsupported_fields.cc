@@ -58,7 +58,7 @@ Status only_true(const json::value& value, Nothing&) {
   return unless(value.is_bool() && value.get_bool(), "a value other than true is");
 }
 
-// For fields whose every value asks for something, even 0.
+// Refuses a field whose every value asks for something, even 0.
 Status always(const json::value&, Nothing&) {
   return not_supported("this field is");
 }
@@ -141,7 +141,7 @@ constexpr Field<Nothing> kUnsupported[] = {
     {"response_fields", never},
 };
 
-// They only tune a sampler that is off.
+// These fields only tune a sampler that is off.
 constexpr Field<Nothing> kTuning[] = {
     {"mirostat_tau", nullptr},       {"mirostat_eta", nullptr},       {"dry_base", nullptr},
     {"dry_allowed_length", nullptr}, {"dry_penalty_last_n", nullptr}, {"dry_sequence_breakers", nullptr},

@@ -4,10 +4,11 @@
 
 namespace kvasir::api {
 
-// Refuses fields that this API's clients know and this server does not support, so that no client mistakes
-// the answer. Values that ask for nothing (false, [], "auto", 1) pass.
+// Refuses fields that this API's clients know and this server does not support, so that no client takes the
+// answer for something else. Values that ask for nothing (false, [], "auto", 1) are accepted.
 base::Status refuse_unsupported(const json::object& body);
-// Names them, and those that only tune what is off here, as fields that are known. None is documented.
+// Adds these fields, and those that only tune an option that is off here, to the schema as known fields
+// without documentation.
 void describe_unsupported(ObjectSchema& schema);
 
 }  // namespace kvasir::api

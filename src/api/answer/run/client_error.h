@@ -4,8 +4,8 @@
 
 namespace kvasir::api {
 
-// A worker reports a sequence that cannot fit as a lack of memory. The client is told that its prompt is too
-// long, or its grammar too complex.
+// Rewords a worker's error for the client. A worker reports a sequence that cannot fit as too large; the
+// client is told that its prompt is too long or its grammar too complex.
 base::Error as_client_error(base::Error error);
 
 }  // namespace kvasir::api

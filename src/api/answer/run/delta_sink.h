@@ -13,13 +13,13 @@ class DeltaSink {
  public:
   virtual ~DeltaSink() = default;
 
-  // Takes new deltas, in order. The list is empty when nothing came for a while. An error ends the answer,
-  // since nobody wants it any more.
+  // Takes new deltas, in order. The list is empty if nothing came for a while. An error ends the answer,
+  // since the sink needs no more of it.
   virtual boost::asio::awaitable<base::Status> take(std::vector<Delta> deltas) = 0;
 };
 
-// Feeds a whole stream into the sink, with an empty list whenever `wait` passes without deltas. The stream's
-// error is worded for the client. cancelled: somebody cancelled the stream, or the sink returned an error.
+// Passes a whole stream to the sink, with an empty list whenever `wait` passes without deltas. Words the
+// stream's error for the client. Fails with cancelled if the stream was cancelled.
 boost::asio::awaitable<base::Status> run_into(DeltaStream& stream, DeltaSink& sink, base::Duration wait);
 
 // Joins the deltas into whole answers.
@@ -28,7 +28,7 @@ class WholeAnswers final : public DeltaSink {
   explicit WholeAnswers(int num_choices) : choices_(static_cast<std::size_t>(num_choices)) {}
 
   boost::asio::awaitable<base::Status> take(std::vector<Delta> deltas) override;
-  // The `num_kept` choices of each prompt with the highest mean logprob. Call once, at the end.
+  // The `num_kept` choices of each prompt with the highest mean logprob. Called once, at the end.
   std::vector<Delta> best_of(int num_sampled, int num_kept, bool with_logprobs);
 
  private:

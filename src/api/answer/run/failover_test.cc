@@ -10,7 +10,8 @@ constexpr std::string_view kAnswer =
     "Gr\xc3\xbc\xc3\x9f dich.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"x\": "
     "\"\xe2\x82\xac\"}}\n</tool_call>";
 
-// Two workers, "a" and "b". Requests begin at "a", which is lost after so many tokens of each sequence.
+// Tests with two workers, "a" and "b". Requests begin at "a", which is lost after some tokens of each
+// sequence.
 class FailoverTest : public ApiTest {
  protected:
   void SetUp() override {
@@ -19,7 +20,7 @@ class FailoverTest : public ApiTest {
     add("b", [](const wire::GenerateRequest& request) { return rest(request, kAnswer.size()); });
   }
 
-  // Without workers, and with nothing lost yet: neither members nor the pool's budget remember.
+  // Makes the model new: it has no workers, and neither its members nor its retry budget remember a loss.
   void renew_model() {
     router_.remove("m");
     router_.add("m");
@@ -37,7 +38,7 @@ class FailoverTest : public ApiTest {
     });
     const auto b =
         add("b", [](const wire::GenerateRequest& request) { return rest(request, kAnswer.size()); });
-    b->set_report({.num_waiting = 1});  // so "a" is preferred
+    b->set_report({.num_waiting = 1});  // makes the router prefer "a"
   }
 
   std::shared_ptr<router::ScriptedWorker> add(const std::string& id, router::ScriptedWorker::Script script) {
@@ -63,11 +64,11 @@ class FailoverTest : public ApiTest {
     return events;
   }
 
-  // What a stream says of one choice, however it was cut into events.
+  // The whole output of one choice in a stream, however it was cut into events.
   struct Said {
     std::string text;
     std::string calls;
-    std::string lines;  // of logprobs
+    std::string lines;  // the logprobs
     std::string finish;
     bool operator==(const Said&) const = default;
     friend void PrintTo(const Said& said, std::ostream* out) {

@@ -81,7 +81,7 @@ void Generation::settle() {
   for (Running& one : running_) {
     if (one.choice.finished()) continue;
     one.stream->cancel();
-    // Counts tokens that were generated for this client, though it left before they were written.
+    // Counts tokens that were generated for this client, even if it left before they were written.
     if (const auto event = one.stream->take(); event && !event->tokens.empty()) (void)one.choice.push(*event);
   }
   const wire::Usage total = usage();
@@ -136,7 +136,8 @@ Result<std::vector<Delta>> Generation::collect() {
     measure(*event, static_cast<int>(i), one);
     if (event->error) {
       failure_ = *std::exchange(event->error, {});
-      if (!event->tokens.empty()) (void)one.choice.push(*event);  // they came in one event with the error
+      if (!event->tokens.empty())
+        (void)one.choice.push(*event);  // the tokens came in the same event as the error
       settle();
       return *failure_;
     }
@@ -145,7 +146,7 @@ Result<std::vector<Delta>> Generation::collect() {
     if (one.choice.finished() && !event->last()) one.stream->cancel();  // a stop string ended the choice
     if (!delta.empty()) deltas.push_back(std::move(delta));
   }
-  // Before the client learns of the end, so that it finds its limits settled when it asks again.
+  // This is done before the client learns of the end, so that its limits are settled when it asks again.
   if (all_finished()) settle();
   return deltas;
 }

@@ -22,9 +22,9 @@
 
 namespace kvasir::api {
 
-// All running sequences of one request. Holds the permit and the streams, which hold leases. Destroying it
-// cancels every sequence that has not ended, whether it is queued, in prefill or in decode. Lives and dies on
-// the executor that reads its streams.
+// All running sequences of one request. Holds the permit and the streams, which hold leases. Its destructor
+// cancels every sequence that has not ended, whether it is queued, in prefill or in decode. Created, used and
+// destroyed on the executor that reads its streams.
 class Generation final : public DeltaStream {
  public:
   struct Surroundings {
@@ -63,18 +63,18 @@ class Generation final : public DeltaStream {
   };
 
   Generation(int num_choices_per_prompt, tenancy::Permit permit, Surroundings surroundings);
-  // `job` gives everything but the sequences.
+  // `job` is the job without its sequences, which have been moved out of it.
   base::Status start_sequences(std::vector<wire::GenerateRequest> sequences, const Job& job,
                                const std::shared_ptr<router::Itinerary>& itinerary);
   base::Result<std::vector<Delta>> collect();
   void measure(const wire::TokenEvent& event, int choice, Running& one);
-  // The first token of all has come so long after the admission.
+  // Records that the first token of all choices came this long after the start.
   void measure_first(double seconds);
-  // The mean time between the tokens of the slowest choice; 0 if none has two.
+  // The mean time between the tokens of the slowest choice. It is 0 if no choice has two tokens.
   double slowest_pace_s() const;
   bool all_finished() const;
-  // Runs once, when the generation is over. Takes what was generated but not read, and tells the permit, the
-  // meter and the metrics what was used.
+  // Runs once, when the generation is over. Counts tokens that were generated but not read, and reports to
+  // the permit, the meter and the metrics what was used.
   void settle();
   // A request that failed before its first token costs nothing.
   void settle_permit(const wire::Usage& total);
@@ -95,9 +95,9 @@ class Generation final : public DeltaStream {
   base::TimePoint started_;
   GenerationSpans spans_;
   bool any_token_ = false;
-  bool running_all_ = false;  // the worker took every sequence
+  bool running_all_ = false;  // true after the worker has taken every sequence
   bool settled_ = false;
-  meter::Finish finish_ = meter::Finish::stop;  // of the first choice
+  meter::Finish finish_ = meter::Finish::stop;  // how the first choice ended
 };
 
 }  // namespace kvasir::api

@@ -13,18 +13,18 @@
 
 namespace kvasir::api {
 
-// The spans of one generation in its request's trace: how long its sequences waited, how their prompts were
-// computed, and how long their answers took. Used on the request's executor.
+// Writes the spans of one generation to its request's trace: how long its sequences waited, how their prompts
+// were computed, and how long their answers took. Used on the request's executor.
 class GenerationSpans {
  public:
   GenerationSpans(std::shared_ptr<RequestTrace> trace, base::TimePoint started);
 
   void begin(const Job& job);
-  // How the prompt of a choice was computed; more than once if it was preempted.
+  // Notes how the prompt of a choice was computed. Called more than once if the choice was preempted.
   void note_prefill(int choice, const std::vector<wire::PrefillChunk>& chunks);
   void note_first_token(int choice, base::TimePoint time);
   void note_decode(int choice, base::TimePoint first_token, base::TimePoint last_token);
-  // Called once. `failure` is null if it did not fail.
+  // Called once, at the end. `failure` is null if the generation did not fail.
   void end(const wire::Usage& usage, meter::Finish finish, const base::Error* failure);
 
  private:
@@ -35,7 +35,7 @@ class GenerationSpans {
   const base::TimePoint started_;
   obs::Trace::Index root_ = obs::Trace::kNone;
   int num_choices_ = 1;
-  std::vector<bool> has_queued_;  // by choice
+  std::vector<bool> has_queued_;  // by choice: whether the wait in the queue has a span
 };
 
 }  // namespace kvasir::api

@@ -8,8 +8,8 @@
 
 namespace kvasir::api {
 
-// A stream that fails when its request has to end. Both outlive it; it is the watch's listener
-// while it lives.
+// Wraps a stream so that it fails when its request has to end. The inner stream and the key watch outlive it.
+// While it exists, it is the watch's only listener.
 class RevocableStream final : public DeltaStream {
  public:
   RevocableStream(DeltaStream& inner, KeyWatch& key) : inner_(inner), key_(key) {
@@ -25,7 +25,7 @@ class RevocableStream final : public DeltaStream {
     told_ = true;
     co_return key_.why();
   }
-  // Not before `next` has said why.
+  // A revoked stream is over only after `next` has returned the reason.
   bool over() const override { return revoked_ ? told_ : inner_.over(); }
   void cancel() override { inner_.cancel(); }
   bool cancelled() const override { return !revoked_ && inner_.cancelled(); }
