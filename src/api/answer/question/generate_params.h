@@ -31,10 +31,9 @@ struct GenerateParams {
   wire::SamplingParams sampling;  // `seed` is set for each choice later
   GivenSampling given;
   std::optional<std::uint64_t> seed;
-  std::optional<int> max_tokens;  // absent: the rest of the context
-  bool is_unlimited = false;      // the request asks for the rest of the context
-  std::optional<int>
-      max_prompt_tokens;  // only these last tokens of the prompt are used; -1: all that leave room
+  std::optional<int> max_tokens;         // absent: the rest of the context
+  bool is_unlimited = false;             // the request asks for the rest of the context
+  std::optional<int> max_prompt_tokens;  // the prompt is cut to these last tokens; -1: all that leave room
   int min_tokens = 0;
   bool ignore_eos = false;
   std::vector<std::string> stop;

@@ -21,7 +21,7 @@ constexpr Field<GenerateParams> kOwnFields[] = {
        return base::ok();
      }}};
 
-// Milliseconds rounded to microseconds; more digits would be noise.
+// Converts to milliseconds, rounded to microseconds; more digits would be noise.
 double milliseconds(double seconds) {
   return std::round(seconds * 1e6) / 1e3;
 }

@@ -19,7 +19,8 @@ class DeltaSink {
 };
 
 // Passes a whole stream to the sink, with an empty list whenever `wait` passes without deltas. Words the
-// stream's error for the client. Fails with cancelled if the stream was cancelled.
+// stream's error for the client. Fails with cancelled if the stream was cancelled or the sink returned an
+// error.
 boost::asio::awaitable<base::Status> run_into(DeltaStream& stream, DeltaSink& sink, base::Duration wait);
 
 // Joins the deltas into whole answers.

@@ -136,8 +136,7 @@ Result<std::vector<Delta>> Generation::collect() {
     measure(*event, static_cast<int>(i), one);
     if (event->error) {
       failure_ = *std::exchange(event->error, {});
-      if (!event->tokens.empty())
-        (void)one.choice.push(*event);  // the tokens came in the same event as the error
+      if (!event->tokens.empty()) (void)one.choice.push(*event);  // the event with the error has tokens too
       settle();
       return *failure_;
     }

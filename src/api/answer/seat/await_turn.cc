@@ -15,10 +15,10 @@ using base::Status;
 
 namespace {
 
-// How often the first in line asks again.
+// How often the first request in line asks again.
 constexpr auto kPoll = std::chrono::milliseconds(5);
 
-// How much later than expected first tokens came lately.
+// How much later than forecast the model's first tokens came lately, as a factor.
 double caution_of(Service& service, const Job& job) {
   return service.cautions.of(job.text->name).factor();
 }
@@ -40,7 +40,7 @@ base::Error overloaded(const wire::Forecast& forecast, double caution, const std
           .retry_after_s = retry_s};
 }
 
-// `who` waits already.
+// The refusal of a request because others wait already; `who` names them.
 base::Error others_wait(std::string_view who) {
   const char* const reason = "server_overloaded";
   return {.code = base::ErrorCode::unavailable,
@@ -100,7 +100,8 @@ asio::awaitable<Status> wait_in_line(Service& service, Outlet& out, const Asker&
 
 wire::Forecast forecast_of(const Job& job, const Place& place) {
   wire::Outline outline = outline_of(job, place.blocks);
-  // The router knows it of each member of a pool; a worker that is alone looks itself.
+  // If the pool has several members, the router knows how much of the prompt is cached. A single worker looks
+  // itself.
   if (place.lease.route().num_members > 1) outline.num_cached_tokens = place.lease.route().num_cached;
   wire::Forecast forecast = place.lease.worker().forecast(outline);
   const router::Route& route = place.lease.route();

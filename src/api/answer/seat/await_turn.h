@@ -8,15 +8,15 @@
 // Admission by goodput: a request runs if its worker expects to serve it within its SLO.
 namespace kvasir::api {
 
-// What the job's worker expects of it now.
+// How fast the job's worker expects to serve it now.
 wire::Forecast forecast_of(const Job& job, const Place& place);
 
-// Whether the job's worker expects to serve it within its SLO if it starts now, before those who wait. Notes
-// what is expected in the place.
+// Whether the job's worker expects to serve it within its SLO if it starts now, and no request waits before
+// it. Notes the forecast in the place.
 bool may_start_now(Service& service, const Asker& asker, const Job& job, Place& place);
 
-// Waits until the worker can serve the job within its SLO, as long as the caller's tier allows. An error says
-// that the server is overloaded, by how much, and when to try again.
+// Waits until the worker can serve the job within its SLO, for as long as the caller's tier allows. The error
+// says that the server is overloaded, how late it would be, and when to try again.
 boost::asio::awaitable<base::Status> await_turn(Service& service, Outlet& out, const Asker& asker,
                                                 const Job& job, Place& place);
 

@@ -7,7 +7,7 @@
 namespace kvasir::api {
 namespace {
 
-// Forecasts of a worker with SLOs of half a second and 50 ms.
+// A forecast of a worker with SLOs of 0.5 s to the first token and 50 ms a token.
 wire::Forecast expects(double ttft_s, double tpot_s = 0.02) {
   return {.expected = {ttft_s, tpot_s}, .alone = {0.1, 0.01}, .slo = {0.5, 0.05}};
 }
@@ -16,7 +16,7 @@ class ByForecastTest : public ApiTest {
  protected:
   void let_wait(int max_wait_ms) { limit_callers({.name = "t", .max_wait_ms = max_wait_ms}); }
 
-  // Asks, and has to wait.
+  // Sends a request, and returns whether it waits in line.
   bool waits_in_line(net::LoopbackClient& client) {
     client.send(net::post_request("/v1/chat/completions", chat_body()));
     return eventually([&] { return api_.num_in_lobby() == 1; });
@@ -63,7 +63,7 @@ TEST_F(ByForecastTest, ASlowMachineIsMeasuredByWhatItCanDoAlone) {
   EXPECT_EQ(post("/v1/chat/completions", chat_body()).status, 503);
 }
 
-// Whoever waits for an idle worker waits for nothing, and nothing would change its forecast.
+// An idle worker's forecast does not change, so a request that waited for it would wait in vain.
 TEST_F(ByForecastTest, AnIdleWorkerTakesWhatItExpectsToBeLate) {
   serve(says("ok"));
   let_wait(0);
@@ -135,7 +135,7 @@ TEST_F(ByForecastTest, AWaitEndsWhenTheServerDrains) {
 
 class DowngradeTest : public ByForecastTest {
  protected:
-  // "m" is small and in time, "big" is large and late.
+  // Serves two models: "m" is small and in time, "big" is large and late.
   void serve_two() {
     serve(says("small"));
     set_size("m", worker_, 1'000'000'000);

@@ -20,7 +20,7 @@ namespace {
 
 using TextPtr = std::shared_ptr<const QuestionText>;
 
-// The chat if its model may call tools of this server; null otherwise.
+// The chat if its model may call tools of this server; otherwise null.
 std::shared_ptr<const ChatRequest> chat_with_server_tools(const TextPtr& text) {
   const auto* chat = std::get_if<ChatRequest>(text.get());
   if (chat == nullptr || chat->tools.server_tools.empty()) return nullptr;
@@ -43,7 +43,7 @@ asio::awaitable<Result<Seat>> prepare(Service& service, Outlet& out, const Asker
   co_return seat_of(service, asker, std::move(*job), text);
 }
 
-// The largest ready model that is smaller than this one; null: there is none.
+// The largest ready model that is smaller than this one. Null if there is none.
 router::ChatTextPtr next_smaller(const Service& service, const tenancy::Caller& caller,
                                  const router::ChatText& model) {
   const auto ready = service.router.generating(model.name, reach_of(caller));
@@ -86,7 +86,7 @@ asio::awaitable<Result<Seat>> choose_seat(Service& service, Outlet& out, const A
         may_start_now(service, asker, own->job, own->place))
       co_return std::move(own);
     job = std::move(own->job);
-  }  // gives its place back, so that the request counts once
+  }  // `own` gives its place back here, so that the request counts once
   std::optional<Seat> smaller = co_await downgrade(service, out, asker, text, job.text, num_bytes);
   if (smaller) co_return std::move(*smaller);
   co_return seat_of(service, asker, std::move(job), text);

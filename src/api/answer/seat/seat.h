@@ -17,12 +17,12 @@ struct Seat {
   std::shared_ptr<const ChatRequest> tool_chat;  // the chat if it may call tools of this server; else null
 };
 
-// What is done with a request whose model would be late: it waits or is refused as its tier says, or it is
-// refused at once, since somebody else can take it.
+// What happens to a request whose model would be late: it waits or is refused, as its tier says, or it is
+// refused at once, since an upstream can take it.
 enum class WhenFull : std::uint8_t { wait, refuse };
 
 // Tokenizes the question, admits it and waits for its turn. If its model would be late and the question may
-// be downgraded, it goes to the next smaller model that is in time. `num_bytes`: of its text.
+// be downgraded, it goes to the next smaller model that is in time. `num_bytes` is the size of its text.
 boost::asio::awaitable<base::Result<Seat>> find_seat(Service& service, Outlet& out, const Asker& asker,
                                                      std::shared_ptr<const QuestionText> text,
                                                      std::size_t num_bytes, WhenFull when_full);

@@ -5,7 +5,7 @@
 
 namespace kvasir::api {
 
-// Ends a wait in the lobby when the client leaves or its key is over. Both outlive it.
+// Ends a wait in the lobby when the client leaves or its key has ended. The outlet and the ticket outlive it.
 class WaitWatch {
  public:
   WaitWatch(Outlet& out, Lobby::Ticket& ticket) : out_(out) {

@@ -14,7 +14,7 @@ using base::Status;
 
 namespace {
 
-// Words the toolbox's error for a name that is unknown or unavailable for the client.
+// Words the toolbox's error for a name that is unknown or that is unavailable now.
 Error find_error(Error error) {
   if (error.code == ErrorCode::not_found) return wrong_value(std::move(error.message));
   error.reason = "tool_unavailable";
@@ -24,7 +24,7 @@ Error find_error(Error error) {
 Status add_definition(tool::Definition definition, ToolSettings& settings) {
   const auto same = [&](const ToolSettings::Tool& other) { return other.name == definition.name; };
   if (const auto it = std::ranges::find_if(settings.tools, same); it != settings.tools.end()) {
-    if (it->on_server) return base::ok();  // named twice: by itself and through its server
+    if (it->on_server) return base::ok();  // it is named twice: by itself and by its server
     return wrong_value(fmt::format("\"{}\" is the name of a function of the request", definition.name));
   }
   settings.definitions.push_back(

@@ -16,8 +16,8 @@
 
 namespace kvasir::api {
 
-// Tools served over HTTP. `add` adds two numbers, and `meet` answers once two calls of it have come.
-// `broken`, `long` and `hangs` behave as they are named.
+// Tools served over HTTP. `add` answers "sum of" and its arguments, and `meet` answers after two calls of it
+// have come. `broken` fails, `long` answers with 5 MiB, and `hangs` never answers.
 class ToolServer {
  public:
   ToolServer() {
@@ -59,7 +59,7 @@ class ToolServer {
       co_return;
     }
     if (request.path == "/meet") {
-      // There is one I/O thread: the first call waits, and the second wakes it.
+      // There is only one I/O thread, so the first call waits and the second wakes it.
       if (waiting_ == nullptr) {
         waiting_ = &forever;
         co_await forever.async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, ignored));
@@ -100,7 +100,7 @@ class ServerToolsTest : private ToolServer, public ApiTest {
   // Handlers may still wait for a tool.
   ~ServerToolsTest() override { ToolServer::box().stop(); }
 
-  // The model says `first` until the prompt has results, then "Done."
+  // The model writes `first` until the prompt has results, and then "Done."
   void serve_calls(const std::string& first, int context_length = 4096) {
     serve(
         [first](const wire::GenerateRequest& request) {

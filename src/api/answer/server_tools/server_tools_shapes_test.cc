@@ -20,7 +20,7 @@ class ServerToolsShapesTest : public ServerToolsTest {
     return R"({"model": "m", "max_tokens": 500, "server_tools": ["add", "broken"], "messages": )" + messages +
            more + "}";
   }
-  // The output without ids, which are random.
+  // The output as lines of JSON, without its ids, which are random.
   static std::string story(json::array output) {
     std::string text;
     for (json::value& item : output) {

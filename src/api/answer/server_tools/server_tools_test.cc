@@ -22,7 +22,7 @@ TEST_F(ServerToolsTest, ACallIsRunAndTheModelGoesOn) {
   EXPECT_EQ(reply.body.at("usage").at("prompt_tokens").as_int64(),
             static_cast<std::int64_t>(worker_->wait_for(0).request.prompt.size() +
                                       worker_->wait_for(1).request.prompt.size()));
-  // Both rounds are one record.
+  // Both rounds are one usage record.
   ASSERT_TRUE(eventually([&] { return used().num_requests == 1; }));
   EXPECT_EQ(used().prompt_tokens, reply.body.at("usage").at("prompt_tokens").as_int64());
   EXPECT_EQ(used().completion_tokens, reply.body.at("usage").at("completion_tokens").as_int64());
@@ -93,7 +93,7 @@ TEST_F(ServerToolsTest, AResultThatTheContextCannotHoldIsSaidToBeTooLong) {
 TEST_F(ServerToolsTest, TheLastRoundMayNotCall) {
   serve(says(call_of("add")));
   const Reply reply = ask(R"(["add"])");
-  EXPECT_EQ(calls(reply).size(), 3u);  // the fixture allows this many rounds
+  EXPECT_EQ(calls(reply).size(), 3u);  // the fixture allows three rounds of calls
   EXPECT_EQ(calls(reply)[2].at("round"), 3);
   EXPECT_EQ(message(reply).at("content").as_string(), call_of("add"));
   EXPECT_EQ(worker_->wait_for(3).request.grammar, nullptr);

@@ -19,7 +19,7 @@ using base::Result;
 namespace {
 
 void add(wire::Usage& sum, const wire::Usage& more) {
-  if (sum.prompt_tokens == 0) {  // it is the first round
+  if (sum.prompt_tokens == 0) {  // this is the first round
     sum.queued_s = more.queued_s;
     sum.prefill_s = more.prefill_s;
   }
@@ -31,7 +31,8 @@ void add(wire::Usage& sum, const wire::Usage& more) {
   sum.num_moves += more.num_moves;
 }
 
-// Templates write arguments with `tojson`, so they are parsed. Arguments that are not an object stay text.
+// The arguments of a call, parsed, since templates write them with `tojson`. Arguments that are not an object
+// remain text.
 json::value arguments_of(const ServerCall& call) {
   auto parsed = base::parse_json(call.arguments);
   return parsed.ok() && parsed->is_object() ? std::move(*parsed) : json::value(call.arguments);
@@ -127,7 +128,7 @@ bool ToolRounds::runs_here(const std::string& name) const {
   });
 }
 
-// Takes the calls of this server's tools out of the delta. The client gets them once they are complete.
+// Takes the calls of this server's tools out of the delta. The client gets them when they are complete.
 void ToolRounds::take(Delta delta, std::vector<Delta>& out) {
   round_.text += delta.text;
   round_.reasoning += delta.reasoning;
@@ -250,7 +251,7 @@ void ToolRounds::add_messages() {
   shortened_ = false;
 }
 
-// Replaces the results that were added last.
+// Replaces the results of the round, which are the last messages.
 void ToolRounds::say_results_are_too_long() {
   shortened_ = true;
   std::size_t at = messages_.size() - round_.calls.size();
@@ -265,9 +266,9 @@ void ToolRounds::begin_encoding() {
   request.messages = messages_;
   request.prefill.clear();
   request.params.min_tokens = 0;
-  request.params.num_prompt_logprobs.reset();  // the client has those of its own prompt
+  request.params.num_prompt_logprobs.reset();  // the client already has the logprobs of its own prompt
   if (request.params.max_tokens) *request.params.max_tokens -= used_.output_tokens;
-  // The required call has been made, so later rounds may choose.
+  // The required call has been made, so the model may choose in later rounds.
   request.tools.named.clear();
   request.tools.choice = num_rounds_ < parts_.service.options.max_tool_rounds
                              ? ToolSettings::Choice::automatic

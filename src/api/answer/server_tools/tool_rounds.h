@@ -20,18 +20,18 @@
 
 namespace kvasir::api {
 
-// An answer whose model may call tools of this server. Calls are run and their results are given to the
-// model, for a bounded number of rounds; in the last round the model may not call. The reader sees one stream
-// of deltas, including calls and results. Calls of the client's own functions end the answer as usual. Lives
-// on one executor.
+// An answer whose model may call tools of this server. Runs the calls and gives their results to the model,
+// for a bounded number of rounds; in the last round the model may not call. The reader sees one stream of
+// deltas, which includes calls and results. A call of the client's own functions ends the answer as usual.
+// Used on one executor.
 class ToolRounds final : public DeltaStream {
  public:
   struct Parts {
     Service& service;
     boost::asio::any_io_executor executor;
     Asker asker;
-    std::shared_ptr<const ChatRequest> chat;  // with this server's tools
-    ContextReport context;                    // of the first round
+    std::shared_ptr<const ChatRequest> chat;  // includes this server's tools
+    ContextReport context;                    // the context report of the first round
   };
   ToolRounds(Parts parts, std::unique_ptr<Generation> first);
   ~ToolRounds() override;
@@ -47,13 +47,13 @@ class ToolRounds final : public DeltaStream {
 
  private:
   enum class Stage : std::uint8_t { generating, calling, encoding };
-  // Shared with the running call. Touched on the executor only.
+  // A call that runs. Shared with the callback of its end; touched on the executor only.
   struct Running {
-    ToolRounds* rounds;  // null once the rounds are gone
+    ToolRounds* rounds;  // null after the rounds are destroyed
     ServerCall call;
     base::TimePoint started;
     obs::Trace::Index span;
-    bool told = false;  // its end was sent
+    bool told = false;  // the reader was given its end
   };
 
   boost::asio::awaitable<std::vector<Delta>> step(base::Duration wait);
@@ -79,10 +79,10 @@ class ToolRounds final : public DeltaStream {
   boost::asio::steady_timer wake_;
   std::stop_source given_up_;
 
-  json::array messages_;             // of the whole chat so far
+  json::array messages_;             // the whole chat so far
   ToolRound round_;                  // the current round
   Delta ending_;                     // how the current generation ended
-  std::map<int, int> client_calls_;  // in this round: the model's call index to the client's
+  std::map<int, int> client_calls_;  // in this round: from the model's call index to the client's
   std::map<int, std::size_t> server_calls_;
   std::vector<std::shared_ptr<Running>> running_;
   std::unique_ptr<TextTask<Encoded>> encoding_;
@@ -91,11 +91,11 @@ class ToolRounds final : public DeltaStream {
 
   int num_rounds_ = 0;  // rounds that ended in calls
   int num_calls_ = 0;
-  wire::Usage used_;  // by earlier rounds
+  wire::Usage used_;  // the usage of the rounds that have ended
   bool finished_ = false;
   bool cancelled_ = false;
   std::optional<base::Error> failure_;
-  bool told_failure_ = false;  // `next` returned it; earlier deltas go out first
+  bool told_failure_ = false;  // `next` has returned the failure; deltas before it go out first
 };
 
 }  // namespace kvasir::api

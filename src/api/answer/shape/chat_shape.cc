@@ -73,8 +73,8 @@ class ChatShape final : public ChoiceShape {
     std::set<int> indices;
   };
 
-  // The same delta, where a custom tool's call has its input in place of arguments. The input comes in one
-  // piece, once its arguments are complete.
+  // The delta, with each custom tool's call changed to have its input in place of arguments. The input comes
+  // in one piece, after its arguments are complete.
   Delta with_inputs(const Delta& delta) {
     CustomCalls& custom = custom_calls_[delta.index];
     Delta out = delta;
@@ -145,7 +145,7 @@ class ChatShape final : public ChoiceShape {
   }
 
   const std::set<std::string> custom_tools_;
-  std::map<int, CustomCalls> custom_calls_;  // of a stream, by choice
+  std::map<int, CustomCalls> custom_calls_;  // for a stream only, by choice
 };
 
 }  // namespace

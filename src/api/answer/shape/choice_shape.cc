@@ -22,7 +22,7 @@ std::string members(const json::object& object) {
   return text.substr(1, text.size() - 2);
 }
 
-// Ended calls in the order in which the model made them.
+// Ended calls of this server's tools, in the order in which the model made them.
 json::array ended_calls(const std::vector<Delta>& choices) {
   std::map<int, json::object> by_number;
   for (const Delta& choice : choices)
@@ -137,7 +137,7 @@ std::string ChoiceShape::chunks(const Delta& delta) {
   if (!delta.says_nothing()) {
     Delta open = delta;
     open.finish.reset();
-    open.has_calls = false;  // they are a reason to finish, which comes last
+    open.has_calls = false;  // the calls are a reason to finish, which comes last
     events += event(chunk_choice(open));
   }
   for (const ServerCall& call : delta.server_calls) {

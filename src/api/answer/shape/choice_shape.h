@@ -20,8 +20,8 @@ class ChoiceShape : public AnswerShape {
   std::string opening(int num_choices, const wire::Usage& usage) override;
   // One event, or two if the delta has both content and an end.
   std::string chunks(const Delta& delta) override;
-  // A chunk without choices, with the usage if it was asked for and with this server's own fields if there
-  // are any; then the end mark.
+  // A chunk without choices, which has the usage if it was asked for and this server's own fields if there
+  // are any, and then the end mark.
   std::string closing(const wire::Usage& usage) override;
   std::string failure(const base::Error& error) override;
   std::string whole(const std::vector<Delta>& choices, const wire::Usage& usage) override;
@@ -29,38 +29,39 @@ class ChoiceShape : public AnswerShape {
  protected:
   virtual std::string_view object_name() const = 0;
   virtual std::string_view chunk_name() const = 0;
-  // The first event of a choice's stream; absent if it has none.
+  // The choice in the first event of its stream. Absent if there is no such event.
   virtual std::optional<json::object> opening_choice(int index) const = 0;
-  // As JSON text, since building an object for every token costs more than its text.
+  // A choice of a chunk as JSON text, since building an object for every token costs more than its text.
   virtual std::string chunk_choice(const Delta& delta) const = 0;
   virtual json::object whole_choice(const Delta& choice) const = 0;
   // Adds further fields to the whole answer.
   virtual void add_to_whole(const std::vector<Delta>& /*choices*/, json::object& /*answer*/) const {}
 
-  // vLLM's form: null for the first token, and for each other token a map from token id to its logprob.
+  // The prompt's logprobs in vLLM's form: null for the first token, and for each other token a map from token
+  // id to its logprob.
   json::array prompt_logprobs(const std::vector<wire::Token>& tokens) const;
   const AnswerHead& head() const { return head_; }
-  // A choice as JSON text. `content` is its own field with the name: "text":"abc".
+  // A choice as JSON text. `content` is the field of its text, with the name: "text":"abc".
   static std::string choice_text(const Delta& delta, std::string_view content, const json::value& logprobs,
                                  const json::value& finish);
 
  private:
   std::string event(std::string_view choice);
-  // The event of a chunk with one choice, or none, and further fields, all as JSON.
+  // The event of a chunk with one choice or none, and further fields. Both parameters are JSON text.
   std::string chunk(std::string_view choice, std::string_view fields);
-  // The fields that chunks and the whole answer begin with, as JSON text, after an open brace.
+  // The fields at the beginning of chunks and of the whole answer, as JSON text after an open brace.
   std::string object_head(std::string_view name) const;
-  // Fields that OpenAI's clients do not know.
+  // The fields of the answer that OpenAI's clients do not know.
   json::object own_fields() const;
   wire::Usage usage_so_far() const;
 
   const AnswerHead head_;
-  std::string chunk_head_;  // all chunks begin alike; empty before the first one
+  std::string chunk_head_;  // the beginning of all chunks; empty before the first one
   wire::Usage prompt_usage_;
-  std::map<int, int> num_tokens_;  // so far, by choice
+  std::map<int, int> num_tokens_;  // the number so far, by choice
 };
 
-// "stop", "length", or null while the choice goes on.
+// "stop" or "length", or null while the choice continues.
 json::value finish_value(const std::optional<wire::FinishReason>& finish);
 
 }  // namespace kvasir::api

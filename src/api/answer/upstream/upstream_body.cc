@@ -18,9 +18,9 @@ using Kind = grammar::GrammarSource::Kind;
 
 namespace {
 
-// Fewer than a token of nearly all texts has, so that a reservation is rather too large.
+// Nearly all texts have more bytes per token, so a reservation is too large rather than too small.
 constexpr std::size_t kBytesPerToken = 3;
-// Of the first messages; a conversation whose first message is longer is known by its beginning.
+// How many bytes of each first message are hashed. Only the beginning of a longer message counts.
 constexpr std::size_t kMaxAffinityBytes = 4096;
 
 double tidy(float number) {
@@ -99,7 +99,8 @@ void write_tools(const ToolSettings& tools, json::object& body) {
     body["tool_choice"] = json::object{{"type", "function"}, {"function", {{"name", tools.named}}}};
 }
 
-// A conversation keeps the hash as it grows: it is of the system's messages and the first one of the user.
+// The hash of the system messages and of the first other message. It remains the same as the conversation
+// grows.
 std::uint64_t affinity_of(const json::array& messages) {
   std::string beginning;
   for (const json::value& value : messages) {

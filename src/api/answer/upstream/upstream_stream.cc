@@ -74,7 +74,7 @@ asio::awaitable<Result<std::vector<Delta>>> UpstreamStream::next(base::Duration 
       }
       finished_ = true;
       end_open_choices(deltas);
-      settle();  // before the client learns of the end, so that it finds its limits settled
+      settle();  // before the client learns of the end, so that its limits are settled by then
       co_return deltas;
     }
     const base::TimePoint now = clock_.now();
@@ -120,7 +120,7 @@ Delta UpstreamStream::delta_of(upstream::SaidChoice said) {
   return delta;
 }
 
-// Only the first piece of a call has an id and a name, though some upstreams repeat them.
+// Only the first piece of a call gets an id and a name, though some upstreams repeat them.
 void UpstreamStream::take_calls(std::vector<upstream::SaidCall> calls, Choice& choice, Delta& delta) {
   for (upstream::SaidCall& call : calls) {
     CallDelta& piece = delta.calls.emplace_back();
@@ -187,7 +187,7 @@ wire::Usage UpstreamStream::usage() const {
   if (!usage_) return usage;
   usage.prompt_tokens = usage_->prompt_tokens;
   usage.cached_tokens = usage_->cached_tokens;
-  // An upstream may report as it goes.
+  // An upstream may report its usage before the end, so the larger count is used until then.
   usage.output_tokens =
       finished_ ? usage_->output_tokens : std::max(usage_->output_tokens, usage.output_tokens);
   return usage;
@@ -195,7 +195,7 @@ wire::Usage UpstreamStream::usage() const {
 
 void UpstreamStream::settle() {
   if (std::exchange(settled_, true)) return;
-  if (!failure_ && !finished_) (void)collect();  // counts what came for this client and was not read
+  if (!failure_ && !finished_) (void)collect();  // counts what came for this client but was not read
   wire::Usage total = usage();
   if ((failure_ && !first_token_) || !call_->accepted()) {
     total = {};  // there was no answer

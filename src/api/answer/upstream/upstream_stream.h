@@ -18,8 +18,8 @@
 
 namespace kvasir::api {
 
-// An answer that an upstream gives: what api::Generation is for our own workers. Holds the permit and the
-// call. Lives and dies on the executor of the call.
+// An answer that an upstream gives, as api::Generation is one of this server's own workers. Holds the permit
+// and the call. Created, used and destroyed on the call's executor.
 class UpstreamStream final : public DeltaStream {
  public:
   struct Parts {
@@ -31,17 +31,17 @@ class UpstreamStream final : public DeltaStream {
     int estimated_prompt_tokens = 0;
     double queued_s = 0;
   };
-  // `job` describes the request; it is read only here.
+  // `job` describes the request; only the constructor reads it.
   UpstreamStream(Parts parts, const Job& job);
   ~UpstreamStream() override;
   UpstreamStream(const UpstreamStream&) = delete;
   UpstreamStream& operator=(const UpstreamStream&) = delete;
 
-  // Waits until an answer has begun, or none will, for at most `wait`. Call it until then. Once an upstream
-  // has taken the request it is counted.
+  // Waits for at most `wait` until an answer has begun or the call has ended without one. Called until
+  // `accepted`. The meter counts the request after an upstream has taken it.
   boost::asio::awaitable<void> wait_accepted(base::Duration wait);
   bool accepted() const { return call_->said_something() || call_->over(); }
-  // Why there is no answer; nothing: one has begun. Ends the request.
+  // Why there is no answer; absent if one has begun. An error ends the request.
   std::optional<base::Error> refuse();
 
   boost::asio::awaitable<base::Result<std::vector<Delta>>> next(base::Duration wait) override;
@@ -53,7 +53,7 @@ class UpstreamStream final : public DeltaStream {
 
  private:
   struct Choice {
-    std::set<int> calls;  // that have begun, by index
+    std::set<int> calls;  // the indices of calls that have begun
     std::size_t num_chars = 0;
     int num_tokens = 0;
     bool finished = false;
@@ -68,7 +68,7 @@ class UpstreamStream final : public DeltaStream {
   void take_tokens(std::vector<upstream::SaidToken> tokens, Choice& choice, Delta& delta);
   void end(Choice& choice, const upstream::SaidChoice& said, Delta& delta);
   void measure(Choice& choice, int index, int num_tokens);
-  // The choices that the upstream left open, though it said that it was done.
+  // Ends the choices that the upstream left open although it said that it was done.
   void end_open_choices(std::vector<Delta>& deltas);
   void settle();
 
@@ -87,9 +87,9 @@ class UpstreamStream final : public DeltaStream {
   std::optional<upstream::SaidUsage> usage_;
   std::optional<base::TimePoint> first_token_;
   std::optional<base::Error> failure_;
-  meter::Finish finish_ = meter::Finish::stop;  // of the first choice
+  meter::Finish finish_ = meter::Finish::stop;  // how the first choice ended
   std::string model_;
-  bool begun_ = false;  // the meter was told
+  bool begun_ = false;  // the meter has counted the request
   bool finished_ = false;
   bool cancelled_ = false;
   bool settled_ = false;

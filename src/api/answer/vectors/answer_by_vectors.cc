@@ -26,13 +26,13 @@ namespace {
 
 using QuestionPtr = std::shared_ptr<EmbedQuestion>;
 
-constexpr std::size_t kMostWorkers = 3;  // that a request may lose
+constexpr std::size_t kMostWorkers = 3;  // how many workers a request tries
 
-// By a worker of the model, or by another one if that is lost.
+// Has the vectors computed by a worker of the model, or by another one if that worker is lost.
 asio::awaitable<Result<std::vector<float>>> compute_somewhere(Service& service, Exchange& exchange,
                                                               const EmbedJob& job,
                                                               std::function<void()> on_queued) {
-  const std::function<void()> told = [&on_queued] { on_queued(); };  // one that remembers is not copied
+  const std::function<void()> told = [&on_queued] { on_queued(); };  // copies share `on_queued`'s state
   std::vector<std::string> lost;
   for (;;) {
     obs::SpanScope route(*exchange.trace->spans, "route");
@@ -60,7 +60,7 @@ asio::awaitable<Result<std::vector<float>>> compute(Service& service, Exchange& 
   const auto begin = [&meter, &job, begun = false]() mutable {
     if (std::exchange(begun, true)) return;
     meter.begin(job.model->name);
-    meter.add({.prompt_tokens = job.num_tokens}, meter::Finish::cancelled);  // if the client leaves
+    meter.add({.prompt_tokens = job.num_tokens}, meter::Finish::cancelled);  // counts if the client leaves
   };
   obs::SpanScope span(spans, "embeddings " + job.model->name);
   span.note("gen_ai.operation.name", "embeddings");
@@ -71,7 +71,7 @@ asio::awaitable<Result<std::vector<float>>> compute(Service& service, Exchange& 
   Result<std::vector<float>> vectors = co_await compute_somewhere(service, exchange, job, begin);
   if (!vectors.ok()) span.fail(vectors.error().reason);
   span.end();
-  // A client that left may have been computed for; what failed costs nothing.
+  // Vectors may have been computed for a client that left, so it pays. A failure costs nothing.
   if (vectors.ok() || vectors.error().code == ErrorCode::cancelled) permit->settle(cost.tokens);
   if (!vectors.ok()) co_return std::move(vectors).error();
   service.metrics.of_model(job.model->name).prompt_tokens.add(static_cast<std::uint64_t>(job.num_tokens));

@@ -20,7 +20,7 @@ struct State {
   std::optional<Vectors> result;  // written once, before the post that sets `ready`
   // Touched on the executor only.
   bool ready = false;
-  asio::steady_timer* wake = nullptr;  // null once nobody waits
+  asio::steady_timer* wake = nullptr;  // null after the wait has ended
 };
 
 }  // namespace

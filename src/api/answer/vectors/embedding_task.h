@@ -12,7 +12,7 @@
 namespace kvasir::api {
 
 // Waits for the sequences' vectors, on the responder's executor. Calls `on_queued` if the worker takes them.
-// cancelled: the client left first.
+// Fails with cancelled if the client left first.
 boost::asio::awaitable<base::Result<std::vector<float>>> embed(net::Responder& responder,
                                                                seam::EmbedClient& client,
                                                                std::vector<std::vector<TokenId>> sequences,

@@ -15,7 +15,7 @@
 
 namespace kvasir::api {
 
-// Writes one answer through its outlet, streamed or whole, and hands it to the keeper if there is one. Used
+// Writes one answer through its outlet, streamed or whole, and passes it to the keeper if there is one. Used
 // on the exchange's executor.
 class AnswerWriter final : public DeltaSink {
  public:
@@ -24,14 +24,14 @@ class AnswerWriter final : public DeltaSink {
     std::shared_ptr<json::object> extra;   // shared with the shape
     std::shared_ptr<AnswerKeeper> keeper;  // null: the answer is not kept
     bool streams = false;
-    const Job& job;                    // read only by the constructor
-    std::optional<Promise> receipted;  // of an answer that has a receipt
+    const Job& job;                    // only the constructor reads it
+    std::optional<Promise> receipted;  // set if the answer has a receipt
   };
   AnswerWriter(Outlet& out, Parts parts);
 
   // Called before anything is generated. An error ends the request.
   boost::asio::awaitable<base::Status> begin(const Job& job);
-  // Called instead of everything below when the engine refused the request.
+  // Called instead of `open`, `take` and `close` if the engine refused the request.
   boost::asio::awaitable<void> refuse(base::Error error);
   // Sends the events that open a stream.
   boost::asio::awaitable<base::Status> open(DeltaStream& stream);
@@ -56,7 +56,7 @@ class AnswerWriter final : public DeltaSink {
   const std::optional<Promise> receipted_;
   WholeAnswers whole_;
   DeltaStream* stream_ = nullptr;  // null until the stream is open
-  std::string events_;             // not written yet
+  std::string events_;             // events not written yet
 };
 
 }  // namespace kvasir::api

@@ -6,7 +6,7 @@
 #include "api/http/service/route.h"
 #include "api/http/service/service.h"
 
-// The handlers of this folder, one file each. The routes table says which path leads to each.
+// The handlers of this folder. The routes table says which path leads to each.
 namespace kvasir::api {
 
 boost::asio::awaitable<void> handle_stream(Service& service, Exchange& exchange);

@@ -15,9 +15,9 @@
 
 namespace kvasir::api {
 
-// Sends one answer to its client. An error becomes an HTTP status while nothing has been sent, and the
-// stream's last event afterwards. A resumable stream goes on in its log when its client has left. Used on the
-// exchange's executor.
+// Sends one answer to its client. An error becomes an HTTP status if nothing has been sent yet, and otherwise
+// the last event of the stream. A resumable stream continues in its log after its client has left. Used on
+// the exchange's executor.
 class Outlet {
  public:
   Outlet(Service& service, Exchange& exchange, const AnswerKind& kind);
@@ -29,11 +29,11 @@ class Outlet {
   base::Status make_resumable();
   bool resumable() const { return log_ != nullptr; }
   WhenLeft when_left() const { return resumable() ? WhenLeft::go_on : WhenLeft::give_up; }
-  // The client of a resumable stream has left. Other readers may come.
+  // Notes that the client of a resumable stream has left. Other readers may come.
   void detach();
-  // There is no client, and the answer goes on nevertheless. It can be cancelled by its id.
+  // Continues the answer without a client. It can be cancelled by its id.
   void go_on_alone();
-  // Whether nobody has read the stream for so long that the answer may end.
+  // Whether the stream has had no reader for so long that the answer may end.
   bool abandoned() const;
 
   // Sets a header of the answer. It has no effect once the headers have been sent.
@@ -45,12 +45,13 @@ class Outlet {
   boost::asio::awaitable<base::Status> ping();
   // Sends the last events and ends the stream.
   boost::asio::awaitable<void> finish(std::string events);
-  // `shape` is null if there is none yet, or if its opening has not been written.
+  // Ends the answer with an error. `shape` is null if there is none yet, or if its opening has not been
+  // written.
   boost::asio::awaitable<void> fail(base::Error error, AnswerShape* shape = nullptr);
 
   Exchange& exchange() { return exchange_; }
   KeyWatch& key() { return key_; }
-  // The answer's and its stream's.
+  // The id of the answer and of its stream.
   const std::string& id() const { return id_; }
 
  private:
@@ -63,7 +64,7 @@ class Outlet {
   KeyWatch key_;
   const std::string id_;
   std::vector<net::HttpHeader> headers_;
-  net::SseWriter* writer_ = nullptr;  // owned by the responder; null until the headers are out
+  net::SseWriter* writer_ = nullptr;  // owned by the responder; null until the headers are sent
   bool detached_ = false;
   bool alone_ = false;
   std::shared_ptr<EventLog> log_;

@@ -45,7 +45,7 @@ TEST(EventLogs, AreBoundedInNumberAndTime) {
   const auto second = logs.open({"", "2"}).value();
   EXPECT_EQ(logs.open({"", "3"}).error().code, base::ErrorCode::exhausted);
   first->end();
-  ASSERT_TRUE(logs.open({"", "3"}).ok());  // in the place of the one that has ended
+  ASSERT_TRUE(logs.open({"", "3"}).ok());  // takes the place of the log that has ended
   EXPECT_FALSE(logs.find({"", "1"}).ok());
   EXPECT_TRUE(logs.find({"", "2"}).ok());
   second->end();
@@ -68,7 +68,7 @@ TEST(EventLogs, OneTenantLeavesPlacesForOthers) {
   EXPECT_FALSE(logs.open({"other", "3"}).ok());
   EXPECT_TRUE(logs.open({"third", "1"}).ok());
   last->end();
-  EXPECT_FALSE(logs.open({"greedy", "5"}).ok());  // six run, three of them its own
+  EXPECT_FALSE(logs.open({"greedy", "5"}).ok());  // six logs run, and three of them are its own
   EventLogs without_keys({.max_logs = 8}, clock);
   for (int i = 0; i < 8; ++i) EXPECT_TRUE(without_keys.open({"", std::to_string(i)}).ok()) << i;
 }
@@ -103,7 +103,7 @@ std::string content_of(const std::vector<StreamEvent>& events) {
   return text;
 }
 
-// The stream's id from the headers.
+// Reads the stream's id from the headers.
 std::string stream_id(net::LoopbackClient& client) {
   const std::string headers = client.read_until("\r\n\r\n");
   const std::size_t at = headers.find("x-stream-id: ");

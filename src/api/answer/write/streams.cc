@@ -38,27 +38,28 @@ constexpr Field<StreamQuery> kQuery[] = {
     {"after", read_after, R"({"type": "integer", "minimum": 0})"},
 };
 
-// A browser's EventSource that reconnects sends the number of its last event in a header.
+// The query of the request. A browser's EventSource that reconnects sends the number of its last event in a
+// header instead.
 std::string query_of(const net::HttpRequest& request) {
   const auto last = request.header("last-event-id");
   if (!last || !request.query.empty()) return request.query;
   return fmt::format("after={}", *last);
 }
 
-// One who reads a log to its end. A constructor for g++ 12; see net::HttpHeader.
+// A reader who follows a log to its end. The constructor is for g++ 12; see net::HttpHeader.
 struct Follower {
   Follower(const EventLog& log_in, std::uint64_t after_in, Wake& wake_in, const KeyWatch& key_in,
            ErrorStyle errors_in)
       : log(log_in), after(after_in), wake(wake_in), key(key_in), errors(errors_in) {}
 
   const EventLog& log;
-  std::uint64_t after;  // the number of the last event that it has had
+  std::uint64_t after;  // the number of the last event that the reader has got
   Wake& wake;
   const KeyWatch& key;
   ErrorStyle errors;
 };
 
-// Sends what the log has, and what comes, to its end or the key's.
+// Sends the log's events, old and new, until the log or the reader's key ends.
 asio::awaitable<Status> follow(Follower who, net::SseWriter& writer, base::Duration ping_interval) {
   while (true) {
     if (who.key.ended()) co_return co_await writer.write(error_event(who.key.why(), who.errors));
