@@ -13,7 +13,7 @@ namespace {
 
 using kv::kBlockTokens;
 
-// Keeps what it gets.
+// Keeps the blocks that it gets.
 struct Outlet final : kv::BlockOutlet {
   void put(std::size_t index, kv::BlockImage image) override { images[index] = std::move(image); }
   std::map<std::size_t, kv::BlockImage> images;
@@ -62,7 +62,7 @@ class Arrivals : public testing::Test {
   }
 
   Scheduler scheduler{{.num_blocks = 64, .max_batch_tokens = 64, .target_step_s = 0}};
-  kv::ArrivingBlocks* arriving = nullptr;  // of the last one that was submitted; null once taken
+  kv::ArrivingBlocks* arriving = nullptr;  // of the request submitted last; valid until its blocks are taken
   int num_gone = 0;
   double now_s = 100;
 };
@@ -88,7 +88,7 @@ TEST_F(Arrivals, OneThatWaitsHoldsUpNobodyAndLoadsWhatCame) {
   EXPECT_EQ(num_gone, 1);
   EXPECT_EQ(scheduler.stats().num_cached_tokens, 0) << "they were computed for this request";
   finish();
-  // The loaded blocks are found by others.
+  // Other requests find the loaded blocks.
   scheduler.submit(prompt_of(100)).value();
   EXPECT_EQ(step().slices[0].num_computed, 99);
   finish();
@@ -156,7 +156,7 @@ TEST_F(Arrivals, OneThatIsAbortedGivesUpItsBlocks) {
   finish();
 }
 
-// Blocks that came do not need more room than others: what does not fit waits with them.
+// A sequence whose blocks came needs as much room as any other. If it does not fit, it waits and keeps them.
 TEST_F(Arrivals, WaitForRoomWithWhatCame) {
   Scheduler small({.num_blocks = 8, .max_batch_tokens = 256, .target_step_s = 0});
   small.submit(prompt_of(100, 1)).value();

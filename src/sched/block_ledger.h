@@ -18,17 +18,17 @@ class BlockLedger {
       : pool_(pool), order_(pool), num_available_(pool.num_available()) {}
 
   int num_available() const { return num_available_; }
-  // True if other sequences use the block anyway, so that sharing it costs nothing.
+  // True if the block is in use anyway (by a sequence or by this plan), so that sharing it costs nothing.
   bool in_use(kv::BlockId id) const { return reserved_.contains(id) || num_owners(id) > 0; }
   // Keeps this plan from taking a published block.
   void reserve(kv::BlockId id);
-  // Makes the blocks of a preempted sequence available that nobody else uses, last one first.
+  // Makes those blocks of a preempted sequence available that no other sequence uses, the last one first.
   void release(std::span<const kv::BlockId> blocks);
-  // CHECKs that one is available.
+  // Takes an available block. CHECKs that there is one.
   kv::BlockId take();
 
  private:
-  // Does not count sequences that the plan preempts.
+  // The number of sequences that use the block, without those that the plan preempts.
   int num_owners(kv::BlockId id) const;
 
   const kv::BlockPool& pool_;

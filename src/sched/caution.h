@@ -8,8 +8,9 @@
 
 namespace kvasir::sched {
 
-// How much later than forecast first tokens come, so that admission can allow for it: about one in twenty is
-// later than the forecast times the factor. Machines differ in how steady their steps are. Thread-safe.
+// Learns how much later than forecast first tokens come, so that admission can allow for it: about one first
+// token in twenty comes later than its forecast times the factor. The factor is learned since machines differ
+// in how steady their steps are. Thread-safe.
 class Caution {
  public:
   double factor() const { return factor_.load(std::memory_order_relaxed); }
@@ -18,7 +19,8 @@ class Caution {
     if (predicted_s <= 0 || real_s <= 0) return;
     double factor = this->factor();
     double next = 0;
-    // The factor rests where steps up and down cancel out: where a part kLate of all is later.
+    // The factor settles where the steps up and down cancel out: where the part kLate of all first tokens is
+    // later.
     do next = factor * (real_s > factor * predicted_s ? 1 + kStep * (1 - kLate) : 1 - kStep * kLate);
     while (!factor_.compare_exchange_weak(factor, std::clamp(next, kLeast, kMost)));
   }
@@ -32,10 +34,10 @@ class Caution {
   std::atomic<double> factor_{1.25};
 };
 
-// One for each model. Thread-safe.
+// Holds one Caution for each model. Thread-safe.
 class Cautions {
  public:
-  // `model` must be one that the router knows, so that clients cannot add rows. The reference stays valid.
+  // `model` must be one that the router knows, so that clients cannot add entries. The reference stays valid.
   Caution& of(const std::string& model) {
     const std::lock_guard lock(mutex_);
     return models_[model];

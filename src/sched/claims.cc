@@ -6,7 +6,7 @@ namespace kvasir::sched {
 
 namespace {
 
-// One place in so many is kept for each lower class that has work.
+// Each lower class that has work keeps one place in this many.
 constexpr int kReservedPart = 16;
 
 template <class Key>

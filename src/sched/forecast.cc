@@ -8,15 +8,16 @@
 #include "sched/shares.h"
 #include "sched/step_end.h"
 
-// Plays the steps to a request's first token with whole classes instead of single sequences: a few
-// microseconds instead of the milliseconds that planning each step would take.
+// Simulates the steps to a request's first token with whole classes instead of single sequences, which takes
+// a few microseconds instead of the milliseconds that planning each step would take.
 namespace kvasir::sched {
 
 namespace {
 
-constexpr int kMostSteps = 48;  // what is left after so many is extrapolated
+constexpr int kMostSteps = 48;  // what is left after this many steps is extrapolated
 constexpr double kLeastChunk = 16;
-// The part of a step's prompt tokens that the first in rank has, however long it is; see share_rows.
+// The part of a step's prompt tokens that goes to the first in rank, however long its prompt is; see
+// share_rows.
 constexpr double kFirstPart = 0.25;
 
 // Prompts that are computed before or after the request's own.
@@ -42,8 +43,8 @@ double small_tokens(const Outlook& outlook, int priority) {
   return most_small_tokens(outlook.cost, outlook.order_ttft_s, num_waiting);
 }
 
-// The request's place among the tenants of its class, in tokens charged over weight, and among the prompts of
-// its own tenant, of which the short ones go first.
+// Finds the request's place among the tenants of its class, by tokens charged over weight, and among the
+// prompts of its own tenant, of which the short ones go first.
 class FairTurn {
  public:
   FairTurn(const Outlook& outlook, const wire::Outline& outline, double num_own)
@@ -71,13 +72,13 @@ class FairTurn {
     const double earlier = std::clamp((charge_ - line.charge) * line.weight + one, 0.0, all) / all;
     ahead.add(line.num_tokens * earlier, line.num_sequences * earlier);
   }
-  // One that came after the outlook was made.
+  // As above, for a line that came after the outlook was made.
   void add_earlier_arrival(const WaitingLine& line, Crowd& ahead) const {
     if (line.tenant != tenant_ || prompt_size(most_small_, line.num_tokens / line.num_sequences) <= size_)
       ahead.add(line.num_tokens, line.num_sequences);
   }
   const Crowd& longer_running() const { return longer_running_; }
-  // The most tokens of prompts that go first even if they come later.
+  // The most tokens of a prompt that goes before the request even if it comes later.
   double most_shorter(double num_own) const {
     return most_small_ <= 0 ? num_own : size_ > 0 ? most_small_ * std::pow(kSizeFactor, size_ - 1) : 0;
   }
@@ -98,14 +99,14 @@ class FairTurn {
   double charge_ = 0;
 };
 
-// The steps to come, for classes from one priority on.
+// Simulates the steps to come, for the classes of one priority and above.
 class Play {
  public:
-  // Lower classes that have work take their part of the time.
+  // The influence of other classes. Lower classes that have work take their part of the time.
   struct Others {
     bool expects_higher = false;
     bool has_lower = false;
-    bool is_alone = false;  // memory is free too
+    bool is_alone = false;  // the whole memory is free, too
   };
   Play(const Outlook& outlook, Slo slo, Others others)
       : outlook_(outlook),
@@ -119,11 +120,11 @@ class Play {
     kv_tokens_ += static_cast<double>(of.kv_tokens);
   }
   void add_ahead(const Crowd& ahead) { ahead_.add(ahead.num_tokens, ahead.num_prompts); }
-  // Prompts that are served later. They fill the steps, which take longer for it.
+  // Adds prompts that are served later. They fill up the steps, which take longer for it.
   void add_behind(const Crowd& behind) {
     behind_.add(std::max(0.0, behind.num_tokens), std::max(0.0, behind.num_prompts));
   }
-  // Shorter prompts that come later go first.
+  // Expects shorter prompts that come later and go first.
   void expect(double tokens_per_s, double never_overtaken, bool first_in_rank_is_longer) {
     overtaken_per_s_ = tokens_per_s;
     never_overtaken_ = never_overtaken;
@@ -157,7 +158,7 @@ class Play {
 
   bool chooses_length() const { return outlook_.fixed_step_s <= 0 && slo_.tpot_s > 0; }
 
-  // The step's length where the next prompt would take `whole_s`.
+  // The step's length if the next prompt would take `whole_s`.
   double target_s(double decode_s, double whole_s) const {
     const double least_s = decode_s * (1 + outlook_.prefill_share);
     if (outlook_.fixed_step_s > 0) return std::max(outlook_.fixed_step_s * (decode_s > 0 ? 1 : 4), least_s);
@@ -225,10 +226,10 @@ class Play {
     return chooses_length() ? ended(rows, (1 - own_part_) * budget) : rows;
   }
 
-  // No whole prompt is ahead: at most the part of one that may still come and overtake.
+  // True if no whole prompt is ahead: at most a part of one that may still come and overtake.
   bool has_turn() const { return ahead_.num_prompts < 0.5; }
 
-  // The step may end with the next prompt, and the first in rank keeps its part; see end_with_prompts.
+  // Ends the step with the next prompt if that pays. The first in rank keeps its part; see end_with_prompts.
   Rows ended(const Rows& whole, double of_first) const {
     const bool is_next = has_turn();
     const double next = is_next ? own_left_ : ahead_.mean_tokens();
@@ -290,9 +291,9 @@ class Play {
   double waited_s_;
   Crowd ahead_;
   Crowd behind_;
-  double overtaken_per_s_ = 0;  // tokens
-  double never_overtaken_ = 0;  // the request, while it has at most so many tokens left
-  double own_part_ = 1;         // of a step's prompt tokens, for the request and those ahead of it
+  double overtaken_per_s_ = 0;  // tokens per second
+  double never_overtaken_ = 0;  // a request with at most this many tokens left is not overtaken
+  double own_part_ = 1;         // part of a step's prompt tokens for the request and those ahead of it
   double own_ = 0;
   double own_left_ = 0;
   double own_cached_ = 0;
@@ -305,7 +306,8 @@ wire::Latency alone(const Outlook& outlook, const Slo& slo, const wire::Outline&
               {.decode_sequences = outline.num_sequences, .kv_tokens = outline.num_prompt_tokens})};
 }
 
-// Beside a higher class a request has a small part of the time, which streams of its own class take first.
+// The latency beside a higher class: a small part of the time, of which streams of the request's own class
+// take theirs first.
 wire::Latency beside_higher(const Outlook& outlook, int priority, double to_compute, int num_sequences,
                             double drained_s) {
   StepLoad higher;

@@ -11,7 +11,7 @@ namespace {
 constexpr double kStepS = 0.01;
 constexpr double kRowS = 0.002;
 
-// Runs steps until nobody is left.
+// Runs steps until no sequence is left.
 void drain(Scheduler& scheduler) {
   while (!scheduler.idle()) {
     const StepPlan plan = scheduler.plan();
@@ -32,8 +32,8 @@ wire::GenerateRequest request_of(TokenId first, int num_prompt) {
   return request;
 }
 
-// Prompts that came a moment ago make it expect more of them. Since nobody runs, only time or a request can
-// prove it wrong, so it says that it is idle.
+// Prompts that came a moment ago make the worker expect more of them. Since it runs nothing, only time or a
+// request can prove the expectation wrong, so the forecast says that the worker is idle.
 TEST(Forecast, AWorkerWithoutWorkIsIdleWhateverCameBefore) {
   Scheduler scheduler({.num_blocks = 4096,
                        .max_batch_tokens = 256,
@@ -53,7 +53,7 @@ TEST(Forecast, AWorkerWithoutWorkIsIdleWhateverCameBefore) {
   EXPECT_TRUE(idle.is_within(4));
   const WaitingLine arrival{.num_tokens = 10, .num_sequences = 1};
   EXPECT_FALSE(forecast(scheduler.outlook(), {&arrival, 1}, outline, 0, 0).is_idle);
-  // Long after, it expects no more of them.
+  // A long time later, it expects no more of them.
   EXPECT_LT(forecast(scheduler.outlook(), {}, outline, 0, 1000).expected.ttft_s, idle.expected.ttft_s);
 }
 

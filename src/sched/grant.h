@@ -14,7 +14,7 @@ struct Grant {
   int num_rows = 0;
   bool admitted = false;
   kv::PrefixHit hit;   // of an admitted sequence
-  int num_loaded = 0;  // blocks after the hit that have come from elsewhere
+  int num_loaded = 0;  // blocks after the hit that are loaded, since they have come from elsewhere
   std::vector<kv::BlockId> new_blocks;
 
   int num_left() const { return sequence->num_tokens() - num_computed; }

@@ -10,9 +10,9 @@ namespace kvasir::sched {
 
 namespace {
 
-// The most prompts that an outlook tells one by one.
+// The most prompts that an outlook lists one by one.
 constexpr std::size_t kMostPrompts = 256;
-// Fewer arrivals say nothing of how many are to come.
+// With fewer arrivals, there is no estimate of how many are to come.
 constexpr std::size_t kLeastArrivals = 16;
 
 void add_running(const Sequence& sequence, Outlook& outlook) {

@@ -21,7 +21,7 @@ struct AwaitedTokens {
   bool runs = false;
 };
 
-// Prompts that came lately, so that one can tell how many are still to come.
+// The prompts that came last, for an estimate of how many are still to come.
 struct RecentPrompts {
   static constexpr std::size_t kMost = 64;
   struct Arrival {
@@ -29,21 +29,21 @@ struct RecentPrompts {
     int num_tokens = 0;
   };
   std::vector<Arrival> arrivals;  // at most kMost, a ring
-  std::size_t next = 0;           // the oldest one, once the ring is full
+  std::size_t next = 0;           // index of the oldest one
 
   void add(double now_s, int num_tokens);
-  // Tokens a second of prompts that are no longer than this.
+  // Tokens per second that came in prompts of at most `num_tokens`. 0 if too few prompts came to estimate it.
   double shorter_per_s(double now_s, double num_tokens) const;
 };
 
-// The sequences of one priority that run.
+// The running sequences of one priority.
 struct RunningClass {
   int priority = 0;
   int num_streams = 0;
-  std::int64_t kv_tokens = 0;  // that the streams attend to
-  double prompt_tokens = 0;    // of prompts that are partly computed, those still to compute
+  std::int64_t kv_tokens = 0;  // tokens that the streams attend to
+  double prompt_tokens = 0;    // still to compute, of partly computed prompts
   int num_prompts = 0;
-  double lowest_charge = 0;  // of its tenants, where a newcomer starts
+  double lowest_charge = 0;  // of its tenants; a new tenant starts there
 };
 
 // The part of a scheduler's state that decides how long a new request will take. A value that other threads
@@ -51,18 +51,18 @@ struct RunningClass {
 struct Outlook {
   StepCost cost;
   Slo slo;
-  double order_ttft_s = 0;  // the SLO by which prompts are put in order, see most_small_tokens
+  double order_ttft_s = 0;  // the TTFT SLO by which prompts are ordered, see most_small_tokens
   double short_s = 0;       // longest step while no prompt is in a hurry
-  double fixed_step_s = 0;  // > 0: a step's length is not chosen
+  double fixed_step_s = 0;  // > 0: the target of every step, whose length is then not chosen
   double prefill_share = 0;
   int max_batch_tokens = 0;
   int max_sequences = 0;
-  double num_free_tokens = 0;  // of the KV cache
-  double mean_tail = 0;        // tokens of a prompt that lately were found in a partly filled block
-  double mean_output = 1;      // tokens of answers that ended lately
-  double waited_s = 0;         // by the prompt that waits longest
-  int highest_recent = 0;      // priority of the highest class that was here lately
-  double in_flight_s = 0;      // until the begun steps end, which the rest counts as done
+  double num_free_tokens = 0;  // room in the KV cache
+  double mean_tail = 0;        // mean tokens that recent prompts found in a partly filled block
+  double mean_output = 1;      // mean tokens of answers that ended lately
+  double waited_s = 0;         // waiting time of the prompt that waits longest
+  int highest_recent = 0;      // highest priority that had sequences lately
+  double in_flight_s = 0;      // until the begun steps end; the other fields count them as done
   double now_s = 0;            // on the clock of Scheduler::set_now
   RecentPrompts recent;
   std::vector<AwaitedTokens> prompts;  // some hundreds at most, the running ones first
@@ -70,11 +70,11 @@ struct Outlook {
   std::vector<WaitingLine> waiting;
 };
 
-// Everything but `mean_tail`, `mean_output`, `recent`, `now_s` and `in_flight_s`.
+// Fills everything but `mean_tail`, `mean_output`, `recent`, `now_s` and `in_flight_s`.
 Outlook make_outlook(const SchedulerState& state);
 
-// Plays the next steps roughly, with this request among the others. `arrivals` came after the outlook was
-// made, which is `since_s` old. `num_cached` tokens of the request's first prompt need not be computed.
+// Simulates the next steps roughly, with this request among the others. The outlook is `since_s` old, and
+// `arrivals` came after it was made. `num_cached` tokens of the request's first prompt need not be computed.
 wire::Forecast forecast(const Outlook& outlook, std::span<const WaitingLine> arrivals,
                         const wire::Outline& outline, int num_cached, double since_s);
 

@@ -7,7 +7,7 @@ namespace kvasir::sched {
 
 namespace {
 
-// Running sequences that a plan displaces at most for waiting ones. What they lose is computed again, or
+// The most running sequences that a plan displaces for waiting ones. Their tokens are computed again, or
 // found in the prefix tree.
 constexpr int kMostDisplaced = 8;
 

@@ -20,21 +20,22 @@ class PlanMemory {
   const std::vector<const Sequence*>& preempted() const { return preempted_; }
   bool is_preempted(const Sequence* sequence) const;
 
-  // Sets so many blocks apart for a sequence that joins, beyond those that the running sequences need for
-  // what they know and one more for each to grow into: admission never causes a preemption right away.
-  // Preempts held sequences where it must. False, and nothing changed, where that is not enough.
+  // Sets `num_needed` blocks apart for a sequence that joins. Each running sequence keeps the blocks for all
+  // tokens that it knows, and one block more, so that admission never causes a preemption right away.
+  // Preempts held sequences if it must. False if even that is not enough.
   bool spare_blocks(const Sequence& sequence, int num_needed);
-  // Blocks that nobody here has a claim on.
+  // The number of available blocks that neither a running sequence nor one that joins has a claim on.
   int num_spare() const { return num_spare_; }
   int num_held_blocks() const;
 
-  // Preempts the last in rank of those that must give up their place for `waiting`. Null: there is none, or
-  // the plan has displaced enough.
+  // Preempts the last in rank of the sequences that must give up their place for `waiting`. Null if there is
+  // none, or if the plan has displaced enough.
   const Sequence* displace_for(const Sequence& waiting);
 
-  // Preempts one running sequence for the one in need: a held one, whatever its rank, since it waits for its
-  // reader and not for blocks; otherwise the last in rank. Never preempts a sequence that ranks before the
-  // one in need, so the first in rank always advances. False: there is none.
+  // Preempts one running sequence so that `sequence` can have its blocks: a held one if there is one,
+  // whatever its rank, since it waits for its reader and not for blocks; otherwise the last in rank. Apart
+  // from held ones, no sequence that ranks before `sequence` is preempted, so the first in rank always
+  // advances. False if there is none to preempt.
   bool preempt_for(const Sequence* sequence);
 
  private:

@@ -41,7 +41,8 @@ constexpr int kMaxPromptRows = 64;
 // When prompts are admitted, each counts for at most one part in this many of the budget, so that a long
 // prompt does not keep short ones out.
 constexpr int kMinPrefills = 4;
-// Whether the highest class that has work comes first, and the others have what is set apart for them.
+// highest_first: the highest class that has work comes first, and lower ones get the time and the places that
+// are set apart for them. all_alike: no class holds another back.
 enum class ClassRule { highest_first, all_alike };
 
 class Planner {
@@ -79,7 +80,7 @@ class Planner {
  private:
   void find_highest();
   bool is_lower(const Sequence& sequence) const { return has_lower_ && sequence.request.priority < highest_; }
-  // Where steps may take as long as they like, nobody is displaced for the sake of another's time.
+  // If steps may take as long as they like, no sequence is displaced to give its time to another.
   bool guards_time() const { return s_.options.target_step_s > 0 || s_.options.slo.tpot_s > 0; }
   bool chooses_length() const { return s_.options.target_step_s <= 0 && s_.options.slo.tpot_s > 0; }
   bool has_prompts() const;
@@ -110,13 +111,13 @@ class Planner {
   bool takes_turns_ = false;     // some of them must wait for later steps
   std::vector<Grant> decodes_;   // one row each, by rank or by turn
   std::vector<Grant> prefills_;  // the running ones by rank, then the admitted ones
-  // Of classes below the highest one.
+  // Sequences of classes below the highest one.
   std::vector<RowTurn> lower_turns_;
   std::vector<Grant> lower_prefills_;
   bool has_lower_ = false;
   int highest_ = 0;
-  double lower_s_ = 0;           // what their rows add to the step
-  int num_places_ = 0;           // in the batch
+  double lower_s_ = 0;           // what lower classes' rows add to the step
+  int num_places_ = 0;           // free places in the batch
   std::vector<Prompt> waiting_;  // in the order of service
   std::vector<Grant*> grants_;   // decodes and prefills: running ones by rank, then admitted ones by rank
   // Full blocks that prefills will publish, each with the first in rank of the sequences that compute it.
@@ -144,7 +145,7 @@ void Planner::choose_running() {
         {.sequence = turn.sequence, .num_computed = turn.sequence->num_computed, .num_rows = 1});
 }
 
-// Leaves out those whose turn it is not.
+// Leaves out the streams whose turn has not come.
 void Planner::limit_decodes(std::vector<RowTurn>& turns) {
   const SchedulerOptions& o = s_.options;
   const double target_s = o.target_step_s > 0 ? o.target_step_s : o.slo.tpot_s > 0 ? o.short_step_s : 0;
@@ -283,7 +284,7 @@ bool Planner::claim_place(const Sequence& sequence) {
   return displaced;
 }
 
-// Empty places that are not for this sequence.
+// The number of empty places that this sequence may not take.
 int Planner::num_kept_places(const Sequence& sequence) const {
   return has_lower_ ? std::min(memory_.claims().num_kept_from(sequence), max_sequences() / 2) : 0;
 }
@@ -296,16 +297,16 @@ void Planner::drop_grant(const Sequence* sequence) {
   if (num_dropped > 0 || had_turn) ++num_places_;
 }
 
-// True while one that it may rely on is about to publish the next block that it needs: who comes together
-// computes a prefix once. The one waiting holds nothing, and the one computing advances in its turn, so
-// nobody waits in a circle or for somebody who starves.
+// True while another sequence, on which this one may rely, is about to publish the next block that this one
+// needs: sequences that come together compute a prefix once. The waiting sequence holds nothing, and the
+// computing one advances in its turn, so no sequence waits in a circle or for one that starves.
 bool Planner::waits_for_prefix(const Sequence& sequence) const {
   if (!s_.options.prefix_cache || sequence.wants_prompt_lines()) return false;
   const std::size_t num_useful = (sequence.tokens.size() - 1) / kBlockTokens;
   const std::size_t num_published = s_.tree.num_published(sequence.chain, num_useful);
   if (num_published == num_useful) return false;
   const int num_known = sequence.num_known_blocks(static_cast<int>(num_published));
-  if (num_known > static_cast<int>(num_published)) return false;  // they have come from elsewhere
+  if (num_known > static_cast<int>(num_published)) return false;  // the next blocks have come from elsewhere
   const auto found = computing_.find(sequence.chain.hashes()[num_published]);
   return found != computing_.end() && may_rely_on(*found->second, sequence);
 }
@@ -328,7 +329,8 @@ bool Planner::admit(const Sequence& sequence, std::vector<Grant>& prefills) {
   if (s_.options.prefix_cache && !sequence.wants_prompt_lines())
     grant.hit = s_.tree.find(sequence.chain, sequence.tokens);
   use_arrived(grant);
-  // The source of a copy must stay for the step, a block more; where that is too much, it is not copied.
+  // The source of a copy must stay for the step, which takes one block more. If there is no room for it,
+  // nothing is copied.
   if (grant.hit.tail != kNoBlock && num_needed_blocks(grant) > memory_.num_spare()) {
     grant.hit.tail = kNoBlock;
     grant.hit.num_tail_tokens = 0;
@@ -345,7 +347,7 @@ bool Planner::admit(const Sequence& sequence, std::vector<Grant>& prefills) {
   return true;
 }
 
-// Blocks that have come are loaded where the cache ends.
+// Loads blocks that have come from elsewhere, after the last full block found in the cache.
 void Planner::use_arrived(Grant& grant) {
   const auto num_hit = static_cast<int>(grant.hit.blocks.size());
   grant.num_loaded = grant.sequence->num_known_blocks(num_hit) - num_hit;
@@ -354,7 +356,8 @@ void Planner::use_arrived(Grant& grant) {
   grant.hit.num_tail_tokens = 0;
 }
 
-// Available blocks that an admitted sequence takes, for all that it knows and its next token.
+// The number of available blocks that an admitted sequence takes, for all tokens that it knows and the next
+// one.
 int Planner::num_needed_blocks(const Grant& grant) {
   const Sequence& sequence = *grant.sequence;
   int num_needed = kv::blocks_for(std::min(sequence.num_tokens() + 1, sequence.capacity()));
@@ -385,7 +388,7 @@ void Planner::share_within(double target_s, int budget) {
   }
 }
 
-// Goes by rank, so that a preempted sequence has not been served before.
+// Goes by rank, so that no sequence is preempted that has been given blocks already.
 void Planner::reserve_blocks() {
   BlockLedger& ledger = memory_.ledger();
   grants_.reserve(decodes_.size() + prefills_.size());
@@ -417,7 +420,7 @@ void Planner::reserve_blocks() {
 StepPlan make_plan(const SchedulerState& state) {
   Planner planner(state, ClassRule::highest_first);
   StepPlan plan = planner.build();
-  // Nothing of the highest class can go on: the others do not wait for it.
+  // If no sequence of the highest class can go on, the others do not wait for it.
   if (plan.empty() && planner.has_lower()) return Planner(state, ClassRule::all_alike).build();
   return plan;
 }

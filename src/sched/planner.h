@@ -13,12 +13,12 @@
 
 namespace kvasir::sched {
 
-// The part of the time that classes below the highest one have together, while that one has work.
+// The part of the time that all lower classes together have while the highest class has work.
 inline constexpr double kLowerShare = 0.05;
 
-// The longest step while a higher class is expected back, unless streams need more: as long as four steps of
-// one row, so that three quarters of the time go into rows and not into reading the weights. A device that is
-// slow for its model gives half of the time to rows at least.
+// The longest step while a higher class is expected back, unless the streams need more: `short_s`, but at
+// least two and at most four steps of one row. One such step goes into reading the weights, so three quarters
+// of the time are left for rows with four, and half with two.
 inline double expecting_step_s(const StepCost& cost, double short_s) {
   const double one_row_s = cost.predict_s({.decode_sequences = 1});
   return std::clamp(short_s, 2 * one_row_s, 4 * one_row_s);
@@ -28,8 +28,8 @@ struct SchedulerOptions {
   int num_blocks = 0;
   int max_batch_tokens = 512;
   int max_batch_sequences = 64;
-  // The target time of a step with running streams. 0: the time is chosen for the SLOs, or, without SLOs,
-  // only max_batch_tokens bounds the step.
+  // The target time of a step with running streams. If it is 0, the time is chosen for the SLOs, or, without
+  // SLOs, only max_batch_tokens bounds the step.
   double target_step_s = 0.15;
   Slo slo;
   Slo least_slo;  // `slo` may fall to this if the device proves faster than expected; 0: it stays
@@ -41,7 +41,7 @@ struct SchedulerOptions {
   // many streams already share the reading of the weights. Further streams may take turns.
   int min_batch_decodes = 256;
   bool prefix_cache = true;
-  StepCost cost;  // the prior for the device, before its first step
+  StepCost cost;  // the device's assumed costs before its first step
 };
 
 // Everything that a plan depends on.
@@ -56,12 +56,12 @@ struct SchedulerState {
   std::vector<Sequence*> running;  // by rank; each holds its blocks
   std::vector<Sequence*> waiting;  // by rank; none holds a block
   Shares shares;
-  double lower_credit_s = 0;  // time that lower classes may take of the next steps, beside the highest one
-  double busy_s = 0;          // that steps have taken: the time by which waiting is measured
+  double lower_credit_s = 0;  // what lower classes may take of the time of the next steps
+  double busy_s = 0;          // the sum of all steps' times: the clock that waiting is measured on
 };
 
-// Decides the next step. Changes nothing. The plan is empty only if no sequence can continue: there is none,
-// or all are held or wait for their blocks.
+// Decides the next step. Changes nothing. The plan is empty only if no sequence can continue: none exists, or
+// all are held or wait for their blocks.
 StepPlan make_plan(const SchedulerState& state);
 
 }  // namespace kvasir::sched

@@ -10,8 +10,8 @@
 
 namespace kvasir::sched {
 
-// The steps that computed a sequence's prompt, for those who look at a request afterwards. Steps end in the
-// order in which they began. Bounded: the last chunk stands for all steps beyond kMaxChunks.
+// Records the steps that computed a sequence's prompt, for traces. Steps end in the order in which they
+// began. Bounded: the last chunk stands for step kMaxChunks and all later ones.
 class PrefillLog {
  public:
   static constexpr std::size_t kMaxChunks = 32;
@@ -26,7 +26,7 @@ class PrefillLog {
     chunks_.back().num_tokens += num_tokens;
   }
 
-  // The step that began first of those that have not ended.
+  // Ends the oldest step that has not ended.
   void end(double now_s) {
     if (num_open_ == 0) return;
     --num_open_;
@@ -42,7 +42,7 @@ class PrefillLog {
 
  private:
   std::vector<wire::PrefillChunk> chunks_;
-  std::size_t num_ended_ = 0;  // the chunk whose step ends next
+  std::size_t num_ended_ = 0;  // index of the chunk whose step ends next
   std::size_t num_open_ = 0;   // steps that have begun and not ended
 };
 

@@ -12,8 +12,8 @@ namespace {
 // The most prompts that one plan sorts by their work. The others wait in the order of rank, since examining
 // thousands would take milliseconds.
 constexpr std::size_t kMostJudged = 128;
-// Of the SLO for the first token: the longest work of a small prompt, and the most work that may wait while
-// small prompts are served as they come.
+// Parts of the SLO for the first token: the longest work of a small prompt, and the most work that may wait
+// while small prompts are served as they come.
 constexpr double kSmallPart = 0.25;
 constexpr double kBacklogPart = 0.5;
 
@@ -26,12 +26,12 @@ int num_known(const SchedulerState& state, const Sequence& sequence) {
 
 // A tenant's waiting sequences: its first in rank, then the others in the order of service.
 struct Line {
-  double charge = 0;  // with what was taken of it so far
+  double charge = 0;  // includes the prompts that were taken so far
   const Account* account = nullptr;
-  std::span<const Prompt> prompts = {};  // that were not taken yet
+  std::span<const Prompt> prompts = {};  // not taken yet
 };
 
-// The next prompt of a line, with what decides when its turn is. Small, since a heap moves it about.
+// The next prompt of a line, with the keys that decide when its turn is. Small, since a heap moves it about.
 struct Next {
   double charge = 0;  // of its line
   double tag = 0;
@@ -44,7 +44,8 @@ Next next_of(Line& line) {
   return {.charge = line.charge, .tag = sequence.tag, .id = sequence.id, .line = &line};
 }
 
-// The tenants of the class with waiting sequences, at most so many, those that were charged least.
+// The lines of the tenants with waiting sequences in this class: at most `most`, those that were charged
+// least.
 std::vector<Line> who_waits(const Shares::Class& of, std::size_t most) {
   std::vector<std::pair<double, const Account*>> accounts(of.lines.size());
   for (std::size_t i = 0; i < accounts.size(); ++i) accounts[i] = {of.lines[i].charge, of.line_owners[i]};
@@ -78,8 +79,8 @@ void judge_lines(const SchedulerState& state, std::size_t most, std::vector<Line
   std::erase_if(lines, [](const Line& line) { return line.prompts.empty(); });
 }
 
-// Always the next one of the line that was charged least, which is charged for it. The rank decides between
-// equal ones, so that the order does not depend on where an account lies.
+// The next prompt is always one of the line with the lowest charge, which is then charged for it. The rank
+// decides between equal charges, so that the order does not depend on the addresses of accounts.
 bool is_later(const Next& a, const Next& b) {
   if (a.charge != b.charge) return a.charge > b.charge;
   return a.tag != b.tag ? a.tag > b.tag : a.id > b.id;

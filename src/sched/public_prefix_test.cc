@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kPublic = 320;
 
-// A request whose first `num_public` tokens are everybody's, followed by 20 of its own.
+// A request whose first `num_public` tokens are shared by all tenants, followed by 20 of its own.
 wire::GenerateRequest request_of(const std::string& tenant, int num_public = kPublic) {
   wire::GenerateRequest request;
   request.prompt.resize(num_public);
@@ -45,8 +45,8 @@ TEST(PublicPrefix, TenantsThatComeTogetherComputeItOnce) {
   EXPECT_EQ(scheduler.stats().num_cached_tokens, 3 * kPublic);
 }
 
-// Rows go to whoever was charged least, so a guest does not wait for the prefix of a tenant that comes after
-// it.
+// Rows go to the tenant that was charged least, so a guest does not wait for the prefix of a tenant that
+// comes after it.
 TEST(PublicPrefix, NobodyWaitsForATenantThatIsServedLater) {
   Scheduler scheduler(options());
   const SequenceId held = scheduler.submit(request_of("held", 16)).value();

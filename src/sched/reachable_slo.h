@@ -12,7 +12,7 @@ inline constexpr Slo kWantedSlo{.ttft_s = 0.5, .tpot_s = 0.05};
 
 struct ReachableSlo {
   Slo slo;
-  Slo least;           // the lowest they may fall to if the device proves faster; as `slo` where asked for
+  Slo least;           // how far `slo` may fall if the device proves faster; equal to it where asked for
   std::string reason;  // a phrase for each part that exceeds the wanted SLO; empty: none does
 };
 
@@ -21,9 +21,9 @@ struct ReachableSlo {
 // not 0 are used as they are.
 ReachableSlo reachable_slo(const StepCost& cost, int max_sequences, const Slo& asked);
 
-// The SLOs that the device can reach by its present cost, between `least` and `most`, so that a server that
-// started beside a busy neighbour does not aim low for ever. If a part of `least` is 0, that part of `most`
-// stays.
+// The SLOs that the device can reach with its present cost, between `least` and `most`, so that a server that
+// started beside a busy neighbour does not keep its modest SLOs for ever. If a part of `least` is 0, that
+// part of `most` stays.
 Slo tightened_slo(const StepCost& cost, int max_sequences, const Slo& least, const Slo& most);
 
 }  // namespace kvasir::sched

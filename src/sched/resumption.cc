@@ -48,7 +48,7 @@ class Replay {
     if (state_.finish) return base::ok();
     TRY(const std::vector<TokenId> forced, forced_tokens(request_, state_.matcher.get()));
     for (const TokenId token : forced) {
-      // Another build may have split the forced text differently. What it has sent stays.
+      // Another build may have split the forced text into other tokens. The tokens that it has sent stay.
       if (is_given() && request_.resumed[num_taken_] != token) return base::ok();
       TRY_OK(take(token));
       if (state_.finish) return base::ok();

@@ -16,14 +16,15 @@ namespace kvasir::sched {
 // another worker has produced (`GenerateRequest::resumed`).
 struct Resumption {
   std::unique_ptr<grammar::Matcher> matcher;  // has accepted those tokens; null: no grammar
-  // Tokens that the grammar forces right after them, as the other worker would have sent them: the output may
-  // have been cut between tokens that come together.
+  // Tokens that the grammar forces right after the resumed ones. The other worker would have sent them
+  // together, but its output may have been cut between them.
   std::vector<TokenId> forced;
-  std::optional<wire::FinishReason> finish;  // set if only the forced tokens are left, or nothing
+  std::optional<wire::FinishReason> finish;  // set if nothing is left to compute
 };
 
-// Takes the resumed tokens one by one, as the scheduler took them on the other worker. invalid_argument: they
-// cannot be the beginning of an answer to this request. Takes time by their number; any thread may call it.
+// Takes the resumed tokens one by one, as the scheduler took them on the other worker. Fails with
+// invalid_argument if they cannot be the beginning of an answer to this request. The time grows with their
+// number; any thread may call it.
 base::Result<Resumption> replay_output(const wire::GenerateRequest& request);
 
 }  // namespace kvasir::sched

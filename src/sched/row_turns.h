@@ -7,15 +7,17 @@
 
 namespace kvasir::sched {
 
-// A sequence beside what it is sorted by: looking into thousands of them for it would take milliseconds.
+// A sequence with the keys that it is sorted by: to look them up in thousands of sequences would take
+// milliseconds.
 struct RowTurn {
   std::int64_t last_step = 0;
   const Sequence* sequence = nullptr;
   double place = 0;
 };
 
-// Where not all streams fit into a step: the one that has waited for the longest first, and one of each
-// tenant (as many as its weight) before the next one of any; in a tenant one of each request.
+// Sorts the streams for steps that cannot take all of them. The stream that has waited longest comes first.
+// Each tenant has as many streams as its weight before any tenant has the next one, and within a tenant each
+// request has one in turn.
 void sort_by_turn(std::vector<RowTurn>& turns);
 
 }  // namespace kvasir::sched

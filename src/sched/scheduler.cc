@@ -12,7 +12,7 @@ namespace kvasir::sched {
 
 namespace {
 
-// Chunks of a block that the time set apart for them is saved up for, at most.
+// Lower classes save up their time for at most this many chunks of one block.
 constexpr double kCreditChunks = 2;
 // How much the newest answer counts in the mean length of answers.
 constexpr double kOutputFading = 1.0 / 64;
@@ -82,7 +82,7 @@ base::Result<SequenceId> Scheduler::submit(wire::GenerateRequest request, Resump
   for (const std::vector<TokenId>& output : {std::exchange(request.resumed, {}), resumption.forced})
     sequence->tokens.insert(sequence->tokens.end(), output.begin(), output.end());
   sequence->unsent = std::move(resumption.forced);
-  // Never more than the prompt: what is generated belongs to the tenant.
+  // Only the prompt can be public: generated tokens belong to the tenant.
   const int num_public = std::clamp(request.num_public_tokens, 0, sequence->num_prompt);
   sequence->chain = kv::BlockChain({.cache_namespace = request.origin.cache_namespace,
                                     .num_public_tokens = num_public,
@@ -143,7 +143,7 @@ int Scheduler::num_to_compute(const Sequence& sequence) const {
   const int num_cached = state_.options.prefix_cache
                              ? static_cast<int>(state_.tree.num_published(sequence.chain)) * kv::kBlockTokens
                              : 0;
-  // Those that are on their way count as if they were here.
+  // Blocks that are on their way count as cached.
   const int num_coming =
       sequence.awaits ? static_cast<int>(sequence.request.arriving->end()) * kv::kBlockTokens : 0;
   return std::max(1, sequence.num_tokens() - std::max(num_cached, num_coming));
@@ -241,8 +241,8 @@ std::vector<SequenceEvent> Scheduler::finish(const StepPlan& plan, StepResult re
   return events;
 }
 
-// Lower classes have their share of the time, in pieces that are large enough for a chunk of a prompt. If a
-// step with their rows takes longer than expected, they are in debt for it: the highest class must not lose
+// Gives lower classes their share of the time, saved up so that it is enough for a chunk of a prompt. If a
+// step with their rows takes longer than predicted, they are charged for it: the highest class must not lose
 // more because rows cost more than was thought.
 void Scheduler::give_credit(const StepPlan& plan, double seconds) {
   const double most_s = kCreditChunks * state_.cost.predict_s({.prefill_tokens = kv::kBlockTokens});
@@ -269,7 +269,7 @@ void Scheduler::admit(const StepPlan::Slice& slice) {
     mean_tail_ += kTailFading * (slice.num_computed % kv::kBlockTokens - mean_tail_);
     stats_.num_cached_tokens += sequence.num_cached;
   }
-  sequence.arrived = {};  // the plan has what it loads
+  sequence.arrived = {};  // the plan keeps the blocks that it loads
   state_.shares.charge_cached(sequence, sequence.num_computed);
   state_.shares.run(sequence);
   std::erase(state_.waiting, &sequence);
@@ -308,8 +308,8 @@ void Scheduler::advance(Sequence& sequence, const StepPlan::Slice& slice, StepRe
   }
   keep_prompt_lines(sequence, slice.num_computed, outcome.prompt);
   const int num_done = slice.num_computed + slice.num_rows;
-  // If a step that began since has preempted the sequence, fewer tokens are computed. That step published the
-  // blocks.
+  // If a step that began since has preempted the sequence, fewer tokens are computed, and the preemption has
+  // published the blocks.
   if (state_.options.prefix_cache && sequence.num_computed >= num_done)
     sequence.blocks.publish(state_.tree, sequence.chain,
                             std::span(sequence.tokens).first(static_cast<std::size_t>(num_done)));
@@ -353,7 +353,7 @@ void Scheduler::append_forced(Sequence& sequence, wire::TokenEvent& event) {
     event.error = std::move(forced).error();
     return;
   }
-  // A token of a step that was begun since would come after the first of them: it is not drawn.
+  // A step that was begun since would draw a token in the place of the first forced one, so it draws none.
   if (!forced->empty()) sequence.num_in_flight = 0;
   for (const TokenId token : *forced) {
     append(sequence, {.id = token}, event);

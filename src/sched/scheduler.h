@@ -15,7 +15,7 @@
 
 namespace kvasir::sched {
 
-// An error if the request could never be served: it has no tokens, or more than all blocks hold.
+// Fails if the request could never be served: it has no tokens, or more than all blocks hold.
 base::Status check_fits(const SchedulerOptions& options, const wire::GenerateRequest& request);
 
 struct SchedulerStats {
@@ -28,7 +28,7 @@ struct SchedulerStats {
   std::int64_t num_finished = 0;
   std::int64_t num_failed = 0;
   std::int64_t num_aborted = 0;
-  std::int64_t num_loaded_blocks = 0;  // that came from elsewhere and were used
+  std::int64_t num_loaded_blocks = 0;  // blocks that came from elsewhere and were used
   std::int64_t num_stored_blocks = 0;
 };
 
@@ -40,12 +40,13 @@ class Scheduler {
   explicit Scheduler(const SchedulerOptions& options);
   ~Scheduler();
 
-  // The time in seconds on the caller's clock, for the calls that follow. Only what `usage` says of waiting
-  // goes by it. Plans go by the time that steps take, which stands still between steps.
+  // Sets the time in seconds on the caller's clock, for the calls that follow. It serves `usage`, ages, and
+  // the patience with arriving blocks. Plans use another clock, the sum of the steps' times, which stands
+  // still between steps.
   void set_now(double now_s) { now_s_ = now_s; }
 
   base::Result<SequenceId> submit(wire::GenerateRequest request);
-  // The same for whoever has called `replay_output`, and knows that the output goes on.
+  // As above, for a caller that has called `replay_output` and knows that the output goes on.
   base::Result<SequenceId> submit(wire::GenerateRequest request, Resumption resumption);
   // Removes a live sequence in any state. No event follows.
   void abort(SequenceId id);
@@ -53,25 +54,26 @@ class Scheduler {
   void hold(SequenceId id);
   void resume(SequenceId id);
 
-  // Sequences whose blocks have come, or that have waited for them long enough, may run from now on. Called
-  // after set_now, before plan.
+  // Lets sequences run whose blocks have come, or that have waited for them long enough. Called after
+  // set_now, before plan.
   void take_arrivals();
   int num_awaiting() const { return num_awaiting_; }
 
-  // Tells other threads from now on which blocks of prefixes are cached.
+  // Publishes in `index`, from now on and for other threads, which blocks of prefixes are cached.
   void publish_to(std::shared_ptr<kv::PublishedBlocks> index) { state_.tree.publish_to(std::move(index)); }
 
   StepPlan plan() const { return make_plan(state_); }
   // Does the plan's bookkeeping with the runner's result. Nothing else may have changed since the plan was
   // made.
   std::vector<SequenceEvent> commit(const StepPlan& plan, StepResult result);
-  // The half that needs no result: assigns blocks, and counts tokens as computed or in flight. Nothing else
-  // may have changed since the plan was made.
+  // The half of commit() that needs no result: assigns blocks, and counts tokens as computed or in flight.
+  // Nothing else may have changed since the plan was made.
   void begin(const StepPlan& plan);
-  // Brings a begun plan up to date once all plans before it are finished: its slices know their tokens. A
-  // slice wants no token any more if its sequence has more by now, and has no request if it is gone.
+  // Brings a begun plan up to date once all plans before it are finished: its slices then know their tokens.
+  // A slice no longer wants a token if its sequence has more by now, and has no request if its sequence is
+  // gone.
   void refresh(StepPlan& plan) const;
-  // The other half, called in the order of begin(). Rows of sequences that are gone are dropped.
+  // The other half of commit(), called in the order of begin(). Rows of sequences that are gone are dropped.
   std::vector<SequenceEvent> finish(const StepPlan& plan, StepResult result);
 
   Outlook outlook() const;
@@ -82,7 +84,7 @@ class Scheduler {
   int num_waiting() const { return static_cast<int>(state_.waiting.size()); }
   std::map<int, int> waiting_by_priority() const;
   bool idle() const { return sequences_.empty(); }
-  // The sequences for somebody who watches, as of the last set_now.
+  // The live sequences, for those who watch the engine, as of the last set_now.
   std::vector<wire::LiveSequence> live() const;
 
  private:
@@ -106,10 +108,10 @@ class Scheduler {
   std::unordered_map<SequenceId, std::unique_ptr<Sequence>> sequences_;
   SchedulerStats stats_;
   SequenceId next_id_ = 1;
-  std::int64_t num_begun_ = 0;  // number of steps
+  std::int64_t num_begun_ = 0;  // number of begun steps
   int num_awaiting_ = 0;        // sequences that wait for their blocks
-  double mean_output_;          // tokens of the answers that ended lately
-  double mean_tail_ = 0;        // tokens of a prompt that lately were found in a partly filled block
+  double mean_output_;          // mean tokens of the answers that ended lately
+  double mean_tail_ = 0;        // mean tokens that recent prompts found in a partly filled block
   RecentPrompts recent_;
   double now_s_ = 0;  // see set_now
 };

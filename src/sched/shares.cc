@@ -12,7 +12,7 @@ namespace kvasir::sched {
 
 namespace {
 
-// What a token from the prefix cache costs beside one that is computed.
+// The cost of a token from the prefix cache, relative to a computed one.
 constexpr double kCachedCost = 1.0 / 16;
 double expected_cost(const Sequence& sequence) {
   return sequence.num_prompt + std::min(sequence.request.max_tokens, kExpectedOutput);
@@ -53,7 +53,7 @@ void Shares::leave(Sequence& sequence, double now_s) {
   } else {
     leave_line(account, sequence);
   }
-  // What was counted too much comes back to the tenant's next requests, which stay after those that are here.
+  // The tenant's next requests get back what was counted too much, but stay after the requests that are here.
   if (sequence.turn == 0) {
     const double unused = std::max(0.0, expected_cost(sequence) - sequence.num_charged) / account.weight;
     account.next_tag = std::max(account.newest_tag, account.next_tag - unused);

@@ -15,9 +15,9 @@ namespace kvasir::sched {
 struct Sequence;
 struct Account;
 
-// Tokens of an answer that are counted before they are known.
+// The tokens that an answer is assumed to have, at most, until its length is known.
 inline constexpr int kExpectedOutput = 128;
-// For so long after a higher class was last here, steps without it are as short as is reasonable: the class
+// For this long after a higher class last had work, steps without it are as short as is reasonable: the class
 // may come back, and should not wait for long.
 inline constexpr double kExpectHigher_s = 60;
 
@@ -25,8 +25,8 @@ inline constexpr double kExpectHigher_s = 60;
 // of one request delay the next request no more than a single one would.
 struct RequestShare {
   Account* account = nullptr;
-  std::string id;      // empty: of one sequence alone
-  double tag = 0;      // of its first sequence
+  std::string id;      // its key in Account::requests; made up for a request without an id
+  double tag = 0;      // the tag of its first sequence
   int num_joined = 0;  // sequences, alive or gone
   int num_live = 0;    // sequences that wait or run
   int num_running = 0;
@@ -34,7 +34,7 @@ struct RequestShare {
 
 std::uint64_t tenant_hash(std::string_view tenant);
 
-// A tenant's prompts of one priority that wait.
+// The waiting prompts of one tenant and priority.
 struct WaitingLine {
   std::uint64_t tenant = 0;  // a hash of its name
   int priority = 0;
@@ -56,56 +56,58 @@ struct Account {
   int num_live = 0;
   int num_running = 0;
   std::vector<Sequence*> waiting;  // by rank
-  std::size_t line = 0;            // of its class, while some wait
+  std::size_t line = 0;            // index of its line in its class, while some wait
   std::unordered_map<std::string, std::unique_ptr<RequestShare>> requests;
 };
 
-// What each tenant has had of the device. Among tenants of one priority the next turn is that of the lowest
-// charge, so that over time each that always has work gets its weight's share of the tokens. A tenant that
-// comes back from idleness starts at the lowest charge of those at work: it has saved nothing up.
+// Counts what each tenant has used of the device. Among tenants of one priority, the one with the lowest
+// charge is next, so that over time tenants that always have work share the tokens by their weights. A tenant
+// that comes back from idleness starts at the lowest charge of the tenants at work: idleness saves nothing
+// up.
 // Touched by the engine thread only.
 class Shares {
  public:
   // The accounts of one priority.
   struct Class {
     std::unordered_map<std::string, std::unique_ptr<Account>> accounts;
-    // Of the accounts with waiting sequences: close together in memory, since each step looks at them all.
+    // One line for each account with waiting sequences. They are close together in memory, since each step
+    // looks at them all.
     std::vector<WaitingLine> lines;
-    std::vector<Account*> line_owners;    // of `lines`, one by one
-    std::int64_t num_waiting_tokens = 0;  // of `lines`
+    std::vector<Account*> line_owners;    // the account of each of `lines`
+    std::int64_t num_waiting_tokens = 0;  // the sum over `lines`
     int num_live = 0;                     // sequences
     int num_running = 0;                  // sequences
     double last_s = 0;                    // when one of its sequences was last alive, on the clock of steps
   };
   using Classes = std::map<int, Class, std::greater<>>;  // by priority, the highest first
 
-  // The sequence is alive from now on, and has its rank.
+  // Adds a sequence that arrives, and sets its rank. It waits at first.
   void join(Sequence& sequence);
-  // At `now_s` it is not any more.
+  // Removes a sequence that ends at `now_s`.
   void leave(Sequence& sequence, double now_s);
   void wait(Sequence& sequence);
   void run(Sequence& sequence);
-  // Its first tokens have been computed, whose number only grows.
+  // Charges for the first `num_computed` tokens, except those that were charged before.
   void charge(Sequence& sequence, int num_computed);
-  // It found so many in the prefix cache, which cost little.
+  // As above, for tokens found in the prefix cache, which cost little.
   void charge_cached(Sequence& sequence, int num_cached);
 
   const Classes& classes() const { return classes_; }
-  // True where one of a higher priority was alive within the last `seconds`.
+  // True if a sequence of a higher priority was alive within the last `seconds`.
   bool has_higher(int priority, double now_s, double seconds) const;
 
  private:
   Account& account_of(Class& of, const Sequence& sequence);
   void add_charge(Sequence& sequence, double tokens);
-  // A sequence begins or ceases to wait.
+  // Called when a sequence begins or ceases to wait.
   void join_line(Account& account, Sequence& sequence);
   void leave_line(Account& account, Sequence& sequence);
   RequestShare& request_of(Account& account, const std::string& id);
-  // The lowest charge of those at work. Forgets those that are idle and not ahead of it.
+  // The lowest charge of the accounts at work. Deletes idle accounts with a lower charge.
   static double lowest_charge(Class& of);
 
   Classes classes_;
-  std::int64_t num_nameless_ = 0;  // requests without an id, each of which is one by itself
+  std::int64_t num_nameless_ = 0;  // requests without an id; each counts as a request of its own
 };
 
 }  // namespace kvasir::sched

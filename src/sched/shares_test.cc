@@ -43,7 +43,7 @@ TEST(Shares, TokensFollowTheWeights) {
   EXPECT_NEAR(ratio(device, "heavy", "light"), 3, 0.15);
 }
 
-// Long prompts against long answers: what counts is tokens, not requests.
+// One tenant sends long prompts, the other wants long answers: tokens count, not requests.
 TEST(Shares, TokensCountNotRequests) {
   Device device(ample());
   device.keep({.tenant = "reads", .num_prompt = 400, .num_output = 4}, 40);
@@ -103,7 +103,7 @@ TEST(Shares, AFloodOfALowerClassIsHardlySeenByAHigherOne) {
   // One chunk of the lower class may come in between: 32 ms, beside 142 ms of the quiet ones.
   EXPECT_LT(p95(flooded.served["paying"].ttft_s), 1.25 * p95(quiet.served["paying"].ttft_s));
   EXPECT_LT(p95(flooded.served["paying"].tpot_s), 1.2 * p95(quiet.served["paying"].tpot_s));
-  // The lower class has what is set apart for it.
+  // The lower class gets the time that is set apart for it.
   EXPECT_GT(flooded.served["free"].tokens, flooded.served["paying"].tokens / 40);
 }
 
@@ -139,7 +139,8 @@ TEST(Shares, CachedPrefixesFollowTheWeights) {
     send("light", 1, i);
     send("heavy", 3, i);
   }
-  // Asks again, the youngest first, until one is not there any more. A prompt leaves a block and a tail.
+  // Sends the prompts again, the newest first, until one is no longer cached. Each prompt leaves a block and
+  // a tail in the cache.
   const auto num_kept = [&](const std::string& tenant, int weight) {
     TokenId i = 200;
     for (std::int64_t cached = -1; i > 0 && cached != scheduler.stats().num_cached_tokens;) {

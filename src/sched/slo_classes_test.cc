@@ -70,7 +70,7 @@ TEST(SloClasses, AStrictLowerClassDoesNotShortenTheStepsOfAHigherOne) {
   EXPECT_LT(longest_s, 0.05);
 }
 
-// What lower classes get is within the SLO of the higher one.
+// Lower classes get only time that the SLO of the higher class leaves over.
 TEST(SloClasses, AStrictHigherClassMeetsItsSloBesideALowerOne) {
   Device device(options(), kStepS, kRowS);
   Client strict{.tenant = "strict", .priority = 2, .num_prompt = 300, .num_output = 20, .slo_tpot_s = 0.03};

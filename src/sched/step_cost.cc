@@ -19,9 +19,9 @@ constexpr double kSurpriseFading = 0.9;
 constexpr double kInertia = 1e-3;
 constexpr int kSweeps = 24;
 
-// The row counts at which segments begin; the last segment is open. A lone row has a kernel of its own, so
-// that a second one may cost much. A CPU's cost bends in the first segments (steps of 1, 8, 16, 32 and 64
-// rows took 50, 91, 140, 216 and 385 ms on one), a GPU's near 200 rows.
+// The row counts at which segments begin; the last segment is open. A single row has a kernel of its own, so
+// a second row may cost much. A CPU's cost bends in the first segments (steps of 1, 8, 16, 32 and 64 rows
+// took 50, 91, 140, 216 and 385 ms on one), a GPU's near 200 rows.
 constexpr std::array<int, 10> kBends = {0, 2, 8, 16, 32, 64, 128, 256, 512, 1 << 30};
 // Scales that bring the features near 1, so that one inertia suits all of them.
 constexpr std::array<double, 9> kRowScales = {1.0 / 2,  1.0 / 8,   1.0 / 8,   1.0 / 16, 1.0 / 32,
@@ -62,7 +62,7 @@ double StepCost::row_s(int segment) const {
 }
 
 double StepCost::predict_s(const StepLoad& load) const {
-  // The same sum as over `features`, without the segments that are not reached.
+  // The same sum as over `features`, but skips segments that the rows do not reach.
   const int rows = load.num_rows();
   double sum = weights_[0];
   for (int i = 0; i < kSegments && kBends[i] < rows; ++i)
@@ -78,7 +78,7 @@ int StepCost::prefill_room(const StepLoad& load, double target_s, int most) cons
     more.prefill_tokens += tokens;
     return predict_s(more) <= target_s;
   };
-  // Each row of a segment costs the same, which gives the answer but for rounding.
+  // All rows of a segment cost the same, which gives the answer up to rounding.
   int guess = 0;
   double left_s = target_s - predict_s(load);
   for (int i = 0; i < kSegments && left_s > 0 && guess < most; ++i) {

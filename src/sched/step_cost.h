@@ -10,7 +10,7 @@ struct StepLoad {
   int prefill_tokens = 0;              // rows of slices with more than one row
   int decode_sequences = 0;            // slices with one row
   std::int64_t kv_tokens = 0;          // tokens that single rows attend to, summed over the rows
-  std::int64_t prefill_kv_tokens = 0;  // the same for prefill rows, which share what they read
+  std::int64_t prefill_kv_tokens = 0;  // as above, for prefill rows, which share what they read
 
   int num_rows() const { return prefill_tokens + decode_sequences; }
   // Adds a slice of `rows` rows after `num_computed` tokens.
@@ -34,14 +34,14 @@ struct StepLoad {
 // the weights to be read, and large batches use arithmetic better than small ones. So the rows' cost is a
 // piecewise linear function with bends at powers of two.
 // Learns from the steps that it is shown, by least squares on the relative error with fading weights, so that
-// one delayed step changes it little. Rows beyond the largest step seen cost the mean of a row, which is
-// rather too much. Not thread-safe.
+// one delayed step changes it little. Rows beyond the largest step seen are assumed to cost the mean of a
+// row, which is rather too much. Not thread-safe.
 class StepCost {
   static constexpr int kSegments = 9;  // segments of rows between the bends
   static constexpr int kTerms = kSegments + 4;
 
  public:
-  // Everything that predictions need; what learning needs besides stays where it is learned.
+  // Everything that predictions need. Further state that learning needs stays in the object that learns.
   struct Learned {
     std::array<double, kTerms> weights{};
     int most_rows = 0;
@@ -49,7 +49,7 @@ class StepCost {
   };
 
   StepCost();
-  // Predicts as the one whose `learned` it is.
+  // Predicts like the object whose `learned()` this is.
   explicit StepCost(const Learned& learned)
       : weights_(learned.weights), most_rows_(learned.most_rows), num_observed_(learned.num_observed) {}
 
@@ -57,7 +57,7 @@ class StepCost {
   // The most prefill tokens, up to `most`, that fit beside `load` into `target_s`, without counting what they
   // attend to. 0 if `load` alone exceeds the target.
   int prefill_room(const StepLoad& load, double target_s, int most) const;
-  // The time for `tokens` more of a prompt with `num_computed` tokens, in steps with many rows.
+  // The time for the next `tokens` of a prompt after `num_computed` tokens, in steps with many rows.
   double prefill_s(int tokens, int num_computed) const;
 
   void observe(const StepLoad& load, double seconds);

@@ -10,7 +10,7 @@
 namespace kvasir::sched {
 namespace {
 
-// A device whose time really is a sum of such costs.
+// A device whose time is exactly a sum of such costs.
 struct Device {
   double step, prefill, decode, kv;
   double seconds(const StepLoad& load) const {

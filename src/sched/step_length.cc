@@ -6,9 +6,9 @@ namespace kvasir::sched {
 
 namespace {
 
-// The longest step beside streams, as a part of the TPOT SLO. While prompts always wait, every step is so
-// long, and the mean of a stream with it: with 1.0 half of the streams miss the SLO by chance. 0.95 is better
-// by some percent, and fails where 5 % of the time is not in the step cost.
+// The longest step beside streams, as a part of the TPOT SLO. While prompts always wait, every step takes
+// this long, and so does a stream's mean token: with 1.0, half of the streams miss the SLO by chance. 0.95 is
+// a few percent better, but fails if the step cost misses 5 % of the time.
 constexpr double kTpotPart = 0.9;
 // The longest step while no prompt is in a hurry, as a part of the TPOT SLO.
 constexpr double kShortPart = 0.4;
@@ -27,7 +27,7 @@ double aim_s(double model_ttft_s, const AwaitedPrompt& prompt) {
   return prompt.alone_s > ttft_s ? kStretch * prompt.alone_s : kTtftPart * ttft_s;
 }
 
-// The longest step without streams: only the next arrival waits for its end, and prompts that end early.
+// The longest step without streams: only the next arrival and prompts that end early wait for its end.
 double longest_alone_s(const StepBounds& bounds, std::span<const AwaitedPrompt> prompts) {
   double ttft_s = bounds.slo.ttft_s;
   for (const AwaitedPrompt& prompt : prompts)

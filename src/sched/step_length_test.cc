@@ -84,7 +84,7 @@ TEST(StepLength, TheStreamsOwnSloBoundsIt) {
   EXPECT_DOUBLE_EQ(chosen_s(own, many), 0.03 * 0.9);
   own.tpot_s = 0.1;
   EXPECT_DOUBLE_EQ(chosen_s(own, many), 0.1 * 0.9);
-  // However lax it is: the next arrival waits for the step's end.
+  // A very lax SLO makes no longer steps, since the next arrival waits for the step's end.
   own.tpot_s = 60;
   EXPECT_DOUBLE_EQ(chosen_s(own, many), 0.125);
 }

@@ -31,7 +31,7 @@ struct StepPlan {
     std::span<const kv::BlockId> blocks;  // covering num_computed + num_rows tokens
     int num_new_blocks = 0;               // the last ones of `blocks`, which this step takes
     bool wants_prompt_lines = false;      // see num_prompt_rows()
-    int num_loaded = 0;                   // of the new ones, the first, which the plan loads
+    int num_loaded = 0;                   // the first of the new blocks, which the plan loads
     bool admitted = false;                // the sequence leaves the queue; its old blocks are a prefix hit
 
     // Rows whose logits give the logprob of the next prompt token. They are the first rows of the slice.
@@ -55,8 +55,8 @@ struct StepPlan {
   };
   // A full block that leaves the device.
   struct Store {
-    std::size_t slice = 0;  // whose sequence's it is
-    std::size_t index = 0;  // of the block in its sequence
+    std::size_t slice = 0;  // index of the slice whose sequence owns the block
+    std::size_t index = 0;  // index of the block in its sequence
     kv::BlockId from = kv::kNoBlock;
     kv::BlockHash hash;
     std::shared_ptr<kv::BlockOutlet> to;
@@ -65,13 +65,13 @@ struct StepPlan {
   std::vector<Slice> slices;
   std::unique_ptr<kv::BlockId[]> block_ids;  // of all slices, one after another
   std::vector<Copy> copies;                  // whole blocks; all copies come before any slice
-  std::vector<Load> loads;                   // likewise
+  std::vector<Load> loads;                   // before any slice, too
   std::vector<Store> stores;                 // after all slices
   std::vector<SequenceId> preempted;
   StepLoad load;
   double predicted_s = 0;
-  bool has_lower = false;  // a class has work beside a higher one
-  double lower_s = 0;      // of predicted_s, for that work
+  bool has_lower = false;  // a class below the highest one has work
+  double lower_s = 0;      // the part of predicted_s for that work
 
   bool empty() const { return slices.empty(); }
 };
@@ -87,7 +87,7 @@ struct StepResult {
   std::vector<Outcome> outcomes;            // one for each slice, in order
   std::vector<kv::BlockImage> stored = {};  // one for each store of the plan, in order
   double seconds = 0;
-  double moved_s = 0;  // of them, for loads and stores
+  double moved_s = 0;  // the part of `seconds` for loads and stores
 };
 
 // The event that a step produced for one sequence.

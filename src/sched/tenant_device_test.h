@@ -36,8 +36,8 @@ inline double p95(std::vector<double> values) {
   return values[values.size() * 95 / 100];
 }
 
-// Tenants' clients beside one scheduler. A step takes `step_s`, and `row_s` for each row. Prompts never
-// repeat.
+// Simulates tenants' clients, one scheduler and its device. A step takes `step_s`, and `row_s` more for each
+// row. No prompt repeats an earlier one.
 class Device {
  public:
   explicit Device(SchedulerOptions options, double step_s = 0.020, double row_s = 0.001)
@@ -59,7 +59,7 @@ class Device {
     return id;
   }
 
-  // Clients that send their next request when the last one is answered.
+  // Adds clients that send their next request when the last one is answered.
   void keep(const Client& client, int num_clients) {
     for (int i = 0; i < num_clients; ++i) kept_.insert(submit(client));
   }

@@ -5,7 +5,7 @@
 //          [min=N] [ns=NAME] [public=N: so many tokens]
 //   abort NAME | hold NAME | resume NAME | fail NAME (its next step ends in an error)
 //   step | steps N | blocks
-// A step takes 2 ms, and 1 ms more for each row of a prompt and 10 for each other one.
+// A step takes 2 ms, 1 ms more for each row of a prompt, and 10 ms more for each other row.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -10,7 +10,7 @@ using kv::kNoBlock;
 
 namespace {
 
-// Blocks of the prompt that the slice completes, or has found.
+// Stores the full blocks of the prompt that the slice completes or has found in the cache.
 void add_stores(const Sequence& sequence, const StepPlan::Slice& slice, StepPlan& plan) {
   if (!sequence.request.outlet) return;
   const int num_done = std::min(slice.num_computed + slice.num_rows, slice.num_prompt) / kv::kBlockTokens;
