@@ -52,7 +52,7 @@ constexpr Field<tenancy::KeyWish> kKeyFields[] = {
          "description": "Seconds since the epoch; a key without it does not expire."})"},
 };
 
-// Answers to creating and rotating a key: only these have the key's text.
+// The answer to creating or rotating a key. No other answer has the key's text.
 json::object issued_object(const tenancy::IssuedKey& issued) {
   json::object object = tenancy::key_object(issued.key, now_ms());
   object["key"] = issued.text;

@@ -19,7 +19,7 @@ AnswerHead make_head(const GenerateParams& params, const Job& job, std::string i
 
 // Answers one question: tokenizes it, fits it to the context, admits it, finds a worker, runs it, and writes
 // the answer in the endpoint's shape, streamed or whole. The request ends when its client leaves, unless it
-// asked for a resumable stream.
+// asked for a resumable stream or to run in the background.
 boost::asio::awaitable<void> answer(Service& service, Exchange& exchange, const AnswerKind& kind,
                                     Question question);
 

@@ -18,7 +18,7 @@ struct Place {
   tenancy::Permit permit;
   router::WorkerLease lease;
   kv::BlockChain blocks;                // the KV blocks of the first prompt
-  std::shared_ptr<RequestMeter> meter;  // of the request's asker
+  std::shared_ptr<RequestMeter> meter;  // the meter of the request
   Promise promise = {};
 };
 

@@ -49,7 +49,7 @@ TEST_F(LargeTextTest, EarlierResponsesAreReadWhileGrammarsAreCompiled) {
   EXPECT_EQ(second.status, 200) << second.text;
 }
 
-// The text of earlier responses counts as held until it has been tokenized.
+// The text of earlier responses counts towards `max_bodies_bytes` until it has been tokenized.
 TEST_F(LargeTextTest, EarlierResponsesThatWaitAreCounted) {
   server_options_.max_bodies_bytes = std::size_t{4} << 20;  // large bodies may use 3 MiB of it
   serve(says("Hello"), 3'000'000);

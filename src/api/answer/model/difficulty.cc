@@ -74,9 +74,9 @@ CharKind kind_of(char c) {
 // What a text has that makes a question difficult.
 struct Marks {
   std::bitset<kWords.size()> words;  // the words of `kWords` that the text has
-  std::size_t num_bytes = 0;         // the bytes that were read
+  std::size_t num_bytes = 0;         // bytes read
   int num_signs = 0;                 // characters that are frequent in code
-  bool has_fence = false;            // whether the text has three backticks
+  bool has_fence = false;            // the text has three backticks
 
   bool has_code() const {
     const auto signs = static_cast<std::size_t>(num_signs);

@@ -44,7 +44,7 @@ struct GenerateParams {
   std::optional<int> num_prompt_logprobs;  // the number of alternatives per prompt token; absent: no logprobs
   bool show_prompt_logprobs = false;       // return the prompt's logprobs in vLLM's field
   std::string service_tier;                // the tier that the answer names; empty if the request names none
-  std::vector<std::string> warnings;       // about fields that have no effect
+  std::vector<std::string> warnings;       // about what was asked for but is not done
   bool stream = false;
   bool include_usage = false;
   bool continuous_usage = false;  // every chunk has the usage so far

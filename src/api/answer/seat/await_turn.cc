@@ -100,8 +100,8 @@ asio::awaitable<Status> wait_in_line(Service& service, Outlet& out, const Asker&
 
 wire::Forecast forecast_of(const Job& job, const Place& place) {
   wire::Outline outline = outline_of(job, place.blocks);
-  // If the pool has several members, the router knows how much of the prompt is cached. A single worker looks
-  // itself.
+  // If the pool has several members, the router knows how much of the prompt is cached. A single worker
+  // counts this itself.
   if (place.lease.route().num_members > 1) outline.num_cached_tokens = place.lease.route().num_cached;
   wire::Forecast forecast = place.lease.worker().forecast(outline);
   const router::Route& route = place.lease.route();

@@ -31,7 +31,7 @@ class ToolRounds final : public DeltaStream {
     boost::asio::any_io_executor executor;
     Asker asker;
     std::shared_ptr<const ChatRequest> chat;  // includes this server's tools
-    ContextReport context;                    // the context report of the first round
+    ContextReport context;                    // describes the first round
   };
   ToolRounds(Parts parts, std::unique_ptr<Generation> first);
   ~ToolRounds() override;

@@ -29,10 +29,10 @@ struct AnswerHead {
   std::shared_ptr<const text::Tokenizer> tokenizer;  // null if an upstream answers
   bool with_logprobs = false;
   bool with_prompt_logprobs = false;
-  double temperature = 1;             // the temperature that is used
-  double top_p = 1;                   // the top_p that is used
+  double temperature = 1;             // the value that is used, after any advice
+  double top_p = 1;                   // the value that is used, after any advice
   std::string service_tier;           // empty if the request names none
-  std::vector<std::string> warnings;  // about fields that have no effect
+  std::vector<std::string> warnings;  // about what was asked for but is not done
   bool include_usage = false;         // chunks carry "usage": null, and one more chunk carries the numbers
   bool continuous_usage = false;      // chunks carry the numbers so far instead of null
   // Fields that OpenAI's clients do not know. They go into the whole answer, or into a chunk before the end

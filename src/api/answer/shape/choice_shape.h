@@ -18,7 +18,7 @@ class ChoiceShape : public AnswerShape {
   explicit ChoiceShape(AnswerHead head) : head_(std::move(head)) {}
 
   std::string opening(int num_choices, const wire::Usage& usage) override;
-  // One event, or two if the delta has both content and an end.
+  // One event, or two if the delta has both content and an end. Each call of this server's tools adds one.
   std::string chunks(const Delta& delta) override;
   // A chunk without choices, which has the usage if it was asked for and this server's own fields if there
   // are any, and then the end mark.
