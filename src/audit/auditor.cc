@@ -19,14 +19,14 @@ using Steady = std::chrono::steady_clock;
 
 namespace {
 
-// How often it looks whether a worker has room, and whether somebody else needs the one that it uses.
+// Time between checks whether a worker has room, and whether other requests need the worker in use.
 constexpr std::chrono::milliseconds kLookForRoom{100};
 constexpr std::chrono::milliseconds kLookForOthers{20};
-constexpr int kMostLooks = 100;                      // until a worker reports that it has nothing to do
+constexpr int kMostLooks = 100;                      // checks until a worker must report that it is idle
 constexpr std::chrono::seconds kLongestSilence{10};  // of a worker that computes an answer again
 constexpr double kDiceSides = 1 << 30;
 
-// Requests that the worker has.
+// Returns the number of requests on the worker; a huge number if the worker cannot be used.
 int num_requests(const router::WorkerMember& member) {
   const wire::WorkerReport report = member.worker->report();
   if (report.failed || !report.progressing) return 1 << 20;
@@ -37,7 +37,7 @@ bool is_idle(const router::WorkerMember& member) {
   return num_requests(member) == 0;
 }
 
-// By somebody besides the one sequence of ours, which it reports and which has no lease.
+// Whether other requests need the worker. The auditor's own sequence is in its report but has no lease.
 bool is_needed(const router::WorkerMember& member) {
   return member.num_leases() > 0 || num_requests(member) > 1;
 }
@@ -86,7 +86,7 @@ asio::awaitable<void> Auditor::run() {
   }
 }
 
-// Until there is news, or it is time to look for room again.
+// Waits for a new case, or until it is time to look for room again.
 asio::awaitable<void> Auditor::pause() {
   bool has_cases = false;
   {
@@ -208,7 +208,7 @@ asio::awaitable<bool> Auditor::judge(Case& one, const WorkerPtr& member) {
 }
 
 asio::awaitable<bool> Auditor::ask(WorkerPtr member, wire::GenerateRequest request, Take take) {
-  // Its report may still count what it was asked before.
+  // The worker's report may still count the auditor's previous request.
   for (int i = 0; !is_idle(*member); ++i) {
     if (stopping_ || i == kMostLooks) co_return false;
     asio::steady_timer timer(io_, kLookForOthers);

@@ -32,7 +32,8 @@ bool becomes_true(const std::function<bool()>& condition) {
   return true;
 }
 
-// Workers whose tokens follow from all before them and from their weights. Those of a liar are others.
+// Each token of a worker depends on all tokens before it and on the worker's weights. A worker with other
+// weights gives other tokens.
 class AuditorTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -52,7 +53,7 @@ class AuditorTest : public testing::Test {
     router_.add_member("m", id, worker);
     return worker;
   }
-  // Once there is a worker.
+  // Needs a worker.
   void begin(Auditor::Options options = {.share = 1}) {
     text_ = router_.chat_text("m").value();
     auditor_ = std::make_shared<Auditor>(options, router_);
@@ -73,7 +74,7 @@ class AuditorTest : public testing::Test {
     return events;
   }
 
-  // As the member's stream would tell it.
+  // Reports an answer as the member's stream would.
   void give(const std::string& member, TokenId prompt = 7) {
     router::GivenAnswer given{.model = "m", .version = text_->version, .member = member};
     given.request.prompt = {prompt};
@@ -166,7 +167,7 @@ TEST_F(AuditorTest, BusyWorkersAreLeftAlone) {
   EXPECT_EQ(b->wait_for(0).request.prompt, std::vector<TokenId>{8}) << "it was not asked before";
 }
 
-// The worker's stream is fed by nobody, so that the check would take for ever.
+// The worker's stream never gets an event, so the check would never end by itself.
 TEST_F(AuditorTest, ACheckGivesWayToOthers) {
   add("a");
   const auto slow = std::make_shared<ScriptedWorker>();
@@ -205,7 +206,7 @@ TEST_F(AuditorTest, WhatWaitsIsBounded) {
   std::vector<TokenId> asked;
   while (asked.empty() || asked.back() != 99)
     asked.push_back(b->wait_for(asked.size()).request.prompt.front());
-  // One more may have been in the auditor's hand while the others came.
+  // The auditor may have held one more answer while the others came.
   ASSERT_GE(asked.size(), Auditor::kMostWaiting);
   EXPECT_LE(asked.size(), Auditor::kMostWaiting + 1);
   const auto newest = std::span(asked).last(Auditor::kMostWaiting);

@@ -6,13 +6,13 @@ namespace kvasir::audit {
 
 namespace {
 
-// Of the likeliest tokens, among which that of the answer is looked for.
+// The answer's token is looked for among this many likeliest ones.
 constexpr int kNumTop = 5;
-// Below all requests, batches' too.
+// Lower than the priority of every request, even of batches.
 constexpr int kPriority = -1'000'000;
 
-// Logprobs are those of the model itself, so that they tell which token is right only where nothing else
-// decides.
+// Whether the likeliest token is the right one. Logprobs come from the model alone, so they decide only if no
+// other setting changes the choice.
 bool takes_the_likeliest(const wire::GenerateRequest& request) {
   const wire::SamplingParams& sampling = request.sampling;
   return sampling.temperature == 0 && sampling.presence_penalty == 0 && sampling.frequency_penalty == 0 &&

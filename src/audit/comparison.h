@@ -10,36 +10,37 @@
 
 namespace kvasir::audit {
 
-// In place of a token: the answer ends there.
+// Stands for a token where the answer ends.
 inline constexpr TokenId kEnd = -1;
 
-// A place of an answer where another worker says something else after the same beginning.
+// A place where another worker continues the same beginning differently.
 struct Dispute {
-  std::size_t at = 0;  // tokens of the answer before it
+  std::size_t at = 0;  // tokens of the answer before this place
   TokenId given = kEnd;
   TokenId other = kEnd;
 };
 
-// The answer's request once more, for a worker that nobody else needs: to be continued after the first
-// `num_known` tokens of the answer, with so many more at most.
+// Makes a request, of lowest priority, to continue the first `num_known` tokens of the answer by at most
+// `num_more` tokens.
 wire::GenerateRequest request_after(const router::GivenAnswer& answer, std::size_t num_known, int num_more);
 
-// Compares the beginning of an answer with what another worker says to the same request. After each token on
-// which the two do not agree, the other one is asked to go on with the answer's, so that one of them counts
-// once. Only decides; docs/decisions/027 says what counts as a disagreement and why.
+// Compares the beginning of an answer with another worker's answer to the same request. After each token on
+// which they differ, the other worker is asked again to continue from the answer's token, so that one
+// difference counts once. Only decides; docs/decisions/027 says what counts as a disagreement and why.
 class Comparison {
  public:
   static constexpr std::size_t kMostTokens = 256;
-  // Logarithms of two probabilities that kernels may put in either order.
+  // Kernels may swap two tokens whose logprobs differ by no more than this.
   static constexpr float kNear = 0.5F;
 
-  // The answer outlives it.
+  // The answer outlives the comparison.
   explicit Comparison(const router::GivenAnswer& answer);
 
-  // What the other worker is asked next.
+  // The next request to the other worker.
   wire::GenerateRequest request() const;
   enum class Then { more, ask_again, over };
-  // What it says. `more`: another event follows; `ask_again`: with another request.
+  // Takes an event of the other worker. `more`: the next event is needed; `ask_again`: a new request is
+  // needed; `over`: the comparison is complete.
   Then take(const wire::TokenEvent& event);
 
   bool disagrees() const;
@@ -51,26 +52,26 @@ class Comparison {
   std::size_t most_disputes() const { return 1 + num_compared_ / 16; }
 
   const router::GivenAnswer& answer_;
-  const bool is_greedy_;            // the likeliest token is the right one
-  const std::size_t num_compared_;  // tokens
-  const bool compares_end_;         // whether it ends after them is compared, too
+  const bool is_greedy_;            // whether the likeliest token is the right one
+  const std::size_t num_compared_;  // number of tokens to compare
+  const bool compares_end_;         // whether the end after these tokens is compared, too
   std::size_t at_ = 0;
   bool is_far_ = false;
   std::vector<Dispute> disputes_;
 };
 
-// What a third worker says to disputes: it goes on after the same beginning.
+// A third worker's opinion on the disputes: how it continues the same beginnings.
 class Vote {
  public:
   explicit Vote(const std::vector<Dispute>& disputes) : disputes_(disputes) {}
 
-  // The dispute that it is asked next; null: it was asked of all.
+  // The next dispute to ask about; null: there are no more.
   const Dispute* next() const { return at_ < disputes_.size() ? &disputes_[at_] : nullptr; }
-  // Its token, or kEnd.
+  // Takes the third worker's token, or kEnd.
   void take(TokenId said);
 
   enum class Wrong { given, other, undecided };
-  // Three times as many votes decide.
+  // Decided if one side has at least three times as many votes as the other.
   Wrong result() const;
 
  private:

@@ -23,7 +23,7 @@ std::vector<TokenId> ones(std::size_t count) {
   return std::vector<TokenId>(count, 1);
 }
 
-// Tokens of a worker that found `second` next likely to each.
+// An event of a worker for which `second` was almost as likely as each token.
 wire::TokenEvent says(const std::vector<TokenId>& tokens, TokenId second = 900, float behind = 3) {
   wire::TokenEvent event;
   for (const TokenId id : tokens)
@@ -81,7 +81,7 @@ TEST(Comparison, ATokenThatIsNotAmongTheLikeliestIsFarIfTheseAre) {
 }
 
 TEST(Comparison, NearTiesAreForgivenAFewTimes) {
-  const auto answer = answer_of(ones(32), FinishReason::length);  // 1 + 32 / 16
+  const auto answer = answer_of(ones(32), FinishReason::length);  // 1 + 32 / 16 disputes are allowed
   Comparison comparison(answer);
   for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(comparison.take(says({1, 8, 8, 8}, 1, 0.4F)), Then::ask_again);

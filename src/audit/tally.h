@@ -9,11 +9,11 @@
 
 namespace kvasir::audit {
 
-// The latest verdicts on the members of pools. Only decides.
+// The latest verdicts on the members of pools. Touched by one thread at a time.
 class Tally {
  public:
-  static constexpr std::size_t kWindow = 20;  // verdicts on a member that count
-  static constexpr int kMostWrong = 3;        // with so many of them it is not trusted any more
+  static constexpr std::size_t kWindow = 20;  // number of latest verdicts on a member that count
+  static constexpr int kMostWrong = 3;        // wrong verdicts among these at which it is no longer trusted
   static constexpr std::size_t kMostMembers = 1024;
 
   void note_right(const std::string& model, const std::string& member) { note(model, member, false); }
@@ -23,7 +23,8 @@ class Tally {
 
  private:
   bool note(const std::string& model, const std::string& member, bool is_wrong) {
-    if (verdicts_.size() >= kMostMembers) verdicts_.clear();  // names that come and go
+    if (verdicts_.size() >= kMostMembers)
+      verdicts_.clear();  // the names come and go, so the map must be bounded
     std::deque<bool>& verdicts = verdicts_[{model, member}];
     verdicts.push_back(is_wrong);
     if (verdicts.size() > kWindow) verdicts.pop_front();

@@ -15,7 +15,7 @@ namespace kvasir::host {
 
 namespace {
 
-// Pieces of a file at even distances, by which two files of weights differ.
+// Reads pieces of a file at even distances; files with different weights differ in them.
 std::string sample_of(const std::filesystem::path& path) {
   constexpr std::uint64_t kPieces = 64;
   std::string pieces;

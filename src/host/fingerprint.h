@@ -6,8 +6,8 @@
 
 namespace kvasir::host {
 
-// A hash of the program and of the weights' files: of their digests where a catalogue has them, and otherwise
-// of pieces of them.
+// A hash of the program and of the weights: the files' digests if a catalogue has them, or else pieces of the
+// files.
 std::string fingerprint_of(const hub::Model& model);
 
 }  // namespace kvasir::host

@@ -50,7 +50,7 @@ std::vector<double> by_share(double budget, std::span<const KvDemand> demands, b
       if (!contexts_fit || bytes[i] >= context) continue;
       bytes[i] = context;
       budget -= context;
-      fixed[i] = again = true;  // the others have less to divide
+      fixed[i] = again = true;  // the other models have less to divide
     }
   }
   return bytes;
@@ -67,7 +67,7 @@ Result<std::vector<int>> divide_kv(std::int64_t free_bytes, std::span<const KvDe
   const std::vector<double> bytes = by_share(static_cast<double>(budget), demands, contexts <= budget);
   std::vector<int> blocks;
   for (std::size_t i = 0; i < demands.size(); ++i) {
-    // Adds a little, since the bytes of a whole context may have lost a fraction in doubles.
+    // A little is added, since rounding in doubles may leave a whole context slightly too small.
     const double count = std::floor(bytes[i] / static_cast<double>(demands[i].bytes_per_block) + 1e-6);
     if (count < 2)
       return base::error(ErrorCode::too_large, "the GPU has {} MiB left for KV, too little for '{}'",

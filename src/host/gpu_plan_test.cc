@@ -28,7 +28,8 @@ TEST(DivideKv, StatedSharesDivideTheBytes) {
   EXPECT_EQ(divided(1000 * kMiB, {{"a", kMiB, 10, 2}, {"b", kMiB, 10}}), (std::vector<int>{600, 300}));
 }
 
-// The smallest share is raised to one context. After that the next share is less than its context, too.
+// The smallest share is raised to one context. The others then divide less, so that the next share is smaller
+// than its context, too.
 TEST(DivideKv, EveryModelGetsOneFullContextFirst) {
   const std::vector<KvDemand> demands = {{"a", kMiB, 10, 10}, {"b", kMiB, 280, 5}, {"c", kMiB, 300, 0.4}};
   EXPECT_EQ(divided(1112 * kMiB, demands), (std::vector<int>{420, 280, 300}));

@@ -35,7 +35,7 @@ model::TokenizerCache tokenizer_cache(const config::Settings& settings) {
   return model::TokenizerCache({.directory = config::tokenizer_dir(settings)});
 }
 
-// Activations of a step's rows, and the logits of its sequences.
+// The bytes of the activations of a step's rows and the logits of its sequences.
 std::int64_t workspace_bytes(const model::ModelConfig& config, const config::Settings& settings) {
   const std::int64_t of_row =
       std::int64_t{8} * config.hidden_size + std::int64_t{3} * config.intermediate_size;
@@ -44,14 +44,14 @@ std::int64_t workspace_bytes(const model::ModelConfig& config, const config::Set
   return floats * static_cast<std::int64_t>(sizeof(float));
 }
 
-// The speed of the memory: as set, or else as measured on the first call.
+// The speed of the memory: the setting, or else a measurement on the first call.
 double cpu_bytes_per_s(const config::Settings& settings, ops::ComputePool& pool) {
   if (settings.memory_bandwidth_gbs > 0) return settings.memory_bandwidth_gbs * 1e9;
   static const double measured = ops::measure_memory_speed(pool);
   return measured;
 }
 
-// The speed of the GPU's memory: as set, or else derived from its clock and bus.
+// The speed of the GPU's memory: the setting, or else derived from its clock and bus.
 double gpu_bytes_per_s(const config::Settings& settings) {
   if (settings.memory_bandwidth_gbs > 0) return settings.memory_bandwidth_gbs * 1e9;
   const Result<double> speed = model::cuda_memory_speed();

@@ -26,7 +26,7 @@ struct LoadedDecoder {
   router::ModelMemory memory = {};
 };
 
-// Reserves the KV blocks of a model on a GPU, once its weights are there.
+// Reserves the KV blocks of a model on a GPU, after its weights are loaded.
 using ReserveKv = std::function<base::Status(model::DeviceDecoder&)>;
 
 base::Result<LoadedDecoder> load_on_cpu(const std::filesystem::path& path, const HostSurroundings& around,

@@ -11,11 +11,11 @@
 
 namespace kvasir::host {
 
-// Makes the hosts of this process. On a GPU whose memory is not divided by the settings, the models of the
-// start divide what their weights leave; a model that comes later takes what is free then.
+// Makes the hosts of this process. If the settings do not fix the KV memory of a GPU, the models of the start
+// divide the memory that their weights leave. A later model takes what is free then.
 class LocalLoader final : public router::Loader {
  public:
-  // `started_with`: each of them gets one host before any other model does.
+  // Each model in `started_with` must get one host before any other model does.
   LocalLoader(HostSurroundings surroundings, std::set<std::string> started_with);
 
   std::unique_ptr<router::Host> make_host(const hub::Model& model, router::HostReports& reports) override;
@@ -28,8 +28,8 @@ class LocalLoader final : public router::Loader {
 
   const HostSurroundings around_;
   std::mutex mutex_;
-  std::set<std::string> started_with_;  // guarded by mutex_; those without a host yet
-  std::shared_ptr<GpuPlan> plan_;       // of the models of the start; null: none
+  std::set<std::string> started_with_;  // models that have no host yet; guarded by mutex_
+  std::shared_ptr<GpuPlan> plan_;       // for the models of the start; null: none
 };
 
 }  // namespace kvasir::host

@@ -12,7 +12,7 @@ namespace kvasir::host {
 std::int64_t machine_memory_bytes() {
   std::int64_t bytes = static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) *
                        static_cast<std::int64_t>(::sysconf(_SC_PAGESIZE));
-  // The limits of a container, with cgroups of version 2 and 1. Without a limit the file says "max" or a huge
+  // The limits of a container in cgroups of version 2 and 1. Without a limit the file has "max" or a huge
   // number.
   for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
     std::ifstream in(path);

@@ -6,10 +6,10 @@
 
 namespace kvasir::host {
 
-// Bytes that this process may have: the machine's memory, or less where its container has a limit.
+// Bytes that this process may use: the machine's memory, or its container's limit if that is less.
 std::int64_t machine_memory_bytes();
 
-// Bytes that all models together may take, as set or by the device.
+// Bytes that all models together may use: the setting, or a default for the device.
 std::int64_t model_memory_bytes(const config::Settings& settings);
 
 }  // namespace kvasir::host

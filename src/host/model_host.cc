@@ -36,7 +36,7 @@ using router::Phase;
 
 namespace {
 
-// Length of a step beside streams while no prompt is in a hurry.
+// Length of a step that runs beside streams while no prompt is urgent.
 constexpr double kShortStepS = 0.15;
 constexpr double kShortGpuStepS = 0.013;
 
@@ -48,8 +48,8 @@ engine::EngineOptions engine_options(const std::vector<TokenId>& end_tokens, int
                        .max_batch_tokens = settings.max_batch_tokens,
                        .max_batch_sequences = settings.max_batch_sequences,
                        .target_step_s = settings.target_step_ms / 1000,
-                       // A GPU gains from every further stream, so it brings prompts to their first token
-                       // sooner.
+                       // A GPU becomes more efficient with every further stream, so prompts get a larger
+                       // share there and reach their first token sooner.
                        .prefill_share = on_gpu ? 0.55 : 0.33,
                        .min_batch_decodes = on_gpu ? settings.max_batch_sequences : 256,
                        .prefix_cache = settings.prefix_cache};
@@ -60,7 +60,7 @@ engine::EngineOptions engine_options(const std::vector<TokenId>& end_tokens, int
   return options;
 }
 
-// What is known of a model before its architecture is.
+// Returns the facts that are known before the architecture is read.
 Result<wire::ModelFacts> facts_of(const hub::Model& model, const std::filesystem::path& path) {
   TRY(model::CheckpointFacts stored, model::read_facts(path));
   wire::ModelFacts facts{.format = std::move(stored.format),
@@ -75,7 +75,7 @@ Result<wire::ModelFacts> facts_of(const hub::Model& model, const std::filesystem
 
 }  // namespace
 
-// Reports a download, and shows it.
+// Reports and displays the progress of a download.
 class ModelHost::PullProgress final : public hub::ProgressSink {
  public:
   explicit PullProgress(ModelHost& host) : host_(host) {}
@@ -111,11 +111,11 @@ void ModelHost::fetch() {
 }
 
 void ModelHost::load() {
-  if (thread_.joinable()) thread_.join();  // it has told that the files are here
+  if (thread_.joinable()) thread_.join();  // the old thread has just reported that the files are complete
   thread_ = std::jthread([this](const std::stop_token& stop) { or_failed([&] { run_load(stop); }); });
 }
 
-// An exception (out of memory, mostly) is the failure of this model alone.
+// An exception (usually out of memory) is a failure of this model only.
 void ModelHost::or_failed(const std::function<void()>& work) {
   try {
     work();
@@ -246,7 +246,7 @@ Result<router::ServedModel> ModelHost::load_decoder(const std::stop_token& stop)
 
 namespace {
 
-// A model that is not named has what is set for all.
+// A model without its own entry gets the value for all models.
 double wanted_ms(const std::map<std::string, double>& by_model, const std::string& name) {
   const auto own = by_model.find(name);
   const auto all = by_model.find("");

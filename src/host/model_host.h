@@ -28,8 +28,8 @@
 
 namespace kvasir::host {
 
-// One model of this process. A thread of its own pulls missing files; another loads the model and starts the
-// engine; then the host holds the worker. What becomes of it is told to `reports`.
+// One model of this process. One thread pulls missing files; another loads the model and starts the engine;
+// then the host holds the worker. Each change of its state goes to `reports`.
 class ModelHost final : public router::Host {
  public:
   ModelHost(hub::Model model, router::HostReports& reports, HostSurroundings surroundings);
@@ -51,7 +51,7 @@ class ModelHost final : public router::Host {
   base::Result<router::ServedModel> load_decoder(const std::stop_token& stop);
   // Waits for the other models on the GPU, then reserves this model's KV blocks.
   base::Status reserve_kv(model::DeviceDecoder& decoder, const std::stop_token& stop);
-  // Measures the device, and sets the options for the SLOs that it can reach.
+  // Measures the device, and sets the options to SLOs that it can reach.
   base::Status choose_slo(engine::Runner& runner, sched::SchedulerOptions& options) const;
   base::Result<router::ServedModel> load_encoder();
   void count_load(std::string_view outcome, double seconds);
@@ -65,11 +65,11 @@ class ModelHost final : public router::Host {
   std::vector<obs::Observation> observations_;     // of the worker; touched by the loading thread only
   bool joined_gpu_plan_ = false;                   // touched by the loading threads only
   router::ModelMemory memory_;                     // touched by the loading thread only
-  std::string cut_;  // why its context is shorter than asked for; touched by the loading thread only
+  std::string cut_;  // why the context is shorter than asked for; touched by the loading thread only
   std::jthread thread_;
 };
 
-// Bytes that a model will take by the size of its files and the settings.
+// Estimates the bytes that a model will use, from the size of its files and the settings.
 std::int64_t estimate_memory(const hub::Model& model, const config::Settings& settings);
 
 }  // namespace kvasir::host

@@ -29,7 +29,7 @@ class NoProgress final : public hub::ProgressSink {
   void note(std::string_view, std::string_view) override {}
 };
 
-// A load asks it for the time, and gets an exception as from any library.
+// A load asks this clock for the time and gets an exception, as from any library.
 template <class Exception>
 class ThrowingClock final : public base::Clock {
  public:

@@ -18,13 +18,13 @@
 #include "remote/recording_proxy.h"
 #include "remote/remote_fixture.h"
 
-// Gateways and workers of other builds, as recordings, with the real other end of this build.
+// Recorded gateways and workers of other builds talk to the real peer of this build.
 namespace kvasir::host {
 namespace {
 
 using namespace remote;
 
-// A golden model, whose weights are in the repository.
+// Serves a golden model, whose weights are in the repository.
 class GoldenWorker {
  public:
   GoldenWorker() {
@@ -86,7 +86,7 @@ std::vector<wire::GenerateRequest> recorded_requests() {
   return {greedy, seeded};
 }
 
-// The requests that the recorded gateway made, as a gateway of this build makes them.
+// Converts the requests of the recorded gateway into those of this build.
 std::vector<wire::GenerateRequest> requests_of(const Recording& recording, int vocab_size) {
   std::vector<wire::GenerateRequest> requests;
   for (const Said& said : recording) {
@@ -104,8 +104,8 @@ std::vector<wire::GenerateRequest> requests_of(const Recording& recording, int v
 class RecordedPeerTest : public testing::Test {
  protected:
   std::shared_ptr<RemoteWorker> connect(int port) {
-    // So small that credit is a part of what is said, and so large that no stream waits for it: a gateway
-    // that is played cannot say more than was recorded.
+    // The window is so small that credits are part of the recording, and so large that no stream waits for
+    // them: a played gateway cannot send more than was recorded.
     auto worker = RemoteWorker::create({.id = "w",
                                         .address = "127.0.0.1:" + std::to_string(port),
                                         .gateway = "g",
@@ -115,7 +115,7 @@ class RecordedPeerTest : public testing::Test {
     CHECK(worker.ok(), "{}", worker.error().message);
     return std::move(*worker);
   }
-  // What this build's gateway gets; by the streams' numbers, which count from 1.
+  // Returns the tokens that this build's gateway gets, by the number of the stream, from 1.
   TokensByStream ask(RemoteWorker& worker, const std::vector<wire::GenerateRequest>& requests) {
     std::vector<Received> all;
     for (const wire::GenerateRequest& request : requests) {
@@ -134,7 +134,7 @@ class RecordedPeerTest : public testing::Test {
   static bool is(const RemoteWorker& worker, RemoteWorker::Link link) {
     return becomes_true([&] { return worker.standing().link == link; });
   }
-  // What this build's gateway and worker say to each other.
+  // Records what this build's gateway and worker send to each other.
   Recording record() {
     GoldenWorker golden;
     RecordingProxy proxy(golden.port());
@@ -145,7 +145,7 @@ class RecordedPeerTest : public testing::Test {
     worker->stop();
     return proxy.recording();
   }
-  // Both ends are played, and both give the tokens that were recorded.
+  // Plays each end against the real other end. Both must give the recorded tokens.
   void play(const Recording& recording) {
     const TokensByStream told = tokens_of(recording);
     ASSERT_EQ(told.size(), 2u);
@@ -170,7 +170,7 @@ class RecordedPeerTest : public testing::Test {
   Readers readers_;
 };
 
-// With every message as it would be if a later build had added fields to it, and spoke a version more.
+// Changes every message as if a later build had added fields to it and supported one more protocol version.
 Recording as_of_a_later_build(Recording recording) {
   const std::string added("\xc2\x3e\x05later", 8);  // field 1000, five bytes
   for (Said& said : recording) {
@@ -193,7 +193,7 @@ Recording as_of_a_later_build(Recording recording) {
   return recording;
 }
 
-// A recording whose gateway and worker speak this version alone.
+// Changes a recording so that its gateway and worker support only this version.
 Recording speaking(Recording recording, std::uint32_t version) {
   for (Said& said : recording) {
     if (said.who == 'g') {
@@ -213,7 +213,7 @@ Recording speaking(Recording recording, std::uint32_t version) {
   return recording;
 }
 
-// KVASIR_RECORD_TO=FILE keeps what this build says: do that for each release, into tests/recorded.
+// KVASIR_RECORD_TO=FILE saves this build's recording. Do that for each release, into tests/recorded.
 TEST_F(RecordedPeerTest, WhatThisBuildSaysCanBePlayed) {
   const Recording recording = record();
   if (const std::string path = config::environment("KVASIR_RECORD_TO"); !path.empty()) save(recording, path);
@@ -233,7 +233,7 @@ TEST_F(RecordedPeerTest, OtherBuildsAreServedAndServe) {
 TEST_F(RecordedPeerTest, LaterBuildsAreServedAndServe) {
   const Recording recording = record();
   const Recording later = as_of_a_later_build(recording);
-  // Played messages carry what was added, since readers keep the fields that they do not know.
+  // Played messages contain the added fields, since readers keep unknown fields.
   EXPECT_EQ(parsed<proto::ToWorker>(later.front()).SerializeAsString().size(), later.front().bytes.size());
   EXPECT_GT(later.front().bytes.size(), recording.front().bytes.size());
   play(later);

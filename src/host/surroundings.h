@@ -20,10 +20,10 @@ struct HostSurroundings {
   obs::Registry& registry;
   const base::Clock& clock;
   hub::ProgressSink& progress;
-  // Divides a GPU's free memory; null: the model's KV is of a fixed size.
+  // Divides a GPU's free memory between models; null: the size of the model's KV is fixed.
   std::shared_ptr<GpuPlan> gpu_plan = nullptr;
   std::map<std::string, double> gpu_shares = {};
-  std::map<std::string, double> slo_ttft_ms = {};  // by model; 0 or absent: what the device can reach
+  std::map<std::string, double> slo_ttft_ms = {};  // by model; 0 or absent: the SLO that the device can reach
   std::map<std::string, double> slo_tpot_ms = {};
 };
 

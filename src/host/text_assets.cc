@@ -37,7 +37,8 @@ base::Status write_files(const remote::TextAssets& assets, const fs::path& folde
   return base::ok();
 }
 
-// A folder that is there is complete: it got its name last. Another process may have done the same meanwhile.
+// An existing folder is complete, since it is renamed last. Another process may create the same folder
+// meanwhile.
 Result<fs::path> keep(const remote::TextAssets& assets, const fs::path& cache) {
   const fs::path folder = cache / remote::digest_of(assets);
   std::error_code error;

@@ -7,7 +7,7 @@ namespace kvasir::host {
 
 namespace {
 
-// The latest snapshots of a worker.
+// The latest reports of a worker.
 struct Seen {
   wire::WorkerReport report;
   engine::EngineStats stats;
@@ -22,7 +22,7 @@ struct Row {
   double (*read)(const Seen& seen);
 };
 
-// With the labels model and device.
+// Gauges with the labels model and device.
 constexpr Row kDeviceGauges[] = {
     {"gpu_kv_cache_utilization", "The part of the KV cache's blocks that sequences hold.",
      [](const Seen& s) {
@@ -50,7 +50,7 @@ constexpr Row kDeviceCounters[] = {
      [](const Seen& s) { return s.stats.work.flops; }},
 };
 
-// With the label model.
+// Gauges with the label model.
 constexpr Row kGauges[] = {
     {"llm_sequences_running", "Sequences that have begun and not ended.",
      [](const Seen& s) -> double { return s.report.num_running; }},
@@ -70,7 +70,7 @@ constexpr Row kCounters[] = {
      [](const Seen& s) { return s.stats.absolute_error_s; }},
 };
 
-// With the label model and one more.
+// A metric with the label model and one more.
 struct SplitRow {
   const char* name;
   const char* help;

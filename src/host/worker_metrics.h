@@ -17,7 +17,7 @@ struct ObservedWorker {
   std::shared_ptr<engine::LocalWorker> worker;
 };
 
-// Adds a worker's metrics to the registry, read from its snapshots, while the returned observations live.
+// Adds a worker's metrics to the registry. They are there while the returned observations live.
 std::vector<obs::Observation> observe_worker(obs::Registry& registry, const ObservedWorker& observed);
 
 // Adds the HTTP server's metrics. `stats` outlives the observations.

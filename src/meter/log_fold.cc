@@ -67,7 +67,7 @@ Status LogFold::fold_segment(const Segment& segment, std::int64_t end) {
   TRY(const std::string text, read_segment(segment, from, to));
   const store::UsageFold part{.log = log_, .from = position_, .to = to, .rows = add_up(text, from)};
   if (Status folded = usage_.fold(part); !folded.ok()) {
-    position_ = -1;  // it may have been committed all the same
+    position_ = -1;  // the commit may still have happened
     return folded;
   }
   position_ = to;

@@ -10,17 +10,17 @@
 
 namespace kvasir::meter {
 
-// Folds a log into the store's totals. It begins at the position that the store has, so each record is
-// counted once, wherever a crash interrupts it. Used by one thread.
+// Adds the records of a log to the store's totals. It begins at the position that the store has, so each
+// record is counted once, wherever a crash interrupts it. Used by one thread.
 class LogFold {
  public:
   // The store outlives it.
   LogFold(std::filesystem::path folder, std::string log, store::Usage& usage);
 
-  // Folds everything before `end`, which must be on the disk. Deletes folded segments, except the last one,
-  // which may still be written to.
+  // Folds everything before `end`, which must be on the disk. Deletes the folded segments except the last
+  // one, which may still grow.
   base::Status fold(std::int64_t end);
-  // Folds a log that nobody writes to, and deletes its segments.
+  // Folds a log that is no longer written, and deletes its segments.
   base::Status fold_all();
 
  private:
@@ -30,7 +30,7 @@ class LogFold {
   const std::filesystem::path folder_;
   const std::string log_;
   store::Usage& usage_;
-  std::int64_t position_ = -1;  // the store's; -1: unknown
+  std::int64_t position_ = -1;  // the store's position; -1: unknown
 };
 
 }  // namespace kvasir::meter

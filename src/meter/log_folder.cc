@@ -34,7 +34,7 @@ Status make_folder(const fs::path& path) {
   return base::ok();
 }
 
-// False if the lock's last holder deleted the folder before it released the lock.
+// False if the previous holder of the lock deleted the folder before it released the lock.
 bool is_still_there(const fs::path& path, int file) {
   struct stat by_name = {};
   struct stat opened = {};

@@ -9,11 +9,11 @@
 
 namespace kvasir::meter {
 
-// The folder of one log, locked by this object. The lock ends with the process, however that ends. The
-// folder's name is the log's id, which is unique.
+// The folder of one log, locked by this object. The lock is released when the process ends, even by a crash.
+// The folder's name is the log's unique id.
 class LogFolder {
  public:
-  // Locks the folders below `root` that no other process holds. Makes `root` if it does not exist.
+  // Locks the folders below `root` that no other process holds. Creates `root` if necessary.
   static base::Result<std::vector<LogFolder>> claim(const std::filesystem::path& root);
   static base::Result<LogFolder> make(const std::filesystem::path& root);
   ~LogFolder();

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A disk on which no file may grow, as one that is full.
+// Forbids files to grow, like a full disk.
 class FullDisk {
  public:
   FullDisk() {
@@ -37,7 +37,7 @@ class FullDisk {
 
 class UsageLogTest : public testing::Test {
  protected:
-  // The records that can be read, one after another.
+  // Returns all readable records in their order.
   std::vector<UsageRecord> read_all() const {
     std::vector<UsageRecord> records;
     const auto segments = list_segments(folder_.path());
@@ -126,7 +126,7 @@ TEST_F(UsageLogTest, AFullDiskLosesNothingThatFitsIntoMemory) {
   {
     const FullDisk full;
     for (int i = 0; i < 20; ++i) log.append(encode(record_number(i)), [&] { ++num_done; });
-    // It has tried by now: the file is there.
+    // The thread has tried to write, since the file exists.
     ASSERT_TRUE(eventually([&] { return !list_segments(folder_.path())->empty(); }));
     EXPECT_EQ(num_done, 0);
     EXPECT_EQ(log.durable_end(), 0);
@@ -208,12 +208,12 @@ TEST_F(UsageLogTest, AFolderHasOneHolder) {
   EXPECT_TRUE(fs::is_empty(folder_.path()));
 }
 
-// A store whose commit is followed by the process's end: the caller never hears of it.
+// A store whose process ends at a commit, so that its caller gets no result.
 class CutStore final : public store::Usage {
  public:
   explicit CutStore(store::Usage& inner) : inner_(inner) {}
-  int num_left = 0;      // calls until it ends
-  bool commits = false;  // the last one
+  int num_left = 0;      // calls until the process ends
+  bool commits = false;  // whether the last call is committed
 
   base::Status fold(const store::UsageFold& fold) override {
     if (num_left-- > 0) return inner_.fold(fold);
@@ -230,8 +230,8 @@ class CutStore final : public store::Usage {
   store::Usage& inner_;
 };
 
-// Cut the log anywhere, end the fold anywhere, fold it again: the totals are those of the records that are
-// whole.
+// A log may be cut anywhere, and a fold may end anywhere and be repeated: the totals contain exactly the
+// whole records.
 TEST_F(UsageLogTest, AnyCutAndAnyReplayGivesTheSameTotals) {
   std::mt19937 random(7);
   constexpr int kRecords = 24;
@@ -243,7 +243,7 @@ TEST_F(UsageLogTest, AnyCutAndAnyReplayGivesTheSameTotals) {
     {
       UsageLog log(folder, begin, {.max_segment_bytes = 200 + static_cast<std::int64_t>(random() % 3000)});
       for (int i = 0; i < kRecords; ++i) {
-        // Some are written alone, some together.
+        // Some records are written alone, some together.
         if (random() % 6 == 0)
           append_and_wait(log, i);
         else
@@ -277,7 +277,7 @@ TEST_F(UsageLogTest, AnyCutAndAnyReplayGivesTheSameTotals) {
   }
 }
 
-// Files that come back after their removal, as they may after a power loss, change nothing either.
+// Files may come back after their removal, for instance after a power loss. They must not change the totals.
 TEST_F(UsageLogTest, ASegmentThatComesBackIsNotFoldedAgain) {
   const store::TempFolder place;
   const auto store = store::SqliteStore::open(place.path() / "kvasir.db").value();

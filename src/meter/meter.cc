@@ -13,7 +13,7 @@ using base::Status;
 
 namespace {
 
-constexpr int kMaxPauses = 64;  // intervals between two tries while the store fails
+constexpr int kMaxPauses = 64;  // at most this many intervals between two tries while the store fails
 
 Result<LogFolder> take_own(std::vector<LogFolder>& claimed, const std::filesystem::path& root) {
   if (claimed.empty()) return LogFolder::make(root);
@@ -88,7 +88,8 @@ Status Meter::fold_left() {
     LogFold fold(left_.back().path(), left_.back().id(), usage_);
     TRY_OK(fold.fold_all());
     const std::string id = left_.back().id();
-    // Delete the files before the position: without a position they would be folded again.
+    // The files are deleted before the position: without a position, the files that are left would be folded
+    // again.
     TRY_OK(left_.back().remove());
     left_.pop_back();
     TRY_OK(usage_.forget(id));

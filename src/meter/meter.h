@@ -27,35 +27,35 @@ namespace kvasir::meter {
 class Meter {
  public:
   struct Options {
-    std::filesystem::path folder;  // of all logs; processes may share it
+    std::filesystem::path folder;  // of all logs; several processes may share it
     std::vector<Price> prices = {};
     UsageLog::Options log = {};
     base::Duration fold_interval = std::chrono::milliseconds(250);
   };
   // Also takes over the logs of processes that have ended. The store outlives the meter.
   static base::Result<std::unique_ptr<Meter>> open(Options options, store::Usage& usage);
-  // Writes and folds what is left, unless the disk or the store fails.
+  // Writes and folds the remaining records, unless the disk or the store fails.
   ~Meter();
   Meter(const Meter&) = delete;
   Meter& operator=(const Meter&) = delete;
 
   const PriceBook& prices() const { return prices_; }
-  // Sets the record's cost. Never blocks. `done`, which may be empty, is called once the record is on the
-  // disk. For `wake` and the result see UsageLog::append.
+  // Sets the record's cost and writes the record. Never blocks. `done`, which may be empty, is called when
+  // the record is on the disk. For `wake` and the result see UsageLog::append.
   bool record(UsageRecord record, std::string_view tier, Done done, Wake wake = Wake::now);
   void wake() { log_.wake(); }
-  // Calls every `done` that still waits, so that what they refer to may be destroyed.
+  // Calls every waiting `done`, so that the objects that they refer to may be destroyed.
   void release_waiters() { log_.release_waiters(); }
   // Records that were lost because the disk failed for too long.
   std::uint64_t num_lost() const { return log_.num_lost(); }
-  // How long ago the store's totals had everything that was recorded; 0: they have it now.
+  // How long ago the store's totals last contained all records; 0: they do now.
   base::Duration lag() const;
 
  private:
   Meter(Options options, LogFolder own, std::int64_t begin, store::Usage& usage);
   void fold_repeatedly();
   base::Status fold_once();
-  // Notes whether the totals have all records.
+  // Folds, and notes the time if the totals then contain all records.
   base::Status fold_and_note();
   base::Status fold_left();
 
@@ -63,14 +63,14 @@ class Meter {
   const base::Duration fold_interval_;
   store::Usage& usage_;
   LogFolder own_;
-  std::vector<LogFolder> left_;  // of processes that have ended; used by the thread
+  std::vector<LogFolder> left_;  // of processes that have ended; touched by the thread only
   UsageLog log_;
-  LogFold fold_;  // used by the thread
+  LogFold fold_;  // touched by the thread only
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;                        // guarded by mutex_
-  std::atomic<base::TimePoint> last_recorded_;   // when the last record came
-  std::atomic<base::TimePoint> last_caught_up_;  // when the totals had all records
+  std::atomic<base::TimePoint> last_recorded_;   // time of the last record
+  std::atomic<base::TimePoint> last_caught_up_;  // the last time at which the totals had all records
   std::thread thread_;
 };
 

@@ -37,7 +37,7 @@ inline UsageRecord record_number(int i) {
   return record;
 }
 
-// Of the first `num_records`.
+// The totals of the first `num_records` records.
 inline store::UsageTotals expected_totals(int num_records) {
   store::UsageTotals sum;
   for (int i = 0; i < num_records; ++i) sum += totals_of(record_number(i)).totals;

@@ -32,10 +32,10 @@ TEST(PriceBookTest, TheRowThatSaysMostWins) {
 }
 
 TEST(PriceBookTest, ACostIsRoundedOnceAndNeverOverflows) {
-  // 0.15 of a unit for a million is 150 nano for one.
+  // 0.15 per million tokens is 150 nano per token.
   const Price price = price_of("m", "", 150'000'000);
   EXPECT_EQ(cost_nano(price, {.prompt = 10, .cached = 4, .completion = 3}), 6 * 150 + 4 * 75 + 3 * 600);
-  // 0.0125 for a million is 12.5 nano for one.
+  // 0.0125 per million tokens is 12.5 nano per token.
   const Price fine{.prompt_nano = 12'500'000, .cached_nano = 12'500'000, .currency = "USD"};
   EXPECT_EQ(cost_nano(fine, {.prompt = 1}), 13);
   EXPECT_EQ(cost_nano(fine, {.prompt = 1000}), 12'500);
@@ -127,7 +127,7 @@ TEST_F(MeterTest, TheLagGrowsUntilTheTotalsHaveEverything) {
   EXPECT_EQ(all_totals(store_.usage()), expected_totals(1));
 }
 
-// Two processes have a log each; a third takes up what both left, and keeps one folder.
+// Two ended processes have left a log each. A third process takes over both, and keeps one of the folders.
 TEST_F(MeterTest, LogsOfProcessesThatAreGoneAreTakenUp) {
   store_.full = true;
   {

@@ -17,7 +17,7 @@ struct Tokens {
   std::int64_t completion = 0;
 };
 
-// In 1e-9 of the currency's unit. Only the sum is rounded.
+// The cost in 1e-9 of the currency's unit. Only the sum is rounded.
 std::int64_t cost_nano(const Price& price, const Tokens& tokens);
 
 // The prices by model and tier. Immutable.

@@ -93,7 +93,7 @@ Result<std::vector<Segment>> list_segments(const fs::path& folder) {
   }
   if (failed) return base::error(ErrorCode::io, "{}: cannot be read: {}", folder.string(), failed.message());
   std::ranges::sort(segments, {}, &Segment::begin);
-  // A file may have been left longer than what was written.
+  // The file of an earlier segment may be longer than its records.
   for (std::size_t i = 1; i < segments.size(); ++i)
     segments[i - 1].end = std::min(segments[i - 1].end, segments[i].begin);
   return segments;

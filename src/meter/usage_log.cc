@@ -18,8 +18,8 @@ using base::Status;
 
 namespace {
 
-// Gives a new segment's file its full size, if the disk has room for it, so that a sync has only the records
-// to write and not the file's length.
+// Gives a new segment's file its full size, if the disk has room for it. A sync then writes only records, and
+// not also the file's length.
 void fill_segment(int file, std::int64_t num_bytes) {
   const std::string zeros(static_cast<std::size_t>(num_bytes), '\0');
   const bool filled = ::pwrite(file, zeros.data(), zeros.size(), 0) == static_cast<ssize_t>(zeros.size());
@@ -102,7 +102,7 @@ void UsageLog::work() {
   std::vector<std::string> batch;
   std::uint64_t num_written = 0;
   while (true) {
-    // A record that comes alone is synced at once; those that come during a sync share the next one.
+    // A record that comes alone is synced at once; records that come during a sync share the next one.
     changed_.wait(lock, [&] { return stopping_ || !waiting_.empty() || !batch.empty(); });
     for (std::string& record : waiting_) batch.push_back(std::move(record));
     waiting_.clear();
@@ -134,7 +134,7 @@ Status UsageLog::write(const std::vector<std::string>& records) {
   for (const std::string& record : records)
     append_frame(frames, durable_end_ + static_cast<std::int64_t>(frames.size()), record);
   if (Status done = put(frames); !done.ok()) {
-    // All records of the batch are written again, so remove those that may be there in part.
+    // All records of the batch will be written again, so the ones that are partly there are cut off.
     if (::ftruncate(file_, durable_end_ - segment_begin_) != 0) obs::Log::debug("usage_log_not_cut");
     return done;
   }
@@ -170,7 +170,7 @@ Status UsageLog::open_segment() {
   return base::ok();
 }
 
-// The file keeps only what was written, since the next segment begins there.
+// Cuts the file to what was written, since the next segment begins at that position.
 void UsageLog::close_segment() {
   if (file_ < 0) return;
   if (::ftruncate(file_, durable_end_ - segment_begin_) != 0) obs::Log::debug("usage_log_not_cut");

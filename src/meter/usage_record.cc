@@ -16,7 +16,7 @@ constexpr std::uint8_t kVersion = 1;
 constexpr std::array<std::string_view, 5> kFinishNames = {"stop", "length", "tool_calls", "cancelled",
                                                           "failed"};
 
-// A record's numbers and texts in the order in which they are written.
+// Visits a record's numbers and texts in the order in which they are written.
 template <class Record, class Number, class Text>
 void for_each_field(Record& record, Number number, Text text) {
   text(record.id);
@@ -35,7 +35,7 @@ void for_each_field(Record& record, Number number, Text text) {
   number(record.time_ms);
 }
 
-// Takes values off the front; once something is missing, all is nothing.
+// Takes values from the front of the bytes. Once a value is missing, it and all later ones are empty.
 class Bytes {
  public:
   explicit Bytes(std::string_view bytes) : left_(bytes) {}

@@ -13,7 +13,7 @@ enum class Finish : std::uint8_t {
   stop,
   length,
   tool_calls,
-  cancelled,  // the client left, or the server ended, before the end
+  cancelled,  // the client left or the server ended before the end
   failed,     // the server's fault, so the request costs nothing
 };
 std::string_view name_of(Finish finish);
@@ -22,7 +22,7 @@ std::string_view name_of(Finish finish);
 struct UsageRecord {
   enum class Kind : std::uint8_t {
     request,
-    summary,  // a summary of old turns, made for a request that has its own record; not counted as a request
+    summary,  // a summary of old turns for a request with its own record; not counted as a request
   };
 
   Kind kind = Kind::request;
@@ -49,7 +49,7 @@ std::string encode(const UsageRecord& record);
 // corrupt: the bytes are not a record.
 base::Result<UsageRecord> decode(std::string_view bytes);
 
-// The record's contribution to the totals.
+// The amounts that the record adds to the totals.
 store::UsageRow totals_of(const UsageRecord& record);
 
 }  // namespace kvasir::meter

@@ -4,12 +4,12 @@
 
 namespace kvasir::seam {
 
-// Who wants to know which blocks a worker's cache holds.
+// Gets the changes of the blocks in a worker's cache.
 class BlockSink {
  public:
   virtual ~BlockSink() = default;
-  // Called on any thread, one call at a time, in the order of the messages' numbers. Never waits. May call
-  // WorkerClient::watch_blocks: after a gap that is how to begin anew.
+  // Called on any thread, one call at a time, in the order of the messages' numbers. Must not wait. May call
+  // WorkerClient::watch_blocks, which begins anew after a gap.
   virtual void on_blocks(wire::BlockChanges changes) = 0;
 };
 

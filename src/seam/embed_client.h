@@ -9,19 +9,19 @@
 
 namespace kvasir::seam {
 
-// The seam between the roles for models that make vectors. Thread-safe.
+// The interface between a router and a worker for models that make vectors. Thread-safe.
 class EmbedClient {
  public:
-  // [sequences, dimensions], each of length 1; or why there are none.
+  // The result is [sequences, dimensions], each vector of length 1, or an error.
   using Done = std::function<void(base::Result<std::vector<float>>)>;
 
   virtual ~EmbedClient() = default;
 
-  // Queues the request. `done` is called once, on the worker's thread, unless this refuses: with `exhausted`
-  // when the queue is full, with `unavailable` while stopping.
+  // Queues the request. `done` is called once, on the worker's thread, unless the call itself fails: with
+  // `exhausted` if the queue is full, with `unavailable` while stopping.
   virtual base::Status embed(wire::EmbedRequest request, Done done) = 0;
   virtual int dimensions() const = 0;
-  // Running and waiting are requests; it has no blocks.
+  // The report counts running and waiting requests; there are no blocks.
   virtual wire::WorkerReport report() const = 0;
 };
 

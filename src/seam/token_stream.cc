@@ -13,10 +13,11 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Keeps the deadline of "for ever" inside the clock's range.
+// The longest wait, so that the deadline stays inside the clock's range.
 constexpr std::chrono::hours kLongestWait{24};
 
-// The timer lives in the waiting coroutine, so that a stream may outlive the context of its reader.
+// Registers the timer of a waiting coroutine. The coroutine owns it, so that a stream may outlive the context
+// of its reader.
 class Waiting {
  public:
   Waiting(asio::steady_timer*& slot, asio::steady_timer& timer) : slot_(slot) { slot_ = &timer; }
@@ -56,7 +57,7 @@ void TokenStream::accept(wire::TokenEvent event) {
     std::move(event.prompt.begin(), event.prompt.end(), std::back_inserter(pending_->prompt));
     std::move(event.prefill.begin(), event.prefill.end(), std::back_inserter(pending_->prefill));
     pending_->finish = event.finish;
-    if (!event.error) pending_->usage = event.usage;  // an error says nothing of what came before it
+    if (!event.error) pending_->usage = event.usage;  // an error event has no usage of the events before it
     pending_->error = std::move(event.error);
   }
   if (wake_ != nullptr) wake_->cancel();
@@ -77,7 +78,7 @@ asio::awaitable<std::optional<wire::TokenEvent>> TokenStream::next(std::chrono::
   const auto self = shared_from_this();
   if (ended_) co_return std::nullopt;
   if (!pending_) {
-    // Nothing can be accepted between this line and the wait: both happen on the reader's executor.
+    // No event can arrive between this line and the wait, since both run on the reader's executor.
     asio::steady_timer timer(reader_, std::min<std::chrono::nanoseconds>(wait, kLongestWait));
     const Waiting waiting(wake_, timer);
     boost::system::error_code ignored;

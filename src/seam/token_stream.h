@@ -15,10 +15,10 @@
 
 namespace kvasir::seam {
 
-// One sequence's events on their way from a worker's thread to the one I/O executor that reads them.
-// Shared by the two: the worker sends, the reader takes, and whoever is left frees it. Only `send`,
-// `backlog`, `cancelled` and `cancel` may be called off the reader's executor, which must not run two
-// handlers at once and whose context outlives the last `send`.
+// The events of one sequence on their way from a worker's thread to the one I/O executor that reads them. The
+// worker and the reader share it, and the last owner frees it. Only `send`, `backlog`, `cancelled` and
+// `cancel` may be called off the reader's executor, which must not run two handlers at once and whose context
+// outlives the last `send`.
 class TokenStream : public std::enable_shared_from_this<TokenStream> {
  public:
   struct Delivery {
@@ -26,34 +26,34 @@ class TokenStream : public std::enable_shared_from_this<TokenStream> {
     wire::TokenEvent event;
   };
 
-  // What the reader does, for a worker that has to tell somebody else. It may be called on any thread, and
-  // while the stream is being destroyed.
+  // Gets the reader's actions, for a worker that must pass them on. May be called on any thread, and while
+  // the stream is being destroyed.
   class Feedback {
    public:
     virtual ~Feedback() = default;
     virtual void on_taken(int num_tokens) = 0;
-    virtual void on_cancelled() = 0;  // once
+    virtual void on_cancelled() = 0;  // called once
   };
 
   explicit TokenStream(boost::asio::any_io_executor reader, std::shared_ptr<Feedback> feedback = nullptr);
 
-  // Worker's side. Hands over a step's events with one post for each reader's executor.
+  // Worker's side. Delivers a step's events with one post for each reader's executor.
   static void send(std::vector<Delivery> deliveries);
-  // Tokens sent and not yet taken. A worker leaves a sequence out of its steps while this is over its bound,
-  // so that a slow reader slows only itself.
+  // Tokens that were sent and not yet taken. A worker leaves a sequence out of its steps while this exceeds
+  // its bound, so that a slow reader slows only itself.
   int backlog() const { return backlog_.load(std::memory_order_relaxed); }
   // True once the reader is gone; the worker drops the sequence before its next step.
   bool cancelled() const { return cancelled_.load(std::memory_order_acquire); }
 
-  // Reader's side. The events since the last call merged into one, or nothing when `wait` passed first. One
-  // call at a time. After an event with last() there is nothing more to take, and it answers nothing at once.
+  // Reader's side. Returns the events since the last call, merged into one, or nothing if `wait` passes
+  // first. One call at a time. After an event with last(), it returns nothing at once.
   boost::asio::awaitable<std::optional<wire::TokenEvent>> next(std::chrono::nanoseconds wait);
-  // The same without waiting.
+  // As `next`, without waiting.
   std::optional<wire::TokenEvent> take();
   // Whether the last event was taken.
   bool ended() const { return ended_; }
-  // Called on the reader's executor whenever an event has come, so that one coroutine can wait for many
-  // streams. Set before the reader's executor runs anything else; empty: none.
+  // Sets a function that is called on the reader's executor whenever an event has come, so that one coroutine
+  // can wait for many streams. Set it before the reader's executor runs anything else; empty: none.
   void on_event(std::function<void()> callback) { on_event_ = std::move(callback); }
   void cancel() {
     if (!cancelled_.exchange(true, std::memory_order_acq_rel) && feedback_) feedback_->on_cancelled();
@@ -65,17 +65,16 @@ class TokenStream : public std::enable_shared_from_this<TokenStream> {
   void accept(wire::TokenEvent event);
 
   boost::asio::any_io_executor reader_;
-  const std::shared_ptr<Feedback> feedback_;  // null: nobody asks
-  boost::asio::steady_timer* wake_ =
-      nullptr;                      // of the one who waits in next(); touched on the reader's executor only
-  std::function<void()> on_event_;  // touched on the reader's executor only
-  std::optional<wire::TokenEvent> pending_;  // touched on the reader's executor only
-  bool ended_ = false;                       // likewise: the last event was taken
+  const std::shared_ptr<Feedback> feedback_;   // null: no feedback is needed
+  boost::asio::steady_timer* wake_ = nullptr;  // the timer in next(); touched on the reader's executor only
+  std::function<void()> on_event_;             // touched on the reader's executor only
+  std::optional<wire::TokenEvent> pending_;    // touched on the reader's executor only
+  bool ended_ = false;  // the last event was taken; touched on the reader's executor only
   std::atomic<int> backlog_{0};
   std::atomic<bool> cancelled_{false};
 };
 
-// The reader's end of a stream: when it goes before the last event was taken, the stream is cancelled.
+// The reader's end of a stream. If it is destroyed before the last event was taken, the stream is cancelled.
 // Move-only; lives and dies on the reader's executor.
 class TokenReader {
  public:

@@ -31,7 +31,7 @@ TokenEvent end_of(TokenEvent event) {
   return event;
 }
 
-// What one call of next gave.
+// The result of one call of `next`.
 struct Taken {
   bool done = false;
   std::optional<TokenEvent> event;
@@ -88,7 +88,7 @@ TEST_F(TokenStreamTest, WhatCameBeforeTheCallIsTakenAtOnceAndMerged) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(taken.event->tokens[i].id, i + 1);
   EXPECT_TRUE(taken.event->last());
   EXPECT_EQ(taken.event->usage.output_tokens, 7);
-  // After the last event nothing is waited for.
+  // After the last event, `next` does not wait.
   EXPECT_TRUE(start(stream).done);
   EXPECT_FALSE(taken_.back().event);
 }
@@ -96,7 +96,7 @@ TEST_F(TokenStreamTest, WhatCameBeforeTheCallIsTakenAtOnceAndMerged) {
 TEST_F(TokenStreamTest, AWakeThatIsOnItsWayWhenTheCallIsMadeIsNotLost) {
   const auto stream = stream_on(io);
   TokenStream::send({{stream, tokens({1})}});
-  // The post runs after the reader began to wait.
+  // The posted event runs after the reader has begun to wait.
   Taken taken;
   asio::co_spawn(io, take(stream, hours(1), taken), asio::detached);
   poll();
@@ -111,7 +111,7 @@ TEST_F(TokenStreamTest, WaitingEndsWithNothing) {
   io.run();
   EXPECT_TRUE(taken.done);
   EXPECT_FALSE(taken.event);
-  // And the stream is as good as before.
+  // The stream still works after the timeout.
   TokenStream::send({{stream, tokens({1})}});
   EXPECT_FALSE(start(stream, nanoseconds::max()).event == std::nullopt);
 }

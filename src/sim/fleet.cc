@@ -21,7 +21,7 @@ namespace {
 
 constexpr TokenId kAnswer = 1;
 
-// A router's pool, with a view of each worker of its own.
+// A router's pool with its own view of each worker.
 struct Gateway {
   Gateway(const FleetOptions& options, std::uint64_t seed)
       : pool("m", {.policy = options.policy, .seed = seed}) {}
@@ -36,7 +36,7 @@ struct User {
   std::vector<TokenId> said;
 };
 
-// A request on its worker.
+// A request that is on its worker.
 struct Live {
   std::size_t user = 0;
   SimRecord record;
@@ -91,18 +91,18 @@ class FleetSimulation {
   }
 
  private:
-  enum class Kind : std::uint8_t { step, report, turn };  // in this order at one time
+  enum class Kind : std::uint8_t { step, report, turn };  // the order of events at the same time
   struct Event {
     double at_s = 0;
     Kind kind = Kind::step;
-    std::size_t index = 0;  // of the worker, the gateway and worker, or the user
+    std::size_t index = 0;  // index of the worker, of the gateway's view, or of the user
 
     bool operator>(const Event& other) const {
       return std::tie(at_s, kind, index) > std::tie(other.at_s, other.kind, other.index);
     }
   };
 
-  // Made by hand, since the distributions of standard libraries differ.
+  // Own code, since the distributions of standard libraries differ.
   static double uniform(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
 
   void come(Event event) { events_.push(event); }
@@ -201,7 +201,7 @@ class FleetSimulation {
     run_.num_cached_tokens += record.cached_tokens;
     User& user = users_[found->second.user];
     user.said.insert(user.said.end(), static_cast<std::size_t>(found->second.output_tokens), kAnswer);
-    // Between half and one and a half times the mean.
+    // A random time from half to one and a half times the mean.
     come({at_s + load_.think_s * (0.5 + uniform(thinking_)), Kind::turn, found->second.user});
     run_.all.records.push_back(std::move(record));
     live_[w].erase(found);

@@ -17,7 +17,7 @@ namespace {
 constexpr TokenId kSystem = 1 << 20;
 constexpr TokenId kOwn = 1 << 26;
 
-// Talks of six turns under one of 32 system prompts of 2,048 tokens, on H200s with an 8B model.
+// Talks of six turns that share 32 system prompts of 2,048 tokens, on H200s with an 8B model.
 struct Talks {
   int num_users = 400;
   int num_requests = 6000;
@@ -73,7 +73,7 @@ struct Figures {
   double requests_per_s = 0;
   double ttft_p50_s = 0;
   double ttft_p95_s = 0;
-  double cached = 0;  // part of the prompts' tokens
+  double cached = 0;  // part of all prompt tokens
 
   std::string words() const {
     return fmt::format("{:.1f} requests/s, TTFT {:.0f} and {:.0f} ms, {:.1f} % cached", requests_per_s,
@@ -83,7 +83,7 @@ struct Figures {
 
 Figures figures_of(const FleetRun& run) {
   std::vector<double> ttft_s;
-  const std::size_t cold = run.all.records.size() / 3;  // while caches fill
+  const std::size_t cold = run.all.records.size() / 3;  // requests while the caches fill
   for (const SimRecord& record : run.all.records | std::views::drop(cold))
     ttft_s.push_back(record.tokens_s[0] - record.arrived_s);
   std::ranges::sort(ttft_s);

@@ -64,7 +64,7 @@ DeviceCosts gpu_costs() {
 
 sched::StepCost calibrated_cost(const DeviceCosts& costs, int max_batch_sequences, int max_batch_tokens) {
   constexpr int kRounds = 10;
-  constexpr double kLongStepS = 0.5;  // a server does not try longer steps before it serves
+  constexpr double kLongStepS = 0.5;  // a server's calibration does not try longer steps
   sched::StepCost cost;
   const auto show = [&](int num_computed, int rows, int num_slices) {
     sched::StepLoad load;
@@ -83,7 +83,7 @@ sched::StepCost calibrated_cost(const DeviceCosts& costs, int max_batch_sequence
 }
 
 double ModelledDevice::run_s(const sched::StepLoad& load) {
-  // Made by hand, since the distributions of standard libraries differ.
+  // Own code, since the distributions of standard libraries differ.
   const double uniform = static_cast<double>(random_() >> 11) * 0x1p-53;
   return costs_.seconds(load) * (1 + costs_.noise * (2 * uniform - 1));
 }

@@ -15,8 +15,8 @@
 
 namespace kvasir::sim {
 
-// One worker of a simulated fleet: a real scheduler on a modelled device. Time is told by whoever drives it:
-// a step that has begun is ended by end_step() at step_ends_s(). Steps do not overlap.
+// One worker of a simulated fleet: a real scheduler on a modelled device. The caller keeps the time, and ends
+// a step that has begun with end_step() at step_ends_s(). Steps do not overlap.
 class ModelledWorker {
  public:
   using OnEvent = std::function<void(const sched::SequenceEvent&, double now_s)>;
@@ -34,7 +34,7 @@ class ModelledWorker {
   std::optional<double> step_ends_s() const;
   void end_step();
 
-  // What a worker reports at this time.
+  // The worker's report at this time.
   sched::Outlook outlook(double now_s) const;
   wire::WorkerReport report() const;
   const sched::SchedulerStats& stats() const { return scheduler_.stats(); }
@@ -53,7 +53,7 @@ class ModelledWorker {
   OnEvent on_event_;
   OnBlocks on_blocks_;
   std::optional<Running> running_;
-  std::uint64_t num_changes_ = 1;  // the first message tells that there is nothing
+  std::uint64_t num_changes_ = 1;  // the first message says that the cache is empty
 };
 
 }  // namespace kvasir::sim

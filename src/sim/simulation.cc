@@ -89,7 +89,7 @@ class Simulation {
     look_ahead(0);
   }
 
-  // Called when a step begins: arrivals until the next one are judged by what is known now.
+  // Called when a step begins. Requests that arrive before the next step are forecast from this state.
   void look_ahead(double in_flight_s) {
     if (load_.forecasts == SimLoad::Forecasts::none) return;
     scheduler_.set_now(now_s_);
@@ -105,7 +105,7 @@ class Simulation {
     return sched::forecast(outlook_, arrived_, outline, 0, std::max(0.0, at_s - outlook_s_));
   }
 
-  // Like the engine: if steps overlap, the previous step ends after this one has begun.
+  // Works like the engine: if steps overlap, the previous step ends after this one has begun.
   void start(sched::StepPlan plan) {
     scheduler_.begin(plan);
     look_ahead(plan.predicted_s + (in_flight_ ? in_flight_->predicted_s : 0));
@@ -150,7 +150,7 @@ class Simulation {
   std::map<sched::SequenceId, SimRecord> live_;
   std::optional<sched::StepPlan> in_flight_;
   sched::Outlook outlook_;
-  double outlook_s_ = 0;  // when it was made
+  double outlook_s_ = 0;  // time of outlook_
   sched::Caution caution_;
   std::vector<sched::WaitingLine> arrived_;
   double now_s_ = 0;

@@ -15,8 +15,8 @@ struct SimRequest {
   int output_tokens = 1;
 };
 
-// Closed loop: `concurrency` clients, each of which sends its next request when the last one is answered.
-// Open loop (concurrency 0): requests at `arrivals_s`.
+// In a closed loop, each of `concurrency` clients sends its next request when its last one is answered. In an
+// open loop (concurrency 0), requests come at `arrivals_s`.
 struct SimLoad {
   int concurrency = 0;
   std::vector<double> arrivals_s;  // ascending
@@ -25,7 +25,7 @@ struct SimLoad {
   enum class Forecasts { none, made, refuse };
   Forecasts forecasts =
       Forecasts::none;  // of each request when it arrives; `refuse`: the late ones, as `serve`
-  double client_s = 0;  // from an answer until the scheduler sees the client's next request
+  double client_s = 0;  // time from an answer until the scheduler sees the client's next request
   std::function<SimRequest(std::uint64_t index)> request;
 };
 
@@ -33,16 +33,16 @@ struct SimRecord {
   double arrived_s = 0;
   int prompt_tokens = 0;
   int cached_tokens = 0;
-  double predicted_s = 0;        // of its first token, from its arrival; 0: not forecast
+  double predicted_s = 0;        // time from its arrival to its first token; 0: not forecast
   std::vector<double> tokens_s;  // arrival times of the answer's tokens
 };
 
 struct SimRun {
-  std::vector<SimRecord> records;  // in the order of their end
+  std::vector<SimRecord> records;  // in the order in which they ended
   double end_s = 0;
   int peak_in_flight = 0;
-  int num_refused = 0;   // did not fit into the KV cache
-  int num_overload = 0;  // refused for their forecast
+  int num_refused = 0;   // requests that did not fit into the KV cache
+  int num_overload = 0;  // requests refused because of their forecast
   sched::SchedulerStats stats;
 };
 

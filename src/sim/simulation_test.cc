@@ -25,7 +25,7 @@ const sched::SchedulerOptions kScheduler{
     .num_blocks = 4096, .max_batch_tokens = 512, .max_batch_sequences = 64};
 
 DeviceCosts even_device() {
-  return {.points = {{1, 0.011}, {2, 0.012}}};  // 10 ms, and 1 ms a row
+  return {.points = {{1, 0.011}, {2, 0.012}}};  // 10 ms, and 1 ms per row
 }
 
 TEST(Simulation, OneClientWaitsForItsRowsOnly) {
@@ -62,8 +62,8 @@ TEST(Simulation, RequestsThatDoNotFitAreRefused) {
   EXPECT_EQ(simulate(small, even_device(), load, 1).num_refused, 2);
 }
 
-// Measured on a real CPU with steps of 300, 600 and 1,000 ms: 32 clients at once, 200 tokens in (30 of them
-// from the template), 64 out. The simulation must be within a tenth of each.
+// Measured on a real CPU with steps of 300, 600 and 1,000 ms, 32 clients at once, prompts of 200 tokens (30
+// of them from the template) and answers of 64. The simulation must be within a tenth of each result.
 TEST(Simulation, IsWithinATenthOfRealRuns) {
   struct Measured {
     double target_s, tokens_per_s, ttft_p50_s, ttft_p95_s;

@@ -10,17 +10,17 @@
 
 namespace kvasir::sim {
 
-// What one gateway knows of one worker: its last report, its blocks as of then, and what this gateway has
-// sent since. It is never asked to generate.
+// One gateway's knowledge of one worker: the last report, the blocks at that time, and the requests that this
+// gateway has sent since then. It is never asked to generate.
 class WorkerView final : public seam::WorkerClient {
  public:
-  // Without a time between reports the view is always that of now.
+  // `is_live`: there is no time between reports, so the view is always up to date.
   WorkerView(const ModelledWorker& worker, const double& now_s, bool is_live)
       : worker_(worker), now_s_(now_s), is_live_(is_live) {
     refresh();
   }
 
-  // A report comes, with the blocks that have changed since the last one.
+  // Takes a report, with the blocks that have changed since the last one.
   void refresh() {
     outlook_ = worker_.outlook(now_s_);
     report_ = worker_.report();
@@ -66,7 +66,7 @@ class WorkerView final : public seam::WorkerClient {
   const bool is_live_;
   sched::Outlook outlook_;
   wire::WorkerReport report_;
-  double at_s_ = 0;  // of the report
+  double at_s_ = 0;  // time of report_
   std::vector<sched::WaitingLine> sent_;
   std::vector<wire::BlockChanges> unread_;
   std::shared_ptr<seam::BlockSink> sink_;

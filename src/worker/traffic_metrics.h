@@ -7,7 +7,7 @@
 
 namespace kvasir::worker {
 
-// Adds the metrics of KV that travels. The traffic outlives the observations.
+// Adds the metrics of KV that is sent between workers. The traffic outlives the observations.
 void observe(const remote::KvTraffic& traffic, obs::Registry& registry,
              std::vector<obs::Observation>& observations);
 

@@ -23,7 +23,7 @@ using base::Result;
 
 namespace {
 
-// Time for the last errors to reach their gateways once the engine has stopped.
+// The last errors get this time to reach their gateways after the engine has stopped.
 constexpr std::chrono::seconds kLastWords{1};
 
 base::Duration in_seconds(double seconds) {
@@ -35,7 +35,7 @@ int compute_threads(const config::Settings& settings) {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }
 
-// One model is what a worker has; its KV cache is the machine's.
+// A worker has exactly one model, which gets the whole KV cache of the machine.
 Result<std::string> only_model(const config::Settings& settings) {
   if (settings.model.size() == 1 && settings.model != config::Settings().model) return settings.model.front();
   return base::error(ErrorCode::invalid_argument, "a worker serves one model: name it with --model");
@@ -216,7 +216,7 @@ bool Worker::drain() {
   return server_->wait_idle(in_seconds(settings_.drain_timeout_s));
 }
 
-// The engine stops first, so that its readers learn why, and nothing is sent to the server that is gone.
+// The engine stops first, so that its readers get the reason, and nothing is sent to a destroyed server.
 Worker::~Worker() {
   registration_.reset();
   if (host_) host_->stop();

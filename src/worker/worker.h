@@ -25,11 +25,11 @@
 
 namespace kvasir::worker {
 
-// One model of this process, served to the gateways of a fleet. /health and /metrics answer as soon as it
-// exists; gateways are let in when the model is loaded. Created, served, drained and destroyed by one thread.
+// Serves one model to the gateways of a fleet. /health and /metrics answer as soon as this object exists;
+// gateways are let in when the model is loaded. Created, served, drained and destroyed by one thread.
 class Worker final : public router::HostReports {
  public:
-  // An error where an address cannot be had, or the model's name means nothing. `progress` outlives it.
+  // Fails if an address cannot be used or the model's name is unknown. `progress` outlives the worker.
   static base::Result<std::unique_ptr<Worker>> start(const config::Settings& settings,
                                                      hub::ProgressSink& progress);
   // Ends the sequences that still run.
@@ -37,13 +37,13 @@ class Worker final : public router::HostReports {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // Loads the model and lets gateways in. Nothing: `end` came first.
+  // Loads the model and lets gateways in. Empty if `end` was called first.
   base::Result<std::optional<wire::WorkerCard>> load();
-  // Waits for `end`; an error if the engine has failed.
+  // Waits for `end`. Fails if the engine has failed.
   base::Status wait();
-  // Ends `load` and `wait`. From any thread.
+  // Ends `load` and `wait`. May be called from any thread.
   void end();
-  // Refuses new requests, and waits for the running ones for as long as the settings allow. False: some still
+  // Refuses new requests, and waits for the running ones as long as the settings allow. False if some still
   // run.
   bool drain();
 
@@ -68,7 +68,7 @@ class Worker final : public router::HostReports {
   };
   Worker(const config::Settings& settings, Opened opened, hub::ProgressSink& progress);
   base::Status listen_for_health();
-  // What gateways get of the model.
+  // The parts of the model that gateways get.
   base::Result<remote::WorkerServer::Served> served_of(router::ServedModel model) const;
   base::Result<wire::WorkerCard> serve(router::ServedModel model);
   boost::asio::awaitable<void> answer(net::HttpRequest& request, net::Responder& responder);
