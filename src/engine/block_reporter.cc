@@ -5,7 +5,7 @@
 namespace kvasir::engine {
 
 void BlockReporter::watch(std::shared_ptr<seam::BlockSink> sink) {
-  std::shared_ptr<seam::BlockSink> old;  // ends without the lock
+  std::shared_ptr<seam::BlockSink> old;  // destroyed after the lock is released
   const std::lock_guard lock(mutex_);
   old = std::exchange(wanted_, std::move(sink));
   is_new_ = true;

@@ -9,18 +9,18 @@
 
 namespace kvasir::engine {
 
-// Tells one watcher which blocks a cache holds: all of them first, then each step's changes. Costs a step
-// nothing while nobody watches. `watch` may be called on any thread, also by the watcher while it is told;
-// `tell` by the engine thread.
+// Reports to one watcher which blocks a cache holds: all of them first, then each step's changes. Costs a
+// step nothing while nobody watches. `watch` may be called on any thread, even by the watcher during a
+// report. `tell` is called by the engine thread only.
 class BlockReporter {
  public:
   explicit BlockReporter(std::shared_ptr<kv::PublishedBlocks> blocks) : blocks_(std::move(blocks)) {}
 
-  // Null: nobody.
+  // Replaces the watcher. Null: nobody watches.
   void watch(std::shared_ptr<seam::BlockSink> sink);
-  // A watcher has not been told anything yet.
+  // True if `watch` was called since the last `tell`.
   bool has_news() const;
-  // Tells the watcher what it does not know yet.
+  // Sends the watcher a report: all blocks to a new watcher, else the changes, if there are any.
   void tell();
 
  private:
@@ -29,7 +29,7 @@ class BlockReporter {
   std::shared_ptr<seam::BlockSink> wanted_;  // guarded by mutex_
   bool is_new_ = false;                      // guarded by mutex_
   std::shared_ptr<seam::BlockSink> told_;    // touched by `tell`
-  std::uint64_t number_ = 0;                 // touched by `tell`; of the last message
+  std::uint64_t number_ = 0;                 // touched by `tell`; number of the last message
 };
 
 }  // namespace kvasir::engine

@@ -42,7 +42,7 @@ class Follower final : public seam::BlockSink {
     }
     changed_.notify_all();
   }
-  // Waits until the set is this one.
+  // Waits until the set of blocks equals `blocks`.
   bool comes_to(const std::set<Pair>& blocks) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(20), [&] { return blocks_ == blocks; });
@@ -73,7 +73,7 @@ class Follower final : public seam::BlockSink {
   int num_anew_ = 0;
 };
 
-// A tree whose sequences come, are computed, leave and are evicted.
+// A tree with sequences that come, are computed, leave and are evicted.
 struct World {
   explicit World(int num_blocks) : pool(num_blocks), tree(pool) { tree.publish_to(published); }
 
@@ -95,7 +95,7 @@ struct World {
     chains.push_back(std::move(chain));
   }
 
-  // What the tree holds, asked by every chain that there ever was.
+  // The blocks that the tree holds, looked up with every chain that there ever was.
   std::set<Pair> held() const {
     std::set<Pair> held;
     for (const kv::BlockChain& chain : chains)
@@ -130,7 +130,7 @@ TEST(BlockReporter, AfterAnyMixTheWatcherHasWhatTheTreeHas) {
         follower = *rc::gen::arbitrary<bool>() ? std::make_shared<Follower>() : nullptr;
         reporter.watch(follower);
       } else if (kind == 7 && follower) {
-        reporter.watch(follower);  // the same one begins anew
+        reporter.watch(follower);  // the same watcher starts anew
       } else {
         reporter.tell();
         if (follower) RC_ASSERT(follower->blocks() == world.held());
@@ -162,7 +162,7 @@ TEST(BlockReporter, KeepsNothingWhileNobodyWatches) {
   EXPECT_EQ(follower.use_count(), 1) << "nobody holds it any more";
 }
 
-// Watches again whenever it is told of the beginning, for some times: a sink may do so while it is told.
+// Calls `watch_blocks` during its first two reports of all blocks, as a watcher may do.
 class Restless final : public seam::BlockSink {
  public:
   explicit Restless(LocalWorker& worker) : worker_(worker) {}
@@ -201,7 +201,7 @@ TEST(BlockReporter, AnEngineTellsOfEveryStep) {
     std::set<Pair> own;
     for (const kv::BlockHash& hash : chain.hashes()) own.insert(as_pair(hash));
     const auto reader = worker.generate(std::move(request), io.get_executor()).value();
-    // Its blocks are there, and no more than the cache can hold.
+    // In the end its blocks are reported, and never more than the cache can hold.
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (!std::ranges::includes(follower->blocks(), own)) {
       ASSERT_LT(std::chrono::steady_clock::now(), deadline) << salt;
@@ -210,7 +210,7 @@ TEST(BlockReporter, AnEngineTellsOfEveryStep) {
     EXPECT_LE(follower->blocks().size(), 12u);
     EXPECT_EQ(follower->num_gaps(), 0);
   }
-  // Whoever watches now is told the same.
+  // A new watcher gets the same blocks.
   auto second = std::make_shared<Follower>();
   worker.watch_blocks(second);
   ASSERT_TRUE(second->begins());

@@ -114,8 +114,8 @@ class TravelPace : public testing::TestWithParam<ToyRunner::Pace> {};
 INSTANTIATE_TEST_SUITE_P(BlockTravel, TravelPace,
                          testing::Values(ToyRunner::Pace::one_by_one, ToyRunner::Pace::overlapped));
 
-// Prompts that share beginnings go from one engine to another, which gets all, some or none of their blocks
-// at any time, beside others, in caches that are too small for all of them.
+// Prompts that share beginnings move from one engine to another. The other engine gets all, some or none of
+// their blocks, at any time, while it serves others. The caches are too small for all of them.
 TEST_P(TravelPace, WhateverComesTheAnswersAreRight) {
   std::mt19937 random(11);
   const auto below = [&random](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };

@@ -41,7 +41,8 @@ class Calibration {
                     .prefix_cache = false}) {}
 
   base::Result<sched::StepCost> run() {
-    // The first step of all may have to read the weights from the disk, beside other models that load.
+    // The very first step is not counted: it may have to read the weights from the disk, while other models
+    // load.
     TRY_OK(measure(kLoads.front(), Keep::never));
     start_ = clock_.now();
     for (const Load& load : kLoads) {

@@ -55,7 +55,7 @@ void DeviceRunner::start(const sched::StepPlan& plan) {
   store_all(plan, step);
 }
 
-// Before the next step starts, which may write to these blocks. Waits for the step.
+// Called before the next step starts, which may write to these blocks. Waits for the step.
 void DeviceRunner::store_all(const sched::StepPlan& plan, Started& step) {
   step.stored.clear();
   for (const sched::StepPlan::Store& store : plan.stores) {
@@ -81,7 +81,7 @@ void DeviceRunner::name_tokens_in_flight(const sched::StepPlan& plan) {
   }
 }
 
-// In the order of the batch's rows of logits.
+// Lists the draws in the order of the batch's rows of logits.
 void DeviceRunner::list_draws(const sched::StepPlan& plan, Started& step) {
   in_flight_.clear();
   step.num_slices = plan.slices.size();

@@ -15,11 +15,11 @@
 
 namespace kvasir::engine {
 
-// Runs steps on a decoder with a device of its own, which also draws the tokens. The host makes the masks of
-// grammars, on `pool`, while the device computes the step whose tokens they are for.
+// Runs steps on a decoder with a device of its own, which also draws the tokens. The host computes the masks
+// of grammars on `pool`, while the device computes the step that they are for.
 class DeviceRunner final : public Runner {
  public:
-  // `pool` outlives it.
+  // `pool` outlives the runner.
   DeviceRunner(std::unique_ptr<model::DeviceDecoder> decoder, ops::ComputePool& pool);
 
   base::Result<sched::StepResult> run(const sched::StepPlan& plan) override;
@@ -39,7 +39,7 @@ class DeviceRunner final : public Runner {
     std::size_t slice = 0;
     TokenId given = -1;  // the prompt token whose logprob the row gives; -1: the slice's token is drawn
     int num_given_top = 0;
-    bool is_dropped = false;     // nobody wants the token any more
+    bool is_dropped = false;     // the token is no longer wanted
     bool wants_logprob = false;  // of the token
     std::optional<base::Error> error = {};
   };
@@ -49,7 +49,7 @@ class DeviceRunner final : public Runner {
     std::vector<kv::BlockImage> stored;
     double moved_s = 0;
   };
-  // What a draw's spans point to.
+  // The memory that the spans of a draw point to.
   struct Rules {
     std::vector<std::uint32_t> mask;
     std::vector<ops::TokenBias> biases;

@@ -35,7 +35,7 @@ model::KvCache make_kv(const model::Decoder& decoder) {
   return std::move(kv).value();
 }
 
-// The CPU's decoder in the role of a device, which draws by the code of devices. It can spoil rows.
+// Uses the CPU's decoder as a device, and draws with the code of devices. It can spoil rows.
 class CpuDevice final : public model::DeviceDecoder {
  public:
   explicit CpuDevice(ops::ComputePool& pool) : decoder_(load(pool)), kv_(make_kv(*decoder_)) {}
@@ -173,7 +173,7 @@ std::shared_ptr<grammar::CompiledGrammar> grammar_of(const std::string& pattern)
   return *compiled;
 }
 
-// Every kind of drawing, each beside others.
+// Requests with every kind of drawing, beside each other.
 std::vector<wire::GenerateRequest> mixed_requests() {
   std::vector<wire::GenerateRequest> requests(16, greedy(0));
   for (std::size_t i = 1; i < requests.size(); ++i) {
@@ -320,8 +320,8 @@ TEST(DeviceRunner, TokensThatTheHostHasNotSeenAreFed) {
   EXPECT_GE(seen.num_in_flight, 11);
 }
 
-// The token that a step in flight would have drawn is known when the step before is seen: it is not drawn,
-// and all that is forced is fed at once.
+// A grammar may force the token that a step in flight would draw. The step then draws nothing, and all forced
+// tokens are fed at once.
 TEST(DeviceRunner, WhatAGrammarForcesIsFedAtOnce) {
   ops::ComputePool pool(2);
   auto decoder = load(pool);
@@ -341,14 +341,15 @@ TEST(DeviceRunner, WhatAGrammarForcesIsFedAtOnce) {
   EXPECT_LE(seen.num_rows, static_cast<int>(request.prompt.size() + expected[0].size()) + 1);
 }
 
-// More sequences with penalties than the device has histories take turns with them.
+// If there are more sequences with penalties than the device has histories, the sequences take turns with
+// them.
 TEST(DeviceRunner, HistoriesAreCountedAgain) {
   Histories histories(2);
   EXPECT_EQ(histories.use(7, 10).num_counted, 0u);
   const int of_seven = histories.use(7, 11).history;
   EXPECT_EQ(histories.use(8, 5).num_counted, 0u);
   EXPECT_EQ(histories.use(7, 15).num_counted, 11u);
-  const Histories::Use nine = histories.use(9, 3);  // takes that of 8
+  const Histories::Use nine = histories.use(9, 3);  // takes the history of 8
   EXPECT_NE(nine.history, of_seven);
   EXPECT_EQ(nine.num_counted, 0u);
   EXPECT_EQ(histories.use(7, 16).num_counted, 15u);

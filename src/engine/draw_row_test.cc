@@ -88,7 +88,7 @@ int num_differing(const std::vector<float>& row, wire::SamplingParams params, in
   return count;
 }
 
-// All tokens that a row's cuts leave, however many, and whatever their weights.
+// Any number of tokens may be left after the cuts, with any weights.
 TEST(DrawRow, ASeedGivesTheTokenThatTheCpuGives) {
   const std::vector<wire::SamplingParams> kinds = {{},
                                                    {.temperature = 0},
@@ -109,7 +109,7 @@ TEST(DrawRow, ASeedGivesTheTokenThatTheCpuGives) {
   for (const float deviation : {0.0f, 0.01f, 1.0f, 3.0f, 20.0f})
     rows.push_back(random_row(12001, deviation, 3));
   rows.push_back(random_row(12000, 1.5f, 6));
-  for (float& x : rows.back()) x = std::round(x * 8) / 8;  // many are equal
+  for (float& x : rows.back()) x = std::round(x * 8) / 8;  // makes many equal
   rows.push_back(random_row(5000, 2, 7));
   std::fill(rows.back().begin() + 3, rows.back().end() - 3, -kInf);
   constexpr int kDraws = 8;
@@ -155,7 +155,7 @@ TEST(DrawRow, DrawsFromTheDistribution) {
       else
         chi2 += std::pow(seen[order[i]] - expected, 2) / expected;
     }
-    // 0.1 % of good draws are beyond this.
+    // 0.1 % of correct draws exceed this.
     const double freedom = static_cast<double>(num_kept) - 1;
     EXPECT_LT(chi2, freedom + 3.1 * std::sqrt(2 * freedom) + 4) << num_kept << " kept";
   }
@@ -226,7 +226,7 @@ TEST(DrawRow, LogprobsOfAGivenToken) {
   sample::Sampler sampler(700);
   OneRow one(700);
   std::vector<float> row = random_row(700, 3, 2);
-  row[10] = row[20] = row[30] = 8;  // of equal ones the lower id comes first
+  row[10] = row[20] = row[30] = 8;  // of equal logits, the lower id comes first
   row[600] = -kInf;
   row[601] = -1e30f;
   for (const TokenId given : {0, 20, 600, 601, 699}) {
@@ -239,7 +239,7 @@ TEST(DrawRow, LogprobsOfAGivenToken) {
       EXPECT_NEAR(got.top[i].logprob, wanted.top[i].second, 1e-4);
     }
   }
-  // More than the vocabulary has.
+  // Asks for more tokens than the vocabulary has.
   EXPECT_EQ(OneRow(4).draw({1, 2, 3, 4}, {.num_top = 20}).top.size(), 4u);
   EXPECT_EQ(OneRow(4).draw({1, 2, 3, 4}, {.num_top = 20}).top[0].token, 3);
 }

@@ -122,7 +122,7 @@ void EmbedWorker::run_batch(const Jobs& jobs) {
     first += count;
     if (job->num_taken == job->request.sequences.size()) end(job, std::move(job->vectors));
   }
-  // Jobs that had no place in this batch come first in the next.
+  // Jobs that had no place in this batch come first in the next one.
   if (shares.size() == jobs.size()) return;
   const std::lock_guard lock(mutex_);
   const auto served = [&](const auto& job) {

@@ -23,7 +23,7 @@ struct EmbedOptions {
 };
 
 // A thread that computes embeddings. Requests share its batches: each contributes some of its sequences in
-// turn, so that a large request does not delay a small one until its end. Thread-safe.
+// turn, so that a small request need not wait until a large one ends. Thread-safe.
 class EmbedWorker final : public seam::EmbedClient {
  public:
   // Returns one vector for each sequence. A vector depends on its own sequence alone. Called by the worker's
@@ -46,7 +46,7 @@ class EmbedWorker final : public seam::EmbedClient {
     wire::EmbedRequest request;
     Done done;
     std::size_t num_taken = 0;   // sequences that are in a batch or done
-    std::vector<float> vectors;  // of those that are done
+    std::vector<float> vectors;  // of the sequences that are done
   };
   using Jobs = std::vector<std::shared_ptr<Job>>;
   // The sequences of one job in a batch.

@@ -31,8 +31,8 @@ struct EngineOptions {
 // Counters since the start, for metrics.
 struct EngineStats {
   sched::SchedulerStats sequences;
-  double plan_s = 0;  // summed over all steps, as is the rest
-  double step_s = 0;  // of running them
+  double plan_s = 0;  // this and the next fields are sums over all steps
+  double step_s = 0;  // without planning and committing
   double commit_s = 0;
   double predicted_s = 0;       // predicted by the cost model for the same steps
   double absolute_error_s = 0;  // |real - predicted|
@@ -40,7 +40,7 @@ struct EngineStats {
   double last_step_s = 0;
   double last_predicted_s = 0;
   int last_batch = 0;  // sequences of the last step
-  // Of the steps of the last ten seconds or so of running; older ones fade.
+  // Cover about the last ten seconds of running; older steps fade.
   StepWork recent_work = {};
   double recent_s = 0;
 };
@@ -60,10 +60,10 @@ class Engine {
     wire::GenerateRequest request;  // with the model's end tokens
     sched::Resumption resumption;
     std::shared_ptr<seam::TokenStream> stream;
-    base::TimePoint at;  // it waits since then
+    base::TimePoint at;  // when it began to wait
   };
-  // Does what needs no engine, so that it takes none of its thread's time. An error if the request could not
-  // go on after its resumed output.
+  // Does the part of the work that needs no engine, so that it takes none of the engine thread's time. Fails
+  // if the request could not go on after its resumed output.
   static base::Result<Arrival> prepare(const EngineOptions& options, wire::GenerateRequest request,
                                        std::shared_ptr<seam::TokenStream> stream, base::TimePoint at);
 
@@ -84,7 +84,8 @@ class Engine {
 
   // The device's error, if it failed. Nothing is computed after that.
   const std::optional<base::Error>& failure() const { return failure_; }
-  // What a request would meet now. `on_begun` is called when it has changed, after a step has begun.
+  // The state that a new request would meet. `on_begun` is called after a step has begun, which changes that
+  // state.
   sched::Outlook outlook() const;
   void on_begun(std::function<void()> callback) { on_begun_ = std::move(callback); }
   // Records the steps while the log is watched. The log outlives the engine.
@@ -118,10 +119,10 @@ class Engine {
   std::map<sched::SequenceId, Reader> readers_;       // of the live sequences
   std::optional<sched::StepPlan> in_flight_;          // started; only its ids and sizes are still valid
   StepLog* log_ = nullptr;                            // null: nobody ever watches
-  std::optional<wire::StepRecord> in_flight_record_;  // of the same step, where it is recorded
-  base::TimePoint last_end_;                          // of a step that was started
+  std::optional<wire::StepRecord> in_flight_record_;  // of the same step, if it is recorded
+  base::TimePoint last_end_;                          // when the last started step ended
   std::function<void()> on_begun_;
-  double begun_s_ = 0;  // during on_begun_: predicted for the step that begins
+  double begun_s_ = 0;  // predicted time of the step that begins; set during on_begun_
   std::optional<base::Error> failure_;
   EngineStats stats_;
 };

@@ -19,7 +19,7 @@ struct Answer {
   std::vector<TokenId> tokens;
   std::vector<float> logprobs;
   std::vector<wire::Token> prompt;
-  std::vector<wire::Usage> usages;  // of each event
+  std::vector<wire::Usage> usages;  // one for each event
   std::optional<wire::TokenEvent> end;
 };
 

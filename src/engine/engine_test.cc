@@ -92,7 +92,7 @@ TEST(Engine, UsageHasTheTimesOfTheClock) {
   EXPECT_DOUBLE_EQ(answer.usages[3].charge, 43);
 }
 
-// Cached tokens have their small price, and a weight divides all of it.
+// Cached tokens have their small price, and the weight divides the whole charge.
 TEST(Engine, UsageHasWhatTheTenantWasCharged) {
   Bench bench({.num_blocks = 16});
   wire::GenerateRequest request = request_of(prompt_of(40, 3), 2);
@@ -192,7 +192,7 @@ wire::GenerateRequest after(wire::GenerateRequest request, std::span<const Token
   return request;
 }
 
-// Another worker, which knows nothing or the same prefixes, goes on where the first one was lost.
+// Another worker, whose cache is empty or holds the same prefixes, goes on where the first one was lost.
 TEST_P(AnyPace, CutAnywhereTheRestIsTheSame) {
   wire::GenerateRequest request = request_of(prompt_of(41, 3), 40, 7);
   const std::vector<TokenId> all = expected(request);

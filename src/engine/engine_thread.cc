@@ -164,7 +164,7 @@ void EngineThread::watch_blocks(std::shared_ptr<seam::BlockSink> sink) {
   reporter_.watch(std::move(sink));
   {
     const std::lock_guard lock(mutex_);
-  }  // the thread waits, or looks before it does
+  }  // the thread now waits, or looks for news before it waits
   wake_.notify_one();
 }
 

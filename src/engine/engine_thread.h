@@ -18,7 +18,7 @@
 namespace kvasir::engine {
 
 // The thread of one model replica. It owns the runner, the scheduler and every block. Other threads give it
-// requests through an inbox and read snapshots; it sleeps while there is nothing to do. Thread-safe. The
+// requests through an inbox and read snapshots. It sleeps while there is nothing to do. Thread-safe. The
 // clock and the io_contexts of its readers outlive it.
 class EngineThread {
  public:
@@ -79,7 +79,7 @@ class EngineThread {
   EngineStats stats_;                   // guarded by mutex_; as of the last step
   std::shared_ptr<const sched::Outlook> outlook_;  // guarded by mutex_; null before the first step
   base::TimePoint outlook_at_;                     // guarded by mutex_; when it was made
-  std::vector<sched::WaitingLine> arrived_;        // guarded by mutex_; in the inbox
+  std::vector<sched::WaitingLine> arrived_;        // guarded by mutex_; of the requests in the inbox
   std::vector<wire::LiveSequence> live_;           // guarded by mutex_; while watched, as of live_at_
   base::TimePoint live_at_;                        // guarded by mutex_
   base::TimePoint last_progress_;                  // guarded by mutex_

@@ -33,7 +33,7 @@ EngineOptions options_of(int num_blocks, int max_queue = 512) {
           .max_queue = max_queue};
 }
 
-// Steps only when the test lets it.
+// A runner that runs a step only when the test lets it.
 class GatedRunner final : public Runner {
  public:
   explicit GatedRunner(int num_blocks) : toy_(num_blocks) {}

@@ -9,8 +9,8 @@
 
 namespace kvasir::engine {
 
-// Which of a device's histories counts the tokens of which sequence. There are as many as sequences in a
-// step, so that the one that was used longest ago is free whenever a sequence needs one.
+// Assigns a device's token histories to sequences. There are as many histories as sequences in a step, so the
+// one that was used longest ago is free whenever a sequence needs one.
 class Histories {
  public:
   explicit Histories(int count) : entries_(static_cast<std::size_t>(count)) {}
@@ -24,7 +24,7 @@ class Histories {
 
  private:
   struct Entry {
-    sched::SequenceId sequence = 0;  // 0: of nobody
+    sched::SequenceId sequence = 0;  // 0: it has none
     std::size_t num_counted = 0;
     std::int64_t last_used = 0;
   };

@@ -31,7 +31,7 @@ class LocalWorker final : public seam::WorkerClient {
 
   EngineStats stats() const { return thread_.stats(); }
   void drain() { thread_.drain(); }
-  // Not to be called by two threads at once; see EngineThread::stop.
+  // Must not be called by two threads at once; see EngineThread::stop.
   void stop() { thread_.stop(); }
   bool idle() const { return thread_.idle(); }
 

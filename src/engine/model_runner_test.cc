@@ -99,7 +99,7 @@ TEST(ModelRunner, SameBytesAloneInABatchWarmAndPreempted) {
   }
 }
 
-// A line's first alternative is the token that would follow a prompt that ends before the line.
+// The first alternative of a prompt token is the token that would follow if the prompt ended before it.
 TEST(ModelRunner, LogprobsOfAPrompt) {
   wire::GenerateRequest request = mixed_requests()[15];
   request.sampling.temperature = 0;

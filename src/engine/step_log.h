@@ -23,9 +23,9 @@ class StepLog {
   explicit StepLog(const base::Clock& clock) : clock_(clock) {}
 
   bool is_watched() const;
-  // Numbers the record.
+  // Adds a record, and numbers it.
   void add(wire::StepRecord record);
-  // The steps after number `after`. Recording goes on from here.
+  // Returns the steps after number `after`. Keeps the recording on for kWatched more.
   std::vector<wire::StepRecord> read(std::uint64_t after);
 
  private:
@@ -36,7 +36,7 @@ class StepLog {
   std::atomic<base::Duration::rep> watched_until_ns_{0};
 };
 
-// The rows of a plan whose pointers are still valid. Times are left to the caller.
+// The record of a plan whose pointers are still valid. The caller fills in the times.
 wire::StepRecord record_of(const sched::StepPlan& plan);
 
 }  // namespace kvasir::engine

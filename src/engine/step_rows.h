@@ -15,12 +15,12 @@ namespace kvasir::engine {
 // `batch.tokens` has a 0 in its place.
 void fill_batch(const sched::StepPlan& plan, model::StepBatch& batch);
 
-// What rules tokens out for a slice, besides the request's own parameters.
+// Rules for the token that a slice may draw, besides the request's own parameters.
 struct TokenRules {
   std::span<const TokenId> forbidden = {};
   std::span<const std::uint32_t> allowed = {};  // one bit per token; empty: every token
 };
-// `mask` is where the mask of a slice with a grammar is kept.
+// `mask` holds the mask of a slice with a grammar, and must outlive the result.
 base::Result<TokenRules> rules_of(const sched::StepPlan::Slice& slice, std::vector<std::uint32_t>& mask);
 // The random number in [0, 1) that decides the slice's next token.
 double draw_position(const sched::StepPlan::Slice& slice);

@@ -86,7 +86,7 @@ class ToyRunner final : public Runner {
   static std::uint64_t cell(TokenId token, int position) {
     return mixed(std::uint64_t(token) + 1, std::uint64_t(position) + 1);
   }
-  // A token of the slice. The device knows the token that it drew last before the engine does.
+  // Token `i` of the slice. The device knows the token that it drew last before the engine does.
   TokenId token(const sched::StepPlan::Slice& slice, int i) const {
     if (i < int(slice.known.size())) return slice.known[i];
     CHECK(i == int(slice.known.size()) && slice.num_in_flight == 1, "an unknown token");
@@ -102,7 +102,7 @@ class ToyRunner final : public Runner {
 
   const Pace pace_;
   std::vector<std::uint64_t> cells_;
-  std::unordered_map<sched::SequenceId, TokenId> drawn_;  // in the last step
+  std::unordered_map<sched::SequenceId, TokenId> drawn_;  // tokens of the last step
   std::deque<sched::StepResult> started_;
 };
 
