@@ -80,8 +80,7 @@ json::array one_message(std::string_view content) {
   return {{{"role", "user"}, {"content", content}}};
 }
 
-// Returns the bytes that are marked as input, joined with "
-// ".
+// Returns the bytes that are marked as input, joined with "|".
 std::string marked(const Prompt& prompt) {
   std::string joined;
   for (const Range& range : prompt.from_input) {

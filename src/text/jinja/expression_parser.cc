@@ -255,9 +255,7 @@ ExpressionParser::Parsed ExpressionParser::parse_power() {
   return left;
 }
 
-// Parses a sign, or a primary expression and its suffixes, but no filters: -x
-// f is (-x)
-// f.
+// Parses a sign, or a primary expression and its suffixes, but no filters: -x|f is (-x)|f.
 ExpressionParser::Parsed ExpressionParser::parse_unary() {
   if (!cursor_.at_symbol("-") && !cursor_.at_symbol("+")) {
     TRY(ExpressionPtr primary, parse_primary());

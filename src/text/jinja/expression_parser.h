@@ -32,8 +32,7 @@ class ExpressionParser {
   Parsed parse_tuple();
   // As `parse_tuple` but without inline if, for `for … in`, which has an `if` of its own.
   Parsed parse_tuple_without_if();
-  // Parses `name(arguments)
-  // name …`, without a subject.
+  // Parses `name(arguments) | name …`, without a subject.
   Parsed parse_filter_chain();
   // Makes the expression that `print` prints.
   Parsed concatenated(int line, Concatenation parts) { return make(line, std::move(parts)); }

@@ -210,8 +210,7 @@ base::Result<std::string> ExpressionParser::parse_dotted_name() {
   return name;
 }
 
-// Parses a filter. Begins at the "
-// ", or at the filter's name if there is no subject.
+// Parses a filter. Begins at the "|", or at the filter's name if there is no subject.
 ExpressionParser::Parsed ExpressionParser::parse_filter(ExpressionPtr subject) {
   const int line = cursor_.line();
   if (subject != nullptr) TRY_OK(cursor_.expect_symbol("|"));

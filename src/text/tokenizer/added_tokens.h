@@ -20,7 +20,7 @@ class AddedTokens {
     TokenId id = 0;
     bool special = false;
     bool structural = false;   // not special, but marks a chat's turns or the parts around a gap
-    bool single_word = false;  // matches only if no word character touches it
+    bool single_word = false;  // found only if no word character touches it
     bool takes_space_before = false;
     bool takes_space_after = false;
   };
@@ -29,11 +29,11 @@ class AddedTokens {
     Entry entry;
   };
 
-  // `bytes` is not empty. If two entries have equal bytes, the last one stays.
+  // Adds a token. `bytes` is not empty. If two entries have equal bytes, the last one stays.
   void add(std::string_view bytes, Entry entry);
   bool empty() const { return entries_.empty(); }
   std::vector<Entry>& entries() { return entries_; }
-  // The longest token at `at` for which `allowed(range, entry)` is true.
+  // Finds the longest token at `at` for which `allowed(range, entry)` is true.
   template <class Allowed>
   std::optional<Match> match_at(std::string_view text, std::size_t at, Allowed allowed) const;
   bool may_begin_with(char c) const { return first_bytes_[static_cast<unsigned char>(c)]; }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kShort = 32;
 constexpr std::size_t kWindow = 64;
-// Symbols at a window's end that are not final, since symbols after the window could merge with them.
+// Symbols at a window's end that are not final, since they could still merge with symbols after the window.
 constexpr std::size_t kWindowTail = 16;
 
 using Candidate = Workspace::Candidate;
@@ -21,7 +21,7 @@ bool is_left_of(const Candidate& a, const Candidate& b) {
   return a.left < b.left;
 }
 
-// std's heaps keep the largest element on top, so the order is reversed.
+// std's heaps keep the largest element on top, so the comparison is reversed.
 bool is_right_of(const Candidate& a, const Candidate& b) {
   return a.left > b.left;
 }
@@ -52,7 +52,7 @@ void Bpe::encode(std::string_view word, Workspace& work, std::vector<TokenId>& o
     }
   }
   if (word.size() <= kShort) return encode_part(word, work, out);
-  // If no merge can cross a position, the word can be cut there. Unknown tokens may still fuse across a cut.
+  // The word is cut at positions that no merge can cross. Unknown tokens may still fuse across a cut.
   const std::size_t before = out.size();
   std::size_t begin = 0;
   for (std::size_t at = 1; at < word.size(); ++at) {
@@ -80,7 +80,7 @@ void Bpe::find_joints() const {
   merges_.for_each_pair(
       [&](TokenId left, TokenId right) { join(table_.spelling(left), table_.spelling(right)); });
   if (options_.alphabet == Alphabet::bytes) return;
-  // A character is one symbol, so never cut before a continuation byte.
+  // A character is one symbol, so a word is never cut before a continuation byte.
   for (int left = 0; left < 256; ++left) {
     for (int right = 0x80; right < 0xC0; ++right) joints_.set(static_cast<std::size_t>(left << 8 | right));
   }
@@ -100,7 +100,8 @@ void Bpe::encode_part(std::string_view word, Workspace& work, std::vector<TokenI
   }
 }
 
-// Examines every pair for each merge. That is quadratic, but the fastest way for words of usual length.
+// Examines every pair before each merge. That is quadratic, but it is the fastest way for words of usual
+// length.
 template <std::size_t kMost>
 std::size_t Bpe::merge_short(std::span<Symbol> symbols) const {
   std::array<MergeTable::Merge, kMost> pairs;  // of each symbol and the next
@@ -128,7 +129,8 @@ std::size_t Bpe::merge_short(std::span<Symbol> symbols) const {
   return size;
 }
 
-// Some symbols of a word, merged by themselves. `next` says how many symbols each was made of.
+// Some symbols of a word, merged without their neighbours. `next` is the number of symbols of which each was
+// made.
 struct Bpe::Window {
   std::array<Symbol, 2 * kWindow> symbols;
   std::size_t size = 0;
@@ -142,11 +144,11 @@ void Bpe::merge_window(std::span<const Symbol> symbols, Window& window) const {
   window.size = merge_short<2 * kWindow>(std::span(window.symbols).first(window.size));
 }
 
-// Merges a long word in windows that fit the nearest cache; each window begins where the tokens of the one
-// before are final. Two neighbours that stay apart by themselves stay apart in any word, since nothing else
-// touches them before the first merge across their border. So if all neighbouring tokens stay apart, they are
-// the word's tokens, and only the borders between windows must be checked. Returns false if such borders are
-// too far apart.
+// Merges a long word in windows that fit the nearest cache. Each window begins where the tokens of the window
+// before are final. If two neighbours stay apart on their own, they stay apart in any word, since nothing
+// else touches them before the first merge across their border. So if all neighbouring tokens stay apart,
+// they are the word's tokens, and only the borders between windows must be checked. Returns false if such
+// borders are too far apart.
 bool Bpe::merge_windows(Workspace& work) const {
   constexpr int kMaxFailures = 4;
   const std::span<const Symbol> all = work.symbols;
@@ -187,14 +189,14 @@ bool Bpe::merge_windows(Workspace& work) const {
   return true;
 }
 
-// Candidates wait in one bucket per rank. They mostly arrive from left to right, which is also the order in
-// which they are taken, so a bucket is rarely sorted. A word of a million letters costs no more per letter
-// than a short one.
+// Merges a long word with one bucket of candidates per rank. Candidates mostly arrive from left to right,
+// which is also the order in which they are taken, so a bucket is rarely sorted. A word of a million letters
+// costs no more per letter than a short word.
 void Bpe::merge_long(Workspace& work) const {
   auto& symbols = work.symbols;
   const auto num_symbols = static_cast<std::uint32_t>(symbols.size());
   for (std::uint32_t i = 0; i < num_symbols; ++i) {
-    symbols[i].previous = i - 1;  // wraps for the first
+    symbols[i].previous = i - 1;  // wraps around for the first symbol
     symbols[i].next = i + 1;
   }
   work.bucket_of_rank.resize(merges_.num_ranks(), -1);
@@ -217,7 +219,7 @@ void Bpe::merge_bucket(std::uint32_t rank, Workspace& work) const {
   constexpr unsigned kLooks = 4096;  // candidates between two checks of `stop`
   for (unsigned i = 1;; ++i) {
     if (i % kLooks == 0 && work.stop.stop_requested()) return;
-    auto& bucket = work.buckets[index];  // adding candidates may move it
+    auto& bucket = work.buckets[index];  // adding candidates may move the bucket
     if (!bucket.sorted && !bucket.is_heap) {
       bucket.candidates.erase(bucket.candidates.begin(),
                               bucket.candidates.begin() + static_cast<std::ptrdiff_t>(bucket.taken));
@@ -242,7 +244,7 @@ void Bpe::merge_bucket(std::uint32_t rank, Workspace& work) const {
       best = bucket.candidates[bucket.taken++];
     }
     auto& left = symbols[best.left];
-    // An earlier merge has changed one of the two symbols.
+    // Skips a candidate if an earlier merge has changed one of its two symbols.
     if (left.id < 0 || left.next >= symbols.size() || symbols[left.next].next != best.end) continue;
     symbols[left.next].id = -1;
     left.id = best.result;

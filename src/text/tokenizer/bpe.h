@@ -17,18 +17,18 @@
 
 namespace kvasir::text {
 
-// Byte-pair encoding of one word: neighbours merge, lowest rank first, leftmost among equals. O(n log n) in
-// the word's length in the worst case, and nearly linear in practice.
+// Byte-pair encoding of one word. The neighbours with the lowest rank merge first, and the leftmost of equal
+// ranks. Takes O(n log n) in the word's length in the worst case, and nearly linear time in practice.
 class Bpe : public WordModel {
  public:
-  // The symbols before the first merge.
+  // The symbols that a word consists of before the first merge.
   enum class Alphabet {
     bytes,       // byte-level models
     characters,  // sentencepiece models; a character without a token becomes its byte tokens
   };
   struct Options {
     Alphabet alphabet = Alphabet::bytes;
-    bool ignore_merges = false;    // a word that is a token is taken whole
+    bool ignore_merges = false;    // a word that is a token becomes that token
     bool fuse_unk = true;          // a run of unknown characters is one unknown token
     std::optional<TokenId> unk{};  // for text that no token spells; without it such text is dropped
   };
@@ -46,11 +46,11 @@ class Bpe : public WordModel {
   struct Window;
 
   void encode_part(std::string_view part, Workspace& work, std::vector<TokenId>& out) const;
-  // Pairs of bytes that some merge may join. A long word can be cut between all others. Computed when first
-  // needed.
+  // Whether some merge may join these two bytes. A long word can be cut between all other pairs. The pairs
+  // are computed when first needed.
   bool may_join(char left, char right) const;
   void find_joints() const;
-  // Merges in place, to the left. Returns how many symbols are left. Takes at most `kMost` symbols.
+  // Merges in place and moves symbols to the left. Takes at most `kMost` symbols. Returns how many remain.
   template <std::size_t kMost>
   std::size_t merge_short(std::span<Symbol> symbols) const;
   void merge_window(std::span<const Symbol> symbols, Window& window) const;
@@ -67,7 +67,7 @@ class Bpe : public WordModel {
   bool cuts_at_space_marks_ = false;
   std::array<TokenId, 256> byte_tokens_;  // -1: none
   mutable std::once_flag found_joints_;
-  mutable std::bitset<65536> joints_;  // last byte of one token and first byte of another
+  mutable std::bitset<65536> joints_;  // [last byte of one token, first byte of the next]
 };
 
 }  // namespace kvasir::text

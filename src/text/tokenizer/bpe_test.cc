@@ -9,7 +9,7 @@
 namespace kvasir::text {
 namespace {
 
-// A vocabulary over a few letters with random merges of its tokens.
+// A vocabulary over a few letters, with random merges of its tokens.
 struct RandomBpe {
   TokenTable table;
   struct Rule {
@@ -34,7 +34,7 @@ struct RandomBpe {
       rules.push_back({static_cast<TokenId>(left), static_cast<TokenId>(right), result,
                        static_cast<std::uint32_t>(rules.size()) / merges_per_rank});
     }
-    // A merge may rank before those that make its sides.
+    // A merge may rank before the merges that make its sides.
     for (std::size_t i = rules.size() - 1; i > 0; --i)
       std::swap(rules[i].rank, rules[std::uniform_int_distribution<std::size_t>(0, i)(random)].rank);
     for (const std::string& token : tokens)
@@ -49,7 +49,7 @@ struct RandomBpe {
     return Bpe(table, std::move(merges), {});
   }
 
-  // Follows the definition literally.
+  // Encodes a word exactly as the definition says.
   std::vector<TokenId> slowly(const std::string& word) const {
     MergeTable merges(rules.size());
     for (const Rule& rule : rules)
@@ -91,7 +91,7 @@ TEST(Bpe, LongAndShortWordsMergeAsDefined) {
   }
 }
 
-// Equal ranks are the worst case for a queue. A quadratic algorithm would take minutes.
+// Equal ranks are the worst case for a queue. A quadratic algorithm would take minutes here.
 TEST(Bpe, HugeWordsTakeLinearTime) {
   std::mt19937 random(3);
   for (const std::uint32_t merges_per_rank : {1u, 100u}) {

@@ -8,7 +8,7 @@
 namespace kvasir::text {
 namespace {
 
-// Printable Latin-1 characters spell themselves. The other 68 bytes, in order, are U+0100 and up.
+// Printable Latin-1 characters spell themselves. The other 68 bytes, in order, are spelled from U+0100 on.
 constexpr bool spells_itself(int byte) {
   return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || (byte >= 0xAE && byte <= 0xFF);
 }

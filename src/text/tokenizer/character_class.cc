@@ -34,7 +34,7 @@ bool is_punctuation(char32_t character) {
 
 bool is_word_character(char32_t character) {
   const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(character));
-  // Letters, marks, decimal and letter-like numbers, then the characters of Other_Alphabetic and
+  // In order: letters, marks, decimal and letter-like numbers, then the characters of Other_Alphabetic and
   // Join_Control.
   return (category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_NL) ||
          category == UTF8PROC_CATEGORY_PC || (character >= 0x24B6 && character <= 0x24E9) ||

@@ -8,14 +8,14 @@
 
 namespace kvasir::text {
 
-// Properties of characters that the split patterns of tokenizers use.
+// The properties of characters that the split patterns of tokenizers use.
 enum CharacterClass : std::uint16_t {
   kUpper = 1,          // Lu, Lt
   kLower = 2,          // Ll
   kCaseless = 4,       // Lm, Lo
   kMark = 8,           // M
   kNumber = 16,        // N
-  kSpace = 32,         // \s as Hugging Face's engine has it: \t-\r, U+0085, Z
+  kSpace = 32,         // \s in Hugging Face's engine: \t-\r, U+0085, Z
   kNewline = 64,       // \r, \n; they are spaces too
   kPunctuation = 128,  // P, S
 };
@@ -43,7 +43,7 @@ struct ClassedCharacter {
   std::uint8_t size = 1;  // bytes
 };
 
-// Decodes the character beyond ASCII that begins at `at`, in valid UTF-8, and sets its size.
+// Decodes the character at `at`, which is not ASCII, and sets its size. The text is valid UTF-8.
 inline char32_t decode_beyond_ascii(const char* at, std::uint8_t& size) {
   const auto byte = [at](int i) { return static_cast<char32_t>(static_cast<unsigned char>(at[i])); };
   if (byte(0) < 0xE0) {
@@ -58,7 +58,8 @@ inline char32_t decode_beyond_ascii(const char* at, std::uint8_t& size) {
   return ((byte(0) & 0x07) << 18) | ((byte(1) & 0x3F) << 12) | ((byte(2) & 0x3F) << 6) | (byte(3) & 0x3F);
 }
 
-// `at` points at the first byte of a character in valid UTF-8.
+// Returns the character at `at`, its size and its classes. `at` points at the first byte of a character in
+// valid UTF-8.
 inline ClassedCharacter classify(const char* at) {
   const auto first = static_cast<unsigned char>(*at);
   if (first < 0x80) return {kAsciiClasses[first], 1};
@@ -68,7 +69,7 @@ inline ClassedCharacter classify(const char* at) {
   return character;
 }
 
-// The end of the longest run of characters that have any of `classes`.
+// Returns the end of the longest run of characters that have any of `classes`.
 inline const char* skip_run(const char* at, const char* end, std::uint16_t classes) {
   while (at < end) {
     const ClassedCharacter character = classify(at);
@@ -78,7 +79,7 @@ inline const char* skip_run(const char* at, const char* end, std::uint16_t class
   return at;
 }
 
-// The end of the longest run of characters that have none of `classes`.
+// Returns the end of the longest run of characters that have none of `classes`.
 inline const char* skip_run_without(const char* at, const char* end, std::uint16_t classes) {
   while (at < end) {
     const ClassedCharacter character = classify(at);
@@ -88,11 +89,11 @@ inline const char* skip_run_without(const char* at, const char* end, std::uint16
   return at;
 }
 
-// White space as Unicode and Rust define it.
+// Whether the character is white space as Unicode and Rust define it.
 bool is_white_space(char32_t character);
-// Punctuation as BERT defines it: P, and all of ASCII's symbols.
+// Whether the character is punctuation as BERT defines it: P, and all of ASCII's symbols.
 bool is_punctuation(char32_t character);
-// A word character: \w as Rust's regular expressions define it.
+// Whether the character is a word character: \w as Rust's regular expressions define it.
 bool is_word_character(char32_t character);
 
 }  // namespace kvasir::text

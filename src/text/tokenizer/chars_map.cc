@@ -13,7 +13,7 @@ using base::ErrorCode;
 
 namespace {
 
-// Accessors of a unit of the double array.
+// The functions below read the fields of a unit of the double array.
 bool has_leaf(std::uint32_t unit) {
   return ((unit >> 8) & 1) != 0;
 }
@@ -27,7 +27,7 @@ std::uint32_t offset(std::uint32_t unit) {
   return (unit >> 10) << ((unit & (1u << 9)) >> 6);
 }
 
-// Longer clusters are mapped character by character.
+// The size in bytes of the longest cluster that is replaced as a whole, as in Hugging Face's library.
 constexpr std::size_t kMaxCluster = 5;
 
 }  // namespace

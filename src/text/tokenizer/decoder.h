@@ -14,12 +14,12 @@ struct DecoderStep {
     byte_level,     // GPT-2's alphabet becomes bytes
     replace,        // every `from` becomes `to`
     byte_fallback,  // "<0x0A>" becomes its byte
-    word_piece,     // the prefix `from` is removed, or a space is put first
-    clean_up,       // no space before English punctuation and contractions
-    space_mark,     // every `from` becomes a space; the first token loses its own
+    word_piece,     // later tokens lose the prefix `from`, or else get a space before them
+    clean_up,       // removes spaces before English punctuation and contractions
+    space_mark,     // every `from` becomes a space, or `to` in the first token
     strip_left,     // removes up to `count` of the character `from`
     strip_right,    // removes up to `count` of the character `from`
-    join_words,     // puts a space first
+    join_words,     // puts a space before every token but the first
   };
   Kind kind = Kind::byte_level;
   std::string from{};
@@ -27,8 +27,8 @@ struct DecoderStep {
   int count = 0;
 };
 
-// Turns tokens into bytes. Each token is decoded by itself; the first of a text may be decoded differently,
-// and spaces at the beginning of the whole text may be dropped. Immutable.
+// Turns tokens into bytes. Each token is decoded on its own. The first token of a text may be decoded
+// differently, and spaces at the beginning of the whole text may be dropped. Immutable.
 class Decoder {
  public:
   enum class Place { first, later };
@@ -37,11 +37,11 @@ class Decoder {
   std::size_t num_steps() const { return steps_.size(); }
   void strip_spaces_of_text(int count) { leading_spaces_ += count; }
 
-  // Ends early once the text is too long for a token.
+  // Returns the bytes of a token. Stops early once the text is too long for a token.
   std::string bytes(std::string_view spelling, Place place) const;
-  // Whether the first token's bytes can differ from its bytes elsewhere.
+  // Whether a token's bytes at the beginning of a text can differ from its bytes elsewhere.
   bool first_differs() const;
-  // How many spaces are dropped from the beginning of a text.
+  // The number of spaces that are dropped from the beginning of a text.
   int leading_spaces() const { return leading_spaces_; }
 
  private:

@@ -9,17 +9,17 @@
 
 namespace kvasir::text {
 
-// Turns tokens into text as they arrive, in whole UTF-8 characters. The joined pieces of one stream equal
-// what Tokenizer::decode makes of all tokens at once. Used for one stream by one thread.
+// Turns tokens into text as they arrive, in complete UTF-8 characters. The joined pieces of one stream equal
+// the result of Tokenizer::decode for all its tokens. Used for one stream by one thread.
 class Detokenizer {
  public:
   explicit Detokenizer(std::shared_ptr<const Tokenizer> tokenizer,
                        SpecialOutput specials = SpecialOutput::skip);
 
-  // The text that became certain; often empty while a character is incomplete. Requires
-  // `tokenizer->valid(id)`.
+  // Adds a token. Returns the text that became certain; this is often empty while a character is incomplete.
+  // Requires `tokenizer->valid(id)`.
   std::string push(TokenId id);
-  // The rest at the end of the stream: a cut-off character becomes U+FFFD.
+  // Ends the stream and returns the rest. An incomplete character becomes U+FFFD.
   std::string flush();
 
  private:

@@ -11,7 +11,7 @@
 namespace kvasir::text {
 namespace {
 
-// A vocabulary of single bytes, some pieces that cut characters in odd places, and a control token.
+// Makes a vocabulary of single bytes, some pieces that cut characters in odd places, and a control token.
 std::shared_ptr<const Tokenizer> make_tokenizer() {
   Vocabulary vocabulary{.model = "llama", .add_space_prefix = false};
   const auto add = [&](std::string token, TokenType type) {
@@ -36,7 +36,7 @@ TEST(Detokenizer, PiecesJoinToWhatDecodesAtOnce) {
   for (int round = 0; round < 500; ++round) {
     std::vector<TokenId> tokens;
     for (int i = 0; i < 40; ++i) {
-      // Mostly bytes that occur in UTF-8 sequences, so that valid, cut-off and wrong ones all occur.
+      // Mostly bytes that occur in UTF-8, so that there are valid, cut-off and wrong sequences.
       const TokenId byte = static_cast<TokenId>(0x70 + random() % 0x90);
       tokens.push_back(random() % 3 == 0 ? static_cast<TokenId>(256 + random() % 5) : byte);
     }

@@ -23,7 +23,7 @@ std::unique_ptr<Workspace> WorkspacePool::take() {
 
 void WorkspacePool::give_back(std::unique_ptr<Workspace> work) {
   constexpr std::size_t kMaxIdle = 32;
-  // Large buffers of one huge word are not kept.
+  // The large buffers that one huge word needed are not kept.
   constexpr std::size_t kMaxSymbols = 1 << 16;
   if (std::max({work->symbols.capacity(), work->merged.capacity(), work->best.capacity()}) > kMaxSymbols)
     return;

@@ -13,7 +13,7 @@
 
 namespace kvasir::text {
 
-// Idle workspaces. Thread-safe.
+// Keeps idle workspaces for later encodings. Thread-safe.
 class WorkspacePool {
  public:
   std::unique_ptr<Workspace> take();
@@ -24,7 +24,7 @@ class WorkspacePool {
   std::vector<std::unique_ptr<Workspace>> idle_;  // guarded by mutex_
 };
 
-// Encodes one text. Used by one thread.
+// Encodes one text, on one thread.
 class Encoding {
  public:
   Encoding(const TokenizerParts& parts, WorkspacePool& pool, const std::stop_token& stop);
@@ -32,21 +32,23 @@ class Encoding {
   Encoding(const Encoding&) = delete;
   Encoding& operator=(const Encoding&) = delete;
 
-  // Does what tokenizer.json's own library does: finds `added` in the raw text, then `normalized_added` in
-  // the rest. `allowed(range, entry)` says whether a token is recognised at a place.
+  // Encodes as Hugging Face's library does: finds `added` in the raw text, then `normalized_added` in the
+  // rest. `allowed(range, entry)` says whether a token is recognised at a place.
   template <class Allowed>
   std::vector<TokenId> text(std::string_view text, const Allowed& allowed);
-  // Finds all added tokens in the raw text, so that positions in the text are positions in the prompt.
+  // Encodes a prompt. All added tokens are found in the raw text, so that positions in it are positions in
+  // the prompt.
   template <class Allowed>
   std::vector<TokenId> prompt(std::string_view text, const Allowed& allowed);
 
  private:
   using Place = PreTokenizer::Place;
 
-  // Adds the tokens that are found, and calls plain(text, place) for the text between them.
+  // Adds the tokens that it finds, and calls plain(text, place) for the text between them.
   template <class Allowed, class Plain>
   void split(std::string_view text, const AddedTokens& tokens, const Allowed& allowed, const Plain& plain);
-  // Splitting and normalizing need UTF-8, so invalid bytes become words of their own.
+  // Calls valid(text, place) for the UTF-8 parts of a text, since splitting and normalizing need UTF-8.
+  // Invalid bytes become words of their own.
   template <class Valid>
   void for_valid(std::string_view text, Place place, const Valid& valid);
   void add_words(std::string_view text, Place place);
@@ -59,10 +61,10 @@ class Encoding {
   std::vector<TokenId> out_;
 };
 
-// The number of bytes of white space at the end or beginning of `text`.
+// Return the number of bytes of white space at the end or the beginning of `text`.
 std::size_t space_at_end(std::string_view text);
 std::size_t space_at_start(std::string_view text);
-// Whether no word character touches bytes [begin, end) of `text`.
+// Whether no word character is next to bytes [begin, end) of `text`.
 bool stands_as_word(std::string_view text, Range range);
 std::size_t valid_utf8_prefix(std::string_view text);
 std::size_t invalid_utf8_prefix(std::string_view text);

@@ -49,7 +49,7 @@ TEST(FimTokens, AllThreeAreNeeded) {
   EXPECT_FALSE(tokenizer_of(vocabulary_with({}, TokenType::control))->fim());
   EXPECT_FALSE(
       tokenizer_of(vocabulary_with({"<|fim_prefix|>", "<|fim_suffix|>"}, TokenType::control))->fim());
-  // Names of two families do not make one.
+  // Tokens with names from two families are not a set.
   EXPECT_FALSE(
       tokenizer_of(vocabulary_with({"<|fim_prefix|>", "<fim_suffix>", "<|fim_middle|>"}, TokenType::control))
           ->fim());
@@ -69,7 +69,7 @@ TEST(FimTokens, TheFilesOwnKeysComeFirst) {
   EXPECT_FALSE(Tokenizer::from_vocabulary(std::move(wrong)).ok());
 }
 
-// Some files type these tokens as ordinary added tokens, which are otherwise found in a client's text.
+// Some files type these tokens as ordinary added tokens, which are usually recognised in a client's text.
 TEST(FimTokens, ClientTextForgesNone) {
   const auto tokenizer = tokenizer_of(
       vocabulary_with({"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"}, TokenType::user_defined));

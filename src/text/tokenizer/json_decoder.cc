@@ -21,7 +21,7 @@ class Reader {
   Status read(const json::object& node, int nesting) {
     const std::string type = json_text(node, "type");
     if (type == "Sequence") return read_sequence(node, nesting);
-    // From here on, all tokens are one text.
+    // After this step, all tokens are one text.
     if (type == "Fuse") {
       fused_ = true;
       return base::ok();

@@ -18,7 +18,7 @@ namespace {
 Status add_tokens(const json::object& file, TokenizerParts& parts) {
   TRY(const auto rows, added_rows(file));
   for (const AddedRow& row : rows) {
-    // The tables may come from an image of another file.
+    // The tables may come from the image of another file.
     if (row.entry.id >= parts.table->size())
       return base::error(ErrorCode::corrupt, "the table has no token {}", row.entry.id);
     parts.added_in_prompts.add(row.content, row.entry);
@@ -51,7 +51,7 @@ Status add_word_piece(const json::object& model, const ModelTables& tables, Toke
   if (const std::string prefix = json_text(model, "continuing_subword_prefix"); !prefix.empty())
     options.continuing_prefix = prefix;
   if (const json::value* most = model.if_contains("max_input_chars_per_word")) {
-    // Matching is quadratic in this number.
+    // The time for matching is quadratic in this number.
     if (!most->is_int64() || most->get_int64() < 1 || most->get_int64() > 4096)
       return base::error(ErrorCode::unsupported, "tokenizer.json: max_input_chars_per_word {}",
                          json::serialize(*most));
@@ -75,7 +75,7 @@ Status add_unigram(const json::object& model, ModelTables& tables, TokenizerPart
 
 Result<ModelKind> model_kind(const json::object& model) {
   std::string type = json_text(model, "type");
-  // Older files do not name the type.
+  // Older files do not have the type.
   if (type.empty()) {
     if (model.contains("merges")) type = "BPE";
     if (model.contains("unk_id")) type = "Unigram";

@@ -98,7 +98,7 @@ Status add(const json::object& node, int nesting, Steps& steps) {
   return base::ok();
 }
 
-// The factor by which a step can lengthen a text.
+// Returns the factor by which a step can lengthen a text.
 double growth(const NormalizerStep& step) {
   constexpr double kCompatibility = 11;  // U+FDFA
   constexpr double kCanonical = 3;
@@ -123,8 +123,8 @@ double growth(const NormalizerStep& step) {
   }
 }
 
-// Steps that replace each other's results could make any text fill the memory. Real files stay far below this
-// limit.
+// Refuses steps that replace each other's results until a text fills the memory. Real files stay far below
+// this limit.
 Status check_growth(const Steps& steps) {
   constexpr double kMaxGrowth = 1 << 14;
   double whole = 1;

@@ -27,7 +27,7 @@ Status add_pair(const json::object& node, std::string_view key, const TokenTable
   return add_id((*pair)[1], table, ids);
 }
 
-// Reads {"SpecialToken": {"id": "[CLS]"}}; `special_tokens` lists the ids.
+// Reads {"SpecialToken": {"id": "[CLS]"}}. `special_tokens` in the file lists the ids of such a name.
 Status add_named(const json::object& node, const std::string& name, const TokenTable& table,
                  std::vector<TokenId>& ids) {
   const auto* names = json_object(node, "special_tokens");
@@ -81,7 +81,7 @@ Status read(const json::object& node, int nesting, TokenizerParts& parts) {
     return add_pair(node, "sep", *parts.table, parts.behind_text);
   }
   if (type == "TemplateProcessing") return read_template(node, parts);
-  if (type == "ByteLevel") return base::ok();  // it only adjusts offsets
+  if (type == "ByteLevel") return base::ok();  // this type only adjusts offsets
   return base::error(ErrorCode::unsupported, "tokenizer.json: post-processor \"{}\"", type);
 }
 

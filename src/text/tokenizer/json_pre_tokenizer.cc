@@ -33,7 +33,7 @@ std::optional<SplitBehavior> behavior_named(std::string_view name) {
   return std::nullopt;
 }
 
-// \w+|[^\w\s]+ with Rust's definition of \w.
+// The pattern \w+|[^\w\s]+ with Rust's definition of \w.
 constexpr const char* kWhitespacePattern =
     R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}]+|[^\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200C}\x{200D}\s]+)";
 
@@ -109,7 +109,7 @@ class Reader {
     return json_flag_or(node, "use_regex", true) ? add(kGpt2Pattern, SplitBehavior::isolated) : base::ok();
   }
 
-  // Older files have add_prefix_space instead of the scheme "always".
+  // Older files have add_prefix_space instead of the scheme "always" or "never".
   Status read_metaspace(const json::object& node) {
     using Prefix = SpaceMarkStep::Prefix;
     SpaceMarkStep step{.mark = json_text(node, "replacement")};

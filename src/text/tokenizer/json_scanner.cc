@@ -152,7 +152,7 @@ JsonScanner::State JsonScanner::in_number(char c) {
     return State::open;
   }
   if (!may_end) return State::invalid;
-  // The number ended before this byte, which belongs to the container.
+  // The number has ended before this byte, which belongs to the container.
   const State ended = end_value();
   return ended == State::open ? step(c) : ended;
 }

@@ -6,15 +6,15 @@
 
 namespace kvasir::text {
 
-// Finds the end of a JSON object or array in text that comes in pieces, and checks that it is valid. Strict
-// JSON; the caller checks UTF-8. Used for one stream by one thread.
+// Finds the end of a JSON object or array in text that comes in pieces, and checks that it is valid, strict
+// JSON. The caller checks that it is UTF-8. Used for one stream by one thread.
 class JsonScanner {
  public:
   enum class State : std::uint8_t { open, complete, invalid };
 
   static constexpr std::size_t kMaxDepth = 60;  // less than base::parse_json allows
 
-  // Takes bytes up to the end of the value or the first invalid one. Returns how many it took.
+  // Takes bytes up to the end of the value or up to the first invalid byte. Returns how many it took.
   std::size_t push(std::string_view bytes);
   State state() const { return state_; }
 
@@ -24,7 +24,7 @@ class JsonScanner {
     value_or_end,     // after '['
     key,              // after ',' in an object
     key_or_end,       // after '{'
-    colon,            //
+    colon,            // after a key
     comma_or_end,     // after a value
     string,           // inside a string
     escape,           // after a backslash
@@ -32,12 +32,12 @@ class JsonScanner {
     literal,          // inside true, false, null
     minus,            // after '-'
     zero,             // after a leading 0
-    digits,           // of the whole part
+    digits,           // in the part before '.'
     point,            // after '.'
-    fraction,         //
+    fraction,         // after a digit of the fraction
     exponent,         // after 'e'
     exponent_sign,    // after 'e+'
-    exponent_digits,  //
+    exponent_digits,  // after a digit of the exponent
   };
 
   State step(char c);
@@ -51,8 +51,8 @@ class JsonScanner {
   Expect expect_ = Expect::value;
   bool in_key_ = false;
   int num_hex_ = 0;
-  std::string_view literal_;    // the rest of the literal
-  std::vector<char> brackets_;  // that are open
+  std::string_view literal_;    // bytes of the literal that must still come
+  std::vector<char> brackets_;  // the open brackets
 };
 
 }  // namespace kvasir::text

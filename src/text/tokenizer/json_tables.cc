@@ -18,10 +18,10 @@ namespace json = base::json;
 namespace {
 
 constexpr std::int64_t kMaxTokens = 1 << 22;
-constexpr std::size_t kMaxGap = 1 << 18;  // unused ids that are allowed in any case
+constexpr std::size_t kMaxGap = 1 << 18;  // unused ids that are always allowed
 
 // The tokens by id: the model's vocabulary, overridden by the added tokens. Ids without a token are unused.
-// Texts point into the file.
+// The texts of the tokens point into the file.
 class Vocab {
   auto text_of() const {
     return [this](TokenId id) { return tokens_[static_cast<std::size_t>(id)]; };
@@ -62,7 +62,7 @@ class Vocab {
     return base::ok();
   }
 
-  // Finds a token of the model, not an added one.
+  // Finds a token of the model. Never finds an added token.
   std::optional<TokenId> find(std::string_view token) const { return index_.find(token, text_of()); }
   std::uint64_t prepare(std::string_view token) const { return index_.prepare(token); }
   std::optional<TokenId> find(std::uint64_t prepared, std::string_view token) const {
@@ -96,7 +96,7 @@ struct MergeSides {
   std::string_view right;
 };
 
-// Merges are "a b" in older files and ["a", "b"] in newer ones.
+// Reads a merge, which is "a b" in older files and ["a", "b"] in newer ones.
 std::optional<MergeSides> merge_sides(const SourceRows& merges, const SourceRows::Row& row) {
   if (row.is_other || row.num_numbers > 0) return std::nullopt;
   if (row.is_list) {
@@ -111,7 +111,7 @@ std::optional<MergeSides> merge_sides(const SourceRows& merges, const SourceRows
 }
 
 // Finds the token that a merge makes. Files list merges in the order of these tokens, so it is usually the
-// token of the last merge or the one after it. Checking these two is much cheaper than a search.
+// token of the last merge or the next token. Checking these two is much cheaper than a search.
 class ResultFinder {
  public:
   explicit ResultFinder(const Vocab& vocab) : vocab_(vocab) {}
@@ -141,7 +141,7 @@ class ResultFinder {
   std::string joined_;
 };
 
-// Reads the member "model" and the added tokens. All kinds of models share it.
+// Reads the member "model" and the added tokens. All kinds of models share this class.
 class TableMaker {
  public:
   TableMaker(const TokenizerSource& source, const json::object& model, const Decoder& decoder)
@@ -181,7 +181,7 @@ Result<Vocab> TableMaker::read_vocab() {
   return vocab;
 }
 
-// Adds the added tokens and builds the table.
+// Adds the added tokens to `vocab` and builds the table.
 Result<std::unique_ptr<const TokenTable>> TableMaker::finish(Vocab& vocab, ByteLevel byte_level) {
   TRY(const auto rows, added_rows(source_.rest));
   for (const AddedRow& row : rows) TRY_OK(vocab.add(row));
@@ -197,7 +197,7 @@ Result<std::unique_ptr<const TokenTable>> TableMaker::finish(Vocab& vocab, ByteL
     spelled.clear();
     const bool is_spelled =
         type == TokenType::normal && byte_level == ByteLevel::yes && append_bytes_of_spelling(token, spelled);
-    // The token's spelling is its text, and no text is encoded with it.
+    // The token is not in byte-level characters: its spelling is its text, and no text is encoded with it.
     if (type == TokenType::normal && byte_level == ByteLevel::yes && !is_spelled)
       type = TokenType::user_defined;
     if (is_spelled) {
@@ -214,8 +214,8 @@ Result<std::unique_ptr<const TokenTable>> TableMaker::finish(Vocab& vocab, ByteL
 Result<MergeTable> TableMaker::read_merges(const Vocab& vocab) {
   const SourceRows& merges = source_.merges;
   if (!merges.is_array()) return base::error(ErrorCode::corrupt, "tokenizer.json: the model has no merges");
-  // The tables are larger than the caches. Some merges are handled at once, step by step, so that memory for
-  // one is fetched while the others are processed.
+  // The tables are larger than the caches. Several merges are processed together, step by step, so that the
+  // memory for one merge is fetched while the others are processed.
   constexpr std::size_t kAtOnce = 16;
   struct Pending {
     MergeSides sides;

@@ -7,8 +7,8 @@
 
 namespace kvasir::text {
 
-// At least five slots for three merges: a smaller table fits the caches better, but a fuller one takes longer
-// to search.
+// There are at least five slots for three merges. A smaller table would fit the caches better, but a fuller
+// one takes longer to search.
 MergeTable::MergeTable(std::size_t num_merges)
     : filled_(std::bit_ceil(num_merges * 5 / 3 + 2)), slots_(filled_) {}
 

@@ -14,11 +14,11 @@
 
 namespace kvasir::text {
 
-// U+2581, which sentencepiece uses for a space.
+// The character U+2581, which sentencepiece writes instead of a space.
 inline constexpr std::string_view kSpaceMark = "\xE2\x96\x81";
 
-// Pairs of tokens that merge, with their ranks. An open-addressing table, since every word looks up every
-// neighbouring pair.
+// The pairs of tokens that merge, with their ranks. The table uses open addressing, since every neighbouring
+// pair of every word is looked up.
 class MergeTable {
  public:
   struct Merge {
@@ -37,23 +37,23 @@ class MergeTable {
   MergeTable(const MergeTable&) = delete;
   MergeTable& operator=(const MergeTable&) = delete;
 
-  // A table that is already filled, from a tokenizer's image, for a vocabulary of `num_tokens`.
+  // A table that is already filled, for a vocabulary of `num_tokens`. It comes from a tokenizer's image.
   struct Stored {
     std::span<const Slot> slots;
     bool keeps_space_marks_first = false;
     std::shared_ptr<const void> owner;  // keeps the slots alive
   };
-  // corrupt: the slots are not a valid table.
+  // Fails with `corrupt` if the slots are not a valid table.
   static base::Result<MergeTable> from_slots(Stored stored, int num_tokens);
-  std::span<const Slot> slots() const { return slots_; }  // a power of two, never all full
+  std::span<const Slot> slots() const { return slots_; }  // a power of two; some are empty
 
-  // If the pair is already there, its first rank stays.
+  // Inserts a pair. If it is already there, its first rank stays.
   void insert(TokenId left, TokenId right, Merge merge);
   // Prefetches the slot of a pair that will be inserted soon.
   void prepare(TokenId left, TokenId right) const {
     __builtin_prefetch(&slots_[first_slot(key_of(left, right))]);
   }
-  // Has rank kNoRank if the pair does not merge.
+  // Finds a pair. The result has rank kNoRank if the pair does not merge.
   Merge find(TokenId left, TokenId right) const {
     const std::uint64_t key = key_of(left, right);
     const std::size_t mask = slots_.size() - 1;
@@ -71,8 +71,8 @@ class MergeTable {
   }
   std::uint32_t num_ranks() const { return num_ranks_; }
 
-  // True if no merge joins a text that ends without a space mark with one that begins with a mark. Text can
-  // then be cut before each run of marks.
+  // True if no merge joins a text that does not end with a space mark to one that begins with a mark. A text
+  // can then be cut before each run of marks.
   bool keeps_space_marks_first() const { return keeps_space_marks_first_; }
   void note_spelling(std::string_view left, std::string_view right) {
     if (right.starts_with(kSpaceMark) && !left.ends_with(kSpaceMark)) keeps_space_marks_first_ = false;
@@ -100,7 +100,7 @@ class MergeTable {
 class MergeRanker {
  public:
   explicit MergeRanker(std::size_t num_merges) : ranked_(num_merges) {}
-  // The two sides of a merge as written, and the tokens of both sides and of the result.
+  // The two sides of a merge as they are written, and the tokens of both sides and of the result.
   struct Sides {
     std::string_view left;
     std::string_view right;
@@ -108,11 +108,11 @@ class MergeRanker {
     std::optional<TokenId> right_id;
     std::optional<TokenId> result_id;
   };
-  // Prefetches for a later add() of the same sides.
+  // Prefetches memory for a later add() of the same sides.
   void prepare(const Sides& sides) const {
     if (sides.left_id && sides.right_id) ranked_.prepare(*sides.left_id, *sides.right_id);
   }
-  // An error if a side or the result is not a token.
+  // Adds a merge. Fails if a side or the result is not a token.
   base::Status add(const Sides& sides);
   MergeTable take() { return std::move(ranked_); }
 
@@ -121,7 +121,8 @@ class MergeRanker {
   std::uint32_t rank_ = 0;
 };
 
-// Sentencepiece stores no merges: any two pieces that together spell a piece merge, best score first.
+// Makes the merges, since sentencepiece stores none: any two pieces that together spell a piece merge. The
+// piece with the best score comes first.
 MergeTable merges_by_score(const TokenTable& table, const std::vector<float>& scores);
 
 }  // namespace kvasir::text

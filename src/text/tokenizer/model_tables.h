@@ -15,8 +15,8 @@
 
 namespace kvasir::text {
 
-// The tables of a tokenizer, which take long to build. They come from the file itself or from an image of an
-// earlier load.
+// The tables of a tokenizer, which take long to build. They come from the tokenizer's file, or from an image
+// that an earlier load has made.
 struct ModelTables {
   std::unique_ptr<const TokenTable> table;
   std::optional<MergeTable> merges;  // for a BPE
@@ -26,7 +26,7 @@ struct ModelTables {
 };
 
 enum class ModelKind { bpe, word_piece, unigram };
-// unsupported: Kvasir does not support this kind.
+// Returns the kind of a model. Fails with `unsupported` if Kvasir does not support it.
 base::Result<ModelKind> model_kind(const base::json::object& model);
 
 base::Result<ModelTables> make_tables(const TokenizerSource& source, ByteLevel byte_level,
@@ -38,7 +38,7 @@ struct AddedRow {
   AddedTokens::Entry entry;
   bool normalized = false;
 };
-// The texts point into `file`.
+// Reads the rows. Their texts point into `file`.
 base::Result<std::vector<AddedRow>> added_rows(const base::json::object& file);
 
 }  // namespace kvasir::text

@@ -15,8 +15,8 @@ namespace {
 
 using Characters = std::vector<utf8proc_int32_t>;
 
-// utf8proc orders combining marks by insertion sort, which is quadratic in a run of marks. This function is
-// not.
+// Orders combining marks. utf8proc does this by insertion sort, which is quadratic in a run of marks; this
+// function is not quadratic.
 void order_marks(Characters& characters) {
   const auto combining = [](utf8proc_int32_t c) { return utf8proc_get_property(c)->combining_class; };
   for (auto run = characters.begin(); run != characters.end();) {
@@ -45,7 +45,7 @@ void compose(Characters& characters) {
   characters.resize(static_cast<std::size_t>(composed));
 }
 
-// `characters` is only a buffer.
+// Appends the normal form of `text`. `characters` is only a buffer.
 void append_normal(std::string_view text, NormalForm form, Characters& characters, std::string& out) {
   const bool compatible = form == NormalForm::nfkc || form == NormalForm::nfkd;
   const int options = UTF8PROC_DECOMPOSE | (compatible ? UTF8PROC_COMPAT : 0);
@@ -61,7 +61,7 @@ void append_normal(std::string_view text, NormalForm form, Characters& character
   for (const utf8proc_int32_t c : characters) base::append_utf8(static_cast<char32_t>(c), out);
 }
 
-// Whether form C keeps the character as it is and never joins it to the one before.
+// Whether form C keeps the character as it is and never joins it to the character before.
 bool stands_alone(char32_t character) {
   const auto* property = utf8proc_get_property(static_cast<utf8proc_int32_t>(character));
   if (property->combining_class != 0) return false;
@@ -86,7 +86,8 @@ bool begins_segment(char32_t character) {
   return character < kTableEnd ? kTable[character] : stands_alone(character);
 }
 
-// Only a character that does not stand alone, together with the one before it, needs the full algorithm.
+// Normalizes to form C. Only a character that does not stand alone needs the full algorithm, together with
+// the character before it.
 std::string form_c(std::string_view text) {
   std::string normal;
   Characters buffer;

@@ -14,7 +14,7 @@
 namespace kvasir::text {
 namespace {
 
-// Calls f(character) in order. `text` is UTF-8.
+// Calls f(character) for each character in order. `text` is UTF-8.
 template <class F>
 void for_characters(std::string_view text, const F& f) {
   while (!text.empty()) {
@@ -87,7 +87,7 @@ std::string strip_all_marks(std::string_view text) {
 std::string lowercase(std::string_view text) {
   std::string lower;
   for_characters(text, [&](char32_t c) {
-    // The only character whose lower case is two characters.
+    // U+0130 is the only character whose lower case is two characters.
     if (c == 0x130) {
       lower += "i\u0307";
     } else {

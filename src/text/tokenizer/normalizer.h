@@ -10,7 +10,7 @@
 
 namespace kvasir::text {
 
-// A step that is applied to text before it is split.
+// A step of normalization, applied to text before it is split.
 struct NormalizerStep {
   enum class Kind {
     nfc,  // Unicode's normalization forms
@@ -19,7 +19,7 @@ struct NormalizerStep {
     nfkd,
     replace,           // every `from` becomes `to`
     replace_matches,   // every match of `pattern` becomes `to`
-    prepend,           // `to` is put first, unless the text is empty
+    prepend,           // `to` is put before the text, unless the text is empty
     strip_left,        // removes white space
     strip_right,       // removes white space
     clean,             // removes control characters; all white space becomes spaces
@@ -37,7 +37,7 @@ struct NormalizerStep {
   std::shared_ptr<const CharsMap> map{};
 };
 
-// `text` is valid UTF-8, and so is the result. O(n log n) for any text.
+// Applies the steps. `text` is valid UTF-8, and so is the result. Takes O(n log n) for any text.
 std::string normalize(std::string_view text, const std::vector<NormalizerStep>& steps);
 
 }  // namespace kvasir::text

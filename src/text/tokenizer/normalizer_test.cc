@@ -27,7 +27,7 @@ TEST(Normalize, ComposesToFormC) {
   EXPECT_EQ(nfc("\u0958"), "\u0915\u093C");          // excluded from composition
 }
 
-// Insertion-sorting these marks would take hours.
+// Sorting these marks by insertion would take hours.
 TEST(Normalize, LongRunsOfMarksAreNotQuadratic) {
   std::string marks = "a";
   for (int i = 0; i < 200'000; ++i) marks += "\u0301\u0323";
@@ -63,8 +63,8 @@ TEST(Normalize, KnowsTheOtherForms) {
   EXPECT_EQ(normalized(Kind::clean, "a\u0007\tb"), "a b");
 }
 
-// For every character after a letter, before a mark and by itself: normalizing in parts that are cut where
-// characters stand alone gives the same result as normalizing the whole.
+// Tests every character after a letter, before a mark and on its own. Normalizing the parts of a text that is
+// cut where characters stand alone must give the same result as normalizing the whole.
 TEST(Normalize, CutsFormCWhereNothingJoins) {
   for (char32_t c = 1; c < 0x30000; ++c) {
     if (c >= 0xD800 && c < 0xE000) continue;

@@ -14,8 +14,8 @@
 
 namespace kvasir::text {
 
-// Where to split text: a regular expression, its scanner if it is a known one, a fixed text, or a test of
-// characters. Immutable and thread-safe.
+// A pattern at which text is split: a regular expression, the scanner of a known expression, a fixed text, or
+// a test of characters. Immutable and thread-safe.
 class Pattern {
  public:
   static base::Result<Pattern> regex(const std::string& expression) {
@@ -23,19 +23,19 @@ class Pattern {
     TRY(Regex compiled, Regex::compile(expression));
     return Pattern(std::move(compiled));
   }
-  // `text` is not empty.
+  // Matches a fixed text. `text` is not empty.
   static Pattern literal(std::string text) { return Pattern(std::move(text)); }
-  // Matches every character for which this is true.
+  // Matches every character for which the test is true.
   using Test = bool (*)(char32_t character);
   static Pattern character(Test test) { return Pattern(test); }
 
-  // The scanner if its matches leave no gaps, else null.
+  // Returns the scanner if its matches leave no gaps, else null.
   const Scanner* covering_scanner() const {
     const auto* scanner = std::get_if<Scanner>(&kind_);
     return scanner != nullptr && scanner->covers_everything() ? scanner : nullptr;
   }
 
-  // Calls f(range) for every match, left to right. No match is empty. `text` is valid UTF-8.
+  // Calls f(range) for every match, from left to right. Matches are never empty. `text` is valid UTF-8.
   template <class F>
   void for_each_match(std::string_view text, const F& f) const;
 

@@ -23,7 +23,7 @@ std::vector<Part> find_parts(const SplitStep& step, std::string_view text) {
   return parts;
 }
 
-// Whether `next` continues the previous piece instead of starting its own.
+// Whether `next` continues the previous piece instead of beginning its own.
 bool joins(const Part& previous, const Part& next, SplitBehavior behavior) {
   switch (behavior) {
     case SplitBehavior::isolated:
@@ -95,7 +95,7 @@ void PreTokenizer::split_piece(const SplitStep& step, const Piece& piece, std::v
 void PreTokenizer::run(const PrefixSpaceStep&, std::vector<Piece>& pieces, std::string& rewritten) {
   std::size_t size = 0;
   for (const Piece& piece : pieces) size += piece.text.size() + 1;
-  rewritten.reserve(size);  // keeps views into it valid
+  rewritten.reserve(size);  // so that views into it stay valid
   for (Piece& piece : pieces) {
     const std::size_t begin = rewritten.size();
     if (!piece.text.starts_with(' ')) rewritten += ' ';

@@ -13,7 +13,7 @@
 
 namespace kvasir::text {
 
-// How a match is treated when text is split at it. The names are Hugging Face's.
+// What happens to a match when text is split at it. The names are Hugging Face's.
 enum class SplitBehavior { isolated, removed, merged_with_previous, merged_with_next, contiguous };
 
 struct SplitStep {
@@ -25,25 +25,26 @@ struct SplitStep {
 // Puts a space before a piece that does not begin with one.
 struct PrefixSpaceStep {};
 
-// Sentencepiece's spaces: each becomes a mark, and pieces begin with a mark.
+// Replaces spaces as sentencepiece does: each becomes a mark, and pieces begin with a mark.
 struct SpaceMarkStep {
   enum class Prefix { never, first, always };  // first: only at the beginning of the text
   std::string mark;
   Prefix prefix = Prefix::always;
-  bool split = true;  // before each mark
+  bool split = true;  // also split before each mark
 };
 
 // Splits text into words that merges never cross. Each step splits or rewrites the pieces of the step before.
 class PreTokenizer {
  public:
   using Step = std::variant<SplitStep, PrefixSpaceStep, SpaceMarkStep>;
-  // The place of a piece in the whole text.
+  // Whether a piece is at the beginning of the whole text.
   enum class Place { start, inside };
 
   void add(Step step);
   std::size_t num_steps() const { return steps_.size(); }
 
-  // Calls f(word) for each word, in order, while f returns true. `text` is valid UTF-8. No word is empty.
+  // Calls f(word) for each word, in order, as long as f returns true. `text` is valid UTF-8. Words are never
+  // empty.
   template <class F>
   void for_each_word(std::string_view text, Place place, const F& f) const;
 
@@ -88,14 +89,14 @@ void PreTokenizer::for_each_word(std::string_view text, Place place, const F& f)
   }
 }
 
-// Adds BERT's rules: white space is removed, and each punctuation mark is a piece.
+// Adds BERT's rules: white space is removed, and each punctuation mark is a piece of its own.
 void add_bert_splits(PreTokenizer& pre_tokenizer);
 
-// How to prepare text, for a name in GGUF's `tokenizer.ggml.pre`.
+// How text is prepared under a name in GGUF's `tokenizer.ggml.pre`.
 struct Preparation {
   std::vector<NormalizerStep> normalizer;
   PreTokenizer pre_tokenizer;
-  bool ignore_merges = false;  // a word that is a token is taken whole
+  bool ignore_merges = false;  // a word that is a token becomes that token
 };
 base::Result<Preparation> preparation_named(std::string_view pre);
 

@@ -52,7 +52,7 @@ TEST(PreTokenizer, KnowsTheModelsSplits) {
   EXPECT_FALSE(preparation_named("no such").ok());
 }
 
-// U+180E was once a space. PCRE2's \s still matches it; Hugging Face's engine does not.
+// U+180E was once a space. PCRE2's \s still matches it, and Hugging Face's engine does not.
 TEST(PreTokenizer, TakesSpaceAsHuggingFaceDoes) {
   EXPECT_EQ(split(R"(\s+)", SplitBehavior::isolated, "a\u180Eb\u3000\u0085c"),
             (Pieces{"a\u180Eb", "\u3000\u0085", "c"}));
@@ -66,7 +66,7 @@ TEST(Regex, SaysWhatItDoesNotTake) {
   EXPECT_NE(regex.error().message.find("(unclosed"), std::string::npos);
 }
 
-// $ and ^ match at every line's ends. \w matches marks, and of the numbers only decimal ones.
+// $ and ^ match at the ends of every line. \w matches marks, but no numbers except decimal ones.
 TEST(Regex, ReadsPatternsAsHuggingFacesEngineDoes) {
   EXPECT_EQ(split("b$", SplitBehavior::isolated, "ab\nbc"), (Pieces{"a", "b", "\nbc"}));
   EXPECT_EQ(split(R"(\w+)", SplitBehavior::removed, "ae\u0301_1\u00B2,"), (Pieces{"\u00B2,"}));

@@ -16,7 +16,7 @@ void add_range(std::vector<Range>& ranges, Range range) {
   }
 }
 
-// The first range that ends after `position`.
+// Returns the first range that ends after `position`.
 std::vector<Range>::const_iterator first_after(const std::vector<Range>& ranges, std::size_t position) {
   return std::upper_bound(ranges.begin(), ranges.end(), position,
                           [](std::size_t at, const Range& range) { return at < range.end; });

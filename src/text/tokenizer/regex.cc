@@ -11,8 +11,8 @@
 namespace kvasir::text {
 namespace {
 
-// Hugging Face's engine and PCRE2 read some escapes differently: the engine's \s has these characters but not
-// U+180E, and its \w has marks and, of the numbers, only decimal ones.
+// Hugging Face's engine and PCRE2 read some escapes differently. The engine's \s has these characters but not
+// U+180E. The engine's \w has marks, but no numbers except decimal ones.
 constexpr std::string_view kSpaceMembers = R"(\t-\r\x{85}\p{Z})";
 constexpr std::string_view kWordMembers = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
 
@@ -61,7 +61,7 @@ base::Result<Regex> Regex::compile(const std::string& pattern) {
     return base::error(base::ErrorCode::unsupported, "regular expression \"{}\": {} (at {})", pattern,
                        reinterpret_cast<const char*>(message), offset);
   }
-  // Some systems refuse JIT. Matching is slower then, and otherwise the same.
+  // Some systems refuse JIT. Matching is then slower, but gives the same result.
   pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
   return Regex(std::shared_ptr<const void>(code, [](const void* p) {
     pcre2_code_free(const_cast<pcre2_code*>(static_cast<const pcre2_code*>(p)));
@@ -91,7 +91,7 @@ std::optional<Range> Regex::Search::next() {
     }
     const PCRE2_SIZE* ends = pcre2_get_ovector_pointer(match);
     const Range range{ends[0], ends[1]};
-    // \K in a lookahead can put the start after the end. Such a match is ignored.
+    // With \K in a lookahead, the start can be after the end. Such a match is ignored.
     if (range.end > range.begin && range.begin >= at_) {
       at_ = range.end;
       return range;

@@ -10,18 +10,18 @@
 
 namespace kvasir::text {
 
-// A compiled Unicode regular expression as tokenizer files write them. Immutable and thread-safe.
+// A compiled Unicode regular expression in the syntax of tokenizer files. Immutable and thread-safe.
 class Regex {
  public:
   static base::Result<Regex> compile(const std::string& pattern);
 
-  // Finds the matches in one text, left to right. Used by one thread.
+  // Finds the matches in one text from left to right. Used by one thread.
   class Search {
    public:
     // `text` is valid UTF-8. `text` and `regex` outlive the search.
     Search(const Regex& regex, std::string_view text);
-    // The next match that is not empty. A match that exceeds the engine's limits ends the search: the rest of
-    // the text counts as unmatched.
+    // Returns the next match that is not empty. A match that exceeds the engine's limits ends the search: the
+    // rest of the text counts as unmatched.
     std::optional<Range> next();
 
    private:

@@ -7,7 +7,8 @@
 namespace kvasir::text {
 namespace {
 
-// The end of 's 't 're 've 'm 'll 'd at `at`, or `at` if there is none. With (?i), U+017F counts as an s.
+// Returns the end of 's 't 're 've 'm 'll 'd at `at`, or `at` if there is none. With (?i), U+017F counts as
+// an s.
 const char* contraction(const char* at, const char* end) {
   if (at == end || *at != '\'' || at + 1 == end) return at;
   const auto lower = [](char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c); };
@@ -31,7 +32,7 @@ const char* contraction_in_lower_case(const char* at, const char* end) {
   return contraction(at, end);
 }
 
-// \s*[\r\n]+|\s+(?!\S)|\s+, or without the first alternative. `at` is at a space.
+// Matches \s*[\r\n]+|\s+(?!\S)|\s+, or the same without the first alternative. `at` is at a space.
 template <bool lines>
 const char* spaces(const char* at, const char* end) {
   const char* last = at;         // where the run's last character begins
@@ -80,7 +81,7 @@ const char* match_gpt2(const char* at, const char* end) {
   return spaces<false>(at, end);
 }
 
-// The patterns of Qwen and llama 3. `letters` are the classes that words consist of.
+// Matches the patterns of Qwen and llama 3. `letters` are the classes of which words consist.
 template <int most_digits, std::uint16_t letters>
 const char* match_cl100k(const char* at, const char* end) {
   if (*at == '\'') {
@@ -100,8 +101,8 @@ const char* match_cl100k(const char* at, const char* end) {
   return spaces<true>(at, end);
 }
 
-// [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+ from `at`, else
-// [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+, else `at`.
+// Matches [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+ from `at`, else
+// [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+. Returns the end, or `at` if neither matches.
 const char* cased_word(const char* at, const char* end) {
   const char* behind_either = at;  // just after the last character that fits both parts
   const char* upper = at;
@@ -120,7 +121,7 @@ template <int most_digits, bool contractions>
 const char* match_o200k(const char* at, const char* end) {
   const ClassedCharacter first = classify(at);
   const char* word = at;
-  // A mark could also be the character before the word. The match is the same.
+  // A mark could also be taken as the character before the word. The match would be the same.
   if ((first.classes & (kNewline | kLetter | kMark | kNumber)) == 0) {
     word = cased_word(at + first.size, end);
     if (word == at + first.size) word = at;
@@ -176,7 +177,7 @@ const char* match_spaces(const char* at, const char* end) {
   return skip_run(at, end, kSpace);
 }
 
-// The pattern with its line ends written as escapes.
+// Returns the pattern with its line ends written as escapes.
 std::string escaped(std::string_view pattern) {
   std::string plain;
   for (const char c : pattern) {

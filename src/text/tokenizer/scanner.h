@@ -6,13 +6,14 @@
 namespace kvasir::text {
 
 // A hand-written matcher for one of the split patterns that most models share. It is several times faster
-// than the regular expression and linear in time for any text. A test checks that both give the same result.
+// than the regular expression, and takes linear time for any text. A test checks that both give the same
+// result.
 class Scanner {
  public:
-  // The scanner for exactly this pattern, if there is one.
+  // Returns the scanner for exactly this pattern, if there is one.
   static std::optional<Scanner> of(std::string_view pattern);
 
-  // The end of the match that begins at `at`, or `at` itself if there is none. [at, end) is valid UTF-8.
+  // Returns the end of the match that begins at `at`, or `at` if there is none. [at, end) is valid UTF-8.
   const char* match(const char* at, const char* end) const { return match_(at, end); }
   // Whether a match begins at every character, so that matches leave no gaps.
   bool covers_everything() const { return covers_everything_; }
@@ -43,7 +44,8 @@ inline constexpr const char* kTekkenPattern =
     R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)"
     R"(|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 inline constexpr const char* kDeepSeekHanPattern = "[一-龥぀-ゟ゠-ヿ]+";
-// Files have line ends in this pattern, and GGUF's patterns have escapes. Both mean the same.
+// In Hugging Face's files this pattern has real line ends. The patterns for GGUF have escapes. Both mean the
+// same.
 inline constexpr const char* kDeepSeekPattern =
     R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+)"
     R"(| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";

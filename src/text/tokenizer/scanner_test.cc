@@ -32,7 +32,7 @@ std::vector<Range> by_scanner(const char* pattern, std::string_view text) {
   return matches;
 }
 
-// Random combinations of words, contractions, numbers, marks, and all kinds of spaces and line ends.
+// Returns a random sequence of words, contractions, numbers, marks, and all kinds of spaces and line ends.
 std::string random_text(std::mt19937& random) {
   static const char* const kPieces[] = {
       "a",    "B",      "the",    "\u00C9",  "\u0301", "\u01C5", "\u02B0",    "\u4E2D",     "\u3042",
@@ -74,13 +74,13 @@ TEST(Scanner, KnowsOnlyExactPatterns) {
   EXPECT_TRUE(Scanner::of(kLlama3Pattern).has_value());
   EXPECT_FALSE(Scanner::of(std::string(kLlama3Pattern) + "|x").has_value());
   EXPECT_FALSE(Scanner::of("").has_value());
-  // DeepSeek's file has real line ends in the pattern.
+  // In DeepSeek's file the pattern has real line ends.
   std::string raw = kDeepSeekPattern;
   for (std::size_t at = 0; (at = raw.find("\\r\\n", at)) != std::string::npos;) raw.replace(at, 4, "\r\n");
   EXPECT_TRUE(Scanner::of(raw).has_value());
 }
 
-// A megabyte that begins every alternative and completes none. Quadratic time would take hours.
+// A megabyte of text that begins every alternative and completes none. Quadratic time would be hours.
 TEST(Scanner, IsLinearInHostileText) {
   for (const char* pattern : kPatterns) {
     for (const char* unit :

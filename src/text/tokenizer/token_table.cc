@@ -18,7 +18,7 @@ bool is_added(TokenType type) {
   return type == TokenType::control || type == TokenType::user_defined || type == TokenType::unknown;
 }
 
-// Whether `ends` split `text` into `num_tokens` tokens.
+// Whether `ends` cut `text` into `num_tokens` tokens.
 bool cuts(std::span<const std::uint32_t> ends, std::string_view text, std::size_t num_tokens) {
   if (ends.size() != num_tokens + 1 || ends.front() != 0 || ends.back() != text.size()) return false;
   for (std::size_t i = 1; i < ends.size(); ++i) {

@@ -17,11 +17,13 @@
 
 namespace kvasir::text {
 
-// The tokens of a vocabulary by id and by spelling. The model finds a token by its spelling; in text the
-// token stands for its bytes. They differ if spaces are spelled with a mark. Filled once, then immutable.
+// The tokens of a vocabulary by id and by spelling. The model finds a token by its spelling, and in text the
+// token stands for its bytes. The two differ, for example, if spaces are spelled with a mark. Filled once,
+// then immutable.
 class TokenTable {
  public:
-  // Far above any real token. Finding the pairs that make a token takes time quadratic in its length.
+  // The limit is far above any real token. Finding the pairs that make a token takes quadratic time in its
+  // length.
   static constexpr std::size_t kMaxTokenBytes = 4096;
 
   struct Row {
@@ -29,7 +31,7 @@ class TokenTable {
     std::string_view bytes;
     TokenType type = TokenType::normal;
   };
-  // The whole table as it is stored in memory and in a tokenizer's image.
+  // The contents of the table as they are stored in memory and in a tokenizer's image.
   struct Columns {
     std::string_view spellings;
     std::span<const std::uint32_t> spelling_ends;  // [size + 1]
@@ -44,20 +46,20 @@ class TokenTable {
   TokenTable(const TokenTable&) = delete;
   TokenTable& operator=(const TokenTable&) = delete;
 
-  // A table that is already filled. `owner` keeps the memory of `columns` alive. corrupt: they are not a
-  // valid table.
+  // Makes a table that is already filled. `owner` keeps the memory of `columns` alive. Fails with `corrupt`
+  // if they are not a valid table.
   static base::Result<std::unique_ptr<const TokenTable>> from_columns(const Columns& columns,
                                                                       std::shared_ptr<const void> owner);
 
   void reserve(std::size_t num_tokens, std::size_t num_bytes);
-  // Ids count up from 0. corrupt: the token is too long.
+  // Adds a token. Ids count up from 0. Fails with `corrupt` if the token is too long.
   base::Status add(const Row& row);
-  // Builds the indices. Call it after the last add and before anything else. If two tokens have equal
-  // spelling, the first is found.
+  // Builds the indices. Call this after the last add() and before any other function. If two tokens have
+  // equal spellings, the first one is found.
   void build_index();
 
   const Columns& columns() const { return columns_; }
-  // Size of the longest token; at least 1.
+  // The size of the longest token; at least 1.
   std::size_t max_token_bytes() const { return max_token_bytes_; }
   int size() const { return static_cast<int>(columns_.types.size()); }
   std::string_view spelling(TokenId id) const { return view(columns_.spellings, columns_.spelling_ends, id); }
@@ -72,9 +74,9 @@ class TokenTable {
     const TokenType kind = type(id);
     return kind == TokenType::control || kind == TokenType::unknown || kind == TokenType::unused;
   }
-  // Finds a normal token by its spelling. Byte tokens are not found.
+  // Finds a normal token by its spelling. Never finds a byte token.
   std::optional<TokenId> find_piece(std::string_view spelling) const;
-  // Finds an added token: control, user-defined or unknown.
+  // Finds an added token: a control, user-defined or unknown one.
   std::optional<TokenId> find_added(std::string_view spelling) const;
 
  private:

@@ -14,7 +14,7 @@ namespace kvasir::text {
 namespace {
 
 // Names of tokens that end a turn or a text in various model families. A file names only one of them as its
-// end-of-sequence token, but models emit the others too.
+// end-of-sequence token, but models also emit the others.
 constexpr std::array<std::string_view, 14> kEndTokenNames = {
     "<|im_end|>",      "<|endoftext|>",
     "<|eot_id|>",      "<|eom_id|>",
@@ -52,7 +52,7 @@ Tokenizer::Tokenizer(TokenizerParts parts) : pool_(std::make_unique<WorkspacePoo
   const std::vector<TokenId> fim = parts.fim ? parts.fim->all() : std::vector<TokenId>();
   for (AddedTokens::Entry& entry : parts.added_in_prompts.entries()) {
     const std::string_view token = parts.table->spelling(entry.id);
-    // Line ends and runs of spaces occur in many templates and mark nothing.
+    // Line ends and runs of spaces are in many templates, but they do not mark turns.
     const bool blank = space_at_start(token) == token.size();
     const bool is_fim = std::ranges::find(fim, entry.id) != fim.end();
     entry.structural = !entry.special && !blank && (is_fim || marks_turns(token, parts));
@@ -83,7 +83,7 @@ std::vector<TokenId> Tokenizer::with_ends(std::vector<TokenId> tokens) const {
 }
 
 std::string Tokenizer::decode(std::span<const TokenId> tokens, SpecialOutput specials) const {
-  // The stream does not outlive this call, so it need not own the tokenizer.
+  // The stream does not outlive this call, so it gets a pointer that does not own the tokenizer.
   Detokenizer stream(std::shared_ptr<const Tokenizer>(std::shared_ptr<const Tokenizer>(), this), specials);
   std::string text;
   for (const TokenId id : tokens) text += stream.push(id);

@@ -46,7 +46,7 @@ Status check_shape(const Vocabulary& vocabulary) {
   return base::ok();
 }
 
-// Finds tokens by the spelling that the vocabulary uses.
+// Finds tokens by their spelling in the vocabulary.
 class Spellings {
   auto text_of() const {
     return [this](TokenId id) { return std::string_view(tokens_[static_cast<std::size_t>(id)]); };
@@ -75,8 +75,8 @@ TokenType type_of(const Vocabulary& vocabulary, std::size_t id) {
   return vocabulary.types.empty() ? TokenType::normal : vocabulary.types[id];
 }
 
-// GGUF marks tokens that begin a word, while WordPiece marks the others. Names such as "[MASK]" are not
-// marked at all.
+// Returns WordPiece's spelling of a token. GGUF marks the tokens that begin a word, while WordPiece marks the
+// others. Names such as "[MASK]" are not marked at all.
 std::string word_piece_spelling(const std::string& token) {
   if (token.starts_with(kSpaceMark)) return token.substr(kSpaceMark.size());
   const bool named = token.size() > 2 && token.front() == '[' && token.back() == ']';
@@ -140,7 +140,7 @@ AddedTokens make_added(const TokenTable& table) {
   return added;
 }
 
-// Each merge is "left right". Byte-level spellings contain no space.
+// Reads merges, each of which is "left right". Byte-level spellings contain no space.
 Result<MergeTable> byte_level_merges(const Spellings& spellings, const std::vector<std::string>& merges) {
   MergeRanker ranker(merges.size());
   std::string joined;
@@ -193,7 +193,7 @@ Status add_sentencepiece(const Vocabulary& vocabulary, TokenizerParts& parts) {
   return base::ok();
 }
 
-// GGUF does not say how to prepare text for BERT. This is how the uncased models do it.
+// GGUF does not say how text is prepared for BERT. This does what the uncased models need.
 void add_word_piece(const Vocabulary& vocabulary, TokenizerParts& parts) {
   using Kind = NormalizerStep::Kind;
   for (const Kind kind : {Kind::clean, Kind::space_ideographs, Kind::nfd, Kind::strip_marks, Kind::lowercase})

@@ -44,13 +44,14 @@ struct Section {
   std::uint64_t size = 0;  // bytes
 };
 
-// Numbers are in the machine's byte order. On a machine with the other order, the version does not match.
+// Numbers are in the machine's byte order. On a machine with the other byte order, the version does not
+// match.
 struct alignas(kAlignment) Header {
   std::array<char, 8> magic = kMagic;
   std::uint32_t version = kVersion;
   std::int32_t unk = -1;  // -1: none
   ImageKey key{};
-  std::array<std::uint64_t, 2> checksum{};  // of all bytes, with this field zero
+  std::array<std::uint64_t, 2> checksum{};  // checksum of all bytes, with this field zero
   std::uint64_t size = 0;
   double unk_score = 0;
   std::uint64_t keeps_space_marks_first = 0;
@@ -154,7 +155,7 @@ class ImageReader {
     const auto chars = values<char>(name);
     return {chars.data(), chars.size()};
   }
-  // Empty if the section is not a whole number of values.
+  // Returns the values of a section. Empty if it does not consist of complete values.
   template <class T>
   std::span<const T> values(SectionName name) const {
     const Section& section = header_.sections[name];

@@ -17,7 +17,7 @@
 
 namespace kvasir::text {
 
-// Texts that belong to a tokenizer.json and may change without it.
+// Texts that belong to a tokenizer.json and may change while that file stays the same.
 struct TokenizerTexts {
   std::string_view config_json;
   std::string_view chat_template;
@@ -30,28 +30,28 @@ base::Result<std::shared_ptr<const Tokenizer>> assemble(const base::json::object
                                                         const TableSource& tables_of,
                                                         const TokenizerTexts& texts);
 
-// A hash of the bytes of a tokenizer.json, which identifies the file of an image.
+// A hash of the bytes of a tokenizer.json. It identifies the file to which an image belongs.
 using ImageKey = std::array<std::uint64_t, 2>;
 ImageKey image_key(std::string_view tokenizer_json);
 
-// A tokenizer with its image, which has the tables as they are in memory and the rest of the file. Loading
-// the image takes a tenth of the time, and the tables stay in the image's memory.
+// A tokenizer with its image. The image has the tables as they are in memory, and the rest of the file.
+// Loading it takes a tenth of the time, and the tables stay in the image's memory.
 struct ImagedTokenizer {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::string image;
 };
 base::Result<ImagedTokenizer> load_with_image(std::string_view tokenizer_json, const TokenizerTexts& texts);
 
-// Bytes that are aligned to 64, as those of a mapped file are.
+// Bytes at an address that is a multiple of 64, as the address of a mapped file is.
 struct ImageBytes {
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
 };
-// corrupt: the image belongs to another file or version, or is damaged. Any content is safe: at worst the
-// tokens are wrong.
+// Makes the tokenizer of an image. Fails with `corrupt` if the image belongs to another file or version, or
+// is damaged. Any content is safe: at worst the tokens are wrong.
 base::Result<std::shared_ptr<const Tokenizer>> load_image(const ImageBytes& image, const ImageKey& key,
                                                           const TokenizerTexts& texts);
-// Corrects the checksum, for tests of errors that the checksum would otherwise detect.
+// Makes the checksum right again. Tests need this for damage that the checksum would detect first.
 void seal_image(std::span<std::byte> image);
 
 }  // namespace kvasir::text

@@ -11,7 +11,7 @@
 namespace kvasir::text {
 namespace {
 
-// One file for each kind of model, with added tokens and every step that has state.
+// One file for each kind of model, with added tokens and with every step that has state.
 const std::string kFiles[] = {
     R"({"added_tokens":[{"id":9,"content":"<|end|>","special":true},{"id":12,"content":"<t>","special":false}],
       "normalizer":{"type":"NFC"},"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false},
@@ -34,7 +34,7 @@ const std::string kFiles[] = {
       "vocab":[["<unk>",0],["▁",-2],["a",-3.5],["b",-3.25],["▁a",-3],["ab",-4],["aab",-5]]}})",
 };
 
-// Bytes with the alignment of a mapped file.
+// Bytes that are aligned as those of a mapped file are.
 class Aligned {
  public:
   explicit Aligned(std::string_view bytes) : size_(bytes.size()), blocks_(bytes.size() / 64 + 1) {
@@ -119,7 +119,7 @@ TEST(TokenizerImage, DamageIsSeen) {
   }
 }
 
-// Images that were changed on purpose: at worst the tokens are wrong.
+// Some bytes of each image are changed on purpose. The tokens may be wrong, but nothing worse may happen.
 TEST(TokenizerImage, NothingInItIsTrusted) {
   std::mt19937 random(2);
   int num_loaded = 0;

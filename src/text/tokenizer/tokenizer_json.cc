@@ -19,7 +19,7 @@ using base::Result;
 using base::Status;
 namespace json = base::json;
 
-// Reads a token of tokenizer_config.json, which is a text or an object that contains it.
+// Reads a token of tokenizer_config.json: a text, or an object that contains the text.
 std::optional<TokenId> configured_token(const json::object& config, std::string_view key,
                                         const TokenTable& table) {
   std::string text = json_text(config, key);

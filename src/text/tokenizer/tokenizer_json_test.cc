@@ -109,7 +109,7 @@ TEST(TokenizerJson, SaysWhatIsWrong) {
       std::string::npos);
 }
 
-// Small files that would use all memory or time.
+// These files are small, but would use all memory or time.
 TEST(TokenizerJson, RefusesWhatGrowsWithoutBound) {
   const auto code = [](const std::string& json) {
     const auto tokenizer = Tokenizer::from_json(json);
@@ -165,7 +165,7 @@ TEST(TokenizerJson, TakesTheLongMembersInAnyShapeApart) {
               std::string::npos)
         << merge;
   EXPECT_NE(message(R"("vocab":{"a":0,"a":1},"merges":[])").find("has the ids 0 and 1"), std::string::npos);
-  // In other places these names have no meaning.
+  // In other places than "model" these names have no meaning.
   EXPECT_EQ(Tokenizer::from_json(R"({"vocab":{"model":{"vocab":[1]}},"merges":[[[2]]],"x":{"vocab":{"q":1}},
       "model":{"type":"BPE","y":{"vocab":{"r":5}},"vocab":{"a":0},"merges":[]}})")
                 .ok(),

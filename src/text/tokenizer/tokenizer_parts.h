@@ -16,7 +16,7 @@
 
 namespace kvasir::text {
 
-// The parts of a Tokenizer. The reader of a vocabulary (GGUF, tokenizer.json) fills them.
+// The parts of a Tokenizer. The readers of GGUF and of tokenizer.json fill them.
 struct TokenizerParts {
   std::unique_ptr<const TokenTable> table;
   AddedTokens added;             // found in raw text
@@ -38,7 +38,7 @@ struct TokenizerParts {
   bool add_eos = false;
   std::string chat_template;
   std::vector<TokenId> end_tokens{};  // filled by Tokenizer
-  std::optional<FimTokens> fim{};     // the same
+  std::optional<FimTokens> fim{};     // filled by Tokenizer
 };
 
 }  // namespace kvasir::text

@@ -11,7 +11,7 @@ namespace json = base::json;
 
 constexpr std::size_t kMaxRows = 1 << 22;
 
-// Fills a SourceRows from a parser's events between the begin and end of a container.
+// Fills a SourceRows from a parser's events between the beginning and the end of a container.
 class RowCollector {
  public:
   void begin(SourceRows& into, SourceRows::Kind kind) {
@@ -74,7 +74,8 @@ class RowCollector {
 
 namespace {
 
-// Handler for Boost's parser. Builds values, but builds rows for the long members of `model`.
+// Handler for Boost's parser. It builds values, except for the long members of `model`, for which it builds
+// rows.
 class SourceHandler {
  public:
   using error_code = boost::system::error_code;
@@ -204,7 +205,7 @@ class SourceHandler {
     ++depth_;
     return true;
   }
-  // Whether the container that ends becomes a value.
+  // Ends a container. Returns whether it becomes a value.
   bool close() {
     if (!collecting_) {
       --depth_;
@@ -220,7 +221,7 @@ class SourceHandler {
   }
 
   json::value_stack values_;
-  std::string part_;  // of a text that comes in several parts
+  std::string part_;  // the beginning of a text that comes in several parts
   int depth_ = 0;     // number of open containers
   bool is_model_ = false;
   bool in_model_ = false;

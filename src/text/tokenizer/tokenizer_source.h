@@ -10,10 +10,10 @@
 
 namespace kvasir::text {
 
-// The members of one long list or object in tokenizer.json, without a JSON value for each.
+// The members of one long list or object in tokenizer.json. They are kept without a JSON value for each.
 class SourceRows {
  public:
-  // A member: its key or the texts in it, and the number in it.
+  // A member: up to two texts (the first may be its key), and a number.
   struct Row {
     std::uint32_t first_begin = 0;
     std::uint32_t first_size = 0;
@@ -24,7 +24,7 @@ class SourceRows {
     std::uint8_t num_numbers = 0;
     bool is_list = false;
     bool is_integer = false;
-    bool is_other = false;  // contains something else too, or in another order
+    bool is_other = false;  // has other content too, or has it in another order
   };
 
   enum class Kind { absent, object, array };
@@ -46,15 +46,15 @@ class SourceRows {
   std::string texts_;
 };
 
-// A tokenizer.json. Its vocabulary and merges, nearly all of the file, are read separately and are null in
-// `rest`.
+// A tokenizer.json. The vocabulary and the merges, which are nearly all of the file, are read separately and
+// are null in `rest`.
 struct TokenizerSource {
   base::json::object rest;
   SourceRows vocab;
   SourceRows merges;
 };
 
-// corrupt: it is not JSON, or larger than any vocabulary.
+// Reads a tokenizer.json. Fails with `corrupt` if it is not JSON, or larger than any vocabulary.
 base::Result<TokenizerSource> read_source(std::string_view tokenizer_json);
 
 }  // namespace kvasir::text

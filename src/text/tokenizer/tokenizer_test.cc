@@ -14,7 +14,7 @@
 namespace kvasir::text {
 namespace {
 
-// All 256 bytes, some merges, and three added tokens.
+// Makes a vocabulary of all 256 bytes, some merges, and three added tokens.
 Vocabulary small_vocabulary() {
   Vocabulary vocabulary{.model = "gpt2", .pre = "gpt-2"};
   for (int byte = 0; byte < 256; ++byte) {
@@ -88,8 +88,8 @@ TEST(Tokenizer, ClientTextForgesNoSpecialToken) {
   EXPECT_EQ(tokenizer->bytes(tokens.back()), "<|im_end|>");
 }
 
-// Added tokens that are not special are recognised in a client's text, unless the template marks parts of a
-// chat with them.
+// An added token that is not special is recognised in a client's text, unless the template marks parts of a
+// chat with it.
 TEST(Tokenizer, ClientTextForgesNothingThatTheTemplateMarksPartsWith) {
   const auto count = [](const std::string& chat_template) {
     const auto tokenizer = small_tokenizer(chat_template);
@@ -111,7 +111,7 @@ TEST(Tokenizer, DecodesWhatItEncodes) {
   for (const std::string& text : {std::string(), std::string("a\0b", 3), all}) {
     EXPECT_EQ(tokenizer->decode(tokenizer->encode(text, Specials::parse)), text);
   }
-  // Invalid UTF-8: the bytes become tokens, and decode as replacement characters.
+  // The bytes of invalid UTF-8 become tokens, which decode to replacement characters.
   const auto tokens = tokenizer->encode("x\xFF\xE4\xBDy", Specials::parse);
   EXPECT_EQ(pieces(*tokenizer, tokens), (Pieces{"x", "\xFF", "\xE4", "\xBD", "y"}));
   EXPECT_EQ(tokenizer->decode(tokens), "x\xEF\xBF\xBD\xEF\xBF\xBDy");
@@ -143,7 +143,7 @@ TEST(Tokenizer, EndsEarlyWhenAsked) {
   EXPECT_EQ(tokenizer->encode("hello hello", Specials::parse, stop.get_token()).size(), 0u);
 }
 
-// Sentencepiece: U+2581 for a space, byte tokens for unknown characters, merges by score.
+// Sentencepiece uses U+2581 for a space, byte tokens for unknown characters, and merges by score.
 TEST(Tokenizer, ReadsSentencepieceVocabularies) {
   Vocabulary vocabulary{.model = "llama"};
   const auto add = [&](std::string token, TokenType type, float score) {

@@ -15,8 +15,8 @@
 
 namespace kvasir::text {
 
-// The bytes of a vocabulary's tokens as a trie, with an index of edges by node and byte, and the tokens'
-// scores. Immutable; copies share their memory.
+// The bytes of a vocabulary's tokens as a trie, with an index of edges by node and byte, and the scores of
+// the tokens. Immutable; copies share their memory.
 class ScoredTrie {
  public:
   struct Edge {
@@ -30,15 +30,15 @@ class ScoredTrie {
     std::span<const TokenId> token_at;  // [nodes]; -1: no token ends there
   };
 
-  // Builds the trie of the normal tokens. `scores` has one score for each token.
+  // Builds the trie of the normal tokens. `scores` has one score for each token of the vocabulary.
   static ScoredTrie build(const TokenTable& table, std::vector<double> scores);
-  // A trie that already exists. `owner` keeps the memory of `columns` alive. corrupt: they are not a valid
-  // trie for `num_tokens`.
+  // Makes a trie that already exists. `owner` keeps the memory of `columns` alive. Fails with `corrupt` if
+  // they are not a valid trie for `num_tokens`.
   static base::Result<ScoredTrie> from_columns(const Columns& columns, std::shared_ptr<const void> owner,
                                                int num_tokens);
 
   const Columns& columns() const { return columns_; }
-  // -1 if there is no child.
+  // Returns a node's child; -1 if there is none.
   std::int32_t child(std::int32_t node, char c) const {
     const Edge& edge = columns_.edges[slot(columns_.edges, key_of(node, c))];
     return edge.key == 0 ? -1 : edge.child;
@@ -53,7 +53,7 @@ class ScoredTrie {
   static std::uint64_t key_of(std::int32_t node, char c) {
     return (static_cast<std::uint64_t>(node) << 8 | static_cast<unsigned char>(c)) + 1;
   }
-  // The slot of the edge, or the empty slot where it would go.
+  // Returns the slot of the edge, or the empty slot where it would go.
   static std::size_t slot(std::span<const Edge> edges, std::uint64_t key) {
     const std::size_t mask = edges.size() - 1;
     std::size_t at = (key * 0x9E3779B97F4A7C15ull) >> 20 & mask;
@@ -65,14 +65,14 @@ class ScoredTrie {
   std::shared_ptr<const void> owner_;
 };
 
-// Sentencepiece's unigram model: among all ways to spell a word with tokens, takes the one with the highest
-// sum of scores. O(n · longest token) in the word's length.
+// Sentencepiece's unigram model: of all ways to spell a word with tokens, it takes the one with the highest
+// sum of scores. Takes O(n · longest token) in the word's length.
 class Unigram : public WordModel {
  public:
   struct Options {
-    std::optional<TokenId> unk{};  // for a character that no token spells; without it that is dropped
+    std::optional<TokenId> unk{};  // for characters that no token spells; without it, they are dropped
     bool byte_fallback = false;    // use byte tokens instead, if the vocabulary has all of them
-    double unk_score = 0;          // of one unknown character
+    double unk_score = 0;          // score of one unknown character
   };
 
   // `trie` was built from `table`.

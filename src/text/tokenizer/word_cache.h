@@ -11,8 +11,8 @@
 
 namespace kvasir::text {
 
-// Recently encoded words with their tokens. It takes half a megabyte; a new word replaces an old one. Used by
-// one thread.
+// Recently encoded words with their tokens. The cache takes half a megabyte, and a new word replaces an old
+// one. Used by one thread.
 class WordCache {
  public:
   static constexpr std::size_t kMaxWord = 22;
@@ -20,7 +20,7 @@ class WordCache {
 
   static bool takes(std::string_view word) { return word.size() <= kMaxWord; }
 
-  // Null if the word is not there. Requires `takes(word)`.
+  // Finds a word; null if it is not there. Requires `takes(word)`.
   const std::span<const TokenId>* find(std::string_view word) {
     if (entries_.empty()) entries_.resize(kEntries);
     const Entry& entry = entries_[slot_ = slot_of(word)];

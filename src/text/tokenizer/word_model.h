@@ -10,26 +10,26 @@
 
 namespace kvasir::text {
 
-// Buffers that are reused from word to word, by one caller at a time.
+// Buffers that are reused from word to word. Used by one caller at a time.
 struct Workspace {
   struct Symbol {
-    TokenId id = 0;  // -1: merged into the one before
+    TokenId id = 0;  // -1: merged into the symbol before
     std::uint32_t next = 0;
     std::uint32_t previous = 0;
   };
   // Two neighbouring symbols that may merge: the position of the left one, and the position after the right
-  // one. If `end` is no longer the position after the right one, one of them has changed.
+  // one. If `end` is no longer the position after the right symbol, one of the two has changed.
   struct Candidate {
     std::uint32_t left = 0;
     std::uint32_t end = 0;
     TokenId result = 0;
   };
-  // Candidates of one rank, taken from the left.
+  // The candidates of one rank, which are taken from left to right.
   struct Bucket {
     std::vector<Candidate> candidates;
     std::size_t taken = 0;
     bool sorted = true;
-    bool is_heap = false;  // some were added while others were being taken
+    bool is_heap = false;  // some were added while candidates were being taken
   };
   // The best spelling of a word up to one of its bytes.
   struct Best {

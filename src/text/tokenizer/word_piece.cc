@@ -25,7 +25,7 @@ void WordPiece::encode(std::string_view word, Workspace&, std::vector<TokenId>& 
   std::string spelling;
   while (known && first < ends.size()) {
     std::optional<TokenId> found;
-    // A character has at least one byte, so this many characters suffice.
+    // A character has at least one byte, so this many characters are enough.
     std::size_t last = std::min(ends.size(), first + longest_);
     for (; last > first && !found; --last) {
       spelling = begin == 0 ? std::string() : options_.continuing_prefix;

@@ -12,15 +12,15 @@
 
 namespace kvasir::text {
 
-// Longest match first: a word becomes the longest token that it begins with, then the longest continuing
-// token that the rest begins with, and so on. A word that cannot be spelled this way becomes one unknown
-// token. Immutable. O(n · longest token²) in the word's length, which is bounded.
+// WordPiece: the longest match comes first. A word becomes the longest token with which it begins, then the
+// longest continuing token with which the rest begins, and so on. A word that cannot be spelled this way
+// becomes one unknown token. Immutable. Takes O(n · longest token²) in the word's length, which is bounded.
 class WordPiece : public WordModel {
  public:
   struct Options {
-    std::string continuing_prefix = "##";  // spelled before a token that does not begin a word
+    std::string continuing_prefix = "##";  // prefix of tokens that do not begin a word
     int max_characters = 100;              // a longer word is unknown
-    std::optional<TokenId> unk{};          // without it such words are dropped
+    std::optional<TokenId> unk{};          // absent: unknown words are dropped
   };
 
   // `table` outlives the WordPiece.

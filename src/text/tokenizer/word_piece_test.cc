@@ -7,7 +7,7 @@
 namespace kvasir::text {
 namespace {
 
-// Ids count up from 0: [UNK] 0, [CLS] 1, [SEP] 2, then the words.
+// Makes a tokenizer.json. Ids count up from 0: [UNK] is 0, [CLS] is 1, [SEP] is 2, then the words follow.
 std::string file(std::string_view normalizer) {
   const std::vector<std::string> words = {"un",   "##aff", "##able", "runs", "run", "##s", ",", "'",
                                           "cafe", "café",  "\u4e2d", "a",    "##b", "!",   "é"};
@@ -49,7 +49,7 @@ TEST(WordPiece, TakesTheLongestPieceFirst) {
 TEST(WordPiece, AWordThatCannotBeSpelledIsUnknownAsAWhole) {
   EXPECT_EQ(encode(kUncased, "unaffx run"), (Ids{0, 7}));
   EXPECT_EQ(encode(kUncased, "abbbbbbbbb"), (Ids{14, 15, 15, 15, 15, 15, 15, 15, 15, 15}));
-  EXPECT_EQ(encode(kUncased, "abbbbbbbbbb"), (Ids{0}));  // too long
+  EXPECT_EQ(encode(kUncased, "abbbbbbbbbb"), (Ids{0}));  // the word is too long
   EXPECT_EQ(encode(kUncased, "\xFF run"), (Ids{0, 7}));
 }
 
