@@ -13,7 +13,7 @@ RouteGroup llamacpp_routes();
 
 boost::asio::awaitable<void> handle_infill(Service& service, Exchange& exchange);
 
-// Of the body, which the endpoint's file defines.
+// The schema of the body of POST /infill, defined in the file of its endpoint.
 boost::json::object infill_request_schema();
 
 }  // namespace kvasir::api

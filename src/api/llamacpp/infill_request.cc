@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMaxFiles = 1024;
 constexpr std::size_t kMaxAnswerFields = 64;
 
-// What this endpoint has beside the fields of all endpoints that generate text.
+// The fields that only this endpoint has. Other fields are those of all endpoints that generate text.
 struct OwnFields {
   std::string before;
   Infill infill{.suffix_field = "input_suffix"};
@@ -139,7 +139,8 @@ bool has(const json::object& body, std::string_view field) {
   return value != nullptr && !value->is_null();
 }
 
-// llama.cpp's clients send no model, -1 for a random seed, and 0 tokens to have a prompt read in advance.
+// Adapts what llama.cpp's clients send: no model, -1 for a random seed, and 0 tokens to have a prompt read in
+// advance.
 void adapt(json::object& body, CompletionRequest& request) {
   if (!has(body, "model")) body["model"] = kAutoModel;
   if (has(body, "seed") && body["seed"] == -1) body.erase("seed");
@@ -183,7 +184,7 @@ Result<InfillRequest> read_infill_request(json::object body) {
 
 json::object infill_request_schema() {
   json::object made = all_fields().take();
-  // The model may be left out here, and the prompt may be read without an answer.
+  // A request may lack the model here, and may have its prompt read without an answer.
   made.erase("required");
   json::object& fields = made.at("properties").as_object();
   fields.erase("truncate_prompt_tokens");

@@ -10,8 +10,8 @@ namespace kvasir::api {
 
 // A checked POST /infill.
 struct InfillRequest {
-  CompletionRequest completion;                           // with one prompt, which is the text before the gap
-  std::optional<std::vector<std::string>> answer_fields;  // absent: all
+  CompletionRequest completion;                           // its one prompt is the text before the gap
+  std::optional<std::vector<std::string>> answer_fields;  // absent: all fields
 };
 
 base::Result<InfillRequest> read_infill_request(json::object body);

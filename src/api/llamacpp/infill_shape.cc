@@ -9,7 +9,7 @@ namespace kvasir::api {
 
 namespace {
 
-// "a/b": the field b of the object a. Null: it has none.
+// Finds the field "b" of the object "a" for the path "a/b". Null if there is none.
 const json::value* find_inside(const json::object& object, std::string_view path) {
   const std::size_t slash = path.find('/');
   const json::value* value = object.if_contains(path.substr(0, slash));
@@ -36,7 +36,7 @@ class InfillShape final : public AnswerShape {
     return {};
   }
 
-  // The end of a choice waits for `closing`, which knows the usage.
+  // The last object of a choice is written by `closing`, which knows the usage.
   std::string chunks(const Delta& delta) override {
     if (delta.finish) {
       Delta& end = ends_.emplace_back(delta);
@@ -107,7 +107,7 @@ class InfillShape final : public AnswerShape {
             {"predicted_per_second", tidy(rate(end.num_tokens, predicted_ms))}};
   }
 
-  // A field inside of another is told by its own name.
+  // A field inside another appears under its own name, without the path.
   json::object only(const json::object& object) const {
     json::object chosen;
     for (const std::string_view field : *fields_)
@@ -120,7 +120,7 @@ class InfillShape final : public AnswerShape {
   const std::optional<std::vector<std::string>> fields_;
   const std::chrono::steady_clock::time_point began_;
   int num_prompt_tokens_ = 0;
-  std::vector<Delta> ends_;  // of choices that are over
+  std::vector<Delta> ends_;  // the ends of choices that are over
 };
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace kvasir::api {
 
 inline constexpr AnswerKind kInfillAnswer = {"infill-"};
 
-// llama.cpp's shape: an object for each answer, streamed as objects of which the last has `stop`. `fields`:
-// only these fields of the last one; absent: all.
+// llama.cpp's shape: an object for each answer, streamed as objects of which the last has `stop`. The last
+// object has only the fields in `fields`; absent: all fields.
 std::unique_ptr<AnswerShape> infill_shape(AnswerHead head, std::optional<std::vector<std::string>> fields);
 
 }  // namespace kvasir::api

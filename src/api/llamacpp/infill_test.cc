@@ -10,7 +10,7 @@ namespace {
 const std::vector<std::string> kFim = {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>",
                                        "<|fim_pad|>",    "<|repo_name|>",  "<|file_sep|>"};
 
-// The model "m" cannot fill in the middle; "fim" can, and its tokens for that are 258 and on.
+// The model "m" cannot fill in the middle; "fim" can, and its special tokens for that have ids from 258 on.
 class InfillTest : public ApiTest {
  protected:
   void serve_fim(const std::string& answer = "xyz", int context_length = 4096,
@@ -54,7 +54,7 @@ TEST_F(InfillTest, ASuffixGoesAroundTheGap) {
   ASSERT_EQ(complete(R"("prompt": [[104], "i"], "suffix": "c", "n": 2)").status, 200);
   EXPECT_EQ(prompt(1), "<|fim_prefix|>h<|fim_suffix|>c<|fim_middle|>");
   EXPECT_EQ(prompt(4), "<|fim_prefix|>i<|fim_suffix|>c<|fim_middle|>");
-  // An empty one asks for nothing.
+  // An empty suffix is the same as no suffix.
   ASSERT_EQ(complete(R"("prompt": "ab", "suffix": "")").status, 200);
   EXPECT_EQ(prompt(5), "ab");
   EXPECT_TRUE(asked(5).stop_tokens.empty());
@@ -115,7 +115,7 @@ TEST_F(InfillTest, ModelsSayWhetherTheyCan) {
   serve_fim();
   EXPECT_EQ(get("/v1/models/fim").body.at("fill_in_the_middle"), true);
   EXPECT_EQ(get("/v1/models/m").body.at("fill_in_the_middle"), false);
-  // Without a model, and for "auto", it is one that can.
+  // A request without a model, or for "auto", gets a model that can fill in the middle.
   EXPECT_EQ(infill(R"("input_suffix": "b")").body.at("model"), "fim");
   const Reply chosen = post("/v1/completions", R"({"model": "auto", "prompt": "a", "suffix": "b"})");
   EXPECT_EQ(chosen.body.at("model"), "fim");
@@ -193,7 +193,7 @@ TEST_F(InfillTest, FilesComeFirstAndTheOldestAreLeftOut) {
   EXPECT_NE(prompt(1).find("<|file_sep|>c\n3\n<|file_sep|>filename\n<|fim_prefix|>ab"), std::string::npos);
   ASSERT_EQ(cut.body.at("warnings").as_array().size(), 1u) << cut.text;
   EXPECT_NE(cut.headers.at("x-kvasir-warning").find("2 of 3"), std::string::npos);
-  // A huge one is not even tokenized.
+  // A very large extra text is not even tokenized.
   const Reply huge = infill(around + R"("input_extra": [{"text": ")" + std::string(100'000, 'b') + R"("}])");
   EXPECT_EQ(huge.status, 200);
   EXPECT_EQ(prompt(2), "<|fim_prefix|>ab<|fim_suffix|>cd<|fim_middle|>");
@@ -217,7 +217,7 @@ TEST_F(InfillTest, WhatEditorsSendIsTaken) {
   EXPECT_EQ(reply.text, R"({"content":"xyz","prompt_n":5})");
   for (const char* field : {"samplers", "n_indent", "t_max_prompt_ms", "t_max_predict_ms"})
     EXPECT_NE(reply.headers.at("x-kvasir-warning").find("ignored"), std::string::npos) << field;
-  // The prompt is read in advance.
+  // The prompt is only read in advance.
   const Reply warm = infill(R"("input_extra": [{"text": "1"}], "n_predict": 0)");
   ASSERT_EQ(warm.status, 200) << warm.text;
   EXPECT_EQ(warm.body.at("content"), "");

@@ -5,7 +5,7 @@
 #include "api/http/service/route.h"
 #include "api/http/service/service.h"
 
-// What the whole machine does at this moment, for whoever runs it.
+// Endpoints that show what the whole machine does at this moment, for the people who run it.
 namespace kvasir::api {
 
 RouteGroup machine_routes();

@@ -15,7 +15,7 @@ namespace kvasir::api {
 
 namespace {
 
-// Milliseconds with three digits after the point, so that an event stays short.
+// Converts to milliseconds with three digits after the point, so that an event stays short.
 double as_ms(double seconds) {
   return std::round(seconds * 1e6) / 1e3;
 }
@@ -63,7 +63,8 @@ json::object as_object(const ModelTotals& totals) {
           {"output_tokens", totals.output_tokens}};
 }
 
-// A slice is an array to keep events short: request, tenant, rows, and 1 for rows of a prompt.
+// A slice is written as an array, which keeps events short: request, tenant, rows, and 1 for rows of a
+// prompt.
 json::object as_object(const wire::StepRecord& step, double now_s) {
   json::array slices;
   for (const wire::StepRecord::Slice& slice : step.slices)
@@ -88,7 +89,7 @@ json::object as_object(const wire::LiveSequence& one) {
           {"age_ms", as_ms(one.age_s)}};
 }
 
-// JSON has no NaN.
+// NaN becomes null, since JSON has no NaN.
 json::value number_or_null(double number) {
   return std::isnan(number) ? json::value(nullptr) : json::value(number);
 }
@@ -149,7 +150,8 @@ void MachineView::describe_work(const router::ModelStatus& model, json::object& 
   into["sequences"] = std::move(sequences);
 }
 
-// What the router knows of a worker beside its standing; nothing if it is in no pool.
+// Adds what the router knows about a worker besides its standing. Adds no details if the worker is in no
+// pool.
 void MachineView::describe_member(const std::vector<router::ModelStatus>& models,
                                   const fleet::WorkerStanding& worker, json::object& into) {
   if (service_.router.is_distrusted(worker.model, worker.id)) into["state"] = "distrusted";

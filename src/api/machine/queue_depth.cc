@@ -16,7 +16,7 @@ namespace {
 
 using PoolFailures = router::Router::PoolFailures;
 
-// What came of answers that were computed twice.
+// Shows how many answers were computed twice, and how many of those had two different results.
 void observe_trust(obs::Registry& registry, const auto& samples_of,
                    std::vector<obs::Observation>& observations) {
   observations.push_back(registry.observe_counters(

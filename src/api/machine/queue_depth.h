@@ -9,12 +9,12 @@
 
 namespace kvasir::api {
 
-// The requests that wait for a model, at the door or for a place in its batch, by priority. Has every
-// priority of a tier.
+// The number of requests that wait for a model, in the lobby or for a place in its batch, by priority. Has an
+// entry for the priority of every tier.
 std::map<int, int> queue_of(const Service& service, const router::ModelStatus& model);
 
-// Shows the queues of all models, and what is kept of streams, while the result lives. The service outlives
-// it.
+// Shows the queues of all models, and the memory of resumable streams, while the result lives. The service
+// outlives the result.
 std::vector<obs::Observation> observe_service(obs::Registry& registry, const Service& service);
 
 }  // namespace kvasir::api

@@ -22,8 +22,8 @@ struct EmbedBody {
   std::string model;
   std::vector<std::string> texts;
   std::string_view field = "input";  // the texts' name in the body
-  bool truncates = false;            // a text that is too long is cut
-  int dimensions = 0;                // 0: all of the model
+  bool truncates = false;            // whether a text that is too long is cut
+  int dimensions = 0;                // 0: all dimensions of the model
   std::vector<std::string> warnings = {};
 };
 using Request = EmbedBody;
@@ -99,7 +99,7 @@ constexpr Field<Request> kOldFields[] = {
 
 constexpr std::size_t kMaxWarnings = 8;
 
-// Adds a text, cut to what the model reads if that is asked for and needed.
+// Adds a text. If it is too long and the request allows it, the text is cut to what the model can read.
 Status add_text(const EmbedReading& reading, std::size_t i, Request& request, EmbedJob& job) {
   const std::string field =
       request.texts.size() > 1 ? fmt::format("{}[{}]", request.field, i) : std::string(request.field);
@@ -122,7 +122,7 @@ Result<EmbedJob> make_job(const EmbedReading& reading, Request& request) {
   return job;
 }
 
-// The vectors with as many numbers as the request wants.
+// Returns the vectors, each with as many numbers as the request wants.
 json::array wanted_vectors(const EmbedJob& done, std::vector<float> vectors, int dimensions) {
   const int most = done.model->dimensions;
   if (dimensions == 0) dimensions = most;

@@ -20,10 +20,10 @@ boost::asio::awaitable<void> handle_ollama_ps(Service& service, Exchange& exchan
 boost::asio::awaitable<void> handle_ollama_show(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_ollama_pull(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_ollama_version(Service& service, Exchange& exchange);
-// Of endpoints that change the server's models.
+// Answers for Ollama's endpoints that are not offered: those that make, copy, push or delete models.
 boost::asio::awaitable<void> handle_ollama_not_offered(Service& service, Exchange& exchange);
 
-// The schemas of bodies that their endpoints' files define.
+// The schemas of bodies. Each is defined in the file of its endpoint.
 boost::json::object ollama_embed_schema();
 boost::json::object ollama_embeddings_schema();
 boost::json::object ollama_show_schema();

@@ -27,7 +27,7 @@ using Hold = std::optional<router::AnyText>;
 
 namespace {
 
-// Checks what only the model can tell.
+// Makes the checks that need the model.
 Status check_with_model(const Service& service, const tenancy::Caller& caller, OllamaRequest& request) {
   GenerateParams& params = request.params();
   if (params.model == kAutoModel && !service.router.has(kAutoModel)) return base::ok();
@@ -49,7 +49,7 @@ bool may_change_models(const Service& service, const Exchange& exchange) {
   return service.residence != nullptr && caller_of(service.directory, exchange.request, Scope::machine).ok();
 }
 
-// Does not hold the model, which could not leave then.
+// Whether the model is ready. Does not keep a hold on the model, which could not be unloaded then.
 Status is_ready(const Service& service, const Exchange& exchange, const std::string& model) {
   TRY_OK(service.router.any_text(model, reach_of(exchange.caller)));
   return base::ok();
@@ -59,8 +59,9 @@ bool stays(const Service& service, const std::string& model) {
   return service.residence != nullptr && service.residence->stays(model);
 }
 
-// There is nothing to answer: whoever may change models loads or unloads this one, and others hear whether it
-// is there. Models of the start stay, since a client does not know who else uses them.
+// Handles a request without a question. If the caller may change models, it loads or unloads the model;
+// otherwise it only says whether the model is ready. Models loaded at the start stay, since other clients may
+// use them.
 asio::awaitable<Status> bring_model(Service& service, Exchange& exchange, OllamaRequest& request) {
   GenerateParams& params = request.params();
   if (params.model == kAutoModel && !service.router.has(kAutoModel)) co_return base::ok();
@@ -94,8 +95,8 @@ asio::awaitable<void> reply_without_answer(Service& service, Exchange& exchange,
   co_await reply(exchange, net::HttpResponse::json(200, base::json_text(body)));
 }
 
-// Puts the name of the served model that the request means into its parameters. One that is not loaded is
-// loaded first, where the server loads models on request; it stays while the hold lives.
+// Replaces the model's name in the parameters by that of the served model that it means. A model that is not
+// loaded is loaded first, if the server loads models on request; the model stays while the hold lives.
 asio::awaitable<Result<Hold>> hold_model(Service& service, Exchange& exchange, GenerateParams& params) {
   Result<std::string> name = served_name(service, exchange.caller, params.model);
   if (!name.ok() && !loads_on_request(service)) co_return std::move(name).error();

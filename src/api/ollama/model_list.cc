@@ -25,9 +25,9 @@ using base::Status;
 
 namespace {
 
-// The version of Ollama whose API this is. Clients turn features on by it.
+// The version of Ollama that has this API. Clients decide by it which features to use.
 constexpr std::string_view kOllamaVersion = "0.12.11";
-// No model leaves after a time. Clients subtract times, so it is not the last one that there is.
+// When a model expires: never. Clients subtract times, so this is not the last possible time.
 constexpr std::string_view kNever = "2200-01-01T00:00:00Z";
 
 const wire::ModelFacts& facts_of(const router::ModelStatus& model) {
@@ -35,7 +35,7 @@ const wire::ModelFacts& facts_of(const router::ModelStatus& model) {
   return model.text ? *common_text(*model.text).facts : kNothing;
 }
 
-// "135M", "1.5B".
+// Writes a number of parameters as "135M" or "1.5B".
 std::string size_text(std::int64_t number) {
   const auto in = [&](double unit, const char* name) {
     const double part = std::round(static_cast<double>(number) / unit * 100) / 100;
@@ -57,7 +57,8 @@ json::object details_of(const wire::ModelFacts& facts) {
           {"quantization_level", facts.quantization}};
 }
 
-// That of the model's file, or one made from its name: clients show the first digits without looking.
+// Returns the digest of the model's file, or one made from its name: clients show the first digits without a
+// check.
 std::string digest_of(const wire::ModelFacts& facts, std::string_view name) {
   if (!facts.digest.empty()) return facts.digest;
   hub::Sha256 hash;
@@ -75,7 +76,7 @@ json::object list_entry(const router::ModelStatus& model) {
           {"details", details_of(facts)}};
 }
 
-// A model that is not loaded: what its files tell without being read.
+// The facts about a model that is not loaded that are known without reading its files.
 wire::ModelFacts unread_facts(const hub::Model& model) {
   wire::ModelFacts facts{.format = model.path.extension() == ".gguf" ? "gguf" : "safetensors"};
   facts.num_bytes = model.size;
@@ -160,7 +161,7 @@ json::array capabilities_of(const router::AnyText& model) {
   return capabilities;
 }
 
-// What is used where a request says nothing, as lines of a Modelfile.
+// Writes the sampling settings that apply if a request has none, as lines of a Modelfile.
 std::string sampling_lines(const wire::SamplingAdvice& advice) {
   const wire::SamplingParams used = sampling_of({}, advice);
   return fmt::format("temperature {:.4g}\ntop_p {:.4g}\ntop_k {}\nmin_p {:.4g}\nrepeat_penalty {:.4g}",
@@ -184,7 +185,7 @@ json::object show_body(const router::AnyText& model, std::int64_t created_s) {
   return body;
 }
 
-// What can be told of a model whose files have not been read.
+// Describes a model whose files have not been read.
 json::object show_body(const hub::Model& model) {
   const wire::ModelFacts facts = unread_facts(model);
   return {{"license", facts.licence},
@@ -197,7 +198,7 @@ json::object show_body(const hub::Model& model) {
           {"modified_at", ollama_time(0)}};
 }
 
-// Answers for a model that is not served, if a request could have it loaded.
+// Describes a model that is not served but could be loaded on request.
 asio::awaitable<void> show_unloaded(Service& service, Exchange& exchange, const std::string& asked,
                                     base::Error not_served) {
   const auto unloaded = co_await unloaded_models(service, exchange, Unloaded::requestable);

@@ -16,7 +16,7 @@ class OllamaTest : public KeyedApiTest {
   static std::string chat(const std::string& more = "") {
     return R"({"model": "m", "messages": [{"role": "user", "content": "hi"}])" + more + "}";
   }
-  // The lines of a stream. All but the last are not done.
+  // Returns the JSON of a stream's lines.
   static std::vector<json::value> lines_of(const std::string& stream) {
     std::vector<json::value> lines;
     std::size_t at = 0;

@@ -18,10 +18,10 @@ const json::value* member(const json::object& object, std::string_view key) {
   return value == nullptr || value->is_null() ? nullptr : value;
 }
 
-// Gives calls their ids, and results the ids of their calls: Ollama's clients send neither.
+// Makes ids for calls, and gives results the ids of their calls: Ollama's clients send neither.
 class CallIds {
  public:
-  // Each result looks through the calls without one.
+  // Most calls without a result that are kept. Each result searches all of them.
   static constexpr std::size_t kMostOpen = 1024;
 
   bool is_full() const { return open_.size() >= kMostOpen; }
@@ -31,7 +31,7 @@ class CallIds {
     open_.emplace_back(id, name);
     return id;
   }
-  // The first call of that name that has no result yet, or else the first one.
+  // Returns the id of the first call with that name that has no result yet, or else of the first call.
   std::string take(std::string_view name) {
     auto found = open_.begin();
     for (auto it = open_.begin(); it != open_.end(); ++it)

@@ -16,10 +16,10 @@ using base::Status;
 namespace {
 
 constexpr std::int64_t kMaxInt = std::numeric_limits<int>::max();
-constexpr std::size_t kMaxUnknown = 8;  // warnings about options that nobody knows
+constexpr std::size_t kMaxUnknown = 8;  // warnings about unknown options
 constexpr std::size_t kMaxNameBytes = 40;
 
-// Options while they are read.
+// The state while the options are read.
 struct Options {
   OllamaRequest& request;
   std::optional<int> penalty_window;  // "repeat_last_n"
@@ -42,7 +42,7 @@ Status read_num_predict(const json::value& value, Options& options) {
 
 Status read_own_seed(const json::value& value, Options& options) {
   TRY_OK(read_seed(value, options.params()));
-  if (value.to_number<std::int64_t>() == -1) options.params().seed.reset();  // as if absent
+  if (value.to_number<std::int64_t>() == -1) options.params().seed.reset();  // the same as no seed
   return base::ok();
 }
 
@@ -58,7 +58,7 @@ Status read_penalty_window(const json::value& value, Options& options) {
   return base::ok();
 }
 
-// How a model is loaded and run, which changes no answer.
+// Ignores an option about how a model is loaded and run, which changes no answer.
 Status ignore(const json::value&, Options&) {
   return base::ok();
 }
@@ -110,11 +110,11 @@ constexpr Field<Options> kOptions[] = {
     {"typical_p", only<1>},
     {"tfs_z", only<1>},
     {"mirostat", only<0>},
-    {"mirostat_tau", ignore},  // without mirostat they mean nothing
+    {"mirostat_tau", ignore},  // unused without mirostat
     {"mirostat_eta", ignore},
     {"vocab_only", only_false},
     {"embedding_only", only_false},
-    {"num_keep", ignore},  // of a context that is shifted, which none is
+    {"num_keep", ignore},  // only for a context that is shifted, which is never done here
     {"numa", ignore},
     {"num_batch", ignore},
     {"num_gpu", ignore},
@@ -138,7 +138,7 @@ void apply_window(const Options& options, GenerateParams& params) {
   params.warnings.emplace_back("options.repeat_last_n: ignored, penalties look at the whole text");
 }
 
-// A name that may stand in a header.
+// Makes the name safe to show in a header.
 std::string shown_name(std::string_view name) {
   std::string shown(name.substr(0, kMaxNameBytes));
   std::ranges::replace_if(shown, [](char c) { return c <= ' ' || c > '~'; }, '?');
@@ -156,7 +156,7 @@ void warn_of_unknown(const json::object& options, std::vector<std::string>& warn
   }
 }
 
-// The seconds of one unit of a duration such as "1h30m"; 0: there is no such unit.
+// The seconds of one unit of a duration such as "1h30m"; 0 if there is no such unit.
 double seconds_of(std::string_view unit) {
   if (unit == "h") return 3600;
   if (unit == "m") return 60;

@@ -19,7 +19,7 @@ constexpr int kMaxTopLogprobs = 20;
 // A request while it is read.
 struct Draft {
   OllamaRequest request;
-  // Of /api/generate.
+  // The members below are for /api/generate.
   std::string prompt;
   std::string system;
   bool is_raw = false;
@@ -72,7 +72,8 @@ Status read_top_logprobs(const json::value& value, Draft& draft) {
   return base::ok();
 }
 
-// Ollama leaves out a chat's oldest messages without a word. Here that is done if it is asked for, and told.
+// Ollama silently leaves out a chat's oldest messages. Here that is done only on request, and the answer says
+// so.
 Status read_truncate(const json::value& value, Draft& draft) {
   TRY(const bool wanted, read_bool(value));
   draft.chat().context_policy = wanted ? ContextPolicy::sliding_window : ContextPolicy::error;
@@ -191,7 +192,7 @@ void only_look_for_model(OllamaRequest& request) {
       request.keep_alive == KeepAlive::not_at_all ? OllamaRequest::Use::unload : OllamaRequest::Use::load;
 }
 
-// Templates of a raw prompt, and fields that only a template could act on, exclude each other.
+// A raw prompt has no template, so fields that only a template could use are errors.
 Status check_raw(const Draft& draft) {
   if (!draft.system.empty())
     return in_field("system", wrong_value("a prompt that is raw or has a suffix has no place for it"));
@@ -256,7 +257,7 @@ Result<OllamaRequest> read_ollama_generate(json::object body) {
     only_look_for_model(draft.request);
     return std::move(draft.request);
   }
-  // A text with a gap has no template around it either, as with Ollama.
+  // A prompt with a gap gets no template either, as in Ollama.
   if (draft.is_raw || !draft.request.suffix.empty()) {
     TRY_OK(check_raw(draft));
     draft.request.raw = std::move(draft.prompt);

@@ -9,7 +9,7 @@
 
 namespace kvasir::api {
 
-// How long a model is to stay loaded after a request, as far as it matters here.
+// How long a client wants a model to stay loaded after a request, as far as the difference matters here.
 enum class KeepAlive : std::uint8_t {
   unsaid,
   forever,
@@ -21,17 +21,17 @@ enum class KeepAlive : std::uint8_t {
 struct OllamaRequest {
   enum class Use : std::uint8_t { answer, load, unload };
 
-  ChatRequest chat;                // its params are those of a raw prompt too
+  ChatRequest chat;                // its params are also those of a raw prompt
   std::optional<std::string> raw;  // a prompt that no template is put around
-  std::string suffix;     // what comes after the gap that follows the raw prompt; empty: there is no gap
-  Use use = Use::answer;  // load and unload: there is nothing to answer
+  std::string suffix;     // the text after the gap that follows the raw prompt; empty: there is no gap
+  Use use = Use::answer;  // load and unload: there is no question
   KeepAlive keep_alive = KeepAlive::unsaid;
-  std::optional<int> num_ctx;  // the context that the client counts on
+  std::optional<int> num_ctx;  // the context length that the client expects
   bool wants_thinking = false;
 
   GenerateParams& params() { return chat.params; }
   const GenerateParams& params() const { return chat.params; }
-  // The question; call it last.
+  // Moves the question out; call it last.
   QuestionText take_text();
 };
 
@@ -39,15 +39,16 @@ struct OllamaRequest {
 base::Result<OllamaRequest> read_ollama_chat(json::object body);
 base::Result<OllamaRequest> read_ollama_generate(json::object body);
 
-// Converts "messages" to the form that chat templates want. Calls get ids, and results those of their calls.
+// Converts "messages" to the form that chat templates need. Calls get ids, and results get the ids of their
+// calls.
 base::Result<json::array> read_ollama_messages(const json::value& messages);
 
-// Reads the field "options". What is ignored becomes a warning.
+// Reads the field "options". An ignored option becomes a warning.
 base::Status read_ollama_options(const json::value& value, OllamaRequest& request);
-// A number of seconds, or a text such as "5m". Below 0: forever.
+// Reads a number of seconds, or a text such as "5m". A negative value means forever.
 base::Result<KeepAlive> read_keep_alive(const json::value& value);
 
-// The options of a request for embeddings. Only what a text's length could depend on is looked at.
+// Reads the options of a request for embeddings. Only those that could change a text's length matter.
 base::Status read_embedding_options(const json::value& value, std::vector<std::string>& warnings);
 
 // The schemas of the bodies, for /openapi.json.

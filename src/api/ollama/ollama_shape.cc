@@ -13,7 +13,7 @@ using Form = OllamaWriting::Form;
 
 namespace {
 
-// Arguments that were cut off are not valid JSON. They become an empty object.
+// Parses a call's arguments. Arguments that were cut off are not valid JSON and become an empty object.
 json::value arguments_of(std::string_view text) {
   auto parsed = base::parse_json(text);
   return parsed.ok() && parsed->is_object() ? std::move(*parsed) : json::value(json::object());
@@ -26,7 +26,7 @@ json::object call_object(const CallDelta& call) {
                {"index", call.index}, {"name", call.name}, {"arguments", arguments_of(call.arguments)}}}};
 }
 
-// The text, reasoning and calls that a line, or a whole answer, has to tell.
+// The text, reasoning and calls for one line, or for a whole answer.
 struct Words {
   std::string_view text;
   std::string_view reasoning;
@@ -45,7 +45,7 @@ class OllamaShape final : public AnswerShape {
 
   std::string opening(int, const wire::Usage&) override { return {}; }
 
-  // A call is told when it is complete: when the next one begins, or at the end.
+  // A call is written when it is complete: when the next one begins, or at the end.
   std::string chunks(const Delta& delta) override {
     Words words{.text = delta.text, .reasoning = delta.reasoning, .lines = &delta.lines};
     for (const CallDelta& piece : delta.calls) {
@@ -87,7 +87,7 @@ class OllamaShape final : public AnswerShape {
   }
 
  private:
-  // The client's own name for the model, unless another one answered than it asked for.
+  // The client's own name for the model, unless another model answered than the one that the client named.
   std::string_view model() const {
     return writing_.asked == head_.model || writing_.asked == tagged_name(head_.model) ? writing_.asked
                                                                                        : head_.model;
@@ -111,7 +111,8 @@ class OllamaShape final : public AnswerShape {
       object["logprobs"] = logprob_list(head_.tokenizer.get(), *words.lines);
   }
 
-  // Waiting counts as loading: the model is there, its turn is not.
+  // Adds how the answer ended. The time that the request waited counts as loading, since Ollama has no field
+  // for it.
   void add_end(wire::FinishReason finish, const wire::Usage& usage, json::object& object) const {
     const std::int64_t total = (writing_.clock.now() - writing_.began).count();
     const std::int64_t load = std::min(total, (ready_ - writing_.began).count() + ns_of(usage.queued_s));
@@ -128,8 +129,8 @@ class OllamaShape final : public AnswerShape {
     add_warnings(head_, object);
   }
 
-  // The receipt, and what became of a chat that did not fit. "context" itself means tokens to Ollama's
-  // clients.
+  // Adds the receipt, and what was done about a chat that did not fit. The latter is inside "kvasir", since a
+  // field "context" means tokens to Ollama's clients.
   void add_own(json::object& object) const {
     add_receipt(head_, object);
     const json::value* context = head_.extra ? head_.extra->if_contains("context") : nullptr;
@@ -141,7 +142,7 @@ class OllamaShape final : public AnswerShape {
 
   const AnswerHead head_;
   const OllamaWriting writing_;
-  const base::TimePoint ready_;    // when the request had a place
+  const base::TimePoint ready_;    // when the request got its place
   std::optional<CallDelta> open_;  // the call whose arguments are still coming
   wire::FinishReason finish_ = wire::FinishReason::stop;
 };

@@ -13,7 +13,7 @@ inline constexpr std::string_view kLines = "application/x-ndjson";
 // Clients parse each line, and JSON may begin with blanks, so a ping is the beginning of the next line.
 inline constexpr AnswerKind kOllamaAnswer = {"ollama-", " ", kLines};
 
-// How an answer of Ollama's API is written.
+// How to write an answer of Ollama's API.
 struct OllamaWriting {
   enum class Form : std::uint8_t {
     message,   // of /api/chat
@@ -21,20 +21,20 @@ struct OllamaWriting {
   };
 
   Form form = Form::message;
-  std::string asked;  // the model by the client's name for it
+  std::string asked;  // the client's name for the model
   const base::Clock& clock;
-  base::TimePoint began;  // when the request came
+  base::TimePoint began;  // when the request arrived
 };
 
-// Ollama's answer: lines of JSON, the last of which has `done`; or one object that is like that line and has
-// the text too.
+// Ollama's answer: lines of JSON, the last of which has `done`. An answer that is not streamed is one object
+// like that last line, with the text.
 std::unique_ptr<AnswerShape> ollama_shape(AnswerHead head, OllamaWriting writing);
 
-// The name "m:latest" of the model "m". Other tags are part of a name.
+// Returns "m:latest" for the model "m". A name that has a tag already stays as it is.
 std::string tagged_name(std::string_view name);
-// The time now as Ollama writes it.
+// The present time in the form that Ollama uses.
 std::string ollama_time();
-// Unix time in the same form.
+// A Unix time in the same form.
 std::string ollama_time(std::int64_t unix_s);
 
 }  // namespace kvasir::api

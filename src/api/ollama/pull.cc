@@ -61,18 +61,18 @@ std::string status_line(std::string_view status) {
   return base::json_text(json::object{{"status", status}}) + "\n";
 }
 
-// The lines about one model's files.
+// Writes the lines about one model's files.
 class PullLines {
  public:
   explicit PullLines(const hub::Model& model) : model_(model) {}
 
-  // Nothing where there is no progress to tell of.
+  // Returns no line if there is no progress to report.
   std::string progress(const router::ModelState& state) const {
     const bool comes = state.phase == router::Phase::downloading && state.total_bytes > 0;
     return comes && model_.entry != nullptr ? bytes(state.done_bytes, state.total_bytes) : "";
   }
 
-  // An own file is in no catalogue: nothing was fetched or verified.
+  // A model that is not in the catalogue is a local file: nothing was fetched or verified.
   std::string ending() const {
     if (model_.entry == nullptr) return status_line("success");
     const std::uint64_t size = model_.entry->size();

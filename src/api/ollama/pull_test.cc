@@ -67,7 +67,7 @@ class PullingLoader final : public router::Loader {
   const std::filesystem::path model_dir_;
 };
 
-// A catalogue with one model, whose file is on this machine, and one whose file is lost.
+// A catalogue with two models: the file of one is on this machine, and the file of the other is lost.
 struct Shop {
   static hub::Catalogue catalogue(const std::filesystem::path& folder) {
     const std::string content = "weights";
