@@ -10,7 +10,7 @@
 namespace kvasir::api {
 namespace {
 
-// Checks the prompt that the model gets, with a template given by the test.
+// Checks the prompt that the model gets, with a template that the test gives.
 class ChatPromptTest : public ApiTest {
  protected:
   void serve_template(std::string source) {
@@ -22,7 +22,7 @@ class ChatPromptTest : public ApiTest {
     router_.set_ready("m", std::move(model));
   }
 
-  // The prompt of request `number`, or the field that the error names.
+  // Returns the prompt of request `number`, or the field that the error names.
   std::string prompt(const std::string& body, std::size_t number = 0) {
     const Reply reply = post("/v1/chat/completions", body);
     if (reply.status != 200) return std::string(reply.body.at("error").at("param").as_string());

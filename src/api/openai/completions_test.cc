@@ -9,7 +9,7 @@
 namespace kvasir::api {
 namespace {
 
-// The model answers with the next of some texts. Each token has the logprob of its text.
+// A model that answers with the next of some texts. Each token has the logprob of its text.
 class CompletionsTest : public ApiTest {
  protected:
   using ApiTest::ApiTest;
@@ -70,7 +70,7 @@ TEST_F(CompletionsTest, OffsetsAreThoseOfTheTextThatIsReturned) {
            json::serialize(reply.body.at("choices").at(0).at("logprobs").at("text_offset"));
   };
   EXPECT_EQ(offsets(R"("<|im_start|>é<|im_end|>b")"), "<|im_start|>é<|im_end|>bc [0,12,12,13,23,24]");
-  // Special tokens that come as ids are not echoed.
+  // Special tokens that the client sends as ids are not echoed.
   EXPECT_EQ(offsets("[256, 97, 257, 98]"), "abc [0,0,1,1,2]");
 }
 
@@ -165,7 +165,7 @@ TEST_F(CorsTest, APageOfANamedSiteIsTold) {
     EXPECT_EQ(reply.headers.at("access-control-allow-origin"), "https://chat.example") << more;
     EXPECT_EQ(reply.headers.at("vary"), "Origin");
   }
-  // An error below the endpoints has the headers too.
+  // An error that occurs before any endpoint is called has the headers too.
   const Reply malformed = exchange("GET /v1/models HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n" + origin +
                                    "Transfer-Encoding: chunked\r\n\r\n");
   EXPECT_EQ(malformed.status, 400);

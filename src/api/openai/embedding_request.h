@@ -17,7 +17,7 @@ struct EmbeddingRequest {
   enum class Encoding : std::uint8_t { numbers, base64 };
 
   std::string model;
-  std::vector<TextOrTokens> inputs;  // never empty; tokens are used as they are
+  std::vector<TextOrTokens> inputs;  // never empty; token ids are used as they are
   Encoding encoding = Encoding::numbers;
   std::optional<int> dimensions;  // absent: all dimensions of the model
   TextCut cut;
@@ -27,7 +27,7 @@ struct EmbeddingRequest {
 base::Result<EmbeddingRequest> read_embedding_request(json::object body);
 json::object embedding_request_schema();
 
-// The answer's `data` for `vectors` [inputs, dimensions].
+// Makes the answer's `data` for `vectors` [inputs, dimensions].
 json::array embedding_data(const std::vector<float>& vectors, int dimensions,
                            EmbeddingRequest::Encoding encoding);
 

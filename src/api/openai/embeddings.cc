@@ -12,7 +12,7 @@ using base::Result;
 
 namespace {
 
-// `dimensions`: of the answer's vectors.
+// `dimensions` is the number of dimensions that the answer's vectors have.
 json::object answer_object(const EmbedJob& job, std::vector<float> vectors, int dimensions,
                            EmbeddingRequest::Encoding encoding) {
   const int most = job.model->dimensions;

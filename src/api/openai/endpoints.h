@@ -21,7 +21,7 @@ boost::asio::awaitable<void> handle_tokenizer_info(Service& service, Exchange& e
 boost::asio::awaitable<void> handle_embeddings(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_moderations(Service& service, Exchange& exchange);
 
-// Schemas of bodies, which their endpoints' files define.
+// The schemas of bodies. Each is defined in the file of its endpoint.
 boost::json::object tokenize_request_schema();
 boost::json::object detokenize_request_schema();
 boost::json::object tokenizer_info_query_schema();

@@ -166,7 +166,7 @@ TEST_F(ApiTest, TheEngineIsToldWhoseRequestItIs) {
   }
 }
 
-// A model without a template gets a dialogue in plain words. It must not write the user's turns.
+// A model without a template gets a dialogue as plain text. Its answer must not go on with the user's turns.
 TEST_F(ApiTest, AnswersOfAPlainDialogueEndBeforeTheNextTurn) {
   serve(says(" Blue.\nUser: And the sea?"));
   router::GeneratingModel plain = router::scripted_model(worker_);
@@ -192,7 +192,7 @@ TEST_F(ApiTest, ChoicesOfOneStepShareAWrite) {
   const std::string size = client.read_until("\r\n");
   std::string chunk = size;
   while (chunk.find("\"B\"") == std::string::npos) chunk += client.read_until("\r\n");
-  // One chunk holds both events, unless pings came first.
+  // Both events come in one chunk, unless pings came first.
   const std::size_t last_data = chunk.rfind("\"text\":\"A\"");
   ASSERT_NE(last_data, std::string::npos);
   EXPECT_EQ(chunk.find("\r\n", last_data), chunk.rfind("\r\n"));

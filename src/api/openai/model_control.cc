@@ -52,7 +52,7 @@ json::object progress_object(const std::string& model, const router::ModelState&
   return object;
 }
 
-// What the model is in the end.
+// Describes the model as it is after the change.
 json::object result_object(const Service& service, const std::string& model) {
   for (const router::ModelStatus& status : service.router.models())
     if (status.name == model) return model_object(status, service);

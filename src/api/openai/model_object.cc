@@ -40,7 +40,7 @@ json::object memory_object(const router::ModelMemory& memory) {
           {"workspace_bytes", memory.workspace}};
 }
 
-// What is used where a request says nothing.
+// The sampling settings that apply if a request has none.
 json::object sampling_object(const wire::SamplingAdvice& advice) {
   const wire::SamplingParams used = sampling_of({}, advice);
   const auto tidy = [](float number) { return std::round(number * 1e6) / 1e6; };  // 0.7, not 0.699999988
@@ -59,7 +59,7 @@ json::object model_object(const router::ModelStatus& model, const Service& servi
   object["object"] = "model";
   object["created"] = model.created_s;
   object["owned_by"] = "kvasir";
-  // The same data in Anthropic's fields.
+  // The fields below repeat the data as Anthropic's API has it.
   object["type"] = "model";
   object["display_name"] = model.name;
   object["created_at"] = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(model.created_s));

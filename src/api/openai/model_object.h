@@ -11,11 +11,11 @@ namespace json = boost::json;
 
 // A model as /v1/models shows it.
 json::object model_object(const router::ModelStatus& model, const Service& service);
-// One that upstreams alone serve.
+// As above, for a model that only upstreams serve.
 json::object upstream_object(const upstream::Pool& pool);
-// One that is not loaded.
+// As above, for a model that is not loaded.
 json::object unloaded_object(const hub::Model& model);
-// Adds how far a download is.
+// Adds the progress of a download.
 void add_progress(const router::ModelState& state, json::object& object);
 
 }  // namespace kvasir::api

@@ -22,7 +22,8 @@ namespace json = boost::json;
 
 namespace {
 
-// "auto" as an entry of the list. It is there where it has a choice: from two ready models that generate on.
+// Returns "auto" as an entry of the list. It exists only if there is a choice: at least two ready models that
+// generate.
 std::optional<router::ModelStatus> auto_status(const std::vector<router::ModelStatus>& models) {
   std::optional<router::ModelStatus> status;
   int num_ready = 0;

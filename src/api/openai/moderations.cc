@@ -33,7 +33,7 @@ struct ModerationRequest {
   std::size_t num_results = 0;
 };
 
-// Takes a string, an array of strings, or the parts of one message.
+// Accepts a string, an array of strings, or the parts of one message.
 Status read_input(const json::value& value, ModerationRequest& request) {
   request.num_results = 1;
   if (value.is_string()) return base::ok();
@@ -76,7 +76,7 @@ json::object result() {
   for (const std::string_view category : kCategories) {
     flags[category] = false;
     scores[category] = 0.0;
-    inputs[category] = json::array();  // no input was classified
+    inputs[category] = json::array();  // no kind of input was classified
   }
   return {{"flagged", false},
           {"categories", std::move(flags)},
@@ -90,7 +90,8 @@ json::object moderation_request_schema() {
   return ObjectSchema().add<ModerationRequest>(kModerationsFields).take();
 }
 
-// OpenAI's shape, for clients that always call this endpoint. Nothing is classified, and the answer says so.
+// Answers in OpenAI's shape, for clients that always call this endpoint. Nothing is classified; the answer
+// says so.
 asio::awaitable<void> handle_moderations(Service& service, Exchange& exchange) {
   ModerationRequest request;
   base::Result<json::object> body = parse_object(exchange.request.body, service.options.max_json_depth);

@@ -6,7 +6,7 @@
 
 namespace kvasir::api {
 
-// Schemas of the answers of OpenAI's endpoints.
+// The schemas of the answers of OpenAI's endpoints.
 std::span<const NamedSchema> openai_schemas();
 
 }  // namespace kvasir::api

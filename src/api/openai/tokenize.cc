@@ -65,7 +65,7 @@ ObjectSchema all_fields() {
   return fields.add<TokenizeOptions>(kTokenizeFields);
 }
 
-// Finds a field's value. Null is the same as absent.
+// Finds a field's value. Null is treated as absent.
 json::value* find(json::object& body, std::string_view field) {
   json::value* value = body.if_contains(field);
   return value == nullptr || value->is_null() ? nullptr : value;

@@ -15,7 +15,7 @@ using base::Status;
 namespace {
 
 struct InfoQuery {
-  std::string model;  // empty: the first one that is ready
+  std::string model;  // empty: the first model that is ready
 };
 
 constexpr Field<InfoQuery> kInfoFields[] = {

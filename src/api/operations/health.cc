@@ -31,7 +31,7 @@ bool any_upstream_up(const Service& service) {
          std::ranges::any_of(service.upstreams->pools(), [](const auto& pool) { return pool->is_up(); });
 }
 
-// A pool whose workers are all gone is no help.
+// A pool that has lost all its workers cannot answer.
 bool can_answer(const ModelStatus& model) {
   if (model.state.phase != Phase::ready || !model.text) return false;
   return !model.members.empty() || std::holds_alternative<router::EmbedTextPtr>(*model.text);
@@ -48,13 +48,13 @@ net::HttpResponse answer(std::string_view status, int code, const std::vector<Mo
 
 }  // namespace
 
-// 200 whenever the process runs and its I/O threads respond.
+// Answers 200 whenever the process runs and its I/O threads respond.
 asio::awaitable<void> handle_live(Service&, Exchange& exchange) {
   co_await reply(exchange, net::HttpResponse::json(200, R"({"status":"live"})"));
 }
 
-// 200 if at least one model is ready, here or at an upstream, or can be loaded on request, the server is not
-// draining, and no engine is about to restart.
+// Answers 200 if the server can answer requests: at least one model is ready, here or at an upstream, or can
+// be loaded on request; the server is not draining; and no engine is about to restart.
 asio::awaitable<void> handle_ready(Service& service, Exchange& exchange) {
   const std::vector<ModelStatus> models = service.router.models();
   if (any_in(Phase::restarting, models))
@@ -66,7 +66,7 @@ asio::awaitable<void> handle_ready(Service& service, Exchange& exchange) {
   co_await reply(exchange, answer(status, any && !draining ? 200 : 503, models));
 }
 
-// 200 if every engine with work has finished a step lately.
+// Answers 200 if every engine with work has finished a step lately.
 asio::awaitable<void> handle_progress(Service& service, Exchange& exchange) {
   const std::vector<ModelStatus> models = service.router.models();
   if (any_in(Phase::restarting, models))

@@ -115,8 +115,8 @@ json::array parameters_of(const Route& route) {
   return list;
 }
 
-// "POST /v1/conversations/{id}/messages" → "post_v1_conversations_id_messages". Code generators make names of
-// it.
+// "POST /v1/conversations/{id}/messages" → "post_v1_conversations_id_messages". Code generators turn it into
+// function names.
 std::string operation_id(const Route& route) {
   std::string id;
   for (const char c : route.method) id += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -142,7 +142,7 @@ json::object operation_of(const Route& route, std::string_view group) {
         json::object{{"required", !route.body_optional},
                      {"content", json::object{{route.body_media, json::object{{"schema", route.body()}}}}}};
   operation["responses"] = responses_of(route);
-  // What needs a key only where there are keys is not said to need one.
+  // Only routes that need a key on every server are documented as needing one.
   if (route.scope == Scope::admin)
     operation["security"] =
         json::array{json::object{{"bearer", json::array()}}, json::object{{"x-api-key", json::array()}}};

@@ -117,7 +117,7 @@ constexpr Field<Wanted> kUsageFields[] = {
      R"({"type": "integer", "minimum": 0, "description": "The `next_page` of the page before."})"},
 };
 
-// The tenant whose totals are shown; unset for all of them.
+// Returns the tenant whose totals are shown; absent: the totals of all tenants.
 Result<std::optional<std::string>> tenant_to_show(const std::optional<std::string>& own,
                                                   const std::optional<std::string>& wanted) {
   if (!own) return wanted;
@@ -126,7 +126,7 @@ Result<std::optional<std::string>> tenant_to_show(const std::optional<std::strin
                "insufficient_scope"};
 }
 
-// Removes the extra row and returns the next page, if there is one.
+// Removes the extra row and returns the number of the next page, if there is one.
 std::optional<std::int64_t> cut_page(const UsageRequest& request, std::vector<store::UsageRow>& rows) {
   const auto limit = static_cast<std::size_t>(request.query.limit);
   if (rows.size() <= limit) return std::nullopt;
@@ -140,7 +140,7 @@ std::string group_text(const store::UsageGroup& group, std::string_view name) {
   return name == "key" ? group.key : group.model;
 }
 
-// All digits, without floating point.
+// Writes all digits of an amount, without floating point.
 std::string amount_text(std::int64_t nano) {
   constexpr std::int64_t kUnit = 1'000'000'000;
   return fmt::format("{}.{:09}", nano / kUnit, nano % kUnit);

@@ -34,7 +34,7 @@ asio::awaitable<void> show_usage(Service& service, Exchange& exchange,
                                  std::optional<std::string> own_tenant) {
   const Result<UsageRequest> request = read_usage_query(exchange.request.query, own_tenant, today());
   if (!request.ok()) co_return co_await reply_error(exchange, request.error());
-  // The text of a long page is made away from the I/O threads.
+  // The text of a long page is made on the store's thread rather than on an I/O thread.
   StoreWork<std::shared_ptr<net::HttpResponse>> work =
       [request = *request](store::Store& store) -> Result<std::shared_ptr<net::HttpResponse>> {
     store::UsageQuery query = request.query;

@@ -13,7 +13,7 @@ namespace {
 
 using seam::TokenStream;
 
-// A prompt token costs 1000 nano, a cached one 100, and one of the answer 3000.
+// The prices: a prompt token costs 1000 nano, a cached one 100, and an output token 3000.
 meter::Meter::Options with_prices() {
   return {.prices = {{.model = "m",
                       .prompt_nano = 1'000'000'000,
@@ -30,7 +30,7 @@ class UsageTest : public ApiTest {
  protected:
   UsageTest() : ApiTest(test_options(), with_prices()) {}
 
-  // The rows of a report, once it counts so many requests.
+  // Waits until this many requests are counted, and returns the rows of a report.
   json::array rows(int num_requests, const std::string& query = "") {
     EXPECT_TRUE(eventually([&] { return used().num_requests == num_requests; })) << used().num_requests;
     const Reply reply = get("/v1/usage" + query);
@@ -117,7 +117,7 @@ TEST_F(UsageTest, TotalsAreGroupedAndPaged) {
     return store::UsageRow{{tenancy::anonymous().tenant, day, std::move(key), "m", std::move(currency)},
                            {.num_requests = n, .prompt_tokens = n, .cost_nano = 1'500'000'000 * n}};
   };
-  // Days of January 1970.
+  // The rows are for days of January 1970.
   ASSERT_TRUE(store_->usage()
                   .fold({.log = "l",
                          .to = 1,
@@ -211,12 +211,12 @@ TEST_F(KeyedApiTest, ARevokedKeysRequestIsCountedOnce) {
   EXPECT_EQ(used().completion_tokens, 2);
 }
 
-// Outlives the meter that waits for it.
+// A base class, so that it outlives the meter that waits for it.
 struct Gate {
   std::counting_semaphore<> go{0};
 };
 
-// A disk that stands still delays the end of a stream by a bounded time, and its tokens not at all.
+// A disk that hangs delays the end of a stream by a bounded time, and its tokens not at all.
 class SlowDiskTest : private Gate, public ApiTest {
  protected:
   SlowDiskTest() : ApiTest(options(), {.log = {.before_sync = [this] { go.acquire(); }}}) {}

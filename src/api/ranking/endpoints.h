@@ -14,7 +14,7 @@ RouteGroup ranking_routes();
 boost::asio::awaitable<void> handle_rerank(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_score(Service& service, Exchange& exchange);
 
-// Schemas of bodies, which their endpoints' files define.
+// The schemas of bodies. Each is defined in the file of its endpoint.
 boost::json::object rerank_request_schema();
 boost::json::object score_request_schema();
 

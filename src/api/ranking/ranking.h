@@ -6,15 +6,16 @@
 
 namespace kvasir::api {
 
-inline constexpr std::size_t kMaxRankedTexts = 2048;  // per request
+inline constexpr std::size_t kMaxRankedTexts = 2048;  // in one request
 
-// A text that is not empty.
+// Reads a text that must not be empty.
 base::Result<std::string> read_text(const json::value& value);
 
-// The cosine of the angle between vectors number `a` and `b` of the job.
+// Computes the cosine of the angle between two vectors of a job, by their numbers. Holds a reference to
+// `vectors`.
 class Similarities {
  public:
-  // vectors [sequences, dimensions]
+  // `vectors` is [sequences, dimensions].
   Similarities(const std::vector<float>& vectors, int dimensions)
       : vectors_(vectors), dimensions_(static_cast<std::size_t>(dimensions)) {}
   double between(std::size_t a, std::size_t b) const;

@@ -18,15 +18,15 @@ using base::Status;
 
 namespace {
 
-// A checked request to rank documents, in the shape of Cohere, Jina and vLLM.
+// A checked request to rank documents, as Cohere, Jina and vLLM define it.
 struct RerankRequest {
   std::string model;
   std::string query;
   std::vector<std::string> documents;
-  std::size_t num_wanted = 0;  // 0: all
+  std::size_t num_wanted = 0;  // 0: all documents
   bool returns_documents = false;
-  TextCut cut;           // of the query and the documents
-  TextCut document_cut;  // of the documents alone
+  TextCut cut;           // for the query and the documents
+  TextCut document_cut;  // for the documents alone
 };
 
 Result<std::string> read_document(const json::value& value) {
@@ -92,7 +92,7 @@ constexpr Field<RerankRequest> kRerankFields[] = {
      R"({"type": "boolean", "default": false})"},
     {"truncate_prompt_tokens", [](const json::value& v, RerankRequest& r) { return read_cut(v, r.cut); },
      kCutSchema},
-    {"max_tokens_per_doc",  // Cohere's
+    {"max_tokens_per_doc",  // Cohere's name
      [](const json::value& v, RerankRequest& r) -> Status {
        TRY(const std::int64_t number, read_integer(v, {1, std::numeric_limits<int>::max()}));
        r.document_cut.max_tokens = static_cast<int>(number);
@@ -111,7 +111,8 @@ constexpr Field<RerankRequest> kRerankFields[] = {
      }},
 };
 
-// The documents in the order of their scores; those with equal scores as they came.
+// Returns the documents in the order of their scores. Documents with equal scores stay in the request's
+// order.
 std::vector<std::pair<std::size_t, double>> ranked(const std::vector<float>& vectors, int dimensions,
                                                    std::size_t num_documents) {
   const Similarities similarities(vectors, dimensions);

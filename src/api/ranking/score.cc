@@ -17,10 +17,10 @@ using base::Status;
 
 namespace {
 
-// A checked request for the similarity of pairs of texts, in vLLM's shape.
+// A checked request for the similarity of pairs of texts, as vLLM defines it.
 struct ScoreRequest {
   std::string model;
-  std::vector<std::string> first;  // one, or as many as the second
+  std::vector<std::string> first;  // one text, or as many as `second` has
   std::vector<std::string> second;
   TextCut cut;
 };

@@ -17,7 +17,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// The head of a request, whose trace goes on under the one of the request that began it.
+// Makes the head of a request whose trace continues that of the request that began it.
 net::HttpRequest head_of(const Exchange& begun_by) {
   const net::HttpRequest& from = begun_by.request;
   net::HttpRequest head;
@@ -69,7 +69,7 @@ asio::awaitable<void> BackgroundRun::go_on(std::shared_ptr<BackgroundRun> run, Q
     exchange.error = "internal_error";
     obs::Log::error("background_failed", {{"id", run->id_}, {"reason", e.what()}});
   }
-  if (exchange.status == 0) exchange.status = 200;  // a stream, which only its readers see
+  if (exchange.status == 0) exchange.status = 200;  // it was a stream, which only its readers get
   run->over_ = true;
   if (run->is_accepted())
     note_end(run->service_, exchange, exchange.route, run->service_.clock.now() - started);
@@ -80,7 +80,7 @@ asio::awaitable<void> BackgroundRun::go_on(std::shared_ptr<BackgroundRun> run, Q
 asio::awaitable<void> BackgroundRun::refuse(Exchange& client) {
   client.error = exchange_.error;
   std::optional<net::HttpResponse>& held = responder_.answer();
-  if (!held) co_return;  // it failed badly; the connection says so
+  if (!held) co_return;  // it failed without an answer, so the connection is closed
   client.status = held->status;
   (void)co_await client.responder.send(std::move(*held));
 }

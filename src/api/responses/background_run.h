@@ -15,29 +15,29 @@
 namespace kvasir::api {
 
 // A response that goes on without its client: a request of its own, which the client's request begins and
-// leaves. It counts as work that a draining server waits for, and has its own line in the log. Lives and dies
-// on the executor of the request that began it.
+// then leaves. A draining server waits for it, and it has its own line in the log. Used and destroyed on the
+// executor of the request that began it.
 class BackgroundRun {
  public:
-  // `begun_by` need not outlive it.
+  // `begun_by` need not outlive this object.
   BackgroundRun(Service& service, Exchange& begun_by);
   BackgroundRun(const BackgroundRun&) = delete;
   BackgroundRun& operator=(const BackgroundRun&) = delete;
 
   Exchange& exchange() { return exchange_; }
 
-  // Called once the response has been admitted and is in the store, where `body` is what it has.
+  // Called once the response has been admitted and is in the store, with the `body` that is stored.
   void accept(std::string id, std::string body);
 
-  // Answers the question, on and on after this has returned. Returns once the response was accepted or
-  // refused.
+  // Begins to answer the question, which continues after this function has returned. Returns once the
+  // response was accepted or refused.
   static boost::asio::awaitable<void> begin(std::shared_ptr<BackgroundRun> run, Question question);
 
   bool is_accepted() const { return running_.has_value(); }
-  // Of an accepted one.
+  // The accepted response's id, and its body when it was accepted.
   const std::string& id() const { return id_; }
   const std::string& body() const { return body_; }
-  // Hands the refusal of one that was not accepted to the client.
+  // Sends the client the refusal of a response that was not accepted.
   boost::asio::awaitable<void> refuse(Exchange& client);
 
  private:

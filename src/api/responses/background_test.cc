@@ -74,7 +74,7 @@ TEST_F(BackgroundTest, NeedsToBeStored) {
   const Reply refused = create(R"(, "store": false)");
   EXPECT_EQ(refused.status, 400);
   EXPECT_EQ(refused.body.at_pointer("/error/param"), "background");
-  EXPECT_EQ(create(R"(, "model": "n")").status, 400);  // a key twice
+  EXPECT_EQ(create(R"(, "model": "n")").status, 400);  // "model" is there twice
   EXPECT_EQ(post("/v1/responses", R"({"model": "n", "input": "hi", "background": true})").status, 404);
 }
 

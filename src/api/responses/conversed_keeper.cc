@@ -10,7 +10,8 @@ using base::Status;
 
 namespace {
 
-// The items after the last call of a tool of this server. What came before is in messages of earlier rounds.
+// Returns the items after the last call of a tool of this server. Earlier items are in the messages of
+// earlier rounds.
 json::array last_items(const json::object& response) {
   json::array items;
   for (const json::value& item : response.at("output").as_array()) {

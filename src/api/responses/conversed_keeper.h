@@ -9,14 +9,14 @@
 
 namespace kvasir::api {
 
-// Stores a response as a turn of a conversation, and by itself if it is to be stored.
+// Stores a response as a turn of a conversation, and also as a response if the request asks for that.
 class ConversedKeeper final : public AnswerKeeper {
  public:
-  // `response` is null if it is not to be stored.
+  // `response` is null if only the turn is stored.
   ConversedKeeper(std::unique_ptr<TurnKeeper> turn, std::shared_ptr<ResponseKeeper> response)
       : turn_(std::move(turn)), response_(std::move(response)) {}
 
-  // Sets the writer of the response. Call it before the first delta; `shape` outlives the answer.
+  // Sets the shape that writes the response. Call it before the first delta; `shape` outlives the answer.
   void watch(ResponsesShape& shape);
 
   boost::asio::awaitable<base::Status> begin(const Job& job) override;

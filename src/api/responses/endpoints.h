@@ -18,7 +18,7 @@ boost::asio::awaitable<void> handle_delete_response(Service& service, Exchange& 
 boost::asio::awaitable<void> handle_cancel_response(Service& service, Exchange& exchange);
 boost::asio::awaitable<void> handle_response_items(Service& service, Exchange& exchange);
 
-// The schema of a query, which its endpoint's file defines.
+// The schema of a query, defined in the file of its endpoint.
 boost::json::object response_query_schema();
 
 }  // namespace kvasir::api

@@ -21,12 +21,12 @@ using base::Status;
 
 Result<json::object> input_item_page(store::Store& store, const store::Key& key,
                                      const store::PageQuery& query) {
-  auto ids = store.answers().chain_ids(key, now_ms(), kMaxChain + 1);  // with the response itself
+  auto ids = store.answers().chain_ids(key, now_ms(), kMaxChain + 1);  // one more, for the response itself
   if (!ids.ok()) return as_missing(std::move(ids).error(), key.id);
   const bool newest_first = query.order == store::Order::descending;
   if (newest_first) std::reverse(ids->begin(), ids->end());
   ReferencedItems referenced(store, key.tenant);
-  // A reference is looked up if it is on the page.
+  // A reference is looked up only if it is on the page.
   ItemPage page(query, [&referenced](json::value item) -> Result<json::value> {
     if (!is_reference(item)) return item;
     return referenced.find(item.get_object());

@@ -7,7 +7,7 @@ namespace {
 
 class InputItemsTest : public ApiTest {
  protected:
-  // A response that goes on from the one stored before it.
+  // Stores a response that continues the one stored before it.
   void put(const std::string& name, const std::string& input, const std::string& output) {
     store::StoredAnswer answer{.id = "resp_" + name,
                                .tenant = tenancy::anonymous().tenant,
@@ -19,13 +19,13 @@ class InputItemsTest : public ApiTest {
     previous_ = answer.id;
     ASSERT_TRUE(store_->answers().put(answer).ok());
   }
-  // One with the input "i_NAME_0" and "i_NAME_1", and the output "msg_NAME_0".
+  // Stores a response with the input "i_NAME_0" and "i_NAME_1", and the output "msg_NAME_0".
   void put(const std::string& name) {
     put(name, R"([{"id": "i_)" + name + R"(_0"}, {"id": "i_)" + name + R"(_1"}])",
         R"([{"id": "msg_)" + name + R"(_0"}])");
   }
   Reply list(const std::string& query) { return get("/v1/responses/" + previous_ + "/input_items" + query); }
-  // "i_a_0 i_a_1", and " ..." where there are more.
+  // Returns the ids of a page, "i_a_0 i_a_1", followed by " ..." if there are more.
   std::string ids(const std::string& query) {
     const Reply page = list(query);
     EXPECT_EQ(page.status, 200) << page.text;
@@ -61,7 +61,7 @@ TEST_F(InputItemsTest, PagesGoThroughTheChainBothWays) {
   EXPECT_EQ(list("?after=nothing&before=i_a_1").status, 400);
 }
 
-// What cannot be read is found by whoever reads it.
+// Some stored responses cannot be parsed, so a page that loads one fails.
 TEST_F(InputItemsTest, APageLoadsNoMoreOfTheChainThanItShows) {
   serve(says("x"));
   put("a", "not JSON", "not JSON");

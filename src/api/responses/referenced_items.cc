@@ -14,7 +14,7 @@ using base::Status;
 
 namespace {
 
-// The most bytes of items that references are replaced with, and of responses that are searched for them.
+// At most this many bytes of items replace references, and of responses are searched for referenced items.
 constexpr std::size_t kMaxReferencedBytes = std::size_t{16} << 20;
 constexpr std::size_t kMaxShownId = 100;
 
@@ -47,7 +47,7 @@ Result<json::value> ReferencedItems::find(const json::object& reference) {
   return found->second.item;
 }
 
-// The output that has the item: "msg_X_2" is in the output of "resp_X".
+// Returns the output that has the item: "msg_X_2" is in the output of "resp_X".
 Result<const ReferencedItems::Outputs*> ReferencedItems::output_of(const std::string& item) {
   const std::size_t begin = item.find('_') + 1;
   const std::size_t end = item.rfind('_');

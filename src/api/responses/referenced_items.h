@@ -14,12 +14,12 @@ namespace kvasir::api {
 bool is_reference(const json::value& item);
 
 // Looks up referenced items of stored responses. Each response is read once. Short references can stand for
-// long items, so their bytes are counted. Blocks. The store outlives it.
+// long items, so the items' bytes are counted and bounded. Blocks. The store outlives this object.
 class ReferencedItems {
  public:
   ReferencedItems(store::Store& store, std::string tenant) : store_(store), tenant_(std::move(tenant)) {}
 
-  // not_found: the item is gone.
+  // Returns the item. not_found: the item is gone.
   base::Result<json::value> find(const json::object& reference);
 
  private:
@@ -41,7 +41,7 @@ class ReferencedItems {
 
 // Whether some items are references to items of stored responses.
 bool has_references(const json::array& items);
-// Replaces references by the tenant's stored items. Blocks. not_found: one of them is gone.
+// Replaces references by the tenant's stored items. Blocks. not_found: an item is gone.
 base::Status resolve_references(store::Store& store, const std::string& tenant, json::array& items);
 
 }  // namespace kvasir::api

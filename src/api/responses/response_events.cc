@@ -15,8 +15,8 @@ namespace {
 
 struct ItemKind {
   std::string_view text_event;   // event names are response.<this>.delta and .done
-  bool has_parts;                // its text is in a content part
-  std::string_view member = {};  // the member that has its text if it has no parts
+  bool has_parts;                // whether its text is in a content part
+  std::string_view member = {};  // the member that has the text if there are no parts
 };
 
 ItemKind item_kind(const json::object& item) {
@@ -41,7 +41,7 @@ json::object part_of(const json::object& item) {
   return content.empty() ? empty_part(item) : content.front().as_object();
 }
 
-// The item as it was when it began: in progress and without content.
+// Returns the item as it was when it began: in progress and without content.
 json::object blank(json::object item) {
   item["status"] = "in_progress";
   for (const std::string_view key : {"content", "arguments", "input", "output", "error"}) {
@@ -57,7 +57,7 @@ json::object blank(json::object item) {
   return item;
 }
 
-// The fields that locate an item's text in an event.
+// The fields of an event that locate an item's text.
 json::object place(std::size_t index, const json::object& item) {
   json::object fields{{"item_id", item.at("id")}, {"output_index", index}};
   if (item_kind(item).has_parts) fields["content_index"] = 0;

@@ -12,18 +12,18 @@ namespace kvasir::api {
 
 namespace json = boost::json;
 
-// Writes the events of one response's stream, numbered from 0. An item is passed as its current JSON with its
-// index in the output.
+// Writes the events of one response's stream, numbered from 0. The caller passes an item's current JSON with
+// the item's index in the output.
 class ResponseEvents {
  public:
-  // Events about the whole response, such as "response.created".
+  // Makes an event about the whole response, such as "response.created".
   std::string about(std::string_view type, const json::object& response);
 
   std::string begin_item(std::size_t index, const json::object& item);
-  // Appends to the item's text, or to a call's arguments. `logprobs` belong to a message's text.
+  // Appends to the item's text, or to a call's arguments. `logprobs` are those of a message's new text.
   std::string extend_item(std::size_t index, const json::object& item, std::string_view delta,
                           json::array logprobs);
-  // The item's text is complete. The result of a server tool's call comes later.
+  // Ends the item's text. The result of a server tool's call comes later, in `end_item`.
   std::string complete_text(std::size_t index, const json::object& item);
   std::string end_item(std::size_t index, const json::object& item);
 
@@ -33,8 +33,8 @@ class ResponseEvents {
   std::int64_t next_number_ = 0;
 };
 
-// The events that a stream of this stored response would have had, with each text in one piece, after number
-// `starting_after`. An error if no event comes after it.
+// Makes the events after number `starting_after` that a stream of this stored response would have had, except
+// that each text is in one piece. An error if there is no event after that number.
 base::Result<std::string> replayed_events(const json::object& response, std::int64_t starting_after);
 
 }  // namespace kvasir::api

@@ -20,8 +20,8 @@ using store::StoredAnswer;
 
 namespace {
 
-constexpr std::chrono::milliseconds kKept = std::chrono::days(30);  // as with OpenAI
-constexpr std::size_t kWriteBytes = 512;                            // of a record beside its text
+constexpr std::chrono::milliseconds kKept = std::chrono::days(30);  // as in OpenAI's API
+constexpr std::size_t kWriteBytes = 512;                            // size of a record besides its text
 constexpr std::chrono::milliseconds kSweepEvery = std::chrono::hours(1);
 
 // Deletes expired responses, unless that was done recently.
@@ -99,13 +99,13 @@ asio::awaitable<void> ResponseKeeper::take(const std::vector<Delta>& deltas) {
 
 Write ResponseKeeper::saving(const json::object& response) const {
   StoredAnswer answer = record_of(response, AnswerState::complete);
-  answer.input.clear();  // it is there already
+  answer.input.clear();  // the store already has the input
   const std::size_t num_bytes = answer.body.size() + kWriteBytes;
   return {[answer = std::move(answer)](store::Store& store) { return store.answers().save(answer); },
           num_bytes};
 }
 
-// What is left where the response itself cannot be stored.
+// Stores a short failure instead of the response, for when the response itself cannot be stored.
 Write ResponseKeeper::saving_failure() const {
   json::object failed = begun_;
   failed["status"] = "failed";
@@ -122,7 +122,7 @@ asio::awaitable<Status> ResponseKeeper::end_background(Ending ending, const wire
   Status saved = co_await run_on_store<std::monostate>(service_, executor_, std::move(work));
   if (!unsaved->empty()) service_.late_writes.add(std::exchange(*unsaved, {}), saving_failure());
   running_ = false;
-  // It was deleted while it ran.
+  // The response was deleted while it ran.
   if (!saved.ok() && saved.error().code == base::ErrorCode::not_found) co_return base::ok();
   co_return saved;
 }

@@ -17,8 +17,8 @@
 namespace kvasir::api {
 
 // Stores a response with its input once it is complete. A response that failed, or whose client left, is not
-// stored, unless it goes on in the background: such a one is stored before anything is generated, and its end
-// is stored however it ends, later if the store cannot take it or if the keeper is destroyed before.
+// stored. A response in the background is different: it is stored before anything is generated, and its end
+// is stored however it ends, later if the store cannot take it now or if the keeper is destroyed before.
 class ResponseKeeper final : public AnswerKeeper {
  public:
   struct Source {
@@ -33,7 +33,7 @@ class ResponseKeeper final : public AnswerKeeper {
   ResponseKeeper(const ResponseKeeper&) = delete;
   ResponseKeeper& operator=(const ResponseKeeper&) = delete;
 
-  // Sets the writer of the response. Call it before the first delta; `shape` outlives the answer.
+  // Sets the shape that writes the response. Call it before the first delta; `shape` outlives the answer.
   void watch(ResponsesShape& shape) { shape_ = &shape; }
 
   boost::asio::awaitable<base::Status> begin(const Job& job) override;
@@ -45,7 +45,7 @@ class ResponseKeeper final : public AnswerKeeper {
  private:
   store::StoredAnswer record_of(const json::object& response, store::AnswerState state) const;
   boost::asio::awaitable<base::Status> put(const json::object& response, store::AnswerState state);
-  // Replaces the record of a response in the background.
+  // Replaces the stored record of a response in the background.
   boost::asio::awaitable<base::Status> save(const json::object& response, store::AnswerState state);
   boost::asio::awaitable<base::Status> end_background(Ending ending, const wire::Usage& usage);
   Write saving(const json::object& response) const;
@@ -57,10 +57,10 @@ class ResponseKeeper final : public AnswerKeeper {
   ResponsesShape* shape_ = nullptr;
   Delta sum_;
   std::optional<base::Error> failure_;
-  // Of a response in the background.
-  json::object begun_;       // as it was first stored
-  bool running_ = false;     // the store has it in progress
-  bool is_writing_ = false;  // it has its first delta
+  // The members below are for a response in the background.
+  json::object begun_;       // the response as it was first stored
+  bool running_ = false;     // the store has it as in progress
+  bool is_writing_ = false;  // the first delta has come
 };
 
 }  // namespace kvasir::api

@@ -25,7 +25,7 @@ class ResponseStreamTest : public ApiTest {
       if (event.name == "response.output_text.delta") text += event.data.at("delta").as_string();
     return text;
   }
-  // The names of the events, without text deltas, whose number depends on how the text was cut.
+  // Returns the names of the events without text deltas, whose number depends on how the text was cut.
   static std::string names_of(const std::vector<StreamEvent>& events) {
     std::string names;
     for (const StreamEvent& event : events)
@@ -131,7 +131,7 @@ TEST_F(ResponseStreamTest, AnItemOfAStoredResponseCanBeReferredTo) {
         router::byte_tokenizer()->decode(worker_->wait_for(number).request.prompt, text::SpecialOutput::keep);
     EXPECT_NE(prompt.find("<|im_start|>assistant\nHello Ada.<|im_end|>"), std::string::npos) << prompt;
   }
-  // A response that continues this one knows the item too.
+  // A response that continues this one has the item in its input, too.
   const std::string next = R"(, "previous_response_id": ")" + id_of(second) + "\"";
   ASSERT_EQ(create(next).status, 200);
   EXPECT_EQ(get("/v1/responses/" + id_of(second) + "/input_items?order=asc")

@@ -35,7 +35,7 @@ using base::Status;
 
 namespace {
 
-// Sets the chat's messages: this request's instructions, then `earlier`, then its own items.
+// Builds the chat's messages: this request's instructions, then `earlier`, then its own items.
 Status complete_chat(ChatRequest& chat, const std::string& instructions, json::array earlier,
                      const json::array& own) {
   TRY(json::array added, messages_of_items(own, 0, chat.params.warnings));
@@ -46,8 +46,8 @@ Status complete_chat(ChatRequest& chat, const std::string& instructions, json::a
   return base::ok();
 }
 
-// A wrong previous_response_id is an error in the request, not in its path, so the status is 400, as with
-// OpenAI.
+// A wrong previous_response_id is an error in the request, not in its path, so the status is 400, as in
+// OpenAI's API.
 Error as_wrong_previous(Error error, const std::string& id) {
   if (error.code == ErrorCode::not_found)
     error = Error{ErrorCode::invalid_argument,
@@ -60,8 +60,8 @@ bool has_to_look_up(const ResponsesRequest& request) {
   return !request.previous_id.empty() || !request.conversation_id.empty() || has_references(request.items);
 }
 
-// Items of earlier responses or the conversation so far, and the request's own items with references
-// resolved.
+// What a request refers to: the items of earlier responses or the conversation so far, and the request's own
+// items with references resolved.
 struct LookedUp {
   json::array earlier;
   std::optional<TurnPlace> place;
@@ -88,7 +88,7 @@ Result<LookedUp> look_up(store::Store& store, const std::string& tenant, const R
   return found;
 }
 
-// Completes a request for a turn of a conversation.
+// Completes a request that is a turn of a conversation.
 Status complete_turn(ResponsesRequest& request, LookedUp found) {
   const store::Conversation& conversation = found.place->conversation;
   TRY(json::array earlier, chat_of_messages(found.place->branch));
@@ -120,7 +120,8 @@ Status complete_request(ResponsesRequest& request, LookedUp found) {
   return base::ok();
 }
 
-// A size that sends the work to another thread, since the store may add a long text to a short request.
+// A size that always sends the work to another thread, since the store may add a long text to a short
+// request.
 constexpr std::size_t kNotHere = kSmallBody + 1;
 
 // Completes a request that refers to stored items.
@@ -169,7 +170,8 @@ TurnKeeper::Turn turn_of(ResponsesRequest& request, const tenancy::Caller& calle
   return turn;
 }
 
-// What stores the answer; null: nothing does. `watch` is set to what tells it the shape.
+// Makes the keeper that stores the answer; null: the answer is not stored. Sets `watch` to the function that
+// gives the keeper the shape.
 std::shared_ptr<AnswerKeeper> keeper_of(Service& service, Exchange& exchange, ResponsesRequest& request,
                                         std::shared_ptr<BackgroundRun> background,
                                         std::function<void(ResponsesShape&)>& watch) {
@@ -209,7 +211,7 @@ Question question_of(Service& service, Exchange& exchange, ResponsesRequest requ
   return question;
 }
 
-// Answers with the response as it begins, or with its events so far and all that follow.
+// Answers with the response as it begins, or with a stream of its events from the first on.
 asio::awaitable<void> answer_in_background(Service& service, Exchange& exchange, ResponsesRequest request) {
   const bool streams = request.chat.params.stream;
   const auto run = std::make_shared<BackgroundRun>(service, exchange);

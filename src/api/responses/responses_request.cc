@@ -34,7 +34,7 @@ Status ignore(const json::value&, R&) {
   return base::ok();
 }
 
-// For fields that only tune what OpenAI's servers do.
+// Reads a field that only tunes what OpenAI's servers do: it gives a warning.
 template <const char* kWarning>
 Status warn(const json::value&, R& r) {
   r.chat.params.warnings.emplace_back(kWarning);
@@ -47,7 +47,7 @@ constexpr char kPersonalityWarning[] = "personality: ignored, models here have n
 constexpr char kModeWarning[] = "reasoning.mode: ignored, there is one mode";
 constexpr char kReasoningWarning[] = "reasoning.context: ignored, the model's template decides";
 
-// Warns unless the value is the word that asks for nothing.
+// Warns unless the value is `kHarmless`, which changes nothing.
 template <const char* kWarning, const char* kHarmless>
 Status warn_unless(const json::value& value, R& r) {
   TRY(const std::string word, read_string(value));
@@ -103,7 +103,7 @@ Status read_top_logprobs(const json::value& value, R& r) {
   return base::ok();
 }
 
-// Values for tools that this server does not have are ignored.
+// Reads what to include. Values for tools that this server does not have are ignored.
 Status read_include(const json::value& value, R& r) {
   if (!value.is_array()) return wrong_type("an array of strings", value);
   for (const json::value& item : value.get_array()) {
@@ -121,7 +121,7 @@ Status read_stream(const json::value& value, R& r) {
   return base::ok();
 }
 
-// This server obfuscates nothing and enforces every schema, so the flag changes nothing.
+// Reads a flag that changes nothing: this server obfuscates nothing and enforces every schema.
 Status read_unused_flag(const json::value& value, R&) {
   TRY_OK(read_bool(value));
   return base::ok();
@@ -149,7 +149,7 @@ Status read_store(const json::value& value, R& r) {
   return base::ok();
 }
 
-// An id, or an object with one.
+// Reads the conversation's id, or an object that has it.
 Status read_conversation(const json::value& value, R& r) {
   const json::value* id = value.is_object() ? value.get_object().if_contains("id") : &value;
   if (id == nullptr) return in_field("id", missing("the id of a conversation"));
@@ -317,7 +317,7 @@ Status read_input(json::value& input, R& r) {
   return read_items(r.items, r.conversation_id.empty() ? ItemIds::keep : ItemIds::make);
 }
 
-// The settings that a response repeats, with defaults for those that the request does not set.
+// Returns the settings that a response repeats, with defaults for those that the request does not set.
 json::object make_echo(const json::object& body) {
   json::object echo{{"background", false},
                     {"completed_at", nullptr},
@@ -346,7 +346,7 @@ json::object make_echo(const json::object& body) {
   echo["completed_at"] = nullptr;
   if (json::value& conversation = echo["conversation"]; conversation.is_string())
     conversation = json::object{{"id", conversation}};
-  for (const char* key : {"temperature", "top_p"})  // without them the answer tells what was used
+  for (const char* key : {"temperature", "top_p"})  // if absent, the answer has the value used
     if (const json::value* given = body.if_contains(key); given != nullptr && !given->is_null())
       echo[key] = *given;
   if (const json::value* names = body.if_contains("server_tools")) echo["server_tools"] = *names;
@@ -380,7 +380,7 @@ Result<ResponsesRequest> read_responses_request(json::object body) {
   request.chat.tools.move_warnings_to(request.chat.params.warnings);
   static const ObjectSchema known = ObjectSchema().add<R>(kResponsesFields);
   known.warn_of_others(body, request.chat.params.warnings);
-  // If calls and text alternate, tokens cannot be assigned to either.
+  // If calls and text alternate, it is not known which tokens belong to the text.
   const ToolSettings& tools = request.chat.tools;
   if (request.chat.params.sampling.logprobs && (tools.may_call() || !tools.server_tools.empty()))
     return in_field("include", not_supported("logprobs together with tools are"));

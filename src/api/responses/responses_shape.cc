@@ -35,11 +35,11 @@ json::object usage_object(const wire::Usage& usage) {
 struct Item {
   Item(AnswerPart first, std::string id_in) : part(std::move(first)), id(std::move(id_in)) {}
 
-  AnswerPart part;  // has all text so far
+  AnswerPart part;  // has the whole text so far
   std::string id;
-  ClientTool tool = {};  // of a call
+  ClientTool tool = {};  // the tool, if the item is a call
   json::array logprobs = {};
-  json::object begun = {};  // as it was first sent
+  json::object begun = {};  // the item as it was first sent
 };
 
 json::object content_part(const Item& item) {
@@ -75,7 +75,7 @@ json::object item_object(const Item& item, std::string_view status) {
   return object;
 }
 
-// A call of this server's tools, in the shape of OpenAI's MCP calls.
+// Makes the item of a call of this server's tools, in the shape of OpenAI's MCP calls.
 json::object server_call_item(const ServerCall& call) {
   json::object item{{"id", call.id},
                     {"type", "mcp_call"},
@@ -154,7 +154,7 @@ class ItemShape final : public ResponsesShape {
   json::object begun(std::string_view status) const override { return response(status, nullptr); }
 
   json::object ended_early(const Delta& sum, const wire::Usage& usage, const base::Error* error) override {
-    if (output_.empty() && !item_) (void)chunks(sum);  // of an answer that is not streamed
+    if (output_.empty() && !item_) (void)chunks(sum);  // the answer is not streamed
     unsent_ += close_item("incomplete");
     json::object object = response(error == nullptr ? "cancelled" : "failed", usage_object(usage));
     if (error != nullptr) object["error"] = error_object(*error);
@@ -168,7 +168,8 @@ class ItemShape final : public ResponsesShape {
     return {{"code", "server_error"}, {"message", body.at("error").at("message")}};
   }
 
-  // Only what goes on without its client is cancelled; anything else has lost its reader.
+  // An error `cancelled` means that a background response was cancelled; any other response has lost its
+  // client.
   bool is_cancelled(const base::Error& error) const {
     const json::value* background = echo_.if_contains("background");
     return error.code == base::ErrorCode::cancelled && background != nullptr && *background == true;
@@ -199,14 +200,14 @@ class ItemShape final : public ResponsesShape {
 
   std::string extend_item(const AnswerPart& part) {
     item_->part.text += part.text;
-    // The input of a custom tool is known once its arguments are complete.
+    // The input of a custom tool is known only when its arguments are complete.
     if (part.text.empty() || item_->tool.is_custom) return {};
     json::array lines;
     if (part.kind == Kind::text) lines = take_lines();
     return events_.extend_item(output_.size(), item_->begun, part.text, std::move(lines));
   }
 
-  // Takes the logprobs of the text, and of other tokens since the last text.
+  // Takes the logprobs of the item's new text, and of other tokens since the last text.
   json::array take_lines() {
     json::array lines = std::exchange(lines_, {});
     item_->logprobs.insert(item_->logprobs.end(), lines.begin(), lines.end());
@@ -227,8 +228,8 @@ class ItemShape final : public ResponsesShape {
     return events;
   }
 
-  // A call is reported when it begins, with all its arguments, and when it ends. Other calls may begin or end
-  // in between.
+  // Reports a call when it begins, with all its arguments, and when it ends. Other calls may begin or end in
+  // between.
   std::string take_server_call(const ServerCall& call) {
     std::string events;
     json::object object = server_call_item(call);
@@ -283,7 +284,7 @@ class ItemShape final : public ResponsesShape {
   json::array output_;                       // complete items, and running calls of this server's tools
   std::map<int, std::size_t> server_calls_;  // indices in `output_`, by the call's number
   std::string unsent_;                       // events of an answer that ended early
-  json::array lines_;                        // logprobs that belong to no item yet
+  json::array lines_;                        // logprobs that no item has taken yet
   bool ended_ = false;                       // `finish_` and `completed_s_` are valid
   std::int64_t completed_s_ = 0;
   wire::FinishReason finish_ = wire::FinishReason::stop;

@@ -11,12 +11,12 @@ namespace kvasir::api {
 // OpenAI's response: a list of output items, streamed item by item with numbered events.
 class ResponsesShape : public AnswerShape {
  public:
-  // The whole response, with the ids that the stream gave to its items. `sum` is the whole answer; the part
-  // that `chunks` has written is not processed again.
+  // Returns the whole response, with the ids that the stream gave to its items. `sum` is the whole answer;
+  // the part that `chunks` has written is not processed again.
   virtual json::object finished(const Delta& sum, const wire::Usage& usage) = 0;
-  // The response before its first delta.
+  // Returns the response as it is before its first delta.
   virtual json::object begun(std::string_view status) const = 0;
-  // The response that ended before its time, with what there is of it. `error` is null if nothing failed.
+  // Returns a response that was interrupted, with the output so far. `error` is null if nothing failed.
   virtual json::object ended_early(const Delta& sum, const wire::Usage& usage, const base::Error* error) = 0;
 };
 

@@ -148,7 +148,7 @@ TEST_F(ApiTest, ResponsesCallTools) {
   EXPECT_NE(call.at("id"), call.at("call_id"));
 }
 
-// As Codex sends them.
+// The kinds of tools that Codex sends.
 constexpr const char* kAgentTools = R"(, "tools": [
     {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}},
     {"type": "namespace", "name": "agents", "description": "d", "tools": [
@@ -356,7 +356,7 @@ TEST_F(ApiTest, AnEffortIsTheSameInBothApis) {
   EXPECT_EQ(response.body.at("warnings").as_array().size(), 1u);
 }
 
-// Fields that OpenAI's suite for such servers wants in every response.
+// Checks the fields that OpenAI's test suite for compatible servers wants in every response.
 TEST_F(ApiTest, AResponseHasAllFieldsOfOpenResponses) {
   serve(says("x"));
   const Reply reply = post("/v1/responses", body(R"(, "presence_penalty": 0.5, "safety_identifier": "me",

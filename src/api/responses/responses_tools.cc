@@ -15,7 +15,7 @@ using base::Status;
 
 namespace {
 
-// Kinds of tools that have no place here: OpenAI runs them, or its models alone know how to call them.
+// Kinds of tools that are left out: OpenAI runs them itself, or only its models know how to call them.
 constexpr std::array<std::string_view, 12> kLeftOut{"web_search",
                                                     "file_search",
                                                     "computer",
@@ -29,8 +29,8 @@ constexpr std::array<std::string_view, 12> kLeftOut{"web_search",
                                                     "tool_search",
                                                     "programmatic_tool_calling"};
 
-// The kind of a tool that is left out; empty: it is none. Dated and preview names mean the same kind, e.g.
-// web_search_preview_2025_03_11.
+// Returns the kind of a tool that is left out; empty: the tool is kept. Dated and preview names mean the same
+// kind, e.g. web_search_preview_2025_03_11.
 std::string_view left_out_kind(std::string_view type) {
   if (type.starts_with("web_search_")) return kLeftOut.front();
   const auto found = std::ranges::find(kLeftOut, type);
@@ -62,14 +62,14 @@ json::object as_chat_function(const json::object& flat) {
   return chat;
 }
 
-// Collects the tools of a request in a chat's form.
+// Collects the tools of a request in the form of a chat's tools.
 class ToolList {
  public:
   explicit ToolList(ResponseTools& out) : out_(out) {}
 
   Status add(const json::value& value, const std::string& place, std::string_view name_space) {
     if (!value.is_object()) {
-      push(value, place);  // the error is found with those of other tools
+      push(value, place);  // its error is found later, with those of other tools
       return base::ok();
     }
     const json::object& tool = value.get_object();
@@ -88,7 +88,7 @@ class ToolList {
 
   json::array take() { return std::move(functions_); }
 
-  // Gives the tools that were read from the list the grammars of their inputs.
+  // Gives each tool that was read from the list the grammar of its input.
   void add_grammars(std::vector<ToolSettings::Tool>& tools) {
     for (ToolSettings::Tool& tool : tools)
       if (const auto found = formats_.find(tool.name); found != formats_.end()) {
@@ -97,7 +97,7 @@ class ToolList {
       }
   }
 
-  // Names the place in the request of a tool in the flat list.
+  // Changes the place in an error from the index in the flat list to the tool's place in the request.
   Error relocated(Error error) const {
     constexpr std::string_view kBegin = "tools[";
     if (!error.field.starts_with(kBegin)) return error;
@@ -123,7 +123,7 @@ class ToolList {
     return base::ok();
   }
 
-  // A custom tool becomes a function whose one argument is its input.
+  // Adds a custom tool as a function whose one argument is the tool's input.
   Status add_custom(const json::object& tool, const std::string& place, std::string_view name_space) {
     auto format = read_custom_format(tool);
     if (!format.ok()) return in_field(place, std::move(format).error());
@@ -138,7 +138,7 @@ class ToolList {
     return base::ok();
   }
 
-  // One line for each kind, however many tools there are: warnings are headers too.
+  // Adds one warning for each kind, however many tools there are: warnings are also sent as headers.
   void warn_once(std::string_view kind, std::string warning) {
     if (warned_.insert(kind).second) out_.warnings.push_back(std::move(warning));
   }
@@ -162,10 +162,10 @@ class ToolList {
   json::array functions_;
   std::vector<std::string> places_;
   std::set<std::string_view> warned_;
-  std::map<std::string, CustomFormat, std::less<>> formats_;  // with a Lark grammar, by flat names
+  std::map<std::string, CustomFormat, std::less<>> formats_;  // those with a Lark grammar, by flat names
 };
 
-// A tool that a choice names, in a chat's form.
+// Converts the tool that a tool_choice names to a chat's form.
 json::object as_named_function(json::object tool) {
   const json::value* name_space = tool.if_contains("namespace");
   if (name_space != nullptr && name_space->is_string())

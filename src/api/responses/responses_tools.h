@@ -14,8 +14,8 @@ struct ResponseTools {
   std::vector<std::string> warnings;  // about tools that were left out
 };
 
-// Reads tools, tool_choice, parallel_tool_calls and server_tools of a response's request. The tools of
-// namespaces join the flat list; tools that OpenAI runs on its own servers are left out.
+// Reads the request's tools, tool_choice, parallel_tool_calls and server_tools. The tools of namespaces join
+// the flat list; tools that OpenAI runs on its own servers are left out.
 base::Result<ResponseTools> read_response_tools(const json::object& body);
 
 }  // namespace kvasir::api

@@ -33,7 +33,7 @@ namespace {
 
 constexpr std::size_t kMaxShownId = 100;
 constexpr std::int64_t kMaxEventNumber = 1'000'000'000;
-// A cancelled response ends after the step that is running.
+// A cancelled response ends only after the step that is running.
 constexpr std::chrono::seconds kMaxCancelWait(30);
 
 void append(json::array& to, json::array from) {
@@ -46,7 +46,8 @@ Result<json::object> object_of(const store::StoredAnswer& response) {
   return std::move(body.get_object());
 }
 
-// The process that generated it is gone, and nobody else goes on with it.
+// Marks a response as failed because the process that generated it is gone, and no other process continues
+// it.
 Status tell_interruption(store::StoredAnswer& response) {
   TRY(json::object body, object_of(response));
   body["status"] = "failed";
@@ -56,7 +57,8 @@ Status tell_interruption(store::StoredAnswer& response) {
   return base::ok();
 }
 
-// The input of a response in a conversation is only the last part of what its model was given.
+// A response in a conversation cannot be continued by its id: its input is only the last part of what its
+// model read.
 Status check_not_conversed(const store::StoredAnswer& response) {
   TRY(const json::object body, object_of(response));
   const json::value* conversation = body.if_contains("conversation");
@@ -81,7 +83,7 @@ Error runs_elsewhere(const std::string& id) {
                "", "response_in_progress"};
 }
 
-// Answers with the text that `work` returns.
+// Answers with the JSON text that `work` returns.
 asio::awaitable<void> reply_from_store(Service& service, Exchange& exchange, StoreWork<std::string> work) {
   Result<std::string> body = co_await run_on_store<std::string>(service, exchange, std::move(work));
   if (!body.ok()) {
@@ -117,7 +119,8 @@ asio::awaitable<void> stream_response(Service& service, Exchange& exchange,
   const std::string id = exchange.parameter("id");
   const std::int64_t last_seen = starting_after.value_or(-1);
   Result<std::shared_ptr<EventLog>> log = service.streams.find(key_of(exchange));
-  // Where the first ones have given way, a reader that wants them all gets them made anew.
+  // If the first events have been dropped, a reader that wants all events of an ended stream gets them made
+  // anew.
   if (log.ok() && id.starts_with("resp_") && (starting_after || !(*log)->ended() || (*log)->has_all())) {
     co_await replay_log(service, exchange, std::move(*log), static_cast<std::uint64_t>(last_seen + 1));
     co_return;

@@ -13,7 +13,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// The page may load and call nothing but this server, and no other page may frame it.
+// The page may load from and call only this server, and no other page may frame it.
 constexpr std::string_view kContentPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -47,8 +47,7 @@ net::HttpResponse answer_with(const net::HttpRequest& request, const WebAsset& a
   return response;
 }
 
-// Browsers ask for HTML by its name. Programs that look for Ollama at this path ask for anything, or for
-// JSON.
+// Browsers name HTML in Accept. Programs that look for Ollama at this path accept anything, or JSON.
 bool wants_page(const net::HttpRequest& request) {
   const auto accept = request.header("accept");
   return accept && accept->find("text/html") != std::string_view::npos;
