@@ -13,7 +13,7 @@ using base::Result;
 
 namespace {
 
-// Does Python's str.format, with fields such as "{0.name[key]!r:>{width}}".
+// Implements Python's str.format, with fields such as "{0.name[key]!r:>{width}}".
 class BraceFormat {
  public:
   BraceFormat(Context& context, const Arguments& arguments) : context_(context), arguments_(arguments) {}

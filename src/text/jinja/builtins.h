@@ -46,12 +46,12 @@ struct Justification {
   Value width;
   Prompt fill = {.text = " ", .from_input = {}};
 };
-// Does str.ljust, str.rjust or str.center: `side` is the side to which the text is moved.
+// Implements str.ljust, str.rjust or str.center: `side` is the side to which the text is moved.
 base::Result<Value> justified(Context& context, const Prompt& text, const Justification& rule, Side side);
 // Returns the words between runs of spaces. After `limit` splits, the last word is the rest of the text. A
 // negative limit means no limit.
 std::vector<Range> words_of(std::string_view text, std::int64_t limit);
-// Does Python's float(value). Absent if the value is not a number.
+// Implements Python's float(value). Absent if the value is not a number.
 base::Result<std::optional<double>> real_of(Context& context, const Value& value);
 base::Result<Value> replaced(Context& context, const Prompt& text, const Replacement& what);
 base::Result<Value> joined(Context& context, const std::vector<Value>& items, const Prompt& separator);

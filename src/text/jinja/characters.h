@@ -43,7 +43,7 @@ bool is_letter(char32_t character);
 bool is_cased(char32_t character);
 bool is_numeric(char32_t character);
 bool is_printable(char32_t character);  // repr() shows it unescaped
-// Do str.islower() and str.isupper(): at least one letter has the case, and none has the other case.
+// Implement str.islower() and str.isupper(): at least one letter has the case, and none has the other case.
 bool is_lower_text(std::string_view text);
 bool is_upper_text(std::string_view text);
 

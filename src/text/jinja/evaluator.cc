@@ -163,7 +163,7 @@ Result<Evaluator::Flow> Evaluator::run_loop(const For& node, const Value& iterab
   return run(node.otherwise);
 }
 
-// Does loop(items): renders the loop for other items.
+// Implements loop(items): renders the loop for other items.
 Result<Value> Evaluator::call_loop(const Loop& loop, const Arguments& arguments) {
   if (loop.statement == nullptr) return failure("the loop must be 'recursive' to be called");
   TRY_OK(arguments.by_position(1, 1));

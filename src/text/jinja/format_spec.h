@@ -24,7 +24,7 @@ struct FormatSpec {
 
 base::Result<FormatSpec> read_format_spec(std::string_view text);
 
-// Does Python's format(value, spec). Charges the budget.
+// Implements Python's format(value, spec). Charges the budget.
 base::Result<Prompt> formatted(Context& context, const Value& value, const FormatSpec& spec);
 
 // Returns a number in the given type, without padding: an integer for bcdoxX, any number for eEfFgG%.

@@ -65,7 +65,7 @@ Result<Value> word_count(Context& context, const Value& subject, const Arguments
   return Value::number(count);
 }
 
-// Does Python's len(). Returns -1 if the value has no length.
+// Implements Python's len(). Returns -1 if the value has no length.
 std::int64_t size_of(const Value& value) {
   if (value.is_text()) return static_cast<std::int64_t>(count_characters(value.str()));
   if (value.is_dict()) return static_cast<std::int64_t>(value.mapping().entries().size());

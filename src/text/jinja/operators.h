@@ -19,9 +19,9 @@ struct SliceBounds {
 };
 base::Result<Value> slice(Context& context, const Value& object, const SliceBounds& bounds);
 
-// Does Python's `format % arguments`.
+// Implements Python's `format % arguments`.
 base::Result<Value> format_percent(Context& context, const Prompt& format, const Value& arguments);
-// Does Python's `format.format(arguments)`.
+// Implements Python's `format.format(arguments)`.
 base::Result<Value> format_braces(Context& context, const Prompt& format, const Arguments& arguments);
 
 }  // namespace kvasir::text::jinja

@@ -14,7 +14,7 @@ using base::Result;
 
 namespace {
 
-// Does Python's `%` formatting: parses conversions such as "%-08.3f" and applies them to the arguments.
+// Implements Python's `%` formatting: parses conversions such as "%-08.3f" and applies them to the arguments.
 class PercentFormat {
  public:
   PercentFormat(Context& context, const Prompt& format, const Value& arguments)

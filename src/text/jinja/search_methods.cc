@@ -163,7 +163,7 @@ Result<std::optional<Window>> window_of(Context& context, const Value& subject, 
   return std::optional<Window>(Window{text.substr(begin, end - begin), static_cast<std::size_t>(bounds[0])});
 }
 
-// Does startswith and endswith, which take a string or a tuple of strings.
+// Implements startswith and endswith, which take a string or a tuple of strings.
 template <Side kSide>
 Result<Value> matches_at(Context& context, const Value& subject, const Arguments& arguments) {
   TRY(const auto window, window_of(context, subject, arguments));
@@ -183,7 +183,7 @@ Result<Value> matches_at(Context& context, const Value& subject, const Arguments
   return Value(false);
 }
 
-// Does find, rfind, index and rindex. Positions are in characters.
+// Implements find, rfind, index and rindex. Positions are in characters.
 enum class Missing { is_minus_one, is_error };
 template <Side kFrom, Missing kMissing>
 Result<Value> find(Context& context, const Value& subject, const Arguments& arguments) {

@@ -104,7 +104,7 @@ Result<Value> divisible_by(Context& context, const Value& subject, const Argumen
   return leaves(context, subject, *divisor, 0);
 }
 
-// Does Python's `is`, except that equal strings and equal numbers of one type count as the same object.
+// Implements Python's `is`, except that equal strings and equal numbers of one type count as the same object.
 Result<Value> same_as(Context&, const Value& subject, const Arguments& arguments) {
   TRY_OK(arguments.only({"other"}));
   const Value* other = arguments.find(0, "other");

@@ -186,10 +186,10 @@ class Dict {
 // Whether a value may be a key of a dict.
 bool hashable(const Value& value);
 bool equal(const Value& a, const Value& b);
-// Does Python's `<`. Fails for types that have no order.
+// Implements Python's `<`. Fails for types that have no order.
 base::Result<bool> less(const Value& a, const Value& b);
 
-// Do Python's str() and repr(). The caller must have charged the value's weight to the budget.
+// Implement Python's str() and repr(). The caller must have charged the value's weight to the budget.
 Prompt to_text(const Value& value);
 Prompt to_repr(const Value& value);
 std::string real_repr(double value);

@@ -82,7 +82,7 @@ std::optional<std::int64_t> to_integer(double value) {
   return static_cast<std::int64_t>(value);
 }
 
-// Does Python's int(text, base), in 64 bits.
+// Implements Python's int(text, base), in 64 bits.
 Result<std::optional<std::int64_t>> parse_integer(std::string_view text, std::int64_t base) {
   if (base != 0 && (base < 2 || base > 36)) return std::optional<std::int64_t>();
   const auto [unsigned_text, negative] = signed_part(text);
@@ -147,7 +147,7 @@ Result<Value> absolute(Context&, const Value& subject, const Arguments& argument
   return Value(value < 0 ? -value : value);
 }
 
-// Does Python's round(number, digits): to the nearest, and exact halves to even.
+// Implements Python's round(number, digits): to the nearest, and exact halves to even.
 Result<Value> round_common(const Value& number, std::int64_t precision) {
   precision = std::clamp<std::int64_t>(precision, -400, 400);
   if (number.is<double>()) {
