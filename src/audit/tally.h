@@ -23,8 +23,7 @@ class Tally {
 
  private:
   bool note(const std::string& model, const std::string& member, bool is_wrong) {
-    if (verdicts_.size() >= kMostMembers)
-      verdicts_.clear();  // the names come and go, so the map must be bounded
+    if (verdicts_.size() >= kMostMembers) verdicts_.clear();  // keeps the map bounded
     std::deque<bool>& verdicts = verdicts_[{model, member}];
     verdicts.push_back(is_wrong);
     if (verdicts.size() > kWindow) verdicts.pop_front();

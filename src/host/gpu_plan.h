@@ -63,8 +63,8 @@ class GpuPlan {
   std::condition_variable_any all_there_;
   int num_arrived_ = 0;            // guarded by mutex_
   std::vector<KvDemand> demands_;  // guarded by mutex_
-  std::optional<base::Result<std::vector<int>>>
-      divided_;  // guarded by mutex_; blocks for `demands_`, once all models are there
+  // The blocks for `demands_`, set when all models have arrived; guarded by mutex_.
+  std::optional<base::Result<std::vector<int>>> divided_;
 };
 
 }  // namespace kvasir::host

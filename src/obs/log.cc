@@ -77,7 +77,8 @@ void append_json_text(std::string& out, std::string_view value) {
       out += c;
     }
   }
-  // The invalid byte becomes U+FFFD, since bytes that are not UTF-8 would make the whole line unreadable.
+  // U+FFFD replaces the rest from the first invalid byte, since bytes that are not UTF-8 would make the whole
+  // line unreadable.
   if (valid < value.size()) out += "\\ufffd";
   out += '"';
 }

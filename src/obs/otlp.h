@@ -13,7 +13,7 @@ namespace kvasir::obs {
 struct TraceSource {
   std::string service_name = "kvasir";
   std::string version;
-  std::string instance;  // tells servers with one name apart
+  std::string instance;  // distinguishes servers with the same name
 };
 
 std::string otlp_json(const std::vector<FinishedTrace>& traces, const TraceSource& source);

@@ -52,7 +52,7 @@ struct FinishedTrace {
   TraceId id{};
   std::string state;
   std::vector<Span> spans;
-  std::int64_t steady_to_unix_ns = 0;  // added to a span's times, gives Unix time
+  std::int64_t steady_to_unix_ns = 0;  // the offset from a span's times to Unix time
 };
 
 // The spans and ids of one request while it runs. Shared by everything that works on the request, on the

@@ -23,8 +23,8 @@ struct SimLoad {
   int num_requests = 0;            // total; 0: as many as the time or the arrivals allow
   double duration_s = 0;           // no request starts later; 0: no limit
   enum class Forecasts { none, made, refuse };
-  Forecasts forecasts =
-      Forecasts::none;  // of each request when it arrives; `refuse`: the late ones, as `serve`
+  // Whether each request is forecast when it arrives; `refuse`: late ones are refused, as by `serve`.
+  Forecasts forecasts = Forecasts::none;
   double client_s = 0;  // time from an answer until the scheduler sees the client's next request
   std::function<SimRequest(std::uint64_t index)> request;
 };

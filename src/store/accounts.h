@@ -26,7 +26,7 @@ struct TenantChange {
 
 enum class KeyScope : std::uint8_t {
   tenant,   // uses the models and sees its tenant's records
-  admin,    // manages tenants and keys
+  admin,    // uses the admin API and reads the metrics
   metrics,  // reads the metrics
 };
 std::string_view name_of(KeyScope scope);

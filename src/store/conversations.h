@@ -102,13 +102,13 @@ class Conversations {
   // state. not_found: the message no longer exists.
   virtual base::Status save(const Key& key, const Message& message) = 0;
   // Removes the messages of one turn, given in their order. A message that another turn continues stays, and
-  // so do those before it; missing messages are skipped. If the active leaf is removed, the message before it
-  // becomes active. not_found: none of the messages exists.
+  // so do those before it; missing messages are skipped. If the active leaf is removed, the nearest earlier
+  // message that stays becomes active. not_found: none of the messages exists.
   virtual base::Status withdraw(const Key& key, const std::vector<std::string>& ids) = 0;
 
   // Replaces the body of a message. conflict: it is being generated.
   virtual base::Status rewrite(const Key& key, const std::string& id, const std::string& body) = 0;
-  // Removes one message; its children get its parent. conflict: it is being generated.
+  // Removes one message; its children move to its parent. conflict: it is being generated.
   virtual base::Status take_out(const Key& key, const std::string& id) = 0;
 
   // All messages in the order of their creation.

@@ -174,7 +174,7 @@ Status SqliteConversations::check_parent(Transaction& transaction, std::int64_t 
 
 Status SqliteConversations::append(const Key& key, const Append& append) {
   TRY(Transaction transaction, Transaction::begin(database_, Access::write));
-  // Ends messages of dead processes first, so that nobody waits for them.
+  // Messages of dead processes are ended first, since they will never be completed.
   TRY_OK(owner_.bury_dead(transaction));
   TRY(Row row, find_row(transaction, key));
   Conversation& c = row.conversation;

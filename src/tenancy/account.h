@@ -43,9 +43,9 @@ struct AccountState {
   Spending month;
 };
 
-// One tenant's use of its limits. Invariant: the tokens counted in a day or a month never exceed the budget,
-// and those counted in any stretch of time never exceed the bound of the buckets. Touched by one thread at a
-// time.
+// One tenant's use of its limits. Invariant, unless requests use more than was granted: the tokens counted in
+// a day or a month never exceed the budget, and those counted in any stretch of time never exceed the bound
+// of the buckets. Touched by one thread at a time.
 class Account {
  public:
   // What a request took from the limits. Pass it to `settle` or `give_back` exactly once.

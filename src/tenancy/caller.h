@@ -13,8 +13,8 @@ using Tier = config::TierConfig;
 // Who makes a request. A value that may be copied and kept after the request.
 struct Caller {
   std::string tenant;  // owner of the records that the request stores
-  std::string
-      flow;  // has one share of the server: the tenant, or the client's address where nobody needs a key
+  // Has one share of the server: the tenant, or the client's address if no key is needed.
+  std::string flow;
   std::string key;                                             // the key's id; empty if no key was shown
   std::shared_ptr<const Tier> tier;                            // never null
   std::shared_ptr<const std::string> system_prompt = nullptr;  // goes before that of a chat; null: none

@@ -32,7 +32,7 @@ struct SamplingParams {
 // Who sent a request, from the HTTP request to the engine's log.
 struct Origin {
   std::string request_id;       // the client's x-request-id, or the id that the server gave it
-  std::string tenant;           // who asks
+  std::string tenant;           // the tenant of the caller
   int weight = 1;               // the tenant's share of the server, relative to other tenants; at least 1
   std::string cache_namespace;  // prefix blocks are shared only within one namespace
 };

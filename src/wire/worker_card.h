@@ -15,8 +15,8 @@ struct WorkerCard {
   std::string address;      // HOST:PORT of its gRPC server
   std::string model;        // the name that clients ask for
   std::string fingerprint;  // of the weights and the program; workers with the same one give the same answers
-  std::string
-      text_digest;    // SHA-256 of the tokenizer and the template; gateways must prepare text with these
+  // SHA-256 of the tokenizer and the template; gateways must prepare text with these.
+  std::string text_digest;
   std::string build;  // the program's version
   std::string role = kAnyRole;
   int context_length = 0;  // tokens of prompt and output together

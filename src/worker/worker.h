@@ -96,8 +96,8 @@ class Worker final : public router::HostReports {
   std::function<wire::WorkerReport()> report_;               // guarded by mutex_; empty until loaded
   std::unique_ptr<router::Host> host_;
   std::unique_ptr<remote::WorkerServer> server_;  // null until loaded
-  std::unique_ptr<fleet::EtcdRegistration>
-      registration_;  // null until loaded, without etcd, and once it drains
+  // Null until loaded, without etcd, and after draining has begun.
+  std::unique_ptr<fleet::EtcdRegistration> registration_;
   std::vector<obs::Observation> observations_;
   std::unique_ptr<net::HttpServer> health_;
   std::uint16_t health_port_ = 0;
