@@ -107,8 +107,7 @@ base::Status apply_file(Settings& settings, const std::string& path) {
   settings.tiers = file.tiers;
   settings.prices = file.prices;
   settings.upstreams = file.upstreams;
-  if (!file.upstreams.empty())
-    settings.model.clear();  // the default model is only for servers without upstreams
+  if (!file.upstreams.empty()) settings.model.clear();  // the default is only for servers without upstreams
   const auto find = [&](std::string_view name, const auto&) -> std::optional<Texts> {
     const auto entry = file.entries.find(name);
     if (entry == file.entries.end()) return std::nullopt;

@@ -29,10 +29,8 @@ class Journal {
   // that.
   base::Status append(std::string_view lines);
 
-  enum class Durability {
-    process,
-    disk
-  };  // what the lines survive: the end of the process, or of the machine
+  // What the lines survive: the end of the process, or of the machine.
+  enum class Durability { process, disk };
   // Replaces the file's contents with these lines. An error changes nothing.
   base::Status replace(std::string_view lines, Durability durability);
 

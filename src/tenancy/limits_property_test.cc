@@ -189,8 +189,7 @@ class World {
     }
     auto next = std::make_unique<store::TempFolder>();
     std::ofstream(next->path() / "limits.journal", std::ios::binary) << text.substr(0, cut);
-    for (Tenant& tenant : tenants_)
-      tenant.running.clear();  // these settle into the old journal, which is not read again
+    for (Tenant& tenant : tenants_) tenant.running.clear();  // they settle into the old journal
     folder_ = std::move(next);
     reopen();
   }

@@ -23,7 +23,7 @@ struct Token {
 
 enum class FinishReason { stop, length };
 
-// The cost of a sequence so far, and how long it waited. Times are wall-clock times.
+// The cost of a sequence so far, and how long it waited. Times are elapsed real time.
 struct Usage {
   int prompt_tokens = 0;
   int cached_tokens = 0;  // prompt tokens found in the prefix cache

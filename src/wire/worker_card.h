@@ -9,7 +9,7 @@ namespace kvasir::wire {
 // Roles of workers. Every worker can do everything; the role decides what gateways send it.
 inline constexpr const char* kAnyRole = "any";
 inline constexpr const char* kPrefillRole = "prefill";  // computes prompts that other workers answer
-inline constexpr const char* kDecodeRole = "decode";    // answers; others compute its long prompts
+inline constexpr const char* kDecodeRole = "decode";    // answers requests; others compute long prompts
 struct WorkerCard {
   std::string id;           // unique in the fleet, and the same after a restart of the worker
   std::string address;      // HOST:PORT of its gRPC server
