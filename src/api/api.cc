@@ -232,7 +232,7 @@ asio::awaitable<void> Api::handle(net::HttpRequest& request, net::Responder& res
 
 asio::awaitable<void> Api::handle_route(Exchange& exchange, const Route& route) {
   obs::SpanScope auth(*exchange.trace->spans, "auth");
-  // The key may have been revoked while the body came.
+  // The key is checked again, since it may have been revoked while the body came.
   base::Result<tenancy::Caller> caller = caller_of(service_.directory, exchange.request, route.scope);
   if (!caller.ok()) {
     auth.fail(caller.error().reason);

@@ -68,7 +68,8 @@ bool is_at_or_below(std::string_view path, std::string_view root) {
   return path.starts_with(root) && (path.size() == root.size() || path[root.size()] == '/');
 }
 
-// The path as the routes spell it: without a slash at the end, and with the "/v1" that a client left out.
+// Returns the path as the routes spell it: without a slash at the end, and with the "/v1" that a client left
+// out.
 std::string canonical(std::string_view path) {
   while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
   const auto leads_there = [&](std::string_view root) { return is_at_or_below(path, root); };

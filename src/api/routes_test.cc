@@ -104,7 +104,7 @@ void references(const json::value& value, std::set<std::string>& found) {
 TEST(Openapi, SpeaksOfEveryRouteAndNamesOnlyWhatIsThere) {
   const json::object document = openapi_document(route_groups());
   EXPECT_EQ(document.at("openapi"), "3.1.0");
-  // Both answers with the same status and type are documented.
+  // Two answers with the same status and type are both documented.
   const json::value& turn = document.at("paths").at("/v1/conversations/{id}/messages").at("post");
   const json::value& schema =
       turn.at("responses").at("200").at("content").at("application/json").at("schema");

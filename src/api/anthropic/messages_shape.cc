@@ -13,7 +13,7 @@ using Kind = AnswerPart::Kind;
 
 namespace {
 
-// As with Anthropic, cached tokens do not count as input tokens.
+// As in Anthropic's API, cached tokens do not count as input tokens.
 json::object usage_object(const wire::Usage& usage) {
   return {{"input_tokens", usage.prompt_tokens - usage.cached_tokens},
           {"cache_creation_input_tokens", 0},

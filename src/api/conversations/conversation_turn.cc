@@ -62,7 +62,7 @@ asio::awaitable<void> store_only(Service& service, Exchange& exchange, TurnReque
   co_await reply(exchange, std::move(response));
 }
 
-// The body may be empty if an answer is to be generated again.
+// Parses a turn's body, which may be empty if an answer is to be generated again.
 Result<json::object> parse_body(const Service& service, const std::string& body) {
   if (body.empty()) return json::object();
   return parse_object(body, service.options.max_json_depth);
@@ -72,7 +72,7 @@ Result<json::object> parse_body(const Service& service, const std::string& body)
 struct FoundTurn {
   TurnRequest request;
   TurnPlace place;
-  std::size_t num_bytes = 0;  // of the whole chat's text
+  std::size_t num_bytes = 0;  // size of the whole chat's text
 };
 
 asio::awaitable<Result<FoundTurn>> find_turn(Service& service, Exchange& exchange, std::string edited_id) {

@@ -13,14 +13,14 @@ namespace kvasir::api {
 
 namespace json = boost::json;
 
-// Returns one message for each item, whose ids it takes over. Each message follows the one before it, and the
+// Returns one message for each item, with the item's id. Each message follows the one before it, and the
 // first follows `parent_id`. `field` is the items' place in the request, for errors.
 base::Result<std::vector<store::Message>> messages_to_store(const json::array& items, std::string parent_id,
                                                             std::string_view field);
 
 json::array items_of_message(const store::Message& message);
 
-// The messages as a model's chat has them.
+// Converts stored messages to the messages of a model's chat.
 base::Result<json::array> chat_of_messages(const std::vector<store::Message>& messages);
 
 // Returns the stored body of a message without the item of this id. Absent: nothing is left of the message.

@@ -88,7 +88,7 @@ Status read_shift(const json::value& value, Draft& draft) {
   return base::ok();
 }
 
-// For fields that are not supported, unless they are empty.
+// Reads a field that is not supported, which is an error unless it is empty.
 Status only_no_text(const json::value& value, Draft&) {
   const bool nothing = value.is_string() && value.get_string().empty();
   return nothing ? base::ok() : Status(not_supported("this field is"));

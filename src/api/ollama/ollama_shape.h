@@ -16,8 +16,8 @@ inline constexpr AnswerKind kOllamaAnswer = {"ollama-", " ", kLines};
 // How to write an answer of Ollama's API.
 struct OllamaWriting {
   enum class Form : std::uint8_t {
-    message,   // of /api/chat
-    response,  // of /api/generate
+    message,   // the form of /api/chat
+    response,  // the form of /api/generate
   };
 
   Form form = Form::message;

@@ -138,7 +138,7 @@ TEST_F(CompletionsTest, FieldsThatDoNotChangeTheAnswer) {
     EXPECT_EQ(post("/v1/chat/completions", chat_body(wrong)).status, 400) << wrong;
 }
 
-// A server that browsers may call from one site.
+// A server whose settings let the pages of one site call it.
 class CorsTest : public CompletionsTest {
  protected:
   static ServiceOptions cors_options() {

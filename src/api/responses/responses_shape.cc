@@ -281,7 +281,7 @@ class ItemShape final : public ResponsesShape {
   const ClientTools tools_;
   ResponseEvents events_;
   std::optional<Item> item_;
-  json::array output_;                       // complete items, and running calls of this server's tools
+  json::array output_;                       // complete items, and unfinished calls of server tools
   std::map<int, std::size_t> server_calls_;  // indices in `output_`, by the call's number
   std::string unsent_;                       // events of an answer that ended early
   json::array lines_;                        // logprobs that no item has taken yet

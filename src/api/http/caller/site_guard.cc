@@ -103,7 +103,8 @@ SiteGuard::SiteGuard(Options options)
       on_loopback_(is_loopback(lower(options_.host))),
       names_(other_names(options_)) {}
 
-// An IP address cannot be rebound by DNS, so a page from an address came from this server.
+// Unless the server listens on loopback, any IP address counts as its own: DNS cannot rebind an address, so a
+// page from it came from this server.
 bool SiteGuard::is_own_name(std::string_view host) const {
   const std::string name = name_of(host);
   if (is_loopback(name) || std::ranges::find(names_, name) != names_.end()) return true;

@@ -31,7 +31,7 @@ struct ModelMetrics {
 // The requests of one model and one class, as clients see them. Times are measured from when the request was
 // read.
 struct ClassMetrics {
-  obs::Histogram& ttft;  // to the first token
+  obs::Histogram& ttft;  // until the first token
   obs::Histogram& tpot;  // mean time of each further token of a request
   obs::Histogram& itl;   // between two tokens
   obs::Histogram& e2e;   // the whole time, of requests that ended well

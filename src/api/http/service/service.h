@@ -50,11 +50,11 @@ struct ServiceOptions {
   int num_text_threads = 1;
   std::size_t max_waiting_texts = 512;          // texts that wait for a thread; further requests are refused
   int max_sequences = kMaxSequencesPerRequest;  // of one request
-  // If a stream's text is not tokenized after this time, its headers are sent, and errors become events.
-  // Before that, an error has its own HTTP status.
+  // If a stream's text is not tokenized after this time, its headers are sent, and later errors become
+  // events. Before that, an error is answered with its own HTTP status.
   base::Duration headers_after = std::chrono::milliseconds(100);
   EventLogs::Limits resumable = {};
-  int max_tool_rounds = 8;  // per answer; then the model may make no more calls
+  int max_tool_rounds = 8;  // per answer; after them the model may make no more calls
   // Models that "auto" uses for easy and hard questions. Empty: the one with the fewest or the most
   // parameters.
   std::string auto_small = {};
@@ -119,13 +119,13 @@ struct Exchange {
   net::Responder& responder;
   std::string id;                                 // in the x-request-id header
   tenancy::Caller caller;                         // anonymous until the key has been checked
-  const tenancy::Admission* admission = nullptr;  // knows the caller's limits; null: no one asks for them
+  const tenancy::Admission* admission = nullptr;  // knows the caller's limits; null: the route has none
   std::string_view endpoint = {};                 // the route's path; empty until the key has been checked
   const Route* route = nullptr;                   // null until the key has been checked
   PathParameters path_parameters = {};
   ErrorStyle errors = ErrorStyle::openai;
   std::size_t num_body_bytes = 0;  // set once the body is read
-  int status = 0;                  // of the answer; 0 until there is one
+  int status = 0;                  // of the answer; 0 until one is sent
   // Filled in as the request proceeds, mostly for the log.
   std::string model;
   std::vector<net::HttpHeader> headers;  // added to every answer

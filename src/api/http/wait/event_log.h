@@ -107,7 +107,7 @@ class EventLogs {
   const Limits limits_;
   const base::Clock& clock_;
   mutable std::mutex mutex_;
-  // By tenant and id; guarded by mutex_.
+  // The logs by tenant and id; guarded by mutex_.
   std::map<std::pair<std::string, std::string>, std::shared_ptr<EventLog>> logs_;
 };
 

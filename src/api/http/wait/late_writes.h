@@ -62,7 +62,7 @@ class LateWrites {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Entry> waiting_;  // guarded by mutex_
-  std::size_t num_bytes_ = 0;  // guarded by mutex_: of all entries
+  std::size_t num_bytes_ = 0;  // guarded by mutex_; of all entries
   bool stopped_ = false;       // guarded by mutex_
   std::thread thread_;
 };
