@@ -14,7 +14,7 @@ bool is_fast_attention(const AttentionArgs& args) {
   return args.type == tensor::DType::bf16 && known && args.v != nullptr && args.value_dim == args.head_dim;
 }
 
-// For each split item and head: the sum of values, the largest score, and the sum of weights.
+// For each split item and head, partials hold the sum of values, the largest score, and the sum of weights.
 std::size_t partial_floats(int num_split_items, int num_heads, int value_dim) {
   return static_cast<std::size_t>(num_split_items) * static_cast<std::size_t>(num_heads) *
          (static_cast<std::size_t>(value_dim) + 2);

@@ -6,16 +6,16 @@
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/tiles.cuh"
 
-// Shared by the kernels that use the matrix units. Fragments have the layout of mma.m16n8k16: a lane has rows
-// lane / 4 and lane / 4 + 8, and columns from 2 * (lane % 4) on.
+// Code shared by the kernels that use the matrix units. Fragments have the layout of mma.m16n8k16: a lane has
+// rows lane / 4 and lane / 4 + 8, and columns from 2 * (lane % 4) on.
 namespace kvasir::ops::cuda {
 
 inline constexpr float kLog2E = 1.4426950408889634f;
 
-// The operands of products with blocks of bf16.
+// Operands of products with KV blocks of bf16.
 struct Bf16Fragments {
   using Kv = Bf16;
-  static constexpr float kFactor = 1;  // for products with blocks
+  static constexpr float kFactor = 1;  // multiplies the results of these products
 
   __device__ static uint32_t pack(float low, float high) { return pack2(low, high); }
   __device__ static uint32_t query(uint32_t pair) { return pair; }  // two numbers of bf16
@@ -24,7 +24,7 @@ struct Bf16Fragments {
   }
 };
 
-// The operands of products with blocks of e4m3, which half precision holds exactly.
+// Operands of products with KV blocks of e4m3, whose numbers half precision holds exactly.
 struct E4m3Fragments {
   using Kv = E4m3;
   static constexpr float kFactor = kWidened;
@@ -48,12 +48,12 @@ struct E4m3Fragments {
   }
 };
 
-// Regroups the low halves of two pairs and the high halves: {a0, a1}, {b0, b1} become {a0, b0}, {a1, b1}.
+// Regroups two pairs by their low and high halves: {a0, a1} and {b0, b1} become {a0, b0} and {a1, b1}.
 __device__ inline uint2 regrouped(uint32_t a, uint32_t b) {
   return make_uint2(__byte_perm(a, b, 0x5410), __byte_perm(a, b, 0x7632));
 }
 
-// The score for a base of two: its weight is 2^score.
+// The score to base 2: its softmax weight is 2^score.
 __device__ inline float scaled(const AttentionArgs& args, float dot) {
   if (args.softcap > 0) return args.softcap * tanhf(dot * args.scale / args.softcap) * kLog2E;
   return dot * (args.scale * kLog2E);
@@ -72,9 +72,9 @@ __device__ inline float quad_sum(float x) {
 // The running softmax of the rows of one warp's fragment.
 struct RunningSoftmax {
   float top[2] = {-kInf, -kInf};  // largest scores of the lane's row, and of the row eight below
-  float total[2] = {0, 0};        // of this lane's columns alone
+  float total[2] = {0, 0};        // sums of weights, over this lane's columns only
 
-  // Adds scores, which become weights. Returns the factors for the sums so far.
+  // Takes new scores and turns them into weights. Returns the factors by which to multiply the sums so far.
   template <int kTiles>
   __device__ float2 take(float (&scores)[kTiles][4]) {
     float keep[2];
@@ -85,7 +85,7 @@ struct RunningSoftmax {
       for (int i = 0; i < kTiles; ++i)
         high = fmaxf(high, fmaxf(scores[i][2 * half], scores[i][2 * half + 1]));
       high = fmaxf(top[half], quad_max(high));
-      const float base = high == -kInf ? 0 : high;  // a row that has seen nothing yet
+      const float base = high == -kInf ? 0 : high;  // no token seen yet
       keep[half] = exp2f(top[half] - base);
       top[half] = high;
       total[half] *= keep[half];

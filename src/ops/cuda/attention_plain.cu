@@ -5,9 +5,9 @@ namespace kvasir::ops::cuda {
 namespace {
 
 constexpr int kWarps = 4;
-constexpr int kMaxPerLane = 20;  // so a head has at most 640 numbers
+constexpr int kMaxPerLane = 20;  // numbers of a head; so it has at most 640
 
-// One warp for each row and head; every lane holds some of the head's numbers.
+// One warp computes one row and head. Every lane holds some of the head's numbers.
 template <class T>
 __global__ void plain_kernel(AttentionArgs args) {
   release_next();

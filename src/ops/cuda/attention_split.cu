@@ -1,6 +1,7 @@
 #include "ops/cuda/attention_split.cuh"
 
-// Attention of single rows by products of warps. Heads of 128 with numbers of e4m3 use warpgroups instead.
+// Attention of single rows by products of single warps. Heads of 128 with numbers of e4m3 use warpgroups
+// instead (attention_split_wide.cu).
 namespace kvasir::ops::cuda {
 void attend_rows_split(StreamHandle stream, const AttentionArgs& args) {
   if (args.step.num_split_items == 0) return;

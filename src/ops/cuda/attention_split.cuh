@@ -4,10 +4,11 @@
 #include "ops/cuda/bulk.cuh"
 
 // Attention of single rows. A thread block takes a part of a sequence's tokens, and each of its four warps
-// every fourth KV block of it. `Step` is a warp's work on one KV block, for one type of numbers.
+// takes every fourth KV block of that part. `Step` is a warp's work on one KV block, for one type of numbers.
 namespace kvasir::ops::cuda {
 
-// In the grid, x counts the KV heads of an item, then items; z counts the parts of a group of heads.
+// In the grid, x counts the KV heads of an item and then the items; z counts the parts of a KV head's group
+// of query heads.
 __device__ inline int kv_head_of_block(const AttentionArgs& args) {
   return static_cast<int>(blockIdx.x) % args.num_kv_heads;
 }
@@ -16,10 +17,10 @@ __device__ inline int item_of_block(const AttentionArgs& args) {
 }
 
 inline constexpr int kWarps = 4;
-inline constexpr int kHeads = 8;   // query heads of a thread block, of one KV head: a fragment's columns
-inline constexpr int kStages = 2;  // KV blocks of a warp in shared memory or on their way
+inline constexpr int kHeads = 8;   // query heads of one KV head in a thread block: a fragment's columns
+inline constexpr int kStages = 2;  // KV blocks that a warp has in shared memory or has requested
 
-// A block's keys are [16 tokens, dim], its values [dim, 16 tokens].
+// A KV block in shared memory. Its keys are [16 tokens, dim], its values [dim, 16 tokens].
 template <class Step>
 struct alignas(128) Stage {
   static constexpr int kBytes = kBlockTokens * Step::kDim * sizeof(typename Step::Kv);
@@ -27,7 +28,7 @@ struct alignas(128) Stage {
   unsigned char values[kBytes];
 };
 
-// The results of each warp. They take the place of the stages.
+// The results of each warp. They reuse the memory of the stages.
 template <int kDim>
 struct Sums {
   float numbers[kWarps][kHeads][kDim];
@@ -55,8 +56,8 @@ struct Task {
   int first;        // first token that is seen
   int part_blocks;  // KV blocks of a whole part
   int first_block;  // first KV block of the sequence to read
-  int last_block;   // past the end
-  int end;          // token past the last one that is seen
+  int last_block;   // one past the last KV block to read
+  int end;          // one past the last token that is seen
 
   __device__ Task(const AttentionArgs& args, const AttentionItem& item)
       : slice(item.slice), part(item.part), position(item.slice.num_computed) {
@@ -109,7 +110,7 @@ __device__ PairSum sum_of_warps(const Shared<Step>& shared, int head, int d) {
   return pair;
 }
 
-// Where the splits of a launch leave their results: tops, then totals, then sums.
+// Where the thread blocks of a launch leave the results of their parts: all tops, then totals, then sums.
 template <int kDim>
 struct Partials {
   float* tops;
@@ -129,7 +130,7 @@ __device__ void write_out(const AttentionArgs& args, const Task& task, int head,
   *reinterpret_cast<uint32_t*>(out) = pack2(pair.sum.x / pair.total, pair.sum.y / pair.total);
 }
 
-// The last thread block of a row to finish combines the splits, always in the same order.
+// The last thread block of a row to finish combines the parts, always in the same order.
 template <int kDim>
 __device__ void combine(const AttentionArgs& args, const Task& task, int num_splits, int& is_last) {
   __threadfence();
@@ -160,19 +161,19 @@ __device__ void combine(const AttentionArgs& args, const Task& task, int num_spl
   }
 }
 
-// A warp's KV blocks, one each round, and how they are fetched.
+// Fetches a warp's KV blocks, one in each round.
 template <class Step>
 struct Rounds {
   const AttentionArgs& args;
   const Task& task;
   Shared<Step>& shared;
-  const std::int32_t ids;  // of the part's KV blocks, one in each lane
+  const std::int32_t ids;  // ids of the part's KV blocks, one in each lane
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
 
   __device__ int block(int round) const { return task.first_block + warp + round * kWarps; }
   __device__ int count() const { return max(0, (task.last_block - block(0) + kWarps - 1) / kWarps); }
-  // This step writes the row's own block.
+  // Whether the round has the row's own token, whose key and value this step writes.
   __device__ bool has_own(int round) const { return block(round) == task.position / kBlockTokens; }
   __device__ void fetch(int round) const {
     constexpr std::uint32_t kBytes = Stage<Step>::kBytes;
@@ -187,8 +188,8 @@ struct Rounds {
   }
 };
 
-// Stores the thread block's results. `pair_of` returns those of two neighbouring numbers of a head; `is_last`
-// is in shared memory.
+// Stores the thread block's results. `pair_of` returns the results for two neighbouring numbers of a head.
+// `is_last` must be in shared memory.
 template <int kDim, class F>
 __device__ void keep_part(const AttentionArgs& args, const Task& task, int& is_last, F pair_of) {
   const int num_splits = task.position / (task.part_blocks * kBlockTokens) + 1;
@@ -210,14 +211,15 @@ __device__ void keep_part(const AttentionArgs& args, const Task& task, int& is_l
   if (num_splits > 1) combine<kDim>(args, task, num_splits, is_last);
 }
 
-// The id of the lane's KV block in the thread block's part.
+// The id of the KV block that this lane has of the thread block's part.
 __device__ inline std::int32_t block_id_of_lane(const AttentionArgs& args) {
   const int lane = threadIdx.x % 32;
   const int part_blocks = args.step.split_tokens / kBlockTokens;
   return lane < part_blocks ? args.step.split_blocks[item_of_block(args) * part_blocks + lane] : 0;
 }
 
-// Fetches the first pieces. Those that this step does not write are fetched before the kernel before is done.
+// Fetches the first pieces. Pieces that this step does not write are fetched before the previous kernel is
+// done.
 template <class Pieces>
 __device__ void fetch_first(const Pieces& pieces, int most) {
   const int early = min(pieces.count(), most);

@@ -3,9 +3,9 @@
 #include "ops/cuda/tensor_map.h"
 #include "ops/cuda/warpgroup.cuh"
 
-// Attention of single rows over blocks of e4m3, by a warpgroup: its products take such numbers as they are.
-// It works on tiles of 64 tokens. Tokens, or numbers of a head, are the rows of a product, and heads are its
-// columns: eight for the high parts of queries or weights, eight for the low parts.
+// Attention of single rows over blocks of e4m3, by a warpgroup, whose products take such numbers directly. It
+// works on tiles of 64 tokens. The rows of a product are tokens, or numbers of a head. Its columns are heads:
+// eight columns for the high parts of queries or weights, and eight for the low parts.
 namespace kvasir::ops::cuda {
 namespace {
 
@@ -15,7 +15,7 @@ constexpr int kTileTokens = kTileBlocks * kBlockTokens;
 constexpr int kBlockBytes = kBlockTokens * kDim;
 constexpr int kTileStages = 3;
 constexpr int kSumPitch = kDim + 4;
-constexpr int kTilesPerMultiprocessor = 4;  // thread blocks
+constexpr int kTilesPerMultiprocessor = 4;  // thread blocks on a multiprocessor
 
 struct WideStage {
   unsigned char keys[kTileBlocks][kBlockBytes];    // [token, number], chunks swizzled
@@ -25,7 +25,7 @@ struct WideStage {
 struct alignas(1024) WideShared {
   WideStage stages[kTileStages];
   unsigned char queries[2 * kHeads][kDim];  // chunks swizzled
-  // For both turns: [16 tokens][high or low][head, 16 tokens].
+  // The weights of two turns: [16 tokens][high or low][head, 16 tokens].
   unsigned char weights[2][kTileBlocks][2][kHeads][kBlockTokens];
   float tops[2][kWarps][kHeads];
   float query_steps[kHeads];
@@ -36,7 +36,7 @@ struct alignas(1024) WideShared {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-// Describes rows of 16 bytes in groups of eight; `apart` is the distance from one 16 columns to the next.
+// Describes rows of 16 bytes in groups of eight. `apart` is the distance from one 16 columns to the next.
 __device__ std::uint64_t describe_rows(const void* first, int eight_rows, int apart) {
   return static_cast<std::uint64_t>(eight_rows / 16) << 32 | static_cast<std::uint64_t>(apart / 16) << 16 |
          (shared_address(first) & 0x3ffff) / 16;
@@ -47,19 +47,19 @@ struct WideTask {
   const CUtensorMap& keys;
   const Task& task;
   WideShared& shared;
-  const std::int32_t ids;  // of the part's KV blocks, one in each lane
+  const std::int32_t ids;  // ids of the part's KV blocks, one in each lane
   const int kv_head = kv_head_of_block(args);
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
 
   ColumnSoftmax softmax;
-  float sums[2][8] = {};  // of the numbers from 0 and from 64 on
+  float sums[2][8] = {};  // [0]: numbers 0 to 63 of a head, [1]: 64 to 127
 
   __device__ int first_block(int tile) const { return task.first_block + tile * kTileBlocks; }
   __device__ int count() const {
     return max(0, (task.last_block - task.first_block + kTileBlocks - 1) / kTileBlocks);
   }
-  // This step writes the row's own block.
+  // Whether the tile has the row's own token, whose key and value this step writes.
   __device__ bool has_own(int tile) const {
     const int own = task.position / kBlockTokens;
     return first_block(tile) <= own && own < first_block(tile) + kTileBlocks;
@@ -81,7 +81,7 @@ struct WideTask {
               ready);
   }
 
-  // Each thread takes eight numbers, and sixteen threads take a head.
+  // Each thread loads eight numbers, so sixteen threads load a head.
   __device__ void put_queries() const {
     const int head = threadIdx.x / 16;
     const int part = threadIdx.x % 16;
@@ -108,7 +108,7 @@ struct WideTask {
     if (part == 0) shared.query_steps[head] = largest / kTwoBytesMost;
   }
 
-  // scores[2 * half + e]: of token 16 * warp + lane / 4 + 8 * half and head 2 * (lane % 4) + e.
+  // scores[2 * half + e] is the score of token 16 * warp + lane / 4 + 8 * half and head 2 * (lane % 4) + e.
   __device__ void score(const WideStage& stage, int first_token, float (&scores)[4]) const {
     float both[8];
     begin_products();
@@ -162,7 +162,7 @@ struct WideTask {
     }
   }
 
-  // Replaces the values after the first `count` tokens by zeros: they may be NaN.
+  // Replaces the values after the first `count` tokens by zeros, since they may be NaN.
   __device__ void clear_values(WideStage& stage, int count) const {
 #pragma unroll
     for (int block = 0; block < kTileBlocks; ++block) {
@@ -212,7 +212,7 @@ struct WideTask {
     }
   }
 
-  // Stores the sums for keep_part, as [head, number], in the memory of the stages.
+  // Stores the sums as [head, number] for keep_part. They reuse the memory of the stages.
   __device__ void put_sums(float* place) const {
     __syncthreads();
 #pragma unroll

@@ -37,7 +37,7 @@ struct Shape {
   float softcap = 0;
 };
 
-// How attention is computed.
+// A way to compute attention.
 struct Way {
   KvNumbers kv = KvNumbers::same;
   int split_tokens = kSplitTokens;
@@ -78,7 +78,7 @@ class Trial {
     q_ = numbers(static_cast<std::size_t>(num_rows_ * shape.num_heads * shape.head_dim));
   }
 
-  // The largest difference from the reference. Values are about 1.
+  // The largest difference from the reference. The values are about 1.
   double error() {
     const Stream stream;
     const DeviceBuffer q = to_device(stream, q_);
@@ -146,7 +146,7 @@ class Trial {
     return to_device(stream, bytes);
   }
 
-  // Random numbers, rounded as they are stored.
+  // Random numbers, rounded as the cache stores them.
   std::vector<std::uint16_t> kv_numbers(std::size_t count) {
     std::vector<std::uint16_t> values = numbers(count);
     if (way_.kv == KvNumbers::same) return values;
@@ -169,7 +169,7 @@ class Trial {
     slices_.push_back({num_rows_, s.num_rows, s.num_computed, static_cast<std::int32_t>(blocks_.size()),
                        static_cast<std::int32_t>(split_items_.size())});
     const auto num_blocks = static_cast<std::ptrdiff_t>((s.num_computed + s.num_rows + 15) / 16);
-    const std::vector<std::int32_t> own(ids.rbegin(), ids.rbegin() + num_blocks);  // as they are taken below
+    const std::vector<std::int32_t> own(ids.rbegin(), ids.rbegin() + num_blocks);  // as `ids` are taken below
     if (s.num_rows == 1 && splits_rows(shape_.head_dim)) {
       const int part_blocks = way_.split_tokens / 16;
       for (int part = 0; part <= s.num_computed / way_.split_tokens; ++part) {
@@ -272,7 +272,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Attention,
                                          Shape{6, 2, 256}, Shape{14, 2, 128, 100}, Shape{32, 2, 128},
                                          Shape{4, 4, 128, 0, 5}, Shape{7, 1, 64, 33, 3}));
 
-// bf16 gives a result of about 1 an error of up to 2^-9, and weights as much again.
+// bf16 gives a result of about 1 an error of up to 2^-9, and the weights add as much again.
 constexpr double kMaxError = 0.03;
 
 TEST_P(Attention, IsThatOfDoubles) {
@@ -281,7 +281,7 @@ TEST_P(Attention, IsThatOfDoubles) {
 }
 
 TEST_P(Attention, OfEightBitsIsThatOfDoubles) {
-  if (GetParam().head_dim == 256) {  // has no kernel, so a decoder must not ask for one
+  if (GetParam().head_dim == 256) {  // there is no kernel, so a decoder must not ask for it
     const AttentionArgs args{.kv = KvNumbers::e4m3, .v = this, .head_dim = 256, .value_dim = 256};
     EXPECT_FALSE(is_fast_attention(args));
     return;

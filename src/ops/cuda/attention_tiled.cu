@@ -7,8 +7,8 @@ namespace {
 constexpr int kWarps = kTileRows / 16;
 constexpr int kThreads = kWarps * 32;
 
-// Keys and values of kTokens tokens of one KV head, in shared memory, in chunks of 16 bytes. A chunk's place
-// depends on its row, so that eight rows of one column fall into different banks.
+// Keys and values of kTokens tokens of one KV head in shared memory, in chunks of 16 bytes. A chunk's place
+// depends on its row, so that the chunks of one column in eight rows are in different banks.
 template <int kDim, int kTokens>
 struct Stage {
   uint4 keys[kTokens][kDim / 8];
@@ -18,7 +18,7 @@ struct Stage {
   __device__ static int value_place(int dim, int chunk) { return chunk ^ ((dim >> 2) & 1); }
 };
 
-// The tile's sequence: where its blocks are, and how many tokens they hold.
+// The KV blocks of the tile's sequence, and how many tokens they hold.
 template <class Kv>
 struct Source {
   const Kv* k;
@@ -28,7 +28,7 @@ struct Source {
   std::int64_t block_elems;
 };
 
-// Begins to fetch the tokens from `first`; those past the end become zeros.
+// Begins to fetch the tokens from `first` on. Tokens past the end become zeros.
 template <int kDim, int kTokens>
 __device__ void fetch(const Source<Bf16>& source, int first, Stage<kDim, kTokens>& stage) {
   constexpr int kChunks = kDim / 8;
@@ -53,7 +53,8 @@ __device__ void fetch(const Source<Bf16>& source, int first, Stage<kDim, kTokens
   end_copies();
 }
 
-// The first `count` of eight numbers of e4m3, as half precision divided by kWidened; the rest are zeros.
+// Converts the first `count` of eight numbers of e4m3 to half precision, divided by kWidened; the others are
+// zeros.
 __device__ inline uint4 widened(const E4m3* from, int count) {
   if (count <= 0) return make_uint4(0, 0, 0, 0);
   uint2 words = *reinterpret_cast<const uint2*>(from);
@@ -66,7 +67,7 @@ __device__ inline uint4 widened(const E4m3* from, int count) {
   return make_uint4(low.x, low.y, high.x, high.y);
 }
 
-// The same through registers, where numbers are widened.
+// As above, through registers, where the numbers are widened.
 template <int kDim, int kTokens>
 __device__ void fetch(const Source<E4m3>& source, int first, Stage<kDim, kTokens>& stage) {
   constexpr int kChunks = kDim / 8;
@@ -92,7 +93,7 @@ __device__ void fetch(const Source<E4m3>& source, int first, Stage<kDim, kTokens
   }
 }
 
-// A warp takes 16 of the tile's (row, head) pairs, and all tokens.
+// Each warp takes 16 of the tile's (row, head) pairs, and all tokens.
 template <int kDim, int kTokens, class Fragments>
 __global__ void __launch_bounds__(kThreads) tile_kernel(AttentionArgs args) {
   using Kv = typename Fragments::Kv;
@@ -100,7 +101,7 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(AttentionArgs args) {
   wait_for_previous();
   extern __shared__ __align__(128) unsigned char memory[];
   auto* stages = reinterpret_cast<Stage<kDim, kTokens>*>(memory);
-  // The long ones come first.
+  // The last tiles of a slice see the most tokens, so they start first.
   const AttentionItem item = args.step.tile_items[gridDim.x - 1 - blockIdx.x];
   const SliceView& slice = item.slice;
   const int warp = threadIdx.x / 32;
@@ -121,7 +122,7 @@ __global__ void __launch_bounds__(kThreads) tile_kernel(AttentionArgs args) {
   int token = first_seen / kTokens * kTokens;
   fetch(source, token, stages[0]);
 
-  const Bf16* queries[2];  // of the lane's row and of the one eight below
+  const Bf16* queries[2];  // for the lane's row and the row eight below
   int position[2];
 #pragma unroll
   for (int half = 0; half < 2; ++half) {

@@ -4,8 +4,8 @@
 
 #include "ops/cuda/attention.cuh"
 
-// A warp's work on a block of tokens when a single row attends to it. The columns of a product are heads, up
-// to eight of a group; its rows are tokens, or numbers of a head. A block's keys are [16 tokens, dim], its
+// A warp's work on a block of tokens when a single row attends to it. The columns of a product are up to
+// eight heads of a group; its rows are tokens, or numbers of a head. A block's keys are [16 tokens, dim], its
 // values [dim, 16 tokens].
 namespace kvasir::ops::cuda {
 
@@ -30,18 +30,18 @@ __device__ inline float column_sum(float x) {
 // The running softmax of the lane's two heads.
 struct ColumnSoftmax {
   float top[2] = {-kInf, -kInf};
-  float total[2] = {0, 0};  // of this lane's tokens alone
+  float total[2] = {0, 0};  // over this lane's tokens only
 
-  // Adds scores, which become weights. Returns the factors for the sums so far.
+  // Takes new scores and turns them into weights. Returns the factors by which to multiply the sums so far.
   __device__ float2 take(float (&scores)[4]) {
     const float first = take(0, column_max(fmaxf(scores[0], scores[2])), scores);
     return make_float2(first, take(1, column_max(fmaxf(scores[1], scores[3])), scores));
   }
 
-  // The same for one head, whose largest new score is `largest`.
+  // As above, for head `e` of the two, whose largest new score is `largest`.
   __device__ float take(int e, float largest, float (&scores)[4]) {
     const float high = fmaxf(top[e], largest);
-    const float base = high == -kInf ? 0 : high;  // nothing was seen yet
+    const float base = high == -kInf ? 0 : high;  // no token seen yet
     const float keep = exp2f(top[e] - base);
     top[e] = high;
     scores[e] = exp2f(scores[e] - base);
@@ -58,7 +58,7 @@ __device__ inline uint32_t turned(uint32_t pair) {
   return result;
 }
 
-// Two neighbouring numbers of a head, summed with their weights.
+// Two neighbouring numbers of a head, summed over tokens with their weights.
 struct PairSum {
   float top = -kInf;
   float total = 0;
@@ -75,8 +75,8 @@ struct PairSum {
 template <class Fragments>
 inline constexpr bool kIsWidened = sizeof(typename Fragments::Kv) == 1;
 
-// Puts queries into the order of widened keys: of each four numbers the second and fourth, then the first and
-// third.
+// Puts queries into the order of widened keys: from each four numbers, the second and fourth, then the first
+// and third.
 template <class Fragments>
 __device__ uint4 in_order_of_keys(const uint4& q) {
   if constexpr (!kIsWidened<Fragments>) return q;
@@ -85,7 +85,7 @@ __device__ uint4 in_order_of_keys(const uint4& q) {
   return make_uint4(low.y, low.x, high.y, high.x);
 }
 
-// Eight numbers of a key, and four of a value, as blocks hold them.
+// Eight numbers of a key, and four of a value, as they are in a block.
 template <class Fragments>
 using KeyWords = std::conditional_t<kIsWidened<Fragments>, uint2, uint4>;
 template <class Fragments>
@@ -102,8 +102,8 @@ __device__ uint4 as_fragment(const KeyWords<Fragments>& words) {
   }
 }
 
-// The token whose score is in row lane / 4 of a product, or in the row eight below. Any order of tokens will
-// do; in this one, the four values that a lane reads are neighbours.
+// The token whose score is in row lane / 4 of a product (`half` = 0) or in the row eight below. The order of
+// tokens does not matter; in this one, the four values that a lane reads are neighbours.
 template <class Fragments>
 __device__ int token_of(int lane, int half) {
   const int n = lane / 4;
@@ -113,7 +113,7 @@ __device__ int token_of(int lane, int half) {
 
 // A lane's four values of one number of a head, from token 4 * (lane % 4) on, with zeros after the first
 // `count` tokens: the memory after the sequence's end may hold anything, and zero times infinity is not zero.
-// Widened values come as the second and fourth, then the first and third.
+// Widened values are in the order second, fourth, first, third.
 template <class Fragments>
 __device__ uint2 four_values(const ValueWords<Fragments>& words, int count, int lane) {
   const int left = count - 4 * (lane % 4);
@@ -127,7 +127,7 @@ __device__ uint2 four_values(const ValueWords<Fragments>& words, int count, int 
   }
 }
 
-// A lane's part of a block in memory of any kind.
+// A lane's part of a KV block, read from global or shared memory when it is needed.
 template <int kDim, class Fragments>
 struct KvInPlace {
   const unsigned char* keys;
@@ -143,7 +143,7 @@ struct KvInPlace {
   }
 };
 
-// The same, read ahead into registers.
+// A lane's part of a KV block, read ahead into registers.
 template <int kDim, class Fragments>
 struct KvInRegisters {
   KeyWords<Fragments> keys[2][kDim / 32];
@@ -175,12 +175,12 @@ struct WarpStep {
 
   // A dot product may add its numbers in any order, so a lane takes eight neighbours with one load, both of
   // queries and of keys.
-  uint4 q[kDim / 32];  // of head lane / 4
+  uint4 q[kDim / 32];  // queries of head lane / 4
   ColumnSoftmax softmax;
-  // [i][2 * half + e]: number 16 * i + 8 * half + lane / 4 of head 2 * (lane % 4) + e
+  // sums[i][2 * half + e] is number 16 * i + 8 * half + lane / 4 of head 2 * (lane % 4) + e.
   float sums[kDim / 16][4] = {};
 
-  // Loads the queries of heads that follow each other.
+  // Loads the queries of `num_heads` consecutive heads.
   __device__ void load_queries(const Bf16* queries, int num_heads, int lane) {
     const int head = lane / 4;
     const auto* from = reinterpret_cast<const uint4*>(queries + head * kDim) + lane % 4;
@@ -193,7 +193,7 @@ struct WarpStep {
   template <class Block>
   __device__ void take(const AttentionArgs& args, TokenRange seen, int first_token, const Block& block,
                        int lane) {
-    float scores[4] = {};  // [2 * half + e]: of token_of(lane, half) and head 2 * (lane % 4) + e
+    float scores[4] = {};  // [2 * half + e]: token_of(lane, half), head 2 * (lane % 4) + e
     score(block, scores);
 #pragma unroll
     for (int j = 0; j < 4; ++j) {

@@ -2,19 +2,20 @@
 #include "ops/cuda/warpgroup.cuh"
 
 // A thread block takes two neighbouring tiles of (row, head) pairs. One warpgroup copies keys and values,
-// always a step ahead. Two multiply, a tile each, so that one computes weights while the other multiplies.
+// always a step ahead. Two other warpgroups compute a tile each, so that one can compute weights while the
+// other multiplies.
 namespace kvasir::ops::cuda {
 namespace {
 
 constexpr int kDim = 128;
 constexpr int kStepTokens = 128;
-constexpr int kSteps = 2;  // steps in shared memory
+constexpr int kSteps = 2;  // steps that shared memory holds
 constexpr int kGroupThreads = 128;
 constexpr int kConsumers = 2;
 constexpr int kWideThreads = (1 + kConsumers) * kGroupThreads;
 static_assert(kTileRows == 64);
 
-// Tiles of 64 columns, in the layout of warpgroup.cuh.
+// A step's keys and values as tiles of 64 columns, in the layout of warpgroup.cuh.
 struct WideStage {
   uint4 keys[kDim / 64][kStepTokens][8];
   uint4 values[kStepTokens / 64][kDim][8];
@@ -37,9 +38,9 @@ struct Shared {
 // The work of a thread block.
 struct Work {
   SliceView slice;
-  int first_index, num_indices;  // of (row, head) pairs
-  int group;                     // heads of a KV head
-  int first_token, num_tokens;   // this block's share
+  int first_index, num_indices;  // the (row, head) pairs
+  int group;                     // query heads of a KV head
+  int first_token, num_tokens;   // the tokens of this block's share
 
   __device__ Work(const AttentionArgs& args, const AttentionItem& item) : slice(item.slice) {
     group = args.num_heads / args.num_kv_heads;
@@ -57,17 +58,17 @@ struct Work {
   }
 };
 
-// Copies steps. Tokens past the end become zeros.
+// Copies the keys and values of steps. Tokens past the end become zeros.
 struct Producer {
   static constexpr int kBlocks = kStepTokens / kBlockTokens;
   const Work& work;
   const std::int32_t* const blocks;
   const std::int64_t block_elems;
-  // The thread's own chunk in a block's keys and values.
+  // The chunks that this thread copies of each block's keys and values.
   const int key_chunk = threadIdx.x % 16;
-  const int key_row = threadIdx.x / 16;  // and eight below
-  const int half = threadIdx.x % 2;      // of a block's tokens
-  const int dim = threadIdx.x / 2;       // and 64 more
+  const int key_row = threadIdx.x / 16;  // and the row eight below
+  const int half = threadIdx.x % 2;      // which half of a block's tokens
+  const int dim = threadIdx.x / 2;       // and the number 64 after it
   const Bf16* k;
   const Bf16* v;
   std::int32_t ids[kBlocks];
@@ -125,7 +126,8 @@ __device__ inline float power_of_two(float x) {
   return y;
 }
 
-// The work of one warpgroup. A lane has row lane / 4 of its warp's 16, and the row eight below.
+// The work of one of the warpgroups that multiply. A lane has row lane / 4 of its warp's 16 rows, and the row
+// eight below.
 struct Consumer {
   const AttentionArgs& args;
   const Work& work;
@@ -134,7 +136,7 @@ struct Consumer {
   const int first = work.first_index + number * kTileRows;
   int position[2];
   float top[2] = {-kInf, -kInf};
-  float total[2] = {0, 0};  // of this lane's columns alone
+  float total[2] = {0, 0};  // over this lane's columns only
   float sums[64] = {};
 
   __device__ Consumer(const AttentionArgs& a, const Work& w) : args(a), work(w) {
@@ -174,7 +176,7 @@ struct Consumer {
     wait_for_products<0>();
   }
 
-  // Hides those of the tokens from `token` on that a row does not see.
+  // Hides the scores of tokens that a row does not see; `token` is the first token of the step.
   __device__ void hide(int token, float (&scores)[64]) const {
     const int window = args.sliding_window;
     const int earliest = work.slice.num_computed + first / work.group;
@@ -198,7 +200,7 @@ struct Consumer {
 #pragma unroll
       for (int i = 2 * half; i < 64; i += 4) high = fmaxf(high, fmaxf(scores[i], scores[i + 1]));
       high = quad_max(high);
-      const float base = high == -kInf ? 0 : high * scale;            // a row that has seen nothing yet
+      const float base = high == -kInf ? 0 : high * scale;            // no token seen yet
       keep[half] = power_of_two(__fmul_rn(top[half], scale) - base);  // exactly 1 if nothing is larger
       top[half] = high;
       float sum = 0;
@@ -323,7 +325,7 @@ __global__ void __launch_bounds__(kWideThreads, 1) wide_kernel(AttentionArgs arg
   __shared__ Shared shared;
   auto& memory = *reinterpret_cast<WideMemory*>((reinterpret_cast<std::uintptr_t>(bytes) + 1023) &
                                                 ~std::uintptr_t{1023});
-  const int index = static_cast<int>(gridDim.x - 1 - blockIdx.x);  // the long ones come first
+  const int index = static_cast<int>(gridDim.x - 1 - blockIdx.x);  // tiles with more tokens start first
   const AttentionItem item = args.step.tile_items[index];
   release_next();
   if (item.part % kConsumers != 0) return;
@@ -349,7 +351,7 @@ __global__ void __launch_bounds__(kWideThreads, 1) wide_kernel(AttentionArgs arg
 #endif
 }
 
-// The grid is [tiles, KV heads]. A warp combines the shares of a row.
+// Combines the shares of each row, one row for each warp. The grid is [tiles, KV heads].
 __global__ void combine_kernel(AttentionArgs args, int shares) {
   release_next();
   wait_for_previous();
@@ -381,10 +383,10 @@ __global__ void combine_kernel(AttentionArgs args, int shares) {
   }
 }
 
-// How many thread blocks share a tile's tokens: as many as there are multiprocessors for.
+// How many thread blocks share a tile's tokens: as many as the multiprocessors have room for.
 int num_shares(const AttentionArgs& args) {
   if (args.tile_partials == nullptr) return 1;
-  constexpr int kMinTokens = 4 * kStepTokens;  // of one share
+  constexpr int kMinTokens = 4 * kStepTokens;  // the fewest tokens in a share
   const int items = args.step.num_tile_items * args.num_kv_heads;
   const int blocks = (args.step.num_tile_items + 1) / kConsumers * args.num_kv_heads;
   int most = num_multiprocessors() / blocks;

@@ -2,10 +2,11 @@
 
 #include <cstdint>
 
-// Copies from global to shared memory by the copy engine, which tells a barrier when the bytes have arrived.
+// Copies from global to shared memory by the copy engine, which signals a barrier when the bytes have
+// arrived.
 namespace kvasir::ops::cuda {
 
-using Barrier = std::uint64_t;  // in shared memory
+using Barrier = std::uint64_t;  // must be in shared memory
 
 // The code below is compiled for older architectures too, but never runs there.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -18,14 +19,14 @@ __device__ inline std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
-// Called by one thread before any other touches the barrier. A phase ends after so many arrivals, when all
-// expected bytes are there.
+// One thread must call this before any thread uses the barrier. A phase ends after this many arrivals, and
+// when all expected bytes are there.
 __device__ inline void make_barrier(Barrier* barrier, std::uint32_t arrivals = 1) {
   KVASIR_BULK_ASM("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
                   "r"(arrivals) : "memory");
 }
 
-// Called after the last make_barrier, so that the copy engine sees the barriers.
+// Must be called after the last make_barrier, so that the copy engine sees the barriers.
 __device__ inline void publish_barriers() {
   KVASIR_BULK_ASM("fence.mbarrier_init.release.cluster;" :: : "memory");
   KVASIR_BULK_ASM("fence.proxy.async.shared::cta;" :: : "memory");
@@ -36,7 +37,7 @@ __device__ inline void expect_bytes(Barrier* barrier, std::uint32_t bytes) {
                   "r"(bytes) : "memory");
 }
 
-// `bytes` and both addresses are multiples of 16.
+// Begins a copy. `bytes` and both addresses must be multiples of 16.
 __device__ inline void copy_bulk(void* to, const void* from, std::uint32_t bytes, Barrier* barrier) {
   KVASIR_BULK_ASM(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
@@ -44,7 +45,7 @@ __device__ inline void copy_bulk(void* to, const void* from, std::uint32_t bytes
       "l"(from), "r"(bytes), "r"(shared_address(barrier)) : "memory");
 }
 
-// For data that is read once: it leaves the cache first.
+// A policy for data that is read only once: it is the first to leave the cache.
 __device__ inline std::uint64_t read_once_policy() {
   std::uint64_t policy = 0;
   KVASIR_BULK_ASM("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
@@ -59,7 +60,8 @@ __device__ inline void copy_bulk(void* to, const void* from, std::uint32_t bytes
       "l"(from), "r"(bytes), "r"(shared_address(barrier)), "l"(policy) : "memory");
 }
 
-// Waits until the phase with this number, modulo 2, has ended. The phase before the first counts as ended.
+// Waits until the phase whose number is `phase` modulo 2 has ended. The phase before the first counts as
+// ended.
 __device__ inline void wait_for_phase(Barrier* barrier, std::uint32_t phase) {
   std::uint32_t done = 0;
   while (done == 0) {

@@ -63,7 +63,7 @@ base::Result<Buffer<kMemory>> Buffer<kMemory>::allocate(std::size_t bytes) {
   void* data = nullptr;
   const cudaError_t status = kOnDevice ? cudaMalloc(&data, bytes) : cudaMallocHost(&data, bytes);
   if (status != cudaSuccess) {
-    cudaGetLastError();  // clears the error, or the next call would report it
+    cudaGetLastError();  // clears the error, which the next call would report otherwise
     return base::error(ErrorCode::too_large, "cannot allocate {} bytes of {} memory: {}", bytes,
                        kOnDevice ? "device" : "pinned", cudaGetErrorString(status));
   }
@@ -153,7 +153,7 @@ base::Result<DeviceInfo> find_device() {
   }
   info.name = properties.name;
   info.num_multiprocessors = properties.multiProcessorCount;
-  info.memory_bytes_per_s = 2e3 * clock_khz * bus_bits / 8;  // two transfers a cycle
+  info.memory_bytes_per_s = 2e3 * clock_khz * bus_bits / 8;  // the memory transfers twice a cycle
   return info;
 }
 

@@ -11,7 +11,7 @@
 struct CUgraphExec_st;
 struct CUevent_st;
 
-// Functions that launch, copy or wait, here and in this folder's other headers, return nothing: see
+// Functions that launch, copy or wait, here and in the other headers of this folder, return no status: see
 // failure.h.
 namespace kvasir::ops::cuda {
 
@@ -24,7 +24,7 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   StreamHandle handle() const { return stream_; }
-  void wait() const;  // as wait_for
+  void wait() const;  // see wait_for()
 
  private:
   StreamHandle stream_ = nullptr;
@@ -72,7 +72,7 @@ class Buffer {
 using DeviceBuffer = Buffer<Memory::device>;
 using PinnedBuffer = Buffer<Memory::pinned>;
 
-// Launches that were recorded once and are launched again as one. Empty if the recording failed.
+// A recorded sequence of launches that is launched again as a whole. Empty if the recording failed.
 class Graph {
  public:
   Graph() = default;
@@ -80,7 +80,7 @@ class Graph {
   Graph(Graph&& other) noexcept : graph_(std::exchange(other.graph_, nullptr)) {}
   Graph& operator=(Graph&& other) noexcept;
 
-  // Between these two, launches on the stream are recorded and not run.
+  // Between begin() and end(), launches on the stream are recorded instead of run.
   static void begin(StreamHandle stream);
   static Graph end(StreamHandle stream);
   void launch(StreamHandle stream) const;
@@ -99,8 +99,8 @@ class Event {
 
   void record(StreamHandle stream) const;
   void wait() const;
-  void hold(StreamHandle stream) const;              // what is launched there from now on waits for the point
-  double seconds_since(const Event& earlier) const;  // both must be done
+  void hold(StreamHandle stream) const;              // later launches on `stream` wait for the point
+  double seconds_since(const Event& earlier) const;  // both points must have been reached
 
  private:
   CUevent_st* event_ = nullptr;
@@ -111,13 +111,13 @@ struct DeviceInfo {
   int num_multiprocessors = 0;
   std::size_t total_bytes = 0;
   std::size_t free_bytes = 0;
-  double memory_bytes_per_s = 0;  // at its highest clock
+  double memory_bytes_per_s = 0;  // at the memory's highest clock
 };
 
 // Describes the first GPU; `unavailable` if there is none that this program can use.
 base::Result<DeviceInfo> find_device();
 
-// These wait if the host memory is not pinned.
+// Both functions wait for the copy if the host memory is not pinned.
 void copy_to_device(StreamHandle stream, void* to, const void* from, std::size_t bytes);
 void copy_to_host(StreamHandle stream, void* to, const void* from, std::size_t bytes);
 void copy_on_device(StreamHandle stream, void* to, const void* from, std::size_t bytes);

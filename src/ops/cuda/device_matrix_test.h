@@ -14,7 +14,7 @@
 #include "ops/cuda/rows.h"
 #include "ops/quant/dequantize.h"
 
-// Shared by the tests of products on the device.
+// Code shared by the tests of products on the device.
 namespace kvasir::ops::cuda {
 
 inline DeviceBuffer allocate(std::size_t bytes) {
@@ -112,7 +112,7 @@ inline void expect_near(const std::vector<float>& got, const std::vector<double>
   EXPECT_LT(std::sqrt(difference / size), 5e-3);
 }
 
-// Applies an ending to a product: half of it is added to zeros, or it is gated.
+// Applies what follows a product: half of the product is added to zeros, or it is gated.
 inline std::vector<double> ended(std::vector<double> product, int rows, GemvArgs::Then then) {
   if (then == GemvArgs::Then::add)
     for (double& value : product) value *= 0.5;

@@ -4,13 +4,13 @@
 
 #include "ops/cuda/launch.cuh"
 
-// Splits numbers with more digits than e4m3 has into sums of two such numbers.
+// Splits a number that has more digits than e4m3 into the sum of two e4m3 numbers.
 namespace kvasir::ops::cuda {
 
-inline constexpr float kTwoBytesMost = 256;   // numbers have to be scaled to at most this first
-inline constexpr float kLowStep = 1.0f / 16;  // factor of the second number: it is four bits lower
+inline constexpr float kTwoBytesMost = 256;   // numbers must first be scaled to at most this
+inline constexpr float kLowStep = 1.0f / 16;  // factor of the second number, which is four bits lower
 
-// Two numbers: the first bytes of both, and the second bytes of both.
+// Two numbers, each split in two: `high` has the first byte of both, and `low` the second byte of both.
 struct TwoBytes {
   uint32_t high, low;  // 16 bits each
   __device__ TwoBytes(float a, float b) {

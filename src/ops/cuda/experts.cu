@@ -44,7 +44,7 @@ __global__ void combine_kernel(CombineArgs args) {
   }
 }
 
-// One warp for each output.
+// One warp computes one output.
 template <class T>
 __global__ void head_matmul_kernel(HeadMatmulArgs args) {
   release_next();
@@ -92,7 +92,7 @@ void combine_slots(StreamHandle stream, const CombineArgs& args) {
 }
 
 void head_matmul(StreamHandle stream, const HeadMatmulArgs& args) {
-  constexpr int kMaxRows = 65535;  // of a grid
+  constexpr int kMaxRows = 65535;  // largest number of rows in a grid
   for (int first = 0; first < args.rows; first += kMaxRows) {
     HeadMatmulArgs part = args;
     part.rows = args.rows - first < kMaxRows ? args.rows - first : kMaxRows;

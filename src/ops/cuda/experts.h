@@ -18,7 +18,7 @@ struct GatherArgs {
 };
 void gather_rows(StreamHandle stream, const GatherArgs& args);
 
-// y[r] = shared[r], or 0 without it, plus the weighted sum of the row's slots, in the order of its experts.
+// y[r] = the weighted sum of the row's slots, added in the order of its experts, plus shared[r] if it is set.
 struct CombineArgs {
   tensor::DType type = tensor::DType::bf16;
   int rows = 0;
@@ -28,12 +28,12 @@ struct CombineArgs {
   const float* weights = nullptr;              // [rows, used]
   const void* slots = nullptr;                 // [slots, dim]
   const void* shared = nullptr;                // [rows, dim], or null
-  void* y = nullptr;                           // [rows, dim]; may be `shared`
+  void* y = nullptr;                           // [rows, dim]; may be the same as `shared`
 };
 void combine_slots(StreamHandle stream, const CombineArgs& args);
 
-// Multiplies each head of each row by the head's own matrix: `in` numbers from x_offset of a head become
-// `out` numbers from y_offset.
+// Multiplies each head of each row by the head's own matrix: `in` numbers from x_offset on become `out`
+// numbers from y_offset on.
 struct HeadMatmulArgs {
   tensor::DType type = tensor::DType::bf16;
   int rows = 0;
@@ -50,7 +50,7 @@ struct HeadMatmulArgs {
 };
 void head_matmul(StreamHandle stream, const HeadMatmulArgs& args);
 
-// Numbers [offset, offset + count) of vectors that are `stride` apart.
+// Copies the numbers [offset, offset + count) of vectors that are `stride` apart.
 struct CopyColumnsArgs {
   tensor::DType type = tensor::DType::bf16;
   std::int64_t num_vectors = 0;

@@ -27,7 +27,7 @@ constexpr std::size_t kWorkspaceBytes = std::size_t{64} << 20;
 constexpr int kMaxCandidates = 24;
 constexpr const char* kLibrary = "libcublasLt.so.13";
 
-// The functions of cuBLASLt that are used.
+// The functions of cuBLASLt that Gemm uses.
 struct Library {
   void* handle = nullptr;
   decltype(&cublasLtCreate) create = nullptr;
@@ -82,7 +82,8 @@ void check(cublasStatus_t status) {
     remember_failure(fmt::format("cuBLASLt's status {}", static_cast<int>(status)));
 }
 
-// What measurements of products depend on besides their shapes. The number changes with our kernels.
+// Identifies everything besides the shape that measurements of products depend on. Increase kKernels when the
+// kernels here change.
 std::string title_of_ways(const Library& library) {
   constexpr int kKernels = 1;
   int driver = 0;
@@ -108,7 +109,7 @@ struct Gemm::State {
     cublasLtMatrixLayout_t x = nullptr;
     cublasLtMatrixLayout_t y = nullptr;
     cublasLtMatmulAlgo_t algorithm{};
-    std::optional<WideShape> own;  // instead of the library's
+    std::optional<WideShape> own;  // if set, used instead of the library
   };
 
   ~State() {
@@ -131,7 +132,8 @@ struct Gemm::State {
     library.destroy_desc(shape.desc);
   }
 
-  // cuBLAS is column-major: row-major [rows, cols] is its [cols, rows], so it computes yᵀ = w xᵀ.
+  // cuBLAS is column-major, so a row-major [rows, cols] matrix is its [cols, rows]. It therefore computes yᵀ
+  // = w xᵀ.
   Shape make_shape(const GemmArgs& args) const {
     Shape shape;
     check(library.create_desc(&shape.desc, CUBLAS_COMPUTE_32F, CUDA_R_32F));
@@ -217,7 +219,7 @@ struct Gemm::State {
     return {rows, out, cols, kinds};
   }
 
-  // Sets the way that the file has for the shape, if it has one that can be used.
+  // Uses the way that the file has for the shape, if there is one and it works.
   bool use_known(const GemmArgs& args, Shape& shape) const {
     const ProductWays::Way* way = ways->find(key_in_file(args));
     if (way == nullptr) return false;
@@ -288,13 +290,13 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// Seconds of one product, with weights that are not in the cache; infinite if it is refused.
+// Seconds that one product takes with weights that are not in the cache; infinite if it is refused.
 template <class F>
 double measure(StreamHandle stream, std::span<const void* const> weights, int runs, F multiply) {
   Event begin;
   Event end;
   bool works = true;
-  for (int i = -1; i < runs && works; ++i) {  // the first warms up
+  for (int i = -1; i < runs && works; ++i) {  // run -1 warms up
     if (i == 0) begin.record(stream);
     works = multiply(weights[static_cast<std::size_t>(i + 1) % weights.size()]);
   }
@@ -303,7 +305,7 @@ double measure(StreamHandle stream, std::span<const void* const> weights, int ru
   return works ? end.seconds_since(begin) / runs : kNever;
 }
 
-// The time of the fastest of `ways`, and that way. The most promising ones are measured again, for longer.
+// Returns the fastest of `ways` and its time. The most promising ways are measured again, for longer.
 template <class Way, class F>
 std::pair<double, Way> find_fastest(StreamHandle stream, std::span<const void* const> weights,
                                     const std::vector<Way>& ways, F multiply) {

@@ -12,39 +12,39 @@
 
 namespace kvasir::ops::cuda {
 
-// Matrix products through cuBLASLt, which is opened at run time, or by kernels of our own. Keeps the fastest
-// way for each shape. One engine thread owns and uses it.
+// Matrix products, either through cuBLASLt, which is opened at run time, or by the kernels of product_wide.h.
+// Remembers the fastest way for each shape. Owned and used by one engine thread.
 class Gemm {
  public:
   // What tune() has measured for one product.
   struct Tuned {
     double library_s = 0;
-    double own_s = 0;  // infinite if no kernel of ours takes it
+    double own_s = 0;  // product_wide.h; infinite if it does not take the product
     WideShape own;
   };
 
   enum class Choice : std::uint8_t {
     fastest,
-    // A row's result does not depend on the other rows. Every product must be one that wide_product_takes().
+    // A row's result does not depend on the other rows. wide_product_takes() must be true of every product.
     invariant,
   };
-  // `unavailable` if the machine has no cuBLAS of CUDA 13. What is measured is kept in `file`, and not
-  // measured again; empty: it is not kept.
+  // Fails with `unavailable` if the machine has no cuBLAS of CUDA 13. Measurements are kept in `file`, and
+  // not repeated in later runs. If `file` is empty, they are not kept.
   static base::Result<std::unique_ptr<Gemm>> create(Choice choice = Choice::fastest,
                                                     const std::filesystem::path& file = {});
   ~Gemm();
 
-  // Allocates nothing on the device and does not wait, so it may be recorded in a graph.
+  // Does not allocate on the device and does not wait, so it may be recorded in a graph.
   void run(StreamHandle stream, const GemmArgs& args);
-  // Whether our own kernel computes products of this shape; it can apply a gate, too.
+  // Whether the kernel of product_wide.h computes products of this shape. That kernel can also apply a gate.
   bool has_gate(const GemmArgs& args);
-  // Gated as in WideProductArgs. Only if has_gate().
+  // Multiplies and gates, as WideProductArgs says. Call only if has_gate().
   void run_gated(StreamHandle stream, const GemmArgs& args, Activation activation);
-  // Measures the candidates for the shape of `args` and keeps the fastest. Takes `weights` in turn in place
-  // of args.w, so that they come from memory as in a step. Waits; overwrites y. Does nothing if products are
-  // invariant, or known from the file.
+  // Measures the candidates for the shape of `args` and keeps the fastest. Uses `weights` in turn in place of
+  // args.w, so that they are read from memory, as in a step. Waits; overwrites y. Does nothing if products
+  // are invariant, or if the file has the shape.
   Tuned tune(StreamHandle stream, const GemmArgs& args, std::span<const void* const> weights);
-  // Writes the file, if anything was measured since.
+  // Writes the file if anything was measured since it was read or written.
   void save();
 
  private:

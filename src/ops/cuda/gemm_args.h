@@ -6,15 +6,14 @@
 
 namespace kvasir::ops::cuda {
 
-// y = scale * x wᵀ + bias, or that added to y, which is not possible for quantised ones. All memory is on the
-// device.
+// y = scale * x wᵀ + bias, or y += the same; quantised products cannot be added. All memory is on the device.
 struct GemmArgs {
   const void* x = nullptr;     // [rows, cols], of `type`
-  const void* w = nullptr;     // [out, cols], likewise
+  const void* w = nullptr;     // [out, cols], of `type`
   const void* bias = nullptr;  // [out], of `type`, or null
   void* y = nullptr;           // [rows, out], of `out_type`
-  // Both or neither. If set, x and w are e4m3, and the result is multiplied by the scales of its row and
-  // column.
+  // Both scales are set, or neither. If they are, x and w are e4m3, and the result is multiplied by the
+  // scales of its row and column.
   const float* x_scales = nullptr;  // [rows]
   const float* w_scales = nullptr;  // [out]
   std::int64_t rows = 0;
@@ -23,7 +22,7 @@ struct GemmArgs {
   tensor::DType type = tensor::DType::bf16;  // f32, f16 or bf16
   tensor::DType out_type = tensor::DType::bf16;
   float scale = 1;
-  bool w_is_fresh = false;  // the kernel before wrote w; otherwise w may be read before that kernel is done
+  bool w_is_fresh = false;  // the previous kernel wrote w; if not, w may be read before that is done
   enum class Into : std::uint8_t { overwrite, add } into = Into::overwrite;
 };
 

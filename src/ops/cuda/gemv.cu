@@ -3,16 +3,16 @@
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/weights.cuh"
 
-// A thread block takes a range of w's rows, one after another, and each thread the same columns of all of
-// them: x stays in registers, and weights are always on their way.
+// A thread block takes a range of w's rows, one after another. Each thread takes the same columns of all of
+// them, so x stays in registers, and loads of weights are always under way.
 namespace kvasir::ops::cuda {
 namespace {
 
 using Then = GemvArgs::Then;
 
-constexpr int kLoadsPerMultiprocessor = 4096;  // loads of 16 bytes that are on their way
+constexpr int kLoadsPerMultiprocessor = 4096;  // loads of 16 bytes that are under way
 
-// Sums each of the values over the warp; lane l gets the sum of value l * kCount / 32.
+// Sums each of the values over the warp. Lane l gets the sum of value l * kCount / 32.
 template <int kCount, int kWidth = 16>
 __device__ float fold(const float (&values)[kCount]) {
   if constexpr (kCount == 1) {
@@ -37,14 +37,14 @@ __device__ float fold(const float (&values)[kCount]) {
 template <class W, int items, int threads, int blocks>
 struct Shape {
   using Weights = W;
-  static constexpr int kBlocks = blocks;  // of a multiprocessor
+  static constexpr int kBlocks = blocks;  // thread blocks on a multiprocessor
   static constexpr int kItems = items;    // chunks of a row that a thread takes
   static constexpr int kThreads = threads;
   static constexpr int kChunk = Weights::kChunk;
   static constexpr int kBatch = kLoadsPerMultiprocessor / (kBlocks * kThreads * kItems);  // rows of w at once
 };
 
-// An output's factors, and the number that is added. Loaded early, and not touched until it is needed.
+// An output's factors, and the number that the product is added to. Loaded early, and not used until the end.
 struct Ending {
   float scale = 1;
   float partner_scale = 1;
@@ -63,8 +63,8 @@ struct Task {
   const GemvArgs& args;
   const int chunks;
   const bool gated;
-  const int units;  // outputs of a batch
-  int first, last;  // outputs of this block
+  const int units;  // outputs in a batch
+  int first, last;  // this block has the outputs [first, last)
   uint4 w[kBatch][kItems];
 
   __device__ explicit Task(const GemvArgs& a)

@@ -7,8 +7,8 @@
 
 namespace kvasir::ops::cuda {
 
-// A product of one row, bound by reading the weights once. It includes what comes before and after it in a
-// layer.
+// A product of one row, limited by the time to read the weights once. It includes the layer's operations just
+// before and after the product.
 struct GemvArgs {
   enum class Then : std::uint8_t {
     store,  // y = x wᵀ, as bf16
@@ -16,10 +16,10 @@ struct GemvArgs {
     add,   // y += scale * x wᵀ
     gate,  // y = activation(g) * u, where x wᵀ = [g, u]
   } then = Then::store;
-  int cols = 0;                       // a number that gemv_takes()
+  int cols = 0;                       // gemv_takes() must be true of it
   int out = 0;                        // rows of w
   const void* x = nullptr;            // [cols]
-  const float* rms_weight = nullptr;  // [cols]: x is normalised first; or null
+  const float* rms_weight = nullptr;  // [cols]: x is normalised first; null: it is not
   float eps = 1e-5f;
   const void* w = nullptr;          // [out, cols], as bf16, or as e4m3 with scales
   const float* w_scales = nullptr;  // [out], or null

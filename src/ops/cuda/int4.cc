@@ -26,7 +26,7 @@ float half(const Half& bits) {
   return f16_to_f32(bits_of(bits));
 }
 
-// 16 bytes whose low nibbles are the first 16 numbers.
+// Takes a group from 16 bytes whose low nibbles are its first 16 numbers.
 void take_split_nibbles(const std::uint8_t* bytes, Int4Group& group) {
   for (int i = 0; i < 16; ++i) {
     group.q[i] = bytes[i] & 15;

@@ -6,7 +6,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// The first of the eight columns of word i of a row of blocks.
+// The first of the eight columns in word i of a row.
 __device__ inline std::int64_t first_col(std::int64_t i) {
   const std::int64_t word = i % 16;
   return i / 16 * kInt4Block + word % 4 * kInt4Group + word / 4 * 8;
@@ -25,7 +25,7 @@ __global__ void unpack_kernel(UnpackInt4Args args) {
       make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
 }
 
-// Four lanes for each group, one word each.
+// Four lanes take each group, one word each.
 __global__ void round_kernel(RoundInt4Args args) {
   release_next();
   wait_for_previous();

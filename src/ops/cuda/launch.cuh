@@ -12,21 +12,21 @@
 #include "ops/cuda/stream.h"
 #include "tensor/dtype.h"
 
-// Shared by the files with kernels.
+// Code shared by the files with kernels.
 namespace kvasir::ops::cuda {
 
-// Remembers a failure if the launch before it was refused; see failure.h.
+// Remembers a failure if the launch just before was refused; see failure.h.
 void check_launch();
 
-// Of the first GPU.
+// The number of multiprocessors of the first GPU.
 int num_multiprocessors();
-// The compute capability of the first GPU. 90: it runs code for sm_90a.
+// The compute capability of the first GPU. If it is 90, the GPU runs code for sm_90a.
 int architecture();
 
-// A kernel is launched while the one before it still runs. Until wait_for_previous() it may touch only what
-// was there before the step: weights, the step's own lists, and KV that the step does not write; and what the
+// A kernel is launched while the one before it still runs. Until wait_for_previous() it may read only what
+// was there before the step (weights, the step's own lists, and KV that the step does not write) and what the
 // kernel two before it wrote, if the kernel between them calls release_next() after its own wait. The next
-// kernel may start as soon as every thread block of this one has called release_next(), and there is room.
+// kernel may start as soon as every thread block of this one has called release_next() and there is room.
 __device__ inline void wait_for_previous() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -42,7 +42,7 @@ struct LaunchShape {
   dim3 blocks;
   unsigned threads = 0;
   std::size_t shared_bytes = 0;
-  unsigned cluster = 1;  // blocks that run together
+  unsigned cluster = 1;  // thread blocks in a cluster
 };
 
 // `kernel` must call wait_for_previous().
@@ -65,8 +65,8 @@ void launch_early(void (*kernel)(Parameters...), const LaunchShape& shape, Strea
   check_launch();
 }
 
-// The same for a kernel that needs more shared memory than the default limit. Every launch takes the same
-// amount.
+// As launch_early, for a kernel that needs more shared memory than the default limit. Every launch of a
+// kernel must take the same amount.
 template <auto kKernel, class... Arguments>
 void launch_large(const LaunchShape& shape, StreamHandle stream, const Arguments&... arguments) {
   static const bool raised = cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -102,7 +102,7 @@ __device__ inline E4m3 from_float<E4m3>(float x) {
   return E4m3(x);  // saturates
 }
 
-// Eight numbers at an address that is a multiple of 16 bytes.
+// Loads eight numbers from an address that is a multiple of 16 bytes.
 __device__ inline void load8(const float* from, float (&x)[8]) {
   const float4 a = reinterpret_cast<const float4*>(from)[0];
   const float4 b = reinterpret_cast<const float4*>(from)[1];
@@ -130,9 +130,9 @@ __device__ inline void store8(Bf16* to, const float (&x)[8]) {
       make_uint4(pack2(x[0], x[1]), pack2(x[2], x[3]), pack2(x[4], x[5]), pack2(x[6], x[7]));
 }
 
-// Widens four numbers of e4m3 to half precision: the second and fourth, then the first and third, each
-// divided by kWidened, because the exponents of the two types differ in bias. The instruction for it is
-// slower.
+// Widens four numbers of e4m3 to half precision: the second and fourth, then the first and third. Each is
+// divided by kWidened, because the exponents of the two types differ in bias. The processor's instruction for
+// this is slower.
 inline constexpr float kWidened = 256;
 __device__ inline uint2 widen_e4m3(uint32_t four) {
   constexpr uint32_t kSigns = 0x80008000u;
@@ -146,8 +146,8 @@ __device__ inline float warp_sum(float x) {
   return x;
 }
 
-// The sum over a block of up to 1024 threads, in every thread. `scratch` holds 33 floats and is free again
-// after the next barrier.
+// The sum over a block of up to 1024 threads, returned to every thread. `scratch` holds 33 floats and may be
+// used again after the next barrier.
 __device__ inline float block_sum(float x, float* scratch) {
   x = warp_sum(x);
   const int warp = threadIdx.x / 32;
@@ -159,7 +159,7 @@ __device__ inline float block_sum(float x, float* scratch) {
   return warp_sum(lane < num_warps ? scratch[lane] : 0.0f);
 }
 
-// The maximum of numbers that are not negative, otherwise as block_sum.
+// As block_sum, for the maximum of numbers that are not negative.
 __device__ inline float block_max(float x, float* scratch) {
 #pragma unroll
   for (int step = 16; step > 0; step >>= 1) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
@@ -173,7 +173,7 @@ __device__ inline float block_max(float x, float* scratch) {
   return x;
 }
 
-// Calls f with a value of the C++ type of `type`, which is f32 or bf16.
+// Calls f with a value of the C++ type for `type`, which must be f32 or bf16.
 template <class F>
 void with_type(tensor::DType type, F&& f) {
   if (type == tensor::DType::f32)
