@@ -10,12 +10,13 @@
 
 namespace kvasir::kv {
 
-// The next blocks of a prompt, on their way from another worker to a sequence that waits for them. Whoever
-// fetches adds them, on any thread; the engine takes what has come once all are there, nothing more comes, or
-// it has waited long enough. Destroyed by the one who waits. Thread-safe.
+// The next blocks of a prompt, on their way from another worker to a sequence that waits for them. The
+// fetching side adds blocks, on any thread. The engine takes the blocks that have come when all are there,
+// when no more will come, or when it has waited long enough. The waiting side destroys the object.
+// Thread-safe.
 class ArrivingBlocks {
  public:
-  // Blocks [first, end) of the chain. `on_gone` is called when nobody waits any more.
+  // Blocks [first, end) of the chain. `on_gone` is called on destruction, when nobody waits any more.
   ArrivingBlocks(std::size_t first, std::size_t end, double patience_s, std::function<void()> on_gone = {})
       : end_(end), patience_s_(patience_s), on_gone_(std::move(on_gone)) {
     came_.first = first;
@@ -27,15 +28,15 @@ class ArrivingBlocks {
   ArrivingBlocks& operator=(const ArrivingBlocks&) = delete;
 
   std::size_t end() const { return end_; }
-  // How long a sequence waits at most.
+  // How long a sequence waits for the blocks at most.
   double patience_s() const { return patience_s_; }
 
-  // The next block.
+  // Adds the next block.
   void add(std::shared_ptr<const BlockImage> image) {
     const std::lock_guard lock(mutex_);
     came_.images.push_back(std::move(image));
   }
-  // Nothing more comes.
+  // Says that no more blocks will come.
   void close() {
     const std::lock_guard lock(mutex_);
     closed_ = true;
@@ -45,7 +46,7 @@ class ArrivingBlocks {
     const std::lock_guard lock(mutex_);
     return closed_ || came_.end() == end_;
   }
-  // What has come. Called once.
+  // Returns the blocks that have come. Called once.
   BlockImages take() {
     const std::lock_guard lock(mutex_);
     return std::exchange(came_, {});

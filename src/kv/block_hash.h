@@ -12,9 +12,9 @@
 
 namespace kvasir::kv {
 
-// The content address of a full block: it depends on the block's tokens and on everything before them in the
-// cache namespace. Equal content gives equal hashes on every machine. Equal hashes are still compared token
-// by token before a block is reused, since XXH3 resists chance but not an adversary.
+// The content address of a full block. It depends on the block's tokens, all tokens before them, and the
+// cache namespace. Equal content gives equal hashes on every machine. If hashes are equal, the tokens are
+// still compared before a block is reused, because XXH3 resists chance but not an adversary.
 struct BlockHash {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
@@ -25,11 +25,11 @@ struct BlockHashHasher {
   std::size_t operator()(const BlockHash& h) const { return static_cast<std::size_t>(h.low); }
 };
 
-// Who may find the blocks of a token list.
+// Which requests may find the blocks of a token list.
 struct CacheScope {
   std::string cache_namespace;
-  int num_public_tokens = 0;  // the first tokens, which every namespace may find
-  int weight = 1;             // the namespace's share of the cache against others', at least 1
+  int num_public_tokens = 0;  // first tokens whose blocks every namespace may find
+  int weight = 1;             // at least 1; the namespace's share of the cache, relative to others
 };
 
 // The hashes of the full blocks of a growing token list. Blocks that lie wholly inside the public tokens have
@@ -38,12 +38,13 @@ class BlockChain {
  public:
   explicit BlockChain(CacheScope scope);
 
-  // Hashes the blocks of `tokens` that have become full. `tokens` must only grow at its end.
+  // Hashes the blocks of `tokens` that have become full. From one call to the next, `tokens` may only grow at
+  // its end.
   void extend(std::span<const TokenId> tokens);
   std::span<const BlockHash> hashes() const { return hashes_; }
   const std::string& cache_namespace() const { return scope_.cache_namespace; }
   int weight() const { return scope_.weight; }
-  // The first blocks, which every namespace may find.
+  // The number of first blocks that every namespace may find.
   std::size_t num_public_blocks() const {
     return static_cast<std::size_t>(scope_.num_public_tokens / kBlockTokens);
   }
@@ -55,9 +56,9 @@ class BlockChain {
   std::vector<BlockHash> hashes_;
 };
 
-// How many of the chain's first blocks, up to `most`, `is_there` knows by their hashes. Of the public blocks
-// and of the others each, the first ones are there; a tree that follows public blocks may outlive them.
-// O(log n).
+// Returns how many of the chain's first blocks, up to `most`, are there according to is_there(hash). Searches
+// the public blocks and the others separately: within each part, no block is there without the blocks before
+// it, but a namespace's blocks may outlive the public blocks before them. O(log n).
 template <class IsThere>
 std::size_t num_first(const BlockChain& chain, std::size_t most, const IsThere& is_there) {
   const auto hashes = chain.hashes().first(std::min(most, chain.hashes().size()));

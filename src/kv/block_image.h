@@ -11,11 +11,11 @@
 
 namespace kvasir::kv {
 
-// How a model's blocks look outside of a device. Blocks may go from one device to another if their forms are
-// equal.
+// The layout of a model's blocks outside a device. Blocks may go from one device to another if both have the
+// same form.
 struct BlockForm {
-  std::string name;           // of numbers and shape; empty: blocks neither leave nor enter this device
-  std::size_t num_bytes = 0;  // of a block
+  std::string name;           // type and shape of the numbers; empty: no block can leave or enter
+  std::size_t num_bytes = 0;  // size of a block
   bool operator==(const BlockForm&) const = default;
 };
 
@@ -27,7 +27,7 @@ struct BlockImage {
   std::uint64_t checksum = 0;  // of the bytes and of the block's hash
 };
 
-// `hash` is that of the block: bytes of another block do not pass for its own.
+// `hash` is the block's hash, so that the bytes of another block do not have the right checksum.
 std::uint64_t checksum_of(const std::string& bytes, const BlockHash& hash);
 inline BlockImage sealed(std::string bytes, const BlockHash& hash) {
   const std::uint64_t checksum = checksum_of(bytes, hash);
@@ -39,18 +39,18 @@ inline bool is_intact(const BlockImage& image, const BlockHash& hash) {
 
 // Consecutive blocks of a chain.
 struct BlockImages {
-  std::size_t first = 0;  // the number of the first one in its chain
+  std::size_t first = 0;  // the first block's number in its chain
   std::vector<std::shared_ptr<const BlockImage>> images;
 
   std::size_t end() const { return first + images.size(); }
 };
 
-// Who gets the blocks of a sequence as they are computed. Called on the engine's thread, in the order of the
-// blocks; never waits.
+// Receives the blocks of a sequence as they are computed. Called on the engine's thread, in the order of the
+// blocks. Must not wait.
 class BlockOutlet {
  public:
   virtual ~BlockOutlet() = default;
-  // Block number `index` of the sequence's chain.
+  // Receives block number `index` of the sequence's chain.
   virtual void put(std::size_t index, BlockImage image) = 0;
 };
 

@@ -50,9 +50,10 @@ class BlockRef {
   BlockId id_;
 };
 
-// A fixed number of blocks, each in exactly one state: free, writable (one WritableBlock), published and
-// shared (one or more BlockRefs), or cached (published, without BlockRefs, in the order of its
-// owner's last use). Owned and touched by one engine thread. Outlives every value that it gave out.
+// A fixed number of blocks. Each is in exactly one state: free, writable (one WritableBlock), shared
+// (published, with one or more BlockRefs), or cached (published, without BlockRefs, in a list of its owner's
+// cached blocks, the least recently used first). Owned and touched by one engine thread. Must outlive every
+// value that it gave out.
 class BlockPool {
  public:
   explicit BlockPool(int num_blocks);
@@ -65,28 +66,28 @@ class BlockPool {
   int num_cached() const { return num_cached_; }
   int num_available() const { return free_.size + num_cached_; }
 
-  // An owner of published blocks: those that share prefixes with each other and with nobody else.
-  // kPublicOwner is always there.
+  // Adds an owner of published blocks. Blocks of one owner share prefixes only with each other. kPublicOwner
+  // always exists.
   OwnerId add_owner();
-  // Its share of the cache against others', at least 1.
+  // Sets the owner's share of the cache, relative to other owners. At least 1.
   void set_weight(OwnerId owner, int weight) { owners_[owner].weight = weight; }
-  // None of its blocks is published any more.
+  // Removes an owner that has no published blocks any more.
   void remove_owner(OwnerId owner);
-  // The time by which an owner's last use is measured. It never goes back.
+  // Sets the time that counts as now for an owner's last use. It never goes back.
   void set_now(double now_s) { now_s_ = now_s; }
 
-  // `id` must be free.
+  // Makes a free block writable.
   WritableBlock take(BlockId id);
-  // Freezes the block's content. Only PrefixTree publishes, since only it can find the block again.
+  // Freezes the block's content. Only PrefixTree calls this, since only it can find the block again.
   BlockRef publish(WritableBlock block, OwnerId owner);
-  // Another share in a published block.
+  // Returns another share in a published block.
   BlockRef share(BlockId id);
   // Forgets a cached block's content. The block is free afterwards.
   void evict(BlockId id);
 
   bool is_free(BlockId id) const { return slots_[id].state == State::free; }
   bool is_cached(BlockId id) const { return slots_[id].state == State::cached; }
-  // The block's BlockRefs, or one for its WritableBlock.
+  // The number of the block's BlockRefs, or 1 if it has a WritableBlock.
   int num_refs(BlockId id) const { return slots_[id].num_refs; }
 
  private:

@@ -7,8 +7,8 @@
 
 namespace kvasir::kv {
 
-// One sequence's blocks in the order of its tokens: shared blocks first, then those that it still fills. It
-// is released from its end, so that a prefix is evicted after the blocks that follow it.
+// One sequence's blocks in the order of its tokens: shared blocks first, then the blocks that it still fills.
+// A table releases its last block first, so that a prefix is evicted after the blocks that follow it.
 class BlockTable {
  public:
   BlockTable() = default;
@@ -24,10 +24,11 @@ class BlockTable {
   void append(BlockRef block);
   void append(WritableBlock block);
 
-  // Publishes the own blocks that are full. `computed` has all tokens whose keys and values are in the
-  // blocks. A block whose content is already published is replaced by the published one.
+  // Publishes the sequence's own blocks that are full. `computed` has all tokens whose keys and values are in
+  // the blocks. A block whose content is already published is replaced by the published one.
   void publish(PrefixTree& tree, const BlockChain& chain, std::span<const TokenId> computed);
-  // Publishes the partial tail too, for a sequence that leaves. The table is empty afterwards.
+  // Publishes the full blocks and the partial block at the end, for a sequence that leaves. The table is
+  // empty afterwards.
   void retire(PrefixTree& tree, const BlockChain& chain, std::span<const TokenId> computed);
   void clear();
 

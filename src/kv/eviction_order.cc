@@ -9,7 +9,7 @@ namespace kvasir::kv {
 
 namespace {
 
-// An owner's blocks count twice as much for every so many seconds without a request of its own.
+// An owner's blocks count twice as much for every kFade_s seconds without a request of its own.
 constexpr double kFade_s = 300;
 constexpr double kMostFades = 64;
 

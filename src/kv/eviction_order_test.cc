@@ -13,7 +13,7 @@
 namespace kvasir::kv {
 namespace {
 
-// A pool whose blocks are taken in the order of eviction, by sequences that come and leave at once.
+// A pool whose blocks are taken in the order of eviction. Each sequence leaves as soon as it has its blocks.
 class EvictionOrderTest : public testing::Test {
  protected:
   explicit EvictionOrderTest(int num_blocks = 64) : pool(num_blocks) {}
@@ -32,7 +32,7 @@ class EvictionOrderTest : public testing::Test {
     while (table.size() < blocks_for(static_cast<int>(known.size()))) table.append(take());
     table.retire(tree, chain, known);
   }
-  // A prompt of full blocks that nobody has sent before.
+  // Sends a prompt of full blocks that nobody has sent before.
   std::vector<TokenId> send_new(const CacheScope& scope, int num_blocks = 1) {
     const std::vector<TokenId> known = tokens(num_blocks * kBlockTokens, next_token_);
     next_token_ += num_blocks * kBlockTokens;
@@ -44,7 +44,7 @@ class EvictionOrderTest : public testing::Test {
     if (pool.is_cached(id)) tree.evict(id);
     return pool.take(id);
   }
-  // Blocks of these prompts that are still cached.
+  // Returns how many blocks of these prompts are still cached.
   int num_kept(const CacheScope& scope, const std::vector<std::vector<TokenId>>& prompts) {
     int num = 0;
     for (std::vector<TokenId> prompt : prompts) {
@@ -75,7 +75,7 @@ TEST_F(EvictionOrderTest, AnOwnerThatStaysAwayGivesWay) {
   const auto gone = send_new({.cache_namespace = "gone"}, 32);
   pool.set_now(3600);
   for (int i = 0; i < 60; ++i) send_new({.cache_namespace = "here"});
-  // Each of its blocks counts for 4,096 of the other's.
+  // After 3,600 s, each block of "gone" counts for 4,096 blocks of "here".
   EXPECT_EQ(num_kept({.cache_namespace = "gone"}, {gone}), 4);
   for (int i = 0; i < 4; ++i) send_new({.cache_namespace = "here"});
   EXPECT_EQ(num_kept({.cache_namespace = "gone"}, {gone}), 0);
@@ -104,7 +104,7 @@ TEST_F(EvictionOrderTest, AFloodLeavesAnotherItsShareAndNoMore) {
     for (int i = 0; i < 64; ++i) prompts.push_back(send_new(quiet));
     for (int i = 0; i < 500; ++i) send_new(flood);
     EXPECT_NEAR(num_kept(quiet, prompts), 64 * weight / (weight + 1), 1);
-    pool.set_now(pool_time_s_ += 1e6);  // both are forgotten
+    pool.set_now(pool_time_s_ += 1e6);  // later rounds evict the blocks of both first
   }
 }
 
@@ -116,7 +116,8 @@ TEST_F(EvictionOrderTest, AWeightThatChangesHoldsFromTheNextBlockOn) {
   EXPECT_NEAR(num_kept(kLight, prompts), 48, 1);
 }
 
-// The tenants' blocks after a public prompt are of no use without it.
+// Public blocks are worth keeping, because the tenants' blocks after a public prompt are of no use without
+// it.
 TEST_F(EvictionOrderTest, PublicBlocksStayBesideFloodsUpToHalfOfTheCache) {
   const auto prompt = tokens(20 * kBlockTokens, 0);
   const CacheScope asks{.cache_namespace = "asks", .num_public_tokens = 20 * kBlockTokens};

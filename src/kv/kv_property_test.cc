@@ -13,7 +13,7 @@
 namespace kvasir::kv {
 namespace {
 
-// A sequence over an alphabet of two tokens, so that random sequences often share prefixes.
+// A sequence. There are only two tokens, so that random sequences often share prefixes.
 struct Walker {
   std::vector<TokenId> tokens;
   int num_computed = 0;
@@ -21,7 +21,7 @@ struct Walker {
   BlockTable table;
 };
 
-// Mirrors the content of every physical block, as a device would hold it.
+// A pool, its tree, and the content of every physical block, as a device would hold it.
 class World {
  public:
   explicit World(int num_blocks) : pool(num_blocks), tree(pool), content(num_blocks) {}
@@ -130,11 +130,12 @@ TEST(KvProperty, EveryBlockComesBackAndHoldsWhatItsReadersExpect) {
   }));
 }
 
-// What a tenant may find, by plain lists: the longest beginning in common with a list that it left behind
-// itself with as many public blocks, and with the public blocks of anybody.
+// A token list that a tenant has left behind. num_findable() computes from such lists what a tenant may find:
+// its longest common beginning with the public blocks of all lists, and with its own lists that have as many
+// public blocks.
 struct Left {
   std::string ns;
-  std::size_t num_public;  // tokens of public blocks
+  std::size_t num_public;  // tokens in public blocks
   std::vector<TokenId> tokens;
 };
 

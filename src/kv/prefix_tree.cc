@@ -65,8 +65,8 @@ const PrefixTree::Node* PrefixTree::find_root(const BlockChain& chain, std::size
   return root == space->roots.end() ? nullptr : &root->second;
 }
 
-// In lexicographic order, the child with the longest common prefix stands right before or right after
-// `tokens`.
+// In lexicographic order, the child that has the longest prefix in common with `tokens` is right before or
+// right after `tokens`.
 void PrefixTree::find_tail(const Node* parent, std::span<const TokenId> tokens, PrefixHit& hit) const {
   const auto consider = [&](const Node* child) {
     const int common = num_common(child->tokens(), tokens);

@@ -155,7 +155,7 @@ TEST(BlockChain, PublicBlocksHaveTheSameHashesInEveryNamespace) {
     EXPECT_EQ(a.hashes()[i] == shorter.hashes()[i], i < 1);
     EXPECT_FALSE(a.hashes()[i] == own.hashes()[i]);
   }
-  // Fewer public tokens than a block has make no difference.
+  // Fewer public tokens than a block holds make no difference.
   BlockChain few({"a", 15});
   few.extend(tokens(80));
   EXPECT_TRUE(std::ranges::equal(few.hashes(), own.hashes()));
@@ -166,7 +166,7 @@ TEST_F(PrefixTreeTest, PublicBlocksAreFoundByEverybodyAndNothingElse) {
   EXPECT_EQ(find(tokens(60), "b", 40).num_tokens(), 32);
   EXPECT_EQ(find(tokens(60), "a", 40).num_tokens(), 59);
   EXPECT_EQ(find(tokens(60), "b", 47).num_tokens(), 32);
-  // Whoever does not say that they are public finds its own ones only.
+  // A request that declares no public tokens finds only blocks of its namespace.
   EXPECT_EQ(find(tokens(60), "b").num_tokens(), 0);
   EXPECT_EQ(find(tokens(60), "a").num_tokens(), 0);
   leave_behind(tokens(60), "b", 40);

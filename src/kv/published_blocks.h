@@ -9,8 +9,8 @@
 
 namespace kvasir::kv {
 
-// The hashes of the full blocks in a prefix tree, for threads other than the one that owns the tree, and what
-// has changed of them, for one that follows. Thread-safe.
+// The hashes of the full blocks in a prefix tree, for threads other than the tree's owner. One of them may
+// follow the changes. Thread-safe.
 class PublishedBlocks {
  public:
   struct Changes {
@@ -29,14 +29,14 @@ class PublishedBlocks {
     if (follows_) touched_.push_back(hash);
   }
 
-  // How many of the chain's first blocks are there. O(log n).
+  // Returns how many of the chain's first blocks are published. O(log n).
   int num_published(const BlockChain& chain) const {
     const std::lock_guard lock(mutex_);
     return static_cast<int>(
         num_first(chain, SIZE_MAX, [this](const BlockHash& hash) { return hashes_.contains(hash); }));
   }
 
-  // All blocks. From now on changes are kept until they are taken, or until nobody follows any more.
+  // Returns all hashes. From now on, changes are kept for take_changes(), until stop_following().
   std::vector<BlockHash> follow() {
     const std::lock_guard lock(mutex_);
     follows_ = true;
@@ -48,7 +48,8 @@ class PublishedBlocks {
     follows_ = false;
     touched_ = {};
   }
-  // Since the last call. No block is in both lists: what came and went meanwhile is as it is now.
+  // Returns the changes since the last call. No hash is in both lists: a hash that changed several times is
+  // listed by its present state.
   Changes take_changes() {
     Changes changes;
     const std::lock_guard lock(mutex_);

@@ -4,13 +4,13 @@
 
 namespace kvasir::sample {
 
-// A counter-based generator: a draw depends only on (seed, position), so a sequence gets the same tokens
-// alone, in a batch, after a preemption, or with its prefix cached.
+// A counter-based generator of random numbers. A draw depends only on (seed, position), so a sequence gets
+// the same tokens alone, in a batch, after a preemption, or with its prefix cached.
 class Rng {
  public:
   explicit Rng(std::uint64_t seed) : key_(mix(seed + kStep)) {}
 
-  // Uniform in [0, 1).
+  // Returns a number that is uniform in [0, 1).
   double uniform(std::uint64_t position) const {
     return static_cast<double>(mix(mix(position * kStep + key_) ^ key_) >> 11) * 0x1.0p-53;
   }

@@ -12,7 +12,7 @@ namespace kvasir::sample {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
-// OpenAI's value for a token with probability 0, since JSON has no -inf.
+// OpenAI's logprob of a token with probability 0, since JSON has no -inf.
 constexpr float kLeastLogprob = -9999.0f;
 
 template <class Candidate>
@@ -119,9 +119,9 @@ void Sampler::select(const wire::SamplingParams& p) {
   if (cuts_by_count(p, vocab_size_)) {
     mass = keep_top_k(p.top_k);
   } else {
-    // All weights below the bound together are less than the part 1 - top_p that is cut.
+    // All weights below the bound add up to less than the part 1 - top_p that is cut.
     const double bound = p.top_p < 1 ? (1.0 - p.top_p) * mass / vocab_size_ : 0;
-    collect(std::min(1.0, std::max<double>(bound, least)));  // the largest always stays
+    collect(std::min(1.0, std::max<double>(bound, least)));  // the largest weight always stays
   }
   if (p.top_p < 1) keep_top_p(p.top_p * mass);
   std::erase_if(candidates_, [least](const Candidate& c) { return c.weight < least; });
@@ -150,7 +150,7 @@ double Sampler::keep_top_k(int top_k) {
   return mass;
 }
 
-// Sorts only as far as necessary: 64 candidates have most of the mass of most distributions.
+// Sorts only as many candidates as necessary. In most distributions, 64 candidates have most of the mass.
 void Sampler::keep_top_p(double mass) {
   double sum = 0;
   std::size_t num_sorted = 0;
@@ -192,7 +192,7 @@ wire::TokenLogprob Sampler::logprob(std::span<const float> logits, TokenId id, i
   wire::TokenLogprob out{.logprob = of(logits[id])};
   num_top = std::min(num_top, vocab_size_);
   if (num_top <= 0) return out;
-  // A heap of the best tokens so far, the least likely of them in front.
+  // This is a heap of the likeliest tokens so far. The least likely of them is in front.
   candidates_.clear();
   for (TokenId i = 0; i < vocab_size_; ++i) {
     const bool full = static_cast<int>(candidates_.size()) == num_top;

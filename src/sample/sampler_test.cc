@@ -66,7 +66,7 @@ TEST(Sampler, OnlyAllowedTokensAreDrawn) {
     params.temperature = 0;
     EXPECT_EQ(sampler.sample(logits, {params, known, 1, {}, two_bits}).value().id, 20);
   }
-  // Ids beyond the last word are not allowed. If no bit is set, nothing is.
+  // Ids beyond the last word are not allowed. If no bit is set, no token is allowed.
   const std::vector<std::uint32_t> short_mask{1U << 5};
   EXPECT_EQ(sampler.sample(logits, {Params{}, known, 1, {}, short_mask}).value().id, 5);
   const std::vector<std::uint32_t> none{0};
@@ -143,7 +143,7 @@ TEST(Sampler, SelectsLikeAFullSort) {
 }
 
 // Every device draws by this rule, so that a seed gives the same tokens on each: the tokens that top-k and
-// top-p leave are ordered by weight, and equal ones by id.
+// top-p leave are ordered by weight, and those of equal weight by id.
 TEST(Sampler, WhatACutLeavesIsDrawnFromTheHeaviestOn) {
   std::mt19937 random(6);
   std::normal_distribution<float> normal(0, 1.5f);
@@ -173,7 +173,7 @@ TEST(Sampler, PenaltiesCountTokens) {
   Params params{.temperature = 0, .frequency_penalty = 0.3f};
   EXPECT_EQ(pick(params, kLogits, {3, 0}, 1), 0);
   EXPECT_EQ(pick(params, kLogits, {3, 0, 0}, 1), 4);
-  // The prompt does not count.
+  // Tokens of the prompt do not count for these two penalties.
   EXPECT_EQ(pick(params, kLogits, {0, 0, 0}, 3), 0);
   EXPECT_EQ(pick({.temperature = 0, .presence_penalty = 0.6f}, kLogits, {3, 0}, 1), 4);
   EXPECT_EQ(pick({.temperature = 0, .presence_penalty = 0.4f}, kLogits, {3, 0, 0, 0}, 1), 0);
@@ -281,7 +281,7 @@ TEST(Rng, IsUniform) {
     for (int i = 0; i < kDraws; ++i) ++bins[int((by_seed ? Rng(i).uniform(0) : Rng(7).uniform(i)) * kBins)];
     double chi2 = 0;
     for (const int n : bins) chi2 += std::pow(n - kDraws / kBins, 2) / (kDraws / kBins);
-    // With 63 degrees of freedom, 0.1 % of good generators are above 103.4.
+    // With 63 degrees of freedom, good generators are above 103.4 in 0.1 % of cases.
     EXPECT_LT(chi2, 103.4);
   }
 }

@@ -14,7 +14,8 @@ namespace {
 constexpr std::size_t kLanes = 16;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-// exp(x) for x <= 0 with a relative error under 2e-7: 2^n * p(r), |r| <= ln(2) / 2. No branches.
+// Returns exp(x) for x <= 0 as 2^n * p(r) with |r| <= ln(2) / 2. The relative error is under 2e-7. Has no
+// branches.
 inline float exp_negative(float x) {
   constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it leaves the nearest integer in the low bits
   const float kept = x < -85.0f ? -85.0f : x;

@@ -6,19 +6,19 @@
 
 namespace kvasir::sample {
 
-// Loops over a whole vocabulary, written in fixed lanes, so that compilers vectorise them and every run adds
-// in the same order.
+// These functions loop over a whole vocabulary. The loops have fixed lanes, so that compilers vectorise them
+// and every run adds in the same order.
 
-// The largest value and its first index; -inf if there are no values. If any value is a NaN or +inf, the
-// result is +inf.
+// The largest value and its first index. The value is -inf if there are no values, and +inf if any value is
+// NaN or +inf.
 struct Largest {
   float value;
   std::size_t index;
 };
 Largest largest(std::span<const float> logits);
 
-// weights[i] = exp((logits[i] - max) / temperature); 0 if it is less than 1e-37 of the largest. Also gives
-// the sum of every kSumBlock weights; the last block may be shorter.
+// weights[i] is exp((logits[i] - max) / temperature), or 0 if that is less than 1e-37 of the largest weight.
+// `block_sums` has the sum of every kSumBlock weights; the last block may be shorter.
 inline constexpr std::size_t kSumBlock = 1024;
 struct Softmax {
   std::vector<float> weights;
@@ -27,7 +27,7 @@ struct Softmax {
 };
 void softmax(std::span<const float> logits, float max, float temperature, Softmax& out);
 
-// log of the sum of exp(logits).
+// Returns the log of the sum of exp(logits).
 double log_sum_exp(std::span<const float> logits, float max);
 
 }  // namespace kvasir::sample

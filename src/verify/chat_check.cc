@@ -31,7 +31,8 @@ class Checker {
   std::string bytes_of(std::optional<TokenId> token) const {
     return token ? std::string(speech_.tokenizer->bytes(*token)) : std::string();
   }
-  // The reference's token, or the next one of its text.
+  // Compares the logits with the reference at `token`, which is the reference's token or the next token of
+  // its text.
   void compare(std::span<const float> logits, TokenId token, double reference_logprob,
                ChatCheck::Tokens& tokens) const {
     const double own = model::logprob(logits, token);
@@ -168,7 +169,7 @@ std::vector<std::string> ChatCheck::failures() const {
       lines.push_back(fmt::format("{:?}: {} tokens differ where the margin is at least {}", chat.label,
                                   chat.num_missed, kMinMargin));
   }
-  // Not greater, so that NaN fails.
+  // Not written with `>`, so that NaN fails.
   if (!(chat_logprob_error() <= kMaxLogprobError))
     lines.push_back(fmt::format("the chats' mean logprob error is {:.4f}, over {}", chat_logprob_error(),
                                 kMaxLogprobError));

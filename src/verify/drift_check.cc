@@ -15,7 +15,7 @@ using base::ErrorCode;
 namespace {
 
 constexpr int kMaxTokens = 4096;
-constexpr std::size_t kChunk = 64;  // tokens: the logits of all of them are kept
+constexpr std::size_t kChunk = 64;  // tokens whose logits are kept together
 
 double log_sum_exp(std::span<const float> logits) {
   const double top = *std::max_element(logits.begin(), logits.end());
@@ -47,7 +47,7 @@ void compare(std::span<const float> exact, std::span<const float> fast, DriftChe
 
 std::vector<std::string> DriftCheck::failures() const {
   std::vector<std::string> lines;
-  // Not greater, so that NaN fails.
+  // Not written with `>`, so that NaN fails.
   if (!(mean_divergence <= kMaxDivergence))
     lines.push_back(
         fmt::format("the mean KL divergence is {:.2e}, over {:.0e}", mean_divergence, kMaxDivergence));

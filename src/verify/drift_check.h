@@ -14,7 +14,7 @@ namespace kvasir::verify {
 // weights, over real text.
 struct DriftCheck {
   int num_tokens = 0;
-  int num_agreed = 0;          // where both find the same token most likely
+  int num_agreed = 0;          // tokens where both find the same token most likely
   double mean_divergence = 0;  // KL(float32 || fast), in nats
   double largest_divergence = 0;
 
@@ -22,13 +22,13 @@ struct DriftCheck {
   static constexpr double kMinAgreement = 0.985;
 
   double agreement() const { return num_tokens == 0 ? 0 : static_cast<double>(num_agreed) / num_tokens; }
-  // What is over its bound, a line each; none when the model passed.
+  // Returns a line for each figure that misses its bound. There are none if the model passed.
   std::vector<std::string> failures() const;
 };
 
-// Both are the same checkpoint: `exact` of Precision::exact, which also keeps its KV in float32. Of each
-// text at most as many tokens as the model's context holds are read, and at most 4096. `kv_type` is of
-// `fast`.
+// Both models are the same checkpoint. `exact` is loaded with Precision::exact, and its KV is kept in
+// float32; `kv_type` is the type of the KV of `fast`. Of each text, as many tokens are read as the model's
+// context holds, but at most 4096.
 base::Result<DriftCheck> check_drift(std::span<const std::string> texts, model::LoadedModel& exact,
                                      model::LoadedModel& fast, ops::KvType kv_type);
 

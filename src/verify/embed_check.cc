@@ -17,13 +17,13 @@ namespace json = base::json;
 namespace {
 
 struct Golden {
-  std::string text;  // where it has one
+  std::string text;  // empty if the golden has none
   std::vector<TokenId> ids;
   std::vector<double> embedding;
 };
 
 struct Keys {
-  const char* text;  // or null
+  const char* text;  // null: goldens have no text
   const char* ids;
   const char* embedding;
 };
@@ -45,7 +45,7 @@ base::Result<std::vector<Golden>> read_goldens(const std::filesystem::path& path
   return goldens;
 }
 
-// A NaN is as far away as can be.
+// Returns 1 - cosine. The distance is infinite if there is a NaN.
 double distance(const std::vector<double>& wanted, std::span<const float> got) {
   double dot = 0;
   double a = 0;

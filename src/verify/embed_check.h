@@ -25,14 +25,14 @@ struct EmbedCheck {
   bool passed() const;
 };
 
-// The golden is a list of `text`, its `ids` and its `embedding`. Texts are cut to the longest list of ids, as
-// the reference did.
+// The golden is a list of `text`, its `ids` and its `embedding`. Texts are cut to the length of the longest
+// list of ids, as the reference did.
 base::Result<EmbedCheck> check_embeddings(const std::filesystem::path& golden, model::LoadedEncoder& model);
 
 // `directory` holds a checkpoint without a tokenizer, and expected.json: a list of `input_ids` and
 // `mean_pooled_normalized`. Runs in exact float32.
 base::Result<EmbedCheck> check_encoder(const std::filesystem::path& directory, ops::ComputePool& pool);
-// The same for a checkpoint that lies elsewhere.
+// As above, with the checkpoint and the file of expected results given separately.
 base::Result<EmbedCheck> check_encoder(const std::filesystem::path& checkpoint,
                                        const std::filesystem::path& expected, ops::ComputePool& pool);
 

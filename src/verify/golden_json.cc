@@ -42,7 +42,7 @@ base::Result<double> golden_number(const json::value& object, std::string_view k
 
 namespace {
 
-// Before the cast: outside the target's range it is undefined.
+// The range is checked before the cast, which is undefined outside the target's range.
 std::optional<TokenId> as_token(double number) {
   if (!(number >= 0 && number <= std::numeric_limits<TokenId>::max())) return std::nullopt;
   return static_cast<TokenId>(number);

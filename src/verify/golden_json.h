@@ -10,7 +10,7 @@
 
 namespace kvasir::verify {
 
-// Fields of a golden file; a field that is absent or of another kind is an error that names it.
+// Read fields of a golden file. A field that is absent or of another kind is an error that names the field.
 base::Result<const base::json::array*> golden_array(const base::json::value& object, std::string_view key);
 base::Result<std::string> golden_string(const base::json::value& object, std::string_view key);
 base::Result<double> golden_number(const base::json::value& object, std::string_view key);

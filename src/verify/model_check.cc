@@ -29,7 +29,7 @@ struct GreedyToken {
 
 struct Golden {
   std::vector<TokenId> input;
-  std::vector<std::vector<double>> logits;  // of the last tokens of the input
+  std::vector<std::vector<double>> logits;  // after the last tokens of the input
   std::vector<GreedyToken> greedy;
 
   int num_tokens() const { return static_cast<int>(input.size() + greedy.size()); }
@@ -41,7 +41,7 @@ base::Result<Golden> parse_golden(const json::object& root) {
   TRY(golden.input, golden_tokens(value, "input_ids"));
   TRY(const json::array* rows, golden_array(value, "logits_last8"));
   for (const json::value& row : *rows) {
-    // Each row is wrapped so that one reader serves; its own key names it in an error.
+    // Each row is wrapped in an object, so that golden_numbers() can read it. Its key is named in an error.
     TRY(golden.logits.emplace_back(), golden_numbers(json::object{{"logits_last8", row}}, "logits_last8"));
   }
   TRY(const json::array* greedy, golden_array(value, "greedy"));
@@ -75,7 +75,7 @@ double relative_error(const std::vector<std::vector<double>>& wanted, std::span<
       low = std::min(low, logit);
       high = std::max(high, logit);
       const double error = std::abs(logits[i++] - logit);
-      // A NaN is the worst error there is.
+      // A NaN counts as an infinite error.
       worst = std::isnan(error) ? std::numeric_limits<double>::infinity() : std::max(worst, error);
     }
   }

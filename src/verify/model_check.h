@@ -9,11 +9,11 @@ namespace kvasir::verify {
 
 // How a checkpoint's decoder compares with a reference's float32 arithmetic.
 struct ModelCheck {
-  double logit_error = 0;    // the largest, relative to the logits' spread
-  double logprob_error = 0;  // the largest, of the greedy tokens
+  double logit_error = 0;    // the largest error, relative to the spread of the logits
+  double logprob_error = 0;  // the largest error of a greedy token's logprob
   int num_greedy = 0;        // greedy tokens of the reference
-  int num_equal = 0;         // of these, those that are the decoder's too
-  int num_missed = 0;        // of the others, those where the reference's margin allows no difference
+  int num_equal = 0;         // of these, tokens that the decoder chooses, too
+  int num_missed = 0;        // other tokens where the reference's margin is too large for a difference
   int first_missed = -1;
 
   static constexpr double kMaxLogitError = 2e-3;
@@ -24,10 +24,10 @@ struct ModelCheck {
 // `directory` holds a checkpoint and expected.json: `input_ids`, `logits_last8`, and `greedy` tokens with
 // their logprob and margin. Runs in exact float32.
 base::Result<ModelCheck> check_model(const std::filesystem::path& directory, ops::ComputePool& pool);
-// The same for a checkpoint that lies elsewhere.
+// As above, with the checkpoint and the file of expected results given separately.
 base::Result<ModelCheck> check_model(const std::filesystem::path& checkpoint,
                                      const std::filesystem::path& expected, ops::ComputePool& pool);
-// The same on the first GPU.
+// As above, with the decoder on the first GPU.
 base::Result<ModelCheck> check_model_on_cuda(const std::filesystem::path& directory, ops::ComputePool& pool);
 
 }  // namespace kvasir::verify

@@ -16,7 +16,7 @@ TEST_P(GoldenModel, MatchesTheReference) {
   ops::ComputePool pool(2);
   const auto check = check_model(model::kModels / GetParam(), pool);
   ASSERT_TRUE(check.ok()) << check.error().message;
-  // The goldens are written with six decimals; float32 itself stays near that.
+  // The goldens have six decimals, and float32 arithmetic stays near that.
   EXPECT_LT(check->logit_error, 2e-5);
   EXPECT_LT(check->logprob_error, 1e-4);
   EXPECT_EQ(check->num_greedy, 24);
@@ -30,7 +30,7 @@ INSTANTIATE_TEST_SUITE_P(All, GoldenModel,
                                          "gemma3", "phi3", "smollm3", "olmo2", "granite", "mixtral",
                                          "qwen3_moe", "gpt2", "deepseek_v3"));
 
-// The check must be able to fail: the same weights under a config with another rope.
+// The check must be able to fail. Here the same weights have a config with another rope.
 TEST(ModelCheck, SeesAWrongModel) {
   const model::TemporaryDirectory directory;
   for (const char* name : {"expected.json", "model.safetensors"})

@@ -22,7 +22,7 @@ std::string shortened(std::string_view text) {
   return json::serialize(json::string(text)) + (whole ? "" : "...");
 }
 
-// Empty where both say the same.
+// Returns an empty string if both renderings are equal.
 std::string compare(const base::Result<text::Prompt>& own, const json::value& chat) {
   const json::value* expected = chat.as_object().if_contains("rendered");
   if (expected == nullptr || !expected->is_string())

@@ -15,18 +15,18 @@ struct TemplateCheck {
   int num_templates = 0;
   int num_renderings = 0;
   int num_missed = 0;
-  std::vector<std::string> failures;  // the first of them, a line each
+  std::vector<std::string> failures;  // the first failures, one line each
 };
 
 // The golden has `templates`: source, bos_token, eos_token and `chats`, each as `read_template_inputs` takes
-// it, with `rendered`: null where the reference refuses the template or the conversation.
+// it, with `rendered`: null if the reference refuses the template or the conversation.
 base::Result<TemplateCheck> check_templates(const std::filesystem::path& golden);
 
-// A golden's chat: conversation, and optionally tools, add_generation_prompt, kwargs and now. Without the
-// tokens' texts.
+// Reads a golden's chat: its conversation, and optionally tools, add_generation_prompt, kwargs and now. The
+// result lacks bos_token and eos_token.
 base::Result<text::TemplateInputs> read_template_inputs(const base::json::value& chat);
 
-// What differs between two texts, in one line; empty where they are equal.
+// Returns in one line what differs between two texts, or an empty string if they are equal.
 std::string text_difference(const std::string& own, const std::string& reference);
 
 }  // namespace kvasir::verify

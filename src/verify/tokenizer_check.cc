@@ -33,7 +33,8 @@ std::string shortened(std::string_view text) {
   return json::serialize(json::string(text)) + (whole ? "" : "...");
 }
 
-// Where they part, with a little before it.
+// Returns the first index at which the sequences differ, and before it an index a little earlier, to show
+// some context.
 template <class Sequence>
 std::pair<std::size_t, std::size_t> difference(const Sequence& a, const Sequence& b) {
   std::size_t at = 0;
@@ -53,7 +54,7 @@ class Checker {
 
   base::Status check_text(const json::value& golden);
   base::Status check_chat(const json::value& golden);
-  // Tokens that no text has in this order, cut-off characters among them.
+  // Streams random tokens, which no text has in this order. Some of them are cut-off characters.
   void check_random_streams();
   TokenizerCheck take() { return std::move(result_); }
 
@@ -75,9 +76,9 @@ class Checker {
     miss(fmt::format("{} from byte {}: {} | {}", what, at, shortened(own.substr(begin)),
                      shortened(reference.substr(begin))));
   }
-  // In pieces of whole characters, as a stream shows them.
+  // Returns the text in pieces of whole characters, as a stream shows them.
   std::vector<std::string> stream(const std::vector<TokenId>& ids, text::SpecialOutput specials);
-  // Against decoding at once, with a stop somewhere in the text too.
+  // Compares streaming with decoding at once, both without a stop and with one somewhere in the text.
   void check_stream(const std::vector<TokenId>& ids, text::SpecialOutput specials);
   std::string bytes_of(std::optional<TokenId> token) const {
     return token ? std::string(tokenizer_->bytes(*token)) : std::string();
@@ -86,7 +87,7 @@ class Checker {
   std::shared_ptr<const text::Tokenizer> tokenizer_;
   std::optional<text::ChatTemplate> template_;
   TokenizerCheck result_;
-  std::mt19937 random_;  // from the same seed every time
+  std::mt19937 random_;  // has the same seed every time
 };
 
 std::vector<std::string> Checker::stream(const std::vector<TokenId>& ids, text::SpecialOutput specials) {
@@ -143,7 +144,8 @@ base::Status Checker::check_text(const json::value& golden) {
     if (!tokenizer_->valid(id))
       return base::error(ErrorCode::invalid_argument, "the golden's token {} is of another tokenizer", id);
   }
-  // The library shows a special token whose text its own normalizer changes (llama 2's <s>); Kvasir does not.
+  // The reference library shows a special token whose text its own normalizer changes (llama 2's <s>). Kvasir
+  // does not show it.
   if (tokenizer_->decode(ids, text::SpecialOutput::keep) != decoded)
     compare_text("decoded text", tokenizer_->decode(ids), decoded);
   check_stream(ids, text::SpecialOutput::skip);
